@@ -1,0 +1,3 @@
+//! Engine.
+#![no_std]
+#![forbid(unsafe_code)]

@@ -1,0 +1,152 @@
+//! Lengths: pages, bytes and nanoseconds.
+
+use core::fmt;
+use core::iter::Sum;
+use core::ops::{Add, AddAssign, Mul, Sub, SubAssign};
+
+use crate::PAGE_SIZE;
+
+macro_rules! length {
+    ($(#[$doc:meta])* $name:ident, $unit:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
+        pub struct $name(u64);
+
+        impl $name {
+            /// Nothing.
+            pub const ZERO: Self = Self(0);
+
+            #[doc = concat!("A length of `n` ", $unit, ".")]
+            #[must_use]
+            pub const fn new(n: u64) -> Self {
+                Self(n)
+            }
+
+            #[doc = concat!("The length in ", $unit, ".")]
+            #[must_use]
+            pub const fn get(self) -> u64 {
+                self.0
+            }
+
+            /// `self - other`, or zero where `other` is the longer one.
+            #[must_use]
+            pub const fn saturating_sub(self, other: Self) -> Self {
+                Self(self.0.saturating_sub(other.0))
+            }
+        }
+
+        impl Add for $name {
+            type Output = Self;
+            fn add(self, other: Self) -> Self {
+                Self(self.0 + other.0)
+            }
+        }
+
+        impl AddAssign for $name {
+            fn add_assign(&mut self, other: Self) {
+                self.0 += other.0;
+            }
+        }
+
+        impl Sub for $name {
+            type Output = Self;
+            fn sub(self, other: Self) -> Self {
+                Self(self.0 - other.0)
+            }
+        }
+
+        impl SubAssign for $name {
+            fn sub_assign(&mut self, other: Self) {
+                self.0 -= other.0;
+            }
+        }
+
+        impl Mul<u64> for $name {
+            type Output = Self;
+            fn mul(self, times: u64) -> Self {
+                Self(self.0 * times)
+            }
+        }
+
+        impl Sum for $name {
+            fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
+                iter.fold(Self::ZERO, Add::add)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!("{} ", $unit), self.0)
+            }
+        }
+    };
+}
+
+length!(
+    /// A number of 4 KiB frames.
+    Pages,
+    "pages"
+);
+length!(
+    /// A number of bytes.
+    Bytes,
+    "bytes"
+);
+length!(
+    /// A span of time in nanoseconds.
+    Nanos,
+    "ns"
+);
+
+impl Pages {
+    /// The whole pages in `bytes`; a started page does not count.
+    #[must_use]
+    pub const fn from_bytes_floor(bytes: Bytes) -> Self {
+        Self(bytes.0 / PAGE_SIZE.0)
+    }
+
+    /// The pages `bytes` needs; a started page counts in full.
+    #[must_use]
+    pub const fn from_bytes_ceil(bytes: Bytes) -> Self {
+        Self(bytes.0.div_ceil(PAGE_SIZE.0))
+    }
+
+    /// Exactly this many bytes.
+    #[must_use]
+    pub const fn bytes(self) -> Bytes {
+        Bytes(self.0 * PAGE_SIZE.0)
+    }
+}
+
+impl Bytes {
+    /// `n` KiB.
+    #[must_use]
+    pub const fn from_kib(n: u64) -> Self {
+        Self(n << 10)
+    }
+
+    /// `n` GiB.
+    #[must_use]
+    pub const fn from_gib(n: u64) -> Self {
+        Self(n << 30)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_started_page_counts_only_when_rounding_up() {
+        let bytes = Bytes::new(4097);
+        assert_eq!(Pages::from_bytes_floor(bytes), Pages::new(1));
+        assert_eq!(Pages::from_bytes_ceil(bytes), Pages::new(2));
+        assert_eq!(Pages::new(2).bytes(), Bytes::from_kib(8));
+    }
+
+    #[test]
+    fn subtraction_can_stop_at_zero() {
+        assert_eq!(Pages::new(1).saturating_sub(Pages::new(2)), Pages::ZERO);
+    }
+}

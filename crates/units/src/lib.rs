@@ -1,0 +1,25 @@
+//! Units of memory management as types, so that a point is never taken for a length or an order for a count.
+//!
+//! A [`Pfn`] is a place, [`Pages`] and [`Bytes`] are lengths, an [`Order`] is a power of two of pages. Conversions say how
+//! they round. Names of zones and migratetypes are spelled as Linux prints them.
+//! Knows nothing of allocators, snapshots or clocks.
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod length;
+mod migratetype;
+mod order;
+mod pfn;
+mod zone;
+
+pub use length::{Bytes, Nanos, Pages};
+pub use migratetype::{Migratetype, MigratetypeError};
+pub use order::{Order, OrderError};
+pub use pfn::{Pfn, PfnRange};
+pub use zone::{NodeId, ZoneKind, ZoneKindError};
+
+/// Bytes in one frame: the x86-64 base page.
+pub const PAGE_SIZE: Bytes = Bytes::new(4096);
+
+/// Frames in one pageblock, the unit of mobility grouping and, on x86-64, one 2 MiB huge page.
+pub const PAGEBLOCK_PAGES: Pages = Order::PAGEBLOCK.pages();
