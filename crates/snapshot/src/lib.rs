@@ -6,10 +6,10 @@
 //! Knows neither the engine nor Linux system calls.
 #![forbid(unsafe_code)]
 
+pub mod buddy;
+pub mod flags;
 pub mod frames;
 pub mod model;
 
 pub use frames::{Chunk, FrameMap, FrameMapBuilder, FrameState};
-pub use model::{
-    CaptureCost, Machine, Missing, NodeInfo, PcpInfo, Pressure, Snapshot, Source, Watermarks, ZoneInfo,
-};
+pub use model::{CaptureCost, Machine, Missing, NodeInfo, PcpInfo, Pressure, Snapshot, Source, Watermarks, ZoneInfo};
