@@ -224,6 +224,21 @@ impl FrameMapBuilder {
         }
     }
 
+    /// Appends one frame per word: `flags` as in /proc/kpageflags beside `counts` as in /proc/kpagecount. Where `counts`
+    /// is the shorter one, the frames behind its end count as not mapped; what `counts` has beyond `flags` is left out.
+    pub fn push_words(&mut self, flags: &[u64], counts: &[u64]) {
+        let (counted, uncounted) = flags.split_at(flags.len().min(counts.len()));
+        let mut at = 0;
+        while at < counted.len() {
+            let state = FrameState { flags: flags[at], count: counts[at] };
+            let alike = counted[at..].iter().zip(&counts[at..]);
+            let run = alike.take_while(|&(&flags, &count)| FrameState { flags, count } == state).count();
+            self.push_run(state, Pages::new(run as u64));
+            at += run;
+        }
+        uncounted.iter().for_each(|&flags| self.push(FrameState { flags, count: 0 }));
+    }
+
     /// The finished map.
     #[must_use]
     pub fn finish(mut self) -> FrameMap {
@@ -363,6 +378,20 @@ mod tests {
         builder.push_run(state(2, 0), Pages::new(100_000));
         let mut frames = vec![state(2, 0); 100_001];
         frames[0] = state(1, 0);
+        assert_eq!(builder.finish(), map_of(&frames));
+    }
+
+    #[test]
+    fn words_equal_their_frames() {
+        let flags: Vec<_> = (0..100_000_u64).map(|i| i / 3 % 5 * (i / 1000)).collect();
+        let counts: Vec<_> = (0..99_000_u64).map(|i| i / 7 % 2).collect();
+        let count_of = |i: usize| counts.get(i).copied().unwrap_or(0);
+        let frames: Vec<_> = flags.iter().enumerate().map(|(i, &flags)| state(flags, count_of(i))).collect();
+        let mut builder = FrameMapBuilder::new();
+        let middle = 40_000;
+        builder.push_words(&flags[..middle], &counts[..middle]);
+        builder.push_words(&flags[middle..], &counts[middle..]);
+        builder.push_words(&[], &[1, 2]);
         assert_eq!(builder.finish(), map_of(&frames));
     }
 

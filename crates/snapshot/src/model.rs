@@ -62,6 +62,8 @@ pub struct Machine {
     pub kernel_release: String,
     /// Boot parameters that bear on memory management; see docs/snapshot.md for which are kept.
     pub kernel_command_line: String,
+    /// How many other boot parameters were left out of it.
+    pub kernel_parameters_dropped: u32,
     /// Bytes per frame.
     pub page_size: Bytes,
     /// Pageblock order, from /proc/pagetypeinfo or the huge page size.
@@ -175,4 +177,7 @@ pub struct CaptureCost {
     pub frames: Pages,
     /// Frames whose flags and count contradict each other because the map changed while it was read.
     pub inconsistent: Pages,
+    /// By how much the free pages of the zones changed from the first to the last read: the sum of the differences, each
+    /// taken as positive.
+    pub free_drift: Pages,
 }
