@@ -1,0 +1,14 @@
+//! Turns results into text, colour, PNG and SVG.
+//!
+//! [`MemoryMap`] is physical memory as one [`Look`] per pageblock; [`terminal`] and [`picture`] draw it.
+//! Holds no rules of its own: what a block is, and what could be made of it, is decided in `order9-snapshot`.
+#![forbid(unsafe_code)]
+
+pub mod look;
+pub mod map;
+pub mod number;
+pub mod picture;
+pub mod terminal;
+
+pub use look::Look;
+pub use map::{MemoryMap, Strip};

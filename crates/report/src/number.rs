@@ -1,0 +1,107 @@
+//! Numbers as people read them: thousands separators, binary sizes, short durations.
+
+use order9_units::{Bytes, Nanos};
+
+/// `1234567` as `1,234,567`.
+#[must_use]
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A size in the largest binary unit that keeps it at 1 or more, with one decimal from MiB on: `9.4 GiB`.
+#[must_use]
+pub fn size(bytes: Bytes) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let n = bytes.get();
+    let unit = (0..UNITS.len()).rev().find(|&unit| n >> (10 * unit) >= 1).unwrap_or(0);
+    let whole = 1_u64 << (10 * unit);
+    if n % whole == 0 || unit < 2 {
+        format!("{} {}", grouped(n / whole), UNITS[unit])
+    } else {
+        format!("{:.1} {}", n as f64 / whole as f64, UNITS[unit])
+    }
+}
+
+/// GiB with two decimals and no unit, for columns whose header names it: `3.75`.
+#[must_use]
+pub fn gib(bytes: Bytes) -> String {
+    format!("{:.2}", bytes.get() as f64 / (1_u64 << 30) as f64)
+}
+
+/// `part` of `whole` in percent: no decimals from 10 % on, one below; `0` and `100` only where exact.
+#[must_use]
+pub fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "-".to_owned();
+    }
+    let share = 100.0 * part as f64 / whole as f64;
+    match share {
+        _ if part == 0 => "0 %".to_owned(),
+        _ if part == whole => "100 %".to_owned(),
+        s if s < 0.1 => "< 0.1 %".to_owned(),
+        s if s < 9.95 => format!("{s:.1} %"),
+        s if s > 99.0 && part < whole => format!("{:.1} %", s.min(99.9)),
+        s => format!("{s:.0} %"),
+    }
+}
+
+/// A duration with two significant digits: `0.6 s`, `38 ms`, `2.5 min`.
+#[must_use]
+pub fn duration(time: Nanos) -> String {
+    let ns = time.get() as f64;
+    let (value, unit) = match ns {
+        ns if ns < 1e3 => (ns, "ns"),
+        ns if ns < 1e6 => (ns / 1e3, "\u{b5}s"),
+        ns if ns < 1e8 => (ns / 1e6, "ms"),
+        ns if ns < 120e9 => (ns / 1e9, "s"),
+        ns if ns < 7200e9 => (ns / 60e9, "min"),
+        _ => (ns / 3600e9, "h"),
+    };
+    if value >= 9.95 || value == value.trunc() { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_separated() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1000), "1,000");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+    }
+
+    #[test]
+    fn sizes_take_the_largest_unit_they_fill() {
+        assert_eq!(size(Bytes::new(0)), "0 B");
+        assert_eq!(size(Bytes::from_kib(44)), "44 KiB");
+        assert_eq!(size(Bytes::from_gib(24)), "24 GiB");
+        assert_eq!(size(Bytes::from_kib(9_856_614)), "9.4 GiB");
+    }
+
+    #[test]
+    fn none_and_all_are_said_only_where_true() {
+        assert_eq!(percent(0, 5), "0 %");
+        assert_eq!(percent(1, 100_000), "< 0.1 %");
+        assert_eq!(percent(11, 100), "11 %");
+        assert_eq!(percent(99_999, 100_000), "99.9 %");
+        assert_eq!(percent(3, 3), "100 %");
+        assert_eq!(percent(0, 0), "-");
+    }
+
+    #[test]
+    fn durations_keep_two_digits() {
+        assert_eq!(duration(Nanos::new(612_000_000)), "0.6 s");
+        assert_eq!(duration(Nanos::new(38_200_000)), "38 ms");
+        assert_eq!(duration(Nanos::new(150_000_000_000)), "2.5 min");
+    }
+}

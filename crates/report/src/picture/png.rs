@@ -1,0 +1,87 @@
+//! A picture as PNG.
+
+use std::io::Write;
+
+use anstyle::RgbColor;
+
+use super::{Anchor, BACKGROUND, GridShape, Picture, Shape, TextSize};
+use crate::look::Look;
+
+/// Writes `picture` as a PNG file.
+///
+/// # Errors
+/// What writing to `out` gives.
+pub fn write(picture: &Picture, out: impl Write) -> std::io::Result<()> {
+    let mut canvas = Canvas::new(picture.width, picture.height);
+    for shape in &picture.shapes {
+        match shape {
+            Shape::Rect { x, y, width, height, fill } => canvas.rect(*x, *y, *width, *height, *fill),
+            Shape::Text { x, y, size, anchor, fill, text } => canvas.text(*x, *y, *size, *anchor, *fill, text),
+            Shape::Grid(grid) => canvas.grid(grid),
+        }
+    }
+    let mut encoder = png::Encoder::new(out, picture.width, picture.height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_compression(png::Compression::Balanced);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(&canvas.pixels)?;
+    Ok(writer.finish()?)
+}
+
+/// 24-bit pixels, row by row. Whatever lies outside is not drawn.
+struct Canvas {
+    width: u32,
+    height: u32,
+    pixels: Vec<u8>,
+}
+
+impl Canvas {
+    fn new(width: u32, height: u32) -> Self {
+        let RgbColor(r, g, b) = BACKGROUND;
+        Self { width, height, pixels: [r, g, b].repeat((width * height) as usize) }
+    }
+
+    fn rect(&mut self, x: u32, y: u32, width: u32, height: u32, fill: RgbColor) {
+        for y in y..(y + height).min(self.height) {
+            for x in x..(x + width).min(self.width) {
+                self.blend(x, y, fill, 255);
+            }
+        }
+    }
+
+    fn grid(&mut self, grid: &GridShape) {
+        let side = grid.pitch - grid.gap;
+        for (row, cells) in (0..).zip(&grid.rows) {
+            for (column, cell) in (0..).zip(cells) {
+                if let Some(look) = cell.filter(|&look| look != Look::Hole) {
+                    self.rect(grid.x + column * grid.pitch, grid.y + row * grid.pitch, side, side, look.colour());
+                }
+            }
+        }
+    }
+
+    fn text(&mut self, x: u32, y: u32, size: TextSize, anchor: Anchor, fill: RgbColor, text: &str) {
+        let length = text.chars().count() as u32 * size.advance();
+        let start = if anchor == Anchor::End { x.saturating_sub(length) } else { x };
+        for (i, c) in (0..).zip(text.chars()) {
+            for (dy, line) in (0..).zip(size.glyph(c).rows()) {
+                for (dx, &cover) in (0..).zip(line) {
+                    self.blend(start + i * size.advance() + dx, y + dy, fill, cover);
+                }
+            }
+        }
+    }
+
+    /// Mixes `fill` into a pixel; `cover` 255 replaces it.
+    fn blend(&mut self, x: u32, y: u32, fill: RgbColor, cover: u8) {
+        if cover == 0 || x >= self.width || y >= self.height {
+            return;
+        }
+        let at = (y * self.width + x) as usize * 3;
+        let cover = u32::from(cover);
+        for (pixel, ink) in self.pixels[at..at + 3].iter_mut().zip([fill.0, fill.1, fill.2]) {
+            *pixel = ((u32::from(*pixel) * (255 - cover) + u32::from(ink) * cover) / 255) as u8;
+        }
+    }
+}

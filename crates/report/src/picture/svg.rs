@@ -1,0 +1,132 @@
+//! A picture as SVG.
+//!
+//! Cells are strokes one cell high, one path per look, and neighbours of one look are one stroke: a map of a 1 TiB
+//! machine stays small enough for a bug tracker. Gaps between cells are lines drawn over them.
+
+use std::fmt::Write as _;
+use std::io::Write;
+
+use anstyle::RgbColor;
+
+use super::{Anchor, BACKGROUND, GridShape, Picture, Shape, TextSize};
+use crate::look::Look;
+
+/// Writes `picture` as an SVG file.
+///
+/// # Errors
+/// What writing to `out` gives.
+pub fn write(picture: &Picture, mut out: impl Write) -> std::io::Result<()> {
+    let (width, height) = (picture.width, picture.height);
+    writeln!(
+        out,
+        r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="'Noto Sans Mono','DejaVu Sans Mono',Menlo,Consolas,monospace">"#
+    )?;
+    writeln!(out, r#"<rect width="100%" height="100%" fill="{}"/>"#, hex(BACKGROUND))?;
+    for shape in &picture.shapes {
+        match shape {
+            Shape::Rect { x, y, width, height, fill } => {
+                let fill = hex(*fill);
+                writeln!(out, r#"<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{fill}"/>"#)?;
+            }
+            Shape::Text { x, y, size, anchor, fill, text } => {
+                writeln!(out, "{}", text_element(*x, *y, *size, *anchor, *fill, text))?;
+            }
+            Shape::Grid(grid) => write_grid(grid, &mut out)?,
+        }
+    }
+    writeln!(out, "</svg>")
+}
+
+fn text_element(x: u32, y: u32, size: TextSize, anchor: Anchor, fill: RgbColor, text: &str) -> String {
+    // Fixes the length, so that a browser with another typeface keeps the layout of the PNG.
+    let length = text.chars().count() as u32 * size.advance();
+    let font = size.height() - 3;
+    let baseline = y + size.height() * 13 / 16;
+    let weight = if size == TextSize::Small { "" } else { r#" font-weight="bold""# };
+    let anchor = if anchor == Anchor::End { r#" text-anchor="end""# } else { "" };
+    format!(
+        r#"<text x="{x}" y="{baseline}" font-size="{font}" textLength="{length}" lengthAdjust="spacingAndGlyphs"{weight}{anchor} fill="{}">{}</text>"#,
+        hex(fill),
+        escape(text)
+    )
+}
+
+fn write_grid(grid: &GridShape, out: &mut impl Write) -> std::io::Result<()> {
+    let (x, y, pitch) = (grid.x, grid.y, grid.pitch);
+    writeln!(
+        out,
+        r#"<g transform="translate({x} {y}) scale({pitch})" fill="none" stroke-width="1" shape-rendering="crispEdges">"#
+    )?;
+    for look in Look::ALL.into_iter().filter(|&look| look != Look::Hole) {
+        let strokes = strokes(&grid.rows, look);
+        if !strokes.is_empty() {
+            writeln!(out, r#"<path stroke="{}" d="{strokes}"/>"#, hex(look.colour()))?;
+        }
+    }
+    writeln!(out, "</g>")?;
+    if grid.gap > 0 {
+        let columns = grid.rows.first().map_or(0, Vec::len) as u32;
+        let (width, height) = (columns * pitch, grid.rows.len() as u32 * pitch);
+        let mut lines = String::new();
+        for column in 1..=columns {
+            let _ = write!(lines, "M{} 0v{height}", column * pitch - grid.gap);
+        }
+        for row in 1..=grid.rows.len() as u32 {
+            let _ = write!(lines, "M0 {}h{width}", row * pitch - grid.gap);
+        }
+        writeln!(
+            out,
+            r#"<path transform="translate({x}.5 {y}.5)" fill="none" stroke="{}" stroke-width="{}" shape-rendering="crispEdges" d="{lines}"/>"#,
+            hex(BACKGROUND),
+            grid.gap
+        )?;
+    }
+    Ok(())
+}
+
+/// Every run of cells that look like `look` as a stroke through their middle.
+fn strokes(rows: &[Vec<Option<Look>>], look: Look) -> String {
+    let mut path = String::new();
+    for (y, row) in rows.iter().enumerate() {
+        let mut pen = None;
+        let mut x = 0;
+        for run in row.chunk_by(|a, b| a == b) {
+            if run[0] == Some(look) {
+                let _ = match pen {
+                    None => write!(path, "M{x} {y}.5h{}", run.len()),
+                    Some(end) => write!(path, "m{} 0h{}", x - end, run.len()),
+                };
+                pen = Some(x + run.len());
+            }
+            x += run.len();
+        }
+    }
+    path
+}
+
+fn hex(RgbColor(r, g, b): RgbColor) -> String {
+    format!("#{r:02x}{g:02x}{b:02x}")
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_of_one_look_are_one_stroke() {
+        let cells = |text: &str| text.chars().map(|c| Look::ALL.into_iter().find(|look| look.letter() == c)).collect();
+        let rows = vec![cells("..x..x"), cells("xxx...")];
+        assert_eq!(strokes(&rows, Look::FreeHuge), "M0 0.5h2m1 0h2M3 1.5h3");
+        assert_eq!(strokes(&rows, Look::HeldByFew), "M2 0.5h1m2 0h1M0 1.5h3");
+        assert_eq!(strokes(&rows, Look::HugeInUse), "");
+    }
+
+    #[test]
+    fn text_is_escaped() {
+        assert_eq!(escape("a <= b & c"), "a &lt;= b &amp; c");
+    }
+}

@@ -1,0 +1,230 @@
+//! Draws a [`MemoryMap`] with characters: two rows of cells per line where colour is on, one letter per cell where not.
+
+use std::fmt::Write as _;
+
+use anstyle::{Ansi256Color, Color, Style};
+use order9_units::Bytes;
+
+use crate::look::Look;
+use crate::map::{MemoryMap, Row, Strip, blocks};
+use crate::number::{gib, grouped, size};
+
+/// What the terminal can show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ColourDepth {
+    /// No colour: letters.
+    #[default]
+    None,
+    /// The 256-colour palette.
+    Ansi256,
+    /// 24 bits.
+    True,
+}
+
+/// The space to draw in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Canvas {
+    /// Columns, labels included.
+    pub width: usize,
+    /// Lines the map may take before cells stand for more blocks.
+    pub lines: usize,
+    /// Colours.
+    pub colour: ColourDepth,
+}
+
+/// Colour of a cell that changed: white, in both palettes.
+const CHANGED: Color = Color::Ansi256(Ansi256Color(231));
+
+/// Columns left of the cells: an address in GiB and two spaces.
+const MARGIN: usize = 10;
+
+impl ColourDepth {
+    /// The colour of a look on this terminal; `None` without colour.
+    fn of(self, look: Look) -> Option<Color> {
+        match self {
+            Self::None => None,
+            Self::Ansi256 => Some(Color::Ansi256(look.colour_256())),
+            Self::True => Some(Color::Rgb(look.colour())),
+        }
+    }
+
+    /// `text` in the colour of `look`.
+    #[must_use]
+    pub fn paint(self, look: Look, text: &str) -> String {
+        let style = Style::new().fg_color(self.of(look));
+        format!("{style}{text}{style:#}")
+    }
+
+    /// `text` in bold.
+    #[must_use]
+    pub fn bold(self, text: &str) -> String {
+        let style = if self == Self::None { Style::new() } else { Style::new().bold() };
+        format!("{style}{text}{style:#}")
+    }
+}
+
+/// Draws the map: scale, strips with addresses, legend with counts.
+///
+/// Cells that differ from `before` are drawn white where there is colour.
+#[must_use]
+pub fn draw(map: &MemoryMap, before: Option<&MemoryMap>, canvas: Canvas) -> String {
+    let grid = Grid::fit(map, canvas);
+    let mut out = String::new();
+    let cell = size(blocks(grid.per_cell).bytes());
+    let row = size(blocks(grid.per_cell * grid.columns).bytes());
+    let _ = writeln!(out, "{:>8}  one cell = {cell}, one row = {row}", "GiB");
+    for (i, strip) in map.strips.iter().enumerate() {
+        let _ = writeln!(out, "{:MARGIN$}{}", "", canvas.colour.bold(&strip.title()));
+        let before = before.and_then(|map| map.strips.get(i));
+        grid.draw_strip(&mut out, strip, before, canvas.colour);
+    }
+    out.push('\n');
+    draw_legend(&mut out, map, canvas);
+    out
+}
+
+/// How many blocks a cell and how many cells a row stands for.
+struct Grid {
+    columns: u64,
+    per_cell: u64,
+}
+
+impl Grid {
+    /// The finest grid that keeps to the canvas: rows of 2^n or 3 x 2^n cells, cells of 2^n blocks.
+    fn fit(map: &MemoryMap, canvas: Canvas) -> Self {
+        let room = canvas.width.saturating_sub(MARGIN).max(8) as u64;
+        let power = 1 << room.ilog2();
+        let columns = if power * 3 / 2 <= room { power * 3 / 2 } else { power };
+        let mut grid = Self { columns, per_cell: 1 };
+        while grid.lines(map, canvas.colour) > canvas.lines && grid.per_cell < 1 << 40 {
+            let coarser = Self { columns, per_cell: grid.per_cell * 2 };
+            if coarser.lines(map, canvas.colour) == grid.lines(map, canvas.colour) {
+                break;
+            }
+            grid = coarser;
+        }
+        grid
+    }
+
+    fn lines(&self, map: &MemoryMap, colour: ColourDepth) -> usize {
+        let rows_per_line = if colour == ColourDepth::None { 1 } else { 2 };
+        map.strips.iter().map(|s| 1 + s.rows(self.columns, self.per_cell).len().div_ceil(rows_per_line)).sum()
+    }
+
+    fn draw_strip(&self, out: &mut String, strip: &Strip, before: Option<&Strip>, colour: ColourDepth) {
+        let rows = strip.rows(self.columns, self.per_cell);
+        let old = before.map(|before| before.rows(self.columns, self.per_cell));
+        let paint = |row: &Row| -> Vec<Option<Color>> {
+            let old = old.as_ref().and_then(|rows| rows.iter().find(|old| old.start == row.start));
+            let cells = row.cells.iter().enumerate();
+            cells.map(|(i, look)| look.and_then(|look| ink(look, old.map(|old| old.cells[i]), colour))).collect()
+        };
+        if colour == ColourDepth::None {
+            for row in &rows {
+                let letters: String = row.cells.iter().map(|cell| cell.map_or(' ', Look::letter)).collect();
+                let _ = writeln!(out, "{}  {}", address(row), letters.trim_end());
+            }
+            return;
+        }
+        for pair in rows.chunks(2) {
+            let upper = paint(&pair[0]);
+            let lower = pair.get(1).map_or_else(|| vec![None; upper.len()], paint);
+            let _ = write!(out, "{}  ", address(&pair[0]));
+            half_blocks(out, &upper, &lower);
+            out.push('\n');
+        }
+    }
+}
+
+/// Colour of a cell; `None` where the background shows.
+fn ink(look: Look, before: Option<Option<Look>>, colour: ColourDepth) -> Option<Color> {
+    match before {
+        Some(before) if before != Some(look) => Some(CHANGED),
+        _ if look == Look::Hole => None,
+        _ => colour.of(look),
+    }
+}
+
+fn address(row: &Row) -> String {
+    let start = Bytes::new(row.pfn().get() * order9_units::PAGE_SIZE.get());
+    format!("{:>8}", gib(start))
+}
+
+/// One line of text showing two rows of cells; escapes only where the colour changes.
+fn half_blocks(out: &mut String, upper: &[Option<Color>], lower: &[Option<Color>]) {
+    let mut current = Style::new();
+    let last = (0..upper.len()).rfind(|&i| upper[i].is_some() || lower[i].is_some());
+    for i in 0..last.map_or(0, |last| last + 1) {
+        let (glyph, fg, bg) = match (upper[i], lower[i]) {
+            (None, None) => (' ', None, None),
+            (Some(top), None) => ('\u{2580}', Some(top), None),
+            (None, Some(bottom)) => ('\u{2584}', Some(bottom), None),
+            (Some(top), Some(bottom)) => ('\u{2580}', Some(top), Some(bottom)),
+        };
+        let style = Style::new().fg_color(fg).bg_color(bg);
+        if style != current {
+            let _ = write!(out, "{current:#}{style}");
+            current = style;
+        }
+        out.push(glyph);
+    }
+    let _ = write!(out, "{current:#}");
+}
+
+/// Two columns of swatch, label and count in blocks.
+fn draw_legend(out: &mut String, map: &MemoryMap, canvas: Canvas) {
+    let counts = map.counts();
+    let entries: Vec<String> = counts
+        .present()
+        .map(|(look, n)| {
+            let swatch = match canvas.colour {
+                ColourDepth::None => look.letter().to_string(),
+                colour => colour.paint(look, "\u{2588}"),
+            };
+            format!("{swatch} {:<29}{:>8}", look.label(), grouped(n))
+        })
+        .collect();
+    let half = entries.len().div_ceil(2);
+    for i in 0..half {
+        let right = entries.get(half + i).map_or("", String::as_str);
+        let _ = writeln!(out, "{}", format!("{}  {right}", entries[i]).trim_end());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use order9_units::{NodeId, ZoneKind};
+
+    use super::*;
+
+    fn map() -> MemoryMap {
+        let mut looks = vec![Look::FreeHuge; 100];
+        looks[3] = Look::HeldByFew;
+        MemoryMap { strips: vec![Strip { node: NodeId(0), zone: ZoneKind::Normal, first: 0, looks }] }
+    }
+
+    #[test]
+    fn without_colour_there_is_no_escape() {
+        let text = draw(&map(), None, Canvas { width: 80, lines: 24, colour: ColourDepth::None });
+        assert!(!text.contains('\u{1b}'));
+        assert!(text.contains("    0.00  ...x...."), "{text}");
+    }
+
+    #[test]
+    fn a_line_fits_the_width() {
+        for width in [20, 80, 133, 200] {
+            let text = draw(&map(), None, Canvas { width, lines: 24, colour: ColourDepth::None });
+            let cells = text.lines().filter(|line| line.contains("....")).map(str::len).max();
+            assert!(cells.is_some_and(|cells| cells <= width), "{width} columns");
+        }
+    }
+
+    #[test]
+    fn changed_cells_are_white() {
+        let mut after = map();
+        after.strips[0].looks[50] = Look::HugeInUse;
+        let canvas = Canvas { width: 80, lines: 24, colour: ColourDepth::True };
+        assert!(draw(&after, Some(&map()), canvas).contains("38;5;231"));
+        assert!(!draw(&after, Some(&after), canvas).contains("38;5;231"));
+    }
+}
