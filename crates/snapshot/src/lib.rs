@@ -6,8 +6,12 @@
 //! Knows neither the engine nor Linux system calls.
 #![forbid(unsafe_code)]
 
+pub mod bounds;
 pub mod buddy;
+pub mod census;
+pub mod classify;
 pub mod flags;
+pub mod format;
 pub mod frames;
 pub mod model;
 

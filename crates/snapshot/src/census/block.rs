@@ -1,0 +1,130 @@
+//! What one pageblock holds.
+
+use crate::classify::{FrameClass, Mobility};
+use order9_units::PAGEBLOCK_PAGES;
+
+const FRAMES: u16 = PAGEBLOCK_PAGES.get() as u16;
+
+/// What the frames of one pageblock hold, as far as they belong to one zone: the rest of them counts as holes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockSummary {
+    counts: [u16; FrameClass::COUNT],
+}
+
+const _: () = assert!(size_of::<BlockSummary>() <= 48, "a terabyte has half a million of them");
+
+/// What compaction can make of a pageblock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BlockState {
+    /// Some of its frames do not exist, are offline or lie in another zone: never a huge page.
+    Partial,
+    /// Not given to the allocator yet: it becomes free memory when the kernel needs it.
+    Deferred,
+    /// One free huge page.
+    Free,
+    /// One huge page in use, or part of a larger one.
+    Huge(FrameClass),
+    /// Nothing but free and movable frames: moving its movable frames away makes a huge page.
+    Evacuable,
+    /// Held by reclaimable slab alone.
+    Slab,
+    /// Held by frames that stay.
+    Lost,
+}
+
+impl BlockSummary {
+    /// A block of which no frame exists.
+    pub const ABSENT: Self = {
+        let mut counts = [0; FrameClass::COUNT];
+        counts[FrameClass::Hole.index()] = FRAMES;
+        Self { counts }
+    };
+
+    /// A block with these counts by class, which sum to one pageblock.
+    pub(crate) fn new(counts: [u16; FrameClass::COUNT]) -> Self {
+        debug_assert_eq!(counts.iter().sum::<u16>(), FRAMES);
+        Self { counts }
+    }
+
+    /// Frames of one class.
+    #[must_use]
+    pub fn count(&self, class: FrameClass) -> u16 {
+        self.counts[class.index()]
+    }
+
+    /// Frames by class; they sum to one pageblock.
+    #[must_use]
+    pub fn counts(&self) -> &[u16; FrameClass::COUNT] {
+        &self.counts
+    }
+
+    /// Free frames.
+    #[must_use]
+    pub fn free(&self) -> u16 {
+        self.count(FrameClass::Free)
+    }
+
+    /// Frames whose content compaction can move.
+    #[must_use]
+    pub fn movable(&self) -> u16 {
+        self.sum(Mobility::Movable)
+    }
+
+    /// Frames that stay.
+    #[must_use]
+    pub fn immovable(&self) -> u16 {
+        self.sum(Mobility::Immovable)
+    }
+
+    /// Frames that do not exist, are offline or belong to another zone.
+    #[must_use]
+    pub fn absent(&self) -> u16 {
+        self.sum(Mobility::Absent)
+    }
+
+    /// What compaction can make of the block.
+    #[must_use]
+    pub fn state(&self) -> BlockState {
+        if self.absent() > 0 {
+            return BlockState::Partial;
+        }
+        if self.free() == FRAMES {
+            return BlockState::Free;
+        }
+        if self.count(FrameClass::Deferred) == FRAMES {
+            return BlockState::Deferred;
+        }
+        if let Some(class) = FrameClass::ALL.into_iter().find(|&c| c.is_huge() && self.count(c) == FRAMES) {
+            return BlockState::Huge(class);
+        }
+        match self.immovable() - self.count(FrameClass::SlabReclaimable) {
+            0 if self.count(FrameClass::SlabReclaimable) == 0 => BlockState::Evacuable,
+            0 => BlockState::Slab,
+            _ => BlockState::Lost,
+        }
+    }
+
+    /// The class that holds most of the block's immovable frames, and how many of them; of equals, the first by number.
+    #[must_use]
+    pub fn holder(&self) -> Option<(FrameClass, u16)> {
+        let mut most = None;
+        for class in FrameClass::ALL {
+            let count = self.count(class);
+            let holds = class.mobility() == Mobility::Immovable && count > 0;
+            if holds && most.is_none_or(|(_, best)| count > best) {
+                most = Some((class, count));
+            }
+        }
+        most
+    }
+
+    /// Turns slab of unknown kind into reclaimable slab.
+    pub(crate) fn mark_slab_reclaimable(&mut self) {
+        let slab = std::mem::take(&mut self.counts[FrameClass::Slab.index()]);
+        self.counts[FrameClass::SlabReclaimable.index()] += slab;
+    }
+
+    fn sum(&self, mobility: Mobility) -> u16 {
+        FrameClass::ALL.into_iter().filter(|c| c.mobility() == mobility).map(|c| self.count(c)).sum()
+    }
+}
