@@ -75,7 +75,7 @@ impl Chunk {
             Index::Narrow(_) => (2..=256).contains(&states),
             Index::Wide(_) => states > 256,
         };
-        if !palette_fits || states > len {
+        if !palette_fits || states > len || has_twins(&palette) {
             return Err(ChunkError::Palette(states));
         }
         let index_fits = match &index {
@@ -126,6 +126,13 @@ impl Chunk {
             Index::Wide(at) => at.iter().for_each(|&i| each(usize::from(i))),
         }
     }
+}
+
+/// Whether a state occurs twice.
+fn has_twins(palette: &[FrameState]) -> bool {
+    let mut sorted = palette.to_vec();
+    sorted.sort_unstable();
+    sorted.windows(2).any(|pair| pair[0] == pair[1])
 }
 
 /// Whether `uses` names every one of `states` palette entries, each new one being the next.
@@ -401,6 +408,7 @@ mod tests {
         let two = vec![state(1, 0), state(2, 0)];
         assert_eq!(Chunk::new(one.clone(), Index::Uniform, 0), Err(ChunkError::Length(0)));
         assert_eq!(Chunk::new(two.clone(), Index::Uniform, 4), Err(ChunkError::Palette(2)));
+        assert_eq!(Chunk::new([one[0]; 2].into(), Index::Narrow([0, 1].into()), 2), Err(ChunkError::Palette(2)));
         assert_eq!(Chunk::new(two.clone(), Index::Narrow([0, 2].into()), 2), Err(ChunkError::Index));
         assert_eq!(Chunk::new(two.clone(), Index::Narrow([1, 0].into()), 2), Err(ChunkError::Index));
         assert_eq!(Chunk::new(two.clone(), Index::Narrow([0, 0].into()), 2), Err(ChunkError::Index));

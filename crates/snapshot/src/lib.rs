@@ -12,6 +12,7 @@ pub mod census;
 pub mod classify;
 pub mod flags;
 pub mod format;
+pub mod format;
 pub mod frames;
 pub mod model;
 

@@ -1,0 +1,238 @@
+//! Which snapshots make sense at all: what every user of one may rely on, checked once when reading and writing.
+//!
+//! An error here means that parts contradict each other so that code built on them would index, subtract or shift out of
+//! bounds. What is merely odd (free counts that do not match the frames, a zone without watermarks, a map that changed
+//! while it was captured) is left to the analysis.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use order9_units::{Bytes, NodeId, Order, PAGE_SIZE, Pages, Pfn, PfnRange, ZoneKind};
+
+use super::COUNT_MAX;
+use crate::{Snapshot, ZoneInfo};
+
+/// Parts of a snapshot that contradict each other.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StructureError {
+    /// Frames of another size.
+    #[error("page size {0:?}: order9 knows {PAGE_SIZE:?} only")]
+    PageSize(Bytes),
+    /// Pageblocks larger than the largest order.
+    #[error("pageblock order {0}: expected 1 to {max}", max = Order::MAX)]
+    PageblockOrder(u8),
+    /// A node twice.
+    #[error("node {0} appears twice")]
+    NodeTwice(NodeId),
+    /// A node with distances to some nodes only.
+    #[error("node {node} has {found} distances, expected none or one per node ({nodes})")]
+    Distances {
+        /// The node.
+        node: NodeId,
+        /// How many it has.
+        found: usize,
+        /// How many nodes there are.
+        nodes: usize,
+    },
+    /// A zone of no known node.
+    #[error("{0} belongs to a node that does not exist")]
+    NoSuchNode(ZoneName),
+    /// A zone twice.
+    #[error("{0} appears twice")]
+    ZoneTwice(ZoneName),
+    /// A span that ends before it starts, or beyond what can be addressed.
+    #[error("{zone} spans {span:?}")]
+    Span {
+        /// The zone.
+        zone: ZoneName,
+        /// Its span.
+        span: PfnRange,
+    },
+    /// A frame in two zones of one node.
+    #[error("{0} and {1} overlap")]
+    Overlap(ZoneName, ZoneName),
+    /// A zone that reaches beyond the frame map.
+    #[error("{zone} ends at {end}, the frame map at {map_end}")]
+    OutsideMap {
+        /// The zone.
+        zone: ZoneName,
+        /// Its end.
+        end: Pfn,
+        /// The end of the map.
+        map_end: Pfn,
+    },
+    /// `managed <= present <= spanned` does not hold.
+    #[error("{zone} has {managed:?} managed of {present:?} present of {spanned:?} spanned")]
+    Population {
+        /// The zone.
+        zone: ZoneName,
+        /// Frames managed.
+        managed: Pages,
+        /// Frames present.
+        present: Pages,
+        /// Frames spanned.
+        spanned: Pages,
+    },
+    /// A count beyond what can be addressed.
+    #[error("{zone}: {what} is {value}, which no machine can have")]
+    Count {
+        /// The zone.
+        zone: ZoneName,
+        /// Which count.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+    },
+    /// Ranges that are empty, out of order or overlap.
+    #[error("{what} range {position} ({range:?}) is empty, reaches too far, or does not lie behind the one before")]
+    Ranges {
+        /// `ram` or `offline`.
+        what: &'static str,
+        /// Position in the list, from 0.
+        position: usize,
+        /// The range.
+        range: PfnRange,
+    },
+    /// Types for more or fewer pageblocks than the map has.
+    #[error("types of {found} pageblocks, expected {expected} for the frame map")]
+    BlockTypes {
+        /// How many there are.
+        found: u64,
+        /// How many the map has.
+        expected: u64,
+    },
+}
+
+/// A zone, as Linux prints it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ZoneName(pub NodeId, pub ZoneKind);
+
+impl fmt::Display for ZoneName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {}, zone {}", self.0, self.1)
+    }
+}
+
+/// The first contradiction between the parts of a snapshot.
+pub(super) fn structure(snapshot: &Snapshot) -> Result<(), StructureError> {
+    let machine = &snapshot.machine;
+    if machine.page_size != PAGE_SIZE {
+        return Err(StructureError::PageSize(machine.page_size));
+    }
+    if !(1..=Order::MAX.get()).contains(&machine.pageblock_order) {
+        return Err(StructureError::PageblockOrder(machine.pageblock_order));
+    }
+    nodes(snapshot)?;
+    zones(snapshot)?;
+    ranges("ram", &snapshot.ram)?;
+    ranges("offline", &snapshot.offline)?;
+    block_types(snapshot)
+}
+
+fn nodes(snapshot: &Snapshot) -> Result<(), StructureError> {
+    let count = snapshot.nodes.len();
+    let mut seen = BTreeSet::new();
+    for node in &snapshot.nodes {
+        if !seen.insert(node.id) {
+            return Err(StructureError::NodeTwice(node.id));
+        }
+        let found = node.distances.len();
+        if found != 0 && found != count {
+            return Err(StructureError::Distances { node: node.id, found, nodes: count });
+        }
+    }
+    match snapshot.zones.iter().find(|zone| !seen.contains(&zone.node)) {
+        Some(zone) => Err(StructureError::NoSuchNode(name(zone))),
+        None => Ok(()),
+    }
+}
+
+fn zones(snapshot: &Snapshot) -> Result<(), StructureError> {
+    let map_end = snapshot.frames.as_ref().map(|map| Pfn::new(map.len().get()));
+    let mut seen = BTreeSet::new();
+    let mut spans = BTreeMap::new();
+    for info in &snapshot.zones {
+        let zone = name(info);
+        if !seen.insert(zone) {
+            return Err(StructureError::ZoneTwice(zone));
+        }
+        let PfnRange { start, end } = info.span;
+        if start > end || end.get() > COUNT_MAX {
+            return Err(StructureError::Span { zone, span: info.span });
+        }
+        let (managed, present, spanned) = (info.managed, info.present, info.span.len());
+        if managed > present || present > spanned {
+            return Err(StructureError::Population { zone, managed, present, spanned });
+        }
+        if let Some(map_end) = map_end.filter(|&map_end| !info.span.is_empty() && end > map_end) {
+            return Err(StructureError::OutsideMap { zone, end, map_end });
+        }
+        counts(info)?;
+        if !info.span.is_empty()
+            && let Some((_, other)) = spans.insert((info.node, start), (end, zone))
+        {
+            return Err(StructureError::Overlap(other, zone));
+        }
+    }
+    let upward: Vec<_> = spans.into_iter().collect();
+    for pair in upward.windows(2) {
+        let ((low_node, _), (low_end, low)) = pair[0];
+        let ((high_node, high_start), (_, high)) = pair[1];
+        if low_node == high_node && low_end > high_start {
+            return Err(StructureError::Overlap(low, high));
+        }
+    }
+    Ok(())
+}
+
+/// Every count of a zone that arithmetic is done with.
+fn counts(info: &ZoneInfo) -> Result<(), StructureError> {
+    let zone = name(info);
+    let bound = |what, value: u64, max: u64| {
+        if value > max { Err(StructureError::Count { zone, what, value }) } else { Ok(()) }
+    };
+    let pages = |what, value: Pages| bound(what, value.get(), COUNT_MAX);
+    let blocks = |what, by_order: &[u64; Order::COUNT]| {
+        Order::all().try_for_each(|order| bound(what, by_order[order.index()], COUNT_MAX >> order.get()))
+    };
+    pages("cma", info.cma)?;
+    pages("free", info.free)?;
+    let marks = &info.watermarks;
+    for mark in [Some(marks.min), Some(marks.low), Some(marks.high), marks.promo, marks.boost].into_iter().flatten() {
+        pages("a watermark", mark)?;
+    }
+    info.protection.iter().try_for_each(|&reserve| pages("protection", reserve))?;
+    blocks("free_blocks", &info.free_blocks)?;
+    info.free_by_type.values().try_for_each(|by_order| blocks("free_by_type", by_order))?;
+    info.block_counts.values().try_for_each(|&count| bound("block_counts", count, COUNT_MAX))?;
+    for pcp in &info.pcp {
+        pages("pcp count", pcp.count)?;
+        pages("pcp high", pcp.high)?;
+        pages("pcp batch", pcp.batch)?;
+    }
+    Ok(())
+}
+
+fn ranges(what: &'static str, ranges: &[PfnRange]) -> Result<(), StructureError> {
+    let mut free_from = Pfn::new(0);
+    for (position, &range) in ranges.iter().enumerate() {
+        if range.start < free_from || range.start >= range.end || range.end.get() > COUNT_MAX {
+            return Err(StructureError::Ranges { what, position, range });
+        }
+        free_from = range.end;
+    }
+    Ok(())
+}
+
+fn block_types(snapshot: &Snapshot) -> Result<(), StructureError> {
+    let (Some(types), Some(map)) = (&snapshot.block_types, &snapshot.frames) else {
+        return Ok(());
+    };
+    let expected = map.len().get().div_ceil(1 << snapshot.machine.pageblock_order);
+    let found = types.len() as u64;
+    if found == expected { Ok(()) } else { Err(StructureError::BlockTypes { found, expected }) }
+}
+
+fn name(zone: &ZoneInfo) -> ZoneName {
+    ZoneName(zone.node, zone.kind)
+}
