@@ -61,7 +61,8 @@ fn search_sets(pageblock: u16, blocks: &[Block]) -> HashMap<u64, u64> {
         let inside = |i: usize| set >> i & 1 == 1;
         let chosen = || blocks.iter().enumerate().filter(|&(i, _)| inside(i)).map(|(_, b)| b);
         let pages: u64 = chosen().map(|b| u64::from(b.movable)).sum();
-        let room: u64 = blocks.iter().enumerate().filter(|&(i, b)| !inside(i) && b.target).map(|(_, b)| u64::from(b.free)).sum();
+        let room: u64 =
+            blocks.iter().enumerate().filter(|&(i, b)| !inside(i) && b.target).map(|(_, b)| u64::from(b.free)).sum();
         if chosen().all(|b| b.free + b.movable == pageblock) && pages <= room {
             let cost = best.entry(u64::from(set.count_ones())).or_insert(pages);
             *cost = pages.min(*cost);
@@ -108,7 +109,7 @@ fn check_restricted(pageblock: u16, blocks: &[Block], best: &HashMap<u64, u64>) 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
 
     #[test]
     fn no_sequence_of_moves_beats_the_bounds(blocks in any_zone(3, 1..=5)) {
