@@ -12,9 +12,10 @@ pub mod census;
 pub mod classify;
 pub mod flags;
 pub mod format;
-pub mod format;
 pub mod frames;
+pub mod inspection;
 pub mod model;
+pub mod prices;
 
 pub use frames::{Chunk, FrameMap, FrameMapBuilder, FrameState};
 pub use model::{CaptureCost, Machine, Missing, NodeInfo, PcpInfo, Pressure, Snapshot, Source, Watermarks, ZoneInfo};

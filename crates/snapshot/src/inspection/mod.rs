@@ -1,0 +1,126 @@
+//! Everything `order9 inspect` says about a memory map, as data: `--json` prints it, other views draw it.
+//!
+//! [`Inspection::of`] computes it from a snapshot, its [`Census`](crate::census::Census) and a price list; the same input
+//! gives the same bytes. What every number means, how it is computed and how far it can be trusted: docs/inspect.md.
+//! Holds no rules of presentation and reads no clock.
+
+mod findings;
+mod free;
+mod history;
+mod settings;
+
+use order9_units::{Bytes, Nanos, NodeId, Pages, PfnRange};
+use serde::Serialize;
+
+use crate::model::{Missing, Source, Watermarks};
+
+pub use findings::{BlockTally, Drop, Findings, Goal, HeldBy, HeldByFew, HugeInUse, Losses, Recovery};
+pub use free::{AllocationView, FreeMemory, FreeOfType, OrderIndex, ProactiveNode, ProactiveZone};
+pub use history::{Counters, Rate};
+pub use settings::Setting;
+
+/// What a snapshot says about huge pages.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Inspection {
+    /// What the snapshot is of.
+    pub machine: MachineView,
+    /// The whole machine: sums and optima over all zones.
+    pub total: View,
+    /// The nodes, by number.
+    pub nodes: Vec<NodeView>,
+    /// Settings that bear on huge pages, in a fixed order.
+    pub settings: Vec<Setting>,
+    /// Compaction and huge-page events since boot.
+    pub counters: Counters,
+    /// Contradictions between the files of the snapshot; each says what was expected and what was found.
+    pub inconsistencies: Vec<String>,
+    /// What could not be read.
+    pub missing: Vec<Missing>,
+    /// The prices behind every time below.
+    pub prices: PriceView,
+}
+
+/// What the snapshot is of.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MachineView {
+    /// Where the snapshot comes from.
+    pub source: Source,
+    /// Kernel release.
+    pub kernel_release: String,
+    /// CPUs online.
+    pub cpus: u32,
+    /// Time since boot.
+    pub uptime: Option<Nanos>,
+    /// Size of a base page.
+    pub page_size: Bytes,
+    /// Size of a huge page: one pageblock.
+    pub huge_page_size: Bytes,
+}
+
+/// Memory of a zone, a node or the machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct View {
+    /// Frames that exist.
+    pub present: Pages,
+    /// Frames the allocator was given.
+    pub managed: Pages,
+    /// Free pages, as the kernel counts them.
+    pub free: Pages,
+    /// Free pages in blocks of a huge page or more, from the kernel's own lists.
+    pub free_in_huge_pages: Pages,
+    /// What the map of frames adds; nothing where it could not be read.
+    pub findings: Option<Findings>,
+}
+
+/// One NUMA node.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NodeView {
+    /// Its number.
+    pub id: NodeId,
+    /// Sums and optima over its zones.
+    #[serde(flatten)]
+    pub view: View,
+    /// When the kernel compacts the node on its own.
+    pub proactive: ProactiveNode,
+    /// Its populated zones, lowest first.
+    pub zones: Vec<ZoneView>,
+}
+
+/// One zone.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ZoneView {
+    /// Name, as in /proc/zoneinfo.
+    pub name: &'static str,
+    /// First frame to last frame.
+    pub span: PfnRange,
+    /// Its memory.
+    #[serde(flatten)]
+    pub view: View,
+    /// Watermarks, boost included.
+    pub watermarks: Watermarks,
+    /// Pages on per-CPU lists. In the map they look like kernel memory of unknown use.
+    pub on_cpu_lists: Pages,
+    /// Free memory by order and type.
+    pub free_memory: FreeMemory,
+    /// How usable the free memory is, by order.
+    pub indexes: Vec<OrderIndex>,
+    /// The score the kernel's proactive compaction goes by.
+    pub proactive: ProactiveZone,
+    /// How many huge pages can be allocated; nothing where the map of frames could not be read.
+    pub allocation: Option<AllocationView>,
+}
+
+/// A price list, as far as it was used.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PriceView {
+    /// Whose prices.
+    pub machine: String,
+    /// Nanoseconds per moved page.
+    pub move_page_ns: u64,
+    /// Nanoseconds per dropped page of clean page cache, where priced.
+    pub drop_page_ns: Option<u64>,
+    /// Nanoseconds per page of slab freed, where priced.
+    pub drop_slab_page_ns: Option<u64>,
+    /// Nanoseconds per page read again, where priced.
+    pub reread_page_ns: Option<u64>,
+}
