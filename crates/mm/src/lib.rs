@@ -1,3 +1,49 @@
-//! Engine.
+//! The memory-management engine: what Linux does with physical frames, as plain data and synchronous steps.
+//!
+//! Key type: [`Mm`], all state of one machine's memory. [`MmBuilder`] sets it up, [`Mm::alloc_fast`] and [`Mm::free`] use
+//! it, [`Mm::check`] recounts every law it must obey. Behaviour that differs between Linux releases is a field of
+//! [`policy::Policy`], never a version number.
+//! The engine counts its work ([`Work`]) and never prices it; it does no I/O, has no clock, and depends on nothing but
+//! [`order9_units`]. Behaviour and sources: docs/allocator.md.
 #![no_std]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod boot;
+mod buddy;
+mod check;
+mod count;
+mod fallback;
+mod frame;
+mod gfp;
+mod highatomic;
+mod isolate;
+mod mm;
+mod node;
+mod page_alloc;
+mod pageblock;
+mod pcp;
+mod pin;
+pub mod policy;
+mod settings;
+pub mod trace;
+mod vmstat;
+mod watermark;
+mod work;
+mod zone;
+
+pub use boot::{BuildError, Contents, Layout, MmBuilder, NodeSpec, ZoneSpec};
+pub use check::Violation;
+pub use frame::FrameState;
+pub use gfp::{AllocFlags, Gfp, Mark, Reserve};
+pub use isolate::IsolateError;
+pub use mm::{FreeError, Metadata, Mm};
+pub use node::{KswapdRequest, Node, ZoneRef};
+pub use page_alloc::{AllocError, Request};
+pub use pageblock::Pageblock;
+pub use pcp::Pcp;
+pub use vmstat::{Counters, ExtfragCounters, NumaCounters};
+pub use watermark::Watermarks;
+pub use work::Work;
+pub use zone::{FreeArea, Zone, ZoneId};

@@ -1,0 +1,440 @@
+//! Setting a machine's memory up: nodes, zones, holes and reserved frames first, then every frame's state.
+//!
+//! Key types: [`Layout`] (what memory there is), [`MmBuilder`] (fills it, frame by frame or as Linux does at boot).
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::fmt;
+
+use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
+
+use crate::Mm;
+use crate::count::Class;
+use crate::frame::{Flag, FrameTable, Idx, Word};
+use crate::node::{Node, build_zonelists};
+use crate::pageblock::Pageblock;
+use crate::pcp::Pcp;
+use crate::policy::Policy;
+use crate::settings::Settings;
+use crate::trace::{NoTrace, Tracer};
+use crate::vmstat::Counters;
+use crate::work::Work;
+use crate::zone::{Zone, ZoneId};
+
+/// The memory of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// Nodes, by number.
+    pub nodes: Vec<NodeSpec>,
+    /// Zones, none overlapping another or sharing a pageblock with it.
+    pub zones: Vec<ZoneSpec>,
+    /// Frames in zones that do not exist.
+    pub holes: Vec<PfnRange>,
+    /// Frames kept from the allocator at boot.
+    pub reserved: Vec<PfnRange>,
+    /// Contiguous memory areas, in whole pageblocks.
+    pub cma: Vec<PfnRange>,
+    /// Node of every CPU; without CPUs there are no per-CPU lists.
+    pub cpus: Vec<NodeId>,
+}
+
+/// A node of a [`Layout`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeSpec {
+    /// Distance to every node; 10 is local.
+    pub distances: Vec<u32>,
+}
+
+/// A zone of a [`Layout`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZoneSpec {
+    /// Its node.
+    pub node: NodeId,
+    /// Which zone.
+    pub kind: ZoneKind,
+    /// First to last frame, holes included.
+    pub span: PfnRange,
+}
+
+/// Why a layout or a frame's state was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BuildError {
+    /// There is no zone, or an empty one.
+    NoMemory,
+    /// More zones than an engine keeps apart (255).
+    TooManyZones(usize),
+    /// The frames between the first and the last do not fit 32 bits.
+    SpanTooLarge(Pages),
+    /// A zone or CPU names a node that does not exist.
+    NoSuchNode(NodeId),
+    /// The distances of a node are not one per node.
+    Distances(NodeId),
+    /// Two zones overlap or share a pageblock, here.
+    ZonesMeet(Pfn),
+    /// A node has two zones of a kind.
+    ZoneTwice(NodeId, ZoneKind),
+    /// A contiguous memory area is not made of whole pageblocks of one zone.
+    Cma(PfnRange),
+    /// The frame is outside the zones, a hole, reserved, or was given a state already.
+    Taken(Pfn),
+    /// The block is not aligned to its order.
+    Misaligned(Pfn, Order),
+}
+
+/// Builds an [`Mm`]. Every frame that is neither hole nor reserved must be given a state before [`MmBuilder::finish`].
+pub struct MmBuilder<T: Tracer = NoTrace> {
+    mm: Mm<T>,
+    /// Frames that have no state yet.
+    unassigned: u64,
+}
+
+impl MmBuilder {
+    /// Starts with the zones of `layout`, pageblocks Movable or CMA, and no frame given a state.
+    ///
+    /// # Errors
+    /// The first contradiction in `layout`.
+    pub fn new(layout: &Layout, policy: Policy) -> Result<Self, BuildError> {
+        Self::with_tracer(layout, policy, NoTrace)
+    }
+}
+
+impl<T: Tracer> MmBuilder<T> {
+    /// The same with a tracer that sees everything from boot on.
+    ///
+    /// # Errors
+    /// The first contradiction in `layout`.
+    pub fn with_tracer(layout: &Layout, policy: Policy, tracer: T) -> Result<Self, BuildError> {
+        layout.validate()?;
+        let base = layout.zones.iter().map(|zone| zone.span.start).min().ok_or(BuildError::NoMemory)?;
+        let base = base.align_down(Order::MAX);
+        let end = layout.zones.iter().map(|zone| zone.span.end).max().ok_or(BuildError::NoMemory)?.align_up(Order::MAX);
+        let per_zone = Order::COUNT * Migratetype::COUNT;
+        let per_pcp = policy.pcp.lists.count();
+        let lists = layout.zones.len() * (per_zone + layout.cpus.len() * per_pcp);
+        let frames = end - base;
+        if frames.get() + lists as u64 > u64::from(u32::MAX) {
+            return Err(BuildError::SpanTooLarge(frames));
+        }
+        let table = FrameTable::new(base, frames.get() as u32, lists as u32);
+        let blocks = (frames.get() / PAGEBLOCK_PAGES.get()) as usize;
+        let mut next_list = 0;
+        let mut zones = Vec::with_capacity(layout.zones.len());
+        for (at, spec) in layout.zones.iter().enumerate() {
+            let mut zone = Zone::new(ZoneId(at as u8), spec.node, spec.kind, spec.span, table.list(next_list));
+            next_list += per_zone as u32;
+            for _ in &layout.cpus {
+                zone.pcps.push(Pcp::new(table.list(next_list)));
+                next_list += per_pcp as u32;
+            }
+            zones.push(zone);
+        }
+        let node = |(at, spec): (usize, &NodeSpec)| Node {
+            id: NodeId(at as u16),
+            distances: spec.distances.clone(),
+            fallback_list: Vec::new(),
+            this_node_list: Vec::new(),
+            kswapd: None,
+        };
+        let mm = Mm {
+            frames: table,
+            blocks: alloc::vec![Pageblock::absent(ZoneId(u8::MAX)); blocks],
+            zones,
+            nodes: layout.nodes.iter().enumerate().map(node).collect(),
+            cpus: layout.cpus.clone(),
+            policy,
+            settings: Settings::default(),
+            mobility_grouping: true,
+            more_pins: BTreeMap::new(),
+            boot_allocated: 0,
+            counters: Counters::new(layout.nodes.len()),
+            work: Work::NONE,
+            tracer,
+        };
+        let mut builder = Self { mm, unassigned: 0 };
+        builder.lay_out(layout);
+        Ok(builder)
+    }
+
+    /// Marks frames as present, reserved or holes, and counts them by zone and pageblock.
+    fn lay_out(&mut self, layout: &Layout) {
+        for zone in 0..layout.zones.len() {
+            let span = layout.zones[zone].span;
+            self.mark(span, Word::TAIL);
+            for block in self.mm.at(span.start).block()..=self.mm.at(Pfn::new(span.end.get() - 1)).block() {
+                self.mm.blocks[block].zone = ZoneId(zone as u8);
+            }
+            for hole in &layout.holes {
+                self.mark(span.intersect(*hole), Word::HOLE);
+            }
+            for reserved in &layout.reserved {
+                self.mark_present(span.intersect(*reserved), Word::RESERVED);
+            }
+            self.count_frames(ZoneId(zone as u8));
+        }
+        for area in &layout.cma {
+            for pfn in area.iter().step_by(PAGEBLOCK_PAGES.get() as usize) {
+                let block = self.mm.at(pfn).block();
+                self.mm.blocks[block].migratetype = Migratetype::Cma;
+            }
+        }
+    }
+
+    fn mark(&mut self, range: PfnRange, word: Word) {
+        for pfn in range.iter() {
+            let idx = self.mm.at(pfn);
+            self.mm.frames.set(idx, word);
+        }
+    }
+
+    /// As `mark`, but leaves holes alone.
+    fn mark_present(&mut self, range: PfnRange, word: Word) {
+        for pfn in range.iter() {
+            let idx = self.mm.at(pfn);
+            if self.mm.frames.word(idx) != Word::HOLE {
+                self.mm.frames.set(idx, word);
+            }
+        }
+    }
+
+    /// Counts present, managed, absent and reserved frames of a zone from their words.
+    fn count_frames(&mut self, id: ZoneId) {
+        let span = self.mm.zones[id.index()].span;
+        let (mut present, mut managed) = (0, 0);
+        for pfn in span.iter() {
+            let idx = self.mm.at(pfn);
+            let block = &mut self.mm.blocks[idx.block()];
+            let word = self.mm.frames.word(idx);
+            if word == Word::HOLE {
+                continue;
+            }
+            block.absent -= 1;
+            present += 1;
+            if word == Word::RESERVED {
+                block.immovable += 1;
+            } else {
+                managed += 1;
+            }
+        }
+        let zone = &mut self.mm.zones[id.index()];
+        (zone.present, zone.managed) = (present, managed);
+        self.unassigned += managed;
+    }
+
+    /// Sets `vm.min_free_kbytes` by hand.
+    #[must_use]
+    pub fn min_free_kbytes(mut self, kbytes: u64) -> Self {
+        self.mm.settings.min_free_by_hand = Some(kbytes);
+        self
+    }
+
+    /// Says whether transparent huge pages are enabled, which raises `min_free_kbytes`; they are unless said otherwise.
+    #[must_use]
+    pub fn huge_pages(mut self, enabled: bool) -> Self {
+        self.mm.settings.huge_pages = enabled;
+        self
+    }
+
+    /// Sets `vm.lowmem_reserve_ratio`, by zone; 0 switches a zone's reserve off.
+    #[must_use]
+    pub fn lowmem_reserve_ratio(mut self, ratios: [u64; ZoneKind::COUNT]) -> Self {
+        self.mm.settings.lowmem_reserve_ratio = ratios;
+        self
+    }
+
+    /// Sets the type of the pageblock that holds `pfn`.
+    ///
+    /// # Errors
+    /// [`BuildError::Taken`] outside the zones.
+    pub fn set_block_type(&mut self, pfn: Pfn, mt: Migratetype) -> Result<(), BuildError> {
+        let idx = self.mm.frames.idx(pfn).ok_or(BuildError::Taken(pfn))?;
+        let block = &mut self.mm.blocks[idx.block()];
+        let zone = self.mm.zones.get_mut(block.zone.index()).ok_or(BuildError::Taken(pfn))?;
+        let old = core::mem::replace(&mut block.migratetype, mt);
+        for (of, change) in [(old, u64::wrapping_sub as fn(u64, u64) -> u64), (mt, u64::wrapping_add)] {
+            match of {
+                Migratetype::HighAtomic => {
+                    zone.reserved_highatomic = change(zone.reserved_highatomic, PAGEBLOCK_PAGES.get());
+                }
+                Migratetype::Isolate => zone.isolated_blocks = change(zone.isolated_blocks, 1),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the block at `pfn` to the free lists of its pageblock's type, at the head.
+    ///
+    /// # Errors
+    /// [`BuildError`] where the frames are not free to be given.
+    pub fn free(&mut self, pfn: Pfn, order: Order) -> Result<(), BuildError> {
+        let idx = self.assign(pfn, order)?;
+        let mt = self.mm.blocks[idx.block()].migratetype;
+        self.mm.free_to_buddy(idx, order, mt);
+        Ok(())
+    }
+
+    /// Makes the block at `pfn` a live allocation: `movable` says that it was asked for as movable, `content` that
+    /// compaction may move what it holds, `pinned` that it is pinned.
+    ///
+    /// # Errors
+    /// [`BuildError`] where the frames are not free to be given.
+    pub fn allocate(&mut self, pfn: Pfn, order: Order, contents: Contents) -> Result<(), BuildError> {
+        let idx = self.assign(pfn, order)?;
+        let word = Word::allocated(order)
+            .with(Flag::CountedImmovable, contents == Contents::Unmovable)
+            .with(Flag::MovableContent, contents != Contents::Unmovable)
+            .with(Flag::Pinned, contents == Contents::Pinned);
+        self.mm.frames.set(idx, word);
+        self.mm.count_in(idx, order, Class::of_used(word));
+        self.mm.boot_allocated += order.pages().get();
+        Ok(())
+    }
+
+    fn assign(&mut self, pfn: Pfn, order: Order) -> Result<Idx, BuildError> {
+        if !pfn.is_aligned(order) {
+            return Err(BuildError::Misaligned(pfn, order));
+        }
+        let frames = PfnRange::of(pfn, order.pages());
+        let first = self.mm.frames.idx(pfn).ok_or(BuildError::Taken(pfn))?;
+        // Outside the zones and in given blocks a frame is no tail; inside them only tails follow a given frame.
+        let zone = self.mm.zones.get(self.mm.blocks[first.block()].zone.index()).ok_or(BuildError::Taken(pfn))?;
+        if frames.end > zone.span.end || pfn < zone.span.start {
+            return Err(BuildError::Taken(pfn));
+        }
+        if let Some(taken) = frames.iter().find(|&pfn| self.mm.frames.word(self.mm.at(pfn)) != Word::TAIL) {
+            return Err(BuildError::Taken(taken));
+        }
+        self.unassigned = self.unassigned.saturating_sub(order.pages().get());
+        Ok(first)
+    }
+
+    /// Frees every frame as Linux does at boot: ascending, in the largest aligned blocks.
+    #[must_use]
+    pub fn boot(mut self) -> Mm<T> {
+        for id in 0..self.mm.zones.len() {
+            let span = self.mm.zones[id].span;
+            let mut pfn = span.start;
+            while pfn < span.end {
+                pfn = match self.largest_block(pfn, span.end) {
+                    Some(order) => {
+                        let idx = self.mm.at(pfn);
+                        let mt = self.mm.blocks[idx.block()].migratetype;
+                        self.mm.free_to_buddy_at(idx, order, mt, Some(self.mm.policy.moved_blocks));
+                        pfn + order.pages()
+                    }
+                    None => pfn + Pages::new(1),
+                };
+            }
+        }
+        self.unassigned = 0;
+        self.finish()
+    }
+
+    /// Largest aligned block of unassigned frames that starts at `pfn`, in pageblocks of one type.
+    fn largest_block(&self, pfn: Pfn, end: Pfn) -> Option<Order> {
+        let available = |pfn: Pfn| self.mm.frames.word(self.mm.at(pfn)) == Word::TAIL;
+        let mt = self.mm.pageblock(pfn)?.migratetype;
+        let fits = |order: &Order| {
+            let block = PfnRange::of(pfn, order.pages());
+            let last = Pfn::new(block.end.get() - 1);
+            pfn.is_aligned(*order)
+                && block.end <= end
+                && self.mm.pageblock(last).is_some_and(|block| block.migratetype == mt)
+                && block.iter().all(available)
+        };
+        Order::all().rev().find(fits)
+    }
+
+    /// Frames that have no state yet.
+    #[must_use]
+    pub const fn unassigned(&self) -> u64 {
+        self.unassigned
+    }
+
+    /// Sets up zonelists, watermarks and per-CPU lists.
+    #[must_use]
+    pub fn finish(self) -> Mm<T> {
+        let mut mm = self.mm;
+        let mut has_cpus = alloc::vec![false; mm.nodes.len()];
+        for cpu in &mm.cpus {
+            has_cpus[cpu.index()] = true;
+        }
+        build_zonelists(&mut mm.nodes, &mm.zones, &has_cpus);
+        let managed: u64 = mm.zones.iter().map(|zone| zone.managed).sum();
+        mm.mobility_grouping = managed >= PAGEBLOCK_PAGES.get() * Migratetype::COUNT as u64;
+        mm.setup_watermarks();
+        mm.work = Work::NONE;
+        mm
+    }
+}
+
+/// What a live allocation holds, where [`MmBuilder::allocate`] puts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// Pages that compaction may move.
+    Movable,
+    /// Kernel memory that stays where it is.
+    Unmovable,
+    /// Movable pages that somebody pins.
+    Pinned,
+}
+
+impl Layout {
+    fn validate(&self) -> Result<(), BuildError> {
+        if self.zones.is_empty() || self.zones.iter().any(|zone| zone.span.is_empty()) {
+            return Err(BuildError::NoMemory);
+        }
+        if self.zones.len() > usize::from(u8::MAX) {
+            return Err(BuildError::TooManyZones(self.zones.len()));
+        }
+        let mut owners = self.zones.iter().map(|zone| zone.node).chain(self.cpus.iter().copied());
+        if let Some(node) = owners.find(|node| node.index() >= self.nodes.len()) {
+            return Err(BuildError::NoSuchNode(node));
+        }
+        if let Some(at) = self.nodes.iter().position(|node| node.distances.len() != self.nodes.len()) {
+            return Err(BuildError::Distances(NodeId(at as u16)));
+        }
+        let mut spans: Vec<_> = self.zones.iter().map(|zone| zone.span).collect();
+        spans.sort_unstable();
+        for pair in spans.windows(2) {
+            if pair[1].start.align_down(Order::PAGEBLOCK) < pair[0].end {
+                return Err(BuildError::ZonesMeet(pair[1].start));
+            }
+        }
+        for (at, zone) in self.zones.iter().enumerate() {
+            if self.zones[..at].iter().any(|other| (other.node, other.kind) == (zone.node, zone.kind)) {
+                return Err(BuildError::ZoneTwice(zone.node, zone.kind));
+            }
+        }
+        for &area in &self.cma {
+            let whole = area.start.is_aligned(Order::PAGEBLOCK) && area.end.is_aligned(Order::PAGEBLOCK);
+            if !whole || !spans.iter().any(|&span| span.intersect(area) == area) {
+                return Err(BuildError::Cma(area));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoMemory => f.write_str("there is no zone, or one without frames"),
+            Self::TooManyZones(zones) => write!(f, "{zones} zones: at most 255 are kept apart"),
+            Self::SpanTooLarge(frames) => {
+                write!(f, "memory spans {} frames: at most 2^32 are kept apart", frames.get())
+            }
+            Self::NoSuchNode(node) => write!(f, "a zone or CPU belongs to node {node}, which does not exist"),
+            Self::Distances(node) => write!(f, "node {node} needs one distance to every node"),
+            Self::ZonesMeet(pfn) => write!(f, "the zone that starts at {pfn:?} shares a pageblock with another"),
+            Self::ZoneTwice(node, kind) => write!(f, "node {node} has zone {kind} twice"),
+            Self::Cma(range) => {
+                write!(f, "the CMA area {}-{} is not made of whole pageblocks of one zone", range.start, range.end)
+            }
+            Self::Taken(pfn) => write!(f, "{pfn:?} is no frame of a zone that still needs a state"),
+            Self::Misaligned(pfn, order) => write!(f, "{pfn:?} is no start of a block of {order:?}"),
+        }
+    }
+}
+
+impl core::error::Error for BuildError {}

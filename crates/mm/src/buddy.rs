@@ -1,0 +1,135 @@
+//! Buddy lists: free blocks merge with their buddy, larger blocks are split on demand.
+//!
+//! Everything here happens under the zone lock of Linux. Never looks at watermarks and never takes from another type.
+
+use order9_units::{Migratetype, Order};
+
+use crate::Mm;
+use crate::count::Class;
+use crate::frame::{Idx, Word};
+use crate::policy::ListEnd;
+use crate::trace::Tracer;
+use crate::zone::ZoneId;
+
+impl<T: Tracer> Mm<T> {
+    /// Frees the `order` block at `idx` to the lists of `mt`, merging it with its buddies as far as possible.
+    ///
+    /// The caller has taken the block out of the class it was counted in.
+    pub(crate) fn free_to_buddy(&mut self, idx: Idx, order: Order, mt: Migratetype) {
+        self.free_to_buddy_at(idx, order, mt, None);
+    }
+
+    /// The same with a chosen end of the list instead of the one that the neighbours suggest.
+    pub(crate) fn free_to_buddy_at(&mut self, idx: Idx, order: Order, mt: Migratetype, end: Option<ListEnd>) {
+        let zone = self.blocks[idx.block()].zone;
+        self.count_in(idx, order, Class::Free);
+        let (head, order) = self.merge(zone, idx, order, mt);
+        let end = end.unwrap_or_else(|| self.list_end_for(head, order));
+        self.add_to_list(zone, head, order, mt, end);
+    }
+
+    /// Merges upward; returns the resulting block, which is on no list.
+    fn merge(&mut self, zone: ZoneId, mut idx: Idx, mut order: Order, mt: Migratetype) -> (Idx, Order) {
+        while let Some(larger) = order.up() {
+            let buddy = idx.buddy(order);
+            if !self.frames.word_or_hole(buddy).is_free_of(order) {
+                break;
+            }
+            if order >= Order::PAGEBLOCK && !self.may_merge_pageblocks(zone, idx, buddy, mt) {
+                break;
+            }
+            self.remove_from_list(zone, buddy);
+            self.frames.set(idx.max(buddy), Word::TAIL);
+            idx = idx.min(buddy);
+            order = larger;
+            self.work.merges += 1;
+        }
+        (idx, order)
+    }
+
+    /// Whether two neighbouring free pageblocks of `zone` may become one block; with agreeing lists the absorbed one takes
+    /// on the type of the freed one.
+    fn may_merge_pageblocks(&mut self, zone: ZoneId, freed: Idx, buddy: Idx, mt: Migratetype) -> bool {
+        let other = self.blocks[buddy.block()];
+        let own = self.blocks[freed.block()].migratetype;
+        let types_fit = own == other.migratetype || (own.is_mergeable() && other.migratetype.is_mergeable());
+        let isolate = own == Migratetype::Isolate || other.migratetype == Migratetype::Isolate;
+        if other.zone != zone || !types_fit && (self.policy.merge_guards_all_types || isolate) {
+            return false;
+        }
+        if self.policy.fallback.freelist_hygiene && types_fit {
+            self.blocks[buddy.block()].migratetype = mt;
+        }
+        true
+    }
+
+    /// The tail if the block would soon be part of a larger one, so that it is not taken before; else the head.
+    fn list_end_for(&self, idx: Idx, order: Order) -> ListEnd {
+        let Some(larger) = order.up().filter(|&larger| larger <= Order::PAGEBLOCK) else { return ListEnd::Head };
+        let parent = Idx(idx.0 & !(1 << order.get()));
+        if self.frames.word_or_hole(parent.buddy(larger)).is_free_of(larger) { ListEnd::Tail } else { ListEnd::Head }
+    }
+
+    /// Takes a block of `order` from the lists of `mt`, splitting the smallest one that is large enough.
+    ///
+    /// The block is on no list and in no class of its pageblock afterwards; the caller sets its word.
+    pub(crate) fn take_smallest(&mut self, zone: ZoneId, order: Order, mt: Migratetype) -> Option<Idx> {
+        let found = self.zones[zone.index()].smallest_from(mt, order)?;
+        let list = self.zones[zone.index()].list(found, mt);
+        let idx = self.frames.first(list).expect("an occupied list has a first block");
+        self.take_block(zone, idx, order, mt);
+        Some(idx)
+    }
+
+    /// Takes the free block at `idx` off its list, keeps its first `order` block and puts the rest on lists of `rest`.
+    pub(crate) fn take_block(&mut self, zone: ZoneId, idx: Idx, order: Order, rest: Migratetype) {
+        let mut split = self.frames.word(idx).order();
+        self.remove_from_list(zone, idx);
+        while split > order {
+            split = split.down().expect("a block above another order can be split");
+            self.add_to_list(zone, idx.plus(1 << split.get()), split, rest, ListEnd::Head);
+            self.work.splits += 1;
+        }
+        self.count_out(idx, order, Class::Free);
+    }
+
+    /// Puts a block that is on no list on the list of `mt` and says so on its first frame.
+    #[inline]
+    pub(crate) fn add_to_list(&mut self, zone: ZoneId, idx: Idx, order: Order, mt: Migratetype, end: ListEnd) {
+        let zone = &mut self.zones[zone.index()];
+        let list = zone.list(order, mt);
+        match end {
+            ListEnd::Head => self.frames.push_head(list, idx),
+            ListEnd::Tail => self.frames.push_tail(list, idx),
+        }
+        self.frames.set(idx, Word::free(order, mt));
+        zone.areas[order.index()].blocks[mt.index()] += 1;
+        zone.occupied[mt.index()] |= 1 << order.get();
+        zone.add_free(mt, order.pages().get());
+        self.work.list_ops += 1;
+    }
+
+    /// Takes a free block off its list. Its word stays as it was.
+    #[inline]
+    pub(crate) fn remove_from_list(&mut self, zone: ZoneId, idx: Idx) {
+        let word = self.frames.word(idx);
+        let (order, mt) = (word.order(), word.list());
+        let zone = &mut self.zones[zone.index()];
+        self.frames.unlink(idx);
+        let blocks = &mut zone.areas[order.index()].blocks[mt.index()];
+        *blocks -= 1;
+        if *blocks == 0 {
+            zone.occupied[mt.index()] &= !(1 << order.get());
+        }
+        zone.sub_free(mt, order.pages().get());
+        self.work.list_ops += 1;
+    }
+
+    /// Moves a free block to the list of `mt`; its pageblock keeps its type.
+    pub(crate) fn move_to_list(&mut self, zone: ZoneId, idx: Idx, mt: Migratetype) {
+        let order = self.frames.word(idx).order();
+        self.remove_from_list(zone, idx);
+        self.add_to_list(zone, idx, order, mt, self.policy.moved_blocks);
+        self.work.blocks_retyped += 1;
+    }
+}

@@ -1,0 +1,90 @@
+//! Keeps the counts of pageblocks true: every frame is in exactly one class, derived from its word.
+
+use order9_units::{Order, PAGEBLOCK_PAGES};
+
+use crate::Mm;
+use crate::frame::{Flag, FrameState, Idx, Word};
+use crate::trace::Tracer;
+
+/// What a pageblock counts a frame as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    Free,
+    Movable,
+    Immovable,
+    Pinned,
+    Isolated,
+    Absent,
+}
+
+impl Class {
+    /// The class of a block of frames whose first frame has this word; `None` for a tail.
+    pub(crate) fn of(word: Word) -> Option<Self> {
+        Some(match word.state() {
+            FrameState::Tail => return None,
+            FrameState::Hole => Self::Absent,
+            FrameState::Reserved => Self::Immovable,
+            FrameState::Free { .. } => Self::Free,
+            FrameState::Held { .. } => Self::Isolated,
+            FrameState::Pcp { .. } | FrameState::Allocated { .. } => Self::of_used(word),
+        })
+    }
+
+    /// The class of a cached or allocated block. Being isolated outweighs the rest, since it ends soon.
+    #[inline]
+    pub(crate) fn of_used(word: Word) -> Self {
+        if word.has(Flag::Isolated) {
+            Self::Isolated
+        } else if word.has(Flag::CountedImmovable) {
+            Self::Immovable
+        } else if word.has(Flag::Pinned) {
+            Self::Pinned
+        } else {
+            Self::Movable
+        }
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Adds the `order` block at `idx` to `class` of its pageblocks.
+    #[inline]
+    pub(crate) fn count_in(&mut self, idx: Idx, order: Order, class: Class) {
+        self.for_counts(idx, order, class, |count, frames| *count += frames);
+    }
+
+    /// Takes the `order` block at `idx` out of `class` of its pageblocks.
+    #[inline]
+    pub(crate) fn count_out(&mut self, idx: Idx, order: Order, class: Class) {
+        self.for_counts(idx, order, class, |count, frames| *count -= frames);
+    }
+
+    #[inline]
+    fn for_counts(&mut self, idx: Idx, order: Order, class: Class, change: impl Fn(&mut u16, u16)) {
+        if class == Class::Movable {
+            return; // Derived from the others.
+        }
+        let (frames, blocks) =
+            if order <= Order::PAGEBLOCK { (1 << order.get(), 1) } else { (PAGEBLOCK_PAGES.get() as u16, 2) };
+        for block in &mut self.blocks[idx.block()..idx.block() + blocks] {
+            let count = match class {
+                Class::Free => &mut block.free,
+                Class::Immovable => &mut block.immovable,
+                Class::Pinned => &mut block.pinned,
+                Class::Isolated => &mut block.isolated,
+                Class::Absent => &mut block.absent,
+                Class::Movable => unreachable!("movable frames are not counted"),
+            };
+            change(count, frames);
+        }
+    }
+
+    /// Changes flags of the live allocation at `idx`, moving its frames to the class they then belong to.
+    pub(crate) fn reflag(&mut self, idx: Idx, flag: Flag, on: bool) {
+        let before = self.frames.word(idx);
+        let after = before.with(flag, on);
+        let order = before.order();
+        self.count_out(idx, order, Class::of_used(before));
+        self.count_in(idx, order, Class::of_used(after));
+        self.frames.set(idx, after);
+    }
+}

@@ -1,0 +1,319 @@
+//! The frame table: state of every frame and the links of every list, as a structure of arrays.
+//!
+//! Key types: [`FrameState`] (what a frame is), [`FrameTable`] (all of them). A frame is on at most one list at a time, so
+//! one pair of links serves free lists, per-CPU lists and, later, LRU lists. Lists are rings closed by a sentinel that
+//! lives behind the frames in the same array, which makes every insertion and removal branch-free.
+//! Only the first frame of a block carries its state; the others are [`FrameState::Tail`] and are never written when a
+//! block is allocated or freed whole: that is what makes an order-9 block as cheap as a single frame.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use order9_units::{Migratetype, Order, Pfn};
+
+/// Position in the frame table: a frame, or behind them a list's sentinel.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Idx(pub(crate) u32);
+
+impl Idx {
+    pub(crate) const fn at(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The block that merges with a block of `order` here. The table starts at a multiple of the largest block.
+    pub(crate) const fn buddy(self, order: Order) -> Self {
+        Self(self.0 ^ (1 << order.get()))
+    }
+
+    pub(crate) const fn plus(self, frames: u32) -> Self {
+        Self(self.0 + frames)
+    }
+
+    /// Position of the pageblock that holds this frame.
+    pub(crate) const fn block(self) -> usize {
+        self.at() >> Order::PAGEBLOCK.get()
+    }
+}
+
+/// What a frame is. Blocks larger than one frame say so on their first frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameState {
+    /// Part of the block that starts at a lower frame.
+    Tail,
+    /// No memory here, or memory the allocator was never given.
+    Hole,
+    /// Present, kept from the allocator at boot.
+    Reserved,
+    /// First frame of a free block on a free list.
+    Free {
+        /// Size of the block.
+        order: Order,
+        /// The free list it is on; before the freelist hygiene of 6.10 this can differ from the pageblock's type.
+        list: Migratetype,
+    },
+    /// First frame of a free block on a per-CPU list.
+    Pcp {
+        /// Size of the block.
+        order: Order,
+        /// Type it was cached with, used when it returns to the free lists.
+        cached: Migratetype,
+    },
+    /// First frame of a live allocation.
+    Allocated {
+        /// Size of the allocation.
+        order: Order,
+    },
+    /// First frame of a free block that compaction has taken off the free lists.
+    Held {
+        /// Size of the block.
+        order: Order,
+    },
+}
+
+/// State, order, type and flags of one frame in 32 bits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Word(u32);
+
+const STATE: u32 = 0x7;
+const ORDER_SHIFT: u32 = 3;
+const ORDER: u32 = 0xf << ORDER_SHIFT;
+const TYPE_SHIFT: u32 = 7;
+
+const TAIL: u32 = 0;
+const HOLE: u32 = 1;
+const RESERVED: u32 = 2;
+const FREE: u32 = 3;
+const PCP: u32 = 4;
+const ALLOCATED: u32 = 5;
+const HELD: u32 = 6;
+
+/// Flags of a frame beside its state.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flag {
+    /// Its block's `immovable` includes this block of frames.
+    CountedImmovable = 1 << 10,
+    /// Content that compaction may move: an LRU page or a movable-driver page.
+    MovableContent = 1 << 11,
+    /// Somebody holds a long-term pin.
+    Pinned = 1 << 12,
+    /// Taken off its LRU by reclaim or compaction.
+    Isolated = 1 << 13,
+}
+
+impl Word {
+    pub(crate) const TAIL: Self = Self(TAIL);
+    pub(crate) const HOLE: Self = Self(HOLE);
+    pub(crate) const RESERVED: Self = Self(RESERVED);
+
+    pub(crate) const fn free(order: Order, list: Migratetype) -> Self {
+        Self::block(FREE, order, list)
+    }
+
+    pub(crate) const fn pcp(order: Order, cached: Migratetype) -> Self {
+        Self::block(PCP, order, cached)
+    }
+
+    pub(crate) const fn allocated(order: Order) -> Self {
+        Self::block(ALLOCATED, order, Migratetype::Unmovable)
+    }
+
+    pub(crate) const fn held(order: Order) -> Self {
+        Self::block(HELD, order, Migratetype::Unmovable)
+    }
+
+    const fn block(state: u32, order: Order, mt: Migratetype) -> Self {
+        Self(state | (order.get() as u32) << ORDER_SHIFT | (mt as u32) << TYPE_SHIFT)
+    }
+
+    /// Whether this is the first frame of a free block of exactly `order`.
+    pub(crate) const fn is_free_of(self, order: Order) -> bool {
+        self.0 & (STATE | ORDER) == FREE | (order.get() as u32) << ORDER_SHIFT
+    }
+
+    pub(crate) const fn is_free(self) -> bool {
+        self.0 & STATE == FREE
+    }
+
+    pub(crate) const fn is_allocated(self) -> bool {
+        self.0 & STATE == ALLOCATED
+    }
+
+    /// Order of the block that starts here; meaningless for tails, holes and reserved frames.
+    pub(crate) fn order(self) -> Order {
+        Order::new(((self.0 & ORDER) >> ORDER_SHIFT) as u8).expect("a frame word holds an order up to 10")
+    }
+
+    /// List or cached type of a free block.
+    pub(crate) const fn list(self) -> Migratetype {
+        match Migratetype::from_index((self.0 >> TYPE_SHIFT & 0x7) as usize) {
+            Some(mt) => mt,
+            None => panic!("a frame word holds a migratetype"),
+        }
+    }
+
+    pub(crate) const fn has(self, flag: Flag) -> bool {
+        self.0 & flag as u32 != 0
+    }
+
+    #[must_use]
+    pub(crate) const fn with(self, flag: Flag, on: bool) -> Self {
+        if on { Self(self.0 | flag as u32) } else { Self(self.0 & !(flag as u32)) }
+    }
+
+    pub(crate) fn state(self) -> FrameState {
+        match self.0 & STATE {
+            TAIL => FrameState::Tail,
+            HOLE => FrameState::Hole,
+            RESERVED => FrameState::Reserved,
+            FREE => FrameState::Free { order: self.order(), list: self.list() },
+            PCP => FrameState::Pcp { order: self.order(), cached: self.list() },
+            ALLOCATED => FrameState::Allocated { order: self.order() },
+            HELD => FrameState::Held { order: self.order() },
+            state => unreachable!("frame state {state} does not exist"),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Link {
+    next: Idx,
+    prev: Idx,
+}
+
+/// State and links of all frames from [`FrameTable::base`] on.
+#[derive(Clone)]
+pub(crate) struct FrameTable {
+    base: Pfn,
+    words: Vec<Word>,
+    links: Vec<Link>,
+}
+
+impl FrameTable {
+    /// A table of `frames` holes from `base` on and `lists` empty lists.
+    ///
+    /// `base` is a multiple of the largest block, and `frames + lists` fits 32 bits.
+    pub(crate) fn new(base: Pfn, frames: u32, lists: u32) -> Self {
+        assert!(base.is_aligned(Order::MAX), "{base:?} is no start of a largest block");
+        let unlinked = Link { next: Idx(0), prev: Idx(0) };
+        let mut links = vec![unlinked; frames as usize];
+        links.extend((frames..frames + lists).map(|own| Link { next: Idx(own), prev: Idx(own) }));
+        Self { base, words: vec![Word::HOLE; frames as usize], links }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Sentinel of the `n`-th list.
+    pub(crate) fn list(&self, n: u32) -> Idx {
+        Idx(self.words.len() as u32 + n)
+    }
+
+    pub(crate) fn idx(&self, pfn: Pfn) -> Option<Idx> {
+        let at = pfn.get().checked_sub(self.base.get())?;
+        (at < self.words.len() as u64).then_some(Idx(at as u32))
+    }
+
+    pub(crate) fn pfn(&self, idx: Idx) -> Pfn {
+        Pfn::new(self.base.get() + u64::from(idx.0))
+    }
+
+    #[inline]
+    pub(crate) fn word(&self, idx: Idx) -> Word {
+        self.words[idx.at()]
+    }
+
+    /// The frame's word, or that of a hole behind the end of the table.
+    #[inline]
+    pub(crate) fn word_or_hole(&self, idx: Idx) -> Word {
+        self.words.get(idx.at()).copied().unwrap_or(Word::HOLE)
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, idx: Idx, word: Word) {
+        self.words[idx.at()] = word;
+    }
+
+    /// First frame of the list, or `None` if it is empty.
+    #[inline]
+    pub(crate) fn first(&self, list: Idx) -> Option<Idx> {
+        let first = self.links[list.at()].next;
+        (first != list).then_some(first)
+    }
+
+    /// Last frame of the list, or `None` if it is empty.
+    #[inline]
+    pub(crate) fn last(&self, list: Idx) -> Option<Idx> {
+        let last = self.links[list.at()].prev;
+        (last != list).then_some(last)
+    }
+
+    /// Frames of the list from head to tail.
+    pub(crate) fn iter(&self, list: Idx) -> impl Iterator<Item = Idx> {
+        let mut at = list;
+        core::iter::from_fn(move || {
+            at = self.links[at.at()].next;
+            (at != list).then_some(at)
+        })
+    }
+
+    #[inline]
+    pub(crate) fn push_head(&mut self, list: Idx, idx: Idx) {
+        let next = self.links[list.at()].next;
+        self.insert(list, idx, next);
+    }
+
+    #[inline]
+    pub(crate) fn push_tail(&mut self, list: Idx, idx: Idx) {
+        let prev = self.links[list.at()].prev;
+        self.insert(prev, idx, list);
+    }
+
+    #[inline]
+    fn insert(&mut self, prev: Idx, idx: Idx, next: Idx) {
+        self.links[idx.at()] = Link { next, prev };
+        self.links[prev.at()].next = idx;
+        self.links[next.at()].prev = idx;
+    }
+
+    #[inline]
+    pub(crate) fn unlink(&mut self, idx: Idx) {
+        let Link { next, prev } = self.links[idx.at()];
+        self.links[prev.at()].next = next;
+        self.links[next.at()].prev = prev;
+    }
+
+    /// Bytes of metadata, by capacity.
+    pub(crate) fn bytes(&self) -> usize {
+        self.words.capacity() * size_of::<Word>() + self.links.capacity() * size_of::<Link>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_keep_state_and_flags_apart() {
+        let order = Order::PAGEBLOCK;
+        let word = Word::free(order, Migratetype::Cma).with(Flag::Pinned, true);
+        assert_eq!(word.state(), FrameState::Free { order, list: Migratetype::Cma });
+        assert!(word.is_free_of(order) && !word.is_free_of(Order::MAX));
+        assert!(word.has(Flag::Pinned) && !word.has(Flag::CountedImmovable));
+        assert!(word.with(Flag::Pinned, false) == Word::free(order, Migratetype::Cma));
+    }
+
+    #[test]
+    fn lists_keep_head_and_tail() {
+        let mut frames = FrameTable::new(Pfn::new(0), 1024, 1);
+        let list = frames.list(0);
+        assert!(frames.first(list).is_none());
+        frames.push_head(list, Idx(5));
+        frames.push_head(list, Idx(6));
+        frames.push_tail(list, Idx(7));
+        assert_eq!(frames.iter(list).map(|idx| idx.0).collect::<Vec<_>>(), [6, 5, 7]);
+        frames.unlink(Idx(5));
+        assert_eq!(frames.iter(list).map(|idx| idx.0).collect::<Vec<_>>(), [6, 7]);
+        assert!(frames.last(list) == Some(Idx(7)));
+    }
+}

@@ -1,0 +1,153 @@
+//! Isolation: frames taken out of circulation for a while - free blocks and pages by compaction, whole pageblocks for
+//! offlining or contiguous ranges.
+
+use core::fmt;
+
+use order9_units::{Migratetype, Order, Pfn};
+
+use crate::Mm;
+use crate::count::Class;
+use crate::frame::{Flag, FrameState, Word};
+use crate::mm::FreeError;
+use crate::trace::Tracer;
+
+/// Why something could not be isolated or given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IsolateError {
+    /// The frame is not what the call is for.
+    WrongState(Pfn, FrameState),
+    /// Taking the block would leave the zone below its min watermark.
+    BelowWatermark(Pfn),
+    /// The pageblock lies outside the zones, or is (or is not yet) isolated.
+    WrongBlock(Pfn),
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Takes the free block at `pfn` off the free lists, as a target of compaction. A block of at least half a pageblock
+    /// makes its pageblocks Movable. Returns its order.
+    ///
+    /// # Errors
+    /// [`IsolateError::BelowWatermark`] unless free pages exceed the min mark (with `boosted`: plus boost) and the block.
+    pub fn isolate_free_block(&mut self, pfn: Pfn, boosted: bool) -> Result<Order, IsolateError> {
+        let wrong = || IsolateError::WrongState(pfn, self.frame(pfn));
+        let idx = self.frames.idx(pfn).ok_or_else(wrong)?;
+        let word = self.frames.word(idx);
+        let block = self.blocks[idx.block()];
+        if !word.is_free() || block.migratetype == Migratetype::Isolate {
+            return Err(wrong());
+        }
+        let order = word.order();
+        let zone = &self.zones[block.zone.index()];
+        let mark = zone.watermarks.min + if boosted { zone.boost } else { 0 };
+        if zone.free <= mark + order.pages().get() {
+            return Err(IsolateError::BelowWatermark(pfn));
+        }
+        self.work.zone_lock_sections += 1;
+        self.remove_from_list(block.zone, idx);
+        self.count_out(idx, order, Class::Free);
+        self.count_in(idx, order, Class::Isolated);
+        self.frames.set(idx, Word::held(order));
+        if order.get() >= Order::PAGEBLOCK.get() - 1 {
+            let blocks = 1 << order.get().saturating_sub(Order::PAGEBLOCK.get());
+            for block in &mut self.blocks[idx.block()..idx.block() + blocks] {
+                if block.migratetype.is_mergeable() {
+                    block.migratetype = Migratetype::Movable;
+                }
+            }
+        }
+        Ok(order)
+    }
+
+    /// Puts a block taken by [`Mm::isolate_free_block`] back on the free lists.
+    ///
+    /// # Errors
+    /// [`IsolateError::WrongState`] where no held block starts.
+    pub fn release_free_block(&mut self, pfn: Pfn) -> Result<(), IsolateError> {
+        let FrameState::Held { order } = self.frame(pfn) else {
+            return Err(IsolateError::WrongState(pfn, self.frame(pfn)));
+        };
+        let idx = self.at(pfn);
+        self.work.zone_lock_sections += 1;
+        self.count_out(idx, order, Class::Isolated);
+        self.free_to_buddy(idx, order, self.blocks[idx.block()].migratetype);
+        Ok(())
+    }
+
+    /// Marks the allocation at `pfn` as off its LRU (`on`) or back on it.
+    ///
+    /// # Errors
+    /// [`FreeError`] where no allocation starts there.
+    pub fn set_isolated(&mut self, pfn: Pfn, on: bool) -> Result<(), FreeError> {
+        let (idx, _) = self.live(pfn)?;
+        self.reflag(idx, Flag::Isolated, on);
+        Ok(())
+    }
+
+    /// Makes the pageblock of `pfn` Isolate: its free pages no longer count as free and nothing is allocated from it.
+    /// Returns the type it had.
+    ///
+    /// # Errors
+    /// [`IsolateError::WrongBlock`] outside the zones, for a block that reaches past its zone, or if it is isolated already.
+    pub fn isolate_pageblock(&mut self, pfn: Pfn) -> Result<Migratetype, IsolateError> {
+        let old = self.pageblock(pfn).ok_or(IsolateError::WrongBlock(pfn))?.migratetype;
+        if old == Migratetype::Isolate {
+            return Err(IsolateError::WrongBlock(pfn));
+        }
+        self.retype_isolated(pfn, Migratetype::Isolate)?;
+        Ok(old)
+    }
+
+    /// Ends [`Mm::isolate_pageblock`]: the block becomes `mt`.
+    ///
+    /// # Errors
+    /// [`IsolateError::WrongBlock`] if it is not isolated.
+    pub fn unisolate_pageblock(&mut self, pfn: Pfn, mt: Migratetype) -> Result<(), IsolateError> {
+        match self.pageblock(pfn) {
+            Some(block) if block.migratetype == Migratetype::Isolate => self.retype_isolated(pfn, mt),
+            _ => Err(IsolateError::WrongBlock(pfn)),
+        }
+    }
+
+    fn retype_isolated(&mut self, pfn: Pfn, mt: Migratetype) -> Result<(), IsolateError> {
+        let idx = self.frames.idx(pfn).ok_or(IsolateError::WrongBlock(pfn))?;
+        let zone = self.blocks[idx.block()].zone;
+        self.split_across_pageblocks(idx.block());
+        let (first, end) = self.clip_to_zone(zone, idx).ok_or(IsolateError::WrongBlock(pfn))?;
+        let isolated = &mut self.zones[zone.index()].isolated_blocks;
+        if mt == Migratetype::Isolate {
+            *isolated += 1
+        } else {
+            *isolated -= 1
+        }
+        self.blocks[idx.block()].migratetype = mt;
+        self.walk_block(zone, first, end, Some(mt));
+        Ok(())
+    }
+
+    /// Splits a free block that spans this pageblock and its neighbour, so that each half can be on its own list.
+    fn split_across_pageblocks(&mut self, block: usize) {
+        let first = crate::frame::Idx((block as u32 & !1) << Order::PAGEBLOCK.get());
+        let word = self.frames.word(first);
+        if word.is_free_of(Order::MAX) {
+            let zone = self.blocks[block].zone;
+            let list = word.list();
+            self.remove_from_list(zone, first);
+            for half in [first, first.buddy(Order::PAGEBLOCK)] {
+                self.add_to_list(zone, half, Order::PAGEBLOCK, list, self.policy.moved_blocks);
+            }
+            self.work.splits += 1;
+        }
+    }
+}
+
+impl fmt::Display for IsolateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WrongState(pfn, state) => write!(f, "{pfn:?} is {state:?}, which cannot be isolated or given back"),
+            Self::BelowWatermark(pfn) => write!(f, "taking {pfn:?} would leave its zone below the min watermark"),
+            Self::WrongBlock(pfn) => write!(f, "the pageblock of {pfn:?} cannot be isolated or given back"),
+        }
+    }
+}
+
+impl core::error::Error for IsolateError {}

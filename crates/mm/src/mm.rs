@@ -1,0 +1,220 @@
+//! [`Mm`]: all state of one machine's memory.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::fmt;
+
+use order9_units::{Order, Pfn};
+
+use crate::count::Class;
+use crate::frame::{Flag, FrameState, FrameTable, Idx, Word};
+use crate::node::Node;
+use crate::pageblock::Pageblock;
+use crate::pcp;
+use crate::policy::Policy;
+use crate::settings::Settings;
+use crate::trace::{Event, NoTrace, Tracer};
+use crate::vmstat::Counters;
+use crate::work::Work;
+use crate::zone::{Zone, ZoneId};
+
+/// Frames, pageblocks, zones and nodes of one machine, with the settings and counters that belong to them.
+#[derive(Clone)]
+pub struct Mm<T: Tracer = NoTrace> {
+    pub(crate) frames: FrameTable,
+    pub(crate) blocks: Vec<Pageblock>,
+    pub(crate) zones: Vec<Zone>,
+    pub(crate) nodes: Vec<Node>,
+    /// Node of every CPU.
+    pub(crate) cpus: Vec<order9_units::NodeId>,
+    pub(crate) policy: Policy,
+    pub(crate) settings: Settings,
+    /// Off on machines so small that mobility types would never have room.
+    pub(crate) mobility_grouping: bool,
+    /// Pins beyond the first, by frame.
+    pub(crate) more_pins: BTreeMap<u32, u32>,
+    /// Frames that were in use when the machine was set up.
+    pub(crate) boot_allocated: u64,
+    pub(crate) counters: Counters,
+    pub(crate) work: Work,
+    pub(crate) tracer: T,
+}
+
+/// Why a frame could not be freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FreeError {
+    /// The frame is no memory of this machine.
+    NoSuchFrame(Pfn),
+    /// The frame is not the first one of a live allocation.
+    NotAllocated(Pfn, FrameState),
+    /// The allocation is pinned.
+    Pinned(Pfn),
+    /// The allocation is not pinned.
+    NotPinned(Pfn),
+    /// The allocation is isolated by reclaim or compaction.
+    Isolated(Pfn),
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Frees the allocation that starts at `pfn`, on behalf of `cpu`.
+    ///
+    /// # Errors
+    /// [`FreeError`] where that is no allocation that can be freed; nothing has changed then.
+    pub fn free(&mut self, pfn: Pfn, cpu: usize) -> Result<(), FreeError> {
+        let (idx, word) = self.live(pfn)?;
+        if word.has(Flag::Pinned) {
+            return Err(FreeError::Pinned(pfn));
+        }
+        if word.has(Flag::Isolated) {
+            return Err(FreeError::Isolated(pfn));
+        }
+        let order = word.order();
+        let block = self.blocks[idx.block()];
+        self.counters.pgfree += order.pages().get();
+        self.tracer.event(|| Event::PageFree { pfn, order });
+        let has_pcp = cpu < self.zones[block.zone.index()].pcps.len();
+        if let Some(cached) = pcp::cached_as(block.migratetype).filter(|_| has_pcp) {
+            if let Some(list) = self.policy.pcp.lists.list_for(order, cached) {
+                self.free_to_pcp(block.zone, cpu, idx, list, block.migratetype, cached);
+                return Ok(());
+            }
+        }
+        self.work.zone_lock_sections += 1;
+        self.count_out(idx, order, Class::of_used(word));
+        self.free_to_buddy(idx, order, block.migratetype);
+        Ok(())
+    }
+
+    /// The live allocation that starts at `pfn`.
+    #[inline]
+    pub(crate) fn live(&self, pfn: Pfn) -> Result<(Idx, Word), FreeError> {
+        let idx = self.frames.idx(pfn).ok_or(FreeError::NoSuchFrame(pfn))?;
+        let word = self.frames.word(idx);
+        if word.is_allocated() { Ok((idx, word)) } else { Err(FreeError::NotAllocated(pfn, word.state())) }
+    }
+
+    /// Says whether compaction may move the content of the allocation at `pfn`: an LRU page or a movable-driver page.
+    ///
+    /// # Errors
+    /// [`FreeError`] where no allocation starts there.
+    pub fn set_movable_content(&mut self, pfn: Pfn, movable: bool) -> Result<(), FreeError> {
+        let (idx, word) = self.live(pfn)?;
+        self.frames.set(idx, word.with(Flag::MovableContent, movable));
+        Ok(())
+    }
+
+    /// State of a frame; a hole outside the machine's memory.
+    #[must_use]
+    pub fn frame(&self, pfn: Pfn) -> FrameState {
+        self.frames.idx(pfn).map_or(FrameState::Hole, |idx| self.frames.word(idx).state())
+    }
+
+    /// Whether compaction may move the content of the allocation that starts at `pfn`.
+    #[must_use]
+    pub fn has_movable_content(&self, pfn: Pfn) -> bool {
+        self.live(pfn).is_ok_and(|(_, word)| word.has(Flag::MovableContent))
+    }
+
+    /// The pageblock that holds `pfn`, or `None` outside the machine's memory.
+    #[must_use]
+    pub fn pageblock(&self, pfn: Pfn) -> Option<&Pageblock> {
+        self.blocks.get(self.frames.idx(pfn)?.block())
+    }
+
+    /// Zones of all nodes, by [`ZoneId`].
+    #[must_use]
+    pub fn zones(&self) -> &[Zone] {
+        &self.zones
+    }
+
+    /// One zone.
+    #[must_use]
+    pub fn zone(&self, id: ZoneId) -> &Zone {
+        &self.zones[id.index()]
+    }
+
+    /// Nodes, by number.
+    #[must_use]
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// One node, to take what its daemons were asked for.
+    pub fn node_mut(&mut self, id: order9_units::NodeId) -> Option<&mut Node> {
+        self.nodes.get_mut(id.index())
+    }
+
+    /// The switches in force.
+    #[must_use]
+    pub const fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Event counters since boot.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Work done since it was last taken.
+    pub fn take_work(&mut self) -> Work {
+        core::mem::take(&mut self.work)
+    }
+
+    /// The tracer.
+    pub const fn tracer_mut(&mut self) -> &mut T {
+        &mut self.tracer
+    }
+
+    /// First blocks of the free list of `order` and `mt`, from the head.
+    pub fn free_list(&self, zone: ZoneId, order: Order, mt: order9_units::Migratetype) -> impl Iterator<Item = Pfn> {
+        self.frames.iter(self.zones[zone.index()].list(order, mt)).map(|idx| self.frames.pfn(idx))
+    }
+
+    /// Bytes of metadata, everything included, and the frames they describe.
+    #[must_use]
+    pub fn metadata(&self) -> Metadata {
+        let bytes = self.frames.bytes()
+            + self.blocks.capacity() * size_of::<Pageblock>()
+            + self.zones.capacity() * size_of::<Zone>()
+            + self.zones.iter().map(|zone| zone.pcps.capacity() * size_of::<pcp::Pcp>()).sum::<usize>()
+            + self.nodes.capacity() * size_of::<Node>()
+            + self.more_pins.len() * 2 * size_of::<(u32, u32)>();
+        Metadata { bytes: bytes as u64, frames: self.frames.len() as u64 }
+    }
+
+    pub(crate) fn at(&self, pfn: Pfn) -> Idx {
+        self.frames.idx(pfn).expect("a frame of a zone is in the frame table")
+    }
+}
+
+/// Size of the engine's own data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metadata {
+    /// Bytes of all tables.
+    pub bytes: u64,
+    /// Frames in the frame table, holes between zones included.
+    pub frames: u64,
+}
+
+impl Metadata {
+    /// Bytes per frame.
+    #[must_use]
+    pub fn per_frame(&self) -> f64 {
+        self.bytes as f64 / self.frames as f64
+    }
+}
+
+impl fmt::Display for FreeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchFrame(pfn) => write!(f, "{pfn:?} is no memory of this machine"),
+            Self::NotAllocated(pfn, state) => write!(f, "no allocation starts at {pfn:?}, which is {state:?}"),
+            Self::Pinned(pfn) => write!(f, "the allocation at {pfn:?} is pinned"),
+            Self::NotPinned(pfn) => write!(f, "the allocation at {pfn:?} is not pinned"),
+            Self::Isolated(pfn) => write!(f, "the allocation at {pfn:?} is isolated"),
+        }
+    }
+}
+
+impl core::error::Error for FreeError {}

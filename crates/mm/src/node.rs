@@ -1,0 +1,128 @@
+//! Nodes: their zonelists by distance, and what was asked of their kswapd.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use order9_units::{NodeId, Order, ZoneKind};
+
+use crate::zone::{Zone, ZoneId};
+
+/// A NUMA node.
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub(crate) id: NodeId,
+    pub(crate) distances: Vec<u32>,
+    pub(crate) fallback_list: Vec<ZoneRef>,
+    pub(crate) this_node_list: Vec<ZoneRef>,
+    pub(crate) kswapd: Option<KswapdRequest>,
+}
+
+/// An entry of a zonelist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZoneRef {
+    /// The zone.
+    pub zone: ZoneId,
+    /// Its kind, so that a walk skips it without looking at it.
+    pub kind: ZoneKind,
+    /// Its node.
+    pub node: NodeId,
+}
+
+/// What kswapd is asked to balance for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KswapdRequest {
+    /// Largest order asked for.
+    pub order: Order,
+    /// Highest zone class asked for.
+    pub class: ZoneKind,
+}
+
+impl Node {
+    /// Its number.
+    #[must_use]
+    pub const fn id(&self) -> NodeId {
+        self.id
+    }
+
+    /// Distance to another node; 10 is local.
+    #[must_use]
+    pub fn distance(&self, to: NodeId) -> u32 {
+        self.distances[to.index()]
+    }
+
+    /// Zones of all nodes, nearest node first, highest zone first within a node.
+    #[must_use]
+    pub fn fallback_list(&self) -> &[ZoneRef] {
+        &self.fallback_list
+    }
+
+    /// The node's own zones, highest first.
+    #[must_use]
+    pub fn this_node_list(&self) -> &[ZoneRef] {
+        &self.this_node_list
+    }
+
+    /// What kswapd has been asked for and has not taken yet.
+    #[must_use]
+    pub const fn kswapd_request(&self) -> Option<KswapdRequest> {
+        self.kswapd
+    }
+
+    /// Hands the pending request to kswapd.
+    pub fn take_kswapd_request(&mut self) -> Option<KswapdRequest> {
+        self.kswapd.take()
+    }
+
+    /// Adds a request to what kswapd is asked for.
+    pub(crate) fn ask_kswapd(&mut self, order: Order, class: ZoneKind) {
+        let asked = self.kswapd.unwrap_or(KswapdRequest { order, class });
+        self.kswapd = Some(KswapdRequest { order: asked.order.max(order), class: asked.class.max(class) });
+    }
+}
+
+/// Builds the zonelists of all nodes. `has_cpus` is by node.
+pub(crate) fn build_zonelists(nodes: &mut [Node], zones: &[Zone], has_cpus: &[bool]) {
+    let mut load = vec![0; nodes.len()];
+    for local in 0..nodes.len() {
+        let order = node_order(local, nodes, zones, has_cpus, &mut load);
+        nodes[local].fallback_list = order.iter().flat_map(|&node| zones_of(node, zones)).collect();
+        nodes[local].this_node_list = zones_of(local, zones).collect();
+    }
+}
+
+/// Managed zones of a node, highest first.
+fn zones_of(node: usize, zones: &[Zone]) -> impl Iterator<Item = ZoneRef> {
+    let mut own: Vec<_> = zones
+        .iter()
+        .filter(|zone| zone.node.index() == node && zone.managed > 0)
+        .map(|zone| ZoneRef { zone: zone.id, kind: zone.kind, node: zone.node })
+        .collect();
+    own.sort_by_key(|zone| core::cmp::Reverse(zone.kind));
+    own.into_iter()
+}
+
+/// Nodes with memory by preference of `local`: near ones first; equally near ones rotate between different `local`s,
+/// which the growing `load` of a node picked first in its distance group takes care of.
+fn node_order(local: usize, nodes: &[Node], zones: &[Zone], has_cpus: &[bool], load: &mut [u64]) -> Vec<usize> {
+    let has_memory = |node: usize| zones.iter().any(|zone| zone.node.index() == node && zone.managed > 0);
+    let distance = |node: usize| u64::from(nodes[local].distances[node]);
+    let mut left: Vec<usize> = (0..nodes.len()).filter(|&node| node != local && has_memory(node)).collect();
+    let mut order = Vec::with_capacity(nodes.len());
+    if has_memory(local) {
+        order.push(local);
+    }
+    let scale = (nodes.len() * nodes.len()) as u64 + 1;
+    let mut previous = local;
+    while !left.is_empty() {
+        let cost =
+            |node: usize| (distance(node) + u64::from(node < local) + u64::from(has_cpus[node])) * scale + load[node];
+        let (at, &best) = left.iter().enumerate().min_by_key(|&(_, &node)| cost(node)).expect("a node is left");
+        if distance(best) != distance(previous) {
+            load[best] += left.len() as u64;
+        }
+        left.remove(at);
+        order.push(best);
+        previous = best;
+    }
+    order
+}

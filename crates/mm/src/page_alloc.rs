@@ -1,0 +1,272 @@
+//! The allocation fast path: one walk over the zonelist against the low watermark.
+//!
+//! Key types: [`Request`] (what is asked), [`AllocError`] (why there is none). A walk checks watermarks and
+//! ALLOC_NOFRAGMENT, takes a block through the per-CPU lists or the buddy lists, and does the accounting. Never sleeps and
+//! never reclaims: that is the slow path's.
+
+use core::fmt;
+
+use order9_units::{Migratetype, NodeId, Order, Pfn, ZoneKind};
+
+use crate::Mm;
+use crate::count::Class;
+use crate::fallback::TakeMode;
+use crate::frame::{Flag, Idx, Word};
+use crate::gfp::{AllocFlags, Gfp, Mark, Reserve};
+use crate::node::ZoneRef;
+use crate::trace::{Event, Tracer};
+use crate::zone::ZoneId;
+
+/// What is asked of the allocator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Blocks of this order.
+    pub order: Order,
+    /// Flags.
+    pub gfp: Gfp,
+    /// Preferred node.
+    pub node: NodeId,
+    /// Nodes that may serve, a bit each; `None` is all.
+    pub nodemask: Option<u64>,
+    /// The CPU that asks; past the last CPU, per-CPU lists are not used.
+    pub cpu: usize,
+}
+
+impl Request {
+    /// A request on node 0 and CPU 0 without a nodemask.
+    #[must_use]
+    pub const fn new(order: Order, gfp: Gfp) -> Self {
+        Self { order, gfp, node: NodeId(0), nodemask: None, cpu: 0 }
+    }
+
+    /// Whether the entry of a zonelist may serve the request.
+    fn admits(&self, zone: ZoneRef) -> bool {
+        zone.kind <= self.gfp.highest_zone()
+            && self.nodemask.is_none_or(|mask| zone.node.0 < 64 && mask >> zone.node.0 & 1 != 0)
+    }
+}
+
+/// Why a request got no page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllocError {
+    /// No zone could serve it above its low watermark: the slow path's turn.
+    NoneAboveWatermark,
+    /// No zone may serve it at all: class, node or nodemask leave none.
+    NoZone,
+    /// `MOVABLE` and `RECLAIMABLE` exclude each other.
+    BadMobility,
+    /// No such node.
+    NoSuchNode(NodeId),
+}
+
+impl<T: Tracer> Mm<T> {
+    /// The fast path: one walk against the low watermark.
+    ///
+    /// # Errors
+    /// [`AllocError`]; nothing but counters and boosts has changed then.
+    pub fn alloc_fast(&mut self, request: &Request) -> Result<Pfn, AllocError> {
+        let mt = request.gfp.migratetype().ok_or(AllocError::BadMobility)?;
+        if request.node.index() >= self.nodes.len() {
+            return Err(AllocError::NoSuchNode(request.node));
+        }
+        let preferred = self.preferred(request).ok_or(AllocError::NoZone)?;
+        let flags = AllocFlags {
+            mark: Mark::Low,
+            no_watermarks: false,
+            reserve: Reserve::default(),
+            cma: mt == Migratetype::Movable,
+            nofragment: self.avoids_fragmentation(preferred),
+            kswapd: request.gfp.has(Gfp::KSWAPD_RECLAIM),
+        };
+        let page = self.get_page_from_freelist(request, preferred, mt, flags);
+        self.tracer.event(|| Event::PageAlloc { pfn: page, order: request.order, migratetype: mt, gfp: request.gfp });
+        page.ok_or(AllocError::NoneAboveWatermark)
+    }
+
+    /// The first zone that may serve the request.
+    fn preferred(&self, request: &Request) -> Option<ZoneRef> {
+        self.zonelist(request).iter().copied().find(|&zone| request.admits(zone))
+    }
+
+    fn zonelist(&self, request: &Request) -> &[ZoneRef] {
+        let node = &self.nodes[request.node.index()];
+        if request.gfp.has(Gfp::THISNODE) { &node.this_node_list } else { &node.fallback_list }
+    }
+
+    /// ALLOC_NOFRAGMENT: only where a lower zone of the same node can be tried instead.
+    fn avoids_fragmentation(&self, preferred: ZoneRef) -> bool {
+        self.policy.fallback.nofragment
+            && preferred.kind == ZoneKind::Normal
+            && (self.nodes.len() == 1
+                || self.nodes[preferred.node.index()].this_node_list.iter().any(|zone| zone.kind == ZoneKind::Dma32))
+    }
+
+    /// Walks the zonelist with the given rights and takes the first block that may be taken.
+    pub(crate) fn get_page_from_freelist(
+        &mut self,
+        request: &Request,
+        preferred: ZoneRef,
+        mt: Migratetype,
+        mut flags: AllocFlags,
+    ) -> Option<Pfn> {
+        if self.policy.fair_zone_batches && flags.mark == Mark::Low {
+            if let Some(pfn) = self.walk(request, preferred, mt, &flags, Fairness::LocalBatches) {
+                return Some(pfn);
+            }
+            self.reset_fair_batches(preferred.node);
+        }
+        let page = self.walk(request, preferred, mt, &flags, Fairness::ListOrder);
+        if page.is_some() || !flags.nofragment {
+            return page;
+        }
+        // Nothing on this node without mixing types: locality beats fragmentation avoidance.
+        flags.nofragment = false;
+        self.walk(request, preferred, mt, &flags, Fairness::ListOrder)
+    }
+
+    fn walk(
+        &mut self,
+        request: &Request,
+        preferred: ZoneRef,
+        mt: Migratetype,
+        flags: &AllocFlags,
+        fairness: Fairness,
+    ) -> Option<Pfn> {
+        let local_only = flags.nofragment && self.nodes.len() > 1 || fairness == Fairness::LocalBatches;
+        for at in 0..self.zonelist(request).len() {
+            let zone = self.zonelist(request)[at];
+            if !request.admits(zone) {
+                continue;
+            }
+            if local_only && zone.node != preferred.node {
+                return None;
+            }
+            if fairness == Fairness::LocalBatches && self.zones[zone.zone.index()].fair_batch <= 0 {
+                continue;
+            }
+            if let Some(pfn) = self.try_zone(request, preferred, zone.zone, mt, flags) {
+                return Some(pfn);
+            }
+        }
+        None
+    }
+
+    fn try_zone(
+        &mut self,
+        request: &Request,
+        preferred: ZoneRef,
+        id: ZoneId,
+        mt: Migratetype,
+        flags: &AllocFlags,
+    ) -> Option<Pfn> {
+        let order = request.order;
+        let class = request.gfp.highest_zone();
+        let zone = &self.zones[id.index()];
+        self.work.zones_checked += 1;
+        let passes = flags.no_watermarks
+            || order == Order::ZERO && zone.quick_test(class, flags, &self.policy)
+            || zone.watermark_ok(order, class, flags, &self.policy)
+            || self.atomic_passes_unboosted(id, request, class, flags);
+        if !passes {
+            let kind = self.zones[id.index()].kind;
+            self.counters.watermark_failures[kind.index()][order.index()] += 1;
+            return None;
+        }
+        let taken = self.take(id, request.cpu, order, mt, flags);
+        self.wake_if_boosted(id, flags);
+        let idx = taken?;
+        if order > Order::ZERO && flags.reserve.highatomic {
+            self.reserve_highatomic(id, idx);
+        }
+        self.account_alloc(id, request, preferred.node);
+        Some(self.frames.pfn(idx))
+    }
+
+    /// The exemption of urgent single pages from the boost.
+    fn atomic_passes_unboosted(&self, id: ZoneId, request: &Request, class: ZoneKind, flags: &AllocFlags) -> bool {
+        let urgent = match self.policy.watermark.reserve_rights {
+            crate::policy::ReserveRights::Harder => Gfp::ATOMIC,
+            crate::policy::ReserveRights::NonBlock => Gfp::HIGH,
+        };
+        let zone = &self.zones[id.index()];
+        self.policy.watermark.atomic_ignores_boost
+            && request.order == Order::ZERO
+            && request.gfp.has(urgent)
+            && flags.mark == Mark::Min
+            && zone.boost > 0
+            && zone.watermark_ok_at(request.order, zone.watermarks.min, class, flags, &self.policy)
+    }
+
+    /// Takes a block out of the zone as a live allocation.
+    fn take(&mut self, zone: ZoneId, cpu: usize, order: Order, mt: Migratetype, flags: &AllocFlags) -> Option<Idx> {
+        let has_pcp = cpu < self.zones[zone.index()].pcps.len();
+        let list = self.policy.pcp.lists.list_for(order, mt).filter(|_| has_pcp);
+        if let Some(list) = list {
+            if let Some(idx) = self.take_from_pcp(zone, cpu, list, order, mt, flags) {
+                let immovable = self.frames.word(idx).has(Flag::CountedImmovable);
+                self.frames.set(idx, Word::allocated(order).with(Flag::CountedImmovable, immovable));
+                return Some(idx);
+            }
+        }
+        self.work.zone_lock_sections += 1;
+        let from_reserve = order > Order::ZERO && flags.reserve.highatomic;
+        let idx =
+            from_reserve.then(|| self.take_smallest(zone, order, Migratetype::HighAtomic)).flatten().or_else(|| {
+                if list.is_some() { None } else { self.take_from_zone(zone, order, mt, flags, &mut TakeMode::Own) }
+            })?;
+        let word = Word::allocated(order).with(Flag::CountedImmovable, mt != Migratetype::Movable);
+        self.frames.set(idx, word);
+        self.count_in(idx, order, Class::of_used(word));
+        let pfn = self.frames.pfn(idx);
+        self.tracer.event(|| Event::PageAllocZoneLocked { pfn, order, migratetype: mt, percpu_refill: false });
+        Some(idx)
+    }
+
+    /// Wakes kswapd after a fragmentation event that asked for it.
+    fn wake_if_boosted(&mut self, id: ZoneId, flags: &AllocFlags) {
+        let zone = &mut self.zones[id.index()];
+        if zone.boosted && flags.kswapd {
+            zone.boosted = false;
+            let (node, class) = (zone.node, zone.kind);
+            self.nodes[node.index()].ask_kswapd(Order::ZERO, class);
+            self.tracer.event(|| Event::WakeupKswapd { node, class, order: Order::ZERO });
+        }
+    }
+
+    fn account_alloc(&mut self, id: ZoneId, request: &Request, preferred: NodeId) {
+        let pages = request.order.pages().get();
+        let zone = &mut self.zones[id.index()];
+        zone.fair_batch -= pages as i64;
+        self.counters.pgalloc[zone.kind.index()] += pages;
+        let cpu = self.cpus.get(request.cpu).copied().unwrap_or(request.node);
+        self.counters.count_numa(preferred, zone.node, cpu);
+    }
+
+    fn reset_fair_batches(&mut self, node: NodeId) {
+        for zone in self.zones.iter_mut().filter(|zone| zone.node == node) {
+            zone.fair_batch = (zone.watermarks.high - zone.watermarks.low) as i64;
+        }
+    }
+}
+
+/// Which zones a walk visits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fairness {
+    /// Zones of the local node that have allocations left in this round.
+    LocalBatches,
+    /// All, as the zonelist orders them.
+    ListOrder,
+}
+
+impl fmt::Display for AllocError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoneAboveWatermark => f.write_str("no zone can serve the request above its low watermark"),
+            Self::NoZone => f.write_str("no zone may serve the request"),
+            Self::BadMobility => f.write_str("__GFP_MOVABLE and __GFP_RECLAIMABLE exclude each other"),
+            Self::NoSuchNode(node) => write!(f, "there is no node {node}"),
+        }
+    }
+}
+
+impl core::error::Error for AllocError {}

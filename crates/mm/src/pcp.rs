@@ -1,0 +1,303 @@
+//! Per-CPU lists: free pages kept near the CPU that freed them, so that most requests never take the zone lock.
+//!
+//! Key types: [`Pcp`] (one CPU's lists in one zone), [`PcpLayout`] (which blocks they hold, on which list). Pages here are
+//! not part of `nr_free_pages` and do not merge; a drain returns them.
+
+use order9_units::{Migratetype, Order};
+
+use crate::Mm;
+use crate::count::Class;
+use crate::fallback::TakeMode;
+use crate::frame::{Flag, Idx, Word};
+use crate::gfp::AllocFlags;
+use crate::policy::{PcpHigh, PcpLists, PcpPolicy};
+use crate::trace::{Event, Tracer};
+use crate::zone::{Zone, ZoneId};
+
+/// Lists of free blocks of one zone for one CPU. Sizes are in pages.
+#[derive(Clone, Copy, Debug)]
+pub struct Pcp {
+    first_list: u32,
+    count: u64,
+    high: u64,
+    high_min: u64,
+    high_max: u64,
+    batch: u64,
+    /// Doubles what a full list gives back while frees go on without allocations.
+    free_factor: u8,
+}
+
+impl Pcp {
+    pub(crate) const fn new(first_list: Idx) -> Self {
+        Self { first_list: first_list.0, count: 0, high: 0, high_min: 0, high_max: 0, batch: 1, free_factor: 0 }
+    }
+
+    /// Pages on the lists.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Pages at which some go back to the zone; 0 switches the lists off.
+    #[must_use]
+    pub const fn high(&self) -> u64 {
+        self.high
+    }
+
+    /// Pages that move between the lists and the zone at once.
+    #[must_use]
+    pub const fn batch(&self) -> u64 {
+        self.batch
+    }
+
+    pub(crate) const fn list(&self, n: usize) -> Idx {
+        Idx(self.first_list + n as u32)
+    }
+
+    /// Sets the sizes for a zone of `managed` pages with low mark `low`, shared by `cpus` CPUs of its node.
+    pub(crate) fn resize(&mut self, managed: u64, low: u64, cpus: u64, policy: &PcpPolicy) {
+        let Some(batch) = batch(managed, policy.batch_max) else {
+            (self.batch, self.high, self.high_min, self.high_max) = (1, 0, 0, 0);
+            return;
+        };
+        self.batch = batch;
+        let shared_low = (low / cpus.max(1)).max(4 * batch);
+        (self.high_min, self.high_max) = match policy.high {
+            PcpHigh::SixBatches => (6 * batch, 6 * batch),
+            PcpHigh::LowMark => (shared_low, shared_low),
+            PcpHigh::AutoTuned => (shared_low, shared_low.max(managed / 8 / cpus.max(1))),
+        };
+        self.high = self.high_min;
+    }
+
+    /// Blocks to return after a free made the lists too full, in pages.
+    fn surplus(&mut self) -> u64 {
+        let most = self.high.saturating_sub(self.batch).max(self.batch);
+        let pages = (self.batch << self.free_factor).min(most);
+        if pages < most {
+            self.free_factor += 1;
+        }
+        pages
+    }
+}
+
+/// `batch` of a zone; `None` where it is too small for per-CPU lists.
+fn batch(managed: u64, batch_max: u64) -> Option<u64> {
+    let quarter = ((managed / 1024).min(batch_max) / 4).max(1);
+    let scaled = quarter + quarter / 2;
+    let batch = (1 << scaled.ilog2()) - 1;
+    (batch > 0).then_some(batch)
+}
+
+/// Which blocks per-CPU lists hold, and on which list.
+impl PcpLists {
+    /// Lists per CPU and zone.
+    pub(crate) const fn count(self) -> usize {
+        let types = Migratetype::PCP.len();
+        match self {
+            Self::BasePages => types,
+            Self::UpToCostly { huge_lists } => 4 * types + huge_lists as usize,
+        }
+    }
+
+    /// The list for a block, or `None` where blocks of `order` go straight to the buddy lists.
+    pub(crate) const fn list_for(self, order: Order, mt: Migratetype) -> Option<usize> {
+        let types = Migratetype::PCP.len();
+        match (self, order.get()) {
+            (_, 0) => Some(mt.index()),
+            (Self::UpToCostly { .. }, 1..=3) => Some(order.index() * types + mt.index()),
+            (Self::UpToCostly { huge_lists }, 9) => Some(
+                4 * types
+                    + match huge_lists {
+                        3 => mt.index(),
+                        2 => !matches!(mt, Migratetype::Movable) as usize,
+                        _ => 0,
+                    },
+            ),
+            _ => None,
+        }
+    }
+}
+
+/// The type whose per-CPU list takes a page of a pageblock of type `mt`; `None` where it must not be cached.
+pub(crate) const fn cached_as(mt: Migratetype) -> Option<Migratetype> {
+    match mt {
+        Migratetype::HighAtomic | Migratetype::Cma => Some(Migratetype::Movable),
+        Migratetype::Isolate => None,
+        mt => Some(mt),
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Takes a block from the CPU's lists, refilling them from the zone if needed.
+    pub(crate) fn take_from_pcp(
+        &mut self,
+        zone: ZoneId,
+        cpu: usize,
+        list: usize,
+        order: Order,
+        mt: Migratetype,
+        flags: &AllocFlags,
+    ) -> Option<Idx> {
+        let list = self.zones[zone.index()].pcps[cpu].list(list);
+        let idx = match self.frames.first(list) {
+            Some(idx) => {
+                self.work.pcp_hits += 1;
+                idx
+            }
+            None => {
+                self.refill_pcp(zone, cpu, list, order, mt, flags);
+                self.frames.first(list)?
+            }
+        };
+        self.frames.unlink(idx);
+        let pcp = &mut self.zones[zone.index()].pcps[cpu];
+        pcp.count -= order.pages().get();
+        pcp.free_factor >>= 1;
+        Some(idx)
+    }
+
+    fn refill_pcp(&mut self, zone: ZoneId, cpu: usize, list: Idx, order: Order, mt: Migratetype, flags: &AllocFlags) {
+        self.work.zone_lock_sections += 1;
+        let batch = self.zones[zone.index()].pcps[cpu].batch;
+        let blocks = if order == Order::ZERO { batch } else { (batch >> order.get()).max(2) };
+        let mut mode = TakeMode::Own;
+        for _ in 0..blocks {
+            let Some(idx) = self.take_from_zone(zone, order, mt, flags, &mut mode) else { break };
+            self.put_in_pcp_class(idx, order, mt, mt);
+            self.frames.push_tail(list, idx);
+            self.zones[zone.index()].pcps[cpu].count += order.pages().get();
+            let pfn = self.frames.pfn(idx);
+            self.tracer.event(|| Event::PageAllocZoneLocked { pfn, order, migratetype: mt, percpu_refill: true });
+        }
+        if self.policy.pcp.high == PcpHigh::AutoTuned {
+            let zone = &mut self.zones[zone.index()];
+            let ample = zone.free > zone.watermarks.high + zone.boost;
+            let pcp = &mut zone.pcps[cpu];
+            pcp.high = if ample { pcp.high + pcp.batch } else { pcp.high.saturating_sub(pcp.batch) };
+            pcp.high = pcp.high.clamp(pcp.high_min, pcp.high_max);
+        }
+    }
+
+    /// Marks a block that no pageblock counts as cached on a list of type `list`.
+    fn put_in_pcp_class(&mut self, idx: Idx, order: Order, list: Migratetype, cached: Migratetype) {
+        let word = Word::pcp(order, cached).with(Flag::CountedImmovable, list != Migratetype::Movable);
+        self.frames.set(idx, word);
+        self.count_in(idx, order, Class::of_used(word));
+    }
+
+    /// Puts a freed allocation on the CPU's lists; `mt` is its pageblock's type and `list` the type it is cached as.
+    #[inline]
+    pub(crate) fn free_to_pcp(
+        &mut self,
+        zone: ZoneId,
+        cpu: usize,
+        idx: Idx,
+        n: usize,
+        mt: Migratetype,
+        list: Migratetype,
+    ) {
+        let before = self.frames.word(idx);
+        let order = before.order();
+        let immovable = list != Migratetype::Movable;
+        if before.has(Flag::CountedImmovable) != immovable {
+            // Used otherwise than its pageblock is meant for: the rare case.
+            self.reflag(idx, Flag::CountedImmovable, immovable);
+        }
+        self.frames.set(idx, Word::pcp(order, mt).with(Flag::CountedImmovable, immovable));
+        self.work.pcp_hits += 1;
+        let pcp = &mut self.zones[zone.index()].pcps[cpu];
+        let list = pcp.list(n);
+        self.frames.push_head(list, idx);
+        pcp.count += order.pages().get();
+        if pcp.count >= pcp.high {
+            let pages = match self.policy.pcp.lists {
+                PcpLists::BasePages => pcp.batch,
+                PcpLists::UpToCostly { .. } => pcp.surplus(),
+            };
+            self.drain_pcp(zone, cpu, pages);
+        }
+    }
+
+    /// Returns at least `pages` pages, or all there are, from the tails of the CPU's lists in turn.
+    pub(crate) fn drain_pcp(&mut self, zone: ZoneId, cpu: usize, pages: u64) {
+        self.work.zone_lock_sections += 1;
+        let pcp = self.zones[zone.index()].pcps[cpu];
+        let goal = pcp.count.saturating_sub(pages);
+        let lists = self.policy.pcp.lists.count();
+        let mut n = 0;
+        let mut left = pcp.count;
+        while left > goal {
+            if let Some(idx) = self.frames.last(pcp.list(n)) {
+                self.frames.unlink(idx);
+                left -= self.drain_block(zone, idx);
+            }
+            n = (n + 1) % lists;
+        }
+        self.zones[zone.index()].pcps[cpu].count = left;
+    }
+
+    /// Returns one cached block, already off its list, to the buddy lists; its size in pages.
+    fn drain_block(&mut self, zone: ZoneId, idx: Idx) -> u64 {
+        let word = self.frames.word(idx);
+        let order = word.order();
+        let current = self.blocks[idx.block()].migratetype;
+        let keeps = self.policy.pcp.keeps_cached_type && self.zones[zone.index()].isolated_blocks == 0;
+        let mt = if keeps { word.list() } else { current };
+        self.count_out(idx, order, Class::of_used(word));
+        let pfn = self.frames.pfn(idx);
+        self.tracer.event(|| Event::PagePcpuDrain { pfn, order, migratetype: mt });
+        self.free_to_buddy(idx, order, mt);
+        order.pages().get()
+    }
+
+    /// Returns every cached page of the zone on every CPU (`drain_all_pages`).
+    pub fn drain_zone(&mut self, zone: ZoneId) {
+        for cpu in 0..self.zones[zone.index()].pcps.len() {
+            if self.zones[zone.index()].pcps[cpu].count > 0 {
+                self.drain_pcp(zone, cpu, u64::MAX);
+            }
+        }
+    }
+
+    /// Returns every cached page on every CPU.
+    pub fn drain_all(&mut self) {
+        for zone in 0..self.zones.len() {
+            self.drain_zone(ZoneId(zone as u8));
+        }
+    }
+}
+
+impl Zone {
+    /// Pages on per-CPU lists.
+    #[must_use]
+    pub fn pcp_pages(&self) -> u64 {
+        self.pcps.iter().map(|pcp| pcp.count).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_of_the_reference_machine() {
+        assert_eq!(batch(3_358_720, 256), Some(63));
+        assert_eq!(batch(3_358_720, 128), Some(31));
+        assert_eq!(batch(779_264, 256), Some(63));
+        assert_eq!(batch(3_840, 256), None);
+    }
+
+    #[test]
+    fn lists_hold_the_orders_of_their_release() {
+        let huge = Order::PAGEBLOCK;
+        let old = PcpLists::BasePages;
+        assert_eq!(old.list_for(Order::ZERO, Migratetype::Reclaimable), Some(2));
+        assert_eq!(old.list_for(huge, Migratetype::Movable), None);
+        let new = PcpLists::UpToCostly { huge_lists: 2 };
+        assert_eq!(new.list_for(huge, Migratetype::Movable), Some(12));
+        assert_eq!(new.list_for(huge, Migratetype::Unmovable), Some(13));
+        assert_eq!(new.list_for(Order::new(4).unwrap(), Migratetype::Movable), None);
+        assert_eq!(new.count(), 14);
+    }
+}

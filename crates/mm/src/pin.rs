@@ -1,0 +1,49 @@
+//! Long-term pins: pages that DMA or a guest holds in place. A pinned page cannot move, so its pageblock cannot be emptied.
+
+use order9_units::Pfn;
+
+use crate::Mm;
+use crate::frame::Flag;
+use crate::mm::FreeError;
+use crate::trace::Tracer;
+
+impl<T: Tracer> Mm<T> {
+    /// Pins the allocation that starts at `pfn`, once more if it is pinned already.
+    ///
+    /// # Errors
+    /// [`FreeError`] where no allocation starts there.
+    pub fn pin(&mut self, pfn: Pfn) -> Result<(), FreeError> {
+        let (idx, word) = self.live(pfn)?;
+        if word.has(Flag::Pinned) {
+            *self.more_pins.entry(idx.0).or_insert(0) += 1;
+        } else {
+            self.reflag(idx, Flag::Pinned, true);
+        }
+        Ok(())
+    }
+
+    /// Takes one pin off the allocation that starts at `pfn`; says whether it was the last.
+    ///
+    /// # Errors
+    /// [`FreeError`] where no pinned allocation starts there.
+    pub fn unpin(&mut self, pfn: Pfn) -> Result<bool, FreeError> {
+        let (idx, word) = self.live(pfn)?;
+        if !word.has(Flag::Pinned) {
+            return Err(FreeError::NotPinned(pfn));
+        }
+        match self.more_pins.get_mut(&idx.0) {
+            Some(1) => {
+                self.more_pins.remove(&idx.0);
+                Ok(false)
+            }
+            Some(more) => {
+                *more -= 1;
+                Ok(false)
+            }
+            None => {
+                self.reflag(idx, Flag::Pinned, false);
+                Ok(true)
+            }
+        }
+    }
+}

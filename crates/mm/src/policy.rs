@@ -1,0 +1,192 @@
+//! Every behaviour that a published change switches, as data.
+//!
+//! A field says what it switches, its unit and from which Linux release on it holds ("6.10+"). The default is the
+//! behaviour of Linux 5.3 with its default settings.
+
+/// Switches of the allocator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Fallback between migratetypes.
+    pub fallback: FallbackPolicy,
+    /// Watermarks and boosting.
+    pub watermark: WatermarkPolicy,
+    /// Per-CPU lists.
+    pub pcp: PcpPolicy,
+    /// Reserve for high-order requests that may not sleep.
+    pub highatomic: HighAtomicPolicy,
+    /// Where blocks given at boot and blocks moved between types go on their list. 5.10+: the tail.
+    pub moved_blocks: ListEnd,
+    /// Order-9 blocks merge only if both pageblocks are of a mergeable type or of the same. 5.18+; before, this was asked
+    /// only where a pageblock is of type Isolate.
+    pub merge_guards_all_types: bool,
+    /// Movable requests take CMA memory first while more than half of the zone's free pages are CMA. 5.8+.
+    pub cma_balance: bool,
+    /// Round-robin over the local zones by batches of (high - low) pages before strict zonelist order. Up to 4.7.
+    pub fair_zone_batches: bool,
+}
+
+/// Which end of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListEnd {
+    /// Taken next.
+    Head,
+    /// Taken last.
+    Tail,
+}
+
+/// How a request whose own lists are empty takes from another type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FallbackPolicy {
+    /// Order in which candidate blocks are searched.
+    pub search: FallbackSearch,
+    /// When a pageblock changes its type.
+    pub claim: ClaimRule,
+    /// Free lists and pageblocks always agree on the type: a block that is not claimed keeps its type and lists. 6.10+.
+    pub freelist_hygiene: bool,
+    /// ALLOC_NOFRAGMENT: the fast path tries other local zones before it mixes types. 5.1+ (5.0 had it without effect).
+    pub nofragment: bool,
+    /// ALLOC_NOFRAGMENT limits only requests below pageblock order. 6.1+.
+    pub nofragment_spares_huge: bool,
+}
+
+/// Order of search for a fallback block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FallbackSearch {
+    /// Always the largest block. Up to 4.12.
+    LargestFirst,
+    /// The largest block, but the smallest for a movable request that could not claim. 4.13 to 6.14.
+    SmallestUnlessClaimable,
+    /// Claim whole pageblocks from large to small; if none can be claimed, steal the smallest block. 6.15+.
+    ClaimThenSteal,
+}
+
+/// When a pageblock changes its type after blocks were taken from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClaimRule {
+    /// At least half of it is free. Up to 4.11.
+    FreeHalf,
+    /// Free pages and pages of compatible mobility are at least half of it. 4.12+.
+    CompatibleHalf,
+}
+
+/// Watermarks and boosting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatermarkPolicy {
+    /// `vm.watermark_scale_factor`, in 1/10000 of the zone; distance between the marks. `None` up to 4.5: min/4.
+    pub scale_factor: Option<u32>,
+    /// `vm.watermark_boost_factor`, in 1/10000 of the high mark; 0 is off. `None` up to 4.20: no boosting.
+    pub boost_factor: Option<u32>,
+    /// Zones below four pageblocks are never boosted. 5.7+.
+    pub boost_skips_tiny_zones: bool,
+    /// A fragmentation event wakes kswapd even where it added no boost. Up to 5.10.
+    pub wake_without_boost: bool,
+    /// An order-0 atomic request that fails at the boosted min mark is checked against the unboosted one. 5.9+.
+    pub atomic_ignores_boost: bool,
+    /// Upper limit of the computed `min_free_kbytes`, in kB. 262144 from 5.8 on.
+    pub min_free_kbytes_max: u64,
+    /// Order-0 requests pass by a test without reserve rights first. 4.7+.
+    pub quick_test: QuickTest,
+    /// How urgent requests get at reserves.
+    pub reserve_rights: ReserveRights,
+}
+
+/// The cheap watermark test for order-0 requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuickTest {
+    /// None. Up to 4.6.
+    Absent,
+    /// Ignores the highatomic reserve. 4.7 to 5.8.
+    IgnoresHighAtomic,
+    /// Subtracts the highatomic reserve. 5.9+.
+    SubtractsHighAtomic,
+}
+
+/// Names and shares of the rights to reserves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReserveRights {
+    /// ALLOC_HARDER for atomic requests and real-time tasks. Up to 6.2.
+    Harder,
+    /// ALLOC_MIN_RESERVE, ALLOC_NON_BLOCK, ALLOC_HIGHATOMIC. 6.3+.
+    NonBlock,
+}
+
+/// Per-CPU lists of free pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PcpPolicy {
+    /// Orders and lists.
+    pub lists: PcpLists,
+    /// Size at which pages go back to the zone.
+    pub high: PcpHigh,
+    /// Ceiling of `batch` before scaling, in pages. 128 up to 4.18, 256 from 4.19 on.
+    pub batch_max: u64,
+    /// A page leaves with the type its pageblock had when it was freed, not the one it has now. Up to 6.9.
+    pub keeps_cached_type: bool,
+}
+
+/// Which blocks per-CPU lists hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PcpLists {
+    /// Order 0, a list per mobility type. Up to 5.13.
+    BasePages,
+    /// Orders 0 to 3 by type, and huge pages on this many lists: 3 (5.14 to 5.19), 1 (6.0 to 6.11) or 2 (6.12+).
+    UpToCostly {
+        /// Lists for order 9.
+        huge_lists: u8,
+    },
+}
+
+/// Size of a per-CPU list at which `batch` pages go back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PcpHigh {
+    /// Six times `batch`. Up to 5.13.
+    SixBatches,
+    /// The low watermark shared by the node's CPUs, at least four times `batch`. 5.14 to 6.6.
+    LowMark,
+    /// Between that and an eighth of the zone shared by the node's CPUs, following the load. 6.7+.
+    AutoTuned,
+}
+
+/// The highatomic reserve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HighAtomicPolicy {
+    /// Its limit: one hundredth of the zone rounded up to a pageblock, and no reserve in zones where that hundredth is less
+    /// than a pageblock. 6.8+; before, a hundredth plus one pageblock.
+    pub limit_rounded: bool,
+    /// Watermark checks subtract only its free part. 6.12+; before, all of it.
+    pub only_free_part_withheld: bool,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            fallback: FallbackPolicy {
+                search: FallbackSearch::SmallestUnlessClaimable,
+                claim: ClaimRule::CompatibleHalf,
+                freelist_hygiene: false,
+                nofragment: true,
+                nofragment_spares_huge: false,
+            },
+            watermark: WatermarkPolicy {
+                scale_factor: Some(10),
+                boost_factor: Some(15_000),
+                boost_skips_tiny_zones: false,
+                wake_without_boost: true,
+                atomic_ignores_boost: false,
+                min_free_kbytes_max: 65_536,
+                quick_test: QuickTest::IgnoresHighAtomic,
+                reserve_rights: ReserveRights::Harder,
+            },
+            pcp: PcpPolicy {
+                lists: PcpLists::BasePages,
+                high: PcpHigh::SixBatches,
+                batch_max: 256,
+                keeps_cached_type: true,
+            },
+            highatomic: HighAtomicPolicy { limit_rounded: false, only_free_part_withheld: false },
+            moved_blocks: ListEnd::Head,
+            merge_guards_all_types: false,
+            cma_balance: false,
+            fair_zone_batches: false,
+        }
+    }
+}

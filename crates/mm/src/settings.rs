@@ -1,0 +1,119 @@
+//! Settings that watermarks and per-CPU lists follow from, and what changing one recomputes.
+
+use order9_units::ZoneKind;
+
+use crate::Mm;
+use crate::trace::Tracer;
+use crate::watermark::{Watermarks, min_free_kbytes, recommended_min_free};
+use crate::zone::Zone;
+
+/// Settings beside the [`crate::policy::Policy`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// `vm.min_free_kbytes` set by hand.
+    pub(crate) min_free_by_hand: Option<u64>,
+    /// `vm.min_free_kbytes` in force.
+    pub(crate) min_free_kbytes: u64,
+    /// Transparent huge pages are enabled, which raises `min_free_kbytes`.
+    pub(crate) huge_pages: bool,
+    /// `vm.lowmem_reserve_ratio`, by zone.
+    pub(crate) lowmem_reserve_ratio: [u64; ZoneKind::COUNT],
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { min_free_by_hand: None, min_free_kbytes: 0, huge_pages: true, lowmem_reserve_ratio: [256, 256, 32, 0] }
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// `vm.min_free_kbytes` in force, in kB.
+    #[must_use]
+    pub const fn min_free_kbytes(&self) -> u64 {
+        self.settings.min_free_kbytes
+    }
+
+    /// Sets `vm.min_free_kbytes`; a value below what the machine needs has no effect. Ends every boost.
+    pub fn set_min_free_kbytes(&mut self, kbytes: u64) {
+        self.settings.min_free_by_hand = Some(kbytes);
+        self.setup_watermarks();
+    }
+
+    /// Sets `vm.watermark_scale_factor`, in 1/10000 of a zone. Ends every boost.
+    pub fn set_watermark_scale_factor(&mut self, factor: u32) {
+        self.policy.watermark.scale_factor = Some(factor);
+        self.setup_watermarks();
+    }
+
+    /// Sets `vm.watermark_boost_factor`, in 1/10000 of the high mark; 0 is off.
+    pub fn set_watermark_boost_factor(&mut self, factor: u32) {
+        self.policy.watermark.boost_factor = Some(factor);
+    }
+
+    /// Computes marks, lowmem reserves and the sizes of per-CPU lists; ends every boost.
+    pub(crate) fn setup_watermarks(&mut self) {
+        let lowmem = |zones: &[Zone]| -> u64 {
+            let low = zones.iter().filter(|zone| zone.kind <= ZoneKind::Normal);
+            low.map(|zone| zone.managed.saturating_sub(zone.watermarks.high)).sum()
+        };
+        self.zones.iter_mut().for_each(|zone| zone.watermarks = Watermarks::default());
+        let formula = min_free_kbytes(4 * lowmem(&self.zones), &self.policy.watermark);
+        self.set_marks(formula.max(self.settings.min_free_by_hand.unwrap_or(0)));
+        if self.settings.huge_pages {
+            let zones = self.zones.iter().filter(|zone| zone.kind <= ZoneKind::Normal && zone.managed > 0).count();
+            let wanted = 4 * recommended_min_free(zones as u64, lowmem(&self.zones));
+            self.set_marks(wanted.max(self.settings.min_free_kbytes));
+        }
+    }
+
+    fn set_marks(&mut self, min_free_kbytes: u64) {
+        self.settings.min_free_kbytes = min_free_kbytes;
+        let total: u64 = self.zones.iter().map(|zone| zone.managed).sum();
+        for at in 0..self.zones.len() {
+            let reserve = self.lowmem_reserve_of(at);
+            let cpus = self.cpus.iter().filter(|&&node| node == self.zones[at].node).count() as u64;
+            let scale_factor = self.policy.watermark.scale_factor;
+            let zone = &mut self.zones[at];
+            zone.watermarks = Watermarks::new(min_free_kbytes / 4, zone.managed, total, scale_factor);
+            zone.boost = 0;
+            zone.lowmem_reserve = reserve;
+            zone.fair_batch = (zone.watermarks.high - zone.watermarks.low) as i64;
+            let (managed, low) = (zone.managed, zone.watermarks.low);
+            for pcp in &mut zone.pcps {
+                pcp.resize(managed, low, cpus, &self.policy.pcp);
+            }
+        }
+    }
+
+    /// Pages a zone keeps back from requests that higher zones of its node could serve.
+    fn lowmem_reserve_of(&self, at: usize) -> [u64; ZoneKind::COUNT] {
+        let zone = &self.zones[at];
+        let ratio = self.settings.lowmem_reserve_ratio[zone.kind.index()];
+        let mut reserve = [0; ZoneKind::COUNT];
+        if ratio == 0 {
+            return reserve;
+        }
+        let mut above = 0;
+        for kind in ZoneKind::ALL.into_iter().filter(|&kind| kind > zone.kind) {
+            let peers = self.zones.iter().filter(|peer| peer.node == zone.node && peer.kind == kind);
+            above += peers.map(|peer| peer.managed).sum::<u64>();
+            reserve[kind.index()] = above / ratio;
+        }
+        reserve
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_of_the_reference_machine() {
+        let total = 3_840 + 779_264 + 3_358_720;
+        assert_eq!(recommended_min_free(3, total), 16_896);
+        let normal = Watermarks::new(16_896, 3_358_720, total, Some(10));
+        assert_eq!(normal, Watermarks { min: 13_701, low: 17_126, high: 20_551 });
+        let dma = Watermarks::new(16_896, 3_840, total, Some(10));
+        assert_eq!(dma, Watermarks { min: 15, low: 18, high: 21 });
+    }
+}

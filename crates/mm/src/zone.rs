@@ -1,0 +1,228 @@
+//! Zones: a span of frames with its free lists, watermarks and per-CPU lists.
+
+use alloc::vec::Vec;
+
+use order9_units::{Migratetype, NodeId, Order, PfnRange, ZoneKind};
+
+use crate::frame::Idx;
+use crate::pcp::Pcp;
+use crate::watermark::Watermarks;
+
+/// Position of a zone in [`crate::Mm::zones`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ZoneId(pub(crate) u8);
+
+impl ZoneId {
+    /// The position.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A zone of a node. Page counts are in frames.
+///
+/// `managed` = free + isolated-free + on per-CPU lists + allocated + held by compaction; [`crate::Mm::check`] recounts it.
+#[derive(Clone)]
+pub struct Zone {
+    pub(crate) id: ZoneId,
+    pub(crate) node: NodeId,
+    pub(crate) kind: ZoneKind,
+    pub(crate) span: PfnRange,
+    pub(crate) present: u64,
+    pub(crate) managed: u64,
+    /// `nr_free_pages`: on free lists of every type but Isolate.
+    pub(crate) free: u64,
+    pub(crate) free_by_type: [u64; Migratetype::COUNT],
+    pub(crate) reserved_highatomic: u64,
+    pub(crate) watermarks: Watermarks,
+    pub(crate) boost: u64,
+    /// A fragmentation event asked for kswapd, which is woken once the request has left the zone.
+    pub(crate) boosted: bool,
+    pub(crate) lowmem_reserve: [u64; ZoneKind::COUNT],
+    /// Allocations left in this round of [`crate::policy::Policy::fair_zone_batches`].
+    pub(crate) fair_batch: i64,
+    pub(crate) isolated_blocks: u64,
+    pub(crate) areas: [FreeArea; Order::COUNT],
+    /// Per type, a bit for every order whose list is not empty.
+    pub(crate) occupied: [u16; Migratetype::COUNT],
+    pub(crate) first_list: Idx,
+    pub(crate) pcps: Vec<Pcp>,
+}
+
+/// Free blocks of one order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FreeArea {
+    /// Blocks per migratetype.
+    pub blocks: [u32; Migratetype::COUNT],
+}
+
+impl FreeArea {
+    /// Blocks of all types: a number of /proc/buddyinfo.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.blocks.iter().map(|&blocks| u64::from(blocks)).sum()
+    }
+}
+
+impl Zone {
+    pub(crate) fn new(id: ZoneId, node: NodeId, kind: ZoneKind, span: PfnRange, first_list: Idx) -> Self {
+        Self {
+            id,
+            node,
+            kind,
+            span,
+            present: 0,
+            managed: 0,
+            free: 0,
+            free_by_type: [0; Migratetype::COUNT],
+            reserved_highatomic: 0,
+            watermarks: Watermarks::default(),
+            boost: 0,
+            boosted: false,
+            lowmem_reserve: [0; ZoneKind::COUNT],
+            fair_batch: 0,
+            isolated_blocks: 0,
+            areas: [FreeArea::default(); Order::COUNT],
+            occupied: [0; Migratetype::COUNT],
+            first_list,
+            pcps: Vec::new(),
+        }
+    }
+
+    /// Position among all zones.
+    #[must_use]
+    pub const fn id(&self) -> ZoneId {
+        self.id
+    }
+
+    /// The node it belongs to.
+    #[must_use]
+    pub const fn node(&self) -> NodeId {
+        self.node
+    }
+
+    /// Which zone of the node.
+    #[must_use]
+    pub const fn kind(&self) -> ZoneKind {
+        self.kind
+    }
+
+    /// First to last frame, holes included.
+    #[must_use]
+    pub const fn span(&self) -> PfnRange {
+        self.span
+    }
+
+    /// Frames that exist.
+    #[must_use]
+    pub const fn present(&self) -> u64 {
+        self.present
+    }
+
+    /// Frames the allocator was given.
+    #[must_use]
+    pub const fn managed(&self) -> u64 {
+        self.managed
+    }
+
+    /// `nr_free_pages`.
+    #[must_use]
+    pub const fn free(&self) -> u64 {
+        self.free
+    }
+
+    /// Free pages on the lists of one type.
+    #[must_use]
+    pub const fn free_of_type(&self, mt: Migratetype) -> u64 {
+        self.free_by_type[mt.index()]
+    }
+
+    /// Frames in pageblocks of the highatomic reserve (`nr_reserved_highatomic`).
+    #[must_use]
+    pub const fn reserved_highatomic(&self) -> u64 {
+        self.reserved_highatomic
+    }
+
+    /// Watermarks without the boost.
+    #[must_use]
+    pub const fn watermarks(&self) -> Watermarks {
+        self.watermarks
+    }
+
+    /// `watermark_boost` in pages.
+    #[must_use]
+    pub const fn boost(&self) -> u64 {
+        self.boost
+    }
+
+    /// Pages kept back from requests of each zone class: the `protection` row.
+    #[must_use]
+    pub const fn lowmem_reserve(&self) -> [u64; ZoneKind::COUNT] {
+        self.lowmem_reserve
+    }
+
+    /// Free blocks by order.
+    #[must_use]
+    pub const fn areas(&self) -> &[FreeArea; Order::COUNT] {
+        &self.areas
+    }
+
+    /// Per-CPU lists, by CPU.
+    #[must_use]
+    pub fn pcps(&self) -> &[Pcp] {
+        &self.pcps
+    }
+
+    /// Whether the list of `mt` holds a block of `order` or more.
+    #[must_use]
+    pub const fn has_block(&self, mt: Migratetype, order: Order) -> bool {
+        self.occupied[mt.index()] >> order.get() != 0
+    }
+
+    /// Whether the list of `mt` holds a block of exactly `order`.
+    #[must_use]
+    pub const fn has_block_of(&self, mt: Migratetype, order: Order) -> bool {
+        self.occupied[mt.index()] >> order.get() & 1 != 0
+    }
+
+    /// Smallest order from `order` on whose list of `mt` is not empty.
+    pub(crate) fn smallest_from(&self, mt: Migratetype, order: Order) -> Option<Order> {
+        let orders = self.occupied[mt.index()] >> order.get();
+        if orders == 0 { None } else { Order::new(order.get() + orders.trailing_zeros() as u8) }
+    }
+
+    /// The free list of `order` and `mt`.
+    pub(crate) const fn list(&self, order: Order, mt: Migratetype) -> Idx {
+        self.first_list.plus((order.index() * Migratetype::COUNT + mt.index()) as u32)
+    }
+
+    /// Accounts `frames` that came onto a free list of `mt`.
+    #[inline]
+    pub(crate) fn add_free(&mut self, mt: Migratetype, frames: u64) {
+        self.free_by_type[mt.index()] += frames;
+        if mt != Migratetype::Isolate {
+            self.free += frames;
+        }
+    }
+
+    /// Accounts `frames` that left the free lists of `mt`.
+    #[inline]
+    pub(crate) fn sub_free(&mut self, mt: Migratetype, frames: u64) {
+        self.free_by_type[mt.index()] -= frames;
+        if mt != Migratetype::Isolate {
+            self.free -= frames;
+        }
+    }
+
+    /// Limit of the highatomic reserve in frames; 0 is no reserve.
+    pub(crate) fn highatomic_limit(&self, rounded: bool) -> u64 {
+        let hundredth = self.managed / 100;
+        let pageblock = Order::PAGEBLOCK.pages().get();
+        match rounded {
+            false => hundredth + pageblock,
+            true if hundredth < pageblock => 0,
+            true => hundredth.next_multiple_of(pageblock),
+        }
+    }
+}
