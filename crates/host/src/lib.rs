@@ -1,0 +1,35 @@
+//! The field kit's view of Linux: reads a host, or a directory holding copies of its files, into a
+//! [`Snapshot`](order9_snapshot::Snapshot).
+//!
+//! [`capture`] reads every file once, /proc/kpageflags and /proc/kpagecount side by side, and writes nothing. What it
+//! cannot read it names in `Snapshot::missing` with the permission or kernel option that is needed. It never looks at
+//! processes: no file below /proc/PID, no names, no command lines but the kernel's own, of which it keeps a fixed list of
+//! memory parameters.
+//!
+//! # How sharp the picture is
+//!
+//! Linux offers no way to read the memory map at one instant. While it is read, pages are allocated, freed and moved, so
+//! - a frame's flags and its count can belong to different moments, a few milliseconds apart: a page that was freed in
+//!   between looks free and mapped;
+//! - a page that moves from high to low addresses while the reader passes can be seen in both places or in neither, and
+//!   a huge page that is split or assembled can show some frames of each form;
+//! - free pages on their way through per-CPU lists carry no flag and look like kernel memory;
+//! - zone totals, block counts and the map are each from their own moment.
+//!
+//! `CaptureCost::inconsistent` counts the frames that contradict themselves or their neighbour; the others may be stale,
+//! but each was true when it was read. `CaptureCost::free_drift` says how far free memory moved meanwhile.
+#![forbid(unsafe_code)]
+
+mod capture;
+mod consistency;
+mod frames;
+mod parse;
+mod root;
+mod settings;
+mod source;
+mod stopwatch;
+mod topology;
+
+pub use capture::{CaptureError, Options, capture};
+pub use frames::{PlainRead, Progress, plain_read};
+pub use root::Root;
