@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Every check of order9, cheapest first; stops at the first that fails. Called by `make test`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+CARGO_DENY=0.20.2
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# Runs a check under a heading and says how long it took: step HEADING COMMAND...
+step() {
+    local heading=$1 start=$SECONDS
+    shift
+    printf '\n== %s\n' "$heading"
+    "$@" || {
+        printf '== FAILED: %s (%d s)\n' "$heading" $((SECONDS - start))
+        exit 1
+    }
+    printf -- '-- %s: %d s\n' "$heading" $((SECONDS - start))
+}
+
+engine_for() {
+    cargo build --locked -p order9-units -p order9-mm --target "$1"
+}
+
+documentation() {
+    RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+}
+
+licences() {
+    if ! cargo deny --version >/dev/null 2>&1; then
+        echo "installing cargo-deny $CARGO_DENY, once: about 2 minutes on 2 cores"
+        cargo install --locked --quiet cargo-deny --version "$CARGO_DENY"
+    fi
+    cargo fetch --locked
+    cargo deny --offline --log-level warn check licenses bans sources
+}
+
+advisories() {
+    if compgen -G "${CARGO_HOME:-$HOME/.cargo}/advisory-dbs/*" >/dev/null; then
+        cargo deny --offline check advisories
+    else
+        echo "SKIPPED: no advisory database on this machine. 'cargo deny fetch db' brings one."
+    fi
+}
+
+# Compiles the fuzz targets; fuzzing itself needs nightly (`make fuzz`).
+fuzz_targets() {
+    cargo check --locked --manifest-path fuzz/Cargo.toml
+}
+
+tests() {
+    cargo test --locked --workspace --no-fail-fast "$@" 2>&1 | tee -a "$log"
+}
+
+# The sum over all test binaries, in the form of their own summaries.
+total() {
+    awk '/^test result:/ { passed += $4; failed += $6; ignored += $8 }
+         END { printf "\ntests: %d passed, %d failed, %d skipped\n", passed, failed, ignored }' "$log"
+}
+
+step "format" cargo fmt --all --check
+step "clippy" cargo clippy --locked --workspace --all-targets -- -D warnings
+step "engine without std: wasm32-unknown-unknown" engine_for wasm32-unknown-unknown
+step "engine without std: x86_64-unknown-none" engine_for x86_64-unknown-none
+step "documentation" documentation
+step "licences, bans and sources of dependencies" licences
+step "security advisories" advisories
+if [ -e fuzz/Cargo.toml ]; then
+    step "fuzz targets compile" fuzz_targets
+fi
+step "examples in the documentation" tests --doc
+# Benches are compiled by clippy; running them is `make bench`.
+step "tests" tests --lib --bins --tests --examples
+total
