@@ -79,6 +79,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Changes flags of the live allocation at `idx`, moving its frames to the class they then belong to.
+    #[cold]
     pub(crate) fn reflag(&mut self, idx: Idx, flag: Flag, on: bool) {
         let before = self.frames.word(idx);
         let after = before.with(flag, on);

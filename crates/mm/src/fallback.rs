@@ -67,19 +67,19 @@ impl<T: Tracer> Mm<T> {
         mode: &mut TakeMode,
     ) -> Option<Idx> {
         let cma = mt == Migratetype::Movable && flags.cma;
-        if cma && self.policy.cma_balance && self.zones[zone.index()].is_mostly_cma() {
-            if let Some(idx) = self.take_smallest(zone, order, Migratetype::Cma) {
-                return Some(idx);
-            }
+        if cma
+            && self.policy.cma_balance
+            && self.zones[zone.index()].is_mostly_cma()
+            && let Some(idx) = self.take_smallest(zone, order, Migratetype::Cma)
+        {
+            return Some(idx);
         }
         loop {
             if let Some(idx) = self.take_smallest(zone, order, mt) {
                 return Some(idx);
             }
-            if cma {
-                if let Some(idx) = self.take_smallest(zone, order, Migratetype::Cma) {
-                    return Some(idx);
-                }
+            if cma && let Some(idx) = self.take_smallest(zone, order, Migratetype::Cma) {
+                return Some(idx);
             }
             match self.fall_back(zone, order, mt, flags, mode)? {
                 Fallback::Moved => {}

@@ -195,7 +195,8 @@ impl FrameTable {
     pub(crate) fn new(base: Pfn, frames: u32, lists: u32) -> Self {
         assert!(base.is_aligned(Order::MAX), "{base:?} is no start of a largest block");
         let unlinked = Link { next: Idx(0), prev: Idx(0) };
-        let mut links = vec![unlinked; frames as usize];
+        let mut links = Vec::with_capacity((frames + lists) as usize);
+        links.resize(frames as usize, unlinked);
         links.extend((frames..frames + lists).map(|own| Link { next: Idx(own), prev: Idx(own) }));
         Self { base, words: vec![Word::HOLE; frames as usize], links }
     }

@@ -115,9 +115,9 @@ impl<T: Tracer> Mm<T> {
         let (first, end) = self.clip_to_zone(zone, idx).ok_or(IsolateError::WrongBlock(pfn))?;
         let isolated = &mut self.zones[zone.index()].isolated_blocks;
         if mt == Migratetype::Isolate {
-            *isolated += 1
+            *isolated += 1;
         } else {
-            *isolated -= 1
+            *isolated -= 1;
         }
         self.blocks[idx.block()].migratetype = mt;
         self.walk_block(zone, first, end, Some(mt));

@@ -73,11 +73,11 @@ impl<T: Tracer> Mm<T> {
         self.counters.pgfree += order.pages().get();
         self.tracer.event(|| Event::PageFree { pfn, order });
         let has_pcp = cpu < self.zones[block.zone.index()].pcps.len();
-        if let Some(cached) = pcp::cached_as(block.migratetype).filter(|_| has_pcp) {
-            if let Some(list) = self.policy.pcp.lists.list_for(order, cached) {
-                self.free_to_pcp(block.zone, cpu, idx, list, block.migratetype, cached);
-                return Ok(());
-            }
+        if let Some(cached) = pcp::cached_as(block.migratetype).filter(|_| has_pcp)
+            && let Some(list) = self.policy.pcp.lists.list_for(order, cached)
+        {
+            self.free_to_pcp(block.zone, cpu, idx, list, block.migratetype, cached);
+            return Ok(());
         }
         self.work.zone_lock_sections += 1;
         self.count_out(idx, order, Class::of_used(word));

@@ -39,11 +39,23 @@ impl Request {
         Self { order, gfp, node: NodeId(0), nodemask: None, cpu: 0 }
     }
 
-    /// Whether the entry of a zonelist may serve the request.
-    fn admits(&self, zone: ZoneRef) -> bool {
-        zone.kind <= self.gfp.highest_zone()
-            && self.nodemask.is_none_or(|mask| zone.node.0 < 64 && mask >> zone.node.0 & 1 != 0)
+    /// Whether the entry of a zonelist may serve the request, whose highest zone is `class`.
+    #[inline]
+    fn admits(&self, zone: ZoneRef, class: ZoneKind) -> bool {
+        zone.kind <= class && self.nodemask.is_none_or(|mask| zone.node.0 < 64 && mask >> zone.node.0 & 1 != 0)
     }
+}
+
+/// A request with what follows from it, worked out once.
+#[derive(Clone, Copy)]
+pub(crate) struct Search {
+    pub(crate) request: Request,
+    /// Highest zone that may serve.
+    pub(crate) class: ZoneKind,
+    /// Mobility asked for.
+    pub(crate) mt: Migratetype,
+    /// First zone of the list that may serve.
+    pub(crate) preferred: ZoneRef,
 }
 
 /// Why a request got no page.
@@ -65,27 +77,35 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// [`AllocError`]; nothing but counters and boosts has changed then.
     pub fn alloc_fast(&mut self, request: &Request) -> Result<Pfn, AllocError> {
-        let mt = request.gfp.migratetype().ok_or(AllocError::BadMobility)?;
-        if request.node.index() >= self.nodes.len() {
-            return Err(AllocError::NoSuchNode(request.node));
-        }
-        let preferred = self.preferred(request).ok_or(AllocError::NoZone)?;
+        let search = self.search_for(request)?;
         let flags = AllocFlags {
             mark: Mark::Low,
             no_watermarks: false,
             reserve: Reserve::default(),
-            cma: mt == Migratetype::Movable,
-            nofragment: self.avoids_fragmentation(preferred),
+            cma: search.mt == Migratetype::Movable,
+            nofragment: self.avoids_fragmentation(search.preferred),
             kswapd: request.gfp.has(Gfp::KSWAPD_RECLAIM),
         };
-        let page = self.get_page_from_freelist(request, preferred, mt, flags);
-        self.tracer.event(|| Event::PageAlloc { pfn: page, order: request.order, migratetype: mt, gfp: request.gfp });
+        let page = self.get_page_from_freelist(&search, flags);
+        self.tracer.event(|| Event::PageAlloc {
+            pfn: page,
+            order: request.order,
+            migratetype: search.mt,
+            gfp: request.gfp,
+        });
         page.ok_or(AllocError::NoneAboveWatermark)
     }
 
-    /// The first zone that may serve the request.
-    fn preferred(&self, request: &Request) -> Option<ZoneRef> {
-        self.zonelist(request).iter().copied().find(|&zone| request.admits(zone))
+    /// Works out class, mobility and preferred zone of a request.
+    fn search_for(&self, request: &Request) -> Result<Search, AllocError> {
+        let mt = request.gfp.migratetype().ok_or(AllocError::BadMobility)?;
+        if request.node.index() >= self.nodes.len() {
+            return Err(AllocError::NoSuchNode(request.node));
+        }
+        let class = request.gfp.highest_zone();
+        let mut zones = self.zonelist(request).iter().copied();
+        let preferred = zones.find(|&zone| request.admits(zone, class)).ok_or(AllocError::NoZone)?;
+        Ok(Search { request: *request, class, mt, preferred })
     }
 
     fn zonelist(&self, request: &Request) -> &[ZoneRef] {
@@ -102,87 +122,68 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Walks the zonelist with the given rights and takes the first block that may be taken.
-    pub(crate) fn get_page_from_freelist(
-        &mut self,
-        request: &Request,
-        preferred: ZoneRef,
-        mt: Migratetype,
-        mut flags: AllocFlags,
-    ) -> Option<Pfn> {
+    pub(crate) fn get_page_from_freelist(&mut self, search: &Search, mut flags: AllocFlags) -> Option<Pfn> {
         if self.policy.fair_zone_batches && flags.mark == Mark::Low {
-            if let Some(pfn) = self.walk(request, preferred, mt, &flags, Fairness::LocalBatches) {
+            if let Some(pfn) = self.walk(search, &flags, Fairness::LocalBatches) {
                 return Some(pfn);
             }
-            self.reset_fair_batches(preferred.node);
+            self.reset_fair_batches(search.preferred.node);
         }
-        let page = self.walk(request, preferred, mt, &flags, Fairness::ListOrder);
+        let page = self.walk(search, &flags, Fairness::ListOrder);
         if page.is_some() || !flags.nofragment {
             return page;
         }
         // Nothing on this node without mixing types: locality beats fragmentation avoidance.
         flags.nofragment = false;
-        self.walk(request, preferred, mt, &flags, Fairness::ListOrder)
+        self.walk(search, &flags, Fairness::ListOrder)
     }
 
-    fn walk(
-        &mut self,
-        request: &Request,
-        preferred: ZoneRef,
-        mt: Migratetype,
-        flags: &AllocFlags,
-        fairness: Fairness,
-    ) -> Option<Pfn> {
+    fn walk(&mut self, search: &Search, flags: &AllocFlags, fairness: Fairness) -> Option<Pfn> {
         let local_only = flags.nofragment && self.nodes.len() > 1 || fairness == Fairness::LocalBatches;
-        for at in 0..self.zonelist(request).len() {
-            let zone = self.zonelist(request)[at];
-            if !request.admits(zone) {
+        for at in 0..self.zonelist(&search.request).len() {
+            let zone = self.zonelist(&search.request)[at];
+            if !search.request.admits(zone, search.class) {
                 continue;
             }
-            if local_only && zone.node != preferred.node {
+            if local_only && zone.node != search.preferred.node {
                 return None;
             }
             if fairness == Fairness::LocalBatches && self.zones[zone.zone.index()].fair_batch <= 0 {
                 continue;
             }
-            if let Some(pfn) = self.try_zone(request, preferred, zone.zone, mt, flags) {
+            if let Some(pfn) = self.try_zone(search, zone.zone, flags) {
                 return Some(pfn);
             }
         }
         None
     }
 
-    fn try_zone(
-        &mut self,
-        request: &Request,
-        preferred: ZoneRef,
-        id: ZoneId,
-        mt: Migratetype,
-        flags: &AllocFlags,
-    ) -> Option<Pfn> {
-        let order = request.order;
-        let class = request.gfp.highest_zone();
+    #[inline]
+    fn try_zone(&mut self, search: &Search, id: ZoneId, flags: &AllocFlags) -> Option<Pfn> {
+        let Search { request: Request { order, cpu, .. }, class, mt, .. } = *search;
         let zone = &self.zones[id.index()];
         self.work.zones_checked += 1;
         let passes = flags.no_watermarks
             || order == Order::ZERO && zone.quick_test(class, flags, &self.policy)
             || zone.watermark_ok(order, class, flags, &self.policy)
-            || self.atomic_passes_unboosted(id, request, class, flags);
+            || self.atomic_passes_unboosted(id, &search.request, class, flags);
         if !passes {
             let kind = self.zones[id.index()].kind;
             self.counters.watermark_failures[kind.index()][order.index()] += 1;
             return None;
         }
-        let taken = self.take(id, request.cpu, order, mt, flags);
+        let taken = self.take(id, cpu, order, mt, flags);
         self.wake_if_boosted(id, flags);
         let idx = taken?;
         if order > Order::ZERO && flags.reserve.highatomic {
             self.reserve_highatomic(id, idx);
         }
-        self.account_alloc(id, request, preferred.node);
+        self.account_alloc(id, search);
         Some(self.frames.pfn(idx))
     }
 
     /// The exemption of urgent single pages from the boost.
+    #[cold]
     fn atomic_passes_unboosted(&self, id: ZoneId, request: &Request, class: ZoneKind, flags: &AllocFlags) -> bool {
         let urgent = match self.policy.watermark.reserve_rights {
             crate::policy::ReserveRights::Harder => Gfp::ATOMIC,
@@ -201,18 +202,31 @@ impl<T: Tracer> Mm<T> {
     fn take(&mut self, zone: ZoneId, cpu: usize, order: Order, mt: Migratetype, flags: &AllocFlags) -> Option<Idx> {
         let has_pcp = cpu < self.zones[zone.index()].pcps.len();
         let list = self.policy.pcp.lists.list_for(order, mt).filter(|_| has_pcp);
-        if let Some(list) = list {
-            if let Some(idx) = self.take_from_pcp(zone, cpu, list, order, mt, flags) {
-                let immovable = self.frames.word(idx).has(Flag::CountedImmovable);
-                self.frames.set(idx, Word::allocated(order).with(Flag::CountedImmovable, immovable));
-                return Some(idx);
-            }
+        if let Some(list) = list
+            && let Some(idx) = self.take_from_pcp(zone, cpu, list, order, mt, flags)
+        {
+            let immovable = self.frames.word(idx).has(Flag::CountedImmovable);
+            self.frames.set(idx, Word::allocated(order).with(Flag::CountedImmovable, immovable));
+            return Some(idx);
         }
+        self.take_under_lock(zone, order, mt, flags, list.is_some())
+    }
+
+    /// Takes a block from the buddy lists; with `reserve_only` the per-CPU lists have tried all but the reserve.
+    #[inline(never)]
+    fn take_under_lock(
+        &mut self,
+        zone: ZoneId,
+        order: Order,
+        mt: Migratetype,
+        flags: &AllocFlags,
+        reserve_only: bool,
+    ) -> Option<Idx> {
         self.work.zone_lock_sections += 1;
         let from_reserve = order > Order::ZERO && flags.reserve.highatomic;
         let idx =
             from_reserve.then(|| self.take_smallest(zone, order, Migratetype::HighAtomic)).flatten().or_else(|| {
-                if list.is_some() { None } else { self.take_from_zone(zone, order, mt, flags, &mut TakeMode::Own) }
+                if reserve_only { None } else { self.take_from_zone(zone, order, mt, flags, &mut TakeMode::Own) }
             })?;
         let word = Word::allocated(order).with(Flag::CountedImmovable, mt != Migratetype::Movable);
         self.frames.set(idx, word);
@@ -233,13 +247,14 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
-    fn account_alloc(&mut self, id: ZoneId, request: &Request, preferred: NodeId) {
+    fn account_alloc(&mut self, id: ZoneId, search: &Search) {
+        let request = &search.request;
         let pages = request.order.pages().get();
         let zone = &mut self.zones[id.index()];
         zone.fair_batch -= pages as i64;
         self.counters.pgalloc[zone.kind.index()] += pages;
         let cpu = self.cpus.get(request.cpu).copied().unwrap_or(request.node);
-        self.counters.count_numa(preferred, zone.node, cpu);
+        self.counters.count_numa(search.preferred.node, zone.node, cpu);
     }
 
     fn reset_fair_batches(&mut self, node: NodeId) {

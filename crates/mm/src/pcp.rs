@@ -130,6 +130,7 @@ pub(crate) const fn cached_as(mt: Migratetype) -> Option<Migratetype> {
 
 impl<T: Tracer> Mm<T> {
     /// Takes a block from the CPU's lists, refilling them from the zone if needed.
+    #[inline]
     pub(crate) fn take_from_pcp(
         &mut self,
         zone: ZoneId,
@@ -157,6 +158,7 @@ impl<T: Tracer> Mm<T> {
         Some(idx)
     }
 
+    #[cold]
     fn refill_pcp(&mut self, zone: ZoneId, cpu: usize, list: Idx, order: Order, mt: Migratetype, flags: &AllocFlags) {
         self.work.zone_lock_sections += 1;
         let batch = self.zones[zone.index()].pcps[cpu].batch;
@@ -220,6 +222,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Returns at least `pages` pages, or all there are, from the tails of the CPU's lists in turn.
+    #[cold]
     pub(crate) fn drain_pcp(&mut self, zone: ZoneId, cpu: usize, pages: u64) {
         self.work.zone_lock_sections += 1;
         let pcp = self.zones[zone.index()].pcps[cpu];
