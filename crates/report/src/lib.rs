@@ -4,10 +4,13 @@
 //! Holds no rules of its own: what a block is, and what could be made of it, is decided in `order9-snapshot`.
 #![forbid(unsafe_code)]
 
+pub mod facts;
+pub mod inspect;
 pub mod look;
 pub mod map;
 pub mod number;
 pub mod picture;
+pub mod table;
 pub mod terminal;
 
 pub use look::Look;

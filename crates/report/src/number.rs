@@ -16,6 +16,12 @@ pub fn grouped(n: u64) -> String {
     out
 }
 
+/// A number and what it counts, in the plural unless it is one: `1 block`, `1,204 blocks`.
+#[must_use]
+pub fn count_of(n: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
 /// A size in the largest binary unit that keeps it at 1 or more, with one decimal from MiB on: `9.4 GiB`.
 #[must_use]
 pub fn size(bytes: Bytes) -> String {

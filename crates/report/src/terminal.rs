@@ -58,8 +58,17 @@ impl ColourDepth {
     /// `text` in bold.
     #[must_use]
     pub fn bold(self, text: &str) -> String {
-        let style = if self == Self::None { Style::new() } else { Style::new().bold() };
-        format!("{style}{text}{style:#}")
+        self.style(Style::new().bold(), text)
+    }
+
+    /// `text` subdued.
+    #[must_use]
+    pub fn dim(self, text: &str) -> String {
+        self.style(Style::new().dimmed(), text)
+    }
+
+    fn style(self, style: Style, text: &str) -> String {
+        if self == Self::None { text.to_owned() } else { format!("{style}{text}{style:#}") }
     }
 }
 

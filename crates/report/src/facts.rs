@@ -1,0 +1,145 @@
+//! What a snapshot holds, without any analysis: `order9 snapshot info`.
+
+use order9_snapshot::{CaptureCost, Machine, Missing, Snapshot, Source, ZoneInfo};
+use order9_units::{Bytes, Pages};
+use serde::Serialize;
+
+use crate::number::{count_of, duration, grouped, percent, size};
+use crate::table::Table;
+use crate::terminal::ColourDepth;
+
+/// A snapshot's facts, ready to be printed as JSON or text.
+#[derive(Debug, Serialize)]
+pub struct Facts<'a> {
+    /// Version of the JSON form.
+    pub schema: u32,
+    /// Where it comes from.
+    pub source: &'a Source,
+    /// The machine.
+    pub machine: &'a Machine,
+    /// How many NUMA nodes.
+    pub nodes: usize,
+    /// The zones.
+    pub zones: &'a [ZoneInfo],
+    /// Frames with a stored state; none where the map could not be read.
+    pub frames: Option<Pages>,
+    /// Whether the type of every pageblock is known.
+    pub block_types: bool,
+    /// How many settings are stored.
+    pub settings: usize,
+    /// How many counters of /proc/vmstat are stored.
+    pub vmstat: usize,
+    /// What is missing.
+    pub missing: &'a [Missing],
+    /// What the capture cost.
+    pub cost: CaptureCost,
+    /// Length of the file.
+    pub file: Bytes,
+}
+
+impl<'a> Facts<'a> {
+    /// The facts of `snapshot`, stored in a file of `file` bytes.
+    #[must_use]
+    pub fn new(snapshot: &'a Snapshot, file: Bytes) -> Self {
+        Self {
+            schema: 1,
+            source: &snapshot.source,
+            machine: &snapshot.machine,
+            nodes: snapshot.nodes.len(),
+            zones: &snapshot.zones,
+            frames: snapshot.frames.as_ref().map(order9_snapshot::FrameMap::len),
+            block_types: snapshot.block_types.is_some(),
+            settings: snapshot.settings.len(),
+            vmstat: snapshot.vmstat.len(),
+            missing: &snapshot.missing,
+            cost: snapshot.cost,
+            file,
+        }
+    }
+
+    /// The facts as text.
+    #[must_use]
+    pub fn text(&self, colour: ColourDepth) -> String {
+        let mut facts = vec![
+            ("source", source(self.source)),
+            ("kernel", or_unknown(&self.machine.kernel_release)),
+            ("memory", size(self.zones.iter().map(|zone| zone.present).sum::<Pages>().bytes())),
+            (
+                "machine",
+                format!("{}, {}", count_of(self.nodes as u64, "node"), count_of(self.machine.cpus.into(), "CPU")),
+            ),
+        ];
+        if let Some(uptime) = self.machine.uptime {
+            facts.push(("uptime", duration(uptime)));
+        }
+        facts.push(("map", self.map_sentence()));
+        facts.push(("file", size(self.file)));
+        facts.push(("settings", grouped(self.settings as u64)));
+        facts.push(("counters", grouped(self.vmstat as u64)));
+        let mut out: String = facts.iter().map(|(name, value)| format!("{name:<10}{value}\n")).collect();
+        out.push('\n');
+        out.push_str(&self.zone_table().render(80, colour));
+        out.push_str(&missing(self.missing));
+        out
+    }
+
+    fn map_sentence(&self) -> String {
+        let Some(frames) = self.frames else { return "none".to_owned() };
+        let raw = size(Bytes::new(frames.get() * 16));
+        let types = if self.block_types { ", with the type of every pageblock" } else { "" };
+        let drift = match self.cost.inconsistent {
+            Pages::ZERO => String::new(),
+            n => format!(", {} inconsistent ({})", grouped(n.get()), percent(n.get(), frames.get())),
+        };
+        format!("{} frames ({raw} in /proc){types}{drift}", grouped(frames.get()))
+    }
+
+    fn zone_table(&self) -> Table {
+        let mut table = Table::new(["zone", "first pfn", "spanned", "present", "managed", "free", "high"]);
+        for zone in self.zones.iter().filter(|zone| zone.present > Pages::ZERO) {
+            let lengths = [zone.span.len(), zone.present, zone.managed, zone.free, zone.watermarks.high];
+            let mut row = vec![format!("Node {}, {}", zone.node, zone.kind), zone.span.start.to_string()];
+            row.extend(lengths.map(|pages| grouped(pages.get())));
+            table.row(row);
+        }
+        table
+    }
+}
+
+/// What a capture into the file `name` cost and what it could not read.
+#[must_use]
+pub fn captured(facts: &Facts<'_>, name: &str) -> String {
+    let cost = &facts.cost;
+    let mut out = format!("{name}: {}\n", size(facts.file));
+    let (wall, cpu) = (duration(cost.wall), duration(cost.cpu));
+    out.push_str(&format!("{wall} ({cpu} of CPU) for {}", count_of(cost.frames.get(), "frame")));
+    if cost.frames > Pages::ZERO {
+        let share = percent(cost.inconsistent.get(), cost.frames.get());
+        out.push_str(&format!("; {} inconsistent ({share})", grouped(cost.inconsistent.get())));
+        out.push_str(&format!("; free memory drifted by {}", count_of(cost.free_drift.get(), "page")));
+    }
+    out.push('\n');
+    out.push_str(&missing(facts.missing));
+    out
+}
+
+/// What could not be read, one line each; empty where nothing is missing.
+#[must_use]
+pub fn missing(missing: &[Missing]) -> String {
+    missing.iter().map(|missing| format!("not read: {}: {}\n", missing.path, missing.reason)).collect()
+}
+
+/// Where a snapshot comes from, in words.
+#[must_use]
+pub fn source(source: &Source) -> String {
+    match source {
+        Source::Host => "a running host".to_owned(),
+        Source::Directory => "a directory with copies of a host's files".to_owned(),
+        Source::Lab => "the lab".to_owned(),
+        Source::Synthetic(arguments) => format!("order9 snapshot synth {arguments}"),
+    }
+}
+
+fn or_unknown(text: &str) -> String {
+    if text.is_empty() { "unknown".to_owned() } else { text.to_owned() }
+}

@@ -1,0 +1,85 @@
+//! An [`Inspection`] as text: what an operator reads in ten seconds first, what a kernel developer digs for below.
+
+mod changes;
+mod findings;
+mod free;
+mod headline;
+mod kernel;
+
+use order9_snapshot::inspection::{Inspection, NodeView, View, ZoneView};
+use order9_units::NodeId;
+
+use crate::map::MemoryMap;
+use crate::table::wrap;
+use crate::terminal::{self, Canvas};
+
+pub use changes::{Change, changes};
+pub use headline::{headline, missing_map};
+
+/// The whole report: headline, map, tables. `map` is what the inspection was made from, where there is one.
+#[must_use]
+pub fn text(inspection: &Inspection, map: Option<&MemoryMap>, canvas: Canvas) -> String {
+    let mut page = Page { out: String::new(), canvas };
+    page.out.push_str(&headline(inspection, canvas));
+    if let Some(map) = map {
+        page.section("Memory map", &terminal::draw(map, None, canvas));
+    }
+    findings::sections(inspection, &mut page);
+    free::sections(inspection, &mut page);
+    kernel::sections(inspection, &mut page);
+    page.out
+}
+
+/// Keeps one node of an inspection; the totals become the node's. Settings and counters stay the machine's.
+///
+/// # Errors
+/// The nodes there are, where `node` is none of them.
+pub fn only_node(inspection: &mut Inspection, node: NodeId) -> Result<(), Vec<NodeId>> {
+    let Some(found) = inspection.nodes.iter().find(|view| view.id == node) else {
+        return Err(inspection.nodes.iter().map(|view| view.id).collect());
+    };
+    inspection.total = found.view.clone();
+    inspection.nodes.retain(|view| view.id == node);
+    Ok(())
+}
+
+/// Text in the making.
+struct Page {
+    out: String,
+    canvas: Canvas,
+}
+
+impl Page {
+    /// Adds a titled section; nothing where `body` is empty.
+    fn section(&mut self, title: &str, body: &str) {
+        if !body.is_empty() {
+            self.out.push_str(&format!("\n{}\n{body}", self.canvas.colour.bold(title)));
+        }
+    }
+
+    /// `text` wrapped to the page and subdued: how to read a table.
+    fn note(&self, text: &str) -> String {
+        let lines = wrap(text, self.canvas.width - 2);
+        lines.lines().map(|line| format!("  {}\n", self.canvas.colour.dim(line))).collect()
+    }
+}
+
+/// The zones of an inspection with their names, then the sum where there is more than one.
+fn places(inspection: &Inspection) -> Vec<(String, &View)> {
+    let mut places: Vec<_> = zones(inspection).map(|(node, zone)| (zone_name(node, zone), &zone.view)).collect();
+    if inspection.nodes.len() > 1 {
+        places.extend(inspection.nodes.iter().map(|node| (format!("Node {}", node.id), &node.view)));
+    }
+    if places.len() > 1 {
+        places.push(("Total".to_owned(), &inspection.total));
+    }
+    places
+}
+
+fn zones(inspection: &Inspection) -> impl Iterator<Item = (&NodeView, &ZoneView)> {
+    inspection.nodes.iter().flat_map(|node| node.zones.iter().map(move |zone| (node, zone)))
+}
+
+fn zone_name(node: &NodeView, zone: &ZoneView) -> String {
+    format!("Node {} {}", node.id, zone.name)
+}

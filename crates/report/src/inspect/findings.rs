@@ -1,0 +1,157 @@
+//! Huge pages there are, could be and cannot be, by zone.
+
+use order9_snapshot::classify::FrameClass;
+use order9_snapshot::inspection::{Findings, Inspection};
+use order9_units::Pages;
+
+use super::headline::huge_pages;
+use super::{Page, places};
+use crate::number::{duration, gib, grouped, percent, size};
+use crate::table::Table;
+use crate::terminal::Canvas;
+
+/// Adds the sections that need the map of frames.
+pub(super) fn sections(inspection: &Inspection, page: &mut Page) {
+    let places: Vec<_> =
+        places(inspection).into_iter().filter_map(|(name, view)| Some((name, view.findings.as_ref()?))).collect();
+    let Some(total) = &inspection.total.findings else { return };
+    page.section("Huge pages", &blocks(&places, page));
+    page.section("Pages to move for the next huge pages", &moves(&places, total, page));
+    page.section("Drop, then compact", &dropping(&places, page));
+    page.section("Lost blocks", &lost(total, page));
+    page.section("Huge pages in use", &in_use(total, page));
+    page.section("Frames by what they hold", &census(&places, page));
+}
+
+type Places<'a> = [(String, &'a Findings)];
+
+/// Every block is in exactly one column.
+fn blocks(places: &Places<'_>, page: &Page) -> String {
+    let mut table = Table::new(["zone", "all", "in use", "free", "gain", "full", "lost", "partial", "deferred"]);
+    for (name, findings) in places {
+        let tally = &findings.blocks;
+        let gain = findings.by_moving.huge_pages;
+        let counts = [
+            tally.total,
+            tally.huge,
+            tally.free,
+            gain,
+            tally.evacuable.saturating_sub(gain),
+            tally.lost + tally.slab,
+            tally.partial,
+            tally.deferred,
+        ];
+        table.row(std::iter::once(name.clone()).chain(counts.map(grouped)).collect());
+    }
+    let note = "gain: moving pages frees them; full: movable pages only, but no room to move them to; lost: held by pages \
+                that stay; partial: beside a hole or the end of a zone; deferred: not yet initialised.";
+    table.without_empty_columns().render(page.canvas.width, page.canvas.colour) + &page.note(note)
+}
+
+fn moves(places: &Places<'_>, total: &Findings, page: &Page) -> String {
+    if total.by_moving.huge_pages == 0 {
+        return String::new();
+    }
+    let goals = total.goals.iter().map(|goal| goal.goal.to_owned());
+    let header =
+        std::iter::once("zone".to_owned()).chain(goals).chain(["CPU time, all".to_owned(), "in Linux".to_owned()]);
+    let mut table = Table::with_header(header.collect());
+    for (name, findings) in places.iter().filter(|(_, findings)| findings.by_moving.huge_pages > 0) {
+        let mut row = vec![name.clone()];
+        row.extend(total.goals.iter().map(|goal| {
+            let same = findings.goals.iter().find(|own| own.goal == goal.goal);
+            same.map_or_else(String::new, |own| grouped(own.moves.get()))
+        }));
+        row.push(duration(findings.by_moving.time));
+        row.push(grouped(findings.by_moving_in_linux.huge_pages));
+        table.row(row);
+    }
+    let note = "Least number of pages to move for that many more huge pages, if every free page may receive one. in Linux: \
+                huge pages to gain where only blocks of type Movable or CMA receive pages.";
+    table.render(page.canvas.width, page.canvas.colour) + &page.note(note)
+}
+
+fn dropping(places: &Places<'_>, page: &Page) -> String {
+    let mut table =
+        Table::new(["zone", "huge pages", "cache dropped", "slab freed", "moves", "CPU time", "reading again"]);
+    let gains = |findings: &Findings| findings.by_dropping.huge_pages > findings.by_moving.huge_pages;
+    for (name, findings) in places.iter().filter(|(_, findings)| gains(findings)) {
+        let drop = &findings.by_dropping;
+        table.row(vec![
+            name.clone(),
+            grouped(drop.huge_pages),
+            size(drop.cache_dropped.bytes()),
+            size(drop.slab_freed.bytes()),
+            grouped(drop.moves.get()),
+            duration(drop.time),
+            drop.reread_time.map_or_else(String::new, duration),
+        ]);
+    }
+    if table.is_empty() {
+        return String::new();
+    }
+    let note = "Huge pages beyond those free now if clean page cache and reclaimable slab went first; how much slab really \
+                goes is an estimate.";
+    table.without_empty_columns().render(page.canvas.width, page.canvas.colour) + &page.note(note)
+}
+
+fn lost(total: &Findings, page: &Page) -> String {
+    if total.lost.blocks == 0 {
+        return String::new();
+    }
+    let mut holders = Table::new(["held mostly by", "blocks", "GiB", "by nothing else", "its pages there"]);
+    for held in &total.lost.by_holder {
+        holders.row(vec![
+            held.class.describe().to_owned(),
+            grouped(held.blocks),
+            gib(huge_pages(held.blocks).bytes()),
+            grouped(held.alone),
+            grouped(held.pages.get()),
+        ]);
+    }
+    let mut few = Table::new(["held by", "blocks", "share"]);
+    for held in total.lost.by_pages.iter().filter(|held| held.blocks > 0) {
+        let pages = if held.from == held.to { held.from.to_string() } else { format!("{}-{}", held.from, held.to) };
+        let pages = format!("{pages} {}", if held.to == 1 { "page" } else { "pages" });
+        few.row(vec![pages, grouped(held.blocks), percent(held.blocks, total.lost.blocks)]);
+    }
+    let Canvas { width, colour, .. } = page.canvas;
+    format!("{}\n{}", holders.render(width, colour), few.render(width, colour))
+}
+
+fn in_use(total: &Findings, page: &Page) -> String {
+    let huge = &total.huge_in_use;
+    let kinds = [
+        ("anonymous (THP)", huge.anon),
+        ("files (THP)", huge.file),
+        ("shared memory (THP)", huge.shmem),
+        ("hugetlb", huge.hugetlb),
+    ];
+    let mut table = Table::new(["kind", "huge pages", "GiB"]);
+    for (name, pages) in kinds.into_iter().filter(|(_, pages)| *pages > Pages::ZERO) {
+        table.row(vec![name.to_owned(), grouped(pages.get() / huge_pages(1).get()), gib(pages.bytes())]);
+    }
+    let mut out =
+        if table.is_empty() { "  none\n".to_owned() } else { table.render(page.canvas.width, page.canvas.colour) };
+    if huge.anon_share.is_some() {
+        let share = percent(huge.anon.get(), huge.anon_total.get());
+        out.push_str(&page.note(&format!("{share} of {} of anonymous memory is huge.", size(huge.anon_total.bytes()))));
+    }
+    out
+}
+
+fn census(places: &Places<'_>, page: &Page) -> String {
+    let header = std::iter::once("pages").chain(places.iter().map(|(name, _)| name.as_str()));
+    let mut table = Table::with_header(header.map(str::to_owned).collect());
+    let row = |name: &str, count: &dyn Fn(&Findings) -> u64| {
+        std::iter::once(name.to_owned()).chain(places.iter().map(|(_, findings)| grouped(count(findings)))).collect()
+    };
+    for class in FrameClass::ALL.into_iter().filter(|class| class.is_present()) {
+        let count = |findings: &Findings| findings.census.get(&class).map_or(0, |pages| pages.get());
+        if places.iter().any(|(_, findings)| count(findings) > 0) {
+            table.row(row(class.describe(), &count));
+        }
+    }
+    table.row(row("all present", &|findings| findings.census.values().map(|pages| pages.get()).sum()));
+    table.render(page.canvas.width, page.canvas.colour)
+}

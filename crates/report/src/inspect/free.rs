@@ -1,0 +1,118 @@
+//! Free memory by order, how usable it is, and how much of it an allocation could get.
+
+use order9_snapshot::bounds::Binding;
+use order9_snapshot::inspection::{Inspection, ZoneView};
+use order9_units::{Order, Pages};
+
+use super::{Page, zone_name, zones};
+use crate::number::{grouped, percent, size};
+use crate::table::Table;
+
+/// Adds the sections on free memory.
+pub(super) fn sections(inspection: &Inspection, page: &mut Page) {
+    page.section("Allocation of huge pages", &allocation(inspection, page));
+    page.section("Fragmentation and proactive compaction", &scores(inspection, page));
+    for (node, zone) in zones(inspection).filter(|(_, zone)| zone.view.free > Pages::ZERO) {
+        let title = format!("Free blocks of {}, by order", zone_name(node, zone));
+        page.section(&title, &by_order(zone, page));
+    }
+}
+
+fn allocation(inspection: &Inspection, page: &Page) -> String {
+    let mut table = Table::new(["zone", "free now", "above low", "above min", "direct", "scanners", "limited by"]);
+    for (node, zone) in zones(inspection) {
+        let Some(view) = &zone.allocation else { continue };
+        let free_now = zone.view.findings.as_ref().map_or(0, |findings| findings.blocks.free);
+        table.row(vec![
+            zone_name(node, zone),
+            grouped(free_now),
+            grouped(view.above_low),
+            grouped(view.above_min),
+            grouped(view.by_direct_compaction),
+            grouped(view.by_scanners),
+            binding(view.binding).to_owned(),
+        ]);
+    }
+    if table.is_empty() {
+        return String::new();
+    }
+    let note = "Huge pages that can be allocated one after the other without reclaim, given any moving of pages: above the \
+                low and the min watermark; direct: by what direct compaction's own gate lets start; scanners: most blocks \
+                free after two scanners meet.";
+    table.render(page.canvas.width, page.canvas.colour) + &page.note(note)
+}
+
+fn binding(binding: Binding) -> &'static str {
+    match binding {
+        Binding::Frames => "free pages",
+        Binding::Blocks => "held blocks",
+        Binding::Watermark => "watermark",
+    }
+}
+
+fn scores(inspection: &Inspection, page: &Page) -> String {
+    let mut table =
+        Table::new(["zone", "free", "in 2 MiB blocks", "fragmentation", "unusable", "score", "min", "low", "high"]);
+    for (node, zone) in zones(inspection) {
+        let index = zone.indexes.iter().find(|index| index.order == Order::PAGEBLOCK);
+        let marks = &zone.watermarks;
+        let mut row = vec![
+            zone_name(node, zone),
+            size(zone.view.free.bytes()),
+            percent(zone.view.free_in_huge_pages.get(), zone.view.free.get()),
+            index.map_or_else(String::new, |index| thousandths(index.fragmentation)),
+            index.map_or_else(String::new, |index| thousandths(index.unusable as i64)),
+            zone.proactive.score.to_string(),
+        ];
+        row.extend([marks.min, marks.low, marks.high].map(|mark| grouped(mark.get())));
+        table.row(row);
+    }
+    let mut out = table.render(page.canvas.width, page.canvas.colour);
+    out += &page.note(
+        "fragmentation, unusable: the kernel's indexes for order 9, -1 where an allocation would succeed; score: what \
+         proactive compaction goes by; min, low, high: watermarks in pages.",
+    );
+    for node in &inspection.nodes {
+        let proactive = &node.proactive;
+        if let (Some(low), Some(high)) = (proactive.low, proactive.high) {
+            let then =
+                if proactive.would_start { "kcompactd would start now" } else { "kcompactd has no reason to start" };
+            let score = proactive.score;
+            out +=
+                &page.note(&format!("Node {}: score {score}, starts above {high}, stops at {low}: {then}.", node.id));
+        }
+    }
+    out
+}
+
+/// Orders down, migratetypes across, and the indexes of each order.
+fn by_order(zone: &ZoneView, page: &Page) -> String {
+    let memory = &zone.free_memory;
+    let types = memory.by_type.iter().map(|free| free.migratetype.name().to_owned());
+    let mut header = vec!["order".to_owned(), "size".to_owned()];
+    header.extend(types);
+    header.extend(["all".to_owned(), "fragmentation".to_owned(), "unusable".to_owned()]);
+    let mut table = Table::with_header(header);
+    for order in Order::all() {
+        let mut row = vec![format!("{order:>5}"), size(order.pages().bytes())];
+        row.extend(memory.by_type.iter().map(|free| grouped(free.blocks[order.index()])));
+        row.push(grouped(memory.blocks[order.index()]));
+        let index = zone.indexes.iter().find(|index| index.order == order);
+        row.push(index.map_or_else(String::new, |index| thousandths(index.fragmentation)));
+        row.push(index.map_or_else(String::new, |index| thousandths(index.unusable as i64)));
+        table.row(row);
+    }
+    if !memory.pageblocks.is_empty() {
+        let mut row = vec!["pageblocks".to_owned(), String::new()];
+        let of = |free: &order9_snapshot::inspection::FreeOfType| memory.pageblocks.get(&free.migratetype);
+        row.extend(memory.by_type.iter().map(|free| of(free).map_or_else(String::new, |&n| grouped(n))));
+        row.push(grouped(memory.pageblocks.values().sum()));
+        table.row(row);
+    }
+    table.without_empty_columns().render(page.canvas.width, page.canvas.colour)
+}
+
+/// An index in thousandths, as the kernel prints it: `0.987`.
+fn thousandths(n: i64) -> String {
+    if n == -1000 { "-1".to_owned() } else { format!("{:.3}", n as f64 / 1000.0) }
+}
