@@ -32,11 +32,11 @@ test: prepare
 
 # The benches of crate host measure the host itself.
 bench: prepare
-	cargo bench --locked --workspace --exclude order9-host --benches
+	cargo bench --locked --workspace --exclude order9-host --bench '*'
 
 bench-host: prepare
 	@[ "$$(id -u)" = 0 ] || { echo "order9: these benchmarks fill and read physical memory: run them as root" >&2; exit 2; }
-	cargo bench --locked -p order9-host --benches
+	cargo bench --locked -p order9-host --bench '*'
 
 fuzz: prepare
 	@cargo +nightly --version >/dev/null 2>&1 || \
