@@ -39,8 +39,10 @@ pub(crate) struct Frames {
 /// Both files are read for the same [`CHUNK_PAGES`] frames before the next, so that the two words of a frame are only
 /// milliseconds apart. `None` without /proc/kpageflags; without counts all frames count as not mapped.
 pub(crate) fn read(files: &mut Files<'_>, end: Option<Pages>, mut progress: impl FnMut(Progress)) -> Option<Frames> {
-    let mut flag_words = Words::new(files.open(FLAGS)?);
-    let mut count_words = files.open(COUNTS).map(Words::new);
+    // Both are opened first, so that both are named where both are missing.
+    let (flag_file, count_file) = (files.open(FLAGS), files.open(COUNTS));
+    let mut flag_words = Words::new(flag_file?);
+    let mut count_words = count_file.map(Words::new);
     let mut builder = FrameMapBuilder::new();
     let mut contradictions = Contradictions::default();
     let mut done = 0;
@@ -62,7 +64,7 @@ pub(crate) fn read(files: &mut Files<'_>, end: Option<Pages>, mut progress: impl
     Some(Frames { map: builder.finish(), inconsistent: contradictions.total() }).filter(|_| done > 0)
 }
 
-/// Kernels before 5.2 print the type of a free or otherwise special page here, as a negative number.
+/// Older kernels print the type of a free or otherwise special page here, as a negative number.
 fn mapped_times(word: u64) -> u64 {
     if word > i64::MAX as u64 { 0 } else { word }
 }

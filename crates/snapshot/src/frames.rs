@@ -13,7 +13,8 @@ pub const CHUNK_PAGES: usize = 1 << 15;
 pub struct FrameState {
     /// The word of /proc/kpageflags.
     pub flags: u64,
-    /// The word of /proc/kpagecount: how often the frame is mapped.
+    /// The word of /proc/kpagecount: how often the frame is mapped. A capture stores 0 for the negative numbers that older
+    /// kernels print for free and other special pages.
     pub count: u64,
 }
 

@@ -171,7 +171,7 @@ pub struct Missing {
 pub struct CaptureCost {
     /// Wall-clock time from first to last read.
     pub wall: Nanos,
-    /// CPU time of the capturing process.
+    /// CPU time of the capturing thread, in the kernel and outside.
     pub cpu: Nanos,
     /// Frames read from /proc/kpageflags.
     pub frames: Pages,

@@ -29,7 +29,7 @@ fn without_privilege_what_can_be_read_is_read() {
     assert_eq!(snapshot.frames, None);
     assert!(snapshot.ram.is_empty());
     assert_eq!(reason(&snapshot, "/proc/iomem"), "shows no addresses: needs root (CAP_SYS_ADMIN)");
-    for path in ["/proc/kpageflags", "/proc/pagetypeinfo", "/proc/sys/vm"] {
+    for path in ["/proc/kpageflags", "/proc/kpagecount", "/proc/pagetypeinfo", "/proc/sys/vm"] {
         assert_eq!(reason(&snapshot, path), "not among the copied files", "{path}");
     }
     assert_eq!(reason(&snapshot, "/proc/sys/vm/swappiness"), "", "its directory is named already");
