@@ -13,9 +13,12 @@ pub mod classify;
 pub mod flags;
 pub mod format;
 pub mod frames;
+pub mod infer;
 pub mod inspection;
+pub mod metrics;
 pub mod model;
 pub mod prices;
+pub mod synth;
 
 pub use frames::{Chunk, FrameMap, FrameMapBuilder, FrameState};
 pub use model::{CaptureCost, Machine, Missing, NodeInfo, PcpInfo, Pressure, Snapshot, Source, Watermarks, ZoneInfo};

@@ -46,6 +46,13 @@ impl BlockSummary {
         Self { counts }
     }
 
+    /// A block of one class.
+    pub(crate) fn uniform(class: FrameClass) -> Self {
+        let mut counts = [0; FrameClass::COUNT];
+        counts[class.index()] = FRAMES;
+        Self { counts }
+    }
+
     /// Frames of one class.
     #[must_use]
     pub fn count(&self, class: FrameClass) -> u16 {

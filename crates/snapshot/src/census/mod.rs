@@ -1,8 +1,228 @@
 //! Census of a memory map: what every pageblock holds, and what that sums to per zone.
 //!
-//! [`BlockSummary`] counts one pageblock's frames by class; [`BlockState`] says what compaction can make of it.
-//! Built on [`crate::classify`]; [`crate::inspection`] turns it into findings.
+//! [`Census::of`] goes through the map once. [`BlockSummary`] counts one pageblock's frames by class; [`BlockState`] says
+//! what compaction can make of it; [`ZoneCensus`] holds those of a zone with their migratetypes, known or inferred.
+//! Built on [`crate::classify`] and [`crate::infer`]; [`crate::inspection`] turns it into findings.
 
 mod block;
+mod count;
+
+use std::collections::BTreeMap;
+
+use order9_units::{Migratetype, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
+
+use crate::classify::{FrameClass, Layout, LayoutError, Piece};
+use crate::infer::infer_types;
+use crate::{Snapshot, ZoneInfo};
 
 pub use block::{BlockState, BlockSummary};
+use count::Counted;
+
+/// What every pageblock of a snapshot holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Census {
+    /// Zones with at least one frame in their span, in the snapshot's order.
+    pub zones: Vec<ZoneCensus>,
+    /// Contradictions between the map and the kernel's counters, one sentence each.
+    pub problems: Vec<String>,
+}
+
+/// What the pageblocks of one zone hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZoneCensus {
+    /// Its node.
+    pub node: NodeId,
+    /// Which zone.
+    pub kind: ZoneKind,
+    /// Its frames, holes included.
+    pub span: PfnRange,
+    /// Its pageblocks from the one that holds its first frame on. Frames of other zones count as holes.
+    pub blocks: Vec<BlockSummary>,
+    /// Their types.
+    pub types: Vec<Migratetype>,
+    /// Whether the types were inferred from contents.
+    pub types_are_inferred: bool,
+    /// Blocks whose inferred type contradicts what they hold.
+    pub blocks_against_type: u64,
+    /// Free blocks by order, as the map shows them.
+    pub free_blocks: [u64; Order::COUNT],
+    /// Movable frames in folios of more than one page.
+    pub movable_in_large_folios: Pages,
+}
+
+impl Census {
+    /// Takes the census of a snapshot, on all CPUs; the result does not depend on their number.
+    ///
+    /// # Errors
+    /// Where zones and map do not fit together.
+    pub fn of(snapshot: &Snapshot) -> Result<Self, LayoutError> {
+        let layout = Layout::of(snapshot)?;
+        let counted = count_in_parallel(&layout);
+        let mut problems = layout.problems().to_vec();
+        let mut zones: Vec<_> = layout
+            .zones()
+            .iter()
+            .zip(counted)
+            .map(|(zone, counted)| ZoneCensus::new(snapshot, zone.info(), counted))
+            .collect();
+        if snapshot.block_types.is_none() {
+            estimate_reclaimable_slab(snapshot, &mut zones);
+        }
+        for (zone, layout_zone) in zones.iter().zip(layout.zones()) {
+            zone.compare(layout_zone.info(), layout.free_heads_only(), &mut problems);
+        }
+        Ok(Self { zones, problems })
+    }
+
+    /// The census of one zone.
+    #[must_use]
+    pub fn zone(&self, node: NodeId, kind: ZoneKind) -> Option<&ZoneCensus> {
+        self.zones.iter().find(|zone| zone.node == node && zone.kind == kind)
+    }
+}
+
+impl ZoneCensus {
+    fn new(snapshot: &Snapshot, info: &ZoneInfo, counted: Counted) -> Self {
+        let first = info.span.start.align_down(Order::PAGEBLOCK);
+        let mut zone = Self {
+            node: info.node,
+            kind: info.kind,
+            span: info.span,
+            types: Vec::new(),
+            types_are_inferred: snapshot.block_types.is_none(),
+            blocks_against_type: 0,
+            free_blocks: counted.free_blocks,
+            movable_in_large_folios: Pages::new(counted.movable_in_folios),
+            blocks: counted.blocks,
+        };
+        zone.pair_up_pageblocks(first);
+        match &snapshot.block_types {
+            Some(types) => {
+                let from = (first.get() / Order::PAGEBLOCK.pages().get()) as usize;
+                let known = types.iter().skip(from).copied().chain(std::iter::repeat(Migratetype::Movable));
+                zone.types = known.take(zone.blocks.len()).collect();
+            }
+            None => {
+                let inferred = infer_types(&zone.blocks, &info.block_counts);
+                zone.blocks_against_type = inferred.contradicted;
+                zone.types = inferred.types;
+            }
+        }
+        zone
+    }
+
+    /// First frame of block number `block`; it may lie below the zone.
+    #[must_use]
+    pub fn start_of(&self, block: usize) -> Pfn {
+        self.span.start.align_down(Order::PAGEBLOCK) + Order::PAGEBLOCK.pages() * block as u64
+    }
+
+    /// Frames of one class.
+    #[must_use]
+    pub fn frames(&self, class: FrameClass) -> Pages {
+        Pages::new(self.blocks.iter().map(|block| u64::from(block.count(class))).sum())
+    }
+
+    /// Frames by class, present ones only: the classes that occur.
+    #[must_use]
+    pub fn by_class(&self) -> BTreeMap<FrameClass, Pages> {
+        let present = FrameClass::ALL.into_iter().filter(|class| class.is_present());
+        present.map(|class| (class, self.frames(class))).filter(|&(_, pages)| pages > Pages::ZERO).collect()
+    }
+
+    /// Two free pageblocks that are buddies form one block of the largest order.
+    fn pair_up_pageblocks(&mut self, first: Pfn) {
+        let aligned = self.blocks.get(usize::from(!first.is_aligned(Order::MAX))..).unwrap_or_default();
+        let is_free = |block: &BlockSummary| block.state() == BlockState::Free;
+        let pairs = aligned.chunks_exact(2).filter(|pair| pair.iter().all(is_free)).count() as u64;
+        self.free_blocks[Order::PAGEBLOCK.index()] -= 2 * pairs;
+        self.free_blocks[Order::MAX.index()] += pairs;
+    }
+
+    /// Compares the map with the zone's counters.
+    fn compare(&self, info: &ZoneInfo, free_heads_only: bool, problems: &mut Vec<String>) {
+        let mut differs = |what: &str, expected: Pages, found: Pages, tolerated: Pages| {
+            let apart = Pages::new(expected.get().abs_diff(found.get()));
+            if apart > tolerated {
+                problems.push(format!(
+                    "node {} zone {}: {what}: the zone's counter says {}, the map shows {}",
+                    self.node,
+                    self.kind,
+                    expected.get(),
+                    found.get()
+                ));
+            }
+        };
+        let present = self.by_class().into_values().sum();
+        differs("present frames", info.present, present, Pages::ZERO);
+        differs("free frames", info.free, self.frames(FrameClass::Free), Pages::ZERO);
+        let whole = |blocks: &[u64; Order::COUNT]| {
+            let from = Order::PAGEBLOCK;
+            from.to(Order::MAX).map(|order| order.pages() * blocks[order.index()]).sum()
+        };
+        differs("free frames in huge pages", whole(&info.free_blocks), whole(&self.free_blocks), Pages::ZERO);
+        if free_heads_only {
+            problems.push(format!(
+                "node {} zone {}: this kernel flags only the first frame of a free block; the sizes of free blocks are \
+                 inferred",
+                self.node, self.kind
+            ));
+        }
+    }
+}
+
+/// Counts every zone's pieces, each thread a run of adjacent ones.
+fn count_in_parallel(layout: &Layout<'_>) -> Vec<Counted> {
+    let pieces: Vec<Piece> = (0..layout.zones().len()).flat_map(|zone| layout.pieces(zone)).collect();
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let share = pieces.len().div_ceil(threads).max(1);
+    let parts: Vec<Vec<(usize, Counted)>> = std::thread::scope(|scope| {
+        let parts: Vec<_> = pieces.chunks(share).map(|part| scope.spawn(|| count_part(layout, part))).collect();
+        parts.into_iter().map(|part| part.join().expect("counting does not panic")).collect()
+    });
+    let mut zones = vec![Counted::default(); layout.zones().len()];
+    for (zone, counted) in parts.into_iter().flatten() {
+        zones[zone].append(counted);
+    }
+    zones
+}
+
+/// What each zone that has a piece in `pieces` holds there, in order.
+fn count_part(layout: &Layout<'_>, pieces: &[Piece]) -> Vec<(usize, Counted)> {
+    let mut tokens = Vec::new();
+    let of_zone = pieces.chunk_by(|a, b| a.zone == b.zone);
+    of_zone
+        .map(|pieces| {
+            let mut counted = Counted::default();
+            pieces.iter().for_each(|piece| counted.add(layout, piece, &mut tokens));
+            (pieces[0].zone, counted)
+        })
+        .collect()
+}
+
+/// Takes the slab of Reclaimable blocks to be reclaimable, upward, up to each node's counter of reclaimable slab.
+fn estimate_reclaimable_slab(snapshot: &Snapshot, zones: &mut [ZoneCensus]) {
+    for node in &snapshot.nodes {
+        let mut left = reclaimable_slab(snapshot, node.id);
+        for zone in zones.iter_mut().filter(|zone| zone.node == node.id) {
+            let blocks = zone.blocks.iter_mut().zip(&zone.types);
+            for (block, _) in blocks.filter(|&(_, &mt)| mt == Migratetype::Reclaimable) {
+                let slab = u64::from(block.count(FrameClass::Slab));
+                if slab <= left {
+                    left -= slab;
+                    block.mark_slab_reclaimable();
+                }
+            }
+        }
+    }
+}
+
+/// `nr_slab_reclaimable` of a node: kept per node since 4.13, per zone before.
+fn reclaimable_slab(snapshot: &Snapshot, node: NodeId) -> u64 {
+    const NAME: &str = "nr_slab_reclaimable";
+    let of_node = snapshot.nodes.iter().find(|info| info.id == node).and_then(|info| info.counters.get(NAME).copied());
+    of_node.unwrap_or_else(|| {
+        let zones = snapshot.zones.iter().filter(|zone| zone.node == node);
+        zones.filter_map(|zone| zone.counters.get(NAME)).sum()
+    })
+}

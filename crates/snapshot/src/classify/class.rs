@@ -37,7 +37,8 @@ pub enum FrameClass {
     Unevictable,
     /// Part of a folio of 2 to 256 pages on a kernel whose compaction leaves such folios where they are (before 6.9).
     LargeFolio,
-    /// A user page with a long-term pin; only the lab and `synth` can tell.
+    /// A user page that has to stay: one with a long-term pin, which only the lab and `synth` can tell, or an unevictable
+    /// one where `vm.compact_unevictable_allowed` is 0.
     Pinned,
     /// Part of a hugetlb page.
     Hugetlb,

@@ -2,11 +2,11 @@
 
 use order9_units::{Order, Pages, Pfn, PfnRange};
 
-use super::presence::{Chunks, Presence};
+use super::presence::Presence;
 use super::state::Token;
 use super::{FrameClass, compounds, heads};
 use crate::frames::{CHUNK_PAGES, Index};
-use crate::{Chunk, Snapshot, ZoneInfo};
+use crate::{Chunk, FrameState, Snapshot, ZoneInfo};
 
 /// A memory map with its zones, ready to be classified. Borrowed from a snapshot; holds nothing per frame.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub struct Layout<'a> {
     free_heads_only: bool,
     /// Whether this kernel's compaction moves folios of 2 to 256 pages.
     moves_large_folios: bool,
+    /// What the frames of the unevictable list are to compaction: it may be told to leave them.
+    unevictable: FrameClass,
     /// Class of the compound page that reaches into each chunk from the one before.
     carried: Vec<Option<FrameClass>>,
     problems: Vec<String>,
@@ -85,6 +87,10 @@ impl<'a> Layout<'a> {
         Ok(Self {
             free_heads_only: heads::only_heads_are_flagged(&chunks, &snapshot.zones),
             moves_large_folios: compounds::compaction_moves_large_folios(&snapshot.machine.kernel_release),
+            unevictable: match snapshot.settings.get("/proc/sys/vm/compact_unevictable_allowed").map(String::as_str) {
+                Some("0") => FrameClass::Pinned,
+                _ => FrameClass::Unevictable,
+            },
             carried: compounds::carried(&chunks),
             chunks,
             zones,
@@ -139,11 +145,16 @@ impl<'a> Layout<'a> {
         })
     }
 
+    fn token_of(&self, state: FrameState) -> Token {
+        let token = Token::of_state(state);
+        if token.class() == FrameClass::Unevictable { token.with_class(self.unevictable) } else { token }
+    }
+
     /// Writes the tokens of a piece's frames to `tokens`, in place of what was there.
-    pub(super) fn classify(&self, piece: &Piece, tokens: &mut Vec<Token>) {
+    pub(crate) fn classify(&self, piece: &Piece, tokens: &mut Vec<Token>) {
         let presence = &self.zones[piece.zone].presence;
         let (first, chunk) = self.chunks[piece.chunk];
-        let table: Vec<Token> = chunk.palette().iter().map(|&state| Token::of_state(state)).collect();
+        let table: Vec<Token> = chunk.palette().iter().map(|&state| self.token_of(state)).collect();
         tokens.clear();
         tokens.resize(piece.range.len().get() as usize, Token::HOLE);
         for range in presence.ranges.iter().map(|range| range.intersect(piece.range)).filter(|range| !range.is_empty())

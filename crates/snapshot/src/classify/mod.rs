@@ -21,6 +21,7 @@ pub use class::{FrameClass, Mobility};
 pub use extents::Extent;
 pub(crate) use layout::Piece;
 pub use layout::{Layout, LayoutError, LayoutZone};
+pub(crate) use state::Token;
 
 #[cfg(test)]
 mod tests;

@@ -72,7 +72,7 @@ fn without_flagless_holes(chunks: &Chunks<'_>, zone: &ZoneInfo, offline: &[PfnRa
     let mut holes = Vec::new();
     for run in runs {
         if run.len() <= unexplained {
-            unexplained = unexplained - run.len();
+            unexplained -= run.len();
             holes.push(run);
         }
     }

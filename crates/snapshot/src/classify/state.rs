@@ -8,43 +8,58 @@ use crate::flags::{PINNED, SLAB_RECLAIMABLE, kpf};
 ///
 /// Only the frames of one zone are ever looked at together; the others are [`Token::HOLE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Token(pub(super) u8);
+pub(crate) struct Token(u8);
 
 impl Token {
     const CLASS: u8 = 0x1f;
     const HEAD: u8 = 0x40;
     const TAIL: u8 = 0x80;
 
-    pub(super) const HOLE: Self = Self::of(FrameClass::Hole);
+    /// How many classes the class bits can tell apart.
+    pub(crate) const CLASSES: usize = Self::CLASS as usize + 1;
 
-    pub(super) const fn of(class: FrameClass) -> Self {
+    pub(crate) const HOLE: Self = Self::of(FrameClass::Hole);
+
+    pub(crate) const fn of(class: FrameClass) -> Self {
         Self(class as u8)
     }
 
-    pub(super) const fn class(self) -> FrameClass {
+    pub(crate) const fn class(self) -> FrameClass {
         FrameClass::ALL[(self.0 & Self::CLASS) as usize]
     }
 
+    /// Number of the class, below [`Token::CLASSES`].
+    #[inline]
+    pub(crate) const fn class_index(self) -> usize {
+        (self.0 & Self::CLASS) as usize
+    }
+
+    /// Whether any bit differs.
+    #[inline]
+    pub(crate) const fn differs(self, other: Self) -> u8 {
+        self.0 ^ other.0
+    }
+
     /// The same place in a compound page, with another class.
-    pub(super) const fn with_class(self, class: FrameClass) -> Self {
+    pub(crate) const fn with_class(self, class: FrameClass) -> Self {
         Self(self.0 & !Self::CLASS | class as u8)
     }
 
-    pub(super) const fn is_head(self) -> bool {
+    pub(crate) const fn is_head(self) -> bool {
         self.0 & Self::HEAD != 0
     }
 
-    pub(super) const fn is_tail(self) -> bool {
+    pub(crate) const fn is_tail(self) -> bool {
         self.0 & Self::TAIL != 0
     }
 
-    pub(super) const fn is_compound(self) -> bool {
+    pub(crate) const fn is_compound(self) -> bool {
         self.0 & (Self::HEAD | Self::TAIL) != 0
     }
 
     /// What the state of a frame says by itself. Tails still have to inherit from their head: before 6.10 most of their
     /// flags are missing.
-    pub(super) fn of_state(state: FrameState) -> Self {
+    pub(crate) fn of_state(state: FrameState) -> Self {
         let class = class_of(state);
         let part = match class {
             FrameClass::Hole | FrameClass::Free | FrameClass::HwPoison => 0,
@@ -56,7 +71,7 @@ impl Token {
     }
 }
 
-const _: () = assert!(FrameClass::COUNT <= Token::CLASS as usize + 1, "a class must fit its bits");
+const _: () = assert!(FrameClass::COUNT <= Token::CLASSES, "a class must fit its bits");
 
 /// The class of a frame that is no tail. The first rule that applies decides: what a frame is, before what it is used
 /// for, since 6.x kernels show leftover bits (such as ANON on slab) where a field of the page has another meaning.

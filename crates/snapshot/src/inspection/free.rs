@@ -6,6 +6,7 @@ use order9_units::{Migratetype, Order};
 use serde::Serialize;
 
 use crate::bounds::{Binding, Reach};
+use crate::model::ZoneInfo;
 
 /// Free memory of a zone as the kernel's lists have it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -80,4 +81,22 @@ pub struct AllocationView {
     pub reach: Reach,
     /// Most free huge pages after two meeting scanners, at best, free ones included.
     pub by_scanners: u64,
+}
+
+/// Linux prints no larger number of free blocks of one type and order.
+const PRINTED_AT_MOST: u64 = 100_000;
+
+/// Free blocks by type. Where a count reached what Linux prints at most, and it is the only one of its order, the rest of
+/// the order's free blocks is of that type.
+pub(super) fn by_type(zone: &ZoneInfo) -> Vec<FreeOfType> {
+    let mut types: Vec<_> =
+        zone.free_by_type.iter().map(|(&migratetype, &blocks)| FreeOfType { migratetype, blocks }).collect();
+    for order in Order::all().map(Order::index) {
+        let sum: u64 = types.iter().map(|of| of.blocks[order]).sum();
+        let mut capped = types.iter_mut().filter(|of| of.blocks[order] >= PRINTED_AT_MOST);
+        if let (Some(only), None) = (capped.next(), capped.next()) {
+            only.blocks[order] += zone.free_blocks[order].saturating_sub(sum);
+        }
+    }
+    types
 }

@@ -4,10 +4,12 @@
 //! gives the same bytes. What every number means, how it is computed and how far it can be trusted: docs/inspect.md.
 //! Holds no rules of presentation and reads no clock.
 
+mod build;
 mod findings;
 mod free;
 mod history;
 mod settings;
+mod tally;
 
 use order9_units::{Bytes, Nanos, NodeId, Pages, PfnRange};
 use serde::Serialize;
