@@ -34,6 +34,39 @@ pub fn count_free_blocks(run: PfnRange, counts: &mut [u64; Order::COUNT]) {
     }
 }
 
+/// Number of free blocks by order, added to `counts`, in frames of which each bit of `words` says whether it is free: bit 0
+/// of the first word is `first`, a multiple of 64.
+pub fn count_free_words(first: Pfn, words: impl IntoIterator<Item = u64>, counts: &mut [u64; Order::COUNT]) {
+    // Frames of a word merge only inside of it, unless the whole word is free: then it is part of a run of such words.
+    let mut run = PfnRange::new(first, first);
+    for word in words {
+        let next = run.end + WORD_PAGES;
+        if word == u64::MAX {
+            run.end = next;
+            continue;
+        }
+        count_free_blocks(run, counts);
+        run = PfnRange::new(next, next);
+        count_in_word(word, counts);
+    }
+    count_free_blocks(run, counts);
+}
+
+/// Frames per word of a bitmap.
+const WORD_PAGES: Pages = Pages::new(u64::BITS as u64);
+
+/// Adds the free blocks of a word that is not wholly free.
+fn count_in_word(word: u64, counts: &mut [u64; Order::COUNT]) {
+    // Bit i of `heads`: an aligned group of `1 << order` frames that starts there is free.
+    const ALIGNED: [u64; 6] = [!0 / 3, !0 / 15, !0 / 255, !0 / 0xffff, !0 / 0xffff_ffff, 1];
+    let mut heads = word;
+    for (order, aligned) in ALIGNED.into_iter().enumerate() {
+        let pairs = heads & (heads >> (1 << order)) & aligned;
+        counts[order] += u64::from(heads.count_ones() - 2 * pairs.count_ones());
+        heads = pairs;
+    }
+}
+
 /// Order of the block at the start of a run; `None` for an empty one.
 fn largest_block(run: PfnRange) -> Option<Order> {
     let aligned = run.start.get().trailing_zeros().min(u32::from(Order::MAX.get()));
@@ -90,6 +123,38 @@ mod tests {
                 free_blocks(run(start, start + len)).for_each(|(_, order)| visited[order.index()] += 1);
                 assert_eq!(counts, visited, "{len} frames from {start}");
             }
+        }
+    }
+
+    #[test]
+    fn bitmaps_count_as_their_runs() {
+        let mut random = 1_u64;
+        let mut next = || {
+            random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            random >> 33
+        };
+        for _ in 0..200 {
+            let first = next() % 64 * 64;
+            let words: Vec<u64> = (0..next() % 80)
+                .map(|_| match next() % 4 {
+                    0 => next() << 32 | next(),
+                    1 => u64::MAX << (next() % 64),
+                    _ => u64::MAX,
+                })
+                .collect();
+            let mut expected = [0; Order::COUNT];
+            let mut open = first;
+            let end = first + words.len() as u64 * 64;
+            for pfn in first..=end {
+                let at = (pfn - first) as usize;
+                if pfn == end || words[at / 64] >> (at % 64) & 1 == 0 {
+                    free_blocks(run(open, pfn)).for_each(|(_, order)| expected[order.index()] += 1);
+                    open = pfn + 1;
+                }
+            }
+            let mut counts = [0; Order::COUNT];
+            count_free_words(Pfn::new(first), words, &mut counts);
+            assert_eq!(counts, expected);
         }
     }
 

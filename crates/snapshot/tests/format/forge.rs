@@ -81,8 +81,11 @@ pub(crate) fn meta_json(frames: Option<u64>, blocks: Option<u64>) -> String {
     )
 }
 
-/// A FRAM payload: first frame, then chunks of frames, palette and index bytes.
-pub(crate) fn fram(first: u64, chunks: &[(u32, &[(u64, u64)], &[u8])]) -> Vec<u8> {
+/// Number of frames, palette of flags and counts, and index bytes of a chunk.
+pub(crate) type ChunkParts<'a> = (u32, &'a [(u64, u64)], &'a [u8]);
+
+/// A FRAM payload: first frame, then chunks.
+pub(crate) fn fram(first: u64, chunks: &[ChunkParts<'_>]) -> Vec<u8> {
     let mut raw = first.to_le_bytes().to_vec();
     for (len, palette, index) in chunks {
         raw.extend(len.to_le_bytes());

@@ -5,7 +5,7 @@ use order9_snapshot::frames::ChunkError;
 use order9_snapshot::{FrameState, Snapshot};
 use order9_units::{Bytes, Pfn};
 
-use super::forge::{Forge, fram, meta_json};
+use super::forge::{ChunkParts, Forge, fram, meta_json};
 use super::samples::ENOUGH;
 
 fn problem(file: &[u8]) -> Problem {
@@ -101,7 +101,7 @@ fn memory_is_taken_for_what_arrives_and_no_more_than_allowed() {
 
     let mut index = vec![1; 1 << 15];
     index[0] = 0;
-    let batch: [(u32, &[_], &[u8]); 30] = [(1 << 15, &[USED, FREE], &index); 30];
+    let batch: [ChunkParts<'_>; 30] = [(1 << 15, &[USED, FREE], &index); 30];
     let mut file = Forge::new().meta(Some(1 << 34), None);
     for first in 0..100_u64 {
         file = file.section(b"FRAM", &fram((first * 30) << 15, &batch));

@@ -1,0 +1,58 @@
+//! Settings of a made-up machine: what Linux 6.18 starts with.
+
+use std::collections::BTreeMap;
+
+/// Below /proc/sys/vm.
+const VM: [(&str, &str); 16] = [
+    ("compact_unevictable_allowed", "1"),
+    ("compaction_proactiveness", "20"),
+    ("defrag_mode", "0"),
+    ("dirty_background_ratio", "10"),
+    ("dirty_ratio", "20"),
+    ("extfrag_threshold", "500"),
+    ("lowmem_reserve_ratio", "256\t256\t32\t0\t0"),
+    ("nr_hugepages", "0"),
+    ("nr_overcommit_hugepages", "0"),
+    ("overcommit_memory", "0"),
+    ("percpu_pagelist_high_fraction", "0"),
+    ("swappiness", "60"),
+    ("vfs_cache_pressure", "100"),
+    ("watermark_boost_factor", "15000"),
+    ("watermark_scale_factor", "10"),
+    ("zone_reclaim_mode", "0"),
+];
+
+/// Below /sys/kernel/mm/transparent_hugepage.
+const THP: [(&str, &str); 14] = [
+    ("enabled", "[always] madvise never"),
+    ("defrag", "always defer defer+madvise [madvise] never"),
+    ("shmem_enabled", "always within_size advise [never] deny force"),
+    ("shrink_underused", "1"),
+    ("use_zero_page", "1"),
+    ("hpage_pmd_size", "2097152"),
+    ("khugepaged/alloc_sleep_millisecs", "60000"),
+    ("khugepaged/defrag", "1"),
+    ("khugepaged/max_ptes_none", "511"),
+    ("khugepaged/max_ptes_shared", "256"),
+    ("khugepaged/max_ptes_swap", "64"),
+    ("khugepaged/pages_to_scan", "4096"),
+    ("khugepaged/scan_sleep_millisecs", "10000"),
+    ("hugepages-2048kB/enabled", "always [inherit] madvise never"),
+];
+
+/// Sizes of folios between a base page and a huge page, in kB: off by default.
+const FOLIO_KIB: [u32; 8] = [8, 16, 32, 64, 128, 256, 512, 1024];
+
+/// All settings, with `vm.min_free_kbytes` as computed for the machine.
+pub(super) fn defaults(min_free_kbytes: u64) -> BTreeMap<String, String> {
+    let vm = VM.map(|(name, value)| (format!("/proc/sys/vm/{name}"), value.to_owned()));
+    let thp = THP.map(|(name, value)| (thp_path(name), value.to_owned()));
+    let folio = FOLIO_KIB
+        .map(|kib| (thp_path(&format!("hugepages-{kib}kB/enabled")), "always inherit madvise [never]".to_owned()));
+    let min_free = ("/proc/sys/vm/min_free_kbytes".to_owned(), min_free_kbytes.to_string());
+    vm.into_iter().chain(thp).chain(folio).chain([min_free]).collect()
+}
+
+fn thp_path(name: &str) -> String {
+    format!("/sys/kernel/mm/transparent_hugepage/{name}")
+}
