@@ -273,8 +273,7 @@ impl<T: Tracer> MmBuilder<T> {
         Ok(())
     }
 
-    /// Makes the block at `pfn` a live allocation: `movable` says that it was asked for as movable, `content` that
-    /// compaction may move what it holds, `pinned` that it is pinned.
+    /// Makes the block at `pfn` a live allocation.
     ///
     /// # Errors
     /// [`BuildError`] where the frames are not free to be given.
@@ -282,7 +281,7 @@ impl<T: Tracer> MmBuilder<T> {
         let idx = self.assign(pfn, order)?;
         let word = Word::allocated(order)
             .with(Flag::CountedImmovable, contents == Contents::Unmovable)
-            .with(Flag::MovableContent, contents != Contents::Unmovable)
+            .with(Flag::MovableContent, matches!(contents, Contents::Movable | Contents::Pinned))
             .with(Flag::Pinned, contents == Contents::Pinned);
         self.mm.frames.set(idx, word);
         self.mm.count_in(idx, order, Class::of_used(word));
@@ -373,6 +372,8 @@ impl<T: Tracer> MmBuilder<T> {
 pub enum Contents {
     /// Pages that compaction may move.
     Movable,
+    /// Pages asked for as movable that compaction leaves where they are, such as hugetlb pages.
+    Fixed,
     /// Kernel memory that stays where it is.
     Unmovable,
     /// Movable pages that somebody pins.

@@ -1,0 +1,166 @@
+//! Turns a [`Snapshot`] into an engine in the same state, so that any machine's own memory can be a starting point.
+//!
+//! Every frame ends in exactly one state: holes, offline and deferred memory stay outside the allocator, reserved frames
+//! stay reserved, free blocks are rebuilt with their orders, compound pages become allocations of their order, and all
+//! else single frames. What the kernel does not tell is treated as immovable and counted in the [`Report`].
+//! The snapshot crate does not know the engine and the engine does not know snapshots; this crate is where they meet.
+#![forbid(unsafe_code)]
+
+mod layout;
+mod settings;
+
+use order9_mm::policy::Policy;
+use order9_mm::{BuildError, Contents, Mm, MmBuilder, Zone};
+use order9_snapshot::buddy::free_blocks;
+use order9_snapshot::census::{Census, ZoneCensus};
+use order9_snapshot::classify::{Extent, FrameClass, Layout, LayoutError, Mobility};
+use order9_snapshot::{Snapshot, ZoneInfo};
+use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, ZoneKind};
+
+/// An engine in the state of a snapshot, and how well it matches.
+pub struct Imported {
+    /// The engine.
+    pub mm: Mm,
+    /// How well it matches what the snapshot's files say.
+    pub report: Report,
+}
+
+/// How well an imported engine matches the files of its snapshot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// By zone, in the order of [`Mm::zones`].
+    pub zones: Vec<ZoneReport>,
+}
+
+/// How well an imported zone matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZoneReport {
+    /// The node.
+    pub node: NodeId,
+    /// The zone.
+    pub kind: ZoneKind,
+    /// Frames whose use the kernel does not tell; they count as immovable.
+    pub unknown: Pages,
+    /// Frames given to the allocator, here and in /proc/zoneinfo.
+    pub managed: Matched,
+    /// Free frames, here and in /proc/zoneinfo. They differ by what changed while the map was read.
+    pub free: Matched,
+    /// Free blocks of each order, here and in /proc/buddyinfo.
+    pub free_blocks: [Matched; Order::COUNT],
+    /// Pageblocks whose inferred type contradicts what they hold.
+    pub blocks_against_type: u64,
+}
+
+/// A number in the engine beside the same number in the snapshot's files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Matched {
+    /// In the engine.
+    pub engine: u64,
+    /// In the file.
+    pub file: u64,
+}
+
+/// Why a snapshot could not be imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The snapshot does not hold a usable map of frames.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The zones do not fit the engine.
+    #[error("the snapshot's zones do not fit the engine: {0}")]
+    Build(#[from] BuildError),
+    /// A setting that the engine needs is not a number.
+    #[error("{path}: {value:?} is not a number")]
+    Setting {
+        /// Its Linux path.
+        path: &'static str,
+        /// What it says.
+        value: String,
+    },
+}
+
+/// Imports `snapshot` under `policy`, whose watermark factors are replaced by the snapshot's own settings.
+///
+/// # Errors
+/// [`ImportError`] where the snapshot holds no map, contradicts itself, or does not fit the engine.
+pub fn import(snapshot: &Snapshot, mut policy: Policy) -> Result<Imported, ImportError> {
+    let layout = Layout::of(snapshot)?;
+    let census = Census::of(snapshot)?;
+    settings::apply(snapshot, &mut policy)?;
+    let spec = layout::engine_layout(snapshot, &layout);
+    let mut builder = settings::configure(snapshot, MmBuilder::new(&spec, policy)?)?;
+    for (at, zone) in census.zones.iter().enumerate() {
+        set_types(&mut builder, zone)?;
+        fill(&mut builder, &layout, at, zone)?;
+    }
+    let mm = builder.finish();
+    let infos = layout.zones().iter().map(|zone| zone.info());
+    let parts = mm.zones().iter().zip(&census.zones).zip(infos);
+    let report = Report { zones: parts.map(|((zone, census), info)| ZoneReport::new(zone, census, info)).collect() };
+    Ok(Imported { mm, report })
+}
+
+fn set_types(builder: &mut MmBuilder, zone: &ZoneCensus) -> Result<(), BuildError> {
+    let first_in_zone = |block: usize| zone.start_of(block).max(zone.span.start);
+    zone.types.iter().enumerate().try_for_each(|(block, &mt)| builder.set_block_type(first_in_zone(block), mt))
+}
+
+/// Gives every frame of a zone its state.
+fn fill(builder: &mut MmBuilder, layout: &Layout<'_>, at: usize, zone: &ZoneCensus) -> Result<(), BuildError> {
+    let mut verdict = Ok(());
+    layout.for_each_extent(at, |extent| {
+        if verdict.is_ok() {
+            verdict = place(builder, extent, zone);
+        }
+    });
+    verdict
+}
+
+fn place(builder: &mut MmBuilder, extent: Extent, zone: &ZoneCensus) -> Result<(), BuildError> {
+    match extent {
+        Extent::Free { start, order } => builder.free(start, order),
+        Extent::Compound { class, range } if is_allocated(class) => free_blocks(range)
+            .try_for_each(|(pfn, order)| builder.allocate(pfn, order, contents(class, pfn, zone))),
+        Extent::Frames { class, range } if is_allocated(class) => {
+            range.iter().try_for_each(|pfn| builder.allocate(pfn, Order::ZERO, contents(class, pfn, zone)))
+        }
+        Extent::Compound { .. } | Extent::Frames { .. } => Ok(()),
+    }
+}
+
+/// Whether the allocator has frames of this class, and they are in use.
+fn is_allocated(class: FrameClass) -> bool {
+    class != FrameClass::Free && !layout::is_outside(class) && !layout::is_reserved(class)
+}
+
+/// What the allocation at `pfn` holds. Where only movable requests are served nothing immovable can live: frames of unknown
+/// use are on per-CPU lists there, and other kernel-owned ones were asked for as movable.
+fn contents(class: FrameClass, pfn: Pfn, zone: &ZoneCensus) -> Contents {
+    let block = (pfn - zone.start_of(0)).get() / PAGEBLOCK_PAGES.get();
+    let movable_only = zone.kind == ZoneKind::Movable || zone.types[block as usize] == Migratetype::Cma;
+    match class.mobility() {
+        _ if class == FrameClass::Pinned => Contents::Pinned,
+        Mobility::Movable => Contents::Movable,
+        _ if movable_only || class == FrameClass::Hugetlb => Contents::Fixed,
+        Mobility::Absent | Mobility::Free | Mobility::Immovable => Contents::Unmovable,
+    }
+}
+
+impl ZoneReport {
+    fn new(zone: &Zone, census: &ZoneCensus, info: &ZoneInfo) -> Self {
+        let matched = |order: Order| Matched {
+            engine: zone.areas()[order.index()].total(),
+            file: info.free_blocks[order.index()],
+        };
+        Self {
+            node: info.node,
+            kind: info.kind,
+            unknown: census.frames(FrameClass::Unknown),
+            managed: Matched { engine: zone.managed(), file: info.managed.get() },
+            free: Matched { engine: zone.free(), file: info.free.get() },
+            free_blocks: std::array::from_fn(|at| matched(Order::new(at as u8).expect("an array of all orders"))),
+            blocks_against_type: census.blocks_against_type,
+        }
+    }
+}
+

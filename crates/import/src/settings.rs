@@ -1,0 +1,56 @@
+//! Settings of a snapshot that the engine's watermarks follow from.
+
+use order9_mm::MmBuilder;
+use order9_mm::policy::Policy;
+use order9_snapshot::Snapshot;
+use order9_units::ZoneKind;
+
+use crate::ImportError;
+
+const MIN_FREE_KBYTES: &str = "/proc/sys/vm/min_free_kbytes";
+const SCALE_FACTOR: &str = "/proc/sys/vm/watermark_scale_factor";
+const BOOST_FACTOR: &str = "/proc/sys/vm/watermark_boost_factor";
+const LOWMEM_RESERVE_RATIO: &str = "/proc/sys/vm/lowmem_reserve_ratio";
+const THP_ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+
+/// Puts the snapshot's watermark factors into `policy`, where it has them and the policy knows the mechanism.
+pub(crate) fn apply(snapshot: &Snapshot, policy: &mut Policy) -> Result<(), ImportError> {
+    let watermark = &mut policy.watermark;
+    for (path, factor) in [(SCALE_FACTOR, &mut watermark.scale_factor), (BOOST_FACTOR, &mut watermark.boost_factor)] {
+        if let (Some(value), true) = (number(snapshot, path)?, factor.is_some()) {
+            *factor = Some(value);
+        }
+    }
+    Ok(())
+}
+
+/// Hands the settings that are no policy to the builder.
+pub(crate) fn configure(snapshot: &Snapshot, mut builder: MmBuilder) -> Result<MmBuilder, ImportError> {
+    if let Some(kbytes) = number(snapshot, MIN_FREE_KBYTES)? {
+        builder = builder.min_free_kbytes(kbytes);
+    }
+    if let Some(enabled) = snapshot.settings.get(THP_ENABLED) {
+        builder = builder.huge_pages(!enabled.contains("[never]"));
+    }
+    if let Some(ratios) = snapshot.settings.get(LOWMEM_RESERVE_RATIO) {
+        builder = builder.lowmem_reserve_ratio(lowmem_ratios(ratios)?);
+    }
+    Ok(builder)
+}
+
+/// The file lists a ratio per zone, highest left out before 4.20.
+fn lowmem_ratios(value: &str) -> Result<[u64; ZoneKind::COUNT], ImportError> {
+    let mut ratios = [0; ZoneKind::COUNT];
+    for (ratio, word) in ratios.iter_mut().zip(value.split_whitespace()) {
+        *ratio = parse(LOWMEM_RESERVE_RATIO, word)?;
+    }
+    Ok(ratios)
+}
+
+fn number<N: std::str::FromStr>(snapshot: &Snapshot, path: &'static str) -> Result<Option<N>, ImportError> {
+    snapshot.settings.get(path).map(|value| parse(path, value)).transpose()
+}
+
+fn parse<N: std::str::FromStr>(path: &'static str, value: &str) -> Result<N, ImportError> {
+    value.trim().parse().map_err(|_| ImportError::Setting { path, value: value.to_owned() })
+}
