@@ -1,5 +1,6 @@
 //! An [`Inspection`] as text: what an operator reads in ten seconds first, what a kernel developer digs for below.
 
+mod caption;
 mod changes;
 mod findings;
 mod free;
@@ -8,11 +9,13 @@ mod kernel;
 
 use order9_snapshot::inspection::{Inspection, NodeView, View, ZoneView};
 use order9_units::NodeId;
+use serde::Serialize;
 
 use crate::map::MemoryMap;
 use crate::table::wrap;
 use crate::terminal::{self, Canvas};
 
+pub use caption::caption;
 pub use changes::{Change, changes};
 pub use headline::{headline, missing_map};
 
@@ -28,6 +31,24 @@ pub fn text(inspection: &Inspection, map: Option<&MemoryMap>, canvas: Canvas) ->
     free::sections(inspection, &mut page);
     kernel::sections(inspection, &mut page);
     page.out
+}
+
+/// An inspection as it is printed in JSON: its fields, and the version of their meaning.
+#[derive(Debug, Serialize)]
+pub struct Report<'a> {
+    /// Raised when a field changes its meaning or goes.
+    pub schema: u32,
+    /// All of it.
+    #[serde(flatten)]
+    pub inspection: &'a Inspection,
+}
+
+impl<'a> Report<'a> {
+    /// `inspection` in the current schema.
+    #[must_use]
+    pub fn new(inspection: &'a Inspection) -> Self {
+        Self { schema: 1, inspection }
+    }
 }
 
 /// Keeps one node of an inspection; the totals become the node's. Settings and counters stay the machine's.

@@ -1,5 +1,6 @@
 //! Physical memory as one [`Look`] per pageblock, in strips of one zone each.
 
+use order9_snapshot::census::Census;
 use order9_units::{NodeId, PAGEBLOCK_PAGES, Pages, Pfn, ZoneKind};
 
 use crate::look::Look;
@@ -52,6 +53,18 @@ impl LookCounts {
 }
 
 impl MemoryMap {
+    /// The map of a census.
+    #[must_use]
+    pub fn of(census: &Census) -> Self {
+        let strips = census.zones.iter().map(|zone| Strip {
+            node: zone.node,
+            zone: zone.kind,
+            first: zone.span.start.get() / PAGEBLOCK_PAGES.get(),
+            looks: zone.blocks.iter().map(Look::of).collect(),
+        });
+        Self { strips: strips.collect() }
+    }
+
     /// How often each look occurs.
     #[must_use]
     pub fn counts(&self) -> LookCounts {

@@ -8,7 +8,7 @@ pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
@@ -29,11 +29,31 @@ pub fn size(bytes: Bytes) -> String {
     let n = bytes.get();
     let unit = (0..UNITS.len()).rev().find(|&unit| n >> (10 * unit) >= 1).unwrap_or(0);
     let whole = 1_u64 << (10 * unit);
-    if n % whole == 0 || unit < 2 {
+    if n.is_multiple_of(whole) || unit < 2 {
         format!("{} {}", grouped(n / whole), UNITS[unit])
     } else {
         format!("{:.1} {}", n as f64 / whole as f64, UNITS[unit])
     }
+}
+
+/// A size as people write it: a whole number with an optional binary unit, `384M`, `1T`, `16GiB`, `4096`.
+///
+/// # Errors
+/// Says what was expected.
+pub fn parse_size(text: &str) -> Result<Bytes, String> {
+    let wrong = || format!("{text:?} is no size: expected a whole number with K, M, G or T, such as 16G");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = text[digits.len()..].to_ascii_uppercase();
+    let shift = match unit.trim_end_matches('B').trim_end_matches('I') {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return Err(wrong()),
+    };
+    let n: u64 = digits.parse().map_err(|_| wrong())?;
+    n.checked_mul(1 << shift).map(Bytes::new).ok_or_else(wrong)
 }
 
 /// GiB with two decimals and no unit, for columns whose header names it: `3.75`.
@@ -92,6 +112,16 @@ mod tests {
         assert_eq!(size(Bytes::from_kib(44)), "44 KiB");
         assert_eq!(size(Bytes::from_gib(24)), "24 GiB");
         assert_eq!(size(Bytes::from_kib(9_856_614)), "9.4 GiB");
+    }
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        assert_eq!(parse_size("1T"), Ok(Bytes::from_gib(1024)));
+        assert_eq!(parse_size("16GiB"), Ok(Bytes::from_gib(16)));
+        assert_eq!(parse_size("4096"), Ok(Bytes::from_kib(4)));
+        for wrong in ["", "G", "-1G", "1.5G", "1X", "99999999999T", "1 G"] {
+            assert!(parse_size(wrong).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]

@@ -167,5 +167,5 @@ fn address(row: &Row) -> String {
 /// a line of text per label.
 fn is_tidy(row: &Row, scale: &Scale, rows: usize) -> bool {
     let step = u64::from(18_u32.div_ceil(scale.pitch)).next_power_of_two().max(rows as u64 / 24).next_power_of_two();
-    (row.start / scale.columns) % step == 0
+    (row.start / scale.columns).is_multiple_of(step)
 }

@@ -1,0 +1,174 @@
+//! The command line. Doc comments are the help texts.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
+use order9_report::number::parse_size;
+use order9_snapshot::synth::{Pattern, SynthSpec};
+use order9_units::Bytes;
+
+use crate::output::ColourChoice;
+
+/// See physical memory as the page allocator sees it: huge pages free, recoverable, at what cost, and what blocks the
+/// rest.
+#[derive(Debug, Parser)]
+#[command(name = "order9", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Inspect(InspectArgs),
+    Capture(CaptureArgs),
+    /// Make or look into snapshot files.
+    #[command(subcommand)]
+    Snapshot(SnapshotCommand),
+}
+
+/// Show this host's memory, or a snapshot's: huge pages, what compaction could recover, and a map.
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// A snapshot file; without one, this host.
+    pub(crate) snapshot: Option<PathBuf>,
+    /// Print everything as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Also draw the map into a file, one cell per pageblock: .png or .svg.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) map: Option<PathBuf>,
+    /// Redraw every SECONDS (default 2) with what changed; q ends it.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", value_parser = interval,
+          conflicts_with_all = ["snapshot", "json", "map", "timing"])]
+    pub(crate) watch: Option<Duration>,
+    /// Say how long each part took, and how that compares with merely reading the two files.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) timing: bool,
+    /// Only this node.
+    #[arg(long, value_name = "N")]
+    pub(crate) node: Option<u16>,
+    /// Columns to draw in: 40 to 240 (default: the terminal's, or 80).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(40..=240))]
+    pub(crate) width: Option<u16>,
+    /// When to use colour; NO_COLOR and CLICOLOR_FORCE are honoured.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    pub(crate) color: ColourChoice,
+    /// Read copies of /proc and /sys below this directory instead of this host's.
+    #[arg(long, value_name = "DIR", conflicts_with = "snapshot")]
+    pub(crate) root: Option<PathBuf>,
+}
+
+/// Save the state of this host's memory in a file.
+#[derive(Debug, Args)]
+pub(crate) struct CaptureArgs {
+    /// The file to write, usually *.o9snap.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Read copies of /proc and /sys below this directory instead of this host's.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
+    /// Print the cost as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SnapshotCommand {
+    Synth(SynthArgs),
+    Info(InfoArgs),
+}
+
+/// Make up a machine and save the state of its memory.
+///
+/// Shares are of all memory, from 0 to 1. What is in use and not named otherwise is anonymous memory in base pages.
+#[derive(Debug, Args)]
+pub(crate) struct SynthArgs {
+    /// The file to write, usually *.o9snap.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Memory of the machine: 256M to 16T, in steps of 128M.
+    #[arg(long, value_parser = parse_size, default_value = "16G")]
+    pub(crate) size: Bytes,
+    /// NUMA nodes; each of several needs 4G.
+    #[arg(long, value_name = "N", default_value_t = SynthSpec::default().nodes)]
+    pub(crate) nodes: u16,
+    /// Share in use.
+    #[arg(long, value_name = "SHARE", default_value_t = SynthSpec::default().fill)]
+    pub(crate) fill: f64,
+    /// Share that the kernel holds and nothing can move.
+    #[arg(long, value_name = "SHARE", default_value_t = SynthSpec::default().unmovable)]
+    pub(crate) unmovable: f64,
+    /// Share in reclaimable slab.
+    #[arg(long, value_name = "SHARE", default_value_t = SynthSpec::default().reclaimable)]
+    pub(crate) reclaimable: f64,
+    /// Share in anonymous pages with a long-term pin.
+    #[arg(long, value_name = "SHARE", default_value_t = SynthSpec::default().pinned)]
+    pub(crate) pinned: f64,
+    /// Share in anonymous huge pages.
+    #[arg(long, value_name = "SHARE", default_value_t = SynthSpec::default().huge)]
+    pub(crate) huge: f64,
+    /// Share in clean page cache that no process maps.
+    #[arg(long, value_name = "SHARE", default_value_t = SynthSpec::default().clean_cache)]
+    pub(crate) clean_cache: f64,
+    /// How used and free frames lie between each other.
+    #[arg(long, value_name = "NAME", value_parser = pattern(), default_value = SynthSpec::default().pattern.name())]
+    pub(crate) pattern: Pattern,
+    /// Share of the free memory that lies scattered in partly used pageblocks; the rest is whole free pageblocks.
+    #[arg(long, value_name = "SHARE", default_value_t = SynthSpec::default().degree)]
+    pub(crate) degree: f64,
+    /// Share of the partly used pageblocks that hold one unmovable page (patterns contaminated and aged).
+    #[arg(long, value_name = "SHARE", default_value_t = SynthSpec::default().contamination)]
+    pub(crate) contamination: f64,
+    /// Same seed, same machine.
+    #[arg(long, value_name = "N", default_value_t = SynthSpec::default().seed)]
+    pub(crate) seed: u64,
+    /// Print what was made as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Say what a snapshot file holds.
+#[derive(Debug, Args)]
+pub(crate) struct InfoArgs {
+    /// The snapshot file.
+    pub(crate) file: PathBuf,
+    /// Print it as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl SynthArgs {
+    /// The machine to make up.
+    pub(crate) fn spec(&self) -> SynthSpec {
+        SynthSpec {
+            size: self.size,
+            nodes: self.nodes,
+            fill: self.fill,
+            unmovable: self.unmovable,
+            reclaimable: self.reclaimable,
+            pinned: self.pinned,
+            huge: self.huge,
+            clean_cache: self.clean_cache,
+            pattern: self.pattern,
+            degree: self.degree,
+            contamination: self.contamination,
+            seed: self.seed,
+        }
+    }
+}
+
+/// Takes the names of patterns and, given another, proposes the nearest.
+fn pattern() -> impl TypedValueParser<Value = Pattern> {
+    PossibleValuesParser::new(Pattern::ALL.map(|pattern| pattern.name())).try_map(|name| name.parse())
+}
+
+/// Seconds between two frames, with decimals: 0.1 to 3600.
+fn interval(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.1..=3600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err("expected seconds from 0.1 to 3600".to_owned()),
+    }
+}

@@ -1,0 +1,111 @@
+//! `order9 inspect`.
+
+use std::path::{Path, PathBuf};
+
+use order9_report::MemoryMap;
+use order9_report::inspect::{self, Report, only_node};
+use order9_report::picture::{self, Picture};
+use order9_report::terminal::Canvas;
+use order9_snapshot::Snapshot;
+use order9_snapshot::census::Census;
+use order9_snapshot::classify::LayoutError;
+use order9_snapshot::inspection::Inspection;
+use order9_snapshot::prices::Prices;
+use order9_units::NodeId;
+
+use crate::args::InspectArgs;
+use crate::failure::Failure;
+use crate::output::{height, print, print_json, width, write_file};
+use crate::timing::Timing;
+use crate::{source, watch};
+
+/// Prints what there is to say about a memory map.
+pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
+    let picture = args.map.as_deref().map(PictureFile::of).transpose()?;
+    if let Some(interval) = args.watch {
+        return watch::run(args, interval);
+    }
+    let mut timing = Timing::start();
+    let snapshot = match &args.snapshot {
+        Some(file) => source::read(file)?,
+        None => source::capture(args.root.as_deref())?,
+    };
+    timing.phase(if args.snapshot.is_some() { "read the file" } else { "capture" });
+    let view = View::of(&snapshot, args.node)?;
+    timing.phase("analyse");
+    if let Some(picture) = &picture {
+        picture.draw(&view)?;
+        timing.phase("draw the picture");
+    }
+    if args.json {
+        return print_json(&Report::new(&view.inspection));
+    }
+    let mut text = inspect::text(&view.inspection, view.map.as_ref(), canvas(args));
+    timing.phase("draw the text");
+    if args.timing {
+        let root = if args.snapshot.is_none() { Some(source::root(args.root.as_deref())?) } else { None };
+        text.push_str(&timing.text(root.as_ref(), snapshot.cost.frames));
+    }
+    print(&text)
+}
+
+/// Where the text goes. A map takes what a screen has, but not less than shows a machine at a glance.
+pub(crate) fn canvas(args: &InspectArgs) -> Canvas {
+    const MAP_LINES_MIN: usize = 24;
+    Canvas { width: width(args.width), lines: height().max(MAP_LINES_MIN), colour: args.color.depth() }
+}
+
+/// A snapshot, analysed.
+pub(crate) struct View {
+    pub(crate) inspection: Inspection,
+    pub(crate) map: Option<MemoryMap>,
+}
+
+impl View {
+    /// Analyses `snapshot`, or one node of it.
+    pub(crate) fn of(snapshot: &Snapshot, node: Option<u16>) -> Result<Self, Failure> {
+        let census = match Census::of(snapshot) {
+            Ok(census) => Some(census),
+            Err(LayoutError::NoMap) => None,
+            Err(error) => return Err(Failure::Usage(error.to_string())),
+        };
+        let mut inspection = Inspection::of(snapshot, census.as_ref(), &Prices::small_vm());
+        let mut map = census.as_ref().map(MemoryMap::of);
+        if let Some(node) = node.map(NodeId) {
+            only_node(&mut inspection, node).map_err(|nodes| no_such_node(node, &nodes))?;
+            map.iter_mut().for_each(|map| map.strips.retain(|strip| strip.node == node));
+        }
+        Ok(Self { inspection, map })
+    }
+}
+
+fn no_such_node(node: NodeId, nodes: &[NodeId]) -> Failure {
+    let nodes: Vec<_> = nodes.iter().map(NodeId::to_string).collect();
+    Failure::Usage(format!("--node {node}: no such node, expected {}", nodes.join(", ")))
+}
+
+/// A picture to be drawn, its name checked before any work is done.
+struct PictureFile {
+    path: PathBuf,
+    write: fn(&Picture, &mut dyn std::io::Write) -> std::io::Result<()>,
+}
+
+impl PictureFile {
+    fn of(path: &Path) -> Result<Self, Failure> {
+        let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+        let path = path.to_owned();
+        match extension.as_deref() {
+            Some("png") => Ok(Self { path, write: |picture, out| picture::png::write(picture, out) }),
+            Some("svg") => Ok(Self { path, write: |picture, out| picture::svg::write(picture, out) }),
+            _ => Err(Failure::file(&path, "expected a name that ends in .png or .svg")),
+        }
+    }
+
+    fn draw(&self, view: &View) -> Result<(), Failure> {
+        let Some(map) = &view.map else {
+            return Err(Failure::file(&self.path, inspect::missing_map(&view.inspection)));
+        };
+        let picture = Picture::new(map, &inspect::caption(&view.inspection));
+        write_file(&self.path, |out| (self.write)(&picture, out))
+    }
+}

@@ -1,0 +1,54 @@
+//! The `order9` command: reads arguments, calls the libraries, prints.
+//!
+//! Exit status: 0 success, 2 usage or input error with one sentence on standard error. Holds nothing that another front
+//! end would need again.
+#![forbid(unsafe_code)]
+
+mod args;
+mod capture;
+mod failure;
+mod info;
+mod inspect;
+mod output;
+mod screen;
+mod source;
+mod synth;
+mod timing;
+mod watch;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use clap::error::ErrorKind;
+
+use args::{Cli, Command, SnapshotCommand};
+use failure::{Failure, usage_sentence};
+
+fn main() -> ExitCode {
+    match parse().and_then(run) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("order9: {failure}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The command line; help and version are printed here and end the program.
+fn parse() -> Result<Cli, Failure> {
+    use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    Cli::try_parse().map_err(|error| match error.kind() {
+        DisplayHelp | DisplayHelpOnMissingArgumentOrSubcommand | DisplayVersion => error.exit(),
+        _ => Failure::Usage(usage_sentence(&error.to_string())),
+    })
+}
+
+fn run(cli: Cli) -> Result<(), Failure> {
+    match cli.command {
+        Command::Inspect(args) => inspect::run(&args),
+        Command::Capture(args) => capture::run(&args),
+        Command::Snapshot(SnapshotCommand::Synth(args)) => synth::run(&args),
+        Command::Snapshot(SnapshotCommand::Info(args)) => info::run(&args),
+    }
+}

@@ -1,0 +1,62 @@
+//! Where a snapshot comes from: a file, this host, or a directory with copies of a host's files.
+
+use std::fs::File;
+use std::path::Path;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use order9_host::{Options, Progress, Root};
+use order9_snapshot::{Snapshot, format};
+
+use crate::failure::{Failure, io_sentence};
+
+/// Reads the snapshot file at `path`.
+pub(crate) fn read(path: &Path) -> Result<Snapshot, Failure> {
+    if path.is_dir() {
+        let hint = "is a directory, expected a snapshot file; for a directory with copies of /proc use --root";
+        return Err(Failure::file(path, hint));
+    }
+    let file = File::open(path).map_err(|error| Failure::file(path, io_sentence(&error)))?;
+    format::read(file).map_err(|error| Failure::file(path, error))
+}
+
+/// Captures this host, or the copies of a host's files below `directory`.
+pub(crate) fn capture(directory: Option<&Path>) -> Result<Snapshot, Failure> {
+    let root = root(directory)?;
+    capture_from(&root, &progress_bar())
+}
+
+/// As [`capture`], without a progress bar.
+pub(crate) fn capture_quietly(directory: Option<&Path>) -> Result<Snapshot, Failure> {
+    capture_from(&root(directory)?, &ProgressBar::hidden())
+}
+
+fn capture_from(root: &Root, bar: &ProgressBar) -> Result<Snapshot, Failure> {
+    let mut report = |progress: Progress| {
+        if let Some(total) = progress.total {
+            bar.set_length(total.get());
+        }
+        bar.set_position(progress.done.get());
+    };
+    let captured = order9_host::capture(root, Options { progress: Some(&mut report) });
+    bar.finish_and_clear();
+    captured.map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// Where to read from.
+pub(crate) fn root(directory: Option<&Path>) -> Result<Root, Failure> {
+    match directory {
+        None => Ok(Root::live()),
+        Some(directory) if directory.is_dir() => Ok(Root::directory(directory)),
+        Some(file) if file.exists() => {
+            Err(Failure::file(file, "is a file, expected a directory that holds proc/ and sys/"))
+        }
+        Some(nothing) => Err(Failure::file(nothing, "no such directory")),
+    }
+}
+
+/// A bar on standard error where that is a terminal, else nothing.
+fn progress_bar() -> ProgressBar {
+    let style = ProgressStyle::with_template("reading memory map {bar:32} {percent} %").expect("the template is sound");
+    let target = ProgressDrawTarget::stderr_with_hz(8);
+    ProgressBar::with_draw_target(None, target).with_style(style)
+}

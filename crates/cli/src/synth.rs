@@ -1,0 +1,28 @@
+//! `order9 snapshot synth`.
+
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+use order9_report::facts::Facts;
+use order9_snapshot::synth::synth;
+
+use crate::args::SynthArgs;
+use crate::capture::save;
+use crate::failure::Failure;
+use crate::output::{ColourChoice, print, print_json};
+
+/// Makes up a machine and saves it.
+pub(crate) fn run(args: &SynthArgs) -> Result<(), Failure> {
+    let spinner = ProgressBar::new_spinner().with_message("making up memory");
+    spinner.enable_steady_tick(Duration::from_millis(120));
+    let made = synth(&args.spec());
+    spinner.set_message("writing");
+    let saved = made.map_err(|error| Failure::Usage(error.to_string())).and_then(|(snapshot, _)| {
+        let length = save(&snapshot, &args.output)?;
+        Ok((snapshot, length))
+    });
+    spinner.finish_and_clear();
+    let (snapshot, length) = saved?;
+    let facts = Facts::new(&snapshot, length);
+    if args.json { print_json(&facts) } else { print(&facts.text(ColourChoice::Auto.depth())) }
+}

@@ -1,0 +1,7 @@
+//! The built command, end to end: what it prints, what it leaves behind, how it says no.
+
+mod bad_input;
+mod capture;
+mod golden;
+mod map;
+mod support;
