@@ -8,6 +8,7 @@ mod block;
 mod count;
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 
 use order9_units::{Migratetype, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
@@ -51,13 +52,22 @@ pub struct ZoneCensus {
 }
 
 impl Census {
-    /// Takes the census of a snapshot, on all CPUs; the result does not depend on their number.
+    /// Takes the census of a snapshot on all CPUs.
     ///
     /// # Errors
     /// Where zones and map do not fit together.
     pub fn of(snapshot: &Snapshot) -> Result<Self, LayoutError> {
+        let one = NonZero::<usize>::MIN;
+        Self::with_threads(snapshot, std::thread::available_parallelism().unwrap_or(one))
+    }
+
+    /// Takes the census of a snapshot on so many threads; the result does not depend on their number.
+    ///
+    /// # Errors
+    /// Where zones and map do not fit together.
+    pub fn with_threads(snapshot: &Snapshot, threads: NonZero<usize>) -> Result<Self, LayoutError> {
         let layout = Layout::of(snapshot)?;
-        let counted = count_in_parallel(&layout);
+        let counted = count_in_parallel(&layout, threads);
         let mut problems = layout.problems().to_vec();
         let mut zones: Vec<_> = layout
             .zones()
@@ -172,10 +182,9 @@ impl ZoneCensus {
 }
 
 /// Counts every zone's pieces, each thread a run of adjacent ones.
-fn count_in_parallel(layout: &Layout<'_>) -> Vec<Counted> {
+fn count_in_parallel(layout: &Layout<'_>, threads: NonZero<usize>) -> Vec<Counted> {
     let pieces: Vec<Piece> = (0..layout.zones().len()).flat_map(|zone| layout.pieces(zone)).collect();
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let share = pieces.len().div_ceil(threads).max(1);
+    let share = pieces.len().div_ceil(threads.get()).max(1);
     let parts: Vec<Vec<(usize, Counted)>> = std::thread::scope(|scope| {
         let parts: Vec<_> = pieces.chunks(share).map(|part| scope.spawn(|| count_part(layout, part))).collect();
         parts.into_iter().map(|part| part.join().expect("counting does not panic")).collect()
