@@ -284,6 +284,19 @@ impl FrameTable {
         self.links[next.at()].prev = prev;
     }
 
+    /// Takes the first frame off the list.
+    #[inline]
+    pub(crate) fn pop_head(&mut self, list: Idx) -> Option<Idx> {
+        let first = self.links[list.at()].next;
+        if first == list {
+            return None;
+        }
+        let next = self.links[first.at()].next;
+        self.links[list.at()].next = next;
+        self.links[next.at()].prev = list;
+        Some(first)
+    }
+
     /// Bytes of metadata, by capacity.
     pub(crate) fn bytes(&self) -> usize {
         self.words.capacity() * size_of::<Word>() + self.links.capacity() * size_of::<Link>()

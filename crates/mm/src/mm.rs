@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
 
-use order9_units::{Order, Pfn};
+use order9_units::{Migratetype, Order, Pfn};
 
 use crate::count::Class;
 use crate::frame::{Flag, FrameState, FrameTable, Idx, Word};
@@ -69,19 +69,29 @@ impl<T: Tracer> Mm<T> {
             return Err(FreeError::Isolated(pfn));
         }
         let order = word.order();
-        let block = self.blocks[idx.block()];
+        let Pageblock { migratetype: mt, zone, .. } = self.blocks[idx.block()];
         self.counters.pgfree += order.pages().get();
         self.tracer.event(|| Event::PageFree { pfn, order });
-        let has_pcp = cpu < self.zones[block.zone.index()].pcps.len();
-        if let Some(cached) = pcp::cached_as(block.migratetype).filter(|_| has_pcp)
-            && let Some(list) = self.policy.pcp.lists.list_for(order, cached)
+        if let Some(cached) = pcp::cached_as(mt)
+            && let Some(n) = self.policy.pcp.lists.list_for(order, cached)
+            && let Some(pcp) = self.zones[zone.index()].pcps.get_mut(cpu)
         {
-            self.free_to_pcp(block.zone, cpu, idx, list, block.migratetype, cached);
+            let immovable = cached != Migratetype::Movable;
+            let is_full = pcp.push(&mut self.frames, n, idx, order);
+            if word.has(Flag::CountedImmovable) != immovable {
+                // Used otherwise than its pageblock is meant for: the rare case.
+                self.reflag(idx, Flag::CountedImmovable, immovable);
+            }
+            self.frames.set(idx, Word::pcp(order, mt).with(Flag::CountedImmovable, immovable));
+            self.work.pcp_hits += 1;
+            if is_full {
+                self.trim_pcp(zone, cpu);
+            }
             return Ok(());
         }
         self.work.zone_lock_sections += 1;
         self.count_out(idx, order, Class::of_used(word));
-        self.free_to_buddy(idx, order, block.migratetype);
+        self.free_to_buddy(idx, order, mt);
         Ok(())
     }
 
@@ -167,7 +177,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// First blocks of the free list of `order` and `mt`, from the head.
-    pub fn free_list(&self, zone: ZoneId, order: Order, mt: order9_units::Migratetype) -> impl Iterator<Item = Pfn> {
+    pub fn free_list(&self, zone: ZoneId, order: Order, mt: Migratetype) -> impl Iterator<Item = Pfn> {
         self.frames.iter(self.zones[zone.index()].list(order, mt)).map(|idx| self.frames.pfn(idx))
     }
 

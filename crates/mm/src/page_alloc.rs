@@ -54,6 +54,8 @@ pub(crate) struct Search {
     pub(crate) class: ZoneKind,
     /// Mobility asked for.
     pub(crate) mt: Migratetype,
+    /// Position of `preferred` in the zonelist.
+    pub(crate) first: usize,
     /// First zone of the list that may serve.
     pub(crate) preferred: ZoneRef,
 }
@@ -103,9 +105,9 @@ impl<T: Tracer> Mm<T> {
             return Err(AllocError::NoSuchNode(request.node));
         }
         let class = request.gfp.highest_zone();
-        let mut zones = self.zonelist(request).iter().copied();
-        let preferred = zones.find(|&zone| request.admits(zone, class)).ok_or(AllocError::NoZone)?;
-        Ok(Search { request: *request, class, mt, preferred })
+        let zones = self.zonelist(request);
+        let first = zones.iter().position(|&zone| request.admits(zone, class)).ok_or(AllocError::NoZone)?;
+        Ok(Search { request: *request, class, mt, first, preferred: zones[first] })
     }
 
     fn zonelist(&self, request: &Request) -> &[ZoneRef] {
@@ -140,7 +142,7 @@ impl<T: Tracer> Mm<T> {
 
     fn walk(&mut self, search: &Search, flags: &AllocFlags, fairness: Fairness) -> Option<Pfn> {
         let local_only = flags.nofragment && self.nodes.len() > 1 || fairness == Fairness::LocalBatches;
-        for at in 0..self.zonelist(&search.request).len() {
+        for at in search.first..self.zonelist(&search.request).len() {
             let zone = self.zonelist(&search.request)[at];
             if !search.request.admits(zone, search.class) {
                 continue;
@@ -160,26 +162,42 @@ impl<T: Tracer> Mm<T> {
 
     #[inline]
     fn try_zone(&mut self, search: &Search, id: ZoneId, flags: &AllocFlags) -> Option<Pfn> {
-        let Search { request: Request { order, cpu, .. }, class, mt, .. } = *search;
-        let zone = &self.zones[id.index()];
+        let Request { order, cpu, .. } = search.request;
+        let zone = &mut self.zones[id.index()];
         self.work.zones_checked += 1;
-        let passes = flags.no_watermarks
-            || order == Order::ZERO && zone.quick_test(class, flags, &self.policy)
-            || zone.watermark_ok(order, class, flags, &self.policy)
-            || self.atomic_passes_unboosted(id, &search.request, class, flags);
-        if !passes {
-            let kind = self.zones[id.index()].kind;
-            self.counters.watermark_failures[kind.index()][order.index()] += 1;
+        let quick = order == Order::ZERO && zone.quick_test(search.class, flags, &self.policy);
+        if !quick && !self.passes_watermark(search, id, flags) {
             return None;
         }
-        let taken = self.take(id, cpu, order, mt, flags);
-        self.wake_if_boosted(id, flags);
-        let idx = taken?;
-        if order > Order::ZERO && flags.reserve.highatomic {
-            self.reserve_highatomic(id, idx);
+        let zone = &mut self.zones[id.index()];
+        let list = self.policy.pcp.lists.list_for(order, search.mt);
+        let cached = list.zip(zone.pcps.get_mut(cpu)).and_then(|(n, pcp)| pcp.pop(&mut self.frames, n, order));
+        let idx = match cached {
+            Some(idx) => {
+                self.work.pcp_hits += 1;
+                self.hand_out_cached(idx, order)
+            }
+            None => self.take_from_lists(search, id, flags, list)?,
+        };
+        if self.zones[id.index()].boosted {
+            self.wake_if_boosted(id, flags);
         }
         self.account_alloc(id, search);
         Some(self.frames.pfn(idx))
+    }
+
+    /// The watermark check that the quick test did not decide.
+    #[inline(never)]
+    fn passes_watermark(&mut self, search: &Search, id: ZoneId, flags: &AllocFlags) -> bool {
+        let order = search.request.order;
+        let passes = flags.no_watermarks
+            || self.zones[id.index()].watermark_ok(order, search.class, flags, &self.policy)
+            || self.atomic_passes_unboosted(id, &search.request, search.class, flags);
+        if !passes {
+            let kind = self.zones[id.index()].kind;
+            self.counters.watermark_failures[kind.index()][order.index()] += 1;
+        }
+        passes
     }
 
     /// The exemption of urgent single pages from the boost.
@@ -198,36 +216,50 @@ impl<T: Tracer> Mm<T> {
             && zone.watermark_ok_at(request.order, zone.watermarks.min, class, flags, &self.policy)
     }
 
-    /// Takes a block out of the zone as a live allocation.
-    fn take(&mut self, zone: ZoneId, cpu: usize, order: Order, mt: Migratetype, flags: &AllocFlags) -> Option<Idx> {
-        let has_pcp = cpu < self.zones[zone.index()].pcps.len();
-        let list = self.policy.pcp.lists.list_for(order, mt).filter(|_| has_pcp);
-        if let Some(list) = list
-            && let Some(idx) = self.take_from_pcp(zone, cpu, list, order, mt, flags)
-        {
-            let immovable = self.frames.word(idx).has(Flag::CountedImmovable);
-            self.frames.set(idx, Word::allocated(order).with(Flag::CountedImmovable, immovable));
-            return Some(idx);
+    /// Makes a block just taken off a per-CPU list a live allocation; it stays in the class it was counted in.
+    #[inline]
+    fn hand_out_cached(&mut self, idx: Idx, order: Order) -> Idx {
+        let immovable = self.frames.word(idx).has(Flag::CountedImmovable);
+        self.frames.set(idx, Word::allocated(order).with(Flag::CountedImmovable, immovable));
+        idx
+    }
+
+    /// Takes a block under the zone lock: through per-CPU list `list` where the order has one, else from the buddy lists.
+    #[inline(never)]
+    fn take_from_lists(&mut self, search: &Search, id: ZoneId, flags: &AllocFlags, list: Option<usize>) -> Option<Idx> {
+        let Request { order, cpu, .. } = search.request;
+        let list = list.filter(|_| cpu < self.zones[id.index()].pcps.len());
+        let refilled = list.and_then(|list| self.refill_and_take(id, cpu, list, order, search.mt, flags));
+        let taken = match refilled {
+            Some(idx) => Some(self.hand_out_cached(idx, order)),
+            None => self.take_from_buddy(search, id, flags, list.is_some()),
+        };
+        match taken {
+            Some(idx) if order > Order::ZERO && flags.reserve.highatomic => self.reserve_highatomic(id, idx),
+            Some(_) => {}
+            None => self.wake_if_boosted(id, flags),
         }
-        self.take_under_lock(zone, order, mt, flags, list.is_some())
+        taken
     }
 
     /// Takes a block from the buddy lists; with `reserve_only` the per-CPU lists have tried all but the reserve.
-    #[inline(never)]
-    fn take_under_lock(
+    fn take_from_buddy(
         &mut self,
+        search: &Search,
         zone: ZoneId,
-        order: Order,
-        mt: Migratetype,
         flags: &AllocFlags,
         reserve_only: bool,
     ) -> Option<Idx> {
+        let (order, mt) = (search.request.order, search.mt);
         self.work.zone_lock_sections += 1;
-        let from_reserve = order > Order::ZERO && flags.reserve.highatomic;
-        let idx =
-            from_reserve.then(|| self.take_smallest(zone, order, Migratetype::HighAtomic)).flatten().or_else(|| {
-                if reserve_only { None } else { self.take_from_zone(zone, order, mt, flags, &mut TakeMode::Own) }
-            })?;
+        let mut taken = None;
+        if order > Order::ZERO && flags.reserve.highatomic {
+            taken = self.take_smallest(zone, order, Migratetype::HighAtomic);
+        }
+        if taken.is_none() && !reserve_only {
+            taken = self.take_from_zone(zone, order, mt, flags, &mut TakeMode::Own);
+        }
+        let idx = taken?;
         let word = Word::allocated(order).with(Flag::CountedImmovable, mt != Migratetype::Movable);
         self.frames.set(idx, word);
         self.count_in(idx, order, Class::of_used(word));

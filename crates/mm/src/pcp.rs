@@ -8,7 +8,7 @@ use order9_units::{Migratetype, Order};
 use crate::Mm;
 use crate::count::Class;
 use crate::fallback::TakeMode;
-use crate::frame::{Flag, Idx, Word};
+use crate::frame::{Flag, FrameTable, Idx, Word};
 use crate::gfp::AllocFlags;
 use crate::policy::{PcpHigh, PcpLists, PcpPolicy};
 use crate::trace::{Event, Tracer};
@@ -52,6 +52,23 @@ impl Pcp {
 
     pub(crate) const fn list(&self, n: usize) -> Idx {
         Idx(self.first_list + n as u32)
+    }
+
+    /// Takes the first block of list `n`, which holds blocks of `order`.
+    #[inline]
+    pub(crate) fn pop(&mut self, frames: &mut FrameTable, n: usize, order: Order) -> Option<Idx> {
+        let idx = frames.pop_head(self.list(n))?;
+        self.count -= order.pages().get();
+        self.free_factor >>= 1;
+        Some(idx)
+    }
+
+    /// Puts a block of `order` at the head of list `n`; says whether the lists are now too long.
+    #[inline]
+    pub(crate) fn push(&mut self, frames: &mut FrameTable, n: usize, idx: Idx, order: Order) -> bool {
+        frames.push_head(self.list(n), idx);
+        self.count += order.pages().get();
+        self.count >= self.high
     }
 
     /// Sets the sizes for a zone of `managed` pages with low mark `low`, shared by `cpus` CPUs of its node.
@@ -129,9 +146,9 @@ pub(crate) const fn cached_as(mt: Migratetype) -> Option<Migratetype> {
 }
 
 impl<T: Tracer> Mm<T> {
-    /// Takes a block from the CPU's lists, refilling them from the zone if needed.
-    #[inline]
-    pub(crate) fn take_from_pcp(
+    /// Refills one of the CPU's lists from the zone and takes a block from it.
+    #[cold]
+    pub(crate) fn refill_and_take(
         &mut self,
         zone: ZoneId,
         cpu: usize,
@@ -140,25 +157,11 @@ impl<T: Tracer> Mm<T> {
         mt: Migratetype,
         flags: &AllocFlags,
     ) -> Option<Idx> {
-        let list = self.zones[zone.index()].pcps[cpu].list(list);
-        let idx = match self.frames.first(list) {
-            Some(idx) => {
-                self.work.pcp_hits += 1;
-                idx
-            }
-            None => {
-                self.refill_pcp(zone, cpu, list, order, mt, flags);
-                self.frames.first(list)?
-            }
-        };
-        self.frames.unlink(idx);
-        let pcp = &mut self.zones[zone.index()].pcps[cpu];
-        pcp.count -= order.pages().get();
-        pcp.free_factor >>= 1;
-        Some(idx)
+        let sentinel = self.zones[zone.index()].pcps[cpu].list(list);
+        self.refill_pcp(zone, cpu, sentinel, order, mt, flags);
+        self.zones[zone.index()].pcps[cpu].pop(&mut self.frames, list, order)
     }
 
-    #[cold]
     fn refill_pcp(&mut self, zone: ZoneId, cpu: usize, list: Idx, order: Order, mt: Migratetype, flags: &AllocFlags) {
         self.work.zone_lock_sections += 1;
         let batch = self.zones[zone.index()].pcps[cpu].batch;
@@ -188,41 +191,18 @@ impl<T: Tracer> Mm<T> {
         self.count_in(idx, order, Class::of_used(word));
     }
 
-    /// Puts a freed allocation on the CPU's lists; `mt` is its pageblock's type and `list` the type it is cached as.
-    #[inline]
-    pub(crate) fn free_to_pcp(
-        &mut self,
-        zone: ZoneId,
-        cpu: usize,
-        idx: Idx,
-        n: usize,
-        mt: Migratetype,
-        list: Migratetype,
-    ) {
-        let before = self.frames.word(idx);
-        let order = before.order();
-        let immovable = list != Migratetype::Movable;
-        if before.has(Flag::CountedImmovable) != immovable {
-            // Used otherwise than its pageblock is meant for: the rare case.
-            self.reflag(idx, Flag::CountedImmovable, immovable);
-        }
-        self.frames.set(idx, Word::pcp(order, mt).with(Flag::CountedImmovable, immovable));
-        self.work.pcp_hits += 1;
+    /// Returns pages to the zone because the CPU's lists grew too long.
+    #[cold]
+    pub(crate) fn trim_pcp(&mut self, zone: ZoneId, cpu: usize) {
         let pcp = &mut self.zones[zone.index()].pcps[cpu];
-        let list = pcp.list(n);
-        self.frames.push_head(list, idx);
-        pcp.count += order.pages().get();
-        if pcp.count >= pcp.high {
-            let pages = match self.policy.pcp.lists {
-                PcpLists::BasePages => pcp.batch,
-                PcpLists::UpToCostly { .. } => pcp.surplus(),
-            };
-            self.drain_pcp(zone, cpu, pages);
-        }
+        let pages = match self.policy.pcp.lists {
+            PcpLists::BasePages => pcp.batch,
+            PcpLists::UpToCostly { .. } => pcp.surplus(),
+        };
+        self.drain_pcp(zone, cpu, pages);
     }
 
     /// Returns at least `pages` pages, or all there are, from the tails of the CPU's lists in turn.
-    #[cold]
     pub(crate) fn drain_pcp(&mut self, zone: ZoneId, cpu: usize, pages: u64) {
         self.work.zone_lock_sections += 1;
         let pcp = self.zones[zone.index()].pcps[cpu];
