@@ -57,8 +57,8 @@ fn fragmented() -> Chunk {
         (3, 1..8) => slab(kpf::COMPOUND_TAIL),
         (5 | 9, 4) => kpf::LRU | kpf::UPTODATE | kpf::COMPOUND_HEAD,
         (5 | 9, 5..8) => kpf::LRU | kpf::UPTODATE | kpf::COMPOUND_TAIL,
-        (_, 0 | 4 | 8) => kpf::LRU | kpf::ANON | kpf::MMAP | kpf::SWAPBACKED | (i % 5 << 2),
-        (_, 12) => kpf::LRU | kpf::UPTODATE | (i % 3 << 2),
+        (_, 0 | 4 | 8) => kpf::LRU | kpf::ANON | kpf::MMAP | kpf::SWAPBACKED | ((i % 5) << 2),
+        (_, 12) => kpf::LRU | kpf::UPTODATE | ((i % 3) << 2),
         _ => kpf::BUDDY,
     })
 }

@@ -75,11 +75,16 @@ impl Census {
             .zip(counted)
             .map(|(zone, counted)| ZoneCensus::new(snapshot, zone.info(), counted))
             .collect();
+        if layout.free_heads_only() {
+            problems.push(
+                "this kernel flags only the first frame of a free block: how far it reaches is inferred".to_owned(),
+            );
+        }
         if snapshot.block_types.is_none() {
             estimate_reclaimable_slab(snapshot, &mut zones);
         }
         for (zone, layout_zone) in zones.iter().zip(layout.zones()) {
-            zone.compare(layout_zone.info(), layout.free_heads_only(), &mut problems);
+            zone.compare(layout_zone.info(), &mut problems);
         }
         Ok(Self { zones, problems })
     }
@@ -150,10 +155,9 @@ impl ZoneCensus {
     }
 
     /// Compares the map with the zone's counters.
-    fn compare(&self, info: &ZoneInfo, free_heads_only: bool, problems: &mut Vec<String>) {
-        let mut differs = |what: &str, expected: Pages, found: Pages, tolerated: Pages| {
-            let apart = Pages::new(expected.get().abs_diff(found.get()));
-            if apart > tolerated {
+    fn compare(&self, info: &ZoneInfo, problems: &mut Vec<String>) {
+        let mut compare = |what: &str, expected: Pages, found: Pages| {
+            if expected != found {
                 problems.push(format!(
                     "node {} zone {}: {what}: the zone's counter says {}, the map shows {}",
                     self.node,
@@ -164,20 +168,13 @@ impl ZoneCensus {
             }
         };
         let present = self.by_class().into_values().sum();
-        differs("present frames", info.present, present, Pages::ZERO);
-        differs("free frames", info.free, self.frames(FrameClass::Free), Pages::ZERO);
+        compare("present frames", info.present, present);
+        compare("free frames", info.free, self.frames(FrameClass::Free));
         let whole = |blocks: &[u64; Order::COUNT]| {
             let from = Order::PAGEBLOCK;
             from.to(Order::MAX).map(|order| order.pages() * blocks[order.index()]).sum()
         };
-        differs("free frames in huge pages", whole(&info.free_blocks), whole(&self.free_blocks), Pages::ZERO);
-        if free_heads_only {
-            problems.push(format!(
-                "node {} zone {}: this kernel flags only the first frame of a free block; the sizes of free blocks are \
-                 inferred",
-                self.node, self.kind
-            ));
-        }
+        compare("free frames in huge pages", whole(&info.free_blocks), whole(&self.free_blocks));
     }
 }
 

@@ -77,7 +77,7 @@ impl<'a> Layout<'a> {
     pub fn of(snapshot: &'a Snapshot) -> Result<Self, LayoutError> {
         let map = snapshot.frames.as_ref().ok_or(LayoutError::NoMap)?;
         let chunks: Vec<_> = map.chunks().collect();
-        let infos: Vec<_> = snapshot.zones.iter().filter(|zone| !zone.span.is_empty()).collect();
+        let infos: Vec<_> = snapshot.zones.iter().filter(|zone| zone.span.start < zone.span.end).collect();
         check_spans(&infos, Pfn::new(map.len().get()))?;
         let mut problems = Vec::new();
         let zones = infos

@@ -128,13 +128,16 @@ fn trailing_flagless(chunks: &Chunks<'_>, range: PfnRange) -> PfnRange {
     PfnRange::new(start.max(range.start), range.end)
 }
 
-/// All runs of at least a pageblock of frames without flags and map count in `span`, ascending.
+/// Shorter runs may be free blocks on kernels that flag only their first frame.
+const HOLE_MIN: Pages = Pages::new(2 * Order::MAX.pages().get());
+
+/// All runs of at least [`HOLE_MIN`] frames without flags and map count in `span`, ascending.
 fn flagless_runs(chunks: &Chunks<'_>, span: PfnRange) -> Vec<PfnRange> {
     let mut runs = Vec::new();
     let mut open = span.start;
     let mut close = |open: &mut Pfn, pfn: Pfn| {
         let run = PfnRange::new(*open, pfn);
-        if run.len() >= Order::PAGEBLOCK.pages() {
+        if run.len() >= HOLE_MIN {
             runs.push(run);
         }
         *open = pfn + Pages::new(1);

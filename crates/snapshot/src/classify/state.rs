@@ -57,7 +57,7 @@ impl Token {
         self.0 & (Self::HEAD | Self::TAIL) != 0
     }
 
-    /// What the state of a frame says by itself. Tails still have to inherit from their head: before 6.10 most of their
+    /// What the state of a frame says by itself. Tails still have to inherit from their head: on older kernels most of their
     /// flags are missing.
     pub(crate) fn of_state(state: FrameState) -> Self {
         let class = class_of(state);

@@ -92,10 +92,10 @@ fn unmanaged_memory_that_cannot_be_found_is_reported() {
 
 #[test]
 fn holes_come_from_ram_ranges_marks_or_counts() {
-    let frames = [(kpf::BUDDY, 1024), (0, 1024), (kpf::BUDDY, 1024)];
-    let with_hole = [(FrameClass::Free, 1024), (FrameClass::Hole, 1024), (FrameClass::Free, 1024)];
+    let frames = [(kpf::BUDDY, 1024), (0, 2048), (kpf::BUDDY, 1024)];
+    let with_hole = [(FrameClass::Free, 1024), (FrameClass::Hole, 2048), (FrameClass::Free, 1024)];
     let mut by_ram = machine(&frames);
-    by_ram.ram = vec![range(0, 1024), range(2048, 9999)];
+    by_ram.ram = vec![range(0, 1024), range(3072, 9999)];
     assert_eq!(runs(&Layout::of(&by_ram).unwrap()), with_hole);
     let mut by_count = machine(&frames);
     by_count.zones[0].present = Pages::new(2048);
@@ -106,8 +106,8 @@ fn holes_come_from_ram_ranges_marks_or_counts() {
     by_mark.zones[0].managed = Pages::new(2048);
     assert_eq!(runs(&Layout::of(&by_mark).unwrap())[2], (FrameClass::Unknown, 1024));
     let mut offline = machine(&frames);
-    offline.offline = vec![range(1024, 2048)];
-    assert_eq!(runs(&Layout::of(&offline).unwrap())[1], (FrameClass::Offline, 1024));
+    offline.offline = vec![range(1024, 3072)];
+    assert_eq!(runs(&Layout::of(&offline).unwrap())[1], (FrameClass::Offline, 2048));
 }
 
 #[test]
