@@ -10,7 +10,7 @@
 //!
 //! The kernel looks at every frame once per file, tens of nanoseconds each, on one CPU and without holding a lock. Nothing
 //! is read twice but /proc/zoneinfo, so that memory size bounds the cost; `CaptureCost` says what it was.
-//! /proc/pagetypeinfo walks free lists under the zone's lock; kernels since 5.5 stop after 100000 blocks per list for that
+//! /proc/pagetypeinfo walks free lists under the zone's lock; newer kernels stop after 100000 blocks of a list for that
 //! reason, older ones walk on.
 //!
 //! # How sharp the picture is

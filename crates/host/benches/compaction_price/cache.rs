@@ -41,6 +41,11 @@ pub(crate) fn measure() -> Result<CachePrices, Box<dyn Error>> {
     Ok(CachePrices { drop_page_ns, drop_slab_page_ns, reread_page_ns })
 }
 
+/// Gives up everything that is clean: page cache and reclaimable slab.
+pub(crate) fn drop_all() -> std::io::Result<()> {
+    tell_kernel("/proc/sys/vm/drop_caches", "3")
+}
+
 /// CPU time per page by which `counters` shrink when `what` is written to drop_caches.
 fn price_of_drop(what: &str, counters: &[&str]) -> Result<f64, Box<dyn Error>> {
     let pages = || -> Result<u64, Box<dyn Error>> {
