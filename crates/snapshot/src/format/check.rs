@@ -1,8 +1,8 @@
 //! Which snapshots make sense at all: what every user of one may rely on, checked once when reading and writing.
 //!
 //! An error here means that parts contradict each other so that code built on them would index, subtract or shift out of
-//! bounds. What is merely odd (free counts that do not match the frames, a zone without watermarks, a map that changed
-//! while it was captured) is left to the analysis.
+//! bounds. What is merely odd (free counts that do not match the frames, a map that ends before its zones do because a
+//! file was cut off, nodes that interleave) can be stored, and is left to the analysis.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -51,16 +51,6 @@ pub enum StructureError {
     /// A frame in two zones of one node.
     #[error("{0} and {1} overlap")]
     Overlap(ZoneName, ZoneName),
-    /// A zone that reaches beyond the frame map.
-    #[error("{zone} ends at {end}, the frame map at {map_end}")]
-    OutsideMap {
-        /// The zone.
-        zone: ZoneName,
-        /// Its end.
-        end: Pfn,
-        /// The end of the map.
-        map_end: Pfn,
-    },
     /// `managed <= present <= spanned` does not hold.
     #[error("{zone} has {managed:?} managed of {present:?} present of {spanned:?} spanned")]
     Population {
@@ -148,7 +138,6 @@ fn nodes(snapshot: &Snapshot) -> Result<(), StructureError> {
 }
 
 fn zones(snapshot: &Snapshot) -> Result<(), StructureError> {
-    let map_end = snapshot.frames.as_ref().map(|map| Pfn::new(map.len().get()));
     let mut seen = BTreeSet::new();
     let mut spans = BTreeMap::new();
     for info in &snapshot.zones {
@@ -163,9 +152,6 @@ fn zones(snapshot: &Snapshot) -> Result<(), StructureError> {
         let (managed, present, spanned) = (info.managed, info.present, info.span.len());
         if managed > present || present > spanned {
             return Err(StructureError::Population { zone, managed, present, spanned });
-        }
-        if let Some(map_end) = map_end.filter(|&map_end| !info.span.is_empty() && end > map_end) {
-            return Err(StructureError::OutsideMap { zone, end, map_end });
         }
         counts(info)?;
         if !info.span.is_empty()

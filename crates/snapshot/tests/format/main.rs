@@ -7,3 +7,4 @@ mod forge;
 mod hostile;
 mod round_trip;
 mod samples;
+mod stored;
