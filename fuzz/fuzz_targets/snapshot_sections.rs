@@ -1,7 +1,7 @@
 //! Sections with any contents, put into a file whose lengths, checksums and totals hold.
 //!
-//! Input: 2 bytes, the number of frames to announce (little endian); 1 byte, odd where pageblock types are announced; then
-//! sections, each of 1 byte for its kind, 2 bytes for its length (little endian) and its payload.
+//! Input: 2 bytes, the number of frames to announce (little endian); 1 byte, odd where pageblock types are announced;
+//! then sections, each of 1 byte for its kind, 2 bytes for its length (little endian) and its payload.
 #![no_main]
 
 use xxhash_rust::xxh3::xxh3_64;

@@ -1,13 +1,13 @@
 //! Free memory as the buddy allocator keeps it.
 //!
-//! The allocator merges whatever it can, so a maximal run of free frames splits into blocks in exactly one way: neither a
-//! snapshot nor `synth` has to record the orders of free blocks.
-//! Knows nothing of zones: the caller ends a run where a zone ends, because blocks of two zones never merge.
+//! The allocator merges whatever it can, so a maximal run of free frames splits into blocks in exactly one way: neither
+//! a snapshot nor `synth` has to record the orders of free blocks. Knows nothing of zones: the caller ends a run where
+//! a zone ends, because blocks of two zones never merge.
 
 use order9_units::{Order, Pages, Pfn, PfnRange};
 
-/// The buddy blocks that a run of free frames consists of, upward: naturally aligned, as large as alignment, the run and
-/// [`Order::MAX`] allow.
+/// The buddy blocks that a run of free frames consists of, upward: naturally aligned, as large as alignment, the run
+/// and [`Order::MAX`] allow.
 ///
 /// The run should be maximal: frames just outside of it are in use, or belong to another zone.
 pub fn free_blocks(run: PfnRange) -> impl Iterator<Item = (Pfn, Order)> {
@@ -34,8 +34,8 @@ pub fn count_free_blocks(run: PfnRange, counts: &mut [u64; Order::COUNT]) {
     }
 }
 
-/// Number of free blocks by order, added to `counts`, in frames of which each bit of `words` says whether it is free: bit 0
-/// of the first word is `first`, a multiple of 64.
+/// Number of free blocks by order, added to `counts`, in frames of which each bit of `words` says whether it is free:
+/// bit 0 of the first word is `first`, a multiple of 64.
 pub fn count_free_words(first: Pfn, words: impl IntoIterator<Item = u64>, counts: &mut [u64; Order::COUNT]) {
     // Frames of a word merge only inside of it, unless the whole word is free: then it is part of a run of such words.
     let mut run = PfnRange::new(first, first);

@@ -1,7 +1,8 @@
 //! Bits of a frame's flag word: those of /proc/kpageflags by their kernel names, and two that only order9 writes.
 //!
-//! Source: the kernel's documentation of /proc/kpageflags (admin-guide/mm/pagemap) and its uapi list of bits. Bits 0 to 31
-//! are stable there; bits 32 and up are "kernel hacking assistances" that may move, and have in practice only been added.
+//! Source: the kernel's documentation of /proc/kpageflags (admin-guide/mm/pagemap) and its uapi list of bits. Bits 0 to
+//! 31 are stable there; bits 32 and up are "kernel hacking assistances" that may move, and have in practice only been
+//! added.
 
 /// Bits of /proc/kpageflags, as masks, named as in the kernel documentation without their `KPF_` prefix.
 ///
@@ -86,8 +87,8 @@ pub mod kpf {
     pub const ARCH_3: u64 = 1 << 42;
 }
 
-/// Bits 56 to 63: order9's own. Linux does not use them, and a capture clears them; the lab and `synth` know more about a
-/// frame than /proc tells and say it here.
+/// Bits 56 to 63: order9's own. Linux does not use them, and a capture clears them; the lab and `synth` know more about
+/// a frame than /proc tells and say it here.
 pub const PRIVATE_BITS: u64 = 0xff << 56;
 
 /// The frame has a long-term pin and cannot move, although nothing else in its flags says so.

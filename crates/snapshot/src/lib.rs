@@ -1,9 +1,8 @@
 //! Memory maps: what a machine's physical memory held at one instant, and what that says about huge pages.
 //!
-//! [`Snapshot`] is the plain model, filled by a capture of a real host, by the lab or by [`synth`]; [`format`] stores it
-//! as `.o9snap`; [`classify`] and [`census`] tell what every frame and pageblock is; [`bounds`] says how many huge pages
-//! compaction could make of it and for how many moves.
-//! Knows neither the engine nor Linux system calls.
+//! [`Snapshot`] is the plain model, filled by a capture of a real host, by the lab or by [`synth`]; [`mod@format`]
+//! stores it as `.o9snap`; [`classify`] and [`census`] tell what every frame and pageblock is; [`bounds`] says how many
+//! huge pages compaction could make of it and for how many moves. Knows neither the engine nor Linux system calls.
 #![forbid(unsafe_code)]
 
 pub mod bounds;

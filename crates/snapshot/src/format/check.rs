@@ -1,8 +1,8 @@
 //! Which snapshots make sense at all: what every user of one may rely on, checked once when reading and writing.
 //!
-//! An error here means that parts contradict each other so that code built on them would index, subtract or shift out of
-//! bounds. What is merely odd (free counts that do not match the frames, a map that ends before its zones do because a
-//! file was cut off, nodes that interleave) can be stored, and is left to the analysis.
+//! An error here means that parts contradict each other so that code built on them would index, subtract or shift out
+//! of bounds. What is merely odd (free counts that do not match the frames, a map that ends before its zones do because
+//! a file was cut off, nodes that interleave) can be stored, and is left to the analysis.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -39,8 +39,8 @@ pub const BLOCKS_MAX: u64 = 1 << 25;
 /// shifts of them far from overflow.
 pub const COUNT_MAX: u64 = 1 << 40;
 
-/// Memory that [`read()`] lets frame states and block types take. An ordinary map needs one byte per frame, a very varied
-/// one two: enough for 16 TiB.
+/// Memory that [`read()`] lets frame states and block types take. An ordinary map needs one byte per frame, a very
+/// varied one two: enough for 16 TiB.
 pub const MEMORY: Bytes = Bytes::from_gib(8);
 
 /// Version of the format.

@@ -20,8 +20,8 @@ pub fn read(input: impl Read) -> Result<Snapshot, ReadError> {
     read_within(input, MEMORY)
 }
 
-/// Reads a snapshot, letting frame states and block types take up to `memory`. Everything else takes at most a few hundred
-/// MiB, for any input.
+/// Reads a snapshot, letting frame states and block types take up to `memory`. Everything else takes at most a few
+/// hundred MiB, for any input.
 ///
 /// # Errors
 /// As [`read`]; [`Problem::Memory`] where the map needs more.

@@ -14,8 +14,8 @@ use crate::Snapshot;
 /// Writes a snapshot. The output is written in pieces of up to a few MiB and flushed at the end; it needs no buffer.
 ///
 /// # Errors
-/// [`WriteError::Structure`] for a snapshot that [`read`](super::read()) would refuse, before anything is written; errors
-/// of `output`, after which what was written is a cut-off file.
+/// [`WriteError::Structure`] for a snapshot that [`read`](super::read()) would refuse, before anything is written;
+/// errors of `output`, after which what was written is a cut-off file.
 pub fn write(snapshot: &Snapshot, output: impl Write) -> Result<(), WriteError> {
     let frames = snapshot.frames.as_ref().map_or(Pages::ZERO, |map| map.len());
     if frames > FRAMES_MAX {

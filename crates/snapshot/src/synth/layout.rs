@@ -42,8 +42,8 @@ pub(super) struct ZoneLayout {
 }
 
 impl ZoneLayout {
-    /// Numbers of the pageblocks whose first frame is present here, or whose first frame is in front of the zone: all that
-    /// Linux counts as the zone's. The hole below 4 GiB has none.
+    /// Numbers of the pageblocks whose first frame is present here, or whose first frame is in front of the zone: all
+    /// that Linux counts as the zone's. The hole below 4 GiB has none.
     pub(super) fn blocks(&self) -> Range<usize> {
         let block = |pfn: Pfn| (pfn.get() / PAGEBLOCK_PAGES.get()) as usize;
         block(self.span.start)..block(self.managed.end)

@@ -53,7 +53,8 @@ struct Brush {
     pattern: Pattern,
     mixed: Urn,
     kernel: Urn,
-    // Of `Pattern::Checkerboard`: `free` of `total` frames are free; grows by `free` per frame, a free frame costs `total`.
+    // Of `Pattern::Checkerboard`: `free` of `total` frames are free; grows by `free` per frame, a free frame costs
+    // `total`.
     free: u64,
     total: u64,
     due: u64,

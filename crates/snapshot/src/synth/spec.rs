@@ -20,8 +20,8 @@ pub(super) const NODE_MIN: Bytes = Bytes::from_gib(4);
 /// Highest number of nodes Linux supports on x86-64.
 const NODES_MAX: u16 = 1024;
 
-/// A machine to make up. Shares are of the memory of zones DMA32 and Normal that the kernel image leaves; zone DMA stays
-/// free, as on real machines.
+/// A machine to make up. Shares are of the memory of zones DMA32 and Normal that the kernel image leaves; zone DMA
+/// stays free, as on real machines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SynthSpec {
     /// Memory of the machine: [`SIZE_MIN`] to [`SIZE_MAX`], a multiple of 128 MiB.
@@ -42,7 +42,8 @@ pub struct SynthSpec {
     pub clean_cache: f64,
     /// How used and free frames lie between each other.
     pub pattern: Pattern,
-    /// Share of the free memory that lies scattered in partly used pageblocks, 0 to 1; the rest is whole free pageblocks.
+    /// Share of the free memory that lies scattered in partly used pageblocks, 0 to 1; the rest is whole free
+    /// pageblocks.
     pub degree: f64,
     /// Share of the partly used pageblocks that hold one unmovable page, 0 to 1, for the patterns that say so.
     pub contamination: f64,

@@ -32,8 +32,8 @@ pub struct ZoneTruth {
 pub struct Supply {
     /// Free frames.
     pub free: Pages,
-    /// For every pageblock that has no immovable, reserved or absent frame: how many frames have to move to empty it, 0 to
-    /// 512, ascending. Huge pages count as immovable.
+    /// For every pageblock that has no immovable, reserved or absent frame: how many frames have to move to empty it, 0
+    /// to 512, ascending. Huge pages count as immovable.
     pub costs: Vec<u16>,
 }
 
