@@ -24,7 +24,7 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// `problem` with the file at `path`.
-    pub(crate) fn file(path: &Path, problem: impl ToString) -> Self {
+    pub(crate) fn file(path: &Path, problem: impl std::fmt::Display) -> Self {
         Self::File { path: path.to_owned(), problem: problem.to_string() }
     }
 

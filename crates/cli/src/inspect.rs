@@ -51,7 +51,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
 
 /// Where the text goes. A map takes what a screen has, but not less than shows a machine at a glance.
 pub(crate) fn canvas(args: &InspectArgs) -> Canvas {
-    const MAP_LINES_MIN: usize = 24;
+    const MAP_LINES_MIN: usize = 30;
     Canvas { width: width(args.width), lines: height().max(MAP_LINES_MIN), colour: args.color.depth() }
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
 }
 
 /// Writes the file at `path` whole or not at all: into a temporary file beside it that takes its name when complete.
-pub(crate) fn write_file<E: ToString>(
+pub(crate) fn write_file<E: std::fmt::Display>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<&File>) -> Result<(), E>,
 ) -> Result<(), Failure> {

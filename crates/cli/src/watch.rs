@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
 use order9_report::inspect::{changes, headline};
-use order9_report::terminal::{Canvas, draw};
+use order9_report::terminal::{Canvas, draw, legend_lines};
 
 use crate::args::InspectArgs;
 use crate::failure::Failure;
@@ -38,6 +38,7 @@ pub(crate) fn run(args: &InspectArgs, interval: Duration) -> Result<(), Failure>
 /// One picture of the screen: figures that moved above, so that they never scroll away, the map below.
 fn frame(view: &View, before: Option<(&View, Duration)>, canvas: Canvas) -> String {
     const CHANGES_MAX: usize = 12;
+    const LINES_MIN: usize = 6;
     let mut out = headline(&view.inspection, canvas);
     out.push('\n');
     let (old, elapsed) = before.unwrap_or((view, Duration::ZERO));
@@ -46,14 +47,12 @@ fn frame(view: &View, before: Option<(&View, Duration)>, canvas: Canvas) -> Stri
         out.push_str(&format!("{}\n", change.line()));
     }
     if let Some(map) = &view.map {
-        let used = out.lines().count() + LEGEND_LINES;
-        let lines = height().saturating_sub(used).max(6);
+        // Besides the strips: a blank line, the scale, the legend.
+        let used = out.lines().count() + 2 + legend_lines(map);
+        let lines = height().saturating_sub(used).max(LINES_MIN);
         let old = before.and_then(|(view, _)| view.map.as_ref());
         out.push('\n');
         out.push_str(&draw(map, old, Canvas { lines, ..canvas }));
     }
     out
 }
-
-/// Lines around the strips of a map: scale, gaps and legend.
-const LEGEND_LINES: usize = 11;

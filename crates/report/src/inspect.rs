@@ -2,8 +2,8 @@
 
 mod caption;
 mod changes;
+mod details;
 mod findings;
-mod free;
 mod headline;
 mod kernel;
 
@@ -28,8 +28,9 @@ pub fn text(inspection: &Inspection, map: Option<&MemoryMap>, canvas: Canvas) ->
         page.section("Memory map", &terminal::draw(map, None, canvas));
     }
     findings::sections(inspection, &mut page);
-    free::sections(inspection, &mut page);
     kernel::sections(inspection, &mut page);
+    details::sections(inspection, &mut page);
+    page.section("About this snapshot", &kernel::about(inspection, &page));
     page.out
 }
 

@@ -1,7 +1,7 @@
 //! Physical memory as one [`Look`] per pageblock, in strips of one zone each.
 
 use order9_snapshot::census::Census;
-use order9_units::{NodeId, PAGEBLOCK_PAGES, Pages, Pfn, ZoneKind};
+use order9_units::{NodeId, PAGEBLOCK_PAGES, Pages, ZoneKind};
 
 use crate::look::Look;
 
@@ -106,6 +106,14 @@ impl Strip {
         rows
     }
 
+    /// Whether at least half of the blocks of `[start, start + n)` look other than `before`, a strip of the same zone.
+    #[must_use]
+    pub fn differs(&self, before: &Self, start: u64, n: u64) -> bool {
+        let (now, then) = (self.blocks(start, n), before.blocks(start, n));
+        let changed = now.iter().zip(then).filter(|(now, then)| now != then).count() + now.len().abs_diff(then.len());
+        changed > 0 && changed * 2 >= now.len()
+    }
+
     /// The blocks of `[start, start + n)` that belong to this strip.
     fn blocks(&self, start: u64, n: u64) -> &[Look] {
         let from = start.clamp(self.first, self.end()) - self.first;
@@ -121,14 +129,6 @@ pub struct Row {
     pub start: u64,
     /// Look of each cell; `None` outside the zone.
     pub cells: Vec<Option<Look>>,
-}
-
-impl Row {
-    /// Physical address of the row's first cell as a frame number.
-    #[must_use]
-    pub fn pfn(&self) -> Pfn {
-        Pfn::new(0) + blocks(self.start)
-    }
 }
 
 /// The frames of `n` pageblocks.
@@ -179,6 +179,16 @@ mod tests {
         let rows = strip(0, looks).rows(4, 1);
         assert_eq!(rows.len(), 1);
         assert_eq!(rows[0].start, 8);
+    }
+
+    #[test]
+    fn a_cell_differs_when_half_of_it_does() {
+        let before = strip(0, vec![Look::FreeHuge; 8]);
+        let mut after = before.clone();
+        after.looks[1] = Look::HugeInUse;
+        assert!(after.differs(&before, 0, 2));
+        assert!(!after.differs(&before, 0, 4));
+        assert!(!after.differs(&before, 4, 4));
     }
 
     #[test]

@@ -22,18 +22,19 @@ pub fn count_of(n: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
-/// A size in the largest binary unit that keeps it at 1 or more, with one decimal from MiB on: `9.4 GiB`.
+/// A size in the largest binary unit it fills, with one decimal from MiB on where that is not 0: `9.4 GiB`, `24 GiB`.
 #[must_use]
 pub fn size(bytes: Bytes) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let n = bytes.get();
-    let unit = (0..UNITS.len()).rev().find(|&unit| n >> (10 * unit) >= 1).unwrap_or(0);
-    let whole = 1_u64 << (10 * unit);
-    if n.is_multiple_of(whole) || unit < 2 {
-        format!("{} {}", grouped(n / whole), UNITS[unit])
-    } else {
-        format!("{:.1} {}", n as f64 / whole as f64, UNITS[unit])
+    let mut value = bytes.get() as f64;
+    let mut unit = 0;
+    // What rounds to 1024 belongs to the next unit.
+    while value >= 1023.95 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
     }
+    let digits = if unit < 2 { format!("{value:.0}") } else { format!("{value:.1}") };
+    format!("{} {}", digits.trim_end_matches(".0"), UNITS[unit])
 }
 
 /// A size as people write it: a whole number with an optional binary unit, `384M`, `1T`, `16GiB`, `4096`.
@@ -60,6 +61,12 @@ pub fn parse_size(text: &str) -> Result<Bytes, String> {
 #[must_use]
 pub fn gib(bytes: Bytes) -> String {
     format!("{:.2}", bytes.get() as f64 / (1_u64 << 30) as f64)
+}
+
+/// GiB without needless decimals and without unit, for addresses: `0`, `0.25`, `512`.
+#[must_use]
+pub fn gib_short(bytes: Bytes) -> String {
+    gib(bytes).trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// `part` of `whole` in percent: no decimals from 10 % on, one below; `0` and `100` only where exact.
@@ -112,6 +119,7 @@ mod tests {
         assert_eq!(size(Bytes::from_kib(44)), "44 KiB");
         assert_eq!(size(Bytes::from_gib(24)), "24 GiB");
         assert_eq!(size(Bytes::from_kib(9_856_614)), "9.4 GiB");
+        assert_eq!(size(Bytes::from_gib(1024) - Bytes::from_kib(400)), "1 TiB");
     }
 
     #[test]
@@ -122,6 +130,13 @@ mod tests {
         for wrong in ["", "G", "-1G", "1.5G", "1X", "99999999999T", "1 G"] {
             assert!(parse_size(wrong).is_err(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn addresses_have_no_needless_decimals() {
+        assert_eq!(gib_short(Bytes::new(0)), "0");
+        assert_eq!(gib_short(Bytes::from_gib(100)), "100");
+        assert_eq!(gib_short(Bytes::from_kib(1 << 18)), "0.25");
     }
 
     #[test]

@@ -3,11 +3,10 @@
 use std::fmt::Write as _;
 
 use anstyle::{Ansi256Color, Color, Style};
-use order9_units::Bytes;
 
 use crate::look::Look;
 use crate::map::{MemoryMap, Row, Strip, blocks};
-use crate::number::{gib, grouped, size};
+use crate::number::{gib_short, grouped, size};
 
 /// What the terminal can show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +47,11 @@ impl ColourDepth {
         }
     }
 
+    /// Rows of cells that one line of text shows: half blocks have a foreground and a background.
+    fn rows_per_line(self) -> usize {
+        if self == Self::None { 1 } else { 2 }
+    }
+
     /// `text` in the colour of `look`.
     #[must_use]
     pub fn paint(self, look: Look, text: &str) -> String {
@@ -83,7 +87,6 @@ pub fn draw(map: &MemoryMap, before: Option<&MemoryMap>, canvas: Canvas) -> Stri
     let row = size(blocks(grid.per_cell * grid.columns).bytes());
     let _ = writeln!(out, "{:>8}  one cell = {cell}, one row = {row}", "GiB");
     for (i, strip) in map.strips.iter().enumerate() {
-        let _ = writeln!(out, "{:MARGIN$}{}", "", canvas.colour.bold(&strip.title()));
         let before = before.and_then(|map| map.strips.get(i));
         grid.draw_strip(&mut out, strip, before, canvas.colour);
     }
@@ -116,47 +119,55 @@ impl Grid {
     }
 
     fn lines(&self, map: &MemoryMap, colour: ColourDepth) -> usize {
-        let rows_per_line = if colour == ColourDepth::None { 1 } else { 2 };
-        map.strips.iter().map(|s| 1 + s.rows(self.columns, self.per_cell).len().div_ceil(rows_per_line)).sum()
+        map.strips.iter().map(|strip| usize::from(!self.is_short(strip)) + self.strip_lines(strip, colour)).sum()
+    }
+
+    fn strip_lines(&self, strip: &Strip, colour: ColourDepth) -> usize {
+        strip.rows(self.columns, self.per_cell).len().div_ceil(colour.rows_per_line())
+    }
+
+    /// Whether the title of a strip fits beside its cells.
+    fn is_short(&self, strip: &Strip) -> bool {
+        let rows = strip.rows(self.columns, self.per_cell);
+        let cells = rows.iter().map(|row| row.cells.iter().rposition(Option::is_some).map_or(0, |last| last + 1)).max();
+        rows.len() <= 1 && cells.unwrap_or(0) + strip.title().len() + 1 < self.columns as usize
     }
 
     fn draw_strip(&self, out: &mut String, strip: &Strip, before: Option<&Strip>, colour: ColourDepth) {
         let rows = strip.rows(self.columns, self.per_cell);
-        let old = before.map(|before| before.rows(self.columns, self.per_cell));
-        let paint = |row: &Row| -> Vec<Option<Color>> {
-            let old = old.as_ref().and_then(|rows| rows.iter().find(|old| old.start == row.start));
-            let cells = row.cells.iter().enumerate();
-            cells.map(|(i, look)| look.and_then(|look| ink(look, old.map(|old| old.cells[i]), colour))).collect()
-        };
-        if colour == ColourDepth::None {
-            for row in &rows {
-                let letters: String = row.cells.iter().map(|cell| cell.map_or(' ', Look::letter)).collect();
-                let _ = writeln!(out, "{}  {}", address(row), letters.trim_end());
-            }
-            return;
+        let title = colour.bold(&strip.title());
+        let beside = if self.is_short(strip) { format!(" {title}") } else { String::new() };
+        if beside.is_empty() {
+            let _ = writeln!(out, "{:MARGIN$}{title}", "");
         }
-        for pair in rows.chunks(2) {
-            let upper = paint(&pair[0]);
-            let lower = pair.get(1).map_or_else(|| vec![None; upper.len()], paint);
+        let ink = |row: &Row| self.ink(strip, before, row, colour);
+        for pair in rows.chunks(colour.rows_per_line()) {
             let _ = write!(out, "{}  ", address(&pair[0]));
-            half_blocks(out, &upper, &lower);
-            out.push('\n');
+            if colour == ColourDepth::None {
+                let letters: String = pair[0].cells.iter().map(|cell| cell.map_or(' ', Look::letter)).collect();
+                out.push_str(letters.trim_end());
+            } else {
+                let lower = pair.get(1).map_or_else(|| vec![None; pair[0].cells.len()], ink);
+                half_blocks(out, &ink(&pair[0]), &lower);
+            }
+            let _ = writeln!(out, "{beside}");
         }
     }
-}
 
-/// Colour of a cell; `None` where the background shows.
-fn ink(look: Look, before: Option<Option<Look>>, colour: ColourDepth) -> Option<Color> {
-    match before {
-        Some(before) if before != Some(look) => Some(CHANGED),
-        _ if look == Look::Hole => None,
-        _ => colour.of(look),
+    /// Colour of each cell of a row; `None` where the background shows.
+    fn ink(&self, strip: &Strip, before: Option<&Strip>, row: &Row, colour: ColourDepth) -> Vec<Option<Color>> {
+        let starts = (row.start..).step_by(self.per_cell as usize);
+        let ink = |(start, cell): (u64, &Option<Look>)| match cell {
+            Some(_) if before.is_some_and(|before| strip.differs(before, start, self.per_cell)) => Some(CHANGED),
+            None | Some(Look::Hole) => None,
+            Some(look) => colour.of(*look),
+        };
+        starts.zip(&row.cells).map(ink).collect()
     }
 }
 
 fn address(row: &Row) -> String {
-    let start = Bytes::new(row.pfn().get() * order9_units::PAGE_SIZE.get());
-    format!("{:>8}", gib(start))
+    format!("{:>8}", gib_short(blocks(row.start).bytes()))
 }
 
 /// One line of text showing two rows of cells; escapes only where the colour changes.
@@ -178,6 +189,12 @@ fn half_blocks(out: &mut String, upper: &[Option<Color>], lower: &[Option<Color>
         out.push(glyph);
     }
     let _ = write!(out, "{current:#}");
+}
+
+/// Lines that the legend of `map` takes, and the line before it.
+#[must_use]
+pub fn legend_lines(map: &MemoryMap) -> usize {
+    1 + map.counts().present().count().div_ceil(2)
 }
 
 /// Two columns of swatch, label and count in blocks.
@@ -216,7 +233,7 @@ mod tests {
     fn without_colour_there_is_no_escape() {
         let text = draw(&map(), None, Canvas { width: 80, lines: 24, colour: ColourDepth::None });
         assert!(!text.contains('\u{1b}'));
-        assert!(text.contains("    0.00  ...x...."), "{text}");
+        assert!(text.contains("       0  ...x...."), "{text}");
     }
 
     #[test]

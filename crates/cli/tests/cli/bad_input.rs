@@ -37,7 +37,7 @@ fn damaged_snapshots() {
     let whole = fs::read(bundled("host-fresh.o9snap")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("damaged.o9snap");
-    for length in [4, 20, 100, whole.len() / 2, whole.len() - 1] {
+    for length in [8, 20, 100, whole.len() / 2, whole.len() - 1] {
         fs::write(&path, &whole[..length]).unwrap();
         let ran = order9_line("inspect {}", &path);
         assert!(ran.refusal().contains("cut off"), "{length} bytes: {}", ran.stderr);

@@ -38,7 +38,7 @@ fn without_the_map_the_rest_is_shown_and_the_lack_said_first() {
     let folder = tempfile::tempdir().unwrap();
     bundle(folder.path());
     let text = order9_line("inspect --root {}", folder.path()).success();
-    assert!(text.starts_with("The memory map could not be read"), "{text}");
+    assert!(text.starts_with("No map: the memory map could not be read"), "{text}");
     assert!(text.contains("85 % of free memory"), "{text}");
     assert!(text.contains("compact_stall"), "{text}");
 }
@@ -50,5 +50,5 @@ fn a_capture_without_the_map_keeps_what_there_is() {
     let path = folder.path().join("rest.o9snap");
     let words = ["capture", "-o", path.to_str().unwrap(), "--root", folder.path().to_str().unwrap()];
     assert!(order9(words).success().contains("not read: /proc/kpageflags"));
-    assert!(order9_line("inspect {}", &path).success().starts_with("The memory map could not be read"));
+    assert!(order9_line("inspect {}", &path).success().starts_with("No map: the memory map could not be read"));
 }

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What a run gave.
-pub struct Ran {
-    pub status: i32,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Ran {
+    pub(crate) status: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 /// Runs `order9` with `args`.
-pub fn order9<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Ran {
+pub(crate) fn order9<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_order9"));
     for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLORTERM"] {
         command.env_remove(variable);
@@ -26,19 +26,19 @@ pub fn order9<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Ran {
 }
 
 /// Runs `order9` with the words of `line`; `{}` stands for `path`.
-pub fn order9_line(line: &str, path: &Path) -> Ran {
+pub(crate) fn order9_line(line: &str, path: &Path) -> Ran {
     order9(line.split(' ').map(|word| word.replace("{}", path.to_str().expect("a UTF-8 path"))))
 }
 
 /// A snapshot that is kept in the repository.
-pub fn bundled(name: &str) -> PathBuf {
+pub(crate) fn bundled(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data").join(name)
 }
 
 impl Ran {
     /// The one line of a refusal: status 2, nothing on standard output.
     #[track_caller]
-    pub fn refusal(&self) -> &str {
+    pub(crate) fn refusal(&self) -> &str {
         assert_eq!((self.status, self.stdout.as_str()), (2, ""), "{}", self.stderr);
         let line = self.stderr.strip_suffix('\n').expect("the message ends its line");
         assert!(line.starts_with("order9: ") && !line.contains('\n'), "expected one line, found:\n{line}");
@@ -47,7 +47,7 @@ impl Ran {
 
     /// Standard output of a success.
     #[track_caller]
-    pub fn success(self) -> String {
+    pub(crate) fn success(self) -> String {
         assert_eq!((self.status, self.stderr.as_str()), (0, ""), "{}", self.stdout);
         self.stdout
     }

@@ -1,5 +1,6 @@
 //! The words on a picture of a memory map.
 
+use order9_snapshot::Source;
 use order9_snapshot::inspection::{Findings, Inspection};
 
 use super::headline::huge_pages;
@@ -19,7 +20,10 @@ pub fn caption(inspection: &Inspection) -> Caption {
             "{nodes}, {}, Linux {}, {}",
             count_of(machine.cpus.into(), "CPU"),
             machine.kernel_release,
-            facts::source(&machine.source)
+            match machine.source {
+                Source::Synthetic(_) => "a made-up machine".to_owned(),
+                ref source => facts::source(source),
+            }
         ),
         figures: inspection.total.findings.as_ref().map_or_else(Vec::new, figures),
     }

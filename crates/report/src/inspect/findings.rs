@@ -1,6 +1,5 @@
 //! Huge pages there are, could be and cannot be, by zone.
 
-use order9_snapshot::classify::FrameClass;
 use order9_snapshot::inspection::{Findings, Inspection};
 use order9_units::Pages;
 
@@ -20,7 +19,6 @@ pub(super) fn sections(inspection: &Inspection, page: &mut Page) {
     page.section("Drop, then compact", &dropping(&places, page));
     page.section("Lost blocks", &lost(total, page));
     page.section("Huge pages in use", &in_use(total, page));
-    page.section("Frames by what they hold", &census(&places, page));
 }
 
 type Places<'a> = [(String, &'a Findings)];
@@ -53,8 +51,7 @@ fn moves(places: &Places<'_>, total: &Findings, page: &Page) -> String {
         return String::new();
     }
     let goals = total.goals.iter().map(|goal| goal.goal.to_owned());
-    let header =
-        std::iter::once("zone".to_owned()).chain(goals).chain(["CPU time, all".to_owned(), "in Linux".to_owned()]);
+    let header = std::iter::once("zone".to_owned()).chain(goals).chain(["time".to_owned(), "in Linux".to_owned()]);
     let mut table = Table::with_header(header.collect());
     for (name, findings) in places.iter().filter(|(_, findings)| findings.by_moving.huge_pages > 0) {
         let mut row = vec![name.clone()];
@@ -66,8 +63,9 @@ fn moves(places: &Places<'_>, total: &Findings, page: &Page) -> String {
         row.push(grouped(findings.by_moving_in_linux.huge_pages));
         table.row(row);
     }
-    let note = "Least number of pages to move for that many more huge pages, if every free page may receive one. in Linux: \
-                huge pages to gain where only blocks of type Movable or CMA receive pages.";
+    let note = "Least number of pages to move for that many more huge pages, if every free page may receive one; time: \
+                of one CPU for all of them; in Linux: huge pages to gain where only blocks of type Movable or CMA receive \
+                pages.";
     table.render(page.canvas.width, page.canvas.colour) + &page.note(note)
 }
 
@@ -99,8 +97,8 @@ fn lost(total: &Findings, page: &Page) -> String {
     if total.lost.blocks == 0 {
         return String::new();
     }
-    let mut holders = Table::new(["held mostly by", "blocks", "GiB", "by nothing else", "its pages there"]);
-    for held in &total.lost.by_holder {
+    let mut holders = Table::new(["held mostly by", "blocks", "GiB", "by it alone", "its pages there"]);
+    for held in total.lost.by_holder.iter().filter(|held| held.blocks > 0) {
         holders.row(vec![
             held.class.describe().to_owned(),
             grouped(held.blocks),
@@ -138,20 +136,4 @@ fn in_use(total: &Findings, page: &Page) -> String {
         out.push_str(&page.note(&format!("{share} of {} of anonymous memory is huge.", size(huge.anon_total.bytes()))));
     }
     out
-}
-
-fn census(places: &Places<'_>, page: &Page) -> String {
-    let header = std::iter::once("pages").chain(places.iter().map(|(name, _)| name.as_str()));
-    let mut table = Table::with_header(header.map(str::to_owned).collect());
-    let row = |name: &str, count: &dyn Fn(&Findings) -> u64| {
-        std::iter::once(name.to_owned()).chain(places.iter().map(|(_, findings)| grouped(count(findings)))).collect()
-    };
-    for class in FrameClass::ALL.into_iter().filter(|class| class.is_present()) {
-        let count = |findings: &Findings| findings.census.get(&class).map_or(0, |pages| pages.get());
-        if places.iter().any(|(_, findings)| count(findings) > 0) {
-            table.row(row(class.describe(), &count));
-        }
-    }
-    table.row(row("all present", &|findings| findings.census.values().map(|pages| pages.get()).sum()));
-    table.render(page.canvas.width, page.canvas.colour)
 }

@@ -1,5 +1,6 @@
 //! The findings in a few plain sentences.
 
+use order9_snapshot::classify::FrameClass;
 use order9_snapshot::inspection::{Findings, Inspection, View};
 use order9_units::{PAGEBLOCK_PAGES, Pages};
 
@@ -13,24 +14,28 @@ pub fn headline(inspection: &Inspection, canvas: Canvas) -> String {
     let total = &inspection.total;
     let mut out = String::new();
     if total.findings.is_none() {
-        out.push_str(&canvas.colour.bold(wrap(&missing_map(inspection), canvas.width).trim_end()));
+        let lack = format!(
+            "No map: {}. What compaction could recover and what stands in its way are missing below.",
+            missing_map(inspection)
+        );
+        out.push_str(&canvas.colour.bold(wrap(&lack, canvas.width).trim_end()));
         out.push_str("\n\n");
     }
-    out.push_str(&wrap(&summary(total), canvas.width));
+    out.push_str(&wrap(&(summary(total) + &on_cpu_lists(inspection)), canvas.width));
     out
 }
 
-/// What is missing where there is no map of frames, and what to do about it.
+/// Why there is no map of frames, and what to do about it, where something can be done.
 #[must_use]
 pub fn missing_map(inspection: &Inspection) -> String {
     let missing = inspection.missing.iter().find(|missing| missing.path == "/proc/kpageflags");
-    let reason = missing.map_or("", |missing| missing.reason.as_str());
-    let advice = if reason.contains("root") { " `sudo order9 inspect` shows them." } else { "" };
-    let reason = if reason.is_empty() { String::new() } else { format!(" (/proc/kpageflags: {reason})") };
-    format!(
-        "The memory map could not be read{reason}: what compaction could recover, what blocks it and the map itself are \
-         missing below.{advice}"
-    )
+    match missing.map(|missing| missing.reason.as_str()) {
+        None => "the memory map could not be read".to_owned(),
+        Some(reason) if reason.contains("root") => {
+            format!("the memory map could not be read (/proc/kpageflags: {reason}); `sudo order9 inspect` shows it")
+        }
+        Some(reason) => format!("the memory map could not be read (/proc/kpageflags: {reason})"),
+    }
 }
 
 fn summary(total: &View) -> String {
@@ -78,9 +83,10 @@ fn dropping(findings: &Findings) -> String {
     }
     let dropped = drop.cache_dropped + drop.slab_freed;
     format!(
-        " Dropping {} of clean page cache and reclaimable slab first would make {} more.",
+        " Dropping {} of clean page cache and reclaimable slab first would add {} ({}).",
         size(dropped.bytes()),
-        count_of(more, "block")
+        grouped(more),
+        size(huge_pages(more).bytes())
     )
 }
 
@@ -88,6 +94,23 @@ fn deferred(findings: &Findings) -> String {
     match findings.blocks.deferred {
         0 => String::new(),
         n => format!(" {} have not been given to the page allocator yet.", size(huge_pages(n).bytes())),
+    }
+}
+
+/// Free pages on per-CPU lists look like kernel memory. Where they are most of what seems to hold blocks, that belongs
+/// beside the number of lost blocks.
+fn on_cpu_lists(inspection: &Inspection) -> String {
+    let Some(findings) = &inspection.total.findings else { return String::new() };
+    let listed: Pages = inspection.nodes.iter().flat_map(|node| &node.zones).map(|zone| zone.on_cpu_lists).sum();
+    let unknown = findings.lost.by_holder.iter().find(|held| held.class == FrameClass::Unknown);
+    match unknown {
+        Some(unknown) if listed * 2 >= unknown.pages && unknown.alone > 0 => format!(
+            " {} on per-CPU lists cannot be told from kernel memory: up to {} of {} may be held by them alone.",
+            count_of(listed.get(), "free page"),
+            grouped(unknown.alone.min(listed.get())),
+            count_of(findings.lost.blocks, "lost block")
+        ),
+        _ => String::new(),
     }
 }
 

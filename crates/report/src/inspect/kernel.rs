@@ -1,4 +1,4 @@
-//! The kernel's side: settings, counters, and how far the snapshot can be trusted.
+//! The kernel's side: settings, what it tried since boot, and how far the snapshot can be trusted.
 
 use order9_snapshot::inspection::Inspection;
 
@@ -7,18 +7,26 @@ use crate::facts;
 use crate::number::{grouped, percent};
 use crate::table::{Table, wrap};
 
-/// Adds the sections on the kernel and on the snapshot itself.
+/// Adds the sections on settings and counters.
 pub(super) fn sections(inspection: &Inspection, page: &mut Page) {
     page.section("Settings", &settings(inspection, page));
     page.section("Since boot", &rates(inspection, page));
     page.section("Counters since boot", &counters(inspection, page));
-    page.section("About this snapshot", &about(inspection, page));
 }
 
+/// Settings below the directory they share, so that a line holds a name, a value and no long path.
 fn settings(inspection: &Inspection, page: &Page) -> String {
     let mut out = String::new();
+    let mut directory = None;
     for setting in &inspection.settings {
-        out.push_str(&format!("  {} = {}\n", setting.path, setting.value));
+        let below = directory.and_then(|directory| setting.path.strip_prefix(directory)?.strip_prefix('/'));
+        let name = below.unwrap_or_else(|| {
+            let (parent, name) = setting.path.rsplit_once('/').unwrap_or(("", &setting.path));
+            directory = Some(parent);
+            out.push_str(&page.note(parent));
+            name
+        });
+        out.push_str(&format!("    {name:<30} {}\n", setting.value));
         if let Some(meaning) = &setting.meaning {
             let lines = wrap(meaning, page.canvas.width - 6);
             out.extend(lines.lines().map(|line| format!("      {}\n", page.canvas.colour.dim(line))));
@@ -29,16 +37,26 @@ fn settings(inspection: &Inspection, page: &Page) -> String {
 
 fn rates(inspection: &Inspection, page: &Page) -> String {
     let mut table = Table::new(["attempts", "succeeded", "failed", "success rate"]);
+    let mut untried = Vec::new();
     for rate in &inspection.counters.rates {
-        let attempts = rate.succeeded + rate.failed;
-        table.row(vec![
-            rate.what.to_owned(),
-            grouped(rate.succeeded),
-            grouped(rate.failed),
-            if attempts == 0 { "no attempt".to_owned() } else { percent(rate.succeeded, attempts) },
-        ]);
+        match rate.succeeded + rate.failed {
+            0 => untried.push(rate.what),
+            attempts => table.row(vec![
+                rate.what.to_owned(),
+                grouped(rate.succeeded),
+                grouped(rate.failed),
+                percent(rate.succeeded, attempts),
+            ]),
+        }
     }
-    if table.is_empty() { String::new() } else { table.render(page.canvas.width, page.canvas.colour) }
+    let mut out = String::new();
+    if !table.is_empty() {
+        out += &table.render(page.canvas.width, page.canvas.colour);
+    }
+    if !untried.is_empty() {
+        out += &page.note(&format!("Never tried: {}.", untried.join(", ")));
+    }
+    out
 }
 
 /// The counters that moved, two per line where that fits.
@@ -51,7 +69,8 @@ fn counters(inspection: &Inspection, page: &Page) -> String {
     (0..lines).map(|i| format!("  {}\n", line(i))).collect()
 }
 
-fn about(inspection: &Inspection, page: &Page) -> String {
+/// Where the figures come from and how far they can be trusted.
+pub(super) fn about(inspection: &Inspection, page: &Page) -> String {
     let prices = &inspection.prices;
     let mut out =
         format!("  Linux {}: {}\n", inspection.machine.kernel_release, facts::source(&inspection.machine.source));
@@ -59,7 +78,9 @@ fn about(inspection: &Inspection, page: &Page) -> String {
     for doubt in &inspection.inconsistencies {
         out += &indent(&wrap(doubt, page.canvas.width - 2));
     }
-    out += &indent(&facts::missing(&inspection.missing));
+    for missing in facts::missing(&inspection.missing).lines() {
+        out += &indent(&wrap(missing, page.canvas.width - 2));
+    }
     out
 }
 

@@ -5,7 +5,7 @@ use anstyle::RgbColor;
 use super::{Anchor, GridShape, Picture, Shape, TextSize};
 use crate::look::Look;
 use crate::map::{MemoryMap, Row, Strip, blocks};
-use crate::number::{gib, grouped, size};
+use crate::number::{gib_short, grouped, size};
 
 /// The words of a picture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -157,10 +157,8 @@ impl Page {
     }
 }
 
-/// Physical address of a row, in GiB without needless decimals.
 fn address(row: &Row) -> String {
-    let gib = gib(blocks(row.start).bytes());
-    format!("{} GiB", gib.trim_end_matches('0').trim_end_matches('.'))
+    format!("{} GiB", gib_short(blocks(row.start).bytes()))
 }
 
 /// Whether a row's address is worth a label: the step between labels is the smallest power of two of rows that leaves

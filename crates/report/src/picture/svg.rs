@@ -55,13 +55,12 @@ fn write_grid(grid: &GridShape, out: &mut impl Write) -> std::io::Result<()> {
     let (x, y, pitch) = (grid.x, grid.y, grid.pitch);
     writeln!(
         out,
-        r#"<g transform="translate({x} {y}) scale({pitch})" fill="none" stroke-width="1" shape-rendering="crispEdges">"#
+        r#"<g transform="translate({x} {y}) scale({pitch}) translate(0 .5)" fill="none" stroke-width="1" shape-rendering="crispEdges">"#
     )?;
-    for look in Look::ALL.into_iter().filter(|&look| look != Look::Hole) {
-        let strokes = strokes(&grid.rows, look);
-        if !strokes.is_empty() {
-            writeln!(out, r#"<path stroke="{}" d="{strokes}"/>"#, hex(look.colour()))?;
-        }
+    let order = by_frequency(&grid.rows);
+    for (i, &look) in order.iter().enumerate() {
+        let strokes = strokes(&grid.rows, look, &order[i + 1..]);
+        writeln!(out, r#"<path stroke="{}" d="{strokes}"/>"#, hex(look.colour()))?;
     }
     writeln!(out, "</g>")?;
     if grid.gap > 0 {
@@ -84,21 +83,35 @@ fn write_grid(grid: &GridShape, out: &mut impl Write) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Every run of cells that look like `look` as a stroke through their middle.
-fn strokes(rows: &[Vec<Option<Look>>], look: Look) -> String {
+/// The looks of a grid, most frequent first, without holes.
+fn by_frequency(rows: &[Vec<Option<Look>>]) -> Vec<Look> {
+    let mut counts = [0_usize; Look::COUNT];
+    rows.iter().flatten().flatten().for_each(|look| counts[look.index()] += 1);
+    let mut looks: Vec<_> =
+        Look::ALL.into_iter().filter(|&look| look != Look::Hole && counts[look.index()] > 0).collect();
+    looks.sort_by_key(|look| std::cmp::Reverse(counts[look.index()]));
+    looks
+}
+
+/// Every run of cells that look like `look` as a stroke through their middle. A stroke may cross cells of the looks that
+/// are drawn `later`, on top of it: that takes far fewer strokes where looks are mixed.
+fn strokes(rows: &[Vec<Option<Look>>], look: Look, later: &[Look]) -> String {
     let mut path = String::new();
+    let may_cross = |cell: &Option<Look>| cell.is_some_and(|cell| cell == look || later.contains(&cell));
     for (y, row) in rows.iter().enumerate() {
         let mut pen = None;
         let mut x = 0;
-        for run in row.chunk_by(|a, b| a == b) {
-            if run[0] == Some(look) {
+        for part in row.chunk_by(|a, b| may_cross(a) == may_cross(b)) {
+            let is_it = |cell: &Option<Look>| *cell == Some(look);
+            if let (Some(first), Some(last)) = (part.iter().position(is_it), part.iter().rposition(is_it)) {
+                let (from, to) = (x + first, x + last + 1);
                 let _ = match pen {
-                    None => write!(path, "M{x} {y}.5h{}", run.len()),
-                    Some(end) => write!(path, "m{} 0h{}", x - end, run.len()),
+                    None => write!(path, "M{from} {y}h{}", to - from),
+                    Some(pen) => write!(path, "m{} 0h{}", from - pen, to - from),
                 };
-                pen = Some(x + run.len());
+                pen = Some(to);
             }
-            x += run.len();
+            x += part.len();
         }
     }
     path
@@ -120,9 +133,17 @@ mod tests {
     fn neighbours_of_one_look_are_one_stroke() {
         let cells = |text: &str| text.chars().map(|c| Look::ALL.into_iter().find(|look| look.letter() == c)).collect();
         let rows = vec![cells("..x..x"), cells("xxx...")];
-        assert_eq!(strokes(&rows, Look::FreeHuge), "M0 0.5h2m1 0h2M3 1.5h3");
-        assert_eq!(strokes(&rows, Look::HeldByFew), "M2 0.5h1m2 0h1M0 1.5h3");
-        assert_eq!(strokes(&rows, Look::HugeInUse), "");
+        assert_eq!(strokes(&rows, Look::FreeHuge, &[]), "M0 0h2m1 0h2M3 1h3");
+        assert_eq!(strokes(&rows, Look::HeldByFew, &[]), "M2 0h1m2 0h1M0 1h3");
+        assert_eq!(strokes(&rows, Look::HugeInUse, &[]), "");
+    }
+
+    #[test]
+    fn a_stroke_crosses_what_is_drawn_on_top_of_it() {
+        let rows =
+            vec![vec![Some(Look::FreeHuge), Some(Look::HeldByFew), Some(Look::FreeHuge), None, Some(Look::FreeHuge)]];
+        assert_eq!(by_frequency(&rows), [Look::FreeHuge, Look::HeldByFew]);
+        assert_eq!(strokes(&rows, Look::FreeHuge, &[Look::HeldByFew]), "M0 0h3m1 0h1");
     }
 
     #[test]

@@ -1,17 +1,19 @@
-//! Free memory by order, how usable it is, and how much of it an allocation could get.
+//! What a kernel developer digs for: what an allocation could get, indexes, frames by class, free lists.
 
 use order9_snapshot::bounds::Binding;
-use order9_snapshot::inspection::{Inspection, ZoneView};
+use order9_snapshot::classify::FrameClass;
+use order9_snapshot::inspection::{Findings, FreeOfType, Inspection, NodeView, ZoneView};
 use order9_units::{Order, Pages};
 
 use super::{Page, zone_name, zones};
 use crate::number::{grouped, percent, size};
 use crate::table::Table;
 
-/// Adds the sections on free memory.
+/// Adds the sections with the details of every zone.
 pub(super) fn sections(inspection: &Inspection, page: &mut Page) {
     page.section("Allocation of huge pages", &allocation(inspection, page));
     page.section("Fragmentation and proactive compaction", &scores(inspection, page));
+    page.section("Frames by what they hold", &census(inspection, page));
     for (node, zone) in zones(inspection).filter(|(_, zone)| zone.view.free > Pages::ZERO) {
         let title = format!("Free blocks of {}, by order", zone_name(node, zone));
         page.section(&title, &by_order(zone, page));
@@ -51,17 +53,15 @@ fn binding(binding: Binding) -> &'static str {
 }
 
 fn scores(inspection: &Inspection, page: &Page) -> String {
-    let mut table =
-        Table::new(["zone", "free", "in 2 MiB blocks", "fragmentation", "unusable", "score", "min", "low", "high"]);
+    let mut table = Table::new(["zone", "free in 2 MiB", "fragm.", "unusable", "score", "min", "low", "high"]);
     for (node, zone) in zones(inspection) {
         let index = zone.indexes.iter().find(|index| index.order == Order::PAGEBLOCK);
         let marks = &zone.watermarks;
         let mut row = vec![
             zone_name(node, zone),
-            size(zone.view.free.bytes()),
             percent(zone.view.free_in_huge_pages.get(), zone.view.free.get()),
             index.map_or_else(String::new, |index| thousandths(index.fragmentation)),
-            index.map_or_else(String::new, |index| thousandths(index.unusable as i64)),
+            index.map_or_else(String::new, |index| thousandths(index.unusable.cast_signed())),
             zone.proactive.score.to_string(),
         ];
         row.extend([marks.min, marks.low, marks.high].map(|mark| grouped(mark.get())));
@@ -69,7 +69,7 @@ fn scores(inspection: &Inspection, page: &Page) -> String {
     }
     let mut out = table.render(page.canvas.width, page.canvas.colour);
     out += &page.note(
-        "fragmentation, unusable: the kernel's indexes for order 9, -1 where an allocation would succeed; score: what \
+        "fragm., unusable: the kernel's indexes for order 9, fragm. only where an allocation would fail; score: what \
          proactive compaction goes by; min, low, high: watermarks in pages.",
     );
     for node in &inspection.nodes {
@@ -91,20 +91,25 @@ fn by_order(zone: &ZoneView, page: &Page) -> String {
     let types = memory.by_type.iter().map(|free| free.migratetype.name().to_owned());
     let mut header = vec!["order".to_owned(), "size".to_owned()];
     header.extend(types);
-    header.extend(["all".to_owned(), "fragmentation".to_owned(), "unusable".to_owned()]);
+    header.extend(["all", "fragm.", "unusable"].map(str::to_owned));
     let mut table = Table::with_header(header);
     for order in Order::all() {
+        let all = memory.blocks[order.index()];
+        let index = zone.indexes.iter().find(|index| index.order == order);
+        let fails = index.is_some_and(|index| index.fragmentation != SUCCEEDS);
+        if all == 0 && !fails {
+            continue;
+        }
         let mut row = vec![format!("{order:>5}"), size(order.pages().bytes())];
         row.extend(memory.by_type.iter().map(|free| grouped(free.blocks[order.index()])));
-        row.push(grouped(memory.blocks[order.index()]));
-        let index = zone.indexes.iter().find(|index| index.order == order);
+        row.push(grouped(all));
         row.push(index.map_or_else(String::new, |index| thousandths(index.fragmentation)));
-        row.push(index.map_or_else(String::new, |index| thousandths(index.unusable as i64)));
+        row.push(index.map_or_else(String::new, |index| thousandths(index.unusable.cast_signed())));
         table.row(row);
     }
     if !memory.pageblocks.is_empty() {
         let mut row = vec!["pageblocks".to_owned(), String::new()];
-        let of = |free: &order9_snapshot::inspection::FreeOfType| memory.pageblocks.get(&free.migratetype);
+        let of = |free: &FreeOfType| memory.pageblocks.get(&free.migratetype);
         row.extend(memory.by_type.iter().map(|free| of(free).map_or_else(String::new, |&n| grouped(n))));
         row.push(grouped(memory.pageblocks.values().sum()));
         table.row(row);
@@ -112,7 +117,37 @@ fn by_order(zone: &ZoneView, page: &Page) -> String {
     table.without_empty_columns().render(page.canvas.width, page.canvas.colour)
 }
 
-/// An index in thousandths, as the kernel prints it: `0.987`.
+/// Classes down, zones across; every present frame is counted once.
+fn census(inspection: &Inspection, page: &Page) -> String {
+    let short = |node: &NodeView, zone: &ZoneView| match inspection.nodes.len() {
+        1 => zone.name.to_owned(),
+        _ => format!("{}/{}", node.id, zone.name),
+    };
+    let zones = zones(inspection).map(|(node, zone)| (short(node, zone), &zone.view));
+    let places = zones.chain([("Total".to_owned(), &inspection.total)]);
+    let places: Vec<_> = places.filter_map(|(name, view)| Some((name, view.findings.as_ref()?))).collect();
+    if places.is_empty() {
+        return String::new();
+    }
+    let header = std::iter::once("pages").chain(places.iter().map(|(name, _)| name.as_str()));
+    let mut table = Table::with_header(header.map(str::to_owned).collect());
+    let row = |name: &str, count: &dyn Fn(&Findings) -> u64| {
+        std::iter::once(name.to_owned()).chain(places.iter().map(|(_, findings)| grouped(count(findings)))).collect()
+    };
+    for class in FrameClass::ALL.into_iter().filter(|class| class.is_present()) {
+        let count = |findings: &Findings| findings.census.get(&class).map_or(0, |pages| pages.get());
+        if places.iter().any(|(_, findings)| count(findings) > 0) {
+            table.row(row(class.describe(), &count));
+        }
+    }
+    table.row(row("all present", &|findings| findings.census.values().map(|pages| pages.get()).sum()));
+    table.render(page.canvas.width, page.canvas.colour)
+}
+
+/// What the fragmentation index is where an allocation would succeed.
+const SUCCEEDS: i64 = -1000;
+
+/// An index in thousandths, as the kernel prints it: `0.987`; nothing where it says that all is well.
 fn thousandths(n: i64) -> String {
-    if n == -1000 { "-1".to_owned() } else { format!("{:.3}", n as f64 / 1000.0) }
+    if n == SUCCEEDS || n == 0 { "0".to_owned() } else { format!("{:.3}", n as f64 / 1000.0) }
 }
