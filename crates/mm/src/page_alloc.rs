@@ -100,7 +100,8 @@ impl<T: Tracer> Mm<T> {
 
     /// Works out class, mobility and preferred zone of a request.
     fn search_for(&self, request: &Request) -> Result<Search, AllocError> {
-        let mt = request.gfp.migratetype().ok_or(AllocError::BadMobility)?;
+        let asked = request.gfp.migratetype().ok_or(AllocError::BadMobility)?;
+        let mt = if self.mobility_grouping { asked } else { Migratetype::Unmovable };
         if request.node.index() >= self.nodes.len() {
             return Err(AllocError::NoSuchNode(request.node));
         }
