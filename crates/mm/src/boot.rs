@@ -268,8 +268,7 @@ impl<T: Tracer> MmBuilder<T> {
     /// [`BuildError`] where the frames are not free to be given.
     pub fn free(&mut self, pfn: Pfn, order: Order) -> Result<(), BuildError> {
         let idx = self.assign(pfn, order)?;
-        let mt = self.mm.blocks[idx.block()].migratetype;
-        self.mm.free_to_buddy(idx, order, mt);
+        self.mm.free_to_own_lists(idx, order);
         Ok(())
     }
 

@@ -12,6 +12,24 @@ use crate::trace::Tracer;
 use crate::zone::ZoneId;
 
 impl<T: Tracer> Mm<T> {
+    /// Frees the `order` block at `idx` to the lists of its pageblocks' types. Pageblocks that must not share a list are
+    /// freed one by one.
+    ///
+    /// The caller has taken the block out of the class it was counted in.
+    pub(crate) fn free_to_own_lists(&mut self, idx: Idx, order: Order) {
+        let own = self.blocks[idx.block()].migratetype;
+        if order > Order::PAGEBLOCK {
+            let upper = idx.plus(1 << Order::PAGEBLOCK.get());
+            let other = self.blocks[upper.block()].migratetype;
+            if own != other && (self.policy.fallback.freelist_hygiene || !self.types_may_merge(own, other)) {
+                self.free_to_buddy(idx, Order::PAGEBLOCK, own);
+                self.free_to_buddy(upper, Order::PAGEBLOCK, other);
+                return;
+            }
+        }
+        self.free_to_buddy(idx, order, own);
+    }
+
     /// Frees the `order` block at `idx` to the lists of `mt`, merging it with its buddies as far as possible.
     ///
     /// The caller has taken the block out of the class it was counted in.
@@ -52,15 +70,20 @@ impl<T: Tracer> Mm<T> {
     fn may_merge_pageblocks(&mut self, zone: ZoneId, freed: Idx, buddy: Idx, mt: Migratetype) -> bool {
         let other = self.blocks[buddy.block()];
         let own = self.blocks[freed.block()].migratetype;
-        let types_fit = own == other.migratetype || (own.is_mergeable() && other.migratetype.is_mergeable());
-        let isolate = own == Migratetype::Isolate || other.migratetype == Migratetype::Isolate;
-        if other.zone != zone || !types_fit && (self.policy.merge_guards_all_types || isolate) {
+        if other.zone != zone || !self.types_may_merge(own, other.migratetype) {
             return false;
         }
-        if self.policy.fallback.freelist_hygiene && types_fit {
+        if self.policy.fallback.freelist_hygiene {
             self.blocks[buddy.block()].migratetype = mt;
         }
         true
+    }
+
+    /// Whether pageblocks of these types may be one free block.
+    pub(crate) fn types_may_merge(&self, own: Migratetype, other: Migratetype) -> bool {
+        let guards_all = self.policy.merge_guards_all_types || self.policy.fallback.freelist_hygiene;
+        let isolate = own == Migratetype::Isolate || other == Migratetype::Isolate;
+        own == other || own.is_mergeable() && other.is_mergeable() || !guards_all && !isolate
     }
 
     /// The tail if the block would soon be part of a larger one, so that it is not taken before; else the head.

@@ -69,7 +69,7 @@ impl<T: Tracer> Mm<T> {
         let idx = self.at(pfn);
         self.work.zone_lock_sections += 1;
         self.count_out(idx, order, Class::Isolated);
-        self.free_to_buddy(idx, order, self.blocks[idx.block()].migratetype);
+        self.free_to_own_lists(idx, order);
         Ok(())
     }
 

@@ -91,7 +91,7 @@ impl<T: Tracer> Mm<T> {
         }
         self.work.zone_lock_sections += 1;
         self.count_out(idx, order, Class::of_used(word));
-        self.free_to_buddy(idx, order, mt);
+        self.free_to_own_lists(idx, order);
         Ok(())
     }
 
