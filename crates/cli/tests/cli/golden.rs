@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{bundled, order9};
+use crate::support::{bundled, order9, order9_line};
 
 #[track_caller]
 fn compare(name: &str, actual: &str) {
@@ -19,7 +19,9 @@ fn compare(name: &str, actual: &str) {
 
 #[track_caller]
 fn inspect(snapshot: &Path) -> String {
-    order9(["inspect", "--width", "80", snapshot.to_str().expect("a UTF-8 path")]).success()
+    let text = order9(["inspect", "--width", "80", snapshot.to_str().expect("a UTF-8 path")]).success();
+    assert_eq!(text.lines().find(|line| line.chars().count() > 80), None, "text fits 80 columns");
+    text
 }
 
 #[test]
@@ -33,12 +35,14 @@ fn a_fragmented_host() {
 }
 
 #[test]
-fn text_fits_eighty_columns() {
-    for name in ["host-fresh.o9snap", "host-fragmented.o9snap"] {
-        let text = inspect(&bundled(name));
-        let long = text.lines().find(|line| line.chars().count() > 80);
-        assert_eq!(long, None, "{name}");
-    }
+fn a_machine_of_two_nodes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("two.o9snap");
+    let synth = "snapshot synth --size 8G --nodes 2 --pattern aged --pinned 0.01 --seed 7 -o {}";
+    order9_line(synth, &path).success();
+    compare("two-nodes.txt", &inspect(&path));
+    let one = order9_line("inspect {} --node 1", &path).success();
+    assert!(one.contains("Node 1 Normal") && !one.contains("Node 0"), "{one}");
 }
 
 #[test]

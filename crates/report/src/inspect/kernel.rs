@@ -72,8 +72,9 @@ fn counters(inspection: &Inspection, page: &Page) -> String {
 /// Where the figures come from and how far they can be trusted.
 pub(super) fn about(inspection: &Inspection, page: &Page) -> String {
     let prices = &inspection.prices;
-    let mut out =
-        format!("  Linux {}: {}\n", inspection.machine.kernel_release, facts::source(&inspection.machine.source));
+    let source = facts::source(&inspection.machine.source);
+    let machine = format!("Linux {}: {source}", inspection.machine.kernel_release);
+    let mut out = indent(&wrap(&machine, page.canvas.width - 2));
     out += &page.note(&format!("Times are {} ns per moved page ({}).", grouped(prices.move_page_ns), prices.machine));
     for doubt in &inspection.inconsistencies {
         out += &indent(&wrap(doubt, page.canvas.width - 2));
