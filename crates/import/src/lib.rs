@@ -119,8 +119,9 @@ fn fill(builder: &mut MmBuilder, layout: &Layout<'_>, at: usize, zone: &ZoneCens
 fn place(builder: &mut MmBuilder, extent: Extent, zone: &ZoneCensus) -> Result<(), BuildError> {
     match extent {
         Extent::Free { start, order } => builder.free(start, order),
-        Extent::Compound { class, range } if is_allocated(class) => free_blocks(range)
-            .try_for_each(|(pfn, order)| builder.allocate(pfn, order, contents(class, pfn, zone))),
+        Extent::Compound { class, range } if is_allocated(class) => {
+            free_blocks(range).try_for_each(|(pfn, order)| builder.allocate(pfn, order, contents(class, pfn, zone)))
+        }
         Extent::Frames { class, range } if is_allocated(class) => {
             range.iter().try_for_each(|pfn| builder.allocate(pfn, Order::ZERO, contents(class, pfn, zone)))
         }
@@ -163,4 +164,3 @@ impl ZoneReport {
         }
     }
 }
-
