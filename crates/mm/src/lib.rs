@@ -26,6 +26,7 @@ mod pageblock;
 mod pcp;
 mod pin;
 pub mod policy;
+mod procfs;
 mod settings;
 pub mod trace;
 mod vmstat;

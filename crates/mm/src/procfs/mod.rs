@@ -1,0 +1,34 @@
+//! The files of /proc that show the allocator, rendered byte for byte as Linux lays them out.
+//!
+//! Values come from engine state alone; counters of mechanisms the engine does not have are left out rather than shown as
+//! zero. Layout: the kernel's `proc(5)` files as printed by 6.x; a `CMA` column appears on machines with contiguous memory
+//! areas, as on kernels built with them.
+
+mod buddyinfo;
+mod pagetypeinfo;
+mod vmstat;
+mod zoneinfo;
+
+use order9_units::Migratetype;
+
+use crate::Mm;
+use crate::trace::Tracer;
+use crate::zone::Zone;
+
+impl<T: Tracer> Mm<T> {
+    /// Zones that have frames, in the order of the files: by node, lowest zone first.
+    fn populated(&self) -> impl Iterator<Item = &Zone> {
+        (0..self.nodes.len()).flat_map(move |node| {
+            let of_node = move |zone: &&Zone| zone.node.index() == node && zone.present > 0;
+            let mut zones: [Option<&Zone>; order9_units::ZoneKind::COUNT] = [None; order9_units::ZoneKind::COUNT];
+            self.zones.iter().filter(of_node).for_each(|zone| zones[zone.kind.index()] = Some(zone));
+            zones.into_iter().flatten()
+        })
+    }
+
+    /// Types that have a column or row.
+    fn shown_types(&self) -> impl Iterator<Item = Migratetype> {
+        let has_cma = self.blocks.iter().any(|block| block.migratetype == Migratetype::Cma);
+        Migratetype::ALL.into_iter().filter(move |&mt| mt != Migratetype::Cma || has_cma)
+    }
+}

@@ -1,0 +1,52 @@
+//! /proc/vmstat: levels and events of the allocator.
+
+use core::fmt::{Result, Write};
+
+use order9_units::{Migratetype, Order, ZoneKind};
+
+use crate::Mm;
+use crate::trace::Tracer;
+use crate::vmstat::NumaCounters;
+use crate::zone::Zone;
+
+impl<T: Tracer> Mm<T> {
+    /// Writes the part of /proc/vmstat that the engine has.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn render_vmstat(&self, out: &mut impl Write) -> Result {
+        self.vmstat().try_for_each(|(name, value)| writeln!(out, "{name} {value}"))
+    }
+
+    /// The fields of /proc/vmstat that the engine has, in the kernel's order.
+    pub fn vmstat(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let sum = |of: fn(&Zone) -> u64| self.zones.iter().map(of).sum::<u64>();
+        let numa = |of: fn(&NumaCounters) -> u64| self.counters.numa.iter().map(of).sum::<u64>();
+        let pgalloc = |kind: ZoneKind| self.counters.pgalloc[kind.index()];
+        [
+            ("nr_free_pages", sum(|zone| zone.free)),
+            ("nr_free_pages_blocks", sum(Zone::free_in_pageblocks)),
+            ("nr_free_cma", sum(|zone| zone.free_of_type(Migratetype::Cma))),
+            ("numa_hit", numa(|node| node.hit)),
+            ("numa_miss", numa(|node| node.miss)),
+            ("numa_foreign", numa(|node| node.foreign)),
+            ("numa_local", numa(|node| node.local)),
+            ("numa_other", numa(|node| node.other)),
+            ("pgalloc_dma", pgalloc(ZoneKind::Dma)),
+            ("pgalloc_dma32", pgalloc(ZoneKind::Dma32)),
+            ("pgalloc_normal", pgalloc(ZoneKind::Normal)),
+            ("pgalloc_movable", pgalloc(ZoneKind::Movable)),
+            ("pgfree", self.counters.pgfree),
+        ]
+        .into_iter()
+    }
+}
+
+impl Zone {
+    /// Free pages in blocks of at least a pageblock: `nr_free_pages_blocks` (6.15+).
+    #[must_use]
+    pub fn free_in_pageblocks(&self) -> u64 {
+        let whole = Order::PAGEBLOCK.to(Order::MAX);
+        whole.map(|order| self.areas[order.index()].total() * order.pages().get()).sum()
+    }
+}

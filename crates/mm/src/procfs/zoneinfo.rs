@@ -1,0 +1,73 @@
+//! /proc/zoneinfo: every zone in detail.
+
+use core::fmt::{Result, Write};
+
+use order9_units::Migratetype;
+
+use crate::Mm;
+use crate::gfp::Mark;
+use crate::trace::Tracer;
+use crate::zone::Zone;
+
+impl<T: Tracer> Mm<T> {
+    /// Writes the part of /proc/zoneinfo that the engine has.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn render_zoneinfo(&self, out: &mut impl Write) -> Result {
+        self.populated().try_for_each(|zone| self.render_zone(out, zone))
+    }
+
+    fn render_zone(&self, out: &mut impl Write, zone: &Zone) -> Result {
+        writeln!(out, "Node {}, zone {:>8}", zone.node, zone.kind)?;
+        writeln!(out, "  pages free     {}", zone.free)?;
+        for (name, pages) in [
+            ("boost", zone.boost),
+            ("min", zone.mark(Mark::Min)),
+            ("low", zone.mark(Mark::Low)),
+            ("high", zone.mark(Mark::High)),
+            ("spanned", zone.span.len().get()),
+            ("present", zone.present),
+            ("managed", zone.managed),
+            ("cma", self.cma_pages(zone)),
+        ] {
+            writeln!(out, "        {name:<8} {pages}")?;
+        }
+        out.write_str("        protection: (")?;
+        for (at, pages) in zone.lowmem_reserve.iter().enumerate() {
+            write!(out, "{}{pages}", if at == 0 { "" } else { ", " })?;
+        }
+        writeln!(out, ")")?;
+        self.render_counters(out, zone)?;
+        self.render_pagesets(out, zone)?;
+        writeln!(out, "  start_pfn:           {}", zone.span.start.get())
+    }
+
+    fn render_counters(&self, out: &mut impl Write, zone: &Zone) -> Result {
+        for (name, value) in [
+            ("nr_free_pages", zone.free),
+            ("nr_free_pages_blocks", zone.free_in_pageblocks()),
+            ("nr_free_cma", zone.free_of_type(Migratetype::Cma)),
+        ] {
+            writeln!(out, "      {name:<12} {value}")?;
+        }
+        Ok(())
+    }
+
+    fn render_pagesets(&self, out: &mut impl Write, zone: &Zone) -> Result {
+        writeln!(out, "  pagesets")?;
+        for (cpu, pcp) in zone.pcps.iter().enumerate() {
+            writeln!(out, "    cpu: {cpu}")?;
+            for (name, pages) in [("count:", pcp.count()), ("high:", pcp.high()), ("batch:", pcp.batch())] {
+                writeln!(out, "              {name:<8} {pages}")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn cma_pages(&self, zone: &Zone) -> u64 {
+        let of_type = |block: &&crate::Pageblock| block.zone == zone.id && block.migratetype == Migratetype::Cma;
+        let frames = |block: &crate::Pageblock| order9_units::PAGEBLOCK_PAGES.get() - u64::from(block.absent);
+        self.blocks.iter().filter(of_type).map(frames).sum()
+    }
+}
