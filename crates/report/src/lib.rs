@@ -10,6 +10,7 @@ pub mod look;
 pub mod map;
 pub mod number;
 pub mod picture;
+pub mod stats;
 pub mod table;
 pub mod terminal;
 

@@ -1,9 +1,10 @@
 //! How a pageblock looks on a map: one colour, one letter and one line of the legend for each thing it can be.
 //!
 //! The palette runs from bright to deep with the work that stands between a block and a huge page: mint (free), teal
-//! to indigo (more and more pages to move), violet (held by what could be dropped). Warm colours are apart from that
-//! scale: gold is a huge page at work, vermilion a huge page lost to a few frames. Neighbouring steps differ in lightness
-//! as well as hue, so they stay apart for colour-blind readers and in grey.
+//! to indigo (more and more pages to move), violet (held by what could be dropped), mauve (perhaps
+//! free already). Warm colours are apart from that scale: gold is a huge page at work, vermilion a huge page lost to a
+//! few frames. Neighbouring steps differ in lightness as well as hue, so they stay apart for colour-blind readers and in
+//! grey.
 
 use anstyle::{Ansi256Color, RgbColor};
 use order9_snapshot::census::{BlockState, BlockSummary};
@@ -30,6 +31,8 @@ pub enum Look {
     HugeInUse,
     /// Held by reclaimable slab alone.
     Reclaimable,
+    /// Held by unmarked frames alone, which may all be free pages on per-CPU lists.
+    Unmarked,
     /// Held by 1 to 8 immovable frames.
     HeldByFew,
     /// Held by 9 to 64 immovable frames.
@@ -46,7 +49,7 @@ pub enum Look {
 
 impl Look {
     /// How many looks there are.
-    pub const COUNT: usize = 14;
+    pub const COUNT: usize = 15;
 
     /// All looks in the order of the legend.
     pub const ALL: [Self; Self::COUNT] = [
@@ -58,6 +61,7 @@ impl Look {
         Self::Recoverable512,
         Self::HugeInUse,
         Self::Reclaimable,
+        Self::Unmarked,
         Self::HeldByFew,
         Self::HeldBySome,
         Self::HeldByMany,
@@ -80,6 +84,7 @@ impl Look {
             BlockState::Evacuable => Self::recoverable(block.movable()),
             BlockState::Huge(_) => Self::HugeInUse,
             BlockState::Slab => Self::Reclaimable,
+            BlockState::Unmarked => Self::Unmarked,
             BlockState::Deferred => Self::Deferred,
             BlockState::Partial if u64::from(block.absent()) == PAGEBLOCK_PAGES.get() => Self::Hole,
             BlockState::Partial => Self::Reserved,
@@ -124,6 +129,7 @@ impl Look {
             Self::Recoverable512 => RgbColor(0x43, 0x3d, 0x96),
             Self::HugeInUse => RgbColor(0xf6, 0xc9, 0x45),
             Self::Reclaimable => RgbColor(0xb5, 0x7e, 0xdc),
+            Self::Unmarked => RgbColor(0x8f, 0x62, 0x78),
             Self::HeldByFew => RgbColor(0xff, 0x5b, 0x2e),
             Self::HeldBySome => RgbColor(0xb8, 0x43, 0x32),
             Self::HeldByMany => RgbColor(0x74, 0x80, 0x90),
@@ -145,6 +151,7 @@ impl Look {
             Self::Recoverable512 => 19,
             Self::HugeInUse => 221,
             Self::Reclaimable => 140,
+            Self::Unmarked => 96,
             Self::HeldByFew => 202,
             Self::HeldBySome => 124,
             Self::HeldByMany => 245,
@@ -166,6 +173,7 @@ impl Look {
             Self::Recoverable512 => '5',
             Self::HugeInUse => 'H',
             Self::Reclaimable => 's',
+            Self::Unmarked => '?',
             Self::HeldByFew => 'x',
             Self::HeldBySome => 'X',
             Self::HeldByMany => '#',
@@ -175,7 +183,7 @@ impl Look {
         }
     }
 
-    /// Its line in the legend, at most 30 characters.
+    /// Its line in the legend, at most 29 characters.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -187,6 +195,7 @@ impl Look {
             Self::Recoverable512 => "recoverable, 449-512 moves",
             Self::HugeInUse => "huge page in use",
             Self::Reclaimable => "held by reclaimable slab only",
+            Self::Unmarked => "perhaps free on per-CPU lists",
             Self::HeldByFew => "held by 1-8 immovable pages",
             Self::HeldBySome => "held by 9-64 immovable pages",
             Self::HeldByMany => "held by 65 or more",

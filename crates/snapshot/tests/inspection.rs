@@ -9,7 +9,7 @@ use order9_snapshot::classify::FrameClass;
 use order9_snapshot::flags::{PINNED, SLAB_RECLAIMABLE, kpf};
 use order9_snapshot::inspection::Inspection;
 use order9_snapshot::prices::Prices;
-use order9_snapshot::{FrameMapBuilder, FrameState, NodeInfo, Snapshot, Watermarks, ZoneInfo};
+use order9_snapshot::{FrameMapBuilder, FrameState, NodeInfo, PcpInfo, Snapshot, Watermarks, ZoneInfo};
 use order9_units::{Migratetype, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 use proptest::prelude::*;
 
@@ -20,6 +20,8 @@ const ANON: u64 = kpf::LRU | kpf::ANON | kpf::MMAP | kpf::SWAPBACKED;
 const CLEAN: u64 = kpf::LRU | kpf::UPTODATE;
 const THP_HEAD: u64 = ANON | kpf::THP | kpf::COMPOUND_HEAD;
 const THP_TAIL: u64 = ANON | kpf::THP | kpf::COMPOUND_TAIL;
+/// Kernel stacks and pages on per-CPU lists alike.
+const UNMARKED: u64 = 0;
 const DENTRY: u64 = kpf::SLAB | SLAB_RECLAIMABLE;
 
 /// Frames of one pageblock: so many of each kind of flags, then free ones.
@@ -96,8 +98,42 @@ fn any_recipe() -> impl Strategy<Value = Recipe> {
     ]
 }
 
+/// Blocks as above, or with frames that carry no flag.
+fn any_recipe_with_unmarked() -> impl Strategy<Value = Recipe> {
+    prop_oneof![
+        2 => any_recipe(),
+        2 => (0..=P / 2, 1..=P / 2).prop_map(|(anon, unmarked)| vec![(ANON, anon), (UNMARKED, unmarked)]),
+        1 => (0..=P / 2, 1_u64..6).prop_map(|(anon, unmarked)| vec![(ANON, anon), (UNMARKED, unmarked)]),
+        1 => (1..=P / 4, 1..=P / 4).prop_map(|(slab, unmarked)| vec![(kpf::SLAB, slab), (UNMARKED, unmarked)]),
+    ]
+}
+
 fn any_nodes() -> impl Strategy<Value = Vec<Vec<Recipe>>> {
     prop::collection::vec(prop::collection::vec(any_recipe(), 1..12), 1..4)
+}
+
+fn with_listed(mut snapshot: Snapshot, pages: u64) -> Snapshot {
+    snapshot.zones[0].pcp = vec![PcpInfo { count: Pages::new(pages), ..PcpInfo::default() }];
+    snapshot
+}
+
+fn unmarked_frames(snapshot: &Snapshot) -> Vec<u64> {
+    let map = snapshot.frames.as_ref().unwrap();
+    (0..map.len().get()).filter(|&pfn| map.get(Pfn::new(pfn)).unwrap().flags == UNMARKED).collect()
+}
+
+/// Frees so many unmarked frames, chosen by `seed`.
+fn drain(snapshot: &Snapshot, listed: u64, seed: u64) -> Snapshot {
+    let mut frames = unmarked_frames(snapshot);
+    frames.sort_by_key(|&pfn| (pfn ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ seed).rotate_left(31));
+    frames.truncate(listed as usize);
+    let map = snapshot.frames.as_ref().unwrap();
+    let mut drained = FrameMapBuilder::new();
+    for pfn in 0..map.len().get() {
+        let flags = if frames.contains(&pfn) { FREE } else { map.get(Pfn::new(pfn)).unwrap().flags };
+        drained.push(FrameState { flags, count: 0 });
+    }
+    Snapshot { frames: Some(drained.finish()), ..with_listed(snapshot.clone(), 0) }
 }
 
 fn count(recipe: &Recipe, of: impl Fn(u64) -> bool) -> u64 {
@@ -149,11 +185,46 @@ proptest! {
             let found = node.view.findings.as_ref().unwrap();
             prop_assert_eq!(found.census.values().copied().sum::<Pages>(), node.view.present);
             let b = found.blocks;
-            prop_assert_eq!(b.total, b.free + b.huge + b.evacuable + b.slab + b.lost + b.partial + b.deferred);
+            prop_assert_eq!(b.total, b.free + b.huge + b.evacuable + b.slab + b.unmarked + b.lost + b.partial + b.deferred);
             prop_assert_eq!(found.lost.blocks, b.slab + b.lost);
             prop_assert_eq!(found.lost.by_holder.iter().map(|held| held.blocks).sum::<u64>(), found.lost.blocks);
             prop_assert_eq!(found.lost.by_pages.iter().map(|few| few.blocks).sum::<u64>(), found.lost.blocks);
         }
+    }
+
+    /// Whichever unmarked frames are the pages on per-CPU lists: freeing them gives no more than was said.
+    #[test]
+    fn draining_gives_no_more_than_the_bound(
+        blocks in prop::collection::vec(any_recipe_with_unmarked(), 1..16),
+        listed in 0_u64..1500,
+        seed in any::<u64>(),
+    ) {
+        let snapshot = with_listed(machine(&[blocks]), listed);
+        let found = inspect(&snapshot).total.findings.unwrap();
+        let drained = inspect(&drain(&snapshot, listed, seed)).total.findings.unwrap();
+        let most = found.blocks.free + found.by_moving_if_drained.huge_pages;
+        prop_assert!(found.by_moving.huge_pages <= found.by_moving_if_drained.huge_pages);
+        prop_assert!(drained.blocks.free + drained.by_moving.huge_pages <= most, "{drained:?} {found:?}");
+        prop_assert_eq!(found.on_cpu_lists.pages.get(), listed.min(unmarked_frames(&snapshot).len() as u64));
+        prop_assert!(found.on_cpu_lists.pages_there <= found.on_cpu_lists.pages);
+        let b = found.blocks;
+        let sum = b.free + b.huge + b.evacuable + b.slab + b.unmarked + b.lost + b.partial + b.deferred;
+        prop_assert_eq!((b.total, b.unmarked), (sum, found.on_cpu_lists.blocks));
+        prop_assert_eq!(found.census.values().copied().sum::<Pages>(), snapshot.zones[0].present);
+    }
+
+    /// The best case is one that can be: where the listed pages are those of the blocks with the fewest of them.
+    #[test]
+    fn the_bound_of_draining_is_attained(
+        blocks in prop::collection::vec(any_recipe_with_unmarked(), 1..16),
+    ) {
+        let snapshot = machine(&[blocks]);
+        let all = unmarked_frames(&snapshot).len() as u64;
+        let found = inspect(&with_listed(snapshot.clone(), all)).total.findings.unwrap();
+        let drained = inspect(&drain(&snapshot, all, 0)).total.findings.unwrap();
+        let most = found.blocks.free + found.by_moving_if_drained.huge_pages;
+        prop_assert_eq!(drained.blocks.free + drained.by_moving.huge_pages, most);
+        prop_assert_eq!(found.by_moving_if_drained.moves, drained.by_moving.moves);
     }
 
     #[test]
@@ -193,6 +264,26 @@ fn every_reason_to_lose_a_block_is_named() {
     let few: Vec<_> = found.lost.by_pages.iter().map(|few| few.blocks).collect();
     assert_eq!(few, [2, 0, 0, 2, 0, 1, 0, 0, 1]);
     assert_eq!((found.lost.blocks, found.lost.by_one_page, found.blocks.evacuable), (6, 2, 1));
+}
+
+/// Three pages are listed: they may hold the blocks of one and of two unmarked frames, not the one of four.
+#[test]
+fn pages_on_cpu_lists_hold_as_many_blocks_as_they_can() {
+    let blocks = vec![
+        vec![(UNMARKED, 4), (ANON, 100)],
+        vec![(UNMARKED, 2), (ANON, 200)],
+        vec![(UNMARKED, 1), (kpf::SLAB, 1)],
+        vec![(UNMARKED, 1), (ANON, 300)],
+        vec![(ANON, 10)],
+    ];
+    let found = inspect(&with_listed(machine(&[blocks]), 3)).total.findings.unwrap();
+    assert_eq!((found.blocks.unmarked, found.blocks.lost, found.blocks.evacuable), (2, 2, 1));
+    assert_eq!(found.by_moving.huge_pages, 1);
+    assert_eq!((found.by_moving_if_drained.huge_pages, found.by_moving_if_drained.moves.get()), (3, 510));
+    assert_eq!((found.on_cpu_lists.pages.get(), found.on_cpu_lists.pages_there.get()), (3, 3));
+    let lost: Vec<_> = found.lost.by_holder.iter().map(|held| (held.class, held.blocks, held.pages.get())).collect();
+    assert_eq!(lost, [(FrameClass::Slab, 1, 1), (FrameClass::Unknown, 1, 5)]);
+    assert_eq!((found.census[&FrameClass::Pcp].get(), found.census[&FrameClass::Unknown].get()), (3, 5));
 }
 
 #[test]

@@ -25,7 +25,7 @@ type Places<'a> = [(String, &'a Findings)];
 
 /// Every block is in exactly one column.
 fn blocks(places: &Places<'_>, page: &Page) -> String {
-    let mut table = Table::new(["zone", "all", "in use", "free", "gain", "full", "lost", "partial", "deferred"]);
+    let mut table = Table::new(["zone", "all", "huge", "free", "gain", "full", "pcp", "lost", "part", "deferred"]);
     for (name, findings) in places {
         let tally = &findings.blocks;
         let gain = findings.by_moving.huge_pages;
@@ -35,14 +35,16 @@ fn blocks(places: &Places<'_>, page: &Page) -> String {
             tally.free,
             gain,
             tally.evacuable.saturating_sub(gain),
+            tally.unmarked,
             tally.lost + tally.slab,
             tally.partial,
             tally.deferred,
         ];
         table.row(std::iter::once(name.clone()).chain(counts.map(grouped)).collect());
     }
-    let note = "gain: moving pages frees them; full: movable pages only, but no room to move them to; lost: held by pages \
-                that stay; partial: beside a hole or the end of a zone; deferred: not yet initialised.";
+    let note = "huge: in use as such; gain: moving pages frees them; full: movable pages only, but no room to move them to; \
+                pcp: perhaps held by free pages on per-CPU lists alone; lost: held by pages that stay; part: beside a \
+                hole or the end of a zone; deferred: not yet initialised.";
     table.without_empty_columns().render(page.canvas.width, page.canvas.colour) + &page.note(note)
 }
 
@@ -70,8 +72,7 @@ fn moves(places: &Places<'_>, total: &Findings, page: &Page) -> String {
 }
 
 fn dropping(places: &Places<'_>, page: &Page) -> String {
-    let mut table =
-        Table::new(["zone", "huge pages", "cache dropped", "slab freed", "moves", "CPU time", "reading again"]);
+    let mut table = Table::new(["zone", "gain", "cache", "slab", "moves", "CPU time", "rereading"]);
     let gains = |findings: &Findings| findings.by_dropping.huge_pages > findings.by_moving.huge_pages;
     for (name, findings) in places.iter().filter(|(_, findings)| gains(findings)) {
         let drop = &findings.by_dropping;
@@ -88,13 +89,14 @@ fn dropping(places: &Places<'_>, page: &Page) -> String {
     if table.is_empty() {
         return String::new();
     }
-    let note = "Huge pages beyond those free now if clean page cache and reclaimable slab went first; how much slab really \
-                goes is an estimate.";
+    let note = "gain: huge pages beyond those free now if clean page cache and reclaimable slab went first (how much slab \
+                really goes is an estimate); CPU time: of dropping and moving; rereading: of all that cache from its files.";
     table.without_empty_columns().render(page.canvas.width, page.canvas.colour) + &page.note(note)
 }
 
 fn lost(total: &Findings, page: &Page) -> String {
-    if total.lost.blocks == 0 {
+    let listed = &total.on_cpu_lists;
+    if total.lost.blocks + listed.blocks == 0 {
         return String::new();
     }
     let mut holders = Table::new(["held mostly by", "blocks", "GiB", "by it alone", "its pages there"]);
@@ -105,6 +107,15 @@ fn lost(total: &Findings, page: &Page) -> String {
             gib(huge_pages(held.blocks).bytes()),
             grouped(held.alone),
             grouped(held.pages.get()),
+        ]);
+    }
+    if listed.blocks > 0 {
+        holders.row(vec![
+            "perhaps per-CPU free pages".to_owned(),
+            grouped(listed.blocks),
+            gib(huge_pages(listed.blocks).bytes()),
+            grouped(listed.blocks),
+            grouped(listed.pages_there.get()),
         ]);
     }
     let mut few = Table::new(["held by", "blocks", "share"]);

@@ -1,6 +1,5 @@
 //! The findings in a few plain sentences.
 
-use order9_snapshot::classify::FrameClass;
 use order9_snapshot::inspection::{Findings, Inspection, View};
 use order9_units::{PAGEBLOCK_PAGES, Pages};
 
@@ -21,7 +20,7 @@ pub fn headline(inspection: &Inspection, canvas: Canvas) -> String {
         out.push_str(&canvas.colour.bold(wrap(&lack, canvas.width).trim_end()));
         out.push_str("\n\n");
     }
-    out.push_str(&wrap(&(summary(total) + &on_cpu_lists(inspection)), canvas.width));
+    out.push_str(&wrap(&summary(total), canvas.width));
     out
 }
 
@@ -51,7 +50,7 @@ fn summary(total: &View) -> String {
         if findings.lost.by_one_page > 0 {
             clauses.push(format!("{} held by a single unmovable page", are(findings.lost.by_one_page, "block")));
         }
-        text = dropping(findings) + &deferred(findings);
+        text = on_cpu_lists(findings) + &dropping(findings) + &deferred(findings);
     }
     format!("{}.{text}", clauses.join("; "))
 }
@@ -97,21 +96,20 @@ fn deferred(findings: &Findings) -> String {
     }
 }
 
-/// Free pages on per-CPU lists look like kernel memory. Where they are most of what seems to hold blocks, that belongs
-/// beside the number of lost blocks.
-fn on_cpu_lists(inspection: &Inspection) -> String {
-    let Some(findings) = &inspection.total.findings else { return String::new() };
-    let listed: Pages = inspection.nodes.iter().flat_map(|node| &node.zones).map(|zone| zone.on_cpu_lists).sum();
-    let unknown = findings.lost.by_holder.iter().find(|held| held.class == FrameClass::Unknown);
-    match unknown {
-        Some(unknown) if listed * 2 >= unknown.pages && unknown.alone > 0 => format!(
-            " {} on per-CPU lists cannot be told from kernel memory: up to {} of {} may be held by them alone.",
-            count_of(listed.get(), "free page"),
-            grouped(unknown.alone.min(listed.get())),
-            count_of(findings.lost.blocks, "lost block")
-        ),
-        _ => String::new(),
+/// Free pages on per-CPU lists, where they may be what holds a good part of the blocks that seem lost.
+fn on_cpu_lists(findings: &Findings) -> String {
+    let listed = &findings.on_cpu_lists;
+    let matter = listed.blocks > 0 && listed.blocks * 20 >= findings.lost.blocks;
+    if !matter {
+        return String::new();
     }
+    format!(
+        " Up to {} ({}) may be held only by the {} on per-CPU lists, which the kernel does not mark; they drain by \
+         themselves or with compaction.",
+        count_of(listed.blocks, "more block"),
+        size(huge_pages(listed.blocks).bytes()),
+        count_of(listed.pages.get(), "free page")
+    )
 }
 
 fn are(n: u64, what: &str) -> String {

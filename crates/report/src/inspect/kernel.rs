@@ -1,6 +1,6 @@
 //! The kernel's side: settings, what it tried since boot, and how far the snapshot can be trusted.
 
-use order9_snapshot::inspection::Inspection;
+use order9_snapshot::inspection::{Inspection, PriceView};
 
 use super::Page;
 use crate::facts;
@@ -75,7 +75,7 @@ pub(super) fn about(inspection: &Inspection, page: &Page) -> String {
     let source = facts::source(&inspection.machine.source);
     let machine = format!("Linux {}: {source}", inspection.machine.kernel_release);
     let mut out = indent(&wrap(&machine, page.canvas.width - 2));
-    out += &page.note(&format!("Times are {} ns per moved page ({}).", grouped(prices.move_page_ns), prices.machine));
+    out += &page.note(&price_list(prices));
     for doubt in &inspection.inconsistencies {
         out += &indent(&wrap(doubt, page.canvas.width - 2));
     }
@@ -83,6 +83,18 @@ pub(super) fn about(inspection: &Inspection, page: &Page) -> String {
         out += &indent(&wrap(missing, page.canvas.width - 2));
     }
     out
+}
+
+/// What times are computed from.
+fn price_list(prices: &PriceView) -> String {
+    let more = [
+        (prices.drop_page_ns, "dropped page of cache"),
+        (prices.drop_slab_page_ns, "page of slab freed"),
+        (prices.reread_page_ns, "page read again"),
+    ];
+    let more = more.into_iter().filter_map(|(ns, what)| Some(format!(", {} per {what}", grouped(ns?))));
+    let moved = grouped(prices.move_page_ns);
+    format!("Times are {moved} ns per moved page{} ({}).", more.collect::<String>(), prices.machine)
 }
 
 fn indent(text: &str) -> String {

@@ -84,6 +84,12 @@ impl Zone {
         }
     }
 
+    /// The same zone with more free frames, which may receive pages but lie in no block that could be freed.
+    #[must_use]
+    pub fn with_room(self, free: Pages) -> Self {
+        Self { free: self.free + free.get(), target_free: self.target_free + free.get(), ..self }
+    }
+
     /// Free frames.
     #[must_use]
     pub fn free(&self) -> Pages {

@@ -11,7 +11,7 @@ pub struct BlockSummary {
     counts: [u16; FrameClass::COUNT],
 }
 
-const _: () = assert!(size_of::<BlockSummary>() <= 48, "a terabyte has half a million of them");
+const _: () = assert!(size_of::<BlockSummary>() <= 50, "a terabyte has half a million of them");
 
 /// What compaction can make of a pageblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,6 +28,8 @@ pub enum BlockState {
     Evacuable,
     /// Held by reclaimable slab alone.
     Slab,
+    /// Held by frames without a flag alone, so few that all of them may be free pages on per-CPU lists.
+    Unmarked,
     /// Held by frames that stay.
     Lost,
 }
@@ -104,9 +106,10 @@ impl BlockSummary {
         if let Some(class) = FrameClass::ALL.into_iter().find(|&c| c.is_huge() && self.count(c) == FRAMES) {
             return BlockState::Huge(class);
         }
-        match self.immovable() - self.count(FrameClass::SlabReclaimable) {
-            0 if self.count(FrameClass::SlabReclaimable) == 0 => BlockState::Evacuable,
-            0 => BlockState::Slab,
+        match self.immovable() {
+            0 => BlockState::Evacuable,
+            held if held == self.count(FrameClass::SlabReclaimable) => BlockState::Slab,
+            held if held == self.count(FrameClass::Pcp) => BlockState::Unmarked,
             _ => BlockState::Lost,
         }
     }
@@ -129,6 +132,12 @@ impl BlockSummary {
     pub(crate) fn mark_slab_reclaimable(&mut self) {
         let slab = std::mem::take(&mut self.counts[FrameClass::Slab.index()]);
         self.counts[FrameClass::SlabReclaimable.index()] += slab;
+    }
+
+    /// Turns frames of unknown use into pages on per-CPU lists.
+    pub(super) fn mark_pcp(&mut self) {
+        let unknown = std::mem::take(&mut self.counts[FrameClass::Unknown.index()]);
+        self.counts[FrameClass::Pcp.index()] += unknown;
     }
 
     fn sum(&self, mobility: Mobility) -> u16 {

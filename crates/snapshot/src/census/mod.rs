@@ -6,6 +6,7 @@
 
 mod block;
 mod count;
+mod pcp;
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -49,6 +50,9 @@ pub struct ZoneCensus {
     pub free_blocks: [u64; Order::COUNT],
     /// Movable frames in folios of more than one page.
     pub movable_in_large_folios: Pages,
+    /// How many of the frames without a flag are free pages on per-CPU lists. Those of blocks that they may hold alone
+    /// are of class [`FrameClass::Pcp`]; where the others lie is unknown.
+    pub on_cpu_lists: Pages,
 }
 
 impl Census {
@@ -108,9 +112,12 @@ impl ZoneCensus {
             blocks_against_type: 0,
             free_blocks: counted.free_blocks,
             movable_in_large_folios: Pages::new(counted.movable_in_folios),
+            on_cpu_lists: Pages::ZERO,
             blocks: counted.blocks,
         };
         zone.pair_up_pageblocks(first);
+        // Before types are inferred: free pages say nothing of a block's type.
+        zone.on_cpu_lists = pcp::mark(&mut zone.blocks, info.pcp.iter().map(|pcp| pcp.count).sum());
         match &snapshot.block_types {
             Some(types) => {
                 let from = (first.get() / Order::PAGEBLOCK.pages().get()) as usize;

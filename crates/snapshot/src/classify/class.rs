@@ -50,8 +50,11 @@ pub enum FrameClass {
     PageTable,
     /// A kernel page that user space maps but that is on no LRU list: rings of drivers and perf, the huge zero page.
     KernelMapped,
-    /// In use without a flag that says for what: kernel stacks, vmalloc, per-CPU areas, pages on per-CPU free lists.
+    /// In use without a flag that says for what: kernel stacks, vmalloc, per-CPU areas.
     Unknown,
+    /// A free page on a per-CPU list. In the map of a real host it looks like [`Self::Unknown`]: how many there are is
+    /// known, not which, so the census gives the class to frames that hold blocks alone, as far as the number goes.
+    Pcp,
     /// Never managed by the allocator: firmware, kernel image, boot allocations.
     Reserved,
     /// Given back to the hypervisor by a balloon or virtio-mem driver.
@@ -75,7 +78,7 @@ pub enum Mobility {
 
 impl FrameClass {
     /// How many classes there are.
-    pub const COUNT: usize = 24;
+    pub const COUNT: usize = 25;
 
     /// All classes, by number.
     pub const ALL: [Self; Self::COUNT] = [
@@ -100,6 +103,7 @@ impl FrameClass {
         Self::PageTable,
         Self::KernelMapped,
         Self::Unknown,
+        Self::Pcp,
         Self::Reserved,
         Self::Ballooned,
         Self::HwPoison,
@@ -136,6 +140,7 @@ impl FrameClass {
             Self::PageTable => "page_table",
             Self::KernelMapped => "kernel_mapped",
             Self::Unknown => "unknown",
+            Self::Pcp => "pcp",
             Self::Reserved => "reserved",
             Self::Ballooned => "ballooned",
             Self::HwPoison => "hwpoison",
@@ -167,6 +172,7 @@ impl FrameClass {
             Self::PageTable => "page tables",
             Self::KernelMapped => "kernel pages mapped by users",
             Self::Unknown => "unknown kernel use",
+            Self::Pcp => "free, on per-CPU lists",
             Self::Reserved => "reserved",
             Self::Ballooned => "given to the hypervisor",
             Self::HwPoison => "faulty",

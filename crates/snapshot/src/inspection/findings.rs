@@ -17,12 +17,17 @@ pub struct Findings {
     /// The same if moved pages may only go to blocks of type Movable or CMA, as in Linux. Types are an estimate on a
     /// real host.
     pub by_moving_in_linux: Recovery,
+    /// The most that moving pages could add to those that are free now if the per-CPU lists were drained first, and the
+    /// moves for it: no matter which of the frames without a flag are the pages on these lists.
+    pub by_moving_if_drained: Recovery,
     /// "Drop, then compact": huge pages to be had if clean page cache and reclaimable slab went first.
     pub by_dropping: Drop,
     /// Least number of moves for the next huge pages: 1, 10, then 10 %, 50 % and all of those in `by_moving`.
     pub goals: Vec<Goal>,
     /// Pageblocks that no moving of pages can free.
     pub lost: Losses,
+    /// Free pages on per-CPU lists, and what they may hold.
+    pub on_cpu_lists: OnCpuLists,
     /// Huge pages in use.
     pub huge_in_use: HugeInUse,
     /// Frames by class; the sum is the number of present frames.
@@ -46,6 +51,8 @@ pub struct BlockTally {
     pub evacuable: u64,
     /// Besides free and movable frames only reclaimable slab.
     pub slab: u64,
+    /// Besides free and movable frames only unmarked ones, which may all be free pages on per-CPU lists.
+    pub unmarked: u64,
     /// With frames that stay.
     pub lost: u64,
     /// Not complete: at the edge of a zone or a hole.
@@ -130,6 +137,17 @@ pub struct HeldByFew {
     pub to: u16,
     /// How many blocks.
     pub blocks: u64,
+}
+
+/// Free pages on per-CPU lists. The kernel tells how many there are; in the map they look like kernel memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct OnCpuLists {
+    /// How many, at most the frames without a flag.
+    pub pages: Pages,
+    /// Pageblocks that they alone may hold, at most: tally `unmarked`.
+    pub blocks: u64,
+    /// Frames without a flag in these blocks.
+    pub pages_there: Pages,
 }
 
 /// Huge pages in use, in frames.

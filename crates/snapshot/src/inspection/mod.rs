@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::model::{Missing, Source, Watermarks};
 
-pub use findings::{BlockTally, Drop, Findings, Goal, HeldBy, HeldByFew, HugeInUse, Losses, Recovery};
+pub use findings::{BlockTally, Drop, Findings, Goal, HeldBy, HeldByFew, HugeInUse, Losses, OnCpuLists, Recovery};
 pub use free::{AllocationView, FreeMemory, FreeOfType, OrderIndex, ProactiveNode, ProactiveZone};
 pub use history::{Counters, Rate};
 pub use settings::Setting;

@@ -2,7 +2,7 @@
 
 use order9_units::{Migratetype, Nanos, PAGEBLOCK_PAGES, Pages};
 
-use super::findings::{BlockTally, Drop, Findings, Goal, HeldBy, HeldByFew, HugeInUse, Losses, Recovery};
+use super::findings::{BlockTally, Drop, Findings, Goal, HeldBy, HeldByFew, HugeInUse, Losses, OnCpuLists, Recovery};
 use crate::bounds::{Block, Zone};
 use crate::census::{BlockState, BlockSummary, ZoneCensus};
 use crate::classify::{FrameClass, Mobility};
@@ -20,6 +20,8 @@ pub(super) struct Tally {
     /// How many of the blocks that moving can free take how many moves; the cheapest ones of every zone.
     costs: Vec<u64>,
     in_linux: Recovery,
+    if_drained: Recovery,
+    on_cpu_lists: OnCpuLists,
     by_dropping: Drop,
     census: [u64; CLASSES],
     held: [u64; CLASSES],
@@ -36,6 +38,8 @@ impl Tally {
             blocks: BlockTally::default(),
             costs: vec![0; PAGEBLOCK_PAGES.get() as usize + 1],
             in_linux: Recovery::default(),
+            if_drained: Recovery::default(),
+            on_cpu_lists: OnCpuLists::default(),
             by_dropping: Drop::default(),
             census: [0; CLASSES],
             held: [0; CLASSES],
@@ -52,9 +56,11 @@ impl Tally {
         tally.movable_in_large_folios = zone.movable_in_large_folios;
         tally.blocks_against_type = zone.blocks_against_type;
         zone.blocks.iter().for_each(|block| tally.count(block));
+        tally.count_pages_on_cpu_lists(zone);
         tally.costs = bounds.costs();
         tally.costs[0] = 0;
         tally.in_linux = recovery_in_linux(bounds);
+        tally.if_drained = drain_then_compact(zone, bounds.free_blocks());
         tally.by_dropping = drop_then_compact(zone, bounds.free_blocks());
         tally
     }
@@ -67,11 +73,18 @@ impl Tally {
         a.huge += b.huge;
         a.evacuable += b.evacuable;
         a.slab += b.slab;
+        a.unmarked += b.unmarked;
         a.lost += b.lost;
         a.partial += b.partial;
         a.deferred += b.deferred;
-        self.in_linux.huge_pages += other.in_linux.huge_pages;
-        self.in_linux.moves += other.in_linux.moves;
+        for (a, b) in [(&mut self.in_linux, &other.in_linux), (&mut self.if_drained, &other.if_drained)] {
+            a.huge_pages += b.huge_pages;
+            a.moves += b.moves;
+        }
+        let (a, b) = (&mut self.on_cpu_lists, &other.on_cpu_lists);
+        a.pages += b.pages;
+        a.blocks += b.blocks;
+        a.pages_there += b.pages_there;
         let (a, b) = (&mut self.by_dropping, &other.by_dropping);
         a.huge_pages += b.huge_pages;
         a.cache_dropped += b.cache_dropped;
@@ -99,6 +112,7 @@ impl Tally {
             blocks: self.blocks,
             by_moving: Recovery { huge_pages: recoverable, moves, time: priced(moves) },
             by_moving_in_linux: Recovery { time: priced(self.in_linux.moves), ..self.in_linux },
+            by_moving_if_drained: Recovery { time: priced(self.if_drained.moves), ..self.if_drained },
             by_dropping: Drop {
                 time: drop_time + priced(dropped.moves),
                 reread_time: price(&prices.reread_page, dropped.cache_dropped),
@@ -106,6 +120,7 @@ impl Tally {
             },
             goals: self.goals(recoverable, prices),
             lost: self.losses(),
+            on_cpu_lists: self.on_cpu_lists,
             huge_in_use: self.huge_in_use(),
             census: FrameClass::ALL
                 .into_iter()
@@ -128,6 +143,7 @@ impl Tally {
             BlockState::Huge(_) => tally.huge += 1,
             BlockState::Evacuable => tally.evacuable += 1,
             BlockState::Slab => tally.slab += 1,
+            BlockState::Unmarked => tally.unmarked += 1,
             BlockState::Lost => tally.lost += 1,
             BlockState::Deferred => tally.deferred += 1,
             BlockState::Partial => tally.partial += u64::from(u64::from(block.absent()) < PAGEBLOCK_PAGES.get()),
@@ -135,6 +151,15 @@ impl Tally {
         if matches!(state, BlockState::Slab | BlockState::Lost) {
             self.count_lost(block);
         }
+    }
+
+    /// Counts the pages on per-CPU lists of blocks that they cannot hold alone, too.
+    fn count_pages_on_cpu_lists(&mut self, zone: &ZoneCensus) {
+        let marked = self.frames(FrameClass::Pcp);
+        let elsewhere = zone.on_cpu_lists - marked;
+        self.census[FrameClass::Unknown.index()] -= elsewhere.get();
+        self.census[FrameClass::Pcp.index()] += elsewhere.get();
+        self.on_cpu_lists = OnCpuLists { pages: zone.on_cpu_lists, blocks: self.blocks.unmarked, pages_there: marked };
     }
 
     fn count_lost(&mut self, block: &BlockSummary) {
@@ -229,6 +254,21 @@ fn recovery_in_linux(bounds: &Zone) -> Recovery {
     let blocks = bounds.max_free_blocks_into_targets();
     let moves = bounds.min_moves_into_targets(blocks).unwrap_or(Pages::ZERO);
     Recovery { huge_pages: blocks.saturating_sub(bounds.free_blocks()), moves, time: Nanos::ZERO }
+}
+
+/// Every block that unmarked frames hold alone counts as freed of them as far as there are pages on per-CPU lists; the
+/// rest of these pages is room elsewhere. More blocks cannot come of it, wherever the pages really lie.
+fn drain_then_compact(zone: &ZoneCensus, free_blocks: u64) -> Recovery {
+    let marked = zone.frames(FrameClass::Pcp);
+    let drained = zone.blocks.iter().map(|block| Block {
+        free: block.free() + block.count(FrameClass::Pcp),
+        movable: block.movable(),
+        target: true,
+    });
+    let bounds = Zone::new(drained).with_room(zone.on_cpu_lists - marked);
+    let blocks = bounds.max_free_blocks();
+    let moves = bounds.min_moves(blocks).unwrap_or(Pages::ZERO);
+    Recovery { huge_pages: blocks - free_blocks, moves, time: Nanos::ZERO }
 }
 
 fn drop_then_compact(zone: &ZoneCensus, free_blocks: u64) -> Drop {
