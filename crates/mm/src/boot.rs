@@ -250,15 +250,7 @@ impl<T: Tracer> MmBuilder<T> {
         let block = &mut self.mm.blocks[idx.block()];
         let zone = self.mm.zones.get_mut(block.zone.index()).ok_or(BuildError::Taken(pfn))?;
         let old = core::mem::replace(&mut block.migratetype, mt);
-        for (of, change) in [(old, u64::wrapping_sub as fn(u64, u64) -> u64), (mt, u64::wrapping_add)] {
-            match of {
-                Migratetype::HighAtomic => {
-                    zone.reserved_highatomic = change(zone.reserved_highatomic, PAGEBLOCK_PAGES.get());
-                }
-                Migratetype::Isolate => zone.isolated_blocks = change(zone.isolated_blocks, 1),
-                _ => {}
-            }
-        }
+        zone.count_block_type(old, mt);
         Ok(())
     }
 

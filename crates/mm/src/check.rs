@@ -29,6 +29,9 @@ pub struct Violation {
     pub found: String,
 }
 
+/// Types whose lists and pageblocks always agree.
+const FIXED: [Migratetype; 2] = [Migratetype::Cma, Migratetype::Isolate];
+
 type Verdict = Result<(), Violation>;
 
 /// Fails with `law` unless `holds`; `found` is only built then.
@@ -143,16 +146,8 @@ impl<T: Tracer> Mm<T> {
         let FrameState::Free { order, list } = word.state() else { return Ok(()) };
         let last = at.plus(order.pages().get() as u32 - 1);
         let other = self.blocks[last.block()];
-        let agrees = own.migratetype == list && other.migratetype == list;
-        let excused = !self.policy.fallback.freelist_hygiene
-            && (list.is_mergeable() || list == Migratetype::HighAtomic)
-            && [own, other].iter().all(|block| match block.migratetype {
-                Migratetype::Cma | Migratetype::Isolate => false,
-                Migratetype::HighAtomic => self.policy.pcp.keeps_cached_type || list == Migratetype::HighAtomic,
-                _ => list.is_mergeable() || self.policy.pcp.keeps_cached_type,
-            });
         require(
-            agrees || excused || order == Order::MAX && !self.policy.merge_guards_all_types,
+            [own, other].iter().all(|block| self.may_list(list, block.migratetype)),
             "a free list and the pageblocks of its blocks agree on the type, as far as the release keeps that",
             || {
                 format!(
@@ -161,16 +156,29 @@ impl<T: Tracer> Mm<T> {
                 )
             },
         )?;
-        let types_fit = own.migratetype == other.migratetype
-            || own.migratetype.is_mergeable() && other.migratetype.is_mergeable()
-            || !self.policy.merge_guards_all_types;
-        require(types_fit, "the pageblocks of an order-10 block have mergeable or equal types", || {
+        let joinable = self.types_may_merge(own.migratetype, other.migratetype);
+        require(joinable, "the pageblocks of an order-10 block may be one block", || {
             format!("{pfn:?} joins {} and {}", own.migratetype, other.migratetype)
         })?;
         let merged = order >= Order::PAGEBLOCK || !self.frames.word_or_hole(at.buddy(order)).is_free_of(order);
         require(merged, "free buddies below pageblock order are merged", || {
             format!("{pfn:?} of {order:?} and its buddy")
         })
+    }
+
+    /// Whether a free block in a pageblock of type `block` may be on a list of type `list`.
+    fn may_list(&self, list: Migratetype, block: Migratetype) -> bool {
+        let pair = [list, block];
+        if list == block {
+            true
+        } else if self.policy.fallback.freelist_hygiene || pair.iter().any(|mt| FIXED.contains(mt)) {
+            false
+        } else if pair.contains(&Migratetype::HighAtomic) {
+            // A per-CPU list remembered an older type, or two unlike pageblocks merged and were split again.
+            self.policy.pcp.keeps_cached_type || !self.policy.merge_guards_all_types
+        } else {
+            true
+        }
     }
 
     fn check_totals(&self, zone: &Zone, tally: &Tally) -> Verdict {
@@ -304,8 +312,8 @@ impl<T: Tracer> Mm<T> {
                 format!("{}: {marks:?}", zone.kind)
             })?;
             sum += marks.min;
-            let factor = self.policy.watermark.boost_factor.unwrap_or(0);
-            let cap = zone.boost_cap(factor).unwrap_or(0);
+            let factor = self.settings.boost_factor_max;
+            let cap = if factor > 0 { zone.boost_cap(factor).unwrap_or(0) } else { 0 };
             require(zone.boost <= cap, "a boost stays below its cap", || {
                 format!("{}: boost {}, cap {cap}", zone.kind, zone.boost)
             })?;

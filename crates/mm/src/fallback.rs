@@ -3,7 +3,7 @@
 //! Every block taken from another type is a fragmentation event: it decides how mixed pageblocks become, and from 5.0 on
 //! it boosts the zone's watermarks. Behaviour by release: [`crate::policy::FallbackPolicy`].
 
-use order9_units::{Migratetype, Order, PAGEBLOCK_PAGES, Pfn};
+use order9_units::{Migratetype, Order, PAGEBLOCK_PAGES, Pages};
 
 use crate::Mm;
 use crate::frame::{Flag, FrameState, Idx};
@@ -97,7 +97,7 @@ impl<T: Tracer> Mm<T> {
         mode: &mut TakeMode,
     ) -> Option<Fallback> {
         let spared = self.policy.fallback.nofragment_spares_huge && order >= Order::PAGEBLOCK;
-        let lowest = if flags.nofragment && !spared { order.max(Order::PAGEBLOCK) } else { order };
+        let lowest = if flags.nofragment && !spared { Order::PAGEBLOCK } else { order };
         if self.policy.fallback.search == FallbackSearch::ClaimThenSteal {
             return self.claim_then_steal(zone, order, lowest, mt, flags, mode);
         }
@@ -139,6 +139,11 @@ impl<T: Tracer> Mm<T> {
         if mt == Migratetype::Movable && self.mobility_grouping { HALF_PAGEBLOCK } else { Order::ZERO }
     }
 
+    /// Whether a pageblock is claimed as a whole or left alone but for the block taken.
+    fn takes_whole_or_one(&self) -> bool {
+        self.policy.fallback.freelist_hygiene || self.policy.fallback.search == FallbackSearch::ClaimThenSteal
+    }
+
     /// The claim decision: what of the candidate's pageblock changes its type or lists.
     fn take_candidate(
         &mut self,
@@ -171,7 +176,8 @@ impl<T: Tracer> Mm<T> {
         let first = candidate.idx.block();
         let count = 1 << (candidate.order.get() - Order::PAGEBLOCK.get());
         for block in &mut self.blocks[first..first + count] {
-            block.migratetype = mt;
+            let old = core::mem::replace(&mut block.migratetype, mt);
+            self.zones[zone.index()].count_block_type(old, mt);
         }
         self.move_to_list(zone, candidate.idx, mt);
         Fallback::Moved
@@ -181,7 +187,7 @@ impl<T: Tracer> Mm<T> {
     /// lists of `mt`: before the freelist hygiene they do even where the pageblock keeps its type.
     fn claim_pageblock(&mut self, zone: ZoneId, candidate: Candidate, old: Migratetype, mt: Migratetype) -> bool {
         let Some((first, end)) = self.clip_to_zone(zone, candidate.idx) else { return false };
-        let claimed = if self.policy.fallback.freelist_hygiene {
+        let claimed = if self.takes_whole_or_one() {
             let contents = self.walk_block(zone, first, end, None);
             if !self.is_claimed(&contents, old, mt) {
                 return false;
@@ -211,7 +217,7 @@ impl<T: Tracer> Mm<T> {
 
     /// Takes the candidate alone; its pageblock keeps its type.
     fn steal_candidate(&mut self, zone: ZoneId, candidate: Candidate, order: Order, mt: Migratetype) -> Fallback {
-        if self.policy.fallback.freelist_hygiene {
+        if self.takes_whole_or_one() {
             self.take_block(zone, candidate.idx, order, candidate.list);
             Fallback::Taken(candidate.idx)
         } else {
@@ -234,6 +240,9 @@ impl<T: Tracer> Mm<T> {
             for size in lowest.max(self.lowest_stealable(mt)).to(Order::MAX).rev() {
                 let Some(candidate) = self.candidate_at(zone, size, mt) else { continue };
                 let old = self.blocks[candidate.idx.block()].migratetype;
+                if old == Migratetype::HighAtomic {
+                    continue;
+                }
                 let claimed = if size >= Order::PAGEBLOCK {
                     self.claim_whole(zone, candidate, mt);
                     true
@@ -277,7 +286,7 @@ impl<T: Tracer> Mm<T> {
                 if let Some(mt) = to {
                     self.move_to_list(zone, at, mt);
                 }
-            } else if word.is_allocated() && word.has(Flag::MovableContent) {
+            } else if word.is_allocated() && word.has(Flag::MovableContent) && !word.has(Flag::Isolated) {
                 contents.movable += frames;
             }
             self.work.frames_scanned += 1;
@@ -295,8 +304,24 @@ impl<T: Tracer> Mm<T> {
         if end > span.end {
             return None;
         }
-        let first = if start < span.start { idx } else { self.at(start) };
-        Some((first, self.at(Pfn::new(end.get() - 1)).plus(1)))
+        if start < span.start {
+            // Lists that agree with pageblocks leave no room for moving a part.
+            return (!self.policy.fallback.freelist_hygiene).then(|| (idx, self.end_of_block(idx)));
+        }
+        Some((self.at(start), self.end_of_block(idx)))
+    }
+
+    /// The frames of the pageblock around `idx`, if all of them lie in the zone.
+    pub(crate) fn whole_block(&self, zone: ZoneId, idx: Idx) -> Option<(Idx, Idx)> {
+        let span = self.zones[zone.index()].span;
+        let start = self.frames.pfn(idx).align_down(Order::PAGEBLOCK);
+        let whole = span.start <= start && start + PAGEBLOCK_PAGES <= span.end;
+        whole.then(|| (self.at(start), self.end_of_block(idx)))
+    }
+
+    fn end_of_block(&self, idx: Idx) -> Idx {
+        let last = self.frames.pfn(idx).align_down(Order::PAGEBLOCK) + PAGEBLOCK_PAGES - Pages::new(1);
+        self.at(last).plus(1)
     }
 
     /// Boosts the zone's watermarks after a fragmentation event.

@@ -68,6 +68,8 @@ gfp_flags! {
     NOWARN = 21;
     /// Charged to a memory cgroup.
     ACCOUNT = 22;
+    /// Compaction, but never reclaim; proposed in 2018, never merged.
+    COMPACT_ONLY = 23;
 }
 
 impl Gfp {

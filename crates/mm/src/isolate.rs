@@ -7,9 +7,10 @@ use order9_units::{Migratetype, Order, Pfn};
 
 use crate::Mm;
 use crate::count::Class;
-use crate::frame::{Flag, FrameState, Word};
+use crate::frame::{Flag, FrameState, Idx, Word};
 use crate::mm::FreeError;
 use crate::trace::Tracer;
+use crate::zone::ZoneId;
 
 /// Why something could not be isolated or given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,24 +39,37 @@ impl<T: Tracer> Mm<T> {
         }
         let order = word.order();
         let zone = &self.zones[block.zone.index()];
-        let mark = zone.watermarks.min + if boosted { zone.boost } else { 0 };
-        if zone.free <= mark + order.pages().get() {
+        let mark = zone.watermarks.min + if boosted { zone.boost } else { 0 } + order.pages().get();
+        if zone.free <= mark + zone.withheld_highatomic(&self.policy) {
             return Err(IsolateError::BelowWatermark(pfn));
         }
         self.work.zone_lock_sections += 1;
-        self.remove_from_list(block.zone, idx);
+        let block_zone = block.zone;
+        self.remove_from_list(block_zone, idx);
         self.count_out(idx, order, Class::Free);
         self.count_in(idx, order, Class::Isolated);
         self.frames.set(idx, Word::held(order));
         if order.get() >= Order::PAGEBLOCK.get() - 1 {
             let blocks = 1 << order.get().saturating_sub(Order::PAGEBLOCK.get());
-            for block in &mut self.blocks[idx.block()..idx.block() + blocks] {
-                if block.migratetype.is_mergeable() {
-                    block.migratetype = Migratetype::Movable;
-                }
+            for block in 0..blocks {
+                self.make_movable(block_zone, idx.plus(block << Order::PAGEBLOCK.get()));
             }
         }
         Ok(order)
+    }
+
+    /// Makes a pageblock of which compaction holds half or more Movable, where it may change its type. Where lists agree
+    /// with pageblocks, the rest of its free blocks follows.
+    fn make_movable(&mut self, zone: ZoneId, idx: Idx) {
+        if !self.blocks[idx.block()].migratetype.is_mergeable() {
+            return;
+        }
+        if !self.policy.fallback.freelist_hygiene {
+            self.blocks[idx.block()].migratetype = Migratetype::Movable;
+        } else if let Some((first, end)) = self.clip_to_zone(zone, idx) {
+            self.blocks[idx.block()].migratetype = Migratetype::Movable;
+            self.walk_block(zone, first, end, Some(Migratetype::Movable));
+        }
     }
 
     /// Puts a block taken by [`Mm::isolate_free_block`] back on the free lists.
@@ -87,7 +101,7 @@ impl<T: Tracer> Mm<T> {
     /// Returns the type it had.
     ///
     /// # Errors
-    /// [`IsolateError::WrongBlock`] outside the zones, for a block that reaches past its zone, or if it is isolated already.
+    /// [`IsolateError::WrongBlock`] for a block that does not lie in a zone as a whole, or if it is isolated already.
     pub fn isolate_pageblock(&mut self, pfn: Pfn) -> Result<Migratetype, IsolateError> {
         let old = self.pageblock(pfn).ok_or(IsolateError::WrongBlock(pfn))?.migratetype;
         if old == Migratetype::Isolate {
@@ -100,10 +114,12 @@ impl<T: Tracer> Mm<T> {
     /// Ends [`Mm::isolate_pageblock`]: the block becomes `mt`.
     ///
     /// # Errors
-    /// [`IsolateError::WrongBlock`] if it is not isolated.
+    /// [`IsolateError::WrongBlock`] if it is not isolated, or would still be.
     pub fn unisolate_pageblock(&mut self, pfn: Pfn, mt: Migratetype) -> Result<(), IsolateError> {
         match self.pageblock(pfn) {
-            Some(block) if block.migratetype == Migratetype::Isolate => self.retype_isolated(pfn, mt),
+            Some(block) if block.migratetype == Migratetype::Isolate && mt != Migratetype::Isolate => {
+                self.retype_isolated(pfn, mt)
+            }
             _ => Err(IsolateError::WrongBlock(pfn)),
         }
     }
@@ -111,21 +127,11 @@ impl<T: Tracer> Mm<T> {
     fn retype_isolated(&mut self, pfn: Pfn, mt: Migratetype) -> Result<(), IsolateError> {
         let idx = self.frames.idx(pfn).ok_or(IsolateError::WrongBlock(pfn))?;
         let zone = self.blocks[idx.block()].zone;
-        self.split_across_pageblocks(idx.block());
-        let (first, end) = self.clip_to_zone(zone, idx).ok_or(IsolateError::WrongBlock(pfn))?;
-        let isolated = &mut self.zones[zone.index()].isolated_blocks;
-        if mt == Migratetype::Isolate {
-            *isolated += 1;
-        } else {
-            *isolated -= 1;
-        }
-        self.blocks[idx.block()].migratetype = mt;
-        self.walk_block(zone, first, end, Some(mt));
-        Ok(())
+        if self.retype_pageblock(zone, idx, mt) { Ok(()) } else { Err(IsolateError::WrongBlock(pfn)) }
     }
 
     /// Splits a free block that spans this pageblock and its neighbour, so that each half can be on its own list.
-    fn split_across_pageblocks(&mut self, block: usize) {
+    pub(crate) fn split_across_pageblocks(&mut self, block: usize) {
         let first = crate::frame::Idx((block as u32 & !1) << Order::PAGEBLOCK.get());
         let word = self.frames.word(first);
         if word.is_free_of(Order::MAX) {

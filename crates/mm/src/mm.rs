@@ -143,6 +143,13 @@ impl<T: Tracer> Mm<T> {
         &self.zones[id.index()]
     }
 
+    /// The zone of a frame, or `None` outside the machine's memory.
+    #[must_use]
+    pub fn zone_of(&self, pfn: Pfn) -> Option<ZoneId> {
+        let zone = self.pageblock(pfn)?.zone;
+        (zone.index() < self.zones.len()).then_some(zone)
+    }
+
     /// Nodes, by number.
     #[must_use]
     pub fn nodes(&self) -> &[Node] {

@@ -10,6 +10,7 @@ use order9_units::{Migratetype, NodeId, Order, Pfn, ZoneKind};
 
 use crate::Mm;
 use crate::count::Class;
+use crate::env::CompactResult;
 use crate::fallback::TakeMode;
 use crate::frame::{Flag, Idx, Word};
 use crate::gfp::{AllocFlags, Gfp, Mark, Reserve};
@@ -71,6 +72,34 @@ pub enum AllocError {
     BadMobility,
     /// No such node.
     NoSuchNode(NodeId),
+    /// The slow path gave up.
+    GaveUp {
+        /// What was asked for.
+        order: Order,
+        /// Why it stopped.
+        reason: GaveUp,
+    },
+}
+
+/// Why the slow path gave up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GaveUp {
+    /// The request may not reclaim, and nothing is left above the min watermark.
+    NoDirectReclaim,
+    /// The task is reclaiming or compacting already.
+    Nested,
+    /// Compaction ended like this, and the request's flags allow no more effort.
+    Compaction(CompactResult),
+    /// `__GFP_NORETRY`: one round was all.
+    NoRetry,
+    /// A costly order without `__GFP_RETRY_MAYFAIL`: one round was all.
+    Costly,
+    /// Neither reclaim nor compaction can help, and the request is not worth a kill.
+    NotWorthAKill,
+    /// The task itself is being killed for memory.
+    Victim,
+    /// Neither reclaim nor compaction can help, and there is nobody to kill.
+    NoVictim,
 }
 
 impl<T: Tracer> Mm<T> {
@@ -88,7 +117,21 @@ impl<T: Tracer> Mm<T> {
             nofragment: self.avoids_fragmentation(search.preferred),
             kswapd: request.gfp.has(Gfp::KSWAPD_RECLAIM),
         };
-        let page = self.get_page_from_freelist(&search, flags);
+        self.answer(&search, flags)
+    }
+
+    /// One walk with given rights, as the slow path takes several. `flags.cma` is meant for movable requests.
+    ///
+    /// # Errors
+    /// [`AllocError`]; nothing but counters and boosts has changed then.
+    pub fn alloc_with(&mut self, request: &Request, flags: AllocFlags) -> Result<Pfn, AllocError> {
+        let search = self.search_for(request)?;
+        self.answer(&search, flags)
+    }
+
+    fn answer(&mut self, search: &Search, flags: AllocFlags) -> Result<Pfn, AllocError> {
+        let page = self.get_page_from_freelist(search, flags);
+        let request = &search.request;
         self.tracer.event(|| Event::PageAlloc {
             pfn: page,
             order: request.order,
@@ -99,7 +142,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Works out class, mobility and preferred zone of a request.
-    fn search_for(&self, request: &Request) -> Result<Search, AllocError> {
+    pub(crate) fn search_for(&self, request: &Request) -> Result<Search, AllocError> {
         let asked = request.gfp.migratetype().ok_or(AllocError::BadMobility)?;
         let mt = if self.mobility_grouping { asked } else { Migratetype::Unmovable };
         if request.node.index() >= self.nodes.len() {
@@ -109,6 +152,21 @@ impl<T: Tracer> Mm<T> {
         let zones = self.zonelist(request);
         let first = zones.iter().position(|&zone| request.admits(zone, class)).ok_or(AllocError::NoZone)?;
         Ok(Search { request: *request, class, mt, first, preferred: zones[first] })
+    }
+
+    /// The first zone from position `from` of the zonelist on that may serve, with its position.
+    pub(crate) fn eligible_from(&self, search: &Search, from: usize) -> Option<(usize, ZoneRef)> {
+        let zones = self.zonelist(&search.request).iter().copied().enumerate().skip(from);
+        zones.into_iter().find(|&(_, zone)| search.request.admits(zone, search.class))
+    }
+
+    /// Asks for kswapd on every node that may serve.
+    pub(crate) fn wake_all_kswapds(&mut self, search: &Search) {
+        let mut at = search.first;
+        while let Some((position, ZoneRef { node, .. })) = self.eligible_from(search, at) {
+            self.nodes[node.index()].ask_kswapd(search.request.order, search.class);
+            at = position + 1;
+        }
     }
 
     fn zonelist(&self, request: &Request) -> &[ZoneRef] {
@@ -127,23 +185,29 @@ impl<T: Tracer> Mm<T> {
     /// Walks the zonelist with the given rights and takes the first block that may be taken.
     pub(crate) fn get_page_from_freelist(&mut self, search: &Search, mut flags: AllocFlags) -> Option<Pfn> {
         if self.policy.fair_zone_batches && flags.mark == Mark::Low {
-            if let Some(pfn) = self.walk(search, &flags, Fairness::LocalBatches) {
+            if let Some(pfn) = self.walk(search, search.first, &flags, Fairness::LocalBatches) {
                 return Some(pfn);
             }
             self.reset_fair_batches(search.preferred.node);
         }
-        let page = self.walk(search, &flags, Fairness::ListOrder);
+        // Nearly every request is served by its preferred zone.
+        let page = self.try_zone(search, search.preferred.zone, &flags);
+        if page.is_some() {
+            return page;
+        }
+        let page = self.walk(search, search.first + 1, &flags, Fairness::ListOrder);
         if page.is_some() || !flags.nofragment {
             return page;
         }
         // Nothing on this node without mixing types: locality beats fragmentation avoidance.
         flags.nofragment = false;
-        self.walk(search, &flags, Fairness::ListOrder)
+        self.walk(search, search.first, &flags, Fairness::ListOrder)
     }
 
-    fn walk(&mut self, search: &Search, flags: &AllocFlags, fairness: Fairness) -> Option<Pfn> {
+    /// Tries the zones of the list from position `from` on.
+    fn walk(&mut self, search: &Search, from: usize, flags: &AllocFlags, fairness: Fairness) -> Option<Pfn> {
         let local_only = flags.nofragment && self.nodes.len() > 1 || fairness == Fairness::LocalBatches;
-        for at in search.first..self.zonelist(&search.request).len() {
+        for at in from..self.zonelist(&search.request).len() {
             let zone = self.zonelist(&search.request)[at];
             if !search.request.admits(zone, search.class) {
                 continue;
@@ -176,12 +240,15 @@ impl<T: Tracer> Mm<T> {
         let idx = match cached {
             Some(idx) => {
                 self.work.pcp_hits += 1;
-                self.hand_out_cached(idx, order)
+                self.hand_out_cached(idx, order, search.mt)
             }
             None => self.take_from_lists(search, id, flags, list)?,
         };
         if self.zones[id.index()].boosted {
             self.wake_if_boosted(id, flags);
+        }
+        if flags.reserve.highatomic && order > Order::ZERO {
+            self.reserve_highatomic(id, idx);
         }
         self.account_alloc(id, search);
         Some(self.frames.pfn(idx))
@@ -217,10 +284,14 @@ impl<T: Tracer> Mm<T> {
             && zone.watermark_ok_at(request.order, zone.watermarks.min, class, flags, &self.policy)
     }
 
-    /// Makes a block just taken off a per-CPU list a live allocation; it stays in the class it was counted in.
+    /// Makes a block just taken off a per-CPU list a live allocation.
     #[inline]
-    fn hand_out_cached(&mut self, idx: Idx, order: Order) -> Idx {
-        let immovable = self.frames.word(idx).has(Flag::CountedImmovable);
+    fn hand_out_cached(&mut self, idx: Idx, order: Order, mt: Migratetype) -> Idx {
+        let immovable = mt != Migratetype::Movable;
+        if self.frames.word(idx).has(Flag::CountedImmovable) != immovable {
+            // Only lists that several types share hand out what was cached for another type.
+            self.reflag(idx, Flag::CountedImmovable, immovable);
+        }
         self.frames.set(idx, Word::allocated(order).with(Flag::CountedImmovable, immovable));
         idx
     }
@@ -232,13 +303,11 @@ impl<T: Tracer> Mm<T> {
         let list = list.filter(|_| cpu < self.zones[id.index()].pcps.len());
         let refilled = list.and_then(|list| self.refill_and_take(id, cpu, list, order, search.mt, flags));
         let taken = match refilled {
-            Some(idx) => Some(self.hand_out_cached(idx, order)),
+            Some(idx) => Some(self.hand_out_cached(idx, order, search.mt)),
             None => self.take_from_buddy(search, id, flags, list.is_some()),
         };
-        match taken {
-            Some(idx) if order > Order::ZERO && flags.reserve.highatomic => self.reserve_highatomic(id, idx),
-            Some(_) => {}
-            None => self.wake_if_boosted(id, flags),
+        if taken.is_none() {
+            self.wake_if_boosted(id, flags);
         }
         taken
     }
@@ -313,7 +382,23 @@ impl fmt::Display for AllocError {
             Self::NoZone => f.write_str("no zone may serve the request"),
             Self::BadMobility => f.write_str("__GFP_MOVABLE and __GFP_RECLAIMABLE exclude each other"),
             Self::NoSuchNode(node) => write!(f, "there is no node {node}"),
+            Self::GaveUp { order, reason } => write!(f, "no page of {order:?}: {reason}"),
         }
+    }
+}
+
+impl fmt::Display for GaveUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoDirectReclaim => "the request may not reclaim",
+            Self::Nested => "the task is reclaiming already",
+            Self::Compaction(_) => "compaction did not succeed, and the request asks for no more",
+            Self::NoRetry => "one round of reclaim and compaction did not help, and the request asks for no more",
+            Self::Costly => "one round of reclaim and compaction did not help, and the order is costly",
+            Self::NotWorthAKill => "nothing more can be reclaimed, and the request is not worth a kill",
+            Self::Victim => "the task is being killed for memory",
+            Self::NoVictim => "nothing more can be reclaimed, and there is nobody to kill",
+        })
     }
 }
 

@@ -169,7 +169,10 @@ impl<T: Tracer> Mm<T> {
         let mut mode = TakeMode::Own;
         for _ in 0..blocks {
             let Some(idx) = self.take_from_zone(zone, order, mt, flags, &mut mode) else { break };
-            self.put_in_pcp_class(idx, order, mt, mt);
+            // What was lent from a contiguous memory area goes back there if nobody uses it.
+            let own = self.blocks[idx.block()].migratetype;
+            let cached = if own == Migratetype::Cma { own } else { mt };
+            self.put_in_pcp_class(idx, order, mt, cached);
             self.frames.push_tail(list, idx);
             self.zones[zone.index()].pcps[cpu].count += order.pages().get();
             let pfn = self.frames.pfn(idx);

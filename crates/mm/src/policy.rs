@@ -14,6 +14,8 @@ pub struct Policy {
     pub pcp: PcpPolicy,
     /// Reserve for high-order requests that may not sleep.
     pub highatomic: HighAtomicPolicy,
+    /// What an allocation does that found no page above the low watermark.
+    pub slow_path: SlowPathPolicy,
     /// Where blocks given at boot and blocks moved between types go on their list. 5.10+: the tail.
     pub moved_blocks: ListEnd,
     /// Order-9 blocks merge only if both pageblocks are of a mergeable type or of the same. 5.18+; before, this was asked
@@ -156,6 +158,81 @@ pub struct HighAtomicPolicy {
     pub only_free_part_withheld: bool,
 }
 
+/// What an allocation does that found no page above the low watermark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlowPathPolicy {
+    /// Which requests compact before they reclaim.
+    pub first_compaction: FirstCompaction,
+    /// Which requests fail right after that.
+    pub early_fail: EarlyFail,
+    /// How long requests go on.
+    pub retry: RetryRule,
+    /// What a compaction that gave up means for the next try.
+    pub withdrawn: Withdrawn,
+    /// A retry without progress waits up to 100 ms while most of what could be reclaimed is under writeback. 4.7 to 5.15.
+    pub retry_waits_for_writeback: bool,
+    /// Which direct compactions count as `compact_stall`.
+    pub stall_counts: StallCounts,
+    /// A request for one node only that may not reclaim fails before kswapd is asked for. Up to 4.5.
+    pub thisnode_needs_reclaim: bool,
+}
+
+/// Which requests compact before they reclaim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstCompaction {
+    /// Every request above order 0. Up to 4.8.
+    HighOrders,
+    /// Costly requests, and others above order 0 that are not movable. 4.9 to 6.8.
+    CostlyOrUnmovable,
+    /// The same, if they may start I/O. 6.9+.
+    CostlyOrUnmovableWithIo,
+}
+
+/// Which requests fail after their first compaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EarlyFail {
+    /// Huge pages without retries, after a deferred or contended compaction. Up to 4.8.
+    HugeNoRetry,
+    /// Costly requests without retries, if compaction is deferred. 4.9 to 5.3.
+    NoRetryDeferred,
+    /// The same, and order 9 with I/O and without `__GFP_RETRY_MAYFAIL` if it was skipped or deferred. 5.4.
+    HugeUnlessRetryMayFail,
+    /// Costly requests without retries, if compaction was skipped or deferred. 5.5+.
+    NoRetrySkippedOrDeferred,
+    /// Costly requests without retries if deferred, and order 9 without retries always, kernel threads excepted. Proposed in
+    /// 2018, never merged.
+    HugeNoRetryAlways,
+}
+
+/// How long requests go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetryRule {
+    /// Costly requests with `__GFP_REPEAT` until as many pages are reclaimed as they asked for. Up to 4.6.
+    Repeat,
+    /// While reclaim or compaction can still help. 4.7+.
+    WhileHopeful,
+}
+
+/// What a compaction that was deferred, contended or skipped a part means for the next try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Withdrawn {
+    /// Retry while a zone would be suitable with what can be reclaimed. 4.9 to 5.3.
+    ByReclaimable,
+    /// Try harder; only a skipped one depends on what can be reclaimed. 5.4+.
+    SkippedOnly,
+}
+
+/// Which direct compactions count as `compact_stall`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StallCounts {
+    /// Those that did something. Up to 5.0.
+    Tried,
+    /// All, even skipped and deferred ones. 5.1 to 5.12.
+    All,
+    /// All but skipped ones. 5.13+.
+    AllButSkipped,
+}
+
 impl Default for Policy {
     fn default() -> Self {
         Self {
@@ -181,6 +258,15 @@ impl Default for Policy {
                 high: PcpHigh::SixBatches,
                 batch_max: 256,
                 keeps_cached_type: true,
+            },
+            slow_path: SlowPathPolicy {
+                first_compaction: FirstCompaction::CostlyOrUnmovable,
+                early_fail: EarlyFail::NoRetryDeferred,
+                retry: RetryRule::WhileHopeful,
+                withdrawn: Withdrawn::ByReclaimable,
+                retry_waits_for_writeback: true,
+                stall_counts: StallCounts::All,
+                thisnode_needs_reclaim: false,
             },
             highatomic: HighAtomicPolicy { limit_rounded: false, only_free_part_withheld: false },
             moved_blocks: ListEnd::Head,

@@ -18,11 +18,19 @@ pub(crate) struct Settings {
     pub(crate) huge_pages: bool,
     /// `vm.lowmem_reserve_ratio`, by zone.
     pub(crate) lowmem_reserve_ratio: [u64; ZoneKind::COUNT],
+    /// Largest `vm.watermark_boost_factor` since boosts were last reset: what bounds the boosts there are.
+    pub(crate) boost_factor_max: u32,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { min_free_by_hand: None, min_free_kbytes: 0, huge_pages: true, lowmem_reserve_ratio: [256, 256, 32, 0] }
+        Self {
+            min_free_by_hand: None,
+            min_free_kbytes: 0,
+            huge_pages: true,
+            lowmem_reserve_ratio: [256, 256, 32, 0],
+            boost_factor_max: 0,
+        }
     }
 }
 
@@ -45,9 +53,10 @@ impl<T: Tracer> Mm<T> {
         self.setup_watermarks();
     }
 
-    /// Sets `vm.watermark_boost_factor`, in 1/10000 of the high mark; 0 is off.
+    /// Sets `vm.watermark_boost_factor`, in 1/10000 of the high mark; 0 is off. Boosts already there stay.
     pub fn set_watermark_boost_factor(&mut self, factor: u32) {
         self.policy.watermark.boost_factor = Some(factor);
+        self.settings.boost_factor_max = self.settings.boost_factor_max.max(factor);
     }
 
     /// Computes marks, lowmem reserves and the sizes of per-CPU lists; ends every boost.
@@ -68,6 +77,7 @@ impl<T: Tracer> Mm<T> {
 
     fn set_marks(&mut self, min_free_kbytes: u64) {
         self.settings.min_free_kbytes = min_free_kbytes;
+        self.settings.boost_factor_max = self.policy.watermark.boost_factor.unwrap_or(0);
         let total: u64 = self.zones.iter().map(|zone| zone.managed).sum();
         for at in 0..self.zones.len() {
             let reserve = self.lowmem_reserve_of(at);

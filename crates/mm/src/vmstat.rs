@@ -15,6 +15,12 @@ pub struct Counters {
     pub pgalloc: [u64; ZoneKind::COUNT],
     /// `pgfree`: pages freed.
     pub pgfree: u64,
+    /// `compact_stall`: direct compactions.
+    pub compact_stall: u64,
+    /// `compact_fail`: those after which there was still no page.
+    pub compact_fail: u64,
+    /// `compact_success`: those after which there was one.
+    pub compact_success: u64,
     /// `numa_*`, by node.
     pub numa: Vec<NumaCounters>,
     /// Fragmentation events (engine only).
@@ -79,13 +85,17 @@ impl Counters {
 
     /// Counts where one block came from.
     pub(crate) fn count_numa(&mut self, preferred: NodeId, giver: NodeId, cpu: NodeId) {
-        if giver == preferred {
-            self.numa[giver.index()].hit += 1;
+        let counters = &mut self.numa[giver.index()];
+        if giver == cpu {
+            counters.local += 1;
         } else {
-            self.numa[giver.index()].miss += 1;
+            counters.other += 1;
+        }
+        if giver == preferred {
+            counters.hit += 1;
+        } else {
+            counters.miss += 1;
             self.numa[preferred.index()].foreign += 1;
         }
-        let giver_counters = &mut self.numa[giver.index()];
-        if giver == cpu { giver_counters.local += 1 } else { giver_counters.other += 1 }
     }
 }

@@ -74,12 +74,22 @@ impl Zone {
         flags: &AllocFlags,
         policy: &Policy,
     ) -> bool {
+        self.would_pass(self.free, order, mark, class, flags, policy)
+    }
+
+    /// The same with `free` pages taken as free, as retries ask of what reclaim could free.
+    pub(crate) fn would_pass(
+        &self,
+        free: u64,
+        order: Order,
+        mark: u64,
+        class: ZoneKind,
+        flags: &AllocFlags,
+        policy: &Policy,
+    ) -> bool {
         let withheld = self.withheld(flags, policy) + order.pages().get() - 1;
         let need = reduced(mark, flags, policy.watermark.reserve_rights) + self.lowmem_reserve[class.index()];
-        if self.free <= need + withheld {
-            return false;
-        }
-        order == Order::ZERO || self.has_block_for(order, flags)
+        free > need + withheld && (order == Order::ZERO || self.has_block_for(order, flags))
     }
 
     /// The test that most order-0 requests pass: free pages against mark and lowmem reserve, no rights considered.
@@ -101,7 +111,7 @@ impl Zone {
         highatomic + self.withheld_cma(flags)
     }
 
-    fn withheld_highatomic(&self, policy: &Policy) -> u64 {
+    pub(crate) fn withheld_highatomic(&self, policy: &Policy) -> u64 {
         if policy.highatomic.only_free_part_withheld {
             self.free_of_type(Migratetype::HighAtomic)
         } else {

@@ -215,6 +215,18 @@ impl Zone {
         }
     }
 
+    /// Accounts a pageblock of type `old` that is now `new`.
+    pub(crate) fn count_block_type(&mut self, old: Migratetype, new: Migratetype) {
+        let pageblock = Order::PAGEBLOCK.pages().get();
+        for (mt, change) in [(old, u64::wrapping_sub as fn(u64, u64) -> u64), (new, u64::wrapping_add)] {
+            match mt {
+                Migratetype::HighAtomic => self.reserved_highatomic = change(self.reserved_highatomic, pageblock),
+                Migratetype::Isolate => self.isolated_blocks = change(self.isolated_blocks, 1),
+                _ => {}
+            }
+        }
+    }
+
     /// Limit of the highatomic reserve in frames; 0 is no reserve.
     pub(crate) fn highatomic_limit(&self, rounded: bool) -> u64 {
         let hundredth = self.managed / 100;

@@ -1,0 +1,99 @@
+//! The world around the engine: time, other tasks, and the work that the slow path may call for.
+//!
+//! [`Env`] is a task's way to the engine. The engine is reached through [`Env::with`] only, so that no borrow of it can
+//! cross an await: after each await the world may have changed. [`Pressure`] is what an allocation that found nothing may
+//! do about it: reclaim, compact, kill. In the lab both are implemented by a machine in virtual time; on real memory they
+//! run straight through on the calling thread.
+
+use core::future::Future;
+
+use order9_units::{Nanos, Order, Pfn};
+
+use crate::Mm;
+use crate::page_alloc::Request;
+use crate::trace::Tracer;
+use crate::zone::ZoneId;
+
+/// A task's way to the engine and to time.
+pub trait Env {
+    /// The engine's tracer.
+    type Tracer: Tracer;
+
+    /// Runs one bounded step on the engine.
+    fn with<R>(&self, step: impl FnOnce(&mut Mm<Self::Tracer>) -> R) -> R;
+
+    /// Lets the time pass that the engine's work since the last call takes; other tasks may run.
+    fn spend(&self) -> impl Future<Output = ()>;
+
+    /// Sleeps for `time`.
+    fn sleep(&self, time: Nanos) -> impl Future<Output = ()>;
+}
+
+/// What a task that needs memory may do when there is none.
+pub trait Pressure {
+    /// Direct reclaim for `request` (`try_to_free_pages`): pages freed, or 1 if it stopped because compaction can start.
+    fn reclaim(&self, request: &Request) -> impl Future<Output = u64>;
+
+    /// Direct compaction for `request` over its zonelist (`try_to_compact_pages`).
+    fn compact(&self, request: &Request, priority: CompactPriority) -> impl Future<Output = Compacted>;
+
+    /// An allocation of `order` after compaction was served from `zone`: its deferral ends.
+    fn compaction_paid_off(&self, zone: ZoneId, order: Order);
+
+    /// Pages of the zone that reclaim could free: file pages, and anonymous ones while there is swap space.
+    fn reclaimable(&self, zone: ZoneId) -> u64;
+
+    /// Pages of the zone that are dirty or under writeback.
+    fn write_pending(&self, zone: ZoneId) -> u64;
+
+    /// Tries to kill a task for memory.
+    fn oom_kill(&self, request: &Request) -> impl Future<Output = OomKill>;
+}
+
+/// How hard direct compaction tries; Linux counts down from `Async`, 2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CompactPriority {
+    /// `SYNC_FULL`: the whole zone, skip hints and block types ignored.
+    SyncFull,
+    /// `SYNC_LIGHT`: may sleep on locks.
+    SyncLight,
+    /// `ASYNC`: never sleeps.
+    Async,
+}
+
+/// Why compaction ended, from least to most done; Linux' `compact_result`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CompactResult {
+    /// Not tried: too few free pages, or fragmentation is not the problem.
+    Skipped,
+    /// Not tried: it failed too often lately.
+    Deferred,
+    /// The whole zone was scanned.
+    Complete,
+    /// The scanners met, but did not start at the ends of the zone.
+    PartialSkipped,
+    /// Given up: a lock was taken or the task was due for rescheduling.
+    Contended,
+    /// There should be a block now.
+    Success,
+}
+
+/// What direct compaction came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compacted {
+    /// Best result over the zones tried.
+    pub result: CompactResult,
+    /// The block, where compaction kept it for the request.
+    pub captured: Option<Pfn>,
+}
+
+/// What an attempt to kill for memory came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OomKill {
+    /// A task was killed; its memory is about to come free.
+    Killed,
+    /// Another task is killing already.
+    Busy,
+    /// There is nobody to kill.
+    NoVictim,
+}

@@ -1,0 +1,250 @@
+//! The allocation slow path: what a request does that found no page above the low watermark.
+//!
+//! [`alloc_pages`] is the whole of an allocation: the fast path, then reserves, compaction, reclaim, retries and the OOM
+//! killer, as far as the request's flags and the policy let it go. Control flow only: pages are taken by the walk of the
+//! fast path, reclaim and compaction are reached through [`Pressure`]. Every way to stop has a name ([`GaveUp`]).
+
+mod compact;
+mod retry;
+#[cfg(test)]
+mod tests;
+
+use order9_units::{Nanos, Pfn};
+
+use crate::env::{CompactPriority, Env, OomKill, Pressure};
+use crate::gfp::{AllocFlags, Gfp, Mark, Reserve};
+use crate::page_alloc::{AllocError, GaveUp, Request, Search};
+use crate::policy::{Policy, RetryRule};
+
+/// How long a task waits for another one's OOM kill, for its own to take effect, and before it tries again what must not
+/// fail; Linux sleeps one tick, 1 to 10 ms by configuration.
+const TICK: Nanos = Nanos::new(4_000_000);
+
+/// What the allocator needs to know about the task that asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Task {
+    /// Real-time scheduling class.
+    pub rt: bool,
+    /// A kernel thread.
+    pub kthread: bool,
+    /// Reclaiming or compacting already: may use all memory and must not recurse (PF_MEMALLOC).
+    pub memalloc: bool,
+    /// Killed for memory: may dip into reserves to come to its end.
+    pub oom_victim: bool,
+}
+
+/// Allocates `2^order` pages as `request` asks, going as far as its flags allow.
+///
+/// # Errors
+/// [`AllocError`], with the reason to stop.
+pub async fn alloc_pages<E: Env + Pressure>(env: &E, request: &Request, task: Task) -> Result<Pfn, AllocError> {
+    let fast = env.with(|mm| mm.alloc_fast(request));
+    let result = match fast {
+        Err(AllocError::NoneAboveWatermark) => match SlowPath::new(env, request, task) {
+            Ok(path) => path.run().await,
+            Err(error) => Err(error),
+        },
+        decided => decided,
+    };
+    env.spend().await;
+    result
+}
+
+/// One request on its slow path.
+struct SlowPath<'e, E> {
+    env: &'e E,
+    search: Search,
+    task: Task,
+    policy: Policy,
+    /// Effort of the next compaction.
+    priority: CompactPriority,
+    /// Compactions that made progress at this priority.
+    compaction_retries: u32,
+    /// Rounds in which reclaim made no progress.
+    no_progress: u32,
+    /// Pages reclaimed so far.
+    reclaimed: u64,
+}
+
+/// What one round came to.
+enum Round {
+    Page(Pfn),
+    Again,
+    Stop(GaveUp),
+}
+
+impl<'e, E: Env + Pressure> SlowPath<'e, E> {
+    fn new(env: &'e E, request: &Request, task: Task) -> Result<Self, AllocError> {
+        let (search, policy) = env.with(|mm| (mm.search_for(request), mm.policy().clone()));
+        Ok(Self {
+            env,
+            search: search?,
+            task,
+            policy,
+            priority: CompactPriority::SyncLight,
+            compaction_retries: 0,
+            no_progress: 0,
+            reclaimed: 0,
+        })
+    }
+
+    async fn run(mut self) -> Result<Pfn, AllocError> {
+        let gfp = self.search.request.gfp;
+        let dead_end = gfp.has(Gfp::THISNODE) && !gfp.has(Gfp::DIRECT_RECLAIM);
+        if dead_end && self.policy.slow_path.thisnode_needs_reclaim {
+            return Err(self.error(GaveUp::NoDirectReclaim));
+        }
+        self.wake_kswapds();
+        if let Some(pfn) = self.walk(self.flags()) {
+            return Ok(pfn);
+        }
+        if let Some(decided) = self.first_compaction().await {
+            return decided;
+        }
+        loop {
+            match self.round().await {
+                Round::Page(pfn) => return Ok(pfn),
+                Round::Again => {}
+                Round::Stop(_) if self.must_not_fail() => match self.last_reserves().await {
+                    Some(pfn) => return Ok(pfn),
+                    None => self.env.sleep(TICK).await,
+                },
+                Round::Stop(reason) => return Err(self.error(reason)),
+            }
+        }
+    }
+
+    /// One try with everything the request may do: reserves, reclaim, compaction, the OOM killer.
+    async fn round(&mut self) -> Round {
+        let Request { order, gfp, .. } = self.search.request;
+        // Never asleep while somebody loops here.
+        self.wake_kswapds();
+        let mut flags = self.flags();
+        if let Some(pfn) = self.walk(flags) {
+            return Round::Page(pfn);
+        }
+        if !gfp.has(Gfp::DIRECT_RECLAIM) {
+            return Round::Stop(GaveUp::NoDirectReclaim);
+        }
+        if self.task.memalloc {
+            return Round::Stop(GaveUp::Nested);
+        }
+        let (progress, page) = self.reclaim(flags).await;
+        if let Some(pfn) = page {
+            return Round::Page(pfn);
+        }
+        if self.policy.slow_path.retry == RetryRule::Repeat {
+            return self.repeat(progress).await;
+        }
+        let compacted = self.compact(self.priority).await;
+        if let Some(pfn) = compacted.page {
+            return Round::Page(pfn);
+        }
+        if gfp.has(Gfp::NORETRY) {
+            return Round::Stop(GaveUp::NoRetry);
+        }
+        if order.is_costly() && !gfp.has(Gfp::RETRY_MAYFAIL) {
+            return Round::Stop(GaveUp::Costly);
+        }
+        if self.should_reclaim_retry(progress).await || progress > 0 && self.should_compact_retry(compacted.result) {
+            return Round::Again;
+        }
+        flags = self.flags();
+        self.out_of_memory(flags).await
+    }
+
+    /// Direct reclaim, then another look: first as it is, then with cached and reserved pages returned.
+    async fn reclaim(&mut self, flags: AllocFlags) -> (u64, Option<Pfn>) {
+        self.env.spend().await;
+        let progress = self.env.reclaim(&self.search.request).await;
+        self.reclaimed += progress;
+        if progress == 0 {
+            return (0, None);
+        }
+        let page = self.walk(flags).or_else(|| {
+            self.env.with(|mm| {
+                mm.unreserve_highatomic(self.search.request.node, self.search.mt, false);
+                mm.drain_all();
+            });
+            self.walk(flags)
+        });
+        (progress, page)
+    }
+
+    /// The last resort: a look at the high watermark, then a kill unless the request is not worth one.
+    async fn out_of_memory(&mut self, flags: AllocFlags) -> Round {
+        let Request { order, gfp, .. } = self.search.request;
+        if let Some(pfn) = self.walk(AllocFlags { mark: Mark::High, ..flags }) {
+            return Round::Page(pfn);
+        }
+        let spares = order.is_costly()
+            || gfp.has(Gfp::RETRY_MAYFAIL)
+            || gfp.has(Gfp::THISNODE)
+            || self.search.class < order9_units::ZoneKind::Normal;
+        if spares {
+            return Round::Stop(GaveUp::NotWorthAKill);
+        }
+        self.env.spend().await;
+        match self.env.oom_kill(&self.search.request).await {
+            OomKill::Killed | OomKill::Busy => {
+                if self.task.oom_victim {
+                    return Round::Stop(GaveUp::Victim);
+                }
+                self.no_progress = 0;
+                self.env.sleep(TICK).await;
+                Round::Again
+            }
+            OomKill::NoVictim => Round::Stop(GaveUp::NoVictim),
+        }
+    }
+
+    fn must_not_fail(&self) -> bool {
+        let gfp = self.search.request.gfp;
+        gfp.has(Gfp::NOFAIL) && gfp.has(Gfp::DIRECT_RECLAIM)
+    }
+
+    /// What a request takes that must not fail: deeper reserves, then any page there is.
+    async fn last_reserves(&mut self) -> Option<Pfn> {
+        let mut flags = self.flags();
+        flags.reserve.min_reserve = true;
+        flags.reserve.harder = true;
+        let page = self.walk(flags);
+        page.or_else(|| self.walk(AllocFlags { no_watermarks: true, ..flags }))
+    }
+
+    fn error(&self, reason: GaveUp) -> AllocError {
+        AllocError::GaveUp { order: self.search.request.order, reason }
+    }
+
+    /// Rights of the request as they are now: the task may have been killed or begun to reclaim meanwhile.
+    fn flags(&self) -> AllocFlags {
+        let Request { order, gfp, .. } = self.search.request;
+        let rights = self.policy.watermark.reserve_rights;
+        let mut reserve = Reserve::of(gfp, self.task.rt, order.get() > 0, rights);
+        reserve.oom = self.task.oom_victim;
+        let may_use_all = gfp.has(Gfp::MEMALLOC) || self.task.memalloc;
+        AllocFlags {
+            mark: Mark::Min,
+            no_watermarks: may_use_all && !gfp.has(Gfp::NOMEMALLOC),
+            reserve,
+            cma: self.search.mt == order9_units::Migratetype::Movable,
+            nofragment: false,
+            kswapd: gfp.has(Gfp::KSWAPD_RECLAIM),
+        }
+    }
+
+    /// A walk over the zonelist. Who may use all memory may also use every node.
+    fn walk(&self, flags: AllocFlags) -> Option<Pfn> {
+        let mut search = self.search;
+        if flags.no_watermarks {
+            search.request.nodemask = None;
+        }
+        self.env.with(|mm| mm.get_page_from_freelist(&search, flags))
+    }
+
+    fn wake_kswapds(&self) {
+        if self.search.request.gfp.has(Gfp::KSWAPD_RECLAIM) {
+            self.env.with(|mm| mm.wake_all_kswapds(&self.search));
+        }
+    }
+}

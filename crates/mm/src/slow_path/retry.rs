@@ -1,0 +1,150 @@
+//! Whether another round is worth it: what reclaim and compaction could still do for the request.
+
+use order9_units::{Nanos, Order};
+
+use super::{Round, SlowPath};
+use crate::env::{CompactPriority, CompactResult, Env, Pressure};
+use crate::gfp::{AllocFlags, Gfp, Mark};
+use crate::node::ZoneRef;
+use crate::page_alloc::{GaveUp, Request};
+use crate::policy::Withdrawn;
+
+/// Rounds without reclaim progress after which a request stops hoping.
+const MAX_RECLAIM_RETRIES: u32 = 16;
+/// Compactions with progress at one priority; a quarter of them for costly orders.
+const MAX_COMPACT_RETRIES: u32 = 16;
+/// Longest wait of a retry for writeback.
+const WRITEBACK_WAIT: Nanos = Nanos::new(100_000_000);
+/// Longest wait between rounds of [`crate::policy::RetryRule::Repeat`].
+const CONGESTION_WAIT: Nanos = Nanos::new(20_000_000);
+
+impl<E: Env + Pressure> SlowPath<'_, E> {
+    /// Whether some zone would pass its min mark if all that can be reclaimed were free.
+    pub(super) async fn should_reclaim_retry(&mut self, progress: u64) -> bool {
+        let Request { order, node, .. } = self.search.request;
+        if progress > 0 && !order.is_costly() {
+            self.no_progress = 0;
+        } else {
+            self.no_progress += 1;
+        }
+        if self.no_progress > MAX_RECLAIM_RETRIES {
+            return self.env.with(|mm| mm.unreserve_highatomic(node, self.search.mt, true));
+        }
+        let flags = self.flags();
+        for zone in self.zones() {
+            let reclaimable = self.env.reclaimable(zone.zone);
+            if !self.would_pass(zone, order, 0, reclaimable, &flags) {
+                continue;
+            }
+            let stuck = progress == 0 && 2 * self.env.write_pending(zone.zone) > reclaimable;
+            if stuck && self.policy.slow_path.retry_waits_for_writeback {
+                self.env.sleep(WRITEBACK_WAIT).await;
+            }
+            return true;
+        }
+        false
+    }
+
+    /// Whether compaction may still succeed, here or with more effort.
+    pub(super) fn should_compact_retry(&mut self, result: CompactResult) -> bool {
+        let order = self.search.request.order;
+        if order == Order::ZERO {
+            return false;
+        }
+        match (result, self.policy.slow_path.withdrawn) {
+            (CompactResult::Success, _) => {
+                self.compaction_retries += 1;
+                let most = if order.is_costly() { MAX_COMPACT_RETRIES / 4 } else { MAX_COMPACT_RETRIES };
+                self.compaction_retries <= most || self.escalate()
+            }
+            (CompactResult::Complete, _) => self.escalate(),
+            (CompactResult::Skipped, _) => self.could_be_suitable(),
+            (
+                CompactResult::Deferred | CompactResult::Contended | CompactResult::PartialSkipped,
+                Withdrawn::ByReclaimable,
+            ) => self.could_be_suitable(),
+            (
+                CompactResult::Deferred | CompactResult::Contended | CompactResult::PartialSkipped,
+                Withdrawn::SkippedOnly,
+            ) => self.escalate(),
+        }
+    }
+
+    /// Tries harder from now on, if the order allows.
+    fn escalate(&mut self) -> bool {
+        let floor = match self.search.request.order.is_costly() {
+            true => CompactPriority::SyncLight,
+            false => CompactPriority::SyncFull,
+        };
+        let harder = match self.priority {
+            CompactPriority::Async => CompactPriority::SyncLight,
+            CompactPriority::SyncLight | CompactPriority::SyncFull => CompactPriority::SyncFull,
+        };
+        if self.priority <= floor {
+            return false;
+        }
+        self.priority = harder;
+        self.compaction_retries = 0;
+        true
+    }
+
+    /// Whether some zone would have the room that compaction asks for, with its share of what can be reclaimed.
+    fn could_be_suitable(&self) -> bool {
+        let order = self.search.request.order;
+        let mark = if order.is_costly() { Mark::Low } else { Mark::Min };
+        let flags = AllocFlags { mark, cma: true, ..self.flags() };
+        let gap = 2 * order.pages().get();
+        let share = u64::from(order.get().max(1));
+        self.zones().any(|zone| {
+            let reclaimable = self.env.reclaimable(zone.zone) / share;
+            self.would_pass(zone, Order::ZERO, gap, reclaimable, &flags)
+        })
+    }
+
+    /// Whether `zone` passes its mark plus `gap` pages with `more` pages free.
+    fn would_pass(&self, zone: ZoneRef, order: Order, gap: u64, more: u64, flags: &AllocFlags) -> bool {
+        let class = self.search.class;
+        self.env.with(|mm| {
+            let zone = mm.zone(zone.zone);
+            zone.would_pass(zone.free() + more, order, zone.mark(flags.mark) + gap, class, flags, mm.policy())
+        })
+    }
+
+    /// Zones that may serve the request, in the order of the zonelist.
+    fn zones(&self) -> impl Iterator<Item = ZoneRef> + use<'_, E> {
+        let search = self.search;
+        let mut at = search.first;
+        core::iter::from_fn(move || {
+            let zone = self.env.with(|mm| mm.eligible_from(&search, at));
+            zone.map(|(position, zone)| {
+                at = position + 1;
+                zone
+            })
+        })
+    }
+
+    /// The rounds of 4.4: costly requests go on only with `__GFP_REPEAT`, others until the OOM killer has had its turn.
+    pub(super) async fn repeat(&mut self, progress: u64) -> Round {
+        let Request { order, gfp, .. } = self.search.request;
+        let enough = order.pages().get();
+        let hopeful = match order.is_costly() {
+            true => gfp.has(Gfp::RETRY_MAYFAIL) && self.reclaimed < enough,
+            false => progress > 0,
+        };
+        if hopeful && !gfp.has(Gfp::NORETRY) {
+            self.env.sleep(CONGESTION_WAIT).await;
+            return Round::Again;
+        }
+        if gfp.has(Gfp::NORETRY) || order.is_costly() {
+            // The last compaction, with some patience where no fault waits for it.
+            let fault = order >= Order::PAGEBLOCK && !self.task.kthread;
+            let priority = if fault { CompactPriority::Async } else { CompactPriority::SyncLight };
+            return match self.compact(priority).await.page {
+                Some(pfn) => Round::Page(pfn),
+                None if gfp.has(Gfp::NORETRY) => Round::Stop(GaveUp::NoRetry),
+                None => Round::Stop(GaveUp::Costly),
+            };
+        }
+        self.out_of_memory(self.flags()).await
+    }
+}

@@ -1,0 +1,321 @@
+//! The slow path against a scripted world: what it asks for, in which order, and how it stops.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cell::RefCell;
+use core::future::Future;
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
+
+use order9_units::{Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
+
+use super::{Task, alloc_pages};
+use crate::env::{CompactPriority, CompactResult, Compacted, Env, OomKill, Pressure};
+use crate::page_alloc::{AllocError, GaveUp, Request};
+use crate::policy::{EarlyFail, Policy, RetryRule, StallCounts, Withdrawn};
+use crate::trace::NoTrace;
+use crate::zone::ZoneId;
+use crate::{Gfp, Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
+
+/// One zone of eight pageblocks whose free pages a test takes and returns.
+struct World {
+    mm: RefCell<Mm>,
+    log: RefCell<Vec<String>>,
+    /// What reclaim returns, a page each, oldest first.
+    hoard: RefCell<Vec<Pfn>>,
+    /// Pages that each call of reclaim returns.
+    reclaims: u64,
+    compaction: CompactResult,
+    reclaimable: u64,
+    kill: OomKill,
+}
+
+impl World {
+    /// A machine with nothing free above its min watermark.
+    fn exhausted(policy: Policy) -> Self {
+        let mut mm = machine(policy);
+        let mut hoard = Vec::new();
+        let take = Request::new(Order::ZERO, Gfp::GFP_KERNEL | Gfp::MEMALLOC);
+        while let Ok(pfn) = mm.alloc_with(&take, everything()) {
+            hoard.push(pfn);
+        }
+        Self {
+            mm: RefCell::new(mm),
+            log: RefCell::default(),
+            hoard: RefCell::new(hoard),
+            reclaims: 0,
+            compaction: CompactResult::Skipped,
+            reclaimable: 0,
+            kill: OomKill::NoVictim,
+        }
+    }
+
+    /// The same with `pages` free.
+    fn with_free(self, pages: u64) -> Self {
+        self.release(pages);
+        self
+    }
+
+    fn release(&self, pages: u64) {
+        for _ in 0..pages {
+            let pfn = self.hoard.borrow_mut().pop().expect("the test returns less than it took");
+            self.mm.borrow_mut().free(pfn, usize::MAX).expect("it is allocated");
+        }
+    }
+
+    fn alloc(&self, order: u8, gfp: Gfp, task: Task) -> Result<Pfn, AllocError> {
+        let request = Request { cpu: usize::MAX, ..Request::new(Order::new(order).expect("a small order"), gfp) };
+        let mut future = pin!(alloc_pages(self, &request, task));
+        let mut context = Context::from_waker(Waker::noop());
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(result) => result,
+            Poll::Pending => unreachable!("this world never makes a task wait"),
+        }
+    }
+
+    /// Why a request gave up.
+    fn gives_up(&self, order: u8, gfp: Gfp) -> GaveUp {
+        match self.alloc(order, gfp, Task::default()) {
+            Err(AllocError::GaveUp { reason, .. }) => reason,
+            other => panic!("expected the request to give up, got {other:?}"),
+        }
+    }
+
+    fn said(&self) -> Vec<String> {
+        self.log.borrow().clone()
+    }
+
+    fn count(&self, what: &str) -> usize {
+        self.log.borrow().iter().filter(|line| line.starts_with(what)).count()
+    }
+
+    fn say(&self, what: &str) {
+        assert!(self.log.borrow().len() < 10_000, "the request goes on for ever");
+        self.log.borrow_mut().push(what.to_string());
+    }
+}
+
+impl Env for World {
+    type Tracer = NoTrace;
+
+    fn with<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R {
+        step(&mut self.mm.borrow_mut())
+    }
+
+    async fn spend(&self) {}
+
+    async fn sleep(&self, time: Nanos) {
+        self.say(&format!("sleep {}", time.get() / 1_000_000));
+    }
+}
+
+impl Pressure for World {
+    async fn reclaim(&self, _: &Request) -> u64 {
+        self.say("reclaim");
+        self.release(self.reclaims);
+        self.reclaims
+    }
+
+    async fn compact(&self, _: &Request, priority: CompactPriority) -> Compacted {
+        self.say(&format!("compact {priority:?}"));
+        Compacted { result: self.compaction, captured: None }
+    }
+
+    fn compaction_paid_off(&self, _: ZoneId, order: Order) {
+        self.say(&format!("paid off {order}"));
+    }
+
+    fn reclaimable(&self, _: ZoneId) -> u64 {
+        self.reclaimable
+    }
+
+    fn write_pending(&self, _: ZoneId) -> u64 {
+        0
+    }
+
+    async fn oom_kill(&self, _: &Request) -> OomKill {
+        self.say("kill");
+        if self.kill == OomKill::Killed {
+            self.release(600);
+        }
+        self.kill
+    }
+}
+
+fn machine(policy: Policy) -> Mm {
+    let span = PfnRange::of(Pfn::new(1 << 20), Pages::new(8 * 512));
+    let layout = Layout {
+        nodes: vec![NodeSpec { distances: vec![10] }],
+        zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
+        ..Layout::default()
+    };
+    MmBuilder::new(&layout, policy).expect("one zone is a valid layout").boot()
+}
+
+fn everything() -> crate::AllocFlags {
+    crate::AllocFlags {
+        mark: crate::Mark::Min,
+        no_watermarks: true,
+        reserve: crate::Reserve::default(),
+        cma: false,
+        nofragment: false,
+        kswapd: false,
+    }
+}
+
+fn policy(change: impl FnOnce(&mut Policy)) -> Policy {
+    let mut policy = Policy::default();
+    change(&mut policy);
+    policy
+}
+
+const MAYFAIL: Gfp = Gfp::RETRY_MAYFAIL;
+
+#[test]
+fn who_may_not_reclaim_only_looks() {
+    let world = World::exhausted(Policy::default());
+    assert_eq!(world.gives_up(0, Gfp::GFP_NOWAIT), GaveUp::NoDirectReclaim);
+    assert_eq!(world.said(), Vec::<String>::new());
+    let asked = world.mm.borrow().nodes()[0].kswapd_request();
+    assert_eq!(asked.map(|asked| asked.order), Some(Order::ZERO), "kswapd was asked for");
+}
+
+#[test]
+fn what_reclaim_frees_is_taken() {
+    let world = World { reclaims: 400, ..World::exhausted(Policy::default()) };
+    assert!(world.alloc(0, Gfp::GFP_KERNEL, Task::default()).is_ok());
+    assert_eq!(world.said(), ["reclaim"]);
+}
+
+#[test]
+fn a_costly_request_without_retry_may_fail_stops_after_one_round() {
+    let world = World { reclaims: 1, ..World::exhausted(Policy::default()) };
+    assert_eq!(world.gives_up(9, Gfp::GFP_KERNEL), GaveUp::Costly);
+    assert_eq!(world.said(), ["compact Async", "reclaim", "compact SyncLight"]);
+}
+
+#[test]
+fn a_huge_request_without_retries_fails_before_reclaim_where_the_release_says_so() {
+    let huge = Gfp::GFP_TRANSHUGE | Gfp::NORETRY;
+    let skipped = GaveUp::Compaction(CompactResult::Skipped);
+    for (rule, reclaims) in [
+        (EarlyFail::NoRetryDeferred, true),
+        (EarlyFail::HugeUnlessRetryMayFail, false),
+        (EarlyFail::NoRetrySkippedOrDeferred, false),
+        (EarlyFail::HugeNoRetryAlways, false),
+    ] {
+        let world = World::exhausted(policy(|policy| policy.slow_path.early_fail = rule));
+        let reason = world.gives_up(9, huge);
+        assert_eq!(world.count("reclaim") > 0, reclaims, "{rule:?}");
+        assert_eq!(reason == skipped, !reclaims, "{rule:?}: {reason:?}");
+    }
+}
+
+#[test]
+fn without_retries_all_compaction_is_async() {
+    let world = World::exhausted(Policy::default());
+    assert_eq!(world.gives_up(9, Gfp::GFP_TRANSHUGE | Gfp::NORETRY), GaveUp::NoRetry);
+    assert_eq!(world.said(), ["compact Async", "reclaim", "compact Async"]);
+}
+
+#[test]
+fn hopeful_retries_end_after_sixteen_rounds_without_progress() {
+    let world = World { reclaimable: 1 << 20, ..World::exhausted(Policy::default()) };
+    assert_eq!(world.gives_up(0, Gfp::GFP_KERNEL), GaveUp::NoVictim);
+    assert_eq!(world.count("reclaim"), 17);
+    assert_eq!(world.count("kill"), 1);
+}
+
+#[test]
+fn a_kill_gives_the_request_another_round() {
+    let world = World { kill: OomKill::Killed, ..World::exhausted(Policy::default()) };
+    assert!(world.alloc(0, Gfp::GFP_KERNEL, Task::default()).is_ok());
+    assert_eq!(world.said(), ["reclaim", "kill", "sleep 4"]);
+}
+
+#[test]
+fn costly_this_node_and_low_zone_requests_never_kill() {
+    for (order, gfp) in
+        [(9, Gfp::GFP_KERNEL | MAYFAIL), (0, Gfp::GFP_KERNEL | Gfp::THISNODE), (0, Gfp::GFP_KERNEL | MAYFAIL)]
+    {
+        let world = World { kill: OomKill::Killed, ..World::exhausted(Policy::default()) };
+        assert_eq!(world.gives_up(order, gfp), GaveUp::NotWorthAKill);
+        assert_eq!(world.count("kill"), 0);
+    }
+}
+
+#[test]
+fn completed_compaction_escalates_to_its_floor() {
+    let world = World { reclaims: 1, compaction: CompactResult::Complete, ..World::exhausted(Policy::default()) };
+    // Order 2 is not costly: compaction may go up to its greatest effort.
+    assert!(matches!(world.gives_up(2, Gfp::GFP_KERNEL | MAYFAIL), GaveUp::NotWorthAKill));
+    let efforts: Vec<_> = world.said().into_iter().filter(|line| line.starts_with("compact")).collect();
+    assert_eq!(efforts.first().map(String::as_str), Some("compact Async"));
+    assert_eq!(efforts.last().map(String::as_str), Some("compact SyncFull"));
+}
+
+#[test]
+fn withdrawn_compaction_retries_by_release() {
+    for (rule, again) in [(Withdrawn::ByReclaimable, false), (Withdrawn::SkippedOnly, true)] {
+        let world = World {
+            reclaims: 1,
+            compaction: CompactResult::Deferred,
+            ..World::exhausted(policy(|policy| policy.slow_path.withdrawn = rule))
+        };
+        assert_eq!(world.gives_up(2, Gfp::GFP_KERNEL | MAYFAIL), GaveUp::NotWorthAKill);
+        // Without anything reclaimable no zone could be suitable; trying harder needs no such hope.
+        assert_eq!(world.count("compact SyncFull") > 0, again, "{rule:?}");
+    }
+}
+
+#[test]
+fn which_compactions_count_as_stalls() {
+    for (rule, result, counted) in [
+        (StallCounts::Tried, CompactResult::Deferred, false),
+        (StallCounts::Tried, CompactResult::Complete, true),
+        (StallCounts::All, CompactResult::Skipped, true),
+        (StallCounts::AllButSkipped, CompactResult::Skipped, false),
+        (StallCounts::AllButSkipped, CompactResult::Deferred, true),
+    ] {
+        let world =
+            World { compaction: result, ..World::exhausted(policy(|policy| policy.slow_path.stall_counts = rule)) };
+        world.gives_up(9, Gfp::GFP_KERNEL);
+        let mm = world.mm.borrow();
+        let counters = mm.counters();
+        assert_eq!(counters.compact_stall > 0, counted, "{rule:?} {result:?}");
+        assert_eq!(counters.compact_stall, counters.compact_fail + counters.compact_success);
+    }
+}
+
+#[test]
+fn who_must_not_fail_gets_the_last_page() {
+    let world = World::exhausted(Policy::default()).with_free(1);
+    assert!(world.alloc(0, Gfp::GFP_KERNEL | Gfp::NOFAIL, Task::default()).is_ok());
+}
+
+#[test]
+fn a_task_that_reclaims_may_use_all_memory_but_never_recurses() {
+    let world = World::exhausted(Policy::default()).with_free(1);
+    let task = Task { memalloc: true, ..Task::default() };
+    assert!(world.alloc(0, Gfp::GFP_KERNEL, task).is_ok());
+    let nothing_left = world.alloc(0, Gfp::GFP_KERNEL, task);
+    assert!(matches!(nothing_left, Err(AllocError::GaveUp { reason: GaveUp::Nested, .. })), "{nothing_left:?}");
+    assert_eq!(world.count("reclaim"), 0);
+}
+
+#[test]
+fn old_kernels_repeat_until_enough_was_reclaimed() {
+    let world = World { reclaims: 32, ..World::exhausted(policy(|policy| policy.slow_path.retry = RetryRule::Repeat)) };
+    // Order 4 wants 16 pages: one round reclaims more, and compaction has the last word.
+    assert_eq!(world.gives_up(4, Gfp::GFP_KERNEL | MAYFAIL), GaveUp::Costly);
+    assert_eq!(world.count("reclaim"), 1);
+    let world = World { reclaims: 5, ..World::exhausted(policy(|policy| policy.slow_path.retry = RetryRule::Repeat)) };
+    world.gives_up(4, Gfp::GFP_KERNEL | MAYFAIL);
+    assert_eq!(
+        world.said().iter().filter(|line| line.as_str() == "sleep 20").count(),
+        3,
+        "5, 10 and 15 pages are too few"
+    );
+}

@@ -1,0 +1,118 @@
+//! Page contents as tags: a lost, swapped or stale page becomes a failure of `check()` instead of a guess.
+//!
+//! Every write of a program gives the page a tag never used before. It is noted twice: on the frame, where copying and
+//! clearing carry it along, and with the page of the space or file, which must read it until it is written again or
+//! discarded. Off unless asked for, since it keeps a note for every written page.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use crate::frame::Idx;
+use crate::shmem::FileId;
+use crate::space::{Mapping, SpaceId, Vpn, VpnRange};
+
+/// What a page holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tag(u64);
+
+impl Tag {
+    /// Zeros.
+    pub const ZERO: Self = Self(0);
+}
+
+/// Contents of frames, and what programs must find.
+#[derive(Clone)]
+pub(crate) struct Tags {
+    frames: Vec<Tag>,
+    private: BTreeMap<Mapping, Tag>,
+    files: BTreeMap<(FileId, u64), Tag>,
+    last: u64,
+}
+
+impl Tags {
+    pub(crate) fn new(frames: usize) -> Self {
+        Self { frames: alloc::vec![Tag::ZERO; frames], private: BTreeMap::new(), files: BTreeMap::new(), last: 0 }
+    }
+
+    pub(crate) fn frame(&self, idx: Idx) -> Tag {
+        self.frames[idx.at()]
+    }
+
+    pub(crate) fn clear(&mut self, idx: Idx) {
+        self.frames[idx.at()] = Tag::ZERO;
+    }
+
+    pub(crate) fn copy(&mut self, from: Idx, to: Idx) {
+        self.frames[to.at()] = self.frames[from.at()];
+    }
+
+    /// A program writes to a page of its own.
+    pub(crate) fn write_private(&mut self, idx: Idx, page: Mapping) {
+        let tag = self.write(idx);
+        self.private.insert(page, tag);
+    }
+
+    /// A program writes to a page of a file.
+    pub(crate) fn write_file(&mut self, idx: Idx, file: FileId, index: u64) {
+        let tag = self.write(idx);
+        self.files.insert((file, index), tag);
+    }
+
+    fn write(&mut self, idx: Idx) -> Tag {
+        self.last += 1;
+        self.frames[idx.at()] = Tag(self.last);
+        Tag(self.last)
+    }
+
+    /// Private pages of `range` are discarded.
+    pub(crate) fn discard(&mut self, space: SpaceId, range: VpnRange) {
+        self.take(space, range);
+    }
+
+    /// Pages of a file from `index` on are discarded.
+    pub(crate) fn discard_file(&mut self, file: FileId, index: u64, pages: u64) {
+        let end = index.saturating_add(pages);
+        let gone: Vec<_> = self.files.range((file, index)..(file, end)).map(|(&page, _)| page).collect();
+        for page in gone {
+            self.files.remove(&page);
+        }
+    }
+
+    /// The private pages of `range` appear in space `to` as well.
+    pub(crate) fn fork(&mut self, from: SpaceId, to: SpaceId, range: VpnRange) {
+        let of = |vpn| Mapping { space: from, vpn };
+        let pages: Vec<_> = self.private.range(of(range.start)..of(range.end)).map(|(&p, &tag)| (p.vpn, tag)).collect();
+        self.private.extend(pages.into_iter().map(|(vpn, tag)| (Mapping { space: to, vpn }, tag)));
+    }
+
+    /// The private pages of `range` are found from `to` on instead.
+    pub(crate) fn relocate(&mut self, space: SpaceId, range: VpnRange, to: Vpn) {
+        let pages = self.take(space, range);
+        let moved = |vpn: Vpn| Mapping { space, vpn: to + (vpn - range.start) };
+        self.private.extend(pages.into_iter().map(|(vpn, tag)| (moved(vpn), tag)));
+    }
+
+    fn take(&mut self, space: SpaceId, range: VpnRange) -> Vec<(Vpn, Tag)> {
+        let of = |vpn| Mapping { space, vpn };
+        let pages: Vec<_> = self.private.range(of(range.start)..of(range.end)).map(|(p, &tag)| (p.vpn, tag)).collect();
+        for &(vpn, _) in &pages {
+            self.private.remove(&of(vpn));
+        }
+        pages
+    }
+
+    /// What a page of a space must read if it is private and was written.
+    pub(crate) fn private(&self) -> impl Iterator<Item = (Mapping, Tag)> {
+        self.private.iter().map(|(&page, &tag)| (page, tag))
+    }
+
+    /// What written pages of files must read.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (FileId, u64, Tag)> {
+        self.files.iter().map(|(&(file, index), &tag)| (file, index, tag))
+    }
+
+    /// Whether a program wrote this private page and has not discarded it.
+    pub(crate) fn is_written(&self, page: Mapping) -> bool {
+        self.private.contains_key(&page)
+    }
+}
