@@ -17,6 +17,7 @@ use crate::count::Class;
 use crate::frame::{Flag, FrameState, Idx, Word};
 use crate::pageblock::Pageblock;
 use crate::pcp;
+use crate::policy::PcpLists;
 use crate::trace::Tracer;
 use crate::zone::{Zone, ZoneId};
 
@@ -135,10 +136,13 @@ impl<T: Tracer> Mm<T> {
     fn check_block_types(&self, at: Idx, word: Word) -> Verdict {
         let pfn = self.frames.pfn(at);
         let own = self.blocks[at.block()];
-        if let FrameState::Allocated { .. } = word.state() {
+        if let FrameState::Allocated { order } = word.state() {
+            // One list of huge pages for all types hands lent pages to anybody: the defect that 6.12 ended.
+            let one_list = PcpLists::UpToCostly { huge_lists: 1 };
+            let mixed = self.policy.pcp.lists == one_list && order == Order::PAGEBLOCK || !self.mobility_grouping;
             let lent = own.migratetype == Migratetype::Cma || self.zones[own.zone.index()].kind == ZoneKind::Movable;
             return require(
-                !(lent && word.has(Flag::CountedImmovable)),
+                mixed || !(lent && word.has(Flag::CountedImmovable)),
                 "CMA pageblocks and zone Movable hold movable allocations only",
                 || format!("{pfn:?} holds an unmovable one"),
             );
