@@ -5,6 +5,27 @@
 //! [`policy::Policy`], never a version number.
 //! The engine counts its work ([`Work`]) and never prices it; it does no I/O, has no clock, and depends on nothing but
 //! [`order9_units`]. Behaviour and sources: docs/allocator.md.
+//!
+//! ```
+//! use order9_mm::{Gfp, Layout, MmBuilder, NodeSpec, Request, ZoneSpec, policy::Policy};
+//! use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
+//!
+//! let layout = Layout {
+//!     nodes: vec![NodeSpec { distances: vec![10] }],
+//!     zones: vec![ZoneSpec {
+//!         node: NodeId(0),
+//!         kind: ZoneKind::Normal,
+//!         span: PfnRange::of(Pfn::new(1 << 20), Pages::new(1 << 18)),
+//!     }],
+//!     cpus: vec![NodeId(0); 4],
+//!     ..Layout::default()
+//! };
+//! let mut mm = MmBuilder::new(&layout, Policy::default())?.boot();
+//! let huge = mm.alloc_fast(&Request::new(Order::PAGEBLOCK, Gfp::GFP_TRANSHUGE))?;
+//! mm.free(huge, 0)?;
+//! mm.check()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -44,9 +65,9 @@ pub use isolate::IsolateError;
 pub use mm::{FreeError, Metadata, Mm};
 pub use node::{KswapdRequest, Node, ZoneRef};
 pub use page_alloc::{AllocError, GaveUp, Request};
-pub use slow_path::{Task, alloc_pages};
 pub use pageblock::Pageblock;
 pub use pcp::Pcp;
+pub use slow_path::{Task, alloc_pages};
 pub use vmstat::{Counters, ExtfragCounters, NumaCounters};
 pub use watermark::Watermarks;
 pub use work::Work;
