@@ -165,7 +165,11 @@ impl<T: Tracer> Mm<T> {
     fn refill_pcp(&mut self, zone: ZoneId, cpu: usize, list: Idx, order: Order, mt: Migratetype, flags: &AllocFlags) {
         self.work.zone_lock_sections += 1;
         let batch = self.zones[zone.index()].pcps[cpu].batch;
-        let blocks = if order == Order::ZERO { batch } else { (batch >> order.get()).max(2) };
+        let blocks = match (order, batch) {
+            (_, 1) => 1, // Zones too small for per-CPU lists cache nothing.
+            (Order::ZERO, batch) => batch,
+            (order, batch) => (batch >> order.get()).max(2),
+        };
         let mut mode = TakeMode::Own;
         for _ in 0..blocks {
             let Some(idx) = self.take_from_zone(zone, order, mt, flags, &mut mode) else { break };
