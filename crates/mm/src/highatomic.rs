@@ -20,7 +20,8 @@ impl<T: Tracer> Mm<T> {
     /// Gives one reserved pageblock that has a free page back, as one of type `mt`. Without `force` the last block of a zone
     /// stays. Zones are tried in the order of the node's zonelist; says whether a block was given back.
     pub fn unreserve_highatomic(&mut self, node: NodeId, mt: Migratetype, force: bool) -> bool {
-        for at in 0..self.nodes[node.index()].fallback_list.len() {
+        let zones = self.nodes.get(node.index()).map_or(0, |node| node.fallback_list.len());
+        for at in 0..zones {
             let zone = self.nodes[node.index()].fallback_list[at].zone;
             let reserved = self.zones[zone.index()].reserved_highatomic;
             if reserved == 0 || !force && reserved <= PAGEBLOCK_PAGES.get() {
