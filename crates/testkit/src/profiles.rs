@@ -1,8 +1,7 @@
-//! The switches of the allocator as Linux releases had them, and every switch flipped alone.
+//! The switches of the allocator's lists and marks as Linux releases had them, and every switch flipped alone.
 
 use order9_mm::policy::{
-    ClaimRule, FallbackPolicy, FallbackSearch, HighAtomicPolicy, ListEnd, PcpHigh, PcpLists, PcpPolicy, Policy,
-    QuickTest, ReserveRights, WatermarkPolicy,
+    ClaimRule, FallbackSearch, HighAtomicPolicy, ListEnd, PcpHigh, PcpLists, Policy, QuickTest, ReserveRights,
 };
 
 /// A profile and its name.
@@ -22,74 +21,45 @@ pub const ALL: [Profile; 10] = [
     ("linux_6_15", linux_6_15),
 ];
 
-/// Linux 4.4.
+/// Linux 4.4: largest fallback always, claims by free pages alone, zones in turn.
 #[must_use]
 pub fn linux_4_4() -> Policy {
-    Policy {
-        fallback: FallbackPolicy {
-            search: FallbackSearch::LargestFirst,
-            claim: ClaimRule::FreeHalf,
-            freelist_hygiene: false,
-            nofragment: false,
-            nofragment_spares_huge: false,
-        },
-        watermark: WatermarkPolicy {
-            scale_factor: None,
-            boost_factor: None,
-            boost_skips_tiny_zones: false,
-            wake_without_boost: true,
-            atomic_ignores_boost: false,
-            min_free_kbytes_max: 65_536,
-            quick_test: QuickTest::Absent,
-            reserve_rights: ReserveRights::Harder,
-        },
-        pcp: PcpPolicy {
-            lists: PcpLists::BasePages,
-            high: PcpHigh::SixBatches,
-            batch_max: 128,
-            keeps_cached_type: true,
-        },
-        highatomic: HighAtomicPolicy { limit_rounded: false, only_free_part_withheld: false },
-        moved_blocks: ListEnd::Head,
-        merge_guards_all_types: false,
-        cma_balance: false,
-        fair_zone_batches: true,
-    }
+    let mut policy = linux_4_19();
+    policy.fallback.search = FallbackSearch::LargestFirst;
+    policy.fallback.claim = ClaimRule::FreeHalf;
+    policy.watermark.scale_factor = None;
+    policy.watermark.quick_test = QuickTest::Absent;
+    policy.pcp.batch_max = 128;
+    policy.fair_zone_batches = true;
+    policy
 }
 
-/// Linux 4.19: smallest movable fallback, claims that count compatible pages, strict zonelist order.
+/// Linux 4.19: no boosting yet.
 #[must_use]
 pub fn linux_4_19() -> Policy {
-    let mut policy = linux_4_4();
-    policy.fallback.search = FallbackSearch::SmallestUnlessClaimable;
-    policy.fallback.claim = ClaimRule::CompatibleHalf;
-    policy.watermark.scale_factor = Some(10);
-    policy.watermark.quick_test = QuickTest::IgnoresHighAtomic;
-    policy.pcp.batch_max = 256;
-    policy.fair_zone_batches = false;
+    let mut policy = linux_5_0();
+    policy.watermark.boost_factor = None;
     policy
 }
 
 /// Linux 5.0: watermark boosting; ALLOC_NOFRAGMENT is there but never set.
 #[must_use]
 pub fn linux_5_0() -> Policy {
-    let mut policy = linux_4_19();
-    policy.watermark.boost_factor = Some(15_000);
+    let mut policy = linux_5_1();
+    policy.fallback.nofragment = false;
     policy
 }
 
 /// Linux 5.1: ALLOC_NOFRAGMENT takes effect.
 #[must_use]
 pub fn linux_5_1() -> Policy {
-    let mut policy = linux_5_0();
-    policy.fallback.nofragment = true;
-    policy
+    linux_5_3()
 }
 
 /// Linux 5.3, the reference.
 #[must_use]
 pub fn linux_5_3() -> Policy {
-    linux_5_1()
+    Policy::default()
 }
 
 /// Linux 5.9.
@@ -144,4 +114,63 @@ pub fn linux_6_15() -> Policy {
     let mut policy = linux_6_12();
     policy.fallback.search = FallbackSearch::ClaimThenSteal;
     policy
+}
+
+/// One switch set to one value, and what it is called.
+pub type Flip = (&'static str, fn(&mut Policy));
+
+/// Every switch with every value it can take, to be set in any profile.
+pub const FLIPS: [Flip; 45] = [
+    ("search_largest", |p| p.fallback.search = FallbackSearch::LargestFirst),
+    ("search_smallest", |p| p.fallback.search = FallbackSearch::SmallestUnlessClaimable),
+    ("search_claim_then_steal", |p| p.fallback.search = FallbackSearch::ClaimThenSteal),
+    ("claim_free_half", |p| p.fallback.claim = ClaimRule::FreeHalf),
+    ("claim_compatible_half", |p| p.fallback.claim = ClaimRule::CompatibleHalf),
+    ("hygiene_off", |p| p.fallback.freelist_hygiene = false),
+    ("hygiene_on", hygiene_on),
+    ("nofragment_off", |p| p.fallback.nofragment = false),
+    ("nofragment_on", |p| p.fallback.nofragment = true),
+    ("nofragment_limits_huge", |p| p.fallback.nofragment_spares_huge = false),
+    ("nofragment_spares_huge", |p| p.fallback.nofragment_spares_huge = true),
+    ("scale_factor_none", |p| p.watermark.scale_factor = None),
+    ("scale_factor_100", |p| p.watermark.scale_factor = Some(100)),
+    ("boost_none", |p| p.watermark.boost_factor = None),
+    ("boost_0", |p| p.watermark.boost_factor = Some(0)),
+    ("boost_15000", |p| p.watermark.boost_factor = Some(15_000)),
+    ("boost_tiny_zones", |p| p.watermark.boost_skips_tiny_zones = false),
+    ("boost_skips_tiny_zones", |p| p.watermark.boost_skips_tiny_zones = true),
+    ("wake_with_boost", |p| p.watermark.wake_without_boost = false),
+    ("wake_without_boost", |p| p.watermark.wake_without_boost = true),
+    ("atomic_obeys_boost", |p| p.watermark.atomic_ignores_boost = false),
+    ("atomic_ignores_boost", |p| p.watermark.atomic_ignores_boost = true),
+    ("min_free_kbytes_max_512", |p| p.watermark.min_free_kbytes_max = 512),
+    ("quick_test_absent", |p| p.watermark.quick_test = QuickTest::Absent),
+    ("quick_test_ignores_highatomic", |p| p.watermark.quick_test = QuickTest::IgnoresHighAtomic),
+    ("quick_test_subtracts_highatomic", |p| p.watermark.quick_test = QuickTest::SubtractsHighAtomic),
+    ("rights_harder", |p| p.watermark.reserve_rights = ReserveRights::Harder),
+    ("rights_non_block", |p| p.watermark.reserve_rights = ReserveRights::NonBlock),
+    ("pcp_base_pages", |p| p.pcp.lists = PcpLists::BasePages),
+    ("pcp_three_huge_lists", |p| p.pcp.lists = PcpLists::UpToCostly { huge_lists: 3 }),
+    ("pcp_one_huge_list", |p| p.pcp.lists = PcpLists::UpToCostly { huge_lists: 1 }),
+    ("pcp_two_huge_lists", |p| p.pcp.lists = PcpLists::UpToCostly { huge_lists: 2 }),
+    ("pcp_six_batches", |p| p.pcp.high = PcpHigh::SixBatches),
+    ("pcp_low_mark", |p| p.pcp.high = PcpHigh::LowMark),
+    ("pcp_auto_tuned", |p| p.pcp.high = PcpHigh::AutoTuned),
+    ("pcp_batch_max_16", |p| p.pcp.batch_max = 16),
+    ("pcp_current_type", |p| p.pcp.keeps_cached_type = false),
+    ("highatomic_limit_rounded", |p| p.highatomic.limit_rounded = true),
+    ("highatomic_free_part", |p| p.highatomic.only_free_part_withheld = true),
+    ("moved_blocks_head", |p| p.moved_blocks = ListEnd::Head),
+    ("moved_blocks_tail", |p| p.moved_blocks = ListEnd::Tail),
+    ("merge_guards_all_types", |p| p.merge_guards_all_types = true),
+    ("cma_balance", |p| p.cma_balance = true),
+    ("cma_last", |p| p.cma_balance = false),
+    ("fair_zone_batches", |p| p.fair_zone_batches = true),
+];
+
+/// The hygiene stands on guarded merges, and ended stale types of cached pages: no release had it otherwise.
+fn hygiene_on(policy: &mut Policy) {
+    policy.fallback.freelist_hygiene = true;
+    policy.pcp.keeps_cached_type = false;
+    policy.merge_guards_all_types = true;
 }
