@@ -1,4 +1,4 @@
-//! A [`MemoryMap`] as a picture for bug reports: every pageblock is one cell.
+//! A [`MemoryMap`](crate::map::MemoryMap) as a picture for bug reports: every pageblock is one cell.
 //!
 //! [`Picture`] is a list of shapes in pixels, laid out once; [`png`] and [`svg`] only draw it.
 
