@@ -15,6 +15,8 @@ pub struct Layout<'a> {
     zones: Vec<LayoutZone<'a>>,
     /// Whether only the first frame of a free block is flagged, as before 4.6.
     free_heads_only: bool,
+    /// Where it is, the free blocks that are smaller than the map alone suggests.
+    cuts: heads::Cuts,
     /// Whether this kernel's compaction moves folios of 2 to 256 pages.
     moves_large_folios: bool,
     /// What the frames of the unevictable list are to compaction: it may be told to leave them.
@@ -84,7 +86,8 @@ impl<'a> Layout<'a> {
             .into_iter()
             .map(|info| LayoutZone { info, presence: Presence::of(snapshot, &chunks, info, &mut problems) })
             .collect();
-        Ok(Self {
+        let mut layout = Self {
+            cuts: heads::Cuts::new(),
             free_heads_only: heads::only_heads_are_flagged(&chunks, &snapshot.zones),
             moves_large_folios: compounds::compaction_moves_large_folios(&snapshot.machine.kernel_release),
             unevictable: match snapshot.settings.get("/proc/sys/vm/compact_unevictable_allowed").map(String::as_str) {
@@ -95,7 +98,21 @@ impl<'a> Layout<'a> {
             chunks,
             zones,
             problems,
-        })
+        };
+        if layout.free_heads_only {
+            layout.cuts = (0..layout.zones.len()).flat_map(|zone| layout.cuts_of(zone)).collect();
+        }
+        Ok(layout)
+    }
+
+    /// The free blocks of a zone that have to be smaller for their numbers to fit those of /proc/buddyinfo.
+    fn cuts_of(&self, zone: usize) -> heads::Cuts {
+        let (mut tokens, mut blocks) = (Vec::new(), Vec::new());
+        for piece in self.pieces(zone) {
+            self.read(&piece, &mut tokens);
+            heads::for_each_block(&tokens, piece.range.start, &self.cuts, |start, order| blocks.push((start, order)));
+        }
+        heads::reconcile(&blocks, &self.zones[zone].info.free_blocks)
     }
 
     /// The zones with at least one frame in their span, in the snapshot's order.
@@ -150,8 +167,9 @@ impl<'a> Layout<'a> {
         if token.class() == FrameClass::Unevictable { token.with_class(self.unevictable) } else { token }
     }
 
-    /// Writes the tokens of a piece's frames to `tokens`, in place of what was there.
-    pub(crate) fn classify(&self, piece: &Piece, tokens: &mut Vec<Token>) {
+    /// Writes to `tokens` what each frame's state says by itself, in place of what was there. Returns what each state of
+    /// the piece's chunk says.
+    fn read(&self, piece: &Piece, tokens: &mut Vec<Token>) -> Vec<Token> {
         let presence = &self.zones[piece.zone].presence;
         let (first, chunk) = self.chunks[piece.chunk];
         let table: Vec<Token> = chunk.palette().iter().map(|&state| self.token_of(state)).collect();
@@ -171,9 +189,17 @@ impl<'a> Layout<'a> {
                 }
             }
         }
+        table
+    }
+
+    /// Writes the tokens of a piece's frames to `tokens`, in place of what was there.
+    pub(crate) fn classify(&self, piece: &Piece, tokens: &mut Vec<Token>) {
+        let presence = &self.zones[piece.zone].presence;
+        let (first, _) = self.chunks[piece.chunk];
+        let table = self.read(piece, tokens);
         let may = |class: fn(Token) -> bool| table.iter().any(|&token| class(token));
         if self.free_heads_only && may(|token| token.class() == FrameClass::Free) {
-            heads::extend_free_blocks(tokens, piece.range.start);
+            heads::extend_free_blocks(tokens, piece.range.start, &self.cuts);
         }
         if may(Token::is_compound) {
             compounds::resolve(
