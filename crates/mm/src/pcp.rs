@@ -206,7 +206,9 @@ impl<T: Tracer> Mm<T> {
             PcpLists::BasePages => pcp.batch,
             PcpLists::UpToCostly { .. } => pcp.surplus(),
         };
-        self.drain_pcp(zone, cpu, pages);
+        // Large blocks come faster than batches go.
+        let excess = pcp.count.saturating_sub(pcp.high);
+        self.drain_pcp(zone, cpu, pages.max(excess));
     }
 
     /// Returns at least `pages` pages, or all there are, from the tails of the CPU's lists in turn.
