@@ -16,6 +16,8 @@ use crate::pageblock::Pageblock;
 use crate::pcp::Pcp;
 use crate::policy::Policy;
 use crate::settings::Settings;
+use crate::space::UserMemory;
+use crate::tags::Tags;
 use crate::trace::{NoTrace, Tracer};
 use crate::vmstat::Counters;
 use crate::work::Work;
@@ -145,6 +147,7 @@ impl<T: Tracer> MmBuilder<T> {
             settings: Settings::default(),
             mobility_grouping: true,
             more_pins: BTreeMap::new(),
+            user: UserMemory::default(),
             boot_allocated: 0,
             counters: Counters::new(layout.nodes.len()),
             work: Work::NONE,
@@ -231,6 +234,14 @@ impl<T: Tracer> MmBuilder<T> {
     #[must_use]
     pub fn huge_pages(mut self, enabled: bool) -> Self {
         self.mm.settings.huge_pages = enabled;
+        self
+    }
+
+    /// Tracks what every page of a program holds, so that `check()` finds a page that was lost or mixed up. Costs a note per
+    /// written page; off unless asked for.
+    #[must_use]
+    pub fn content_tags(mut self) -> Self {
+        self.mm.user.tags = Some(Tags::new(self.mm.frames.len()));
         self
     }
 

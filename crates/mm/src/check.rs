@@ -33,10 +33,10 @@ pub struct Violation {
 /// Types whose lists and pageblocks always agree.
 const FIXED: [Migratetype; 2] = [Migratetype::Cma, Migratetype::Isolate];
 
-type Verdict = Result<(), Violation>;
+pub(crate) type Verdict = Result<(), Violation>;
 
 /// Fails with `law` unless `holds`; `found` is only built then.
-fn require(holds: bool, law: &'static str, found: impl FnOnce() -> String) -> Verdict {
+pub(crate) fn require(holds: bool, law: &'static str, found: impl FnOnce() -> String) -> Verdict {
     if holds { Ok(()) } else { Err(Violation { law, found: found() }) }
 }
 
@@ -70,7 +70,8 @@ impl<T: Tracer> Mm<T> {
         }
         self.check_blocks(&blocks)?;
         self.check_watermarks()?;
-        self.check_counters(allocated)
+        self.check_counters(allocated)?;
+        self.check_user()
     }
 
     /// Walks the zone's frames block by block.

@@ -98,6 +98,8 @@ pub(crate) enum Flag {
     Pinned = 1 << 12,
     /// Taken off its LRU by reclaim or compaction.
     Isolated = 1 << 13,
+    /// An address space or file uses it, and it alone may end that use.
+    Owned = 1 << 14,
 }
 
 impl Word {
@@ -153,6 +155,11 @@ impl Word {
 
     pub(crate) const fn has(self, flag: Flag) -> bool {
         self.0 & flag as u32 != 0
+    }
+
+    /// Whether the block may be freed: nobody pins, isolates or owns it.
+    pub(crate) const fn is_releasable(self) -> bool {
+        self.0 & (Flag::Pinned as u32 | Flag::Isolated as u32 | Flag::Owned as u32) == 0
     }
 
     #[must_use]

@@ -89,6 +89,8 @@ impl Gfp {
     pub const GFP_KERNEL: Self = Self::GFP_NOFS.and(Self::FS);
     /// `GFP_USER`.
     pub const GFP_USER: Self = Self::GFP_KERNEL.and(Self::HARDWALL);
+    /// `GFP_PGTABLE_USER`: page tables of programs.
+    pub const GFP_PGTABLE_USER: Self = Self::GFP_KERNEL.and(Self::ZERO).and(Self::ACCOUNT);
     /// `GFP_HIGHUSER_MOVABLE`: user pages.
     pub const GFP_HIGHUSER_MOVABLE: Self = Self::GFP_USER.and(Self::HIGHMEM).and(Self::MOVABLE);
     /// `GFP_TRANSHUGE_LIGHT`: huge pages without any effort (4.8+).

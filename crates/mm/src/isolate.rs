@@ -87,13 +87,15 @@ impl<T: Tracer> Mm<T> {
         Ok(())
     }
 
-    /// Marks the allocation at `pfn` as off its LRU (`on`) or back on it.
+    /// Marks the allocation at `pfn` as off its LRU (`on`) or back on it. A page that nothing else keeps is freed then,
+    /// straight to the buddy lists.
     ///
     /// # Errors
     /// [`FreeError`] where no allocation starts there.
     pub fn set_isolated(&mut self, pfn: Pfn, on: bool) -> Result<(), FreeError> {
         let (idx, _) = self.live(pfn)?;
         self.reflag(idx, Flag::Isolated, on);
+        self.free_if_kept(idx);
         Ok(())
     }
 

@@ -13,6 +13,7 @@ use crate::pageblock::Pageblock;
 use crate::pcp;
 use crate::policy::Policy;
 use crate::settings::Settings;
+use crate::space::UserMemory;
 use crate::trace::{Event, NoTrace, Tracer};
 use crate::vmstat::Counters;
 use crate::work::Work;
@@ -33,6 +34,8 @@ pub struct Mm<T: Tracer = NoTrace> {
     pub(crate) mobility_grouping: bool,
     /// Pins beyond the first, by frame.
     pub(crate) more_pins: BTreeMap<u32, u32>,
+    /// Address spaces and files.
+    pub(crate) user: UserMemory,
     /// Frames that were in use when the machine was set up.
     pub(crate) boot_allocated: u64,
     pub(crate) counters: Counters,
@@ -53,6 +56,8 @@ pub enum FreeError {
     NotPinned(Pfn),
     /// The allocation is isolated by reclaim or compaction.
     Isolated(Pfn),
+    /// An address space or file uses the allocation.
+    Owned(Pfn),
 }
 
 impl<T: Tracer> Mm<T> {
@@ -62,13 +67,22 @@ impl<T: Tracer> Mm<T> {
     /// [`FreeError`] where that is no allocation that can be freed; nothing has changed then.
     pub fn free(&mut self, pfn: Pfn, cpu: usize) -> Result<(), FreeError> {
         let (idx, word) = self.live(pfn)?;
-        if word.has(Flag::Pinned) {
-            return Err(FreeError::Pinned(pfn));
+        if !word.is_releasable() {
+            return Err(match () {
+                () if word.has(Flag::Pinned) => FreeError::Pinned(pfn),
+                () if word.has(Flag::Isolated) => FreeError::Isolated(pfn),
+                () => FreeError::Owned(pfn),
+            });
         }
-        if word.has(Flag::Isolated) {
-            return Err(FreeError::Isolated(pfn));
-        }
+        self.free_block(idx, word, cpu);
+        Ok(())
+    }
+
+    /// Frees a live allocation that nobody pins, isolates or owns.
+    #[inline]
+    pub(crate) fn free_block(&mut self, idx: Idx, word: Word, cpu: usize) {
         let order = word.order();
+        let pfn = self.frames.pfn(idx);
         let Pageblock { migratetype: mt, zone, .. } = self.blocks[idx.block()];
         self.counters.pgfree += order.pages().get();
         self.tracer.event(|| Event::PageFree { pfn, order });
@@ -87,12 +101,11 @@ impl<T: Tracer> Mm<T> {
             if is_full {
                 self.trim_pcp(zone, cpu);
             }
-            return Ok(());
+            return;
         }
         self.work.zone_lock_sections += 1;
         self.count_out(idx, order, Class::of_used(word));
         self.free_to_own_lists(idx, order);
-        Ok(())
     }
 
     /// The live allocation that starts at `pfn`.
@@ -196,6 +209,7 @@ impl<T: Tracer> Mm<T> {
             + self.zones.capacity() * size_of::<Zone>()
             + self.zones.iter().map(|zone| zone.pcps.capacity() * size_of::<pcp::Pcp>()).sum::<usize>()
             + self.nodes.capacity() * size_of::<Node>()
+            + self.user.bytes()
             + self.more_pins.len() * 2 * size_of::<(u32, u32)>();
         Metadata { bytes: bytes as u64, frames: self.frames.len() as u64 }
     }
@@ -230,6 +244,7 @@ impl fmt::Display for FreeError {
             Self::Pinned(pfn) => write!(f, "the allocation at {pfn:?} is pinned"),
             Self::NotPinned(pfn) => write!(f, "the allocation at {pfn:?} is not pinned"),
             Self::Isolated(pfn) => write!(f, "the allocation at {pfn:?} is isolated"),
+            Self::Owned(pfn) => write!(f, "an address space or file uses the allocation at {pfn:?}"),
         }
     }
 }

@@ -22,7 +22,8 @@ impl<T: Tracer> Mm<T> {
         Ok(())
     }
 
-    /// Takes one pin off the allocation that starts at `pfn`; says whether it was the last.
+    /// Takes one pin off the allocation that starts at `pfn`; says whether it was the last. A page that nothing else keeps is
+    /// freed then, straight to the buddy lists.
     ///
     /// # Errors
     /// [`FreeError`] where no pinned allocation starts there.
@@ -42,6 +43,7 @@ impl<T: Tracer> Mm<T> {
             }
             None => {
                 self.reflag(idx, Flag::Pinned, false);
+                self.free_if_kept(idx);
                 Ok(true)
             }
         }

@@ -142,15 +142,15 @@ impl UserMemory {
         file.expect("a file lives as long as it is open, mapped or holds pages")
     }
 
-    fn open_file(&mut self, id: FileId) -> Result<&mut File, Errno> {
+    pub(crate) fn open_file(&mut self, id: FileId) -> Result<&mut File, Errno> {
         let file = self.files.get_mut(id.index()).and_then(Option::as_deref_mut);
         file.filter(|file| file.open).ok_or(Errno::Ebadf)
     }
 
     /// Every living file.
     pub(crate) fn files(&self) -> impl Iterator<Item = (FileId, &File)> {
-        let living = |(at, file): (usize, &'_ Option<Box<File>>)| Some((FileId(at as u32), &**file.as_ref()?));
-        self.files.iter().enumerate().filter_map(living)
+        let files = self.files.iter().enumerate();
+        files.filter_map(|(at, file)| Some((FileId(at as u32), file.as_deref()?)))
     }
 }
 

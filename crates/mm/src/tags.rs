@@ -34,6 +34,11 @@ impl Tags {
         Self { frames: alloc::vec![Tag::ZERO; frames], private: BTreeMap::new(), files: BTreeMap::new(), last: 0 }
     }
 
+    /// Bytes on the host, without the notes of what programs must read.
+    pub(crate) fn bytes(&self) -> usize {
+        self.frames.capacity() * size_of::<Tag>()
+    }
+
     pub(crate) fn frame(&self, idx: Idx) -> Tag {
         self.frames[idx.at()]
     }

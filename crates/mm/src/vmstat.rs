@@ -15,6 +15,8 @@ pub struct Counters {
     pub pgalloc: [u64; ZoneKind::COUNT],
     /// `pgfree`: pages freed.
     pub pgfree: u64,
+    /// `pgfault`: faults of programs, those that end in a signal for an address without mapping excepted.
+    pub pgfault: u64,
     /// `compact_stall`: direct compactions.
     pub compact_stall: u64,
     /// `compact_fail`: those after which there was still no page.

@@ -1,53 +1,62 @@
 //! What engine steps did, counted. The engine never prices its work: a cost model turns these counts into time.
 
-/// Work done since it was last taken. Counts of list operations, splits, merges and scans happen under a zone lock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
-    /// Zones whose watermark was checked.
-    pub zones_checked: u64,
-    /// Blocks handed out by or put on a per-CPU list without touching the zone.
-    pub pcp_hits: u64,
-    /// Sections under a zone lock: bulk refill or drain, or one block taken or freed directly.
-    pub zone_lock_sections: u64,
-    /// Free-list insertions and removals.
-    pub list_ops: u64,
-    /// Blocks split in two.
-    pub splits: u64,
-    /// Pairs of buddies merged.
-    pub merges: u64,
-    /// Orders and types of free lists looked at in search of a fallback.
-    pub fallback_lists_searched: u64,
-    /// Frames looked at while a pageblock was counted or moved to other lists.
-    pub frames_scanned: u64,
-    /// Free blocks moved from one type's list to another's.
-    pub blocks_retyped: u64,
-}
+macro_rules! counts {
+    ($(#[$of:meta])* pub struct $name:ident { $($(#[$doc:meta])* $field:ident,)* }) => {
+        $(#[$of])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct $name {
+            $($(#[$doc])* pub $field: u64,)*
+        }
 
-impl Work {
-    /// No work.
-    pub const NONE: Self = Self {
-        zones_checked: 0,
-        pcp_hits: 0,
-        zone_lock_sections: 0,
-        list_ops: 0,
-        splits: 0,
-        merges: 0,
-        fallback_lists_searched: 0,
-        frames_scanned: 0,
-        blocks_retyped: 0,
+        impl $name {
+            /// No work.
+            pub const NONE: Self = Self { $($field: 0),* };
+        }
+
+        impl core::ops::AddAssign for $name {
+            fn add_assign(&mut self, other: Self) {
+                $(self.$field += other.$field;)*
+            }
+        }
     };
 }
 
-impl core::ops::AddAssign for Work {
-    fn add_assign(&mut self, other: Self) {
-        self.zones_checked += other.zones_checked;
-        self.pcp_hits += other.pcp_hits;
-        self.zone_lock_sections += other.zone_lock_sections;
-        self.list_ops += other.list_ops;
-        self.splits += other.splits;
-        self.merges += other.merges;
-        self.fallback_lists_searched += other.fallback_lists_searched;
-        self.frames_scanned += other.frames_scanned;
-        self.blocks_retyped += other.blocks_retyped;
+counts! {
+    /// Work done since it was last taken. Counts of list operations, splits, merges and scans happen under a zone lock.
+    pub struct Work {
+        /// Zones whose watermark was checked.
+        zones_checked,
+        /// Blocks handed out by or put on a per-CPU list without touching the zone.
+        pcp_hits,
+        /// Sections under a zone lock: bulk refill or drain, or one block taken or freed directly.
+        zone_lock_sections,
+        /// Free-list insertions and removals.
+        list_ops,
+        /// Blocks split in two.
+        splits,
+        /// Pairs of buddies merged.
+        merges,
+        /// Orders and types of free lists looked at in search of a fallback.
+        fallback_lists_searched,
+        /// Frames looked at while a pageblock was counted or moved to other lists.
+        frames_scanned,
+        /// Free blocks moved from one type's list to another's.
+        blocks_retyped,
+        /// Accesses of programs that the page table did not allow.
+        faults,
+        /// Searches for the mapping of an address or range.
+        vma_lookups,
+        /// Pages cleared, of 4096 bytes.
+        pages_cleared,
+        /// Pages copied, of 4096 bytes.
+        pages_copied,
+        /// Page table entries filled or changed.
+        ptes_set,
+        /// Page table entries emptied.
+        ptes_cleared,
+        /// Page tables put in place.
+        page_tables_allocated,
+        /// Flushes of cached translations, one for every step that took rights or pages away.
+        tlb_flushes,
     }
 }

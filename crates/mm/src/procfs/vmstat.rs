@@ -37,6 +37,7 @@ impl<T: Tracer> Mm<T> {
             ("pgalloc_normal", pgalloc(ZoneKind::Normal)),
             ("pgalloc_movable", pgalloc(ZoneKind::Movable)),
             ("pgfree", self.counters.pgfree),
+            ("pgfault", self.counters.pgfault),
             ("compact_stall", self.counters.compact_stall),
             ("compact_fail", self.counters.compact_fail),
             ("compact_success", self.counters.compact_success),

@@ -1,0 +1,264 @@
+//! Recounts every law of address spaces and files: mappings and reverse mappings, counts, owners, contents.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+
+use order9_units::Order;
+
+use super::pte::{Pte, PteFlag, PteKind};
+use super::{
+    MAX_MAP_COUNT, Mapping, Owner, Prot, Rss, Space, SpaceId, TASK_END, UserLevels, Vma, VmaKind, Vpn, VpnRange,
+};
+use crate::Mm;
+use crate::check::{Verdict, require};
+use crate::frame::{Flag, Idx, Word};
+use crate::tags::{Tag, Tags};
+use crate::trace::Tracer;
+
+/// What the page tables of all spaces add up to.
+#[derive(Default)]
+struct Seen {
+    /// Entries that map an anonymous page.
+    anon_entries: u64,
+    /// Entries by frame, for pages of files.
+    file_entries: BTreeMap<u32, u32>,
+    tables: u64,
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Checks every law of spaces and files.
+    pub(crate) fn check_user(&self) -> Verdict {
+        let mut seen = Seen::default();
+        for (id, space) in self.user.spaces() {
+            self.check_vmas(id, space)?;
+            self.check_space(id, space, &mut seen)?;
+        }
+        self.check_files(&seen)?;
+        self.check_owners(&seen)?;
+        self.user.tags.as_ref().map_or(Ok(()), |tags| self.check_tags(tags))
+    }
+
+    fn check_vmas(&self, id: SpaceId, space: &Space) -> Verdict {
+        let mut end = Vpn::new(0);
+        for vma in space.vmas() {
+            let VpnRange { start, end: own_end } = vma.range;
+            require(start < own_end && own_end <= TASK_END, "a mapping has pages, all in the address space", || {
+                format!("{id:?}: {vma:?}")
+            })?;
+            require(end <= start, "mappings do not overlap", || format!("{id:?}: {vma:?} begins below {end:?}"))?;
+            require(space.vmas.at(start) == Some(vma), "a mapping is found by its first page", || {
+                format!("{id:?}: {vma:?}")
+            })?;
+            let known = match vma.kind {
+                VmaKind::Anon => true,
+                VmaKind::Shmem { file, .. } => {
+                    self.user.file(file).is_ok_and(|file| file.mapped_by.contains(&Mapping { space: id, vpn: start }))
+                }
+            };
+            require(known, "a file knows its mappings", || format!("{id:?}: {vma:?} is unknown to its file"))?;
+            end = own_end;
+        }
+        require(space.vmas.len() <= MAX_MAP_COUNT + 1, "a space has at most vm.max_map_count mappings", || {
+            format!("{id:?}: {}", space.vmas.len())
+        })
+    }
+
+    /// Walks a page table.
+    fn check_space(&self, id: SpaceId, space: &Space, seen: &mut Seen) -> Verdict {
+        let (mut rss, mut tables) = (Rss::default(), 0);
+        for (slot, table) in space.table.tables(VpnRange::new(Vpn::new(0), TASK_END)) {
+            tables += 1;
+            let owner = Owner::PageTable(Mapping { space: id, vpn: slot.start });
+            require(self.user.rmap.owner(table.frame) == owner, "the frame of a page table knows its slot", || {
+                let (frame, found) = (self.frames.pfn(table.frame), self.user.rmap.owner(table.frame));
+                format!("{frame:?} holds the table of {id:?} at {:?}, but is {found:?}", slot.start)
+            })?;
+            require(space.vmas.within(slot).next().is_some(), "a page table serves a mapping", || {
+                format!("{id:?}: nothing is mapped at {slot:?}")
+            })?;
+            let used = slot.iter().filter(|&vpn| !table.get(vpn).is_none()).count();
+            require(used == usize::from(table.used), "a page table counts its entries", || {
+                format!("{id:?} at {:?}: {used} entries, {} counted", slot.start, table.used)
+            })?;
+            for vpn in slot.iter().filter(|&vpn| !table.get(vpn).is_none()) {
+                let vma = space.vmas.find(vpn);
+                require(vma.is_some(), "an entry lies in a mapping", || format!("{id:?}: {vpn:?}"))?;
+                if let Some(vma) = vma {
+                    self.check_entry(Mapping { space: id, vpn }, table.get(vpn), vma, &mut rss, seen)?;
+                }
+            }
+        }
+        seen.tables += tables;
+        require(tables == space.page_tables, "a space counts its page tables", || {
+            format!("{id:?}: {tables} tables, {} counted", space.page_tables)
+        })?;
+        require(rss == space.rss, "a space counts its pages", || {
+            format!("{id:?}: {rss:?} by entries, {:?} counted", space.rss)
+        })
+    }
+
+    fn check_entry(&self, at: Mapping, pte: Pte, vma: &Vma, rss: &mut Rss, seen: &mut Seen) -> Verdict {
+        let writable = pte.has(PteFlag::Write);
+        require(
+            pte.has(PteFlag::Access) == (vma.prot != Prot::NONE),
+            "an entry is accessible as its mapping is",
+            || format!("{at:?}: {:?}, mapping {:?}", pte.has(PteFlag::Access), vma.prot),
+        )?;
+        require(!writable || vma.prot.has(Prot::WRITE), "an entry is writable only if its mapping is", || {
+            format!("{at:?} in {:?}", vma.prot)
+        })?;
+        let Some(idx) = pte.idx() else {
+            return require(pte.kind() == PteKind::Zero && !writable, "the page of zeros is read-only", || {
+                format!("{at:?}: {:?}", pte.kind())
+            });
+        };
+        let (pfn, word, owner) = (self.frames.pfn(idx), self.frames.word(idx), self.user.rmap.owner(idx));
+        let live = word.is_allocated() && word.has(Flag::Owned) && word.order() == Order::ZERO;
+        require(live, "a mapped frame is allocated and owned", || format!("{at:?} maps {pfn:?}: {:?}", word.state()))?;
+        match owner {
+            Owner::File { file, index } => {
+                rss.shmem_pages += 1;
+                *seen.file_entries.entry(idx.0).or_insert(0) += 1;
+                let shows = vma.kind.file() == Some(file) && vma.index(at.vpn) == index;
+                require(shows, "a mapping shows the pages of its file in order", || {
+                    format!("{at:?} of {vma:?} maps {pfn:?}, page {index} of {file:?}")
+                })?;
+                require(!(writable && vma.kind.is_private()), "a private mapping never writes to its file", || {
+                    format!("{at:?} maps {pfn:?}")
+                })
+            }
+            Owner::Anon(_) | Owner::Shared { .. } => {
+                rss.anon_pages += 1;
+                seen.anon_entries += 1;
+                let named = self.mappings_of(idx).contains(&at);
+                require(named, "a page knows where it is mapped", || format!("{at:?} maps {pfn:?}: {owner:?}"))?;
+                let exclusive = matches!(owner, Owner::Anon(_));
+                require(!writable || exclusive, "a page that several map is read-only", || {
+                    format!("{at:?} may write {pfn:?}: {owner:?}")
+                })?;
+                require(vma.touched && vma.kind.is_private(), "anonymous pages lie in private mappings", || {
+                    format!("{at:?} of {vma:?} maps {pfn:?}")
+                })
+            }
+            _ => require(false, "a mapped frame has an owner", || format!("{at:?} maps {pfn:?}: {owner:?}")),
+        }
+    }
+
+    fn check_files(&self, seen: &Seen) -> Verdict {
+        let mut mapped_frames = 0;
+        for (id, file) in self.user.files() {
+            for &at in &file.mapped_by {
+                let space = self.user.space(at.space).ok();
+                let maps = space.and_then(|space| space.vmas.at(at.vpn)).is_some_and(|vma| vma.kind.file() == Some(id));
+                require(maps, "a file names existing mappings", || format!("{id:?}: {at:?}"))?;
+            }
+            for (index, idx, mappings) in file.iter() {
+                let owner = self.user.rmap.owner(idx);
+                require(owner == Owner::File { file: id, index }, "a page of a file knows its place", || {
+                    format!("{:?} is page {index} of {id:?}, but is {owner:?}", self.frames.pfn(idx))
+                })?;
+                require(index < file.size().get(), "a file has no pages beyond its size", || {
+                    format!("{id:?}: page {index}, size {:?}", file.size())
+                })?;
+                let entries = seen.file_entries.get(&idx.0).copied().unwrap_or(0);
+                require(entries == mappings, "a page of a file counts its mappings", || {
+                    format!("page {index} of {id:?}: {entries} entries, {mappings} counted")
+                })?;
+                let found = self.mappings_of(idx).len();
+                require(found == mappings as usize, "a page of a file is found where it is mapped", || {
+                    format!("page {index} of {id:?}: {found} found, {mappings} counted")
+                })?;
+                mapped_frames += usize::from(mappings > 0);
+            }
+        }
+        require(mapped_frames == seen.file_entries.len(), "a mapped page of a file is in the file", || {
+            format!("{mapped_frames} in files, {} mapped", seen.file_entries.len())
+        })
+    }
+
+    /// Walks all frames: nobody owns a frame that no table, file, pin or isolation accounts for.
+    fn check_owners(&self, seen: &Seen) -> Verdict {
+        let (mut levels, mut named, mut links) = (UserLevels::default(), 0, 0);
+        for at in 0..self.frames.len() as u32 {
+            let (idx, word) = (Idx(at), self.frames.word(Idx(at)));
+            let owner = self.user.rmap.owner(idx);
+            let pfn = self.frames.pfn(idx);
+            require(word.has(Flag::Owned) == (owner != Owner::Nobody), "an owned frame has an owner", || {
+                format!("{pfn:?} is {:?}, its owner {owner:?}", word.state())
+            })?;
+            if owner == Owner::Nobody {
+                continue;
+            }
+            self.check_owned(idx, word, owner)?;
+            match owner {
+                Owner::Anon(_) => (levels.anon, named) = (levels.anon + 1, named + 1),
+                Owner::Shared { first, mappings } => {
+                    let chain: BTreeSet<Mapping> = self.user.rmap.chain(first).collect();
+                    let sound = mappings >= 2 && chain.len() == mappings as usize;
+                    require(sound, "a shared page names each of its mappings once", || {
+                        format!("{pfn:?}: {chain:?}, {mappings} counted")
+                    })?;
+                    levels.anon += 1;
+                    named += u64::from(mappings);
+                    links += u64::from(mappings);
+                }
+                Owner::File { file, index } => {
+                    levels.shmem += 1;
+                    levels.mapped += u64::from(self.mapcount(pfn) > 0);
+                    let there = self.user.file(file).is_ok_and(|file| file.page(index) == Some(idx));
+                    require(there, "the page of a file is in it", || format!("{pfn:?}: page {index} of {file:?}"))?;
+                }
+                Owner::PageTable(_) => levels.page_tables += 1,
+                Owner::Kept | Owner::Nobody => {}
+            }
+        }
+        require(named == seen.anon_entries, "every reverse mapping has its entry", || {
+            format!("{named} named, {} entries", seen.anon_entries)
+        })?;
+        require(links == self.user.rmap.links_used(), "every link belongs to a shared page", || {
+            format!("{links} in chains, {} in use", self.user.rmap.links_used())
+        })?;
+        require(levels.page_tables == seen.tables, "every page table is in a space", || {
+            format!("{} frames, {} tables", levels.page_tables, seen.tables)
+        })?;
+        require(levels == self.user.levels, "levels equal a recount", || {
+            format!("{levels:?} by frames, {:?} counted", self.user.levels)
+        })
+    }
+
+    fn check_owned(&self, idx: Idx, word: Word, owner: Owner) -> Verdict {
+        let pfn = self.frames.pfn(idx);
+        require(word.is_allocated(), "a free frame has no owner", || format!("{pfn:?}: {:?}", word.state()))?;
+        let movable = !matches!(owner, Owner::PageTable(_));
+        require(word.has(Flag::MovableContent) == movable, "pages of programs can move, page tables cannot", || {
+            format!("{pfn:?} is {owner:?}")
+        })?;
+        let held = word.has(Flag::Pinned) || word.has(Flag::Isolated);
+        require(owner != Owner::Kept || held, "a page without owner is kept by a pin or isolation", || {
+            format!("{pfn:?}")
+        })
+    }
+
+    fn check_tags(&self, tags: &Tags) -> Verdict {
+        for (page, tag) in tags.private() {
+            let found = self.read_tag(page.space, page.vpn.addr());
+            require(found == Some(tag), "a page reads what was written to it", || {
+                format!("{page:?}: {found:?} instead of {tag:?}, entry {:?}", self.pte_kind(page))
+            })?;
+        }
+        for (file, index, tag) in tags.files() {
+            let idx = self.user.file(file).ok().and_then(|file| file.page(index));
+            let found = idx.map(|idx| tags.frame(idx));
+            require(found == Some(tag), "a page of a file reads what was written to it", || {
+                format!("page {index} of {file:?}: {found:?} instead of {tag:?}")
+            })?;
+        }
+        for at in 0..self.frames.len() as u32 {
+            if let Owner::Anon(page) = self.user.rmap.owner(Idx(at)) {
+                let clean = tags.is_written(page) || tags.frame(Idx(at)) == Tag::ZERO;
+                require(clean, "a page that was never written reads zeros", || format!("{page:?}"))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! Changes of a space's set of mappings: split, merge, modify; the files behind them always know who maps them.
+
+use super::addr::{Vpn, VpnRange};
+use super::mmap::MAX_MAP_COUNT;
+use super::{Errno, Mapping, SpaceId, UserMemory, Vma};
+
+impl UserMemory {
+    /// Adds a mapping where there is none.
+    pub(super) fn insert_vma(&mut self, id: SpaceId, vma: Vma) {
+        if let Some(file) = vma.kind.file() {
+            self.file_mut(file).mapped_by.insert(Mapping { space: id, vpn: vma.range.start });
+        }
+        self.living(id).vmas.insert(vma);
+    }
+
+    /// Removes the mapping that starts at `start`; its file stays, even if this was its last use.
+    pub(super) fn remove_vma(&mut self, id: SpaceId, start: Vpn) -> Vma {
+        let vma = self.living(id).vmas.remove(start);
+        if let Some(file) = vma.kind.file() {
+            self.file_mut(file).mapped_by.remove(&Mapping { space: id, vpn: start });
+        }
+        vma
+    }
+
+    /// Makes `at` an edge of the mapping that holds it.
+    ///
+    /// # Errors
+    /// `ENOMEM` where that would be one mapping too many.
+    pub(super) fn split_at(&mut self, id: SpaceId, at: Vpn) -> Result<(), Errno> {
+        let vmas = &self.living(id).vmas;
+        let Some(&whole) = vmas.find(at).filter(|vma| vma.range.start != at) else { return Ok(()) };
+        if vmas.len() >= MAX_MAP_COUNT {
+            return Err(Errno::Enomem);
+        }
+        let VpnRange { start, end } = whole.range;
+        self.remove_vma(id, start);
+        self.insert_vma(id, Vma { range: VpnRange::new(start, at), ..whole });
+        self.insert_vma(id, Vma { range: VpnRange::new(at, end), offset: whole.index(at), ..whole });
+        Ok(())
+    }
+
+    /// Makes one mapping of the two that meet at `at`, where one continues the other.
+    pub(super) fn merge_at(&mut self, id: SpaceId, at: Vpn) {
+        if let Some((low, high)) = self.living(id).vmas.joint(at) {
+            self.remove_vma(id, low.range.start);
+            self.remove_vma(id, at);
+            let range = VpnRange::new(low.range.start, high.range.end);
+            self.insert_vma(id, Vma { range, touched: low.touched || high.touched, ..low });
+        }
+    }
+
+    /// Changes all mappings in `range`, splitting those that reach beyond and merging what has become alike.
+    ///
+    /// # Errors
+    /// `ENOMEM` where splitting would make too many mappings; nothing has changed then, apart from a split.
+    pub(super) fn modify(&mut self, id: SpaceId, range: VpnRange, change: impl Fn(&mut Vma)) -> Result<(), Errno> {
+        let within = |user: &mut Self| user.living(id).vmas.within(range).map(|vma| vma.range.start).collect();
+        self.split_at(id, range.start)?;
+        self.split_at(id, range.end)?;
+        let starts: alloc::vec::Vec<Vpn> = within(self);
+        for &start in &starts {
+            let mut vma = self.remove_vma(id, start);
+            change(&mut vma);
+            self.insert_vma(id, vma);
+        }
+        for at in starts.into_iter().chain([range.end]) {
+            self.merge_at(id, at);
+        }
+        Ok(())
+    }
+
+    /// A space the caller has looked up before.
+    pub(super) fn living(&mut self, id: SpaceId) -> &mut super::Space {
+        self.space_mut(id).expect("the space was found at the start of the operation")
+    }
+}

@@ -1,0 +1,52 @@
+//! Errors of operations on address spaces, as Linux returns them.
+
+use core::fmt;
+
+/// Why an operation was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Errno {
+    /// `EPERM`: below `vm.mmap_min_addr`.
+    Eperm,
+    /// `ESRCH`: no such address space.
+    Esrch,
+    /// `EBADF`: no such file.
+    Ebadf,
+    /// `EAGAIN`: the mappings changed under an operation of several steps; it can be started again.
+    Eagain,
+    /// `ENOMEM`: no room in the address space, too many mappings, or nothing mapped where the call needs a mapping.
+    Enomem,
+    /// `EFAULT`: the range is not covered by one mapping.
+    Efault,
+    /// `EEXIST`: something is mapped there (`MAP_FIXED_NOREPLACE`).
+    Eexist,
+    /// `EFBIG`: larger than a file can be.
+    Efbig,
+    /// `EINVAL`: an address, length or flag that the call does not take.
+    Einval,
+}
+
+impl Errno {
+    /// The name, as in errno(3).
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Eperm => "EPERM",
+            Self::Esrch => "ESRCH",
+            Self::Ebadf => "EBADF",
+            Self::Eagain => "EAGAIN",
+            Self::Enomem => "ENOMEM",
+            Self::Efault => "EFAULT",
+            Self::Eexist => "EEXIST",
+            Self::Efbig => "EFBIG",
+            Self::Einval => "EINVAL",
+        }
+    }
+}
+
+impl fmt::Display for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl core::error::Error for Errno {}

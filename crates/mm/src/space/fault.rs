@@ -1,0 +1,342 @@
+//! Page faults on base pages, in two steps with an allocation between them that may take any time.
+//!
+//! Key types: [`FaultStep`] (how an access goes on), [`Fault`] (an access that waits for a page). [`Mm::fault_begin`] does
+//! what needs no memory; [`Mm::fault_finish`] takes the page, looks again at everything the first step saw, and frees the
+//! page where that has changed.
+
+use order9_units::{NodeId, Order, Pfn};
+
+use super::addr::{VirtAddr, Vpn};
+use super::pte::{Pte, PteFlag, PteKind};
+use super::{Mapping, Owner, Prot, Rss, SpaceId, Vma, VmaKind};
+use crate::Mm;
+use crate::frame::Idx;
+use crate::gfp::Gfp;
+use crate::page_alloc::{AllocError, Request};
+use crate::shmem::FileId;
+use crate::trace::Tracer;
+
+/// What a program does to a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reads or executes it.
+    Read,
+    /// Writes it.
+    Write,
+}
+
+/// How an access goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultStep {
+    /// The page table allowed it: there was no fault.
+    Hit,
+    /// The fault is handled.
+    Done,
+    /// A page is needed: allocate one with [`Fault::request`] and pass it to [`Mm::fault_finish`].
+    NeedPage(Fault),
+    /// The space changed while the page was allocated; it is freed, and the program repeats the access.
+    Retry,
+    /// `SIGSEGV`: nothing is mapped there, or not for this access.
+    Segv,
+    /// `SIGBUS`: the mapping reaches beyond the end of its file.
+    Bus,
+}
+
+/// What a fault needs a page for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// The page table of the slot.
+    PageTable,
+    /// Zeroed memory of the space alone.
+    Zeroed,
+    /// A copy of this page, which is shared.
+    CopyOf(Pfn),
+    /// A page for a hole in a file.
+    FilePage(FileId, u64),
+}
+
+/// An access that waits for a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    space: SpaceId,
+    vpn: Vpn,
+    access: Access,
+    need: Need,
+    /// The entry as the first step saw it.
+    seen: Pte,
+    /// The mappings as the first step saw them.
+    generation: u64,
+}
+
+impl Fault {
+    /// What the page is for.
+    #[must_use]
+    pub const fn need(&self) -> Need {
+        self.need
+    }
+
+    /// The page that was accessed.
+    #[must_use]
+    pub const fn addr(&self) -> VirtAddr {
+        self.vpn.addr()
+    }
+
+    /// The allocation to make, for a program on `cpu` of `node`.
+    #[must_use]
+    pub fn request(&self, node: NodeId, cpu: usize) -> Request {
+        let gfp = match self.need {
+            Need::PageTable => Gfp::GFP_PGTABLE_USER,
+            Need::Zeroed => Gfp::GFP_HIGHUSER_MOVABLE | Gfp::ZERO,
+            Need::CopyOf(_) | Need::FilePage(..) => Gfp::GFP_HIGHUSER_MOVABLE,
+        };
+        Request { node, cpu, ..Request::new(Order::ZERO, gfp) }
+    }
+}
+
+impl Access {
+    fn allowed_by(self, prot: Prot) -> bool {
+        match self {
+            Self::Read => prot != Prot::NONE,
+            Self::Write => prot.has(Prot::WRITE),
+        }
+    }
+
+    /// Whether the processor allows it without a fault.
+    #[inline]
+    fn allowed_by_entry(self, pte: Pte) -> bool {
+        let right = if self == Self::Read { PteFlag::Access } else { PteFlag::Write };
+        !pte.is_none() && pte.has(PteFlag::Access) && pte.has(right)
+    }
+
+    /// The entry after the access.
+    #[inline]
+    fn mark(self, pte: Pte) -> Pte {
+        pte.with(PteFlag::Young, true).with(PteFlag::Dirty, self == Self::Write || pte.has(PteFlag::Dirty))
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// An access by a program: through the page table where it allows it, else a fault up to where it needs memory.
+    pub fn fault_begin(&mut self, id: SpaceId, addr: VirtAddr, access: Access) -> FaultStep {
+        let vpn = addr.vpn();
+        let Ok(space) = self.user.space_mut(id) else { return FaultStep::Segv };
+        if let Some(table) = space.table.table_mut(vpn) {
+            let pte = table.get(vpn);
+            if access.allowed_by_entry(pte) {
+                let marked = access.mark(pte);
+                if marked != pte {
+                    table.set(vpn, marked);
+                }
+                self.wrote(id, vpn, access);
+                return FaultStep::Hit;
+            }
+        }
+        self.work.faults += 1;
+        let step = self.resolve(id, vpn, access);
+        self.counters.pgfault += u64::from(step != FaultStep::Segv);
+        step
+    }
+
+    /// Hands in the page that a fault needed, on behalf of `cpu`.
+    ///
+    /// # Panics
+    /// If `page` is not a single page that was just allocated.
+    pub fn fault_finish(&mut self, fault: &Fault, page: Pfn, cpu: usize) -> FaultStep {
+        let idx = self.fresh(page);
+        match fault.need {
+            Need::PageTable => self.give_table(fault.space, fault.vpn, page, cpu),
+            Need::FilePage(file, index) => self.fill_hole(file, index, idx, cpu),
+            Need::Zeroed | Need::CopyOf(_) => return self.finish_private(fault, idx, cpu),
+        }
+        self.resolve(fault.space, fault.vpn, fault.access)
+    }
+
+    /// Gives the slot of `vpn` the page table just allocated; frees the page where none is needed (any more).
+    ///
+    /// # Panics
+    /// If `page` is not a single page that was just allocated.
+    pub fn give_table(&mut self, id: SpaceId, vpn: Vpn, page: Pfn, cpu: usize) {
+        let idx = self.fresh(page);
+        match self.user.space(id) {
+            Ok(space) if space.table.table(vpn).is_none() && space.vmas.find(vpn).is_some() => {
+                self.install_table(id, vpn, idx);
+            }
+            _ => self.free_fresh(idx, cpu),
+        }
+    }
+
+    /// Accesses a page with allocations straight from the fast path, until the access is through or cannot be.
+    ///
+    /// # Errors
+    /// Why an allocation failed.
+    pub fn touch(&mut self, id: SpaceId, addr: VirtAddr, access: Access, cpu: usize) -> Result<FaultStep, AllocError> {
+        let node = self.cpus.get(cpu).copied().unwrap_or_default();
+        let mut step = self.fault_begin(id, addr, access);
+        while let FaultStep::NeedPage(fault) = step {
+            let page = self.alloc_fast(&fault.request(node, cpu))?;
+            step = self.fault_finish(&fault, page, cpu);
+        }
+        Ok(step)
+    }
+
+    /// Handles a fault as far as it needs no page.
+    fn resolve(&mut self, id: SpaceId, vpn: Vpn, access: Access) -> FaultStep {
+        self.work.vma_lookups += 1;
+        let Ok(space) = self.user.space(id) else { return FaultStep::Segv };
+        let generation = space.vmas.generation;
+        let Some(&vma) = space.vmas.find(vpn).filter(|vma| access.allowed_by(vma.prot)) else {
+            return FaultStep::Segv;
+        };
+        let wait = |need, seen| FaultStep::NeedPage(Fault { space: id, vpn, access, need, seen, generation });
+        let Some(table) = space.table.table(vpn) else { return wait(Need::PageTable, Pte::NONE) };
+        let pte = table.get(vpn);
+        let answer = match (pte.kind(), vma.kind) {
+            _ if access.allowed_by_entry(pte) => Answer::Map(access.mark(pte)),
+            (PteKind::None, VmaKind::Anon) if access == Access::Read => Answer::Map(Pte::ZERO),
+            (PteKind::None, VmaKind::Anon) | (PteKind::Zero, _) => Answer::Need(Need::Zeroed),
+            (PteKind::None, VmaKind::Shmem { file, .. }) => self.answer_from_file(id, &vma, file, vpn, access),
+            (PteKind::Present, _) => self.answer_write(&vma, pte),
+        };
+        match answer {
+            Answer::Map(entry) => {
+                self.user.living(id).table.table_mut(vpn).expect("the slot has a table").set(vpn, entry);
+                self.work.ptes_set += 1;
+                self.wrote(id, vpn, access);
+                FaultStep::Done
+            }
+            Answer::Need(need) => {
+                if !vma.touched && matches!(need, Need::Zeroed | Need::CopyOf(_)) {
+                    self.user.living(id).vmas.find_mut(vpn).expect("it was found before").touched = true;
+                }
+                wait(need, pte)
+            }
+            Answer::Beyond => FaultStep::Bus,
+        }
+    }
+
+    /// A page of a file that is not mapped yet.
+    fn answer_from_file(&mut self, id: SpaceId, vma: &Vma, file: FileId, vpn: Vpn, access: Access) -> Answer {
+        let index = vma.index(vpn);
+        let mapped = self.user.file(file).expect("a mapped file lives");
+        if index >= mapped.size().get() {
+            return Answer::Beyond;
+        }
+        let Some(idx) = mapped.page(index) else { return Answer::Need(Need::FilePage(file, index)) };
+        if access == Access::Write && vma.kind.is_private() {
+            return Answer::Need(Need::CopyOf(self.frames.pfn(idx)));
+        }
+        let writable = vma.prot.has(Prot::WRITE) && !vma.kind.is_private();
+        Answer::Map(access.mark(self.map_file_page(id, idx)).with(PteFlag::Write, writable))
+    }
+
+    /// A write to a mapped page that the entry does not allow, though the mapping does.
+    fn answer_write(&self, vma: &Vma, pte: Pte) -> Answer {
+        let idx = pte.idx().expect("the entry is present");
+        let own = match self.user.rmap.owner(idx) {
+            Owner::Anon(_) => true,
+            Owner::File { .. } => !vma.kind.is_private(),
+            _ => false,
+        };
+        if own {
+            Answer::Map(Access::Write.mark(pte).with(PteFlag::Write, true))
+        } else {
+            Answer::Need(Need::CopyOf(self.frames.pfn(idx)))
+        }
+    }
+
+    /// Maps a fresh page of the space's own, unless something has changed since it was asked for.
+    fn finish_private(&mut self, fault: &Fault, idx: Idx, cpu: usize) -> FaultStep {
+        let Fault { space: id, vpn, .. } = *fault;
+        if !self.still_holds(fault) {
+            self.free_fresh(idx, cpu);
+            return FaultStep::Retry;
+        }
+        match fault.need {
+            Need::CopyOf(source) => self.copy_page(self.at(source), idx),
+            _ => self.clear_page(idx),
+        }
+        let mapping = Mapping { space: id, vpn };
+        self.adopt(idx, Owner::Anon(mapping));
+        self.user.levels.anon += 1;
+        self.work.ptes_set += 1;
+        let space = self.user.living(id);
+        space.rss.anon_pages += 1;
+        let table = space.table.table_mut(vpn).expect("the entry is as it was");
+        table.set(vpn, Access::Write.mark(Pte::present(idx)).with(PteFlag::Write, true));
+        if !fault.seen.is_none() {
+            self.replaced(mapping, fault.seen, cpu);
+        }
+        self.wrote(id, vpn, Access::Write);
+        FaultStep::Done
+    }
+
+    /// Accounts for the entry that a copy took the place of.
+    fn replaced(&mut self, mapping: Mapping, old: Pte, cpu: usize) {
+        self.work.ptes_cleared += 1;
+        self.work.tlb_flushes += 1;
+        if let Some(idx) = old.idx() {
+            let Rss { anon_pages, shmem_pages } = self.unmap_page(mapping, idx, cpu);
+            let rss = &mut self.user.living(mapping.space).rss;
+            rss.anon_pages -= anon_pages;
+            rss.shmem_pages -= shmem_pages;
+        }
+    }
+
+    /// Whether mappings, entry and the page to copy are as the first step saw them.
+    fn still_holds(&self, fault: &Fault) -> bool {
+        let Ok(space) = self.user.space(fault.space) else { return false };
+        let same = space.vmas.generation == fault.generation && space.table.get(fault.vpn) == fault.seen;
+        match fault.need {
+            Need::CopyOf(source) if same && fault.seen.is_none() => {
+                let vma = space.vmas.find(fault.vpn).expect("no mapping has changed");
+                let file = vma.kind.file().and_then(|file| self.user.file(file).ok());
+                file.and_then(|file| file.page(vma.index(fault.vpn))) == Some(self.at(source))
+            }
+            _ => same,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn clear_page(&mut self, idx: Idx) {
+        self.work.pages_cleared += 1;
+        if let Some(tags) = &mut self.user.tags {
+            tags.clear(idx);
+        }
+    }
+
+    fn copy_page(&mut self, from: Idx, to: Idx) {
+        self.work.pages_copied += 1;
+        if let Some(tags) = &mut self.user.tags {
+            tags.copy(from, to);
+        }
+    }
+
+    /// Gives a page that a program has just written a new tag, where contents are tracked.
+    #[inline]
+    fn wrote(&mut self, id: SpaceId, vpn: Vpn, access: Access) {
+        if access == Access::Write && self.user.tags.is_some() {
+            self.tag_written(id, vpn);
+        }
+    }
+
+    #[cold]
+    fn tag_written(&mut self, id: SpaceId, vpn: Vpn) {
+        let idx = self.user.living(id).table.get(vpn).idx().expect("a written page is present");
+        let owner = self.user.rmap.owner(idx);
+        let Some(tags) = &mut self.user.tags else { return };
+        match owner {
+            Owner::File { file, index } => tags.write_file(idx, file, index),
+            _ => tags.write_private(idx, Mapping { space: id, vpn }),
+        }
+    }
+}
+
+/// What a fault comes to.
+enum Answer {
+    /// This entry settles it.
+    Map(Pte),
+    /// A page has to be allocated first.
+    Need(Need),
+    /// The file ends before this page.
+    Beyond,
+}

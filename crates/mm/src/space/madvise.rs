@@ -1,0 +1,107 @@
+//! Advice and locks: `madvise`, `mlock`, `munlock`.
+
+use alloc::vec::Vec;
+
+use order9_units::{Bytes, Pages};
+
+use super::addr::{TASK_END, VirtAddr, VpnRange};
+use super::fault::Access;
+use super::page::Zap;
+use super::pte::PteFlag;
+use super::{Errno, HugeAdvice, Prot, SpaceId, Vma};
+use crate::Mm;
+use crate::trace::Tracer;
+
+/// What `madvise` says about a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Madvise {
+    /// `MADV_DONTNEED`: the pages are discarded; page tables stay.
+    DontNeed,
+    /// `MADV_HUGEPAGE`.
+    HugePage,
+    /// `MADV_NOHUGEPAGE`.
+    NoHugePage,
+}
+
+impl<T: Tracer> Mm<T> {
+    /// `madvise`. Where pages are missing, the others are advised nevertheless.
+    ///
+    /// # Errors
+    /// `EINVAL` for an unaligned address, and for `DontNeed` at the first locked mapping; `ENOMEM` where something in the
+    /// range is not mapped.
+    pub fn madvise(
+        &mut self,
+        id: SpaceId,
+        addr: VirtAddr,
+        length: Bytes,
+        advice: Madvise,
+        cpu: usize,
+    ) -> Result<(), Errno> {
+        let vmas = &self.user.space(id)?.vmas;
+        self.work.vma_lookups += 1;
+        let range = VpnRange::of_call(addr, length, Errno::Enomem)?;
+        let met: Vec<Vma> = vmas.within(range).copied().collect();
+        let mapped: Pages = met.iter().map(|vma| vma.range.intersect(range).len()).sum();
+        for vma in met {
+            let part = vma.range.intersect(range);
+            match advice {
+                Madvise::DontNeed if vma.locked => return Err(Errno::Einval),
+                Madvise::DontNeed => self.discard(id, part, cpu),
+                Madvise::HugePage => self.user.modify(id, part, |vma| vma.advice = HugeAdvice::Huge)?,
+                Madvise::NoHugePage => self.user.modify(id, part, |vma| vma.advice = HugeAdvice::NoHuge)?,
+            }
+        }
+        if mapped == range.len() { Ok(()) } else { Err(Errno::Enomem) }
+    }
+
+    fn discard(&mut self, id: SpaceId, range: VpnRange, cpu: usize) {
+        self.zap(id, range, Zap::All, cpu);
+        if let Some(tags) = &mut self.user.tags {
+            tags.discard(id, range);
+        }
+    }
+
+    /// `mlock` without its second half: the caller then touches what [`Mm::next_to_populate`] names.
+    ///
+    /// # Errors
+    /// `ENOMEM` where something in the range is not mapped (what lies below is locked) or splitting would make too many
+    /// mappings.
+    pub fn mlock(&mut self, id: SpaceId, addr: VirtAddr, length: Bytes) -> Result<(), Errno> {
+        self.set_locked(id, addr, length, true)
+    }
+
+    /// `munlock`.
+    ///
+    /// # Errors
+    /// As [`Mm::mlock`].
+    pub fn munlock(&mut self, id: SpaceId, addr: VirtAddr, length: Bytes) -> Result<(), Errno> {
+        self.set_locked(id, addr, length, false)
+    }
+
+    fn set_locked(&mut self, id: SpaceId, addr: VirtAddr, length: Bytes, locked: bool) -> Result<(), Errno> {
+        let vmas = &self.user.space(id)?.vmas;
+        self.work.vma_lookups += 1;
+        let bytes = length.get().checked_add(addr.get() - addr.vpn().addr().get()).ok_or(Errno::Einval)?;
+        let range = VpnRange::of_call(addr.vpn().addr(), Bytes::new(bytes), Errno::Enomem)?;
+        let mapped = vmas.mapped_part(range);
+        self.user.modify(id, mapped, |vma| vma.locked = locked)?;
+        if mapped == range { Ok(()) } else { Err(Errno::Enomem) }
+    }
+
+    /// The first page from `from` on, below `end`, that `mlock` and `MAP_POPULATE` would still touch, and how: private
+    /// writable memory is written, so that no copy or fill is left for later. Inaccessible mappings are passed over.
+    #[must_use]
+    pub fn next_to_populate(&self, id: SpaceId, from: VirtAddr, end: VirtAddr) -> Option<(VirtAddr, Access)> {
+        let space = self.user.space(id).ok()?;
+        let range = VpnRange::new(from.vpn(), end.vpn().min(TASK_END));
+        space.vmas.within(range).filter(|vma| vma.prot != Prot::NONE).find_map(|vma| {
+            let write = vma.prot.has(Prot::WRITE) && vma.kind.is_private();
+            let missing = |&vpn: &_| {
+                let pte = space.table.get(vpn);
+                pte.is_none() || write && !pte.has(PteFlag::Write)
+            };
+            let vpn = vma.range.intersect(range).iter().find(missing)?;
+            Some((vpn.addr(), if write { Access::Write } else { Access::Read }))
+        })
+    }
+}

@@ -1,0 +1,209 @@
+//! Making, removing and protecting mappings: `mmap`, `munmap`, `mprotect`.
+
+use alloc::vec::Vec;
+
+use order9_units::{Bytes, Pages};
+
+use super::addr::{MMAP_BASE, MMAP_MIN, TASK_END, VirtAddr, VpnRange};
+use super::page::Zap;
+use super::pte::PteFlag;
+use super::{Errno, HugeAdvice, Prot, SpaceId, Vma, VmaKind};
+use crate::Mm;
+use crate::shmem::FileId;
+use crate::trace::Tracer;
+
+/// Mappings a space may have: the default of `vm.max_map_count`.
+pub const MAX_MAP_COUNT: usize = 65_530;
+
+/// Where a mapping goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The highest gap that is large enough.
+    Anywhere,
+    /// Here if nothing is mapped there, else anywhere.
+    Hint(VirtAddr),
+    /// Here, in place of what is mapped there: `MAP_FIXED`.
+    Fixed(VirtAddr),
+    /// Here or not at all: `MAP_FIXED_NOREPLACE`.
+    FixedNoReplace(VirtAddr),
+}
+
+/// Where the pages of a new mapping come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backing {
+    /// `MAP_PRIVATE | MAP_ANONYMOUS`.
+    AnonPrivate,
+    /// `MAP_SHARED | MAP_ANONYMOUS`: a file of its own without a name.
+    AnonShared,
+    /// A tmpfs file or memfd.
+    File {
+        /// The file.
+        file: FileId,
+        /// Place in it of the first page.
+        offset: Pages,
+        /// `MAP_SHARED`, else `MAP_PRIVATE`.
+        shared: bool,
+    },
+}
+
+/// What `mmap` is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MmapRequest {
+    /// Where.
+    pub place: Place,
+    /// How long; rounded up to whole pages.
+    pub length: Bytes,
+    /// What the program may do there.
+    pub prot: Prot,
+    /// Where the pages come from.
+    pub backing: Backing,
+    /// `MAP_LOCKED`; the caller then populates the mapping.
+    pub locked: bool,
+}
+
+impl MmapRequest {
+    /// Readable and writable private memory, anywhere.
+    #[must_use]
+    pub const fn anon(length: Bytes) -> Self {
+        let (place, backing) = (Place::Anywhere, Backing::AnonPrivate);
+        Self { place, length, prot: Prot::RW, backing, locked: false }
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// `mmap`: returns where the mapping starts.
+    ///
+    /// # Errors
+    /// `EINVAL` for no length or an unaligned fixed address, `ENOMEM` without room or with too many mappings, `EPERM` below
+    /// `vm.mmap_min_addr`, `EEXIST` where `FixedNoReplace` finds a mapping, `EBADF` for a file that is not open.
+    pub fn mmap(&mut self, id: SpaceId, request: &MmapRequest, cpu: usize) -> Result<VirtAddr, Errno> {
+        let mappings = self.user.space(id)?.vmas.len();
+        let pages = Pages::from_bytes_ceil(request.length);
+        if pages == Pages::ZERO {
+            return Err(Errno::Einval);
+        }
+        if mappings > MAX_MAP_COUNT {
+            return Err(Errno::Enomem);
+        }
+        if let Backing::File { file, .. } = request.backing {
+            self.user.open_file(file)?;
+        }
+        let range = self.place(id, request.place, pages)?;
+        if let Place::Fixed(_) = request.place {
+            self.unmap_range(id, range, cpu)?;
+        }
+        let (kind, offset) = match request.backing {
+            Backing::AnonPrivate => (VmaKind::Anon, range.start.get()),
+            Backing::AnonShared => (VmaKind::Shmem { file: self.create_file(pages)?, shared: true }, 0),
+            Backing::File { file, offset, shared } => (VmaKind::Shmem { file, shared }, offset.get()),
+        };
+        let (prot, locked) = (request.prot, request.locked);
+        let vma = Vma { range, prot, kind, offset, advice: HugeAdvice::None, locked, touched: false };
+        self.user.insert_vma(id, vma);
+        self.user.merge_at(id, range.start);
+        self.user.merge_at(id, range.end);
+        if let (Backing::AnonShared, Some(file)) = (request.backing, kind.file()) {
+            self.close_file(file, cpu)?; // From now on the mapping alone keeps it.
+        }
+        Ok(range.start.addr())
+    }
+
+    /// The pages a mapping would take.
+    pub(super) fn place(&self, id: SpaceId, place: Place, pages: Pages) -> Result<VpnRange, Errno> {
+        let vmas = &self.user.space(id)?.vmas;
+        let is_free = |range| vmas.within(range).next().is_none();
+        let fixed = |addr: VirtAddr| {
+            let range = VpnRange::of_call(addr, pages.bytes(), Errno::Enomem)?;
+            if range.start < MMAP_MIN { Err(Errno::Eperm) } else { Ok(range) }
+        };
+        match place {
+            Place::Fixed(addr) => return fixed(addr),
+            Place::FixedNoReplace(addr) => {
+                let range = fixed(addr)?;
+                return if is_free(range) { Ok(range) } else { Err(Errno::Eexist) };
+            }
+            Place::Hint(addr) => {
+                let start = addr.vpn().max(MMAP_MIN);
+                if start <= TASK_END && pages <= TASK_END - start && is_free(VpnRange::of(start, pages)) {
+                    return Ok(VpnRange::of(start, pages));
+                }
+            }
+            Place::Anywhere => {}
+        }
+        vmas.highest_gap(pages, MMAP_MIN, MMAP_BASE).ok_or(Errno::Enomem)
+    }
+
+    /// `munmap`: everything mapped in the range goes.
+    ///
+    /// # Errors
+    /// `EINVAL` for no length, an unaligned address or a range beyond the address space, `ENOMEM` where splitting a mapping
+    /// would make too many.
+    pub fn munmap(&mut self, id: SpaceId, addr: VirtAddr, length: Bytes, cpu: usize) -> Result<(), Errno> {
+        self.user.space(id)?;
+        let range = VpnRange::of_call(addr, length, Errno::Einval)?;
+        if range.is_empty() {
+            return Err(Errno::Einval);
+        }
+        self.unmap_range(id, range, cpu)
+    }
+
+    pub(super) fn unmap_range(&mut self, id: SpaceId, range: VpnRange, cpu: usize) -> Result<(), Errno> {
+        self.work.vma_lookups += 1;
+        self.user.split_at(id, range.start)?;
+        self.user.split_at(id, range.end)?;
+        let vmas: Vec<Vma> = self.user.living(id).vmas.within(range).copied().collect();
+        if vmas.is_empty() {
+            return Ok(());
+        }
+        self.zap(id, range, Zap::All, cpu);
+        if let Some(tags) = &mut self.user.tags {
+            tags.discard(id, range);
+        }
+        for vma in vmas {
+            self.user.remove_vma(id, vma.range.start);
+            if let Some(file) = vma.kind.file() {
+                self.drop_if_unused(file, cpu);
+            }
+        }
+        self.free_tables(id, range, cpu);
+        Ok(())
+    }
+
+    /// `mprotect`. Where pages are missing, those below the first gap are protected nevertheless.
+    ///
+    /// # Errors
+    /// `EINVAL` for an unaligned address, `ENOMEM` where something in the range is not mapped or splitting would make too
+    /// many mappings.
+    pub fn mprotect(&mut self, id: SpaceId, addr: VirtAddr, length: Bytes, prot: Prot) -> Result<(), Errno> {
+        let vmas = &self.user.space(id)?.vmas;
+        self.work.vma_lookups += 1;
+        let range = VpnRange::of_call(addr, length, Errno::Enomem)?;
+        let mapped = vmas.mapped_part(range);
+        let changed: Vec<Vma> = vmas.within(mapped).filter(|vma| vma.prot != prot).copied().collect();
+        self.user.modify(id, mapped, |vma| vma.prot = prot)?;
+        for vma in changed {
+            self.protect_pages(id, vma.range.intersect(mapped), prot, vma.kind);
+        }
+        if mapped == range { Ok(()) } else { Err(Errno::Enomem) }
+    }
+
+    /// Takes rights off the entries of `range`, which lies in one mapping, and gives them where that needs no fault.
+    fn protect_pages(&mut self, id: SpaceId, range: VpnRange, prot: Prot, kind: VmaKind) {
+        let writable = prot.has(Prot::WRITE) && !kind.is_private();
+        let mut changed = 0;
+        let mut from = range.start;
+        while let Some((slot, mut table)) = self.user.living(id).table.take_next(VpnRange::new(from, range.end)) {
+            for vpn in slot.intersect(range).iter() {
+                let pte = table.get(vpn);
+                if !pte.is_none() {
+                    table.set(vpn, pte.with(PteFlag::Access, prot != Prot::NONE).with(PteFlag::Write, writable));
+                    changed += 1;
+                }
+            }
+            self.user.living(id).table.put_back(slot.start, table);
+            from = slot.end;
+        }
+        self.work.ptes_set += changed;
+        self.work.tlb_flushes += u64::from(changed > 0);
+    }
+}

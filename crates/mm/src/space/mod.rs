@@ -1,0 +1,212 @@
+//! Address spaces: mappings, page tables, the faults that fill them and the operations that change them.
+//!
+//! Key types: [`Space`] (mappings and page table of one program), [`Vma`] (one mapping), [`FaultStep`] (how an access goes
+//! on), `Owner` (whose page a frame is). All operations are methods of [`Mm`], take addresses and lengths as the system
+//! calls do, and answer as Linux: errors are [`Errno`]s.
+//! An operation that needs memory never allocates: it says what it needs, the caller allocates, which may take a while, and
+//! hands the page in; everything is then checked again. Pages are base pages. Never prices its work, waits, or reclaims.
+
+mod addr;
+mod check;
+mod edit;
+mod errno;
+mod fault;
+mod fork;
+mod madvise;
+mod mmap;
+mod mremap;
+mod page;
+mod pte;
+mod rmap;
+mod table;
+mod view;
+mod vma;
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+pub use addr::{TASK_END, VirtAddr, Vpn, VpnRange};
+pub use errno::Errno;
+pub use fault::{Access, Fault, FaultStep, Need};
+pub use fork::Fork;
+pub use madvise::Madvise;
+pub use mmap::{Backing, MAX_MAP_COUNT, MmapRequest, Place};
+pub use mremap::{Move, Mremap, MremapTo};
+pub use view::PageView;
+pub use vma::{HugeAdvice, Prot, Vma, VmaKind};
+
+pub(crate) use page::Zap;
+pub(crate) use rmap::{Mapping, Owner};
+
+use crate::Mm;
+use crate::shmem::File;
+use crate::tags::Tags;
+use crate::trace::Tracer;
+use rmap::{IDS, Rmap};
+use table::PageTable;
+use vma::VmaSet;
+
+/// An address space; the number is never given to another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SpaceId(pub(crate) u32);
+
+impl SpaceId {
+    /// The number, counted from 0 in the order of creation.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What one program has mapped.
+#[derive(Clone, Default)]
+pub struct Space {
+    pub(crate) vmas: VmaSet,
+    pub(crate) table: PageTable,
+    pub(crate) rss: Rss,
+    pub(crate) page_tables: u64,
+}
+
+/// How an operation that fills a page table goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableStep {
+    /// A slot is done; call again.
+    Progress,
+    /// The slot of this page needs a page table: allocate a page with [`crate::Gfp::GFP_PGTABLE_USER`], pass it to
+    /// [`Mm::give_table`], and call again.
+    NeedTable(Vpn),
+    /// Nothing is left.
+    Done,
+}
+
+/// Pages mapped by a space, by what they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rss {
+    /// Of this space alone, or shared by fork until written: `RssAnon`.
+    pub anon_pages: u64,
+    /// Of tmpfs files and shared memory: `RssShmem`.
+    pub shmem_pages: u64,
+}
+
+/// Pages in use for programs on the whole machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UserLevels {
+    /// `nr_anon_pages`: anonymous pages with a mapping, each once.
+    pub anon: u64,
+    /// `nr_mapped`: pages of files with a mapping, each once.
+    pub mapped: u64,
+    /// `nr_shmem`: pages of files.
+    pub shmem: u64,
+    /// `nr_page_table_pages`: page tables of the lowest level.
+    pub page_tables: u64,
+}
+
+/// Spaces and files, and whose page every frame is.
+#[derive(Clone, Default)]
+pub(crate) struct UserMemory {
+    /// By number; `None` where the space is gone.
+    pub(crate) spaces: Vec<Option<Box<Space>>>,
+    /// By number; `None` where the file is gone.
+    pub(crate) files: Vec<Option<Box<File>>>,
+    pub(crate) rmap: Rmap,
+    pub(crate) levels: UserLevels,
+    pub(crate) tags: Option<Tags>,
+}
+
+impl UserMemory {
+    #[inline]
+    pub(crate) fn space(&self, id: SpaceId) -> Result<&Space, Errno> {
+        self.spaces.get(id.index()).and_then(Option::as_deref).ok_or(Errno::Esrch)
+    }
+
+    #[inline]
+    pub(crate) fn space_mut(&mut self, id: SpaceId) -> Result<&mut Space, Errno> {
+        self.spaces.get_mut(id.index()).and_then(Option::as_deref_mut).ok_or(Errno::Esrch)
+    }
+
+    /// Every living space.
+    pub(crate) fn spaces(&self) -> impl Iterator<Item = (SpaceId, &Space)> {
+        let spaces = self.spaces.iter().enumerate();
+        spaces.filter_map(|(at, space)| Some((SpaceId(at as u32), space.as_deref()?)))
+    }
+
+    /// Bytes of metadata of the machine's frames; page tables and files are paid for by what they map.
+    pub(crate) fn bytes(&self) -> usize {
+        self.rmap.bytes() + self.tags.as_ref().map_or(0, Tags::bytes)
+    }
+}
+
+impl Space {
+    /// Its mappings, upward.
+    pub fn vmas(&self) -> impl Iterator<Item = &Vma> {
+        self.vmas.iter()
+    }
+
+    /// The mapping that holds `addr`.
+    #[must_use]
+    pub fn vma_at(&self, addr: VirtAddr) -> Option<&Vma> {
+        self.vmas.find(addr.vpn())
+    }
+
+    /// Pages mapped.
+    #[must_use]
+    pub const fn rss(&self) -> Rss {
+        self.rss
+    }
+
+    /// Bytes that the page table takes here, on the host.
+    #[must_use]
+    pub fn page_table_bytes(&self) -> u64 {
+        self.table.bytes() as u64
+    }
+
+    /// Page tables of the lowest level, in frames.
+    #[must_use]
+    pub const fn page_tables(&self) -> u64 {
+        self.page_tables
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// An address space without mappings.
+    ///
+    /// # Errors
+    /// `EAGAIN` after 2^26 spaces.
+    pub fn create_space(&mut self) -> Result<SpaceId, Errno> {
+        let id = SpaceId(self.user.spaces.len() as u32);
+        if id.0 >= IDS {
+            return Err(Errno::Eagain);
+        }
+        self.user.rmap.make_room(self.frames.len());
+        self.user.spaces.push(Some(Box::default()));
+        Ok(id)
+    }
+
+    /// The space `id`, or `None` once it is gone.
+    #[must_use]
+    pub fn space(&self, id: SpaceId) -> Option<&Space> {
+        self.user.space(id).ok()
+    }
+
+    /// Every living space, oldest first.
+    pub fn spaces(&self) -> impl Iterator<Item = (SpaceId, &Space)> {
+        self.user.spaces()
+    }
+
+    /// Pages in use for programs.
+    #[must_use]
+    pub const fn user_levels(&self) -> UserLevels {
+        self.user.levels
+    }
+
+    /// Ends a space: everything is unmapped, on behalf of `cpu`.
+    ///
+    /// # Errors
+    /// `ESRCH` if it is gone.
+    pub fn exit(&mut self, id: SpaceId, cpu: usize) -> Result<(), Errno> {
+        self.user.space(id)?;
+        self.unmap_range(id, VpnRange::new(Vpn::new(0), TASK_END), cpu)?;
+        self.user.spaces[id.index()] = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,202 @@
+//! `mremap`: a mapping shrinks, grows, or moves with its pages.
+
+use alloc::vec::Vec;
+
+use order9_units::{Bytes, Pages};
+
+use super::addr::{VirtAddr, Vpn, VpnRange};
+use super::mmap::{MAX_MAP_COUNT, Place};
+use super::pte::Pte;
+use super::{Errno, Mapping, SpaceId, TableStep, Vma, VmaKind};
+use crate::Mm;
+use crate::trace::Tracer;
+
+/// Whether and where a mapping may move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MremapTo {
+    /// It stays.
+    InPlace,
+    /// `MREMAP_MAYMOVE`: it moves if it cannot grow where it is.
+    MayMove,
+    /// `MREMAP_FIXED`: it moves here, in place of what is mapped there.
+    Fixed(VirtAddr),
+}
+
+/// How `mremap` goes on.
+#[derive(Clone, Copy, Debug)]
+pub enum Mremap {
+    /// It is done; the mapping starts here.
+    Done(VirtAddr),
+    /// Pages have to move: [`Mm::move_step`] does it.
+    Moving(Move),
+}
+
+/// A mapping on its way: both places are mapped, pages move slot by slot, and at the end the old place is unmapped.
+#[derive(Clone, Copy, Debug)]
+pub struct Move {
+    space: SpaceId,
+    from: VpnRange,
+    to: Vpn,
+    /// Pages of `from` that have moved.
+    moved: Pages,
+    /// The mappings as they were when both places were mapped.
+    generation: u64,
+}
+
+impl Move {
+    /// The space.
+    #[must_use]
+    pub const fn space(&self) -> SpaceId {
+        self.space
+    }
+
+    /// Where the mapping will start.
+    #[must_use]
+    pub const fn to(&self) -> VirtAddr {
+        self.to.addr()
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// `mremap`. An old length of 0, which duplicates a shared mapping, is not taken.
+    ///
+    /// # Errors
+    /// `EINVAL` for no length, unaligned or overlapping addresses; `EFAULT` where the old range is not one mapping;
+    /// `ENOMEM` where it cannot grow or there are too many mappings; `EPERM` below `vm.mmap_min_addr`.
+    pub fn mremap(
+        &mut self,
+        id: SpaceId,
+        addr: VirtAddr,
+        old_length: Bytes,
+        new_length: Bytes,
+        to: MremapTo,
+        cpu: usize,
+    ) -> Result<Mremap, Errno> {
+        let vmas = &self.user.space(id)?.vmas;
+        self.work.vma_lookups += 1;
+        let mut old = VpnRange::of_call(addr, old_length, Errno::Einval)?;
+        let new = VpnRange::of_call(addr, new_length, Errno::Enomem)?.len();
+        if old.is_empty() || new == Pages::ZERO {
+            return Err(Errno::Einval);
+        }
+        vmas.find(old.start).ok_or(Errno::Efault)?;
+        if let MremapTo::Fixed(target) = to {
+            let target = VpnRange::of_call(target, new.bytes(), Errno::Einval)?;
+            if !target.intersect(old).is_empty() {
+                return Err(Errno::Einval);
+            }
+            self.place(id, Place::Fixed(target.start.addr()), new)?;
+            self.room_to_move(id)?;
+            self.unmap_range(id, target, cpu)?;
+        }
+        if new < old.len() {
+            let kept = VpnRange::of(old.start, new);
+            self.unmap_range(id, VpnRange::new(kept.end, old.end), cpu)?;
+            old = kept;
+        }
+        let vma = *self.user.living(id).vmas.find(old.start).ok_or(Errno::Efault)?;
+        if let MremapTo::Fixed(target) = to {
+            return self.start_move(id, &vma, old, VpnRange::of(target.vpn(), new));
+        }
+        if new <= old.len() {
+            return Ok(Mremap::Done(addr));
+        }
+        if old.end > vma.range.end {
+            return Err(Errno::Efault);
+        }
+        let grown = VpnRange::of(old.start, new);
+        if old.end == vma.range.end && self.grow(id, &vma, grown.end) {
+            return Ok(Mremap::Done(addr));
+        }
+        if to == MremapTo::InPlace {
+            return Err(Errno::Enomem);
+        }
+        self.room_to_move(id)?;
+        let target = self.place(id, Place::Anywhere, new)?;
+        self.start_move(id, &vma, old, target)
+    }
+
+    /// A move splits up to three mappings before it is through.
+    fn room_to_move(&self, id: SpaceId) -> Result<(), Errno> {
+        if self.user.space(id)?.vmas.len() + 3 >= MAX_MAP_COUNT { Err(Errno::Enomem) } else { Ok(()) }
+    }
+
+    /// Lets a mapping reach up to `end` if nothing is in the way.
+    fn grow(&mut self, id: SpaceId, vma: &Vma, end: Vpn) -> bool {
+        let added = VpnRange::new(vma.range.end, end);
+        if self.user.living(id).vmas.within(added).next().is_some() {
+            return false;
+        }
+        self.user.remove_vma(id, vma.range.start);
+        self.user.insert_vma(id, Vma { range: VpnRange::new(vma.range.start, end), ..*vma });
+        self.user.merge_at(id, end);
+        true
+    }
+
+    fn start_move(&mut self, id: SpaceId, vma: &Vma, old: VpnRange, new: VpnRange) -> Result<Mremap, Errno> {
+        if old.end > vma.range.end {
+            return Err(Errno::Efault);
+        }
+        let fresh = vma.kind == VmaKind::Anon && !vma.touched;
+        let offset = if fresh { new.start.get() } else { vma.index(old.start) };
+        self.user.insert_vma(id, Vma { range: new, offset, ..*vma });
+        let generation = self.user.living(id).vmas.generation;
+        Ok(Mremap::Moving(Move { space: id, from: old, to: new.start, moved: Pages::ZERO, generation }))
+    }
+
+    /// Moves the pages of the next slot; after the last, unmaps the old place.
+    ///
+    /// # Errors
+    /// `EAGAIN` if the space's mappings have changed since the start, `ESRCH` if it is gone. What has moved stays moved.
+    pub fn move_step(&mut self, run: &mut Move, cpu: usize) -> Result<TableStep, Errno> {
+        let space = self.user.space(run.space)?;
+        if space.vmas.generation != run.generation {
+            return Err(Errno::Eagain);
+        }
+        let rest = VpnRange::new(run.from.start + run.moved, run.from.end);
+        let Some((slot, _)) = space.table.tables(rest).find(|(_, table)| table.used > 0) else {
+            self.finish_move(run, cpu)?;
+            return Ok(TableStep::Done);
+        };
+        let source = slot.intersect(rest);
+        let target = run.to + (source.start - run.from.start);
+        if space.table.table(target).is_none() {
+            return Ok(TableStep::NeedTable(target));
+        }
+        let pages = (target.slot().end - target).min(source.len());
+        self.move_pages(run.space, VpnRange::of(source.start, pages), target);
+        run.moved = source.start + pages - run.from.start;
+        Ok(TableStep::Progress)
+    }
+
+    /// Moves the entries of `source` to `target`; each lies in one slot with a table, perhaps the same.
+    fn move_pages(&mut self, id: SpaceId, source: VpnRange, target: Vpn) {
+        let table = &mut self.user.living(id).table;
+        let from = table.table_mut(source.start).expect("the source has a table");
+        let taken = source.iter().map(|vpn| (vpn, from.set(vpn, Pte::NONE)));
+        let taken: Vec<(Vpn, Pte)> = taken.filter(|(_, pte)| !pte.is_none()).collect();
+        for &(vpn, pte) in &taken {
+            let there = target + (vpn - source.start);
+            let table = &mut self.user.living(id).table;
+            table.table_mut(there).expect("the target has a table").set(there, pte);
+            if let Some(idx) = pte.idx() {
+                let mapping = |vpn| Mapping { space: id, vpn };
+                self.user.rmap.relocate(idx, mapping(vpn), mapping(there));
+            }
+        }
+        self.work.ptes_cleared += taken.len() as u64;
+        self.work.ptes_set += taken.len() as u64;
+        self.work.tlb_flushes += u64::from(!taken.is_empty());
+        if let Some(tags) = &mut self.user.tags {
+            tags.relocate(id, source, target);
+        }
+    }
+
+    fn finish_move(&mut self, run: &Move, cpu: usize) -> Result<(), Errno> {
+        let moved = *self.user.living(run.space).vmas.at(run.to).expect("no mapping has changed since the start");
+        self.unmap_range(run.space, run.from, cpu)?;
+        self.user.merge_at(run.space, moved.range.start);
+        self.user.merge_at(run.space, moved.range.end);
+        Ok(())
+    }
+}

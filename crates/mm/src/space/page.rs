@@ -1,0 +1,189 @@
+//! Pages come to have mappings and lose them: counts, owners, and what happens to a page nobody maps any more.
+
+use order9_units::{Order, Pfn};
+
+use super::addr::{Vpn, VpnRange};
+use super::pte::{Pte, PteKind};
+use super::table::Table;
+use super::{Mapping, Owner, Rss, SpaceId};
+use crate::Mm;
+use crate::frame::{Flag, Idx};
+use crate::trace::Tracer;
+
+/// A CPU that has no per-CPU lists.
+const NO_CPU: usize = usize::MAX;
+
+/// Which pages of a range to unmap.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Zap {
+    /// All.
+    All,
+    /// Those of files; copies that belong to the space alone stay.
+    FilePages,
+}
+
+/// What unmapping pages changed.
+#[derive(Default)]
+struct Zapped {
+    entries: u64,
+    rss: Rss,
+}
+
+impl<T: Tracer> Mm<T> {
+    /// The frame of a single page that the caller has just allocated.
+    #[inline]
+    pub(crate) fn fresh(&self, pfn: Pfn) -> Idx {
+        let (idx, word) = self.live(pfn).unwrap_or_else(|error| panic!("a page was handed in, but {error}"));
+        assert!(word.order() == Order::ZERO && !word.has(Flag::Owned), "{pfn:?} is not a single page without an owner");
+        idx
+    }
+
+    /// Makes a fresh page the owner's.
+    #[inline]
+    pub(crate) fn adopt(&mut self, idx: Idx, owner: Owner) {
+        let movable = !matches!(owner, Owner::PageTable(_));
+        let word = self.frames.word(idx).with(Flag::Owned, true).with(Flag::MovableContent, movable);
+        self.frames.set(idx, word);
+        self.user.rmap.set(idx, owner);
+    }
+
+    /// Ends the use of a page by its owner: it is freed, unless a pin or isolation keeps it.
+    #[inline]
+    pub(crate) fn disown(&mut self, idx: Idx, cpu: usize) {
+        let word = self.frames.word(idx);
+        if word.has(Flag::Pinned) || word.has(Flag::Isolated) {
+            self.user.rmap.set(idx, Owner::Kept);
+            return;
+        }
+        self.user.rmap.set(idx, Owner::Nobody);
+        let word = word.with(Flag::Owned, false).with(Flag::MovableContent, false);
+        self.frames.set(idx, word);
+        self.free_block(idx, word, cpu);
+    }
+
+    /// Frees a page that only a pin or isolation kept, once neither does.
+    pub(crate) fn free_if_kept(&mut self, idx: Idx) {
+        if self.user.rmap.owner(idx) == Owner::Kept {
+            self.disown(idx, NO_CPU);
+        }
+    }
+
+    /// Frees a page that was allocated for a fault and is not needed after all.
+    pub(crate) fn free_fresh(&mut self, idx: Idx, cpu: usize) {
+        let word = self.frames.word(idx);
+        self.free_block(idx, word, cpu);
+    }
+
+    /// Accounts that `mapping` no longer maps the page; says what the space has fewer of.
+    #[inline]
+    pub(super) fn unmap_page(&mut self, mapping: Mapping, idx: Idx, cpu: usize) -> Rss {
+        match self.user.rmap.owner(idx) {
+            Owner::Anon(_) => {
+                self.user.levels.anon -= 1;
+                self.disown(idx, cpu);
+                Rss { anon_pages: 1, shmem_pages: 0 }
+            }
+            Owner::Shared { .. } => {
+                self.user.rmap.unshare(idx, mapping);
+                Rss { anon_pages: 1, shmem_pages: 0 }
+            }
+            Owner::File { file, index } => {
+                let left = self.user.file_mut(file).count_mapping(index, u32::wrapping_sub);
+                self.user.levels.mapped -= u64::from(left == 0);
+                Rss { anon_pages: 0, shmem_pages: 1 }
+            }
+            owner => unreachable!("{mapping:?} maps a page that is {owner:?}"),
+        }
+    }
+
+    /// Unmaps the pages of `range`, on behalf of `cpu`; mappings and page tables stay.
+    ///
+    /// Bounded by the range: to unmap much without keeping others waiting, call it slot by slot.
+    pub(crate) fn zap(&mut self, id: SpaceId, range: VpnRange, which: Zap, cpu: usize) {
+        let mut zapped = Zapped::default();
+        let mut from = range.start;
+        while let Some((slot, mut table)) = self.user.living(id).table.take_next(VpnRange::new(from, range.end)) {
+            self.zap_table(&mut table, id, slot.intersect(range), which, &mut zapped, cpu);
+            let space = self.user.living(id);
+            space.table.put_back(slot.start, table);
+            from = slot.end;
+        }
+        let space = self.user.living(id);
+        space.rss.anon_pages -= zapped.rss.anon_pages;
+        space.rss.shmem_pages -= zapped.rss.shmem_pages;
+        self.work.ptes_cleared += zapped.entries;
+        self.work.tlb_flushes += u64::from(zapped.entries > 0);
+    }
+
+    fn zap_table(
+        &mut self,
+        table: &mut Table,
+        space: SpaceId,
+        range: VpnRange,
+        which: Zap,
+        zapped: &mut Zapped,
+        cpu: usize,
+    ) {
+        if table.used == 0 {
+            return;
+        }
+        for vpn in range.iter() {
+            let pte = table.get(vpn);
+            let spared = which == Zap::FilePages && !self.maps_file_page(pte);
+            if pte.is_none() || spared {
+                continue;
+            }
+            table.set(vpn, Pte::NONE);
+            zapped.entries += 1;
+            if let Some(idx) = pte.idx() {
+                let Rss { anon_pages, shmem_pages } = self.unmap_page(Mapping { space, vpn }, idx, cpu);
+                zapped.rss.anon_pages += anon_pages;
+                zapped.rss.shmem_pages += shmem_pages;
+            }
+        }
+    }
+
+    fn maps_file_page(&self, pte: Pte) -> bool {
+        pte.idx().is_some_and(|idx| matches!(self.user.rmap.owner(idx), Owner::File { .. }))
+    }
+
+    /// Gives the slot of `vpn` a page table in the fresh page `idx`.
+    pub(super) fn install_table(&mut self, id: SpaceId, vpn: Vpn, idx: Idx) {
+        let slot = vpn.slot().start;
+        self.adopt(idx, Owner::PageTable(Mapping { space: id, vpn: slot }));
+        let space = self.user.living(id);
+        space.table.install(slot, idx);
+        space.page_tables += 1;
+        self.user.levels.page_tables += 1;
+        self.work.page_tables_allocated += 1;
+    }
+
+    /// Frees the page tables of slots that meet `range` and have no mapping left.
+    pub(super) fn free_tables(&mut self, id: SpaceId, range: VpnRange, cpu: usize) {
+        let mut from = range.start;
+        while let Some((slot, _)) = self.user.living(id).table.next_table(from, range.end) {
+            from = slot.end;
+            let space = self.user.living(id);
+            if space.vmas.within(slot).next().is_none() {
+                let idx = space.table.remove(slot.start).expect("the slot has a table");
+                space.page_tables -= 1;
+                self.user.levels.page_tables -= 1;
+                self.disown(idx, cpu);
+            }
+        }
+    }
+
+    /// Maps a page of a file; returns the entry.
+    pub(super) fn map_file_page(&mut self, id: SpaceId, idx: Idx) -> Pte {
+        let Owner::File { file, index } = self.user.rmap.owner(idx) else { unreachable!("the page is of a file") };
+        let mappings = self.user.file_mut(file).count_mapping(index, u32::wrapping_add);
+        self.user.levels.mapped += u64::from(mappings == 1);
+        self.user.living(id).rss.shmem_pages += 1;
+        Pte::present(idx)
+    }
+
+    /// What is mapped at `mapping`, as seen by checks and views.
+    pub(crate) fn pte_kind(&self, mapping: Mapping) -> PteKind {
+        self.user.space(mapping.space).map_or(PteKind::None, |space| space.table.get(mapping.vpn).kind())
+    }
+}

@@ -1,0 +1,94 @@
+//! Page table entries: five bytes each, a frame and a byte of flags.
+//!
+//! Two of the four kinds a byte can tell apart are for entries that hold no frame a program could reach.
+
+use crate::frame::Idx;
+
+/// What an entry holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PteKind {
+    /// Nothing: the next access faults.
+    None,
+    /// The shared page of zeros, read-only.
+    Zero,
+    /// A frame.
+    Present,
+}
+
+/// Flags of an entry that is not none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PteFlag {
+    /// The program may access the page; off under `PROT_NONE`.
+    Access = 1 << 2,
+    /// The program may write without a fault.
+    Write = 1 << 3,
+    /// Accessed since this was last cleared.
+    Young = 1 << 4,
+    /// Written since this was last cleared.
+    Dirty = 1 << 5,
+}
+
+const KIND: u8 = 0x3;
+const ZERO: u8 = 1;
+const PRESENT: u8 = 2;
+
+/// One page table entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pte {
+    pub(super) flags: u8,
+    /// The frame of a present entry, else 0.
+    pub(super) frame: u32,
+}
+
+impl Pte {
+    pub(crate) const NONE: Self = Self { flags: 0, frame: 0 };
+    /// The page of zeros, accessible and just read.
+    pub(crate) const ZERO: Self = Self { flags: ZERO | PteFlag::Access as u8 | PteFlag::Young as u8, frame: 0 };
+
+    /// An accessible, young, read-only entry.
+    pub(crate) const fn present(idx: Idx) -> Self {
+        Self { flags: PRESENT | PteFlag::Access as u8 | PteFlag::Young as u8, frame: idx.0 }
+    }
+
+    pub(crate) const fn kind(self) -> PteKind {
+        match self.flags & KIND {
+            0 => PteKind::None,
+            ZERO => PteKind::Zero,
+            PRESENT => PteKind::Present,
+            _ => panic!("no such kind of page table entry"),
+        }
+    }
+
+    pub(crate) const fn is_none(self) -> bool {
+        self.flags & KIND == 0
+    }
+
+    /// The frame of a present entry.
+    pub(crate) const fn idx(self) -> Option<Idx> {
+        if self.flags & KIND == PRESENT { Some(Idx(self.frame)) } else { None }
+    }
+
+    pub(crate) const fn has(self, flag: PteFlag) -> bool {
+        self.flags & flag as u8 != 0
+    }
+
+    #[must_use]
+    pub(crate) const fn with(self, flag: PteFlag, on: bool) -> Self {
+        let flags = if on { self.flags | flag as u8 } else { self.flags & !(flag as u8) };
+        Self { flags, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_and_kind_stay_apart() {
+        let pte = Pte::present(Idx(7)).with(PteFlag::Write, true).with(PteFlag::Young, false);
+        assert!(pte.has(PteFlag::Write) && pte.has(PteFlag::Access) && !pte.has(PteFlag::Young));
+        assert_eq!((pte.kind(), pte.idx().map(|idx| idx.0)), (PteKind::Present, Some(7)));
+        assert_eq!((Pte::ZERO.kind(), Pte::ZERO.idx().is_none()), (PteKind::Zero, true));
+        assert!(Pte::NONE.is_none());
+    }
+}

@@ -1,0 +1,247 @@
+//! Reverse mapping: for every frame, whose page it is and where it is mapped, in eight bytes.
+//!
+//! Key types: [`Owner`] (what a frame is used for), [`Mapping`] (one page of one space), [`Rmap`] (all of them). An anonymous
+//! page with one mapping names it; with several, it names a chain in a side table. A page of a file names its place there:
+//! the file knows the mappings that may show it. A frame without [`crate::frame::Flag::Owned`] belongs to nobody here.
+
+use alloc::vec::Vec;
+
+use super::SpaceId;
+use super::addr::Vpn;
+use crate::frame::Idx;
+use crate::shmem::FileId;
+
+/// One page of one space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Mapping {
+    pub(crate) space: SpaceId,
+    pub(crate) vpn: Vpn,
+}
+
+/// What a frame is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// Nothing an address space or file knows.
+    Nobody,
+    /// An anonymous page, mapped once.
+    Anon(Mapping),
+    /// An anonymous page, mapped at `mappings` places; the chain starts at link `first`.
+    Shared { first: u32, mappings: u32 },
+    /// A page of a file.
+    File { file: FileId, index: u64 },
+    /// The page table of the slot that starts at `vpn`.
+    PageTable(Mapping),
+    /// A page that no space or file knows any more; a pin or isolation keeps it.
+    Kept,
+}
+
+/// Bits of a page number; a space or file takes the rest above.
+const PLACE_BITS: u32 = 35;
+const PLACE: u64 = (1 << PLACE_BITS) - 1;
+const KIND_BITS: u32 = 3;
+/// Spaces and files that can exist in one run.
+pub(crate) const IDS: u32 = 1 << (u64::BITS - PLACE_BITS - KIND_BITS);
+
+impl Owner {
+    const fn packed(self) -> u64 {
+        match self {
+            Self::Nobody => 0,
+            Self::Anon(mapping) => pack(1, mapping.space.0, mapping.vpn.get()),
+            Self::Shared { first, mappings } => 2 | (first as u64) << KIND_BITS | (mappings as u64) << PLACE_BITS,
+            Self::File { file, index } => pack(3, file.0, index),
+            Self::PageTable(mapping) => pack(4, mapping.space.0, mapping.vpn.get()),
+            Self::Kept => 5,
+        }
+    }
+
+    fn unpacked(packed: u64) -> Self {
+        let (place, id) = (packed >> KIND_BITS & PLACE, (packed >> (KIND_BITS + PLACE_BITS)) as u32);
+        let mapping = Mapping { space: SpaceId(id), vpn: Vpn::new(place) };
+        match packed & ((1 << KIND_BITS) - 1) {
+            0 => Self::Nobody,
+            1 => Self::Anon(mapping),
+            2 => Self::Shared { first: (packed >> KIND_BITS) as u32, mappings: (packed >> PLACE_BITS) as u32 },
+            3 => Self::File { file: FileId(id), index: place },
+            4 => Self::PageTable(mapping),
+            5 => Self::Kept,
+            kind => unreachable!("no use of a frame is numbered {kind}"),
+        }
+    }
+}
+
+const fn pack(kind: u64, id: u32, place: u64) -> u64 {
+    kind | place << KIND_BITS | (id as u64) << (KIND_BITS + PLACE_BITS)
+}
+
+/// A mapping of a shared page and the next one of the same page.
+#[derive(Clone, Copy)]
+struct Link {
+    mapping: Mapping,
+    next: u32,
+}
+
+/// End of a chain.
+const END: u32 = u32::MAX;
+
+/// Owners of all frames, and the chains of shared pages.
+#[derive(Clone, Default)]
+pub(crate) struct Rmap {
+    owners: Vec<u64>,
+    links: Vec<Link>,
+    /// First unused link.
+    unused: Option<u32>,
+    links_used: u64,
+}
+
+impl Rmap {
+    /// Makes room for `frames` frames: done when the first space or file appears, so that an allocator alone pays nothing.
+    pub(crate) fn make_room(&mut self, frames: usize) {
+        if self.owners.is_empty() {
+            self.owners = alloc::vec![Owner::Nobody.packed(); frames];
+        }
+    }
+
+    #[inline]
+    pub(crate) fn owner(&self, idx: Idx) -> Owner {
+        self.owners.get(idx.at()).map_or(Owner::Nobody, |&packed| Owner::unpacked(packed))
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, idx: Idx, owner: Owner) {
+        self.owners[idx.at()] = owner.packed();
+    }
+
+    /// Adds a mapping to an anonymous page that has one already.
+    pub(crate) fn share(&mut self, idx: Idx, mapping: Mapping) {
+        let (first, mappings) = match self.owner(idx) {
+            Owner::Anon(only) => (self.link(only, END), 1),
+            Owner::Shared { first, mappings } => (first, mappings),
+            other => unreachable!("a page is shared that is {other:?}"),
+        };
+        let first = self.link(mapping, first);
+        self.set(idx, Owner::Shared { first, mappings: mappings + 1 });
+    }
+
+    /// Takes a mapping off an anonymous page that has several.
+    pub(crate) fn unshare(&mut self, idx: Idx, mapping: Mapping) {
+        let Owner::Shared { first, mappings } = self.owner(idx) else { unreachable!("the page has several mappings") };
+        let (found, before) = self.find(first, mapping);
+        let next = self.unlink(found);
+        let first = match before {
+            Some(before) => {
+                self.links[before as usize].next = next;
+                first
+            }
+            None => next,
+        };
+        let owner = if mappings == 2 {
+            let last = self.links[first as usize].mapping;
+            self.unlink(first);
+            Owner::Anon(last)
+        } else {
+            Owner::Shared { first, mappings: mappings - 1 }
+        };
+        self.set(idx, owner);
+    }
+
+    /// Moves a mapping of an anonymous page to another place.
+    pub(crate) fn relocate(&mut self, idx: Idx, from: Mapping, to: Mapping) {
+        match self.owner(idx) {
+            Owner::Anon(_) => self.set(idx, Owner::Anon(to)),
+            Owner::Shared { first, .. } => {
+                let (found, _) = self.find(first, from);
+                self.links[found as usize].mapping = to;
+            }
+            _ => {}
+        }
+    }
+
+    /// Mappings of a shared page.
+    pub(crate) fn chain(&self, first: u32) -> impl Iterator<Item = Mapping> {
+        let link = move |at: u32| (at != END).then(|| self.links[at as usize]);
+        core::iter::successors(link(first), move |before| link(before.next)).map(|link| link.mapping)
+    }
+
+    /// Mappings of all shared pages together.
+    pub(crate) const fn links_used(&self) -> u64 {
+        self.links_used
+    }
+
+    /// Bytes on the host.
+    pub(crate) fn bytes(&self) -> usize {
+        self.owners.capacity() * size_of::<u64>() + self.links.capacity() * size_of::<Link>()
+    }
+
+    /// The link of `mapping` and the one before it.
+    fn find(&self, first: u32, mapping: Mapping) -> (u32, Option<u32>) {
+        let (mut at, mut before) = (first, None);
+        while self.links[at as usize].mapping != mapping {
+            (before, at) = (Some(at), self.links[at as usize].next);
+            assert!(at != END, "{mapping:?} is missing among the mappings of its page");
+        }
+        (at, before)
+    }
+
+    fn link(&mut self, mapping: Mapping, next: u32) -> u32 {
+        self.links_used += 1;
+        let link = Link { mapping, next };
+        match self.unused {
+            Some(at) => {
+                let after = self.links[at as usize].next;
+                self.unused = (after != END).then_some(after);
+                self.links[at as usize] = link;
+                at
+            }
+            None => {
+                self.links.push(link);
+                self.links.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Takes a link out of use; returns what followed it.
+    fn unlink(&mut self, at: u32) -> u32 {
+        self.links_used -= 1;
+        let unused = self.unused.replace(at).unwrap_or(END);
+        core::mem::replace(&mut self.links[at as usize].next, unused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_survive_packing() {
+        let mapping = Mapping { space: SpaceId(IDS - 1), vpn: Vpn::new(PLACE) };
+        let owners = [
+            Owner::Nobody,
+            Owner::Anon(mapping),
+            Owner::Shared { first: u32::MAX - 1, mappings: (1 << 29) - 1 },
+            Owner::File { file: FileId(IDS - 1), index: PLACE },
+            Owner::PageTable(mapping),
+            Owner::Kept,
+        ];
+        for owner in owners {
+            assert_eq!(Owner::unpacked(owner.packed()), owner);
+        }
+    }
+
+    #[test]
+    fn chains_grow_shrink_and_reuse_their_links() {
+        let mapping = |space| Mapping { space: SpaceId(space), vpn: Vpn::new(7) };
+        let mut rmap = Rmap::default();
+        rmap.make_room(4);
+        let idx = Idx(2);
+        rmap.set(idx, Owner::Anon(mapping(0)));
+        rmap.share(idx, mapping(1));
+        rmap.share(idx, mapping(2));
+        rmap.unshare(idx, mapping(1));
+        let Owner::Shared { first, mappings: 2 } = rmap.owner(idx) else { panic!("two mappings are left") };
+        assert_eq!(rmap.chain(first).collect::<Vec<_>>(), [mapping(2), mapping(0)]);
+        rmap.unshare(idx, mapping(2));
+        assert_eq!((rmap.owner(idx), rmap.links_used()), (Owner::Anon(mapping(0)), 0));
+        rmap.share(idx, mapping(3));
+        assert_eq!((rmap.links.len(), rmap.links_used()), (3, 2));
+    }
+}

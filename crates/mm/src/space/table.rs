@@ -1,0 +1,219 @@
+//! Page tables: for every 2 MiB slot nothing or a table of 512 entries.
+//!
+//! Key types: [`Slot`], [`Table`], [`PageTable`] (all slots of a space, by GiB). A table of 4 KiB is a frame of the machine,
+//! which [`Table::frame`] names; here its entries take five bytes each. The levels above, one frame in 512 tables, are not
+//! counted as memory of the machine.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+
+use order9_units::Order;
+
+use super::addr::{Vpn, VpnRange};
+use super::pte::Pte;
+use crate::frame::Idx;
+
+/// Pages per slot.
+pub(crate) const SLOT_PAGES: usize = Order::PAGEBLOCK.pages().get() as usize;
+/// Slots per leaf of the page table.
+const LEAF_SLOTS: usize = 512;
+
+/// What is mapped in 2 MiB of a space.
+#[derive(Clone)]
+pub(crate) enum Slot {
+    /// Nothing.
+    Empty,
+    /// Base pages.
+    Table(Box<Table>),
+}
+
+/// The 512 entries of a slot.
+#[derive(Clone)]
+pub(crate) struct Table {
+    /// The frame that holds it on the machine.
+    pub(crate) frame: Idx,
+    /// Entries that are not none.
+    pub(crate) used: u16,
+    flags: [u8; SLOT_PAGES],
+    frames: [u32; SLOT_PAGES],
+}
+
+impl Table {
+    fn new(frame: Idx) -> Self {
+        Self { frame, used: 0, flags: [0; SLOT_PAGES], frames: [0; SLOT_PAGES] }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, vpn: Vpn) -> Pte {
+        let at = position(vpn);
+        Pte { flags: self.flags[at], frame: self.frames[at] }
+    }
+
+    /// Replaces an entry; returns what was there.
+    #[inline]
+    pub(crate) fn set(&mut self, vpn: Vpn, pte: Pte) -> Pte {
+        let at = position(vpn);
+        let old = Pte { flags: self.flags[at], frame: self.frames[at] };
+        (self.flags[at], self.frames[at]) = (pte.flags, pte.frame);
+        self.used = self.used + u16::from(!pte.is_none()) - u16::from(!old.is_none());
+        old
+    }
+}
+
+fn position(vpn: Vpn) -> usize {
+    vpn.get() as usize % SLOT_PAGES
+}
+
+/// The slots of one GiB.
+#[derive(Clone)]
+struct Leaf {
+    slots: Box<[Slot; LEAF_SLOTS]>,
+    /// Slots that are not empty.
+    used: u16,
+}
+
+/// The page table of one space.
+#[derive(Clone, Default)]
+pub(crate) struct PageTable {
+    /// By the number of the GiB.
+    leaves: BTreeMap<u32, Leaf>,
+}
+
+impl PageTable {
+    #[inline]
+    pub(crate) fn slot(&self, vpn: Vpn) -> &Slot {
+        self.leaves.get(&leaf(vpn)).map_or(&Slot::Empty, |leaf| &leaf.slots[slot(vpn)])
+    }
+
+    #[inline]
+    pub(crate) fn table(&self, vpn: Vpn) -> Option<&Table> {
+        match self.slot(vpn) {
+            Slot::Empty => None,
+            Slot::Table(table) => Some(table),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn table_mut(&mut self, vpn: Vpn) -> Option<&mut Table> {
+        match &mut self.leaves.get_mut(&leaf(vpn))?.slots[slot(vpn)] {
+            Slot::Empty => None,
+            Slot::Table(table) => Some(table),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, vpn: Vpn) -> Pte {
+        self.table(vpn).map_or(Pte::NONE, |table| table.get(vpn))
+    }
+
+    /// Gives the empty slot of `vpn` a table that lies in `frame`.
+    pub(crate) fn install(&mut self, vpn: Vpn, frame: Idx) {
+        let empty = || Leaf { slots: Box::new([const { Slot::Empty }; LEAF_SLOTS]), used: 0 };
+        let leaf = self.leaves.entry(leaf(vpn)).or_insert_with(empty);
+        let slot = &mut leaf.slots[slot(vpn)];
+        assert!(matches!(slot, Slot::Empty), "the slot of {vpn:?} has a table already");
+        *slot = Slot::Table(Box::new(Table::new(frame)));
+        leaf.used += 1;
+    }
+
+    /// Empties the slot of `vpn`; returns the frame of the table that was there, which has no entries left.
+    pub(crate) fn remove(&mut self, vpn: Vpn) -> Option<Idx> {
+        let in_leaf = self.leaves.get_mut(&leaf(vpn))?;
+        let Slot::Table(table) = core::mem::replace(&mut in_leaf.slots[slot(vpn)], Slot::Empty) else { return None };
+        assert!(table.used == 0, "a page table with {} entries would be freed at {vpn:?}", table.used);
+        in_leaf.used -= 1;
+        if in_leaf.used == 0 {
+            self.leaves.remove(&leaf(vpn));
+        }
+        Some(table.frame)
+    }
+
+    /// Takes the first table whose slot meets `range` out, to work on its entries beside the rest of the engine.
+    pub(crate) fn take_next(&mut self, range: VpnRange) -> Option<(VpnRange, Box<Table>)> {
+        let (found, _) = self.tables(range).next()?;
+        let slot = &mut self.leaves.get_mut(&leaf(found.start))?.slots[slot(found.start)];
+        match core::mem::replace(slot, Slot::Empty) {
+            Slot::Empty => None,
+            Slot::Table(table) => Some((found, table)),
+        }
+    }
+
+    /// Puts a table back that [`PageTable::take_next`] took out.
+    pub(crate) fn put_back(&mut self, vpn: Vpn, table: Box<Table>) {
+        let leaf = self.leaves.get_mut(&leaf(vpn)).expect("a leaf stays while its table is out");
+        leaf.slots[slot(vpn)] = Slot::Table(table);
+    }
+
+    /// First slot at or above that of `from`, below `end`, that has a table.
+    pub(crate) fn next_table(&self, from: Vpn, end: Vpn) -> Option<(VpnRange, &Table)> {
+        self.tables(VpnRange::new(from, end)).next()
+    }
+
+    /// Every table whose slot meets `range`, upward.
+    pub(crate) fn tables(&self, range: VpnRange) -> impl Iterator<Item = (VpnRange, &Table)> {
+        let first = leaf(range.start);
+        let last = if range.is_empty() { first } else { leaf(Vpn::new(range.end.get() - 1)) };
+        self.leaves.range(first..=last).flat_map(move |(&gib, leaf)| {
+            let base = u64::from(gib) * (LEAF_SLOTS * SLOT_PAGES) as u64;
+            let clip = |vpn: Vpn| (vpn.get().saturating_sub(base) as usize).min(LEAF_SLOTS * SLOT_PAGES);
+            let end = if range.is_empty() { 0 } else { clip(range.end).div_ceil(SLOT_PAGES) };
+            let slots = clip(range.start) / SLOT_PAGES..end;
+            slots.filter_map(move |at| match &leaf.slots[at] {
+                Slot::Empty => None,
+                Slot::Table(table) => Some((Vpn::new(base + (at * SLOT_PAGES) as u64).slot(), &**table)),
+            })
+        })
+    }
+
+    /// Bytes of all tables on the host.
+    pub(crate) fn bytes(&self) -> usize {
+        let leaf_bytes = LEAF_SLOTS * size_of::<Slot>();
+        self.leaves.values().map(|leaf| leaf_bytes + usize::from(leaf.used) * size_of::<Table>()).sum()
+    }
+}
+
+const fn leaf(vpn: Vpn) -> u32 {
+    (vpn.get() / (LEAF_SLOTS * SLOT_PAGES) as u64) as u32
+}
+
+const fn slot(vpn: Vpn) -> usize {
+    vpn.get() as usize / SLOT_PAGES % LEAF_SLOTS
+}
+
+const _: () = assert!(size_of::<Table>() <= 8 * SLOT_PAGES, "a mapped base page may take eight bytes of page table");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn tables_are_found_in_order_and_across_gibibytes() {
+        let mut table = PageTable::default();
+        let places = [Vpn::new(5), Vpn::new(512), Vpn::new((1 << 18) + 513), Vpn::new(9 << 18)];
+        for (frame, &vpn) in places.iter().enumerate() {
+            table.install(vpn, Idx(frame as u32));
+        }
+        let found = |start, end| {
+            let range = VpnRange::new(Vpn::new(start), Vpn::new(end));
+            table.tables(range).map(|(_, table)| table.frame.0).collect::<Vec<_>>()
+        };
+        assert_eq!(found(0, u64::MAX >> 20), [0, 1, 2, 3]);
+        assert_eq!(found(511, 513), [0, 1]);
+        assert_eq!(found(512, 1 << 18), [1]);
+        assert_eq!(found(1024, (1 << 18) + 512), [0; 0]);
+        assert_eq!(found(5, 5), [0; 0]);
+        table.remove(Vpn::new(511));
+        assert!(table.next_table(Vpn::new(0), Vpn::new(512)).is_none());
+    }
+
+    #[test]
+    fn used_entries_are_counted() {
+        let mut table = Table::new(Idx(0));
+        table.set(Vpn::new(3), Pte::ZERO);
+        assert!(table.set(Vpn::new(3), Pte::present(Idx(9))) == Pte::ZERO);
+        assert_eq!(table.used, 1);
+        table.set(Vpn::new(3), Pte::NONE);
+        assert_eq!(table.used, 0);
+    }
+}

@@ -1,0 +1,109 @@
+//! What an observer sees of spaces: the entry of a page, who maps a frame, what a page reads.
+
+use alloc::vec::Vec;
+
+use order9_units::Pfn;
+
+use super::addr::VirtAddr;
+use super::pte::{Pte, PteFlag, PteKind};
+use super::{Mapping, Owner, SpaceId, Vma, VmaKind};
+use crate::Mm;
+use crate::frame::Idx;
+use crate::tags::Tag;
+use crate::trace::Tracer;
+
+/// What is mapped at a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageView {
+    /// Nothing: the next access faults.
+    None,
+    /// The shared page of zeros.
+    Zero,
+    /// A frame.
+    Present {
+        /// Which.
+        pfn: Pfn,
+        /// The program may write it without a fault.
+        writable: bool,
+        /// Accessed lately.
+        young: bool,
+        /// Written by way of this entry.
+        dirty: bool,
+    },
+}
+
+impl<T: Tracer> Mm<T> {
+    /// What is mapped at `addr`.
+    #[must_use]
+    pub fn page_at(&self, id: SpaceId, addr: VirtAddr) -> PageView {
+        let pte = self.user.space(id).map_or(Pte::NONE, |space| space.table.get(addr.vpn()));
+        match (pte.kind(), pte.idx()) {
+            (PteKind::Present, Some(idx)) => PageView::Present {
+                pfn: self.frames.pfn(idx),
+                writable: pte.has(PteFlag::Write),
+                young: pte.has(PteFlag::Young),
+                dirty: pte.has(PteFlag::Dirty),
+            },
+            (PteKind::Zero, _) => PageView::Zero,
+            _ => PageView::None,
+        }
+    }
+
+    /// How many page table entries map the page that starts at `pfn`.
+    #[must_use]
+    pub fn mapcount(&self, pfn: Pfn) -> u32 {
+        match self.frames.idx(pfn).map_or(Owner::Nobody, |idx| self.user.rmap.owner(idx)) {
+            Owner::Anon(_) => 1,
+            Owner::Shared { mappings, .. } => mappings,
+            Owner::File { file, index } => self.user.file(file).map_or(0, |file| file.mappings(index)),
+            Owner::Nobody | Owner::PageTable(_) | Owner::Kept => 0,
+        }
+    }
+
+    /// Every place where the page that starts at `pfn` is mapped: the walk that migration and reclaim do.
+    #[must_use]
+    pub fn mappings(&self, pfn: Pfn) -> Vec<(SpaceId, VirtAddr)> {
+        let Some(idx) = self.frames.idx(pfn) else { return Vec::new() };
+        self.mappings_of(idx).into_iter().map(|mapping| (mapping.space, mapping.vpn.addr())).collect()
+    }
+
+    pub(crate) fn mappings_of(&self, idx: Idx) -> Vec<Mapping> {
+        match self.user.rmap.owner(idx) {
+            Owner::Anon(mapping) => alloc::vec![mapping],
+            Owner::Shared { first, .. } => self.user.rmap.chain(first).collect(),
+            Owner::File { file, index } => {
+                let candidates = self.user.file(file).into_iter().flat_map(|file| &file.mapped_by);
+                candidates.filter_map(|&start| self.file_mapping(start, index, idx)).collect()
+            }
+            Owner::Nobody | Owner::PageTable(_) | Owner::Kept => Vec::new(),
+        }
+    }
+
+    /// Where the mapping that starts at `start` shows page `index` of its file, if that is `idx`.
+    fn file_mapping(&self, start: Mapping, index: u64, idx: Idx) -> Option<Mapping> {
+        let space = self.user.space(start.space).ok()?;
+        let range = space.vmas.at(start.vpn)?.pages_of(index, 1);
+        let maps = !range.is_empty() && space.table.get(range.start).idx() == Some(idx);
+        maps.then_some(Mapping { vpn: range.start, ..start })
+    }
+
+    /// What a program reads at `addr` by what its page table and files hold; `None` where nothing is mapped, or contents
+    /// are not tracked.
+    #[must_use]
+    pub fn read_tag(&self, id: SpaceId, addr: VirtAddr) -> Option<Tag> {
+        let space = self.user.space(id).ok()?;
+        let vma = space.vmas.find(addr.vpn())?;
+        let tags = self.user.tags.as_ref()?;
+        let pte = space.table.get(addr.vpn());
+        let idx = pte.idx().or_else(|| self.page_behind(vma, addr)).filter(|_| pte.kind() != PteKind::Zero);
+        Some(idx.map_or(Tag::ZERO, |idx| tags.frame(idx)))
+    }
+
+    /// The page of its file that a mapping shows at `addr`.
+    fn page_behind(&self, vma: &Vma, addr: VirtAddr) -> Option<Idx> {
+        match vma.kind {
+            VmaKind::Anon => None,
+            VmaKind::Shmem { file, .. } => self.user.file(file).ok()?.page(vma.index(addr.vpn())),
+        }
+    }
+}
