@@ -1,0 +1,106 @@
+//! A table with every number in it, ready to be drawn.
+
+use serde::Serialize;
+
+use super::{Title, Unit};
+
+/// Rows of numbers, one column per kernel or policy.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Table {
+    /// Line above the table, if it has one: `thpscale Fault Latencies`.
+    pub heading: Option<String>,
+    /// What the columns are called.
+    pub columns: Vec<Title>,
+    /// Whether cells are compared with the first column.
+    pub comparison: Comparison,
+    /// Characters for a value.
+    pub field_width: usize,
+    /// Decimals of a value.
+    pub decimals: usize,
+    /// The rows, each with one cell per column.
+    pub rows: Vec<Row>,
+}
+
+/// Whether a table shows changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Comparison {
+    /// Values alone.
+    None,
+    /// Every value with its change against the first column.
+    WithFirst,
+}
+
+/// One statistic of one operation, in every column.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// `Amean`, `Duration`, `Ops`.
+    pub statistic: String,
+    /// `fault-both-3`, `Elapsed`, `Swap Outs`.
+    pub operation: String,
+    /// Unit of the values.
+    pub unit: Unit,
+    /// One cell per column.
+    pub cells: Vec<Cell>,
+}
+
+/// One value.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "state")]
+pub enum Cell {
+    /// Nothing was measured, or too little for this statistic: a single sample has no spread. Text shows 0, change 0.
+    Missing,
+    /// What was measured has no such value: samples that are not positive have no harmonic mean. Text shows NaN.
+    Undefined,
+    /// A finite value.
+    Measured {
+        /// In the unit of the row.
+        value: f64,
+        /// Against the first column; `None` in tables without comparison, or if that column has no value.
+        change: Option<Change>,
+    },
+}
+
+/// How a value differs from the first column.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// Percent, positive is better; 0 in the first column itself.
+    pub percent: f64,
+    /// Taken to be outside the noise.
+    pub significant: bool,
+}
+
+impl Cell {
+    /// A value without comparison; `None` means that it is not defined.
+    #[must_use]
+    pub fn plain(value: Option<f64>) -> Self {
+        Self::compared(value, None)
+    }
+
+    /// A value and its change. What is not finite is not defined.
+    #[must_use]
+    pub fn compared(value: Option<f64>, change: Option<Change>) -> Self {
+        match value.filter(|value| value.is_finite()) {
+            Some(value) => Self::Measured { value, change: change.filter(|change| change.percent.is_finite()) },
+            None => Self::Undefined,
+        }
+    }
+
+    /// The value, where there is one.
+    #[must_use]
+    pub const fn value(self) -> Option<f64> {
+        match self {
+            Self::Measured { value, .. } => Some(value),
+            Self::Missing | Self::Undefined => None,
+        }
+    }
+
+    /// The change, where there is one.
+    #[must_use]
+    pub const fn change(self) -> Option<Change> {
+        match self {
+            Self::Measured { change, .. } => change,
+            Self::Missing | Self::Undefined => None,
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Units of what tables show.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+/// The unit of the values in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Latencies of faults.
+    Microseconds,
+    /// Latencies of mappings.
+    Milliseconds,
+    /// Durations.
+    Seconds,
+    /// Throughput of file systems.
+    FilesPerSecond,
+    /// Shares and coefficients of variation.
+    Percent,
+    /// How often something happened.
+    Events,
+    /// 4 KiB pages.
+    Pages,
+    /// 4 KiB pages per second.
+    PagesPerSecond,
+    /// 1024 bytes: what /proc/vmstat counts as paged in and out.
+    Kibibytes,
+    /// Millions of cache-line accesses, by the rough cost model of mmtests.
+    MillionAccesses,
+}
+
+impl Unit {
+    /// Short name, as in the head of a CSV column.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Microseconds => "us",
+            Self::Milliseconds => "ms",
+            Self::Seconds => "s",
+            Self::FilesPerSecond => "files/s",
+            Self::Percent => "%",
+            Self::Events => "events",
+            Self::Pages => "pages",
+            Self::PagesPerSecond => "pages/s",
+            Self::Kibibytes => "KiB",
+            Self::MillionAccesses => "million accesses",
+        }
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Serialize for Unit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}

@@ -1,0 +1,130 @@
+//! Whether two means differ beyond the noise.
+
+use puruspe::betai;
+use serde::Serialize;
+
+/// What a rule looks at: a mean, and how far and how many samples lie about it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// Number of samples; at least 1.
+    pub count: usize,
+    /// The mean that the row prints, so possibly the harmonic one.
+    pub mean: f64,
+    /// Sample standard deviation about the arithmetic mean; 0 for a single sample.
+    pub stddev: f64,
+}
+
+/// The rules by which mmtests prints `* x.xx%*` instead of `( x.xx%)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// 2018 to 2024: the two-sided p-value of the t-test is below 0.10.
+    TTest,
+    /// Since November 2024: the ranges in which 95 % of the single samples lie do not overlap.
+    Interval,
+}
+
+/// Outcome of a t-test.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TTest {
+    /// Distance of the means in standard errors; not negative.
+    pub t: f64,
+    /// Degrees of freedom.
+    pub degrees: usize,
+    /// Two-sided p-value, from 0 to 1.
+    pub p: f64,
+}
+
+/// Below this p-value the t-test marks a difference.
+const P_MARKED: f64 = 0.10;
+/// Half-width, in standard deviations, of the middle 95 % of a normal distribution.
+const NORMAL_95: f64 = 1.959_964;
+
+impl Rule {
+    /// Whether the difference of the two means is taken to be outside the noise.
+    #[must_use]
+    pub fn marks(self, a: Summary, b: Summary) -> bool {
+        match self {
+            Self::TTest => t_test(a, b).map_or(a.mean != b.mean, |test| test.p < P_MARKED),
+            Self::Interval => (a.mean - b.mean).abs() > NORMAL_95 * (a.stddev + b.stddev),
+        }
+    }
+
+    /// One sentence for the foot of a report.
+    #[must_use]
+    pub const fn explanation(self) -> &'static str {
+        match self {
+            Self::TTest => "* x.xx%* marks means that differ by Student's t-test, p < 0.10",
+            Self::Interval => "* x.xx%* marks means whose 95 % ranges of single samples do not overlap",
+        }
+    }
+}
+
+/// Compares two means by Student's t; `None` if there is no spread at all to compare their distance with.
+#[must_use]
+pub fn t_test(a: Summary, b: Summary) -> Option<TTest> {
+    let error = (a.stddev.powi(2) / a.count as f64 + b.stddev.powi(2) / b.count as f64).sqrt();
+    if error == 0.0 {
+        return None;
+    }
+    // A spread needs two samples, so there is at least one degree of freedom.
+    let degrees = (a.count + b.count - 2).max(1);
+    let t = (a.mean - b.mean).abs() / error;
+    Some(TTest { t, degrees, p: two_sided(t, degrees) })
+}
+
+/// Two-sided p-value of Student's t as the regularised incomplete beta function I(df / (df + t^2); df / 2, 1 / 2).
+fn two_sided(t: f64, degrees: usize) -> f64 {
+    // Numbers near the limits of f64 overflow to inf / inf: nothing can be said, so nothing is marked.
+    if t.is_nan() {
+        return 1.0;
+    }
+    let degrees = degrees as f64;
+    betai(degrees / 2.0, 0.5, degrees / (degrees + t * t)).clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary(count: usize, mean: f64, stddev: f64) -> Summary {
+        Summary { count, mean, stddev }
+    }
+
+    #[test]
+    fn without_any_spread_every_difference_counts() {
+        let one = |mean| summary(1, mean, 0.0);
+        assert_eq!(t_test(one(3.0), one(4.0)), None);
+        assert!(Rule::TTest.marks(one(3.0), one(4.0)));
+        assert!(!Rule::TTest.marks(one(3.0), one(3.0)));
+    }
+
+    /// Critical values from the usual tables of Student's t, two-sided.
+    #[test]
+    fn p_values_agree_with_printed_tables() {
+        let cases = [(6.314, 1, 0.10), (12.706, 1, 0.05), (2.228, 10, 0.05), (1.697, 30, 0.10), (2.660, 60, 0.01)];
+        for (t, degrees, p) in cases {
+            assert!((two_sided(t, degrees) - p).abs() < 2e-4, "t {t}, {degrees} degrees: {}", two_sided(t, degrees));
+        }
+    }
+
+    /// Fault benchmarks pool millions of samples; Student's t is normal there.
+    #[test]
+    fn p_values_stay_right_for_millions_of_samples() {
+        for degrees in [10_000, 1_000_000, 100_000_000] {
+            for (t, p) in [(1.644_854, 0.10), (1.959_964, 0.05), (2.575_829, 0.01)] {
+                let found = two_sided(t, degrees);
+                assert!((found - p).abs() < 2e-4, "t {t}, {degrees} degrees: {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn extremes_do_not_panic() {
+        for t in [0.0, f64::MIN_POSITIVE, 1e200, f64::INFINITY, f64::NAN] {
+            assert!((0.0..=1.0).contains(&two_sided(t, 1)), "{t}");
+        }
+        let huge = summary(2, f64::MAX, f64::MAX);
+        assert!(!Rule::TTest.marks(huge, summary(2, -f64::MAX, f64::MAX)));
+    }
+}
