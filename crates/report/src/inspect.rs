@@ -7,7 +7,7 @@ mod findings;
 mod headline;
 mod kernel;
 
-use order9_snapshot::inspection::{Inspection, NodeView, View, ZoneView};
+use order9_snapshot::inspection::{Findings, Inspection, NodeView, View, ZoneView};
 use order9_units::NodeId;
 use serde::Serialize;
 
@@ -86,16 +86,39 @@ impl Page {
     }
 }
 
-/// The zones of an inspection with their names, then the sum where there is more than one.
-fn places(inspection: &Inspection) -> Vec<(String, &View)> {
-    let mut places: Vec<_> = zones(inspection).map(|(node, zone)| (zone_name(node, zone), &zone.view)).collect();
-    if inspection.nodes.len() > 1 {
-        places.extend(inspection.nodes.iter().map(|node| (format!("Node {}", node.id), &node.view)));
+/// A zone, or the sum of several.
+struct Place<'a> {
+    name: String,
+    findings: &'a Findings,
+    /// What a sum adds up; nothing for a zone.
+    parts: Vec<&'a Findings>,
+}
+
+impl Place<'_> {
+    /// Whether a row for it says anything: `has` holds for a zone, or for more than one of the zones of a sum.
+    fn says(&self, has: impl Fn(&Findings) -> bool) -> bool {
+        match self.parts.as_slice() {
+            [] => has(self.findings),
+            parts => parts.iter().filter(|part| has(part)).count() > 1,
+        }
     }
-    if places.len() > 1 {
-        places.push(("Total".to_owned(), &inspection.total));
-    }
-    places
+}
+
+/// The zones of an inspection, then the sum of every node where there is more than one, then the sum of all.
+fn places(inspection: &Inspection) -> Vec<Place<'_>> {
+    let nodes = &inspection.nodes;
+    let zones = zones(inspection).map(|(node, zone)| (zone_name(node, zone), &zone.view, Vec::new()));
+    let sums = nodes.iter().map(|node| (format!("Node {}", node.id), &node.view, parts_of(node).collect()));
+    let total = ("Total".to_owned(), &inspection.total, nodes.iter().flat_map(parts_of).collect());
+    zones
+        .chain(sums.filter(|_| nodes.len() > 1))
+        .chain([total])
+        .filter_map(|(name, view, parts)| Some(Place { name, findings: view.findings.as_ref()?, parts }))
+        .collect()
+}
+
+fn parts_of(node: &NodeView) -> impl Iterator<Item = &Findings> {
+    node.zones.iter().filter_map(|zone| zone.view.findings.as_ref())
 }
 
 fn zones(inspection: &Inspection) -> impl Iterator<Item = (&NodeView, &ZoneView)> {

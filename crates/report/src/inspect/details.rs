@@ -11,7 +11,7 @@ use crate::table::Table;
 
 /// Adds the sections with the details of every zone.
 pub(super) fn sections(inspection: &Inspection, page: &mut Page) {
-    page.section("Allocation of huge pages", &allocation(inspection, page));
+    page.section("Huge pages that can be allocated", &allocation(inspection, page));
     page.section("Fragmentation and proactive compaction", &scores(inspection, page));
     page.section("Frames by what they hold", &census(inspection, page));
     for (node, zone) in zones(inspection).filter(|(_, zone)| zone.view.free > Pages::ZERO) {
@@ -24,6 +24,9 @@ fn allocation(inspection: &Inspection, page: &Page) -> String {
     let mut table = Table::new(["zone", "free now", "above low", "above min", "direct", "scanners", "limited by"]);
     for (node, zone) in zones(inspection) {
         let Some(view) = &zone.allocation else { continue };
+        if zone.view.free == Pages::ZERO {
+            continue;
+        }
         let free_now = zone.view.findings.as_ref().map_or(0, |findings| findings.blocks.free);
         table.row(vec![
             zone_name(node, zone),
@@ -38,9 +41,9 @@ fn allocation(inspection: &Inspection, page: &Page) -> String {
     if table.is_empty() {
         return String::new();
     }
-    let note = "Huge pages that can be allocated one after the other without reclaim, given any moving of pages: above the \
-                low and the min watermark; direct: by what direct compaction's own gate lets start; scanners: most blocks \
-                free after two scanners meet.";
+    let note = "One after the other, without reclaim, if pages move as needed: until free memory comes down to the low or the \
+                min watermark; direct: while direct compaction agrees to start, which takes 4 MiB above the low watermark; \
+                scanners: the most free ones that one run of compaction's two scanners can leave.";
     table.render(page.canvas.width, page.canvas.colour) + &page.note(note)
 }
 
@@ -67,10 +70,10 @@ fn scores(inspection: &Inspection, page: &Page) -> String {
         row.extend([marks.min, marks.low, marks.high].map(|mark| grouped(mark.get())));
         table.row(row);
     }
-    let mut out = table.render(page.canvas.width, page.canvas.colour);
+    let mut out = table.without_empty_columns().render(page.canvas.width, page.canvas.colour);
     out += &page.note(
-        "fragm., unusable: the kernel's indexes for order 9, fragm. only where an allocation would fail; score: what \
-         proactive compaction goes by; min, low, high: watermarks in pages.",
+        "unusable: the kernel's index for order 9, and fragm. where such an allocation would fail; score: what proactive \
+         compaction goes by; min, low, high: watermarks in pages.",
     );
     for node in &inspection.nodes {
         let proactive = &node.proactive;

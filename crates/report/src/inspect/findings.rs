@@ -4,15 +4,14 @@ use order9_snapshot::inspection::{Findings, Inspection};
 use order9_units::Pages;
 
 use super::headline::huge_pages;
-use super::{Page, places};
+use super::{Page, Place, places};
 use crate::number::{duration, gib, grouped, percent, size};
 use crate::table::Table;
 use crate::terminal::Canvas;
 
 /// Adds the sections that need the map of frames.
 pub(super) fn sections(inspection: &Inspection, page: &mut Page) {
-    let places: Vec<_> =
-        places(inspection).into_iter().filter_map(|(name, view)| Some((name, view.findings.as_ref()?))).collect();
+    let places = places(inspection);
     let Some(total) = &inspection.total.findings else { return };
     page.section("Huge pages", &blocks(&places, page));
     page.section("Pages to move for the next huge pages", &moves(&places, total, page));
@@ -21,15 +20,22 @@ pub(super) fn sections(inspection: &Inspection, page: &mut Page) {
     page.section("Huge pages in use", &in_use(total, page));
 }
 
-type Places<'a> = [(String, &'a Findings)];
-
 /// Every block is in exactly one column.
-fn blocks(places: &Places<'_>, page: &Page) -> String {
-    let mut table = Table::new(["zone", "all", "huge", "free", "gain", "full", "pcp", "lost", "part", "deferred"]);
-    for (name, findings) in places {
-        let tally = &findings.blocks;
-        let gain = findings.by_moving.huge_pages;
-        let counts = [
+fn blocks(places: &[Place<'_>], page: &Page) -> String {
+    const COLUMNS: [(&str, &str); 9] = [
+        ("all", ""),
+        ("huge", "in use as such"),
+        ("free", ""),
+        ("gain", "moving pages frees them"),
+        ("full", "movable pages only, but no room to move them to"),
+        ("pcp", "perhaps held by free pages on per-CPU lists alone"),
+        ("lost", "held by pages that stay"),
+        ("part", "beside a hole or the end of a zone"),
+        ("deferred", "not yet initialised"),
+    ];
+    let counts = |findings: &Findings| {
+        let (tally, gain) = (&findings.blocks, findings.by_moving.huge_pages);
+        [
             tally.total,
             tally.huge,
             tally.free,
@@ -39,23 +45,29 @@ fn blocks(places: &Places<'_>, page: &Page) -> String {
             tally.lost + tally.slab,
             tally.partial,
             tally.deferred,
-        ];
-        table.row(std::iter::once(name.clone()).chain(counts.map(grouped)).collect());
+        ]
+    };
+    let header = std::iter::once("zone").chain(COLUMNS.map(|(name, _)| name));
+    let mut table = Table::with_header(header.map(str::to_owned).collect());
+    for place in places.iter().filter(|place| place.says(|findings| findings.blocks.total > 0)) {
+        table.row(std::iter::once(place.name.clone()).chain(counts(place.findings).map(grouped)).collect());
     }
-    let note = "huge: in use as such; gain: moving pages frees them; full: movable pages only, but no room to move them to; \
-                pcp: perhaps held by free pages on per-CPU lists alone; lost: held by pages that stay; part: beside a \
-                hole or the end of a zone; deferred: not yet initialised.";
-    table.without_empty_columns().render(page.canvas.width, page.canvas.colour) + &page.note(note)
+    let total = places.last().map(|place| counts(place.findings)).unwrap_or_default();
+    let shown = COLUMNS.iter().zip(total).filter(|&((_, meaning), n)| n > 0 && !meaning.is_empty());
+    let notes: Vec<_> = shown.map(|((name, meaning), _)| format!("{name}: {meaning}")).collect();
+    let table = table.without_empty_columns().render(page.canvas.width, page.canvas.colour);
+    table + &page.note(&format!("{}.", notes.join("; ")))
 }
 
-fn moves(places: &Places<'_>, total: &Findings, page: &Page) -> String {
+fn moves(places: &[Place<'_>], total: &Findings, page: &Page) -> String {
     if total.by_moving.huge_pages == 0 {
         return String::new();
     }
     let goals = total.goals.iter().map(|goal| goal.goal.to_owned());
     let header = std::iter::once("zone".to_owned()).chain(goals).chain(["time".to_owned(), "in Linux".to_owned()]);
     let mut table = Table::with_header(header.collect());
-    for (name, findings) in places.iter().filter(|(_, findings)| findings.by_moving.huge_pages > 0) {
+    for place in places.iter().filter(|place| place.says(|findings| findings.by_moving.huge_pages > 0)) {
+        let Place { name, findings, .. } = place;
         let mut row = vec![name.clone()];
         row.extend(total.goals.iter().map(|goal| {
             let same = findings.goals.iter().find(|own| own.goal == goal.goal);
@@ -71,10 +83,10 @@ fn moves(places: &Places<'_>, total: &Findings, page: &Page) -> String {
     table.render(page.canvas.width, page.canvas.colour) + &page.note(note)
 }
 
-fn dropping(places: &Places<'_>, page: &Page) -> String {
+fn dropping(places: &[Place<'_>], page: &Page) -> String {
     let mut table = Table::new(["zone", "gain", "cache", "slab", "moves", "CPU time", "rereading"]);
     let gains = |findings: &Findings| findings.by_dropping.huge_pages > findings.by_moving.huge_pages;
-    for (name, findings) in places.iter().filter(|(_, findings)| gains(findings)) {
+    for Place { name, findings, .. } in places.iter().filter(|place| place.says(gains)) {
         let drop = &findings.by_dropping;
         table.row(vec![
             name.clone(),
@@ -99,7 +111,7 @@ fn lost(total: &Findings, page: &Page) -> String {
     if total.lost.blocks + listed.blocks == 0 {
         return String::new();
     }
-    let mut holders = Table::new(["held mostly by", "blocks", "GiB", "by it alone", "its pages there"]);
+    let mut holders = Table::new(["held mostly by", "blocks", "GiB", "by it alone", "its pages"]);
     for held in total.lost.by_holder.iter().filter(|held| held.blocks > 0) {
         holders.row(vec![
             held.class.describe().to_owned(),
@@ -125,7 +137,12 @@ fn lost(total: &Findings, page: &Page) -> String {
         few.row(vec![pages, grouped(held.blocks), percent(held.blocks, total.lost.blocks)]);
     }
     let Canvas { width, colour, .. } = page.canvas;
-    format!("{}\n{}", holders.render(width, colour), few.render(width, colour))
+    let note = page.note(
+        "held mostly by: what most of a block's staying pages are; by it alone: blocks without any other staying page; its \
+         pages: in all these blocks.",
+    );
+    let few = if few.is_empty() { String::new() } else { format!("\n{}", few.render(width, colour)) };
+    holders.render(width, colour) + &note + &few
 }
 
 fn in_use(total: &Findings, page: &Page) -> String {

@@ -10,7 +10,7 @@ use crate::table::{Table, wrap};
 /// Adds the sections on settings and counters.
 pub(super) fn sections(inspection: &Inspection, page: &mut Page) {
     page.section("Settings", &settings(inspection, page));
-    page.section("Since boot", &rates(inspection, page));
+    page.section("Attempts since boot", &rates(inspection, page));
     page.section("Counters since boot", &counters(inspection, page));
 }
 
@@ -53,7 +53,9 @@ fn rates(inspection: &Inspection, page: &Page) -> String {
     if !table.is_empty() {
         out += &table.render(page.canvas.width, page.canvas.colour);
     }
-    if !untried.is_empty() {
+    if table.is_empty() && !untried.is_empty() {
+        out += &page.note("Nothing was compacted or migrated, and no huge page was asked for.");
+    } else if !untried.is_empty() {
         out += &page.note(&format!("Never tried: {}.", untried.join(", ")));
     }
     out
