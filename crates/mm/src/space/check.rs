@@ -73,7 +73,7 @@ impl<T: Tracer> Mm<T> {
                 let (frame, found) = (self.frames.pfn(table.frame), self.user.rmap.owner(table.frame));
                 format!("{frame:?} holds the table of {id:?} at {:?}, but is {found:?}", slot.start)
             })?;
-            require(space.vmas.within(slot).next().is_some(), "a page table serves a mapping", || {
+            require(space.vmas.first_within(slot).is_some(), "a page table serves a mapping", || {
                 format!("{id:?}: nothing is mapped at {slot:?}")
             })?;
             let used = slot.iter().filter(|&vpn| !table.get(vpn).is_none()).count();

@@ -120,8 +120,10 @@ impl<T: Tracer> Mm<T> {
     pub fn fault_begin(&mut self, id: SpaceId, addr: VirtAddr, access: Access) -> FaultStep {
         let vpn = addr.vpn();
         let Ok(space) = self.user.space_mut(id) else { return FaultStep::Segv };
+        let mut seen = None;
         if let Some(table) = space.table.table_mut(vpn) {
             let pte = table.get(vpn);
+            seen = Some(pte);
             if access.allowed_by_entry(pte) {
                 let marked = access.mark(pte);
                 if marked != pte {
@@ -132,7 +134,7 @@ impl<T: Tracer> Mm<T> {
             }
         }
         self.work.faults += 1;
-        let step = self.resolve(id, vpn, access);
+        let step = self.resolve(id, vpn, access, seen);
         self.counters.pgfault += u64::from(step != FaultStep::Segv);
         step
     }
@@ -148,7 +150,9 @@ impl<T: Tracer> Mm<T> {
             Need::FilePage(file, index) => self.fill_hole(file, index, idx, cpu),
             Need::Zeroed | Need::CopyOf(_) => return self.finish_private(fault, idx, cpu),
         }
-        self.resolve(fault.space, fault.vpn, fault.access)
+        let table = self.user.space(fault.space).ok().and_then(|space| space.table.table(fault.vpn));
+        let seen = table.map(|table| table.get(fault.vpn));
+        self.resolve(fault.space, fault.vpn, fault.access, seen)
     }
 
     /// Gives the slot of `vpn` the page table just allocated; frees the page where none is needed (any more).
@@ -179,8 +183,8 @@ impl<T: Tracer> Mm<T> {
         Ok(step)
     }
 
-    /// Handles a fault as far as it needs no page.
-    fn resolve(&mut self, id: SpaceId, vpn: Vpn, access: Access) -> FaultStep {
+    /// Handles a fault as far as it needs no page; `seen` is the entry, if the slot has a table.
+    fn resolve(&mut self, id: SpaceId, vpn: Vpn, access: Access, seen: Option<Pte>) -> FaultStep {
         self.work.vma_lookups += 1;
         let Ok(space) = self.user.space(id) else { return FaultStep::Segv };
         let generation = space.vmas.generation;
@@ -188,8 +192,7 @@ impl<T: Tracer> Mm<T> {
             return FaultStep::Segv;
         };
         let wait = |need, seen| FaultStep::NeedPage(Fault { space: id, vpn, access, need, seen, generation });
-        let Some(table) = space.table.table(vpn) else { return wait(Need::PageTable, Pte::NONE) };
-        let pte = table.get(vpn);
+        let Some(pte) = seen else { return wait(Need::PageTable, Pte::NONE) };
         let answer = match (pte.kind(), vma.kind) {
             _ if access.allowed_by_entry(pte) => Answer::Map(access.mark(pte)),
             (PteKind::None, VmaKind::Anon) if access == Access::Read => Answer::Map(Pte::ZERO),
@@ -246,8 +249,8 @@ impl<T: Tracer> Mm<T> {
 
     /// Maps a fresh page of the space's own, unless something has changed since it was asked for.
     fn finish_private(&mut self, fault: &Fault, idx: Idx, cpu: usize) -> FaultStep {
-        let Fault { space: id, vpn, .. } = *fault;
-        if !self.still_holds(fault) {
+        let entry = Access::Write.mark(Pte::present(idx)).with(PteFlag::Write, true);
+        if !self.source_is_there(fault) || !self.exchange(fault, entry) {
             self.free_fresh(idx, cpu);
             return FaultStep::Retry;
         }
@@ -255,19 +258,28 @@ impl<T: Tracer> Mm<T> {
             Need::CopyOf(source) => self.copy_page(self.at(source), idx),
             _ => self.clear_page(idx),
         }
-        let mapping = Mapping { space: id, vpn };
+        let mapping = Mapping { space: fault.space, vpn: fault.vpn };
         self.adopt(idx, Owner::Anon(mapping));
         self.user.levels.anon += 1;
-        self.work.ptes_set += 1;
-        let space = self.user.living(id);
-        space.rss.anon_pages += 1;
-        let table = space.table.table_mut(vpn).expect("the entry is as it was");
-        table.set(vpn, Access::Write.mark(Pte::present(idx)).with(PteFlag::Write, true));
         if !fault.seen.is_none() {
             self.replaced(mapping, fault.seen, cpu);
         }
-        self.wrote(id, vpn, Access::Write);
+        self.wrote(fault.space, fault.vpn, Access::Write);
         FaultStep::Done
+    }
+
+    /// Sets the entry to that of an anonymous page, if it and the mappings are as the first step saw them.
+    #[inline]
+    fn exchange(&mut self, fault: &Fault, entry: Pte) -> bool {
+        let Ok(space) = self.user.space_mut(fault.space) else { return false };
+        let Some(table) = space.table.table_mut(fault.vpn) else { return false };
+        if space.vmas.generation != fault.generation || table.get(fault.vpn) != fault.seen {
+            return false;
+        }
+        table.set(fault.vpn, entry);
+        space.rss.anon_pages += 1;
+        self.work.ptes_set += 1;
+        true
     }
 
     /// Accounts for the entry that a copy took the place of.
@@ -282,18 +294,18 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
-    /// Whether mappings, entry and the page to copy are as the first step saw them.
-    fn still_holds(&self, fault: &Fault) -> bool {
-        let Ok(space) = self.user.space(fault.space) else { return false };
-        let same = space.vmas.generation == fault.generation && space.table.get(fault.vpn) == fault.seen;
+    /// Whether the page to copy, if it is in a file and not mapped, is still there.
+    #[inline]
+    fn source_is_there(&self, fault: &Fault) -> bool {
         match fault.need {
-            Need::CopyOf(source) if same && fault.seen.is_none() => {
-                let vma = space.vmas.find(fault.vpn).expect("no mapping has changed");
-                let file = vma.kind.file().and_then(|file| self.user.file(file).ok());
-                file.and_then(|file| file.page(vma.index(fault.vpn))) == Some(self.at(source))
-            }
-            _ => same,
+            Need::CopyOf(source) if fault.seen.is_none() => self.shown_by_file(fault) == Some(self.at(source)),
+            _ => true,
         }
+    }
+
+    fn shown_by_file(&self, fault: &Fault) -> Option<Idx> {
+        let vma = self.user.space(fault.space).ok()?.vmas.find(fault.vpn)?;
+        self.user.file(vma.kind.file()?).ok()?.page(vma.index(fault.vpn))
     }
 
     #[inline]

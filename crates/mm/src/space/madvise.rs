@@ -1,14 +1,12 @@
 //! Advice and locks: `madvise`, `mlock`, `munlock`.
 
-use alloc::vec::Vec;
-
 use order9_units::{Bytes, Pages};
 
 use super::addr::{TASK_END, VirtAddr, VpnRange};
 use super::fault::Access;
 use super::page::Zap;
 use super::pte::PteFlag;
-use super::{Errno, HugeAdvice, Prot, SpaceId, Vma};
+use super::{Errno, HugeAdvice, Prot, SpaceId};
 use crate::Mm;
 use crate::trace::Tracer;
 
@@ -37,13 +35,14 @@ impl<T: Tracer> Mm<T> {
         advice: Madvise,
         cpu: usize,
     ) -> Result<(), Errno> {
-        let vmas = &self.user.space(id)?.vmas;
+        self.user.space(id)?;
         self.work.vma_lookups += 1;
         let range = VpnRange::of_call(addr, length, Errno::Enomem)?;
-        let met: Vec<Vma> = vmas.within(range).copied().collect();
-        let mapped: Pages = met.iter().map(|vma| vma.range.intersect(range).len()).sum();
-        for vma in met {
-            let part = vma.range.intersect(range);
+        let (mut from, mut mapped) = (range.start, Pages::ZERO);
+        while let Some(vma) = self.user.living(id).vmas.first_within(VpnRange::new(from, range.end)) {
+            let part = vma.range.intersect(VpnRange::new(from, range.end));
+            from = part.end;
+            mapped += part.len();
             match advice {
                 Madvise::DontNeed if vma.locked => return Err(Errno::Einval),
                 Madvise::DontNeed => self.discard(id, part, cpu),

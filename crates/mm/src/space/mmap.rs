@@ -111,7 +111,7 @@ impl<T: Tracer> Mm<T> {
     /// The pages a mapping would take.
     pub(super) fn place(&self, id: SpaceId, place: Place, pages: Pages) -> Result<VpnRange, Errno> {
         let vmas = &self.user.space(id)?.vmas;
-        let is_free = |range| vmas.within(range).next().is_none();
+        let is_free = |range| vmas.first_within(range).is_none();
         let fixed = |addr: VirtAddr| {
             let range = VpnRange::of_call(addr, pages.bytes(), Errno::Enomem)?;
             if range.start < MMAP_MIN { Err(Errno::Eperm) } else { Ok(range) }

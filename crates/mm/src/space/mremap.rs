@@ -124,7 +124,7 @@ impl<T: Tracer> Mm<T> {
     /// Lets a mapping reach up to `end` if nothing is in the way.
     fn grow(&mut self, id: SpaceId, vma: &Vma, end: Vpn) -> bool {
         let added = VpnRange::new(vma.range.end, end);
-        if self.user.living(id).vmas.within(added).next().is_some() {
+        if self.user.living(id).vmas.first_within(added).is_some() {
             return false;
         }
         self.user.remove_vma(id, vma.range.start);

@@ -164,7 +164,7 @@ impl<T: Tracer> Mm<T> {
         while let Some((slot, _)) = self.user.living(id).table.next_table(from, range.end) {
             from = slot.end;
             let space = self.user.living(id);
-            if space.vmas.within(slot).next().is_none() {
+            if space.vmas.first_within(slot).is_none() {
                 let idx = space.table.remove(slot.start).expect("the slot has a table");
                 space.page_tables -= 1;
                 self.user.levels.page_tables -= 1;

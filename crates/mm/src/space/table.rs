@@ -130,7 +130,11 @@ impl PageTable {
 
     /// Takes the first table whose slot meets `range` out, to work on its entries beside the rest of the engine.
     pub(crate) fn take_next(&mut self, range: VpnRange) -> Option<(VpnRange, Box<Table>)> {
-        let (found, _) = self.tables(range).next()?;
+        let first = range.start.slot();
+        let found = match self.table(first.start) {
+            Some(_) if !range.is_empty() => first,
+            _ => self.next_table(range.start, range.end)?.0,
+        };
         let slot = &mut self.leaves.get_mut(&leaf(found.start))?.slots[slot(found.start)];
         match core::mem::replace(slot, Slot::Empty) {
             Slot::Empty => None,

@@ -171,6 +171,13 @@ impl VmaSet {
         self.by_start.range(first..last).map(|(_, vma)| vma).filter(move |_| !range.is_empty())
     }
 
+    /// The first mapping that meets `range`.
+    #[inline]
+    pub(crate) fn first_within(&self, range: VpnRange) -> Option<&Vma> {
+        let above = || self.by_start.range(range.start..range.end).next().map(|(_, vma)| vma);
+        if range.is_empty() { None } else { self.find(range.start).or_else(above) }
+    }
+
     /// The pages `range` begins with up to the first that is not mapped.
     pub(crate) fn mapped_part(&self, range: VpnRange) -> VpnRange {
         let mut end = range.start;

@@ -1,0 +1,175 @@
+//! Cost of base-page faults with everything counted, beside the bare allocations they stand on, in the same run.
+//!
+//! Figures are medians of rounds in which both take turns, in time on the processor where the host tells it, so that a busy
+//! machine disturbs them little and both alike. Run with `cargo bench -p order9-mm --bench fault`.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use order9_mm::policy::Policy;
+use order9_mm::space::{Access, FaultStep, Madvise, MmapRequest, TableStep, VirtAddr, VpnRange};
+use order9_mm::{Gfp, Layout, Mm, MmBuilder, NodeSpec, Request, SpaceId, ZoneSpec};
+use order9_units::{Bytes, NodeId, Order, PAGE_SIZE, Pages, Pfn, PfnRange, ZoneKind};
+
+const ROUNDS: usize = 11;
+const PAIRS: u32 = 1_000_000;
+const CPU: usize = 0;
+/// What is filled and freed at once, besides the large run.
+const PIECE: Bytes = Bytes::from_gib(1);
+
+fn main() {
+    let mut mm = engine(Bytes::from_gib(4));
+    let space = mm.create_space().expect("it is the first");
+    println!("{:<52} {:>9} {:>9} {:>7}", "ns per page, median of rounds", "fault", "bare", "ratio");
+    let one_page = mm.mmap(space, &MmapRequest::anon(PAGE_SIZE), CPU).expect("the space is empty");
+    let (fault, bare) = turns(|| hot_fault(&mut mm.clone(), space, one_page), || hot_pair(&mut engine(PIECE)));
+    row("one page again and again, write and MADV_DONTNEED", fault, bare);
+    let mut other = engine(Bytes::from_gib(4));
+    let (fault, bare) = turns(|| fill(&mut mm, space, PIECE, Access::Write), || bare_fill(&mut other, PIECE));
+    row("1 GiB written page by page, then unmapped", fault, bare);
+    let (fault, _) = turns(|| fill(&mut mm, space, PIECE, Access::Read), || 0.0);
+    println!("{:<52} {fault:>9.1}", "1 GiB read page by page (page of zeros), unmapped");
+    let forked = median((0..ROUNDS).map(|_| fork_and_exit(&mut mm, space)).collect());
+    println!("{:<52} {forked:>9.1}", "1 GiB shared by fork, exit of the child");
+    large();
+}
+
+fn row(what: &str, fault: f64, bare: f64) {
+    println!("{what:<52} {fault:>9.1} {bare:>9.1} {:>7.2}", fault / bare);
+}
+
+/// The large run: 64 GiB filled and freed by one program.
+fn large() {
+    let size = Bytes::from_gib(64);
+    let mut mm = engine(Bytes::from_gib(66));
+    let space = mm.create_space().expect("it is the first");
+    let start = Stopwatch::start();
+    let per_page = fill(&mut mm, space, size, Access::Write);
+    let seconds = start.elapsed().as_secs_f64();
+    println!("\n64 GiB filled and freed: {seconds:.2} s, {per_page:.1} ns per page");
+    let metadata = mm.metadata();
+    println!("metadata: {:.2} bytes per frame", metadata.per_frame());
+    mm.take_work();
+    let addr = mm.mmap(space, &MmapRequest::anon(size), CPU).expect("the space is empty");
+    touch_all(&mut mm, space, addr, size, Access::Write);
+    let living = mm.space(space).expect("it lives");
+    let pages = Pages::from_bytes_floor(size).get();
+    println!("page table: {:.3} bytes per mapped page", living.page_table_bytes() as f64 / pages as f64);
+}
+
+fn engine(memory: Bytes) -> Mm {
+    let span = PfnRange::of(Pfn::new(1 << 20), Pages::from_bytes_floor(memory));
+    let layout = Layout {
+        nodes: vec![NodeSpec { distances: vec![10] }],
+        zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
+        cpus: vec![NodeId(0)],
+        ..Layout::default()
+    };
+    MmBuilder::new(&layout, Policy::default()).expect("one zone is a valid layout").boot()
+}
+
+fn hot_fault(mm: &mut Mm, space: SpaceId, addr: VirtAddr) -> f64 {
+    let start = Stopwatch::start();
+    for _ in 0..PAIRS {
+        mm.touch(space, black_box(addr), Access::Write, CPU).expect("memory is free");
+        mm.madvise(space, addr, PAGE_SIZE, Madvise::DontNeed, CPU).expect("the page is mapped");
+    }
+    per(start.elapsed(), u64::from(PAIRS))
+}
+
+fn hot_pair(mm: &mut Mm) -> f64 {
+    let request = Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE);
+    let start = Stopwatch::start();
+    for _ in 0..PAIRS {
+        let pfn = mm.alloc_fast(black_box(&request)).expect("memory is free");
+        mm.free(black_box(pfn), CPU).expect("it was just allocated");
+    }
+    per(start.elapsed(), u64::from(PAIRS))
+}
+
+fn fill(mm: &mut Mm, space: SpaceId, size: Bytes, access: Access) -> f64 {
+    let start = Stopwatch::start();
+    let addr = mm.mmap(space, &MmapRequest::anon(size), CPU).expect("the space is empty");
+    touch_all(mm, space, addr, size, access);
+    mm.munmap(space, addr, size, CPU).expect("the range is mapped");
+    per(start.elapsed(), Pages::from_bytes_floor(size).get())
+}
+
+fn touch_all(mm: &mut Mm, space: SpaceId, addr: VirtAddr, size: Bytes, access: Access) {
+    for vpn in VpnRange::of(addr.vpn(), Pages::from_bytes_floor(size)).iter() {
+        let step = mm.touch(space, vpn.addr(), access, CPU).expect("memory is free");
+        assert_eq!(step, FaultStep::Done);
+    }
+}
+
+/// The same allocations without an address space.
+fn bare_fill(mm: &mut Mm, size: Bytes) -> f64 {
+    let request = Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE);
+    let pages = Pages::from_bytes_floor(size).get();
+    let mut held = Vec::with_capacity(pages as usize);
+    let start = Stopwatch::start();
+    held.extend((0..pages).map(|_| mm.alloc_fast(&request).expect("memory is free")));
+    for &pfn in &held {
+        mm.free(pfn, CPU).expect("it is allocated");
+    }
+    per(start.elapsed(), pages)
+}
+
+fn fork_and_exit(mm: &mut Mm, space: SpaceId) -> f64 {
+    let addr = mm.mmap(space, &MmapRequest::anon(PIECE), CPU).expect("the space is empty");
+    touch_all(mm, space, addr, PIECE, Access::Write);
+    let start = Stopwatch::start();
+    let mut fork = mm.fork(space).expect("the parent lives");
+    loop {
+        match mm.fork_step(&mut fork).expect("nobody interferes") {
+            TableStep::Progress => {}
+            TableStep::NeedTable(vpn) => {
+                let request = Request::new(Order::ZERO, Gfp::GFP_PGTABLE_USER);
+                let page = mm.alloc_fast(&request).expect("memory is free");
+                mm.give_table(fork.child(), vpn, page, CPU);
+            }
+            TableStep::Done => break,
+        }
+    }
+    mm.exit(fork.child(), CPU).expect("it lives");
+    let time = per(start.elapsed(), Pages::from_bytes_floor(PIECE).get());
+    mm.munmap(space, addr, PIECE, CPU).expect("the range is mapped");
+    time
+}
+
+/// Time of this thread on a processor, or by the clock where the host does not tell.
+struct Stopwatch {
+    clock: Instant,
+    on_cpu: Option<Duration>,
+}
+
+impl Stopwatch {
+    fn start() -> Self {
+        Self { clock: Instant::now(), on_cpu: on_cpu() }
+    }
+
+    fn elapsed(&self) -> Duration {
+        on_cpu().zip(self.on_cpu).map_or_else(|| self.clock.elapsed(), |(now, then)| now - then)
+    }
+}
+
+/// Linux counts it in nanoseconds, up to date to a scheduler tick.
+fn on_cpu() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(Duration::from_nanos(text.split_whitespace().next()?.parse().ok()?))
+}
+
+fn per(time: Duration, pages: u64) -> f64 {
+    time.as_nanos() as f64 / pages as f64
+}
+
+/// Medians of two measurements that take turns.
+fn turns(mut one: impl FnMut() -> f64, mut other: impl FnMut() -> f64) -> (f64, f64) {
+    let (ones, others) = (0..ROUNDS).map(|_| (one(), other())).unzip();
+    (median(ones), median(others))
+}
+
+fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
+}
