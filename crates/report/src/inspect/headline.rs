@@ -104,8 +104,8 @@ fn on_cpu_lists(findings: &Findings) -> String {
         return String::new();
     }
     format!(
-        " Up to {} ({}) may be held only by the {} on per-CPU lists, which the kernel does not mark; they drain by \
-         themselves or with compaction.",
+        " Up to {} ({}) may be held only by the {} on per-CPU lists, which the kernel does not mark; it drains them \
+         as the load falls, and before an allocation fails.",
         count_of(listed.blocks, "more block"),
         size(huge_pages(listed.blocks).bytes()),
         count_of(listed.pages.get(), "free page")
