@@ -4,9 +4,9 @@
 //! what needs no memory; [`Mm::fault_finish`] takes the page, looks again at everything the first step saw, and frees the
 //! page where that has changed.
 
-use order9_units::{NodeId, Order, Pfn};
+use order9_units::{NodeId, Order, Pages, Pfn};
 
-use super::addr::{VirtAddr, Vpn};
+use super::addr::{VirtAddr, Vpn, VpnRange};
 use super::pte::{Pte, PteFlag, PteKind};
 use super::{Mapping, Owner, Prot, Rss, SpaceId, Vma, VmaKind};
 use crate::Mm;
@@ -15,6 +15,9 @@ use crate::gfp::Gfp;
 use crate::page_alloc::{AllocError, Request};
 use crate::shmem::FileId;
 use crate::trace::Tracer;
+
+/// Pages around a read fault that are mapped with it where their file has them. A divisor of a slot's.
+const FAULT_AROUND: Pages = Pages::new(16);
 
 /// What a program does to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,7 +232,23 @@ impl<T: Tracer> Mm<T> {
             return Answer::Need(Need::CopyOf(self.frames.pfn(idx)));
         }
         let writable = vma.prot.has(Prot::WRITE) && !vma.kind.is_private();
+        if access == Access::Read {
+            self.map_around(id, vma, file, vpn, writable);
+        }
         Answer::Map(access.mark(self.map_file_page(id, idx)).with(PteFlag::Write, writable))
+    }
+
+    /// Maps what the file has of the aligned 64 KiB around `vpn`, as `fault_around_bytes` has it by default; the page itself
+    /// is left to the caller.
+    fn map_around(&mut self, id: SpaceId, vma: &Vma, file: FileId, vpn: Vpn, writable: bool) {
+        let first = Vpn::new(vpn.get() & !(FAULT_AROUND.get() - 1));
+        for near in VpnRange::of(first, FAULT_AROUND).intersect(vma.range).iter().filter(|&near| near != vpn) {
+            let page = self.user.file(file).ok().and_then(|file| file.page(vma.index(near)));
+            let Some(idx) = page.filter(|_| self.user.living(id).table.get(near).is_none()) else { continue };
+            let entry = self.map_file_page(id, idx).with(PteFlag::Write, writable);
+            self.user.living(id).table.table_mut(near).expect("it is the slot of the fault").set(near, entry);
+            self.work.ptes_set += 1;
+        }
     }
 
     /// A write to a mapped page that the entry does not allow, though the mapping does.
