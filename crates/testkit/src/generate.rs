@@ -20,8 +20,8 @@ pub struct Stream {
     allocates: u32,
     /// Requests favoured in this phase.
     favourite: Ask,
-    /// Orders asked for are below this.
-    orders: u32,
+    /// Orders asked for: the smallest, and how many.
+    orders: (u32, u32),
 }
 
 impl Stream {
@@ -31,7 +31,7 @@ impl Stream {
         let layout = machine.layout();
         let (cpus, nodes) = (layout.cpus.len(), layout.nodes.len() as u16);
         let rng = Pcg64Mcg::seed_from_u64(seed);
-        Self { rng, cpus, nodes, left: 0, allocates: 0, favourite: Ask::User, orders: 1 }
+        Self { rng, cpus, nodes, left: 0, allocates: 0, favourite: Ask::User, orders: (0, 1) }
     }
 
     fn below(&mut self, end: u32) -> u32 {
@@ -46,7 +46,7 @@ impl Stream {
         self.left = 1 + self.below(2000);
         self.allocates = [60, 100, 128, 160, 200, 230][self.below(6) as usize];
         self.favourite = self.ask();
-        self.orders = [1, 1, 2, 5, 10, 11][self.below(6) as usize];
+        self.orders = [(0, 1), (0, 1), (0, 4), (3, 3), (3, 7), (9, 2), (9, 1), (0, 11)][self.below(8) as usize];
     }
 
     fn ask(&mut self) -> Ask {
@@ -63,7 +63,8 @@ impl Stream {
 
     fn alloc(&mut self) -> Op {
         let ask = if self.below(4) == 0 { self.ask() } else { self.favourite };
-        let order = if self.below(16) == 0 { self.below(11) } else { self.below(self.orders) } as u8;
+        let (least, orders) = self.orders;
+        let order = if self.below(16) == 0 { self.below(11) } else { least + self.below(orders) } as u8;
         let (node, cpu) = (self.node(), self.cpu());
         if self.below(8) == 0 {
             let rights = Rights::ALL[self.below(Rights::ALL.len() as u32) as usize];
@@ -83,8 +84,8 @@ impl Stream {
             35..37 => Op::Drain,
             37..42 => Op::IsolateFree { nth, boosted: on },
             42..48 => Op::ReleaseFree { nth },
-            48..50 => Op::IsolateBlock { nth },
-            50..54 => Op::UnisolateBlock { nth, movable: on },
+            48..49 => Op::IsolateBlock { nth },
+            49..54 => Op::UnisolateBlock { nth, movable: on },
             54..56 => Op::Unreserve { node: self.node(), mt: Migratetype::PCP[self.below(3) as usize], force: on },
             56 => Op::SetScaleFactor([10, 10, 50, 200][self.below(4) as usize]),
             57 => Op::SetBoostFactor([0, 15_000, 15_000, 40_000][self.below(4) as usize]),
@@ -114,7 +115,7 @@ impl Iterator for Stream {
 pub fn machine() -> impl Strategy<Value = Machine> {
     prop_oneof![
         (1..20_u64, 0..3_usize).prop_map(|(blocks, cpus)| Machine::Tiny { blocks, cpus }),
-        (0..3_usize).prop_map(|cpus| Machine::Ragged { cpus }),
+        (8..24_u64, 0..3_usize).prop_map(|(blocks, cpus)| Machine::Ragged { blocks, cpus }),
         (0..3_usize).prop_map(|cpus| Machine::TwoNodes { cpus }),
     ]
 }

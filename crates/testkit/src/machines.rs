@@ -1,7 +1,7 @@
 //! Machines that tests run on, from a few pageblocks to 16 GiB.
 
 use order9_mm::{Layout, NodeSpec, ZoneSpec};
-use order9_units::{NodeId, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
+use order9_units::{NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
 
 /// First frame of the machines that need no particular address: a multiple of the largest block.
 pub const TINY_START: Pfn = Pfn::new(0x1000);
@@ -38,14 +38,17 @@ pub fn tiny(blocks: u64, cpus: usize) -> Layout {
     }
 }
 
-/// One node with zones DMA, DMA32, Normal and Movable of four to ten pageblocks: zone edges inside a pageblock, a hole, a
-/// reserved page and a contiguous memory area.
+/// One node with small zones DMA, DMA32 and Movable and a zone Normal of `blocks` pageblocks, a quarter of them a contiguous
+/// memory area. Zone edges lie inside a pageblock; there is a hole and a reserved page. Per-CPU lists of zone Normal are on
+/// from 16 pageblocks on.
 #[must_use]
-pub fn ragged(cpus: usize) -> Layout {
+pub fn ragged(blocks: u64, cpus: usize) -> Layout {
     let dma = PfnRange::new(Pfn::new(0x101), Pfn::new(0x800));
     let dma32 = pageblocks(Pfn::new(0x1000), 6);
-    let normal = PfnRange::new(Pfn::new(0x2000), Pfn::new(0x3334));
-    let movable = pageblocks(Pfn::new(0x3800), 4);
+    let whole_normal = pageblocks(Pfn::new(0x2000), blocks);
+    let normal = PfnRange::new(whole_normal.start, whole_normal.end - Pages::new(0xcc));
+    let movable = pageblocks(whole_normal.end.align_up(Order::MAX), 4);
+    let cma = pageblocks(Pfn::new(0x2400), (blocks / 4).next_multiple_of(2));
     Layout {
         nodes: nodes(1),
         zones: vec![
@@ -55,8 +58,8 @@ pub fn ragged(cpus: usize) -> Layout {
             zone(0, ZoneKind::Movable, movable),
         ],
         holes: vec![PfnRange::of(Pfn::new(0x1510), Pages::new(0x123))],
-        reserved: vec![PfnRange::of(Pfn::new(0x2a05), Pages::new(1))],
-        cma: vec![PfnRange::of(Pfn::new(0x2400), PAGEBLOCK_PAGES * 2)],
+        reserved: vec![PfnRange::of(cma.end + Pages::new(0x205), Pages::new(1))],
+        cma: vec![cma],
         cpus: vec![NodeId(0); cpus],
     }
 }

@@ -149,7 +149,7 @@ pub enum Machine {
     /// [`machines::tiny`].
     Tiny { blocks: u64, cpus: usize },
     /// [`machines::ragged`].
-    Ragged { cpus: usize },
+    Ragged { blocks: u64, cpus: usize },
     /// [`machines::two_nodes`].
     TwoNodes { cpus: usize },
 }
@@ -160,7 +160,7 @@ impl Machine {
     pub fn layout(self) -> Layout {
         match self {
             Self::Tiny { blocks, cpus } => machines::tiny(blocks, cpus),
-            Self::Ragged { cpus } => machines::ragged(cpus),
+            Self::Ragged { blocks, cpus } => machines::ragged(blocks, cpus),
             Self::TwoNodes { cpus } => machines::two_nodes(cpus),
         }
     }

@@ -59,35 +59,33 @@ pub fn as_code(case: &Case, ops: &[Op]) -> String {
     format!("replay(&{case:?}, &[\n{lines}]);")
 }
 
-/// Leaves out ever shorter stretches as long as the rest still fails; compares fully only at the end until little is left.
-fn shrink(case: &Case, ops: Vec<Op>) -> (Vec<Op>, Difference) {
-    let (ops, seen) = shrink_comparing(case, ops, usize::MAX);
-    let (ops, seen_early) = shrink_comparing(case, ops, 1);
-    let difference = seen_early.or(seen);
-    (ops, difference.unwrap_or_else(|| "seen once, but not when repeated".to_owned()))
-}
+/// Operations that cutting down may repeat: first with one comparison at the end, then with one after each.
+const BUDGETS: [(usize, usize); 2] = [(usize::MAX, 30_000_000), (1, 100_000)];
 
-fn shrink_comparing(case: &Case, mut ops: Vec<Op>, every: usize) -> (Vec<Op>, Option<Difference>) {
-    let mut difference = None;
-    let mut length = ops.len();
-    while length > 0 {
-        let mut start = 0;
-        while start < ops.len() {
-            let mut fewer = ops.clone();
-            // The first round leaves nothing out: it cuts off what follows the failure.
-            if difference.is_some() {
+/// Leaves out ever shorter stretches as long as the rest still fails.
+fn shrink(case: &Case, mut ops: Vec<Op>) -> (Vec<Op>, Difference) {
+    let mut difference = "seen once, but not when repeated".to_owned();
+    for (every, mut budget) in BUDGETS {
+        let Err((at, found)) = run(case, &ops, every) else { continue };
+        ops.truncate(at + 1);
+        difference = found;
+        let mut length = ops.len() / 2;
+        while length > 0 {
+            let mut start = 0;
+            while start < ops.len() && budget > ops.len() {
+                budget -= ops.len();
+                let mut fewer = ops.clone();
                 fewer.drain(start..(start + length).min(ops.len()));
-            }
-            match run(case, &fewer, every) {
-                Err((at, found)) => {
-                    fewer.truncate(at + 1);
-                    (ops, difference) = (fewer, Some(found));
+                match run(case, &fewer, every) {
+                    Err((at, found)) => {
+                        fewer.truncate(at + 1);
+                        (ops, difference) = (fewer, found);
+                    }
+                    Ok(()) => start += length,
                 }
-                Ok(()) if difference.is_none() => return (ops, None),
-                Ok(()) => start += length,
             }
+            length /= 2;
         }
-        length /= 2;
     }
     (ops, difference)
 }

@@ -29,26 +29,31 @@ fn drive(case: Case, seed: u64, steps: usize, every: usize) {
     }
 }
 
+const MACHINES: [Machine; 7] = [
+    Machine::Tiny { blocks: 4, cpus: 0 },
+    Machine::Tiny { blocks: 16, cpus: 0 },
+    Machine::Tiny { blocks: 12, cpus: 2 },
+    Machine::Tiny { blocks: 64, cpus: 1 },
+    Machine::Ragged { blocks: 10, cpus: 0 },
+    Machine::Ragged { blocks: 36, cpus: 2 },
+    Machine::TwoNodes { cpus: 2 },
+];
+
 #[test]
 fn every_profile_on_every_machine() {
-    let machines = [
-        Machine::Tiny { blocks: 4, cpus: 0 },
-        Machine::Tiny { blocks: 16, cpus: 0 },
-        Machine::Tiny { blocks: 12, cpus: 2 },
-        Machine::Ragged { cpus: 1 },
-        Machine::TwoNodes { cpus: 2 },
-    ];
     for (seed, (profile, _)) in ALL.into_iter().enumerate() {
-        for machine in machines {
+        for machine in MACHINES {
             drive(Case { machine, profile, flip: None }, seed as u64, 400_000, 5_000);
         }
     }
 }
 
 #[test]
-fn every_switch_flipped_alone() {
-    for (seed, (flip, _)) in FLIPS.into_iter().enumerate() {
-        let (profile, _) = ALL[seed % ALL.len()];
-        drive(Case { machine: Machine::Ragged { cpus: 2 }, profile, flip: Some(flip) }, seed as u64, 40_000, 1_000);
+fn every_switch_flipped_alone_in_every_profile() {
+    for (number, (flip, _)) in FLIPS.into_iter().enumerate() {
+        for (at, (profile, _)) in ALL.into_iter().enumerate() {
+            let (machine, seed) = (MACHINES[(number + at) % MACHINES.len()], (number * ALL.len() + at) as u64);
+            drive(Case { machine, profile, flip: Some(flip) }, seed, 30_000, 2_000);
+        }
     }
 }

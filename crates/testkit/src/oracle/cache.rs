@@ -82,8 +82,9 @@ impl Oracle {
         let count = self.cached(z, cpu);
         let cache = &self.zones[z].caches[cpu];
         if count >= cache.high {
+            let excess = count - cache.high;
             let pages = self.pages_to_return(z, cpu);
-            self.drain(z, cpu, pages);
+            self.drain(z, cpu, pages.max(excess));
         }
     }
 
