@@ -27,6 +27,9 @@ pub(crate) enum Command {
     /// Make or look into snapshot files.
     #[command(subcommand)]
     Snapshot(SnapshotCommand),
+    /// Name, show or compare policies: how memory management behaves, in Linux releases, patches and files of your own.
+    #[command(subcommand)]
+    Policies(PoliciesCommand),
 }
 
 /// Show this host's memory, or a snapshot's: huge pages, what compaction could recover, and a map.
@@ -138,6 +141,34 @@ pub(crate) struct InfoArgs {
     /// Print it as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PoliciesCommand {
+    /// Name the built-in policies.
+    List {
+        /// Print them as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print every switch of a policy: its value, where it was set, what it does. The text is a policy file again.
+    Show {
+        /// A built-in policy, or a file (with / or .toml in its name).
+        policy: String,
+        /// Print it as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say in words what a policy does otherwise than another.
+    Diff {
+        /// The policy to compare with: a built-in one, or a file.
+        before: String,
+        /// The policy to describe: a built-in one, or a file.
+        after: String,
+        /// Print it as JSON.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 impl SynthArgs {

@@ -10,6 +10,7 @@ mod failure;
 mod info;
 mod inspect;
 mod output;
+mod policies;
 mod screen;
 mod source;
 mod synth;
@@ -50,5 +51,6 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Capture(args) => capture::run(&args),
         Command::Snapshot(SnapshotCommand::Synth(args)) => synth::run(&args),
         Command::Snapshot(SnapshotCommand::Info(args)) => info::run(&args),
+        Command::Policies(command) => policies::run(&command),
     }
 }

@@ -12,12 +12,14 @@ const PREFIX: &str = "order9-";
 const ALLOWED: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("mm", &["units"]),
+    ("machine", &["units"]),
     ("snapshot", &["units"]),
     ("host", &["units", "snapshot"]),
     ("import", &["units", "mm", "snapshot"]),
+    ("policy", &["mm"]),
     ("report", &["units", "snapshot"]),
     ("testkit", &["units", "mm"]),
-    ("cli", &["units", "mm", "snapshot", "host", "import", "report"]),
+    ("cli", &["units", "mm", "snapshot", "host", "import", "policy", "report"]),
     ("workspace", &[]),
 ];
 

@@ -4,4 +4,5 @@ mod bad_input;
 mod capture;
 mod golden;
 mod map;
+mod policies;
 mod support;

@@ -1,0 +1,59 @@
+//! The built-in policies at a glance.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::error::PolicyError;
+use crate::load::load;
+use crate::presets::PRESETS;
+
+/// Every built-in policy.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub struct List {
+    /// Oldest first.
+    pub policies: Vec<Listed>,
+}
+
+/// A built-in policy at a glance.
+#[derive(Clone, Debug, Serialize)]
+pub struct Listed {
+    /// Its name.
+    pub name: &'static str,
+    /// What it inherits from.
+    pub base: Option<String>,
+    /// What it is.
+    pub summary: String,
+    /// How many of the switches it needs are not modelled yet.
+    pub not_modelled: usize,
+}
+
+impl List {
+    /// Lists the built-in policies.
+    ///
+    /// # Errors
+    /// None, as long as the built-in files are what their tests saw.
+    pub fn new() -> Result<Self, PolicyError> {
+        let listed = PRESETS.iter().map(|preset| {
+            let loaded = load(preset.name)?;
+            let base = loaded.base().map(str::to_owned);
+            Ok(Listed { name: preset.name, base, not_modelled: loaded.needs.len(), summary: loaded.summary })
+        });
+        Ok(Self { policies: listed.collect::<Result<_, _>>()? })
+    }
+}
+
+impl fmt::Display for List {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let base = |listed: &Listed| listed.base.clone().unwrap_or_else(|| "-".to_owned());
+        let longest = |text: &dyn Fn(&Listed) -> usize| self.policies.iter().map(text).max().unwrap_or(0);
+        let names = longest(&|listed| listed.name.len());
+        let bases = longest(&|listed| base(listed).len());
+        writeln!(f, "{:names$}  {:bases$}  summary", "name", "base")?;
+        for listed in &self.policies {
+            writeln!(f, "{:names$}  {:bases$}  {}", listed.name, base(listed), listed.summary)?;
+        }
+        Ok(())
+    }
+}

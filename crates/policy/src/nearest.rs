@@ -1,0 +1,56 @@
+//! The name that was probably meant, and words of a user made fit for a message.
+
+/// Longest part of a user's word that is compared or shown, in characters.
+const SHOWN: usize = 60;
+
+/// The name most like `word`, where one is like enough to be worth proposing.
+pub(crate) fn nearest(word: &str, names: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
+    let word: String = word.chars().take(SHOWN).collect();
+    let likeness = |name: &str| {
+        let last = name.rsplit('.').next().unwrap_or(name);
+        let own = word.rsplit('.').next().unwrap_or(&word);
+        // A key in the wrong table is as near as a misspelt one.
+        let whole = strsim::normalized_damerau_levenshtein(&word, name);
+        whole.max(0.9 * strsim::normalized_damerau_levenshtein(own, last))
+    };
+    let rated = names.into_iter().map(|name| (likeness(name), name));
+    let best = rated.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    (best.0 >= 0.6).then_some(best.1)
+}
+
+/// `; did you mean NAME?`, or nothing.
+pub(crate) fn proposal(nearest: Option<&str>) -> String {
+    nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default()
+}
+
+/// `text` on one line and not too long.
+pub(crate) fn shown(text: &str) -> String {
+    let mut line: String = text.chars().take(SHOWN).map(|c| if c.is_control() { '?' } else { c }).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        line.push('…');
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 3] = ["watermark.boost_factor", "pcp.high", "moved_blocks"];
+
+    #[test]
+    fn misspelt_and_misplaced_keys_are_found() {
+        assert_eq!(nearest("watermark.boost_facter", NAMES), Some("watermark.boost_factor"));
+        assert_eq!(nearest("boost_factor", NAMES), Some("watermark.boost_factor"));
+        assert_eq!(nearest("pcp.moved_blocks", NAMES), Some("moved_blocks"));
+        assert_eq!(nearest("colour", NAMES), None);
+        assert_eq!(nearest("", []), None);
+    }
+
+    #[test]
+    fn long_and_odd_words_fit_on_a_line() {
+        assert_eq!(shown("a\nb"), "a?b");
+        assert_eq!(shown(&"x".repeat(1000)).chars().count(), SHOWN + 1);
+        assert_eq!(nearest(&"x".repeat(1_000_000), NAMES), None);
+    }
+}

@@ -1,0 +1,54 @@
+//! The policies that are built in: the files of `policies/`.
+
+/// A built-in policy.
+#[derive(Debug)]
+pub(crate) struct Preset {
+    /// File name without `.toml`.
+    pub(crate) name: &'static str,
+    /// The file.
+    pub(crate) text: &'static str,
+}
+
+macro_rules! presets {
+    ($($name:literal),+ $(,)?) => {
+        &[$(Preset { name: $name, text: include_str!(concat!("../../../policies/", $name, ".toml")) }),+]
+    };
+}
+
+/// Every built-in policy, oldest first.
+pub(crate) static PRESETS: &[Preset] = presets![
+    "linux-4.4",
+    "linux-4.4-nodefrag",
+    "linux-4.19",
+    "linux-4.19-relaxthisnode",
+    "linux-4.19-noretry",
+    "linux-5.0",
+    "linux-5.1",
+    "linux-5.3-rc3",
+    "linux-5.3-shrinker",
+    "linux-5.6",
+    "linux-5.9",
+    "linux-6.18",
+];
+
+/// The preset called `name`.
+pub(crate) fn find(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|preset| preset.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_folder_is_built_in() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../policies");
+        let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let names: BTreeSet<_> = PRESETS.iter().map(|preset| format!("{}.toml", preset.name)).collect();
+        assert_eq!(files.collect::<BTreeSet<_>>(), names);
+    }
+}

@@ -1,0 +1,103 @@
+//! The built-in policies.
+
+use std::fs;
+
+use order9_mm::policy::{FallbackSearch, PcpLists, Policy};
+use order9_policy::{Diff, List, Loaded, SWITCHES, Show, load};
+
+/// Every built-in policy.
+fn all() -> Vec<Loaded> {
+    let list = List::new().expect("the presets load");
+    list.policies.iter().map(|listed| load(listed.name).expect("a preset loads")).collect()
+}
+
+#[test]
+fn every_preset_says_what_it_is() {
+    for preset in all() {
+        assert!(!preset.summary.is_empty(), "{} has a summary", preset.name);
+        assert_eq!(preset.chain.first().map(String::as_str), Some("linux-4.4"), "{}", preset.name);
+        assert_eq!(preset.chain.last(), Some(&preset.name));
+    }
+}
+
+#[test]
+fn the_default_of_the_engine_is_linux_5_3() {
+    for name in ["linux-5.1", "linux-5.3-rc3", "linux-5.3-shrinker"] {
+        assert_eq!(load(name).unwrap().policy, Policy::default(), "{name}");
+    }
+}
+
+#[test]
+fn releases_differ_where_they_did() {
+    let policy = |name| load(name).unwrap().policy;
+    assert_eq!(policy("linux-4.4").watermark.scale_factor, None);
+    assert_eq!(policy("linux-4.19").watermark.boost_factor, None);
+    assert_eq!(policy("linux-5.0").watermark.boost_factor, Some(15_000));
+    assert!(!policy("linux-5.0").fallback.nofragment && policy("linux-5.1").fallback.nofragment);
+    assert_eq!(policy("linux-6.18").fallback.search, FallbackSearch::ClaimThenSteal);
+    assert_eq!(policy("linux-6.18").pcp.lists, PcpLists::UpToCostly { huge_lists: 2 });
+}
+
+#[test]
+fn a_preset_names_the_mechanisms_it_needs() {
+    let needs = |name: &str| load(name).unwrap().needs.into_iter().map(|need| (need.switch.key, need.value));
+    let slab = |name| needs(name).find(|(key, _)| *key == "reclaim.slab_under_boost").map(|(_, value)| value);
+    assert_eq!(slab("linux-4.19"), None);
+    assert_eq!(slab("linux-5.3-rc3"), Some("exempt"));
+    assert_eq!(slab("linux-5.3-shrinker"), Some("shrunk"));
+    let taken_back = |name| needs(name).any(|(key, _)| key == "compaction.resched_aborts_async");
+    assert!(taken_back("linux-5.0") && !taken_back("linux-5.1"));
+}
+
+#[test]
+fn what_is_shown_is_a_policy_file_of_the_same_policy() {
+    let folder = tempfile::tempdir().unwrap();
+    for preset in all() {
+        let path = folder.path().join(format!("{}.toml", preset.name));
+        fs::write(&path, Show::new(&preset).to_string()).unwrap();
+        let again = load(path.to_str().unwrap()).unwrap();
+        assert_eq!((&again.policy, &again.summary), (&preset.policy, &preset.summary));
+        let diff = Diff::new(&preset, &again);
+        assert!(diff.differences.is_empty() && diff.not_modelled.is_empty(), "{diff}");
+    }
+}
+
+#[test]
+fn a_difference_is_one_line_in_words() {
+    let policies = all();
+    for before in &policies {
+        for after in &policies {
+            let diff = Diff::new(before, after);
+            let heads = usize::from(!diff.not_modelled.is_empty()) + 1;
+            assert_eq!(diff.to_string().lines().count(), heads + diff.differences.len() + diff.not_modelled.len());
+            let differing = SWITCHES.iter().filter(|switch| switch.get(&before.policy) != switch.get(&after.policy));
+            assert_eq!(diff.differences.len(), differing.count());
+        }
+    }
+}
+
+#[test]
+fn files_inherit_from_presets_and_from_files_beside_them() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("below")).unwrap();
+    fs::write(folder.path().join("mine.toml"), "base = 'linux-5.0'\nwatermark.scale_factor = 100\n").unwrap();
+    fs::write(folder.path().join("below/yours.toml"), "base = '../mine.toml'\nmoved_blocks = 'tail'\n").unwrap();
+    let yours = load(folder.path().join("below/yours.toml").to_str().unwrap()).unwrap();
+    assert_eq!(yours.policy.watermark.scale_factor, Some(100));
+    let scale_factor = SWITCHES.iter().find(|switch| switch.key == "watermark.scale_factor").unwrap();
+    assert!(yours.set_in(scale_factor).ends_with("below/../mine.toml"), "{}", yours.set_in(scale_factor));
+    assert_eq!(yours.chain[..3], ["linux-4.4", "linux-4.19", "linux-5.0"]);
+}
+
+#[test]
+fn everything_can_be_written_as_json() {
+    let (before, after) = (load("linux-5.9").unwrap(), load("linux-6.18").unwrap());
+    let show = serde_json::to_value(Show::new(&after)).unwrap();
+    assert_eq!(show["switches"].as_array().unwrap().len(), SWITCHES.len());
+    assert_eq!(show["switches"][0]["value"], "claim_then_steal");
+    assert_eq!(show["switches"][5]["sysctl"], "vm.watermark_scale_factor");
+    let diff = serde_json::to_value(Diff::new(&before, &after)).unwrap();
+    assert_eq!(diff["differences"][0]["key"], "fallback.search");
+    let list = serde_json::to_value(List::new().unwrap()).unwrap();
+    assert_eq!((&list[0]["name"], list[0]["base"].is_null()), (&"linux-4.4".into(), true));
+}
