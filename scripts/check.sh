@@ -23,6 +23,11 @@ engine_for() {
     cargo build --locked -p order9-units -p order9-mm --target "$1"
 }
 
+# The machine in virtual time allocates and formats, but needs no operating system.
+lab_for() {
+    cargo build --locked -p order9-machine --target "$1"
+}
+
 documentation() {
     RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 }
@@ -62,6 +67,7 @@ total() {
 step "format" cargo fmt --all --check
 step "clippy" cargo clippy --locked --workspace --all-targets -- -D warnings
 step "engine without std: wasm32-unknown-unknown" engine_for wasm32-unknown-unknown
+step "lab without an operating system: wasm32-unknown-unknown" lab_for wasm32-unknown-unknown
 step "engine without std: x86_64-unknown-none" engine_for x86_64-unknown-none
 step "documentation" documentation
 step "licences, bans and sources of dependencies" licences

@@ -1,0 +1,74 @@
+//! What an executor is made from.
+
+use order9_units::{Nanos, NodeId};
+
+/// CPUs, scheduling constants and seed of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The node of each CPU; at least one CPU, at most 65536.
+    pub cpus: Vec<NodeId>,
+    /// How long a task may run while others wait for its CPU, in ns; not zero. Default 3 ms: Linux' slice of 0.75 ms,
+    /// scaled by `1 + log2(CPUs)` as on 8 CPUs or more (`base_slice_ns` in /sys/kernel/debug/sched,
+    /// `min_granularity_ns` before 6.6).
+    pub slice: Nanos,
+    /// What a CPU needs to switch to a task other than the one it ran last, in ns. Default zero: a price, so the
+    /// machine's cost model sets it.
+    pub context_switch: Nanos,
+    /// For how long every foreground task may wait for others, while only daemons run, before that counts as a
+    /// [`Stall`](crate::Stall), in ns. Default 120 s, like `kernel.hung_task_timeout_secs`.
+    pub hung_task: Nanos,
+    /// Seed of every random stream.
+    pub seed: u64,
+}
+
+/// A configuration that no machine can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// No CPU to run on.
+    #[error("a machine needs at least one CPU, got none")]
+    NoCpus,
+    /// More CPUs than a [`CpuId`](crate::CpuId) can number.
+    #[error("a machine has at most 65536 CPUs, got {0}")]
+    TooManyCpus(usize),
+    /// A slice in which nothing can run.
+    #[error("the time slice must be at least 1 ns, got 0")]
+    NoSlice,
+}
+
+impl Config {
+    /// CPUs on these nodes and a seed; the rest as documented at the fields.
+    #[must_use]
+    pub fn new(cpus: Vec<NodeId>, seed: u64) -> Self {
+        Self {
+            cpus,
+            slice: Nanos::new(3_000_000),
+            context_switch: Nanos::ZERO,
+            hung_task: Nanos::new(120_000_000_000),
+            seed,
+        }
+    }
+
+    /// The first thing that is wrong, if anything is.
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        match self.cpus.len() {
+            0 => Err(ConfigError::NoCpus),
+            cpus if cpus > 1 << u16::BITS => Err(ConfigError::TooManyCpus(cpus)),
+            _ if self.slice == Nanos::ZERO => Err(ConfigError::NoSlice),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_cpus_or_slice_is_refused() {
+        assert_eq!(Config::new(vec![], 0).validate(), Err(ConfigError::NoCpus));
+        assert_eq!(Config::new(vec![NodeId(0); 65_537], 0).validate(), Err(ConfigError::TooManyCpus(65_537)));
+        let config = Config { slice: Nanos::ZERO, ..Config::new(vec![NodeId(0)], 0) };
+        assert_eq!(config.validate(), Err(ConfigError::NoSlice));
+        assert_eq!(Config::new(vec![NodeId(0); 65_536], 0).validate(), Ok(()));
+    }
+}

@@ -1,0 +1,305 @@
+//! CPUs: who runs where, for how long, and who is next.
+//!
+//! The law: a CPU without a task has an empty run queue, and no task that may run there waits in another's.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use order9_units::{Nanos, NodeId};
+
+use crate::stats::CpuStats;
+use crate::task::{Kind, State, TaskId};
+use crate::timer::{NEVER, after};
+use crate::world::{Event, World};
+
+/// A CPU, numbered from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CpuId(pub u16);
+
+impl CpuId {
+    /// The number as an index into per-CPU arrays.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for CpuId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A set of CPUs, like a `cpumask`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CpuSet {
+    words: Vec<u64>,
+}
+
+impl CpuSet {
+    /// Whether `cpu` is one of them.
+    #[must_use]
+    pub fn contains(&self, cpu: CpuId) -> bool {
+        self.holds(cpu.index())
+    }
+
+    pub(crate) fn holds(&self, cpu: usize) -> bool {
+        self.words.get(cpu / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1)
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|word| *word == 0)
+    }
+
+    /// The CPUs, lowest first.
+    pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
+        (0..self.words.len() * 64).filter(|cpu| self.holds(*cpu)).map(|cpu| CpuId(cpu as u16))
+    }
+}
+
+impl FromIterator<CpuId> for CpuSet {
+    fn from_iter<I: IntoIterator<Item = CpuId>>(cpus: I) -> Self {
+        let mut set = Self::default();
+        for cpu in cpus {
+            let word = cpu.index() / 64;
+            if word >= set.words.len() {
+                set.words.resize(word + 1, 0);
+            }
+            set.words[word] |= 1 << (cpu.index() % 64);
+        }
+        set
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Cpu {
+    // Whole run.
+    pub(crate) node: NodeId,
+    /// Busy time without that of the task that runs.
+    busy: Nanos,
+    context_switches: u64,
+    /// The task it ran last, or runs.
+    last: Option<TaskId>,
+    pub(crate) queue: VecDeque<TaskId>,
+
+    // Until the next task.
+    pub(crate) current: Option<TaskId>,
+    busy_since: Nanos,
+    /// The end of the task's first slice.
+    first_slice_end: Nanos,
+    /// When the task has to make room: the first end of a slice that is not before the time when somebody began to
+    /// wait. Meaningless where nobody does.
+    pub(crate) slice_end: Nanos,
+    /// When to look whether somebody waits: an end of a slice, kept because finding the next takes a division.
+    tick: Nanos,
+}
+
+impl Cpu {
+    pub(crate) fn new(node: NodeId) -> Self {
+        Self {
+            node,
+            busy: Nanos::ZERO,
+            context_switches: 0,
+            last: None,
+            queue: VecDeque::new(),
+            current: None,
+            busy_since: Nanos::ZERO,
+            first_slice_end: Nanos::ZERO,
+            slice_end: Nanos::ZERO,
+            tick: Nanos::ZERO,
+        }
+    }
+
+    /// Tasks on it and waiting for it.
+    fn load(&self) -> usize {
+        self.queue.len() + usize::from(self.current.is_some())
+    }
+
+    pub(crate) fn stats(&self, now: Nanos) -> CpuStats {
+        let running = if self.current.is_some() { now - self.busy_since } else { Nanos::ZERO };
+        let busy = self.busy + running;
+        CpuStats { busy, idle: now - busy, context_switches: self.context_switches }
+    }
+}
+
+/// The whole slices that cover `time`.
+fn slices(time: Nanos, slice: Nanos) -> Nanos {
+    time.get().checked_next_multiple_of(slice.get()).map_or(NEVER, Nanos::new)
+}
+
+impl World {
+    /// Gives a task that waits for nothing any more a CPU, or a place in a run queue.
+    pub(crate) fn make_runnable(&mut self, task: TaskId) {
+        self.task_mut(task).state = State::Ready;
+        let to = self.place(task);
+        if self.cpus[to].current.is_none() {
+            self.dispatch(to, task);
+            return;
+        }
+        let (now, slice) = (self.now, self.config.slice);
+        let cpu = &mut self.cpus[to];
+        if cpu.queue.is_empty() {
+            cpu.slice_end = after(cpu.first_slice_end, slices(now.saturating_sub(cpu.first_slice_end), slice));
+        }
+        cpu.queue.push_back(task);
+        self.queued += 1;
+        self.task_mut(task).cpu = to;
+    }
+
+    /// The least loaded CPU on which `task` may run; among equals its last one, else one of that node, else the lowest.
+    fn place(&self, task: TaskId) -> usize {
+        let task = self.task(task);
+        if self.cpus[task.cpu].current.is_none() && task.may_run_on(task.cpu) {
+            return task.cpu;
+        }
+        let node = self.cpus[task.cpu].node;
+        let allowed = (0..self.cpus.len()).filter(|cpu| task.may_run_on(*cpu));
+        let best = allowed.min_by_key(|cpu| (self.cpus[*cpu].load(), *cpu != task.cpu, self.cpus[*cpu].node != node));
+        best.expect("spawning checked that the task may run somewhere")
+    }
+
+    /// Puts a ready task, which is in no run queue, on an idle CPU.
+    fn dispatch(&mut self, to: usize, id: TaskId) {
+        self.settle(id);
+        let now = self.now;
+        let cpu = &mut self.cpus[to];
+        let switches = cpu.last != Some(id);
+        let switch_left = if switches { self.config.context_switch } else { Nanos::ZERO };
+        cpu.current = Some(id);
+        cpu.last = Some(id);
+        cpu.busy_since = now;
+        cpu.context_switches += u64::from(switches);
+        cpu.first_slice_end = after(after(now, switch_left), self.config.slice);
+        cpu.slice_end = cpu.first_slice_end;
+        cpu.tick = cpu.first_slice_end;
+        let task = self.task_mut(id);
+        task.stats.dispatches += 1;
+        task.stats.migrations += u64::from(task.cpu != to && task.stats.dispatches > 1);
+        task.state = State::Running;
+        task.cpu = to;
+        task.switch_left = switch_left;
+        self.note(Event::Dispatch, id);
+        self.go_on(to);
+    }
+
+    /// Enters the next segment of the task on a CPU: up to the end of what it does, or of its slice. Or, where that is
+    /// up and somebody waits, makes it give way.
+    pub(crate) fn go_on(&mut self, on: usize) {
+        let Some(task) = self.cpus[on].current.map(|task| self.task(task)) else { return };
+        let (now, slice) = (self.now, self.config.slice);
+        let end = after(after(now, task.switch_left), task.remaining);
+        let preemptible = task.is_preemptible();
+        let cpu = &mut self.cpus[on];
+        if !preemptible {
+            self.agenda.add_segment(end, on);
+        } else if cpu.queue.is_empty() {
+            if cpu.tick <= now {
+                cpu.tick = after(cpu.tick, slices(after(now - cpu.tick, Nanos::new(1)), slice));
+            }
+            self.agenda.add_segment(end.min(cpu.tick), on);
+        } else if now < cpu.slice_end {
+            self.agenda.add_segment(end.min(cpu.slice_end), on);
+        } else {
+            self.preempt(on);
+        }
+    }
+
+    /// The segment of a CPU is over: its task, where that has done what it was about.
+    pub(crate) fn end_segment(&mut self, cpu: usize) -> Option<TaskId> {
+        let task = self.cpus[cpu].current?;
+        self.settle(task);
+        let done = self.task(task).switch_left == Nanos::ZERO && self.task(task).remaining == Nanos::ZERO;
+        if !done {
+            self.go_on(cpu);
+        }
+        done.then_some(task)
+    }
+
+    fn preempt(&mut self, cpu: usize) {
+        if let Some(task) = self.cpus[cpu].current {
+            self.task_mut(task).stats.preemptions += 1;
+            self.note(Event::Preempt, task);
+            self.requeue(task, cpu);
+        }
+    }
+
+    /// Lets others run first, if any wait for this CPU.
+    pub(crate) fn yield_now(&mut self) {
+        let task = self.begin_sleeping();
+        self.settle(task);
+        self.parked = true;
+        let cpu = self.task(task).cpu;
+        if self.cpus[cpu].queue.is_empty() {
+            self.agenda.add_segment(self.now, cpu);
+        } else {
+            self.requeue(task, cpu);
+        }
+    }
+
+    /// Takes the task of a CPU to the end of a run queue.
+    fn requeue(&mut self, task: TaskId, cpu: usize) {
+        self.leave(cpu);
+        self.fill(cpu);
+        self.make_runnable(task);
+    }
+
+    /// Takes the task of a CPU off it.
+    pub(crate) fn leave(&mut self, cpu: usize) {
+        let now = self.now;
+        let cpu = &mut self.cpus[cpu];
+        if let Some(task) = cpu.current.take() {
+            cpu.busy += now - cpu.busy_since;
+            if self.task(task).kind == Kind::Foreground {
+                self.foreground_seen = now;
+            }
+        }
+    }
+
+    /// Gives an idle CPU the next task of its own queue, else of the longest one.
+    pub(crate) fn fill(&mut self, cpu: usize) {
+        if self.queued == 0 {
+            return;
+        }
+        let own = self.cpus[cpu].queue.pop_front();
+        if let Some(task) = own.or_else(|| self.steal(cpu)) {
+            self.queued -= 1;
+            self.dispatch(cpu, task);
+        }
+    }
+
+    /// Takes the first task that may run on `to` from the longest queue that has one; among equals from the node of
+    /// `to`, else from the lowest CPU.
+    fn steal(&mut self, to: usize) -> Option<TaskId> {
+        let node = self.cpus[to].node;
+        let first = |cpu: usize| self.cpus[cpu].queue.iter().position(|task| self.task(*task).may_run_on(to));
+        let from = (0..self.cpus.len()).filter_map(|cpu| first(cpu).map(|position| (cpu, position)));
+        let (cpu, position) = from.min_by_key(|(cpu, _)| {
+            let cpu = &self.cpus[*cpu];
+            (usize::MAX - cpu.queue.len(), cpu.node != node)
+        })?;
+        self.cpus[cpu].queue.remove(position)
+    }
+
+    /// Takes a task that has ended off its run queue.
+    pub(crate) fn leave_run_queue(&mut self, task: TaskId) {
+        let cpu = self.task(task).cpu;
+        self.cpus[cpu].queue.retain(|queued| *queued != task);
+        self.queued -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_of_cpus_knows_its_members() {
+        let set: CpuSet = [CpuId(70), CpuId(3)].into_iter().collect();
+        assert_eq!(set.iter().collect::<Vec<_>>(), [CpuId(3), CpuId(70)]);
+        assert!(set.contains(CpuId(70)));
+        assert!(!set.contains(CpuId(600)));
+        assert!(CpuSet::default().is_empty());
+    }
+}

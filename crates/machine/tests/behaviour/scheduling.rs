@@ -1,0 +1,160 @@
+//! Who runs where and when.
+
+use order9_machine::{Class, Config, ConfigError, CpuId, CpuSet, Executor, SpawnError, TaskSpec, Wake};
+use order9_units::NodeId;
+
+use crate::{Log, machine, ns, spawn};
+
+#[test]
+fn a_machine_without_cpus_is_an_error_and_one_without_tasks_is_done() {
+    assert_eq!(Executor::new(Config::new(vec![], 0)).err(), Some(ConfigError::NoCpus));
+    let mut executor = machine(1);
+    assert_eq!(executor.run(), Ok(()));
+    assert_eq!(executor.handle().now(), ns(0));
+    assert_eq!(executor.run_until(ns(50)), Ok(()));
+    assert_eq!(executor.handle().now(), ns(50));
+    assert_eq!(executor.handle().cpu_stats(CpuId(0)).map(|cpu| cpu.idle), Some(ns(50)));
+    assert_eq!(executor.handle().cpu_stats(CpuId(1)), None);
+}
+
+#[test]
+fn two_tasks_on_one_cpu_take_turns_by_slices() {
+    let mut executor = machine(1);
+    let log = Log::default();
+    let [first, second] = ["first", "second"].map(|name| {
+        let log = log.clone();
+        spawn(executor.handle(), name, async move |handle| {
+            handle.spend(Class::User, ns(250)).await;
+            log.note(&handle, name);
+        })
+    });
+    executor.run().expect("both end");
+    // 0-100 first, 100-200 second, 200-300 first, 300-400 second, 400-450 first, 450-500 second.
+    assert_eq!(log.read(), [(450, "first"), (500, "second")]);
+    assert_eq!(executor.handle().task_stats(first).run_queue, ns(200));
+    assert_eq!(executor.handle().task_stats(second).preemptions, 2);
+}
+
+#[test]
+fn a_context_switch_takes_its_price_from_the_cpu() {
+    let mut config = Config::new(vec![NodeId(0)], 0);
+    config.context_switch = ns(30);
+    let mut executor = Executor::new(config).expect("a machine with a CPU");
+    let task = spawn(executor.handle(), "worker", async |handle| {
+        handle.spend(Class::System, ns(10)).await;
+        // Nobody else ran meanwhile: no second switch.
+        handle.sleep(ns(5)).await;
+        handle.spend(Class::User, ns(1)).await;
+    });
+    executor.run().expect("it ends");
+    let stats = executor.handle().task_stats(task);
+    assert_eq!(executor.handle().now(), ns(46));
+    assert_eq!((stats.switching, stats.system, stats.user, stats.sleep), (ns(30), ns(10), ns(1), ns(5)));
+    let cpu = executor.handle().cpu_stats(CpuId(0)).expect("CPU 0");
+    assert_eq!((cpu.busy, cpu.idle, cpu.context_switches), (ns(41), ns(5), 1));
+}
+
+#[test]
+fn an_idle_cpu_takes_over_a_task_that_waits_for_another() {
+    let mut executor = machine(2);
+    let log = Log::default();
+    for (name, time) in [("long", 1000), ("short", 60), ("third", 40)] {
+        let log = log.clone();
+        spawn(executor.handle(), name, async move |handle| {
+            handle.spend(Class::User, ns(time)).await;
+            log.note(&handle, name);
+        });
+    }
+    executor.run().expect("all end");
+    assert_eq!(log.read(), [(60, "short"), (100, "third"), (1000, "long")]);
+}
+
+#[test]
+fn a_bound_task_stays_on_its_node() {
+    let config = Config::new(vec![NodeId(0), NodeId(0), NodeId(1)], 0);
+    let mut executor = Executor::new(config).expect("a machine with CPUs");
+    let handle = executor.handle().clone();
+    let bound = TaskSpec::new("bound").on(handle.cpus_of(NodeId(1)));
+    let log = Log::default();
+    for name in ["one", "two"] {
+        let (handle, log) = (handle.clone(), log.clone());
+        let code = async move {
+            handle.spend(Class::User, ns(10)).await;
+            assert_eq!(handle.cpu(), Some(CpuId(2)));
+            log.note(&handle, name);
+        };
+        executor.handle().spawn(bound.clone(), code).expect("node 1 has a CPU");
+    }
+    executor.run().expect("both end");
+    assert_eq!(log.read(), [(10, "one"), (20, "two")]);
+}
+
+#[test]
+fn a_task_that_can_run_nowhere_is_refused_by_name() {
+    let executor = machine(2);
+    let nowhere = TaskSpec::new("lost").on(CpuSet::default());
+    let error = executor.handle().spawn(nowhere, async {}).expect_err("its CPU set is empty");
+    assert_eq!(error.to_string(), "task lost may run on no CPU: its CPU set is empty");
+    let beyond = TaskSpec::new("far").on([CpuId(0), CpuId(9)].into_iter().collect());
+    let error = executor.handle().spawn(beyond, async {}).expect_err("there is no CPU 9");
+    assert_eq!(error, SpawnError::UnknownCpu { task: "far".into(), cpu: CpuId(9), last: CpuId(1) });
+    assert_eq!(error.to_string(), "task far is bound to CPU 9, but this machine has CPUs 0 to 1");
+    assert_eq!(executor.handle().tasks().count(), 0);
+}
+
+#[test]
+fn waiters_wake_in_order_and_time_out_on_their_own() {
+    let mut executor = machine(4);
+    let queue = executor.handle().new_queue("kswapd_wait");
+    let log = Log::default();
+    for (name, timeout) in [("a", None), ("b", Some(ns(10))), ("c", None)] {
+        let log = log.clone();
+        spawn(executor.handle(), name, async move |handle| {
+            let wake = handle.wait(queue, timeout).await;
+            assert_eq!(wake, if name == "b" { Wake::TimedOut } else { Wake::Woken });
+            log.note(&handle, name);
+        });
+    }
+    spawn(executor.handle(), "waker", async move |handle| {
+        handle.sleep(ns(20)).await;
+        assert!(handle.wake_one(queue));
+        handle.spend(Class::User, ns(20)).await;
+        assert_eq!(handle.wake_all(queue), 1);
+        assert!(!handle.wake_one(queue));
+    });
+    executor.run().expect("all end");
+    assert_eq!(log.read(), [(10, "b"), (20, "a"), (40, "c")]);
+}
+
+#[test]
+fn yielding_lets_what_is_due_now_happen_first() {
+    let mut executor = machine(1);
+    let log = Log::default();
+    for name in ["a", "b"] {
+        let log = log.clone();
+        spawn(executor.handle(), name, async move |handle| {
+            log.note(&handle, name);
+            handle.yield_now().await;
+            log.note(&handle, name);
+        });
+    }
+    executor.run().expect("both end");
+    assert_eq!(log.read(), [(0, "a"), (0, "b"), (0, "a"), (0, "b")]);
+}
+
+#[test]
+fn random_numbers_of_a_task_do_not_depend_on_other_tasks() {
+    use rand_pcg::rand_core::Rng;
+    let draw = |others: usize| {
+        let mut executor = machine(2);
+        for _ in 0..others {
+            spawn(executor.handle(), "other", async |handle| handle.sleep(ns(1)).await);
+        }
+        let log = std::rc::Rc::new(std::cell::Cell::new(0));
+        let drawn = log.clone();
+        spawn(executor.handle(), "worker", async move |handle| drawn.set(handle.stream("touch").next_u64()));
+        executor.run().expect("all end");
+        log.get()
+    };
+    assert_eq!(draw(0), draw(3));
+}
