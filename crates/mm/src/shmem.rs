@@ -199,6 +199,9 @@ impl<T: Tracer> Mm<T> {
     ///
     /// # Errors
     /// `EBADF` where the file is not open, `EFBIG` beyond its size; the page is still the caller's then.
+    ///
+    /// # Panics
+    /// If `page` is not a single page that was just allocated.
     pub fn add_file_page(&mut self, id: FileId, index: u64, page: Pfn, cpu: usize) -> Result<(), Errno> {
         if index >= self.user.open_file(id)?.size.get() {
             return Err(Errno::Efbig);

@@ -22,21 +22,27 @@ impl UserMemory {
         vma
     }
 
-    /// Makes `at` an edge of the mapping that holds it.
+    /// Makes `at` an edge of the mapping that holds it, as [`UserMemory::split_at`], within the limit.
     ///
     /// # Errors
     /// `ENOMEM` where that would be one mapping too many.
-    pub(super) fn split_at(&mut self, id: SpaceId, at: Vpn) -> Result<(), Errno> {
+    fn split_within_limit(&mut self, id: SpaceId, at: Vpn) -> Result<(), Errno> {
         let vmas = &self.living(id).vmas;
-        let Some(&whole) = vmas.find(at).filter(|vma| vma.range.start != at) else { return Ok(()) };
-        if vmas.len() >= MAX_MAP_COUNT {
+        if vmas.len() >= MAX_MAP_COUNT && vmas.find(at).is_some_and(|vma| vma.range.start != at) {
             return Err(Errno::Enomem);
         }
+        self.split_at(id, at);
+        Ok(())
+    }
+
+    /// Makes `at` an edge of the mapping that holds it, if one does.
+    pub(super) fn split_at(&mut self, id: SpaceId, at: Vpn) {
+        let vmas = &self.living(id).vmas;
+        let Some(&whole) = vmas.find(at).filter(|vma| vma.range.start != at) else { return };
         let VpnRange { start, end } = whole.range;
         self.remove_vma(id, start);
         self.insert_vma(id, Vma { range: VpnRange::new(start, at), ..whole });
         self.insert_vma(id, Vma { range: VpnRange::new(at, end), offset: whole.index(at), ..whole });
-        Ok(())
     }
 
     /// Makes one mapping of the two that meet at `at`, where one continues the other.
@@ -55,8 +61,8 @@ impl UserMemory {
     /// `ENOMEM` where splitting would make too many mappings; nothing has changed then, apart from a split.
     pub(super) fn modify(&mut self, id: SpaceId, range: VpnRange, change: impl Fn(&mut Vma)) -> Result<(), Errno> {
         let within = |user: &mut Self| user.living(id).vmas.within(range).map(|vma| vma.range.start).collect();
-        self.split_at(id, range.start)?;
-        self.split_at(id, range.end)?;
+        self.split_within_limit(id, range.start)?;
+        self.split_within_limit(id, range.end)?;
         let starts: alloc::vec::Vec<Vpn> = within(self);
         for &start in &starts {
             let mut vma = self.remove_vma(id, start);

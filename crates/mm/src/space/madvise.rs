@@ -4,7 +4,6 @@ use order9_units::{Bytes, Pages};
 
 use super::addr::{TASK_END, VirtAddr, VpnRange};
 use super::fault::Access;
-use super::page::Zap;
 use super::pte::PteFlag;
 use super::{Errno, HugeAdvice, Prot, SpaceId};
 use crate::Mm;
@@ -51,13 +50,6 @@ impl<T: Tracer> Mm<T> {
             }
         }
         if mapped == range.len() { Ok(()) } else { Err(Errno::Enomem) }
-    }
-
-    fn discard(&mut self, id: SpaceId, range: VpnRange, cpu: usize) {
-        self.zap(id, range, Zap::All, cpu);
-        if let Some(tags) = &mut self.user.tags {
-            tags.discard(id, range);
-        }
     }
 
     /// `mlock` without its second half: the caller then touches what [`Mm::next_to_populate`] names.

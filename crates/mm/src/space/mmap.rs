@@ -136,8 +136,8 @@ impl<T: Tracer> Mm<T> {
     /// `munmap`: everything mapped in the range goes.
     ///
     /// # Errors
-    /// `EINVAL` for no length, an unaligned address or a range beyond the address space, `ENOMEM` where splitting a mapping
-    /// would make too many.
+    /// `EINVAL` for no length, an unaligned address or a range beyond the address space, `ENOMEM` where a hole in a mapping
+    /// would make too many of it.
     pub fn munmap(&mut self, id: SpaceId, addr: VirtAddr, length: Bytes, cpu: usize) -> Result<(), Errno> {
         self.user.space(id)?;
         let range = VpnRange::of_call(addr, length, Errno::Einval)?;
@@ -147,18 +147,44 @@ impl<T: Tracer> Mm<T> {
         self.unmap_range(id, range, cpu)
     }
 
-    pub(super) fn unmap_range(&mut self, id: SpaceId, range: VpnRange, cpu: usize) -> Result<(), Errno> {
-        self.work.vma_lookups += 1;
-        self.user.split_at(id, range.start)?;
-        self.user.split_at(id, range.end)?;
-        let vmas: Vec<Vma> = self.user.living(id).vmas.within(range).copied().collect();
-        if vmas.is_empty() {
-            return Ok(());
+    /// Unmaps the pages of the next 2 MiB of `range` that have any, and takes them off its front; says whether there were any.
+    /// With this, whoever ends a large mapping lets others run before [`Mm::munmap`] or [`Mm::exit`] does the rest. Until
+    /// then the pages read as if they were never written, so the mapping must be locked against faults.
+    ///
+    /// # Errors
+    /// `ESRCH` if the space is gone.
+    pub fn unmap_step(&mut self, id: SpaceId, range: &mut VpnRange, cpu: usize) -> Result<bool, Errno> {
+        let space = self.user.space(id)?;
+        let next = space.table.tables(*range).find(|(_, table)| table.used > 0).map(|(slot, _)| slot.intersect(*range));
+        range.start = next.map_or(range.end, |piece| piece.end);
+        if let Some(piece) = next {
+            self.discard(id, piece, cpu);
         }
+        Ok(next.is_some())
+    }
+
+    /// Unmaps the pages of `range` and forgets what private ones held.
+    pub(super) fn discard(&mut self, id: SpaceId, range: VpnRange, cpu: usize) {
         self.zap(id, range, Zap::All, cpu);
         if let Some(tags) = &mut self.user.tags {
             tags.discard(id, range);
         }
+    }
+
+    pub(super) fn unmap_range(&mut self, id: SpaceId, range: VpnRange, cpu: usize) -> Result<(), Errno> {
+        self.work.vma_lookups += 1;
+        let vmas = &self.user.space(id)?.vmas;
+        let leaves_both_ends = |vma: &Vma| vma.range.start < range.start && range.end < vma.range.end;
+        if vmas.len() >= MAX_MAP_COUNT && vmas.find(range.start).is_some_and(leaves_both_ends) {
+            return Err(Errno::Enomem);
+        }
+        self.user.split_at(id, range.start);
+        self.user.split_at(id, range.end);
+        let vmas: Vec<Vma> = self.user.living(id).vmas.within(range).copied().collect();
+        if vmas.is_empty() {
+            return Ok(());
+        }
+        self.discard(id, range, cpu);
         for vma in vmas {
             self.user.remove_vma(id, vma.range.start);
             if let Some(file) = vma.kind.file() {

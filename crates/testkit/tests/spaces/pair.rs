@@ -3,7 +3,7 @@
 use order9_mm::policy::Policy;
 use order9_mm::space::{
     Access, Backing, Errno, Fault, FaultStep, MmapRequest, Move, Mremap, MremapTo, PageView, Place, TableStep,
-    VirtAddr, VmaKind, Vpn,
+    VirtAddr, VmaKind, Vpn, VpnRange,
 };
 use order9_mm::{FileId, Gfp, Mm, MmBuilder, Request, SpaceId};
 use order9_testkit::machines;
@@ -126,6 +126,12 @@ impl Pair {
                 self.mmap(at, place, pages, from, &first);
             }
             Op::Munmap { page, pages, .. } => {
+                let mut range = VpnRange::of(Vpn::new(BASE + page), Pages::new(pages));
+                while self.mm.unmap_step(id, &mut range, CPU) == Ok(true) {
+                    let done = BASE + page..range.start.get();
+                    self.model.space(at).range_mut(done).for_each(|(_, page)| page.own = None);
+                    self.compare();
+                }
                 assert_eq!(self.mm.munmap(id, addr(BASE + page), bytes(pages), CPU), Ok(()));
                 self.model.unmap(at, BASE + page, pages);
             }
