@@ -99,6 +99,29 @@ fn waiting_for_oneself_is_a_stall() {
 }
 
 #[test]
+fn a_task_that_waits_for_its_own_end_can_be_cancelled() {
+    let mut executor = machine(1);
+    let selfish = spawn(executor.handle(), "selfish", async |handle| {
+        let own = handle.current().expect("in a task");
+        handle.join(own).await;
+    });
+    spawn(executor.handle(), "judge", async move |handle| assert!(handle.cancel(selfish)));
+    assert_eq!(executor.run(), Ok(()));
+}
+
+#[test]
+fn a_daemon_that_ends_the_last_foreground_task_does_not_run_ahead_of_the_end() {
+    let mut executor = machine(2);
+    let sleeper = spawn(executor.handle(), "sleeper", async |handle| handle.sleep(ns(1000)).await);
+    daemon(executor.handle(), "oom_reaper", async move |handle| {
+        handle.cancel(sleeper);
+        handle.spend(Class::System, ns(50)).await;
+    });
+    assert_eq!(executor.run(), Ok(()));
+    assert_eq!(executor.handle().now(), ns(0));
+}
+
+#[test]
 fn daemons_that_stay_busy_do_not_hide_a_stall() {
     let mut executor = machine(2);
     let queue = executor.handle().new_queue("never");

@@ -36,6 +36,29 @@ fn two_tasks_on_one_cpu_take_turns_by_slices() {
 }
 
 #[test]
+fn a_task_that_wakes_another_when_its_slice_ends_makes_room_at_once() {
+    let mut executor = machine(1);
+    let queue = executor.handle().new_queue("wait");
+    let log = Log::default();
+    let woken = log.clone();
+    spawn(executor.handle(), "woken", async move |handle| {
+        handle.wait(queue, None).await;
+        woken.note(&handle, "woken");
+    });
+    let waker = log.clone();
+    spawn(executor.handle(), "waker", async move |handle| {
+        handle.spend(Class::User, ns(100)).await;
+        // Takes no time, whether or not it goes through the agenda: the slice ends now all the same.
+        handle.spend(Class::User, ns(0)).await;
+        handle.wake_one(queue);
+        handle.spend(Class::User, ns(0)).await;
+        waker.note(&handle, "waker");
+    });
+    executor.run().expect("both end");
+    assert_eq!(log.read(), [(100, "woken"), (100, "waker")]);
+}
+
+#[test]
 fn a_context_switch_takes_its_price_from_the_cpu() {
     let mut config = Config::new(vec![NodeId(0)], 0);
     config.context_switch = ns(30);
