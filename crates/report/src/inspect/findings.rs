@@ -5,7 +5,7 @@ use order9_units::Pages;
 
 use super::headline::huge_pages;
 use super::{Page, Place, places};
-use crate::number::{duration, gib, grouped, percent, size};
+use crate::number::{count_of, duration, gib, grouped, percent, size};
 use crate::table::Table;
 use crate::terminal::Canvas;
 
@@ -61,7 +61,7 @@ fn blocks(places: &[Place<'_>], page: &Page) -> String {
 
 fn moves(places: &[Place<'_>], total: &Findings, page: &Page) -> String {
     if total.by_moving.huge_pages == 0 {
-        return String::new();
+        return if_drained(total, page);
     }
     let goals = total.goals.iter().map(|goal| goal.goal.to_owned());
     let header = std::iter::once("zone".to_owned()).chain(goals).chain(["time".to_owned(), "in Linux".to_owned()]);
@@ -80,7 +80,21 @@ fn moves(places: &[Place<'_>], total: &Findings, page: &Page) -> String {
     let note = "Least number of pages to move for that many more huge pages, if every free page may receive one; time: \
                 of one CPU for all of them; in Linux: huge pages to gain where only blocks of type Movable or CMA receive \
                 pages.";
-    table.render(page.canvas.width, page.canvas.colour) + &page.note(note)
+    table.render(page.canvas.width, page.canvas.colour) + &page.note(note) + &if_drained(total, page)
+}
+
+/// What is possible at most if the pages on per-CPU lists lay where they hold most.
+fn if_drained(total: &Findings, page: &Page) -> String {
+    let drained = &total.by_moving_if_drained;
+    if drained.huge_pages == total.by_moving.huge_pages {
+        return String::new();
+    }
+    page.note(&format!(
+        "With all per-CPU lists drained first: at best {}, by moving {}, {}.",
+        count_of(drained.huge_pages, "more huge page"),
+        count_of(drained.moves.get(), "page"),
+        duration(drained.time)
+    ))
 }
 
 fn dropping(places: &[Place<'_>], page: &Page) -> String {
