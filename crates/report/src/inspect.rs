@@ -7,7 +7,7 @@ mod findings;
 mod headline;
 mod kernel;
 
-use order9_snapshot::inspection::{Findings, Inspection, NodeView, View, ZoneView};
+use order9_snapshot::inspection::{Findings, Inspection, NodeView, ZoneView};
 use order9_units::NodeId;
 use serde::Serialize;
 
