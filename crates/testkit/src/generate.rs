@@ -87,6 +87,7 @@ impl Stream {
             48..49 => Op::IsolateBlock { nth },
             49..54 => Op::UnisolateBlock { nth, movable: on },
             54..56 => Op::Unreserve { node: self.node(), mt: Migratetype::PCP[self.below(3) as usize], force: on },
+            59..61 => Op::FreeFrame { nth, cpu: self.cpu() },
             56 => Op::SetScaleFactor([10, 10, 50, 200][self.below(4) as usize]),
             57 => Op::SetBoostFactor([0, 15_000, 15_000, 40_000][self.below(4) as usize]),
             58 => Op::SetMinFree([0, 256, 1024, 4096][self.below(4) as usize]),
@@ -141,6 +142,7 @@ pub fn op() -> impl Strategy<Value = Op> {
         1 => (0..2_u16, prop::sample::select(Migratetype::PCP.to_vec()), any::<bool>())
             .prop_map(|(node, mt, force)| Op::Unreserve { node, mt, force }),
         6 => (nth(), 0..3_usize).prop_map(|(nth, cpu)| Op::Free { nth, cpu }),
+        1 => (any::<usize>(), 0..3_usize).prop_map(|(nth, cpu)| Op::FreeFrame { nth, cpu }),
         1 => nth().prop_map(|nth| Op::Pin { nth }),
         1 => nth().prop_map(|nth| Op::Unpin { nth }),
         2 => (nth(), any::<bool>()).prop_map(|(nth, on)| Op::SetMovable { nth, on }),

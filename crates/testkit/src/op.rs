@@ -4,8 +4,9 @@
 
 use order9_mm::policy::Policy;
 use order9_mm::{AllocFlags, Gfp, Layout, Mark, Request, Reserve};
-use order9_units::{Migratetype, Order};
+use order9_units::{Migratetype, NodeId, Order};
 
+use crate::oracle::as_order;
 use crate::{machines, profiles};
 
 /// One step. `nth` counts whatever it names from the oldest, modulo how many there are; without any, nothing happens.
@@ -18,6 +19,8 @@ pub enum Op {
     AllocSlow { order: u8, ask: Ask, node: u16, cpu: usize, rights: Rights },
     /// Frees the nth live allocation.
     Free { nth: usize, cpu: usize },
+    /// Frees whatever starts at the nth frame of memory: mostly nothing does, and nothing may happen.
+    FreeFrame { nth: usize, cpu: usize },
     /// Pins the nth live allocation.
     Pin { nth: usize },
     /// Takes a pin off the nth live allocation.
@@ -69,13 +72,15 @@ pub enum Ask {
     Atomic,
     /// User memory of the given node alone.
     UserHere,
+    /// User memory of the nodes of a mask.
+    UserOn(u64),
     /// Both mobility flags, which is illegal.
     Nonsense,
 }
 
 impl Ask {
     /// Every kind of request.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Kernel,
         Self::KernelDma,
         Self::KernelDma32,
@@ -85,8 +90,22 @@ impl Ask {
         Self::Huge,
         Self::Atomic,
         Self::UserHere,
+        Self::UserOn(0),
+        Self::UserOn(1),
+        Self::UserOn(2),
         Self::Nonsense,
     ];
+
+    /// The request for a block of `order` on behalf of a CPU, preferring a node.
+    #[must_use]
+    pub fn request(self, order: u8, node: u16, cpu: usize) -> Request {
+        let mut request = Request::new(as_order(order), self.gfp());
+        (request.node, request.cpu) = (NodeId(node), cpu);
+        if let Self::UserOn(mask) = self {
+            request.nodemask = Some(mask);
+        }
+        request
+    }
 
     /// Its flags.
     #[must_use]
@@ -96,7 +115,7 @@ impl Ask {
             Self::KernelDma => Gfp::GFP_KERNEL | Gfp::DMA,
             Self::KernelDma32 => Gfp::GFP_KERNEL | Gfp::DMA32,
             Self::Slab => Gfp::GFP_KERNEL | Gfp::RECLAIMABLE,
-            Self::User => Gfp::GFP_HIGHUSER_MOVABLE,
+            Self::User | Self::UserOn(_) => Gfp::GFP_HIGHUSER_MOVABLE,
             Self::Buffer => Gfp::GFP_USER | Gfp::MOVABLE,
             Self::Huge => Gfp::GFP_TRANSHUGE_LIGHT,
             Self::Atomic => Gfp::GFP_ATOMIC,

@@ -1,7 +1,7 @@
 //! The engine and the naive allocator side by side: the same operation to both, then everything compared.
 
 use order9_mm::trace::Event;
-use order9_mm::{FrameState, Mm, MmBuilder, Request};
+use order9_mm::{FrameState, Mm, MmBuilder};
 use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pfn, PfnRange};
 
 use crate::laws::Laws;
@@ -80,15 +80,13 @@ impl Pair {
     fn step(&mut self, op: Op) -> Result<(), Difference> {
         match op {
             Op::Alloc { order, ask, node, cpu } => {
-                let mut request = Request::new(as_order(order), ask.gfp());
-                (request.node, request.cpu) = (NodeId(node), cpu);
+                let request = ask.request(order, node, cpu);
                 let answer = self.mm.alloc_fast(&request);
                 self.live.extend(answer.ok());
                 agree!(answer, self.oracle.alloc_fast(&request), "answer");
             }
             Op::AllocSlow { order, ask, node, cpu, rights } => {
-                let mut request = Request::new(as_order(order), ask.gfp());
-                (request.node, request.cpu) = (NodeId(node), cpu);
+                let request = ask.request(order, node, cpu);
                 let flags = rights.flags(&request, self.mm.policy());
                 let answer = self.mm.alloc_with(&request, flags);
                 self.live.extend(answer.ok());
@@ -101,6 +99,14 @@ impl Pair {
                     if freed {
                         self.live.swap_remove(at);
                     }
+                }
+            }
+            Op::FreeFrame { nth, cpu } => {
+                let pfn = self.oracle.nth_frame(nth);
+                let freed = self.mm.free(pfn, cpu).is_ok();
+                agree!(freed, self.oracle.free(pfn.get(), cpu), "freed the frame {pfn}");
+                if freed {
+                    self.live.retain(|&live| live != pfn);
                 }
             }
             Op::Pin { nth } => {

@@ -1,7 +1,7 @@
 //! Free lists: placing, merging and splitting blocks.
 
 use order9_mm::policy::ListEnd;
-use order9_units::Migratetype;
+use order9_units::{Migratetype, Pfn};
 
 use super::{Frame, Oracle, PAGEBLOCK, Zone, size};
 
@@ -20,6 +20,11 @@ impl Zone {
 impl Oracle {
     pub(crate) fn frame(&self, pfn: u64) -> Frame {
         pfn.checked_sub(self.base).and_then(|at| self.frames.get(at as usize)).copied().unwrap_or(Frame::Hole)
+    }
+
+    /// The nth frame, counting round from the first.
+    pub(crate) fn nth_frame(&self, nth: usize) -> Pfn {
+        Pfn::new(self.base + (nth % self.frames.len()) as u64)
     }
 
     /// Gives all frames of a block to `owner`.
