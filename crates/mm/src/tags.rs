@@ -1,8 +1,9 @@
 //! Page contents as tags: a lost, swapped or stale page becomes a failure of `check()` instead of a guess.
 //!
-//! Every write of a program gives the page a tag never used before. It is noted twice: on the frame, where copying and
-//! clearing carry it along, and with the page of the space or file, which must read it until it is written again or
-//! discarded. Off unless asked for, since it keeps a note for every written page.
+//! Every write of a program gives the page a tag never used before, made from the one it had, since a write leaves most of a
+//! page as it was. It is noted twice: on the frame, where copying and clearing carry it along, and with the page of the
+//! space or file, which must read it until it is written again or discarded. Off unless asked for, since it keeps a note
+//! for every written page.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -18,6 +19,12 @@ pub struct Tag(u64);
 impl Tag {
     /// Zeros.
     pub const ZERO: Self = Self(0);
+
+    /// The content after the `n`-th write of all.
+    const fn after_write(self, n: u64) -> Self {
+        // A multiplication by an odd number and a rotation lose nothing, so that different histories stay different.
+        Self((self.0.rotate_left(29) ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
 }
 
 /// Contents of frames, and what programs must find.
@@ -26,12 +33,12 @@ pub(crate) struct Tags {
     frames: Vec<Tag>,
     private: BTreeMap<Mapping, Tag>,
     files: BTreeMap<(FileId, u64), Tag>,
-    last: u64,
+    writes: u64,
 }
 
 impl Tags {
     pub(crate) fn new(frames: usize) -> Self {
-        Self { frames: alloc::vec![Tag::ZERO; frames], private: BTreeMap::new(), files: BTreeMap::new(), last: 0 }
+        Self { frames: alloc::vec![Tag::ZERO; frames], private: BTreeMap::new(), files: BTreeMap::new(), writes: 0 }
     }
 
     /// Bytes on the host, without the notes of what programs must read.
@@ -51,22 +58,27 @@ impl Tags {
         self.frames[to.at()] = self.frames[from.at()];
     }
 
-    /// A program writes to a page of its own.
-    pub(crate) fn write_private(&mut self, idx: Idx, page: Mapping) {
-        let tag = self.write(idx);
+    /// A program writes to a page of its own; before its first write that read as page `behind` of a file, or as zeros.
+    pub(crate) fn write_private(&mut self, idx: Idx, page: Mapping, behind: Option<(FileId, u64)>) {
+        let shared = behind.and_then(|place| self.files.get(&place)).copied().unwrap_or_default();
+        let old = self.private.get(&page).copied().unwrap_or(shared);
+        let tag = self.write(idx, old);
         self.private.insert(page, tag);
     }
 
     /// A program writes to a page of a file.
     pub(crate) fn write_file(&mut self, idx: Idx, file: FileId, index: u64) {
-        let tag = self.write(idx);
+        let old = self.files.get(&(file, index)).copied().unwrap_or_default();
+        let tag = self.write(idx, old);
         self.files.insert((file, index), tag);
     }
 
-    fn write(&mut self, idx: Idx) -> Tag {
-        self.last += 1;
-        self.frames[idx.at()] = Tag(self.last);
-        Tag(self.last)
+    /// Changes what the frame holds; returns what it must hold if it held `old`.
+    fn write(&mut self, idx: Idx, old: Tag) -> Tag {
+        self.writes += 1;
+        let held = &mut self.frames[idx.at()];
+        *held = held.after_write(self.writes);
+        old.after_write(self.writes)
     }
 
     /// Private pages of `range` are discarded.

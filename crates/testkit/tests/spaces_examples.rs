@@ -2,12 +2,12 @@
 
 use order9_mm::policy::Policy;
 use order9_mm::space::{
-    Access, Backing, Errno, FaultStep, MAX_MAP_COUNT, Madvise, MmapRequest, Mremap, MremapTo, PageView, Place, Prot,
-    TableStep, VirtAddr,
+    Access, Backing, Errno, FaultStep, MAX_MAP_COUNT, Madvise, MmapRequest, Mremap, MremapTo, Need, PageView, Place,
+    Prot, TableStep, VirtAddr,
 };
-use order9_mm::{FreeError, Gfp, Mm, MmBuilder, Request, SpaceId, Work};
+use order9_mm::{FileId, FreeError, Gfp, Mm, MmBuilder, Request, SpaceId, Work};
 use order9_testkit::machines::tiny;
-use order9_units::{Bytes, Order, PAGE_SIZE, Pages, Pfn};
+use order9_units::{Bytes, NodeId, Order, PAGE_SIZE, Pages, Pfn};
 
 const CPU: usize = 0;
 
@@ -134,6 +134,52 @@ fn shared_memory_is_one_page_for_parent_and_child() {
     assert_eq!(mm.user_levels().shmem, 0, "the last mapping takes the memory with it");
 }
 
+/// A private mapping of a new file of `count` pages without any.
+fn private_file(mm: &mut Mm, space: SpaceId, count: u64) -> (FileId, VirtAddr) {
+    let file = mm.create_file(Pages::new(count)).expect("few files exist");
+    let backing = Backing::File { file, offset: Pages::ZERO, shared: false };
+    let start = mm.mmap(space, &MmapRequest { backing, ..MmapRequest::anon(pages(count)) }, CPU).expect("free");
+    (file, start)
+}
+
+#[test]
+fn a_private_mapping_copies_what_it_writes() {
+    let (mut mm, space) = boot();
+    let (file, start) = private_file(&mut mm, space, 2);
+    touch(&mut mm, space, start, Access::Read);
+    let shown = frame(&mm, space, start);
+    assert_eq!(mm.file_page(file, 0), Some(shown));
+    mm.take_work();
+    touch(&mut mm, space, start, Access::Write);
+    let copy = frame(&mm, space, start);
+    assert_eq!((mm.take_work().pages_copied, mm.mapcount(shown), mm.mapcount(copy)), (1, 0, 1));
+    assert_eq!(mm.file_page(file, 0), Some(shown), "the file is as it was");
+
+    let tag = mm.read_tag(space, start);
+    mm.punch_hole(file, 0, Pages::new(2), CPU).expect("it is open");
+    mm.check().expect("every law holds");
+    assert_eq!((mm.file_page(file, 0), mm.read_tag(space, start)), (None, tag), "copies survive a hole");
+    mm.truncate(file, Pages::ZERO, CPU).expect("it is open");
+    mm.check().expect("every law holds");
+    assert_eq!(mm.page_at(space, start), PageView::None, "but not the end of the file");
+}
+
+#[test]
+fn a_copy_whose_source_went_meanwhile_is_thrown_away() {
+    let (mut mm, space) = boot();
+    let (file, start) = private_file(&mut mm, space, 2);
+    touch(&mut mm, space, at(start, 1), Access::Read);
+    let page = mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE)).expect("memory is free");
+    mm.add_file_page(file, 0, page, CPU).expect("the file is that large");
+    let FaultStep::NeedPage(fault) = mm.fault_begin(space, start, Access::Write) else { panic!("it needs a copy") };
+    assert_eq!(fault.need(), Need::CopyOf(page));
+    let copy = mm.alloc_fast(&fault.request(NodeId(0), CPU)).expect("memory is free");
+    mm.punch_hole(file, 0, Pages::new(1), CPU).expect("it is open");
+    assert_eq!(mm.fault_finish(&fault, copy, CPU), FaultStep::Retry);
+    mm.check().expect("every law holds");
+    assert_eq!(touch(&mut mm, space, start, Access::Write), FaultStep::Done);
+}
+
 #[test]
 fn a_read_of_a_file_maps_what_lies_around() {
     let (mut mm, space) = boot();
@@ -233,6 +279,22 @@ fn a_mapping_grows_in_place_or_moves_with_its_pages() {
     assert_eq!((mm.page_at(space, low), mm.mappings(page)), (PageView::None, vec![(space, run.to())]));
     let wrong = mm.mremap(space, low, pages(1), pages(2), MremapTo::MayMove, CPU);
     assert_eq!(wrong.err(), Some(Errno::Efault));
+}
+
+#[test]
+fn a_moved_mapping_joins_its_new_neighbours() {
+    let (mut mm, space) = boot();
+    let start = map(&mut mm, space, 3);
+    let middle = at(start, 1);
+    let far = VirtAddr::new(0x10_0000_0000);
+    for (from, to) in [(middle, far), (far, middle)] {
+        let to = MremapTo::Fixed(to);
+        let Ok(Mremap::Moving(mut run)) = mm.mremap(space, from, PAGE_SIZE, PAGE_SIZE, to, CPU) else {
+            panic!("it has to move");
+        };
+        assert_eq!(mm.move_step(&mut run, CPU), Ok(TableStep::Done), "it has no pages");
+    }
+    assert_eq!(mm.space(space).expect("it lives").vmas().count(), 1);
 }
 
 #[test]

@@ -352,12 +352,15 @@ impl<T: Tracer> Mm<T> {
 
     #[cold]
     fn tag_written(&mut self, id: SpaceId, vpn: Vpn) {
-        let idx = self.user.living(id).table.get(vpn).idx().expect("a written page is present");
+        let space = self.user.living(id);
+        let idx = space.table.get(vpn).idx().expect("a written page is present");
+        let vma = space.vmas.find(vpn).expect("a written page is mapped");
+        let behind = vma.kind.file().map(|file| (file, vma.index(vpn)));
         let owner = self.user.rmap.owner(idx);
         let Some(tags) = &mut self.user.tags else { return };
         match owner {
             Owner::File { file, index } => tags.write_file(idx, file, index),
-            _ => tags.write_private(idx, Mapping { space: id, vpn }),
+            _ => tags.write_private(idx, Mapping { space: id, vpn }, behind),
         }
     }
 }

@@ -12,7 +12,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_operations_agree(ops in prop::collection::vec(op(), 1..60)) {
+    fn any_operations_agree(ops in prop::collection::vec(op(), 1..120)) {
         let mut pair = Pair::boot();
         for &op in &ops {
             pair.apply(op);

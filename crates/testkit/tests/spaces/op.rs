@@ -130,12 +130,12 @@ pub(crate) enum Race {
 }
 
 fn page() -> impl Strategy<Value = u64> {
-    // Around the edges of slots more often than elsewhere.
-    prop_oneof![0..2_000_u64, (0..4_u64, 0..24_u64).prop_map(|(slot, off)| slot * 512 + 500 + off), 500..530_u64]
+    // Crowded around the edges of two slots, so that operations meet.
+    prop_oneof![12 => 504..524_u64, 4 => 1_016..1_036_u64, 1 => 0..2_000_u64]
 }
 
 fn pages() -> impl Strategy<Value = u64> {
-    prop_oneof![1..20_u64, 1..20_u64, 1..600_u64]
+    prop_oneof![12 => 1..12_u64, 1 => 1..600_u64]
 }
 
 fn prot() -> impl Strategy<Value = Prot> {
@@ -153,9 +153,9 @@ fn access() -> impl Strategy<Value = Access> {
 
 fn from() -> impl Strategy<Value = From> {
     prop_oneof![
-        3 => Just(From::Anon),
+        2 => Just(From::Anon),
         1 => Just(From::AnonShared),
-        2 => (any::<usize>(), 0..40_u64, any::<bool>()).prop_map(|(file, offset, shared)| From::File { file, offset, shared }),
+        3 => (0..3_usize, 0..16_u64, any::<bool>()).prop_map(|(file, offset, shared)| From::File { file, offset, shared }),
     ]
 }
 
@@ -181,17 +181,17 @@ fn race() -> impl Strategy<Value = Race> {
 
 /// Any step.
 pub(crate) fn op() -> impl Strategy<Value = Op> {
-    let space = 0..6_usize;
+    let space = 0..3_usize;
     let range = (space.clone(), page(), pages()).boxed();
     let advice =
         prop_oneof![2 => Just(Madvise::DontNeed), 1 => Just(Madvise::HugePage), 1 => Just(Madvise::NoHugePage)];
     let to = prop_oneof![Just(To::InPlace), Just(To::MayMove), page().prop_map(To::Fixed)];
     prop_oneof![
         1 => Just(Op::Create),
-        2 => (0..80_u64).prop_map(|size| Op::CreateFile { size }),
-        1 => any::<usize>().prop_map(|file| Op::CloseFile { file }),
-        1 => (any::<usize>(), 0..80_u64).prop_map(|(file, size)| Op::Truncate { file, size }),
-        1 => (any::<usize>(), 0..80_u64, 1..40_u64).prop_map(|(file, index, pages)| Op::Punch { file, index, pages }),
+        2 => (0..24_u64).prop_map(|size| Op::CreateFile { size }),
+        1 => (0..3_usize).prop_map(|file| Op::CloseFile { file }),
+        1 => (0..3_usize, 0..24_u64).prop_map(|(file, size)| Op::Truncate { file, size }),
+        1 => (0..3_usize, 0..24_u64, 1..8_u64).prop_map(|(file, index, pages)| Op::Punch { file, index, pages }),
         10 => (space.clone(), at(), pages(), prot(), from(), prop::bool::weighted(0.1)).prop_map(
             |(space, place, pages, prot, from, locked)| Op::Mmap { space, place, pages, prot, from, locked }
         ),
@@ -208,6 +208,6 @@ pub(crate) fn op() -> impl Strategy<Value = Op> {
         1 => space.clone().prop_map(|space| Op::Exit { space }),
         2 => (space.clone(), page()).prop_map(|(space, page)| Op::Pin { space, page }),
         1 => (space, page()).prop_map(|(space, page)| Op::Isolate { space, page }),
-        2 => any::<usize>().prop_map(|nth| Op::Unpin { nth }),
+        2 => (0..3_usize).prop_map(|nth| Op::Unpin { nth }),
     ]
 }

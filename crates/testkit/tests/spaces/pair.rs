@@ -37,6 +37,7 @@ impl Pair {
         let mm = builder.content_tags().boot();
         let mut pair = Self { mm, model: Model::default(), spaces: Vec::new(), files: Vec::new(), held: Vec::new() };
         pair.apply(Op::Create);
+        pair.apply(Op::CreateFile { size: 24 });
         pair
     }
 
@@ -46,8 +47,14 @@ impl Pair {
         (!living.is_empty()).then(|| living[nth % living.len()])
     }
 
+    /// An open file, or where there is none one that was.
     fn pick_file(&self, nth: usize) -> Option<usize> {
-        (!self.files.is_empty()).then(|| nth % self.files.len())
+        let open: Vec<usize> = (0..self.files.len()).filter(|&at| self.model.files[at].open).collect();
+        match (open.len(), self.files.len()) {
+            (0, 0) => None,
+            (0, all) => Some(nth % all),
+            (some, _) => Some(open[nth % some]),
+        }
     }
 
     pub(crate) fn apply(&mut self, op: Op) {
@@ -169,13 +176,13 @@ impl Pair {
     }
 
     fn mmap(&mut self, at: usize, place: At, pages: u64, from: From, first: &dyn Fn(Source) -> Page) {
-        let backing = match from {
-            From::Anon => Backing::AnonPrivate,
-            From::AnonShared => Backing::AnonShared,
-            From::File { file, offset, shared } => match self.pick_file(file) {
-                Some(file) => Backing::File { file: self.files[file], offset: Pages::new(offset), shared },
-                None => return,
-            },
+        let (backing, file) = match from {
+            From::Anon => (Backing::AnonPrivate, None),
+            From::AnonShared => (Backing::AnonShared, None),
+            From::File { file, offset, shared } => {
+                let Some(at) = self.pick_file(file) else { return };
+                (Backing::File { file: self.files[at], offset: Pages::new(offset), shared }, Some(at))
+            }
         };
         let (start, engine_place) = match place {
             At::Anywhere => (None, Place::Anywhere),
@@ -187,18 +194,12 @@ impl Pair {
             self.model.spaces[at].as_ref().is_some_and(|all| all.range(start..start + pages).next().is_none())
         };
         let gap = self.model.highest_gap(at, pages);
-        let open = |file: usize| self.model.files[file].open;
-        let expected = match (place, start, from) {
-            (_, _, From::File { file, .. }) if !self.pick_file(file).is_some_and(open) => Err(Errno::Ebadf),
-            (At::Fixed(_), Some(start), _) => Ok(start),
-            (At::NoReplace(_), Some(start), _) => {
-                if is_free(start) {
-                    Ok(start)
-                } else {
-                    Err(Errno::Eexist)
-                }
-            }
-            (At::Hint(_), Some(start), _) if is_free(start) => Ok(start),
+        let expected = match (place, start) {
+            _ if file.is_some_and(|file| !self.model.files[file].open) => Err(Errno::Ebadf),
+            (At::Fixed(_), Some(start)) => Ok(start),
+            (At::NoReplace(_), Some(start)) if !is_free(start) => Err(Errno::Eexist),
+            (At::NoReplace(_), Some(start)) => Ok(start),
+            (At::Hint(_), Some(start)) if is_free(start) => Ok(start),
             _ => Ok(gap),
         };
         let Page { prot, locked, .. } = first(Source::Anon);
@@ -214,8 +215,8 @@ impl Pair {
                 self.model.files.push(crate::model::File { size: pages, open: false, ..Default::default() });
                 Source::File { file: self.files.len() - 1, index: 0, shared: true }
             }
-            From::File { file, offset, shared } => {
-                Source::File { file: file % self.files.len(), index: offset, shared }
+            From::File { offset, shared, .. } => {
+                Source::File { file: file.expect("a file was picked"), index: offset, shared }
             }
         };
         self.model.unmap(at, start, pages);
@@ -378,7 +379,8 @@ impl Pair {
             Race::Fork => self.fork(at),
             Race::Punch => {
                 if let Source::File { file, index, .. } = self.model.space(at)[&vpn].source {
-                    self.apply(Op::Punch { file, index, pages: 1 });
+                    let open_before = self.model.files[..file].iter().filter(|file| file.open).count();
+                    self.apply(Op::Punch { file: open_before, index, pages: 1 });
                 }
             }
             Race::Exit => self.apply(self.in_space(at, |space| Op::Exit { space })),
