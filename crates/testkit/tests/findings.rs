@@ -105,6 +105,24 @@ fn huge_pages_on_per_cpu_lists_go_back_as_fast_as_they_come() {
 }
 
 #[test]
+fn a_list_of_huge_pages_for_all_types_counts_them_for_who_takes_them() {
+    let ops = [
+        AllocSlow { order: 9, ask: User, node: 0, cpu: 0, rights: Memalloc },
+        Alloc { order: 9, ask: Slab, node: 0, cpu: 0 },
+    ];
+    replay(&tiny(64, 1, "linux_6_1"), &ops);
+}
+
+#[test]
+fn cached_pages_of_a_contiguous_area_go_back_there_unused() {
+    let largest = AllocSlow { order: 10, ask: Buffer, node: 0, cpu: 0, rights: Memalloc };
+    let page = AllocSlow { order: 0, ask: Buffer, node: 0, cpu: 0, rights: Memalloc };
+    // Somewhere on the way the area holds more than half of what is free, and the page comes from it.
+    let ops = [largest, page, Drain].repeat(12);
+    replay(&Case { machine: Ragged { blocks: 36, cpus: 1 }, profile: "linux_5_9", flip: None }, &ops);
+}
+
+#[test]
 fn no_reserve_is_given_back_on_a_node_that_does_not_exist() {
     replay(&tiny(4, 0, "linux_5_3"), &[Unreserve { node: 1, mt: Movable, force: true }]);
 }
