@@ -68,7 +68,8 @@ pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     print(&text)
 }
 
-/// Writes the file at `path` whole or not at all: into a temporary file beside it that takes its name when complete.
+/// Writes the file at `path` whole or not at all: into a temporary file beside it that takes its name when complete. A
+/// link is followed; a device or pipe takes the bytes as they come, since only a regular file can be replaced.
 pub(crate) fn write_file<E: std::fmt::Display>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<&File>) -> Result<(), E>,
@@ -76,17 +77,24 @@ pub(crate) fn write_file<E: std::fmt::Display>(
     if path.is_dir() {
         return Err(Failure::file(path, "is a directory, expected a file to write"));
     }
-    let folder = match path.parent() {
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let failed = |error: &io::Error| Failure::file(path, format!("cannot be written: {}", io_sentence(error)));
+    if target.metadata().is_ok_and(|target| !target.is_file()) {
+        let file = File::options().write(true).open(&target).map_err(|error| failed(&error))?;
+        let mut out = BufWriter::new(&file);
+        write(&mut out).map_err(|error| Failure::file(path, error))?;
+        return out.flush().map_err(|error| failed(&error));
+    }
+    let folder = match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let failed = |error: &io::Error| Failure::file(path, format!("cannot be written: {}", io_sentence(error)));
     let file = new_file(folder).map_err(|error| failed(&error))?;
     let mut out = BufWriter::new(file.as_file());
     write(&mut out).map_err(|error| Failure::file(path, error))?;
     out.flush().map_err(|error| failed(&error))?;
     drop(out);
-    file.persist(path).map_err(|error| failed(&error.error))?;
+    file.persist(&target).map_err(|error| failed(&error.error))?;
     Ok(())
 }
 

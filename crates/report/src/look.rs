@@ -188,11 +188,11 @@ impl Look {
     pub const fn label(self) -> &'static str {
         match self {
             Self::FreeHuge => "free huge page",
-            Self::Recoverable64 => "recoverable, 0-64 moves",
-            Self::Recoverable192 => "recoverable, 65-192 moves",
-            Self::Recoverable320 => "recoverable, 193-320 moves",
-            Self::Recoverable448 => "recoverable, 321-448 moves",
-            Self::Recoverable512 => "recoverable, 449-512 moves",
+            Self::Recoverable64 => "all movable, 0-64 moves",
+            Self::Recoverable192 => "all movable, 65-192 moves",
+            Self::Recoverable320 => "all movable, 193-320 moves",
+            Self::Recoverable448 => "all movable, 321-448 moves",
+            Self::Recoverable512 => "all movable, 449-512 moves",
             Self::HugeInUse => "huge page in use",
             Self::Reclaimable => "held by reclaimable slab only",
             Self::Unmarked => "perhaps free on per-CPU lists",

@@ -52,3 +52,16 @@ fn a_capture_without_the_map_keeps_what_there_is() {
     assert!(order9(words).success().contains("not read: /proc/kpageflags"));
     assert!(order9_line("inspect {}", &path).success().starts_with("No map: the memory map could not be read"));
 }
+
+#[test]
+fn a_linked_output_keeps_its_link() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (target, link) = (directory.path().join("target.o9snap"), directory.path().join("link.o9snap"));
+    std::fs::write(&target, "old").expect("the target can be written");
+    std::os::unix::fs::symlink(&target, &link).expect("a link can be made");
+    let mut order9 = std::process::Command::new(env!("CARGO_BIN_EXE_order9"));
+    let done = order9.args(["snapshot", "synth", "--size", "1G", "-o"]).arg(&link).output().expect("order9 runs");
+    assert!(done.status.success(), "{done:?}");
+    assert!(link.is_symlink());
+    assert!(std::fs::metadata(&target).expect("the target is there").len() > 100);
+}

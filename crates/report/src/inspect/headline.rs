@@ -68,7 +68,7 @@ fn compaction(findings: &Findings) -> String {
     }
     let why = match findings.blocks.evacuable {
         0 => "no block holds movable pages alone",
-        _ => "there is no room to move pages to",
+        _ => "the free pages outside 2 MiB blocks are too few to empty another one",
     };
     format!("compaction could make no more: {why}")
 }
