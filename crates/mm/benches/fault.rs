@@ -11,8 +11,10 @@ use order9_mm::space::{Access, FaultStep, Madvise, MmapRequest, TableStep, VirtA
 use order9_mm::{Gfp, Layout, Mm, MmBuilder, NodeSpec, Request, SpaceId, ZoneSpec};
 use order9_units::{Bytes, NodeId, Order, PAGE_SIZE, Pages, Pfn, PfnRange, ZoneKind};
 
-const ROUNDS: usize = 11;
-const PAIRS: u32 = 1_000_000;
+const ROUNDS: usize = 7;
+/// Repetitions of a round: many scheduler ticks, to which the host counts time on the processor.
+const REPEATS: u64 = 10;
+const PAIRS: u32 = 10_000_000;
 const CPU: usize = 0;
 /// What is filled and freed at once, besides the large run.
 const PIECE: Bytes = Bytes::from_gib(1);
@@ -22,14 +24,14 @@ fn main() {
     let space = mm.create_space().expect("it is the first");
     println!("{:<52} {:>9} {:>9} {:>7}", "ns per page, median of rounds", "fault", "bare", "ratio");
     let one_page = mm.mmap(space, &MmapRequest::anon(PAGE_SIZE), CPU).expect("the space is empty");
-    let (fault, bare) = turns(|| hot_fault(&mut mm.clone(), space, one_page), || hot_pair(&mut engine(PIECE)));
-    row("one page again and again, write and MADV_DONTNEED", fault, bare);
     let mut other = engine(Bytes::from_gib(4));
-    let (fault, bare) = turns(|| fill(&mut mm, space, PIECE, Access::Write), || bare_fill(&mut other, PIECE));
+    let (fault, bare) = turns(|| hot_fault(&mut mm, space, one_page), || hot_pair(&mut other));
+    row("one page again and again, write and MADV_DONTNEED", fault, bare);
+    let (fault, bare) = turns(|| refill(&mut mm, space, Access::Write), || bare_refill(&mut other));
     row("1 GiB written page by page, then unmapped", fault, bare);
-    let (fault, _) = turns(|| fill(&mut mm, space, PIECE, Access::Read), || 0.0);
+    let (fault, _) = turns(|| refill(&mut mm, space, Access::Read), || 0.0);
     println!("{:<52} {fault:>9.1}", "1 GiB read page by page (page of zeros), unmapped");
-    let forked = median((0..ROUNDS).map(|_| fork_and_exit(&mut mm, space)).collect());
+    let forked = fork_and_exit(&mut mm, space);
     println!("{:<52} {forked:>9.1}", "1 GiB shared by fork, exit of the child");
     large();
 }
@@ -44,8 +46,9 @@ fn large() {
     let mut mm = engine(Bytes::from_gib(66));
     let space = mm.create_space().expect("it is the first");
     let start = Stopwatch::start();
-    let per_page = fill(&mut mm, space, size, Access::Write);
+    fill(&mut mm, space, size, Access::Write);
     let seconds = start.elapsed().as_secs_f64();
+    let per_page = per(start.elapsed(), Pages::from_bytes_floor(size).get());
     println!("\n64 GiB filled and freed: {seconds:.2} s, {per_page:.1} ns per page");
     let metadata = mm.metadata();
     println!("metadata: {:.2} bytes per frame", metadata.per_frame());
@@ -87,12 +90,10 @@ fn hot_pair(mm: &mut Mm) -> f64 {
     per(start.elapsed(), u64::from(PAIRS))
 }
 
-fn fill(mm: &mut Mm, space: SpaceId, size: Bytes, access: Access) -> f64 {
-    let start = Stopwatch::start();
+fn fill(mm: &mut Mm, space: SpaceId, size: Bytes, access: Access) {
     let addr = mm.mmap(space, &MmapRequest::anon(size), CPU).expect("the space is empty");
     touch_all(mm, space, addr, size, access);
     mm.munmap(space, addr, size, CPU).expect("the range is mapped");
-    per(start.elapsed(), Pages::from_bytes_floor(size).get())
 }
 
 fn touch_all(mm: &mut Mm, space: SpaceId, addr: VirtAddr, size: Bytes, access: Access) {
@@ -102,24 +103,43 @@ fn touch_all(mm: &mut Mm, space: SpaceId, addr: VirtAddr, size: Bytes, access: A
     }
 }
 
+/// A piece of memory filled and freed again and again.
+fn refill(mm: &mut Mm, space: SpaceId, access: Access) -> f64 {
+    let start = Stopwatch::start();
+    for _ in 0..REPEATS {
+        fill(mm, space, PIECE, access);
+    }
+    per(start.elapsed(), REPEATS * Pages::from_bytes_floor(PIECE).get())
+}
+
 /// The same allocations without an address space.
-fn bare_fill(mm: &mut Mm, size: Bytes) -> f64 {
+fn bare_refill(mm: &mut Mm) -> f64 {
     let request = Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE);
-    let pages = Pages::from_bytes_floor(size).get();
+    let pages = Pages::from_bytes_floor(PIECE).get();
     let mut held = Vec::with_capacity(pages as usize);
     let start = Stopwatch::start();
-    held.extend((0..pages).map(|_| mm.alloc_fast(&request).expect("memory is free")));
-    for &pfn in &held {
-        mm.free(pfn, CPU).expect("it is allocated");
+    for _ in 0..REPEATS {
+        held.extend((0..pages).map(|_| mm.alloc_fast(&request).expect("memory is free")));
+        for pfn in held.drain(..) {
+            mm.free(pfn, CPU).expect("it is allocated");
+        }
     }
-    per(start.elapsed(), pages)
+    per(start.elapsed(), REPEATS * pages)
 }
 
 fn fork_and_exit(mm: &mut Mm, space: SpaceId) -> f64 {
     let addr = mm.mmap(space, &MmapRequest::anon(PIECE), CPU).expect("the space is empty");
     touch_all(mm, space, addr, PIECE, Access::Write);
     let start = Stopwatch::start();
-    let mut fork = mm.fork(space).expect("the parent lives");
+    for _ in 0..REPEATS {
+        let child = fork(mm, space);
+        mm.exit(child, CPU).expect("it lives");
+    }
+    per(start.elapsed(), REPEATS * Pages::from_bytes_floor(PIECE).get())
+}
+
+fn fork(mm: &mut Mm, parent: SpaceId) -> SpaceId {
+    let mut fork = mm.fork(parent).expect("the parent lives");
     loop {
         match mm.fork_step(&mut fork).expect("nobody interferes") {
             TableStep::Progress => {}
@@ -128,13 +148,9 @@ fn fork_and_exit(mm: &mut Mm, space: SpaceId) -> f64 {
                 let page = mm.alloc_fast(&request).expect("memory is free");
                 mm.give_table(fork.child(), vpn, page, CPU);
             }
-            TableStep::Done => break,
+            TableStep::Done => return fork.child(),
         }
     }
-    mm.exit(fork.child(), CPU).expect("it lives");
-    let time = per(start.elapsed(), Pages::from_bytes_floor(PIECE).get());
-    mm.munmap(space, addr, PIECE, CPU).expect("the range is mapped");
-    time
 }
 
 /// Time of this thread on a processor, or by the clock where the host does not tell.

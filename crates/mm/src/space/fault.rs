@@ -189,9 +189,9 @@ impl<T: Tracer> Mm<T> {
     /// Handles a fault as far as it needs no page; `seen` is the entry, if the slot has a table.
     fn resolve(&mut self, id: SpaceId, vpn: Vpn, access: Access, seen: Option<Pte>) -> FaultStep {
         self.work.vma_lookups += 1;
-        let Ok(space) = self.user.space(id) else { return FaultStep::Segv };
+        let Ok(space) = self.user.space_mut(id) else { return FaultStep::Segv };
         let generation = space.vmas.generation;
-        let Some(&vma) = space.vmas.find(vpn).filter(|vma| access.allowed_by(vma.prot)) else {
+        let Some(vma) = space.vmas.find_for_fault(vpn).filter(|vma| access.allowed_by(vma.prot)) else {
             return FaultStep::Segv;
         };
         let wait = |need, seen| FaultStep::NeedPage(Fault { space: id, vpn, access, need, seen, generation });
@@ -212,7 +212,7 @@ impl<T: Tracer> Mm<T> {
             }
             Answer::Need(need) => {
                 if !vma.touched && matches!(need, Need::Zeroed | Need::CopyOf(_)) {
-                    self.user.living(id).vmas.find_mut(vpn).expect("it was found before").touched = true;
+                    self.user.living(id).vmas.set_touched(vpn);
                 }
                 wait(need, pte)
             }

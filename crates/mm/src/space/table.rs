@@ -5,7 +5,7 @@
 //! counted as memory of the machine.
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use order9_units::Order;
 
@@ -67,22 +67,32 @@ fn position(vpn: Vpn) -> usize {
 /// The slots of one GiB.
 #[derive(Clone)]
 struct Leaf {
+    /// Number of the GiB.
+    gib: u32,
     slots: Box<[Slot; LEAF_SLOTS]>,
     /// Slots that are not empty.
     used: u16,
+}
+
+impl Leaf {
+    fn first(&self) -> Vpn {
+        Vpn::new(u64::from(self.gib) * (LEAF_SLOTS * SLOT_PAGES) as u64)
+    }
 }
 
 /// The page table of one space.
 #[derive(Clone, Default)]
 pub(crate) struct PageTable {
     /// By the number of the GiB.
-    leaves: BTreeMap<u32, Leaf>,
+    leaves: Vec<Leaf>,
+    /// Where the last leaf was found: the next access is likely there as well.
+    recent: usize,
 }
 
 impl PageTable {
     #[inline]
     pub(crate) fn slot(&self, vpn: Vpn) -> &Slot {
-        self.leaves.get(&leaf(vpn)).map_or(&Slot::Empty, |leaf| &leaf.slots[slot(vpn)])
+        self.position(vpn).map_or(&Slot::Empty, |at| &self.leaves[at].slots[slot(vpn)])
     }
 
     #[inline]
@@ -95,9 +105,26 @@ impl PageTable {
 
     #[inline]
     pub(crate) fn table_mut(&mut self, vpn: Vpn) -> Option<&mut Table> {
-        match &mut self.leaves.get_mut(&leaf(vpn))?.slots[slot(vpn)] {
+        match self.slot_mut(vpn)? {
             Slot::Empty => None,
             Slot::Table(table) => Some(table),
+        }
+    }
+
+    /// The slot of `vpn`, if its GiB has any table.
+    #[inline]
+    fn slot_mut(&mut self, vpn: Vpn) -> Option<&mut Slot> {
+        self.recent = self.position(vpn).ok()?;
+        Some(&mut self.leaves[self.recent].slots[slot(vpn)])
+    }
+
+    /// Where the leaf of `vpn` is, or would have to be.
+    #[inline]
+    fn position(&self, vpn: Vpn) -> Result<usize, usize> {
+        let gib = gib(vpn);
+        match self.leaves.get(self.recent) {
+            Some(leaf) if leaf.gib == gib => Ok(self.recent),
+            _ => self.leaves.binary_search_by_key(&gib, |leaf| leaf.gib),
         }
     }
 
@@ -108,8 +135,12 @@ impl PageTable {
 
     /// Gives the empty slot of `vpn` a table that lies in `frame`.
     pub(crate) fn install(&mut self, vpn: Vpn, frame: Idx) {
-        let empty = || Leaf { slots: Box::new([const { Slot::Empty }; LEAF_SLOTS]), used: 0 };
-        let leaf = self.leaves.entry(leaf(vpn)).or_insert_with(empty);
+        let at = self.position(vpn).unwrap_or_else(|at| {
+            let slots = Box::new([const { Slot::Empty }; LEAF_SLOTS]);
+            self.leaves.insert(at, Leaf { gib: gib(vpn), slots, used: 0 });
+            at
+        });
+        let leaf = &mut self.leaves[at];
         let slot = &mut leaf.slots[slot(vpn)];
         assert!(matches!(slot, Slot::Empty), "the slot of {vpn:?} has a table already");
         *slot = Slot::Table(Box::new(Table::new(frame)));
@@ -118,25 +149,27 @@ impl PageTable {
 
     /// Empties the slot of `vpn`; returns the frame of the table that was there, which has no entries left.
     pub(crate) fn remove(&mut self, vpn: Vpn) -> Option<Idx> {
-        let in_leaf = self.leaves.get_mut(&leaf(vpn))?;
-        let Slot::Table(table) = core::mem::replace(&mut in_leaf.slots[slot(vpn)], Slot::Empty) else { return None };
+        let at = self.position(vpn).ok()?;
+        let leaf = &mut self.leaves[at];
+        let Slot::Table(table) = core::mem::replace(&mut leaf.slots[slot(vpn)], Slot::Empty) else { return None };
         assert!(table.used == 0, "a page table with {} entries would be freed at {vpn:?}", table.used);
-        in_leaf.used -= 1;
-        if in_leaf.used == 0 {
-            self.leaves.remove(&leaf(vpn));
+        leaf.used -= 1;
+        if leaf.used == 0 {
+            self.leaves.remove(at);
         }
         Some(table.frame)
     }
 
     /// Takes the first table whose slot meets `range` out, to work on its entries beside the rest of the engine.
     pub(crate) fn take_next(&mut self, range: VpnRange) -> Option<(VpnRange, Box<Table>)> {
-        let first = range.start.slot();
-        let found = match self.table(first.start) {
-            Some(_) if !range.is_empty() => first,
-            _ => self.next_table(range.start, range.end)?.0,
+        if range.is_empty() {
+            return None;
+        }
+        let found = match self.table(range.start) {
+            Some(_) => range.start.slot(),
+            None => self.next_table(range.start, range.end)?.0,
         };
-        let slot = &mut self.leaves.get_mut(&leaf(found.start))?.slots[slot(found.start)];
-        match core::mem::replace(slot, Slot::Empty) {
+        match core::mem::replace(self.slot_mut(found.start)?, Slot::Empty) {
             Slot::Empty => None,
             Slot::Table(table) => Some((found, table)),
         }
@@ -144,8 +177,7 @@ impl PageTable {
 
     /// Puts a table back that [`PageTable::take_next`] took out.
     pub(crate) fn put_back(&mut self, vpn: Vpn, table: Box<Table>) {
-        let leaf = self.leaves.get_mut(&leaf(vpn)).expect("a leaf stays while its table is out");
-        leaf.slots[slot(vpn)] = Slot::Table(table);
+        *self.slot_mut(vpn).expect("a leaf stays while its table is out") = Slot::Table(table);
     }
 
     /// First slot at or above that of `from`, below `end`, that has a table.
@@ -155,10 +187,9 @@ impl PageTable {
 
     /// Every table whose slot meets `range`, upward.
     pub(crate) fn tables(&self, range: VpnRange) -> impl Iterator<Item = (VpnRange, &Table)> {
-        let first = leaf(range.start);
-        let last = if range.is_empty() { first } else { leaf(Vpn::new(range.end.get() - 1)) };
-        self.leaves.range(first..=last).flat_map(move |(&gib, leaf)| {
-            let base = u64::from(gib) * (LEAF_SLOTS * SLOT_PAGES) as u64;
+        let first = self.leaves.partition_point(|leaf| leaf.gib < gib(range.start));
+        self.leaves[first..].iter().take_while(move |leaf| leaf.first() < range.end).flat_map(move |leaf| {
+            let base = leaf.first().get();
             let clip = |vpn: Vpn| (vpn.get().saturating_sub(base) as usize).min(LEAF_SLOTS * SLOT_PAGES);
             let end = if range.is_empty() { 0 } else { clip(range.end).div_ceil(SLOT_PAGES) };
             let slots = clip(range.start) / SLOT_PAGES..end;
@@ -172,11 +203,11 @@ impl PageTable {
     /// Bytes of all tables on the host.
     pub(crate) fn bytes(&self) -> usize {
         let leaf_bytes = LEAF_SLOTS * size_of::<Slot>();
-        self.leaves.values().map(|leaf| leaf_bytes + usize::from(leaf.used) * size_of::<Table>()).sum()
+        self.leaves.iter().map(|leaf| leaf_bytes + usize::from(leaf.used) * size_of::<Table>()).sum()
     }
 }
 
-const fn leaf(vpn: Vpn) -> u32 {
+const fn gib(vpn: Vpn) -> u32 {
     (vpn.get() / (LEAF_SLOTS * SLOT_PAGES) as u64) as u32
 }
 

@@ -136,6 +136,8 @@ impl Vma {
 #[derive(Clone, Default)]
 pub(crate) struct VmaSet {
     by_start: BTreeMap<Vpn, Vma>,
+    /// The mapping of the last fault: the next one is likely there as well.
+    recent: Option<Vma>,
     /// Changes whenever a mapping does, so that a step can see whether what it knew still holds.
     pub(crate) generation: u64,
 }
@@ -154,9 +156,20 @@ impl VmaSet {
         self.by_start.range(..=vpn).next_back().map(|(_, vma)| vma).filter(|vma| vpn < vma.range.end)
     }
 
+    /// The mapping that holds the page of a fault.
     #[inline]
-    pub(crate) fn find_mut(&mut self, vpn: Vpn) -> Option<&mut Vma> {
-        self.by_start.range_mut(..=vpn).next_back().map(|(_, vma)| vma).filter(|vma| vpn < vma.range.end)
+    pub(crate) fn find_for_fault(&mut self, vpn: Vpn) -> Option<Vma> {
+        if self.recent.is_none_or(|vma| !vma.range.contains(vpn)) {
+            self.recent = self.find(vpn).copied();
+        }
+        self.recent
+    }
+
+    /// Notes that the mapping that holds `vpn` may have pages of this space alone from now on.
+    pub(crate) fn set_touched(&mut self, vpn: Vpn) {
+        self.recent = None;
+        let (_, vma) = self.by_start.range_mut(..=vpn).next_back().expect("the page is mapped");
+        vma.touched = true;
     }
 
     /// The mapping that starts at `start`.
@@ -193,6 +206,7 @@ impl VmaSet {
     /// Adds a mapping where there is none.
     pub(super) fn insert(&mut self, vma: Vma) {
         self.generation += 1;
+        self.recent = None;
         let old = self.by_start.insert(vma.range.start, vma);
         assert!(old.is_none(), "a mapping starts at {:?} already", vma.range.start);
     }
@@ -200,6 +214,7 @@ impl VmaSet {
     /// Removes the mapping that starts at `start`.
     pub(super) fn remove(&mut self, start: Vpn) -> Vma {
         self.generation += 1;
+        self.recent = None;
         self.by_start.remove(&start).expect("a mapping starts here")
     }
 
