@@ -187,6 +187,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Handles a fault as far as it needs no page; `seen` is the entry, if the slot has a table.
+    #[inline(always)] // Returned in memory, a step costs as much as the rest of this.
     fn resolve(&mut self, id: SpaceId, vpn: Vpn, access: Access, seen: Option<Pte>) -> FaultStep {
         self.work.vma_lookups += 1;
         let Ok(space) = self.user.space_mut(id) else { return FaultStep::Segv };
