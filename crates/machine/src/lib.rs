@@ -56,6 +56,7 @@
 #![forbid(unsafe_code)]
 
 mod config;
+pub mod cost;
 mod cpu;
 mod executor;
 mod handle;

@@ -12,7 +12,7 @@ const PREFIX: &str = "order9-";
 const ALLOWED: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("mm", &["units"]),
-    ("machine", &["units"]),
+    ("machine", &["units", "mm"]),
     ("snapshot", &["units"]),
     ("host", &["units", "snapshot"]),
     ("import", &["units", "mm", "snapshot"]),

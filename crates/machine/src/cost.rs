@@ -1,0 +1,181 @@
+//! What work costs on one machine: the engine counts, this list prices.
+//!
+//! Key types: [`Prices`] (time per unit of each kind of work), [`Cost`] (what some work comes to, apart by whether it is
+//! done under a zone lock), [`PriceInfo`] (key, unit and meaning of each price: [`PRICES`] names them all). Values come from
+//! files (`machines/*.toml`), where each has its source. Never knows what a price should be.
+
+use order9_mm::Work;
+use order9_units::Nanos;
+
+/// A length of time in picoseconds: single steps of memory management take less than a nanosecond.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Picos(u64);
+
+impl Picos {
+    /// No time.
+    pub const ZERO: Self = Self(0);
+    /// The most a price may be: one second.
+    pub const MAX_PRICE: Self = Self(1_000_000_000_000);
+
+    /// So many picoseconds.
+    #[must_use]
+    pub const fn new(ps: u64) -> Self {
+        Self(ps)
+    }
+
+    /// Picoseconds.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The time of `count` units at this price.
+    #[must_use]
+    pub const fn times(self, count: u64) -> Self {
+        Self(self.0.saturating_mul(count))
+    }
+
+    /// Whole nanoseconds, and what is left of the last one.
+    #[must_use]
+    pub const fn split(self) -> (Nanos, Self) {
+        (Nanos::new(self.0 / 1000), Self(self.0 % 1000))
+    }
+}
+
+impl std::ops::Add for Picos {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl std::iter::Sum for Picos {
+    fn sum<I: Iterator<Item = Self>>(times: I) -> Self {
+        times.fold(Self::ZERO, |sum, time| sum + time)
+    }
+}
+
+/// One kind of work that has a price.
+#[derive(Clone, Copy, Debug)]
+pub struct PriceInfo {
+    /// Its name in machine files.
+    pub key: &'static str,
+    /// What it is the price of.
+    pub meaning: &'static str,
+    /// Where it is in [`Prices`].
+    pub field: fn(&mut Prices) -> &mut Picos,
+}
+
+macro_rules! prices {
+    ($($(#[doc = $meaning:literal])+ $field:ident,)*) => {
+        /// Time per unit of each kind of work, on one machine.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Prices {
+            $($(#[doc = $meaning])+ pub $field: Picos,)*
+        }
+
+        /// Every price there is.
+        pub const PRICES: &[PriceInfo] = &[
+            $(PriceInfo {
+                key: stringify!($field),
+                meaning: concat!($($meaning),+).trim_ascii_start(),
+                field: |prices| &mut prices.$field,
+            },)*
+        ];
+    };
+}
+
+prices! {
+    /// Entering and leaving the kernel for one system call.
+    syscall,
+    /// One page fault: the exception, its return, and what every fault does beside work that has its own price.
+    fault,
+    /// Finding the mapping of an address.
+    vma_lookup,
+    /// Checking one zone's watermark.
+    zone_check,
+    /// Taking a page from a per-CPU list, or putting it there.
+    pcp_hit,
+    /// Taking and dropping a zone lock that nobody else wants.
+    zone_lock,
+    /// Putting one block on a free list, or taking it off.
+    list_op,
+    /// Splitting a block in two.
+    split,
+    /// Merging two buddies.
+    merge,
+    /// Looking at one free list of another type for a fallback.
+    fallback_search,
+    /// Looking at one frame while a pageblock is counted or moved between lists.
+    frame_scan,
+    /// Moving one free block to another type's list.
+    block_retype,
+    /// Clearing one page of 4096 bytes.
+    clear_page,
+    /// Copying one page of 4096 bytes.
+    copy_page,
+    /// Filling or changing one page table entry, reverse mapping and counters of its page included.
+    pte_set,
+    /// Emptying one page table entry, reverse mapping and counters of its page included.
+    pte_clear,
+    /// Putting a page table in place.
+    page_table,
+    /// Flushing cached translations on the CPU itself.
+    tlb_flush,
+    /// Making one other CPU flush its translations, and waiting for it.
+    tlb_ipi,
+    /// Switching a CPU from one task to another.
+    context_switch,
+    /// Starting a thread or process, and ending it.
+    spawn,
+    /// Passing a lock that is waited for from one CPU to another.
+    lock_handover,
+    /// A program touching a page that is mapped: one access, its cache and TLB misses included.
+    touch_page,
+    /// A program writing all 4096 bytes of a page that is mapped.
+    fill_page,
+}
+
+/// What some work comes to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Time under a zone lock.
+    pub locked: Picos,
+    /// All other time.
+    pub unlocked: Picos,
+}
+
+impl Prices {
+    /// The price of `work`. Flushes are those of the CPU itself: who else must flush, the caller knows.
+    #[must_use]
+    pub fn of(&self, work: &Work) -> Cost {
+        Cost { locked: self.locked(work), unlocked: self.unlocked(work) }
+    }
+
+    fn locked(&self, work: &Work) -> Picos {
+        if work.zone_lock_sections == 0 {
+            return Picos::ZERO;
+        }
+        self.zone_lock.times(work.zone_lock_sections)
+            + self.list_op.times(work.list_ops)
+            + self.split.times(work.splits)
+            + self.merge.times(work.merges)
+            + self.fallback_search.times(work.fallback_lists_searched)
+            + self.frame_scan.times(work.frames_scanned)
+            + self.block_retype.times(work.blocks_retyped)
+    }
+
+    fn unlocked(&self, work: &Work) -> Picos {
+        self.zone_check.times(work.zones_checked)
+            + self.pcp_hit.times(work.pcp_hits)
+            + self.fault.times(work.faults)
+            + self.vma_lookup.times(work.vma_lookups)
+            + self.clear_page.times(work.pages_cleared)
+            + self.copy_page.times(work.pages_copied)
+            + self.pte_set.times(work.ptes_set)
+            + self.pte_clear.times(work.ptes_cleared)
+            + self.page_table.times(work.page_tables_allocated)
+            + self.tlb_flush.times(work.tlb_flushes)
+    }
+}
