@@ -12,7 +12,8 @@ const PREFIX: &str = "order9-";
 const ALLOWED: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("mm", &["units"]),
-    ("machine", &["units", "mm"]),
+    ("workloads", &["units"]),
+    ("machine", &["units", "mm", "workloads"]),
     ("snapshot", &["units"]),
     ("host", &["units", "snapshot"]),
     ("import", &["units", "mm", "snapshot"]),

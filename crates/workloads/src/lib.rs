@@ -1,0 +1,20 @@
+//! The benchmarks by which huge-page changes are judged: each written once, run in two worlds.
+//!
+//! Key types: [`Sys`] (what a program may ask of its system: the lab's machine or real Linux), [`Workload`] (every program
+//! there is, with what can be chosen and what it measures), [`Parameters`] (what was chosen). One file for each program;
+//! [`Workload`] is the one table that names them all.
+//! A workload knows nothing of either world: no clock, no random numbers, no memory but what [`Sys`] gives it.
+#![forbid(unsafe_code)]
+
+mod fill_and_free;
+mod idle;
+mod ladder;
+mod parameters;
+mod sys;
+mod usemem;
+mod workload;
+
+pub use ladder::thread_ladder;
+pub use parameters::{Kind, Parameter, Parameters, Value};
+pub use sys::{Access, Advice, Area, ChildKind, Ended, Facts, FileId, Mapping, Of, Prot, Stop, Sys, Times};
+pub use workload::{Better, Family, Measure, Unit, Workload};

@@ -1,0 +1,168 @@
+//! What can be chosen about a workload, and what was.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use order9_units::{Bytes, Nanos};
+
+use crate::sys::Facts;
+use crate::workload::Workload;
+
+/// Something that can be chosen.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its name in scenario files and on the command line.
+    pub key: &'static str,
+    /// What it is.
+    pub meaning: &'static str,
+    /// Which values it takes.
+    pub kind: Kind,
+    /// The value it has on a machine if nobody chooses one.
+    pub default: fn(&Facts) -> Value,
+    /// The default in words.
+    pub default_text: &'static str,
+}
+
+/// Which values a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An amount of memory, at least this.
+    Bytes {
+        /// Least value.
+        min: Bytes,
+    },
+    /// A number in a range.
+    Count {
+        /// Least value.
+        min: u64,
+        /// Largest value.
+        max: u64,
+    },
+    /// A list of numbers, each in a range, at least one.
+    Counts {
+        /// Least value.
+        min: u64,
+        /// Largest value.
+        max: u64,
+    },
+    /// A length of time.
+    Time,
+    /// One of these words.
+    Word(&'static [&'static str]),
+}
+
+/// A value of a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// An amount of memory.
+    Bytes(Bytes),
+    /// A number.
+    Count(u64),
+    /// A list of numbers.
+    Counts(Vec<u64>),
+    /// A length of time.
+    Time(Nanos),
+    /// A word.
+    Word(&'static str),
+}
+
+/// A value for every parameter of a workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameters(BTreeMap<&'static str, Value>);
+
+impl Kind {
+    /// Whether `value` is one of those.
+    #[must_use]
+    pub fn admits(self, value: &Value) -> bool {
+        match (self, value) {
+            (Self::Bytes { min }, Value::Bytes(bytes)) => *bytes >= min,
+            (Self::Count { min, max }, Value::Count(count)) => (min..=max).contains(count),
+            (Self::Counts { min, max }, Value::Counts(counts)) => {
+                !counts.is_empty() && counts.iter().all(|count| (min..=max).contains(count))
+            }
+            (Self::Time, Value::Time(_)) => true,
+            (Self::Word(words), Value::Word(word)) => words.contains(word),
+            _ => false,
+        }
+    }
+
+    /// What is accepted, in words.
+    #[must_use]
+    pub fn expected(self) -> String {
+        match self {
+            Self::Bytes { min } => format!("an amount of memory such as \"4G\", at least {} bytes", min.get()),
+            Self::Count { min, max: u64::MAX } => format!("a number from {min} on"),
+            Self::Count { min, max } => format!("a number from {min} to {max}"),
+            Self::Counts { min, max } => format!("numbers from {min} to {max}"),
+            Self::Time => "a length of time such as \"10s\" or \"500ms\"".to_owned(),
+            Self::Word(words) => words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or "),
+        }
+    }
+}
+
+impl Parameters {
+    /// What was chosen, and defaults for the rest.
+    ///
+    /// # Errors
+    /// The first parameter with a value that it does not take.
+    pub fn new(workload: Workload, chosen: &BTreeMap<&str, Value>, facts: &Facts) -> Result<Self, &'static Parameter> {
+        let value = |parameter: &'static Parameter| {
+            let value = chosen.get(parameter.key).cloned().unwrap_or_else(|| (parameter.default)(facts));
+            if parameter.kind.admits(&value) { Ok((parameter.key, value)) } else { Err(parameter) }
+        };
+        workload.parameters().iter().map(value).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Every parameter with its value, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.0.iter().map(|(key, value)| (*key, value))
+    }
+
+    pub(crate) fn bytes(&self, key: &str) -> Bytes {
+        match &self.0[key] {
+            Value::Bytes(bytes) => *bytes,
+            other => unreachable!("{key} is an amount of memory, not {other}"),
+        }
+    }
+
+    pub(crate) fn count(&self, key: &str) -> u64 {
+        match &self.0[key] {
+            Value::Count(count) => *count,
+            other => unreachable!("{key} is a number, not {other}"),
+        }
+    }
+
+    pub(crate) fn counts(&self, key: &str) -> &[u64] {
+        match &self.0[key] {
+            Value::Counts(counts) => counts,
+            other => unreachable!("{key} is a list of numbers, not {other}"),
+        }
+    }
+
+    pub(crate) fn time(&self, key: &str) -> Nanos {
+        match &self.0[key] {
+            Value::Time(time) => *time,
+            other => unreachable!("{key} is a length of time, not {other}"),
+        }
+    }
+
+    pub(crate) fn word(&self, key: &str) -> &'static str {
+        match &self.0[key] {
+            Value::Word(word) => word,
+            other => unreachable!("{key} is a word, not {other}"),
+        }
+    }
+}
+
+/// As a scenario file has it: bytes and nanoseconds in full.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => write!(f, "\"{}\"", bytes.get()),
+            Self::Count(count) => count.fmt(f),
+            Self::Counts(counts) => f.debug_list().entries(counts).finish(),
+            Self::Time(time) => write!(f, "\"{}ns\"", time.get()),
+            Self::Word(word) => write!(f, "\"{word}\""),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! `usemem`: streams through file and anonymous memory that together fit into memory, so that any swapping or direct
+//! reclaim is a mistake of the kernel. On NUMA one node overflows long before the machine does.
+//!
+//! Two processes run at the same time with as many threads each: one passes over private memory, storing to every page,
+//! the other reads a file that all its threads map from the beginning. Measured is what `/usr/bin/time` shows around both.
+
+use order9_units::{Bytes, PAGE_SIZE};
+
+use crate::ladder::thread_ladder;
+use crate::parameters::{Kind, Parameter, Parameters, Value};
+use crate::sys::{Access, Area, ChildKind, Ended, FileId, Mapping, Of, Stop, Sys, Times};
+use crate::workload::{Better, Family, Measure, Unit};
+
+pub(crate) const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        key: "size",
+        meaning: "memory used in all",
+        kind: Kind::Bytes { min: Bytes::new(64 << 20) },
+        default: |facts| Value::Bytes(Bytes::new(facts.memory.get() / 5 * 4)),
+        default_text: "4/5 of memory",
+    },
+    Parameter {
+        key: "anon_percent",
+        meaning: "share of the size that is anonymous; the rest is a file",
+        kind: Kind::Count { min: 1, max: 99 },
+        default: |_| Value::Count(80),
+        default_text: "80",
+    },
+    Parameter {
+        key: "loops",
+        meaning: "passes of every thread over its memory",
+        kind: Kind::Count { min: 1, max: 1_000_000 },
+        default: |_| Value::Count(30),
+        default_text: "30",
+    },
+    Parameter {
+        key: "iterations",
+        meaning: "repetitions for each number of threads",
+        kind: Kind::Count { min: 1, max: 1_000_000 },
+        default: |_| Value::Count(7),
+        default_text: "7",
+    },
+    Parameter {
+        key: "threads",
+        meaning: "numbers of threads per process, one after the other",
+        kind: Kind::Counts { min: 1, max: 4096 },
+        default: |facts| Value::Counts(thread_ladder(1, u64::from(facts.cpus))),
+        default_text: "steps from 1 to the number of CPUs",
+    },
+];
+
+/// The second name is spelled as mmtests has it.
+pub(crate) const MEASURES: &[Measure] = &[Measure {
+    heading: "",
+    operations: &["System", "Elapsd"],
+    family: Family::Samples,
+    better: Better::Lower,
+    unit: Unit::Seconds,
+    decimals: 2,
+}];
+
+/// What the file has beyond what is read of it.
+const FILE_EXTRA: Bytes = Bytes::new(32 << 20);
+
+/// What one process does.
+#[derive(Clone, Copy)]
+struct Share {
+    threads: u64,
+    /// Of each thread.
+    bytes: Bytes,
+    loops: u64,
+}
+
+pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
+    let size = parameters.bytes("size").get();
+    let anon_percent = parameters.count("anon_percent");
+    let (anon, file_bytes) = (size * anon_percent / 100, size * (100 - anon_percent) / 100);
+    sys.phase("prepare");
+    let file = sys.create_file(Bytes::new(file_bytes) + FILE_EXTRA).await?;
+    for &threads in parameters.counts("threads") {
+        sys.phase(&format!("threads-{threads}"));
+        let share = |bytes| Share { threads, bytes: whole_pages(bytes / threads), loops: parameters.count("loops") };
+        for _ in 0..parameters.count("iterations") {
+            measure(sys, file, share(anon), share(file_bytes)).await?;
+        }
+    }
+    sys.phase("clean-up");
+    sys.remove_file(file).await
+}
+
+/// Rounds down.
+fn whole_pages(bytes: u64) -> Bytes {
+    Bytes::new(bytes / PAGE_SIZE.get() * PAGE_SIZE.get())
+}
+
+/// Runs both processes once.
+async fn measure<S: Sys>(sys: &S, file: FileId, anon: Share, cached: Share) -> Result<(), Stop> {
+    let start = sys.now();
+    let writer = sys.spawn(ChildKind::Process, "usemem-anon", move |sys| pass_over(sys, Of::Anon, anon)).await?;
+    let of_file = Of::File(file, Bytes::ZERO);
+    let reader = sys.spawn(ChildKind::Process, "usemem-file", move |sys| pass_over(sys, of_file, cached)).await?;
+    let mut times = Times::default();
+    for child in [writer, reader] {
+        let Ended { times: used, result } = sys.wait(child).await?;
+        result?;
+        times = times + used;
+    }
+    sys.sample(&format!("System-{}", anon.threads), times.system);
+    sys.sample(&format!("Elapsd-{}", anon.threads), sys.now() - start);
+    Ok(())
+}
+
+/// One process: every thread maps memory of its own and passes over it.
+async fn pass_over<S: Sys>(sys: S, of: Of, share: Share) -> Result<(), Stop> {
+    let mut threads = Vec::new();
+    for _ in 0..share.threads {
+        threads.push(sys.spawn(ChildKind::Thread, "usemem", move |sys| pass(sys, of, share)).await?);
+    }
+    for thread in threads {
+        sys.wait(thread).await?.result?;
+    }
+    Ok(())
+}
+
+async fn pass<S: Sys>(sys: S, of: Of, share: Share) -> Result<(), Stop> {
+    let area: Area = sys.mmap(Mapping { length: share.bytes, of }).await?;
+    let access = if of == Of::Anon { Access::Write } else { Access::Read };
+    for _ in 0..share.loops {
+        sys.touch(area, access).await?;
+    }
+    Ok(())
+}

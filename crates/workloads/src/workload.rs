@@ -1,0 +1,123 @@
+//! Every workload there is: its name, what can be chosen, what it measures, and where its program is.
+
+use crate::parameters::{Parameter, Parameters};
+use crate::sys::{Stop, Sys};
+use crate::{fill_and_free, idle, usemem};
+
+/// A program of this crate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Workload {
+    /// Streams through file and anonymous memory that together fit.
+    Usemem,
+    /// Fills memory and frees it by a pattern.
+    FillAndFree,
+    /// Sleeps.
+    Idle,
+}
+
+/// One table of what a workload measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measure {
+    /// What stands above the table, behind the name of the workload; may be empty.
+    pub heading: &'static str,
+    /// How the operations of this table begin, in the order of the table. What follows is a dash and a number, or nothing.
+    pub operations: &'static [&'static str],
+    /// Which rows are printed.
+    pub family: Family,
+    /// Which way is better.
+    pub better: Better,
+    /// What the table shows its values in; samples are nanoseconds.
+    pub unit: Unit,
+    /// Decimals shown.
+    pub decimals: usize,
+}
+
+/// Which statistics of its samples a table shows, as in mmtests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// Least, mean, spread, largest.
+    Samples,
+    /// Quartiles and tails.
+    Quantiles,
+}
+
+/// Which way is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// Latencies.
+    Lower,
+    /// Throughputs.
+    Higher,
+}
+
+/// What a table shows its values in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Durations.
+    Seconds,
+    /// Latencies.
+    Microseconds,
+}
+
+impl Workload {
+    /// All of them, by name.
+    pub const ALL: [Self; 3] = [Self::FillAndFree, Self::Idle, Self::Usemem];
+
+    /// The workload called so.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|workload| workload.name() == name)
+    }
+
+    /// What users call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Usemem => "usemem",
+            Self::FillAndFree => "fill-and-free",
+            Self::Idle => "idle",
+        }
+    }
+
+    /// What it does, in one line.
+    #[must_use]
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Self::Usemem => "streams through file and anonymous memory that together fit: any stall is a mistake",
+            Self::FillAndFree => "fills memory and frees it by a pattern: ages memory",
+            Self::Idle => "sleeps: what a machine does by itself",
+        }
+    }
+
+    /// What can be chosen.
+    #[must_use]
+    pub const fn parameters(self) -> &'static [Parameter] {
+        match self {
+            Self::Usemem => usemem::PARAMETERS,
+            Self::FillAndFree => fill_and_free::PARAMETERS,
+            Self::Idle => idle::PARAMETERS,
+        }
+    }
+
+    /// What it measures, the main table first.
+    #[must_use]
+    pub const fn measures(self) -> &'static [Measure] {
+        match self {
+            Self::Usemem => usemem::MEASURES,
+            Self::FillAndFree => fill_and_free::MEASURES,
+            Self::Idle => idle::MEASURES,
+        }
+    }
+
+    /// Runs the program.
+    ///
+    /// # Errors
+    /// What ended it before its time.
+    pub async fn run<S: Sys>(self, sys: S, parameters: &Parameters) -> Result<(), Stop> {
+        match self {
+            Self::Usemem => usemem::run(&sys, parameters).await,
+            Self::FillAndFree => fill_and_free::run(&sys, parameters).await,
+            Self::Idle => idle::run(&sys, parameters).await,
+        }
+    }
+}
