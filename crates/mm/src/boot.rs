@@ -151,6 +151,7 @@ impl<T: Tracer> MmBuilder<T> {
             boot_allocated: 0,
             counters: Counters::new(layout.nodes.len()),
             work: Work::NONE,
+            locked_last: ZoneId(0),
             tracer,
         };
         let mut builder = Self { mm, unassigned: 0 };

@@ -25,8 +25,24 @@ pub trait Env {
     /// Lets the time pass that the engine's work since the last call takes; other tasks may run.
     fn spend(&self) -> impl Future<Output = ()>;
 
+    /// What the allocator needs to know about the task as it is now.
+    fn task(&self) -> Task;
+
     /// Sleeps for `time`.
     fn sleep(&self, time: Nanos) -> impl Future<Output = ()>;
+}
+
+/// What the allocator needs to know about the task that asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Task {
+    /// Real-time scheduling class.
+    pub rt: bool,
+    /// A kernel thread.
+    pub kthread: bool,
+    /// Reclaiming or compacting already: may use all memory and must not recurse (PF_MEMALLOC).
+    pub memalloc: bool,
+    /// Killed for memory: may dip into reserves to come to its end.
+    pub oom_victim: bool,
 }
 
 /// What a task that needs memory may do when there is none.

@@ -43,8 +43,8 @@ impl<T: Tracer> Mm<T> {
         if zone.free <= mark + zone.withheld_highatomic(&self.policy) {
             return Err(IsolateError::BelowWatermark(pfn));
         }
-        self.work.zone_lock_sections += 1;
         let block_zone = block.zone;
+        self.lock_zone(block_zone);
         self.remove_from_list(block_zone, idx);
         self.count_out(idx, order, Class::Free);
         self.count_in(idx, order, Class::Isolated);
@@ -81,7 +81,7 @@ impl<T: Tracer> Mm<T> {
             return Err(IsolateError::WrongState(pfn, self.frame(pfn)));
         };
         let idx = self.at(pfn);
-        self.work.zone_lock_sections += 1;
+        self.lock_zone(self.blocks[idx.block()].zone);
         self.count_out(idx, order, Class::Isolated);
         self.free_to_own_lists(idx, order);
         Ok(())

@@ -71,7 +71,7 @@ pub use page_alloc::{AllocError, GaveUp, Request};
 pub use pageblock::Pageblock;
 pub use pcp::Pcp;
 pub use shmem::{File, FileId};
-pub use slow_path::{Task, alloc_pages};
+pub use slow_path::{alloc_pages, alloc_slow};
 pub use space::{Errno, Space, SpaceId};
 pub use tags::Tag;
 pub use vmstat::{Counters, ExtfragCounters, NumaCounters};

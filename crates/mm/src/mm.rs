@@ -40,6 +40,8 @@ pub struct Mm<T: Tracer = NoTrace> {
     pub(crate) boot_allocated: u64,
     pub(crate) counters: Counters,
     pub(crate) work: Work,
+    /// The zone whose lock was taken last.
+    pub(crate) locked_last: ZoneId,
     pub(crate) tracer: T,
 }
 
@@ -103,7 +105,7 @@ impl<T: Tracer> Mm<T> {
             }
             return;
         }
-        self.work.zone_lock_sections += 1;
+        self.lock_zone(zone);
         self.count_out(idx, order, Class::of_used(word));
         self.free_to_own_lists(idx, order);
     }
@@ -189,6 +191,19 @@ impl<T: Tracer> Mm<T> {
     /// Work done since it was last taken.
     pub fn take_work(&mut self) -> Work {
         core::mem::take(&mut self.work)
+    }
+
+    /// The zone whose lock was taken last: whose lock the sections in [`Work`] are about, as long as a step takes one.
+    #[must_use]
+    pub const fn locked_last(&self) -> ZoneId {
+        self.locked_last
+    }
+
+    /// Counts a section under the lock of `zone`.
+    #[inline]
+    pub(crate) fn lock_zone(&mut self, zone: ZoneId) {
+        self.work.zone_lock_sections += 1;
+        self.locked_last = zone;
     }
 
     /// The tracer.

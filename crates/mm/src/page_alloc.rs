@@ -321,7 +321,7 @@ impl<T: Tracer> Mm<T> {
         reserve_only: bool,
     ) -> Option<Idx> {
         let (order, mt) = (search.request.order, search.mt);
-        self.work.zone_lock_sections += 1;
+        self.lock_zone(zone);
         let mut taken = None;
         if order > Order::ZERO && flags.reserve.highatomic {
             taken = self.take_smallest(zone, order, Migratetype::HighAtomic);

@@ -163,7 +163,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn refill_pcp(&mut self, zone: ZoneId, cpu: usize, list: Idx, order: Order, mt: Migratetype, flags: &AllocFlags) {
-        self.work.zone_lock_sections += 1;
+        self.lock_zone(zone);
         let batch = self.zones[zone.index()].pcps[cpu].batch;
         let blocks = match (order, batch) {
             (_, 1) => 1, // Zones too small for per-CPU lists cache nothing.
@@ -213,7 +213,7 @@ impl<T: Tracer> Mm<T> {
 
     /// Returns at least `pages` pages, or all there are, from the tails of the CPU's lists in turn.
     pub(crate) fn drain_pcp(&mut self, zone: ZoneId, cpu: usize, pages: u64) {
-        self.work.zone_lock_sections += 1;
+        self.lock_zone(zone);
         let pcp = self.zones[zone.index()].pcps[cpu];
         let goal = pcp.count.saturating_sub(pages);
         let lists = self.policy.pcp.lists.count();

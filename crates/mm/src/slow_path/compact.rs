@@ -54,7 +54,7 @@ impl<E: Env + Pressure> SlowPath<'_, E> {
         let costly_no_retry = order.is_costly() && gfp.has(Gfp::NORETRY);
         match self.policy.slow_path.early_fail {
             EarlyFail::HugeNoRetry => {
-                let contended = result == CompactResult::Contended && !self.task.kthread;
+                let contended = result == CompactResult::Contended && !self.env.task().kthread;
                 huge && gfp.has(Gfp::NORETRY) && (deferred || contended)
             }
             EarlyFail::NoRetryDeferred => costly_no_retry && deferred,
@@ -63,7 +63,7 @@ impl<E: Env + Pressure> SlowPath<'_, E> {
                 costly_no_retry && deferred || huge_io && not_tried
             }
             EarlyFail::NoRetrySkippedOrDeferred => costly_no_retry && not_tried,
-            EarlyFail::HugeNoRetryAlways => costly_no_retry && (deferred || huge && !self.task.kthread),
+            EarlyFail::HugeNoRetryAlways => costly_no_retry && (deferred || huge && !self.env.task().kthread),
         }
     }
 

@@ -20,31 +20,28 @@ use crate::policy::{Policy, RetryRule};
 /// fail; Linux sleeps one tick, 1 to 10 ms by configuration.
 const TICK: Nanos = Nanos::new(4_000_000);
 
-/// What the allocator needs to know about the task that asks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Task {
-    /// Real-time scheduling class.
-    pub rt: bool,
-    /// A kernel thread.
-    pub kthread: bool,
-    /// Reclaiming or compacting already: may use all memory and must not recurse (PF_MEMALLOC).
-    pub memalloc: bool,
-    /// Killed for memory: may dip into reserves to come to its end.
-    pub oom_victim: bool,
-}
-
 /// Allocates `2^order` pages as `request` asks, going as far as its flags allow.
 ///
 /// # Errors
 /// [`AllocError`], with the reason to stop.
-pub async fn alloc_pages<E: Env + Pressure>(env: &E, request: &Request, task: Task) -> Result<Pfn, AllocError> {
-    let fast = env.with(|mm| mm.alloc_fast(request));
-    let result = match fast {
-        Err(AllocError::NoneAboveWatermark) => match SlowPath::new(env, request, task) {
-            Ok(path) => path.run().await,
-            Err(error) => Err(error),
-        },
-        decided => decided,
+pub async fn alloc_pages<E: Env + Pressure>(env: &E, request: &Request) -> Result<Pfn, AllocError> {
+    match env.with(|mm| mm.alloc_fast(request)) {
+        Err(AllocError::NoneAboveWatermark) => alloc_slow(env, request).await,
+        decided => {
+            env.spend().await;
+            decided
+        }
+    }
+}
+
+/// The same for a request that [`Mm::alloc_fast`](crate::Mm::alloc_fast) has just failed.
+///
+/// # Errors
+/// [`AllocError`], with the reason to stop.
+pub async fn alloc_slow<E: Env + Pressure>(env: &E, request: &Request) -> Result<Pfn, AllocError> {
+    let result = match SlowPath::new(env, request) {
+        Ok(path) => path.run().await,
+        Err(error) => Err(error),
     };
     env.spend().await;
     result
@@ -54,7 +51,6 @@ pub async fn alloc_pages<E: Env + Pressure>(env: &E, request: &Request, task: Ta
 struct SlowPath<'e, E> {
     env: &'e E,
     search: Search,
-    task: Task,
     policy: Policy,
     /// Effort of the next compaction.
     priority: CompactPriority,
@@ -74,12 +70,11 @@ enum Round {
 }
 
 impl<'e, E: Env + Pressure> SlowPath<'e, E> {
-    fn new(env: &'e E, request: &Request, task: Task) -> Result<Self, AllocError> {
+    fn new(env: &'e E, request: &Request) -> Result<Self, AllocError> {
         let (search, policy) = env.with(|mm| (mm.search_for(request), mm.policy().clone()));
         Ok(Self {
             env,
             search: search?,
-            task,
             policy,
             priority: CompactPriority::SyncLight,
             compaction_retries: 0,
@@ -126,7 +121,7 @@ impl<'e, E: Env + Pressure> SlowPath<'e, E> {
         if !gfp.has(Gfp::DIRECT_RECLAIM) {
             return Round::Stop(GaveUp::NoDirectReclaim);
         }
-        if self.task.memalloc {
+        if self.env.task().memalloc {
             return Round::Stop(GaveUp::Nested);
         }
         let (progress, page) = self.reclaim(flags).await;
@@ -187,7 +182,7 @@ impl<'e, E: Env + Pressure> SlowPath<'e, E> {
         self.env.spend().await;
         match self.env.oom_kill(&self.search.request).await {
             OomKill::Killed | OomKill::Busy => {
-                if self.task.oom_victim {
+                if self.env.task().oom_victim {
                     return Round::Stop(GaveUp::Victim);
                 }
                 self.no_progress = 0;
@@ -219,10 +214,11 @@ impl<'e, E: Env + Pressure> SlowPath<'e, E> {
     /// Rights of the request as they are now: the task may have been killed or begun to reclaim meanwhile.
     fn flags(&self) -> AllocFlags {
         let Request { order, gfp, .. } = self.search.request;
+        let task = self.env.task();
         let rights = self.policy.watermark.reserve_rights;
-        let mut reserve = Reserve::of(gfp, self.task.rt, order.get() > 0, rights);
-        reserve.oom = self.task.oom_victim;
-        let may_use_all = gfp.has(Gfp::MEMALLOC) || self.task.memalloc;
+        let mut reserve = Reserve::of(gfp, task.rt, order.get() > 0, rights);
+        reserve.oom = task.oom_victim;
+        let may_use_all = gfp.has(Gfp::MEMALLOC) || task.memalloc;
         AllocFlags {
             mark: Mark::Min,
             no_watermarks: may_use_all && !gfp.has(Gfp::NOMEMALLOC),

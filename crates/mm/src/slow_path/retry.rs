@@ -137,7 +137,7 @@ impl<E: Env + Pressure> SlowPath<'_, E> {
         }
         if gfp.has(Gfp::NORETRY) || order.is_costly() {
             // The last compaction, with some patience where no fault waits for it.
-            let fault = order >= Order::PAGEBLOCK && !self.task.kthread;
+            let fault = order >= Order::PAGEBLOCK && !self.env.task().kthread;
             let priority = if fault { CompactPriority::Async } else { CompactPriority::SyncLight };
             return match self.compact(priority).await.page {
                 Some(pfn) => Round::Page(pfn),

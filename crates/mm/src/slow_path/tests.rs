@@ -4,15 +4,15 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use core::future::Future;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 
 use order9_units::{Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
-use super::{Task, alloc_pages};
-use crate::env::{CompactPriority, CompactResult, Compacted, Env, OomKill, Pressure};
+use super::alloc_pages;
+use crate::env::{CompactPriority, CompactResult, Compacted, Env, OomKill, Pressure, Task};
 use crate::page_alloc::{AllocError, GaveUp, Request};
 use crate::policy::{EarlyFail, Policy, RetryRule, StallCounts, Withdrawn};
 use crate::trace::NoTrace;
@@ -30,6 +30,7 @@ struct World {
     compaction: CompactResult,
     reclaimable: u64,
     kill: OomKill,
+    task: Cell<Task>,
 }
 
 impl World {
@@ -49,6 +50,7 @@ impl World {
             compaction: CompactResult::Skipped,
             reclaimable: 0,
             kill: OomKill::NoVictim,
+            task: Cell::default(),
         }
     }
 
@@ -67,7 +69,8 @@ impl World {
 
     fn alloc(&self, order: u8, gfp: Gfp, task: Task) -> Result<Pfn, AllocError> {
         let request = Request { cpu: usize::MAX, ..Request::new(Order::new(order).expect("a small order"), gfp) };
-        let mut future = pin!(alloc_pages(self, &request, task));
+        self.task.set(task);
+        let mut future = pin!(alloc_pages(self, &request));
         let mut context = Context::from_waker(Waker::noop());
         match future.as_mut().poll(&mut context) {
             Poll::Ready(result) => result,
@@ -105,6 +108,10 @@ impl Env for World {
     }
 
     async fn spend(&self) {}
+
+    fn task(&self) -> Task {
+        self.task.get()
+    }
 
     async fn sleep(&self, time: Nanos) {
         self.say(&format!("sleep {}", time.get() / 1_000_000));

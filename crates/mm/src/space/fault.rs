@@ -12,7 +12,7 @@ use super::{Mapping, Owner, Prot, Rss, SpaceId, Vma, VmaKind};
 use crate::Mm;
 use crate::frame::Idx;
 use crate::gfp::Gfp;
-use crate::page_alloc::{AllocError, Request};
+use crate::page_alloc::Request;
 use crate::shmem::FileId;
 use crate::trace::Tracer;
 
@@ -172,18 +172,49 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
-    /// Accesses a page with allocations straight from the fast path, until the access is through or cannot be.
-    ///
-    /// # Errors
-    /// Why an allocation failed.
-    pub fn touch(&mut self, id: SpaceId, addr: VirtAddr, access: Access, cpu: usize) -> Result<FaultStep, AllocError> {
+    /// Accesses a page with allocations straight from the fast path. Where one fails, that is what the fault needs: the
+    /// slow path's turn.
+    pub fn touch(&mut self, id: SpaceId, addr: VirtAddr, access: Access, cpu: usize) -> FaultStep {
+        let step = self.fault_begin(id, addr, access);
+        self.go_on_fast(step, cpu)
+    }
+
+    /// Goes on with a fault that needed `page`, with further allocations straight from the fast path.
+    pub fn fault_go_on(&mut self, fault: &Fault, page: Pfn, cpu: usize) -> FaultStep {
+        let step = self.fault_finish(fault, page, cpu);
+        self.go_on_fast(step, cpu)
+    }
+
+    #[inline]
+    fn go_on_fast(&mut self, mut step: FaultStep, cpu: usize) -> FaultStep {
         let node = self.cpus.get(cpu).copied().unwrap_or_default();
-        let mut step = self.fault_begin(id, addr, access);
         while let FaultStep::NeedPage(fault) = step {
-            let page = self.alloc_fast(&fault.request(node, cpu))?;
+            let Ok(page) = self.alloc_fast(&fault.request(node, cpu)) else { break };
             step = self.fault_finish(&fault, page, cpu);
         }
-        Ok(step)
+        step
+    }
+
+    /// Accesses the pages at the front of `range` that need no fault, within one slot, and takes them off it.
+    pub fn touch_mapped(&mut self, id: SpaceId, range: &mut VpnRange, access: Access) -> Pages {
+        let first = range.start;
+        let Ok(space) = self.user.space_mut(id) else { return Pages::ZERO };
+        let Some(table) = space.table.table_mut(first) else { return Pages::ZERO };
+        for vpn in first.slot().intersect(*range).iter() {
+            let pte = table.get(vpn);
+            if !access.allowed_by_entry(pte) {
+                break;
+            }
+            let marked = access.mark(pte);
+            if marked != pte {
+                table.set(vpn, marked);
+            }
+            range.start = vpn + Pages::new(1);
+        }
+        if self.user.tags.is_some() {
+            VpnRange::new(first, range.start).iter().for_each(|vpn| self.wrote(id, vpn, access));
+        }
+        range.start - first
     }
 
     /// Handles a fault as far as it needs no page; `seen` is the entry, if the slot has a table.
