@@ -1,55 +1,13 @@
 //! Why a policy is no good: one sentence with file, line, what was expected, and the nearest valid name.
 
-use crate::nearest::proposal;
+use order9_toml::FileError;
 
 /// A policy that cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
-    /// A name that is neither a preset nor a path.
-    #[error(
-        "no policy is called '{name}'{}; `order9 policies list` names all, a file is given with / or .toml in its name",
-        proposal(*.nearest)
-    )]
-    UnknownPreset {
-        /// As given.
-        name: String,
-        /// The preset that was probably meant.
-        nearest: Option<&'static str>,
-    },
-    /// A file that cannot be read, or is no text.
-    #[error("{file}: {problem}")]
-    Unreadable {
-        /// As named by the user.
-        file: String,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// Something wrong at a line.
-    #[error("{file}, line {line}: {problem}")]
-    At {
-        /// As named by the user.
-        file: String,
-        /// From 1 on.
-        line: usize,
-        /// What is wrong there.
-        problem: Problem,
-    },
-    /// A base that cannot be loaded.
-    #[error("{file}, line {line}: base: {cause}")]
-    Base {
-        /// The file that names it.
-        file: String,
-        /// From 1 on.
-        line: usize,
-        /// Why.
-        cause: Box<PolicyError>,
-    },
-    /// A policy that is its own base.
-    #[error("policies must not be based on each other in a circle: {}", files.join(" -> "))]
-    Cycle {
-        /// The way round; the last is the first.
-        files: Vec<String>,
-    },
+    /// A name or a file, its own or that of a base, that cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError<Problem>),
     /// A policy that stands on nothing and leaves switches open.
     #[error(
         "{file}: expected a base, or a value for every switch; without value: {}",
@@ -78,17 +36,9 @@ pub enum PolicyError {
 /// What is wrong at a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// The text is no TOML.
-    #[error("{0}")]
-    Syntax(String),
-    /// No switch is called so.
-    #[error("unknown key {key}{}", proposal(*.nearest))]
-    UnknownKey {
-        /// As written, with its table.
-        key: String,
-        /// The key that was probably meant.
-        nearest: Option<&'static str>,
-    },
+    /// What can be wrong in any file.
+    #[error(transparent)]
+    Any(#[from] order9_toml::Problem),
     /// The switch exists, its mechanism does not.
     #[error("{key} is not modelled yet ({meaning}): leave it out, or name it in `needs`")]
     NotModelled {
@@ -102,15 +52,5 @@ pub enum Problem {
     Modelled {
         /// The key.
         key: &'static str,
-    },
-    /// A value of the wrong type, an unknown word, or a number out of range.
-    #[error("{key} is {found}, expected {expected}")]
-    WrongValue {
-        /// The key.
-        key: String,
-        /// As written.
-        found: String,
-        /// What is accepted.
-        expected: String,
     },
 }

@@ -11,7 +11,6 @@ mod diff;
 mod error;
 mod list;
 mod load;
-mod nearest;
 mod planned;
 mod presets;
 mod show;

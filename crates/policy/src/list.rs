@@ -40,7 +40,7 @@ impl List {
             let base = loaded.base().map(str::to_owned);
             Ok(Listed { name: preset.name, base, not_modelled: loaded.needs.len(), summary: loaded.summary })
         });
-        Ok(Self { policies: listed.collect::<Result<_, _>>()? })
+        Ok(Self { policies: listed.collect::<Result<_, PolicyError>>()? })
     }
 }
 

@@ -1,21 +1,13 @@
 //! A policy with all its bases: from the name of a preset or the path of a file to switches the engine can run with.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
-
 use order9_mm::policy::Policy;
+use order9_toml::{Member, chain};
 
 use crate::error::PolicyError;
-use crate::nearest::{nearest, shown};
 use crate::planned::{PLANNED, Planned};
-use crate::presets::{self, PRESETS};
 use crate::switch::{Switch, Value};
 use crate::table::{self, CONFLICTS, SWITCHES};
 use crate::text::PolicyText;
-
-/// Longest policy file, in bytes: a mistaken name must not fill the memory.
-const FILE_MAX: u64 = 1 << 20;
 
 /// A policy that was loaded with all its bases.
 #[derive(Clone, Debug)]
@@ -50,79 +42,12 @@ pub struct Need {
 /// # Errors
 /// The first thing wrong with it or one of its bases.
 pub fn load(name: &str) -> Result<Loaded, PolicyError> {
-    let mut texts = vec![Text::open(name, None)?];
-    while let Some((base, line)) = texts.last().and_then(|text| text.said.base.as_ref()) {
-        let last = texts.last().expect("a chain has a beginning");
-        let named = |cause| PolicyError::Base { file: last.name.clone(), line: *line, cause: Box::new(cause) };
-        let text = Text::open(base, last.folder.as_deref()).map_err(named)?;
-        if let Some(first) = texts.iter().position(|earlier| earlier.id == text.id) {
-            let files = texts[first..].iter().chain([&texts[first]]);
-            return Err(PolicyError::Cycle { files: files.map(|text| text.name.clone()).collect() });
-        }
-        texts.push(text);
-    }
-    texts.reverse();
-    Loaded::new(name, &texts)
-}
-
-/// One member of a chain.
-struct Text {
-    /// For messages.
-    name: String,
-    /// Two members are the same if these are.
-    id: PathBuf,
-    /// What relative paths in it start from; none in a preset.
-    folder: Option<PathBuf>,
-    said: PolicyText,
-}
-
-impl Text {
-    /// Opens what `name` names, a relative path starting from `folder`.
-    fn open(name: &str, folder: Option<&Path>) -> Result<Self, PolicyError> {
-        if name.contains('/') || name.ends_with(".toml") {
-            return Self::read(&folder.unwrap_or(Path::new("")).join(name));
-        }
-        let Some(preset) = presets::find(name) else {
-            let nearest = nearest(name, PRESETS.iter().map(|preset| preset.name));
-            return Err(PolicyError::UnknownPreset { name: shown(name), nearest });
-        };
-        let said = PolicyText::parse(preset.name, preset.text)?;
-        Ok(Self { name: preset.name.to_owned(), id: preset.name.into(), folder: None, said })
-    }
-
-    fn read(path: &Path) -> Result<Self, PolicyError> {
-        let name: String = path.display().to_string().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-        let unreadable = |error: &io::Error| PolicyError::Unreadable { file: name.clone(), problem: sentence(error) };
-        let id = fs::canonicalize(path).map_err(|error| unreadable(&error))?;
-        let text = read_text(&id).map_err(|error| unreadable(&error))?;
-        let folder = path.parent().map(Path::to_owned);
-        let said = PolicyText::parse(&name, &text)?;
-        Ok(Self { name, id, folder, said })
-    }
-}
-
-fn read_text(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(FILE_MAX + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > FILE_MAX {
-        return Err(io::Error::other(format!("longer than {FILE_MAX} bytes, expected a policy")));
-    }
-    Ok(text)
-}
-
-fn sentence(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "no such file or directory".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        io::ErrorKind::IsADirectory => "is a directory, expected a policy".to_owned(),
-        io::ErrorKind::InvalidData => "is not UTF-8 text, expected a policy".to_owned(),
-        _ => error.to_string(),
-    }
+    Loaded::new(name, &chain(name)?)
 }
 
 impl Loaded {
     /// Puts a chain together, from the text without base on.
-    fn new(name: &str, texts: &[Text]) -> Result<Self, PolicyError> {
+    fn new(name: &str, texts: &[Member<PolicyText>]) -> Result<Self, PolicyError> {
         let mut policy = Policy::default();
         let mut set_in = vec![None; SWITCHES.len()];
         let mut needs: Vec<Option<Need>> = vec![None; PLANNED.len()];

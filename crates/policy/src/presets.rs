@@ -1,22 +1,10 @@
 //! The policies that are built in: the files of `policies/`.
 
-/// A built-in policy.
-#[derive(Debug)]
-pub(crate) struct Preset {
-    /// File name without `.toml`.
-    pub(crate) name: &'static str,
-    /// The file.
-    pub(crate) text: &'static str,
-}
-
-macro_rules! presets {
-    ($($name:literal),+ $(,)?) => {
-        &[$(Preset { name: $name, text: include_str!(concat!("../../../policies/", $name, ".toml")) }),+]
-    };
-}
+use order9_toml::Preset;
 
 /// Every built-in policy, oldest first.
-pub(crate) static PRESETS: &[Preset] = presets![
+pub(crate) static PRESETS: &[Preset] = order9_toml::presets![
+    "../../../policies/":
     "linux-4.4",
     "linux-4.4-nodefrag",
     "linux-4.19",
@@ -30,11 +18,6 @@ pub(crate) static PRESETS: &[Preset] = presets![
     "linux-5.9",
     "linux-6.18",
 ];
-
-/// The preset called `name`.
-pub(crate) fn find(name: &str) -> Option<&'static Preset> {
-    PRESETS.iter().find(|preset| preset.name == name)
-}
 
 #[cfg(test)]
 mod tests {

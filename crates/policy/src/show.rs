@@ -2,14 +2,12 @@
 
 use std::fmt;
 
+use order9_toml::{comment, quoted};
 use serde::Serialize;
 
 use crate::load::Loaded;
 use crate::switch::Value;
 use crate::table::SWITCHES;
-
-/// Columns that comments are wrapped to.
-const WIDTH: usize = 100;
 
 /// A policy, laid out.
 #[derive(Clone, Debug, Serialize)]
@@ -117,24 +115,4 @@ impl fmt::Display for Show {
         }
         writeln!(f, "]")
     }
-}
-
-/// A string of TOML; `text` holds no control characters.
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
-}
-
-/// Writes `text` as comment lines.
-fn comment(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
-    let mut column = 1;
-    write!(f, "#")?;
-    for word in text.split(' ') {
-        if column + 1 + word.chars().count() > WIDTH {
-            write!(f, "\n#")?;
-            column = 1;
-        }
-        write!(f, " {word}")?;
-        column += 1 + word.chars().count();
-    }
-    writeln!(f)
 }

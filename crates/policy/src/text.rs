@@ -1,11 +1,12 @@
 //! One policy file as text: what it is based on, what it sets, what it would need. Nothing is looked up in other files.
 
+use order9_toml::{Base, Definition, FileError, Kind, Leaf, Place, Preset, found, leaves};
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
-use crate::error::{PolicyError, Problem};
-use crate::nearest::{nearest, shown};
+use crate::error::Problem;
 use crate::planned::{self, PLANNED, Planned};
+use crate::presets::PRESETS;
 use crate::switch::{Switch, Value, Values};
 use crate::table::{self, SWITCHES};
 
@@ -17,8 +18,8 @@ const OWN_KEYS: [&str; 3] = ["base", "summary", "needs"];
 pub(crate) struct PolicyText {
     /// What it is, in one line; may be empty.
     pub(crate) summary: String,
-    /// Name or path of its base, and the line that says so.
-    pub(crate) base: Option<(String, usize)>,
+    /// What it inherits from.
+    pub(crate) base: Option<Base>,
     /// The switches it sets.
     pub(crate) settings: Vec<(&'static Switch, Value)>,
     /// What it would set if it could.
@@ -28,69 +29,32 @@ pub(crate) struct PolicyText {
 /// A planned switch and the value it should have; `None` takes a need of the base back.
 pub(crate) type Needed = (&'static Planned, Option<&'static str>);
 
-/// Where messages about a text point to.
-#[derive(Clone, Copy)]
-struct Place<'a> {
-    file: &'a str,
-    text: &'a str,
-}
+impl Definition for PolicyText {
+    const KIND: Kind = Kind { one: "policy", many: "policies" };
+    type Problem = Problem;
 
-/// A key with its tables, its value, and where the line of it begins.
-struct Leaf<'a> {
-    key: String,
-    value: &'a DeValue<'a>,
-    at: usize,
-}
+    fn presets() -> &'static [Preset] {
+        PRESETS
+    }
 
-impl PolicyText {
-    /// Reads the policy `text`, called `file` in messages.
-    ///
-    /// # Errors
-    /// The first thing wrong, with its line.
-    pub(crate) fn parse(file: &str, text: &str) -> Result<Self, PolicyError> {
-        let place = Place { file, text };
-        let document = DeTable::parse(text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            place.error(at, Problem::Syntax(shown(error.message())))
-        })?;
-        let mut leaves = Vec::new();
-        collect(document.get_ref(), "", &mut leaves);
-        leaves.sort_by_key(|leaf| leaf.at);
+    fn parse(file: &str, text: &str) -> Result<Self, FileError<Problem>> {
+        let place = Place::new(file, text);
+        let document = place.parse()?;
         let mut policy = Self::default();
-        for leaf in &leaves {
-            let refused = |problem| place.error(leaf.at, problem);
+        for leaf in leaves(&document, is_group) {
+            let line_of_text = || leaf.line_of_text().map_err(|problem| place.error(leaf.at, problem));
             match leaf.key.as_str() {
-                "base" => policy.base = Some((line_of_text(leaf).map_err(refused)?, place.line(leaf.at))),
-                "summary" => policy.summary = line_of_text(leaf).map_err(refused)?,
-                "needs" => policy.needs = needs(leaf, place)?,
-                _ => policy.settings.push(setting(leaf).map_err(refused)?),
+                "base" => policy.base = Some(Base { name: line_of_text()?, line: place.line(leaf.at) }),
+                "summary" => policy.summary = line_of_text()?,
+                "needs" => policy.needs = needs(&leaf, place)?,
+                _ => policy.settings.push(setting(&leaf).map_err(|problem| place.error(leaf.at, problem))?),
             }
         }
         Ok(policy)
     }
-}
 
-impl Place<'_> {
-    fn error(self, at: usize, problem: Problem) -> PolicyError {
-        PolicyError::At { file: self.file.to_owned(), line: self.line(at), problem }
-    }
-
-    /// The line of byte `at`, from 1 on.
-    fn line(self, at: usize) -> usize {
-        self.text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
-    }
-}
-
-/// Gathers the values below `table`; tables whose name no switch begins with are values, to be refused as a whole.
-fn collect<'a>(table: &'a DeTable<'a>, prefix: &str, leaves: &mut Vec<Leaf<'a>>) {
-    for (name, value) in table {
-        let key = format!("{prefix}{}", name.get_ref());
-        match value.get_ref() {
-            DeValue::Table(inner) if is_group(&key) && !inner.is_empty() => {
-                collect(inner, &format!("{key}."), leaves);
-            }
-            value => leaves.push(Leaf { key, value, at: name.span().start }),
-        }
+    fn base(&self) -> Option<&Base> {
+        self.base.as_ref()
     }
 }
 
@@ -111,12 +75,8 @@ fn switch_called(key: &str) -> Result<&'static Switch, Problem> {
     }
     match planned::find(key) {
         Some(planned) => Err(Problem::NotModelled { key: planned.key, meaning: planned.meaning }),
-        None => Err(unknown(key, all_keys().chain(OWN_KEYS))),
+        None => Err(order9_toml::Problem::unknown_key(key, all_keys().chain(OWN_KEYS)).into()),
     }
-}
-
-fn unknown(key: &str, names: impl Iterator<Item = &'static str>) -> Problem {
-    Problem::UnknownKey { key: shown(key), nearest: nearest(key, names) }
 }
 
 fn setting(leaf: &Leaf<'_>) -> Result<(&'static Switch, Value), Problem> {
@@ -124,55 +84,26 @@ fn setting(leaf: &Leaf<'_>) -> Result<(&'static Switch, Value), Problem> {
     let value = match (leaf.value, &switch.values) {
         (DeValue::Boolean(flag), _) => Some(Value::Flag(*flag)),
         (DeValue::String(word), values) => values.word(word),
-        (DeValue::Integer(number), Values::Number { .. }) => {
-            u64::from_str_radix(number.as_str(), number.radix()).ok().map(Value::Number)
-        }
+        (_, Values::Number { .. }) => leaf.whole_number().map(Value::Number),
         _ => None,
     };
     match value.filter(|value| switch.values.admits(*value)) {
         Some(value) => Ok((switch, value)),
-        None => Err(wrong(leaf, switch.values.expected())),
-    }
-}
-
-fn wrong(leaf: &Leaf<'_>, expected: impl Into<String>) -> Problem {
-    Problem::WrongValue { key: leaf.key.clone(), found: found(leaf.value), expected: expected.into() }
-}
-
-/// A value as it was written, or what kind of value it is.
-fn found(value: &DeValue<'_>) -> String {
-    match value {
-        DeValue::String(text) => format!("\"{}\"", shown(text)),
-        DeValue::Boolean(flag) => flag.to_string(),
-        DeValue::Integer(number) => shown(&number.to_string()),
-        DeValue::Float(number) => shown(&number.to_string()),
-        DeValue::Datetime(_) => "a date".to_owned(),
-        DeValue::Array(_) => "an array".to_owned(),
-        DeValue::Table(_) => "a table".to_owned(),
-    }
-}
-
-/// A string without control characters: it is printed as it is.
-fn line_of_text(leaf: &Leaf<'_>) -> Result<String, Problem> {
-    match leaf.value {
-        DeValue::String(text) if !text.chars().any(char::is_control) => Ok(text.clone().into_owned()),
-        _ => Err(wrong(leaf, "one line of text")),
+        None => Err(leaf.wrong(switch.values.expected()).into()),
     }
 }
 
 /// The entries of `needs`.
-fn needs(leaf: &Leaf<'_>, place: Place<'_>) -> Result<Vec<Needed>, PolicyError> {
+fn needs(leaf: &Leaf<'_>, place: Place<'_>) -> Result<Vec<Needed>, FileError<Problem>> {
     let DeValue::Array(entries) = leaf.value else {
-        return Err(place.error(leaf.at, wrong(leaf, "an array of \"switch = value\"")));
+        return Err(place.error(leaf.at, leaf.wrong("an array of \"switch = value\"")));
     };
     entries.iter().map(|entry| need(entry).map_err(|problem| place.error(entry.span().start, problem))).collect()
 }
 
 fn need(entry: &Spanned<DeValue<'_>>) -> Result<Needed, Problem> {
-    let wrong = |key: &str, expected: String| Problem::WrongValue {
-        key: key.to_owned(),
-        found: found(entry.get_ref()),
-        expected,
+    let wrong = |key: &str, expected: String| {
+        Problem::Any(order9_toml::Problem::WrongValue { key: key.to_owned(), found: found(entry.get_ref()), expected })
     };
     let parts = entry.get_ref().as_str().and_then(|text| text.split_once('='));
     let Some((key, value)) = parts else {
@@ -183,7 +114,7 @@ fn need(entry: &Spanned<DeValue<'_>>) -> Result<Needed, Problem> {
         return Err(Problem::Modelled { key: switch.key });
     }
     let Some(planned) = planned::find(key) else {
-        return Err(unknown(key, PLANNED.iter().map(|planned| planned.key)));
+        return Err(order9_toml::Problem::unknown_key(key, PLANNED.iter().map(|planned| planned.key)).into());
     };
     match planned.value(value.trim()) {
         Some(value) => Ok((planned, value)),
@@ -210,7 +141,7 @@ mod tests {
     fn base_summary_and_needs_are_read() {
         let text = "summary = 'mine'\nbase = 'linux-5.0'\nneeds = ['compaction.capture=true', 'thp.cow = false']\n";
         let said = PolicyText::parse("x", text).unwrap();
-        assert_eq!((said.summary.as_str(), said.base), ("mine", Some(("linux-5.0".to_owned(), 2))));
+        assert_eq!((said.summary.as_str(), said.base), ("mine", Some(Base { name: "linux-5.0".to_owned(), line: 2 })));
         let needs: Vec<_> = said.needs.iter().map(|(planned, value)| (planned.key, *value)).collect();
         assert_eq!(needs, [("compaction.capture", Some("true")), ("thp.cow", None)]);
     }

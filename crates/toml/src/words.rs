@@ -4,7 +4,8 @@
 const SHOWN: usize = 60;
 
 /// The name most like `word`, where one is like enough to be worth proposing.
-pub(crate) fn nearest(word: &str, names: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
+#[must_use]
+pub fn nearest(word: &str, names: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
     let word: String = word.chars().take(SHOWN).collect();
     let likeness = |name: &str| {
         let last = name.rsplit('.').next().unwrap_or(name);
@@ -19,12 +20,14 @@ pub(crate) fn nearest(word: &str, names: impl IntoIterator<Item = &'static str>)
 }
 
 /// `; did you mean NAME?`, or nothing.
-pub(crate) fn proposal(nearest: Option<&str>) -> String {
+#[must_use]
+pub fn proposal(nearest: Option<&str>) -> String {
     nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default()
 }
 
 /// `text` on one line and not too long.
-pub(crate) fn shown(text: &str) -> String {
+#[must_use]
+pub fn shown(text: &str) -> String {
     let mut line: String = text.chars().take(SHOWN).map(|c| if c.is_control() { '?' } else { c }).collect();
     if text.chars().nth(SHOWN).is_some() {
         line.push('…');
