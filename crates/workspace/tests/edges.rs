@@ -19,6 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("import", &["units", "mm", "snapshot"]),
     ("policy", &["mm", "toml"]),
     ("toml", &[]),
+    ("record", &["units"]),
     ("report", &["units", "snapshot"]),
     ("testkit", &["units", "mm"]),
     ("cli", &["units", "mm", "snapshot", "host", "import", "policy", "report"]),

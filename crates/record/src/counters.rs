@@ -1,0 +1,73 @@
+//! Counters over time, and the phases of a run with the counters at both ends.
+
+use order9_units::Nanos;
+
+/// Columns of `counters.parquet` that are no counters.
+pub(crate) const RESERVED: [&str; 5] = ["policy", "seed", "at_ns", "phase", "edge"];
+
+/// Values of counters at ascending times: one row per time, one column per counter.
+///
+/// Counters carry their names in /proc/vmstat. What Linux does not count starts with [`Counters::OWN_PREFIX`], and is
+/// left out of files that claim to be /proc/vmstat.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// When each row was taken, ascending.
+    pub times: Vec<Nanos>,
+    /// In the order of /proc/vmstat; each has as many values as there are times.
+    pub columns: Vec<Counter>,
+}
+
+/// One counter or level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counter {
+    /// As in /proc/vmstat.
+    pub name: String,
+    /// One per time.
+    pub values: Vec<u64>,
+}
+
+impl Counters {
+    /// Start of the names of counters that Linux does not have.
+    pub const OWN_PREFIX: &'static str = "order9_";
+
+    /// Counters called `names`, no row yet.
+    pub fn new<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
+        let columns = names.into_iter().map(|name| Counter { name: name.into(), values: Vec::new() });
+        Self { times: Vec::new(), columns: columns.collect() }
+    }
+
+    /// Adds a row.
+    ///
+    /// # Panics
+    ///
+    /// If there is not exactly one value per counter, or `at` lies before the last row.
+    pub fn push(&mut self, at: Nanos, values: &[u64]) {
+        assert_eq!(values.len(), self.columns.len(), "one value per counter");
+        assert!(self.times.last().is_none_or(|&last| last <= at), "rows come in ascending order of time");
+        self.times.push(at);
+        for (column, &value) in self.columns.iter_mut().zip(values) {
+            column.values.push(value);
+        }
+    }
+
+    /// The column of the counter called `name`.
+    #[must_use]
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+}
+
+/// A part of a run, with all counters at both ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Phase {
+    /// `prepare`, `warm-up`, `measure-3` (with three threads), `clean-up`.
+    pub name: String,
+    /// Its first instant.
+    pub begin: Nanos,
+    /// The instant after its last one.
+    pub end: Nanos,
+    /// Counters at `begin`, in the order of the columns of [`Counters`].
+    pub at_begin: Vec<u64>,
+    /// Counters at `end`.
+    pub at_end: Vec<u64>,
+}

@@ -1,0 +1,153 @@
+//! Why a run directory could not be written or read: one sentence that names the file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::{Digest, FORMAT, Problem};
+
+/// A run directory that was not written. Nothing half-written stays behind.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// Something that is no run directory stands where one should be.
+    #[error("{}: {why}; expected a new or empty directory, or one that holds nothing but a run", .directory.display())]
+    Occupied {
+        /// The directory asked for.
+        directory: PathBuf,
+        /// What stands there.
+        why: String,
+    },
+    /// A run directory stands there, and replacing it was not asked for.
+    #[error("{}: holds the run {digest} already, and a run is only replaced on request", .directory.display())]
+    Exists {
+        /// The directory asked for.
+        directory: PathBuf,
+        /// Of the run that is there.
+        digest: Digest,
+    },
+    /// A run that contradicts itself.
+    #[error("policy {policy}, seed {seed}: {problem}")]
+    Invalid {
+        /// Title of its column.
+        policy: String,
+        /// Its iteration.
+        seed: u64,
+        /// What is wrong.
+        problem: Problem,
+    },
+    /// A name that cannot be one of a file.
+    #[error(
+        "{what} '{name}' cannot name a file: expected 1 to 200 bytes without / and control characters, and no dot first"
+    )]
+    Name {
+        /// What it is the name of.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// Two files of one name.
+    #[error("{path}: two files of the run have this name")]
+    Twice {
+        /// From the directory on.
+        path: String,
+    },
+    /// Inputs that TOML cannot express.
+    #[error("manifest.toml: {0}")]
+    Manifest(#[from] toml::ser::Error),
+    /// Values that Parquet cannot express.
+    #[error("{file}: {cause}")]
+    Parquet {
+        /// The file.
+        file: &'static str,
+        /// Why.
+        cause: parquet::errors::ParquetError,
+    },
+    /// The file system refuses.
+    #[error("{}: {cause}", .path.display())]
+    Io {
+        /// What could not be written.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+}
+
+impl WriteError {
+    pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |cause| Self::Io { path: path.to_owned(), cause }
+    }
+}
+
+/// A run directory that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// No run directory.
+    #[error("{}: no manifest.toml here; expected a directory that `order9 run -o` wrote", .directory.display())]
+    NoRun {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// A file that cannot be read.
+    #[error("{}: {cause}", .file.display())]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// A text that is no manifest.
+    #[error("{}, line {line}: {problem}", .file.display())]
+    Manifest {
+        /// The file.
+        file: PathBuf,
+        /// From 1 on.
+        line: usize,
+        /// What was expected.
+        problem: String,
+    },
+    /// A directory of another version.
+    #[error("{}: format {found}, expected {FORMAT}: another version of order9 wrote it", .file.display())]
+    Version {
+        /// The manifest.
+        file: PathBuf,
+        /// The version it names.
+        found: u32,
+    },
+    /// A manifest whose digest is not that of its cells.
+    #[error("{}: digest {stated}, but its cells give {computed}: it was changed", .file.display())]
+    Digest {
+        /// The manifest.
+        file: PathBuf,
+        /// As written.
+        stated: Digest,
+        /// As recomputed.
+        computed: Digest,
+    },
+    /// A file that is not the one that was written.
+    #[error("{}: {problem}: it was changed or damaged since the run", .file.display())]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// Length or checksum, as found and as expected.
+        problem: String,
+    },
+    /// A table that does not hold what the manifest says.
+    #[error("{}: {problem}", .file.display())]
+    Table {
+        /// The file.
+        file: PathBuf,
+        /// What was found and expected.
+        problem: String,
+    },
+}
+
+impl ReadError {
+    pub(crate) fn manifest(file: &Path, text: &str, error: &toml::de::Error) -> Self {
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
+        Self::Manifest { file: file.to_owned(), line, problem: error.message().to_owned() }
+    }
+
+    pub(crate) fn io(file: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |cause| Self::Io { file: file.to_owned(), cause }
+    }
+}

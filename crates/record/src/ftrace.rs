@@ -1,0 +1,63 @@
+//! Events as tracefs prints them, so that tools for kernel traces read those of a run.
+
+use std::io::{self, Write};
+
+use crate::{Event, Traces};
+
+/// The head of a trace file; the column marks are those of the kernel documentation (trace/ftrace).
+fn head(out: &mut dyn Write, events: usize, cpus: u32) -> io::Result<()> {
+    writeln!(out, "# tracer: nop\n#")?;
+    writeln!(out, "# entries-in-buffer/entries-written: {events}/{events}   #P:{cpus}\n#")?;
+    out.write_all(
+        b"#                                _-----=> irqs-off/BH-disabled
+#                               / _----=> need-resched
+#                              | / _---=> hardirq/softirq
+#                              || / _--=> preempt-depth
+#                              ||| / _-=> migrate-disable
+#                              |||| /     delay
+#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION
+#              | |         |   |||||     |         |
+",
+    )
+}
+
+/// Writes all events. Times are truncated to microseconds as the kernel's are; the order stays.
+pub(crate) fn write(out: &mut dyn Write, traces: &Traces) -> io::Result<()> {
+    head(out, traces.events.len(), traces.cpus)?;
+    traces.events.iter().try_for_each(|event| line(out, event))
+}
+
+fn line(out: &mut dyn Write, event: &Event) -> io::Result<()> {
+    let Event { at, cpu, comm, pid, name, fields } = event;
+    let (seconds, micros) = (at.get() / 1_000_000_000, at.get() / 1000 % 1_000_000);
+    let comm = one_line(comm);
+    let fields = one_line(fields);
+    writeln!(out, "{comm:>16}-{pid:<7} [{cpu:03}] ..... {seconds:5}.{micros:06}: {name}: {fields}")
+}
+
+/// A control character would break the line in two.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use order9_units::Nanos;
+
+    #[test]
+    fn an_event_is_one_line_whatever_the_task_is_called() {
+        let event = Event {
+            at: Nanos::new(1_234_567_891_234),
+            cpu: 3,
+            comm: "a\nb".into(),
+            pid: 42,
+            name: "mm_page_alloc".into(),
+            fields: "order=9".to_owned(),
+        };
+        let mut out = Vec::new();
+        line(&mut out, &event).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text, "             a?b-42      [003] .....  1234.567891: mm_page_alloc: order=9\n");
+    }
+}

@@ -1,0 +1,208 @@
+//! What an experiment was given, and `manifest.toml`: that, with what came of it and the checksums of all files.
+
+use std::path::Path;
+
+use order9_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+use crate::{Digest, Durations, Operation, Outcome, ReadError, Run};
+
+/// Version of the run directory that this crate writes, and the newest that it reads.
+pub const FORMAT: u32 = 1;
+
+/// All cells of one invocation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Experiment {
+    /// What it was given.
+    pub inputs: Inputs,
+    /// Every cell: by policy in the order of `inputs`, then by seed.
+    pub runs: Vec<Run>,
+}
+
+impl Experiment {
+    /// Digest of the results of all cells, in order. What was given is not part of it.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of_cells(self.runs.iter().map(|run| (run.policy.as_str(), run.seed, run.digest())))
+    }
+}
+
+/// Everything that decides the results, complete enough to repeat them without any other file than a snapshot.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Inputs {
+    /// Version of order9, as in its Cargo.toml.
+    pub order9: String,
+    /// The command line, program included.
+    pub command: Vec<String>,
+    /// Seeds of the cells of each policy.
+    pub seeds: Vec<u64>,
+    /// Thread ladder; empty for workloads without one.
+    pub threads: Vec<u32>,
+    /// What ran.
+    pub workload: Workload,
+    /// On what.
+    pub machine: Machine,
+    /// What memory held when it began.
+    pub memory: Memory,
+    /// Settings that were changed, by Linux path or name, in the order in which they were written.
+    pub settings: Vec<(String, String)>,
+    /// The policies compared, in the order of the columns.
+    pub policies: Vec<Policy>,
+}
+
+/// A workload and what it was told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    /// Its name in the table of workloads.
+    pub name: String,
+    /// Every parameter, defaults included.
+    pub parameters: toml::Table,
+}
+
+/// A machine: one of the lab, or the live host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// As it was asked for. Never a host name.
+    pub name: String,
+    /// All of it, as TOML: prices, or what a live run must say (kernel release, memory, CPUs, node sizes).
+    pub text: String,
+}
+
+/// What memory held at the start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "start", rename_all = "kebab-case")]
+pub enum Memory {
+    /// Nothing: just booted.
+    Empty,
+    /// A made-up map.
+    Synthetic {
+        /// Arguments of `order9 snapshot synth`, which give it again.
+        arguments: String,
+    },
+    /// A stored map.
+    Snapshot {
+        /// As it was named.
+        path: String,
+        /// Of the bytes of the file: a repetition needs the same ones.
+        digest: Digest,
+    },
+    /// Whatever the live host held.
+    Live,
+}
+
+/// A policy, complete.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    /// Title of its column: [`Run::policy`].
+    pub title: String,
+    /// Every switch with its value, as a policy file without base.
+    pub text: String,
+    /// Mechanisms that it needs and the engine does not have.
+    pub needs: Vec<String>,
+}
+
+/// `manifest.toml`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of the directory, [`FORMAT`].
+    pub format: u32,
+    /// Of the results of all cells.
+    pub digest: Digest,
+    /// What was given.
+    pub inputs: Inputs,
+    /// What came of it, cell by cell.
+    pub cells: Vec<Cell>,
+    /// Every other file of the directory, in the order in which they were written.
+    pub files: Vec<FileEntry>,
+}
+
+/// What a manifest says of one [`Run`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// [`Run::policy`].
+    pub policy: String,
+    /// [`Run::seed`].
+    pub seed: u64,
+    /// [`Run::digest`].
+    pub digest: Digest,
+    /// [`Run::notes`].
+    pub notes: Vec<String>,
+    /// [`Run::outcome`].
+    pub outcome: Outcome,
+    /// [`Run::durations`].
+    pub durations: Durations,
+    /// [`Run::operations`].
+    pub operations: Vec<Operation>,
+    /// [`Run::phases`]; their counters stand in `counters.parquet`.
+    pub phases: Vec<PhaseEntry>,
+}
+
+/// A phase without its counters.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhaseEntry {
+    /// Its name.
+    pub name: String,
+    /// Its first instant.
+    #[serde(rename = "begin_ns")]
+    pub begin: Nanos,
+    /// The instant after its last one.
+    #[serde(rename = "end_ns")]
+    pub end: Nanos,
+}
+
+/// A file of a run directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// From the directory on, with `/`.
+    pub path: String,
+    /// Its length.
+    pub bytes: u64,
+    /// Of its bytes.
+    pub digest: Digest,
+}
+
+impl Cell {
+    pub(crate) fn of(run: &Run) -> Self {
+        let phases = run.phases.iter();
+        Self {
+            policy: run.policy.clone(),
+            seed: run.seed,
+            digest: run.digest(),
+            notes: run.notes.clone(),
+            outcome: run.outcome.clone(),
+            durations: run.durations,
+            operations: run.operations.clone(),
+            phases: phases
+                .map(|phase| PhaseEntry { name: phase.name.clone(), begin: phase.begin, end: phase.end })
+                .collect(),
+        }
+    }
+}
+
+/// The key that every version of a manifest has.
+#[derive(Deserialize)]
+struct Version {
+    format: u32,
+}
+
+impl Manifest {
+    /// Reads the text of a manifest; `file` is its name in errors.
+    ///
+    /// # Errors
+    ///
+    /// A text that is no manifest, one of another version, or one whose digest is not that of its cells.
+    pub fn parse(text: &str, file: &Path) -> Result<Self, ReadError> {
+        let syntax = |error: toml::de::Error| ReadError::manifest(file, text, &error);
+        let Version { format } = toml::from_str(text).map_err(syntax)?;
+        if format != FORMAT {
+            return Err(ReadError::Version { file: file.to_owned(), found: format });
+        }
+        let manifest: Self = toml::from_str(text).map_err(syntax)?;
+        let cells = manifest.cells.iter().map(|cell| (cell.policy.as_str(), cell.seed, cell.digest));
+        let computed = Digest::of_cells(cells);
+        if computed != manifest.digest {
+            return Err(ReadError::Digest { file: file.to_owned(), stated: manifest.digest, computed });
+        }
+        Ok(manifest)
+    }
+}

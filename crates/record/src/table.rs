@@ -1,0 +1,180 @@
+//! Parquet, as far as runs need it: flat tables of texts, whole numbers and fractions, written and read by column.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
+use parquet::column::reader::get_typed_column_reader;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{ColumnPath, Type, TypePtr};
+
+use crate::files::Sink;
+
+/// What a column holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// UTF-8.
+    Text,
+    /// Unsigned, 64 bits.
+    Number,
+    /// The same, or nothing.
+    MaybeNumber,
+    /// 64 bits.
+    Real,
+}
+
+/// Values of a column in one row group.
+pub(crate) enum Values {
+    Text(Vec<ByteArray>),
+    Number(Vec<u64>),
+    /// As many rows without value.
+    Nothing(usize),
+    Real(Vec<f64>),
+}
+
+/// Writes one table, row group by row group.
+pub(crate) struct TableWriter<'a> {
+    writer: SerializedFileWriter<&'a mut Sink>,
+    kinds: Vec<Kind>,
+}
+
+impl<'a> TableWriter<'a> {
+    pub(crate) fn new(sink: &'a mut Sink, columns: &[(&str, Kind)]) -> Result<Self> {
+        let fields = columns.iter().map(|&(name, kind)| field(name, kind)).collect::<Result<Vec<TypePtr>>>()?;
+        let schema = Type::group_type_builder("order9").with_fields(fields).build()?;
+        let writer = SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties(columns)?))?;
+        Ok(Self { writer, kinds: columns.iter().map(|&(_, kind)| kind).collect() })
+    }
+
+    /// Adds a row group: one set of values per column, in the order of the schema and all of one length.
+    pub(crate) fn rows(&mut self, columns: impl IntoIterator<Item = Values>) -> Result<()> {
+        let mut columns = columns.into_iter().zip(&self.kinds);
+        let mut group = self.writer.next_row_group()?;
+        while let Some(mut column) = group.next_column()? {
+            let Some((values, kind)) = columns.next() else {
+                return Err(ParquetError::General("a column has no values".to_owned()));
+            };
+            match values {
+                Values::Text(values) => column.typed::<ByteArrayType>().write_batch(&values, None, None)?,
+                Values::Real(values) => column.typed::<DoubleType>().write_batch(&values, None, None)?,
+                Values::Nothing(rows) => column.typed::<Int64Type>().write_batch(&[], Some(&vec![0; rows]), None)?,
+                Values::Number(values) => {
+                    let levels = (*kind == Kind::MaybeNumber).then(|| vec![1; values.len()]);
+                    let values: Vec<i64> = values.into_iter().map(u64::cast_signed).collect();
+                    column.typed::<Int64Type>().write_batch(&values, levels.as_deref(), None)?
+                }
+            };
+            column.close()?;
+        }
+        group.close()?;
+        Ok(())
+    }
+
+    pub(crate) fn finish(self) -> Result<()> {
+        self.writer.close().map(drop)
+    }
+}
+
+fn field(name: &str, kind: Kind) -> Result<TypePtr> {
+    let (physical, logical) = match kind {
+        Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        Kind::Number | Kind::MaybeNumber => (Physical::INT64, Some(LogicalType::integer(64, false))),
+        Kind::Real => (Physical::DOUBLE, None),
+    };
+    let repetition = if kind == Kind::MaybeNumber { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+    let builder = Type::primitive_type_builder(name, physical);
+    builder.with_repetition(repetition).with_logical_type(logical).build().map(Arc::new)
+}
+
+/// Counters and times grow by little: their differences are short. Texts repeat, which dictionaries are for.
+fn properties(columns: &[(&str, Kind)]) -> Result<WriterProperties> {
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true);
+    for &(name, kind) in columns {
+        if matches!(kind, Kind::Number | Kind::MaybeNumber) {
+            let path = ColumnPath::from(name);
+            properties = properties
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        }
+    }
+    Ok(properties.build())
+}
+
+/// A table that is read row group by row group.
+pub(crate) struct TableReader(SerializedFileReader<Bytes>);
+
+impl TableReader {
+    pub(crate) fn new(file: Vec<u8>) -> Result<Self> {
+        SerializedFileReader::new(Bytes::from(file)).map(Self)
+    }
+
+    /// Names of all columns.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let schema = self.0.metadata().file_metadata().schema_descr();
+        schema.columns().iter().map(|column| column.name().to_owned()).collect()
+    }
+
+    /// All row groups, in order.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = Result<Group<'_>>> {
+        (0..self.0.num_row_groups()).map(|index| self.0.get_row_group(index).map(Group))
+    }
+}
+
+/// Some rows of a table.
+pub(crate) struct Group<'a>(Box<dyn RowGroupReader + 'a>);
+
+impl Group<'_> {
+    pub(crate) fn rows(&self) -> usize {
+        usize::try_from(self.0.metadata().num_rows()).unwrap_or_default()
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Result<Vec<ByteArray>> {
+        self.required::<ByteArrayType>(name)
+    }
+
+    pub(crate) fn reals(&self, name: &str) -> Result<Vec<f64>> {
+        self.required::<DoubleType>(name)
+    }
+
+    pub(crate) fn numbers(&self, name: &str) -> Result<Vec<u64>> {
+        Ok(self.required::<Int64Type>(name)?.into_iter().map(i64::cast_unsigned).collect())
+    }
+
+    /// Numbers where the column has any.
+    pub(crate) fn maybe_numbers(&self, name: &str) -> Result<Vec<Option<u64>>> {
+        let (values, levels) = self.column::<Int64Type>(name)?;
+        let mut values = values.into_iter().map(i64::cast_unsigned);
+        Ok(levels.into_iter().map(|level| if level == 1 { values.next() } else { None }).collect())
+    }
+
+    fn required<T: DataType>(&self, name: &str) -> Result<Vec<T::T>> {
+        let (values, _) = self.column::<T>(name)?;
+        if values.len() == self.rows() { Ok(values) } else { Err(wrong(name, "a value in each row")) }
+    }
+
+    fn column<T: DataType>(&self, name: &str) -> Result<(Vec<T::T>, Vec<i16>)> {
+        let columns = self.0.metadata().columns();
+        let index = columns.iter().position(|column| column.column_descr().name() == name);
+        let index = index.ok_or_else(|| wrong(name, "to exist"))?;
+        // The typed reader panics where the type is another one.
+        if columns[index].column_type() != T::get_physical_type() {
+            return Err(wrong(name, "another type"));
+        }
+        let mut reader = get_typed_column_reader::<T>(self.0.get_column_reader(index)?);
+        let (mut values, mut levels) = (Vec::new(), Vec::new());
+        let rows = self.rows();
+        let (read, ..) = reader.read_records(rows, Some(&mut levels), None, &mut values)?;
+        if read == rows { Ok((values, levels)) } else { Err(wrong(name, "as many rows as the table")) }
+    }
+}
+
+fn wrong(name: &str, expected: &str) -> ParquetError {
+    ParquetError::General(format!("column {name}: expected {expected}"))
+}
