@@ -224,7 +224,7 @@ impl<T: Tracer> MmBuilder<T> {
         self.unassigned += managed;
     }
 
-    /// Sets `vm.min_free_kbytes` by hand.
+    /// Sets `vm.min_free_kbytes`, in kB, as [`Mm::set_min_free_kbytes`] does.
     #[must_use]
     pub fn min_free_kbytes(mut self, kbytes: u64) -> Self {
         self.mm.settings.min_free_by_hand = Some(kbytes);

@@ -53,6 +53,7 @@ mod settings;
 mod shmem;
 mod slow_path;
 pub mod space;
+pub mod sysctl;
 mod tags;
 pub mod trace;
 mod vmstat;

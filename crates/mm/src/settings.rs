@@ -3,6 +3,7 @@
 use order9_units::ZoneKind;
 
 use crate::Mm;
+use crate::space::MAX_MAP_COUNT;
 use crate::trace::Tracer;
 use crate::watermark::{Watermarks, min_free_kbytes, recommended_min_free};
 use crate::zone::Zone;
@@ -10,13 +11,13 @@ use crate::zone::Zone;
 /// Settings beside the [`crate::policy::Policy`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
-    /// `vm.min_free_kbytes` set by hand.
+    /// `vm.min_free_kbytes` the machine starts with instead of the computed one.
     pub(crate) min_free_by_hand: Option<u64>,
     /// `vm.min_free_kbytes` in force.
     pub(crate) min_free_kbytes: u64,
     /// Transparent huge pages are enabled, which raises `min_free_kbytes`.
     pub(crate) huge_pages: bool,
-    /// `vm.lowmem_reserve_ratio`, by zone.
+    /// `vm.lowmem_reserve_ratio`, by zone; 0 keeps nothing back.
     pub(crate) lowmem_reserve_ratio: [u64; ZoneKind::COUNT],
     /// Largest `vm.watermark_boost_factor` since boosts were last reset: what bounds the boosts there are.
     pub(crate) boost_factor_max: u32,
@@ -34,6 +35,26 @@ impl Default for Settings {
     }
 }
 
+/// `vm.max_map_count`: how many mappings a space may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MapLimit {
+    pub(crate) now: usize,
+    /// The highest it has been: a space keeps the mappings it had when the limit sank.
+    pub(crate) highest: usize,
+}
+
+impl Default for MapLimit {
+    fn default() -> Self {
+        Self { now: MAX_MAP_COUNT, highest: MAX_MAP_COUNT }
+    }
+}
+
+impl MapLimit {
+    pub(crate) fn set(&mut self, mappings: usize) {
+        *self = Self { now: mappings, highest: self.highest.max(mappings) };
+    }
+}
+
 impl<T: Tracer> Mm<T> {
     /// `vm.min_free_kbytes` in force, in kB.
     #[must_use]
@@ -41,16 +62,15 @@ impl<T: Tracer> Mm<T> {
         self.settings.min_free_kbytes
     }
 
-    /// Sets `vm.min_free_kbytes`; a value below what the machine needs has no effect. Ends every boost.
+    /// Sets `vm.min_free_kbytes`, to any value: even one below what the machine needs is obeyed. Ends every boost.
     pub fn set_min_free_kbytes(&mut self, kbytes: u64) {
-        self.settings.min_free_by_hand = Some(kbytes);
-        self.setup_watermarks();
+        self.set_marks(kbytes);
     }
 
     /// Sets `vm.watermark_scale_factor`, in 1/10000 of a zone. Ends every boost.
     pub fn set_watermark_scale_factor(&mut self, factor: u32) {
         self.policy.watermark.scale_factor = Some(factor);
-        self.setup_watermarks();
+        self.set_marks(self.settings.min_free_kbytes);
     }
 
     /// Sets `vm.watermark_boost_factor`, in 1/10000 of the high mark; 0 is off. Boosts already there stay.
@@ -59,15 +79,26 @@ impl<T: Tracer> Mm<T> {
         self.settings.boost_factor_max = self.settings.boost_factor_max.max(factor);
     }
 
-    /// Computes marks, lowmem reserves and the sizes of per-CPU lists; ends every boost.
+    /// Sets `vm.lowmem_reserve_ratio`, by zone: the share of a higher zone's size that is kept back is its inverse; 0 is none.
+    pub fn set_lowmem_reserve_ratio(&mut self, ratio: [u64; ZoneKind::COUNT]) {
+        self.settings.lowmem_reserve_ratio = ratio;
+        for at in 0..self.zones.len() {
+            self.zones[at].lowmem_reserve = self.lowmem_reserve_of(at);
+        }
+    }
+
+    /// Computes `min_free_kbytes`, unless it was given, and what follows from it.
     pub(crate) fn setup_watermarks(&mut self) {
+        if let Some(kbytes) = self.settings.min_free_by_hand {
+            return self.set_marks(kbytes);
+        }
         let lowmem = |zones: &[Zone]| -> u64 {
             let low = zones.iter().filter(|zone| zone.kind <= ZoneKind::Normal);
             low.map(|zone| zone.managed.saturating_sub(zone.watermarks.high)).sum()
         };
         self.zones.iter_mut().for_each(|zone| zone.watermarks = Watermarks::default());
         let formula = min_free_kbytes(4 * lowmem(&self.zones), &self.policy.watermark);
-        self.set_marks(formula.max(self.settings.min_free_by_hand.unwrap_or(0)));
+        self.set_marks(formula);
         if self.settings.huge_pages {
             let zones = self.zones.iter().filter(|zone| zone.kind <= ZoneKind::Normal && zone.managed > 0).count();
             let wanted = 4 * recommended_min_free(zones as u64, lowmem(&self.zones));
@@ -75,6 +106,7 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
+    /// Computes marks, lowmem reserves and the sizes of per-CPU lists; ends every boost.
     fn set_marks(&mut self, min_free_kbytes: u64) {
         self.settings.min_free_kbytes = min_free_kbytes;
         self.settings.boost_factor_max = self.policy.watermark.boost_factor.unwrap_or(0);

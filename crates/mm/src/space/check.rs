@@ -6,9 +6,7 @@ use alloc::format;
 use order9_units::Order;
 
 use super::pte::{Pte, PteFlag, PteKind};
-use super::{
-    MAX_MAP_COUNT, Mapping, Owner, Prot, Rss, Space, SpaceId, TASK_END, UserLevels, Vma, VmaKind, Vpn, VpnRange,
-};
+use super::{Mapping, Owner, Prot, Rss, Space, SpaceId, TASK_END, UserLevels, Vma, VmaKind, Vpn, VpnRange};
 use crate::Mm;
 use crate::check::{Verdict, require};
 use crate::frame::{Flag, Idx, Word};
@@ -58,9 +56,11 @@ impl<T: Tracer> Mm<T> {
             require(known, "a file knows its mappings", || format!("{id:?}: {vma:?} is unknown to its file"))?;
             end = own_end;
         }
-        require(space.vmas.len() <= MAX_MAP_COUNT + 1, "a space has at most vm.max_map_count mappings", || {
-            format!("{id:?}: {}", space.vmas.len())
-        })
+        require(
+            space.vmas.len() <= self.user.map_limit.highest + 1,
+            "a space has at most vm.max_map_count mappings",
+            || format!("{id:?}: {}", space.vmas.len()),
+        )
     }
 
     /// Walks a page table.

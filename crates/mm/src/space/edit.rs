@@ -1,7 +1,6 @@
 //! Changes of a space's set of mappings: split, merge, modify; the files behind them always know who maps them.
 
 use super::addr::{Vpn, VpnRange};
-use super::mmap::MAX_MAP_COUNT;
 use super::{Errno, Mapping, SpaceId, UserMemory, Vma};
 
 impl UserMemory {
@@ -27,8 +26,9 @@ impl UserMemory {
     /// # Errors
     /// `ENOMEM` where that would be one mapping too many.
     fn split_within_limit(&mut self, id: SpaceId, at: Vpn) -> Result<(), Errno> {
+        let limit = self.map_limit.now;
         let vmas = &self.living(id).vmas;
-        if vmas.len() >= MAX_MAP_COUNT && vmas.find(at).is_some_and(|vma| vma.range.start != at) {
+        if vmas.len() >= limit && vmas.find(at).is_some_and(|vma| vma.range.start != at) {
             return Err(Errno::Enomem);
         }
         self.split_at(id, at);

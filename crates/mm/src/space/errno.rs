@@ -7,6 +7,8 @@ use core::fmt;
 pub enum Errno {
     /// `EPERM`: below `vm.mmap_min_addr`.
     Eperm,
+    /// `ENOENT`: no such setting.
+    Enoent,
     /// `ESRCH`: no such address space.
     Esrch,
     /// `EBADF`: no such file.
@@ -15,6 +17,8 @@ pub enum Errno {
     Eagain,
     /// `ENOMEM`: no room in the address space, too many mappings, or nothing mapped where the call needs a mapping.
     Enomem,
+    /// `EACCES`: a setting that cannot be read, or not written.
+    Eacces,
     /// `EFAULT`: the range is not covered by one mapping.
     Efault,
     /// `EEXIST`: something is mapped there (`MAP_FIXED_NOREPLACE`).
@@ -31,10 +35,12 @@ impl Errno {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Eperm => "EPERM",
+            Self::Enoent => "ENOENT",
             Self::Esrch => "ESRCH",
             Self::Ebadf => "EBADF",
             Self::Eagain => "EAGAIN",
             Self::Enomem => "ENOMEM",
+            Self::Eacces => "EACCES",
             Self::Efault => "EFAULT",
             Self::Eexist => "EEXIST",
             Self::Efbig => "EFBIG",

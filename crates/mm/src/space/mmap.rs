@@ -12,7 +12,7 @@ use crate::Mm;
 use crate::shmem::FileId;
 use crate::trace::Tracer;
 
-/// Mappings a space may have: the default of `vm.max_map_count`.
+/// Mappings a space may have, unless another number is set: the default of `vm.max_map_count`.
 pub const MAX_MAP_COUNT: usize = 65_530;
 
 /// Where a mapping goes.
@@ -82,7 +82,7 @@ impl<T: Tracer> Mm<T> {
         if pages == Pages::ZERO {
             return Err(Errno::Einval);
         }
-        if mappings > MAX_MAP_COUNT {
+        if mappings > self.user.map_limit.now {
             return Err(Errno::Enomem);
         }
         if let Backing::File { file, .. } = request.backing {
@@ -175,7 +175,7 @@ impl<T: Tracer> Mm<T> {
         self.work.vma_lookups += 1;
         let vmas = &self.user.space(id)?.vmas;
         let leaves_both_ends = |vma: &Vma| vma.range.start < range.start && range.end < vma.range.end;
-        if vmas.len() >= MAX_MAP_COUNT && vmas.find(range.start).is_some_and(leaves_both_ends) {
+        if vmas.len() >= self.user.map_limit.now && vmas.find(range.start).is_some_and(leaves_both_ends) {
             return Err(Errno::Enomem);
         }
         self.user.split_at(id, range.start);

@@ -39,6 +39,7 @@ pub(crate) use page::Zap;
 pub(crate) use rmap::{Mapping, Owner};
 
 use crate::Mm;
+use crate::settings::MapLimit;
 use crate::shmem::File;
 use crate::tags::Tags;
 use crate::trace::Tracer;
@@ -110,6 +111,7 @@ pub(crate) struct UserMemory {
     pub(crate) files: Vec<Option<Box<File>>>,
     pub(crate) rmap: Rmap,
     pub(crate) levels: UserLevels,
+    pub(crate) map_limit: MapLimit,
     pub(crate) tags: Option<Tags>,
 }
 

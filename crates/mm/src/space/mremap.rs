@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use order9_units::{Bytes, Pages};
 
 use super::addr::{VirtAddr, Vpn, VpnRange};
-use super::mmap::{MAX_MAP_COUNT, Place};
+use super::mmap::Place;
 use super::pte::Pte;
 use super::{Errno, Mapping, SpaceId, TableStep, Vma, VmaKind};
 use crate::Mm;
@@ -118,7 +118,7 @@ impl<T: Tracer> Mm<T> {
 
     /// A move splits up to three mappings before it is through.
     fn room_to_move(&self, id: SpaceId) -> Result<(), Errno> {
-        if self.user.space(id)?.vmas.len() + 3 >= MAX_MAP_COUNT { Err(Errno::Enomem) } else { Ok(()) }
+        if self.user.space(id)?.vmas.len() + 3 >= self.user.map_limit.now { Err(Errno::Enomem) } else { Ok(()) }
     }
 
     /// Lets a mapping reach up to `end` if nothing is in the way.

@@ -22,7 +22,6 @@ impl Oracle {
             distances: layout.nodes.iter().map(|node| node.distances.clone()).collect(),
             cpus: layout.cpus.clone(),
             grouping: true,
-            min_free_by_hand: 0,
             min_free_kbytes: 0,
             kswapd: vec![None; layout.nodes.len()],
             tally: Tally { numa: vec![NumaCounters::default(); layout.nodes.len()], ..Tally::default() },
@@ -90,14 +89,13 @@ impl Oracle {
 
     /// `vm.min_free_kbytes`.
     pub fn set_min_free_kbytes(&mut self, kbytes: u64) {
-        self.min_free_by_hand = kbytes;
-        self.set_up_marks();
+        self.spread(kbytes);
     }
 
     /// `vm.watermark_scale_factor`.
     pub fn set_watermark_scale_factor(&mut self, factor: u32) {
         self.policy.watermark.scale_factor = Some(factor);
-        self.set_up_marks();
+        self.spread(self.min_free_kbytes);
     }
 
     /// `vm.watermark_boost_factor`.

@@ -16,7 +16,7 @@ impl Oracle {
             zone.high = 0;
         }
         let formula = (16 * 4 * self.lowmem()).isqrt().clamp(128, self.policy.watermark.min_free_kbytes_max);
-        self.spread(formula.max(self.min_free_by_hand));
+        self.spread(formula);
         let zones = self.zones.iter().filter(|zone| zone.kind <= ZoneKind::Normal && zone.managed > 0).count() as u64;
         let huge = (512 * zones * 2 + 512 * zones * 9).min(self.lowmem() / 20);
         self.spread((huge * 4).max(self.min_free_kbytes));
@@ -28,7 +28,7 @@ impl Oracle {
         zones.map(|zone| zone.managed.saturating_sub(zone.high)).sum()
     }
 
-    fn spread(&mut self, min_free_kbytes: u64) {
+    pub(super) fn spread(&mut self, min_free_kbytes: u64) {
         self.min_free_kbytes = min_free_kbytes;
         let total: u64 = self.zones.iter().map(|zone| zone.managed).sum();
         for z in 0..self.zones.len() {

@@ -40,7 +40,6 @@ pub struct Oracle {
     distances: Vec<Vec<u32>>,
     cpus: Vec<NodeId>,
     grouping: bool,
-    min_free_by_hand: u64,
     pub(crate) min_free_kbytes: u64,
     pub(crate) kswapd: Vec<Option<KswapdRequest>>,
     pub(crate) tally: Tally,

@@ -1,0 +1,215 @@
+//! Settings by the names Linux gives them: read and written as the files of /proc/sys/vm and /sys are.
+//!
+//! Key types: [`Setting`] (a name, what it means, what it takes), [`SETTINGS`] (all of them: the one list that programs, docs
+//! and tests read), [`SettingError`]. [`Mm::read_setting`] answers with the content of the file, [`Mm::write_setting`] takes
+//! what would be written to it. A setting whose mechanism the engine does not have is in the list and refused by name.
+//! What differs between releases and is no setting there is a [`crate::policy::Policy`]. Behaviour and sources:
+//! docs/settings.md.
+
+mod table;
+mod value;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use order9_units::ZoneKind;
+
+pub use table::SETTINGS;
+pub use value::Values;
+
+use crate::Mm;
+use crate::space::Errno;
+use crate::trace::Tracer;
+
+/// A setting of Linux, modelled or not.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// As sysctl(8) calls it, `vm.swappiness`; files in /sys/kernel/mm/transparent_hugepage are `thp/` and their path there.
+    pub name: &'static str,
+    /// The file.
+    pub path: &'static str,
+    /// What it decides.
+    pub meaning: &'static str,
+    /// Unit of its value; empty where it has none.
+    pub unit: &'static str,
+    /// What Linux starts with.
+    pub default: &'static str,
+    /// What may be written.
+    pub values: Values,
+    /// Whether the file can be read and written.
+    pub access: Access,
+    /// What the engine has of it.
+    pub model: Model,
+}
+
+/// What the file of a setting allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Mode 0644.
+    ReadWrite,
+    /// Mode 0444.
+    ReadOnly,
+    /// Mode 0200: writing it starts something.
+    WriteOnly,
+}
+
+/// What the engine has of a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Model {
+    /// It has the effect it has on Linux.
+    Engine(Knob),
+    /// It cannot be set, because the engine does not have this.
+    Missing(&'static str),
+}
+
+/// A setting that has an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Knob {
+    /// `vm.lowmem_reserve_ratio`.
+    LowmemReserveRatio,
+    /// `vm.max_map_count`.
+    MaxMapCount,
+    /// `vm.min_free_kbytes`.
+    MinFreeKbytes,
+    /// `vm.watermark_boost_factor`.
+    WatermarkBoostFactor,
+    /// `vm.watermark_scale_factor`.
+    WatermarkScaleFactor,
+}
+
+/// Why a setting was not read or written; nothing has changed then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettingError {
+    /// `ENOENT`: [`SETTINGS`] has no such name.
+    Unknown,
+    /// `ENOENT`: the kernels that the policy in force describes do not have it.
+    Absent(&'static Setting),
+    /// `EACCES`: it cannot be written.
+    ReadOnly(&'static Setting),
+    /// `EACCES`: it cannot be read.
+    WriteOnly(&'static Setting),
+    /// `EINVAL`: not one of the [`Setting::values`].
+    Invalid(&'static Setting),
+    /// Linux has it, the engine not yet.
+    NotModelled(&'static Setting),
+}
+
+impl Setting {
+    /// The setting that `name` names: by [`Setting::name`], with `/` and `.` alike, or by [`Setting::path`].
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Self> {
+        let canonical = |byte: u8| if byte == b'.' { b'/' } else { byte };
+        let is_named = |setting: &&Self| {
+            name == setting.path || name.bytes().map(canonical).eq(setting.name.bytes().map(canonical))
+        };
+        SETTINGS.iter().find(is_named)
+    }
+
+    /// Whether it has an effect.
+    #[must_use]
+    pub const fn is_modelled(&self) -> bool {
+        matches!(self.model, Model::Engine(_))
+    }
+
+    fn knob(&'static self) -> Result<Knob, SettingError> {
+        match self.model {
+            Model::Engine(knob) => Ok(knob),
+            Model::Missing(_) => Err(SettingError::NotModelled(self)),
+        }
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// The content of the file of a setting, closing newline included. `name` is as [`Setting::find`] takes it.
+    ///
+    /// # Errors
+    /// [`SettingError`], never `ReadOnly` or `Invalid`.
+    pub fn read_setting(&self, name: &str) -> Result<String, SettingError> {
+        let setting = Setting::find(name).ok_or(SettingError::Unknown)?;
+        if setting.access == Access::WriteOnly {
+            return Err(SettingError::WriteOnly(setting));
+        }
+        let numbers = self.knob_value(setting.knob()?).ok_or(SettingError::Absent(setting))?;
+        Ok(value::render(&numbers))
+    }
+
+    /// Writes `value` to a setting, as a program that writes to its file once. `name` is as [`Setting::find`] takes it.
+    ///
+    /// # Errors
+    /// [`SettingError`], never `WriteOnly`.
+    pub fn write_setting(&mut self, name: &str, value: &str) -> Result<(), SettingError> {
+        let setting = Setting::find(name).ok_or(SettingError::Unknown)?;
+        if setting.access == Access::ReadOnly {
+            return Err(SettingError::ReadOnly(setting));
+        }
+        let knob = setting.knob()?;
+        self.knob_value(knob).ok_or(SettingError::Absent(setting))?;
+        let numbers = setting.values.parse(value).ok_or(SettingError::Invalid(setting))?;
+        self.set_knob(knob, &numbers);
+        Ok(())
+    }
+
+    /// The value in force; `None` where the policy has no such setting.
+    fn knob_value(&self, knob: Knob) -> Option<Vec<u64>> {
+        let one = |number: u64| alloc::vec![number];
+        let watermark = &self.policy.watermark;
+        match knob {
+            Knob::LowmemReserveRatio => Some(self.settings.lowmem_reserve_ratio.to_vec()),
+            Knob::MaxMapCount => Some(one(self.user.map_limit.now as u64)),
+            Knob::MinFreeKbytes => Some(one(self.min_free_kbytes())),
+            Knob::WatermarkBoostFactor => watermark.boost_factor.map(u64::from).map(one),
+            Knob::WatermarkScaleFactor => watermark.scale_factor.map(u64::from).map(one),
+        }
+    }
+
+    /// `numbers` are at least one, all within the range of the setting, and therefore of `int`.
+    fn set_knob(&mut self, knob: Knob, numbers: &[i64]) {
+        let first = numbers[0].unsigned_abs();
+        match knob {
+            Knob::LowmemReserveRatio => {
+                let mut ratio = self.settings.lowmem_reserve_ratio;
+                ratio.iter_mut().zip(numbers).for_each(|(ratio, &number)| *ratio = number.max(0).unsigned_abs());
+                self.set_lowmem_reserve_ratio(ratio);
+            }
+            Knob::MaxMapCount => self.user.map_limit.set(first as usize),
+            Knob::MinFreeKbytes => self.set_min_free_kbytes(first),
+            Knob::WatermarkBoostFactor => self.set_watermark_boost_factor(first as u32),
+            Knob::WatermarkScaleFactor => self.set_watermark_scale_factor(first as u32),
+        }
+    }
+}
+
+/// Numbers that `vm.lowmem_reserve_ratio` has: one per zone a node can have.
+const RATIOS: usize = ZoneKind::COUNT;
+
+impl SettingError {
+    /// What Linux answers; `None` where it would have done what was asked.
+    #[must_use]
+    pub const fn errno(self) -> Option<Errno> {
+        match self {
+            Self::Unknown | Self::Absent(_) => Some(Errno::Enoent),
+            Self::ReadOnly(_) | Self::WriteOnly(_) => Some(Errno::Eacces),
+            Self::Invalid(_) => Some(Errno::Einval),
+            Self::NotModelled(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for SettingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown => write!(f, "no such setting"),
+            Self::Absent(setting) => write!(f, "{} does not exist under this policy", setting.name),
+            Self::ReadOnly(setting) => write!(f, "{} is read-only", setting.name),
+            Self::WriteOnly(setting) => write!(f, "{} is write-only", setting.name),
+            Self::Invalid(setting) => write!(f, "{} takes {}", setting.name, setting.values),
+            Self::NotModelled(setting) => match setting.model {
+                Model::Missing(what) => write!(f, "{} is not modelled yet (there is no {what})", setting.name),
+                Model::Engine(_) => unreachable!("{} has an effect", setting.name),
+            },
+        }
+    }
+}
+
+impl core::error::Error for SettingError {}

@@ -1,0 +1,181 @@
+//! The list of settings. Meanings, ranges and defaults: Linux' Documentation/admin-guide/sysctl/vm.rst and
+//! admin-guide/mm/transhuge.rst.
+
+use super::Access::{ReadOnly, ReadWrite, WriteOnly};
+use super::{Knob, Model, RATIOS, Setting, Values};
+
+const INT_MAX: i64 = i32::MAX as i64;
+const UINT_MAX: i64 = u32::MAX as i64;
+/// Limited by the width of a `long` alone.
+const LONG: i64 = i64::MAX;
+
+const RECLAIM: Model = Model::Missing("reclaim");
+const COMPACTION: Model = Model::Missing("compaction");
+const WRITEBACK: Model = Model::Missing("writeback of files");
+const OVERCOMMIT: Model = Model::Missing("accounting of committed memory");
+const OOM: Model = Model::Missing("OOM killer");
+const SWAP: Model = Model::Missing("swap");
+const HUGE_PAGES: Model = Model::Missing("transparent huge page");
+const KHUGEPAGED: Model = Model::Missing("khugepaged");
+const HUGETLB: Model = Model::Missing("pool of huge pages");
+
+const fn engine(knob: Knob) -> Model {
+    Model::Engine(knob)
+}
+
+const fn number(min: i64, max: i64) -> Values {
+    Values::Number { min, max }
+}
+
+const FLAG: Values = number(0, 1);
+
+/// Settings in /proc/sys: name, access, values, unit, default, model, meaning.
+macro_rules! sysctl {
+    ($folder:literal, $file:literal, $access:ident, $values:expr, $unit:literal, $default:literal, $model:expr, $meaning:literal) => {
+        Setting {
+            name: concat!($folder, ".", $file),
+            path: concat!("/proc/sys/", $folder, "/", $file),
+            meaning: $meaning,
+            unit: $unit,
+            default: $default,
+            values: $values,
+            access: $access,
+            model: $model,
+        }
+    };
+}
+
+/// Settings in /sys/kernel/mm/transparent_hugepage: the same.
+macro_rules! thp {
+    ($file:literal, $access:ident, $values:expr, $unit:literal, $default:literal, $model:expr, $meaning:literal) => {
+        Setting {
+            name: concat!("thp/", $file),
+            path: concat!("/sys/kernel/mm/transparent_hugepage/", $file),
+            meaning: $meaning,
+            unit: $unit,
+            default: $default,
+            values: $values,
+            access: $access,
+            model: $model,
+        }
+    };
+}
+
+/// Every setting that concerns memory management, in the order of paths.
+#[rustfmt::skip]
+pub static SETTINGS: &[Setting] = &[
+    sysctl!("kernel", "numa_balancing", ReadWrite, number(0, 3), "", "1 with several nodes, else 0", Model::Missing("NUMA balancing"),
+        "Whether pages move to the node that uses them (1), and between tiers of memory (2)"),
+    sysctl!("vm", "admin_reserve_kbytes", ReadWrite, number(0, LONG), "kB", "3 % of free memory, at most 8192", OVERCOMMIT,
+        "Memory kept for administrators when commitments are limited"),
+    sysctl!("vm", "compact_memory", WriteOnly, number(1, 1), "", "", COMPACTION,
+        "Writing it compacts all zones"),
+    sysctl!("vm", "compact_unevictable_allowed", ReadWrite, FLAG, "", "1", COMPACTION,
+        "Whether compaction moves mlocked pages"),
+    sysctl!("vm", "compaction_proactiveness", ReadWrite, number(0, 100), "", "20", COMPACTION,
+        "How hard kcompactd works against fragmentation before anyone asks"),
+    sysctl!("vm", "defrag_mode", ReadWrite, FLAG, "", "0", Model::Missing("defrag_mode"),
+        "Whether requests reclaim and compact before they mix mobility types in a pageblock"),
+    sysctl!("vm", "dirty_background_bytes", ReadWrite, number(1, LONG), "bytes", "0", WRITEBACK,
+        "Dirty memory at which writeback begins; 0 is by dirty_background_ratio"),
+    sysctl!("vm", "dirty_background_ratio", ReadWrite, number(0, 100), "% of available memory", "10", WRITEBACK,
+        "Dirty memory at which writeback begins"),
+    sysctl!("vm", "dirty_bytes", ReadWrite, Values::ZeroOr { min: 8192, max: LONG }, "bytes", "0", WRITEBACK,
+        "Dirty memory at which writers write back themselves; 0 is by dirty_ratio"),
+    sysctl!("vm", "dirty_expire_centisecs", ReadWrite, number(0, INT_MAX), "1/100 s", "3000", WRITEBACK,
+        "Age at which dirty data is written back"),
+    sysctl!("vm", "dirty_ratio", ReadWrite, number(0, 100), "% of available memory", "20", WRITEBACK,
+        "Dirty memory at which writers write back themselves"),
+    sysctl!("vm", "dirty_writeback_centisecs", ReadWrite, number(0, INT_MAX), "1/100 s", "500", WRITEBACK,
+        "How often the flusher looks for old dirty data; 0 is never"),
+    sysctl!("vm", "drop_caches", WriteOnly, number(1, 4), "", "", Model::Missing("page cache of files"),
+        "Writing it frees clean page cache (1), slab that can be reclaimed (2), both (3); 4 silences the log"),
+    sysctl!("vm", "extfrag_threshold", ReadWrite, number(0, 1000), "1/1000", "500", COMPACTION,
+        "Fragmentation index up to which a failure is put down to lack of memory, and compaction skipped"),
+    sysctl!("vm", "laptop_mode", ReadWrite, number(0, INT_MAX), "s", "0", WRITEBACK,
+        "How long after a read writeback may follow, to let disks sleep"),
+    sysctl!("vm", "lowmem_reserve_ratio", ReadWrite, Values::Numbers(RATIOS), "", "256 256 32 0", engine(Knob::LowmemReserveRatio),
+        "Per zone, lowest first: it keeps 1/N of the higher zones' size from requests they could serve; below 1 nothing"),
+    sysctl!("vm", "max_map_count", ReadWrite, number(0, INT_MAX), "mappings", "65530", engine(Knob::MaxMapCount),
+        "Mappings a process may have"),
+    sysctl!("vm", "min_free_kbytes", ReadWrite, number(0, INT_MAX), "kB", "by the size of memory", engine(Knob::MinFreeKbytes),
+        "The min watermarks of all zones together; written values count as they are, even below the computed one"),
+    sysctl!("vm", "min_slab_ratio", ReadWrite, number(0, 100), "% of a zone", "5", RECLAIM,
+        "Slab above which zone_reclaim_mode shrinks it"),
+    sysctl!("vm", "min_unmapped_ratio", ReadWrite, number(0, 100), "% of a zone", "1", RECLAIM,
+        "Unmapped page cache above which zone_reclaim_mode reclaims"),
+    sysctl!("vm", "mmap_min_addr", ReadWrite, number(0, LONG), "address", "65536", Model::Missing("choice: it is 65536"),
+        "Lowest address of a mapping"),
+    sysctl!("vm", "nr_hugepages", ReadWrite, number(0, LONG), "huge pages", "0", HUGETLB,
+        "Size of the pool of huge pages"),
+    sysctl!("vm", "nr_overcommit_hugepages", ReadWrite, number(0, LONG), "huge pages", "0", HUGETLB,
+        "How far the pool of huge pages may grow on demand"),
+    sysctl!("vm", "numa_stat", ReadWrite, FLAG, "", "1", Model::Missing("choice: they are counted"),
+        "Whether the numa_ counters count"),
+    sysctl!("vm", "numa_zonelist_order", ReadWrite, Values::Words(&["Node"]), "", "Node", Model::Missing("choice: it is Node"),
+        "Order of zones of several nodes; since 4.14 always by node"),
+    sysctl!("vm", "oom_dump_tasks", ReadWrite, FLAG, "", "1", OOM,
+        "Whether the OOM killer lists all tasks in the log"),
+    sysctl!("vm", "oom_kill_allocating_task", ReadWrite, FLAG, "", "0", OOM,
+        "Whether the OOM killer takes the task that asked for memory"),
+    sysctl!("vm", "overcommit_kbytes", ReadWrite, number(0, LONG), "kB", "0", OVERCOMMIT,
+        "Memory that can be committed with overcommit_memory 2; 0 is by overcommit_ratio"),
+    sysctl!("vm", "overcommit_memory", ReadWrite, number(0, 2), "", "0", OVERCOMMIT,
+        "Whether more memory may be promised than there is: by a heuristic (0), always (1), never (2)"),
+    sysctl!("vm", "overcommit_ratio", ReadWrite, number(0, INT_MAX), "% of memory", "50", OVERCOMMIT,
+        "Memory that can be committed with overcommit_memory 2, beside swap"),
+    sysctl!("vm", "page-cluster", ReadWrite, number(0, 31), "log2 of pages", "3", SWAP,
+        "Pages read from swap at once"),
+    sysctl!("vm", "panic_on_oom", ReadWrite, number(0, 2), "", "0", OOM,
+        "Whether the machine stops instead of killing a task"),
+    sysctl!("vm", "percpu_pagelist_high_fraction", ReadWrite, Values::ZeroOr { min: 8, max: INT_MAX }, "", "0", Model::Missing("choice: they are sized by the policy"),
+        "Per-CPU lists together hold 1/N of each zone; 0 is by its low watermark"),
+    sysctl!("vm", "stat_interval", ReadWrite, number(0, INT_MAX), "s", "1", Model::Missing("delay: counters are exact"),
+        "How often counters of CPUs are added up"),
+    sysctl!("vm", "swappiness", ReadWrite, number(0, 200), "", "60", RECLAIM,
+        "Cost of reclaiming file pages, of 200, that of swapping being the rest"),
+    sysctl!("vm", "user_reserve_kbytes", ReadWrite, number(0, LONG), "kB", "3 % of a process, at most 131072", OVERCOMMIT,
+        "Memory kept for recovery by the user with overcommit_memory 2"),
+    sysctl!("vm", "vfs_cache_pressure", ReadWrite, number(0, INT_MAX), "%", "100", RECLAIM,
+        "How readily dentries and inodes are reclaimed, compared with page cache"),
+    sysctl!("vm", "watermark_boost_factor", ReadWrite, number(0, INT_MAX), "1/10000 of the high mark", "15000", engine(Knob::WatermarkBoostFactor),
+        "How far fragmentation events may raise the watermarks of their zone; 0 is not at all"),
+    sysctl!("vm", "watermark_scale_factor", ReadWrite, number(1, 3000), "1/10000 of a zone", "10", engine(Knob::WatermarkScaleFactor),
+        "Distance between the watermarks of a zone, at least a quarter of its min mark"),
+    sysctl!("vm", "zone_reclaim_mode", ReadWrite, number(0, INT_MAX), "bits", "0", RECLAIM,
+        "Whether a node is reclaimed before another is used (1), by writeback too (2), by unmapping too (4)"),
+    thp!("defrag", ReadWrite, Values::Words(&["always", "defer", "defer+madvise", "madvise", "never"]), "", "madvise", HUGE_PAGES,
+        "Which faults reclaim and compact for a huge page"),
+    thp!("enabled", ReadWrite, Values::Words(&["always", "madvise", "never"]), "", "always or madvise, by build", HUGE_PAGES,
+        "Which mappings get huge pages"),
+    thp!("hpage_pmd_size", ReadOnly, number(2 << 20, 2 << 20), "bytes", "2097152", HUGE_PAGES,
+        "Size of a huge page"),
+    thp!("hugepages-2048kB/enabled", ReadWrite, Values::Words(&["always", "inherit", "madvise", "never"]), "", "inherit", HUGE_PAGES,
+        "Which mappings get pages of this size; inherit is by thp/enabled"),
+    thp!("hugepages-2048kB/shmem_enabled", ReadWrite, Values::Words(&["always", "inherit", "within_size", "advise", "never"]), "", "inherit", HUGE_PAGES,
+        "Which shared memory gets pages of this size; inherit is by thp/shmem_enabled"),
+    thp!("khugepaged/alloc_sleep_millisecs", ReadWrite, number(0, UINT_MAX), "ms", "60000", KHUGEPAGED,
+        "Pause of khugepaged after it found no huge page"),
+    thp!("khugepaged/defrag", ReadWrite, FLAG, "", "1", KHUGEPAGED,
+        "Whether khugepaged reclaims and compacts for a huge page"),
+    thp!("khugepaged/full_scans", ReadOnly, number(0, UINT_MAX), "passes", "0", KHUGEPAGED,
+        "How often khugepaged has been through all mappings"),
+    thp!("khugepaged/max_ptes_none", ReadWrite, number(0, 511), "pages", "511", KHUGEPAGED,
+        "Unused pages that khugepaged takes into a huge page"),
+    thp!("khugepaged/max_ptes_shared", ReadWrite, number(0, 511), "pages", "256", KHUGEPAGED,
+        "Shared pages that khugepaged copies into a huge page"),
+    thp!("khugepaged/max_ptes_swap", ReadWrite, number(0, 511), "pages", "64", KHUGEPAGED,
+        "Swapped pages that khugepaged reads back for a huge page"),
+    thp!("khugepaged/pages_collapsed", ReadOnly, number(0, UINT_MAX), "huge pages", "0", KHUGEPAGED,
+        "Huge pages that khugepaged has made"),
+    thp!("khugepaged/pages_to_scan", ReadWrite, number(1, UINT_MAX), "pages", "4096", KHUGEPAGED,
+        "Pages that khugepaged looks at before it sleeps"),
+    thp!("khugepaged/scan_sleep_millisecs", ReadWrite, number(0, UINT_MAX), "ms", "10000", KHUGEPAGED,
+        "Pause of khugepaged between two scans"),
+    thp!("shmem_enabled", ReadWrite, Values::Words(&["always", "within_size", "advise", "never", "deny", "force"]), "", "never", HUGE_PAGES,
+        "Which shared memory gets huge pages"),
+    thp!("shrink_underused", ReadWrite, FLAG, "", "1", HUGE_PAGES,
+        "Whether huge pages that hold mostly zeros are split under memory pressure"),
+    thp!("use_zero_page", ReadWrite, FLAG, "", "1", HUGE_PAGES,
+        "Whether reads of untouched memory map one huge page of zeros"),
+];

@@ -1,0 +1,187 @@
+//! Settings are read, written and refused as the files of Linux do it, and docs/settings.md lists all of them.
+//!
+//! After a wanted change of the list: `UPDATE_GOLDEN=1 cargo test -p order9-mm --test sysctl`, then read the difference.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use order9_mm::policy::Policy;
+use order9_mm::space::MmapRequest;
+use order9_mm::sysctl::{Access, Model, SETTINGS, Setting, SettingError};
+use order9_mm::{Errno, Mark, Mm};
+use order9_units::{Bytes, PAGE_SIZE};
+
+use common::boot;
+
+fn read(mm: &Mm, name: &str) -> String {
+    mm.read_setting(name).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn write(mm: &mut Mm, name: &str, value: &str) {
+    mm.write_setting(name, value).unwrap_or_else(|error| panic!("{name} = {value:?}: {error}"));
+    mm.check().expect("every law holds");
+}
+
+#[test]
+fn a_setting_answers_to_its_name_and_to_its_path() {
+    let min_free = Setting::find("vm.min_free_kbytes");
+    assert_eq!(min_free.map(|setting| setting.path), Some("/proc/sys/vm/min_free_kbytes"));
+    assert_eq!(Setting::find("/proc/sys/vm/min_free_kbytes"), min_free);
+    assert_eq!(Setting::find("vm/min_free_kbytes"), min_free);
+    let pages_to_scan = Setting::find("/sys/kernel/mm/transparent_hugepage/khugepaged/pages_to_scan");
+    assert_eq!(pages_to_scan, Setting::find("thp/khugepaged/pages_to_scan"));
+    assert!(pages_to_scan.is_some());
+    assert_eq!(Setting::find("min_free_kbytes"), None);
+    assert_eq!(Setting::find("vm.min_free"), None);
+}
+
+#[test]
+fn the_list_is_in_order_and_names_nothing_twice() {
+    assert!(SETTINGS.is_sorted_by_key(|setting| setting.path));
+    let unique: BTreeSet<_> = SETTINGS.iter().flat_map(|setting| [setting.name, setting.path]).collect();
+    assert_eq!(unique.len(), 2 * SETTINGS.len());
+}
+
+#[test]
+fn every_setting_is_modelled_or_refused_by_name() {
+    let mut mm = boot(Policy::default());
+    for setting in SETTINGS {
+        let content = mm.read_setting(setting.name);
+        match (setting.model, setting.access) {
+            (Model::Engine(_), _) => {
+                let content = content.unwrap_or_else(|error| panic!("{error}"));
+                assert!(content.ends_with('\n'), "{}", setting.name);
+                write(&mut mm, setting.path, &content);
+                assert_eq!(read(&mm, setting.name), content, "{}", setting.name);
+            }
+            (Model::Missing(_), Access::WriteOnly) => assert_eq!(content, Err(SettingError::WriteOnly(setting))),
+            (Model::Missing(_), _) => assert_eq!(content, Err(SettingError::NotModelled(setting))),
+        }
+        let refused = match setting.access {
+            _ if setting.is_modelled() => SettingError::Invalid(setting),
+            Access::ReadOnly => SettingError::ReadOnly(setting),
+            Access::ReadWrite | Access::WriteOnly => SettingError::NotModelled(setting),
+        };
+        assert_eq!(mm.write_setting(setting.name, "what"), Err(refused));
+    }
+}
+
+#[test]
+fn refusals_say_what_was_wrong_and_what_linux_answers() {
+    let mut mm = boot(Policy::default());
+    let mut refused = |name, value| {
+        let error = mm.write_setting(name, value).expect_err("it is refused");
+        (error.to_string(), error.errno())
+    };
+    let says = |text: &str, errno| (text.to_owned(), errno);
+    assert_eq!(refused("vm.swapiness", "10"), says("no such setting", Some(Errno::Enoent)));
+    assert_eq!(refused("vm.swappiness", "10"), says("vm.swappiness is not modelled yet (there is no reclaim)", None));
+    assert_eq!(
+        refused("vm.watermark_scale_factor", "0"),
+        says("vm.watermark_scale_factor takes 1 to 3000", Some(Errno::Einval))
+    );
+    assert_eq!(
+        refused("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "1"),
+        says("thp/hpage_pmd_size is read-only", Some(Errno::Eacces))
+    );
+    let error = mm.read_setting("vm.compact_memory").expect_err("it only starts something");
+    assert_eq!((error.to_string().as_str(), error.errno()), ("vm.compact_memory is write-only", Some(Errno::Eacces)));
+}
+
+#[test]
+fn a_setting_that_the_policy_does_not_have_does_not_exist() {
+    let mut policy = Policy::default();
+    policy.watermark.boost_factor = None;
+    let mut mm = boot(policy);
+    let setting = Setting::find("vm.watermark_boost_factor").expect("it is in the list");
+    assert_eq!(mm.read_setting(setting.name), Err(SettingError::Absent(setting)));
+    assert_eq!(mm.write_setting(setting.name, "0"), Err(SettingError::Absent(setting)));
+    assert_eq!(mm.policy().watermark.boost_factor, None);
+}
+
+#[test]
+fn watermarks_follow_their_settings() {
+    let mut mm = boot(Policy::default());
+    write(&mut mm, "vm.min_free_kbytes", "4096\n");
+    assert_eq!(read(&mm, "vm.min_free_kbytes"), "4096\n");
+    let marks = |mm: &Mm| [Mark::Min, Mark::Low, Mark::High].map(|mark| mm.zones()[1].watermarks().of(mark));
+    // Three quarters of 1024 pages; the distance is a quarter of that, or 10/10000 of the zone's 196608 pages.
+    assert_eq!(marks(&mm), [768, 964, 1160]);
+    write(&mut mm, "vm.watermark_scale_factor", "100");
+    assert_eq!(marks(&mm), [768, 2734, 4700]);
+    write(&mut mm, "vm.min_free_kbytes", "0");
+    assert_eq!(marks(&mm), [0, 1966, 3932]);
+    write(&mut mm, "vm.watermark_boost_factor", "0");
+    assert_eq!(mm.policy().watermark.boost_factor, Some(0));
+}
+
+#[test]
+fn lowmem_reserves_follow_their_ratios() {
+    let mut mm = boot(Policy::default());
+    assert_eq!(read(&mm, "vm.lowmem_reserve_ratio"), "256\t256\t32\t0\n");
+    assert_eq!(mm.zones()[0].lowmem_reserve(), [0, 0, 768, 768]);
+    let marks = mm.zones()[0].watermarks();
+    write(&mut mm, "vm.lowmem_reserve_ratio", "256 0x80\n");
+    assert_eq!(read(&mm, "vm.lowmem_reserve_ratio"), "256\t128\t32\t0\n");
+    assert_eq!(mm.zones()[0].lowmem_reserve(), [0, 0, 1536, 1536]);
+    write(&mut mm, "vm.lowmem_reserve_ratio", "256 -1 32 0 0");
+    assert_eq!(read(&mm, "vm.lowmem_reserve_ratio"), "256\t0\t32\t0\n");
+    assert_eq!(mm.zones()[0].lowmem_reserve(), [0; 4]);
+    assert_eq!(mm.zones()[0].watermarks(), marks);
+}
+
+#[test]
+fn mappings_are_limited_by_max_map_count() {
+    let mut mm = boot(Policy::default());
+    let space = mm.create_space().expect("it is the first");
+    write(&mut mm, "vm.max_map_count", "2");
+    // A file per mapping keeps them from merging. One above the limit is allowed.
+    let shared = MmapRequest { backing: order9_mm::space::Backing::AnonShared, ..MmapRequest::anon(PAGE_SIZE) };
+    for _ in 0..3 {
+        mm.mmap(space, &shared, 0).expect("there is room");
+    }
+    assert_eq!(mm.mmap(space, &shared, 0), Err(Errno::Enomem));
+    write(&mut mm, "vm.max_map_count", "0");
+    assert_eq!(mm.space(space).expect("it lives").vmas().count(), 3);
+    write(&mut mm, "vm.max_map_count", "65530");
+    mm.mmap(space, &MmapRequest::anon(Bytes::new(1)), 0).expect("there is room again");
+}
+
+/// The settings of `modelled` or not, in Markdown.
+fn rows(modelled: bool) -> String {
+    let last = if modelled { "default" } else { "what is missing" };
+    let mut rows = format!("| setting | file | takes | unit | {last} | meaning |\n|---|---|---|---|---|---|\n");
+    for setting in SETTINGS.iter().filter(|setting| setting.is_modelled() == modelled) {
+        let Setting { name, path, values, unit, meaning, default, access, model } = setting;
+        let takes = if *access == Access::ReadOnly { "read-only".to_owned() } else { values.to_string() };
+        let last = match model {
+            Model::Engine(_) => default,
+            Model::Missing(what) => what,
+        };
+        rows += &format!("| `{name}` | `{path}` | {takes} | {unit} | {last} | {meaning} |\n");
+    }
+    rows
+}
+
+/// `text` with the table below `heading` replaced by `table`.
+fn with_table(text: &str, heading: &str, table: &str) -> String {
+    let start = text.find(heading).unwrap_or_else(|| panic!("docs/settings.md has the heading {heading}"));
+    let begin = start + text[start..].find("\n| ").expect("a table below the heading") + 1;
+    let end = text[begin..].find("\n\n").map_or(text.len(), |blank| begin + blank + 1);
+    format!("{}{table}{}", &text[..begin], &text[end..])
+}
+
+#[test]
+fn the_document_lists_every_setting() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/settings.md");
+    let text = fs::read_to_string(&path).expect("docs/settings.md is readable");
+    let expected = with_table(&text, "## Settings", &rows(true));
+    let expected = with_table(&expected, "## Not modelled yet", &rows(false));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, &expected).expect("docs/settings.md can be written");
+    }
+    assert!(fs::read_to_string(&path).unwrap() == expected, "docs/settings.md differs from the list of the code");
+}
