@@ -71,18 +71,20 @@ impl Pcp {
         self.count >= self.high
     }
 
-    /// Sets the sizes for a zone of `managed` pages with low mark `low`, shared by `cpus` CPUs of its node.
-    pub(crate) fn resize(&mut self, managed: u64, low: u64, cpus: u64, policy: &PcpPolicy) {
+    /// Sets the sizes for a zone of `managed` pages with low mark `low`, shared by `cpus` CPUs of its node. A
+    /// `high_fraction` above 0 is `vm.percpu_pagelist_high_fraction`, which ends all tuning.
+    pub(crate) fn resize(&mut self, managed: u64, low: u64, cpus: u64, high_fraction: u64, policy: &PcpPolicy) {
         let Some(batch) = batch(managed, policy.batch_max) else {
             (self.batch, self.high, self.high_min, self.high_max) = (1, 0, 0, 0);
             return;
         };
         self.batch = batch;
-        let shared_low = (low / cpus.max(1)).max(4 * batch);
+        let to_share = managed.checked_div(high_fraction).unwrap_or(low);
+        let shared = (to_share / cpus.max(1)).max(4 * batch);
         (self.high_min, self.high_max) = match policy.high {
             PcpHigh::SixBatches => (6 * batch, 6 * batch),
-            PcpHigh::LowMark => (shared_low, shared_low),
-            PcpHigh::AutoTuned => (shared_low, shared_low.max(managed / 8 / cpus.max(1))),
+            PcpHigh::AutoTuned if high_fraction == 0 => (shared, shared.max(managed / 8 / cpus.max(1))),
+            PcpHigh::AutoTuned | PcpHigh::LowMark => (shared, shared),
         };
         self.high = self.high_min;
     }

@@ -19,6 +19,8 @@ pub(crate) struct Settings {
     pub(crate) huge_pages: bool,
     /// `vm.lowmem_reserve_ratio`, by zone; 0 keeps nothing back.
     pub(crate) lowmem_reserve_ratio: [u64; ZoneKind::COUNT],
+    /// `vm.percpu_pagelist_high_fraction`; 0 leaves the size of per-CPU lists to the policy.
+    pub(crate) pcp_high_fraction: u64,
     /// Largest `vm.watermark_boost_factor` since boosts were last reset: what bounds the boosts there are.
     pub(crate) boost_factor_max: u32,
 }
@@ -30,6 +32,7 @@ impl Default for Settings {
             min_free_kbytes: 0,
             huge_pages: true,
             lowmem_reserve_ratio: [256, 256, 32, 0],
+            pcp_high_fraction: 0,
             boost_factor_max: 0,
         }
     }
@@ -87,6 +90,15 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
+    /// Sets `vm.percpu_pagelist_high_fraction`: the per-CPU lists of a zone hold 1/`fraction` of it together, 0 as many as the
+    /// policy says. No effect where the policy sizes them by their batch.
+    pub fn set_percpu_pagelist_high_fraction(&mut self, fraction: u64) {
+        self.settings.pcp_high_fraction = fraction;
+        for at in 0..self.zones.len() {
+            self.resize_pcps(at);
+        }
+    }
+
     /// Computes `min_free_kbytes`, unless it was given, and what follows from it.
     pub(crate) fn setup_watermarks(&mut self) {
         if let Some(kbytes) = self.settings.min_free_by_hand {
@@ -113,17 +125,22 @@ impl<T: Tracer> Mm<T> {
         let total: u64 = self.zones.iter().map(|zone| zone.managed).sum();
         for at in 0..self.zones.len() {
             let reserve = self.lowmem_reserve_of(at);
-            let cpus = self.cpus.iter().filter(|&&node| node == self.zones[at].node).count() as u64;
             let scale_factor = self.policy.watermark.scale_factor;
             let zone = &mut self.zones[at];
             zone.watermarks = Watermarks::new(min_free_kbytes / 4, zone.managed, total, scale_factor);
             zone.boost = 0;
             zone.lowmem_reserve = reserve;
             zone.fair_batch = (zone.watermarks.high - zone.watermarks.low) as i64;
-            let (managed, low) = (zone.managed, zone.watermarks.low);
-            for pcp in &mut zone.pcps {
-                pcp.resize(managed, low, cpus, &self.policy.pcp);
-            }
+            self.resize_pcps(at);
+        }
+    }
+
+    fn resize_pcps(&mut self, at: usize) {
+        let zone = &mut self.zones[at];
+        let cpus = self.cpus.iter().filter(|&&node| node == zone.node).count() as u64;
+        let (managed, low) = (zone.managed, zone.watermarks.low);
+        for pcp in &mut zone.pcps {
+            pcp.resize(managed, low, cpus, self.settings.pcp_high_fraction, &self.policy.pcp);
         }
     }
 

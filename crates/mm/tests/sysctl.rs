@@ -8,13 +8,20 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use order9_mm::policy::Policy;
+use order9_mm::policy::{PcpHigh, PcpPolicy, Policy};
 use order9_mm::space::MmapRequest;
 use order9_mm::sysctl::{Access, Model, SETTINGS, Setting, SettingError};
 use order9_mm::{Errno, Mark, Mm};
 use order9_units::{Bytes, PAGE_SIZE};
 
 use common::boot;
+
+/// A policy that has every setting the engine has.
+fn all_settings() -> Policy {
+    let mut policy = Policy::default();
+    policy.pcp.high = PcpHigh::AutoTuned;
+    policy
+}
 
 fn read(mm: &Mm, name: &str) -> String {
     mm.read_setting(name).unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -47,7 +54,7 @@ fn the_list_is_in_order_and_names_nothing_twice() {
 
 #[test]
 fn every_setting_is_modelled_or_refused_by_name() {
-    let mut mm = boot(Policy::default());
+    let mut mm = boot(all_settings());
     for setting in SETTINGS {
         let content = mm.read_setting(setting.name);
         match (setting.model, setting.access) {
@@ -131,6 +138,26 @@ fn lowmem_reserves_follow_their_ratios() {
     assert_eq!(read(&mm, "vm.lowmem_reserve_ratio"), "256\t0\t32\t0\n");
     assert_eq!(mm.zones()[0].lowmem_reserve(), [0; 4]);
     assert_eq!(mm.zones()[0].watermarks(), marks);
+}
+
+#[test]
+fn per_cpu_lists_hold_a_fraction_of_their_zone() {
+    let mut mm = boot(all_settings());
+    let setting = "vm.percpu_pagelist_high_fraction";
+    let high = |mm: &Mm| mm.zones()[1].pcps()[0].high();
+    let before = high(&mm);
+    write(&mut mm, setting, "100");
+    assert_eq!(high(&mm), (3 << 16) / 100 / 2);
+    write(&mut mm, "vm.watermark_scale_factor", "20");
+    assert_eq!(high(&mm), (3 << 16) / 100 / 2);
+    assert!(mm.write_setting(setting, "7").is_err(), "more than an eighth of a zone");
+    write(&mut mm, setting, "1000000");
+    assert_eq!(high(&mm), 4 * mm.zones()[1].pcps()[0].batch());
+    write(&mut mm, "vm.watermark_scale_factor", "10");
+    write(&mut mm, setting, "0");
+    assert_eq!(high(&mm), before);
+    let old = Policy { pcp: PcpPolicy { high: PcpHigh::SixBatches, ..all_settings().pcp }, ..all_settings() };
+    assert_eq!(boot(old).read_setting(setting).map_err(SettingError::errno), Err(Some(Errno::Enoent)));
 }
 
 #[test]

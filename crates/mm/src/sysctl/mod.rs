@@ -19,6 +19,7 @@ pub use table::SETTINGS;
 pub use value::Values;
 
 use crate::Mm;
+use crate::policy::PcpHigh;
 use crate::space::Errno;
 use crate::trace::Tracer;
 
@@ -72,6 +73,8 @@ pub enum Knob {
     MaxMapCount,
     /// `vm.min_free_kbytes`.
     MinFreeKbytes,
+    /// `vm.percpu_pagelist_high_fraction`.
+    PercpuPagelistHighFraction,
     /// `vm.watermark_boost_factor`.
     WatermarkBoostFactor,
     /// `vm.watermark_scale_factor`.
@@ -158,6 +161,10 @@ impl<T: Tracer> Mm<T> {
             Knob::LowmemReserveRatio => Some(self.settings.lowmem_reserve_ratio.to_vec()),
             Knob::MaxMapCount => Some(one(self.user.map_limit.now as u64)),
             Knob::MinFreeKbytes => Some(one(self.min_free_kbytes())),
+            Knob::PercpuPagelistHighFraction => {
+                let is_there = self.policy.pcp.high != PcpHigh::SixBatches;
+                is_there.then(|| one(self.settings.pcp_high_fraction))
+            }
             Knob::WatermarkBoostFactor => watermark.boost_factor.map(u64::from).map(one),
             Knob::WatermarkScaleFactor => watermark.scale_factor.map(u64::from).map(one),
         }
@@ -174,6 +181,7 @@ impl<T: Tracer> Mm<T> {
             }
             Knob::MaxMapCount => self.user.map_limit.set(first as usize),
             Knob::MinFreeKbytes => self.set_min_free_kbytes(first),
+            Knob::PercpuPagelistHighFraction => self.set_percpu_pagelist_high_fraction(first),
             Knob::WatermarkBoostFactor => self.set_watermark_boost_factor(first as u32),
             Knob::WatermarkScaleFactor => self.set_watermark_scale_factor(first as u32),
         }
