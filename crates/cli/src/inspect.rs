@@ -69,7 +69,7 @@ impl View {
             Err(LayoutError::NoMap) => None,
             Err(error) => return Err(Failure::Usage(error.to_string())),
         };
-        let mut inspection = Inspection::of(snapshot, census.as_ref(), &Prices::small_vm());
+        let mut inspection = Inspection::of(snapshot, census.as_ref(), &Prices::this_host());
         let mut map = census.as_ref().map(MemoryMap::of);
         if let Some(node) = node.map(NodeId) {
             only_node(&mut inspection, node).map_err(|nodes| no_such_node(node, &nodes))?;

@@ -18,4 +18,4 @@ pub use error::{FileError, Problem};
 pub use leaf::{Leaf, found, leaves};
 pub use place::Place;
 pub use words::{nearest, proposal, shown};
-pub use write::{comment, quoted};
+pub use write::{comment, paragraph, quoted};

@@ -11,20 +11,38 @@ pub fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
+/// A string of TOML that goes over several lines where it is long, but holds no line breaks.
+#[must_use]
+pub fn paragraph(text: &str) -> String {
+    let one_line = quoted(text);
+    if one_line.chars().count() + "source = ".len() <= WIDTH {
+        return one_line;
+    }
+    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"\"\"\\\n{}\"\"\"", wrapped(&escaped, WIDTH - " \\".len()).join(" \\\n"))
+}
+
 /// Writes `text` as comment lines.
 ///
 /// # Errors
 /// Those of the writer.
 pub fn comment(f: &mut impl fmt::Write, text: &str) -> fmt::Result {
-    let mut column = 1;
-    write!(f, "#")?;
-    for word in text.split(' ') {
-        if column + 1 + word.chars().count() > WIDTH {
-            write!(f, "\n#")?;
-            column = 1;
+    wrapped(text, WIDTH - "# ".len()).iter().try_for_each(|line| writeln!(f, "# {line}"))
+}
+
+/// The words of `text`, on lines of up to `width` characters where a word is not longer than that.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is a line");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
         }
-        write!(f, " {word}")?;
-        column += 1 + word.chars().count();
     }
-    writeln!(f)
+    lines
 }

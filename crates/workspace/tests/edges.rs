@@ -19,6 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("import", &["units", "mm", "snapshot"]),
     ("policy", &["mm", "toml"]),
     ("toml", &[]),
+    ("lab", &["units", "mm", "machine", "snapshot", "toml"]),
     ("record", &["units"]),
     ("report", &["units", "snapshot"]),
     ("testkit", &["units", "mm"]),

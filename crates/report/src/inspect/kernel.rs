@@ -96,7 +96,7 @@ fn price_list(prices: &PriceView) -> String {
     ];
     let more = more.into_iter().filter_map(|(ns, what)| Some(format!(", {} per {what}", grouped(ns?))));
     let moved = grouped(prices.move_page_ns);
-    format!("Times are {moved} ns per moved page{} ({}).", more.collect::<String>(), prices.machine)
+    format!("Times are {moved} ns per moved page{} (machine {}).", more.collect::<String>(), prices.machine)
 }
 
 fn indent(text: &str) -> String {

@@ -182,7 +182,7 @@ fn machine_view(snapshot: &Snapshot) -> MachineView {
 fn price_view(prices: &Prices) -> PriceView {
     let ns = |price: &Option<crate::prices::Price>| price.as_ref().map(|price| price.ns);
     PriceView {
-        machine: prices.name.clone(),
+        machine: prices.machine.clone(),
         move_page_ns: prices.move_page.ns,
         drop_page_ns: ns(&prices.drop_page),
         drop_slab_page_ns: ns(&prices.drop_slab_page),

@@ -115,7 +115,7 @@ pub struct ZoneView {
 /// A price list, as far as it was used.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PriceView {
-    /// Whose prices.
+    /// Whose prices: name of the machine file, and what machine it is.
     pub machine: String,
     /// Nanoseconds per moved page.
     pub move_page_ns: u64,

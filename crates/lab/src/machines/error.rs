@@ -1,0 +1,91 @@
+//! Why a machine is no good: one sentence with file, line, what was expected, and the nearest valid name.
+
+use order9_toml::FileError;
+use order9_units::Bytes;
+
+use super::size::in_units;
+
+/// A machine that cannot be loaded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MachineError {
+    /// A name or a file, its own or that of a base, that cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError<Problem>),
+    /// A machine that stands on nothing and leaves figures open, or needs more than its base has.
+    #[error("{file}: expected a base, or a value for every key; without value: {}", missing.join(", "))]
+    Incomplete {
+        /// The file.
+        file: String,
+        /// Keys that no line sets.
+        missing: Vec<String>,
+    },
+    /// What is reserved at boot leaves a node nothing.
+    #[error(
+        "{file}: node {node} has {} of memory, of which {} would be reserved at boot; expected less than half",
+        in_units(*.memory), in_units(*.reserved)
+    )]
+    AllReserved {
+        /// The file.
+        file: String,
+        /// The node.
+        node: usize,
+        /// Its memory.
+        memory: Bytes,
+        /// What would be reserved.
+        reserved: Bytes,
+    },
+}
+
+/// What is wrong at a line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// What can be wrong in any file.
+    #[error(transparent)]
+    Any(#[from] order9_toml::Problem),
+    /// Nodes without a CPU.
+    #[error("a machine needs at least one CPU, got 0")]
+    NoCpus,
+    /// No node, so no memory.
+    #[error("a machine needs at least one node with memory, got none")]
+    NoNodes,
+    /// More than the lab can number.
+    #[error("a machine has at most {most} {what}, got {got}")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many there may be, with unit.
+        most: String,
+        /// How many there are, with unit.
+        got: String,
+    },
+    /// A key without one that belongs to it.
+    #[error("{key} needs {part} too")]
+    Missing {
+        /// The table.
+        key: String,
+        /// What is missing in it.
+        part: &'static str,
+    },
+    /// Not one distance per node.
+    #[error("node {node} has {got} distances, expected one to each of {nodes} nodes")]
+    DistanceCount {
+        /// The node.
+        node: usize,
+        /// How many it has.
+        got: usize,
+        /// How many nodes there are.
+        nodes: usize,
+    },
+    /// A distance that cannot be.
+    #[error("the distance from node {from} to node {to} is {got}, expected {expected}")]
+    Distance {
+        /// From this node.
+        from: usize,
+        /// To this node.
+        to: usize,
+        /// As given.
+        got: u32,
+        /// What is accepted.
+        expected: String,
+    },
+}

@@ -1,0 +1,88 @@
+//! A machine with all its bases: from a built-in name or the path of a file to something that can be simulated.
+
+use order9_machine::cost::{PRICES, Picos, Prices};
+use order9_toml::{Member, chain};
+use order9_units::{Bytes, Nanos};
+
+use super::error::MachineError;
+use super::figure::{FIGURES, Factor, Figure, Needed};
+use super::text::MachineText;
+use super::{MachineSpec, NodeSpec, Remote, Reserved};
+
+/// Loads the machine called `name`: a built-in one, or a file if there is a `/` or an ending `.toml` in it.
+///
+/// # Errors
+/// The first thing wrong with it or one of its bases.
+pub fn load(name: &str) -> Result<MachineSpec, MachineError> {
+    let members = chain::<MachineText>(name)?;
+    let nodes = members.iter().rev().find_map(|member| member.said.nodes.clone()).unwrap_or_default();
+    let figures = figures(&members);
+    let missing = missing(&nodes, &figures);
+    if !missing.is_empty() {
+        // Only a chain's end can lack what its nodes ask for; without base it is the beginning, too.
+        let file = members.last().map_or(name, |member| &member.name).to_owned();
+        return Err(MachineError::Incomplete { file, missing });
+    }
+    let spec = MachineSpec {
+        name: name.to_owned(),
+        summary: members.last().map(|member| member.said.summary.clone()).unwrap_or_default(),
+        chain: members.iter().map(|member| member.name.clone()).collect(),
+        nodes,
+        reserved: Reserved {
+            kernel_image: Bytes::new(value(&figures, "reserved.kernel_image")),
+            boot_tables: Bytes::new(value(&figures, "reserved.boot_tables")),
+            struct_page: Bytes::new(value(&figures, "reserved.struct_page")),
+        },
+        slice: Nanos::new(value(&figures, "slice").div_ceil(1000)),
+        remote: remote(&figures),
+        prices: prices(&figures),
+        figures,
+    };
+    spec.checked()
+}
+
+/// For each of [`FIGURES`] that is given, what the last file of the chain says that gives it.
+fn figures(members: &[Member<MachineText>]) -> Vec<Figure> {
+    let last = |at: usize| {
+        let said = |member: &Member<MachineText>| {
+            let text = member.said.figures.iter().find(|text| text.at == at)?;
+            let (value, source) = (text.value, text.source.clone());
+            Some(Figure { info: &FIGURES[at], value, source, set_in: member.name.clone() })
+        };
+        members.iter().rev().find_map(said)
+    };
+    (0..FIGURES.len()).filter_map(last).collect()
+}
+
+fn missing(nodes: &[NodeSpec], figures: &[Figure]) -> Vec<String> {
+    let needed = |needed| match needed {
+        Needed::Always => true,
+        Needed::SeveralNodes => nodes.len() > 1,
+        Needed::Never => false,
+    };
+    let nodes = nodes.is_empty().then(|| "nodes".to_owned());
+    let open = FIGURES.iter().filter(|info| needed(info.needed) && find(figures, &info.key).is_none());
+    nodes.into_iter().chain(open.map(|info| info.key.clone())).collect()
+}
+
+fn find<'a>(figures: &'a [Figure], key: &str) -> Option<&'a Figure> {
+    figures.iter().find(|figure| figure.info.key == key)
+}
+
+/// The value of a figure that every machine has.
+fn value(figures: &[Figure], key: &str) -> u64 {
+    find(figures, key).expect("figures that every machine has are checked").value
+}
+
+fn remote(figures: &[Figure]) -> Option<Remote> {
+    let factor = |key| find(figures, key).map(|figure| Factor::from_thousandths(figure.value));
+    Some(Remote { latency: factor("remote.latency")?, bandwidth: factor("remote.bandwidth")? })
+}
+
+fn prices(figures: &[Figure]) -> Prices {
+    let mut prices = Prices::default();
+    for info in PRICES {
+        *(info.field)(&mut prices) = Picos::new(value(figures, &format!("prices.{}", info.key)));
+    }
+    prices
+}

@@ -1,0 +1,83 @@
+//! Machines as files: CPUs, nodes, memory, and what each kind of work costs there, with a source for every figure.
+//!
+//! Key types: [`MachineSpec`] (a machine with all its bases), [`Figure`] (a number with its source), [`FigureInfo`] (what
+//! figures there are: [`FIGURES`] names them all). Built-in files are those of `machines/`; docs/machines.md describes them.
+
+mod error;
+mod figure;
+mod layout;
+mod list;
+mod load;
+mod nodes;
+mod presets;
+mod show;
+mod size;
+mod text;
+
+pub use error::{MachineError, Problem};
+pub use figure::{FIGURES, Factor, Figure, FigureInfo, Unit};
+pub use list::{List, Listed};
+pub use load::load;
+pub use nodes::NodeSpec;
+pub use show::{Show, ShowFigure, ShowNode};
+
+use order9_machine::cost::Prices;
+use order9_units::{Bytes, Nanos, NodeId};
+
+/// A machine that was loaded with all its bases.
+#[derive(Clone, Debug)]
+pub struct MachineSpec {
+    /// Built-in name, or path of the file as given.
+    pub name: String,
+    /// What it is, in one line; may be empty.
+    pub summary: String,
+    /// Names of the files it is made of, from the one without base to itself.
+    pub chain: Vec<String>,
+    /// Its nodes, by number.
+    pub nodes: Vec<NodeSpec>,
+    /// What the kernel keeps for itself at boot.
+    pub reserved: Reserved,
+    /// How long a task may run while others wait for its CPU.
+    pub slice: Nanos,
+    /// How much slower another node's memory is; given where there are several nodes.
+    pub remote: Option<Remote>,
+    /// What work costs, on local memory.
+    pub prices: Prices,
+    /// Every figure that is given, in the order of [`FIGURES`], with its source.
+    pub figures: Vec<Figure>,
+}
+
+/// What the kernel keeps for itself at boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reserved {
+    /// The kernel's code and data.
+    pub kernel_image: Bytes,
+    /// Hash tables and other large tables, on node 0.
+    pub boot_tables: Bytes,
+    /// Metadata per frame, on the node of the frame.
+    pub struct_page: Bytes,
+}
+
+/// How much slower another node's memory is than the own one's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remote {
+    /// Single accesses: multiplies the price of touching a page.
+    pub latency: Factor,
+    /// Streams: multiplies the prices of clearing, copying and filling a page.
+    pub bandwidth: Factor,
+}
+
+impl MachineSpec {
+    /// Memory of all nodes.
+    #[must_use]
+    pub fn memory(&self) -> Bytes {
+        self.nodes.iter().map(|node| node.memory).sum()
+    }
+
+    /// The node of every CPU, by CPU number: those of node 0 first.
+    #[must_use]
+    pub fn cpus(&self) -> Vec<NodeId> {
+        let cpus = |(node, spec): (usize, &NodeSpec)| std::iter::repeat_n(NodeId(node as u16), spec.cpus as usize);
+        self.nodes.iter().enumerate().flat_map(cpus).collect()
+    }
+}

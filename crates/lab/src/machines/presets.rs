@@ -1,0 +1,26 @@
+//! The machines that are built in: the files of `machines/`.
+
+use order9_toml::Preset;
+
+/// Every built-in machine, smallest first.
+pub(super) static PRESETS: &[Preset] = order9_toml::presets![
+    "../../../../machines/":
+    "this-host",
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_folder_is_built_in() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines");
+        let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let names: BTreeSet<_> = PRESETS.iter().map(|preset| format!("{}.toml", preset.name)).collect();
+        assert_eq!(files.collect::<BTreeSet<_>>(), names);
+    }
+}

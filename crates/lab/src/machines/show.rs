@@ -1,0 +1,112 @@
+//! A machine with every figure, its source and where it was set. As text it is a machine file again.
+
+use std::fmt;
+
+use order9_toml::{comment, paragraph, quoted};
+use serde::Serialize;
+
+use super::MachineSpec;
+use super::figure::Unit;
+use super::size::in_units;
+
+/// A machine, laid out.
+#[derive(Clone, Debug, Serialize)]
+pub struct Show {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub summary: String,
+    /// The files it is made of, from the one without base to itself.
+    pub chain: Vec<String>,
+    /// Its nodes.
+    pub nodes: Vec<ShowNode>,
+    /// Every figure that is given.
+    pub figures: Vec<ShowFigure>,
+}
+
+/// A node, laid out.
+#[derive(Clone, Debug, Serialize)]
+pub struct ShowNode {
+    /// Its memory, in bytes.
+    pub memory: u64,
+    /// How many CPUs it has.
+    pub cpus: u32,
+    /// Distance to every node.
+    pub distances: Vec<u32>,
+}
+
+/// A figure, laid out.
+#[derive(Clone, Debug, Serialize)]
+pub struct ShowFigure {
+    /// Its key.
+    pub key: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// What the value counts: `ns`, `bytes`, or `times`.
+    pub unit: &'static str,
+    /// What it is.
+    pub meaning: &'static str,
+    /// Where it is from.
+    pub source: String,
+    /// Which file of the chain says so.
+    pub set_in: String,
+    #[serde(skip)]
+    line: String,
+}
+
+impl Show {
+    /// Lays `machine` out.
+    #[must_use]
+    pub fn new(machine: &MachineSpec) -> Self {
+        let nodes = machine.nodes.iter().map(|node| ShowNode {
+            memory: node.memory.get(),
+            cpus: node.cpus,
+            distances: node.distances.clone(),
+        });
+        let figures = machine.figures.iter().map(|figure| {
+            let unit = figure.info.unit;
+            let (value, name) = match unit {
+                Unit::Size => (figure.value as f64, "bytes"),
+                Unit::Time => (figure.value as f64 / 1000.0, "ns"),
+                Unit::Factor => (figure.value as f64 / 1000.0, "times"),
+            };
+            ShowFigure {
+                key: &figure.info.key,
+                value,
+                unit: name,
+                meaning: figure.info.meaning,
+                source: figure.source.clone(),
+                set_in: figure.set_in.clone(),
+                line: format!("{} = {}", unit.part(), unit.written(figure.value)),
+            }
+        });
+        Self {
+            name: machine.name.clone(),
+            summary: machine.summary.clone(),
+            chain: machine.chain.clone(),
+            nodes: nodes.collect(),
+            figures: figures.collect(),
+        }
+    }
+}
+
+/// A machine file without base, with the rest as comments.
+impl fmt::Display for Show {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bases: Vec<_> = self.chain.iter().rev().skip(1).map(String::as_str).collect();
+        let based = if bases.is_empty() { "without base".to_owned() } else { format!("based on {}", bases.join(", ")) };
+        comment(f, &format!("{}, {based}.", self.chain.last().unwrap_or(&self.name)))?;
+        writeln!(f, "summary = {}", quoted(&self.summary))?;
+        for node in &self.nodes {
+            let memory = in_units(order9_units::Bytes::new(node.memory));
+            writeln!(f, "\n[[nodes]]\nmemory = \"{memory}\"\ncpus = {}\ndistances = {:?}", node.cpus, node.distances)?;
+        }
+        for figure in &self.figures {
+            writeln!(f)?;
+            comment(f, figure.meaning)?;
+            writeln!(f, "[{}]\n{} # {}", figure.key, figure.line, figure.set_in)?;
+            writeln!(f, "source = {}", paragraph(&figure.source))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! The built-in machines.
+
+use std::fs;
+
+use order9_lab::machines::{FIGURES, Figure, List, MachineSpec, Show, load};
+use order9_units::{Bytes, Nanos};
+
+/// Every built-in machine.
+pub(crate) fn all() -> Vec<MachineSpec> {
+    let list = List::new().expect("the built-in machines load");
+    list.machines.iter().map(|listed| load(listed.name).expect("a built-in machine loads")).collect()
+}
+
+/// What is said of each figure.
+fn said(figures: &[Figure]) -> Vec<(&str, u64, &str)> {
+    figures.iter().map(|figure| (figure.info.key.as_str(), figure.value, figure.source.as_str())).collect()
+}
+
+#[test]
+fn every_machine_says_what_it_is_and_where_its_figures_are_from() {
+    for machine in all() {
+        assert!(!machine.summary.is_empty(), "{} has a summary", machine.name);
+        for figure in &machine.figures {
+            assert!(figure.source.len() > 20, "{}: {} has a source", machine.name, figure.info.key);
+        }
+    }
+}
+
+#[test]
+fn machines_are_as_large_as_their_names_say() {
+    let shape = |name| {
+        let machine = load(name).unwrap();
+        (machine.cpus().len(), machine.nodes.len(), machine.memory())
+    };
+    assert_eq!(shape("this-host"), (2, 1, Bytes::from_gib(24)));
+}
+
+#[test]
+fn slices_follow_the_number_of_cpus() {
+    for machine in all() {
+        let doublings = machine.cpus().len().min(8).ilog2();
+        assert_eq!(machine.slice, Nanos::new(750_000 * u64::from(1 + doublings)), "{}", machine.name);
+    }
+}
+
+#[test]
+fn what_is_shown_is_a_machine_file_of_the_same_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    for machine in all() {
+        let path = folder.path().join(format!("{}.toml", machine.name));
+        let text = Show::new(&machine).to_string();
+        assert_eq!(text.lines().find(|line| line.chars().count() > 100), None);
+        fs::write(&path, text).unwrap();
+        let again = load(path.to_str().unwrap()).unwrap();
+        assert_eq!((&again.summary, &again.nodes), (&machine.summary, &machine.nodes));
+        assert_eq!((&again.prices, again.remote), (&machine.prices, machine.remote));
+        assert_eq!(said(&again.figures), said(&machine.figures));
+    }
+}
+
+#[test]
+fn files_inherit_from_built_in_machines_and_from_files_beside_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let text = "base = 'this-host'\n[[nodes]]\nmemory = '4 GiB'\ncpus = 1\ndistances = [10]\n";
+    fs::write(file("mine.toml"), text).unwrap();
+    let text = "base = 'mine.toml'\nprices.syscall = { ns = 70.25, source = 'lmbench' }\n";
+    fs::write(file("yours.toml"), text).unwrap();
+    let yours = load(file("yours.toml").to_str().unwrap()).unwrap();
+    assert_eq!((yours.chain.len(), yours.memory(), yours.cpus().len()), (3, Bytes::from_gib(4), 1));
+    assert_eq!(yours.prices.syscall.get(), 70_250);
+    let syscall = yours.figures.iter().find(|figure| figure.info.key == "prices.syscall").unwrap();
+    assert!(syscall.source == "lmbench" && syscall.set_in.ends_with("yours.toml"));
+    let fault = yours.figures.iter().find(|figure| figure.info.key == "prices.fault").unwrap();
+    assert_eq!(fault.set_in, "this-host");
+}
+
+#[test]
+fn everything_can_be_written_as_json() {
+    let machine = load("this-host").unwrap();
+    let show = serde_json::to_value(Show::new(&machine)).unwrap();
+    assert_eq!(show["figures"].as_array().unwrap().len(), FIGURES.len() - 2, "no remote factors on one node");
+    assert_eq!((&show["figures"][0]["key"], &show["figures"][0]["unit"]), (&"slice".into(), &"ns".into()));
+    assert_eq!(show["nodes"][0]["memory"], Bytes::from_gib(24).get());
+    let list = serde_json::to_value(List::new().unwrap()).unwrap();
+    assert!(list.as_array().unwrap().iter().any(|machine| machine["name"] == "this-host"));
+}
