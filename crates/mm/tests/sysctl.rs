@@ -12,9 +12,11 @@ use order9_mm::policy::{PcpHigh, PcpPolicy, Policy};
 use order9_mm::space::MmapRequest;
 use order9_mm::sysctl::{Access, Model, SETTINGS, Setting, SettingError};
 use order9_mm::{Errno, Mark, Mm};
-use order9_units::{Bytes, PAGE_SIZE};
+use order9_units::{Bytes, PAGE_SIZE, Pages};
 
-use common::boot;
+fn boot(policy: Policy) -> Mm {
+    common::boot(policy, Pages::ZERO)
+}
 
 /// A policy that has every setting the engine has.
 fn all_settings() -> Policy {

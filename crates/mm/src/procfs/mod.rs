@@ -1,19 +1,30 @@
-//! The files of /proc that show the allocator, rendered byte for byte as Linux lays them out.
+//! The files of /proc that show the allocator and address spaces, rendered byte for byte as Linux lays them out.
 //!
-//! Values come from engine state alone; counters of mechanisms the engine does not have are left out rather than shown as
-//! zero. Layout: the kernel's `proc(5)` files as printed by 6.x; a `CMA` column appears on machines with contiguous memory
+//! Values come from engine state alone. Counters of mechanisms the engine does not have are left out; where readers expect
+//! every field, in `meminfo` and `smaps`, they are 0, which is what such a machine would show. Layout: the kernel's `proc(5)` files as printed by 6.x; a `CMA` column appears on machines with contiguous memory
 //! areas, as on kernels built with them.
 
 mod buddyinfo;
+mod meminfo;
 mod pagetypeinfo;
+mod smaps;
+mod status;
 mod vmstat;
 mod zoneinfo;
+
+use core::fmt::{Result, Write};
 
 use order9_units::Migratetype;
 
 use crate::Mm;
 use crate::trace::Tracer;
 use crate::zone::Zone;
+
+/// A line of `meminfo` or `smaps`: `name`, a colon, and `value` aligned to the right.
+fn labelled(out: &mut impl Write, name: &str, value: u64, unit: &str) -> Result {
+    let blanks = 15usize.saturating_sub(name.len());
+    writeln!(out, "{name}:{:blanks$}{value:>8}{unit}", "")
+}
 
 impl<T: Tracer> Mm<T> {
     /// Zones that have frames, in the order of the files: by node, lowest zone first.

@@ -22,6 +22,7 @@ impl<T: Tracer> Mm<T> {
     pub fn vmstat(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let sum = |of: fn(&Zone) -> u64| self.zones.iter().map(of).sum::<u64>();
         let numa = |of: fn(&NumaCounters) -> u64| self.counters.numa.iter().map(of).sum::<u64>();
+        let user = self.user_levels();
         let pgalloc = |kind: ZoneKind| self.counters.pgalloc[kind.index()];
         [
             ("nr_free_pages", sum(|zone| zone.free)),
@@ -32,6 +33,11 @@ impl<T: Tracer> Mm<T> {
             ("numa_foreign", numa(|node| node.foreign)),
             ("numa_local", numa(|node| node.local)),
             ("numa_other", numa(|node| node.other)),
+            ("nr_anon_pages", user.anon),
+            ("nr_mapped", user.mapped),
+            ("nr_file_pages", user.shmem),
+            ("nr_shmem", user.shmem),
+            ("nr_page_table_pages", user.page_tables),
             ("pgalloc_dma", pgalloc(ZoneKind::Dma)),
             ("pgalloc_dma32", pgalloc(ZoneKind::Dma32)),
             ("pgalloc_normal", pgalloc(ZoneKind::Normal)),

@@ -65,7 +65,7 @@ impl<T: Tracer> Mm<T> {
         Ok(())
     }
 
-    fn cma_pages(&self, zone: &Zone) -> u64 {
+    pub(super) fn cma_pages(&self, zone: &Zone) -> u64 {
         let of_type = |block: &&crate::Pageblock| block.zone == zone.id && block.migratetype == Migratetype::Cma;
         let frames = |block: &crate::Pageblock| order9_units::PAGEBLOCK_PAGES.get() - u64::from(block.absent);
         self.blocks.iter().filter(of_type).map(frames).sum()

@@ -36,6 +36,7 @@ pub use view::PageView;
 pub use vma::{HugeAdvice, Prot, Vma, VmaKind};
 
 pub(crate) use page::Zap;
+pub(crate) use pte::{Pte, PteFlag};
 pub(crate) use rmap::{Mapping, Owner};
 
 use crate::Mm;

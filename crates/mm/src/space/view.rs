@@ -4,9 +4,9 @@ use alloc::vec::Vec;
 
 use order9_units::Pfn;
 
-use super::addr::VirtAddr;
+use super::addr::{VirtAddr, VpnRange};
 use super::pte::{Pte, PteFlag, PteKind};
-use super::{Mapping, Owner, SpaceId, Vma, VmaKind};
+use super::{Mapping, Owner, Space, SpaceId, Vma, VmaKind};
 use crate::Mm;
 use crate::frame::Idx;
 use crate::tags::Tag;
@@ -30,6 +30,15 @@ pub enum PageView {
         /// Written by way of this entry.
         dirty: bool,
     },
+}
+
+impl Space {
+    /// The entries of `range` that are not none, upward.
+    pub(crate) fn entries(&self, range: VpnRange) -> impl Iterator<Item = Pte> {
+        let used = self.table.tables(range).filter(|(_, table)| table.used > 0);
+        let entries = used.flat_map(move |(slot, table)| slot.intersect(range).iter().map(|vpn| table.get(vpn)));
+        entries.filter(|pte| !pte.is_none())
+    }
 }
 
 impl<T: Tracer> Mm<T> {

@@ -1,0 +1,126 @@
+//! /proc/meminfo: what the memory of the machine is used for.
+
+use alloc::vec::Vec;
+use core::fmt::{Result, Write};
+
+use order9_units::{Migratetype, Order, Pages};
+
+use super::labelled;
+use crate::Mm;
+use crate::frame::Idx;
+use crate::trace::Tracer;
+use crate::zone::Zone;
+
+impl<T: Tracer> Mm<T> {
+    /// Writes /proc/meminfo with the fields of Linux 6.18; 0 stands where the engine does not have the mechanism.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn render_meminfo(&self, out: &mut impl Write) -> Result {
+        self.meminfo().try_for_each(|(name, value)| match name {
+            _ if is_number(name) => labelled(out, name, value, ""),
+            _ => labelled(out, name, value, " kB"),
+        })
+    }
+
+    /// The fields of /proc/meminfo in the kernel's order, in kB; those called `HugePages_` count huge pages.
+    ///
+    /// `CmaTotal` and `CmaFree` are there on machines with contiguous memory areas.
+    pub fn meminfo(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let sum = |of: fn(&Zone) -> u64| self.zones.iter().map(of).sum::<u64>();
+        let (managed, free, reserved) = (sum(Zone::managed), sum(Zone::free), sum(Zone::reserved_from_programs));
+        // No page cache of files and no slab could be reclaimed: what is available is free.
+        let available = free.saturating_sub(reserved);
+        let cma: u64 = self.zones.iter().map(|zone| self.cma_pages(zone)).sum();
+        let cma_free = sum(|zone| zone.free_of_type(Migratetype::Cma));
+        let user = self.user_levels();
+        // Pages that are not mlocked would be on LRU lists, which do not exist.
+        let mlocked = self.mlocked();
+        let pages = [
+            ("MemTotal", managed),
+            ("MemFree", free),
+            ("MemAvailable", available),
+            ("Buffers", 0),
+            ("Cached", user.shmem),
+            ("SwapCached", 0),
+            ("Active", 0),
+            ("Inactive", 0),
+            ("Active(anon)", 0),
+            ("Inactive(anon)", 0),
+            ("Active(file)", 0),
+            ("Inactive(file)", 0),
+            ("Unevictable", mlocked),
+            ("Mlocked", mlocked),
+            ("SwapTotal", 0),
+            ("SwapFree", 0),
+            ("Zswap", 0),
+            ("Zswapped", 0),
+            ("Dirty", 0),
+            ("Writeback", 0),
+            ("AnonPages", user.anon),
+            ("Mapped", user.mapped),
+            ("Shmem", user.shmem),
+            ("KReclaimable", 0),
+            ("Slab", 0),
+            ("SReclaimable", 0),
+            ("SUnreclaim", 0),
+            ("KernelStack", 0),
+            ("PageTables", user.page_tables),
+            ("SecPageTables", 0),
+            ("NFS_Unstable", 0),
+            ("Bounce", 0),
+            ("WritebackTmp", 0),
+            ("CommitLimit", 0),
+            ("Committed_AS", 0),
+            ("VmallocTotal", 0),
+            ("VmallocUsed", 0),
+            ("VmallocChunk", 0),
+            ("Percpu", 0),
+            ("AnonHugePages", 0),
+            ("ShmemHugePages", 0),
+            ("ShmemPmdMapped", 0),
+            ("FileHugePages", 0),
+            ("FilePmdMapped", 0),
+            ("CmaTotal", cma),
+            ("CmaFree", cma_free),
+            ("Balloon", 0),
+            ("HugePages_Total", 0),
+            ("HugePages_Free", 0),
+            ("HugePages_Rsvd", 0),
+            ("HugePages_Surp", 0),
+            ("Hugepagesize", Order::PAGEBLOCK.pages().get()),
+            ("Hugetlb", 0),
+            ("DirectMap4k", 0),
+            ("DirectMap2M", 0),
+            ("DirectMap1G", 0),
+        ];
+        let has_cma = cma > 0;
+        let shown = pages.into_iter().filter(move |&(name, _)| has_cma || !name.starts_with("Cma"));
+        shown.map(|(name, pages)| (name, if is_number(name) { pages } else { Pages::new(pages).bytes().get() / 1024 }))
+    }
+
+    /// `nr_mlock`: pages that an mlocked mapping maps, each once.
+    fn mlocked(&self) -> u64 {
+        let mut pages: Vec<Idx> = Vec::new();
+        for (_, space) in self.spaces() {
+            for vma in space.vmas().filter(|vma| vma.locked) {
+                pages.extend(space.entries(vma.range).filter_map(|pte| pte.idx()));
+            }
+        }
+        pages.sort_unstable();
+        pages.dedup();
+        pages.len() as u64
+    }
+}
+
+fn is_number(name: &str) -> bool {
+    name.starts_with("HugePages_")
+}
+
+impl Zone {
+    /// Pages that programs cannot count on (`totalreserve_pages`): the high mark and the largest lowmem reserve.
+    fn reserved_from_programs(&self) -> u64 {
+        let reserve = self.lowmem_reserve.into_iter().max().unwrap_or(0);
+        (reserve + self.watermarks.high).min(self.managed)
+    }
+}

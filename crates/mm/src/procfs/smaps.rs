@@ -1,0 +1,202 @@
+//! /proc/PID/smaps and smaps_rollup: what the pages of every mapping of a program are.
+
+use alloc::format;
+use core::fmt::{Display, Result, Write};
+use core::ops::AddAssign;
+
+use order9_units::{PAGE_SIZE, Pages};
+
+use super::labelled;
+use crate::Mm;
+use crate::frame::Idx;
+use crate::space::{HugeAdvice, Owner, Prot, Pte, PteFlag, Space, Vma, VmaKind};
+use crate::trace::Tracer;
+
+/// Fraction bits of a proportional set size while it is added up: each page rounds down by less than 1/4096 byte.
+const PSS_SHIFT: u32 = 12;
+
+/// What the pages of a mapping, or of a program, are. Sizes in bytes.
+#[derive(Clone, Copy, Default)]
+struct Usage {
+    rss: u64,
+    shared_clean: u64,
+    shared_dirty: u64,
+    private_clean: u64,
+    private_dirty: u64,
+    referenced: u64,
+    anonymous: u64,
+    pss_dirty: Share,
+    pss_anon: Share,
+    pss_shmem: Share,
+    pss_locked: Share,
+}
+
+/// Bytes of pages divided by the number of their mappings, in fixed point.
+#[derive(Clone, Copy, Default)]
+struct Share(u64);
+
+impl Share {
+    fn of_page(mapcount: u32) -> Self {
+        Self((PAGE_SIZE.get() << PSS_SHIFT) / u64::from(mapcount))
+    }
+
+    const fn bytes(self) -> u64 {
+        self.0 >> PSS_SHIFT
+    }
+}
+
+impl AddAssign for Share {
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Writes /proc/PID/smaps of the program that has `space`.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn render_smaps(&self, space: &Space, out: &mut impl Write) -> Result {
+        for vma in space.vmas() {
+            render_header(out, vma)?;
+            labelled(out, "Size", kilobytes(vma.range.len().bytes().get()), " kB")?;
+            labelled(out, "KernelPageSize", kilobytes(PAGE_SIZE.get()), " kB")?;
+            labelled(out, "MMUPageSize", kilobytes(PAGE_SIZE.get()), " kB")?;
+            let mut usage = Usage::default();
+            self.add_usage(&mut usage, space, vma);
+            usage.render(out, false)?;
+            // Huge pages are not mapped yet, whatever the mapping asks for.
+            labelled(out, "THPeligible", 0, "")?;
+            render_flags(out, vma)?;
+        }
+        Ok(())
+    }
+
+    /// Writes /proc/PID/smaps_rollup of the program that has `space`.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn render_smaps_rollup(&self, space: &Space, out: &mut impl Write) -> Result {
+        let mut usage = Usage::default();
+        space.vmas().for_each(|vma| self.add_usage(&mut usage, space, vma));
+        let ends = space.vmas().map(|vma| (vma.range.start.addr().get(), vma.range.end.addr().get()));
+        let (start, end) = ends.reduce(|first, last| (first.0, last.1)).unwrap_or_default();
+        named(out, &format!("{start:08x}-{end:08x} ---p 00000000 00:00 0 "), "[rollup]")?;
+        usage.render(out, true)
+    }
+
+    fn add_usage(&self, usage: &mut Usage, space: &Space, vma: &Vma) {
+        for pte in space.entries(vma.range) {
+            if let Some(idx) = pte.idx() {
+                self.add_page(usage, pte, idx, vma.locked);
+            }
+        }
+    }
+
+    fn add_page(&self, usage: &mut Usage, pte: Pte, idx: Idx, locked: bool) {
+        let page = PAGE_SIZE.get();
+        let mapcount = self.mapcount(self.frames.pfn(idx));
+        let share = Share::of_page(mapcount);
+        let dirty = pte.has(PteFlag::Dirty);
+        usage.rss += page;
+        *match (mapcount > 1, dirty) {
+            (false, false) => &mut usage.private_clean,
+            (false, true) => &mut usage.private_dirty,
+            (true, false) => &mut usage.shared_clean,
+            (true, true) => &mut usage.shared_dirty,
+        } += page;
+        if pte.has(PteFlag::Young) {
+            usage.referenced += page;
+        }
+        if matches!(self.user.rmap.owner(idx), Owner::File { .. }) {
+            usage.pss_shmem += share;
+        } else {
+            usage.anonymous += page;
+            usage.pss_anon += share;
+        }
+        if dirty {
+            usage.pss_dirty += share;
+        }
+        if locked {
+            usage.pss_locked += share;
+        }
+    }
+}
+
+impl Usage {
+    /// Writes the lines from `Rss` to `Locked`; with the proportional sizes by kind, as only `smaps_rollup` has them.
+    fn render(&self, out: &mut impl Write, by_kind: bool) -> Result {
+        let mut size = |name, bytes| labelled(out, name, kilobytes(bytes), " kB");
+        let mut pss = self.pss_anon;
+        pss += self.pss_shmem;
+        size("Rss", self.rss)?;
+        size("Pss", pss.bytes())?;
+        size("Pss_Dirty", self.pss_dirty.bytes())?;
+        if by_kind {
+            size("Pss_Anon", self.pss_anon.bytes())?;
+            size("Pss_File", 0)?;
+            size("Pss_Shmem", self.pss_shmem.bytes())?;
+        }
+        size("Shared_Clean", self.shared_clean)?;
+        size("Shared_Dirty", self.shared_dirty)?;
+        size("Private_Clean", self.private_clean)?;
+        size("Private_Dirty", self.private_dirty)?;
+        size("Referenced", self.referenced)?;
+        size("Anonymous", self.anonymous)?;
+        for name in ["KSM", "LazyFree", "AnonHugePages", "ShmemPmdMapped", "FilePmdMapped"] {
+            size(name, 0)?;
+        }
+        for name in ["Shared_Hugetlb", "Private_Hugetlb", "Swap", "SwapPss"] {
+            size(name, 0)?;
+        }
+        size("Locked", self.pss_locked.bytes())
+    }
+}
+
+const fn kilobytes(bytes: u64) -> u64 {
+    bytes / 1024
+}
+
+/// The line of a mapping, as in /proc/PID/maps. Files are shown as memfds by their number; their
+/// inode's is one above, because 0 says that there is none.
+fn render_header(out: &mut impl Write, vma: &Vma) -> Result {
+    let (start, end) = (vma.range.start.addr().get(), vma.range.end.addr().get());
+    let letter = |prot, letter| if vma.prot.has(prot) { letter } else { '-' };
+    let [r, w, x] = [letter(Prot::READ, 'r'), letter(Prot::WRITE, 'w'), letter(Prot::EXEC, 'x')];
+    let VmaKind::Shmem { file, shared } = vma.kind else {
+        return writeln!(out, "{start:08x}-{end:08x} {r}{w}{x}p 00000000 00:00 0 ");
+    };
+    let s = if shared { 's' } else { 'p' };
+    let (offset, number) = (Pages::new(vma.offset).bytes().get(), file.index());
+    let place = format!("{start:08x}-{end:08x} {r}{w}{x}{s} {offset:08x} 00:01 {} ", number + 1);
+    named(out, &place, format_args!("/memfd:{number} (deleted)"))
+}
+
+/// A line with a name, which stands in a column of its own.
+fn named(out: &mut impl Write, place: &str, name: impl Display) -> Result {
+    writeln!(out, "{place:<72} {name}")
+}
+
+/// The flags of a mapping, in the order of the kernel's bits.
+fn render_flags(out: &mut impl Write, vma: &Vma) -> Result {
+    let is_shared = !vma.kind.is_private();
+    // A private mapping is charged when it may be written; one that was written stays charged when it no longer may.
+    let is_charged = !is_shared && (vma.prot.has(Prot::WRITE) || vma.touched);
+    let flags = [
+        ("rd", vma.prot.has(Prot::READ)),
+        ("wr", vma.prot.has(Prot::WRITE)),
+        ("ex", vma.prot.has(Prot::EXEC)),
+        ("sh", is_shared),
+        ("mr", true),
+        ("mw", true),
+        ("me", true),
+        ("ms", is_shared),
+        ("lo", vma.locked),
+        ("ac", is_charged),
+        ("hg", vma.advice == HugeAdvice::Huge),
+        ("nh", vma.advice == HugeAdvice::NoHuge),
+    ];
+    out.write_str("VmFlags: ")?;
+    flags.into_iter().filter(|&(_, is_set)| is_set).try_for_each(|(flag, _)| write!(out, "{flag} "))?;
+    out.write_char('\n')
+}

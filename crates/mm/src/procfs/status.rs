@@ -1,0 +1,33 @@
+//! /proc/PID/status: the lines about memory.
+
+use core::fmt::{Result, Write};
+
+use order9_units::Pages;
+
+use crate::space::{Prot, Rss, Space, Vma};
+
+impl Space {
+    /// Writes the lines of /proc/PID/status about memory, as far as they are known: neither peaks nor pins are recorded by
+    /// program, and nothing tells code and stack from other mappings.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn render_status(&self, out: &mut impl Write) -> Result {
+        let mapped = |which: fn(&&Vma) -> bool| -> Pages { self.vmas().filter(which).map(|vma| vma.range.len()).sum() };
+        let Rss { anon_pages, shmem_pages } = self.rss();
+        for (name, pages) in [
+            ("VmSize", mapped(|_| true)),
+            ("VmLck", mapped(|vma| vma.locked)),
+            ("VmRSS", Pages::new(anon_pages + shmem_pages)),
+            ("RssAnon", Pages::new(anon_pages)),
+            ("RssFile", Pages::ZERO),
+            ("RssShmem", Pages::new(shmem_pages)),
+            ("VmData", mapped(|vma| vma.kind.is_private() && vma.prot.has(Prot::WRITE))),
+            ("VmPTE", Pages::new(self.page_tables())),
+            ("VmSwap", Pages::ZERO),
+        ] {
+            writeln!(out, "{name}:\t{:>8} kB", pages.bytes().get() / 1024)?;
+        }
+        Ok(())
+    }
+}
