@@ -14,9 +14,9 @@ pub enum Problem {
     /// Its seed is not among the seeds of the inputs.
     #[error("its seed is not among the inputs")]
     UnknownSeed,
-    /// Two cells have the same policy and seed.
-    #[error("there is another cell with this policy and seed")]
-    Twice,
+    /// Two cells have the same policy and seed, or they do not stand in the order of the inputs.
+    #[error("it does not stand behind the cell before it: expected by policy, then by seed, each once")]
+    Order,
     /// Two operations, or two counters, of one name.
     #[error("two {what} are called '{name}'")]
     SameName {
@@ -68,25 +68,23 @@ pub enum Problem {
 }
 
 impl Experiment {
-    /// Whether every cell is one of the inputs, is there once, and does not contradict itself.
+    /// Whether every cell is one of the inputs, stands in its place, and does not contradict itself.
     ///
     /// # Errors
     ///
     /// The first cell that is not so.
     pub fn check(&self) -> Result<(), WriteError> {
-        let mut seen = BTreeSet::new();
+        let mut last = None;
         for run in &self.runs {
-            let known = self.inputs.policies.iter().any(|policy| policy.title == run.policy);
-            let problem = if !known {
-                Err(Problem::UnknownPolicy)
-            } else if !self.inputs.seeds.contains(&run.seed) {
-                Err(Problem::UnknownSeed)
-            } else if !seen.insert((&run.policy, run.seed)) {
-                Err(Problem::Twice)
-            } else {
-                run.check()
+            let place = self.inputs.place(run);
+            let problem = match place {
+                (None, _) => Err(Problem::UnknownPolicy),
+                (_, None) => Err(Problem::UnknownSeed),
+                _ if last >= Some(place) => Err(Problem::Order),
+                _ => run.check(),
             };
             problem.map_err(|problem| WriteError::Invalid { policy: run.policy.clone(), seed: run.seed, problem })?;
+            last = Some(place);
         }
         Ok(())
     }

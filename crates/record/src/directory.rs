@@ -48,7 +48,7 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// Anything else stands there.
+    /// Anything else stands there, or nothing can be made there.
     pub fn new(directory: &Path, existing: Existing) -> Result<Self, WriteError> {
         // Through links: what a link points at is replaced, not the link.
         let directory = match fs::canonicalize(directory) {
@@ -58,6 +58,8 @@ impl Target {
         };
         let target = Self { directory, existing };
         target.place()?;
+        let above = target.parent().ancestors().find(|folder| folder.is_dir());
+        sibling(above.unwrap_or(Path::new(".")))?;
         Ok(target)
     }
 
@@ -75,13 +77,18 @@ impl Target {
     /// system that refuses. What stood there before is still there then.
     pub fn write(&self, experiment: &Experiment, extra: &[ExtraFile]) -> Result<Manifest, WriteError> {
         experiment.check()?;
-        let parent = self.directory.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let parent = parent.unwrap_or(Path::new("."));
+        let parent = self.parent();
         fs::create_dir_all(parent).map_err(WriteError::io(parent))?;
         let made = sibling(parent)?;
         let manifest = fill(made.path(), experiment, extra)?;
         self.put(made, parent)?;
         Ok(manifest)
+    }
+
+    /// The directory that holds it.
+    fn parent(&self) -> &Path {
+        let parent = self.directory.parent().filter(|parent| !parent.as_os_str().is_empty());
+        parent.unwrap_or(Path::new("."))
     }
 
     /// Moves the complete directory `made` to its place.
@@ -110,7 +117,10 @@ impl Target {
         let occupied = |why: &str| WriteError::Occupied { directory: directory.clone(), why: why.to_owned() };
         let mut entries = match fs::read_dir(directory) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Place::Free),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let link = directory.is_symlink();
+                return if link { Err(occupied("is a link to nothing")) } else { Ok(Place::Free) };
+            }
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Err(occupied("is no directory")),
             Err(cause) => return Err(WriteError::Io { path: directory.clone(), cause }),
         };

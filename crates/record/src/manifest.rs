@@ -15,11 +15,18 @@ pub const FORMAT: u32 = 1;
 pub struct Experiment {
     /// What it was given.
     pub inputs: Inputs,
-    /// Every cell: by policy in the order of `inputs`, then by seed.
+    /// Every cell: by policy, then by seed, both in the order of `inputs`. Cells may be missing.
     pub runs: Vec<Run>,
 }
 
 impl Experiment {
+    /// Puts `runs`, which may come in the order in which they happened to end, in theirs.
+    #[must_use]
+    pub fn new(inputs: Inputs, mut runs: Vec<Run>) -> Self {
+        runs.sort_by_cached_key(|run| inputs.place(run));
+        Self { inputs, runs }
+    }
+
     /// Digest of the results of all cells, in order. What was given is not part of it.
     #[must_use]
     pub fn digest(&self) -> Digest {
@@ -48,6 +55,14 @@ pub struct Inputs {
     pub settings: Vec<(String, String)>,
     /// The policies compared, in the order of the columns.
     pub policies: Vec<Policy>,
+}
+
+impl Inputs {
+    /// Row and column of a run: where its policy and its seed stand here.
+    pub(crate) fn place(&self, run: &Run) -> (Option<usize>, Option<usize>) {
+        let policy = self.policies.iter().position(|policy| policy.title == run.policy);
+        (policy, self.seeds.iter().position(|&seed| seed == run.seed))
+    }
 }
 
 /// A workload and what it was told.

@@ -1,16 +1,18 @@
-//! The two tables of a run directory: `latencies.parquet` and `counters.parquet`. One row group per cell.
+//! The two tables of a run directory: `latencies.parquet` and `counters.parquet`. A row group is of one cell.
 
 use parquet::data_type::ByteArray;
 use parquet::errors::Result;
 
 use crate::files::{Files, Sink};
 use crate::table::{Kind, TableWriter, Values};
-use crate::{Counter, Phase, Run, WriteError};
+use crate::{Counter, Phase, Run, Sample, WriteError};
 
 /// One row per sample.
 pub(crate) const LATENCIES: &str = "latencies.parquet";
 /// One row per end of a phase and per reading of the counters.
 pub(crate) const COUNTERS: &str = "counters.parquet";
+/// Most samples in a row group, so that a cell of many millions needs no memory for all its texts at once.
+const GROUP: usize = 1 << 20;
 /// Values of the column `edge`: a row that opens a phase, closes one, or stands between.
 pub(crate) const EDGES: [&str; 3] = ["begin", "end", ""];
 
@@ -30,22 +32,22 @@ fn latencies(sink: &mut Sink, runs: &[Run]) -> Result<()> {
         ("unit", Kind::Text),
     ];
     let mut table = TableWriter::new(sink, &columns)?;
-    for run in runs.iter().filter(|run| !run.samples.is_empty()) {
+    for run in runs {
         // The bytes of a text are shared by all its rows.
         let names: Vec<ByteArray> = run.operations.iter().map(|each| each.name.as_str().into()).collect();
         let units: Vec<ByteArray> = run.operations.iter().map(|each| each.unit.name().into()).collect();
-        let of_operation = |texts: &[ByteArray]| {
-            Values::Text(run.samples.iter().map(|sample| texts[sample.operation.index()].clone()).collect())
-        };
-        let [policy, seed] = key(run, run.samples.len());
-        table.rows([
-            policy,
-            seed,
-            of_operation(&names),
-            Values::Number(run.samples.iter().map(|sample| sample.at.get()).collect()),
-            Values::Real(run.samples.iter().map(|sample| sample.value).collect()),
-            of_operation(&units),
-        ])?;
+        for samples in run.samples.chunks(GROUP) {
+            let text = |of: &[ByteArray], sample: &Sample| of[sample.operation.index()].clone();
+            let [policy, seed] = key(run, samples.len());
+            table.rows([
+                policy,
+                seed,
+                Values::Text(samples.iter().map(|sample| text(&names, sample)).collect()),
+                Values::Number(samples.iter().map(|sample| sample.at.get()).collect()),
+                Values::Real(samples.iter().map(|sample| sample.value).collect()),
+                Values::Text(samples.iter().map(|sample| text(&units, sample)).collect()),
+            ])?;
+        }
     }
     table.finish()
 }

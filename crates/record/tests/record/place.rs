@@ -84,10 +84,35 @@ fn refused(change: impl FnOnce(&mut Experiment), expected: &str) {
 }
 
 #[test]
+fn a_place_that_cannot_be_is_refused_before_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "x").unwrap();
+    let error = Target::new(&file.join("run"), Existing::Keep).unwrap_err().to_string();
+    assert!(error.contains("file/run: "), "{error}");
+    #[cfg(unix)]
+    {
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(folder.path().join("absent"), &link).unwrap();
+        let error = Target::new(&link, Existing::Keep).unwrap_err().to_string();
+        assert!(error.contains("link: is a link to nothing"), "{error}");
+    }
+    assert!(Target::new(&folder.path().join("some/where/run"), Existing::Keep).is_ok());
+    assert!(!folder.path().join("some").exists(), "nothing is made before there is a run");
+}
+
+#[test]
+fn cells_that_end_in_any_order_are_put_in_theirs() {
+    let mut all = experiment();
+    all.runs.rotate_left(1);
+    assert_eq!(Experiment::new(all.inputs, all.runs), experiment());
+}
+
+#[test]
 fn runs_that_contradict_themselves_are_not_written() {
     refused(|all| all.runs[2].seed = 7, "policy linux-5.1, seed 7: its seed is not among the inputs");
     refused(|all| all.runs[0].policy = "linux-4.4".to_owned(), "its policy is not among the inputs");
-    refused(|all| all.runs[1].seed = 0, "there is another cell with this policy and seed");
+    refused(|all| all.runs[1].seed = 0, "policy linux-5.0, seed 0: it does not stand behind the cell before it");
     refused(
         |all| all.runs[0].operations[1].name = "fault-both-3".to_owned(),
         "two operations are called 'fault-both-3'",
@@ -102,6 +127,7 @@ fn runs_that_contradict_themselves_are_not_written() {
         |all| all.runs[0].phases[0].at_end.truncate(1),
         "counters at the end of phase 'prepare': 1 values, expected 3",
     );
+    refused(|all| all.inputs.seeds.push(u64::MAX), "manifest.toml: ");
     refused(|all| all.runs[0].phases[1].end = Nanos::ZERO, "phase 'measure-3' ends before it begins");
 }
 

@@ -14,7 +14,7 @@ use crate::sample::experiment;
 fn rows(path: &Path) -> (String, Vec<String>) {
     let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
     let schema = reader.metadata().file_metadata().schema_descr().columns().to_vec();
-    let columns: Vec<String> = schema.iter().map(|column| format!("{}", column.name())).collect();
+    let columns: Vec<String> = schema.iter().map(|column| column.name().to_owned()).collect();
     let rows = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
     (columns.join(" "), rows)
 }
