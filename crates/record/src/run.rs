@@ -14,7 +14,7 @@ use crate::{Counters, Phase};
 pub struct Run {
     /// Title of the column in tables; also the name of a directory, so it holds no `/` and does not start with a dot.
     pub policy: String,
-    /// Number of the iteration, from which every random choice derives. At most `i64::MAX`, as TOML demands.
+    /// Number of the iteration, from which every random choice derives. Other readers of TOML may stop at `i64::MAX`.
     pub seed: u64,
     /// What samples are of, in the order in which tables show them.
     pub operations: Vec<Operation>,

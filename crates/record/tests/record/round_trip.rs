@@ -25,6 +25,18 @@ fn a_run_directory_holds_what_was_written() {
     assert_eq!(read_manifest(&directory).unwrap(), manifest);
 }
 
+#[test]
+fn any_seed_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("run");
+    let mut written = experiment();
+    written.inputs.seeds[1] = u64::MAX;
+    written.runs[1].seed = u64::MAX;
+    Target::new(&directory, Existing::Keep).unwrap().write(&written, &[]).unwrap();
+    let loaded = read(&directory).unwrap();
+    assert_eq!((loaded.manifest.inputs.seeds[1], loaded.runs[1].seed), (u64::MAX, u64::MAX));
+}
+
 fn bytes(experiment: &Experiment) -> Vec<(String, Vec<u8>)> {
     let folder = tempfile::tempdir().unwrap();
     let directory = folder.path().join("run");
