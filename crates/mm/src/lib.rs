@@ -1,8 +1,8 @@
 //! The memory-management engine: what Linux does with physical frames, as plain data and synchronous steps.
 //!
 //! Key type: [`Mm`], all state of one machine's memory. [`MmBuilder`] sets it up, [`Mm::alloc_fast`] and [`Mm::free`] use
-//! it, [`space`] maps it for programs, [`Mm::check`] recounts every law it must obey. Behaviour that differs between Linux
-//! releases is a field of [`policy::Policy`], never a version number.
+//! it, [`space`] maps it for programs, [`sysctl`] names its settings, [`Mm::check`] recounts every law it must obey.
+//! Behaviour that differs between Linux releases is a field of [`policy::Policy`], never a version number.
 //! The engine counts its work ([`Work`]) and never prices it; it does no I/O, has no clock, and depends on nothing but
 //! [`order9_units`]. Behaviour and sources: docs/allocator.md.
 //!

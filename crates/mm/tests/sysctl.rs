@@ -11,8 +11,8 @@ use std::path::Path;
 use order9_mm::policy::{PcpHigh, PcpPolicy, Policy};
 use order9_mm::space::MmapRequest;
 use order9_mm::sysctl::{Access, Model, SETTINGS, Setting, SettingError};
-use order9_mm::{Errno, Mark, Mm};
-use order9_units::{Bytes, PAGE_SIZE, Pages};
+use order9_mm::{Errno, Gfp, Mark, Mm, Request};
+use order9_units::{Bytes, Order, PAGE_SIZE, Pages};
 
 fn boot(policy: Policy) -> Mm {
     common::boot(policy, Pages::ZERO)
@@ -177,6 +177,22 @@ fn mappings_are_limited_by_max_map_count() {
     assert_eq!(mm.space(space).expect("it lives").vmas().count(), 3);
     write(&mut mm, "vm.max_map_count", "65530");
     mm.mmap(space, &MmapRequest::anon(Bytes::new(1)), 0).expect("there is room again");
+}
+
+#[test]
+fn the_ends_of_every_range_are_taken() {
+    for end in ["0", "1", "8", "3000", "2147483647"] {
+        let mut mm = boot(all_settings());
+        for setting in SETTINGS.iter().filter(|setting| setting.is_modelled()) {
+            if mm.write_setting(setting.name, end).is_ok() {
+                assert!(read(&mm, setting.name).starts_with(end), "{} = {end}", setting.name);
+            }
+            mm.check().expect("every law holds");
+        }
+        // There is memory, or there is none to give: both are answers.
+        let _ = mm.alloc_fast(&Request::new(Order::PAGEBLOCK, Gfp::GFP_KERNEL));
+        mm.check().expect("every law holds");
+    }
 }
 
 /// The settings of `modelled` or not, in Markdown.

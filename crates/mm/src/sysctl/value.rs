@@ -120,7 +120,7 @@ mod tests {
         ] {
             assert_eq!(one.parse(text), Some(vec![value]), "{text:?}");
         }
-        for text in ["", "\n", "ten", "10k", "1.5", "10\r\n", "+5", "--5", "-+5", "-", "0x", "0x-1", "08"] {
+        for text in ["", "\n", "ten", "10k", "1.5", "10\r\n", "+5", "--5", "-+5", "-", "0x", "0x-1", "08", "0é"] {
             assert_eq!(one.parse(text), None, "{text:?} is no number");
         }
         for text in ["-6", "3001", "9223372036854775808"] {
