@@ -1,0 +1,50 @@
+//! Times actions and places threads.
+
+use std::io;
+use std::time::Instant;
+
+use rustix::thread::CpuSet;
+use rustix::time::{ClockId, clock_gettime};
+
+/// CPU time of this thread per operation, in ns: what others do on the CPU meanwhile does not count.
+pub(crate) fn cpu_of(operations: usize, action: impl FnOnce()) -> f64 {
+    let start = thread_cpu_ns();
+    action();
+    (thread_cpu_ns() - start) as f64 / operations as f64
+}
+
+/// [`cpu_of`] what can fail.
+pub(crate) fn cpu_per(operations: usize, action: impl FnOnce() -> io::Result<()>) -> io::Result<f64> {
+    let mut result = Ok(());
+    let time = cpu_of(operations, || result = action());
+    result.map(|()| time)
+}
+
+/// Time per operation, in ns, for what waits for another thread.
+pub(crate) fn wall_per(operations: usize, action: impl FnOnce() -> io::Result<()>) -> io::Result<f64> {
+    let start = Instant::now();
+    action()?;
+    Ok(start.elapsed().as_nanos() as f64 / operations as f64)
+}
+
+fn thread_cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+/// Keeps this thread on `cpu`.
+pub(crate) fn pin(cpu: usize) -> io::Result<()> {
+    let mut cpus = CpuSet::new();
+    cpus.set(cpu);
+    Ok(rustix::thread::sched_setaffinity(None, &cpus)?)
+}
+
+/// The first two CPUs that this process may use.
+pub(crate) fn two_cpus() -> io::Result<[usize; 2]> {
+    let allowed = rustix::thread::sched_getaffinity(None)?;
+    let mut cpus = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu));
+    match (cpus.next(), cpus.next()) {
+        (Some(one), Some(other)) => Ok([one, other]),
+        _ => Err(io::Error::other("expected two CPUs to measure what they do to each other, found one")),
+    }
+}

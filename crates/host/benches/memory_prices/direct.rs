@@ -1,0 +1,104 @@
+//! What is measured directly, each in ns per operation: one value of everything per round, so that prices can be taken from
+//! differences within a round. Pure data; `prices` says what follows from it.
+
+macro_rules! direct {
+    ($($(#[doc = $meaning:literal])+ $field:ident,)*) => {
+        /// One round of measurements.
+        #[derive(Clone, Copy, Debug, Default)]
+        pub(crate) struct Direct {
+            $($(#[doc = $meaning])+ pub(crate) $field: f64,)*
+        }
+
+        /// Name, meaning and value of each measurement.
+        pub(crate) const DIRECT: &[(&str, &str, fn(&Direct) -> f64)] = &[
+            $((stringify!($field), concat!($($meaning),+), |direct| direct.$field),)*
+        ];
+    };
+}
+
+direct! {
+    /// getppid()
+    getppid,
+    /// msync(MS_ASYNC) of an anonymous page: finds its mapping and does nothing
+    msync,
+    /// write fault, page from the per-CPU list
+    write_fault,
+    /// the same while the per-CPU list is empty
+    write_fault_zone,
+    /// MADV_POPULATE_WRITE: the same without exceptions
+    populate,
+    /// read fault on the shared zero page
+    zero_fault,
+    /// fault of a huge page that was used before, per 4096 bytes
+    huge_fault,
+    /// first write fault in a slot of 2 MiB
+    first_in_slot,
+    /// second write fault in a slot of 2 MiB
+    second_in_slot,
+    /// munmap per resident page, to the per-CPU list
+    unmap,
+    /// the same while the per-CPU list is full
+    unmap_zone,
+    /// munmap per entry that shows the zero page
+    unmap_zero,
+    /// fork and exit of a child, nothing else mapped
+    fork_empty,
+    /// fork alone, nothing else mapped
+    fork_base,
+    /// fork per resident page above that
+    fork_page,
+    /// write fault on a page shared with a child
+    cow_fault,
+    /// mapping a shared file page that must be cleared
+    map_uncleared,
+    /// mapping a shared file page that has its content
+    map_cleared,
+    /// fallocate of a file page, from the per-CPU list
+    file_alloc,
+    /// the same, from large blocks of the zone
+    file_alloc_zone,
+    /// the same, from single free frames of the zone
+    file_alloc_holes,
+    /// truncation of a file page, to the per-CPU list
+    file_free,
+    /// the same, the zone taking frames whose buddies are free
+    file_free_zone,
+    /// the same, the zone taking frames whose buddies are in use
+    file_free_holes,
+    /// reading 0 bytes of /proc/self/mem: a page taken and returned
+    read_memory,
+    /// reading 0 bytes of a pipe
+    read_pipe,
+    /// one byte written to a pipe and read again
+    pipe_alone,
+    /// mprotect to read-only and back, no page there
+    mprotect_empty,
+    /// the same with a page there, and reading it
+    mprotect_page,
+    /// mprotect of many pages, per page and direction
+    mprotect_run,
+    /// mprotect to read-only and back of one page, and reading it, while a second thread runs on another CPU
+    mprotect_shared,
+    /// two threads on one CPU waking each other through pipes, per round trip
+    pipe_round_trip,
+    /// cache line to another CPU and back
+    line_round_trip,
+    /// thread created and joined
+    thread,
+    /// uncontended compare-and-swap and release store
+    uncontended_lock,
+    /// storing one byte per resident page of 512 MiB
+    touch,
+    /// filling resident pages of 512 MiB
+    fill,
+    /// memcpy of a page from 256 MiB to another 256 MiB
+    memcpy,
+    /// random load within 512 KiB
+    load_l2,
+    /// random load within 8 MiB
+    load_llc,
+    /// random load within 128 MiB
+    load_dram,
+    /// sequential load of 64 bytes within 128 MiB
+    load_sequential,
+}

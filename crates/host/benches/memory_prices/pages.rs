@@ -1,0 +1,118 @@
+//! Faults, unmapping, forks and the clearing of pages.
+
+use std::hint::black_box;
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
+use rustix::process::getppid;
+
+use crate::clock::{cpu_of, cpu_per, wall_per};
+use crate::direct::Direct;
+use crate::sys::{Child, Mapping, PAGE, PageSize, Region, SLOT};
+
+/// Pages per measurement: 256 MiB, several times what caches hold.
+pub(crate) const PAGES: usize = 64 * 1024;
+
+/// Base pages in the huge pages of a measurement: 64 MiB.
+const HUGE: usize = 32 * SLOT / PAGE;
+
+/// Slots of 2 MiB in which only single pages are touched.
+const SLOTS: usize = 512;
+
+/// Calls of those that do next to nothing.
+const CALLS: usize = 20_000;
+
+/// Forks of a process with nothing to copy.
+const FORKS: usize = 20;
+
+/// Fills in what one CPU does alone. The CPU's list of free pages has more than [`PAGES`], and has them again afterwards.
+pub(crate) fn measure(direct: &mut Direct) -> io::Result<()> {
+    calls(direct)?;
+    faults(direct)?;
+    clearing(direct)?;
+    forks(direct)
+}
+
+fn calls(direct: &mut Direct) -> io::Result<()> {
+    direct.getppid = cpu_of(CALLS, || {
+        for _ in 0..CALLS {
+            black_box(getppid());
+        }
+    });
+    let mut page = Region::anonymous(1, PageSize::Base)?;
+    direct.msync = cpu_per(CALLS, || (0..CALLS).try_for_each(|_| page.sync_page()))?;
+    direct.mprotect_empty = cpu_per(CALLS, || (0..CALLS).try_for_each(|_| page.protect_and_restore()))?;
+    page.store(0, PAGE);
+    direct.mprotect_page = cpu_per(CALLS, || protect_and_read(&mut page, CALLS))?;
+    Ok(())
+}
+
+/// What a program does whose page loses the right to be written, and gets it back.
+pub(crate) fn protect_and_read(page: &mut Region, times: usize) -> io::Result<()> {
+    (0..times).try_for_each(|_| {
+        page.protect_and_restore()?;
+        page.load();
+        Ok(())
+    })
+}
+
+fn faults(direct: &mut Direct) -> io::Result<()> {
+    let mut region = Region::anonymous(PAGES, PageSize::Base)?;
+    direct.write_fault = cpu_of(PAGES, || region.store(0, PAGE));
+    direct.unmap = cpu_of(PAGES, || drop(region));
+
+    let mut region = Region::anonymous(PAGES, PageSize::Base)?;
+    direct.populate = cpu_per(PAGES, || region.populate())?;
+    drop(region);
+
+    let mut region = Region::anonymous(PAGES, PageSize::Base)?;
+    direct.zero_fault = cpu_of(PAGES, || region.load());
+    direct.unmap_zero = cpu_of(PAGES, || drop(region));
+
+    for _ in 0..2 {
+        // The second time: the hypervisor may not have backed these huge pages before the first.
+        let mut region = Region::anonymous(HUGE, PageSize::Huge)?;
+        direct.huge_fault = cpu_of(HUGE, || region.store(0, SLOT));
+    }
+
+    let mut region = Region::anonymous(SLOTS * SLOT / PAGE, PageSize::Base)?;
+    direct.first_in_slot = cpu_of(SLOTS, || region.store(0, SLOT));
+    direct.second_in_slot = cpu_of(SLOTS, || region.store(PAGE, SLOT));
+    Ok(())
+}
+
+/// File pages that fallocate left uncleared are cleared when they are first mapped, and only then.
+fn clearing(direct: &mut Direct) -> io::Result<()> {
+    let file = memfd_create("order9-bench", MemfdFlags::CLOEXEC)?;
+    fallocate(&file, FallocateFlags::empty(), 0, (PAGES * PAGE) as u64)?;
+    for per_page in [&mut direct.map_uncleared, &mut direct.map_cleared] {
+        let mut mapping = Mapping::of_file(file.as_fd(), PAGES)?;
+        *per_page = cpu_per(PAGES, || mapping.populate())?;
+    }
+    Ok(())
+}
+
+fn forks(direct: &mut Direct) -> io::Result<()> {
+    direct.fork_empty = wall_per(FORKS, || (0..FORKS).try_for_each(|_| Child::fork().map(drop)))?;
+    let mut child = None;
+    direct.fork_base = time_of_fork(&mut child)?;
+    drop(child);
+
+    let mut region = Region::anonymous(PAGES, PageSize::Base)?;
+    region.store(0, PAGE);
+    direct.mprotect_run = cpu_per(2 * PAGES, || region.protect_and_restore())?;
+    let mut child = None;
+    direct.fork_page = (time_of_fork(&mut child)? - direct.fork_base) / PAGES as f64;
+    direct.cow_fault = cpu_of(PAGES, || region.store(0, PAGE));
+    drop(child);
+    Ok(())
+}
+
+/// Time until fork() returns here; `child` lives on.
+fn time_of_fork(child: &mut Option<Child>) -> io::Result<f64> {
+    cpu_per(1, || {
+        *child = Some(Child::fork()?);
+        Ok(())
+    })
+}

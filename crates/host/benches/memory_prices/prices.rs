@@ -1,0 +1,279 @@
+//! What the measurements say about prices: one table. The keys are those of the cost model (`PRICES` of crate machine),
+//! whose tests compare them. `checks` adds prices up again.
+
+use crate::direct::Direct;
+
+/// One price of the cost model.
+pub(crate) struct Price {
+    /// Its name in machine files.
+    pub(crate) key: &'static str,
+    /// The price in ns.
+    pub(crate) ns: fn(&Direct) -> f64,
+    /// How it is obtained.
+    pub(crate) method: &'static str,
+    /// The same by another way, if there is one.
+    pub(crate) cross: Option<Cross>,
+}
+
+/// Another way to a price.
+pub(crate) struct Cross {
+    /// What it is.
+    pub(crate) what: &'static str,
+    /// Its answer, in ns.
+    pub(crate) ns: fn(&Direct) -> f64,
+    /// Why the two may differ.
+    pub(crate) comment: &'static str,
+}
+
+/// Entries of one page table.
+pub(crate) const PER_TABLE: f64 = 512.0;
+
+/// Pages that one section of the zone lock takes or returns: the default batch of Linux.
+pub(crate) const PER_SECTION: f64 = 63.0;
+
+/// Cache lines read to check a watermark: free pages, watermarks and reserves, lists held back for atomic allocations.
+const LINES_OF_CHECK: f64 = 3.0;
+
+fn vma_lookup(d: &Direct) -> f64 {
+    d.msync - d.getppid
+}
+
+fn zone_check(d: &Direct) -> f64 {
+    LINES_OF_CHECK * d.load_l2
+}
+
+/// Opening the memory of a process takes and drops a reference to it: two atomic operations, as a lock has.
+fn pcp_hit(d: &Direct) -> f64 {
+    (d.read_memory - d.read_pipe - 2.0 * d.uncontended_lock - zone_check(d)) / 2.0
+}
+
+fn zone_lock(d: &Direct) -> f64 {
+    d.uncontended_lock + d.load_l2
+}
+
+/// Taking a page out of a large block is two list operations and a split, returning it two and a merge.
+fn list_op(d: &Direct) -> f64 {
+    let both = d.file_alloc_zone - d.file_alloc + d.file_free_zone - d.file_free;
+    (both - 2.0 * zone_lock(d) / PER_SECTION - 2.0 * d.load_l2) / 4.0
+}
+
+fn clear_page(d: &Direct) -> f64 {
+    d.map_uncleared - d.map_cleared
+}
+
+fn page_table(d: &Direct) -> f64 {
+    d.first_in_slot - d.second_in_slot - vma_lookup(d) - zone_check(d) - pcp_hit(d)
+}
+
+/// What a page table takes per entry, its page included.
+pub(crate) fn table_per_page(d: &Direct) -> f64 {
+    (page_table(d) + vma_lookup(d) + zone_check(d) + pcp_hit(d)) / PER_TABLE
+}
+
+fn pte_set(d: &Direct) -> f64 {
+    d.fork_page - table_per_page(d)
+}
+
+fn fault(d: &Direct) -> f64 {
+    d.write_fault - vma_lookup(d) - zone_check(d) - pcp_hit(d) - clear_page(d) - pte_set(d) - table_per_page(d)
+}
+
+fn tlb_flush(d: &Direct) -> f64 {
+    d.mprotect_page - d.mprotect_empty - 2.0 * pte_set(d)
+}
+
+/// Every price of the cost model, in its order.
+pub(crate) const PRICES: &[Price] = &[
+    Price { key: "syscall", ns: |d| d.getppid, method: "getppid()", cross: None },
+    Price {
+        key: "fault",
+        ns: fault,
+        method: "Write fault on a base page of 256 MiB, less vma_lookup, zone_check, pcp_hit, clear_page, pte_set and its \
+                 share of page_table: the exception, and accounting the new page to its control group and LRU list",
+        cross: Some(Cross {
+            what: "read fault on the zero page, less vma_lookup and the munmap of such an entry",
+            ns: |d| d.zero_fault - vma_lookup(d) - d.unmap_zero,
+            comment: "such a fault has no page to account",
+        }),
+    },
+    Price {
+        key: "vma_lookup",
+        ns: vma_lookup,
+        method: "msync(MS_ASYNC) of an anonymous page, which takes the mapping lock, finds the mapping and does nothing, less \
+                 getppid()",
+        cross: None,
+    },
+    Price {
+        key: "zone_check",
+        ns: zone_check,
+        method: "Estimate: three cache lines of the zone (counters, watermarks, reserves) at the load latency of L2, measured \
+                 by a random walk through 512 KiB",
+        cross: None,
+    },
+    Price {
+        key: "pcp_hit",
+        ns: pcp_hit,
+        method: "Half of reading 0 bytes of /proc/self/mem, which takes and returns one page, less reading 0 bytes of a pipe, \
+                 the reference to the process, and zone_check",
+        cross: None,
+    },
+    Price {
+        key: "zone_lock",
+        ns: zone_lock,
+        method: "Estimate: compare-and-swap and release store on a line in L1, measured, and fetching that line from L2",
+        cross: None,
+    },
+    Price {
+        key: "list_op",
+        ns: list_op,
+        method: "fallocate() and truncation of 256 MiB of tmpfs, zone against per-CPU list (a file of the list's longest \
+                 length empties or fills it before), less zone_lock / 63, split and merge; two operations each way",
+        cross: Some(Cross {
+            what: "the same with single free frames, one operation each way",
+            ns: |d| {
+                let both = d.file_alloc_holes - d.file_alloc + d.file_free_holes - d.file_free;
+                both / 2.0 - zone_lock(d) / PER_SECTION
+            },
+            comment: "such frames lie apart: each link is a cache miss, where neighbours share prefetched lines",
+        }),
+    },
+    Price {
+        key: "split",
+        ns: |d| d.load_l2,
+        method: "Estimate: one line, the frame entry of the upper half, at the load latency of L2; its list operation is \
+                 counted as such, and the sum with list_op is measured there",
+        cross: None,
+    },
+    Price {
+        key: "merge",
+        ns: |d| d.load_l2,
+        method: "Estimate: one line, the frame entry of the buddy, at the load latency of L2; its list operation is counted \
+                 as such, and the sum with list_op is measured there",
+        cross: None,
+    },
+    Price {
+        key: "fallback_search",
+        ns: |d| d.load_l2,
+        method: "Estimate: one line, the head of a free list, at the load latency of L2",
+        cross: None,
+    },
+    Price {
+        key: "frame_scan",
+        ns: |d| d.load_sequential,
+        method: "Estimate: the 64 bytes of one frame entry, read in sequence from 128 MiB in huge pages",
+        cross: None,
+    },
+    Price {
+        key: "block_retype",
+        ns: |d| d.load_l2,
+        method: "Estimate: one line, the counters of the two types, at the load latency of L2; the two list operations are \
+                 counted as such",
+        cross: None,
+    },
+    Price {
+        key: "clear_page",
+        ns: clear_page,
+        method: "Mapping 256 MiB of tmpfs by MADV_POPULATE_WRITE, pages that fallocate() left to be cleared against the same \
+                 pages a second time",
+        cross: Some(Cross {
+            what: "fault of a huge page / 512",
+            ns: |d| d.huge_fault,
+            comment: "one of them was disturbed",
+        }),
+    },
+    Price {
+        key: "copy_page",
+        ns: |d| d.memcpy,
+        method: "memcpy() per 4096 bytes from 256 MiB of resident base pages to another 256 MiB",
+        cross: Some(Cross {
+            what: "copy-on-write fault less write fault, plus clear_page, less tlb_flush",
+            ns: |d| d.cow_fault - d.write_fault + clear_page(d) - tlb_flush(d),
+            comment: "the small difference of large numbers; the check of the copy-on-write fault says more",
+        }),
+    },
+    Price {
+        key: "pte_set",
+        ns: pte_set,
+        method: "fork() of a process with 256 MiB of resident base pages against one without, per page, less its share of \
+                 page_table",
+        cross: Some(Cross {
+            what: "mprotect() of 256 MiB, per page",
+            ns: |d| d.mprotect_run,
+            comment: "mprotect changes the entry alone; fork also counts the page's mappings",
+        }),
+    },
+    Price {
+        key: "pte_clear",
+        ns: |d| d.unmap - pcp_hit(d),
+        method: "munmap() of 256 MiB of resident base pages, per page, less pcp_hit",
+        cross: Some(Cross {
+            what: "munmap() of entries that show the zero page",
+            ns: |d| d.unmap_zero,
+            comment: "the zero page has no reverse mapping, counters or LRU list to leave",
+        }),
+    },
+    Price {
+        key: "page_table",
+        ns: page_table,
+        method: "First write fault in a slot of 2 MiB against the second, less vma_lookup, zone_check and pcp_hit; clearing \
+                 the table is included",
+        cross: None,
+    },
+    Price {
+        key: "tlb_flush",
+        ns: tlb_flush,
+        method: "mprotect() of one resident page to read-only and back and reading it, against a page that is not there, less \
+                 2 pte_set; one of the two flushes",
+        cross: None,
+    },
+    Price {
+        key: "tlb_ipi",
+        ns: |d| d.mprotect_shared - d.mprotect_page,
+        method: "The same mprotect() while a second thread of the process spins on the other CPU, against alone",
+        cross: None,
+    },
+    Price {
+        key: "context_switch",
+        ns: |d| d.pipe_round_trip / 2.0 - d.pipe_alone,
+        method: "Two threads on one CPU sending each other a byte through pipes, half a round trip, less writing and reading \
+                 a byte alone; waking the other is included",
+        cross: None,
+    },
+    Price {
+        key: "spawn",
+        ns: |d| d.thread,
+        method: "Creating and joining a thread on the same CPU",
+        cross: Some(Cross {
+            what: "fork, exit and wait",
+            ns: |d| d.fork_empty,
+            comment: "a process copies and drops an address space, a thread does not",
+        }),
+    },
+    Price {
+        key: "lock_handover",
+        ns: |d| d.line_round_trip / 2.0,
+        method: "One cache line passed between two CPUs that spin on it, one way",
+        cross: None,
+    },
+    Price {
+        key: "touch_page",
+        ns: |d| d.touch,
+        method: "Storing one byte in each resident base page of 512 MiB, in order, so that misses overlap",
+        cross: None,
+    },
+    Price {
+        key: "fill_page",
+        ns: |d| d.fill,
+        method: "memset() of 512 MiB of resident base pages, per page",
+        cross: None,
+    },
+];
+
+/// The price called `key`.
+///
+/// # Panics
+/// If there is none.
+pub(crate) fn price(d: &Direct, key: &str) -> f64 {
+    let found = PRICES.iter().find(|price| price.key == key);
+    (found.unwrap_or_else(|| panic!("no price is called {key}")).ns)(d)
+}
