@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use order9_units::Nanos;
@@ -62,10 +63,12 @@ pub fn read(directory: &Path) -> Result<Loaded, ReadError> {
     for (name, take) in [(LATENCIES, take_samples as Take), (COUNTERS, take_counters)] {
         let file = directory.join(name);
         let table = |error: ParquetError| ReadError::Table { file: file.clone(), problem: error.to_string() };
-        let reader = TableReader::new(verified(&manifest, directory, name)?).map_err(table)?;
-        for group in reader.groups() {
-            group.and_then(|group| take(&reader, &group, &mut runs)).map_err(table)?;
-        }
+        let bytes = verified(&manifest, directory, name)?;
+        fenced(|| {
+            let reader = TableReader::new(bytes)?;
+            reader.groups().try_for_each(|group| take(&reader, &group?, &mut runs))
+        })
+        .map_err(table)?;
     }
     check(&runs).map_err(|problem| ReadError::Table { file: directory.to_owned(), problem })?;
     Ok(Loaded { manifest, runs })
@@ -73,6 +76,13 @@ pub fn read(directory: &Path) -> Result<Loaded, ReadError> {
 
 /// Moves the rows of one row group into their run.
 type Take = fn(&TableReader, &Group<'_>, &mut [Run]) -> TableResult<()>;
+
+/// What `parse` says. Damage does not come this far, but a file that somebody forged does, checksum and all, and on some
+/// of those the Parquet library panics. What `parse` has changed until then is thrown away by the caller.
+fn fenced(parse: impl FnOnce() -> TableResult<()>) -> TableResult<()> {
+    catch_unwind(AssertUnwindSafe(parse))
+        .unwrap_or_else(|_| Err(wrong("lengths or encodings that cannot be".to_owned())))
+}
 
 /// At most `longest` bytes of `file`.
 fn load(file: &Path, longest: u64) -> Result<Vec<u8>, ReadError> {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use order9_record::{Existing, Manifest, ReadError, Target, read};
+use order9_record::{Digest, Existing, Manifest, ReadError, Target, read, read_manifest};
 use proptest::prelude::*;
 
 use crate::sample::experiment;
@@ -97,6 +97,28 @@ proptest! {
             let (same, result) = read_changed(PARSED[file], &directory, at, byte);
             prop_assert!(!same || result.is_ok());
             prop_assert!(same || file == 0 || result.is_err(), "{} changed at {at} unnoticed", PARSED[file]);
+        }
+    }
+
+    /// With a checksum to match, which only a person could have written.
+    #[test]
+    fn any_byte_may_be_forged(changes in prop::collection::vec((1..PARSED.len(), any::<usize>(), any::<u8>()), 12)) {
+        let (_folder, directory) = written();
+        let manifest = read_manifest(&directory).unwrap();
+        for (file, at, byte) in changes {
+            let mut forged = manifest.clone();
+            let entry = forged.files.iter_mut().find(|entry| entry.path == PARSED[file]).expect("a table");
+            let original = fs::read(directory.join(&entry.path)).unwrap();
+            let mut bytes = original.clone();
+            let at = at % bytes.len();
+            bytes[at] = byte;
+            entry.digest = Digest::of_bytes(&bytes);
+            fs::write(directory.join(&entry.path), &bytes).unwrap();
+            fs::write(directory.join("manifest.toml"), toml::to_string(&forged).unwrap()).unwrap();
+            if let Err(error) = read(&directory) {
+                prop_assert!(matches!(error, ReadError::Table { .. }), "{error}");
+            }
+            fs::write(directory.join(PARSED[file]), &original).unwrap();
         }
     }
 
