@@ -30,6 +30,9 @@ pub(crate) enum Command {
     /// Name, show or compare policies: how memory management behaves, in Linux releases, patches and files of your own.
     #[command(subcommand)]
     Policies(PoliciesCommand),
+    /// Name or show machines: CPUs, nodes, memory, and what work costs there, with the source of every figure.
+    #[command(subcommand)]
+    Machines(MachinesCommand),
 }
 
 /// Show this host's memory, or a snapshot's: huge pages, what compaction could recover, and a map.
@@ -165,6 +168,24 @@ pub(crate) enum PoliciesCommand {
         before: String,
         /// The policy to describe: a built-in one, or a file.
         after: String,
+        /// Print it as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MachinesCommand {
+    /// Name the built-in machines.
+    List {
+        /// Print them as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a machine with every figure, its source and where it was set. The text is a machine file again.
+    Show {
+        /// A built-in machine, or a file (with / or .toml in its name).
+        machine: String,
         /// Print it as JSON.
         #[arg(long)]
         json: bool,

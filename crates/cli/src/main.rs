@@ -9,6 +9,7 @@ mod capture;
 mod failure;
 mod info;
 mod inspect;
+mod machines;
 mod output;
 mod policies;
 mod screen;
@@ -52,5 +53,6 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Snapshot(SnapshotCommand::Synth(args)) => synth::run(&args),
         Command::Snapshot(SnapshotCommand::Info(args)) => info::run(&args),
         Command::Policies(command) => policies::run(&command),
+        Command::Machines(command) => machines::run(&command),
     }
 }

@@ -11,14 +11,14 @@ pub fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// A string of TOML that goes over several lines where it is long, but holds no line breaks.
+/// A string of TOML that goes over several lines where it is long, but holds no line breaks. Spaces become single ones.
 #[must_use]
 pub fn paragraph(text: &str) -> String {
     let one_line = quoted(text);
     if one_line.chars().count() + "source = ".len() <= WIDTH {
         return one_line;
     }
-    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
+    let escaped = text.replace('\\', "\\\\").replace("\"\"\"", "\"\"\\\"");
     format!("\"\"\"\\\n{}\"\"\"", wrapped(&escaped, WIDTH - " \\".len()).join(" \\\n"))
 }
 
@@ -45,4 +45,36 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use toml::de::DeTable;
+
+    use super::*;
+
+    /// What TOML reads where `written` stands as a value.
+    fn read(written: &str) -> String {
+        let text = format!("source = {written}");
+        let table = DeTable::parse(&text).expect("TOML").into_inner();
+        table["source"].get_ref().as_str().expect("a string").to_owned()
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let quotes = "she said \"yes\" \\ \"\"\" ".repeat(10);
+        for text in ["", "short \"quoted\" \\", &"word ".repeat(50), &quotes, &"x".repeat(300)] {
+            assert_eq!(read(&quoted(text)), text);
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert_eq!(read(&paragraph(&words)), words);
+        }
+    }
+
+    #[test]
+    fn lines_are_wrapped_at_words() {
+        let mut written = String::new();
+        comment(&mut written, &"word ".repeat(50)).unwrap();
+        assert!(written.lines().all(|line| line.starts_with("# word") && line.len() <= WIDTH), "{written}");
+        assert_eq!(written.lines().count(), 3);
+    }
 }

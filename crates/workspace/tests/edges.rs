@@ -23,7 +23,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("record", &["units"]),
     ("report", &["units", "snapshot"]),
     ("testkit", &["units", "mm"]),
-    ("cli", &["units", "mm", "snapshot", "host", "import", "policy", "report"]),
+    ("cli", &["units", "mm", "snapshot", "host", "import", "policy", "lab", "report"]),
     ("workspace", &[]),
 ];
 

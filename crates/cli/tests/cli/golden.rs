@@ -50,3 +50,9 @@ fn facts_of_a_snapshot() {
     let facts = order9([Path::new("snapshot"), Path::new("info"), &bundled("host-fragmented.o9snap")]).success();
     compare("host-fragmented-info.txt", &facts);
 }
+
+#[test]
+fn the_built_in_machines() {
+    compare("machines-list.txt", &order9(["machines", "list"]).success());
+    compare("machines-show-desktop-8g.txt", &order9(["machines", "show", "desktop-8g"]).success());
+}

@@ -3,6 +3,7 @@
 mod bad_input;
 mod capture;
 mod golden;
+mod machines;
 mod map;
 mod policies;
 mod support;

@@ -87,11 +87,16 @@ const OTHERS: [(&str, Unit, &str, Needed); 6] = [
     ("reserved.kernel_image", Unit::Size, "What the kernel's code and data keep from 16 MiB on.", Needed::Always),
     ("reserved.boot_tables", Unit::Size, "Hash tables and other large tables made at boot, on node 0.", Needed::Always),
     ("reserved.struct_page", Unit::Size, "Metadata per frame, on the node of the frame.", Needed::Always),
-    ("remote.latency", Unit::Factor, "How often longer touching a page of another node takes.", Needed::SeveralNodes),
+    (
+        "remote.latency",
+        Unit::Factor,
+        "How many times longer touching a page of another node takes.",
+        Needed::SeveralNodes,
+    ),
     (
         "remote.bandwidth",
         Unit::Factor,
-        "How often longer clearing, copying or filling a page of another node takes.",
+        "How many times longer clearing, copying or filling a page of another node takes.",
         Needed::SeveralNodes,
     ),
 ];

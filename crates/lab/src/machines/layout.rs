@@ -95,6 +95,6 @@ fn reserve_from_top(reserved: &mut Vec<PfnRange>, ranges: [PfnRange; 2], mut pag
         if here > Pages::ZERO {
             reserved.push(PfnRange::new(Pfn::new(range.end.get() - here.get()), range.end));
         }
-        pages = pages - here;
+        pages -= here;
     }
 }

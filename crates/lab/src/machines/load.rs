@@ -16,7 +16,11 @@ use super::{MachineSpec, NodeSpec, Remote, Reserved};
 pub fn load(name: &str) -> Result<MachineSpec, MachineError> {
     let members = chain::<MachineText>(name)?;
     let nodes = members.iter().rev().find_map(|member| member.said.nodes.clone()).unwrap_or_default();
-    let figures = figures(&members);
+    let mut figures = figures(&members);
+    if nodes.len() < 2 {
+        // A base may have had several.
+        figures.retain(|figure| figure.info.needed != Needed::SeveralNodes);
+    }
     let missing = missing(&nodes, &figures);
     if !missing.is_empty() {
         // Only a chain's end can lack what its nodes ask for; without base it is the beginning, too.

@@ -5,7 +5,11 @@ use order9_toml::Preset;
 /// Every built-in machine, smallest first.
 pub(super) static PRESETS: &[Preset] = order9_toml::presets![
     "../../../../machines/":
+    "desktop-8g",
+    "xeon-1s",
     "this-host",
+    "xeon-2s",
+    "server-1t",
 ];
 
 #[cfg(test)]

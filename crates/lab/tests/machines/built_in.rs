@@ -32,7 +32,11 @@ fn machines_are_as_large_as_their_names_say() {
         let machine = load(name).unwrap();
         (machine.cpus().len(), machine.nodes.len(), machine.memory())
     };
+    assert_eq!(shape("desktop-8g"), (4, 1, Bytes::from_gib(8)));
+    assert_eq!(shape("xeon-1s"), (8, 1, Bytes::from_gib(16)));
     assert_eq!(shape("this-host"), (2, 1, Bytes::from_gib(24)));
+    assert_eq!(shape("xeon-2s"), (48, 2, Bytes::from_gib(64)));
+    assert_eq!(shape("server-1t"), (80, 2, Bytes::from_gib(1024)));
 }
 
 #[test]
