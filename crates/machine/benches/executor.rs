@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use order9_machine::{Class, Config, Executor, Handle, LockKind, Mode, TaskSpec};
+use order9_machine::time::{Class, Config, Executor, Handle, LockKind, Mode, TaskSpec};
 use order9_units::{Nanos, NodeId};
 
 const ROUNDS: usize = 9;

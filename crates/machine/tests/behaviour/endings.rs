@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::task::Poll;
 
-use order9_machine::{Class, Exit, Kind, LockKind, Mode, RunError, TaskSpec, WaitsFor};
+use order9_machine::time::{Class, Exit, Kind, LockKind, Mode, RunError, TaskSpec, WaitsFor};
 
 use crate::{Log, daemon, machine, ns, spawn};
 
@@ -19,7 +19,7 @@ fn a_run_ends_with_its_foreground_tasks_and_daemons_go_on_with_the_next() {
             ticks.note(&handle, "tick");
         }
     });
-    let worker = async |handle: order9_machine::Handle| handle.spend(Class::User, ns(25)).await;
+    let worker = async |handle: order9_machine::time::Handle| handle.spend(Class::User, ns(25)).await;
     spawn(executor.handle(), "worker", worker);
     assert_eq!(executor.run(), Ok(()));
     assert_eq!(executor.handle().now(), ns(25));

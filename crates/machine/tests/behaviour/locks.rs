@@ -1,6 +1,6 @@
 //! Contention, seen as waiting.
 
-use order9_machine::{Class, CpuId, LockKind, Mode};
+use order9_machine::time::{Class, CpuId, LockKind, Mode};
 
 use crate::{Log, machine, ns, spawn};
 

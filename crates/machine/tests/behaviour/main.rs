@@ -7,7 +7,7 @@ mod scheduling;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use order9_machine::{Config, Executor, Handle, TaskId, TaskSpec};
+use order9_machine::time::{Config, Executor, Handle, TaskId, TaskSpec};
 use order9_units::{Nanos, NodeId};
 
 /// A machine with `cpus` CPUs on node 0 and slices of 100 ns.

@@ -1,6 +1,6 @@
 //! Who runs where and when.
 
-use order9_machine::{Class, Config, ConfigError, CpuId, CpuSet, Executor, SpawnError, TaskSpec, Wake};
+use order9_machine::time::{Class, Config, ConfigError, CpuId, CpuSet, Executor, SpawnError, TaskSpec, Wake};
 use order9_units::NodeId;
 
 use crate::{Log, machine, ns, spawn};

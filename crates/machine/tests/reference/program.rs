@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use order9_machine::{
+use order9_machine::time::{
     Class, Config, CpuId, CpuStats, Executor, Exit, Guard, Handle, LockId, LockKind, LockStats, Mode, QueueId,
     RunError, TaskId, TaskSpec, TaskStats, WaitsFor, Wake,
 };

@@ -1,6 +1,6 @@
 //! Locks and their queues.
 
-use order9_machine::{LockKind, Mode};
+use order9_machine::time::{LockKind, Mode};
 use order9_units::Nanos;
 
 use super::{Naive, State};

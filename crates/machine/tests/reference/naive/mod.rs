@@ -4,7 +4,7 @@
 mod cpus;
 mod locks;
 
-use order9_machine::{Class, CpuStats, Exit, LockStats, Mode, TaskStats, WaitsFor};
+use order9_machine::time::{Class, CpuStats, Exit, LockStats, Mode, TaskStats, WaitsFor};
 use order9_units::Nanos;
 
 use crate::program::{Code, Entry, Op, Outcome, Program, answer_of_exit, task_name};

@@ -8,9 +8,9 @@ use std::rc::Rc;
 
 use order9_units::Nanos;
 
-use crate::task::{Blocked, TaskId};
-use crate::timer::after;
-use crate::world::World;
+use crate::time::task::{Blocked, TaskId};
+use crate::time::timer::after;
+use crate::time::world::World;
 
 /// A wait queue of one executor; it lives as long as that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

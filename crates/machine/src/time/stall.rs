@@ -4,9 +4,9 @@ use std::fmt;
 
 use order9_units::Nanos;
 
-use crate::lock::Mode;
-use crate::task::{Blocked, Kind, State, Task, TaskId};
-use crate::world::World;
+use crate::time::lock::Mode;
+use crate::time::task::{Blocked, Kind, State, Task, TaskId};
+use crate::time::world::World;
 
 /// Why a run ended before its goal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

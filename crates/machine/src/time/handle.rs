@@ -9,14 +9,14 @@ use std::task::Poll;
 
 use order9_units::{Nanos, NodeId};
 
-use crate::cpu::{CpuId, CpuSet};
-use crate::executor::Shared;
-use crate::lock::{Guard, LockId, LockKind, Mode};
-use crate::queue::{QueueId, Wake};
-use crate::rng::{self, Stream};
-use crate::stats::{CpuStats, LockStats, TaskStats};
-use crate::task::{Class, Exit, SpawnError, State, TaskId, TaskSpec};
-use crate::timer::after;
+use crate::time::cpu::{CpuId, CpuSet};
+use crate::time::executor::Shared;
+use crate::time::lock::{Guard, LockId, LockKind, Mode};
+use crate::time::queue::{QueueId, Wake};
+use crate::time::rng::{self, Stream};
+use crate::time::stats::{CpuStats, LockStats, TaskStats};
+use crate::time::task::{Class, Exit, SpawnError, State, TaskId, TaskSpec};
+use crate::time::timer::after;
 
 /// Access to an executor; a clone is one more reference to the same. Ids belong to the executor that made them.
 #[derive(Clone, Debug)]
@@ -85,13 +85,13 @@ impl Handle {
     /// The task whose code runs; `None` in set-up code.
     #[must_use]
     pub fn current(&self) -> Option<TaskId> {
-        self.0.with(|world| world.current)
+        self.0.running().map(|(task, _)| task)
     }
 
     /// The CPU on which the running task is; `None` in set-up code.
     #[must_use]
     pub fn cpu(&self) -> Option<CpuId> {
-        self.0.with(|world| world.current.map(|task| CpuId(world.task(task).cpu as u16)))
+        self.0.running().map(|(_, cpu)| cpu)
     }
 
     /// Until the operation under way is done; the executor polls a task only then.

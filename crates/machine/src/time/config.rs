@@ -15,7 +15,7 @@ pub struct Config {
     /// machine's cost model sets it.
     pub context_switch: Nanos,
     /// For how long every foreground task may wait for others, while only daemons run, before that counts as a
-    /// [`Stall`](crate::Stall), in ns. Default 120 s, like `kernel.hung_task_timeout_secs`.
+    /// [`Stall`](super::Stall), in ns. Default 120 s, like `kernel.hung_task_timeout_secs`.
     pub hung_task: Nanos,
     /// Seed of every random stream.
     pub seed: u64,
@@ -27,7 +27,7 @@ pub enum ConfigError {
     /// No CPU to run on.
     #[error("a machine needs at least one CPU, got none")]
     NoCpus,
-    /// More CPUs than a [`CpuId`](crate::CpuId) can number.
+    /// More CPUs than a [`CpuId`](super::CpuId) can number.
     #[error("a machine has at most 65536 CPUs, got {0}")]
     TooManyCpus(usize),
     /// A slice in which nothing can run.

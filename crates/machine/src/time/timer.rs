@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use order9_units::Nanos;
 
-use crate::task::TaskId;
+use crate::time::task::TaskId;
 
 /// The time `span` after `time`; the end of time is never passed.
 pub(crate) fn after(time: Nanos, span: Nanos) -> Nanos {

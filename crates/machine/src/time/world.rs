@@ -7,14 +7,14 @@ use std::rc::Rc;
 
 use order9_units::Nanos;
 
-use crate::config::Config;
-use crate::cpu::{Cpu, CpuId};
-use crate::lock::Lock;
-use crate::queue::Queue;
-use crate::rng;
-use crate::stall::RunError;
-use crate::task::{Blocked, Class, Exit, Kind, SpawnError, State, Task, TaskId, TaskSpec};
-use crate::timer::{Agenda, Due, NEVER, after};
+use crate::time::config::Config;
+use crate::time::cpu::{Cpu, CpuId};
+use crate::time::lock::Lock;
+use crate::time::queue::Queue;
+use crate::time::rng;
+use crate::time::stall::RunError;
+use crate::time::task::{Blocked, Class, Exit, Kind, SpawnError, State, Task, TaskId, TaskSpec};
+use crate::time::timer::{Agenda, Due, NEVER, after};
 
 /// How many things may happen at one instant before a run is taken to go in circles.
 const EVENTS_PER_INSTANT: u32 = 10_000_000;
@@ -111,8 +111,8 @@ impl World {
         self.digest = rng::mix(self.digest ^ what);
     }
 
-    /// Goes on to the next instant at which a task's code runs: that task, or `None` where the goal is reached.
-    pub(crate) fn advance(&mut self) -> Result<Option<TaskId>, RunError> {
+    /// Goes on to the next instant at which a task's code runs: that task and its CPU, or `None` where the goal is reached.
+    pub(crate) fn advance(&mut self) -> Result<Option<(TaskId, CpuId)>, RunError> {
         if let Some(task) = self.current.take() {
             assert!(self.parked, "task {} awaits something that is not of this executor", self.task(task).name);
         }
@@ -136,7 +136,7 @@ impl World {
                         self.parked = false;
                         self.current = Some(task);
                         self.task_mut(task).granted = None;
-                        return Ok(Some(task));
+                        return Ok(Some((task, CpuId(cpu as u16))));
                     }
                 }
             }

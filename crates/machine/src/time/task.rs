@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use order9_units::Nanos;
 
-use crate::cpu::{CpuId, CpuSet};
-use crate::lock::LockId;
-use crate::queue::{QueueId, Wake};
-use crate::stats::TaskStats;
-use crate::timer::Key;
+use crate::time::cpu::{CpuId, CpuSet};
+use crate::time::lock::LockId;
+use crate::time::queue::{QueueId, Wake};
+use crate::time::stats::TaskStats;
+use crate::time::timer::Key;
 
 /// A task of one executor; numbered in the order of spawning and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

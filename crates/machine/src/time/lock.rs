@@ -10,10 +10,10 @@ use std::rc::Rc;
 
 use order9_units::Nanos;
 
-use crate::handle::Handle;
-use crate::stats::LockStats;
-use crate::task::{Blocked, State, TaskId};
-use crate::world::{Event, World};
+use crate::time::handle::Handle;
+use crate::time::stats::LockStats;
+use crate::time::task::{Blocked, State, TaskId};
+use crate::time::world::{Event, World};
 
 /// A lock of one executor; it lives as long as that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

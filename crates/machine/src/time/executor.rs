@@ -8,11 +8,12 @@ use std::task::{Context, Poll, Waker};
 
 use order9_units::Nanos;
 
-use crate::config::{Config, ConfigError};
-use crate::handle::Handle;
-use crate::stall::RunError;
-use crate::task::{Class, Exit, TaskId};
-use crate::world::{Goal, World};
+use crate::time::config::{Config, ConfigError};
+use crate::time::cpu::CpuId;
+use crate::time::handle::Handle;
+use crate::time::stall::RunError;
+use crate::time::task::{Class, Exit, TaskId};
+use crate::time::world::{Goal, World};
 
 type Boxed = Pin<Box<dyn Future<Output = ()>>>;
 
@@ -23,6 +24,8 @@ pub(crate) struct Shared {
     horizon: Cell<Nanos>,
     /// What the running task spent since then, by class.
     spent: [Cell<Nanos>; 2],
+    /// The task whose code runs, and its CPU.
+    running: Cell<Option<(TaskId, CpuId)>>,
 
     world: RefCell<World>,
     /// The future of each task; not here while it is polled, and when it has ended.
@@ -62,6 +65,11 @@ impl Shared {
         let spent = &self.spent[class as usize];
         spent.set(spent.get() + time);
         true
+    }
+
+    /// The task whose code runs, and the CPU it is on; `None` in set-up code.
+    pub(crate) fn running(&self) -> Option<(TaskId, CpuId)> {
+        self.running.get()
     }
 
     /// Whether the running task has to wait for the operation it started.
@@ -124,6 +132,7 @@ impl Executor {
             now: Cell::default(),
             horizon: Cell::default(),
             spent: Default::default(),
+            running: Cell::default(),
             world: RefCell::new(World::new(config)),
             futures: RefCell::default(),
         };
@@ -163,8 +172,10 @@ impl Executor {
     fn drive(&mut self, goal: Goal) -> Result<(), RunError> {
         let shared = self.handle.shared();
         shared.with(|world| world.goal = goal);
-        while let Some(task) = shared.with(World::advance)? {
+        while let Some((task, cpu)) = shared.with(World::advance)? {
+            shared.running.set(Some((task, cpu)));
             shared.poll(task);
+            shared.running.set(None);
         }
         Ok(())
     }

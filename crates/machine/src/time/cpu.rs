@@ -7,10 +7,10 @@ use std::fmt;
 
 use order9_units::{Nanos, NodeId};
 
-use crate::stats::CpuStats;
-use crate::task::{Kind, State, TaskId};
-use crate::timer::{NEVER, after};
-use crate::world::{Event, World};
+use crate::time::stats::CpuStats;
+use crate::time::task::{Kind, State, TaskId};
+use crate::time::timer::{NEVER, after};
+use crate::time::world::{Event, World};
 
 /// A CPU, numbered from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

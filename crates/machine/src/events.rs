@@ -1,0 +1,143 @@
+//! Trace events of a run: the engine's, with the time, the CPU and the task that each happened on.
+//!
+//! Key types: [`EventLog`] (the tracer of the lab's engine), [`TraceKinds`] (which events it keeps), [`Traced`] (one of them).
+
+use order9_mm::trace::{self, Tracer};
+use order9_units::Nanos;
+
+use crate::time::{CpuId, Handle, TaskId};
+
+pub use order9_mm::trace::Event;
+
+/// Tracepoints, as Linux names them, in the order of their bits.
+const NAMES: [&str; 6] = [
+    "mm_page_alloc",
+    "mm_page_alloc_zone_locked",
+    "mm_page_alloc_extfrag",
+    "mm_page_free",
+    "mm_page_pcpu_drain",
+    "mm_vmscan_wakeup_kswapd",
+];
+
+/// A set of tracepoints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TraceKinds(u8);
+
+impl TraceKinds {
+    /// None.
+    pub const NONE: Self = Self(0);
+
+    /// The names of all tracepoints.
+    #[must_use]
+    pub const fn names() -> &'static [&'static str] {
+        &NAMES
+    }
+
+    /// The set with the tracepoint called `name`; `None` where there is none.
+    #[must_use]
+    pub fn with(self, name: &str) -> Option<Self> {
+        let bit = NAMES.iter().position(|known| *known == name)?;
+        Some(Self(self.0 | 1 << bit))
+    }
+
+    #[inline(always)]
+    fn has(self, event: &Event) -> bool {
+        self.0 >> kind(event) & 1 != 0
+    }
+}
+
+#[inline(always)]
+const fn kind(event: &Event) -> usize {
+    match event {
+        Event::PageAlloc { .. } => 0,
+        Event::PageAllocZoneLocked { .. } => 1,
+        Event::Extfrag(_) => 2,
+        Event::PageFree { .. } => 3,
+        Event::PagePcpuDrain { .. } => 4,
+        Event::WakeupKswapd { .. } => 5,
+    }
+}
+
+/// An event of the engine, and where it happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traced {
+    /// When.
+    pub at: Nanos,
+    /// On which CPU; `None` while the machine was set up.
+    pub cpu: Option<CpuId>,
+    /// In which task; `None` while the machine was set up.
+    pub task: Option<TaskId>,
+    /// What.
+    pub event: Event,
+}
+
+impl Traced {
+    /// The tracepoint.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        NAMES[kind(&self.event)]
+    }
+}
+
+/// Keeps the events of chosen kinds, up to a number of them.
+#[derive(Clone, Debug)]
+pub struct EventLog {
+    handle: Handle,
+    kinds: TraceKinds,
+    max: usize,
+    kept: Vec<Traced>,
+    /// Events that came after the log was full.
+    lost: u64,
+}
+
+impl EventLog {
+    pub(crate) fn new(handle: Handle, kinds: TraceKinds, max: usize) -> Self {
+        Self { handle, kinds, max, kept: Vec::new(), lost: 0 }
+    }
+
+    /// The events kept, and how many were lost.
+    pub(crate) fn take(&mut self) -> (Vec<Traced>, u64) {
+        (std::mem::take(&mut self.kept), std::mem::take(&mut self.lost))
+    }
+
+    #[cold]
+    fn keep(&mut self, event: trace::Event) {
+        if self.kept.len() == self.max {
+            self.lost += 1;
+            return;
+        }
+        let (at, cpu, task) = (self.handle.now(), self.handle.cpu(), self.handle.current());
+        self.kept.push(Traced { at, cpu, task, event });
+    }
+}
+
+impl Tracer for EventLog {
+    #[inline(always)]
+    fn event(&mut self, event: impl FnOnce() -> Event) {
+        if self.kinds == TraceKinds::NONE {
+            return;
+        }
+        let event = event();
+        if self.kinds.has(&event) {
+            self.keep(event);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tracepoints_are_chosen_by_name() {
+        let chosen = TraceKinds::NONE.with("mm_page_free").expect("it exists");
+        let free = Event::PageFree { pfn: order9_units::Pfn::new(1), order: order9_units::Order::ZERO };
+        let wakeup = Event::WakeupKswapd {
+            node: order9_units::NodeId(0),
+            class: order9_units::ZoneKind::Normal,
+            order: order9_units::Order::ZERO,
+        };
+        assert!(chosen.has(&free) && !chosen.has(&wakeup));
+        assert_eq!(TraceKinds::NONE.with("mm_page_fre"), None);
+    }
+}

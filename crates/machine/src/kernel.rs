@@ -1,0 +1,131 @@
+//! What all threads of a machine share: the engine, prices, locks, processes, and the record of the run.
+//!
+//! Nothing is borrowed across an await: [`Kernel::with`] lends the engine for one bounded step.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use order9_mm::Mm;
+use order9_units::{Nanos, NodeId};
+
+use crate::cost::{Picos, Prices};
+use crate::events::EventLog;
+use crate::files::Files;
+use crate::oom::OutOfMemory;
+use crate::process::Process;
+use crate::results::Record;
+use crate::time::{Class, Handle, LockId, LockKind, Mode};
+
+/// The engine of a machine in virtual time.
+pub type Engine = Mm<EventLog>;
+
+pub(crate) struct Kernel {
+    pub(crate) handle: Handle,
+    pub(crate) prices: Prices,
+    /// Node of every CPU.
+    pub(crate) cpus: Vec<NodeId>,
+    engine: RefCell<Engine>,
+    /// By zone.
+    zone_locks: Vec<LockId>,
+    /// Time owed that is less than a nanosecond.
+    owed: Cell<Picos>,
+    /// Whether every step is followed by a check of all laws.
+    check: bool,
+    pub(crate) processes: RefCell<Vec<Rc<Process>>>,
+    pub(crate) files: RefCell<Files>,
+    pub(crate) record: RefCell<Record>,
+    pub(crate) kills: RefCell<Vec<OutOfMemory>>,
+}
+
+impl Kernel {
+    pub(crate) fn new(handle: Handle, engine: Engine, prices: Prices, check: bool) -> Self {
+        let lock = |zone: &order9_mm::Zone| {
+            let name = format!("zone lock of node {}, {}", zone.node().0, zone.kind());
+            handle.new_lock(&name, LockKind::Spinning)
+        };
+        let zone_locks = engine.zones().iter().map(lock).collect();
+        Self {
+            cpus: handle.cpus(),
+            handle,
+            prices,
+            engine: RefCell::new(engine),
+            zone_locks,
+            owed: Cell::default(),
+            check,
+            processes: RefCell::default(),
+            files: RefCell::default(),
+            record: RefCell::default(),
+            kills: RefCell::default(),
+        }
+    }
+
+    /// Runs one step on the engine.
+    ///
+    /// # Panics
+    /// If checks are on and the step broke a law: a bug of the engine.
+    #[inline]
+    pub(crate) fn with<R>(&self, step: impl FnOnce(&mut Engine) -> R) -> R {
+        let mut engine = self.engine.borrow_mut();
+        let result = step(&mut engine);
+        if self.check
+            && let Err(violation) = engine.check()
+        {
+            panic!("the engine broke a law at {} ns: {violation}", self.handle.now().get());
+        }
+        result
+    }
+
+    /// Looks at the engine.
+    pub(crate) fn look<R>(&self, view: impl FnOnce(&Engine) -> R) -> R {
+        view(&self.engine.borrow())
+    }
+
+    /// Uses the CPU for `time`, fractions of a nanosecond being carried over.
+    #[inline]
+    pub(crate) async fn pay(&self, class: Class, time: Picos) {
+        let whole = self.due(time);
+        if whole > Nanos::ZERO {
+            self.handle.spend(class, whole).await;
+        }
+    }
+
+    #[inline]
+    fn due(&self, time: Picos) -> Nanos {
+        let (whole, rest) = (self.owed.get() + time).split();
+        self.owed.set(rest);
+        whole
+    }
+
+    /// Lets the time pass that the engine's work since the last call takes; `others` is the number of other CPUs that must
+    /// flush their translations where this one does.
+    #[inline]
+    pub(crate) async fn settle(&self, others: u64) {
+        let (work, zone) = self.with_unchecked(|mm| (mm.take_work(), mm.locked_last()));
+        let cost = self.prices.of(&work);
+        if cost.locked > Picos::ZERO {
+            self.pay_locked(self.zone_locks[zone.index()], cost.locked).await;
+        }
+        let interrupts = self.prices.tlb_ipi.times(work.tlb_flushes * others);
+        self.pay(Class::System, cost.unlocked + interrupts).await;
+    }
+
+    /// A step that changes nothing that laws are about.
+    #[inline]
+    fn with_unchecked<R>(&self, step: impl FnOnce(&mut Engine) -> R) -> R {
+        step(&mut self.engine.borrow_mut())
+    }
+
+    /// Uses the CPU for `time` under a lock that others may hold.
+    async fn pay_locked(&self, lock: LockId, time: Picos) {
+        let guard = match self.handle.try_lock(lock, Mode::Exclusive) {
+            Some(guard) => guard,
+            None => {
+                let guard = self.handle.lock(lock, Mode::Exclusive).await;
+                self.pay(Class::System, self.prices.lock_handover).await;
+                guard
+            }
+        };
+        self.pay(Class::System, time).await;
+        drop(guard);
+    }
+}

@@ -1,0 +1,162 @@
+//! A machine that runs a program: engine, CPUs, prices.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::rc::Rc;
+
+use order9_mm::Mm;
+use order9_units::{Bytes, Nanos, NodeId, Pages};
+use order9_workloads::{Facts, Parameters, Stop, Times, Workload};
+
+use crate::cost::Prices;
+use crate::events::{EventLog, TraceKinds};
+use crate::kernel::{Engine, Kernel};
+use crate::results::{Outcome, Results};
+use crate::thread::Thread;
+use crate::time::{Config, ConfigError, Executor, RunError};
+
+/// A machine in virtual time, ready to run a program.
+pub struct Machine {
+    executor: Executor,
+    kernel: Rc<Kernel>,
+    sample_every: Nanos,
+}
+
+/// How a machine runs.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// How often counters are read; not zero.
+    pub sample_every: Nanos,
+    /// Whether every step of the engine is followed by a check of all its laws.
+    pub check: bool,
+    /// Which trace events are kept.
+    pub trace: TraceKinds,
+    /// How many of them.
+    pub trace_max: usize,
+}
+
+impl Options {
+    /// Counters every second, no checks, no events.
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
+        let sample_every = Nanos::new(1_000_000_000);
+        Self { seed, sample_every, check: false, trace: TraceKinds::NONE, trace_max: 0 }
+    }
+}
+
+impl Machine {
+    /// A machine around the engine `mm`, with CPUs on these nodes, which must be those that the engine was made for.
+    ///
+    /// # Errors
+    /// Without a CPU, or with too many.
+    pub fn new(mm: Mm, cpus: Vec<NodeId>, prices: Prices, options: &Options) -> Result<Self, ConfigError> {
+        let (context_switch, _) = prices.context_switch.split();
+        let executor = Executor::new(Config { context_switch, ..Config::new(cpus, options.seed) })?;
+        let handle = executor.handle().clone();
+        let log = EventLog::new(handle.clone(), options.trace, options.trace_max);
+        let kernel = Rc::new(Kernel::new(handle, mm.with_tracer(log), prices, options.check));
+        Ok(Self { executor, kernel, sample_every: options.sample_every })
+    }
+
+    /// What the machine has.
+    #[must_use]
+    pub fn facts(&self) -> Facts {
+        self.kernel.facts()
+    }
+
+    /// Runs a workload to its end. `watch` sees the time and the engine whenever counters are read.
+    pub fn run(self, workload: Workload, parameters: &Parameters, watch: impl FnMut(Nanos, &Engine)) -> Results {
+        let parameters = parameters.clone();
+        let body = move |thread| async move { workload.run(thread, &parameters).await };
+        self.run_program(workload.name(), body, watch)
+    }
+
+    /// Runs a program, and all it starts, to the end.
+    pub fn run_program<F>(
+        mut self,
+        name: &str,
+        body: impl FnOnce(Thread) -> F + 'static,
+        mut watch: impl FnMut(Nanos, &Engine),
+    ) -> Results
+    where
+        F: Future<Output = Result<(), Stop>> + 'static,
+    {
+        let ended = Rc::new(RefCell::new(None));
+        self.start(name, body, Rc::clone(&ended));
+        let mut tick = Nanos::ZERO;
+        let stuck = loop {
+            self.kernel.read_counters();
+            self.kernel.look(|mm| watch(tick, mm));
+            tick += self.sample_every;
+            match self.executor.run_until(tick) {
+                Ok(()) if self.kernel.all_ended() => break None,
+                Ok(()) => {}
+                Err(error) => break Some(error),
+            }
+        };
+        self.conclude(stuck, ended.take())
+    }
+
+    fn start<F>(&self, name: &str, body: impl FnOnce(Thread) -> F + 'static, ended: Rc<RefCell<Option<Ended>>>)
+    where
+        F: Future<Output = Result<(), Stop>> + 'static,
+    {
+        let space = self.kernel.with(|mm| mm.create_space()).expect("the first address space");
+        self.kernel.start_process(name, space, None, move |thread| async move {
+            let result = body(thread.clone()).await;
+            *ended.borrow_mut() = Some(Ended { result: result.clone(), thread });
+            result
+        });
+    }
+
+    /// The last reading is made when all is over, and is that of the moment at which it was.
+    fn conclude(self, stuck: Option<RunError>, ended: Option<Ended>) -> Results {
+        let handle = &self.kernel.handle;
+        let ends = handle.tasks().filter_map(|task| handle.task_stats(task).ended);
+        let elapsed = if stuck.is_some() { handle.now() } else { ends.max().unwrap_or_default() };
+        self.kernel.read_counters_at(elapsed);
+        let times = ended.as_ref().map_or_else(Times::default, |ended| ended.thread.process.times(handle));
+        let outcome = match (stuck, ended.map(|ended| ended.result)) {
+            (Some(error), _) => Outcome::Stuck(error),
+            (None, Some(Err(stop))) => self.kernel.outcome_of(stop),
+            (None, _) => Outcome::Completed,
+        };
+        self.kernel.results(outcome, elapsed, times)
+    }
+}
+
+/// How the first program ended.
+struct Ended {
+    result: Result<(), Stop>,
+    thread: Thread,
+}
+
+impl Kernel {
+    pub(crate) fn facts(&self) -> Facts {
+        self.look(|mm| {
+            let managed = |of: &dyn Fn(NodeId) -> bool| -> Bytes {
+                let zones = mm.zones().iter().filter(|zone| of(zone.node()));
+                Pages::new(zones.map(|zone| zone.managed()).sum()).bytes()
+            };
+            Facts {
+                memory: managed(&|_| true),
+                cpus: self.cpus.len() as u32,
+                nodes: mm.nodes().iter().map(|node| managed(&|of| of == node.id())).collect(),
+            }
+        })
+    }
+
+    fn all_ended(&self) -> bool {
+        self.processes.borrow().iter().all(|process| process.has_ended())
+    }
+
+    /// Whether it was for want of memory that the workload ended.
+    fn outcome_of(&self, stop: Stop) -> Outcome {
+        match (&stop, self.kills.borrow().last()) {
+            (Stop::Killed { .. } | Stop::OutOfMemory(_), Some(kill)) => Outcome::OutOfMemory(kill.clone()),
+            _ => Outcome::Stopped(stop),
+        }
+    }
+}

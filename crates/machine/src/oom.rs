@@ -1,0 +1,104 @@
+//! What threads do when there is no memory: the seams for reclaim and compaction, and the OOM killer.
+//!
+//! Reclaim and compaction of programs' memory do not exist yet: they answer "nothing done" and "skipped", and so a
+//! machine without free memory soon comes to the OOM killer.
+
+use std::fmt;
+use std::rc::Rc;
+
+use order9_mm::env::{CompactPriority, CompactResult, Compacted, OomKill, Pressure};
+use order9_mm::{Request, SpaceId, ZoneId};
+use order9_units::{Nanos, Order, Pages};
+
+use crate::kernel::Engine;
+use crate::process::Process;
+use crate::thread::Thread;
+
+/// A process was killed because memory had run out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutOfMemory {
+    /// When.
+    pub at: Nanos,
+    /// Who was killed; `None` where nobody was left.
+    pub victim: Option<String>,
+    /// Pages the victim had mapped.
+    pub rss: Pages,
+    /// Who asked for memory.
+    pub asked_by: String,
+    /// For how much.
+    pub order: Order,
+    /// Pages free at the moment, all zones.
+    pub free: Pages,
+    /// Pages the allocator manages.
+    pub managed: Pages,
+}
+
+impl fmt::Display for OutOfMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { victim, rss, asked_by, order, free, managed, .. } = self;
+        let seconds = self.at.get() as f64 / 1e9;
+        write!(f, "memory ran out after {seconds:.3} s: {asked_by} asked for a block of order {order}, ")?;
+        write!(f, "{} of {} pages were free", free.get(), managed.get())?;
+        match victim {
+            Some(victim) => write!(f, "; killed {victim}, which had {} pages mapped", rss.get()),
+            None => f.write_str(", and nobody could be killed"),
+        }
+    }
+}
+
+impl Pressure for Thread {
+    async fn reclaim(&self, _: &Request) -> u64 {
+        0
+    }
+
+    async fn compact(&self, _: &Request, _: CompactPriority) -> Compacted {
+        Compacted { result: CompactResult::Skipped, captured: None }
+    }
+
+    fn compaction_paid_off(&self, _: ZoneId, _: Order) {}
+
+    fn reclaimable(&self, _: ZoneId) -> u64 {
+        0
+    }
+
+    fn write_pending(&self, _: ZoneId) -> u64 {
+        0
+    }
+
+    async fn oom_kill(&self, request: &Request) -> OomKill {
+        let processes = self.kernel.processes.borrow().clone();
+        let living = processes.iter().filter(|process| !process.has_ended());
+        if living.clone().any(|process| process.killed.get()) {
+            return OomKill::Busy;
+        }
+        let badness = |process: &&Rc<Process>| self.kernel.look(|mm| badness(mm, process.space));
+        // Of equals, the youngest.
+        let victim = living.max_by_key(badness).filter(|process| badness(process) > Pages::ZERO);
+        self.kernel.kills.borrow_mut().push(self.report(request, victim));
+        let Some(victim) = victim else { return OomKill::NoVictim };
+        victim.kill(&self.kernel.handle);
+        OomKill::Killed
+    }
+}
+
+impl Thread {
+    fn report(&self, request: &Request, victim: Option<&Rc<Process>>) -> OutOfMemory {
+        self.kernel.look(|mm| OutOfMemory {
+            at: self.kernel.handle.now(),
+            victim: victim.map(|victim| victim.name.to_string()),
+            rss: victim.map_or(Pages::ZERO, |victim| badness(mm, victim.space)),
+            asked_by: self.process.name.to_string(),
+            order: request.order,
+            free: Pages::new(mm.zones().iter().map(|zone| zone.free()).sum()),
+            managed: Pages::new(mm.zones().iter().map(|zone| zone.managed()).sum()),
+        })
+    }
+}
+
+/// What killing the process would bring, in pages: what it has mapped, and its page tables.
+fn badness(mm: &Engine, space: SpaceId) -> Pages {
+    mm.space(space).map_or(Pages::ZERO, |space| {
+        let rss = space.rss();
+        Pages::new(rss.anon_pages + rss.shmem_pages + space.page_tables())
+    })
+}

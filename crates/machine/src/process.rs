@@ -1,0 +1,206 @@
+//! Processes: an address space, the threads in it, and the children they wait for.
+//!
+//! Nothing is ever cancelled from outside: a killed process finds out at its next call of the system, so that what is in
+//! its hands (a page just allocated, a lock) is never lost.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::rc::Rc;
+
+use order9_mm::SpaceId;
+use order9_mm::space::{TASK_END, Vpn, VpnRange};
+use order9_workloads::{ChildKind, Ended, Stop, Times};
+
+use crate::faults::refused;
+use crate::kernel::Kernel;
+use crate::thread::Thread;
+use crate::time::{Class, Handle, LockId, LockKind, Mode, QueueId, TaskId, TaskSpec};
+
+pub(crate) struct Process {
+    pub(crate) name: Rc<str>,
+    pub(crate) space: SpaceId,
+    /// Lock of the address space.
+    pub(crate) mmap_lock: LockId,
+    /// Threads that live; none once it has ended.
+    pub(crate) threads: Cell<u64>,
+    pub(crate) killed: Cell<bool>,
+    /// Where its threads wait: for time, for children. A kill wakes them all.
+    pub(crate) waiting: QueueId,
+    /// All threads it ever had.
+    tasks: RefCell<Vec<TaskId>>,
+    children: RefCell<Vec<Ending>>,
+    /// Times of processes that were waited for.
+    waited: Cell<Times>,
+}
+
+/// A child, and how it ended if it has.
+type Ending = Option<Ended>;
+
+/// A thread or process that a process has started, by its number there.
+#[derive(Clone, Copy, Debug)]
+pub struct Child(usize);
+
+impl Process {
+    pub(crate) fn new(handle: &Handle, name: &str, space: SpaceId) -> Self {
+        Self {
+            name: name.into(),
+            space,
+            mmap_lock: handle.new_lock(&format!("mmap_lock of {name}"), LockKind::Sleeping),
+            threads: Cell::new(1),
+            killed: Cell::new(false),
+            waiting: handle.new_queue(&format!("threads of {name}")),
+            tasks: RefCell::default(),
+            children: RefCell::default(),
+            waited: Cell::default(),
+        }
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.threads.get() == 0
+    }
+
+    /// Tells all threads that it is over.
+    pub(crate) fn kill(&self, handle: &Handle) {
+        self.killed.set(true);
+        handle.wake_all(self.waiting);
+    }
+
+    pub(crate) fn killed_stop(&self) -> Stop {
+        Stop::Killed { process: self.name.to_string() }
+    }
+
+    /// CPU time of its threads and of processes that were waited for.
+    pub(crate) fn times(&self, handle: &Handle) -> Times {
+        let tasks = self.tasks.borrow();
+        tasks.iter().map(|&task| task_times(handle, task)).fold(self.waited.get(), |sum, times| sum + times)
+    }
+}
+
+fn task_times(handle: &Handle, task: TaskId) -> Times {
+    let stats = handle.task_stats(task);
+    Times { user: stats.user, system: stats.system + stats.spin }
+}
+
+impl Kernel {
+    /// Starts a process with an address space of its own, whose first thread runs `body` and tells `parent`.
+    pub(crate) fn start_process<F>(
+        self: &Rc<Self>,
+        name: &str,
+        space: SpaceId,
+        parent: Option<(Thread, Child)>,
+        body: impl FnOnce(Thread) -> F + 'static,
+    ) where
+        F: Future<Output = Result<(), Stop>> + 'static,
+    {
+        let process = Rc::new(Process::new(&self.handle, name, space));
+        self.processes.borrow_mut().push(Rc::clone(&process));
+        let thread = Thread { kernel: Rc::clone(self), process };
+        let own = thread.clone();
+        thread.start(name, async move {
+            let result = body(own.clone()).await;
+            let result = own.end_process(result).await;
+            if let Some((parent, child)) = parent {
+                let times = own.process.times(&own.kernel.handle);
+                parent.process.waited.set(parent.process.waited.get() + times);
+                parent.child_ended(child, Ended { times, result });
+            }
+        });
+    }
+}
+
+impl Thread {
+    /// Makes `future` a task on account of this thread's process.
+    fn start(&self, name: &str, future: impl Future<Output = ()> + 'static) {
+        let task = self.kernel.handle.spawn(TaskSpec::new(name), future).expect("a task that may run on every CPU");
+        self.process.tasks.borrow_mut().push(task);
+    }
+
+    /// Starts a child that runs `body`.
+    pub(crate) async fn start_child<F>(
+        &self,
+        kind: ChildKind,
+        name: &str,
+        body: impl FnOnce(Thread) -> F + 'static,
+    ) -> Result<Child, Stop>
+    where
+        F: Future<Output = Result<(), Stop>> + 'static,
+    {
+        self.enter().await?;
+        self.kernel.pay(Class::System, self.kernel.prices.spawn).await;
+        let space = match kind {
+            ChildKind::Thread => None,
+            ChildKind::Process => {
+                Some(self.kernel.with(|mm| mm.create_space()).map_err(|errno| refused("fork", errno))?)
+            }
+            ChildKind::Fork => Some(self.fork_space().await?),
+        };
+        let child = Child(self.process.children.borrow().len());
+        self.process.children.borrow_mut().push(None);
+        match space {
+            Some(space) => self.kernel.start_process(name, space, Some((self.clone(), child)), body),
+            None => self.start_thread(name, child, body),
+        }
+        Ok(child)
+    }
+
+    fn start_thread<F>(&self, name: &str, child: Child, body: impl FnOnce(Thread) -> F + 'static)
+    where
+        F: Future<Output = Result<(), Stop>> + 'static,
+    {
+        self.process.threads.set(self.process.threads.get() + 1);
+        let own = self.clone();
+        self.start(name, async move {
+            let result = body(own.clone()).await;
+            own.process.threads.set(own.process.threads.get() - 1);
+            let handle = &own.kernel.handle;
+            let times = handle.current().map_or_else(Times::default, |task| task_times(handle, task));
+            own.child_ended(child, Ended { times, result });
+        });
+    }
+
+    fn child_ended(&self, child: Child, ended: Ended) {
+        self.process.children.borrow_mut()[child.0] = Some(ended);
+        self.kernel.handle.wake_all(self.process.waiting);
+    }
+
+    /// Waits for the end of a child; a kill does not end the wait for threads, which end by it themselves.
+    pub(crate) async fn wait_child(&self, child: Child) -> Result<Ended, Stop> {
+        self.enter().await?;
+        loop {
+            let ended = self.process.children.borrow_mut()[child.0].clone();
+            if let Some(ended) = ended {
+                return Ok(ended);
+            }
+            self.alive()?;
+            self.kernel.handle.wait(self.process.waiting, None).await;
+        }
+    }
+
+    /// Ends the process after its first thread: waits for the others, gives back all memory.
+    async fn end_process(&self, result: Result<(), Stop>) -> Result<(), Stop> {
+        while self.process.threads.get() > 1 {
+            self.kernel.handle.wait(self.process.waiting, None).await;
+        }
+        let space = self.process.space;
+        let mut rest = VpnRange::new(Vpn::new(0), TASK_END);
+        while self.kernel.with(|mm| mm.unmap_step(space, &mut rest, self.cpu())) == Ok(true) {
+            self.kernel.settle(0).await;
+        }
+        self.kernel.with(|mm| mm.exit(space, self.cpu())).expect("a process ends once");
+        self.kernel.settle(0).await;
+        self.process.threads.set(0);
+        if self.process.killed.get() { Err(self.process.killed_stop()) } else { result }
+    }
+
+    /// A copy of this process's address space.
+    async fn fork_space(&self) -> Result<SpaceId, Stop> {
+        let _lock = self.mmap_lock(Mode::Exclusive).await;
+        let mut fork = self.kernel.with(|mm| mm.fork(self.process.space)).map_err(|errno| refused("fork", errno))?;
+        let copied = self.fill_tables("fork", fork.child(), |mm| mm.fork_step(&mut fork)).await;
+        if copied.is_err() {
+            self.kernel.with(|mm| mm.exit(fork.child(), self.cpu())).expect("the child has not run");
+            self.kernel.settle(0).await;
+        }
+        copied.map(|()| fork.child())
+    }
+}

@@ -1,0 +1,159 @@
+//! What came of a run: samples, counters over time, phases, events, and how it ended.
+
+use order9_units::Nanos;
+use order9_workloads::{Stop, Times};
+
+use crate::events::Traced;
+use crate::kernel::Kernel;
+use crate::oom::OutOfMemory;
+use crate::time::{RunError, TaskId};
+
+/// What came of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Results {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// When the last program ended.
+    pub elapsed: Nanos,
+    /// CPU time of all programs.
+    pub times: Times,
+    /// Names of the operations that were measured, in the order in which they were first.
+    pub operations: Vec<String>,
+    /// What was measured, in order.
+    pub samples: Vec<Sample>,
+    /// Phases, in order; the first begins with the run.
+    pub phases: Vec<Phase>,
+    /// Counters over time: at the beginning, at every tick, at the end.
+    pub series: Series,
+    /// Trace events, in order.
+    pub events: Vec<Traced>,
+    /// Events that were not kept, the log being full.
+    pub events_lost: u64,
+    /// Names of tasks, by number.
+    pub tasks: Vec<String>,
+    /// Kills for memory.
+    pub kills: Vec<OutOfMemory>,
+    /// Hash of everything the scheduler did.
+    pub schedule: u64,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All programs came to their end.
+    Completed,
+    /// Memory ran out, which ended the workload.
+    OutOfMemory(OutOfMemory),
+    /// The workload ended before its time.
+    Stopped(Stop),
+    /// Nobody could go on.
+    Stuck(RunError),
+}
+
+/// One measured time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// Position of its operation in [`Results::operations`].
+    pub operation: u32,
+    /// When it was taken.
+    pub at: Nanos,
+    /// What was measured.
+    pub time: Nanos,
+}
+
+/// A part of a run with counters of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Phase {
+    /// What it is called.
+    pub name: String,
+    /// When it began; it ends with the next one.
+    pub begin: Nanos,
+    /// The counters then, in the order of [`Series::names`].
+    pub counters: Vec<u64>,
+}
+
+/// Fields of /proc/vmstat over time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Series {
+    /// The fields.
+    pub names: Vec<&'static str>,
+    /// When they were read.
+    pub times: Vec<Nanos>,
+    /// For each time, the value of each field.
+    pub rows: Vec<Vec<u64>>,
+}
+
+/// What a run has recorded so far.
+#[derive(Default)]
+pub(crate) struct Record {
+    pub(crate) operations: Vec<String>,
+    pub(crate) samples: Vec<Sample>,
+    pub(crate) phases: Vec<Phase>,
+    pub(crate) series: Series,
+}
+
+impl Record {
+    pub(crate) fn sample(&mut self, operation: &str, at: Nanos, time: Nanos) {
+        // Samples of an operation come in a row.
+        let known = self.operations.iter().rposition(|known| known == operation);
+        let operation = known.unwrap_or_else(|| {
+            self.operations.push(operation.to_owned());
+            self.operations.len() - 1
+        });
+        self.samples.push(Sample { operation: operation as u32, at, time });
+    }
+}
+
+impl Kernel {
+    fn counters(&self) -> Vec<u64> {
+        self.look(|mm| mm.vmstat().map(|(_, value)| value).collect())
+    }
+
+    /// Begins a phase of the workload.
+    pub(crate) fn begin_phase(&self, name: &str) {
+        let phase = Phase { name: name.to_owned(), begin: self.handle.now(), counters: self.counters() };
+        self.record.borrow_mut().phases.push(phase);
+    }
+
+    /// Reads the counters, for now.
+    pub(crate) fn read_counters(&self) {
+        self.read_counters_at(self.handle.now());
+    }
+
+    /// Reads the counters, which have not changed since `at`.
+    pub(crate) fn read_counters_at(&self, at: Nanos) {
+        let row = self.counters();
+        let series = &mut self.record.borrow_mut().series;
+        if series.names.is_empty() {
+            series.names = self.look(|mm| mm.vmstat().map(|(name, _)| name).collect());
+        }
+        if series.times.last() != Some(&at) {
+            series.times.push(at);
+            series.rows.push(row);
+        }
+    }
+
+    /// Puts together what came of a run.
+    pub(crate) fn results(&self, outcome: Outcome, elapsed: Nanos, times: Times) -> Results {
+        let Record { operations, samples, phases, series } = self.record.take();
+        let kills = self.kills.take();
+        let (events, events_lost) = self.with(|mm| mm.tracer_mut().take());
+        let name = |task: TaskId| self.handle.task_name(task).to_string();
+        let tasks = self.handle.tasks().map(name).collect();
+        let schedule = self.handle.digest();
+        Results {
+            outcome,
+            elapsed,
+            times,
+            operations,
+            samples,
+            phases,
+            series,
+            events,
+            events_lost,
+            tasks,
+            kills,
+            schedule,
+        }
+    }
+}

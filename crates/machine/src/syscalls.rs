@@ -1,0 +1,209 @@
+//! The system calls of programs: the lab's [`Sys`].
+
+use std::future::Future;
+
+use order9_mm::env::Env as _;
+use order9_mm::space::{self, Backing, Madvise, MmapRequest, Mremap, MremapTo, Place, VirtAddr, VpnRange};
+use order9_units::{Bytes, Nanos, PAGE_SIZE, Pages};
+use order9_workloads::{Access, Advice, Area, ChildKind, Ended, Facts, FileId, Mapping, Of, Prot, Stop, Sys};
+use rand_pcg::rand_core::Rng as _;
+
+use crate::cost::Picos;
+use crate::faults::refused;
+use crate::process::Child;
+use crate::thread::Thread;
+use crate::time::{Class, Mode};
+
+impl Sys for Thread {
+    type Child = Child;
+
+    fn facts(&self) -> Facts {
+        self.kernel.facts()
+    }
+
+    fn now(&self) -> Nanos {
+        self.kernel.handle.now()
+    }
+
+    fn seed(&self, name: &str) -> u64 {
+        self.kernel.handle.stream(name).next_u64()
+    }
+
+    async fn sleep(&self, time: Nanos) -> Result<(), Stop> {
+        self.enter().await?;
+        let end = self.now() + time;
+        while self.now() < end {
+            self.alive()?;
+            self.kernel.handle.wait(self.process.waiting, Some(end - self.now())).await;
+        }
+        self.alive()
+    }
+
+    async fn compute(&self, time: Nanos) -> Result<(), Stop> {
+        self.kernel.handle.spend(Class::User, time).await;
+        self.alive()
+    }
+
+    async fn mmap(&self, mapping: Mapping) -> Result<Area, Stop> {
+        self.enter().await?;
+        let _lock = self.mmap_lock(Mode::Exclusive).await;
+        let request = self.mmap_request(mapping);
+        let start = self.kernel.with(|mm| mm.mmap(self.process.space, &request, self.cpu()));
+        self.spend().await;
+        let start = start.map_err(|errno| refused("mmap", errno))?;
+        Ok(Area { start: start.get(), length: whole_pages(mapping.length) })
+    }
+
+    async fn munmap(&self, area: Area) -> Result<(), Stop> {
+        self.enter().await?;
+        let _lock = self.mmap_lock(Mode::Exclusive).await;
+        let mut rest = range(area);
+        while self.kernel.with(|mm| mm.unmap_step(self.process.space, &mut rest, self.cpu())) == Ok(true) {
+            self.spend().await;
+        }
+        let done = self.kernel.with(|mm| mm.munmap(self.process.space, start(area), area.length, self.cpu()));
+        self.spend().await;
+        done.map_err(|errno| refused("munmap", errno))
+    }
+
+    async fn mprotect(&self, area: Area, prot: Prot) -> Result<(), Stop> {
+        self.enter().await?;
+        let _lock = self.mmap_lock(Mode::Exclusive).await;
+        let prot = match prot {
+            Prot::None => space::Prot::NONE,
+            Prot::Read => space::Prot::READ,
+            Prot::ReadWrite => space::Prot::RW,
+        };
+        let done = self.kernel.with(|mm| mm.mprotect(self.process.space, start(area), area.length, prot));
+        self.spend().await;
+        done.map_err(|errno| refused("mprotect", errno))
+    }
+
+    async fn mremap(&self, area: Area, length: Bytes) -> Result<Area, Stop> {
+        self.enter().await?;
+        let _lock = self.mmap_lock(Mode::Exclusive).await;
+        let (space, to) = (self.process.space, MremapTo::MayMove);
+        let begun = self.kernel.with(|mm| mm.mremap(space, start(area), area.length, length, to, self.cpu()));
+        let moved = match begun.map_err(|errno| refused("mremap", errno))? {
+            Mremap::Done(start) => start,
+            Mremap::Moving(mut run) => {
+                let cpu = self.cpu();
+                self.fill_tables("mremap", space, |mm| mm.move_step(&mut run, cpu)).await?;
+                run.to()
+            }
+        };
+        self.spend().await;
+        Ok(Area { start: moved.get(), length: whole_pages(length) })
+    }
+
+    async fn madvise(&self, area: Area, advice: Advice) -> Result<(), Stop> {
+        self.enter().await?;
+        let (mode, advice) = match advice {
+            Advice::DontNeed => (Mode::Shared, Madvise::DontNeed),
+            Advice::HugePage => (Mode::Exclusive, Madvise::HugePage),
+            Advice::NoHugePage => (Mode::Exclusive, Madvise::NoHugePage),
+        };
+        let _lock = self.mmap_lock(mode).await;
+        let done = self.kernel.with(|mm| mm.madvise(self.process.space, start(area), area.length, advice, self.cpu()));
+        self.spend().await;
+        done.map_err(|errno| refused("madvise", errno))
+    }
+
+    async fn mlock(&self, area: Area) -> Result<(), Stop> {
+        self.enter().await?;
+        let space = self.process.space;
+        let locked = {
+            let _lock = self.mmap_lock(Mode::Exclusive).await;
+            self.kernel.with(|mm| mm.mlock(space, start(area), area.length))
+        };
+        locked.map_err(|errno| refused("mlock", errno))?;
+        let (mut at, end) = (start(area), VirtAddr::new(area.start + area.length.get()));
+        while let Some((missing, access)) = self.kernel.with(|mm| mm.next_to_populate(space, at, end)) {
+            self.fault(missing, access).await?;
+            at = VirtAddr::new(missing.get() + PAGE_SIZE.get());
+        }
+        self.spend().await;
+        self.alive()
+    }
+
+    async fn munlock(&self, area: Area) -> Result<(), Stop> {
+        self.enter().await?;
+        let _lock = self.mmap_lock(Mode::Exclusive).await;
+        let done = self.kernel.with(|mm| mm.munlock(self.process.space, start(area), area.length));
+        self.spend().await;
+        done.map_err(|errno| refused("munlock", errno))
+    }
+
+    async fn touch(&self, area: Area, access: Access) -> Result<(), Stop> {
+        self.access_all(area, access, self.kernel.prices.touch_page).await
+    }
+
+    async fn fill(&self, area: Area) -> Result<(), Stop> {
+        self.access_all(area, Access::Write, self.kernel.prices.fill_page).await
+    }
+
+    async fn create_file(&self, length: Bytes) -> Result<FileId, Stop> {
+        self.write_file(Pages::from_bytes_ceil(length)).await
+    }
+
+    async fn remove_file(&self, file: FileId) -> Result<(), Stop> {
+        self.unlink(file).await
+    }
+
+    async fn spawn<B, F>(&self, kind: ChildKind, name: &str, body: B) -> Result<Child, Stop>
+    where
+        B: FnOnce(Self) -> F + Send + 'static,
+        F: Future<Output = Result<(), Stop>> + 'static,
+    {
+        self.start_child(kind, name, body).await
+    }
+
+    async fn wait(&self, child: Child) -> Result<Ended, Stop> {
+        self.wait_child(child).await
+    }
+
+    fn sample(&self, operation: &str, time: Nanos) {
+        self.kernel.record.borrow_mut().sample(operation, self.now(), time);
+    }
+
+    fn phase(&self, name: &str) {
+        self.kernel.begin_phase(name);
+    }
+}
+
+impl Thread {
+    async fn access_all(&self, area: Area, access: Access, price: Picos) -> Result<(), Stop> {
+        let access = match access {
+            Access::Read => space::Access::Read,
+            Access::Write => space::Access::Write,
+        };
+        self.access(range(area), access, price).await
+    }
+
+    fn mmap_request(&self, mapping: Mapping) -> MmapRequest {
+        let backing = match mapping.of {
+            Of::Anon => Backing::AnonPrivate,
+            Of::Shared => Backing::AnonShared,
+            Of::File(file, offset) => {
+                Backing::File { file: self.file(file), offset: Pages::from_bytes_floor(offset), shared: true }
+            }
+            Of::FilePrivate(file, offset) => {
+                Backing::File { file: self.file(file), offset: Pages::from_bytes_floor(offset), shared: false }
+            }
+        };
+        let prot = if matches!(mapping.of, Of::File(..)) { space::Prot::READ } else { space::Prot::RW };
+        MmapRequest { place: Place::Anywhere, length: mapping.length, prot, backing, locked: false }
+    }
+}
+
+fn start(area: Area) -> VirtAddr {
+    VirtAddr::new(area.start)
+}
+
+fn range(area: Area) -> VpnRange {
+    VpnRange::of(start(area).vpn(), Pages::from_bytes_ceil(area.length))
+}
+
+fn whole_pages(length: Bytes) -> Bytes {
+    Pages::from_bytes_ceil(length).bytes()
+}

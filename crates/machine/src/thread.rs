@@ -1,0 +1,86 @@
+//! A thread of a process on the machine: the way of a program to the engine, to time and to the other programs.
+
+use std::rc::Rc;
+
+use order9_mm::Mm;
+use order9_mm::env::{Env, Task};
+use order9_units::{Nanos, NodeId};
+use order9_workloads::Stop;
+
+use crate::events::EventLog;
+use crate::kernel::Kernel;
+use crate::process::Process;
+use crate::time::{Class, Guard, Mode};
+
+/// A thread, as its own program sees it; a clone is the same thread's. Programs use it through
+/// [`Sys`](order9_workloads::Sys).
+#[derive(Clone)]
+pub struct Thread {
+    pub(crate) kernel: Rc<Kernel>,
+    pub(crate) process: Rc<Process>,
+}
+
+impl Thread {
+    /// The CPU it runs on.
+    #[inline]
+    pub(crate) fn cpu(&self) -> usize {
+        self.kernel.handle.cpu().map_or(0, |cpu| usize::from(cpu.0))
+    }
+
+    /// The node of that CPU.
+    pub(crate) fn node(&self) -> NodeId {
+        self.kernel.cpus[self.cpu()]
+    }
+
+    /// An error where the process is being killed: every call of the system ends with it then.
+    #[inline]
+    pub(crate) fn alive(&self) -> Result<(), Stop> {
+        if self.process.killed.get() { Err(self.process.killed_stop()) } else { Ok(()) }
+    }
+
+    /// Enters the kernel for a system call.
+    pub(crate) async fn enter(&self) -> Result<(), Stop> {
+        self.alive()?;
+        self.kernel.pay(Class::System, self.kernel.prices.syscall).await;
+        Ok(())
+    }
+
+    /// Takes the lock of the address space, where another thread could want it.
+    pub(crate) async fn mmap_lock(&self, mode: Mode) -> Option<Guard> {
+        if self.process.threads.get() == 1 {
+            return None;
+        }
+        let (handle, lock) = (&self.kernel.handle, self.process.mmap_lock);
+        match handle.try_lock(lock, mode) {
+            None => Some(handle.lock(lock, mode).await),
+            taken => taken,
+        }
+    }
+
+    /// Other CPUs that may hold translations of this address space.
+    fn other_cpus(&self) -> u64 {
+        self.process.threads.get().min(self.kernel.cpus.len() as u64) - 1
+    }
+}
+
+impl Env for Thread {
+    type Tracer = EventLog;
+
+    #[inline]
+    fn with<R>(&self, step: impl FnOnce(&mut Mm<EventLog>) -> R) -> R {
+        self.kernel.with(step)
+    }
+
+    #[inline]
+    async fn spend(&self) {
+        self.kernel.settle(self.other_cpus()).await;
+    }
+
+    fn task(&self) -> Task {
+        Task { oom_victim: self.process.killed.get(), ..Task::default() }
+    }
+
+    async fn sleep(&self, time: Nanos) {
+        self.kernel.handle.sleep(time).await;
+    }
+}

@@ -1,0 +1,159 @@
+//! Random programs over several processes, every step checked: no law broken, no content lost, and the same again.
+
+use order9_machine::{Outcome, Results, Thread};
+use order9_units::{Bytes, Nanos, PAGE_SIZE};
+use order9_workloads::{Access, Advice, Area, ChildKind, FileId, Mapping, Of, Prot, Stop, Sys};
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::Rng as _;
+
+use crate::{machine, mib};
+
+/// Calls that each thread makes.
+const CALLS: u64 = 40;
+/// Largest mapping, in pages.
+const PAGES_MAX: u64 = 60;
+
+struct Program {
+    sys: Thread,
+    rng: Pcg64Mcg,
+    areas: Vec<Area>,
+    files: Vec<FileId>,
+    /// Further generations of children that may be started.
+    depth: u64,
+}
+
+impl Program {
+    fn new(sys: Thread, areas: Vec<Area>, depth: u64) -> Self {
+        let rng = Pcg64Mcg::new(u128::from(sys.seed("chaos")) | 1);
+        Self { sys, rng, areas, files: Vec::new(), depth }
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.rng.next_u64() % n
+    }
+
+    fn pages(&mut self, most: u64) -> Bytes {
+        Bytes::new((1 + self.below(most)) * PAGE_SIZE.get())
+    }
+
+    /// A piece of something that was mapped once, by this thread.
+    fn piece(&mut self) -> Option<Area> {
+        let at = self.below(self.areas.len().max(1) as u64) as usize;
+        let area = *self.areas.get(at)?;
+        let offset = Bytes::new(self.below(area.pages()) * PAGE_SIZE.get());
+        let length = self.pages(area.pages());
+        Some(area.part(offset, length))
+    }
+
+    async fn map(&mut self) -> Result<(), Stop> {
+        let length = self.pages(PAGES_MAX);
+        let of = match (self.below(4), self.files.last()) {
+            (0, Some(&file)) => Of::File(file, Bytes::ZERO),
+            (1, Some(&file)) => Of::FilePrivate(file, Bytes::ZERO),
+            (2, _) => Of::Shared,
+            _ => Of::Anon,
+        };
+        let area = self.sys.mmap(Mapping { length, of }).await?;
+        self.areas.push(area);
+        Ok(())
+    }
+
+    async fn child(&mut self) -> Result<(), Stop> {
+        if self.depth == 0 {
+            return Ok(());
+        }
+        let kind = [ChildKind::Thread, ChildKind::Process, ChildKind::Fork][self.below(3) as usize];
+        let areas = if kind == ChildKind::Process { Vec::new() } else { self.areas.clone() };
+        let depth = self.depth - 1;
+        let child = self.sys.spawn(kind, "child", move |sys| Program::new(sys, areas, depth).run()).await?;
+        if self.below(2) == 0 {
+            // What ended the child is its own affair.
+            let _ = self.sys.wait(child).await?.result;
+        }
+        Ok(())
+    }
+
+    async fn call(&mut self) -> Result<(), Stop> {
+        let sys = self.sys.clone();
+        let choice = self.below(20);
+        let Some(piece) = self.piece().filter(|_| choice > 4) else {
+            return match choice {
+                0 => self.child().await,
+                1 => {
+                    let length = self.pages(200);
+                    self.files.push(sys.create_file(length).await?);
+                    Ok(())
+                }
+                2 if !self.files.is_empty() => {
+                    let at = self.below(self.files.len() as u64) as usize;
+                    sys.remove_file(self.files.swap_remove(at)).await
+                }
+                _ => self.map().await,
+            };
+        };
+        match choice {
+            5 => sys.munmap(piece).await,
+            6 => sys.mprotect(piece, [Prot::None, Prot::Read, Prot::ReadWrite][self.below(3) as usize]).await,
+            7 => sys.mprotect(piece, Prot::ReadWrite).await,
+            8 => {
+                let length = self.pages(PAGES_MAX);
+                let moved = sys.mremap(piece, length).await?;
+                self.areas.push(moved);
+                Ok(())
+            }
+            9 => sys.madvise(piece, Advice::DontNeed).await,
+            10 => sys.mlock(piece).await,
+            11 => sys.munlock(piece).await,
+            12 => sys.sleep(Nanos::new(self.below(100_000))).await,
+            13 => sys.compute(Nanos::new(self.below(10_000))).await,
+            14 | 15 => sys.touch(piece, Access::Read).await,
+            _ => sys.touch(piece, Access::Write).await,
+        }
+    }
+
+    async fn run(mut self) -> Result<(), Stop> {
+        for _ in 0..CALLS {
+            match self.call().await {
+                // Refusals and signals are to be expected; a handler would return from those.
+                Ok(()) | Err(Stop::Refused { .. } | Stop::Signal { .. }) => {}
+                Err(stop) => return Err(stop),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn chaos(seed: u64, memory: Bytes) -> Results {
+    let cpus = 1 + seed as usize % 4;
+    machine(memory, cpus, seed).run_program("chaos", |sys| Program::new(sys, Vec::new(), 2).run(), |_, _| ())
+}
+
+/// Runs that a test makes; `PROPTEST_CASES` asks for more.
+fn cases() -> u64 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(200)
+}
+
+#[test]
+fn random_programs_break_no_law_and_lose_no_content() {
+    let mut out_of_memory = 0;
+    for seed in 0..cases() {
+        // A third of the machines are too small for what may come.
+        let memory = if seed % 3 == 0 { mib(2) } else { mib(4) };
+        let results = chaos(seed, memory);
+        match results.outcome {
+            Outcome::Completed => {}
+            Outcome::OutOfMemory(_) => out_of_memory += 1,
+            other => panic!("seed {seed}: {other:?}"),
+        }
+        out_of_memory += results.kills.len();
+    }
+    assert!(out_of_memory > 0, "some machines were too small");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    for seed in 0..10 {
+        assert_eq!(chaos(seed, mib(4)), chaos(seed, mib(4)), "seed {seed}");
+    }
+    assert_ne!(chaos(1, mib(4)).schedule, chaos(5, mib(4)).schedule);
+}

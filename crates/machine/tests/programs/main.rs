@@ -1,0 +1,58 @@
+//! Programs on a whole machine: what they see, what it costs, how they end.
+
+mod chaos;
+mod memory;
+mod out_of_memory;
+mod processes;
+
+use order9_machine::cost::{PRICES, Picos, Prices};
+use order9_machine::{Machine, Options, Results, Thread};
+use order9_mm::policy::Policy;
+use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
+use order9_units::{Bytes, NodeId, Pages, Pfn, PfnRange, ZoneKind};
+use order9_workloads::Stop;
+
+/// Every kind of work takes 10 ns: tests compare times, they do not predict any.
+fn prices() -> Prices {
+    let mut prices = Prices::default();
+    PRICES.iter().for_each(|price| *(price.field)(&mut prices) = Picos::new(10_000));
+    prices
+}
+
+/// One node, one zone, as many CPUs as wanted; every step checked, every page's content followed.
+fn machine(memory: Bytes, cpus: usize, seed: u64) -> Machine {
+    let span = PfnRange::of(Pfn::new(1 << 20), Pages::from_bytes_floor(memory));
+    let layout = Layout {
+        nodes: vec![NodeSpec { distances: vec![10] }],
+        zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
+        cpus: vec![NodeId(0); cpus],
+        ..Layout::default()
+    };
+    let mm = MmBuilder::new(&layout, Policy::default()).expect("one zone is a layout").content_tags().boot();
+    let options = Options { check: true, ..Options::new(seed) };
+    Machine::new(mm, vec![NodeId(0); cpus], prices(), &options).expect("there are CPUs")
+}
+
+/// Runs `program` on 8 MiB and two CPUs: a check looks at every page, and so must not have too many.
+fn run<F>(program: impl FnOnce(Thread) -> F + 'static) -> Results
+where
+    F: Future<Output = Result<(), Stop>> + 'static,
+{
+    machine(MEMORY, 2, 1).run_program("program", program, |_, _| ())
+}
+
+const MEMORY: Bytes = Bytes::new(8 << 20);
+
+const fn mib(n: u64) -> Bytes {
+    Bytes::new(n << 20)
+}
+
+const fn kib(n: u64) -> Bytes {
+    Bytes::new(n << 10)
+}
+
+/// The last reading of a counter.
+fn counter(results: &Results, name: &str) -> u64 {
+    let at = results.series.names.iter().position(|known| *known == name).expect("the engine has this counter");
+    results.series.rows.last().expect("there is a last reading")[at]
+}

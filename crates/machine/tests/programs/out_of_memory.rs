@@ -1,0 +1,76 @@
+//! Programs that want more than there is.
+
+use order9_machine::{Outcome, Results, Thread};
+use order9_units::{Bytes, Nanos};
+use order9_workloads::{Access, ChildKind, Mapping, Stop, Sys};
+
+use crate::{counter, kib, mib, run};
+
+async fn hog(sys: Thread, memory: Bytes) -> Result<(), Stop> {
+    let area = sys.mmap(Mapping::anon(memory)).await?;
+    sys.touch(area, Access::Write).await
+}
+
+fn killed(results: &Results) -> Vec<&str> {
+    results.kills.iter().map(|kill| kill.victim.as_deref().expect("somebody was killed")).collect()
+}
+
+#[test]
+fn a_program_larger_than_the_machine_is_killed_and_that_is_the_outcome() {
+    let results = run(async |sys| hog(sys, mib(16)).await);
+    let Outcome::OutOfMemory(kill) = &results.outcome else { panic!("{:?}", results.outcome) };
+    assert_eq!(kill.victim.as_deref(), Some("program"));
+    assert!(kill.rss.get() > 1500 && kill.free.get() < 200, "{kill}");
+    let told = kill.to_string();
+    assert!(told.contains("program asked for a block of order 0") && told.contains("killed program"), "{told}");
+    assert_eq!(counter(&results, "pgalloc_normal"), counter(&results, "pgfree"), "all memory comes back");
+}
+
+#[test]
+fn the_largest_process_goes_and_the_others_go_on() {
+    let results = run(async |sys| {
+        let large = sys.spawn(ChildKind::Process, "large", async |sys| {
+            hog(sys.clone(), mib(6)).await?;
+            sys.sleep(Nanos::new(1 << 40)).await
+        });
+        let large = large.await?;
+        sys.sleep(Nanos::new(1_000_000_000)).await?;
+        let small = sys.spawn(ChildKind::Process, "small", async |sys| hog(sys, mib(3)).await).await?;
+        sys.wait(small).await?.result?;
+        let ended = sys.wait(large).await?.result;
+        assert_eq!(ended, Err(Stop::Killed { process: "large".to_owned() }), "asleep when it was killed");
+        Ok(())
+    });
+    assert_eq!((killed(&results), &results.outcome), (vec!["large"], &Outcome::Completed));
+}
+
+#[test]
+fn all_threads_of_a_killed_process_end() {
+    let results = run(async |sys| {
+        let victim = sys.spawn(ChildKind::Process, "victim", async |sys| {
+            let mut threads = Vec::new();
+            for _ in 0..4 {
+                threads.push(sys.spawn(ChildKind::Thread, "victim", async |sys| hog(sys, mib(4)).await).await?);
+            }
+            for thread in threads {
+                sys.wait(thread).await?.result?;
+            }
+            Ok(())
+        });
+        let victim = victim.await?;
+        sys.wait(victim).await?.result
+    });
+    assert!(matches!(results.outcome, Outcome::OutOfMemory(_)), "{:?}", results.outcome);
+    assert_eq!(killed(&results), ["victim"]);
+}
+
+#[test]
+fn a_file_larger_than_memory_ends_with_nobody_to_kill() {
+    let results = run(async |sys| {
+        let _kept = sys.mmap(Mapping::anon(kib(4))).await?;
+        sys.create_file(mib(16)).await.map(|_| ())
+    });
+    let Outcome::OutOfMemory(kill) = &results.outcome else { panic!("{:?}", results.outcome) };
+    assert_eq!(kill.victim, None);
+    assert!(kill.to_string().ends_with("nobody could be killed"), "{kill}");
+}
