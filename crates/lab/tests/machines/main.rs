@@ -3,4 +3,5 @@
 
 mod bad_input;
 mod built_in;
+mod documents;
 mod layout;
