@@ -12,13 +12,13 @@ use crate::pages::protect_and_read;
 use crate::sys::{PAGE, PageSize, Region};
 
 /// Measurements of which the median counts.
-const SHORT: usize = 9;
+const SHORT: usize = 15;
 
 /// Calls that interrupt the other CPU.
-const SHOOTDOWNS: usize = 200;
+const SHOOTDOWNS: usize = 100;
 
 /// Messages between two threads on one CPU.
-const MESSAGES: usize = 300;
+const MESSAGES: usize = 200;
 
 /// Times a cache line goes to the other CPU and back.
 const PASSES: u32 = 3_000;

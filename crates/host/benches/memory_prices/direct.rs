@@ -29,7 +29,7 @@ direct! {
     populate,
     /// read fault on the shared zero page
     zero_fault,
-    /// fault of a huge page that was used before, per 4096 bytes
+    /// fault of a huge page that the hypervisor has backed, per 4096 bytes
     huge_fault,
     /// first write fault in a slot of 2 MiB
     first_in_slot,
