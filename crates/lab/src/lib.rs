@@ -4,3 +4,6 @@
 #![forbid(unsafe_code)]
 
 pub mod machines;
+mod plan;
+
+pub use plan::{Cell, Memory, Plan};

@@ -19,11 +19,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("import", &["units", "mm", "snapshot"]),
     ("policy", &["mm", "toml"]),
     ("toml", &[]),
-    ("lab", &["units", "mm", "machine", "snapshot", "toml"]),
+    ("lab", &["units", "mm", "machine", "workloads", "snapshot", "import", "policy", "record", "report", "toml"]),
     ("record", &["units"]),
     ("report", &["units", "snapshot"]),
     ("testkit", &["units", "mm"]),
-    ("cli", &["units", "mm", "snapshot", "host", "import", "policy", "lab", "report"]),
+    ("cli", &["units", "mm", "machine", "workloads", "snapshot", "host", "import", "policy", "lab", "record", "report"]),
     ("workspace", &[]),
 ];
 

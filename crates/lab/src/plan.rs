@@ -1,0 +1,76 @@
+//! An experiment, complete: everything that decides its results.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use order9_machine::TraceKinds;
+use order9_policy::Loaded;
+use order9_record::Digest;
+use order9_snapshot::Snapshot;
+use order9_snapshot::synth::SynthSpec;
+use order9_units::Nanos;
+use order9_workloads::{Value, Workload};
+
+use crate::machines::MachineSpec;
+
+/// An experiment: one workload under several policies and seeds, on one machine, from one state of its memory.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What runs.
+    pub workload: Workload,
+    /// Parameters that were chosen; the others have their defaults on the machine.
+    pub chosen: BTreeMap<&'static str, Value>,
+    /// The policies to compare, at least one; the others are compared with the first. Names are unique.
+    pub policies: Vec<Loaded>,
+    /// CPUs, nodes and prices. CPUs, nodes and memory are the snapshot's where memory comes from one.
+    pub machine: MachineSpec,
+    /// What memory holds at the start.
+    pub memory: Memory,
+    /// Settings to write before the start, by their Linux names, in this order.
+    pub settings: Vec<(String, String)>,
+    /// Seeds, at least one.
+    pub seeds: Vec<u64>,
+    /// How often counters are read, in virtual time; not zero.
+    pub sample_every: Nanos,
+    /// Whether every step is followed by a check of all laws, and the contents of all pages are followed.
+    pub check: bool,
+    /// Which trace events are kept.
+    pub trace: TraceKinds,
+    /// The command line that asked for it, for the manifest.
+    pub command: Vec<String>,
+}
+
+/// What memory holds at the start.
+#[derive(Clone, Debug)]
+pub enum Memory {
+    /// Nothing but what the kernel keeps for itself.
+    Empty,
+    /// What a made-up machine of the same size holds.
+    Synthetic(SynthSpec),
+    /// What a stored map holds.
+    Snapshot {
+        /// As it was named.
+        path: String,
+        /// Of the bytes of the file.
+        digest: Digest,
+        /// The map.
+        snapshot: Arc<Snapshot>,
+    },
+}
+
+/// One run of an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// Position in [`Plan::policies`].
+    pub policy: usize,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl Plan {
+    /// Every run of the experiment: by policy, then by seed.
+    pub fn cells(&self) -> impl Iterator<Item = Cell> {
+        let of_policy = |policy| self.seeds.iter().map(move |&seed| Cell { policy, seed });
+        (0..self.policies.len()).flat_map(of_policy)
+    }
+}
