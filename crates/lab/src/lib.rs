@@ -1,9 +1,24 @@
-//! The lab's front desk: turns names and files into experiments.
+//! The lab's front desk: turns names and files into experiments, runs them, and turns what came of them into tables.
 //!
-//! [`machines`]: what a machine is made of and what work costs on it, with a source for every figure. Never runs anything.
+//! Key types: [`Plan`] (everything that decides an experiment), [`run`] (runs it on the cores of the host), [`report`]
+//! (compares what came of it). [`machines`]: what a machine is made of and what work costs on it, with a source for every
+//! figure. Never knows where its words come from or its tables go: that is the command line's.
 #![forbid(unsafe_code)]
 
+mod cell;
+mod error;
+mod events;
+mod inputs;
 pub mod machines;
+mod monitors;
 mod plan;
+mod proc_files;
+mod run;
+mod start;
+mod tables;
 
+pub use error::PlanError;
 pub use plan::{Cell, Memory, Plan};
+pub use proc_files::{machine_files, process_files};
+pub use run::{Observer, run};
+pub use tables::report;

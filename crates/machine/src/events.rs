@@ -33,6 +33,11 @@ impl TraceKinds {
         &NAMES
     }
 
+    /// The names of those in the set.
+    pub fn chosen(self) -> impl Iterator<Item = &'static str> {
+        NAMES.into_iter().enumerate().filter(move |(bit, _)| self.0 >> bit & 1 != 0).map(|(_, name)| name)
+    }
+
     /// The set with the tracepoint called `name`; `None` where there is none.
     #[must_use]
     pub fn with(self, name: &str) -> Option<Self> {

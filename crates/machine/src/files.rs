@@ -12,6 +12,8 @@ use crate::time::Class;
 /// What a program writes with one system call.
 const WRITE: Pages = Pages::new(256);
 
+const NOTE: &str = "files live in memory, as on tmpfs: there is no page cache with a disk behind it yet";
+
 /// Files by the numbers that programs know them by.
 #[derive(Default)]
 pub(crate) struct Files(Vec<FileId>);
@@ -24,6 +26,7 @@ impl Thread {
     /// Makes a file and writes all of it, 1 MiB with each call.
     pub(crate) async fn write_file(&self, pages: Pages) -> Result<workloads::FileId, Stop> {
         self.enter().await?;
+        self.kernel.record.borrow_mut().notes.insert(NOTE);
         let file = self.kernel.with(|mm| mm.create_file(pages)).map_err(|errno| refused("open", errno))?;
         for index in 0..pages.get() {
             if index % WRITE.get() == 0 {

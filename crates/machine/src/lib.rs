@@ -21,7 +21,7 @@ pub mod time;
 
 pub use events::{Event, EventLog, TraceKinds, Traced};
 pub use kernel::Engine;
-pub use machine::{Machine, Options};
+pub use machine::{Machine, Options, Tick};
 pub use oom::OutOfMemory;
 pub use results::{Outcome, Phase, Results, Sample, Series};
 pub use thread::Thread;

@@ -22,11 +22,23 @@ pub struct Machine {
     sample_every: Nanos,
 }
 
+/// A moment at which counters are read.
+pub struct Tick<'e> {
+    /// When.
+    pub now: Nanos,
+    /// The engine.
+    pub engine: &'e Engine,
+    /// Whether the run is over.
+    pub is_last: bool,
+}
+
 /// How a machine runs.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Seed of every random stream.
     pub seed: u64,
+    /// How long a task may run while others wait for its CPU; not zero.
+    pub slice: Nanos,
     /// How often counters are read; not zero.
     pub sample_every: Nanos,
     /// Whether every step of the engine is followed by a check of all its laws.
@@ -38,11 +50,11 @@ pub struct Options {
 }
 
 impl Options {
-    /// Counters every second, no checks, no events.
+    /// Slices of 3 ms, counters every second, no checks, no events.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
-        let sample_every = Nanos::new(1_000_000_000);
-        Self { seed, sample_every, check: false, trace: TraceKinds::NONE, trace_max: 0 }
+        let (slice, sample_every) = (Nanos::new(3_000_000), Nanos::new(1_000_000_000));
+        Self { seed, slice, sample_every, check: false, trace: TraceKinds::NONE, trace_max: 0 }
     }
 }
 
@@ -50,10 +62,11 @@ impl Machine {
     /// A machine around the engine `mm`, with CPUs on these nodes, which must be those that the engine was made for.
     ///
     /// # Errors
-    /// Without a CPU, or with too many.
+    /// Without a CPU, with too many, or with a slice of zero.
     pub fn new(mm: Mm, cpus: Vec<NodeId>, prices: Prices, options: &Options) -> Result<Self, ConfigError> {
         let (context_switch, _) = prices.context_switch.split();
-        let executor = Executor::new(Config { context_switch, ..Config::new(cpus, options.seed) })?;
+        let executor =
+            Executor::new(Config { context_switch, slice: options.slice, ..Config::new(cpus, options.seed) })?;
         let handle = executor.handle().clone();
         let log = EventLog::new(handle.clone(), options.trace, options.trace_max);
         let kernel = Rc::new(Kernel::new(handle, mm.with_tracer(log), prices, options.check));
@@ -66,8 +79,8 @@ impl Machine {
         self.kernel.facts()
     }
 
-    /// Runs a workload to its end. `watch` sees the time and the engine whenever counters are read.
-    pub fn run(self, workload: Workload, parameters: &Parameters, watch: impl FnMut(Nanos, &Engine)) -> Results {
+    /// Runs a workload to its end. `watch` sees the engine whenever counters are read.
+    pub fn run(self, workload: Workload, parameters: &Parameters, watch: impl FnMut(&Tick<'_>)) -> Results {
         let parameters = parameters.clone();
         let body = move |thread| async move { workload.run(thread, &parameters).await };
         self.run_program(workload.name(), body, watch)
@@ -78,7 +91,7 @@ impl Machine {
         mut self,
         name: &str,
         body: impl FnOnce(Thread) -> F + 'static,
-        mut watch: impl FnMut(Nanos, &Engine),
+        mut watch: impl FnMut(&Tick<'_>),
     ) -> Results
     where
         F: Future<Output = Result<(), Stop>> + 'static,
@@ -88,7 +101,7 @@ impl Machine {
         let mut tick = Nanos::ZERO;
         let stuck = loop {
             self.kernel.read_counters();
-            self.kernel.look(|mm| watch(tick, mm));
+            self.kernel.look(|engine| watch(&Tick { now: tick, engine, is_last: false }));
             tick += self.sample_every;
             match self.executor.run_until(tick) {
                 Ok(()) if self.kernel.all_ended() => break None,
@@ -96,7 +109,7 @@ impl Machine {
                 Err(error) => break Some(error),
             }
         };
-        self.conclude(stuck, ended.take())
+        self.conclude(stuck, ended.take(), &mut watch)
     }
 
     fn start<F>(&self, name: &str, body: impl FnOnce(Thread) -> F + 'static, ended: Rc<RefCell<Option<Ended>>>)
@@ -112,11 +125,12 @@ impl Machine {
     }
 
     /// The last reading is made when all is over, and is that of the moment at which it was.
-    fn conclude(self, stuck: Option<RunError>, ended: Option<Ended>) -> Results {
+    fn conclude(self, stuck: Option<RunError>, ended: Option<Ended>, watch: &mut impl FnMut(&Tick<'_>)) -> Results {
         let handle = &self.kernel.handle;
         let ends = handle.tasks().filter_map(|task| handle.task_stats(task).ended);
         let elapsed = if stuck.is_some() { handle.now() } else { ends.max().unwrap_or_default() };
         self.kernel.read_counters_at(elapsed);
+        self.kernel.look(|engine| watch(&Tick { now: elapsed, engine, is_last: true }));
         let times = ended.as_ref().map_or_else(Times::default, |ended| ended.thread.process.times(handle));
         let outcome = match (stuck, ended.map(|ended| ended.result)) {
             (Some(error), _) => Outcome::Stuck(error),

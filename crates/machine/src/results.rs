@@ -1,5 +1,7 @@
 //! What came of a run: samples, counters over time, phases, events, and how it ended.
 
+use std::collections::BTreeSet;
+
 use order9_units::Nanos;
 use order9_workloads::{Stop, Times};
 
@@ -33,6 +35,8 @@ pub struct Results {
     pub tasks: Vec<String>,
     /// Kills for memory.
     pub kills: Vec<OutOfMemory>,
+    /// What a reader of the results must know, a sentence each.
+    pub notes: Vec<&'static str>,
     /// Hash of everything the scheduler did.
     pub schedule: u64,
 }
@@ -90,6 +94,7 @@ pub(crate) struct Record {
     pub(crate) samples: Vec<Sample>,
     pub(crate) phases: Vec<Phase>,
     pub(crate) series: Series,
+    pub(crate) notes: BTreeSet<&'static str>,
 }
 
 impl Record {
@@ -135,7 +140,7 @@ impl Kernel {
 
     /// Puts together what came of a run.
     pub(crate) fn results(&self, outcome: Outcome, elapsed: Nanos, times: Times) -> Results {
-        let Record { operations, samples, phases, series } = self.record.take();
+        let Record { operations, samples, phases, series, notes } = self.record.take();
         let kills = self.kills.take();
         let (events, events_lost) = self.with(|mm| mm.tracer_mut().take());
         let name = |task: TaskId| self.handle.task_name(task).to_string();
@@ -153,6 +158,7 @@ impl Kernel {
             events_lost,
             tasks,
             kills,
+            notes: notes.into_iter().collect(),
             schedule,
         }
     }

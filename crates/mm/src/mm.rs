@@ -14,6 +14,7 @@ use crate::pcp;
 use crate::policy::Policy;
 use crate::settings::Settings;
 use crate::space::UserMemory;
+use crate::tags::Tags;
 use crate::trace::{Event, NoTrace, Tracer};
 use crate::vmstat::Counters;
 use crate::work::Work;
@@ -60,6 +61,44 @@ pub enum FreeError {
     Isolated(Pfn),
     /// An address space or file uses the allocation.
     Owned(Pfn),
+}
+
+impl Mm {
+    /// The same with the contents of all pages followed from now on, as [`crate::MmBuilder::content_tags`] does.
+    ///
+    /// # Panics
+    /// If a program has memory already: what that holds is not known.
+    #[must_use]
+    pub fn with_content_tags(mut self) -> Self {
+        assert!(self.user.spaces.is_empty() && self.user.files.is_empty(), "contents are followed from the start on");
+        self.user.tags = Some(Tags::new(self.frames.len()));
+        self
+    }
+
+    /// The same with a tracer, which sees everything from now on.
+    #[must_use]
+    pub fn with_tracer<T: Tracer>(self, tracer: T) -> Mm<T> {
+        let Self { frames, blocks, zones, nodes, cpus, policy, settings, mobility_grouping, more_pins, user, .. } =
+            self;
+        let Self { boot_allocated, counters, work, locked_last, .. } = self;
+        Mm {
+            frames,
+            blocks,
+            zones,
+            nodes,
+            cpus,
+            policy,
+            settings,
+            mobility_grouping,
+            more_pins,
+            user,
+            boot_allocated,
+            counters,
+            work,
+            locked_last,
+            tracer,
+        }
+    }
 }
 
 impl<T: Tracer> Mm<T> {

@@ -27,7 +27,7 @@ pub use digest::{Digest, ParseDigestError};
 pub use directory::{Existing, ExtraFile, Target};
 pub use error::{ReadError, WriteError};
 pub use manifest::{
-    Cell, Experiment, FORMAT, FileEntry, Inputs, Machine, Manifest, Memory, PhaseEntry, Policy, Workload,
+    Cell, Experiment, FORMAT, FileEntry, Inputs, Machine, Manifest, Memory, PhaseEntry, Policy, Recorded, Workload,
 };
 pub use read::{Loaded, read, read_manifest};
 pub use run::{

@@ -53,6 +53,8 @@ pub struct Inputs {
     pub memory: Memory,
     /// Settings that were changed, by Linux path or name, in the order in which they were written.
     pub settings: Vec<(String, String)>,
+    /// What was recorded beside the measurements: part of the results, so part of what decides them.
+    pub recorded: Recorded,
     /// The policies compared, in the order of the columns.
     pub policies: Vec<Policy>,
 }
@@ -81,6 +83,18 @@ pub struct Machine {
     pub name: String,
     /// All of it, as TOML: prices, or what a live run must say (kernel release, memory, CPUs, node sizes).
     pub text: String,
+}
+
+/// What was recorded beside the measurements.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// How often counters were read.
+    #[serde(rename = "every_ns")]
+    pub every: Nanos,
+    /// Tracepoints whose events were kept, by name.
+    pub events: Vec<String>,
+    /// Whether every step was checked.
+    pub check: bool,
 }
 
 /// What memory held at the start.

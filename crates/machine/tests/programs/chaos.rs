@@ -125,7 +125,7 @@ impl Program {
 
 fn chaos(seed: u64, memory: Bytes) -> Results {
     let cpus = 1 + seed as usize % 4;
-    machine(memory, cpus, seed).run_program("chaos", |sys| Program::new(sys, Vec::new(), 2).run(), |_, _| ())
+    machine(memory, cpus, seed).run_program("chaos", |sys| Program::new(sys, Vec::new(), 2).run(), |_| ())
 }
 
 /// Runs that a test makes; `PROPTEST_CASES` asks for more.

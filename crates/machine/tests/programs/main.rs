@@ -38,7 +38,7 @@ fn run<F>(program: impl FnOnce(Thread) -> F + 'static) -> Results
 where
     F: Future<Output = Result<(), Stop>> + 'static,
 {
-    machine(MEMORY, 2, 1).run_program("program", program, |_, _| ())
+    machine(MEMORY, 2, 1).run_program("program", program, |_| ())
 }
 
 const MEMORY: Bytes = Bytes::new(8 << 20);

@@ -25,8 +25,8 @@ fn two_threads_on_two_cpus_take_the_time_of_one() {
         sys.wait(first).await?.result?;
         sys.wait(second).await?.result
     };
-    let parallel = machine(mib(8), 2, 1).run_program("two", two, |_, _| ());
-    let serial = machine(mib(8), 1, 1).run_program("two", two, |_, _| ());
+    let parallel = machine(mib(8), 2, 1).run_program("two", two, |_| ());
+    let serial = machine(mib(8), 1, 1).run_program("two", two, |_| ());
     assert_eq!((parallel.elapsed.get() / 1_000_000, serial.elapsed.get() / 1_000_000), (1000, 2000));
     assert_eq!(parallel.times.user, serial.times.user);
 }

@@ -2,7 +2,7 @@
 
 use order9_record::{
     Counters, Durations, Event, Experiment, Inputs, Machine, Memory, Monitor, Outcome, Phase, Policy, ProcFile,
-    Reading, Run, Sample, Unit, Workload,
+    Reading, Recorded, Run, Sample, Unit, Workload,
 };
 use order9_units::Nanos;
 
@@ -26,6 +26,11 @@ pub(crate) fn inputs() -> Inputs {
         machine: Machine { name: "xeon-1s".to_owned(), text: "cpus = 8\n".to_owned() },
         memory: Memory::Synthetic { arguments: "--size 1G --seed 7".to_owned() },
         settings: vec![("vm.swappiness".to_owned(), "10".to_owned()), ("thp/defrag".to_owned(), "defer".to_owned())],
+        recorded: Recorded {
+            every: Nanos::new(SECOND),
+            events: vec!["mm_page_alloc_extfrag".to_owned()],
+            check: false,
+        },
         policies: vec![policy("linux-5.0"), policy("linux-5.1")],
     }
 }

@@ -44,14 +44,19 @@ impl Counters {
     /// # Errors
     /// If a counter fell.
     pub fn between(begin: &BTreeMap<String, u64>, end: &BTreeMap<String, u64>) -> Result<Self, CountersError> {
-        let is_counter = |name: &str| !name.starts_with("nr_") || COUNTERS_NAMED_AS_LEVELS.contains(&name);
-        let counters = end.iter().filter(|(name, _)| is_counter(name));
+        let counters = end.iter().filter(|(name, _)| Self::is_counter(name));
         let difference = |(name, &end): (&String, &u64)| {
             let begin = begin.get(name).copied().unwrap_or(0);
             let counted = end.checked_sub(begin).ok_or_else(|| CountersError { name: name.clone(), begin, end })?;
             Ok((name.clone(), counted))
         };
         counters.map(difference).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether a field of /proc/vmstat counts, rather than being a level.
+    #[must_use]
+    pub fn is_counter(field: &str) -> bool {
+        !field.starts_with("nr_") || COUNTERS_NAMED_AS_LEVELS.contains(&field)
     }
 
     /// The count of a field, summed over zones where this kernel splits it; `None` if it has no such field.

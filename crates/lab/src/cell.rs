@@ -1,0 +1,119 @@
+//! One run of an experiment: from a machine and a workload to a record.
+
+use order9_machine::{Outcome, Results, Series, Tick};
+use order9_record::{self as record, Counters, Durations, Run, Unit};
+use order9_units::Nanos;
+use order9_workloads::{Facts, Parameters};
+
+use crate::error::PlanError;
+use crate::events::events;
+use crate::monitors::Monitors;
+use crate::plan::{Cell, Plan};
+use crate::proc_files::machine_files;
+use crate::start::Start;
+
+/// Runs one cell; `watch` sees the engine whenever counters are read.
+pub(crate) fn run_cell(
+    plan: &Plan,
+    start: &Start,
+    cell: Cell,
+    mut watch: impl FnMut(&Tick<'_>),
+) -> Result<Run, PlanError> {
+    let machine = start.machine(plan, cell)?;
+    let facts = machine.facts();
+    let parameters = parameters(plan, &facts)?;
+    let mut monitors = Monitors::new();
+    let mut last = Vec::new();
+    let results = machine.run(plan.workload, &parameters, |tick| {
+        if tick.is_last {
+            last = machine_files(tick.engine);
+        } else {
+            monitors.tick(tick.now, tick.engine);
+        }
+        watch(tick);
+    });
+    let mut run = record_of(plan, cell, &results);
+    run.traces = monitors.into_traces(facts.cpus, last);
+    run.traces.events = events(&results);
+    Ok(run)
+}
+
+/// What was chosen, and defaults on a machine with these facts.
+pub(crate) fn parameters(plan: &Plan, facts: &Facts) -> Result<Parameters, PlanError> {
+    let refused = |parameter: &'static order9_workloads::Parameter| {
+        let value = plan.chosen.get(parameter.key).cloned().unwrap_or_else(|| (parameter.default)(facts));
+        PlanError::Parameter {
+            workload: plan.workload.name(),
+            key: parameter.key,
+            value: value.to_string(),
+            expected: parameter.kind.expected(),
+        }
+    };
+    Parameters::new(plan.workload, &plan.chosen, facts).map_err(refused)
+}
+
+fn record_of(plan: &Plan, cell: Cell, results: &Results) -> Run {
+    let policy = &plan.policies[cell.policy];
+    let mut run = Run::new(&policy.name, cell.seed);
+    let ids: Vec<_> = results.operations.iter().map(|name| run.operation(name, Unit::Nanos)).collect();
+    let sample = |sample: &order9_machine::Sample| record::Sample {
+        operation: ids[sample.operation as usize],
+        at: sample.at,
+        value: sample.time.get() as f64,
+    };
+    run.samples = results.samples.iter().map(sample).collect();
+    run.counters = counters(&results.series);
+    run.phases = phases(results);
+    run.durations = Durations { user: results.times.user, system: results.times.system, elapsed: results.elapsed };
+    run.outcome = outcome(&results.outcome);
+    let needs = policy.needs.iter();
+    let needs = needs.map(|need| format!("{} is not modelled yet: {}", need.switch.key, need.switch.meaning));
+    run.notes = results.notes.iter().map(|note| (*note).to_owned()).chain(needs).collect();
+    if results.events_lost > 0 {
+        run.notes.push(format!("{} trace events came after the log was full", results.events_lost));
+    }
+    run
+}
+
+fn counters(series: &Series) -> Counters {
+    let mut counters = Counters::new(series.names.iter().copied());
+    series.times.iter().zip(&series.rows).for_each(|(&at, row)| counters.push(at, row));
+    counters
+}
+
+/// Phases one after the other, the first from the start of the run on; one for all where the workload names none.
+fn phases(results: &Results) -> Vec<record::Phase> {
+    let (rows, ends) = (&results.series.rows, results.elapsed);
+    let first = rows.first().cloned().unwrap_or_default();
+    let last = rows.last().cloned().unwrap_or_default();
+    let mut phases: Vec<record::Phase> = Vec::new();
+    for phase in &results.phases {
+        let (begin, at_begin) = match phases.last_mut() {
+            Some(before) => {
+                (before.end, before.at_end) = (phase.begin, phase.counters.clone());
+                (phase.begin, phase.counters.clone())
+            }
+            None => (Nanos::ZERO, first.clone()),
+        };
+        phases.push(record::Phase { name: phase.name.clone(), begin, end: ends, at_begin, at_end: last.clone() });
+    }
+    if phases.is_empty() {
+        phases.push(record::Phase {
+            name: "run".to_owned(),
+            begin: Nanos::ZERO,
+            end: ends,
+            at_begin: first,
+            at_end: last,
+        });
+    }
+    phases
+}
+
+fn outcome(outcome: &Outcome) -> record::Outcome {
+    match outcome {
+        Outcome::Completed => record::Outcome::Completed,
+        Outcome::OutOfMemory(kill) => record::Outcome::OutOfMemory { message: kill.to_string() },
+        Outcome::Stopped(stop) => record::Outcome::Failed { message: stop.to_string() },
+        Outcome::Stuck(error) => record::Outcome::Stalled { message: error.to_string() },
+    }
+}

@@ -1,0 +1,60 @@
+//! Trace events as tracefs shows them: names of tasks and `key=value` text.
+
+use std::sync::Arc;
+
+use order9_machine::{Event, Results, Traced};
+use order9_record as record;
+use order9_units::Order;
+
+/// The events of a run.
+pub(crate) fn events(results: &Results) -> Vec<record::Event> {
+    let tasks: Vec<Arc<str>> = results.tasks.iter().map(|name| name.as_str().into()).collect();
+    let nobody: Arc<str> = "swapper".into();
+    let names: Vec<(&str, Arc<str>)> =
+        order9_machine::TraceKinds::names().iter().map(|name| (*name, (*name).into())).collect();
+    let event = |traced: &Traced| record::Event {
+        at: traced.at,
+        cpu: traced.cpu.map_or(0, |cpu| u32::from(cpu.0)),
+        comm: traced.task.map_or_else(|| nobody.clone(), |task| tasks[task.index()].clone()),
+        pid: traced.task.map_or(0, |task| task.index() as u32 + 1),
+        name: names.iter().find(|(name, _)| *name == traced.name()).expect("it has a name").1.clone(),
+        fields: fields(&traced.event),
+    };
+    results.events.iter().map(event).collect()
+}
+
+/// The fields in the order of the kernel's format files; pointers, which no result may hold, are left out.
+fn fields(event: &Event) -> String {
+    match event {
+        Event::PageAlloc { pfn, order, migratetype, gfp } => {
+            let pfn = pfn.map_or(0, order9_units::Pfn::get);
+            format!("pfn={pfn:#x} order={} migratetype={} gfp_flags={gfp:?}", order.get(), migratetype.index())
+        }
+        Event::PageAllocZoneLocked { pfn, order, migratetype, percpu_refill } => format!(
+            "pfn={:#x} order={} migratetype={} percpu_refill={}",
+            pfn.get(),
+            order.get(),
+            migratetype.index(),
+            u8::from(*percpu_refill)
+        ),
+        Event::Extfrag(event) => format!(
+            "pfn={:#x} alloc_order={} fallback_order={} pageblock_order={} alloc_migratetype={} \
+             fallback_migratetype={} fragmenting={} change_ownership={}",
+            event.pfn.get(),
+            event.alloc_order.get(),
+            event.fallback_order.get(),
+            Order::PAGEBLOCK.get(),
+            event.alloc_migratetype.index(),
+            event.fallback_migratetype.index(),
+            u8::from(event.is_fragmenting()),
+            u8::from(event.change_ownership)
+        ),
+        Event::PageFree { pfn, order } => format!("pfn={:#x} order={}", pfn.get(), order.get()),
+        Event::PagePcpuDrain { pfn, order, migratetype } => {
+            format!("pfn={:#x} order={} migratetype={}", pfn.get(), order.get(), migratetype.index())
+        }
+        Event::WakeupKswapd { node, class, order } => {
+            format!("nid={} zid={} order={}", node.0, class.index(), order.get())
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What an experiment was given, written so that the manifest alone can repeat it.
+
+use order9_policy::Show;
+use order9_record::{self as record, Inputs};
+use order9_snapshot::synth::SynthSpec;
+use order9_workloads::{Parameters, Value};
+
+use crate::cell::parameters;
+use crate::error::PlanError;
+use crate::machines;
+use crate::plan::{Memory, Plan};
+use crate::start::Start;
+
+/// The inputs of an experiment. Parameters are given in full, defaults included, so they need the machine.
+pub(crate) fn inputs(plan: &Plan, start: &Start) -> Result<Inputs, PlanError> {
+    let first = plan.cells().next().expect("an experiment has a policy and a seed");
+    let parameters = parameters(plan, &start.machine(plan, first)?.facts())?;
+    let policy = |policy: &order9_policy::Loaded| record::Policy {
+        title: policy.name.clone(),
+        text: Show::new(policy).to_string(),
+        needs: policy.needs.iter().map(|need| format!("{} = {}", need.switch.key, need.value)).collect(),
+    };
+    Ok(Inputs {
+        order9: env!("CARGO_PKG_VERSION").to_owned(),
+        command: plan.command.clone(),
+        seeds: plan.seeds.clone(),
+        threads: threads(&parameters),
+        workload: record::Workload { name: plan.workload.name().to_owned(), parameters: table(&parameters) },
+        machine: record::Machine {
+            name: plan.machine.name.clone(),
+            text: machines::Show::new(&plan.machine).to_string(),
+        },
+        memory: memory(&plan.memory),
+        settings: plan.settings.clone(),
+        recorded: record::Recorded {
+            every: plan.sample_every,
+            events: plan.trace.chosen().map(str::to_owned).collect(),
+            check: plan.check,
+        },
+        policies: plan.policies.iter().map(policy).collect(),
+    })
+}
+
+fn threads(parameters: &Parameters) -> Vec<u32> {
+    let ladder = parameters.iter().find_map(|(key, value)| match value {
+        Value::Counts(counts) if key == "threads" => Some(counts),
+        _ => None,
+    });
+    ladder.into_iter().flatten().map(|&threads| threads as u32).collect()
+}
+
+/// Parameters as a scenario file has them.
+fn table(parameters: &Parameters) -> toml::Table {
+    let written = |value: &Value| match value {
+        Value::Bytes(bytes) => toml::Value::String(bytes.get().to_string()),
+        Value::Count(count) => toml::Value::Integer(*count as i64),
+        Value::Counts(counts) => {
+            counts.iter().map(|&count| toml::Value::Integer(count as i64)).collect::<Vec<_>>().into()
+        }
+        Value::Time(time) => toml::Value::String(format!("{}ns", time.get())),
+        Value::Word(word) => toml::Value::String((*word).to_owned()),
+    };
+    parameters.iter().map(|(key, value)| (key.to_owned(), written(value))).collect()
+}
+
+fn memory(memory: &Memory) -> record::Memory {
+    match memory {
+        Memory::Empty => record::Memory::Empty,
+        Memory::Synthetic(spec) => record::Memory::Synthetic { arguments: arguments(spec) },
+        Memory::Snapshot { path, digest, .. } => record::Memory::Snapshot { path: path.clone(), digest: *digest },
+    }
+}
+
+/// Arguments of `order9 snapshot synth`, but for size and nodes, which are the machine's.
+fn arguments(spec: &SynthSpec) -> String {
+    let SynthSpec {
+        fill, unmovable, reclaimable, pinned, huge, clean_cache, pattern, degree, contamination, seed, ..
+    } = spec;
+    format!(
+        "--fill {fill} --unmovable {unmovable} --reclaimable {reclaimable} --pinned {pinned} --huge {huge} \
+         --clean-cache {clean_cache} --pattern {} --degree {degree} --contamination {contamination} --seed {seed}",
+        pattern.name()
+    )
+}

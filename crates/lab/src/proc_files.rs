@@ -1,0 +1,45 @@
+//! The files of /proc that the engine can show.
+
+use std::fmt;
+
+use order9_machine::Engine;
+use order9_record::ProcFile;
+
+/// How one file is written.
+type Render = fn(&Engine, &mut String) -> fmt::Result;
+
+/// Files about the machine.
+const FILES: [(&str, Render); 5] = [
+    ("/proc/vmstat", |mm, out| mm.render_vmstat(out)),
+    ("/proc/zoneinfo", |mm, out| mm.render_zoneinfo(out)),
+    ("/proc/meminfo", |mm, out| mm.render_meminfo(out)),
+    ("/proc/buddyinfo", |mm, out| mm.render_buddyinfo(out)),
+    ("/proc/pagetypeinfo", |mm, out| mm.render_pagetypeinfo(out)),
+];
+
+/// Files about the machine, as Linux shows them.
+#[must_use]
+pub fn machine_files(engine: &Engine) -> Vec<ProcFile> {
+    let file = |(path, render): (&str, Render)| proc_file(path.to_owned(), |out| render(engine, out));
+    FILES.into_iter().map(file).collect()
+}
+
+/// Files about every living process, whose number is that of its address space, from 1 on.
+#[must_use]
+pub fn process_files(engine: &Engine) -> Vec<ProcFile> {
+    let files = engine.spaces().flat_map(|(id, space)| {
+        let path = |name: &str| format!("/proc/{}/{name}", id.index() + 1);
+        [
+            proc_file(path("smaps"), |out| engine.render_smaps(space, out)),
+            proc_file(path("smaps_rollup"), |out| engine.render_smaps_rollup(space, out)),
+            proc_file(path("status"), |out| space.render_status(out)),
+        ]
+    });
+    files.collect()
+}
+
+fn proc_file(path: String, render: impl FnOnce(&mut String) -> fmt::Result) -> ProcFile {
+    let mut content = String::new();
+    render(&mut content).expect("text can be written to memory");
+    ProcFile { path, content }
+}

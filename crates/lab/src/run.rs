@@ -1,0 +1,56 @@
+//! All runs of an experiment, spread over the cores of the host; each is deterministic by itself.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use order9_machine::Tick;
+use order9_record::{Experiment, Run};
+
+use crate::cell::run_cell;
+use crate::error::PlanError;
+use crate::inputs::inputs;
+use crate::plan::{Cell, Plan};
+use crate::start::Start;
+
+/// Sees runs go on, from several threads. What it does changes no result.
+pub trait Observer: Sync {
+    /// The counters of a run are read.
+    fn tick(&self, cell: Cell, tick: &Tick<'_>);
+
+    /// A run has ended.
+    fn ended(&self, cell: Cell, run: &Run);
+}
+
+/// Runs an experiment on up to `jobs` cores.
+///
+/// # Errors
+/// The first reason, in the order of runs, for which one could not start. Then nothing is returned of the others either.
+pub fn run(plan: &Plan, jobs: NonZeroUsize, observer: &dyn Observer) -> Result<Experiment, PlanError> {
+    let start = Start::new(plan)?;
+    let inputs = inputs(plan, &start)?;
+    let cells: Vec<Cell> = plan.cells().collect();
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(&cell) = cells.get(at) else { break };
+            let run = run_cell(plan, &start, cell, |tick| observer.tick(cell, tick));
+            if let Ok(run) = &run {
+                observer.ended(cell, run);
+            }
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((at, run));
+        }
+    };
+    thread::scope(|scope| {
+        (0..jobs.get().min(cells.len())).for_each(|_| {
+            scope.spawn(work);
+        });
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(at, _)| *at);
+    let runs = done.into_iter().map(|(_, run)| run).collect::<Result<Vec<Run>, PlanError>>()?;
+    Ok(Experiment::new(inputs, runs))
+}

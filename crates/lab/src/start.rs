@@ -1,0 +1,107 @@
+//! The machine of an experiment at its start: what memory holds, and the engine made from it for each run.
+
+use std::sync::Arc;
+
+use order9_import::import;
+use order9_machine::{Machine, Options};
+use order9_mm::{Layout, Mm, MmBuilder, policy::Policy};
+use order9_snapshot::Snapshot;
+use order9_snapshot::synth::{SynthSpec, synth};
+use order9_units::NodeId;
+
+use crate::error::PlanError;
+use crate::machines::MachineSpec;
+use crate::plan::{Cell, Memory, Plan};
+
+/// What every run of an experiment starts from.
+pub(crate) enum Start {
+    /// Free memory of this layout.
+    Empty(Layout),
+    /// This map.
+    Map {
+        /// As it is called in messages.
+        name: String,
+        snapshot: Arc<Snapshot>,
+    },
+}
+
+impl Start {
+    /// Makes the memory up, where it is made up; this may take seconds, once for all runs.
+    pub(crate) fn new(plan: &Plan) -> Result<Self, PlanError> {
+        Ok(match &plan.memory {
+            Memory::Empty => Self::Empty(plan.machine.layout()),
+            Memory::Snapshot { path, snapshot, .. } => Self::Map { name: path.clone(), snapshot: Arc::clone(snapshot) },
+            Memory::Synthetic(spec) => {
+                let snapshot = Arc::new(made_up(spec, &plan.machine)?);
+                Self::Map { name: "made-up memory".to_owned(), snapshot }
+            }
+        })
+    }
+
+    /// The machine of one run.
+    pub(crate) fn machine(&self, plan: &Plan, cell: Cell) -> Result<Machine, PlanError> {
+        let mut mm = self.engine(plan, plan.policies[cell.policy].policy.clone())?;
+        for (name, value) in &plan.settings {
+            mm.write_setting(name, value).map_err(|error| PlanError::Setting {
+                name: name.clone(),
+                value: value.clone(),
+                error,
+            })?;
+        }
+        let options = Options {
+            slice: plan.machine.slice,
+            sample_every: plan.sample_every,
+            check: plan.check,
+            trace: plan.trace,
+            trace_max: TRACE_MAX,
+            ..Options::new(cell.seed)
+        };
+        let refused = |error| PlanError::Machine { machine: plan.machine.name.clone(), error };
+        Machine::new(mm, self.cpus(&plan.machine), plan.machine.prices.clone(), &options).map_err(refused)
+    }
+
+    fn engine(&self, plan: &Plan, policy: Policy) -> Result<Mm, PlanError> {
+        let mm = match self {
+            Self::Empty(layout) => {
+                let refused = |error| PlanError::Build { machine: plan.machine.name.clone(), error };
+                MmBuilder::new(layout, policy).map_err(refused)?.boot()
+            }
+            Self::Map { name, snapshot } => {
+                let refused = |error| PlanError::Import { path: name.clone(), error };
+                import(snapshot, policy).map_err(refused)?.mm
+            }
+        };
+        Ok(if plan.check { mm.with_content_tags() } else { mm })
+    }
+
+    fn cpus(&self, machine: &MachineSpec) -> Vec<NodeId> {
+        match self {
+            Self::Empty(layout) => layout.cpus.clone(),
+            Self::Map { snapshot, .. } => cpus_of(snapshot).unwrap_or_else(|| machine.cpus()),
+        }
+    }
+}
+
+/// Trace events that a run keeps.
+const TRACE_MAX: usize = 2_000_000;
+
+/// The node of every CPU of a map, by CPU number; `None` where it names none.
+fn cpus_of(snapshot: &Snapshot) -> Option<Vec<NodeId>> {
+    let named = snapshot.nodes.iter().flat_map(|node| node.cpus.iter().map(|&cpu| (cpu, node.id)));
+    let mut cpus: Vec<(u32, NodeId)> = named.collect();
+    cpus.sort_unstable();
+    if cpus.is_empty() { None } else { Some(cpus.into_iter().map(|(_, node)| node).collect()) }
+}
+
+/// Memory made up for a machine, whose size, nodes and CPUs it has.
+fn made_up(spec: &SynthSpec, machine: &MachineSpec) -> Result<Snapshot, PlanError> {
+    let spec = SynthSpec { size: machine.memory(), nodes: machine.nodes.len() as u16, ..spec.clone() };
+    let (mut snapshot, _) = synth(&spec)?;
+    let mut next = 0;
+    for (node, of) in snapshot.nodes.iter_mut().zip(&machine.nodes) {
+        node.cpus = (next..next + of.cpus).collect();
+        next += of.cpus;
+        node.distances.clone_from(&of.distances);
+    }
+    Ok(snapshot)
+}

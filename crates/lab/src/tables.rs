@@ -1,0 +1,107 @@
+//! Records as tables in the layout of mmtests.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use order9_record::Run;
+use order9_report::compare::{self, Benchmark, Column, Counters, Durations, Report, Section, Style, Title};
+use order9_report::stats::{Direction, Family, Samples};
+use order9_workloads::{self as workloads, Better, Measure, Workload};
+
+/// Compares columns of runs: a title each, and its runs, whose samples are pooled as iterations are. All are of `workload`.
+#[must_use]
+pub fn report(workload: Workload, columns: &[(&str, Vec<&Run>)], style: Style) -> Report {
+    let benchmark = benchmark(workload, columns);
+    let columns: Vec<Column> = columns.iter().map(|(title, runs)| column(workload, title, runs)).collect();
+    compare::compare(&benchmark, &columns, style)
+}
+
+fn benchmark(workload: Workload, columns: &[(&str, Vec<&Run>)]) -> Benchmark {
+    let section = |measure: &Measure| Section {
+        heading: measure.heading.to_owned(),
+        family: match measure.family {
+            workloads::Family::Samples => Family::Samples,
+            workloads::Family::Quantiles => Family::Quantiles,
+        },
+        direction: match measure.better {
+            Better::Lower => Direction::LowerIsBetter,
+            Better::Higher => Direction::HigherIsBetter,
+        },
+        unit: match measure.unit {
+            workloads::Unit::Seconds => compare::Unit::Seconds,
+            workloads::Unit::Microseconds => compare::Unit::Microseconds,
+        },
+        decimals: measure.decimals,
+        operations: operations(measure, columns),
+    };
+    Benchmark { name: workload.name().to_owned(), sections: workload.measures().iter().map(section).collect() }
+}
+
+/// The operations of a table that any column has: by their first word as the table has it, then by number.
+fn operations(measure: &Measure, columns: &[(&str, Vec<&Run>)]) -> Vec<String> {
+    let names = columns.iter().flat_map(|(_, runs)| runs.iter()).flat_map(|run| &run.operations);
+    let place = |name: &str| {
+        let (word, number) = name.rsplit_once('-').unwrap_or((name, ""));
+        let (word, number) = number.parse::<u64>().map_or((name, 0), |number| (word, number));
+        let place = measure.operations.iter().position(|known| *known == word)?;
+        Some((place, number, name.to_owned()))
+    };
+    let ordered: BTreeSet<_> = names.filter_map(|operation| place(&operation.name)).collect();
+    ordered.into_iter().map(|(_, _, name)| name).collect()
+}
+
+fn column(workload: Workload, title: &str, runs: &[&Run]) -> Column {
+    let mut pooled: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for run in runs {
+        for operation in &run.operations {
+            let divisor = workload.measures().iter().find(|measure| has(measure, &operation.name)).map_or(1.0, divisor);
+            let values = run.values(&operation.name).map(|value| value / divisor);
+            pooled.entry(operation.name.clone()).or_default().extend(values);
+        }
+    }
+    let samples = pooled.into_iter().filter_map(|(name, values)| Some((name, Samples::new(values).ok()?)));
+    Column {
+        title: Title::new(title),
+        samples: samples.collect(),
+        durations: durations(runs),
+        counters: counters(runs),
+    }
+}
+
+fn has(measure: &Measure, operation: &str) -> bool {
+    let word = operation.rsplit_once('-').filter(|(_, number)| number.parse::<u64>().is_ok());
+    measure.operations.contains(&word.map_or(operation, |(word, _)| word))
+}
+
+/// Nanoseconds in the unit of a table.
+fn divisor(measure: &Measure) -> f64 {
+    match measure.unit {
+        workloads::Unit::Seconds => 1e9,
+        workloads::Unit::Microseconds => 1e3,
+    }
+}
+
+/// Of all iterations together, as of one long test.
+fn durations(runs: &[&Run]) -> Option<Durations> {
+    let of_run = |run: &&Run| Durations {
+        user: run.durations.user,
+        system: run.durations.system,
+        elapsed: run.durations.elapsed,
+    };
+    runs.iter().map(of_run).reduce(|sum, run| Durations {
+        user: sum.user + run.user,
+        system: sum.system + run.system,
+        elapsed: sum.elapsed + run.elapsed,
+    })
+}
+
+/// What was counted in all iterations together; levels are left out.
+fn counters(runs: &[&Run]) -> Counters {
+    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+    for run in runs {
+        for counter in run.counters.columns.iter().filter(|counter| Counters::is_counter(&counter.name)) {
+            let growth = run.growth(&counter.name).and_then(|growth| u64::try_from(growth).ok());
+            *sums.entry(&counter.name).or_default() += growth.unwrap_or(0);
+        }
+    }
+    Counters::from_iter(sums)
+}
