@@ -7,9 +7,24 @@ use order9_units::{Order, Pages, Pfn};
 use order9_workloads::Stop;
 
 use crate::cost::Picos;
-use crate::kernel::Engine;
+use crate::kernel::{Bill, Engine};
 use crate::thread::Thread;
 use crate::time::{Class, Mode};
+
+/// How far accesses came without waiting.
+enum AtOnce {
+    /// They are done, and their time has passed.
+    Done,
+    /// They are done; this is still to be paid.
+    Owed {
+        /// For the kernel's work.
+        bill: Option<Bill>,
+        /// For the program's.
+        user: Picos,
+    },
+    /// The next one needs more than a moment: a lock, or whatever its fault has come to.
+    Stopped(Option<FaultStep>),
+}
 
 /// The call was refused.
 pub(crate) fn refused(call: &'static str, errno: Errno) -> Stop {
@@ -21,24 +36,58 @@ impl Thread {
     pub(crate) async fn access(&self, range: VpnRange, access: Access, price: Picos) -> Result<(), Stop> {
         let mut rest = range;
         while !rest.is_empty() {
-            let mapped = self.kernel.with(|mm| mm.touch_mapped(self.process.space, &mut rest, access));
-            if mapped > Pages::ZERO {
-                self.kernel.pay(Class::User, price.times(mapped.get())).await;
-            } else {
-                self.alive()?;
-                self.fault(rest.start.addr(), access).await?;
-                self.kernel.pay(Class::User, price).await;
-                rest.start = rest.start + Pages::new(1);
+            match self.access_at_once(&mut rest, access, price) {
+                AtOnce::Done => {}
+                AtOnce::Owed { bill, user } => {
+                    if let Some(bill) = bill {
+                        self.kernel.pay_bill(bill).await;
+                    }
+                    self.kernel.pay(Class::User, user).await;
+                    self.alive()?;
+                }
+                AtOnce::Stopped(step) => {
+                    self.alive()?;
+                    self.fault(rest.start.addr(), access, step).await?;
+                    self.kernel.pay(Class::User, price).await;
+                    rest.start = rest.start + Pages::new(1);
+                }
             }
         }
         self.alive()
     }
 
-    /// One access that needs a fault.
-    pub(crate) async fn fault(&self, addr: VirtAddr, access: Access) -> Result<(), Stop> {
+    /// Accesses pages at the front of `rest`, as long as nothing has to be waited for, and takes them off it: pages that
+    /// are mapped, or one that faults.
+    #[inline]
+    fn access_at_once(&self, rest: &mut VpnRange, access: Access, price: Picos) -> AtOnce {
+        let space = self.process.space;
+        let mapped = self.kernel.with(|mm| mm.touch_mapped(space, rest, access));
+        let user = price.times(mapped.get().max(1));
+        if mapped == Pages::ZERO {
+            if self.process.threads.get() > 1 {
+                return AtOnce::Stopped(None);
+            }
+            match self.kernel.with(|mm| mm.touch(space, rest.start.addr(), access, self.cpu())) {
+                FaultStep::Hit | FaultStep::Done => rest.start = rest.start + Pages::new(1),
+                step => return AtOnce::Stopped(Some(step)),
+            }
+        }
+        let bill = self.kernel.bill(0);
+        if bill.locked > Picos::ZERO {
+            return AtOnce::Owed { bill: Some(bill), user };
+        }
+        if !self.kernel.pay_at_once(Class::System, bill.unlocked) {
+            return AtOnce::Owed { bill: Some(bill), user };
+        }
+        if self.kernel.pay_at_once(Class::User, user) { AtOnce::Done } else { AtOnce::Owed { bill: None, user } }
+    }
+
+    /// One access that needs a fault, or the rest of it after `step`.
+    pub(crate) async fn fault(&self, addr: VirtAddr, access: Access, step: Option<FaultStep>) -> Result<(), Stop> {
         let _lock = self.mmap_lock(Mode::Shared).await;
         let space = self.process.space;
-        let mut step = self.kernel.with(|mm| mm.touch(space, addr, access, self.cpu()));
+        let touch = || self.kernel.with(|mm| mm.touch(space, addr, access, self.cpu()));
+        let mut step = step.unwrap_or_else(touch);
         loop {
             match step {
                 FaultStep::Hit | FaultStep::Done => break,
@@ -47,7 +96,7 @@ impl Thread {
                     let page = alloc_slow(self, &request).await.map_err(|error| self.no_memory(error))?;
                     step = self.kernel.with(|mm| mm.fault_go_on(&fault, page, self.cpu()));
                 }
-                FaultStep::Retry => step = self.kernel.with(|mm| mm.touch(space, addr, access, self.cpu())),
+                FaultStep::Retry => step = touch(),
                 FaultStep::Segv => return Err(Stop::Signal { signal: "SIGSEGV", addr: addr.get() }),
                 FaultStep::Bus => return Err(Stop::Signal { signal: "SIGBUS", addr: addr.get() }),
             }

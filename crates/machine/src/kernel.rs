@@ -5,10 +5,10 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use order9_mm::Mm;
+use order9_mm::{Mm, ZoneId};
 use order9_units::{Nanos, NodeId};
 
-use crate::cost::{Picos, Prices};
+use crate::cost::{Cost, Picos, Prices};
 use crate::events::EventLog;
 use crate::files::Files;
 use crate::oom::OutOfMemory;
@@ -35,6 +35,15 @@ pub(crate) struct Kernel {
     pub(crate) files: RefCell<Files>,
     pub(crate) record: RefCell<Record>,
     pub(crate) kills: RefCell<Vec<OutOfMemory>>,
+}
+
+/// Time that work of the engine takes.
+#[derive(Clone, Copy)]
+pub(crate) struct Bill {
+    /// Under the lock of this zone.
+    zone: ZoneId,
+    pub(crate) locked: Picos,
+    pub(crate) unlocked: Picos,
 }
 
 impl Kernel {
@@ -84,9 +93,20 @@ impl Kernel {
     #[inline]
     pub(crate) async fn pay(&self, class: Class, time: Picos) {
         let whole = self.due(time);
-        if whole > Nanos::ZERO {
+        if whole > Nanos::ZERO && !self.handle.try_spend(class, whole) {
             self.handle.spend(class, whole).await;
         }
+    }
+
+    /// Uses the CPU for `time` if nobody else could act before it is over, and says whether so.
+    #[inline]
+    pub(crate) fn pay_at_once(&self, class: Class, time: Picos) -> bool {
+        let (whole, rest) = (self.owed.get() + time).split();
+        let paid = whole == Nanos::ZERO || self.handle.try_spend(class, whole);
+        if paid {
+            self.owed.set(rest);
+        }
+        paid
     }
 
     #[inline]
@@ -100,19 +120,26 @@ impl Kernel {
     /// flush their translations where this one does.
     #[inline]
     pub(crate) async fn settle(&self, others: u64) {
-        let (work, zone) = self.with_unchecked(|mm| (mm.take_work(), mm.locked_last()));
-        let cost = self.prices.of(&work);
-        if cost.locked > Picos::ZERO {
-            self.pay_locked(self.zone_locks[zone.index()], cost.locked).await;
-        }
-        let interrupts = self.prices.tlb_ipi.times(work.tlb_flushes * others);
-        self.pay(Class::System, cost.unlocked + interrupts).await;
+        let due = self.bill(others);
+        self.pay_bill(due).await;
     }
 
-    /// A step that changes nothing that laws are about.
+    /// What the engine's work since the last call takes.
     #[inline]
-    fn with_unchecked<R>(&self, step: impl FnOnce(&mut Engine) -> R) -> R {
-        step(&mut self.engine.borrow_mut())
+    pub(crate) fn bill(&self, others: u64) -> Bill {
+        self.engine.borrow_mut().settle_work(|work, zone| {
+            let Cost { locked, unlocked } = self.prices.of(work);
+            let interrupts =
+                if others == 0 { Picos::ZERO } else { self.prices.tlb_ipi.times(work.tlb_flushes * others) };
+            Bill { zone, locked, unlocked: unlocked + interrupts }
+        })
+    }
+
+    pub(crate) async fn pay_bill(&self, bill: Bill) {
+        if bill.locked > Picos::ZERO {
+            self.pay_locked(self.zone_locks[bill.zone.index()], bill.locked).await;
+        }
+        self.pay(Class::System, bill.unlocked).await;
     }
 
     /// Uses the CPU for `time` under a lock that others may hold.

@@ -119,7 +119,7 @@ impl Sys for Thread {
         locked.map_err(|errno| refused("mlock", errno))?;
         let (mut at, end) = (start(area), VirtAddr::new(area.start + area.length.get()));
         while let Some((missing, access)) = self.kernel.with(|mm| mm.next_to_populate(space, at, end)) {
-            self.fault(missing, access).await?;
+            self.fault(missing, access, None).await?;
             at = VirtAddr::new(missing.get() + PAGE_SIZE.get());
         }
         self.spend().await;

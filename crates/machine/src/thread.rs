@@ -58,7 +58,7 @@ impl Thread {
     }
 
     /// Other CPUs that may hold translations of this address space.
-    fn other_cpus(&self) -> u64 {
+    pub(crate) fn other_cpus(&self) -> u64 {
         self.process.threads.get().min(self.kernel.cpus.len() as u64) - 1
     }
 }

@@ -232,10 +232,13 @@ impl<T: Tracer> Mm<T> {
         core::mem::take(&mut self.work)
     }
 
-    /// The zone whose lock was taken last: whose lock the sections in [`Work`] are about, as long as a step takes one.
-    #[must_use]
-    pub const fn locked_last(&self) -> ZoneId {
-        self.locked_last
+    /// Lends the work done since it was last taken, and takes it. The zone is that whose lock was taken last: the one that
+    /// sections under a lock are about, as long as a step takes only one.
+    #[inline]
+    pub fn settle_work<R>(&mut self, settle: impl FnOnce(&Work, ZoneId) -> R) -> R {
+        let result = settle(&self.work, self.locked_last);
+        self.work = Work::NONE;
+        result
     }
 
     /// Counts a section under the lock of `zone`.

@@ -33,6 +33,13 @@ impl Handle {
         }
     }
 
+    /// Uses the CPU for `time` if nobody else could act before it is over, and says whether so: `spend` without the wait.
+    #[inline]
+    #[must_use]
+    pub fn try_spend(&self, class: Class, time: Nanos) -> bool {
+        self.0.run_ahead(class, time)
+    }
+
     /// Leaves the CPU for `time`, and then needs one again.
     pub async fn sleep(&self, time: Nanos) {
         self.sleep_until(after(self.now(), time)).await;
