@@ -2,7 +2,8 @@
 //!
 //! Key types: [`Plan`] (everything that decides an experiment), [`run`] (runs it on the cores of the host), [`report`]
 //! (compares what came of it). [`machines`]: what a machine is made of and what work costs on it, with a source for every
-//! figure. Never knows where its words come from or its tables go: that is the command line's.
+//! figure; [`scenario`]: what a person asks for, in files and arguments. Never knows where its tables go: that is the
+//! command line's.
 #![forbid(unsafe_code)]
 
 mod cell;
@@ -14,6 +15,7 @@ mod monitors;
 mod plan;
 mod proc_files;
 mod run;
+pub mod scenario;
 mod start;
 mod tables;
 

@@ -28,6 +28,12 @@ pub(super) fn encode() -> [u8; LEN] {
     header
 }
 
+/// Whether a file that begins with `bytes` means to be a snapshot: the first four bytes are those of one.
+#[must_use]
+pub fn begins_as_snapshot(bytes: &[u8]) -> bool {
+    bytes.starts_with(&MAGIC[..4])
+}
+
 /// Checks the first bytes of a file; fewer than [`LEN`] are all there are.
 pub(super) fn check(bytes: &[u8]) -> Result<(), Problem> {
     if !bytes.starts_with(&MAGIC) {

@@ -16,7 +16,7 @@ mod writer;
 
 pub use check::{StructureError, ZoneName};
 pub use error::{Problem, ReadError, WriteError};
-pub use header::Lookalike;
+pub use header::{Lookalike, begins_as_snapshot};
 pub use reader::{read, read_within};
 pub use section::Tag;
 pub use writer::write;

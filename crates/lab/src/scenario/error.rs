@@ -1,0 +1,153 @@
+//! Why a scenario is no good: one sentence with file and line, or the argument, what was expected, and the nearest name.
+
+use order9_policy::PolicyError;
+use order9_toml::{FileError, proposal};
+
+use crate::machines::MachineError;
+
+/// A scenario that cannot become a plan.
+#[derive(Debug, thiserror::Error)]
+pub enum ScenarioError {
+    /// A scenario file, or something that it names.
+    #[error(transparent)]
+    File(#[from] FileError<Problem>),
+    /// An argument of the command line.
+    #[error("{argument}: {problem}")]
+    Argument {
+        /// As typed, or its name where it may be long.
+        argument: String,
+        /// What is wrong with it.
+        problem: Problem,
+    },
+    /// Something nobody asked for explicitly, or that needs no place.
+    #[error(transparent)]
+    Any(#[from] Problem),
+}
+
+/// Where something was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    /// In a file.
+    Line { file: String, line: usize },
+    /// On the command line.
+    Argument(String),
+    /// Nowhere: it is the default.
+    Nowhere,
+}
+
+impl Said {
+    pub(super) fn error(self, problem: impl Into<Problem>) -> ScenarioError {
+        let problem = problem.into();
+        match self {
+            Self::Line { file, line } => FileError::At { file, line, problem }.into(),
+            Self::Argument(argument) => ScenarioError::Argument { argument, problem },
+            Self::Nowhere => problem.into(),
+        }
+    }
+
+    pub(super) const fn is_argument(&self) -> bool {
+        matches!(self, Self::Argument(_))
+    }
+}
+
+/// What is wrong at a place.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// What can be wrong in any file.
+    #[error(transparent)]
+    Any(#[from] order9_toml::Problem),
+    /// A policy that cannot be loaded.
+    #[error(transparent)]
+    Policy(Box<PolicyError>),
+    /// A machine that cannot be loaded.
+    #[error(transparent)]
+    Machine(Box<MachineError>),
+    /// A workload that does not exist.
+    #[error(
+        "no workload is called '{name}'{}; `order9 workloads` names all, a scenario file is given with / or .toml in its name",
+        proposal(*.nearest)
+    )]
+    NoWorkload {
+        /// As given.
+        name: String,
+        /// The workload that was probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// A scenario without workload.
+    #[error("expected a workload, such as workload = \"usemem\"")]
+    WithoutWorkload,
+    /// A parameter that the workload does not have.
+    #[error("{workload} has no parameter {key}{}", proposal(*.nearest))]
+    NoParameter {
+        /// The workload.
+        workload: &'static str,
+        /// As given.
+        key: String,
+        /// The parameter that was probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// A setting that does not exist.
+    #[error("no setting is called '{name}'{}; docs/settings.md names all", proposal(*.nearest))]
+    NoSetting {
+        /// As given.
+        name: String,
+        /// The setting that was probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// A setting that cannot be written.
+    #[error("{why}: {meaning}")]
+    Setting {
+        /// Why.
+        why: String,
+        /// What it would decide.
+        meaning: &'static str,
+    },
+    /// A tracepoint that does not exist.
+    #[error("no event is called '{name}'{}; there are {}", proposal(*.nearest), order9_machine::TraceKinds::names().join(", "))]
+    NoEvent {
+        /// As given.
+        name: String,
+        /// The tracepoint that was probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// Two columns of one title.
+    #[error("two policies are called {0}: their columns could not be told apart")]
+    SamePolicy(String),
+    /// A file name that cannot title a column.
+    #[error("a policy file called '{0}' cannot name a column: expected up to 100 bytes without a dot first")]
+    PolicyTitle(String),
+    /// A file that is no usable snapshot.
+    #[error("{file}: {problem}")]
+    Snapshot {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Parts that do not go together.
+    #[error("{0}")]
+    Contradiction(&'static str),
+    /// An argument without `=`.
+    #[error("expected {0}")]
+    NoPair(&'static str),
+}
+
+impl From<PolicyError> for Problem {
+    fn from(error: PolicyError) -> Self {
+        Self::Policy(Box::new(error))
+    }
+}
+
+impl From<MachineError> for Problem {
+    fn from(error: MachineError) -> Self {
+        Self::Machine(Box::new(error))
+    }
+}
+
+impl Problem {
+    /// A value that is not what `key` takes.
+    pub(super) fn value(key: &str, found: &str, expected: impl Into<String>) -> Self {
+        let found = format!("\"{}\"", order9_toml::shown(found));
+        order9_toml::Problem::WrongValue { key: key.to_owned(), found, expected: expected.into() }.into()
+    }
+}

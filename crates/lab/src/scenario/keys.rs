@@ -1,0 +1,84 @@
+//! What a scenario file may say.
+
+/// A key of a scenario file.
+#[derive(Debug)]
+pub struct Key {
+    /// With its table.
+    pub key: &'static str,
+    /// What it takes.
+    pub takes: &'static str,
+    /// What it decides.
+    pub meaning: &'static str,
+    /// What counts without it.
+    pub default: &'static str,
+}
+
+const fn key(key: &'static str, takes: &'static str, meaning: &'static str, default: &'static str) -> Key {
+    Key { key, takes, meaning, default }
+}
+
+/// Every key, but for those of parameters and settings, which have tables of their own.
+pub static KEYS: &[Key] = &[
+    key("workload", "a name", "what runs", "must be given"),
+    key(
+        "machine",
+        "a built-in machine, a machine file, or a snapshot file",
+        "CPUs, nodes, memory and prices",
+        "`xeon-1s`",
+    ),
+    key(
+        "prices",
+        "a built-in machine or a machine file",
+        "whose prices count on the machine of a snapshot",
+        "`this-host`",
+    ),
+    key(
+        "policies",
+        "list of built-in policies or policy files",
+        "what is compared, with the first one",
+        "`[\"linux-6.18\"]`",
+    ),
+    key("seeds", "a number, or a list of seeds", "how often every policy runs, each time with another seed", "1"),
+    key("parameters", "table", "of the workload, see below", ""),
+    key("memory.start", "`empty`, `synthetic` or `snapshot`", "what memory holds at the start", "`empty`"),
+    key("memory.path", "a snapshot file", "with `snapshot`: the map", "must be given"),
+    key("memory.fill", "a share from 0 to 1", "with `synthetic`: memory in use", "0.7"),
+    key("memory.unmovable", "a share", "of all memory: held by the kernel for good", "0.03"),
+    key("memory.reclaimable", "a share", "of all memory: reclaimable slab", "0.02"),
+    key("memory.pinned", "a share", "of all memory: pinned for long", "0"),
+    key("memory.huge", "a share", "of all memory: anonymous huge pages", "0.1"),
+    key("memory.clean_cache", "a share", "of all memory: clean page cache that nobody maps", "0.25"),
+    key(
+        "memory.pattern",
+        "a word, see `order9 snapshot synth --help`",
+        "how used and free frames lie between each other",
+        "`aged`",
+    ),
+    key("memory.degree", "a share", "of free memory: scattered in partly used pageblocks", "0.8"),
+    key("memory.contamination", "a share", "of partly used pageblocks: hold one unmovable page", "0.2"),
+    key("memory.seed", "a number", "same seed, same memory", "1"),
+    key(
+        "settings",
+        "table",
+        "Linux' names and what is written to them before the start, in this order; see settings.md",
+        "",
+    ),
+    key(
+        "record.every",
+        "a length of time, at least `\"1ms\"`",
+        "how often counters are read, in virtual time",
+        "`\"1s\"`",
+    ),
+    key("record.events", "list of tracepoints", "which events are kept", "none"),
+    key(
+        "record.check",
+        "`true` or `false`",
+        "whether every step is checked, and the content of every page followed",
+        "`false`",
+    ),
+];
+
+/// The names of all keys.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().map(|key| key.key)
+}

@@ -1,0 +1,98 @@
+//! What memory should hold at the start, and what snapshot files hold.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use order9_record::Digest;
+use order9_snapshot::format;
+use order9_snapshot::synth::{Pattern, SynthSpec};
+
+use super::error::Problem;
+use crate::plan::Memory;
+
+/// What memory should hold.
+#[derive(Clone, Debug)]
+pub(super) enum MemoryWish {
+    Empty,
+    Synthetic(SynthSpec),
+    /// The map in this file.
+    Snapshot(String),
+}
+
+impl MemoryWish {
+    /// `empty`, `synth` as it is by default, or a snapshot file.
+    pub(super) fn of(text: &str) -> Self {
+        match text {
+            "empty" => Self::Empty,
+            "synth" | "synthetic" => Self::Synthetic(SynthSpec::default()),
+            path => Self::Snapshot(path.to_owned()),
+        }
+    }
+
+    /// Reads the snapshot, where it is one.
+    pub(super) fn memory(self) -> Result<Memory, Problem> {
+        match self {
+            Self::Empty => Ok(Memory::Empty),
+            Self::Synthetic(spec) => Ok(Memory::Synthetic(spec)),
+            Self::Snapshot(path) => snapshot(path),
+        }
+    }
+}
+
+/// Whether a machine of this name is a snapshot: by its ending, or by what the file begins with.
+pub(super) fn is_snapshot(name: &str) -> bool {
+    let path = Path::new(name);
+    path.extension().is_some_and(|extension| extension == format::EXTENSION) || begins_as_one(path).unwrap_or(false)
+}
+
+fn begins_as_one(path: &Path) -> io::Result<bool> {
+    use io::Read as _;
+    let mut first = Vec::new();
+    fs::File::open(path)?.take(64).read_to_end(&mut first)?;
+    Ok(format::begins_as_snapshot(&first))
+}
+
+fn snapshot(path: String) -> Result<Memory, Problem> {
+    let refused = |problem: String| Problem::Snapshot { file: path.clone(), problem };
+    let unreadable = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => refused("no such file or directory, expected a snapshot file".to_owned()),
+        io::ErrorKind::PermissionDenied => refused("permission denied".to_owned()),
+        io::ErrorKind::IsADirectory => refused("is a directory, expected a snapshot file".to_owned()),
+        _ => refused(error.to_string()),
+    };
+    let bytes = fs::read(&path).map_err(unreadable)?;
+    let snapshot = format::read(bytes.as_slice()).map_err(|error| refused(error.to_string()))?;
+    if snapshot.frames.is_none() {
+        return Err(refused("holds no memory map: it was captured without the rights to read one".to_owned()));
+    }
+    Ok(Memory::Snapshot { digest: Digest::of_bytes(&bytes), path, snapshot: Arc::new(snapshot) })
+}
+
+/// Sets the part `key` of made-up memory to what `text` says. `None` where there is no such part.
+pub(super) fn set(spec: &mut SynthSpec, key: &str, text: &str) -> Option<Result<(), Problem>> {
+    let share = match key {
+        "fill" => &mut spec.fill,
+        "unmovable" => &mut spec.unmovable,
+        "reclaimable" => &mut spec.reclaimable,
+        "pinned" => &mut spec.pinned,
+        "huge" => &mut spec.huge,
+        "clean_cache" => &mut spec.clean_cache,
+        "degree" => &mut spec.degree,
+        "contamination" => &mut spec.contamination,
+        "pattern" => {
+            let names = Pattern::ALL.map(|pattern| format!("\"{}\"", pattern.name())).join(" or ");
+            return Some(put(&mut spec.pattern, text.parse().ok(), key, text, &names));
+        }
+        "seed" => return Some(put(&mut spec.seed, text.parse().ok(), key, text, "a whole number")),
+        _ => return None,
+    };
+    let parsed = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    Some(put(share, parsed, key, text, "a share from 0 to 1"))
+}
+
+fn put<T>(part: &mut T, parsed: Option<T>, key: &str, text: &str, expected: &str) -> Result<(), Problem> {
+    *part = parsed.ok_or_else(|| Problem::value(&format!("memory.{key}"), text, expected))?;
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! Scenarios: what a person asks for, in a file or on the command line, until it is a [`Plan`].
+//!
+//! Key types: [`Scenario`] (what was asked for, and where), [`KEYS`] (what a file may say: the one list that loading,
+//! messages and documents read), [`ScenarioError`]. Arguments replace what a file says. [`repetition`] asks again for what
+//! a manifest describes. The format is described in docs/running.md.
+//! Never runs anything; whatever can be refused before a run is refused here, at the place where it was asked for.
+
+mod argument;
+mod error;
+mod keys;
+mod memory;
+mod plan;
+mod repeat;
+mod setting;
+mod text;
+mod value;
+
+use std::collections::BTreeMap;
+
+use order9_machine::TraceKinds;
+use order9_toml::chain;
+use order9_units::Nanos;
+use order9_workloads::{Value, Workload};
+
+pub use error::{Problem, ScenarioError};
+pub use keys::{KEYS, Key};
+pub use repeat::{RepeatError, repetition};
+
+use error::Said;
+use memory::MemoryWish;
+
+/// What somebody asked for. What nobody asked for has its default when it becomes a plan.
+///
+/// [`Plan`]: crate::Plan
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    workload: Workload,
+    chosen: BTreeMap<&'static str, Value>,
+    policies: Vec<Asked<String>>,
+    machine: Option<Asked<String>>,
+    prices: Option<Asked<String>>,
+    memory: Option<Asked<MemoryWish>>,
+    /// By [`order9_mm::sysctl::Setting::name`].
+    settings: Vec<Asked<(&'static str, String)>>,
+    seeds: Vec<u64>,
+    every: Nanos,
+    events: TraceKinds,
+    check: bool,
+}
+
+/// Something, and where it was asked for.
+#[derive(Clone, Debug)]
+struct Asked<T> {
+    said: Said,
+    value: T,
+}
+
+impl Scenario {
+    /// Nothing but this workload.
+    #[must_use]
+    pub fn of(workload: Workload) -> Self {
+        Self {
+            workload,
+            chosen: BTreeMap::new(),
+            policies: Vec::new(),
+            machine: None,
+            prices: None,
+            memory: None,
+            settings: Vec::new(),
+            seeds: vec![1],
+            every: Nanos::new(1_000_000_000),
+            events: TraceKinds::NONE,
+            check: false,
+        }
+    }
+
+    /// What `word` names: a workload, or a scenario file if there is a `/` or an ending `.toml` in it.
+    ///
+    /// # Errors
+    /// The first thing wrong, with file and line.
+    pub fn named(word: &str) -> Result<Self, ScenarioError> {
+        if !(word.contains('/') || word.ends_with(".toml")) {
+            return Ok(Self::of(value::workload(word)?));
+        }
+        let mut chain = chain::<Self>(word)?;
+        Ok(chain.pop().expect("a chain has a beginning").said)
+    }
+}

@@ -1,0 +1,144 @@
+//! The plan of a run that took place, from its manifest alone and, where it began with one, its snapshot.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use order9_policy::Loaded;
+use order9_record::{self as record, Digest, Inputs};
+use order9_snapshot::synth::SynthSpec;
+use tempfile::TempDir;
+
+use super::error::{Problem, Said};
+use super::memory::{self, MemoryWish};
+use super::{Scenario, value};
+use crate::machines::{self, MachineSpec};
+use crate::plan::{Memory, Plan};
+
+/// Inputs that cannot be had again.
+#[derive(Debug, thiserror::Error)]
+pub enum RepeatError {
+    /// Something in the manifest that this version does not take.
+    #[error(transparent)]
+    Problem(#[from] Problem),
+    /// Its machine or a policy cannot be put down to be read.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// A snapshot that is not the one it was.
+    #[error("{path}: its digest is {found}, the run began with {expected}")]
+    OtherSnapshot {
+        /// As it was named.
+        path: String,
+        /// Of the file now.
+        found: Digest,
+        /// Of the file then.
+        expected: Digest,
+    },
+    /// It took place on a live kernel.
+    #[error("it took place on a live kernel, which the lab cannot repeat")]
+    Live,
+}
+
+/// The plan that `inputs` describe.
+///
+/// # Errors
+/// The first input that this version does not take, or a snapshot that is gone or another one.
+pub fn repetition(inputs: &Inputs) -> Result<Plan, RepeatError> {
+    let mut scenario = Scenario::of(value::workload(&inputs.workload.name)?);
+    for (key, value) in &inputs.workload.parameters {
+        scenario.choose(key, &written(value))?;
+    }
+    for (name, value) in &inputs.settings {
+        scenario.set(Said::Nowhere, name, value.clone())?;
+    }
+    let no_seeds = || Problem::value("seeds", &format!("{:?}", inputs.seeds), "different whole numbers");
+    scenario.name_seeds(inputs.seeds.clone()).ok_or_else(no_seeds)?;
+    inputs.recorded.events.iter().try_for_each(|name| scenario.keep_events(name))?;
+    let folder = tempfile::tempdir()?;
+    Ok(Plan {
+        workload: scenario.workload,
+        chosen: scenario.chosen,
+        policies: inputs.policies.iter().map(|policy| reload(&folder, policy)).collect::<Result<_, _>>()?,
+        machine: machine(&folder, &inputs.machine)?,
+        memory: memory_of(&inputs.memory)?,
+        settings: inputs.settings.clone(),
+        seeds: scenario.seeds,
+        sample_every: every(inputs)?,
+        check: inputs.recorded.check,
+        trace: scenario.events,
+        command: inputs.command.clone(),
+    })
+}
+
+/// A parameter as it would be written on the command line.
+fn written(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text.clone(),
+        toml::Value::Array(values) => values.iter().map(written).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}
+
+fn every(inputs: &Inputs) -> Result<order9_units::Nanos, Problem> {
+    let every = inputs.recorded.every;
+    let some = (every > order9_units::Nanos::ZERO).then_some(every);
+    some.ok_or_else(|| Problem::value("every_ns", "0", "more than 0"))
+}
+
+/// The policy of a column. Its text needs no other file.
+fn reload(folder: &TempDir, policy: &record::Policy) -> Result<Loaded, RepeatError> {
+    let path = put(folder, &policy.text)?;
+    let mut loaded = order9_policy::load(&path).map_err(Problem::from)?;
+    loaded.name.clone_from(&policy.title);
+    loaded.chain = vec![policy.title.clone()];
+    Ok(loaded)
+}
+
+fn machine(folder: &TempDir, machine: &record::Machine) -> Result<MachineSpec, RepeatError> {
+    let path = put(folder, &machine.text)?;
+    let mut loaded = machines::load(&path).map_err(Problem::from)?;
+    loaded.name.clone_from(&machine.name);
+    loaded.chain = vec![machine.name.clone()];
+    loaded.figures.iter_mut().for_each(|figure| figure.set_in.clone_from(&machine.name));
+    Ok(loaded)
+}
+
+/// Puts `text` where files are loaded from.
+fn put(folder: &TempDir, text: &str) -> io::Result<String> {
+    let path = folder.path().join("manifest.toml");
+    fs::write(&path, text)?;
+    Ok(path.display().to_string())
+}
+
+fn memory_of(memory: &record::Memory) -> Result<Memory, RepeatError> {
+    match memory {
+        record::Memory::Empty => Ok(Memory::Empty),
+        record::Memory::Synthetic { arguments } => Ok(Memory::Synthetic(made_up(arguments)?)),
+        record::Memory::Snapshot { path, digest } => same_snapshot(path, *digest),
+        record::Memory::Live => Err(RepeatError::Live),
+    }
+}
+
+/// Made-up memory by the arguments of `order9 snapshot synth`.
+fn made_up(arguments: &str) -> Result<SynthSpec, Problem> {
+    let mut spec = SynthSpec::default();
+    let words: Vec<&str> = arguments.split_whitespace().collect();
+    for pair in words.chunks(2) {
+        let key = pair[0].trim_start_matches('-').replace('-', "_");
+        let value = pair.get(1).copied().unwrap_or_default();
+        let taken = memory::set(&mut spec, &key, value);
+        taken.unwrap_or_else(|| Err(Problem::value("memory", pair[0], "arguments of `order9 snapshot synth`")))?;
+    }
+    Ok(spec)
+}
+
+fn same_snapshot(path: &str, expected: Digest) -> Result<Memory, RepeatError> {
+    // A file that is another one need not even be a snapshot.
+    if let Ok(bytes) = fs::read(Path::new(path)) {
+        let found = Digest::of_bytes(&bytes);
+        if found != expected {
+            return Err(RepeatError::OtherSnapshot { path: path.to_owned(), found, expected });
+        }
+    }
+    Ok(MemoryWish::Snapshot(path.to_owned()).memory()?)
+}

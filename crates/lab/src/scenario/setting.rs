@@ -1,0 +1,64 @@
+//! Settings, tried on a small machine under every policy before anything runs.
+
+use order9_mm::policy::Policy;
+use order9_mm::sysctl::{SETTINGS, Setting, SettingError};
+use order9_mm::{Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
+use order9_policy::Loaded;
+use order9_toml::{nearest, shown};
+use order9_units::{NodeId, Pages, Pfn, PfnRange, ZoneKind};
+
+use super::error::{Problem, Said, ScenarioError};
+use super::{Asked, Scenario};
+
+impl Scenario {
+    /// Writes a setting before the start. Written twice, the later value counts.
+    pub(super) fn set(&mut self, said: Said, name: &str, value: String) -> Result<(), Problem> {
+        let Some(setting) = Setting::find(name) else {
+            let nearest = nearest(name, SETTINGS.iter().map(|setting| setting.name));
+            return Err(Problem::NoSetting { name: shown(name), nearest });
+        };
+        self.settings.retain(|asked| asked.value.0 != setting.name);
+        self.settings.push(Asked { said, value: (setting.name, value) });
+        Ok(())
+    }
+}
+
+/// Refuses the first setting that some policy does not take.
+pub(super) fn check(settings: &[Asked<(&'static str, String)>], policies: &[Loaded]) -> Result<(), ScenarioError> {
+    for policy in policies {
+        let mut mm = small(policy.policy.clone());
+        for Asked { said, value: (name, value) } in settings {
+            let written = mm.write_setting(name, value);
+            written.map_err(|error| said.clone().error(problem(error, name, value, &policy.name)))?;
+        }
+    }
+    Ok(())
+}
+
+fn problem(error: SettingError, name: &str, value: &str, policy: &str) -> Problem {
+    match error {
+        SettingError::Invalid(setting) => {
+            let unit = if setting.unit.is_empty() { String::new() } else { format!(" ({})", setting.unit) };
+            Problem::value(name, value, format!("{}{unit}", setting.values))
+        }
+        SettingError::Absent(setting) => {
+            Problem::Setting { why: format!("{name} does not exist under {policy}"), meaning: setting.meaning }
+        }
+        SettingError::NotModelled(setting) | SettingError::ReadOnly(setting) | SettingError::WriteOnly(setting) => {
+            Problem::Setting { why: error.to_string(), meaning: setting.meaning }
+        }
+        SettingError::Unknown => Problem::NoSetting { name: name.to_owned(), nearest: None },
+    }
+}
+
+/// The smallest machine that has settings.
+fn small(policy: Policy) -> Mm {
+    let span = PfnRange::of(Pfn::new(1 << 20), Pages::new(1 << 12));
+    let layout = Layout {
+        nodes: vec![NodeSpec { distances: vec![10] }],
+        zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
+        cpus: vec![NodeId(0)],
+        ..Layout::default()
+    };
+    MmBuilder::new(&layout, policy).expect("one zone of whole pageblocks").boot()
+}

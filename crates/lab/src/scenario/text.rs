@@ -1,0 +1,193 @@
+//! A scenario file as text.
+
+use std::path::Path;
+
+use order9_snapshot::format;
+use order9_snapshot::synth::SynthSpec;
+use order9_toml::{Base, Definition, FileError, Kind, Leaf, Place, Preset, leaves};
+use toml::de::DeValue;
+
+use super::error::{Problem, Said};
+use super::memory::{self, MemoryWish};
+use super::{Asked, Scenario, keys, value};
+
+impl Definition for Scenario {
+    const KIND: Kind = Kind { one: "scenario", many: "scenarios" };
+    type Problem = Problem;
+
+    fn presets() -> &'static [Preset] {
+        &[]
+    }
+
+    fn parse(file: &str, text: &str) -> Result<Self, FileError<Problem>> {
+        let place = Place::new(file, text);
+        let document = place.parse()?;
+        let leaves = leaves(&document, is_table);
+        // Parameters cannot be judged before the workload is known.
+        let workload = leaves.iter().find(|leaf| leaf.key == "workload");
+        let leaf = workload.ok_or_else(|| place.error(0, Problem::WithoutWorkload))?;
+        let named = leaf.line_of_text().map_err(Problem::from).and_then(|name| value::workload(&name));
+        let mut scenario = Self::of(named.map_err(|problem| place.error(leaf.at, problem))?);
+        let mut memory = MemoryTable::default();
+        for leaf in &leaves {
+            let said = Said::Line { file: file.to_owned(), line: place.line(leaf.at) };
+            let taken = if leaf.key.starts_with("memory.") {
+                memory.take(leaf, said, file)
+            } else {
+                scenario.take(leaf, said, file)
+            };
+            taken.map_err(|problem| place.error(leaf.at, problem))?;
+        }
+        scenario.memory = memory.wish().map_err(|(at, problem)| place.error(at, problem))?;
+        Ok(scenario)
+    }
+
+    fn base(&self) -> Option<&Base> {
+        None
+    }
+}
+
+/// Tables of keys. Names of settings have dots, which make tables of TOML where they stand without quotes.
+fn is_table(key: &str) -> bool {
+    matches!(key, "parameters" | "memory" | "settings" | "record") || key.starts_with("settings.")
+}
+
+impl Scenario {
+    /// Takes what a line says about anything but memory.
+    fn take(&mut self, leaf: &Leaf<'_>, said: Said, file: &str) -> Result<(), Problem> {
+        let asked = |text: String, said: &Said| Asked { said: said.clone(), value: beside(file, text) };
+        match leaf.key.as_str() {
+            "workload" => {}
+            "machine" => self.machine = Some(asked(leaf.line_of_text()?, &said)),
+            "prices" => self.prices = Some(asked(leaf.line_of_text()?, &said)),
+            "policies" => {
+                let names = texts(leaf).filter(|names| !names.is_empty());
+                let names =
+                    names.ok_or_else(|| leaf.wrong("a list of policies, such as [\"linux-5.0\", \"mine.toml\"]"))?;
+                self.policies = names.into_iter().map(|name| asked(name, &said)).collect();
+            }
+            "seeds" => self.take_seeds(leaf)?,
+            "record.every" => self.read_every(&leaf.line_of_text()?)?,
+            "record.events" => {
+                let names = texts(leaf).ok_or_else(|| leaf.wrong("a list of tracepoints"))?;
+                names.iter().try_for_each(|name| self.keep_events(name))?;
+            }
+            "record.check" => match leaf.value {
+                DeValue::Boolean(check) => self.check = *check,
+                _ => return Err(leaf.wrong("true or false").into()),
+            },
+            "parameters" | "memory" | "settings" | "record" => {
+                // Only an empty one is not taken apart.
+                leaf.entries().ok_or_else(|| leaf.wrong("a table"))?;
+            }
+            key => match (key.strip_prefix("parameters."), key.strip_prefix("settings.")) {
+                (Some(parameter), _) => self.choose(parameter, &written(leaf)?)?,
+                (_, Some(setting)) => self.set(said, setting, written(leaf)?)?,
+                _ => return Err(order9_toml::Problem::unknown_key(key, keys::names()).into()),
+            },
+        }
+        Ok(())
+    }
+
+    fn take_seeds(&mut self, leaf: &Leaf<'_>) -> Result<(), Problem> {
+        let DeValue::Array(_) = leaf.value else { return self.count_seeds(&written(leaf)?) };
+        let seeds: Option<Vec<u64>> = numbers(leaf);
+        let named = seeds.and_then(|seeds| self.name_seeds(seeds));
+        named.ok_or_else(|| leaf.wrong("how many seeds, or a list of different whole numbers").into())
+    }
+}
+
+/// The table `memory`, as far as it was read.
+#[derive(Default)]
+struct MemoryTable {
+    start: Option<(Said, usize, String)>,
+    path: Option<(usize, String)>,
+    spec: SynthSpec,
+    /// The first line about made-up memory.
+    synthetic: Option<usize>,
+}
+
+impl MemoryTable {
+    fn take(&mut self, leaf: &Leaf<'_>, said: Said, file: &str) -> Result<(), Problem> {
+        match leaf.key.as_str() {
+            "memory.start" => self.start = Some((said, leaf.at, leaf.line_of_text()?)),
+            "memory.path" => self.path = Some((leaf.at, beside(file, leaf.line_of_text()?))),
+            key => {
+                let part = key.trim_start_matches("memory.");
+                let unknown = || order9_toml::Problem::unknown_key(key, keys::names()).into();
+                memory::set(&mut self.spec, part, &written(leaf)?).unwrap_or_else(|| Err(unknown()))?;
+                self.synthetic = self.synthetic.or(Some(leaf.at));
+            }
+        }
+        Ok(())
+    }
+
+    /// What all lines say together; what is wrong, and the byte where.
+    fn wish(self) -> Result<Option<Asked<MemoryWish>>, (usize, Problem)> {
+        let Some((said, at, start)) = self.start else {
+            let first = self.path.map(|(at, _)| at).or(self.synthetic);
+            let missing = Problem::Contradiction("memory needs start = \"empty\", \"synthetic\" or \"snapshot\"");
+            return first.map_or(Ok(None), |at| Err((at, missing)));
+        };
+        let refused = |at, why| Err((at, Problem::Contradiction(why)));
+        let value = match (start.as_str(), self.path, self.synthetic) {
+            ("empty", None, None) => MemoryWish::Empty,
+            ("synthetic", None, _) => MemoryWish::Synthetic(self.spec),
+            ("snapshot", Some((_, path)), None) => MemoryWish::Snapshot(path),
+            ("snapshot", None, _) => return refused(at, "memory.start = \"snapshot\" needs memory.path"),
+            ("empty" | "synthetic", Some((at, _)), _) => {
+                return refused(at, "memory.path goes with start = \"snapshot\"");
+            }
+            ("empty" | "snapshot", _, Some(at)) => {
+                return refused(at, "only start = \"synthetic\" makes memory up by shares");
+            }
+            _ => {
+                let expected = "\"empty\" or \"synthetic\" or \"snapshot\"";
+                return Err((at, Problem::value("memory.start", &start, expected)));
+            }
+        };
+        Ok(Some(Asked { said, value }))
+    }
+}
+
+/// A name, or a path from the folder of the file that names it.
+fn beside(file: &str, name: String) -> String {
+    let ending = Path::new(&name).extension();
+    let is_file = name.contains('/') || ending.is_some_and(|ending| ending == "toml" || ending == format::EXTENSION);
+    match Path::new(file).parent() {
+        Some(folder) if is_file => folder.join(name).display().to_string(),
+        _ => name,
+    }
+}
+
+/// The value as it would be written on the command line.
+fn written(leaf: &Leaf<'_>) -> Result<String, Problem> {
+    match leaf.value {
+        DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
+            Ok(number) => Ok(number.to_string()),
+            Err(_) => Err(leaf.wrong("a number of up to 63 bits").into()),
+        },
+        DeValue::Float(number) => Ok(number.as_str().to_owned()),
+        DeValue::Array(_) => {
+            let numbers = numbers(leaf).ok_or_else(|| leaf.wrong("a list of whole numbers"))?;
+            Ok(numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(","))
+        }
+        _ => Ok(leaf.line_of_text()?),
+    }
+}
+
+fn numbers(leaf: &Leaf<'_>) -> Option<Vec<u64>> {
+    elements(leaf)?.iter().map(Leaf::whole_number).collect()
+}
+
+fn texts(leaf: &Leaf<'_>) -> Option<Vec<String>> {
+    elements(leaf)?.iter().map(|element| element.line_of_text().ok()).collect()
+}
+
+/// The elements of a list.
+fn elements<'a>(leaf: &Leaf<'a>) -> Option<Vec<Leaf<'a>>> {
+    let DeValue::Array(elements) = leaf.value else { return None };
+    let element =
+        |element: &'a toml::Spanned<DeValue<'a>>| Leaf { key: leaf.key.clone(), value: element.get_ref(), at: leaf.at };
+    Some(elements.iter().map(element).collect())
+}
