@@ -1,0 +1,176 @@
+//! Whole experiments: the same results anywhere, outcomes that are defined, records that make sense.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use order9_lab::{Cell, Memory, Observer, Plan, PlanError, machines, report, run};
+use order9_machine::{Tick, TraceKinds};
+use order9_mm::sysctl::SETTINGS;
+use order9_record::{Experiment, Outcome, Run};
+use order9_report::compare::Style;
+use order9_report::compare::text::Fit;
+use order9_report::stats::Generation;
+use order9_snapshot::synth::SynthSpec;
+use order9_units::{Bytes, Nanos};
+use order9_workloads::{Value, Workload};
+
+/// Sees nothing.
+struct Nobody;
+
+impl Observer for Nobody {
+    fn tick(&self, _: Cell, _: &Tick<'_>) {}
+
+    fn ended(&self, _: Cell, _: &Run) {}
+}
+
+/// A small use of a workload on the smaller of the two old machines, under two policies and seeds.
+fn plan(workload: Workload) -> Plan {
+    let mib = |n: u64| Value::Bytes(Bytes::new(n << 20));
+    let chosen = match workload {
+        Workload::Usemem => [
+            ("size", mib(64)),
+            ("loops", Value::Count(2)),
+            ("iterations", Value::Count(2)),
+            ("threads", Value::Counts(vec![1, 3])),
+        ]
+        .into_iter()
+        .collect(),
+        Workload::FillAndFree => [("size", mib(64)), ("pattern", Value::Word("random"))].into_iter().collect(),
+        Workload::Idle => [("time", Value::Time(Nanos::new(3_000_000_000)))].into_iter().collect(),
+    };
+    Plan {
+        workload,
+        chosen,
+        policies: ["linux-4.4", "linux-5.0"].map(|name| order9_policy::load(name).expect("it is built in")).into(),
+        machine: machines::load("desktop-8g").expect("it is built in"),
+        memory: Memory::Empty,
+        settings: Vec::new(),
+        seeds: vec![1, 2],
+        sample_every: Nanos::new(1_000_000_000),
+        check: false,
+        trace: TraceKinds::NONE,
+        command: vec!["a test".to_owned()],
+    }
+}
+
+fn on(jobs: usize, plan: &Plan) -> Result<Experiment, PlanError> {
+    run(plan, NonZeroUsize::new(jobs).expect("at least one"), &Nobody)
+}
+
+/// Holds the digests of experiments to those in `tests/golden/digests.txt`; `UPDATE_GOLDEN=1` writes them anew. They change
+/// with every change of behaviour, prices or policies, and with nothing else.
+#[test]
+fn digests_are_the_same_on_one_core_and_two_and_those_of_the_golden_file() {
+    let mut found = String::new();
+    for workload in Workload::ALL {
+        let plan = plan(workload);
+        let (one, two) = (on(1, &plan).expect("it runs"), on(2, &plan).expect("it runs"));
+        assert_eq!(one.digest(), two.digest(), "{}", workload.name());
+        assert_eq!(one, two);
+        found += &format!("{:<14} {}\n", workload.name(), one.digest());
+    }
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/digests.txt");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&golden, &found).expect("the golden file can be written");
+    }
+    let expected = fs::read_to_string(&golden).expect("there is a golden file");
+    assert_eq!(found, expected, "UPDATE_GOLDEN=1 if the change is meant");
+}
+
+#[test]
+fn what_is_looked_at_does_not_change_what_happens() {
+    let mut watched = plan(Workload::Usemem);
+    watched.check = false;
+    let plain = on(1, &watched).expect("it runs");
+    watched.trace = TraceKinds::NONE.with("mm_page_alloc_extfrag").expect("it exists");
+    let traced = on(1, &watched).expect("it runs");
+    assert_eq!(plain.runs[0].samples, traced.runs[0].samples);
+    assert_eq!(plain.runs[0].counters, traced.runs[0].counters);
+}
+
+#[test]
+fn a_seed_decides_what_is_random_and_nothing_else() {
+    let random = on(2, &plan(Workload::FillAndFree)).expect("it runs");
+    assert_ne!(random.runs[0].counters, random.runs[1].counters, "seed 1 and seed 2");
+    let fixed = on(2, &plan(Workload::Usemem)).expect("it runs");
+    assert_eq!(fixed.runs[0].samples, fixed.runs[1].samples, "nothing in it is random");
+}
+
+#[test]
+fn records_are_whole_and_become_tables() {
+    let experiment = on(2, &plan(Workload::Usemem)).expect("it runs");
+    experiment.check().expect("records make sense");
+    let columns = |title| (title, experiment.runs.iter().filter(|run| run.policy == title).collect::<Vec<_>>());
+    let columns = [columns("linux-4.4"), columns("linux-5.0")];
+    let text = report(Workload::Usemem, &columns, Style::from(Generation::Y2019)).to_text(Fit::Published);
+    for row in ["Amean  System-1", "Amean  Elapsd-3", "Duration Elapsed", "Ops Minor Faults"] {
+        let squeeze = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.lines().any(|line| squeeze(line).starts_with(&squeeze(row))), "no {row} in\n{text}");
+    }
+    let run = &experiment.runs[0];
+    let phases: Vec<_> = run.phases.iter().map(|phase| phase.name.as_str()).collect();
+    assert_eq!(phases, ["prepare", "threads-1", "threads-3", "clean-up"]);
+    assert_eq!(run.phases.last().map(|phase| phase.end), Some(run.durations.elapsed));
+    assert!(run.notes.iter().any(|note| note.contains("tmpfs")), "{:?}", run.notes);
+    let files: Vec<_> = run.traces.end.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(files, ["/proc/vmstat", "/proc/zoneinfo", "/proc/meminfo"]);
+}
+
+#[test]
+fn a_workload_larger_than_the_machine_ends_out_of_memory() {
+    let mut large = plan(Workload::FillAndFree);
+    large.chosen.insert("size", Value::Bytes(Bytes::from_gib(9)));
+    large.seeds = vec![1];
+    for run in on(2, &large).expect("it runs").runs {
+        let Outcome::OutOfMemory { message } = &run.outcome else { panic!("{:?}", run.outcome) };
+        assert!(message.contains("fill-and-free asked for a block of order 0"), "{message}");
+    }
+}
+
+#[test]
+fn made_up_memory_is_the_machines() {
+    let mut aged = plan(Workload::Usemem);
+    aged.memory = Memory::Synthetic(SynthSpec::default());
+    aged.seeds = vec![1];
+    let experiment = on(2, &aged).expect("it runs");
+    let level = |run: &Run, name: &str| {
+        let at = run.counters.position(name).expect("the engine has it");
+        run.counters.columns[at].values[0]
+    };
+    for run in &experiment.runs {
+        assert_eq!(run.outcome, Outcome::Completed);
+        let free = level(run, "nr_free_pages") * 4096;
+        assert!((1 << 30..3 << 30).contains(&free), "of 8 GiB, 30 % are free: {free}");
+    }
+}
+
+#[test]
+fn settings_are_written_before_the_start_and_refused_in_words() {
+    let mut set = plan(Workload::Idle);
+    set.settings = vec![("vm.min_free_kbytes".to_owned(), "131072".to_owned())];
+    let experiment = on(1, &set).expect("it runs");
+    let zoneinfo = &experiment.runs[0].traces.begin[1].content;
+    let min: u64 =
+        zoneinfo.lines().filter_map(|line| line.trim().strip_prefix("min ")?.trim().parse::<u64>().ok()).sum();
+    assert!((32_760..=32_768).contains(&min), "131072 kB are 32768 pages, shared out between zones: {min}");
+
+    let refused = |name: &str, value: &str| {
+        let mut plan = plan(Workload::Idle);
+        plan.settings = vec![(name.to_owned(), value.to_owned())];
+        on(1, &plan).expect_err("it is refused").to_string()
+    };
+    assert!(refused("vm.watermark_scale_factor", "0").starts_with("vm.watermark_scale_factor = 0: "));
+    let planned = SETTINGS.iter().find(|setting| setting.path.ends_with("/dirty_ratio")).expect("it is in the list");
+    let told = refused(planned.path, "1");
+    assert!(told.contains("not modelled yet"), "{told}");
+}
+
+#[test]
+fn parameters_out_of_range_are_refused_in_words() {
+    let mut plan = plan(Workload::Usemem);
+    plan.chosen = BTreeMap::from([("anon_percent", Value::Count(100))]);
+    let told = on(1, &plan).expect_err("it is refused").to_string();
+    assert_eq!(told, "usemem: anon_percent is 100, expected a number from 1 to 99");
+}
