@@ -11,6 +11,10 @@ use order9_units::Bytes;
 
 use crate::output::ColourChoice;
 
+mod run;
+
+pub(crate) use run::{CompareArgs, RunArgs, WorkloadsArgs};
+
 /// See physical memory as the page allocator sees it: huge pages free, recoverable, at what cost, and what blocks the
 /// rest.
 #[derive(Debug, Parser)]
@@ -33,6 +37,9 @@ pub(crate) enum Command {
     /// Name or show machines: CPUs, nodes, memory, and what work costs there, with the source of every figure.
     #[command(subcommand)]
     Machines(MachinesCommand),
+    Run(Box<RunArgs>),
+    Compare(CompareArgs),
+    Workloads(WorkloadsArgs),
 }
 
 /// Show this host's memory, or a snapshot's: huge pages, what compaction could recover, and a map.

@@ -1,4 +1,4 @@
-//! Why a command stopped: one sentence for standard error, always with exit status 2.
+//! Why a command stopped: one sentence for standard error, and the exit status.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,9 @@ pub(crate) enum Failure {
     /// Arguments that do not make sense.
     #[error("{0}")]
     Usage(String),
+    /// A result that falls short of what was asked for.
+    #[error("{0}")]
+    Short(String),
     /// Standard output or the terminal failed.
     #[error("standard output: {0}")]
     Output(#[from] io::Error),
@@ -26,6 +29,11 @@ impl Failure {
     /// `problem` with the file at `path`.
     pub(crate) fn file(path: &Path, problem: impl std::fmt::Display) -> Self {
         Self::File { path: path.to_owned(), problem: problem.to_string() }
+    }
+
+    /// The exit status.
+    pub(crate) fn status(&self) -> u8 {
+        if matches!(self, Self::Short(_)) { 1 } else { 2 }
     }
 
     /// Whether the reader of standard output went away, as in `order9 inspect | head`: no error.

@@ -1,22 +1,27 @@
 //! The `order9` command: reads arguments, calls the libraries, prints.
 //!
-//! Exit status: 0 success, 2 usage or input error with one sentence on standard error. Holds nothing that another front
-//! end would need again.
+//! Exit status: 0 success, 1 a repetition that came out otherwise, 2 usage or input error or a run that did not come to its
+//! end, each but the first with one sentence on standard error. Holds nothing that another front end would need again.
 #![forbid(unsafe_code)]
 
 mod args;
 mod capture;
+mod compare;
 mod failure;
 mod info;
 mod inspect;
 mod machines;
 mod output;
 mod policies;
+mod repeat;
+mod results;
+mod run;
 mod screen;
 mod source;
 mod synth;
 mod timing;
 mod watch;
+mod workloads;
 
 use std::process::ExitCode;
 
@@ -32,7 +37,7 @@ fn main() -> ExitCode {
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("order9: {failure}");
-            ExitCode::from(2)
+            ExitCode::from(failure.status())
         }
     }
 }
@@ -54,5 +59,9 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Snapshot(SnapshotCommand::Info(args)) => info::run(&args),
         Command::Policies(command) => policies::run(&command),
         Command::Machines(command) => machines::run(&command),
+        Command::Run(args) if args.repeat.is_some() => repeat::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Workloads(args) => workloads::run(&args),
     }
 }

@@ -12,6 +12,7 @@ mod events;
 mod inputs;
 pub mod machines;
 mod monitors;
+mod notes;
 mod plan;
 mod proc_files;
 mod run;
@@ -20,6 +21,7 @@ mod start;
 mod tables;
 
 pub use error::PlanError;
+pub use notes::notes;
 pub use plan::{Cell, Memory, Plan};
 pub use proc_files::{machine_files, process_files};
 pub use run::{Observer, run};

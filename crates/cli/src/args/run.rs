@@ -1,0 +1,134 @@
+//! Arguments of the commands around experiments. Values are text here: the lab reads them, as it reads scenario files.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Run an experiment on a machine in virtual time, and compare policies.
+///
+/// Arguments replace what a scenario file says.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RunArgs {
+    /// A workload (`order9 workloads` names all), or a scenario file (with / or .toml in its name).
+    #[arg(value_name = "WORKLOAD|SCENARIO", required_unless_present = "repeat", allow_hyphen_values = true)]
+    pub(crate) what: Option<String>,
+    /// A policy to compare, with the first one: built-in, or a file. [default: linux-6.18]
+    #[arg(long = "policy", value_name = "POLICY", allow_hyphen_values = true)]
+    pub(crate) policies: Vec<String>,
+    /// Where it runs: a built-in machine, a machine file, or a snapshot file. [default: xeon-1s]
+    #[arg(long, value_name = "MACHINE|SNAPSHOT", allow_hyphen_values = true)]
+    pub(crate) machine: Option<String>,
+    /// What memory holds at the start: empty, synth, or a snapshot file. [default: empty]
+    #[arg(long, value_name = "empty|synth|SNAPSHOT", allow_hyphen_values = true)]
+    pub(crate) memory: Option<String>,
+    /// The machine whose prices a snapshot gets. [default: this-host]
+    #[arg(long, value_name = "MACHINE", allow_hyphen_values = true)]
+    pub(crate) prices: Option<String>,
+    /// How often every policy runs, each time with another seed. [default: 1]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) seeds: Option<String>,
+    /// Short for --param threads=1,3,5.
+    #[arg(long, value_name = "1,3,5", allow_hyphen_values = true)]
+    pub(crate) threads: Option<String>,
+    /// A parameter of the workload.
+    #[arg(long = "param", value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    pub(crate) parameters: Vec<String>,
+    /// A setting by its Linux name, written before the start.
+    #[arg(long = "set", value_name = "NAME=VALUE", allow_hyphen_values = true)]
+    pub(crate) settings: Vec<String>,
+    /// How often counters are read, in virtual time. [default: 1s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) every: Option<String>,
+    /// Keep the events of this tracepoint, mm_page_alloc_extfrag for instance.
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    pub(crate) events: Vec<String>,
+    /// Check all laws of the engine and the content of all pages after every step: slow.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Store everything that was measured in this directory.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace the run that the directory holds.
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+    /// Print everything as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the files of /proc into this directory whenever counters are read.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) proc_dir: Option<PathBuf>,
+    /// How many runs go on at the same time. [default: one per core]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) jobs: Option<String>,
+    /// Run again what this directory holds, and compare the digests: exit status 1 if they differ.
+    #[arg(long, value_name = "DIR", conflicts_with_all = CHOICES)]
+    pub(crate) repeat: Option<PathBuf>,
+}
+
+/// Names of the arguments that decide what runs.
+const CHOICES: [&str; 12] = [
+    "what",
+    "policies",
+    "machine",
+    "memory",
+    "prices",
+    "seeds",
+    "threads",
+    "parameters",
+    "settings",
+    "every",
+    "events",
+    "check",
+];
+
+const EXAMPLES: &str = "\
+Examples:
+  order9 run usemem --policy linux-5.0 --policy linux-5.1 --param size=4G --param loops=2
+  order9 run scenarios/usemem-two-policies.toml --seeds 3 -o runs/usemem
+  order9 run fill-and-free --machine host.o9snap --param size=1G --set vm.min_free_kbytes=262144
+  order9 run --repeat runs/usemem";
+
+impl RunArgs {
+    /// What was chosen, option by option.
+    pub(crate) fn chosen(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let single = [
+            (&self.machine, "--machine"),
+            (&self.memory, "--memory"),
+            (&self.prices, "--prices"),
+            (&self.seeds, "--seeds"),
+            (&self.threads, "--threads"),
+            (&self.every, "--every"),
+        ];
+        let several = [
+            (&self.policies, "--policy"),
+            (&self.parameters, "--param"),
+            (&self.settings, "--set"),
+            (&self.events, "--events"),
+        ];
+        let single = single.into_iter().filter_map(|(text, option)| Some((option, text.as_deref()?)));
+        let several =
+            several.into_iter().flat_map(|(texts, option)| texts.iter().map(move |text| (option, text.as_str())));
+        several.chain(single)
+    }
+}
+
+/// Compare runs that were stored: every policy of every directory is a column, compared with the first.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  order9 compare runs/before runs/after")]
+pub(crate) struct CompareArgs {
+    /// Directories that `order9 run -o` wrote, all of one workload.
+    #[arg(value_name = "DIR", required = true)]
+    pub(crate) directories: Vec<PathBuf>,
+    /// Print everything as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Name the workloads, and what can be chosen about each.
+#[derive(Debug, Args)]
+pub(crate) struct WorkloadsArgs {
+    /// Print them as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

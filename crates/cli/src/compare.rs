@@ -1,0 +1,124 @@
+//! `order9 compare`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use order9_lab::{notes, report};
+use order9_record::{Inputs, Loaded, Run, read};
+use order9_report::compare::Report;
+use order9_workloads::Workload;
+use serde::Serialize;
+
+use crate::args::CompareArgs;
+use crate::failure::Failure;
+use crate::output::{print, print_json};
+use crate::results::{style, tables};
+
+/// All of it for programs.
+#[derive(Serialize)]
+struct Json<'a> {
+    notes: &'a [String],
+    report: &'a Report,
+}
+
+/// A stored run directory.
+struct Stored<'a> {
+    path: &'a Path,
+    loaded: Loaded,
+}
+
+/// Compares all policies of all directories with the first.
+pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
+    let stored = args.directories.iter().map(|path| {
+        let loaded = read(path).map_err(|error| Failure::Usage(error.to_string()))?;
+        Ok(Stored { path, loaded })
+    });
+    let stored = stored.collect::<Result<Vec<_>, Failure>>()?;
+    let workload = one_workload(&stored)?;
+    let titles = titles(&args.directories, &stored)?;
+    let all = stored.iter().flat_map(|stored| columns(&stored.loaded));
+    let columns: Vec<_> = titles.iter().map(String::as_str).zip(all).collect();
+    let report = report(workload, &columns, style());
+    let notes = all_notes(&stored);
+    if args.json { print_json(&Json { notes: &notes, report: &report }) } else { print(&tables(&report, &notes)) }
+}
+
+/// The runs of each policy.
+fn columns(loaded: &Loaded) -> impl Iterator<Item = Vec<&Run>> {
+    let of_policy = |title: &str| loaded.runs.iter().filter(|run| run.policy == title).collect();
+    loaded.manifest.inputs.policies.iter().map(move |policy| of_policy(&policy.title))
+}
+
+fn one_workload(stored: &[Stored<'_>]) -> Result<Workload, Failure> {
+    let name = |stored: &Stored<'_>| stored.loaded.manifest.inputs.workload.name.clone();
+    let (first, path) = (name(&stored[0]), stored[0].path.display());
+    if let Some(other) = stored.iter().find(|stored| name(stored) != first) {
+        let (other, other_path) = (name(other), other.path.display());
+        let sentence = format!("{path} holds {first}, {other_path} {other}: only runs of one workload can be compared");
+        return Err(Failure::Usage(sentence));
+    }
+    Workload::by_name(&first)
+        .ok_or_else(|| Failure::file(stored[0].path, format!("this version has no workload {first}")))
+}
+
+/// A title for every column: of its policy, with its directory where others have the same.
+fn titles(paths: &[PathBuf], stored: &[Stored<'_>]) -> Result<Vec<String>, Failure> {
+    let policies = |stored: &Stored<'_>| {
+        stored.loaded.manifest.inputs.policies.iter().map(|policy| policy.title.clone()).collect::<Vec<_>>()
+    };
+    let by = |name: &dyn Fn(&Path) -> String| -> Vec<String> {
+        let titles = stored.iter().flat_map(|stored| {
+            let name = name(stored.path);
+            policies(stored)
+                .into_iter()
+                .map(move |title| if name.is_empty() { title } else { format!("{name}-{title}") })
+        });
+        titles.collect()
+    };
+    let last = |path: &Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let whole = |path: &Path| path.display().to_string();
+    let ways: [&dyn Fn(&Path) -> String; 3] = [&|_| String::new(), &last, &whole];
+    let distinct = |titles: &Vec<String>| titles.iter().collect::<BTreeSet<_>>().len() == titles.len();
+    ways.into_iter()
+        .map(by)
+        .find(distinct)
+        .ok_or_else(|| Failure::Usage(format!("{}: named more than once", repeated(paths).display())))
+}
+
+/// A path that comes twice, or the first.
+fn repeated(paths: &[PathBuf]) -> &Path {
+    let twice = paths.iter().enumerate().find(|(at, path)| paths[..*at].contains(path));
+    twice.map_or(&paths[0], |(_, path)| path)
+}
+
+/// Notes of all directories, behind the name of each where there are several, and in what their inputs differ.
+fn all_notes(stored: &[Stored<'_>]) -> Vec<String> {
+    let of = |stored_: &Stored<'_>| {
+        let place = if stored.len() > 1 { format!("{}: ", stored_.path.display()) } else { String::new() };
+        let notes = notes(&stored_.loaded.manifest.inputs, &stored_.loaded.runs);
+        let unended = stored_
+            .loaded
+            .runs
+            .iter()
+            .filter_map(|run| Some(format!("{}, seed {}: {}", run.policy, run.seed, run.outcome.message()?)));
+        unended.chain(notes).map(|note| format!("{place}{note}")).collect::<Vec<_>>()
+    };
+    let first = &stored[0].loaded.manifest.inputs;
+    let differ = stored[1..].iter().filter_map(|other| {
+        let differences = differences(first, &other.loaded.manifest.inputs);
+        let what = (!differences.is_empty()).then(|| differences.join(", "))?;
+        Some(format!("{} differs from {} in its {what}", other.path.display(), stored[0].path.display()))
+    });
+    differ.chain(stored.iter().flat_map(of)).collect()
+}
+
+fn differences(one: &Inputs, other: &Inputs) -> Vec<&'static str> {
+    let parts = [
+        (one.workload == other.workload, "parameters"),
+        (one.machine.text == other.machine.text, "machine"),
+        (one.memory == other.memory, "memory"),
+        (one.settings == other.settings, "settings"),
+        (one.seeds == other.seeds, "seeds"),
+    ];
+    parts.into_iter().filter(|(same, _)| !same).map(|(_, what)| what).collect()
+}

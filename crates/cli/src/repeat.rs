@@ -1,0 +1,49 @@
+//! `order9 run --repeat`.
+
+use order9_lab::scenario::repetition;
+use order9_record::{Digest, read_manifest};
+use serde::Serialize;
+
+use crate::args::RunArgs;
+use crate::failure::Failure;
+use crate::output::{print, print_json};
+use crate::results::Results;
+use crate::run::{experiment, target};
+
+/// Both digests.
+#[derive(Serialize)]
+struct Repetition {
+    recorded: Digest,
+    repeated: Digest,
+    same: bool,
+}
+
+/// Runs what a directory holds again, and says whether the same came of it.
+pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    let directory = args.repeat.as_deref().expect("only called with a directory to repeat");
+    let manifest = read_manifest(directory).map_err(|error| Failure::Usage(error.to_string()))?;
+    let plan = repetition(&manifest.inputs).map_err(|error| Failure::file(directory, error))?;
+    let target = target(args)?;
+    let experiment = experiment(args, &plan)?;
+    if let Some(target) = target {
+        let files = Results::of(plan.workload, &experiment).files();
+        target.write(&experiment, &files).map_err(|error| Failure::Usage(error.to_string()))?;
+    }
+    let (recorded, repeated) = (manifest.digest, experiment.digest());
+    let same = recorded == repeated;
+    if args.json {
+        print_json(&Repetition { recorded, repeated, same })?;
+    } else {
+        print(&format!("recorded  {recorded}\nrepeated  {repeated}\n"))?;
+    }
+    if same { Ok(()) } else { Err(Failure::Short(difference(directory, &manifest.inputs.order9))) }
+}
+
+fn difference(directory: &std::path::Path, version: &str) -> String {
+    let directory = directory.display();
+    let own = env!("CARGO_PKG_VERSION");
+    if version == own {
+        return format!("{directory}: the repetition gave other results");
+    }
+    format!("{directory}: the repetition gave other results; order9 {version} made the run, this is {own}")
+}

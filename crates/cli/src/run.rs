@@ -1,0 +1,111 @@
+//! `order9 run`.
+
+mod proc_dir;
+mod progress;
+
+use std::num::NonZeroUsize;
+
+use order9_lab::scenario::Scenario;
+use order9_lab::{Cell, Observer, Plan};
+use order9_machine::Tick;
+use order9_record::{Existing, Experiment, Outcome, Run, Target, WriteError};
+
+use crate::args::RunArgs;
+use crate::failure::Failure;
+use crate::output::{print, print_json};
+use crate::results::Results;
+use proc_dir::ProcDir;
+use progress::Progress;
+
+/// Runs an experiment, prints the comparison and stores what was asked for.
+pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    let plan = plan(args)?;
+    let target = target(args)?;
+    let experiment = experiment(args, &plan)?;
+    let results = Results::of(plan.workload, &experiment);
+    let written = target.map(|target| target.write(&experiment, &results.files()).map(|_| target)).transpose();
+    let written = written.map_err(|error| Failure::Usage(error.to_string()))?;
+    let directory = args.output.as_deref().filter(|_| written.is_some());
+    if args.json { print_json(&results.json(directory)) } else { print(&results.text(directory)) }?;
+    ended(&experiment)
+}
+
+/// What is to be run.
+fn plan(args: &RunArgs) -> Result<Plan, Failure> {
+    let refused = |error: order9_lab::scenario::ScenarioError| Failure::Usage(error.to_string());
+    let what = args.what.as_deref().unwrap_or_default();
+    let mut scenario = Scenario::named(what).map_err(refused)?;
+    for (option, text) in args.chosen() {
+        scenario.argument(option, text).map_err(refused)?;
+    }
+    if args.check {
+        scenario.check_every_step();
+    }
+    scenario.plan(command()).map_err(refused)
+}
+
+/// The command line, without the place of the program.
+fn command() -> Vec<String> {
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    std::iter::once("order9".to_owned()).chain(words).collect()
+}
+
+/// Where results go, if anywhere; found out before the run.
+pub(crate) fn target(args: &RunArgs) -> Result<Option<Target>, Failure> {
+    let existing = if args.force { Existing::Replace } else { Existing::Keep };
+    let target = args.output.as_deref().map(|directory| Target::new(directory, existing)).transpose();
+    target.map_err(|error| {
+        let hint = if matches!(error, WriteError::Exists { .. }) { "; --force replaces it" } else { "" };
+        Failure::Usage(format!("{error}{hint}"))
+    })
+}
+
+/// Runs all cells.
+pub(crate) fn experiment(args: &RunArgs, plan: &Plan) -> Result<Experiment, Failure> {
+    let jobs = jobs(args.jobs.as_deref())?;
+    let proc_dir = args.proc_dir.as_deref().map(ProcDir::new).transpose()?;
+    let watch = Watch { plan, progress: Progress::new(), proc_dir };
+    let experiment = order9_lab::run(plan, jobs, &watch);
+    watch.progress.clear();
+    let experiment = experiment.map_err(|error| Failure::Usage(error.to_string()))?;
+    watch.proc_dir.map_or(Ok(()), ProcDir::finish)?;
+    Ok(experiment)
+}
+
+fn jobs(asked: Option<&str>) -> Result<NonZeroUsize, Failure> {
+    let Some(text) = asked else { return Ok(std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)) };
+    text.parse().map_err(|_| Failure::Usage(format!("--jobs {text}: expected a whole number from 1 on")))
+}
+
+/// Sees the runs go on.
+struct Watch<'a> {
+    plan: &'a Plan,
+    progress: Progress,
+    proc_dir: Option<ProcDir>,
+}
+
+impl Observer for Watch<'_> {
+    fn tick(&self, cell: Cell, tick: &Tick<'_>) {
+        let policy = &self.plan.policies[cell.policy].name;
+        self.progress.tick(policy, cell, tick.now);
+        if let Some(proc_dir) = &self.proc_dir {
+            proc_dir.tick(policy, cell.seed, tick);
+        }
+    }
+
+    fn ended(&self, cell: Cell, _: &Run) {
+        self.progress.ended(cell);
+    }
+}
+
+/// The first run that did not come to its end.
+fn ended(experiment: &Experiment) -> Result<(), Failure> {
+    let message = |run: &Run| {
+        let message = run.outcome.message()?;
+        Some(format!("{} under {}, seed {}: {message}", experiment.inputs.workload.name, run.policy, run.seed))
+    };
+    let others = experiment.runs.iter().filter(|run| run.outcome != Outcome::Completed).count().saturating_sub(1);
+    let Some(first) = experiment.runs.iter().find_map(message) else { return Ok(()) };
+    let others = if others == 0 { String::new() } else { format!(" (and {others} more of the runs did not end)") };
+    Err(Failure::Usage(format!("{first}{others}")))
+}
