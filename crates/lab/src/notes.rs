@@ -24,6 +24,7 @@ pub fn notes(inputs: &Inputs, runs: &[Run]) -> Vec<String> {
     };
     let said = said.iter().map(|(note, policies)| format!("{}{note}", about(policies)));
     let needy = inputs.policies.iter().filter(|policy| !policy.needs.is_empty());
-    let needs = needy.map(|policy| format!("{}: not modelled yet: {}", policy.title, policy.needs.join(", ")));
+    let needs = needy
+        .map(|policy| format!("{}: not modelled yet: {}", policy.title, policy.needs.join(", ").replace(" = ", "=")));
     said.chain(needs).collect()
 }

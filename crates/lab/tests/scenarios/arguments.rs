@@ -1,0 +1,92 @@
+//! Arguments replace what a file says.
+
+use std::fs;
+
+use order9_lab::scenario::{Scenario, ScenarioError};
+use order9_lab::{Memory, Plan};
+use order9_snapshot::format;
+use order9_snapshot::synth::{SynthSpec, synth};
+use order9_units::Bytes;
+use order9_workloads::Value;
+
+/// The plan of a scenario file with arguments. `{}` stands for its folder, where `map.o9snap` and `map` are a snapshot.
+fn plan(text: &str, arguments: &[(&str, &str)]) -> Result<Plan, ScenarioError> {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let path = folder.path().join("mine.toml");
+    fs::write(&path, text).expect("the file can be written");
+    let (map, _) =
+        synth(&SynthSpec { size: Bytes::new(256 << 20), ..SynthSpec::default() }).expect("a possible machine");
+    let mut bytes = Vec::new();
+    format::write(&map, &mut bytes).expect("memory takes everything");
+    for name in ["map.o9snap", "map"] {
+        fs::write(folder.path().join(name), &bytes).expect("the file can be written");
+    }
+    let mut scenario = Scenario::named(path.to_str().expect("UTF-8"))?;
+    for (option, text) in arguments {
+        scenario.argument(option, &text.replace("{}", folder.path().to_str().expect("UTF-8")))?;
+    }
+    scenario.plan(Vec::new())
+}
+
+fn refusal(text: &str, arguments: &[(&str, &str)]) -> String {
+    plan(text, arguments).expect_err("a refusal").to_string()
+}
+
+const FILE: &str = "workload = 'usemem'\npolicies = ['linux-5.0', 'linux-5.1']\nmachine = 'desktop-8g'\n\
+                    [parameters]\nsize = '1G'\nloops = 2\n[settings]\nvm.min_free_kbytes = 1000\n";
+
+#[test]
+fn what_is_not_replaced_stays() {
+    let arguments = [
+        ("--policy", "linux-4.4"),
+        ("--param", "loops=5"),
+        ("--threads", "1,2"),
+        ("--set", "vm/min_free_kbytes=2000"),
+        ("--set", "vm.max_map_count=10"),
+        ("--seeds", "2"),
+        ("--every", "10ms"),
+        ("--events", "mm_page_free"),
+    ];
+    let plan = plan(FILE, &arguments).unwrap();
+    assert_eq!(plan.policies.len(), 1);
+    assert_eq!((&plan.chosen["size"], &plan.chosen["loops"]), (&Value::Bytes(Bytes::from_gib(1)), &Value::Count(5)));
+    assert_eq!(plan.chosen["threads"], Value::Counts(vec![1, 2]));
+    let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(plan.settings, [setting("vm.min_free_kbytes", "2000"), setting("vm.max_map_count", "10")]);
+    assert_eq!((plan.seeds.as_slice(), plan.sample_every.get()), (&[1, 2][..], 10_000_000));
+    assert_eq!(plan.machine.name, "desktop-8g");
+}
+
+#[test]
+fn a_snapshot_is_a_machine_with_the_prices_of_another() {
+    for name in ["{}/map.o9snap", "{}/map"] {
+        let plan = plan(FILE, &[("--machine", name)]).unwrap();
+        assert_eq!(plan.machine.name, "this-host");
+        assert!(matches!(plan.memory, Memory::Snapshot { .. }));
+    }
+    let priced = plan(FILE, &[("--machine", "{}/map"), ("--prices", "xeon-2s")]).unwrap();
+    assert_eq!(priced.machine.name, "xeon-2s");
+    let memory = plan(FILE, &[("--memory", "{}/map")]).unwrap();
+    assert_eq!(memory.machine.name, "desktop-8g");
+    let replaced = plan("workload = 'idle'\n[memory]\nstart = 'synthetic'", &[("--machine", "{}/map")]).unwrap();
+    assert!(matches!(replaced.memory, Memory::Snapshot { .. }));
+    assert!(refusal(FILE, &[("--machine", "{}/map"), ("--memory", "synth")]).contains("which holds its memory"));
+    assert!(refusal(FILE, &[("--prices", "xeon-2s")]).starts_with("--prices xeon-2s: prices are asked for"));
+}
+
+#[test]
+fn refusals_name_the_argument() {
+    let one = |option: &str, text: &str| refusal(FILE, &[(option, text)]);
+    assert_eq!(one("--seeds", "0"), "--seeds 0: seeds is \"0\", expected how many seeds, from 1 to 10000");
+    assert_eq!(one("--threads", "0"), "--threads 0: threads is \"0\", expected numbers from 1 to 4096");
+    assert_eq!(one("--param", "loops"), "--param loops: expected KEY=VALUE");
+    assert_eq!(one("--param", "lops=2"), "--param lops=2: usemem has no parameter lops; did you mean loops?");
+    assert!(
+        one("--policy", "linux-5.00")
+            .starts_with("--policy linux-5.00: no policy is called 'linux-5.00'; did you mean")
+    );
+    assert!(one("--set", "vm.swappiness=1").starts_with("--set vm.swappiness=1: vm.swappiness is not modelled yet"));
+    assert!(one("--memory", "full").contains("full: no such file or directory, expected"));
+    let idle = refusal("workload = 'idle'", &[("--threads", "1")]);
+    assert_eq!(idle, "--threads 1: idle has no parameter threads");
+}
