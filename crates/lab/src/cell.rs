@@ -12,13 +12,13 @@ use crate::plan::{Cell, Plan};
 use crate::proc_files::machine_files;
 use crate::start::Start;
 
-/// Runs one cell; `watch` sees the engine whenever counters are read.
+/// Runs one cell, and says with which parameters; `watch` sees the engine whenever counters are read.
 pub(crate) fn run_cell(
     plan: &Plan,
     start: &Start,
     cell: Cell,
     mut watch: impl FnMut(&Tick<'_>),
-) -> Result<Run, PlanError> {
+) -> Result<(Run, Parameters), PlanError> {
     let machine = start.machine(plan, cell)?;
     let facts = machine.facts();
     let parameters = parameters(plan, &facts)?;
@@ -35,11 +35,11 @@ pub(crate) fn run_cell(
     let mut run = record_of(plan, cell, &results);
     run.traces = monitors.into_traces(facts.cpus, last);
     run.traces.events = events(&results);
-    Ok(run)
+    Ok((run, parameters))
 }
 
 /// What was chosen, and defaults on a machine with these facts.
-pub(crate) fn parameters(plan: &Plan, facts: &Facts) -> Result<Parameters, PlanError> {
+fn parameters(plan: &Plan, facts: &Facts) -> Result<Parameters, PlanError> {
     let refused = |parameter: &'static order9_workloads::Parameter| {
         let value = plan.chosen.get(parameter.key).cloned().unwrap_or_else(|| (parameter.default)(facts));
         PlanError::Parameter {

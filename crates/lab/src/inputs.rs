@@ -5,27 +5,22 @@ use order9_record::{self as record, Inputs};
 use order9_snapshot::synth::SynthSpec;
 use order9_workloads::{Parameters, Value};
 
-use crate::cell::parameters;
-use crate::error::PlanError;
 use crate::machines;
 use crate::plan::{Memory, Plan};
-use crate::start::Start;
 
-/// The inputs of an experiment. Parameters are given in full, defaults included, so they need the machine.
-pub(crate) fn inputs(plan: &Plan, start: &Start) -> Result<Inputs, PlanError> {
-    let first = plan.cells().next().expect("an experiment has a policy and a seed");
-    let parameters = parameters(plan, &start.machine(plan, first)?.facts())?;
+/// The inputs of an experiment, with all parameters, defaults included.
+pub(crate) fn inputs(plan: &Plan, parameters: &Parameters) -> Inputs {
     let policy = |policy: &order9_policy::Loaded| record::Policy {
         title: policy.name.clone(),
         text: Show::new(policy).to_string(),
         needs: policy.needs.iter().map(|need| format!("{} = {}", need.switch.key, need.value)).collect(),
     };
-    Ok(Inputs {
+    Inputs {
         order9: env!("CARGO_PKG_VERSION").to_owned(),
         command: plan.command.clone(),
         seeds: plan.seeds.clone(),
-        threads: threads(&parameters),
-        workload: record::Workload { name: plan.workload.name().to_owned(), parameters: table(&parameters) },
+        threads: threads(parameters),
+        workload: record::Workload { name: plan.workload.name().to_owned(), parameters: table(parameters) },
         machine: record::Machine {
             name: plan.machine.name.clone(),
             text: machines::Show::new(&plan.machine).to_string(),
@@ -38,7 +33,7 @@ pub(crate) fn inputs(plan: &Plan, start: &Start) -> Result<Inputs, PlanError> {
             check: plan.check,
         },
         policies: plan.policies.iter().map(policy).collect(),
-    })
+    }
 }
 
 fn threads(parameters: &Parameters) -> Vec<u32> {

@@ -7,6 +7,7 @@ use std::thread;
 
 use order9_machine::Tick;
 use order9_record::{Experiment, Run};
+use order9_workloads::Parameters;
 
 use crate::cell::run_cell;
 use crate::error::PlanError;
@@ -29,7 +30,6 @@ pub trait Observer: Sync {
 /// The first reason, in the order of runs, for which one could not start. Then nothing is returned of the others either.
 pub fn run(plan: &Plan, jobs: NonZeroUsize, observer: &dyn Observer) -> Result<Experiment, PlanError> {
     let start = Start::new(plan)?;
-    let inputs = inputs(plan, &start)?;
     let cells: Vec<Cell> = plan.cells().collect();
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::new());
@@ -38,7 +38,7 @@ pub fn run(plan: &Plan, jobs: NonZeroUsize, observer: &dyn Observer) -> Result<E
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(&cell) = cells.get(at) else { break };
             let run = run_cell(plan, &start, cell, |tick| observer.tick(cell, tick));
-            if let Ok(run) = &run {
+            if let Ok((run, _)) = &run {
                 observer.ended(cell, run);
             }
             done.lock().unwrap_or_else(PoisonError::into_inner).push((at, run));
@@ -51,6 +51,9 @@ pub fn run(plan: &Plan, jobs: NonZeroUsize, observer: &dyn Observer) -> Result<E
     });
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|(at, _)| *at);
-    let runs = done.into_iter().map(|(_, run)| run).collect::<Result<Vec<Run>, PlanError>>()?;
-    Ok(Experiment::new(inputs, runs))
+    let done = done.into_iter().map(|(_, run)| run).collect::<Result<Vec<_>, PlanError>>()?;
+    let (runs, parameters): (Vec<Run>, Vec<Parameters>) = done.into_iter().unzip();
+    // All cells have the same machine, and so the same parameters.
+    let first = parameters.first().expect("an experiment has a policy and a seed");
+    Ok(Experiment::new(inputs(plan, first), runs))
 }
