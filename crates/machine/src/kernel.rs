@@ -26,7 +26,7 @@ pub(crate) struct Kernel {
     pub(crate) cpus: Vec<NodeId>,
     engine: RefCell<Engine>,
     /// By zone.
-    zone_locks: Vec<LockId>,
+    pub(crate) zone_locks: Vec<LockId>,
     /// Time owed that is less than a nanosecond.
     owed: Cell<Picos>,
     /// Whether every step is followed by a check of all laws.

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cost;
+pub mod disk;
 mod events;
 mod faults;
 mod files;

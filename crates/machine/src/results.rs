@@ -8,7 +8,7 @@ use order9_workloads::{Stop, Times};
 use crate::events::Traced;
 use crate::kernel::Kernel;
 use crate::oom::OutOfMemory;
-use crate::time::{RunError, TaskId};
+use crate::time::{CpuId, LockId, RunError, TaskId};
 
 /// What came of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub struct Phase {
     pub counters: Vec<u64>,
 }
 
-/// Fields of /proc/vmstat over time.
+/// Fields of /proc/vmstat, and counters that Linux does not have, over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Series {
     /// The fields.
@@ -109,9 +109,39 @@ impl Record {
     }
 }
 
+/// Counters that Linux does not have: use of the CPUs, and of locks of either kind, times in ns.
+const OWN_COUNTERS: [&str; 9] = [
+    "order9_cpu_busy_ns",
+    "order9_zone_lock_acquisitions",
+    "order9_zone_lock_contended",
+    "order9_zone_lock_wait_ns",
+    "order9_zone_lock_hold_ns",
+    "order9_mmap_lock_acquisitions",
+    "order9_mmap_lock_contended",
+    "order9_mmap_lock_wait_ns",
+    "order9_mmap_lock_hold_ns",
+];
+
 impl Kernel {
+    fn counter_names(&self) -> Vec<&'static str> {
+        self.look(|mm| mm.vmstat().map(|(name, _)| name).chain(OWN_COUNTERS).collect())
+    }
+
     fn counters(&self) -> Vec<u64> {
-        self.look(|mm| mm.vmstat().map(|(_, value)| value).collect())
+        let mut counters: Vec<u64> = self.look(|mm| mm.vmstat().map(|(_, value)| value).collect());
+        let cpus = (0..self.cpus.len()).filter_map(|cpu| self.handle.cpu_stats(CpuId(cpu as u16)));
+        counters.push(cpus.map(|cpu| cpu.busy.get()).sum());
+        counters.extend(self.use_of(self.zone_locks.iter().copied()));
+        let mmap_locks: Vec<LockId> = self.processes.borrow().iter().map(|process| process.mmap_lock).collect();
+        counters.extend(self.use_of(mmap_locks.into_iter()));
+        counters
+    }
+
+    /// How some locks were used, in the order of [`OWN_COUNTERS`].
+    fn use_of(&self, locks: impl Iterator<Item = LockId>) -> [u64; 4] {
+        locks.map(|lock| self.handle.lock_stats(lock)).fold([0; 4], |[taken, contended, wait, hold], stats| {
+            [taken + stats.acquisitions, contended + stats.contended, wait + stats.wait.get(), hold + stats.hold.get()]
+        })
     }
 
     /// Begins a phase of the workload.
@@ -130,7 +160,7 @@ impl Kernel {
         let row = self.counters();
         let series = &mut self.record.borrow_mut().series;
         if series.names.is_empty() {
-            series.names = self.look(|mm| mm.vmstat().map(|(name, _)| name).collect());
+            series.names = self.counter_names();
         }
         if series.times.last() != Some(&at) {
             series.times.push(at);

@@ -4,18 +4,23 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use order9_units::Nanos;
 
+use crate::time::alarm::AlarmId;
 use crate::time::config::{Config, ConfigError};
 use crate::time::cpu::CpuId;
 use crate::time::handle::Handle;
 use crate::time::stall::RunError;
 use crate::time::task::{Class, Exit, TaskId};
-use crate::time::world::{Goal, World};
+use crate::time::world::{Goal, Next, World};
 
 type Boxed = Pin<Box<dyn Future<Output = ()>>>;
+
+/// The code of an alarm.
+pub(crate) type Handler = Rc<dyn Fn()>;
 
 /// What the executor and all handles share.
 pub(crate) struct Shared {
@@ -30,6 +35,8 @@ pub(crate) struct Shared {
     world: RefCell<World>,
     /// The future of each task; not here while it is polled, and when it has ended.
     futures: RefCell<Vec<Option<Boxed>>>,
+    /// What each alarm does.
+    handlers: RefCell<Vec<Handler>>,
 }
 
 impl Shared {
@@ -81,6 +88,18 @@ impl Shared {
         let mut futures = self.futures.borrow_mut();
         debug_assert_eq!(futures.len(), task.index(), "tasks and futures are numbered alike");
         futures.push(Some(future));
+    }
+
+    pub(crate) fn keep_handler(&self, alarm: AlarmId, handler: Handler) {
+        let mut handlers = self.handlers.borrow_mut();
+        debug_assert_eq!(handlers.len(), alarm.index(), "alarms and handlers are numbered alike");
+        handlers.push(handler);
+    }
+
+    /// Runs the code of an alarm, with nothing borrowed.
+    fn handle_alarm(&self, alarm: AlarmId) {
+        let handler = Rc::clone(&self.handlers.borrow()[alarm.index()]);
+        handler();
     }
 
     /// Drops the future of a task, which is not being polled, and ends it.
@@ -135,6 +154,7 @@ impl Executor {
             running: Cell::default(),
             world: RefCell::new(World::new(config)),
             futures: RefCell::default(),
+            handlers: RefCell::default(),
         };
         Ok(Self { handle: Handle::new(shared) })
     }
@@ -172,10 +192,15 @@ impl Executor {
     fn drive(&mut self, goal: Goal) -> Result<(), RunError> {
         let shared = self.handle.shared();
         shared.with(|world| world.goal = goal);
-        while let Some((task, cpu)) = shared.with(World::advance)? {
-            shared.running.set(Some((task, cpu)));
-            shared.poll(task);
-            shared.running.set(None);
+        while let Some(next) = shared.with(World::advance)? {
+            match next {
+                Next::Task(task, cpu) => {
+                    shared.running.set(Some((task, cpu)));
+                    shared.poll(task);
+                    shared.running.set(None);
+                }
+                Next::Alarm(alarm) => shared.handle_alarm(alarm),
+            }
         }
         Ok(())
     }
@@ -185,8 +210,10 @@ impl Drop for Executor {
     fn drop(&mut self) {
         let shared = self.handle.shared();
         shared.with(|world| world.closed = true);
-        // Futures hold handles, and handles the futures: this breaks the circle.
+        // Futures and handlers hold handles, and handles hold them: this breaks the circle.
         let futures = shared.futures.take();
         drop(futures);
+        let handlers = shared.handlers.take();
+        drop(handlers);
     }
 }

@@ -9,6 +9,7 @@ use std::task::Poll;
 
 use order9_units::{Nanos, NodeId};
 
+use crate::time::alarm::AlarmId;
 use crate::time::cpu::{CpuId, CpuSet};
 use crate::time::executor::Shared;
 use crate::time::lock::{Guard, LockId, LockKind, Mode};
@@ -89,13 +90,13 @@ impl Handle {
         Some(Guard::new(self.clone(), lock, task))
     }
 
-    /// The task whose code runs; `None` in set-up code.
+    /// The task whose code runs; `None` in set-up code and alarms.
     #[must_use]
     pub fn current(&self) -> Option<TaskId> {
         self.0.running().map(|(task, _)| task)
     }
 
-    /// The CPU on which the running task is; `None` in set-up code.
+    /// The CPU on which the running task is; `None` in set-up code and alarms.
     #[must_use]
     pub fn cpu(&self) -> Option<CpuId> {
         self.0.running().map(|(_, cpu)| cpu)
@@ -160,6 +161,21 @@ impl Handle {
     #[must_use]
     pub fn new_queue(&self, name: &str) -> QueueId {
         self.0.with(|world| world.new_queue(name))
+    }
+
+    /// A new alarm, not set. `handler` runs whenever it goes off: between tasks, on no CPU, without awaiting anything.
+    /// It may wake, spawn and cancel tasks, and set alarms, this one included. The name appears in reports.
+    #[must_use]
+    pub fn new_alarm(&self, name: &str, handler: impl Fn() + 'static) -> AlarmId {
+        let alarm = self.0.with(|world| world.new_alarm(name));
+        self.0.keep_handler(alarm, Rc::new(handler));
+        alarm
+    }
+
+    /// Lets `alarm` go off once, at `time`, or at once where that has passed; `None` is never. What it was set to
+    /// before is forgotten. An alarm keeps no run alive.
+    pub fn set_alarm(&self, alarm: AlarmId, time: Option<Nanos>) {
+        self.0.with(|world| world.set_alarm(alarm, time));
     }
 
     /// The random stream called `name` of the running task, or in set-up code of the run, from its beginning: asked for

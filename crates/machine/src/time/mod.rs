@@ -28,9 +28,10 @@
 //! a lock, waking, spawning, touching shared state) is such code: none is ever made at an instant that another task
 //! could still precede. A lock is therefore never granted to somebody while an earlier claim is outstanding.
 //!
-//! **How.** What will happen is kept on an agenda: for each busy CPU the end of its task's segment, and the timers.
-//! Each entry has a key `(time, sequence number)`, the number drawn when the entry is made. The executor takes the
-//! least entry, sets the clock to its time, and runs what it is for until that awaits again. Entries are only made for
+//! **How.** What will happen is kept on an agenda: for each busy CPU the end of its task's segment, the timers, and the
+//! alarms, whose code runs between tasks and needs no CPU, as the interrupt of a device does. Each entry has a key
+//! `(time, sequence number)`, the number drawn when the entry is made. The executor takes the least entry, sets the
+//! clock to its time, and runs what it is for until that awaits again, or ends. Entries are only made for
 //! `now` or later, so the clock never goes back, and keys are unique, so the order is total.
 //!
 //! **Running ahead.** `spend` of a task that nobody could disturb does not go through the agenda: with the *horizon*
@@ -54,6 +55,7 @@
 //! may run there waits. A task that holds, or spins for, a spinning lock is not preempted and may not sleep, as in the
 //! kernel.
 
+mod alarm;
 mod config;
 mod cpu;
 mod executor;
@@ -67,6 +69,7 @@ mod task;
 mod timer;
 mod world;
 
+pub use alarm::AlarmId;
 pub use config::{Config, ConfigError};
 pub use cpu::{CpuId, CpuSet};
 pub use executor::Executor;

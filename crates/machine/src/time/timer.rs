@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use order9_units::Nanos;
 
+use crate::time::alarm::AlarmId;
 use crate::time::task::TaskId;
 
 /// The time `span` after `time`; the end of time is never passed.
@@ -29,13 +30,15 @@ pub(crate) enum Due {
     Segment(usize),
     /// The timer of this task expires.
     Timer(TaskId),
+    /// This alarm goes off.
+    Alarm(AlarmId),
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
     sequence: u64,
     segments: BinaryHeap<Reverse<(Key, usize)>>,
-    timers: BTreeMap<Key, TaskId>,
+    timers: BTreeMap<Key, Due>,
 }
 
 impl Agenda {
@@ -55,10 +58,10 @@ impl Agenda {
         self.segments.retain(|Reverse((_, of))| *of != cpu);
     }
 
-    /// Enters a timer; the key takes it off again.
-    pub(crate) fn add_timer(&mut self, time: Nanos, task: TaskId) -> Key {
+    /// Enters a timer or an alarm; the key takes it off again.
+    pub(crate) fn add_timer(&mut self, time: Nanos, due: Due) -> Key {
         let key = self.key(time);
-        self.timers.insert(key, task);
+        self.timers.insert(key, due);
         key
     }
 
@@ -70,9 +73,9 @@ impl Agenda {
     pub(crate) fn peek(&self) -> Option<(Nanos, Due)> {
         let timer = self.timers.first_key_value();
         match (self.segments.peek(), timer) {
-            (Some(Reverse((segment, _))), Some((timer, task))) if timer < segment => Some((timer.0, Due::Timer(*task))),
+            (Some(Reverse((segment, _))), Some((timer, due))) if timer < segment => Some((timer.0, *due)),
             (Some(Reverse((segment, cpu))), _) => Some((segment.0, Due::Segment(*cpu))),
-            (None, Some((timer, task))) => Some((timer.0, Due::Timer(*task))),
+            (None, Some((timer, due))) => Some((timer.0, *due)),
             (None, None) => None,
         }
     }
@@ -81,7 +84,7 @@ impl Agenda {
     pub(crate) fn remove_first(&mut self, due: Due) {
         match due {
             Due::Segment(_) => drop(self.segments.pop()),
-            Due::Timer(_) => drop(self.timers.pop_first()),
+            Due::Timer(_) | Due::Alarm(_) => drop(self.timers.pop_first()),
         }
     }
 
@@ -102,7 +105,7 @@ mod tests {
         let mut agenda = Agenda::default();
         let task = TaskId::from_index(7);
         agenda.add_segment(Nanos::new(5), 1);
-        agenda.add_timer(Nanos::new(5), task);
+        agenda.add_timer(Nanos::new(5), Due::Timer(task));
         agenda.add_segment(Nanos::new(5), 0);
         agenda.add_segment(Nanos::new(4), 2);
         let mut order = Vec::new();
@@ -116,7 +119,7 @@ mod tests {
     #[test]
     fn what_is_withdrawn_never_comes() {
         let mut agenda = Agenda::default();
-        let key = agenda.add_timer(Nanos::new(1), TaskId::from_index(0));
+        let key = agenda.add_timer(Nanos::new(1), Due::Timer(TaskId::from_index(0)));
         agenda.add_segment(Nanos::new(2), 3);
         agenda.remove_timer(key);
         agenda.remove_segment(3);

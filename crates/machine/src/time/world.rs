@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use order9_units::Nanos;
 
+use crate::time::alarm::{Alarm, AlarmId};
 use crate::time::config::Config;
 use crate::time::cpu::{Cpu, CpuId};
 use crate::time::lock::Lock;
@@ -38,6 +39,16 @@ pub(crate) enum Event {
     Ready,
     Grant,
     End,
+    Alarm,
+}
+
+/// Whose code runs next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// This task's, on this CPU.
+    Task(TaskId, CpuId),
+    /// This alarm's, on none.
+    Alarm(AlarmId),
 }
 
 #[derive(Debug)]
@@ -48,6 +59,7 @@ pub(crate) struct World {
     pub(crate) tasks: Vec<Task>,
     pub(crate) locks: Vec<Lock>,
     pub(crate) queues: Vec<Queue>,
+    pub(crate) alarms: Vec<Alarm>,
     pub(crate) agenda: Agenda,
     /// How many tasks of each name there were.
     names: BTreeMap<Rc<str>, u64>,
@@ -83,6 +95,7 @@ impl World {
             tasks: Vec::new(),
             locks: Vec::new(),
             queues: Vec::new(),
+            alarms: Vec::new(),
             agenda: Agenda::default(),
             names: BTreeMap::new(),
             foreground: 0,
@@ -107,12 +120,16 @@ impl World {
 
     /// Folds a change of state into the digest.
     pub(crate) fn note(&mut self, event: Event, task: TaskId) {
-        let what = self.now.get() ^ (event as u64) << 60 ^ (task.index() as u64) << 32;
+        self.note_index(event, task.index());
+    }
+
+    pub(crate) fn note_index(&mut self, event: Event, index: usize) {
+        let what = self.now.get() ^ (event as u64) << 60 ^ (index as u64) << 32;
         self.digest = rng::mix(self.digest ^ what);
     }
 
-    /// Goes on to the next instant at which a task's code runs: that task and its CPU, or `None` where the goal is reached.
-    pub(crate) fn advance(&mut self) -> Result<Option<(TaskId, CpuId)>, RunError> {
+    /// Goes on to the next instant at which code runs: whose, or `None` where the goal is reached.
+    pub(crate) fn advance(&mut self) -> Result<Option<Next>, RunError> {
         if let Some(task) = self.current.take() {
             assert!(self.parked, "task {} awaits something that is not of this executor", self.task(task).name);
         }
@@ -131,12 +148,16 @@ impl World {
             self.now = time;
             match due {
                 Due::Timer(task) => self.time_out(task),
+                Due::Alarm(alarm) => {
+                    self.go_off(alarm);
+                    return Ok(Some(Next::Alarm(alarm)));
+                }
                 Due::Segment(cpu) => {
                     if let Some(task) = self.end_segment(cpu) {
                         self.parked = false;
                         self.current = Some(task);
                         self.task_mut(task).granted = None;
-                        return Ok(Some((task, CpuId(cpu as u16))));
+                        return Ok(Some(Next::Task(task, CpuId(cpu as u16))));
                     }
                 }
             }
@@ -160,10 +181,11 @@ impl World {
     fn check_progress(&mut self, time: Nanos, due: Due) -> Result<(), RunError> {
         if self.count_event(time) > EVENTS_PER_INSTANT {
             let task = match due {
-                Due::Timer(task) => Some(task),
-                Due::Segment(cpu) => self.cpus[cpu].current,
+                Due::Timer(task) => Some(&self.task(task).name),
+                Due::Segment(cpu) => self.cpus[cpu].current.map(|task| &self.task(task).name),
+                Due::Alarm(alarm) => Some(&self.alarms[alarm.index()].name),
             };
-            let task = task.map_or_else(String::new, |task| self.task(task).name.to_string());
+            let task = task.map_or_else(String::new, ToString::to_string);
             return Err(RunError::NoProgress { time, task });
         }
         if time > after(self.foreground_seen, self.config.hung_task) {
@@ -259,7 +281,7 @@ impl World {
     }
 
     pub(crate) fn set_timer(&mut self, task: TaskId, time: Nanos) {
-        let key = self.agenda.add_timer(time, task);
+        let key = self.agenda.add_timer(time, Due::Timer(task));
         self.task_mut(task).timer = Some(key);
     }
 

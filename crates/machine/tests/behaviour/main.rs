@@ -1,5 +1,6 @@
 //! What the executor promises, one small scene each.
 
+mod alarms;
 mod endings;
 mod locks;
 mod scheduling;
