@@ -16,6 +16,7 @@ use crate::pageblock::Pageblock;
 use crate::pcp::Pcp;
 use crate::policy::Policy;
 use crate::settings::Settings;
+use crate::slab::SlabMemory;
 use crate::space::UserMemory;
 use crate::tags::Tags;
 use crate::trace::{NoTrace, Tracer};
@@ -148,6 +149,7 @@ impl<T: Tracer> MmBuilder<T> {
             mobility_grouping: true,
             more_pins: BTreeMap::new(),
             user: UserMemory::default(),
+            slab: SlabMemory::new(layout.nodes.len()),
             boot_allocated: 0,
             counters: Counters::new(layout.nodes.len()),
             work: Work::NONE,

@@ -69,6 +69,7 @@ impl<T: Tracer> Mm<T> {
             self.check_reserves(zone)?;
         }
         self.check_blocks(&blocks)?;
+        self.check_slab()?;
         self.check_watermarks()?;
         self.check_counters(allocated)?;
         self.check_user()

@@ -98,7 +98,7 @@ pub(crate) enum Flag {
     Pinned = 1 << 12,
     /// Taken off its LRU by reclaim or compaction.
     Isolated = 1 << 13,
-    /// An address space or file uses it, and it alone may end that use.
+    /// An address space, file or slab cache uses it, and it alone may end that use.
     Owned = 1 << 14,
 }
 

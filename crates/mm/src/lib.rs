@@ -51,6 +51,7 @@ pub mod policy;
 mod procfs;
 mod settings;
 mod shmem;
+pub mod slab;
 mod slow_path;
 pub mod space;
 pub mod sysctl;

@@ -13,6 +13,7 @@ use crate::pageblock::Pageblock;
 use crate::pcp;
 use crate::policy::Policy;
 use crate::settings::Settings;
+use crate::slab::SlabMemory;
 use crate::space::UserMemory;
 use crate::tags::Tags;
 use crate::trace::{Event, NoTrace, Tracer};
@@ -37,6 +38,8 @@ pub struct Mm<T: Tracer = NoTrace> {
     pub(crate) more_pins: BTreeMap<u32, u32>,
     /// Address spaces and files.
     pub(crate) user: UserMemory,
+    /// Kernel objects.
+    pub(crate) slab: SlabMemory,
     /// Frames that were in use when the machine was set up.
     pub(crate) boot_allocated: u64,
     pub(crate) counters: Counters,
@@ -59,7 +62,7 @@ pub enum FreeError {
     NotPinned(Pfn),
     /// The allocation is isolated by reclaim or compaction.
     Isolated(Pfn),
-    /// An address space or file uses the allocation.
+    /// An address space, file or slab cache uses the allocation.
     Owned(Pfn),
 }
 
@@ -80,7 +83,7 @@ impl Mm {
     pub fn with_tracer<T: Tracer>(self, tracer: T) -> Mm<T> {
         let Self { frames, blocks, zones, nodes, cpus, policy, settings, mobility_grouping, more_pins, user, .. } =
             self;
-        let Self { boot_allocated, counters, work, locked_last, .. } = self;
+        let Self { slab, boot_allocated, counters, work, locked_last, .. } = self;
         Mm {
             frames,
             blocks,
@@ -92,6 +95,7 @@ impl Mm {
             mobility_grouping,
             more_pins,
             user,
+            slab,
             boot_allocated,
             counters,
             work,
@@ -267,6 +271,7 @@ impl<T: Tracer> Mm<T> {
             + self.zones.iter().map(|zone| zone.pcps.capacity() * size_of::<pcp::Pcp>()).sum::<usize>()
             + self.nodes.capacity() * size_of::<Node>()
             + self.user.bytes()
+            + self.slab.bytes()
             + self.more_pins.len() * 2 * size_of::<(u32, u32)>();
         Metadata { bytes: bytes as u64, frames: self.frames.len() as u64 }
     }
@@ -301,7 +306,7 @@ impl fmt::Display for FreeError {
             Self::Pinned(pfn) => write!(f, "the allocation at {pfn:?} is pinned"),
             Self::NotPinned(pfn) => write!(f, "the allocation at {pfn:?} is not pinned"),
             Self::Isolated(pfn) => write!(f, "the allocation at {pfn:?} is isolated"),
-            Self::Owned(pfn) => write!(f, "an address space or file uses the allocation at {pfn:?}"),
+            Self::Owned(pfn) => write!(f, "an address space, file or slab cache uses the allocation at {pfn:?}"),
         }
     }
 }

@@ -56,6 +56,8 @@ counts! {
         ptes_cleared,
         /// Page tables put in place.
         page_tables_allocated,
+        /// Kernel objects allocated or freed.
+        slab_objects,
         /// Flushes of cached translations, one for every step that took rights or pages away.
         tlb_flushes,
     }

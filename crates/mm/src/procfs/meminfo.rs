@@ -29,8 +29,11 @@ impl<T: Tracer> Mm<T> {
     pub fn meminfo(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let sum = |of: fn(&Zone) -> u64| self.zones.iter().map(of).sum::<u64>();
         let (managed, free, reserved) = (sum(Zone::managed), sum(Zone::free), sum(Zone::reserved_from_programs));
-        // No page cache of files and no slab could be reclaimed: what is available is free.
-        let available = free.saturating_sub(reserved);
+        let slab = self.slab.total();
+        // Half of the slab that can be reclaimed is taken for in use or fragmented, but never more than the low marks.
+        let low: u64 = self.zones.iter().map(|zone| zone.watermarks.low).sum();
+        // No page cache of files could be reclaimed.
+        let available = free.saturating_sub(reserved) + slab.reclaimable - (slab.reclaimable / 2).min(low);
         let cma: u64 = self.zones.iter().map(|zone| self.cma_pages(zone)).sum();
         let cma_free = sum(|zone| zone.free_of_type(Migratetype::Cma));
         let user = self.user_levels();
@@ -60,10 +63,10 @@ impl<T: Tracer> Mm<T> {
             ("AnonPages", user.anon),
             ("Mapped", user.mapped),
             ("Shmem", user.shmem),
-            ("KReclaimable", 0),
-            ("Slab", 0),
-            ("SReclaimable", 0),
-            ("SUnreclaim", 0),
+            ("KReclaimable", slab.reclaimable),
+            ("Slab", slab.reclaimable + slab.unreclaimable),
+            ("SReclaimable", slab.reclaimable),
+            ("SUnreclaim", slab.unreclaimable),
             ("KernelStack", 0),
             ("PageTables", user.page_tables),
             ("SecPageTables", 0),

@@ -7,6 +7,7 @@
 mod buddyinfo;
 mod meminfo;
 mod pagetypeinfo;
+mod slabinfo;
 mod smaps;
 mod status;
 mod vmstat;

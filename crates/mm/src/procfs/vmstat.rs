@@ -22,7 +22,7 @@ impl<T: Tracer> Mm<T> {
     pub fn vmstat(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let sum = |of: fn(&Zone) -> u64| self.zones.iter().map(of).sum::<u64>();
         let numa = |of: fn(&NumaCounters) -> u64| self.counters.numa.iter().map(of).sum::<u64>();
-        let user = self.user_levels();
+        let (user, slab) = (self.user_levels(), self.slab.total());
         let pgalloc = |kind: ZoneKind| self.counters.pgalloc[kind.index()];
         [
             ("nr_free_pages", sum(|zone| zone.free)),
@@ -33,6 +33,8 @@ impl<T: Tracer> Mm<T> {
             ("numa_foreign", numa(|node| node.foreign)),
             ("numa_local", numa(|node| node.local)),
             ("numa_other", numa(|node| node.other)),
+            ("nr_slab_reclaimable", slab.reclaimable),
+            ("nr_slab_unreclaimable", slab.unreclaimable),
             ("nr_anon_pages", user.anon),
             ("nr_mapped", user.mapped),
             ("nr_file_pages", user.shmem),

@@ -2,7 +2,7 @@
 
 use core::fmt::{Result, Write};
 
-use order9_units::Migratetype;
+use order9_units::{Migratetype, NodeId};
 
 use crate::Mm;
 use crate::gfp::Mark;
@@ -15,11 +15,28 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// Those of `out`.
     pub fn render_zoneinfo(&self, out: &mut impl Write) -> Result {
-        self.populated().try_for_each(|zone| self.render_zone(out, zone))
+        let mut shown = None;
+        self.populated().try_for_each(|zone| {
+            writeln!(out, "Node {}, zone {:>8}", zone.node, zone.kind)?;
+            if shown.replace(zone.node) != Some(zone.node) {
+                self.render_node_stats(out, zone.node)?;
+            }
+            self.render_zone(out, zone)
+        })
+    }
+
+    /// Levels of a node, which stand under the first zone that it has memory in.
+    fn render_node_stats(&self, out: &mut impl Write, node: NodeId) -> Result {
+        writeln!(out, "  per-node stats")?;
+        let slab = self.slab_levels(node);
+        for (name, value) in [("nr_slab_reclaimable", slab.reclaimable), ("nr_slab_unreclaimable", slab.unreclaimable)]
+        {
+            writeln!(out, "      {name:<12} {value}")?;
+        }
+        Ok(())
     }
 
     fn render_zone(&self, out: &mut impl Write, zone: &Zone) -> Result {
-        writeln!(out, "Node {}, zone {:>8}", zone.node, zone.kind)?;
         writeln!(out, "  pages free     {}", zone.free)?;
         for (name, pages) in [
             ("boost", zone.boost),

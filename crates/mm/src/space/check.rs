@@ -209,6 +209,10 @@ impl<T: Tracer> Mm<T> {
                     require(there, "the page of a file is in it", || format!("{pfn:?}: page {index} of {file:?}"))?;
                 }
                 Owner::PageTable(_) => levels.page_tables += 1,
+                Owner::Slab { cache, slab } => {
+                    let known = self.slab_has(cache, slab, idx);
+                    require(known, "the pages of a slab are its cache's", || format!("{pfn:?} is {owner:?}"))?;
+                }
                 Owner::Kept | Owner::Nobody => {}
             }
         }
@@ -229,10 +233,8 @@ impl<T: Tracer> Mm<T> {
     fn check_owned(&self, idx: Idx, word: Word, owner: Owner) -> Verdict {
         let pfn = self.frames.pfn(idx);
         require(word.is_allocated(), "a free frame has no owner", || format!("{pfn:?}: {:?}", word.state()))?;
-        let movable = !matches!(owner, Owner::PageTable(_));
-        require(word.has(Flag::MovableContent) == movable, "pages of programs can move, page tables cannot", || {
-            format!("{pfn:?} is {owner:?}")
-        })?;
+        let fits = owner == Owner::Kept || word.has(Flag::MovableContent) != owner.is_kernel();
+        require(fits, "pages of programs can move, page tables and slabs cannot", || format!("{pfn:?} is {owner:?}"))?;
         let held = word.has(Flag::Pinned) || word.has(Flag::Isolated);
         require(owner != Owner::Kept || held, "a page without owner is kept by a pin or isolation", || {
             format!("{pfn:?}")

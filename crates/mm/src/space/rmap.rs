@@ -10,6 +10,7 @@ use super::SpaceId;
 use super::addr::Vpn;
 use crate::frame::Idx;
 use crate::shmem::FileId;
+use crate::slab::CacheId;
 
 /// One page of one space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +32,8 @@ pub(crate) enum Owner {
     File { file: FileId, index: u64 },
     /// The page table of the slot that starts at `vpn`.
     PageTable(Mapping),
+    /// A slab of a cache.
+    Slab { cache: CacheId, slab: u32 },
     /// A page that no space or file knows any more; a pin or isolation keeps it.
     Kept,
 }
@@ -43,6 +46,11 @@ const KIND_BITS: u32 = 3;
 pub(crate) const IDS: u32 = 1 << (u64::BITS - PLACE_BITS - KIND_BITS);
 
 impl Owner {
+    /// Whether it is memory of the kernel, which cannot be moved.
+    pub(crate) const fn is_kernel(self) -> bool {
+        matches!(self, Self::PageTable(_) | Self::Slab { .. })
+    }
+
     const fn packed(self) -> u64 {
         match self {
             Self::Nobody => 0,
@@ -51,6 +59,7 @@ impl Owner {
             Self::File { file, index } => pack(3, file.0, index),
             Self::PageTable(mapping) => pack(4, mapping.space.0, mapping.vpn.get()),
             Self::Kept => 5,
+            Self::Slab { cache, slab } => pack(6, cache.0 as u32, slab as u64),
         }
     }
 
@@ -64,6 +73,7 @@ impl Owner {
             3 => Self::File { file: FileId(id), index: place },
             4 => Self::PageTable(mapping),
             5 => Self::Kept,
+            6 => Self::Slab { cache: CacheId(id as u16), slab: place as u32 },
             kind => unreachable!("no use of a frame is numbered {kind}"),
         }
     }
@@ -221,6 +231,7 @@ mod tests {
             Owner::File { file: FileId(IDS - 1), index: PLACE },
             Owner::PageTable(mapping),
             Owner::Kept,
+            Owner::Slab { cache: CacheId(u16::MAX), slab: u32::MAX },
         ];
         for owner in owners {
             assert_eq!(Owner::unpacked(owner.packed()), owner);

@@ -65,7 +65,7 @@ impl<T: Tracer> Mm<T> {
             Owner::Anon(_) => 1,
             Owner::Shared { mappings, .. } => mappings,
             Owner::File { file, index } => self.user.file(file).map_or(0, |file| file.mappings(index)),
-            Owner::Nobody | Owner::PageTable(_) | Owner::Kept => 0,
+            Owner::Nobody | Owner::PageTable(_) | Owner::Slab { .. } | Owner::Kept => 0,
         }
     }
 
@@ -84,7 +84,7 @@ impl<T: Tracer> Mm<T> {
                 let candidates = self.user.file(file).into_iter().flat_map(|file| &file.mapped_by);
                 candidates.filter_map(|&start| self.file_mapping(start, index, idx)).collect()
             }
-            Owner::Nobody | Owner::PageTable(_) | Owner::Kept => Vec::new(),
+            Owner::Nobody | Owner::PageTable(_) | Owner::Slab { .. } | Owner::Kept => Vec::new(),
         }
     }
 

@@ -1,0 +1,176 @@
+//! Objects are allocated and freed, and slabs come and go with them.
+
+use order9_units::{NodeId, Order, Pfn};
+
+use super::cache::Freed;
+use super::{CacheError, CacheId, CacheSpec, KmemCache, Object, SlabError};
+use crate::Mm;
+use crate::env::{Env, Pressure};
+use crate::frame::{Flag, Idx};
+use crate::gfp::Gfp;
+use crate::page_alloc::{AllocError, Request};
+use crate::slow_path::alloc_pages;
+use crate::space::Owner;
+use crate::trace::Tracer;
+
+/// How the allocation of an object goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectStep {
+    /// Here it is.
+    Done(Object),
+    /// No slab has room: allocate [`NewSlab::request`] and pass the answer to [`Mm::kmem_cache_give`].
+    NeedPage(NewSlab),
+    /// It failed.
+    Failed(SlabError),
+}
+
+/// An allocation that waits for pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewSlab {
+    cache: CacheId,
+    asked: Request,
+    order: Order,
+    /// There is a smaller order to fall back to.
+    may_shrink: bool,
+}
+
+impl NewSlab {
+    /// The allocation to make. The preferred order is not worth any reclaim where a smaller one would do.
+    #[must_use]
+    pub fn request(&self) -> Request {
+        let mut gfp = self.asked.gfp;
+        if self.may_shrink {
+            gfp = (gfp | Gfp::NORETRY | Gfp::NOWARN | Gfp::NOMEMALLOC) - Gfp::RECLAIM - Gfp::NOFAIL;
+        }
+        if self.order > Order::ZERO {
+            gfp = gfp | Gfp::COMP;
+        }
+        Request { order: self.order, gfp, ..self.asked }
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// A cache without objects.
+    ///
+    /// # Errors
+    /// [`CacheError`] where no slab could be as `spec` says.
+    pub fn kmem_cache_create(&mut self, spec: CacheSpec) -> Result<CacheId, CacheError> {
+        let id = CacheId(u16::try_from(self.slab.caches.len()).map_err(|_| CacheError::TooMany)?);
+        let cache = KmemCache::new(spec, self.nodes.len())?;
+        self.user.rmap.make_room(self.frames.len());
+        self.slab.caches.push(cache);
+        Ok(id)
+    }
+
+    /// Allocates an object: from a slab with room on the node of `asked`, then on the nearest other one, as with
+    /// `remote_node_defrag_ratio` at its default. Where there is none, it says what it needs.
+    pub fn kmem_cache_alloc(&mut self, cache: CacheId, asked: &Request) -> ObjectStep {
+        let Some(found) = self.slab.caches.get_mut(cache.index()) else {
+            return ObjectStep::Failed(SlabError::NoSuchCache(cache));
+        };
+        let Some(node) = self.nodes.get(asked.node.index()) else {
+            return ObjectStep::Failed(SlabError::NoPage(AllocError::NoSuchNode(asked.node)));
+        };
+        self.work.slab_objects += 1;
+        let mut near = core::iter::once(asked.node).chain(node.fallback_list.iter().map(|zone| zone.node));
+        if let Some(number) = near.find_map(|node| found.take(node)) {
+            return ObjectStep::Done(Object { cache, number });
+        }
+        let CacheSpec { order, reclaimable, .. } = found.spec;
+        let gfp = if reclaimable { asked.gfp | Gfp::RECLAIMABLE } else { asked.gfp };
+        let may_shrink = order > found.min_order;
+        ObjectStep::NeedPage(NewSlab { cache, asked: Request { gfp, ..*asked }, order, may_shrink })
+    }
+
+    /// Hands in what the allocation of [`NewSlab::request`] came to.
+    ///
+    /// # Panics
+    /// If the page is not a block of that order that was just allocated.
+    pub fn kmem_cache_give(&mut self, need: &NewSlab, answer: Result<Pfn, AllocError>) -> ObjectStep {
+        let min_order = self.slab.caches[need.cache.index()].min_order;
+        match answer {
+            Ok(page) => ObjectStep::Done(self.add_slab(need, page)),
+            Err(_) if need.may_shrink => ObjectStep::NeedPage(NewSlab { order: min_order, may_shrink: false, ..*need }),
+            Err(error) => ObjectStep::Failed(SlabError::NoPage(error)),
+        }
+    }
+
+    /// Allocates an object with pages straight from the fast path. Where that fails, the pages are what it needs: the slow
+    /// path's turn.
+    pub fn kmem_cache_alloc_fast(&mut self, cache: CacheId, asked: &Request) -> ObjectStep {
+        let mut step = self.kmem_cache_alloc(cache, asked);
+        while let ObjectStep::NeedPage(need) = step {
+            match self.alloc_fast(&need.request()) {
+                Err(AllocError::NoneAboveWatermark) if !need.may_shrink => break,
+                answer => step = self.kmem_cache_give(&need, answer),
+            }
+        }
+        step
+    }
+
+    /// Frees an object on behalf of `cpu`; returns the frames that went back with its slab.
+    ///
+    /// # Errors
+    /// [`SlabError::NoSuchCache`] or [`SlabError::NotLive`]; nothing has changed then.
+    pub fn kmem_cache_free(&mut self, object: Object, cpu: usize) -> Result<u64, SlabError> {
+        let node = usize::from(self.slab.slab_of(object)?.node);
+        let cache = &mut self.slab.caches[object.cache.index()];
+        self.work.slab_objects += 1;
+        let Freed::Empty(frame) = cache.give_back(object.number) else { return Ok(0) };
+        let frames = self.frames.word(frame).order().pages().get();
+        *self.slab.levels[node].of_mut(&cache.spec) -= frames;
+        self.disown(frame, cpu);
+        Ok(frames)
+    }
+
+    /// Frames of slabs of a node; none of a node that does not exist.
+    #[must_use]
+    pub fn slab_levels(&self, node: NodeId) -> super::SlabLevels {
+        self.slab.levels.get(node.index()).copied().unwrap_or_default()
+    }
+
+    fn add_slab(&mut self, need: &NewSlab, page: Pfn) -> Object {
+        let (frame, word) = self.live(page).unwrap_or_else(|error| panic!("a page was handed in, but {error}"));
+        assert!(
+            word.order() == need.order && !word.has(Flag::Owned),
+            "{page:?} is not a block of {:?} without an owner",
+            need.order
+        );
+        let node = self.node_of(frame);
+        let cache = &mut self.slab.caches[need.cache.index()];
+        let (slab, number) = cache.add_slab(frame, need.order, node);
+        *self.slab.levels[node.index()].of_mut(&cache.spec) += need.order.pages().get();
+        self.frames.set(frame, word.with(Flag::Owned, true));
+        self.user.rmap.set(frame, Owner::Slab { cache: need.cache, slab });
+        Object { cache: need.cache, number }
+    }
+
+    fn node_of(&self, frame: Idx) -> NodeId {
+        self.zones[self.blocks[frame.block()].zone.index()].node
+    }
+}
+
+/// Allocates an object, going as far for its pages as the flags of `asked` allow.
+///
+/// # Errors
+/// [`SlabError`], with the reason to stop.
+pub async fn kmem_cache_alloc<E: Env + Pressure>(
+    env: &E,
+    cache: CacheId,
+    asked: &Request,
+) -> Result<Object, SlabError> {
+    let mut step = env.with(|mm| mm.kmem_cache_alloc_fast(cache, asked));
+    loop {
+        match step {
+            ObjectStep::Done(object) => {
+                env.spend().await;
+                return Ok(object);
+            }
+            ObjectStep::Failed(error) => return Err(error),
+            ObjectStep::NeedPage(need) => {
+                let page = alloc_pages(env, &need.request()).await;
+                step = env.with(|mm| mm.kmem_cache_give(&need, page));
+            }
+        }
+    }
+}
