@@ -2,13 +2,13 @@
 //!
 //! The law: a CPU without a task has an empty run queue, and no task that may run there waits in another's.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 use order9_units::{Nanos, NodeId};
 
 use crate::time::stats::CpuStats;
-use crate::time::task::{Kind, State, TaskId};
+use crate::time::task::{Kind, State, Task, TaskId};
 use crate::time::timer::{NEVER, after};
 use crate::time::world::{Event, World};
 
@@ -151,12 +151,29 @@ impl World {
     /// The least loaded CPU on which `task` may run; among equals its last one, else one of that node, else the lowest.
     fn place(&self, task: TaskId) -> usize {
         let task = self.task(task);
+        if task.stats.dispatches == 0 {
+            return self.place_new(task);
+        }
         if self.cpus[task.cpu].current.is_none() && task.may_run_on(task.cpu) {
             return task.cpu;
         }
         let node = self.cpus[task.cpu].node;
         let allowed = (0..self.cpus.len()).filter(|cpu| task.may_run_on(*cpu));
         let best = allowed.min_by_key(|cpu| (self.cpus[*cpu].load(), *cpu != task.cpu, self.cpus[*cpu].node != node));
+        best.expect("spawning checked that the task may run somewhere")
+    }
+
+    /// The same for a task that has never run: among equals, a CPU of the node with the fewest tasks comes first, so that
+    /// the children of one program spread over the machine.
+    fn place_new(&self, task: &Task) -> usize {
+        let mut tasks_of_node: BTreeMap<NodeId, usize> = BTreeMap::new();
+        self.cpus.iter().for_each(|cpu| *tasks_of_node.entry(cpu.node).or_default() += cpu.load());
+        let (parents, node) = (task.cpu, self.cpus[task.cpu].node);
+        let allowed = (0..self.cpus.len()).filter(|cpu| task.may_run_on(*cpu));
+        let best = allowed.min_by_key(|&at| {
+            let cpu = &self.cpus[at];
+            (cpu.load(), tasks_of_node[&cpu.node], at != parents, cpu.node != node)
+        });
         best.expect("spawning checked that the task may run somewhere")
     }
 

@@ -181,3 +181,24 @@ fn random_numbers_of_a_task_do_not_depend_on_other_tasks() {
     };
     assert_eq!(draw(0), draw(3));
 }
+
+#[test]
+fn children_spread_over_the_nodes() {
+    let nodes = vec![NodeId(0), NodeId(0), NodeId(1), NodeId(1)];
+    let mut executor = Executor::new(Config::new(nodes, 0)).expect("a machine with CPUs");
+    let log = Log::default();
+    let noted = log.clone();
+    spawn(executor.handle(), "parent", async move |handle| {
+        for name in ["first", "second", "third"] {
+            let log = noted.clone();
+            spawn(&handle, name, async move |handle| {
+                let cpu = handle.cpu().expect("its code runs");
+                handle.spend(Class::User, ns(50)).await;
+                log.0.borrow_mut().push((u64::from(cpu.0), name));
+            });
+        }
+        handle.spend(Class::User, ns(100)).await;
+    });
+    executor.run().expect("all end");
+    assert_eq!(log.read(), [(2, "first"), (1, "second"), (3, "third")], "CPUs 2 and 3 are on node 1");
+}

@@ -27,7 +27,12 @@ impl Naive<'_> {
         let nodes = &self.program.nodes;
         let allowed = (0..self.cpus.len()).filter(|cpu| self.may_run_on(task, *cpu));
         let load = |cpu: usize| self.cpus[cpu].queue.len() + usize::from(self.cpus[cpu].current.is_some());
-        let best = allowed.min_by_key(|cpu| (load(*cpu), *cpu != last, nodes[*cpu] != nodes[last], *cpu));
+        let is_new = self.tasks[task].stats.dispatches == 0;
+        let crowd = |cpu: usize| (0..nodes.len()).filter(|other| nodes[*other] == nodes[cpu]).map(load).sum::<usize>();
+        let best = allowed.min_by_key(|cpu| {
+            let crowd = if is_new { crowd(*cpu) } else { 0 };
+            (load(*cpu), crowd, *cpu != last, nodes[*cpu] != nodes[last], *cpu)
+        });
         let to = best.expect("every task may run somewhere");
         if self.cpus[to].current.is_none() {
             return self.dispatch(to, task);
