@@ -11,6 +11,7 @@ use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnR
 use crate::Mm;
 use crate::count::Class;
 use crate::frame::{Flag, FrameTable, Idx, Word};
+use crate::lru::{LruList, ZoneLru};
 use crate::node::{Node, build_zonelists};
 use crate::pageblock::Pageblock;
 use crate::pcp::Pcp;
@@ -113,17 +114,21 @@ impl<T: Tracer> MmBuilder<T> {
         let end = layout.zones.iter().map(|zone| zone.span.end).max().ok_or(BuildError::NoMemory)?.align_up(Order::MAX);
         let per_zone = Order::COUNT * Migratetype::COUNT;
         let per_pcp = policy.pcp.lists.count();
-        let lists = layout.zones.len() * (per_zone + layout.cpus.len() * per_pcp);
+        let scope = policy.reclaim.lru;
+        let lru_lists = scope.sets(layout.zones.len(), layout.nodes.len()) * LruList::COUNT;
+        let lists = lru_lists + layout.zones.len() * (per_zone + layout.cpus.len() * per_pcp);
         let frames = end - base;
         if frames.get() + lists as u64 > u64::from(u32::MAX) {
             return Err(BuildError::SpanTooLarge(frames));
         }
         let table = FrameTable::new(base, frames.get() as u32, lists as u32);
         let blocks = (frames.get() / PAGEBLOCK_PAGES.get()) as usize;
-        let mut next_list = 0;
+        let mut next_list = lru_lists as u32;
         let mut zones = Vec::with_capacity(layout.zones.len());
         for (at, spec) in layout.zones.iter().enumerate() {
-            let mut zone = Zone::new(ZoneId(at as u8), spec.node, spec.kind, spec.span, table.list(next_list));
+            let (id, lru) = (ZoneId(at as u8), table.list((scope.set(at, spec.node) * LruList::COUNT) as u32));
+            let first_list = table.list(next_list);
+            let mut zone = Zone::new(id, spec.node, spec.kind, spec.span, first_list, ZoneLru::new(lru));
             next_list += per_zone as u32;
             for _ in &layout.cpus {
                 zone.pcps.push(Pcp::new(table.list(next_list)));

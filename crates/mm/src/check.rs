@@ -72,7 +72,8 @@ impl<T: Tracer> Mm<T> {
         self.check_slab()?;
         self.check_watermarks()?;
         self.check_counters(allocated)?;
-        self.check_user()
+        self.check_user()?;
+        self.check_lru()
     }
 
     /// Walks the zone's frames block by block.

@@ -1,7 +1,7 @@
 //! The frame table: state of every frame and the links of every list, as a structure of arrays.
 //!
 //! Key types: [`FrameState`] (what a frame is), [`FrameTable`] (all of them). A frame is on at most one list at a time, so
-//! one pair of links serves free lists, per-CPU lists and, later, LRU lists. Lists are rings closed by a sentinel that
+//! one pair of links serves free lists, per-CPU lists and LRU lists. Lists are rings closed by a sentinel that
 //! lives behind the frames in the same array, which makes every insertion and removal branch-free.
 //! Only the first frame of a block carries its state; the others are [`FrameState::Tail`] and are never written when a
 //! block is allocated or freed whole: that is what makes an order-9 block as cheap as a single frame.
@@ -10,6 +10,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use order9_units::{Migratetype, Order, Pfn};
+
+use crate::lru::{LruList, LruType};
 
 /// Position in the frame table: a frame, or behind them a list's sentinel.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,7 +102,22 @@ pub(crate) enum Flag {
     Isolated = 1 << 13,
     /// An address space, file or slab cache uses it, and it alone may end that use.
     Owned = 1 << 14,
+    /// On an LRU list, the one that the next three flags name.
+    Lru = 1 << 15,
+    /// An LRU page found in use.
+    Active = 1 << LIST_SHIFT,
+    /// An LRU page that would be written back to a file on disk, not to swap.
+    File = 1 << (LIST_SHIFT + 1),
+    /// An LRU page of an mlocked mapping.
+    Unevictable = 1 << (LIST_SHIFT + 2),
+    /// An LRU page that was accessed once.
+    Referenced = 1 << 19,
 }
+
+/// First of the flags that name an LRU list.
+const LIST_SHIFT: u32 = 16;
+/// What ends with the use of a frame by its owner.
+const USE: u32 = Flag::Owned as u32 | Flag::MovableContent as u32 | Flag::Lru as u32 | 0xf << LIST_SHIFT;
 
 impl Word {
     pub(crate) const TAIL: Self = Self(TAIL);
@@ -160,6 +177,67 @@ impl Word {
     /// Whether the block may be freed: nobody pins, isolates or owns it.
     pub(crate) const fn is_releasable(self) -> bool {
         self.0 & (Flag::Pinned as u32 | Flag::Isolated as u32 | Flag::Owned as u32) == 0
+    }
+
+    /// Frames of the block that starts here; meaningless for tails, holes and reserved frames.
+    #[inline]
+    pub(crate) const fn frames(self) -> u64 {
+        1 << ((self.0 & ORDER) >> ORDER_SHIFT)
+    }
+
+    /// Whether this is a page of a program or file, which is on an LRU list or isolated.
+    #[inline]
+    pub(crate) const fn is_lru_page(self) -> bool {
+        let page = Flag::Owned as u32 | Flag::MovableContent as u32;
+        self.0 & page == page
+    }
+
+    /// The LRU list that the flags of an LRU page name.
+    #[inline]
+    pub(crate) const fn lru_list(self) -> LruList {
+        use LruList::{ActiveAnon, ActiveFile, InactiveAnon, InactiveFile, Unevictable};
+        const BY_FLAGS: [LruList; 8] =
+            [InactiveAnon, ActiveAnon, InactiveFile, ActiveFile, Unevictable, Unevictable, Unevictable, Unevictable];
+        BY_FLAGS[(self.0 >> LIST_SHIFT & 0x7) as usize]
+    }
+
+    /// What an LRU page would be written back to.
+    pub(crate) const fn lru_type(self) -> LruType {
+        if self.has(Flag::File) { LruType::File } else { LruType::Anon }
+    }
+
+    /// The same naming another LRU list. An unevictable page keeps its type and is not active.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn with_list(self, list: LruList) -> Self {
+        let word = match list {
+            LruList::Unevictable => self,
+            list => self.with(Flag::File, matches!(list, LruList::InactiveFile | LruList::ActiveFile)),
+        };
+        let active = matches!(list, LruList::ActiveAnon | LruList::ActiveFile);
+        word.with(Flag::Active, active).with(Flag::Unevictable, matches!(list, LruList::Unevictable))
+    }
+
+    /// The word of a fresh frame once it has an owner and is on `list`.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn adopted(self, list: LruList) -> Self {
+        const USED: u32 = Flag::Owned as u32 | Flag::MovableContent as u32 | Flag::Lru as u32;
+        const BY_LIST: [u32; LruList::COUNT] = [
+            0,
+            Flag::Active as u32,
+            Flag::File as u32,
+            Flag::Active as u32 | Flag::File as u32,
+            Flag::Unevictable as u32,
+        ];
+        Self(self.0 | USED | BY_LIST[list.index()])
+    }
+
+    /// The same without owner and everything that goes with one.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn unused(self) -> Self {
+        Self(self.0 & !USE)
     }
 
     #[must_use]
@@ -322,6 +400,19 @@ mod tests {
         assert!(word.is_free_of(order) && !word.is_free_of(Order::MAX));
         assert!(word.has(Flag::Pinned) && !word.has(Flag::CountedImmovable));
         assert!(word.with(Flag::Pinned, false) == Word::free(order, Migratetype::Cma));
+    }
+
+    #[test]
+    fn words_name_lru_lists() {
+        let word = Word::allocated(Order::ZERO).with(Flag::Owned, true).with(Flag::MovableContent, true);
+        for list in LruList::ALL {
+            assert_eq!(word.with_list(LruList::ActiveFile).with_list(list).lru_list(), list);
+        }
+        let locked = word.with_list(LruList::ActiveFile).with_list(LruList::Unevictable);
+        assert_eq!((locked.lru_type(), locked.has(Flag::Active)), (LruType::File, false));
+        let used = locked.with(Flag::Lru, true).with(Flag::Referenced, true);
+        assert!(used.is_lru_page() && used.unused() == Word::allocated(Order::ZERO));
+        assert_eq!(Word::allocated(Order::PAGEBLOCK).frames(), 512);
     }
 
     #[test]

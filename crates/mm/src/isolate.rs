@@ -93,8 +93,12 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// [`FreeError`] where no allocation starts there.
     pub fn set_isolated(&mut self, pfn: Pfn, on: bool) -> Result<(), FreeError> {
-        let (idx, _) = self.live(pfn)?;
-        self.reflag(idx, Flag::Isolated, on);
+        let (idx, word) = self.live(pfn)?;
+        match (word.has(Flag::Isolated), on) {
+            (false, true) => self.isolate_lru(idx),
+            (true, false) => self.putback_lru(idx),
+            _ => {}
+        }
         self.free_if_kept(idx);
         Ok(())
     }

@@ -14,6 +14,8 @@ pub struct Policy {
     pub pcp: PcpPolicy,
     /// Reserve for high-order requests that may not sleep.
     pub highatomic: HighAtomicPolicy,
+    /// LRU lists.
+    pub reclaim: ReclaimPolicy,
     /// What an allocation does that found no page above the low watermark.
     pub slow_path: SlowPathPolicy,
     /// Where blocks given at boot and blocks moved between types go on their list. 5.10+: the tail.
@@ -158,6 +160,33 @@ pub struct HighAtomicPolicy {
     pub only_free_part_withheld: bool,
 }
 
+/// LRU lists and what reclaim takes from them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReclaimPolicy {
+    /// Whether zones or nodes have LRU lists and are reclaimed. 4.8+: nodes.
+    pub lru: LruScope,
+    /// The list on which new anonymous pages start. 5.9+: inactive.
+    pub new_anon: NewAnon,
+}
+
+/// What has LRU lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LruScope {
+    /// Every zone. Up to 4.7.
+    Zone,
+    /// Every node. 4.8+.
+    Node,
+}
+
+/// Where new anonymous pages start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewAnon {
+    /// On the active list. Up to 5.8.
+    Active,
+    /// On the inactive list, from which use has to save them. 5.9+.
+    Inactive,
+}
+
 /// What an allocation does that found no page above the low watermark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlowPathPolicy {
@@ -259,6 +288,7 @@ impl Default for Policy {
                 batch_max: 256,
                 keeps_cached_type: true,
             },
+            reclaim: ReclaimPolicy { lru: LruScope::Node, new_anon: NewAnon::Active },
             slow_path: SlowPathPolicy {
                 first_compaction: FirstCompaction::CostlyOrUnmovable,
                 early_fail: EarlyFail::NoRetryDeferred,

@@ -10,6 +10,7 @@ use order9_units::{Pages, Pfn};
 
 use crate::Mm;
 use crate::frame::Idx;
+use crate::lru::LruList;
 use crate::space::{Errno, Mapping, Owner, UserMemory, Zap};
 use crate::trace::Tracer;
 
@@ -218,7 +219,7 @@ impl<T: Tracer> Mm<T> {
             self.free_fresh(idx, cpu);
             return;
         }
-        self.adopt(idx, Owner::File { file: id, index });
+        self.adopt_page(idx, Owner::File { file: id, index }, LruList::InactiveAnon);
         self.user.file_mut(id).insert(index, idx);
         self.user.levels.shmem += 1;
         self.clear_page(idx);

@@ -17,6 +17,8 @@ pub struct Counters {
     pub pgfree: u64,
     /// `pgfault`: faults of programs, those that end in a signal for an address without mapping excepted.
     pub pgfault: u64,
+    /// `pgactivate`: inactive pages found in use and made active.
+    pub pgactivate: u64,
     /// `compact_stall`: direct compactions.
     pub compact_stall: u64,
     /// `compact_fail`: those after which there was still no page.

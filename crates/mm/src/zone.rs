@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use order9_units::{Migratetype, NodeId, Order, PfnRange, ZoneKind};
 
 use crate::frame::Idx;
+use crate::lru::ZoneLru;
 use crate::pcp::Pcp;
 use crate::watermark::Watermarks;
 
@@ -47,6 +48,7 @@ pub struct Zone {
     /// Per type, a bit for every order whose list is not empty.
     pub(crate) occupied: [u16; Migratetype::COUNT],
     pub(crate) first_list: Idx,
+    pub(crate) lru: ZoneLru,
     pub(crate) pcps: Vec<Pcp>,
 }
 
@@ -66,7 +68,7 @@ impl FreeArea {
 }
 
 impl Zone {
-    pub(crate) fn new(id: ZoneId, node: NodeId, kind: ZoneKind, span: PfnRange, first_list: Idx) -> Self {
+    pub(crate) fn new(id: ZoneId, node: NodeId, kind: ZoneKind, span: PfnRange, first_list: Idx, lru: ZoneLru) -> Self {
         Self {
             id,
             node,
@@ -86,6 +88,7 @@ impl Zone {
             areas: [FreeArea::default(); Order::COUNT],
             occupied: [0; Migratetype::COUNT],
             first_list,
+            lru,
             pcps: Vec::new(),
         }
     }

@@ -31,13 +31,11 @@ const fn one_of(key: &'static str, values: &'static [&'static str], meaning: &'s
 /// Every switch that the engine does not have yet.
 pub static PLANNED: &[Planned] = &[
     flag("slow_path.compact_only", "A request may ask for compaction without reclaim (__GFP_COMPACT_ONLY)"),
-    one_of("reclaim.lru", &["per_zone", "per_node"], "Whether zones or nodes have LRU lists and are reclaimed"),
     one_of(
         "reclaim.balance",
         &["rotation", "refault_cost"],
         "How scanning is shared between anonymous and file pages: by pages found in use, or by the cost of refaults",
     ),
-    one_of("reclaim.new_anon", &["active", "inactive"], "The list on which new anonymous pages start"),
     one_of(
         "reclaim.should_continue",
         &["gap_first", "suitable_first"],

@@ -1,8 +1,8 @@
 //! Every switch of the engine, in the order of the fields of its `Policy`.
 
 use order9_mm::policy::{
-    ClaimRule, EarlyFail, FallbackSearch, FirstCompaction, ListEnd, PcpHigh, PcpLists, QuickTest, ReserveRights,
-    RetryRule, StallCounts, Withdrawn,
+    ClaimRule, EarlyFail, FallbackSearch, FirstCompaction, ListEnd, LruScope, NewAnon, PcpHigh, PcpLists, QuickTest,
+    ReserveRights, RetryRule, StallCounts, Withdrawn,
 };
 
 use crate::switch::{Case, Switch, Value, Values};
@@ -333,6 +333,24 @@ pub static SWITCHES: &[Switch] = &[
         on: "a request for one node only that may not reclaim fails before kswapd is asked for", "up to 4.5"
     ),
     choice!(
+        reclaim.lru,
+        "Whether zones or nodes have LRU lists and are reclaimed",
+        "LRU lists and reclaim belong to",
+        LruScope::Zone: "per_zone",
+            "zones", "up to 4.7";
+        LruScope::Node: "per_node",
+            "nodes", "4.8+";
+    ),
+    choice!(
+        reclaim.new_anon,
+        "The list on which new anonymous pages start",
+        "new anonymous pages start",
+        NewAnon::Active: "active",
+            "on the active list", "up to 5.8";
+        NewAnon::Inactive: "inactive",
+            "on the inactive list, from which use has to save them", "5.9+";
+    ),
+    choice!(
         moved_blocks,
         "Where blocks given at boot and blocks moved between types go on their list",
         "blocks given at boot and blocks moved between types go to",
@@ -399,7 +417,9 @@ fn set_number(field: &mut u64, value: Value) {
 mod tests {
     use std::collections::BTreeSet;
 
-    use order9_mm::policy::{FallbackPolicy, HighAtomicPolicy, PcpPolicy, Policy, SlowPathPolicy, WatermarkPolicy};
+    use order9_mm::policy::{
+        FallbackPolicy, HighAtomicPolicy, PcpPolicy, Policy, ReclaimPolicy, SlowPathPolicy, WatermarkPolicy,
+    };
 
     use super::*;
 
@@ -420,6 +440,7 @@ mod tests {
                 min_free_kbytes_max, quick_test, reserve_rights
             },
             pcp: PcpPolicy { lists, high, batch_max, keeps_cached_type },
+            reclaim: ReclaimPolicy { lru, new_anon },
             highatomic: HighAtomicPolicy { limit_rounded, only_free_part_withheld },
             slow_path: SlowPathPolicy {
                 first_compaction, early_fail, retry, withdrawn, retry_waits_for_writeback, stall_counts,

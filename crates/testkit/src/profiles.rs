@@ -1,7 +1,8 @@
 //! The switches of the allocator's lists and marks as Linux releases had them, and every switch flipped alone.
 
 use order9_mm::policy::{
-    ClaimRule, FallbackSearch, HighAtomicPolicy, ListEnd, PcpHigh, PcpLists, Policy, QuickTest, ReserveRights,
+    ClaimRule, FallbackSearch, HighAtomicPolicy, ListEnd, LruScope, NewAnon, PcpHigh, PcpLists, Policy, QuickTest,
+    ReserveRights,
 };
 
 /// A profile and its name.
@@ -31,6 +32,7 @@ pub fn linux_4_4() -> Policy {
     policy.watermark.quick_test = QuickTest::Absent;
     policy.pcp.batch_max = 128;
     policy.fair_zone_batches = true;
+    policy.reclaim.lru = LruScope::Zone;
     policy
 }
 
@@ -71,6 +73,7 @@ pub fn linux_5_9() -> Policy {
     policy.watermark.min_free_kbytes_max = 262_144;
     policy.watermark.quick_test = QuickTest::SubtractsHighAtomic;
     policy.cma_balance = true;
+    policy.reclaim.new_anon = NewAnon::Inactive;
     policy
 }
 

@@ -8,6 +8,7 @@ use order9_units::{Migratetype, Order, Pages};
 use super::labelled;
 use crate::Mm;
 use crate::frame::Idx;
+use crate::lru::LruList;
 use crate::trace::Tracer;
 use crate::zone::Zone;
 
@@ -37,8 +38,8 @@ impl<T: Tracer> Mm<T> {
         let cma: u64 = self.zones.iter().map(|zone| self.cma_pages(zone)).sum();
         let cma_free = sum(|zone| zone.free_of_type(Migratetype::Cma));
         let user = self.user_levels();
-        // Pages that are not mlocked would be on LRU lists, which do not exist.
-        let mlocked = self.mlocked();
+        let lru = |list| self.zones.iter().map(|zone| zone.lru_pages(list)).sum::<u64>();
+        let [inactive_anon, active_anon, inactive_file, active_file, unevictable] = LruList::ALL.map(lru);
         let pages = [
             ("MemTotal", managed),
             ("MemFree", free),
@@ -46,14 +47,14 @@ impl<T: Tracer> Mm<T> {
             ("Buffers", 0),
             ("Cached", user.shmem),
             ("SwapCached", 0),
-            ("Active", 0),
-            ("Inactive", 0),
-            ("Active(anon)", 0),
-            ("Inactive(anon)", 0),
-            ("Active(file)", 0),
-            ("Inactive(file)", 0),
-            ("Unevictable", mlocked),
-            ("Mlocked", mlocked),
+            ("Active", active_anon + active_file),
+            ("Inactive", inactive_anon + inactive_file),
+            ("Active(anon)", active_anon),
+            ("Inactive(anon)", inactive_anon),
+            ("Active(file)", active_file),
+            ("Inactive(file)", inactive_file),
+            ("Unevictable", unevictable),
+            ("Mlocked", self.mlocked()),
             ("SwapTotal", 0),
             ("SwapFree", 0),
             ("Zswap", 0),
@@ -103,7 +104,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// `nr_mlock`: pages that an mlocked mapping maps, each once.
-    fn mlocked(&self) -> u64 {
+    pub(super) fn mlocked(&self) -> u64 {
         let mut pages: Vec<Idx> = Vec::new();
         for (_, space) in self.spaces() {
             for vma in space.vmas().filter(|vma| vma.locked) {

@@ -5,6 +5,7 @@ use core::fmt::{Result, Write};
 use order9_units::{Migratetype, Order, ZoneKind};
 
 use crate::Mm;
+use crate::lru::{LruList, LruType};
 use crate::trace::Tracer;
 use crate::vmstat::NumaCounters;
 use crate::zone::Zone;
@@ -23,10 +24,18 @@ impl<T: Tracer> Mm<T> {
         let sum = |of: fn(&Zone) -> u64| self.zones.iter().map(of).sum::<u64>();
         let numa = |of: fn(&NumaCounters) -> u64| self.counters.numa.iter().map(of).sum::<u64>();
         let (user, slab) = (self.user_levels(), self.slab.total());
+        let lru = |list| self.zones.iter().map(|zone| zone.lru_pages(list)).sum::<u64>();
+        let isolated = |of| self.zones.iter().map(|zone| zone.lru_isolated(of)).sum::<u64>();
         let pgalloc = |kind: ZoneKind| self.counters.pgalloc[kind.index()];
         [
             ("nr_free_pages", sum(|zone| zone.free)),
             ("nr_free_pages_blocks", sum(Zone::free_in_pageblocks)),
+            ("nr_zone_inactive_anon", lru(LruList::InactiveAnon)),
+            ("nr_zone_active_anon", lru(LruList::ActiveAnon)),
+            ("nr_zone_inactive_file", lru(LruList::InactiveFile)),
+            ("nr_zone_active_file", lru(LruList::ActiveFile)),
+            ("nr_zone_unevictable", lru(LruList::Unevictable)),
+            ("nr_mlock", self.mlocked()),
             ("nr_free_cma", sum(|zone| zone.free_of_type(Migratetype::Cma))),
             ("numa_hit", numa(|node| node.hit)),
             ("numa_miss", numa(|node| node.miss)),
@@ -35,6 +44,13 @@ impl<T: Tracer> Mm<T> {
             ("numa_other", numa(|node| node.other)),
             ("nr_slab_reclaimable", slab.reclaimable),
             ("nr_slab_unreclaimable", slab.unreclaimable),
+            ("nr_inactive_anon", lru(LruList::InactiveAnon)),
+            ("nr_active_anon", lru(LruList::ActiveAnon)),
+            ("nr_inactive_file", lru(LruList::InactiveFile)),
+            ("nr_active_file", lru(LruList::ActiveFile)),
+            ("nr_unevictable", lru(LruList::Unevictable)),
+            ("nr_isolated_anon", isolated(LruType::Anon)),
+            ("nr_isolated_file", isolated(LruType::File)),
             ("nr_anon_pages", user.anon),
             ("nr_mapped", user.mapped),
             ("nr_file_pages", user.shmem),
@@ -45,6 +61,7 @@ impl<T: Tracer> Mm<T> {
             ("pgalloc_normal", pgalloc(ZoneKind::Normal)),
             ("pgalloc_movable", pgalloc(ZoneKind::Movable)),
             ("pgfree", self.counters.pgfree),
+            ("pgactivate", self.counters.pgactivate),
             ("pgfault", self.counters.pgfault),
             ("compact_stall", self.counters.compact_stall),
             ("compact_fail", self.counters.compact_fail),

@@ -6,6 +6,7 @@ use order9_units::{Migratetype, NodeId};
 
 use crate::Mm;
 use crate::gfp::Mark;
+use crate::lru::{LruList, LruType};
 use crate::trace::Tracer;
 use crate::zone::Zone;
 
@@ -29,8 +30,18 @@ impl<T: Tracer> Mm<T> {
     fn render_node_stats(&self, out: &mut impl Write, node: NodeId) -> Result {
         writeln!(out, "  per-node stats")?;
         let slab = self.slab_levels(node);
-        for (name, value) in [("nr_slab_reclaimable", slab.reclaimable), ("nr_slab_unreclaimable", slab.unreclaimable)]
-        {
+        let isolated = |of| self.zones.iter().filter(|zone| zone.node == node).map(|zone| zone.lru_isolated(of)).sum();
+        for (name, value) in [
+            ("nr_inactive_anon", self.lru_pages(node, LruList::InactiveAnon)),
+            ("nr_active_anon", self.lru_pages(node, LruList::ActiveAnon)),
+            ("nr_inactive_file", self.lru_pages(node, LruList::InactiveFile)),
+            ("nr_active_file", self.lru_pages(node, LruList::ActiveFile)),
+            ("nr_unevictable", self.lru_pages(node, LruList::Unevictable)),
+            ("nr_slab_reclaimable", slab.reclaimable),
+            ("nr_slab_unreclaimable", slab.unreclaimable),
+            ("nr_isolated_anon", isolated(LruType::Anon)),
+            ("nr_isolated_file", isolated(LruType::File)),
+        ] {
             writeln!(out, "      {name:<12} {value}")?;
         }
         Ok(())
@@ -64,6 +75,11 @@ impl<T: Tracer> Mm<T> {
         for (name, value) in [
             ("nr_free_pages", zone.free),
             ("nr_free_pages_blocks", zone.free_in_pageblocks()),
+            ("nr_zone_inactive_anon", zone.lru_pages(LruList::InactiveAnon)),
+            ("nr_zone_active_anon", zone.lru_pages(LruList::ActiveAnon)),
+            ("nr_zone_inactive_file", zone.lru_pages(LruList::InactiveFile)),
+            ("nr_zone_active_file", zone.lru_pages(LruList::ActiveFile)),
+            ("nr_zone_unevictable", zone.lru_pages(LruList::Unevictable)),
             ("nr_free_cma", zone.free_of_type(Migratetype::Cma)),
         ] {
             writeln!(out, "      {name:<12} {value}")?;

@@ -69,6 +69,8 @@ pub struct Fault {
     seen: Pte,
     /// The mappings as the first step saw them.
     generation: u64,
+    /// The mapping is mlocked.
+    locked: bool,
 }
 
 impl Fault {
@@ -226,7 +228,8 @@ impl<T: Tracer> Mm<T> {
         let Some(vma) = space.vmas.find_for_fault(vpn).filter(|vma| access.allowed_by(vma.prot)) else {
             return FaultStep::Segv;
         };
-        let wait = |need, seen| FaultStep::NeedPage(Fault { space: id, vpn, access, need, seen, generation });
+        let locked = vma.locked;
+        let wait = |need, seen| FaultStep::NeedPage(Fault { space: id, vpn, access, need, seen, generation, locked });
         let Some(pte) = seen else { return wait(Need::PageTable, Pte::NONE) };
         let answer = match (pte.kind(), vma.kind) {
             _ if access.allowed_by_entry(pte) => Answer::Map(access.mark(pte)),
@@ -267,7 +270,7 @@ impl<T: Tracer> Mm<T> {
         if access == Access::Read {
             self.map_around(id, vma, file, vpn, writable);
         }
-        Answer::Map(access.mark(self.map_file_page(id, idx)).with(PteFlag::Write, writable))
+        Answer::Map(access.mark(self.map_file_page(id, idx, vma.locked)).with(PteFlag::Write, writable))
     }
 
     /// Maps what the file has of the aligned 64 KiB around `vpn`, as `fault_around_bytes` has it by default; the page itself
@@ -277,7 +280,7 @@ impl<T: Tracer> Mm<T> {
         for near in VpnRange::of(first, FAULT_AROUND).intersect(vma.range).iter().filter(|&near| near != vpn) {
             let page = self.user.file(file).ok().and_then(|file| file.page(vma.index(near)));
             let Some(idx) = page.filter(|_| self.user.living(id).table.get(near).is_none()) else { continue };
-            let entry = self.map_file_page(id, idx).with(PteFlag::Write, writable);
+            let entry = self.map_file_page(id, idx, vma.locked).with(PteFlag::Write, writable);
             self.user.living(id).table.table_mut(near).expect("it is the slot of the fault").set(near, entry);
             self.work.ptes_set += 1;
         }
@@ -310,7 +313,7 @@ impl<T: Tracer> Mm<T> {
             _ => self.clear_page(idx),
         }
         let mapping = Mapping { space: fault.space, vpn: fault.vpn };
-        self.adopt(idx, Owner::Anon(mapping));
+        self.adopt_anon(idx, Owner::Anon(mapping), fault.locked);
         self.user.levels.anon += 1;
         if !fault.seen.is_none() {
             self.replaced(mapping, fault.seen, cpu);
@@ -342,6 +345,7 @@ impl<T: Tracer> Mm<T> {
             let rss = &mut self.user.living(mapping.space).rss;
             rss.anon_pages -= anon_pages;
             rss.shmem_pages -= shmem_pages;
+            self.munlock_page(idx);
         }
     }
 

@@ -95,7 +95,7 @@ impl<T: Tracer> Mm<T> {
         from.set(child.vpn, pte);
         if let Some(idx) = pte.idx() {
             if let Owner::File { .. } = self.user.rmap.owner(idx) {
-                self.map_file_page(child.space, idx);
+                self.map_file_page(child.space, idx, false);
             } else {
                 self.user.rmap.share(idx, child);
                 self.user.living(child.space).rss.anon_pages += 1;

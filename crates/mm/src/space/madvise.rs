@@ -1,5 +1,7 @@
 //! Advice and locks: `madvise`, `mlock`, `munlock`.
 
+use alloc::vec::Vec;
+
 use order9_units::{Bytes, Pages};
 
 use super::addr::{TASK_END, VirtAddr, VpnRange};
@@ -7,6 +9,7 @@ use super::fault::Access;
 use super::pte::PteFlag;
 use super::{Errno, HugeAdvice, Prot, SpaceId};
 use crate::Mm;
+use crate::frame::Idx;
 use crate::trace::Tracer;
 
 /// What `madvise` says about a range.
@@ -76,6 +79,9 @@ impl<T: Tracer> Mm<T> {
         let range = VpnRange::of_call(addr.vpn().addr(), Bytes::new(bytes), Errno::Enomem)?;
         let mapped = vmas.mapped_part(range);
         self.user.modify(id, mapped, |vma| vma.locked = locked)?;
+        let pages: Vec<Idx> = self.user.living(id).entries(mapped).filter_map(|pte| pte.idx()).collect();
+        let change = if locked { Self::mlock_page } else { Self::munlock_page };
+        pages.into_iter().for_each(|idx| change(self, idx));
         if mapped == range { Ok(()) } else { Err(Errno::Enomem) }
     }
 

@@ -1,5 +1,7 @@
 //! Pages come to have mappings and lose them: counts, owners, and what happens to a page nobody maps any more.
 
+use alloc::vec::Vec;
+
 use order9_units::{Order, Pfn};
 
 use super::addr::{Vpn, VpnRange};
@@ -27,6 +29,8 @@ pub(crate) enum Zap {
 struct Zapped {
     entries: u64,
     rss: Rss,
+    /// Pages of locked mappings that others still show.
+    locked: Vec<Idx>,
 }
 
 impl<T: Tracer> Mm<T> {
@@ -34,15 +38,15 @@ impl<T: Tracer> Mm<T> {
     #[inline]
     pub(crate) fn fresh(&self, pfn: Pfn) -> Idx {
         let (idx, word) = self.live(pfn).unwrap_or_else(|error| panic!("a page was handed in, but {error}"));
-        assert!(word.order() == Order::ZERO && !word.has(Flag::Owned), "{pfn:?} is not a single page without an owner");
+        let unused = word.order() == Order::ZERO && word.is_releasable();
+        assert!(unused, "{pfn:?} is not a single page that nobody uses");
         idx
     }
 
-    /// Makes a fresh page the owner's.
+    /// Makes a fresh page the owner's; what is no page table then goes on an LRU list.
     #[inline]
     pub(crate) fn adopt(&mut self, idx: Idx, owner: Owner) {
-        let movable = !matches!(owner, Owner::PageTable(_));
-        let word = self.frames.word(idx).with(Flag::Owned, true).with(Flag::MovableContent, movable);
+        let word = self.frames.word(idx).with(Flag::Owned, true);
         self.frames.set(idx, word);
         self.user.rmap.set(idx, owner);
     }
@@ -53,10 +57,14 @@ impl<T: Tracer> Mm<T> {
         let word = self.frames.word(idx);
         if word.has(Flag::Pinned) || word.has(Flag::Isolated) {
             self.user.rmap.set(idx, Owner::Kept);
+            self.munlock_page(idx);
             return;
         }
         self.user.rmap.set(idx, Owner::Nobody);
-        let word = word.with(Flag::Owned, false).with(Flag::MovableContent, false);
+        if word.has(Flag::Lru) {
+            self.unlink_lru(idx, word);
+        }
+        let word = word.unused();
         self.frames.set(idx, word);
         self.free_block(idx, word, cpu);
     }
@@ -113,6 +121,7 @@ impl<T: Tracer> Mm<T> {
         space.rss.shmem_pages -= zapped.rss.shmem_pages;
         self.work.ptes_cleared += zapped.entries;
         self.work.tlb_flushes += u64::from(zapped.entries > 0);
+        zapped.locked.into_iter().for_each(|idx| self.munlock_page(idx));
     }
 
     fn zap_table(
@@ -139,6 +148,9 @@ impl<T: Tracer> Mm<T> {
                 let Rss { anon_pages, shmem_pages } = self.unmap_page(Mapping { space, vpn }, idx, cpu);
                 zapped.rss.anon_pages += anon_pages;
                 zapped.rss.shmem_pages += shmem_pages;
+                if self.frames.word(idx).has(Flag::Unevictable) {
+                    zapped.locked.push(idx); // Its other mappings are found once the table is back in place.
+                }
             }
         }
     }
@@ -173,12 +185,15 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
-    /// Maps a page of a file; returns the entry.
-    pub(super) fn map_file_page(&mut self, id: SpaceId, idx: Idx) -> Pte {
+    /// Maps a page of a file, by a mapping that is `locked` or not; returns the entry.
+    pub(super) fn map_file_page(&mut self, id: SpaceId, idx: Idx, locked: bool) -> Pte {
         let Owner::File { file, index } = self.user.rmap.owner(idx) else { unreachable!("the page is of a file") };
         let mappings = self.user.file_mut(file).count_mapping(index, u32::wrapping_add);
         self.user.levels.mapped += u64::from(mappings == 1);
         self.user.living(id).rss.shmem_pages += 1;
+        if locked {
+            self.mlock_page(idx);
+        }
         Pte::present(idx)
     }
 

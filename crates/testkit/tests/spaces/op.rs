@@ -95,6 +95,10 @@ pub(crate) enum Op {
     Unpin {
         nth: usize,
     },
+    MarkAccessed {
+        space: usize,
+        page: u64,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -207,7 +211,8 @@ pub(crate) fn op() -> impl Strategy<Value = Op> {
         2 => space.clone().prop_map(|space| Op::Fork { space }),
         1 => space.clone().prop_map(|space| Op::Exit { space }),
         2 => (space.clone(), page()).prop_map(|(space, page)| Op::Pin { space, page }),
-        1 => (space, page()).prop_map(|(space, page)| Op::Isolate { space, page }),
+        1 => (space.clone(), page()).prop_map(|(space, page)| Op::Isolate { space, page }),
+        4 => (space, page()).prop_map(|(space, page)| Op::MarkAccessed { space, page }),
         2 => (0..3_usize).prop_map(|nth| Op::Unpin { nth }),
     ]
 }

@@ -32,8 +32,8 @@ fn bytes(pages: u64) -> Bytes {
 }
 
 impl Pair {
-    pub(crate) fn boot() -> Self {
-        let builder = MmBuilder::new(&machines::tiny(24, 1), Policy::default()).expect("the layout is sound");
+    pub(crate) fn boot(policy: Policy) -> Self {
+        let builder = MmBuilder::new(&machines::tiny(24, 1), policy).expect("the layout is sound");
         let mm = builder.content_tags().boot();
         let mut pair = Self { mm, model: Model::default(), spaces: Vec::new(), files: Vec::new(), held: Vec::new() };
         pair.apply(Op::Create);
@@ -121,7 +121,8 @@ impl Pair {
         | Op::Fork { space }
         | Op::Exit { space }
         | Op::Pin { space, .. }
-        | Op::Isolate { space, .. }) = op
+        | Op::Isolate { space, .. }
+        | Op::MarkAccessed { space, .. }) = op
         else {
             return;
         };
@@ -171,6 +172,11 @@ impl Pair {
             }
             Op::Pin { page, .. } => self.hold(id, BASE + page, false),
             Op::Isolate { page, .. } => self.hold(id, BASE + page, true),
+            Op::MarkAccessed { page, .. } => {
+                if let PageView::Present { pfn, .. } = self.mm.page_at(id, addr(BASE + page)) {
+                    self.mm.mark_accessed(pfn);
+                }
+            }
             _ => {}
         }
     }

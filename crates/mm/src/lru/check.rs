@@ -1,0 +1,82 @@
+//! Recounts the laws of the LRU lists from the frames.
+
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{LruList, LruType};
+use crate::check::{Verdict, require};
+use crate::frame::{Flag, Idx, Word};
+use crate::trace::Tracer;
+use crate::{Mm, Violation};
+
+/// What the frames of a zone add up to.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    sizes: [u64; LruList::COUNT],
+    isolated: [u64; LruType::COUNT],
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Every LRU page is allocated and on exactly the list its flags name, isolated ones are on none, and sizes equal a
+    /// recount.
+    pub(crate) fn check_lru(&self) -> Verdict {
+        let mut tallies = vec![Tally::default(); self.zones.len()];
+        let mut flagged = 0;
+        for at in 0..self.frames.len() as u32 {
+            let word = self.frames.word(Idx(at));
+            let Some(tally) = tallies.get_mut(self.blocks[Idx(at).block()].zone.index()) else { continue };
+            self.check_lru_flags(Idx(at), word)?;
+            if word.has(Flag::Lru) {
+                flagged += 1;
+                tally.sizes[word.lru_list().index()] += word.frames();
+            } else if word.is_lru_page() {
+                tally.isolated[word.lru_type().index()] += word.frames();
+            }
+        }
+        for (zone, tally) in self.zones.iter().zip(&tallies) {
+            let counted = (zone.lru.sizes, zone.lru.isolated);
+            require((tally.sizes, tally.isolated) == counted, "LRU sizes equal a recount of the frames", || {
+                format!("{}: {:?} {:?} by frames, {counted:?} counted", zone.kind, tally.sizes, tally.isolated)
+            })?;
+        }
+        let listed = self.check_lru_lists(flagged)?;
+        require(listed == flagged, "an LRU page is on a list", || format!("{flagged} by flags, {listed} on lists"))
+    }
+
+    fn check_lru_flags(&self, idx: Idx, word: Word) -> Verdict {
+        let found = || format!("{:?} is {:?}", self.frames.pfn(idx), word.state());
+        let on_list = word.is_lru_page() && !word.has(Flag::Isolated);
+        require(word.has(Flag::Lru) == on_list, "owned movable pages are on a list unless isolated", found)?;
+        let any =
+            [Flag::Active, Flag::File, Flag::Unevictable, Flag::Referenced].into_iter().any(|flag| word.has(flag));
+        require(word.is_lru_page() || !any, "only LRU pages have flags of lists", found)?;
+        let locked = word.is_lru_page() && self.is_mlocked(idx);
+        require(word.has(Flag::Unevictable) == locked, "pages of locked mappings are unevictable, no others", found)
+    }
+
+    /// Walks every list; returns the entries of all.
+    fn check_lru_lists(&self, most: u64) -> Result<u64, Violation> {
+        let mut sets: Vec<Idx> = self.zones.iter().map(|zone| zone.lru.first_list).collect();
+        sets.sort_unstable();
+        sets.dedup();
+        let mut listed = 0;
+        for set in sets {
+            for list in LruList::ALL {
+                for idx in self.frames.iter(set.plus(list.index() as u32)) {
+                    let word = self.frames.word_or_hole(idx);
+                    let zone = self.blocks.get(idx.block()).and_then(|block| self.zones.get(block.zone.index()));
+                    let here = word.has(Flag::Lru)
+                        && word.lru_list() == list
+                        && zone.is_some_and(|zone| zone.lru.first_list == set);
+                    require(here, "an LRU list holds pages of its zones whose flags name it", || {
+                        format!("{:?} on {list:?} is {:?}", self.frames.pfn(idx), word.state())
+                    })?;
+                    listed += 1;
+                    require(listed <= most, "an LRU list ends", || format!("{list:?}"))?;
+                }
+            }
+        }
+        Ok(listed)
+    }
+}

@@ -1,0 +1,281 @@
+//! LRU lists: pages of programs and files in the order in which reclaim looks at them, oldest at the tail.
+//!
+//! Key types: [`LruList`] (the five lists), [`ZoneLru`] (how many pages of a zone are on each). A list runs through the links
+//! of the frame table, which a page in use has no other need for, and belongs to a node or, where
+//! [`LruScope::Zone`] says so, to a zone. Sizes are kept by zone in either case; those of a node are their sum.
+//! A page is on the list that its flags name from the moment it has an owner until it is freed; isolation takes it off and
+//! leaves the flags, so that it goes back to where it was. What a page holds does not matter here, pins do not either.
+
+mod check;
+
+use order9_units::{NodeId, Pfn};
+
+use crate::Mm;
+use crate::frame::{Flag, Idx, Word};
+use crate::policy::{LruScope, NewAnon};
+use crate::space::Owner;
+use crate::trace::Tracer;
+
+/// A list of pages; Linux' `enum lru_list`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LruList {
+    /// Anonymous and tmpfs pages that reclaim takes next.
+    InactiveAnon,
+    /// Anonymous and tmpfs pages found in use.
+    ActiveAnon,
+    /// Pages of files on disk that reclaim takes next.
+    InactiveFile,
+    /// Pages of files on disk found in use.
+    ActiveFile,
+    /// Pages of mlocked mappings.
+    Unevictable,
+}
+
+/// What a page would be written back to; Linux counts tmpfs among the anonymous pages here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LruType {
+    /// Swap.
+    Anon,
+    /// A file on disk.
+    File,
+}
+
+impl LruType {
+    /// Number of types.
+    pub const COUNT: usize = 2;
+
+    /// Position in arrays by type.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The list of pages found in use.
+    #[must_use]
+    pub const fn active(self) -> LruList {
+        match self {
+            Self::Anon => LruList::ActiveAnon,
+            Self::File => LruList::ActiveFile,
+        }
+    }
+
+    /// The list that reclaim takes from.
+    #[must_use]
+    pub const fn inactive(self) -> LruList {
+        match self {
+            Self::Anon => LruList::InactiveAnon,
+            Self::File => LruList::InactiveFile,
+        }
+    }
+}
+
+impl LruList {
+    /// Number of lists.
+    pub const COUNT: usize = 5;
+    /// All lists, in Linux' order.
+    pub const ALL: [Self; Self::COUNT] =
+        [Self::InactiveAnon, Self::ActiveAnon, Self::InactiveFile, Self::ActiveFile, Self::Unevictable];
+
+    /// Position in arrays by list.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// LRU pages of one zone, in frames, and where the lists they are on begin.
+///
+/// Frames with [`Flag::Lru`] = frames on lists = sum of `sizes`; isolated LRU pages = sum of `isolated`; [`Mm::check`]
+/// recounts both.
+#[derive(Clone, Copy)]
+pub(crate) struct ZoneLru {
+    first_list: Idx,
+    sizes: [u64; LruList::COUNT],
+    isolated: [u64; LruType::COUNT],
+}
+
+impl ZoneLru {
+    pub(crate) const fn new(first_list: Idx) -> Self {
+        Self { first_list, sizes: [0; LruList::COUNT], isolated: [0; LruType::COUNT] }
+    }
+
+    /// The sentinel of a list.
+    pub(crate) const fn list(&self, list: LruList) -> Idx {
+        self.first_list.plus(list.index() as u32)
+    }
+}
+
+impl crate::Zone {
+    /// Pages of the zone on a list: `nr_zone_inactive_anon` and so on.
+    #[must_use]
+    pub const fn lru_pages(&self, list: LruList) -> u64 {
+        self.lru.sizes[list.index()]
+    }
+
+    /// Pages of the zone that reclaim or compaction has taken off a list, by type.
+    #[must_use]
+    pub const fn lru_isolated(&self, of: LruType) -> u64 {
+        self.lru.isolated[of.index()]
+    }
+}
+
+impl LruScope {
+    /// Sets of lists that a machine has.
+    pub(crate) const fn sets(self, zones: usize, nodes: usize) -> usize {
+        match self {
+            Self::Zone => zones,
+            Self::Node => nodes,
+        }
+    }
+
+    /// The set that serves a zone of a node.
+    pub(crate) const fn set(self, zone: usize, node: NodeId) -> usize {
+        match self {
+            Self::Zone => zone,
+            Self::Node => node.index(),
+        }
+    }
+}
+
+impl NewAnon {
+    /// The list on which an anonymous page starts that is not mlocked.
+    const fn list(self) -> LruList {
+        match self {
+            Self::Active => LruList::ActiveAnon,
+            Self::Inactive => LruList::InactiveAnon,
+        }
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Pages on a list of a node, those of its zones together: `nr_inactive_anon` and so on.
+    #[must_use]
+    pub fn lru_pages(&self, node: NodeId, list: LruList) -> u64 {
+        self.zones.iter().filter(|zone| zone.node == node).map(|zone| zone.lru_pages(list)).sum()
+    }
+
+    /// Pages of a list, from the one that came last to the oldest; where zones have lists, those of `zone` alone.
+    pub fn lru_list(&self, zone: crate::ZoneId, list: LruList) -> impl Iterator<Item = Pfn> {
+        self.frames.iter(self.zones[zone.index()].lru.list(list)).map(|idx| self.frames.pfn(idx))
+    }
+
+    /// The list that the page at `pfn` is on, or returns to once it is no longer isolated; `None` if it is no LRU page.
+    #[must_use]
+    pub fn lru_of(&self, pfn: Pfn) -> Option<LruList> {
+        let (_, word) = self.live(pfn).ok()?;
+        word.is_lru_page().then(|| word.lru_list())
+    }
+
+    /// A program has read or written the page at `pfn` by a system call (`mark_page_accessed`): the first time it is
+    /// remembered, the second time the page becomes active. Pages on no list, and unevictable ones, are only remembered.
+    pub fn mark_accessed(&mut self, pfn: Pfn) {
+        let Ok((idx, word)) = self.live(pfn) else { return };
+        if !word.has(Flag::Referenced) {
+            self.frames.set(idx, word.with(Flag::Referenced, word.is_lru_page()));
+        } else if word.has(Flag::Lru) && !word.has(Flag::Active) && !word.has(Flag::Unevictable) {
+            self.frames.set(idx, word.with(Flag::Referenced, false));
+            self.move_lru(idx, word.lru_type().active());
+            self.counters.pgactivate += word.order().pages().get();
+        }
+    }
+
+    /// Makes a page the anonymous one of a mapping, on the list where such pages start.
+    #[inline]
+    pub(crate) fn adopt_anon(&mut self, idx: Idx, owner: Owner, locked: bool) {
+        let list = if locked { LruList::Unevictable } else { self.policy.reclaim.new_anon.list() };
+        self.adopt_page(idx, owner, list);
+    }
+
+    /// Makes a fresh page the owner's and puts it on a list.
+    #[inline]
+    pub(crate) fn adopt_page(&mut self, idx: Idx, owner: Owner, list: LruList) {
+        self.user.rmap.set(idx, owner);
+        let word = self.frames.word(idx).adopted(list);
+        let zone = &mut self.zones[self.blocks[idx.block()].zone.index()];
+        zone.lru.sizes[list.index()] += word.frames();
+        self.frames.push_head(zone.lru.list(list), idx);
+        self.frames.set(idx, word);
+    }
+
+    /// Puts a page that is on no list at the head of the one its flags name.
+    pub(crate) fn link_lru(&mut self, idx: Idx, word: Word) {
+        let zone = &mut self.zones[self.blocks[idx.block()].zone.index()];
+        let list = word.lru_list();
+        zone.lru.sizes[list.index()] += word.frames();
+        self.frames.push_head(zone.lru.list(list), idx);
+        self.frames.set(idx, word.with(Flag::Lru, true));
+    }
+
+    /// Takes a page off its list; the flags that name the list stay.
+    #[inline]
+    pub(crate) fn unlink_lru(&mut self, idx: Idx, word: Word) {
+        let zone = &mut self.zones[self.blocks[idx.block()].zone.index()];
+        zone.lru.sizes[word.lru_list().index()] -= word.frames();
+        self.frames.unlink(idx);
+        self.frames.set(idx, word.with(Flag::Lru, false));
+    }
+
+    /// Moves a page to the head of a list of its type; an isolated one goes there when it is put back.
+    pub(crate) fn move_lru(&mut self, idx: Idx, list: LruList) {
+        let word = self.frames.word(idx);
+        if word.has(Flag::Lru) {
+            self.unlink_lru(idx, word);
+            self.link_lru(idx, word.with_list(list));
+        } else {
+            self.frames.set(idx, word.with_list(list));
+        }
+    }
+
+    /// Marks an allocation as isolated and, if it is an LRU page, takes it off its list.
+    pub(crate) fn isolate_lru(&mut self, idx: Idx) {
+        let word = self.frames.word(idx);
+        if word.has(Flag::Lru) {
+            self.unlink_lru(idx, word);
+            self.count_isolated(idx, word, u64::wrapping_add);
+        }
+        self.reflag(idx, Flag::Isolated, true);
+    }
+
+    /// Ends the isolation of an allocation: an LRU page goes to the head of the list its flags name.
+    pub(crate) fn putback_lru(&mut self, idx: Idx) {
+        self.reflag(idx, Flag::Isolated, false);
+        let word = self.frames.word(idx);
+        if word.is_lru_page() {
+            self.count_isolated(idx, word, u64::wrapping_sub);
+            self.link_lru(idx, word);
+        }
+    }
+
+    fn count_isolated(&mut self, idx: Idx, word: Word, change: fn(u64, u64) -> u64) {
+        let isolated = &mut self.zones[self.blocks[idx.block()].zone.index()].lru.isolated[word.lru_type().index()];
+        *isolated = change(*isolated, word.frames());
+    }
+
+    /// A locked mapping shows the page now: reclaim must leave it alone.
+    #[inline]
+    pub(crate) fn mlock_page(&mut self, idx: Idx) {
+        if !self.frames.word(idx).has(Flag::Unevictable) {
+            self.move_lru(idx, LruList::Unevictable);
+        }
+    }
+
+    /// A mapping shows the page no longer or is no longer locked: unless another locked one does, reclaim may have the page.
+    #[inline]
+    pub(crate) fn munlock_page(&mut self, idx: Idx) {
+        let word = self.frames.word(idx);
+        if word.has(Flag::Unevictable) && !self.is_mlocked(idx) {
+            self.move_lru(idx, word.lru_type().inactive());
+        }
+    }
+
+    /// Whether a locked mapping shows the page.
+    pub(crate) fn is_mlocked(&self, idx: Idx) -> bool {
+        self.mappings_of(idx).iter().any(|at| {
+            let vma = self.user.space(at.space).ok().and_then(|space| space.vmas.find(at.vpn));
+            vma.is_some_and(|vma| vma.locked)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
