@@ -1,9 +1,11 @@
-//! A fault allocates nothing on the host: neither for its future nor for what it records.
+//! A fault allocates nothing on the host: neither for its future nor for what it records. Nor does a transfer of a disk.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
 use order9_machine::cost::{PRICES, Picos, Prices};
+use order9_machine::disk::{Bio, Block, Disk, DiskSpec, Op, Transfer};
+use order9_machine::time::{Config, Executor, TaskSpec};
 use order9_machine::{Machine, Options, Outcome, Thread};
 use order9_mm::policy::Policy;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
@@ -43,6 +45,38 @@ fn faults_allocate_nothing() {
     let faulted = results.series.names.iter().position(|name| *name == "pgfault").expect("faults are counted");
     assert!(results.series.rows.last().expect("there is a last row")[faulted] >= 2 * FAULTS);
     assert_eq!(allocations.get(), 0, "{FAULTS} faults");
+}
+
+#[test]
+fn transfers_allocate_nothing() {
+    let transfer = Transfer { latency: Nanos::new(100), bandwidth: Bytes::from_gib(1) };
+    let spec = DiskSpec {
+        size: Pages::new(4096),
+        read: transfer,
+        write: transfer,
+        queue_depth: 4,
+        nr_requests: 128,
+        max_request: Pages::new(64),
+        rotating: None,
+        write_cache: None,
+    };
+    let mut executor = Executor::new(Config::new(vec![NodeId(0)], 1)).expect("there is a CPU");
+    let disk = Disk::new(executor.handle(), "sda", spec, |_| ()).expect("such a disk is possible");
+    let round = async move |disk: Disk| {
+        for nth in 0..32 {
+            let (first, pages) = (Block::new(nth * 100), Pages::new(1 + nth));
+            disk.submit(Bio { op: Op::Write, first, pages, tag: nth });
+            disk.read(Block::new(nth), Pages::new(1)).await;
+        }
+    };
+    let task = async move {
+        round(disk.clone()).await; // Makes the slots and their queues.
+        assert_eq!(allocations_of(round(disk)).await, 0);
+    };
+    executor.handle().spawn(TaskSpec::new("task"), task).expect("it may run anywhere");
+    let info = allocation_counter::measure(|| executor.run().expect("all ends"));
+    // What the alarms of the disk do is not polled: all of it together is no more than the first round made.
+    assert!(info.count_total < 64, "{} allocations", info.count_total);
 }
 
 /// Allocations while `future` is polled.
