@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::support::{bundled, order9, order9_line};
 
 #[track_caller]
-fn compare(name: &str, actual: &str) {
+pub(crate) fn compare(name: &str, actual: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/golden").join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&path, actual).expect("golden files can be written");

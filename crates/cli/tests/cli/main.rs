@@ -6,4 +6,7 @@ mod golden;
 mod machines;
 mod map;
 mod policies;
+mod repeat;
+mod run;
+mod run_refusals;
 mod support;

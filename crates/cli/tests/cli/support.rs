@@ -30,6 +30,20 @@ pub(crate) fn order9_line(line: &str, path: &Path) -> Ran {
     order9(line.split(' ').map(|word| word.replace("{}", path.to_str().expect("a UTF-8 path"))))
 }
 
+/// A folder with a machine of 256 MiB and two CPUs, `tiny.toml`.
+pub(crate) fn folder_with_machine() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let tables = "[reserved.boot_tables]\nsize = \"1 MiB\"\nsource = \"Made up: small.\"\n";
+    let node = "[[nodes]]\nmemory = \"256 MiB\"\ncpus = 2\ndistances = [10]\n";
+    let machine = format!("base = \"xeon-1s\"\n{node}{tables}");
+    std::fs::write(folder.path().join("tiny.toml"), machine).expect("the file can be written");
+    folder
+}
+
+/// The arguments of a run that takes a tenth of a second. `{}` is the folder of [`folder_with_machine`].
+pub(crate) const SHORT: &str =
+    "usemem --machine {}/tiny.toml --param size=64M --param loops=1 --param iterations=2 --threads 1,2";
+
 /// A snapshot that is kept in the repository.
 pub(crate) fn bundled(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data").join(name)
