@@ -50,6 +50,7 @@ mod pcp;
 mod pin;
 pub mod policy;
 mod procfs;
+pub mod reclaim;
 mod settings;
 mod shmem;
 pub mod slab;

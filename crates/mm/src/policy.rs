@@ -167,6 +167,13 @@ pub struct ReclaimPolicy {
     pub lru: LruScope,
     /// The list on which new anonymous pages start. 5.9+: inactive.
     pub new_anon: NewAnon,
+    /// Inactive pages of files are too few by a ratio that grows with memory, as anonymous ones always were. 4.7+; before,
+    /// as soon as there are fewer of them than active ones.
+    pub file_ratio: bool,
+    /// How scanning is shared between anonymous pages and pages of files.
+    pub balance: BalanceRule,
+    /// Which test ends reclaim for a costly request first.
+    pub should_continue: ContinueRule,
 }
 
 /// What has LRU lists.
@@ -176,6 +183,24 @@ pub enum LruScope {
     Zone,
     /// Every node. 4.8+.
     Node,
+}
+
+/// How scanning is shared between anonymous pages and pages of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BalanceRule {
+    /// By the share of scanned pages that were found in use. Up to 5.7.
+    Rotation,
+    /// By what reclaim of each type has cost: refaults, rotations and writes. 5.8+.
+    RefaultCost,
+}
+
+/// Which test ends reclaim for a costly request first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContinueRule {
+    /// Twice the block is reclaimed, or there is not so much to reclaim; then, whether compaction can start. Up to 5.3.
+    GapFirst,
+    /// Compaction can start; then, whether there is twice the block to reclaim. 5.4+.
+    SuitableFirst,
 }
 
 /// Where new anonymous pages start.
@@ -288,7 +313,13 @@ impl Default for Policy {
                 batch_max: 256,
                 keeps_cached_type: true,
             },
-            reclaim: ReclaimPolicy { lru: LruScope::Node, new_anon: NewAnon::Active },
+            reclaim: ReclaimPolicy {
+                lru: LruScope::Node,
+                new_anon: NewAnon::Active,
+                file_ratio: true,
+                balance: BalanceRule::Rotation,
+                should_continue: ContinueRule::GapFirst,
+            },
             slow_path: SlowPathPolicy {
                 first_compaction: FirstCompaction::CostlyOrUnmovable,
                 early_fail: EarlyFail::NoRetryDeferred,

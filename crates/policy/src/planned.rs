@@ -31,16 +31,6 @@ const fn one_of(key: &'static str, values: &'static [&'static str], meaning: &'s
 /// Every switch that the engine does not have yet.
 pub static PLANNED: &[Planned] = &[
     flag("slow_path.compact_only", "A request may ask for compaction without reclaim (__GFP_COMPACT_ONLY)"),
-    one_of(
-        "reclaim.balance",
-        &["rotation", "refault_cost"],
-        "How scanning is shared between anonymous and file pages: by pages found in use, or by the cost of refaults",
-    ),
-    one_of(
-        "reclaim.should_continue",
-        &["gap_first", "suitable_first"],
-        "Which test ends reclaim for a costly request first: enough pages reclaimed, or compaction possible",
-    ),
     flag("reclaim.boosted_runs", "kswapd works off a watermark boost gently: no swap, no writing, low priorities"),
     one_of(
         "reclaim.slab_under_boost",

@@ -1,8 +1,8 @@
 //! Every switch of the engine, in the order of the fields of its `Policy`.
 
 use order9_mm::policy::{
-    ClaimRule, EarlyFail, FallbackSearch, FirstCompaction, ListEnd, LruScope, NewAnon, PcpHigh, PcpLists, QuickTest,
-    ReserveRights, RetryRule, StallCounts, Withdrawn,
+    BalanceRule, ClaimRule, ContinueRule, EarlyFail, FallbackSearch, FirstCompaction, ListEnd, LruScope, NewAnon,
+    PcpHigh, PcpLists, QuickTest, ReserveRights, RetryRule, StallCounts, Withdrawn,
 };
 
 use crate::switch::{Case, Switch, Value, Values};
@@ -350,6 +350,30 @@ pub static SWITCHES: &[Switch] = &[
         NewAnon::Inactive: "inactive",
             "on the inactive list, from which use has to save them", "5.9+";
     ),
+    flag!(
+        reclaim.file_ratio,
+        "When there are too few inactive pages of files",
+        off: "active pages of files are aged while there are more of them than inactive ones", "up to 4.6",
+        on: "active pages of files are aged while they outnumber inactive ones by a ratio that grows with memory", "4.7+"
+    ),
+    choice!(
+        reclaim.balance,
+        "How scanning is shared between anonymous pages and pages of files",
+        "reclaim scans anonymous pages and pages of files",
+        BalanceRule::Rotation: "rotation",
+            "the less the more of them it lately found in use", "up to 5.7";
+        BalanceRule::RefaultCost: "refault_cost",
+            "the less the more refaults, rotations and writes that has lately cost", "5.8+";
+    ),
+    choice!(
+        reclaim.should_continue,
+        "Which test ends reclaim for a costly request first",
+        "reclaim for a costly request goes on",
+        ContinueRule::GapFirst: "gap_first",
+            "until twice the block is reclaimed or less is left, and until compaction can start", "up to 5.3";
+        ContinueRule::SuitableFirst: "suitable_first",
+            "until compaction can start or less than twice the block is left", "5.4+";
+    ),
     choice!(
         moved_blocks,
         "Where blocks given at boot and blocks moved between types go on their list",
@@ -440,7 +464,7 @@ mod tests {
                 min_free_kbytes_max, quick_test, reserve_rights
             },
             pcp: PcpPolicy { lists, high, batch_max, keeps_cached_type },
-            reclaim: ReclaimPolicy { lru, new_anon },
+            reclaim: ReclaimPolicy { lru, new_anon, file_ratio, balance, should_continue },
             highatomic: HighAtomicPolicy { limit_rounded, only_free_part_withheld },
             slow_path: SlowPathPolicy {
                 first_compaction, early_fail, retry, withdrawn, retry_waits_for_writeback, stall_counts,

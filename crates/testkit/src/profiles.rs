@@ -1,8 +1,8 @@
 //! The switches of the allocator's lists and marks as Linux releases had them, and every switch flipped alone.
 
 use order9_mm::policy::{
-    ClaimRule, FallbackSearch, HighAtomicPolicy, ListEnd, LruScope, NewAnon, PcpHigh, PcpLists, Policy, QuickTest,
-    ReserveRights,
+    BalanceRule, ClaimRule, ContinueRule, FallbackSearch, HighAtomicPolicy, ListEnd, LruScope, NewAnon, PcpHigh,
+    PcpLists, Policy, QuickTest, ReserveRights,
 };
 
 /// A profile and its name.
@@ -33,6 +33,7 @@ pub fn linux_4_4() -> Policy {
     policy.pcp.batch_max = 128;
     policy.fair_zone_batches = true;
     policy.reclaim.lru = LruScope::Zone;
+    policy.reclaim.file_ratio = false;
     policy
 }
 
@@ -74,6 +75,8 @@ pub fn linux_5_9() -> Policy {
     policy.watermark.quick_test = QuickTest::SubtractsHighAtomic;
     policy.cma_balance = true;
     policy.reclaim.new_anon = NewAnon::Inactive;
+    policy.reclaim.balance = BalanceRule::RefaultCost;
+    policy.reclaim.should_continue = ContinueRule::SuitableFirst;
     policy
 }
 

@@ -1,0 +1,246 @@
+//! How a pass shares its scanning between the lists: which are too short to take from, and how much is scanned of each.
+//!
+//! Key types: [`Pressure`] (what one set of lists has lately cost), [`BalanceView`] (what the decision sees),
+//! [`ScanBalance`] (the verdict). Changes nothing but the averages in [`Pressure`].
+
+use crate::lru::{LruList, LruType};
+use crate::policy::{BalanceRule, ReclaimPolicy};
+
+/// Pages per GiB, as a power of two.
+const GIB_SHIFT: u32 = 18;
+/// Weight that swappiness and its complement share.
+const SWAPPINESS_SUM: u64 = 200;
+
+/// How many times more active than inactive pages there may be, for a pair of lists of `pages` together.
+#[must_use]
+pub const fn inactive_ratio(pages: u64) -> u64 {
+    let ratio = (10 * (pages >> GIB_SHIFT)).isqrt();
+    if ratio == 0 { 1 } else { ratio }
+}
+
+/// What one set of lists has cost lately, by type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pressure {
+    /// Pages scanned.
+    pub scanned: [u64; LruType::COUNT],
+    /// Of these, pages found in use.
+    pub rotated: [u64; LruType::COUNT],
+    /// Refaults, rotations and writes that reclaim of the type has caused.
+    pub cost: [u64; LruType::COUNT],
+}
+
+impl Pressure {
+    /// Counts pages that were scanned, and those of them that were found in use.
+    pub fn note_scan(&mut self, of: LruType, scanned: u64, rotated: u64) {
+        self.scanned[of.index()] += scanned;
+        self.rotated[of.index()] += rotated;
+    }
+
+    /// Counts what reclaim of a type has cost; old costs fade once all exceed a quarter of the `lru_pages`.
+    pub fn note_cost(&mut self, of: LruType, cost: u64, lru_pages: u64) {
+        self.cost[of.index()] += cost;
+        if self.cost.iter().sum::<u64>() > lru_pages / 4 {
+            self.cost = self.cost.map(|cost| cost / 2);
+        }
+    }
+
+    /// Lets old scans fade once there are more than a quarter of the pages of their type.
+    pub fn fade(&mut self, sizes: &[u64; LruList::COUNT]) {
+        for of in [LruType::Anon, LruType::File] {
+            let at = of.index();
+            if self.scanned[at] > (sizes[of.active().index()] + sizes[of.inactive().index()]) / 4 {
+                self.scanned[at] /= 2;
+                self.rotated[at] /= 2;
+            }
+        }
+    }
+}
+
+/// What the decision sees.
+#[derive(Clone, Copy, Debug)]
+pub struct BalanceView {
+    /// Pages on each list.
+    pub sizes: [u64; LruList::COUNT],
+    /// Free pages of the node.
+    pub free: u64,
+    /// High marks of the node's zones together.
+    pub high: u64,
+    /// 12 at the start of a run, 0 at its most thorough.
+    pub priority: u8,
+    /// `vm.swappiness`.
+    pub swappiness: u64,
+    /// Pages that can still be swapped out; 0 also where the run may not swap.
+    pub swap_free: u64,
+    /// Refaults have made pages active since the last run, so that inactive file pages count as too few.
+    pub file_refaults: bool,
+    /// What the lists have cost lately.
+    pub pressure: Pressure,
+}
+
+/// Which lists a pass scans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScanBalance {
+    /// Those of files.
+    FileOnly,
+    /// The anonymous ones.
+    AnonOnly,
+    /// All, as far as they are long.
+    Equal,
+    /// All, each type by its share.
+    Shares {
+        /// Share of anonymous pages.
+        anon: u64,
+        /// Share of pages of files.
+        file: u64,
+        /// What the shares are parts of.
+        of: u64,
+    },
+}
+
+impl BalanceView {
+    /// Whether a type has too few inactive pages, so that active ones are aged.
+    #[must_use]
+    pub const fn inactive_is_low(&self, of: LruType, policy: &ReclaimPolicy) -> bool {
+        let (inactive, active) = (self.sizes[of.inactive().index()], self.sizes[of.active().index()]);
+        match of {
+            LruType::Anon if self.swap_free == 0 => false,
+            LruType::File if self.file_refaults => active > 0,
+            LruType::File if !policy.file_ratio => active > inactive,
+            _ => inactive * inactive_ratio(inactive + active) < active,
+        }
+    }
+
+    /// Which lists a pass scans.
+    #[must_use]
+    pub fn decide(&self, policy: &ReclaimPolicy) -> ScanBalance {
+        let inactive = |of: LruType| self.sizes[of.inactive().index()] >> self.priority;
+        let ample = |of| !self.inactive_is_low(of, policy) && inactive(of) > 0;
+        let file = self.sizes[LruList::InactiveFile.index()] + self.sizes[LruList::ActiveFile.index()];
+        match () {
+            () if self.swap_free == 0 => ScanBalance::FileOnly,
+            () if self.priority == 0 && self.swappiness > 0 => ScanBalance::Equal,
+            () if file + self.free <= self.high && ample(LruType::Anon) => ScanBalance::AnonOnly,
+            () if ample(LruType::File) => ScanBalance::FileOnly,
+            () => self.shares(policy.balance),
+        }
+    }
+
+    fn shares(&self, rule: BalanceRule) -> ScanBalance {
+        let weights = [self.swappiness, SWAPPINESS_SUM.saturating_sub(self.swappiness)];
+        let Pressure { scanned, rotated, cost } = self.pressure;
+        let ([anon, file], rest) = match rule {
+            BalanceRule::Rotation => ([0, 1].map(|of| weights[of] * (scanned[of] + 1) / (rotated[of] + 1)), 1),
+            BalanceRule::RefaultCost => {
+                let sum: u64 = cost.iter().sum();
+                let costs = cost.map(|cost| sum + cost);
+                let total = costs.iter().sum::<u64>() + 1;
+                ([0, 1].map(|of| weights[of] * total / (costs[of] + 1)), 0)
+            }
+        };
+        ScanBalance::Shares { anon, file, of: anon + file + rest }
+    }
+
+    /// Pages to scan on each of the four lists of evictable pages.
+    #[must_use]
+    pub fn targets(&self, policy: &ReclaimPolicy) -> [u64; 4] {
+        let balance = self.decide(policy);
+        let types = [LruType::Anon, LruType::Anon, LruType::File, LruType::File];
+        core::array::from_fn(|list| {
+            let size = self.sizes[list] >> self.priority;
+            match (balance, types[list]) {
+                (ScanBalance::FileOnly, LruType::Anon) | (ScanBalance::AnonOnly, LruType::File) => 0,
+                (ScanBalance::FileOnly | ScanBalance::AnonOnly | ScanBalance::Equal, _) => size,
+                (ScanBalance::Shares { anon, of, .. }, LruType::Anon) => (size * anon).div_ceil(of.max(1)),
+                (ScanBalance::Shares { file, of, .. }, LruType::File) => (size * file).div_ceil(of.max(1)),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Policy;
+
+    const GIB: u64 = 1 << GIB_SHIFT;
+
+    fn view() -> BalanceView {
+        BalanceView {
+            sizes: [1000, 2000, 1000, 20_000, 0],
+            free: 10_000,
+            high: 1000,
+            priority: 2,
+            swappiness: 60,
+            swap_free: 1,
+            file_refaults: false,
+            pressure: Pressure::default(),
+        }
+    }
+
+    fn policy(balance: BalanceRule) -> ReclaimPolicy {
+        ReclaimPolicy { balance, ..Policy::default().reclaim }
+    }
+
+    #[test]
+    fn ratios_of_memory_sizes() {
+        for (gib, ratio) in [(0, 1), (1, 3), (10, 10), (100, 31), (1024, 101)] {
+            assert_eq!(inactive_ratio(gib * GIB), ratio, "{gib} GiB");
+        }
+    }
+
+    #[test]
+    fn inactive_lists_are_low_by_the_ratio_of_their_pair() {
+        let policy = policy(BalanceRule::Rotation);
+        let low = |of, inactive, active, swap_free, policy: &ReclaimPolicy| {
+            let sizes = [inactive, active, inactive, active, 0];
+            BalanceView { sizes, swap_free, ..view() }.inactive_is_low(of, policy)
+        };
+        let (inactive, active) = (GIB / 4, GIB * 3 / 4); // A pair of one GiB may be 1:3.
+        assert!(!low(LruType::File, inactive, active, 1, &policy));
+        assert!(low(LruType::File, inactive, active + 1, 1, &policy));
+        assert!(low(LruType::Anon, inactive, active + 1, 1, &policy));
+        assert!(!low(LruType::Anon, inactive, active + 1, 0, &policy), "nothing to age for without swap");
+        let half = ReclaimPolicy { file_ratio: false, ..policy };
+        assert!(
+            low(LruType::File, inactive, inactive + 1, 1, &half) && !low(LruType::File, inactive, inactive, 1, &half)
+        );
+        assert!(BalanceView { file_refaults: true, ..view() }.inactive_is_low(LruType::File, &half));
+    }
+
+    #[test]
+    fn the_first_rule_that_matches_decides() {
+        let policy = policy(BalanceRule::Rotation);
+        let decide = |view: BalanceView| view.decide(&policy);
+        assert_eq!(decide(BalanceView { swap_free: 0, ..view() }), ScanBalance::FileOnly);
+        assert_eq!(decide(BalanceView { priority: 0, ..view() }), ScanBalance::Equal);
+        let scarce = BalanceView { sizes: [2000, 1000, 100, 100, 0], free: 800, ..view() };
+        assert_eq!(decide(scarce), ScanBalance::AnonOnly);
+        assert_eq!(decide(BalanceView { sizes: [2000, 1000, 4000, 100, 0], ..view() }), ScanBalance::FileOnly);
+        assert_eq!(decide(view()), ScanBalance::Shares { anon: 60, file: 140, of: 201 });
+    }
+
+    #[test]
+    fn types_found_in_use_or_costly_are_scanned_less() {
+        let pressure = Pressure { scanned: [99, 99], rotated: [49, 0], cost: [300, 100] };
+        let view = BalanceView { pressure, ..view() };
+        // By rotation: 60 * 100 / 50 and 140 * 100 / 1.
+        let shares = ScanBalance::Shares { anon: 120, file: 14_000, of: 14_121 };
+        assert_eq!(view.decide(&policy(BalanceRule::Rotation)), shares);
+        // By cost: 400 in all, so 700 and 500 count: 60 * 1201 / 701 and 140 * 1201 / 501.
+        let shares = ScanBalance::Shares { anon: 102, file: 335, of: 437 };
+        assert_eq!(view.decide(&policy(BalanceRule::RefaultCost)), shares);
+        assert_eq!(view.targets(&policy(BalanceRule::RefaultCost)), [59, 117, 192, 3833]);
+    }
+
+    #[test]
+    fn old_pressure_fades() {
+        let mut pressure = Pressure::default();
+        pressure.note_scan(LruType::Anon, 751, 100);
+        pressure.note_scan(LruType::File, 10, 10);
+        pressure.fade(&view().sizes);
+        assert_eq!((pressure.scanned, pressure.rotated), ([375, 10], [50, 10]));
+        pressure.note_cost(LruType::Anon, 100, 1000);
+        pressure.note_cost(LruType::File, 200, 1000);
+        assert_eq!(pressure.cost, [50, 100]);
+    }
+}

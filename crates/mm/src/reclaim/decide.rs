@@ -1,0 +1,182 @@
+//! Single decisions of reclaim, as functions of what they depend on.
+
+use order9_units::Order;
+
+use crate::lru::{LruList, LruType};
+use crate::policy::{ContinueRule, NewAnon};
+
+/// What to do with a page at the tail of an inactive list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reference {
+    /// Take it.
+    Reclaim,
+    /// Take it unless it is dirty.
+    ReclaimClean,
+    /// Give it another round on the inactive list.
+    Keep,
+    /// It is in use: to the active list.
+    Activate,
+}
+
+/// Judges a page by use: `young` mappings accessed it since the last look, `referenced` remembers one access before, and
+/// `executable` mappings count more. Returns the verdict and the new value of `referenced`.
+#[must_use]
+pub const fn check_reference(young: u32, of: LruType, referenced: bool, executable: bool) -> (Reference, bool) {
+    match (young, of, referenced) {
+        (1.., LruType::Anon, _) => (Reference::Activate, false),
+        (1.., LruType::File, true) | (2.., LruType::File, _) => (Reference::Activate, true),
+        (1, LruType::File, false) if executable => (Reference::Activate, true),
+        (1, LruType::File, false) => (Reference::Keep, true),
+        (0, LruType::File, true) => (Reference::ReclaimClean, false),
+        (0, ..) => (Reference::Reclaim, false),
+    }
+}
+
+/// Whether a page that was evicted at age `evicted` of its lists and comes back at age `now` would have stayed if all lists
+/// it competes with had been as long as they are: it starts active then. `sizes` are pages by list.
+#[must_use]
+pub const fn is_within_workingset(
+    evicted: u64,
+    now: u64,
+    of: LruType,
+    sizes: &[u64; LruList::COUNT],
+    swap_free: bool,
+    new_anon: NewAnon,
+) -> bool {
+    let [inactive_anon, active_anon, inactive_file, active_file, _] = *sizes;
+    let competing = match (new_anon, of) {
+        (NewAnon::Active, _) => active_file,
+        (NewAnon::Inactive, LruType::File) if swap_free => active_file + active_anon + inactive_anon,
+        (NewAnon::Inactive, LruType::File) => active_file,
+        (NewAnon::Inactive, LruType::Anon) if swap_free => active_file + inactive_file + active_anon,
+        (NewAnon::Inactive, LruType::Anon) => active_file + inactive_file,
+    };
+    now.wrapping_sub(evicted) <= competing
+}
+
+/// Where reclaim for a block larger than a page stands after a pass over a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The block wanted.
+    pub order: Order,
+    /// As in a run: 12 at its start, 0 at its most thorough.
+    pub priority: u8,
+    /// Pages reclaimed by this pass.
+    pub reclaimed: u64,
+    /// Pages scanned by this pass.
+    pub scanned: u64,
+    /// Pages reclaimed by the run.
+    pub reclaimed_in_all: u64,
+    /// Inactive pages of files and, while swap is free, anonymous ones.
+    pub inactive: u64,
+    /// Compaction could start in a zone that may serve.
+    pub suitable: bool,
+    /// `__GFP_RETRY_MAYFAIL`, `__GFP_REPEAT` before.
+    pub retry_may_fail: bool,
+}
+
+/// Below this priority reclaim works for compaction even if the order is not costly.
+const COMPACTION_PRIORITY: u8 = 10;
+
+impl Progress {
+    /// Whether another pass over the same node should follow, so that compaction has something to work with.
+    #[must_use]
+    pub fn should_continue(&self, rule: ContinueRule) -> bool {
+        let for_compaction =
+            self.order > Order::ZERO && (self.order.is_costly() || self.priority < COMPACTION_PRIORITY);
+        let gap = 2 * self.order.pages().get();
+        match rule {
+            _ if !for_compaction => false,
+            ContinueRule::GapFirst => {
+                let stuck = self.reclaimed == 0 && (self.scanned == 0 || !self.retry_may_fail);
+                let short = self.reclaimed_in_all < gap && self.inactive > gap;
+                !stuck && (short || !self.suitable)
+            }
+            ContinueRule::SuitableFirst => self.reclaimed > 0 && !self.suitable && self.inactive > gap,
+        }
+    }
+}
+
+/// Whether a task must wait for kswapd before it reclaims: `free` pages of the zones up to Normal that have any to reclaim
+/// are at most half of their min marks `min`, boosts included.
+#[must_use]
+pub const fn throttles_direct_reclaim(free: u64, min: u64) -> bool {
+    min > 0 && free <= min / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_at_the_tail() {
+        use Reference::{Activate, Keep, Reclaim, ReclaimClean};
+        for (young, of, referenced, executable, verdict) in [
+            (1, LruType::Anon, false, false, (Activate, false)),
+            (3, LruType::Anon, true, false, (Activate, false)),
+            (1, LruType::File, true, false, (Activate, true)),
+            (2, LruType::File, false, false, (Activate, true)),
+            (1, LruType::File, false, true, (Activate, true)),
+            (1, LruType::File, false, false, (Keep, true)),
+            (0, LruType::File, true, false, (ReclaimClean, false)),
+            (0, LruType::File, false, false, (Reclaim, false)),
+            (0, LruType::Anon, false, false, (Reclaim, false)),
+            (0, LruType::Anon, true, false, (Reclaim, false)),
+        ] {
+            let found = check_reference(young, of, referenced, executable);
+            assert_eq!(found, verdict, "{young} young, {of:?}, {referenced}, {executable}");
+        }
+    }
+
+    #[test]
+    fn refaults_compete_with_longer_lists_once_anonymous_pages_start_inactive() {
+        let sizes = [10, 20, 300, 4000, 0];
+        let within =
+            |distance: u64, of, swap, new_anon| is_within_workingset(7, 7_u64 + distance, of, &sizes, swap, new_anon);
+        for (of, swap, new_anon, most) in [
+            (LruType::File, true, NewAnon::Active, 4000),
+            (LruType::File, false, NewAnon::Inactive, 4000),
+            (LruType::File, true, NewAnon::Inactive, 4030),
+            (LruType::Anon, true, NewAnon::Inactive, 4320),
+        ] {
+            assert!(within(most, of, swap, new_anon) && !within(most + 1, of, swap, new_anon), "{of:?} {new_anon:?}");
+        }
+    }
+
+    #[test]
+    fn reclaim_for_compaction_goes_on_by_release() {
+        use ContinueRule::{GapFirst, SuitableFirst};
+        let huge = Progress {
+            order: Order::PAGEBLOCK,
+            priority: 12,
+            reclaimed: 32,
+            scanned: 32,
+            reclaimed_in_all: 32,
+            inactive: 1025,
+            suitable: true,
+            retry_may_fail: false,
+        };
+        for (progress, gap_first, suitable_first) in [
+            (huge, true, false),
+            (Progress { suitable: false, ..huge }, true, true),
+            (Progress { inactive: 1024, ..huge }, false, false),
+            (Progress { inactive: 1024, suitable: false, ..huge }, true, false),
+            (Progress { reclaimed_in_all: 1024, ..huge }, false, false),
+            (Progress { reclaimed: 0, suitable: false, ..huge }, false, false),
+            (Progress { reclaimed: 0, retry_may_fail: true, ..huge }, true, false),
+            (Progress { reclaimed: 0, scanned: 0, retry_may_fail: true, ..huge }, false, false),
+            (Progress { order: Order::ZERO, ..huge }, false, false),
+            (Progress { order: Order::new(3).unwrap(), suitable: false, ..huge }, false, false),
+            (Progress { order: Order::new(3).unwrap(), priority: 9, suitable: false, ..huge }, true, true),
+        ] {
+            let found = [GapFirst, SuitableFirst].map(|rule| progress.should_continue(rule));
+            assert_eq!(found, [gap_first, suitable_first], "{progress:?}");
+        }
+    }
+
+    #[test]
+    fn direct_reclaim_waits_below_half_of_the_min_marks() {
+        assert!(throttles_direct_reclaim(500, 1000) && throttles_direct_reclaim(500, 1001));
+        assert!(!throttles_direct_reclaim(501, 1000) && !throttles_direct_reclaim(0, 0));
+    }
+}
