@@ -155,6 +155,8 @@ impl<T: Tracer> MmBuilder<T> {
             more_pins: BTreeMap::new(),
             user: UserMemory::default(),
             slab: SlabMemory::new(layout.nodes.len()),
+            fs: None,
+            shrinkers: Vec::new(),
             boot_allocated: 0,
             counters: Counters::new(layout.nodes.len()),
             work: Work::NONE,

@@ -70,6 +70,7 @@ impl<T: Tracer> Mm<T> {
         }
         self.check_blocks(&blocks)?;
         self.check_slab()?;
+        self.check_fs()?;
         self.check_watermarks()?;
         self.check_counters(allocated)?;
         self.check_user()?;

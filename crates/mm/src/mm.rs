@@ -1,5 +1,6 @@
 //! [`Mm`]: all state of one machine's memory.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
@@ -8,11 +9,13 @@ use order9_units::{Migratetype, Order, Pfn};
 
 use crate::count::Class;
 use crate::frame::{Flag, FrameState, FrameTable, Idx, Word};
+use crate::fs_cache::FsCache;
 use crate::node::Node;
 use crate::pageblock::Pageblock;
 use crate::pcp;
 use crate::policy::Policy;
 use crate::settings::Settings;
+use crate::shrinker::Shrinker;
 use crate::slab::SlabMemory;
 use crate::space::UserMemory;
 use crate::tags::Tags;
@@ -40,6 +43,10 @@ pub struct Mm<T: Tracer = NoTrace> {
     pub(crate) user: UserMemory,
     /// Kernel objects.
     pub(crate) slab: SlabMemory,
+    /// Dentries and inodes, once there is a filesystem.
+    pub(crate) fs: Option<Box<FsCache>>,
+    /// Who gives up kernel objects.
+    pub(crate) shrinkers: Vec<Shrinker>,
     /// Frames that were in use when the machine was set up.
     pub(crate) boot_allocated: u64,
     pub(crate) counters: Counters,
@@ -84,6 +91,7 @@ impl Mm {
         let Self { frames, blocks, zones, nodes, cpus, policy, settings, mobility_grouping, more_pins, user, .. } =
             self;
         let Self { slab, boot_allocated, counters, work, locked_last, .. } = self;
+        let Self { fs, shrinkers, .. } = self;
         Mm {
             frames,
             blocks,
@@ -96,6 +104,8 @@ impl Mm {
             more_pins,
             user,
             slab,
+            fs,
+            shrinkers,
             boot_allocated,
             counters,
             work,

@@ -174,6 +174,16 @@ pub struct ReclaimPolicy {
     pub balance: BalanceRule,
     /// Which test ends reclaim for a costly request first.
     pub should_continue: ContinueRule,
+    /// What decides how much slab one pass shrinks. 4.16+: its priority.
+    pub slab_target: SlabTarget,
+    /// Every pass asks each shrinker for at least one batch, or all it has. 4.18 and 4.19.
+    pub slab_small_caches: bool,
+    /// How much shrinking that was put off is carried over.
+    pub slab_deferred: SlabDeferred,
+    /// What shrinking does with an unused inode that has page cache.
+    pub inode_cache: InodeCache,
+    /// Dropping slab on request gives up sooner with every round: what counts as few objects freed doubles. 5.16+.
+    pub drop_slab_doubles: bool,
 }
 
 /// What has LRU lists.
@@ -210,6 +220,35 @@ pub enum NewAnon {
     Active,
     /// On the inactive list, from which use has to save them. 5.9+.
     Inactive,
+}
+
+/// What decides how much slab one pass shrinks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlabTarget {
+    /// The share of the LRU pages that it scanned. Up to 4.15.
+    ScanShare,
+    /// Its priority. 4.16+.
+    Priority,
+}
+
+/// How much shrinking that was put off is carried over to the next pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlabDeferred {
+    /// What was left of the pass after its limits. Up to 4.13.
+    Capped,
+    /// All that was asked for and not done, limits notwithstanding. 4.14 to 5.12.
+    Planned,
+    /// The same, at most twice the objects there are; a pass takes on as much of it as its priority says. 5.13+.
+    Scaled,
+}
+
+/// What shrinking does with an unused inode that has page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InodeCache {
+    /// Its clean pages are dropped; it goes when it is met again. Up to 5.15.
+    DroppedWithInode,
+    /// Nothing: page cache keeps its inode. 5.16+.
+    KeepsInode,
 }
 
 /// What an allocation does that found no page above the low watermark.
@@ -319,6 +358,11 @@ impl Default for Policy {
                 file_ratio: true,
                 balance: BalanceRule::Rotation,
                 should_continue: ContinueRule::GapFirst,
+                slab_target: SlabTarget::Priority,
+                slab_small_caches: false,
+                slab_deferred: SlabDeferred::Planned,
+                inode_cache: InodeCache::DroppedWithInode,
+                drop_slab_doubles: false,
             },
             slow_path: SlowPathPolicy {
                 first_compaction: FirstCompaction::CostlyOrUnmovable,

@@ -5,6 +5,7 @@
 use order9_units::{Migratetype, NodeId, Order, Pfn, ZoneKind};
 
 use crate::gfp::Gfp;
+use crate::shrinker::ShrinkerKind;
 use crate::zone::ZoneId;
 
 /// Receives events as they happen.
@@ -71,6 +72,40 @@ pub enum Event {
         order: Order,
         /// List it goes to.
         migratetype: Migratetype,
+    },
+    /// `mm_shrink_slab_start`: a shrinker is called.
+    ShrinkSlabStart {
+        /// Which one.
+        shrinker: ShrinkerKind,
+        /// Node whose objects it frees.
+        node: NodeId,
+        /// Objects put off by earlier calls.
+        deferred: u64,
+        /// Flags of the request that needs memory.
+        gfp: Gfp,
+        /// Objects that can be freed.
+        cache_items: u64,
+        /// Objects that this call adds.
+        delta: u64,
+        /// Objects that this call may look at.
+        total_scan: u64,
+        /// Effort.
+        priority: u8,
+    },
+    /// `mm_shrink_slab_end`: its call is over.
+    ShrinkSlabEnd {
+        /// Which one.
+        shrinker: ShrinkerKind,
+        /// Node whose objects it freed.
+        node: NodeId,
+        /// Objects freed.
+        freed: u64,
+        /// Objects put off before.
+        deferred: u64,
+        /// Objects put off now.
+        new_deferred: u64,
+        /// Objects of this call not looked at.
+        total_scan: u64,
     },
     /// `mm_vmscan_wakeup_kswapd`: a request to wake kswapd.
     WakeupKswapd {

@@ -19,6 +19,14 @@ pub struct Counters {
     pub pgfault: u64,
     /// `pgactivate`: inactive pages found in use and made active.
     pub pgactivate: u64,
+    /// `pginodesteal`: pages of page cache that tasks dropped with inodes.
+    pub pginodesteal: u64,
+    /// `slabs_scanned`: objects that shrinkers were told to look at.
+    pub slabs_scanned: u64,
+    /// `kswapd_inodesteal`: pages of page cache that kswapd dropped with inodes.
+    pub kswapd_inodesteal: u64,
+    /// `drop_slab`: times that all slab was dropped on request.
+    pub drop_slab: u64,
     /// `compact_stall`: direct compactions.
     pub compact_stall: u64,
     /// `compact_fail`: those after which there was still no page.

@@ -58,6 +58,8 @@ counts! {
         page_tables_allocated,
         /// Kernel objects allocated or freed.
         slab_objects,
+        /// Unused kernel objects that a shrinker looked at.
+        slab_objects_scanned,
         /// Flushes of cached translations, one for every step that took rights or pages away.
         tlb_flushes,
     }

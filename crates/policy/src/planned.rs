@@ -37,22 +37,6 @@ pub static PLANNED: &[Planned] = &[
         &["exempt", "shrunk"],
         "Whether slab is shrunk while kswapd works off a watermark boost",
     ),
-    one_of(
-        "reclaim.slab_target",
-        &["scan_share", "priority"],
-        "How much slab one pass shrinks: the share of the LRU it scanned, or by its priority",
-    ),
-    flag("reclaim.slab_small_caches", "Every pass asks for at least one batch of objects, even from small caches"),
-    one_of(
-        "reclaim.slab_deferred",
-        &["capped", "planned", "scaled"],
-        "How much shrinking that was put off is carried over to the next pass",
-    ),
-    one_of(
-        "reclaim.inode_cache",
-        &["dropped_with_inode", "keeps_inode"],
-        "Whether shrinking an inode drops its page cache, or page cache keeps its inode",
-    ),
     one_of("reclaim.throttle", &["congestion", "events"], "What stalled reclaimers wait for"),
     one_of("compaction.background", &["kswapd", "kcompactd"], "Which thread compacts in the background"),
     flag("compaction.wake_when_balanced", "Requests that may not block wake kcompactd where kswapd has nothing to do"),

@@ -1,8 +1,8 @@
 //! Every switch of the engine, in the order of the fields of its `Policy`.
 
 use order9_mm::policy::{
-    BalanceRule, ClaimRule, ContinueRule, EarlyFail, FallbackSearch, FirstCompaction, ListEnd, LruScope, NewAnon,
-    PcpHigh, PcpLists, QuickTest, ReserveRights, RetryRule, StallCounts, Withdrawn,
+    BalanceRule, ClaimRule, ContinueRule, EarlyFail, FallbackSearch, FirstCompaction, InodeCache, ListEnd, LruScope,
+    NewAnon, PcpHigh, PcpLists, QuickTest, ReserveRights, RetryRule, SlabDeferred, SlabTarget, StallCounts, Withdrawn,
 };
 
 use crate::switch::{Case, Switch, Value, Values};
@@ -375,6 +375,47 @@ pub static SWITCHES: &[Switch] = &[
             "until compaction can start or less than twice the block is left", "5.4+";
     ),
     choice!(
+        reclaim.slab_target,
+        "How much slab one pass shrinks: the share of the LRU it scanned, or by its priority",
+        "a pass shrinks slab by",
+        SlabTarget::ScanShare: "scan_share",
+            "the share of the LRU pages that it scanned", "up to 4.15";
+        SlabTarget::Priority: "priority",
+            "its priority", "4.16+";
+    ),
+    flag!(
+        reclaim.slab_small_caches,
+        "Whether every pass asks for at least one batch of objects, even from small caches",
+        off: "a pass asks shrinkers for what it comes to, even if that makes no batch", "up to 4.17, and 5.0+",
+        on: "a pass asks each shrinker for at least one batch, or all it has", "4.18 and 4.19"
+    ),
+    choice!(
+        reclaim.slab_deferred,
+        "How much shrinking that was put off is carried over to the next pass",
+        "of shrinking that was put off, the next pass takes over",
+        SlabDeferred::Capped: "capped",
+            "what was left of the last one after its limits", "up to 4.13";
+        SlabDeferred::Planned: "planned",
+            "all that was asked for and not done", "4.14 to 5.12";
+        SlabDeferred::Scaled: "scaled",
+            "as much as its priority says; no more than twice the objects is kept", "5.13+";
+    ),
+    choice!(
+        reclaim.inode_cache,
+        "Whether shrinking an inode drops its page cache, or page cache keeps its inode",
+        "an unused inode with page cache",
+        InodeCache::DroppedWithInode: "dropped_with_inode",
+            "loses its clean pages when it is shrunk, and goes when it is met again", "up to 5.15";
+        InodeCache::KeepsInode: "keeps_inode",
+            "stays until its last page has gone", "5.16+";
+    ),
+    flag!(
+        reclaim.drop_slab_doubles,
+        "Whether dropping slab on request gives up sooner with every round",
+        off: "slab is dropped until a round frees no more than 10 objects", "up to 5.15",
+        on: "slab is dropped until a round frees few objects, at first 10, and twice as many with every round", "5.16+"
+    ),
+    choice!(
         moved_blocks,
         "Where blocks given at boot and blocks moved between types go on their list",
         "blocks given at boot and blocks moved between types go to",
@@ -464,7 +505,10 @@ mod tests {
                 min_free_kbytes_max, quick_test, reserve_rights
             },
             pcp: PcpPolicy { lists, high, batch_max, keeps_cached_type },
-            reclaim: ReclaimPolicy { lru, new_anon, file_ratio, balance, should_continue },
+            reclaim: ReclaimPolicy {
+                lru, new_anon, file_ratio, balance, should_continue, slab_target, slab_small_caches, slab_deferred,
+                inode_cache, drop_slab_doubles
+            },
             highatomic: HighAtomicPolicy { limit_rounded, only_free_part_withheld },
             slow_path: SlowPathPolicy {
                 first_compaction, early_fail, retry, withdrawn, retry_waits_for_writeback, stall_counts,

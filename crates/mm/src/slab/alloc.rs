@@ -5,11 +5,9 @@ use order9_units::{NodeId, Order, Pfn};
 use super::cache::Freed;
 use super::{CacheError, CacheId, CacheSpec, KmemCache, Object, SlabError};
 use crate::Mm;
-use crate::env::{Env, Pressure};
 use crate::frame::{Flag, Idx};
 use crate::gfp::Gfp;
 use crate::page_alloc::{AllocError, Request};
-use crate::slow_path::alloc_pages;
 use crate::space::Owner;
 use crate::trace::Tracer;
 
@@ -35,6 +33,11 @@ pub struct NewSlab {
 }
 
 impl NewSlab {
+    /// Whether the allocation fails if this request does.
+    pub(crate) const fn is_last_try(&self) -> bool {
+        !self.may_shrink
+    }
+
     /// The allocation to make. The preferred order is not worth any reclaim where a smaller one would do.
     #[must_use]
     pub fn request(&self) -> Request {
@@ -101,7 +104,7 @@ impl<T: Tracer> Mm<T> {
         let mut step = self.kmem_cache_alloc(cache, asked);
         while let ObjectStep::NeedPage(need) = step {
             match self.alloc_fast(&need.request()) {
-                Err(AllocError::NoneAboveWatermark) if !need.may_shrink => break,
+                Err(AllocError::NoneAboveWatermark) if need.is_last_try() => break,
                 answer => step = self.kmem_cache_give(&need, answer),
             }
         }
@@ -147,30 +150,5 @@ impl<T: Tracer> Mm<T> {
 
     fn node_of(&self, frame: Idx) -> NodeId {
         self.zones[self.blocks[frame.block()].zone.index()].node
-    }
-}
-
-/// Allocates an object, going as far for its pages as the flags of `asked` allow.
-///
-/// # Errors
-/// [`SlabError`], with the reason to stop.
-pub async fn kmem_cache_alloc<E: Env + Pressure>(
-    env: &E,
-    cache: CacheId,
-    asked: &Request,
-) -> Result<Object, SlabError> {
-    let mut step = env.with(|mm| mm.kmem_cache_alloc_fast(cache, asked));
-    loop {
-        match step {
-            ObjectStep::Done(object) => {
-                env.spend().await;
-                return Ok(object);
-            }
-            ObjectStep::Failed(error) => return Err(error),
-            ObjectStep::NeedPage(need) => {
-                let page = alloc_pages(env, &need.request()).await;
-                step = env.with(|mm| mm.kmem_cache_give(&need, page));
-            }
-        }
     }
 }

@@ -19,7 +19,7 @@ use core::fmt;
 
 use order9_units::{Bytes, Order};
 
-pub use self::alloc::{NewSlab, ObjectStep, kmem_cache_alloc};
+pub use self::alloc::{NewSlab, ObjectStep};
 use crate::page_alloc::AllocError;
 pub(crate) use cache::{KmemCache, Slab};
 

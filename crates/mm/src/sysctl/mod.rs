@@ -75,6 +75,8 @@ pub enum Knob {
     MinFreeKbytes,
     /// `vm.percpu_pagelist_high_fraction`.
     PercpuPagelistHighFraction,
+    /// `vm.vfs_cache_pressure`.
+    VfsCachePressure,
     /// `vm.watermark_boost_factor`.
     WatermarkBoostFactor,
     /// `vm.watermark_scale_factor`.
@@ -165,6 +167,7 @@ impl<T: Tracer> Mm<T> {
                 let is_there = self.policy.pcp.high != PcpHigh::SixBatches;
                 is_there.then(|| one(self.settings.pcp_high_fraction))
             }
+            Knob::VfsCachePressure => Some(one(self.settings.vfs_cache_pressure)),
             Knob::WatermarkBoostFactor => watermark.boost_factor.map(u64::from).map(one),
             Knob::WatermarkScaleFactor => watermark.scale_factor.map(u64::from).map(one),
         }
@@ -182,6 +185,7 @@ impl<T: Tracer> Mm<T> {
             Knob::MaxMapCount => self.user.map_limit.set(first as usize),
             Knob::MinFreeKbytes => self.set_min_free_kbytes(first),
             Knob::PercpuPagelistHighFraction => self.set_percpu_pagelist_high_fraction(first),
+            Knob::VfsCachePressure => self.settings.vfs_cache_pressure = first,
             Knob::WatermarkBoostFactor => self.set_watermark_boost_factor(first as u32),
             Knob::WatermarkScaleFactor => self.set_watermark_scale_factor(first as u32),
         }

@@ -136,7 +136,7 @@ pub static SETTINGS: &[Setting] = &[
         "Cost of reclaiming file pages, of 200, that of swapping being the rest"),
     sysctl!("vm", "user_reserve_kbytes", ReadWrite, number(0, LONG), "kB", "3 % of a process, at most 131072", OVERCOMMIT,
         "Memory kept for recovery by the user with overcommit_memory 2"),
-    sysctl!("vm", "vfs_cache_pressure", ReadWrite, number(0, INT_MAX), "%", "100", RECLAIM,
+    sysctl!("vm", "vfs_cache_pressure", ReadWrite, number(0, INT_MAX), "%", "100", engine(Knob::VfsCachePressure),
         "How readily dentries and inodes are reclaimed, compared with page cache"),
     sysctl!("vm", "watermark_boost_factor", ReadWrite, number(0, INT_MAX), "1/10000 of the high mark", "15000", engine(Knob::WatermarkBoostFactor),
         "How far fragmentation events may raise the watermarks of their zone; 0 is not at all"),

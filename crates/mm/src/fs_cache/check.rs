@@ -1,0 +1,68 @@
+//! Recounts the laws of filesystem caches: every object is a file's, and lists hold what they should.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use super::lru::ObjectLru;
+use super::{FsCache, GONE, Ino, NONE, UNCACHED};
+use crate::Mm;
+use crate::check::{Verdict, require};
+use crate::slab::CacheId;
+use crate::trace::Tracer;
+
+impl<T: Tracer> Mm<T> {
+    /// Checks every law of filesystem caches.
+    pub(crate) fn check_fs(&self) -> Verdict {
+        let Some(fs) = &self.fs else { return Ok(()) };
+        let (mut dentries, mut inodes) = (Vec::new(), Vec::new());
+        for (ino, &number) in (0..).map(Ino).zip(&fs.files) {
+            if number == UNCACHED || number == GONE {
+                continue;
+            }
+            let inode = &fs.inodes[number as usize];
+            require(inode.ino == ino, "a cached inode is its file's", || {
+                format!("{ino:?} has that of {:?}", inode.ino)
+            })?;
+            inodes.push((number, inode.listed));
+            if inode.dentry != NONE {
+                let dentry = fs.dentries[inode.dentry as usize];
+                require(dentry.inode == number, "a dentry keeps the inode of its file", || format!("{ino:?}"))?;
+                require(dentry.users > 0 || dentry.listed, "an unused dentry is listed", || format!("{ino:?}"))?;
+                dentries.push((inode.dentry, dentry.listed));
+            }
+        }
+        let FsCache { dentry_cache, inode_cache, dentry_lru, inode_lru, .. } = &**fs;
+        self.check_objects(*dentry_cache, dentries, dentry_lru)?;
+        self.check_objects(*inode_cache, inodes, inode_lru)
+    }
+
+    /// Objects in use by files, with whether they are listed, are those that live; and the lists hold those listed.
+    fn check_objects(&self, cache: CacheId, mut used: Vec<(u32, bool)>, lru: &ObjectLru) -> Verdict {
+        let slab = &self.slab.caches[cache.index()];
+        let live = used.iter().all(|&(number, _)| slab.slab_of(number).is_some());
+        require(live && used.len() as u64 == slab.objects(), "objects of the filesystem are its files'", || {
+            format!("{}: {} in use by files, {} live", slab.spec.name, used.len(), slab.objects())
+        })?;
+        used.retain(|&(_, listed)| listed);
+        let mut listed = Vec::new();
+        for node in 0..self.nodes.len() {
+            let before = listed.len() as u64;
+            listed.extend(lru.iter(node).take(used.len() + 1));
+            let length = listed.len() as u64 - before;
+            require(length == lru.len(node), "a list of unused objects is as long as it says", || {
+                format!("{}, node {node}: {length} on the list, {} counted", slab.spec.name, lru.len(node))
+            })?;
+            let local =
+                lru.iter(node).all(|number| slab.slab_of(number).is_some_and(|slab| usize::from(slab.node) == node));
+            require(local, "an unused object is on the list of its node", || {
+                format!("{}, node {node}", slab.spec.name)
+            })?;
+        }
+        let mut used: Vec<u32> = used.into_iter().map(|(number, _)| number).collect();
+        used.sort_unstable();
+        listed.sort_unstable();
+        require(used == listed, "listed objects are on one list", || {
+            format!("{}: {} say so, {} on lists", slab.spec.name, used.len(), listed.len())
+        })
+    }
+}

@@ -1,0 +1,197 @@
+//! What becomes of files in memory: the outcomes that a scan may come to, in the forms of both releases.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
+
+use super::{FsError, FsStep, Ino, ScanStep, Shrunk};
+use crate::page_alloc::{AllocError, Request};
+use crate::policy::{InodeCache, Policy};
+use crate::slab::{CacheSpec, SlabError};
+use crate::{Gfp, Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
+
+pub(crate) const KERNEL: Request = Request::new(Order::ZERO, Gfp::GFP_KERNEL);
+const NODE: NodeId = NodeId(0);
+
+/// A machine of 64 MiB with a filesystem.
+pub(crate) fn mounted(policy: Policy) -> Mm {
+    let span = PfnRange::of(Pfn::new(1 << 20), Pages::new(1 << 14));
+    let layout = Layout {
+        nodes: vec![NodeSpec { distances: vec![10] }],
+        zones: vec![ZoneSpec { node: NODE, kind: ZoneKind::Normal, span }],
+        cpus: vec![NODE],
+        ..Layout::default()
+    };
+    let mut mm = MmBuilder::new(&layout, policy).expect("the layout is sound").boot();
+    mm.mount(CacheSpec::EXT4_INODE).expect("nothing is mounted");
+    mm
+}
+
+fn keeping(inode_cache: InodeCache) -> Mm {
+    let mut policy = Policy::default();
+    policy.reclaim.inode_cache = inode_cache;
+    mounted(policy)
+}
+
+fn open(mm: &mut Mm, ino: Ino) -> bool {
+    match mm.fs_open_fast(ino, &KERNEL) {
+        FsStep::Done { inode_missed } => inode_missed,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A file that was open once.
+pub(crate) fn used(mm: &mut Mm) -> Ino {
+    let ino = mm.fs_create().expect("there is room");
+    assert!(open(mm, ino), "it is new");
+    mm.fs_close(ino).expect("it is open");
+    ino
+}
+
+/// Looks at up to so many dentries and inodes; the files whose pages were to go, and what was freed.
+fn scan(mm: &mut Mm, dentries: u64, inodes: u64) -> (Vec<Ino>, u64) {
+    let mut scan = super::FsScan { node: NODE, dentries, inodes };
+    let (mut asked, mut shrunk) = (Vec::new(), Shrunk::default());
+    while let ScanStep::Invalidate(ino) = mm.fs_scan(&mut scan, &mut shrunk, 0) {
+        asked.push(ino);
+        mm.invalidated(ino);
+    }
+    mm.check().expect("every law holds");
+    (asked, shrunk.objects)
+}
+
+fn unused(mm: &Mm) -> (u64, u64) {
+    mm.fs.as_ref().expect("it is mounted").unused(NODE)
+}
+
+#[test]
+fn a_file_is_cached_by_its_first_use_and_stays_so() {
+    let mut mm = keeping(InodeCache::DroppedWithInode);
+    let ino = used(&mut mm);
+    assert_eq!((mm.is_cached(ino), unused(&mm)), (Some((true, true)), (1, 0)), "a dentry keeps its inode");
+    assert!(!open(&mut mm, ino), "it need not be read again");
+    assert_eq!(scan(&mut mm, 1, 1), (vec![], 0), "a dentry in use");
+    assert_eq!(unused(&mm), (0, 0), "leaves the list");
+    mm.fs_close(ino).expect("it is open");
+    assert_eq!(unused(&mm), (1, 0));
+    assert_eq!(mm.fs_close(ino), Err(FsError::NotOpen(ino)));
+}
+
+#[test]
+fn dentries_used_since_they_were_listed_get_another_round() {
+    let mut mm = keeping(InodeCache::DroppedWithInode);
+    let (first, second) = (used(&mut mm), used(&mut mm));
+    open(&mut mm, first);
+    mm.fs_close(first).expect("it is open");
+    assert_eq!(scan(&mut mm, 2, 0), (vec![], 1), "the first is spared, the second is freed");
+    assert_eq!((mm.is_cached(first), mm.is_cached(second)), (Some((true, true)), Some((true, false))));
+    assert_eq!(unused(&mm), (1, 1));
+    assert_eq!(scan(&mut mm, 1, 2), (vec![], 3), "and the inodes of both go with the dentries");
+    assert_eq!((mm.is_cached(first), unused(&mm)), (Some((false, false)), (0, 0)));
+}
+
+#[test]
+fn page_cache_was_dropped_with_its_inode_up_to_5_15() {
+    let mut mm = keeping(InodeCache::DroppedWithInode);
+    let ino = used(&mut mm);
+    mm.inode_pages_added(ino, 3).expect("it is cached");
+    assert_eq!(scan(&mut mm, 1, 0).1, 1);
+    assert_eq!(unused(&mm), (0, 1), "pages keep no inode");
+    assert_eq!(scan(&mut mm, 0, 1), (vec![ino], 0), "the inode itself stays");
+    mm.inode_pages_removed(ino, 3).expect("it has three");
+    assert_eq!(scan(&mut mm, 0, 1), (vec![], 0), "it was marked as used");
+    assert_eq!(scan(&mut mm, 0, 1), (vec![], 1));
+}
+
+#[test]
+fn page_cache_keeps_its_inode_since_5_16() {
+    let mut mm = keeping(InodeCache::KeepsInode);
+    let ino = used(&mut mm);
+    mm.inode_pages_added(ino, 3).expect("it is cached");
+    assert_eq!(scan(&mut mm, 1, 1), (vec![], 1), "only the dentry");
+    assert_eq!(unused(&mm), (0, 0), "the inode is not even listed");
+    mm.inode_pages_removed(ino, 2).expect("it has three");
+    assert_eq!(unused(&mm), (0, 0));
+    mm.inode_pages_removed(ino, 1).expect("it has one");
+    assert_eq!(unused(&mm), (0, 1), "it returns when its last page goes");
+    mm.inode_pages_added(ino, 1).expect("it is cached");
+    assert_eq!((scan(&mut mm, 0, 1), unused(&mm)), ((vec![], 0), (0, 0)), "or leaves when it gets one");
+}
+
+#[test]
+fn dirty_inodes_leave_the_list_until_they_are_clean() {
+    for form in [InodeCache::DroppedWithInode, InodeCache::KeepsInode] {
+        let mut mm = keeping(form);
+        let ino = used(&mut mm);
+        scan(&mut mm, 1, 0);
+        mm.set_inode_dirty(ino, true).expect("it is cached");
+        assert_eq!((scan(&mut mm, 0, 1), unused(&mm)), ((vec![], 0), (0, 0)));
+        assert_eq!(mm.fs_unlink(ino, 0), Err(FsError::HasPages(ino)));
+        mm.set_inode_dirty(ino, false).expect("it is cached");
+        assert_eq!((scan(&mut mm, 0, 1), unused(&mm)), ((vec![], 1), (0, 0)));
+    }
+}
+
+#[test]
+fn removed_files_are_gone_from_memory_and_for_good() {
+    let mut mm = keeping(InodeCache::DroppedWithInode);
+    let (ino, open_one) = (used(&mut mm), used(&mut mm));
+    open(&mut mm, open_one);
+    assert_eq!(mm.fs_unlink(open_one, 0), Err(FsError::Open(open_one)));
+    mm.inode_pages_added(ino, 1).expect("it is cached");
+    assert_eq!(mm.fs_unlink(ino, 0), Err(FsError::HasPages(ino)));
+    assert_eq!(mm.inode_pages_removed(ino, 2), Err(FsError::NoSuchPages(ino)));
+    mm.inode_pages_removed(ino, 1).expect("it has one");
+    mm.fs_unlink(ino, 0).expect("nothing keeps it");
+    mm.check().expect("every law holds");
+    assert_eq!(mm.is_cached(ino), None);
+    assert_eq!(mm.fs_unlink(ino, 0), Err(FsError::NoSuchFile(ino)));
+    assert_eq!(mm.fs_open(ino, &KERNEL), FsStep::Failed(FsError::NoSuchFile(ino)));
+}
+
+#[test]
+fn two_tasks_that_open_a_file_at_once_cache_it_once() {
+    let mut mm = keeping(InodeCache::DroppedWithInode);
+    let ino = mm.fs_create().expect("there is room");
+    let FsStep::NeedPage(first) = mm.fs_open(ino, &KERNEL) else { panic!("nothing is cached") };
+    open(&mut mm, ino);
+    let page = mm.alloc_fast(&first.request()).expect("there is memory");
+    assert_eq!(mm.fs_open_give(&first, Ok(page)), FsStep::Done { inode_missed: true });
+    mm.check().expect("every law holds");
+    assert_eq!((mm.fs_close(ino), mm.fs_close(ino), mm.fs_close(ino)), (Ok(()), Ok(()), Err(FsError::NotOpen(ino))));
+}
+
+#[test]
+fn an_opening_that_finds_no_memory_leaves_its_inode_to_the_shrinker() {
+    let mut mm = keeping(InodeCache::DroppedWithInode);
+    let ino = mm.fs_create().expect("there is room");
+    let FsStep::NeedPage(inode) = mm.fs_open(ino, &KERNEL) else { panic!("nothing is cached") };
+    let page = mm.alloc_fast(&inode.request()).expect("there is memory");
+    let FsStep::NeedPage(dentry) = mm.fs_open_give(&inode, Ok(page)) else { panic!("the dentry is missing") };
+    let failed = mm.fs_open_give(&dentry, Err(AllocError::NoZone));
+    assert_eq!(failed, FsStep::Failed(FsError::Slab(SlabError::NoPage(AllocError::NoZone))));
+    assert_eq!((mm.is_cached(ino), unused(&mm)), (Some((true, false)), (0, 1)));
+    mm.check().expect("every law holds");
+}
+
+#[test]
+fn a_batch_is_shared_out_by_what_is_unused() {
+    let mut mm = keeping(InodeCache::DroppedWithInode);
+    (0..400).for_each(|_| {
+        used(&mut mm);
+    });
+    scan(&mut mm, 100, 0);
+    assert_eq!(unused(&mm), (300, 100));
+    let scan = mm.fs.as_ref().expect("it is mounted").scan(NODE, 128);
+    assert_eq!((scan.dentries, scan.inodes), (96, 32), "128 by 300 and 100 of 401, and one more of each");
+}
+
+#[test]
+fn without_a_filesystem_there_are_no_files() {
+    let mut mm = mounted(Policy::default());
+    assert_eq!(mm.mount(CacheSpec::XFS_INODE), Err(FsError::Mounted));
+    mm.fs = None;
+    assert_eq!(mm.fs_create(), Err(FsError::NotMounted));
+    assert_eq!(mm.fs_open(Ino(0), &KERNEL), FsStep::Failed(FsError::NotMounted));
+}

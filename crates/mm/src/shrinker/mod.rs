@@ -1,0 +1,64 @@
+//! Shrinkers: what reclaim asks to give up kernel objects, how many, and when.
+//!
+//! Key types: [`ShrinkSlab`] (one call of all shrinkers for a node, at most a batch per step), [`ShrinkPlan`] (the published
+//! rules), [`DropSlab`] (`vm.drop_caches` with 2). Objects are freed one by one and pages only with whole slabs, so that
+//! both are counted. A shrinker keeps per node what it was asked for and did not do. Never prices its work or waits;
+//! page cache that goes with inodes is dropped by the caller. Behaviour and sources: docs/slab.md.
+
+mod drop_slab;
+mod formula;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use alloc::vec::Vec;
+
+use order9_units::NodeId;
+
+pub use crate::fs_cache::Shrunk;
+pub use drop_slab::DropSlab;
+pub use formula::{LruScan, ShrinkPlan, ShrinkerCost};
+pub use run::{Reclaimer, ShrinkControl, ShrinkSlab, ShrinkStep};
+
+use crate::Mm;
+use crate::trace::Tracer;
+
+/// Somebody who can give up kernel objects.
+#[derive(Clone)]
+pub(crate) struct Shrinker {
+    kind: ShrinkerKind,
+    cost: ShrinkerCost,
+    /// Work asked for and put off, in objects, by node.
+    deferred: Vec<u64>,
+}
+
+/// Whose objects a shrinker gives up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShrinkerKind {
+    /// Dentries and inodes of the filesystem; needs `__GFP_FS`.
+    Superblock,
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Registers the shrinker of the filesystem that was just mounted; its batches are of 1024 objects.
+    pub(crate) fn register_superblock_shrinker(&mut self) {
+        let cost = ShrinkerCost { seeks: 2, batch: 1024 };
+        let deferred = alloc::vec![0; self.nodes.len()];
+        self.shrinkers.push(Shrinker { kind: ShrinkerKind::Superblock, cost, deferred });
+    }
+
+    /// Work that shrinkers were asked for on `node` and put off, in objects, in the order of their registration.
+    pub fn deferred_shrinking(&self, node: NodeId) -> impl Iterator<Item = (ShrinkerKind, u64)> {
+        self.shrinkers.iter().map(move |shrinker| {
+            let deferred = shrinker.deferred.get(node.index()).copied().unwrap_or(0);
+            (shrinker.kind, deferred)
+        })
+    }
+
+    /// Objects that the filesystem would give up on `node`: those unused, by `vm.vfs_cache_pressure`.
+    #[must_use]
+    pub fn fs_freeable(&self, node: NodeId) -> u64 {
+        let unused = self.fs.as_ref().filter(|_| node.index() < self.nodes.len()).map_or((0, 0), |fs| fs.unused(node));
+        (u128::from(unused.0 + unused.1) * u128::from(self.settings.vfs_cache_pressure) / 100) as u64
+    }
+}

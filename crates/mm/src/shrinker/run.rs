@@ -1,0 +1,190 @@
+//! One call of all shrinkers for a node, in steps.
+
+use order9_units::NodeId;
+
+use super::{LruScan, ShrinkPlan, ShrinkerKind, Shrunk};
+use crate::Mm;
+use crate::fs_cache::{FsScan, Ino, ScanStep};
+use crate::gfp::Gfp;
+use crate::trace::{Event, Tracer};
+
+/// What shrinkers are called for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShrinkControl {
+    /// Node whose objects are freed.
+    pub node: NodeId,
+    /// Flags of the request that needs memory.
+    pub gfp: Gfp,
+    /// From 12, the least effort, to 0.
+    pub priority: u8,
+    /// The pass over LRU lists that this is part of; counts only where the policy shares effort out by it.
+    pub lru: LruScan,
+    /// Who reclaims.
+    pub by: Reclaimer,
+    /// CPU it runs on.
+    pub cpu: usize,
+}
+
+/// Who reclaims, as counters tell them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reclaimer {
+    /// The node's daemon.
+    Kswapd,
+    /// A task that needs memory itself, or one that drops caches.
+    Direct,
+}
+
+/// How a call goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShrinkStep {
+    /// At most a batch was done; call again.
+    Progress,
+    /// Drop the clean, unmapped pages of this file, tell the engine of each ([`Mm::inode_pages_removed`]), and pass how many
+    /// they were to [`ShrinkSlab::invalidated`].
+    Invalidate(Ino),
+    /// Every shrinker was called.
+    Done(Shrunk),
+}
+
+/// A call of all shrinkers for one node. It holds numbers only: dropped halfway, it loses no object, but the work of the
+/// shrinker under way that was put off.
+#[derive(Clone, Debug)]
+pub struct ShrinkSlab {
+    control: ShrinkControl,
+    /// Position of the shrinker under way.
+    at: usize,
+    now: Option<Call>,
+    total: Shrunk,
+}
+
+/// The call of one shrinker.
+#[derive(Clone, Debug)]
+struct Call {
+    plan: ShrinkPlan,
+    freed: Shrunk,
+    batch: Option<Batch>,
+}
+
+#[derive(Clone, Debug)]
+struct Batch {
+    scan: FsScan,
+    objects: u64,
+}
+
+impl ShrinkSlab {
+    /// A call that has not begun.
+    #[must_use]
+    pub fn new(control: ShrinkControl) -> Self {
+        Self { control, at: 0, now: None, total: Shrunk::default() }
+    }
+
+    /// What was freed so far.
+    #[must_use]
+    pub fn shrunk(&self) -> Shrunk {
+        self.total
+    }
+
+    /// Advances by at most one batch.
+    pub fn step<T: Tracer>(&mut self, mm: &mut Mm<T>) -> ShrinkStep {
+        let Some(mut call) = self.now.take() else { return self.begin(mm) };
+        let batch = match call.batch.take() {
+            Some(batch) => Some(batch),
+            None => self.next_batch(mm, &call.plan),
+        };
+        let Some(mut batch) = batch else {
+            self.end(mm, &call);
+            return ShrinkStep::Progress;
+        };
+        let step = mm.fs_scan(&mut batch.scan, &mut call.freed, self.control.cpu);
+        let step = match step {
+            ScanStep::Invalidate(ino) => {
+                call.batch = Some(batch);
+                ShrinkStep::Invalidate(ino)
+            }
+            ScanStep::Done => {
+                call.plan.done(batch.objects);
+                mm.counters.slabs_scanned += batch.objects;
+                ShrinkStep::Progress
+            }
+        };
+        self.now = Some(call);
+        step
+    }
+
+    /// Says that `pages` of the file were dropped that [`ShrinkStep::Invalidate`] named.
+    pub fn invalidated<T: Tracer>(&mut self, mm: &mut Mm<T>, ino: Ino, pages: u64) {
+        match self.control.by {
+            Reclaimer::Kswapd => mm.counters.kswapd_inodesteal += pages,
+            Reclaimer::Direct => mm.counters.pginodesteal += pages,
+        }
+        if let Some(call) = &mut self.now {
+            call.freed.pages += pages;
+        }
+        mm.invalidated(ino);
+    }
+
+    /// Plans the call of the next shrinker.
+    fn begin<T: Tracer>(&mut self, mm: &mut Mm<T>) -> ShrinkStep {
+        let ShrinkControl { node, gfp, priority, lru, .. } = self.control;
+        let Some(shrinker) = mm.shrinkers.get_mut(self.at).filter(|shrinker| node.index() < shrinker.deferred.len())
+        else {
+            return ShrinkStep::Done(self.total);
+        };
+        let (kind, cost) = (shrinker.kind, shrinker.cost);
+        let freeable = match kind {
+            ShrinkerKind::Superblock => mm.fs_freeable(node),
+        };
+        if freeable == 0 {
+            self.at += 1;
+            return ShrinkStep::Progress;
+        }
+        let deferred = core::mem::take(&mut mm.shrinkers[self.at].deferred[node.index()]);
+        let plan = ShrinkPlan::new(cost, freeable, deferred, priority, lru, &mm.policy.reclaim);
+        mm.tracer.event(|| Event::ShrinkSlabStart {
+            shrinker: kind,
+            node,
+            deferred,
+            gfp,
+            cache_items: freeable,
+            delta: plan.delta,
+            total_scan: plan.total,
+            priority,
+        });
+        self.now = Some(Call { plan, freed: Shrunk::default(), batch: None });
+        ShrinkStep::Progress
+    }
+
+    /// The next batch; `None` when the rest is put off, or the shrinker stops because of the flags of the request.
+    fn next_batch<T: Tracer>(&self, mm: &Mm<T>, plan: &ShrinkPlan) -> Option<Batch> {
+        let objects = plan.next_batch()?;
+        match mm.shrinkers[self.at].kind {
+            ShrinkerKind::Superblock if !self.control.gfp.has(Gfp::FS) => None,
+            ShrinkerKind::Superblock => {
+                let scan = mm.fs.as_ref()?.scan(self.control.node, objects);
+                Some(Batch { scan, objects })
+            }
+        }
+    }
+
+    /// Ends the call of a shrinker and leaves the rest of its work for later.
+    fn end<T: Tracer>(&mut self, mm: &mut Mm<T>, call: &Call) {
+        let node = self.control.node;
+        let left = call.plan.left_over(mm.policy.reclaim.slab_deferred);
+        let shrinker = &mut mm.shrinkers[self.at];
+        // Others may have been called meanwhile and have put off work of their own.
+        let new_deferred = shrinker.deferred[node.index()].saturating_add(left);
+        shrinker.deferred[node.index()] = new_deferred;
+        let kind = shrinker.kind;
+        mm.tracer.event(|| Event::ShrinkSlabEnd {
+            shrinker: kind,
+            node,
+            freed: call.freed.objects,
+            deferred: call.plan.deferred,
+            new_deferred,
+            total_scan: call.plan.total,
+        });
+        self.total.objects += call.freed.objects;
+        self.total.pages += call.freed.pages;
+        self.at += 1;
+    }
+}

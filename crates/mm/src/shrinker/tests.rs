@@ -1,0 +1,169 @@
+//! Calls of the superblock shrinker on a machine with files.
+
+use alloc::vec::Vec;
+
+use order9_units::NodeId;
+
+use super::{DropSlab, LruScan, Reclaimer, ShrinkControl, ShrinkSlab, ShrinkStep, ShrinkerKind, Shrunk};
+use crate::fs_cache::tests::{mounted, used};
+use crate::policy::{Policy, SlabDeferred};
+use crate::trace::Event;
+use crate::{Gfp, Mm};
+
+const NODE: NodeId = NodeId(0);
+
+fn control(priority: u8) -> ShrinkControl {
+    let by = Reclaimer::Kswapd;
+    ShrinkControl { node: NODE, gfp: Gfp::GFP_KERNEL, priority, lru: LruScan::default(), by, cpu: 0 }
+}
+
+fn with_files(files: u64) -> Mm {
+    let mut mm = mounted(Policy::default());
+    for _ in 0..files {
+        used(&mut mm);
+    }
+    mm
+}
+
+fn shrink(mm: &mut Mm, control: ShrinkControl) -> Shrunk {
+    let mut run = ShrinkSlab::new(control);
+    loop {
+        match run.step(mm) {
+            ShrinkStep::Progress => {}
+            ShrinkStep::Invalidate(ino) => panic!("{ino:?} has no pages"),
+            ShrinkStep::Done(shrunk) => return shrunk,
+        }
+    }
+}
+
+fn deferred(mm: &Mm) -> u64 {
+    mm.deferred_shrinking(NODE).map(|(_, objects)| objects).sum()
+}
+
+#[test]
+fn a_call_frees_objects_in_order_and_counts_the_frames_that_came_with_them() {
+    let mut mm = with_files(2_100);
+    let (before, free) = (mm.slab_levels(NODE).reclaimable, mm.zones()[0].free() + mm.zones()[0].pcps[0].count());
+    let shrunk = shrink(&mut mm, control(0));
+    mm.check().expect("every law holds");
+    // Twice 2100 in whole batches; the first ones meet dentries, and as inodes are left behind, those.
+    assert_eq!(mm.counters().slabs_scanned, 4_096);
+    assert_eq!(before - mm.slab_levels(NODE).reclaimable, shrunk.pages);
+    let now = mm.zones()[0].free() + mm.zones()[0].pcps[0].count();
+    assert_eq!(now - free, shrunk.pages);
+    assert!(shrunk.objects > 3_000 && shrunk.pages > 100, "{shrunk:?}");
+}
+
+#[test]
+fn what_makes_no_batch_is_put_off_and_taken_up_later() {
+    let mut mm = with_files(4_096);
+    let calls = [(); 3].map(|()| {
+        shrink(&mut mm, control(3));
+        (deferred(&mm), mm.counters().slabs_scanned)
+    });
+    // A quarter of 4096 makes a batch, that of the 4095 objects left does not.
+    assert_eq!(calls, [(0, 1_024), (1_022, 1_024), (1_020, 2_048)]);
+}
+
+#[test]
+fn requests_that_may_not_enter_filesystems_put_everything_off() {
+    let mut mm = with_files(4_096);
+    let nofs = ShrinkControl { gfp: Gfp::GFP_NOFS, ..control(0) };
+    assert_eq!(shrink(&mut mm, nofs), Shrunk::default());
+    assert_eq!((deferred(&mm), mm.counters().slabs_scanned), (8_192, 0));
+}
+
+#[test]
+fn work_put_off_since_5_13_is_at_most_twice_the_objects() {
+    let mut mm = with_files(2_000);
+    mm.policy.reclaim.slab_deferred = SlabDeferred::Scaled;
+    for _ in 0..9 {
+        shrink(&mut mm, ShrinkControl { gfp: Gfp::GFP_NOFS, ..control(0) });
+        assert!(deferred(&mm) <= 4_000);
+    }
+}
+
+#[test]
+fn vfs_cache_pressure_scales_what_can_be_freed() {
+    let mut mm = with_files(1_000);
+    assert_eq!(mm.fs_freeable(NODE), 1_000);
+    for (pressure, freeable) in [("50", 500), ("0", 0), ("200", 2_000)] {
+        mm.write_setting("vm.vfs_cache_pressure", pressure).expect("it is a setting");
+        assert_eq!(mm.fs_freeable(NODE), freeable);
+    }
+    mm.write_setting("vm.vfs_cache_pressure", "0").expect("it is a setting");
+    assert_eq!(shrink(&mut mm, control(0)), Shrunk::default());
+}
+
+#[test]
+fn page_cache_dropped_with_inodes_is_counted_by_who_reclaims() {
+    for (by, counted) in [(Reclaimer::Kswapd, (0, 700)), (Reclaimer::Direct, (700, 0))] {
+        let mut mm = with_files(0);
+        for _ in 0..100 {
+            let ino = used(&mut mm);
+            mm.inode_pages_added(ino, 7).expect("it is cached");
+        }
+        let mut pages = 0;
+        for _ in 0..3 {
+            let mut run = ShrinkSlab::new(ShrinkControl { by, ..control(0) });
+            loop {
+                match run.step(&mut mm) {
+                    ShrinkStep::Progress => {}
+                    ShrinkStep::Invalidate(ino) => {
+                        mm.inode_pages_removed(ino, 7).expect("it has seven");
+                        run.invalidated(&mut mm, ino, 7);
+                    }
+                    ShrinkStep::Done(shrunk) => break pages += shrunk.pages,
+                }
+            }
+        }
+        assert_eq!((mm.counters().pginodesteal, mm.counters().kswapd_inodesteal), counted);
+        assert!(pages >= 700, "{pages} pages, of which 700 were page cache");
+        assert_eq!(mm.fs_freeable(NODE), 0, "everything went in the end");
+        mm.check().expect("every law holds");
+    }
+}
+
+#[test]
+fn a_call_is_traced_as_on_linux() {
+    let mut mm = with_files(4_096).with_tracer(Vec::new());
+    let mut run = ShrinkSlab::new(control(3));
+    while !matches!(run.step(&mut mm), ShrinkStep::Done(_)) {}
+    let shrinking = |event: &&Event| matches!(event, Event::ShrinkSlabStart { .. } | Event::ShrinkSlabEnd { .. });
+    let events: Vec<_> = mm.tracer_mut().iter().filter(shrinking).copied().collect();
+    let (shrinker, node) = (ShrinkerKind::Superblock, NODE);
+    let start = Event::ShrinkSlabStart {
+        shrinker,
+        node,
+        deferred: 0,
+        gfp: Gfp::GFP_KERNEL,
+        cache_items: 4_096,
+        delta: 1_024,
+        total_scan: 1_024,
+        priority: 3,
+    };
+    let end = Event::ShrinkSlabEnd { shrinker, node, freed: 1_025, deferred: 0, new_deferred: 0, total_scan: 0 };
+    assert_eq!(events, [start, end]);
+}
+
+#[test]
+fn dropping_slab_leaves_what_is_in_use() {
+    for doubles in [false, true] {
+        let mut mm = with_files(3_000);
+        mm.policy.reclaim.drop_slab_doubles = doubles;
+        let held = mm.fs_create().expect("there is room");
+        mm.fs_open_fast(held, &crate::fs_cache::tests::KERNEL);
+        let mut drop = DropSlab::new(&mut mm, 0);
+        let dropped = loop {
+            match drop.step(&mut mm) {
+                ShrinkStep::Done(dropped) => break dropped,
+                step => assert_eq!(step, ShrinkStep::Progress),
+            }
+        };
+        assert_eq!((dropped.objects, mm.counters().drop_slab), (6_000, 1));
+        assert_eq!(mm.is_cached(held), Some((true, true)));
+        // What is left pins two slabs, and a few empty ones stay with their caches.
+        assert!(mm.slab_levels(NODE).reclaimable <= 6 * (8 + 1), "{:?}", mm.slab_levels(NODE));
+        mm.check().expect("every law holds");
+    }
+}
