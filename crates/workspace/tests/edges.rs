@@ -23,7 +23,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("record", &["units"]),
     ("report", &["units", "snapshot"]),
     ("testkit", &["units", "mm"]),
-    ("cli", &["units", "mm", "machine", "workloads", "snapshot", "host", "import", "policy", "lab", "record", "report"]),
+    (
+        "cli",
+        &["units", "mm", "machine", "workloads", "snapshot", "host", "import", "policy", "lab", "record", "report"],
+    ),
     ("workspace", &[]),
 ];
 
