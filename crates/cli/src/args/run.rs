@@ -85,7 +85,7 @@ const CHOICES: [&str; 12] = [
 const EXAMPLES: &str = "\
 Examples:
   order9 run usemem --policy linux-5.0 --policy linux-5.1 --param size=4G --param loops=2
-  order9 run scenarios/usemem-two-policies.toml --seeds 3 -o runs/usemem
+  order9 run scenarios/usemem-two-releases.toml --seeds 3 -o runs/usemem
   order9 run fill-and-free --machine host.o9snap --param size=1G --set vm.min_free_kbytes=262144
   order9 run --repeat runs/usemem";
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use order9_lab::Cell;
@@ -23,15 +24,16 @@ impl Progress {
     pub(super) fn tick(&self, policy: &str, cell: Cell, now: Nanos) {
         let mut running = self.running();
         let line = running.entry((cell.policy, cell.seed)).or_insert_with(|| {
-            let style = ProgressStyle::with_template("{prefix}: {msg}").expect("the template is sound");
+            let style = ProgressStyle::with_template("{prefix}: {msg}, {elapsed} so far");
+            let style = style.expect("the template is sound");
             let prefix = format!("{policy}, seed {}", cell.seed);
-            self.lines.add(ProgressBar::no_length().with_style(style).with_prefix(prefix))
+            let line = self.lines.add(ProgressBar::no_length().with_style(style).with_prefix(prefix));
+            // Virtual time may go on slowly: the line should not look dead meanwhile.
+            line.enable_steady_tick(Duration::from_millis(500));
+            line
         });
-        let real = line.elapsed();
-        let speed = now.get() as f64 / 1e9 / real.as_secs_f64().max(1e-9);
-        let real = duration(Nanos::new(real.as_nanos() as u64));
-        line.set_message(format!("simulated {} in {real}, {speed:.1} times real time", duration(now)));
-        line.tick();
+        let speed = now.get() as f64 / 1e9 / line.elapsed().as_secs_f64().max(1e-9);
+        line.set_message(format!("simulated {}, {speed:.1} times real time", duration(now)));
     }
 
     /// A run has ended.

@@ -1,4 +1,4 @@
-//! Scenarios: what a person asks for, in a file or on the command line, until it is a [`Plan`].
+//! Scenarios: what a person asks for, in a file or on the command line, until it is a [`Plan`](crate::Plan).
 //!
 //! Key types: [`Scenario`] (what was asked for, and where), [`KEYS`] (what a file may say: the one list that loading,
 //! messages and documents read), [`ScenarioError`]. Arguments replace what a file says. [`repetition`] asks again for what
