@@ -142,6 +142,7 @@ impl<T: Tracer> MmBuilder<T> {
             fallback_list: Vec::new(),
             this_node_list: Vec::new(),
             kswapd: None,
+            kswapd_failures: 0,
         };
         let mm = Mm {
             frames: table,

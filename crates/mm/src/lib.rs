@@ -42,6 +42,7 @@ pub mod fs_cache;
 mod gfp;
 mod highatomic;
 mod isolate;
+pub mod kswapd;
 mod lru;
 mod mm;
 mod node;

@@ -15,6 +15,8 @@ pub struct Node {
     pub(crate) fallback_list: Vec<ZoneRef>,
     pub(crate) this_node_list: Vec<ZoneRef>,
     pub(crate) kswapd: Option<KswapdRequest>,
+    /// Balancing runs in vain since a page of the node was last reclaimed.
+    pub(crate) kswapd_failures: u32,
 }
 
 /// An entry of a zonelist.
@@ -66,6 +68,12 @@ impl Node {
     #[must_use]
     pub const fn kswapd_request(&self) -> Option<KswapdRequest> {
         self.kswapd
+    }
+
+    /// Balancing runs in vain since a page of the node was last reclaimed; after 16 kswapd gives up.
+    #[must_use]
+    pub const fn kswapd_failures(&self) -> u32 {
+        self.kswapd_failures
     }
 
     /// Hands the pending request to kswapd.

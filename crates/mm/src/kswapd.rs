@@ -1,0 +1,279 @@
+//! kswapd: when a node is balanced, and how one balancing run goes.
+//!
+//! Key types: [`BalanceRun`] (one run: what the next pass may do, and when it is over), [`Pass`] (one pass over the node's
+//! lists), [`RunEnd`] (what a run came to). A run that starts with boosted zones is *gentle* as long as the node is balanced
+//! in spite of the boosts: it neither writes nor swaps, and takes as many pages as were boosted. Decisions only: the passes
+//! are reclaim's, and sleeping and waking is the daemon's.
+
+use order9_units::{NodeId, Order, ZoneKind};
+
+use crate::Mm;
+use crate::gfp::{AllocFlags, Mark, Reserve};
+use crate::node::KswapdRequest;
+use crate::reclaim::DEF_PRIORITY;
+use crate::trace::Tracer;
+use crate::zone::Zone;
+
+/// A gentle run goes no further than this: below, scanning would stall others.
+const GENTLE_PRIORITY: u8 = DEF_PRIORITY - 2;
+/// Runs without a page reclaimed after which kswapd gives up until somebody else reclaims one: `MAX_RECLAIM_RETRIES`.
+pub const FAILURES_MAX: u32 = 16;
+/// The least that a pass aims at in each zone, in pages: `SWAP_CLUSTER_MAX`.
+const GOAL_MIN: u64 = 32;
+
+/// One balancing run over a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BalanceRun {
+    // Whole run.
+    node: NodeId,
+    class: ZoneKind,
+    /// Boost of each zone as it began.
+    sampled: [u64; ZoneKind::COUNT],
+    // Until the next pass.
+    order: Order,
+    priority: u8,
+    /// Pages that are still to be taken gently; 0 in an ordinary run.
+    target: u64,
+    reclaimed: u64,
+}
+
+/// What a pass over the node's lists may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pass {
+    /// The node.
+    pub node: NodeId,
+    /// The highest zone whose pages are taken.
+    pub class: ZoneKind,
+    /// The order to make blocks of.
+    pub order: Order,
+    /// As in a run: 12 at its start.
+    pub priority: u8,
+    /// Pages to scan and reclaim, at most.
+    pub goal: u64,
+    /// The run is gentle: no page is written or swapped out.
+    pub gentle: bool,
+}
+
+/// What a balancing run came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunEnd {
+    /// The order it ended with: 0 once it had reclaimed enough for compaction to go on with.
+    pub order: Order,
+    /// Pages reclaimed.
+    pub reclaimed: u64,
+    /// It began with boosted zones, whose pageblocks are now to be put in order: kcompactd is woken for order 9.
+    pub was_boosted: bool,
+    /// It gave up without a single page.
+    pub failed: bool,
+}
+
+/// How a balancing run goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Balance {
+    /// With this pass, to be answered by [`Mm::balance_passed`].
+    Pass(Pass),
+    /// It is over; [`Mm::balance_end`] ends it.
+    Over,
+}
+
+impl BalanceRun {
+    fn new(node: NodeId, request: KswapdRequest, sampled: [u64; ZoneKind::COUNT]) -> Self {
+        let KswapdRequest { order, class } = request;
+        let target = sampled.iter().sum();
+        Self { node, class, sampled, order, priority: DEF_PRIORITY, target, reclaimed: 0 }
+    }
+
+    const fn is_gentle(&self) -> bool {
+        self.target > 0
+    }
+
+    /// Decides on the next pass, the node being balanced or not with boosts counted in.
+    fn next(&mut self, balanced: bool, goal: u64) -> Balance {
+        if !balanced && self.is_gentle() {
+            // Now it matters: an ordinary run from the start. The boosts stay until its end.
+            (self.target, self.priority) = (0, DEF_PRIORITY);
+        }
+        if balanced && !self.is_gentle() || self.priority == 0 {
+            return Balance::Over;
+        }
+        let Self { node, class, order, priority, .. } = *self;
+        Balance::Pass(Pass { node, class, order, priority, goal, gentle: self.is_gentle() })
+    }
+
+    /// Takes in what a pass came to.
+    fn passed(&mut self, pass: &Pass, scanned: u64, reclaimed: u64) {
+        self.reclaimed += reclaimed;
+        if self.reclaimed >= 2 * self.order.pages().get() {
+            // Enough to compact with; no more is taken for the sake of larger blocks.
+            self.order = Order::ZERO;
+        }
+        self.target = self.target.saturating_sub(reclaimed);
+        if self.is_gentle() && reclaimed == 0 {
+            self.priority = 0;
+            return;
+        }
+        let enough = scanned >= pass.goal && reclaimed > 0;
+        if !enough && !(pass.gentle && self.priority == GENTLE_PRIORITY) {
+            self.priority -= 1;
+        }
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Whether a zone of `node` up to `class` has a block of `order` above its high mark, boost included; also where there
+    /// is no such zone.
+    #[must_use]
+    pub fn is_balanced(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
+        let flags = AllocFlags {
+            mark: Mark::High,
+            no_watermarks: false,
+            reserve: Reserve::default(),
+            cma: false,
+            nofragment: false,
+            kswapd: false,
+        };
+        let mut zones = self.balanced_zones(node, class).peekable();
+        zones.peek().is_none() || zones.any(|zone| zone.watermark_ok(order, class, &flags, &self.policy))
+    }
+
+    /// Whether any zone of `node` up to `class` is boosted.
+    #[must_use]
+    pub fn is_boosted(&self, node: NodeId, class: ZoneKind) -> bool {
+        self.balanced_zones(node, class).any(|zone| zone.boost > 0)
+    }
+
+    /// Starts a balancing run for what was asked of kswapd.
+    #[must_use]
+    pub fn balance_begin(&self, node: NodeId, request: KswapdRequest) -> BalanceRun {
+        let mut sampled = [0; ZoneKind::COUNT];
+        self.balanced_zones(node, request.class).for_each(|zone| sampled[zone.kind.index()] = zone.boost);
+        BalanceRun::new(node, request, sampled)
+    }
+
+    /// How the run goes on.
+    pub fn balance_next(&self, run: &mut BalanceRun) -> Balance {
+        let balanced = self.is_balanced(run.node, run.order, run.class);
+        let high = |zone: &Zone| (zone.watermarks.high + zone.boost).max(GOAL_MIN);
+        run.next(balanced, self.balanced_zones(run.node, run.class).map(high).sum())
+    }
+
+    /// Takes in what a pass of the run came to, in pages.
+    pub fn balance_passed(&mut self, run: &mut BalanceRun, pass: &Pass, scanned: u64, reclaimed: u64) {
+        run.passed(pass, scanned, reclaimed);
+        if reclaimed > 0 {
+            self.nodes[run.node.index()].kswapd_failures = 0;
+        }
+    }
+
+    /// Ends a run: the boosts that it began with are worked off, and a run in vain is remembered.
+    pub fn balance_end(&mut self, run: &BalanceRun) -> RunEnd {
+        for zone in self.zones.iter_mut().filter(|zone| zone.node == run.node) {
+            zone.boost = zone.boost.saturating_sub(run.sampled[zone.kind.index()]);
+        }
+        let failed = run.reclaimed == 0 && run.priority == 0;
+        self.nodes[run.node.index()].kswapd_failures += u32::from(failed);
+        let was_boosted = run.sampled.iter().any(|&boost| boost > 0);
+        RunEnd { order: run.order, reclaimed: run.reclaimed, was_boosted, failed }
+    }
+
+    /// Zones that kswapd looks after for requests up to `class`.
+    fn balanced_zones(&self, node: NodeId, class: ZoneKind) -> impl Iterator<Item = &Zone> {
+        self.zones.iter().filter(move |zone| zone.node == node && zone.kind <= class && zone.managed > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOAL: u64 = 25_349;
+
+    fn run(order: u8, boost: u64) -> BalanceRun {
+        let order = Order::new(order).expect("a small order");
+        let request = KswapdRequest { order, class: ZoneKind::Normal };
+        let mut sampled = [0; ZoneKind::COUNT];
+        sampled[ZoneKind::Normal.index()] = boost;
+        BalanceRun::new(NodeId(0), request, sampled)
+    }
+
+    fn pass(run: &mut BalanceRun, balanced: bool) -> Option<Pass> {
+        match run.next(balanced, GOAL) {
+            Balance::Pass(pass) => Some(pass),
+            Balance::Over => None,
+        }
+    }
+
+    /// Passes over a million clean file pages, all of which can be taken: what each scanned, how gently, at which priority.
+    fn passes(run: &mut BalanceRun, mut balanced: impl FnMut(u64) -> bool) -> Vec<(u8, u64, bool)> {
+        let mut seen = Vec::new();
+        while let Some(pass) = pass(run, balanced(run.reclaimed)) {
+            let scanned = 1_000_000 >> pass.priority;
+            seen.push((pass.priority, scanned, pass.gentle));
+            run.passed(&pass, scanned, scanned);
+        }
+        seen
+    }
+
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn a_boost_on_a_balanced_node_is_worked_off_gently() {
+        let mut run = run(0, 512);
+        assert_eq!(passes(&mut run, |_| true), [(12, 244, true), (11, 488, true)]);
+        assert_eq!((run.reclaimed, run.target), (732, 0));
+    }
+
+    #[test]
+    fn a_gentle_run_becomes_ordinary_when_the_node_is_not_balanced() {
+        let mut run = run(0, 512);
+        let seen = passes(&mut run, |reclaimed| reclaimed >= 1500);
+        assert_eq!(seen, [(12, 244, false), (11, 488, false), (10, 976, false)]);
+        assert_eq!(run.sampled.iter().sum::<u64>(), 512, "worked off at the end all the same");
+    }
+
+    #[test]
+    fn a_gentle_run_stays_shallow_and_gives_up_when_nothing_comes() {
+        let mut run = run(0, 5000);
+        let mut priorities = vec![];
+        for reclaimed in [1, 1, 1, 1, 0] {
+            let pass = pass(&mut run, true).expect("the target is not met");
+            priorities.push(pass.priority);
+            run.passed(&pass, 100, reclaimed);
+        }
+        assert_eq!((priorities, pass(&mut run, true)), (vec![12, 11, 10, 10, 10], None));
+    }
+
+    #[test]
+    fn an_ordinary_run_ends_balanced_or_exhausted() {
+        let mut balanced = run(0, 0);
+        assert_eq!(pass(&mut balanced, true), None);
+        let mut stuck = run(0, 0);
+        let mut passes = 0;
+        while let Some(pass) = pass(&mut stuck, false) {
+            passes += 1;
+            stuck.passed(&pass, 0, 0);
+        }
+        assert_eq!((passes, stuck.priority, stuck.reclaimed), (12, 0, 0));
+    }
+
+    #[test]
+    fn a_pass_that_met_its_goal_is_repeated_as_it_was() {
+        let mut run = run(0, 0);
+        let first = pass(&mut run, false).expect("not balanced");
+        run.passed(&first, GOAL, 10);
+        assert_eq!(pass(&mut run, false), Some(first));
+        run.passed(&first, GOAL, 0);
+        assert_eq!(pass(&mut run, false).map(|pass| pass.priority), Some(11));
+    }
+
+    #[test]
+    fn large_blocks_are_chased_until_compaction_has_enough() {
+        let mut run = run(9, 0);
+        let first = pass(&mut run, false).expect("not balanced");
+        run.passed(&first, GOAL, 1023);
+        assert_eq!(pass(&mut run, false).map(|pass| pass.order.get()), Some(9));
+        run.passed(&first, GOAL, 1);
+        assert_eq!(pass(&mut run, false).map(|pass| pass.order.get()), Some(0));
+    }
+}
