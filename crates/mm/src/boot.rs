@@ -16,6 +16,7 @@ use crate::node::{Node, build_zonelists};
 use crate::pageblock::Pageblock;
 use crate::pcp::Pcp;
 use crate::policy::Policy;
+use crate::reclaim::ReclaimState;
 use crate::settings::Settings;
 use crate::slab::SlabMemory;
 use crate::space::UserMemory;
@@ -155,6 +156,7 @@ impl<T: Tracer> MmBuilder<T> {
             mobility_grouping: true,
             more_pins: BTreeMap::new(),
             user: UserMemory::default(),
+            reclaim: ReclaimState::new(scope.sets(layout.zones.len(), layout.nodes.len())),
             slab: SlabMemory::new(layout.nodes.len()),
             fs: None,
             shrinkers: Vec::new(),

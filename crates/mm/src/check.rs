@@ -339,6 +339,12 @@ impl<T: Tracer> Mm<T> {
         require(allocated == expected, "allocated frames = those of boot + pgalloc - pgfree", || {
             format!("{allocated} by frames, {expected} by counters")
         })?;
+        for (who, steal, scan) in [
+            ("kswapd", counters.pgsteal_kswapd, counters.pgscan_kswapd),
+            ("direct", counters.pgsteal_direct, counters.pgscan_direct),
+        ] {
+            require(steal <= scan, "only scanned pages are reclaimed", || format!("{who}: {steal} of {scan}"))?;
+        }
         let sum = |of: fn(&crate::NumaCounters) -> u64| counters.numa.iter().map(of).sum::<u64>();
         let (served, placed) = (sum(|n| n.hit + n.miss), sum(|n| n.local + n.other));
         require(served == placed, "numa_hit + numa_miss = numa_local + numa_other", || {

@@ -14,7 +14,7 @@ use order9_units::{Migratetype, Order, Pfn};
 use crate::lru::{LruList, LruType};
 
 /// Position in the frame table: a frame, or behind them a list's sentinel.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Idx(pub(crate) u32);
 
 impl Idx {

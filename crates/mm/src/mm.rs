@@ -14,6 +14,7 @@ use crate::node::Node;
 use crate::pageblock::Pageblock;
 use crate::pcp;
 use crate::policy::Policy;
+use crate::reclaim::ReclaimState;
 use crate::settings::Settings;
 use crate::shrinker::Shrinker;
 use crate::slab::SlabMemory;
@@ -41,6 +42,8 @@ pub struct Mm<T: Tracer = NoTrace> {
     pub(crate) more_pins: BTreeMap<u32, u32>,
     /// Address spaces and files.
     pub(crate) user: UserMemory,
+    /// Reclaim runs.
+    pub(crate) reclaim: ReclaimState,
     /// Kernel objects.
     pub(crate) slab: SlabMemory,
     /// Dentries and inodes, once there is a filesystem.
@@ -90,7 +93,7 @@ impl Mm {
     pub fn with_tracer<T: Tracer>(self, tracer: T) -> Mm<T> {
         let Self { frames, blocks, zones, nodes, cpus, policy, settings, mobility_grouping, more_pins, user, .. } =
             self;
-        let Self { slab, boot_allocated, counters, work, locked_last, .. } = self;
+        let Self { reclaim, slab, boot_allocated, counters, work, locked_last, .. } = self;
         let Self { fs, shrinkers, .. } = self;
         Mm {
             frames,
@@ -103,6 +106,7 @@ impl Mm {
             mobility_grouping,
             more_pins,
             user,
+            reclaim,
             slab,
             fs,
             shrinkers,

@@ -21,6 +21,8 @@ pub(crate) struct Settings {
     pub(crate) lowmem_reserve_ratio: [u64; ZoneKind::COUNT],
     /// `vm.percpu_pagelist_high_fraction`; 0 leaves the size of per-CPU lists to the policy.
     pub(crate) pcp_high_fraction: u64,
+    /// `vm.swappiness`: share of 200 that scanning anonymous pages starts from.
+    pub(crate) swappiness: u64,
     /// `vm.vfs_cache_pressure`, in percent.
     pub(crate) vfs_cache_pressure: u64,
     /// Largest `vm.watermark_boost_factor` since boosts were last reset: what bounds the boosts there are.
@@ -35,6 +37,7 @@ impl Default for Settings {
             huge_pages: true,
             lowmem_reserve_ratio: [256, 256, 32, 0],
             pcp_high_fraction: 0,
+            swappiness: 60,
             vfs_cache_pressure: 100,
             boost_factor_max: 0,
         }

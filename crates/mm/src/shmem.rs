@@ -266,6 +266,12 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
+    /// Takes the unmapped page at `index`, which exists, out of a file.
+    pub(crate) fn take_from_file(&mut self, id: FileId, index: u64) {
+        self.user.file_mut(id).take_first(index, index + 1).expect("the page is in its file");
+        self.user.levels.shmem -= 1;
+    }
+
     /// Takes unmapped pages out of a file.
     fn evict(&mut self, id: FileId, index: u64, pages: u64, cpu: usize) {
         let end = index.saturating_add(pages);

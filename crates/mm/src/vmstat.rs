@@ -17,8 +17,22 @@ pub struct Counters {
     pub pgfree: u64,
     /// `pgfault`: faults of programs, those that end in a signal for an address without mapping excepted.
     pub pgfault: u64,
+    /// `pgskip_dma`, ...: LRU pages passed over since their zone was of no use to the run, by zone.
+    pub pgskip: [u64; ZoneKind::COUNT],
     /// `pgactivate`: inactive pages found in use and made active.
     pub pgactivate: u64,
+    /// `pgdeactivate`: active pages made inactive.
+    pub pgdeactivate: u64,
+    /// `pgrefill`: active pages looked at to be made inactive.
+    pub pgrefill: u64,
+    /// `pgscan_kswapd`: inactive pages looked at by kswapd, those passed over included.
+    pub pgscan_kswapd: u64,
+    /// `pgscan_direct`: the same by tasks that need memory.
+    pub pgscan_direct: u64,
+    /// `pgsteal_kswapd`: pages of these that were freed.
+    pub pgsteal_kswapd: u64,
+    /// `pgsteal_direct`: the same by tasks that need memory.
+    pub pgsteal_direct: u64,
     /// `pginodesteal`: pages of page cache that tasks dropped with inodes.
     pub pginodesteal: u64,
     /// `slabs_scanned`: objects that shrinkers were told to look at.

@@ -58,6 +58,12 @@ counts! {
         page_tables_allocated,
         /// Kernel objects allocated or freed.
         slab_objects,
+        /// Entries of LRU lists looked at.
+        lru_scanned,
+        /// Pages taken off LRU lists for reclaim, each of which goes back or is freed.
+        pages_isolated,
+        /// Pages whose mappings were looked up and asked for accesses.
+        rmap_walks,
         /// Unused kernel objects that a shrinker looked at.
         slab_objects_scanned,
         /// Flushes of cached translations, one for every step that took rights or pages away.

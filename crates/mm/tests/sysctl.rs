@@ -87,7 +87,10 @@ fn refusals_say_what_was_wrong_and_what_linux_answers() {
     };
     let says = |text: &str, errno| (text.to_owned(), errno);
     assert_eq!(refused("vm.swapiness", "10"), says("no such setting", Some(Errno::Enoent)));
-    assert_eq!(refused("vm.swappiness", "10"), says("vm.swappiness is not modelled yet (there is no reclaim)", None));
+    assert_eq!(
+        refused("vm.min_slab_ratio", "10"),
+        says("vm.min_slab_ratio is not modelled yet (there is no reclaim)", None)
+    );
     assert_eq!(
         refused("vm.watermark_scale_factor", "0"),
         says("vm.watermark_scale_factor takes 1 to 3000", Some(Errno::Einval))

@@ -85,7 +85,10 @@ fn refusals_name_the_argument() {
         one("--policy", "linux-5.00")
             .starts_with("--policy linux-5.00: no policy is called 'linux-5.00'; did you mean")
     );
-    assert!(one("--set", "vm.swappiness=1").starts_with("--set vm.swappiness=1: vm.swappiness is not modelled yet"));
+    assert!(
+        one("--set", "vm.oom_dump_tasks=1")
+            .starts_with("--set vm.oom_dump_tasks=1: vm.oom_dump_tasks is not modelled yet")
+    );
     assert!(one("--memory", "full").contains("full: no such file or directory, expected"));
     let idle = refusal("workload = 'idle'", &[("--threads", "1")]);
     assert_eq!(idle, "--threads 1: idle has no parameter threads");

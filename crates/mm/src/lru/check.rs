@@ -40,6 +40,10 @@ impl<T: Tracer> Mm<T> {
                 format!("{}: {:?} {:?} by frames, {counted:?} counted", zone.kind, tally.sizes, tally.isolated)
             })?;
         }
+        for idx in self.reclaim.isolated() {
+            let isolated = self.frames.word(idx).has(Flag::Isolated);
+            require(isolated, "pages that a reclaim run holds are isolated", || format!("{:?}", self.frames.pfn(idx)))?;
+        }
         let listed = self.check_lru_lists(flagged)?;
         require(listed == flagged, "an LRU page is on a list", || format!("{flagged} by flags, {listed} on lists"))
     }

@@ -44,6 +44,15 @@ impl LruType {
     /// Number of types.
     pub const COUNT: usize = 2;
 
+    /// Type of the pages of an evictable list; of an unevictable page the list does not tell.
+    #[must_use]
+    pub const fn of(list: LruList) -> Self {
+        match list {
+            LruList::InactiveFile | LruList::ActiveFile => Self::File,
+            LruList::InactiveAnon | LruList::ActiveAnon | LruList::Unevictable => Self::Anon,
+        }
+    }
+
     /// Position in arrays by type.
     #[must_use]
     pub const fn index(self) -> usize {
@@ -238,11 +247,19 @@ impl<T: Tracer> Mm<T> {
 
     /// Ends the isolation of an allocation: an LRU page goes to the head of the list its flags name.
     pub(crate) fn putback_lru(&mut self, idx: Idx) {
+        self.end_isolation(idx);
+        let word = self.frames.word(idx);
+        if word.is_lru_page() {
+            self.link_lru(idx, word);
+        }
+    }
+
+    /// Ends the isolation of an allocation that goes on no list.
+    pub(crate) fn end_isolation(&mut self, idx: Idx) {
         self.reflag(idx, Flag::Isolated, false);
         let word = self.frames.word(idx);
         if word.is_lru_page() {
             self.count_isolated(idx, word, u64::wrapping_sub);
-            self.link_lru(idx, word);
         }
     }
 

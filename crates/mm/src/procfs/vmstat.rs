@@ -26,6 +26,7 @@ impl<T: Tracer> Mm<T> {
         let (user, slab) = (self.user_levels(), self.slab.total());
         let lru = |list| self.zones.iter().map(|zone| zone.lru_pages(list)).sum::<u64>();
         let isolated = |of| self.zones.iter().map(|zone| zone.lru_isolated(of)).sum::<u64>();
+        let pgskip = |kind: ZoneKind| self.counters.pgskip[kind.index()];
         let pgalloc = |kind: ZoneKind| self.counters.pgalloc[kind.index()];
         [
             ("nr_free_pages", sum(|zone| zone.free)),
@@ -60,9 +61,19 @@ impl<T: Tracer> Mm<T> {
             ("pgalloc_dma32", pgalloc(ZoneKind::Dma32)),
             ("pgalloc_normal", pgalloc(ZoneKind::Normal)),
             ("pgalloc_movable", pgalloc(ZoneKind::Movable)),
+            ("pgskip_dma", pgskip(ZoneKind::Dma)),
+            ("pgskip_dma32", pgskip(ZoneKind::Dma32)),
+            ("pgskip_normal", pgskip(ZoneKind::Normal)),
+            ("pgskip_movable", pgskip(ZoneKind::Movable)),
             ("pgfree", self.counters.pgfree),
             ("pgactivate", self.counters.pgactivate),
+            ("pgdeactivate", self.counters.pgdeactivate),
             ("pgfault", self.counters.pgfault),
+            ("pgrefill", self.counters.pgrefill),
+            ("pgsteal_kswapd", self.counters.pgsteal_kswapd),
+            ("pgsteal_direct", self.counters.pgsteal_direct),
+            ("pgscan_kswapd", self.counters.pgscan_kswapd),
+            ("pgscan_direct", self.counters.pgscan_direct),
             ("pginodesteal", self.counters.pginodesteal),
             ("slabs_scanned", self.counters.slabs_scanned),
             ("kswapd_inodesteal", self.counters.kswapd_inodesteal),

@@ -76,7 +76,7 @@ impl UserMemory {
     }
 
     /// A space the caller has looked up before.
-    pub(super) fn living(&mut self, id: SpaceId) -> &mut super::Space {
+    pub(crate) fn living(&mut self, id: SpaceId) -> &mut super::Space {
         self.space_mut(id).expect("the space was found at the start of the operation")
     }
 }

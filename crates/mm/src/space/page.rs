@@ -104,6 +104,19 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
+    /// Unmaps a page of a file wherever it is mapped; the next access faults.
+    pub(crate) fn unmap_everywhere(&mut self, idx: Idx) {
+        let mappings = self.mappings_of(idx);
+        for &at in &mappings {
+            let table = self.user.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
+            table.set(at.vpn, Pte::NONE);
+            let Rss { shmem_pages, .. } = self.unmap_page(at, idx, NO_CPU);
+            self.user.living(at.space).rss.shmem_pages -= shmem_pages;
+        }
+        self.work.ptes_cleared += mappings.len() as u64;
+        self.work.tlb_flushes += u64::from(!mappings.is_empty());
+    }
+
     /// Unmaps the pages of `range`, on behalf of `cpu`; mappings and page tables stay.
     ///
     /// Bounded by the range: to unmap much without keeping others waiting, call it slot by slot.

@@ -75,6 +75,8 @@ pub enum Knob {
     MinFreeKbytes,
     /// `vm.percpu_pagelist_high_fraction`.
     PercpuPagelistHighFraction,
+    /// `vm.swappiness`.
+    Swappiness,
     /// `vm.vfs_cache_pressure`.
     VfsCachePressure,
     /// `vm.watermark_boost_factor`.
@@ -162,6 +164,7 @@ impl<T: Tracer> Mm<T> {
         match knob {
             Knob::LowmemReserveRatio => Some(self.settings.lowmem_reserve_ratio.to_vec()),
             Knob::MaxMapCount => Some(one(self.user.map_limit.now as u64)),
+            Knob::Swappiness => Some(one(self.settings.swappiness)),
             Knob::MinFreeKbytes => Some(one(self.min_free_kbytes())),
             Knob::PercpuPagelistHighFraction => {
                 let is_there = self.policy.pcp.high != PcpHigh::SixBatches;
@@ -183,6 +186,7 @@ impl<T: Tracer> Mm<T> {
                 self.set_lowmem_reserve_ratio(ratio);
             }
             Knob::MaxMapCount => self.user.map_limit.set(first as usize),
+            Knob::Swappiness => self.settings.swappiness = first,
             Knob::MinFreeKbytes => self.set_min_free_kbytes(first),
             Knob::PercpuPagelistHighFraction => self.set_percpu_pagelist_high_fraction(first),
             Knob::VfsCachePressure => self.settings.vfs_cache_pressure = first,

@@ -1,0 +1,133 @@
+//! Reclaim runs: what each was asked for, how far it is, and which pages it holds.
+//!
+//! Key types: [`ReclaimControl`] (one run), [`ReclaimId`] (its number), [`ReclaimState`] (all runs and what they share).
+//! [`Mm`] owns runs, so that [`Mm::check`] and snapshots see the pages that are isolated between two steps.
+
+use alloc::vec::Vec;
+
+use order9_units::{Order, ZoneKind};
+
+use super::balance::Pressure;
+use super::pass::Pass;
+use crate::Mm;
+use crate::frame::Idx;
+use crate::trace::Tracer;
+
+/// Priority of a run at its start: a list of n pages is scanned n >> 12 pages deep.
+pub const DEF_PRIORITY: u8 = 12;
+
+/// Who reclaims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reclaimer {
+    /// The daemon of a node.
+    Kswapd,
+    /// A task that needs memory.
+    Direct,
+}
+
+/// One reclaim run; Linux' `scan_control`.
+#[derive(Clone, Debug)]
+pub struct ReclaimControl {
+    // Whole run.
+    /// Who reclaims.
+    pub by: Reclaimer,
+    /// The block that is needed.
+    pub order: Order,
+    /// Pages to reclaim before a pass takes it easier.
+    pub nr_to_reclaim: u64,
+    /// Highest zone whose pages help.
+    pub reclaim_idx: ZoneKind,
+    /// Pages of programs may be unmapped.
+    pub may_unmap: bool,
+    /// Pages looked at.
+    pub nr_scanned: u64,
+    /// Pages freed.
+    pub nr_reclaimed: u64,
+    // Until the caller tries harder.
+    /// [`DEF_PRIORITY`] down to 0.
+    pub priority: u8,
+    // Until the lists are through.
+    pub(super) pass: Option<Pass>,
+    // Until the chunk is reclaimed.
+    pub(super) isolated: Vec<Idx>,
+}
+
+impl ReclaimControl {
+    /// A run that may take everything from zones up to `class`.
+    #[must_use]
+    pub const fn new(by: Reclaimer, order: Order, nr_to_reclaim: u64, class: ZoneKind) -> Self {
+        Self {
+            by,
+            order,
+            nr_to_reclaim,
+            reclaim_idx: class,
+            may_unmap: true,
+            nr_scanned: 0,
+            nr_reclaimed: 0,
+            priority: DEF_PRIORITY,
+            pass: None,
+            isolated: Vec::new(),
+        }
+    }
+}
+
+/// A run; numbers are used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReclaimId(u32);
+
+/// Runs under way, and what the sets of lists remember between them.
+#[derive(Clone, Default)]
+pub(crate) struct ReclaimState {
+    pub(super) runs: Vec<Option<ReclaimControl>>,
+    /// By set of lists.
+    pub(super) pressure: Vec<Pressure>,
+}
+
+impl ReclaimState {
+    pub(crate) fn new(sets: usize) -> Self {
+        Self { runs: Vec::new(), pressure: alloc::vec![Pressure::default(); sets] }
+    }
+
+    pub(super) fn run(&mut self, id: ReclaimId) -> &mut ReclaimControl {
+        self.runs[id.0 as usize].as_mut().expect("a run is used until it is ended")
+    }
+
+    /// Pages that runs hold.
+    pub(crate) fn isolated(&self) -> impl Iterator<Item = Idx> {
+        self.runs.iter().flatten().flat_map(|run| run.isolated.iter().copied())
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Starts a run.
+    pub fn begin_reclaim(&mut self, control: ReclaimControl) -> ReclaimId {
+        let unused = self.reclaim.runs.iter().position(Option::is_none);
+        let at = unused.unwrap_or_else(|| {
+            self.reclaim.runs.push(None);
+            self.reclaim.runs.len() - 1
+        });
+        self.reclaim.runs[at] = Some(control);
+        ReclaimId(at as u32)
+    }
+
+    /// A run under way, to be read or told to try harder.
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub fn reclaim_mut(&mut self, id: ReclaimId) -> &mut ReclaimControl {
+        self.reclaim.run(id)
+    }
+
+    /// Ends a run; pages that it still holds go back to their lists.
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub fn end_reclaim(&mut self, id: ReclaimId) -> ReclaimControl {
+        let mut run = self.reclaim.runs[id.0 as usize].take().expect("a run is ended once");
+        for idx in core::mem::take(&mut run.isolated) {
+            self.putback_lru(idx);
+            self.free_if_kept(idx);
+        }
+        run
+    }
+}

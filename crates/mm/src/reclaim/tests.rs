@@ -1,0 +1,170 @@
+//! Passes over lists with pages in known states. Pages of a tmpfs file play those of a file on disk.
+
+use alloc::vec::Vec;
+
+use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
+
+use super::{ReclaimControl, ReclaimStep, Reclaimer};
+use crate::policy::Policy;
+use crate::space::{Access, Backing, FaultStep, MmapRequest, Prot, SpaceId, VirtAddr};
+use crate::{FileId, Layout, LruList, LruType, Mm, MmBuilder, NodeSpec, ZoneId, ZoneSpec};
+
+const CPU: usize = 0;
+
+/// A node with 16 MiB in zone DMA32 and 16 MiB in Normal.
+fn boot() -> Mm {
+    let zone = |kind, start| ZoneSpec { node: NodeId(0), kind, span: PfnRange::of(Pfn::new(start), Pages::new(4096)) };
+    let layout = Layout {
+        nodes: alloc::vec![NodeSpec { distances: alloc::vec![10] }],
+        zones: alloc::vec![zone(ZoneKind::Dma32, 4096), zone(ZoneKind::Normal, 1 << 20)],
+        cpus: alloc::vec![NodeId(0)],
+        ..Layout::default()
+    };
+    MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot()
+}
+
+/// A mapped file with `count` pages on `list`, accessed by nobody since.
+struct Mapped {
+    space: SpaceId,
+    start: VirtAddr,
+    file: FileId,
+    pages: Vec<Pfn>,
+}
+
+fn mapped(mm: &mut Mm, count: u64, list: LruList, prot: Prot) -> Mapped {
+    let file = mm.create_file(Pages::new(count)).expect("there are few");
+    let space = mm.create_space().expect("there are few");
+    let backing = Backing::File { file, offset: Pages::ZERO, shared: true };
+    let request = MmapRequest { backing, prot, ..MmapRequest::anon(Pages::new(count).bytes()) };
+    let start = mm.mmap(space, &request, CPU).expect("there is room");
+    let mut file_mapped = Mapped { space, start, file, pages: Vec::new() };
+    for page in 0..count {
+        assert_eq!(touch(mm, &file_mapped, page), FaultStep::Done);
+        let idx = mm.at(mm.file_page(file, page).expect("it was just touched"));
+        mm.move_lru(idx, list);
+        mm.take_uses(idx);
+        file_mapped.pages.push(mm.frames.pfn(idx));
+    }
+    file_mapped
+}
+
+fn touch(mm: &mut Mm, mapped: &Mapped, page: u64) -> FaultStep {
+    mm.touch(mapped.space, VirtAddr::new(mapped.start.get() + 4096 * page), Access::Read, CPU)
+}
+
+/// Runs a pass of `control` over the node; every law holds after every step.
+fn pass(mm: &mut Mm, control: ReclaimControl) -> ReclaimControl {
+    let id = mm.begin_reclaim(control);
+    mm.begin_lru_pass(id, ZoneId(1));
+    while mm.reclaim_step(id, CPU) != ReclaimStep::Done {
+        mm.check().expect("every law holds");
+    }
+    mm.check().expect("every law holds");
+    mm.end_reclaim(id)
+}
+
+fn control(priority: u8) -> ReclaimControl {
+    ReclaimControl { priority, ..ReclaimControl::new(Reclaimer::Kswapd, Order::ZERO, u64::MAX, ZoneKind::Movable) }
+}
+
+fn sizes(mm: &Mm) -> [u64; LruList::COUNT] {
+    LruList::ALL.map(|list| mm.lru_pages(NodeId(0), list))
+}
+
+#[test]
+fn unused_pages_go_and_used_ones_stay() {
+    let mut mm = boot();
+    let mapped = mapped(&mut mm, 100, LruList::InactiveFile, Prot::READ);
+    touch(&mut mm, &mapped, 3); // Once: another round.
+    mm.mark_accessed(mapped.pages[4]);
+    touch(&mut mm, &mapped, 4); // Twice: active.
+    mm.mark_accessed(mapped.pages[5]); // Once, and clean: goes.
+    mm.pin(mapped.pages[6]).expect("it is allocated");
+    let run = pass(&mut mm, control(0));
+    assert_eq!((run.nr_scanned, run.nr_reclaimed), (100, 97));
+    assert_eq!(sizes(&mm), [0, 0, 2, 1, 0]);
+    let counters = mm.counters();
+    assert_eq!((counters.pgscan_kswapd, counters.pgsteal_kswapd, counters.pgactivate), (100, 97, 1));
+    assert_eq!(mm.lru_list(ZoneId(1), LruList::InactiveFile).collect::<Vec<_>>(), [mapped.pages[6], mapped.pages[3]]);
+    assert_eq!((mm.file(mapped.file).unwrap().pages().get(), mm.user_levels().mapped), (3, 3));
+}
+
+#[test]
+fn a_run_that_may_not_unmap_frees_nothing_that_is_mapped() {
+    let mut mm = boot();
+    mapped(&mut mm, 40, LruList::InactiveFile, Prot::READ);
+    let run = pass(&mut mm, ReclaimControl { may_unmap: false, ..control(0) });
+    assert_eq!((run.nr_scanned, run.nr_reclaimed, sizes(&mm)), (40, 0, [0, 0, 40, 0, 0]));
+}
+
+#[test]
+fn pages_of_higher_zones_are_passed_over_once() {
+    let mut mm = boot();
+    let mapped = mapped(&mut mm, 40, LruList::InactiveFile, Prot::READ);
+    let run = pass(&mut mm, ReclaimControl { reclaim_idx: ZoneKind::Dma32, ..control(0) });
+    assert_eq!((run.nr_reclaimed, mm.counters().pgsteal_kswapd), (0, 0));
+    // Two chunks, each of which goes round the list.
+    assert_eq!((mm.counters().pgskip[ZoneKind::Normal.index()], run.nr_scanned), (80, 80));
+    let newest_first = mapped.pages.iter().rev().copied();
+    assert!(mm.lru_list(ZoneId(1), LruList::InactiveFile).eq(newest_first), "all have moved, so none has");
+}
+
+#[test]
+fn active_pages_are_aged_while_inactive_ones_are_few() {
+    let mut mm = boot();
+    let executable = mapped(&mut mm, 64, LruList::ActiveFile, Prot::READ | Prot::EXEC);
+    touch(&mut mm, &executable, 0);
+    let run = pass(&mut mm, control(0));
+    // The first chunk makes 31 inactive and keeps the page that runs; the second finds enough inactive.
+    assert_eq!((mm.counters().pgrefill, mm.counters().pgdeactivate, run.nr_reclaimed), (64, 63, 0));
+    assert_eq!(sizes(&mm), [0, 0, 63, 1, 0]);
+}
+
+#[test]
+fn anonymous_pages_are_left_alone_without_swap() {
+    let mut mm = boot();
+    let space = mm.create_space().expect("there are few");
+    let start = mm.mmap(space, &MmapRequest::anon(Pages::new(50).bytes()), CPU).expect("there is room");
+    for page in 0..50 {
+        mm.touch(space, VirtAddr::new(start.get() + 4096 * page), Access::Write, CPU);
+    }
+    let run = pass(&mut mm, control(0));
+    assert_eq!((run.nr_scanned, mm.counters().pgrefill, sizes(&mm)), (0, 0, [0, 50, 0, 0, 0]));
+}
+
+#[test]
+fn pages_dropped_while_isolated_are_freed_and_count() {
+    let mut mm = boot();
+    let mapped = mapped(&mut mm, 32, LruList::InactiveFile, Prot::READ);
+    let id = mm.begin_reclaim(control(0));
+    mm.begin_lru_pass(id, ZoneId(1));
+    assert_eq!(mm.reclaim_step(id, CPU), ReclaimStep::Scanned);
+    assert_eq!(mm.zone(ZoneId(1)).lru_isolated(LruType::File), 32);
+    mm.truncate(mapped.file, Pages::new(8), CPU).expect("it is open");
+    mm.check().expect("every law holds");
+    assert_eq!(mm.reclaim_step(id, CPU), ReclaimStep::Reclaimed(Pages::new(32)));
+    mm.check().expect("every law holds");
+    assert_eq!((mm.end_reclaim(id).nr_reclaimed, sizes(&mm)), (32, [0; 5]));
+}
+
+#[test]
+fn a_run_that_ends_early_gives_its_pages_back() {
+    let mut mm = boot();
+    mapped(&mut mm, 40, LruList::InactiveFile, Prot::READ);
+    let id = mm.begin_reclaim(control(0));
+    mm.begin_lru_pass(id, ZoneId(1));
+    mm.reclaim_step(id, CPU);
+    mm.end_reclaim(id);
+    mm.check().expect("every law holds");
+    assert_eq!(sizes(&mm), [0, 0, 40, 0, 0]);
+}
+
+#[test]
+fn a_pass_scans_by_priority_and_stops_at_its_goal() {
+    let mut mm = boot();
+    mapped(&mut mm, 200, LruList::InactiveFile, Prot::READ);
+    let run = pass(&mut mm, control(2));
+    assert_eq!((run.nr_scanned, run.nr_reclaimed), (50, 50));
+    let run = pass(&mut mm, ReclaimControl { nr_to_reclaim: 32, ..control(0) });
+    assert_eq!((run.nr_scanned, run.nr_reclaimed), (32, 32));
+}
