@@ -1,5 +1,6 @@
 //! Why a machine is no good: one sentence with file, line, what was expected, and the nearest valid name.
 
+use order9_machine::disk::DiskError;
 use order9_toml::FileError;
 use order9_units::Bytes;
 
@@ -65,6 +66,27 @@ pub enum Problem {
         key: String,
         /// What is missing in it.
         part: &'static str,
+    },
+    /// A name that Linux would not give a disk.
+    #[error("a disk is called {0:?}, expected letters, digits, - and _, at most 31")]
+    DiskName(String),
+    /// Figures of a disk that do not fit together.
+    #[error("{key}: {error}")]
+    Disk {
+        /// The table of the disk.
+        key: String,
+        /// What is wrong.
+        error: DiskError,
+    },
+    /// More swap than there is disk.
+    #[error("{key} has {} of swap, expected at most its size, {}", in_units(*.swap), in_units(*.size))]
+    SwapTooLarge {
+        /// The table of the disk.
+        key: String,
+        /// How much swap.
+        swap: Bytes,
+        /// How large the disk is.
+        size: Bytes,
     },
     /// Not one distance per node.
     #[error("node {node} has {got} distances, expected one to each of {nodes} nodes")]

@@ -42,12 +42,16 @@ pub enum Unit {
     Size,
     /// A ratio, kept in thousandths.
     Factor,
+    /// Megabytes per second, kept in bytes per second.
+    Rate,
+    /// How many.
+    Count,
 }
 
 /// A figure that machine files may hold.
 #[derive(Debug)]
 pub struct FigureInfo {
-    /// Its table in the file.
+    /// Its table in the file; `NAME` in it stands for the name of a disk.
     pub key: String,
     /// What it counts.
     pub unit: Unit,
@@ -73,6 +77,8 @@ pub enum Needed {
 pub struct Figure {
     /// Which.
     pub info: &'static FigureInfo,
+    /// Its table in the file.
+    pub key: String,
     /// Its value, in what its unit is kept in.
     pub value: u64,
     /// Where it is from: one line, never empty.
@@ -110,29 +116,32 @@ pub static FIGURES: LazyLock<Vec<FigureInfo>> = LazyLock::new(|| {
     others.into_iter().chain(lab).chain(analysis).collect()
 });
 
+/// A terabyte per second.
+const RATE_MAX: u64 = 1_000_000_000_000;
+const COUNT_MAX: u64 = 65_536;
+
 /// A figure as one file has it.
 #[derive(Clone, Debug)]
 pub(super) struct FigureText {
-    /// Position in [`FIGURES`].
-    pub(super) at: usize,
+    pub(super) info: &'static FigureInfo,
+    pub(super) key: String,
     pub(super) value: u64,
     pub(super) source: String,
 }
 
 impl FigureText {
-    /// Reads the table of figure number `at`.
+    /// Reads the table of a figure.
     ///
     /// # Errors
     /// What is wrong, and the byte where.
-    pub(super) fn parse(at: usize, leaf: &Leaf<'_>) -> Result<Self, (usize, Problem)> {
-        let info = &FIGURES[at];
+    pub(super) fn parse(info: &'static FigureInfo, leaf: &Leaf<'_>) -> Result<Self, (usize, Problem)> {
         let part = info.unit.part();
         let Some(entries) = leaf.entries() else {
             return Err((leaf.at, leaf.wrong(format!("a table with {part} and source")).into()));
         };
         let (mut value, mut source) = (None, None);
         for entry in &entries {
-            let name = &entry.key[info.key.len() + 1..];
+            let name = &entry.key[leaf.key.len() + 1..];
             let refused = |problem: AnyProblem| (entry.at, problem.into());
             if name == part {
                 value = Some(info.unit.value(entry).map_err(refused)?);
@@ -142,9 +151,9 @@ impl FigureText {
                 return Err(refused(AnyProblem::unknown_key(&entry.key, [part, "source"])));
             }
         }
-        let missing = |part| (leaf.at, Problem::Missing { key: info.key.clone(), part });
+        let missing = |part| (leaf.at, Problem::Missing { key: leaf.key.clone(), part });
         let value = value.ok_or_else(|| missing(part))?;
-        Ok(Self { at, value, source: source.ok_or_else(|| missing("source"))? })
+        Ok(Self { info, key: leaf.key.clone(), value, source: source.ok_or_else(|| missing("source"))? })
     }
 }
 
@@ -165,6 +174,8 @@ impl Unit {
             Self::Time => "ns",
             Self::Size => "size",
             Self::Factor => "factor",
+            Self::Rate => "mb_per_s",
+            Self::Count => "count",
         }
     }
 
@@ -182,6 +193,16 @@ impl Unit {
                 let value = thousandths(leaf).filter(|factor| (Factor::ONE.0..=Factor::MAX.0).contains(factor));
                 (value, "a number from 1 to 100, with at most three decimals")
             }
+            Self::Rate => {
+                let value = thousandths(leaf).filter(|rate| (1..=RATE_MAX / 1000).contains(rate));
+                (
+                    value.map(|rate| rate * 1000),
+                    "megabytes per second from 0.001 to 1000000, with at most three decimals",
+                )
+            }
+            Self::Count => {
+                (leaf.whole_number().filter(|count| (1..=COUNT_MAX).contains(count)), "a whole number from 1 to 65536")
+            }
         };
         value.ok_or_else(|| leaf.wrong(expected))
     }
@@ -191,6 +212,8 @@ impl Unit {
     pub fn written(self, value: u64) -> String {
         match self {
             Self::Size => format!("\"{}\"", size::in_units(Bytes::new(value))),
+            Self::Count => value.to_string(),
+            Self::Rate => Self::Time.written(value / 1000),
             Self::Time | Self::Factor if value.is_multiple_of(1000) => (value / 1000).to_string(),
             Self::Time | Self::Factor => {
                 let text = format!("{}.{:03}", value / 1000, value % 1000);

@@ -5,7 +5,7 @@ use order9_toml::{Member, chain};
 use order9_units::{Bytes, Nanos};
 
 use super::error::MachineError;
-use super::figure::{FIGURES, Factor, Figure, Needed};
+use super::figure::{FIGURES, Factor, Figure, FigureText, Needed};
 use super::text::MachineText;
 use super::{MachineSpec, NodeSpec, Remote, Reserved};
 
@@ -21,6 +21,13 @@ pub fn load(name: &str) -> Result<MachineSpec, MachineError> {
         // A base may have had several.
         figures.retain(|figure| figure.info.needed != Needed::SeveralNodes);
     }
+    // All together, as nodes: a disk of another kind must not keep what belonged to the old one.
+    let disks = members.iter().rev().find(|member| !member.said.disks.is_empty());
+    let of_disks = disks.iter().flat_map(|member| {
+        let texts = member.said.disks.iter().flat_map(|text| &text.figures);
+        texts.map(|text| text.figure(member))
+    });
+    figures.extend(of_disks);
     let missing = missing(&nodes, &figures);
     if !missing.is_empty() {
         // Only a chain's end can lack what its nodes ask for; without base it is the beginning, too.
@@ -40,22 +47,30 @@ pub fn load(name: &str) -> Result<MachineSpec, MachineError> {
         slice: Nanos::new(value(&figures, "slice").div_ceil(1000)),
         remote: remote(&figures),
         prices: prices(&figures),
+        disks: disks.map(|member| member.said.disks.iter().map(|text| text.disk.clone()).collect()).unwrap_or_default(),
         figures,
     };
     spec.checked()
 }
 
-/// For each of [`FIGURES`] that is given, what the last file of the chain says that gives it.
+/// For each of [`FIGURES`] that is given, disks apart, what the last file of the chain says that gives it.
 fn figures(members: &[Member<MachineText>]) -> Vec<Figure> {
     let last = |at: usize| {
         let said = |member: &Member<MachineText>| {
-            let text = member.said.figures.iter().find(|text| text.at == at)?;
-            let (value, source) = (text.value, text.source.clone());
-            Some(Figure { info: &FIGURES[at], value, source, set_in: member.name.clone() })
+            let text = member.said.figures.iter().find(|text| std::ptr::eq(text.info, &FIGURES[at]))?;
+            Some(text.figure(member))
         };
         members.iter().rev().find_map(said)
     };
     (0..FIGURES.len()).filter_map(last).collect()
+}
+
+impl FigureText {
+    /// The same as a figure of `member`.
+    fn figure(&self, member: &Member<MachineText>) -> Figure {
+        let Self { info, ref key, value, ref source } = *self;
+        Figure { info, key: key.clone(), value, source: source.clone(), set_in: member.name.clone() }
+    }
 }
 
 fn missing(nodes: &[NodeSpec], figures: &[Figure]) -> Vec<String> {
@@ -70,7 +85,7 @@ fn missing(nodes: &[NodeSpec], figures: &[Figure]) -> Vec<String> {
 }
 
 fn find<'a>(figures: &'a [Figure], key: &str) -> Option<&'a Figure> {
-    figures.iter().find(|figure| figure.info.key == key)
+    figures.iter().find(|figure| figure.key == key)
 }
 
 /// The value of a figure that every machine has.

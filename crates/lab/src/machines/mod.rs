@@ -1,8 +1,9 @@
 //! Machines as files: CPUs, nodes, memory, and what each kind of work costs there, with a source for every figure.
 //!
 //! Key types: [`MachineSpec`] (a machine with all its bases), [`Figure`] (a number with its source), [`FigureInfo`] (what
-//! figures there are: [`FIGURES`] names them all). Built-in files are those of `machines/`; docs/machines.md describes them.
+//! figures there are: [`FIGURES`] and [`DISK_FIGURES`] name them all). Built-in files are those of `machines/`; docs/machines.md describes them.
 
+mod disks;
 mod error;
 mod figure;
 mod layout;
@@ -14,6 +15,7 @@ mod show;
 mod size;
 mod text;
 
+pub use disks::{DISK_FIGURES, MachineDisk};
 pub use error::{MachineError, Problem};
 pub use figure::{FIGURES, Factor, Figure, FigureInfo, Unit};
 pub use list::{List, Listed};
@@ -43,7 +45,10 @@ pub struct MachineSpec {
     pub remote: Option<Remote>,
     /// What work costs, on local memory.
     pub prices: Prices,
-    /// Every figure that is given, in the order of [`FIGURES`], with its source.
+    /// Its disks, in the order of the file; may be none.
+    pub disks: Vec<MachineDisk>,
+    /// Every figure that is given, in the order of [`FIGURES`], then those of each disk in that of [`DISK_FIGURES`], with
+    /// its source.
     pub figures: Vec<Figure>,
 }
 

@@ -39,10 +39,10 @@ pub struct ShowNode {
 #[derive(Clone, Debug, Serialize)]
 pub struct ShowFigure {
     /// Its key.
-    pub key: &'static str,
+    pub key: String,
     /// Its value.
     pub value: f64,
-    /// What the value counts: `ns`, `bytes`, or `times`.
+    /// What the value counts: `ns`, `bytes`, `times`, `bytes per second`, or nothing.
     pub unit: &'static str,
     /// What it is.
     pub meaning: &'static str,
@@ -69,9 +69,11 @@ impl Show {
                 Unit::Size => (figure.value as f64, "bytes"),
                 Unit::Time => (figure.value as f64 / 1000.0, "ns"),
                 Unit::Factor => (figure.value as f64 / 1000.0, "times"),
+                Unit::Rate => (figure.value as f64, "bytes per second"),
+                Unit::Count => (figure.value as f64, ""),
             };
             ShowFigure {
-                key: &figure.info.key,
+                key: figure.key.clone(),
                 value,
                 unit: name,
                 meaning: figure.info.meaning,

@@ -2,13 +2,14 @@
 
 use order9_toml::{Base, Definition, FileError, Kind, Leaf, Place, Preset, Problem as AnyProblem, leaves};
 
+use super::disks::{self, DiskText};
 use super::error::Problem;
 use super::figure::{FIGURES, FigureText};
 use super::nodes::{self, NodeSpec};
 use super::presets::PRESETS;
 
 /// Keys of a machine file that are no figures.
-const OWN_KEYS: [&str; 3] = ["base", "summary", "nodes"];
+const OWN_KEYS: [&str; 4] = ["base", "summary", "nodes", "disks"];
 
 /// What a machine file says.
 #[derive(Debug, Default)]
@@ -19,6 +20,8 @@ pub(super) struct MachineText {
     pub(super) base: Option<Base>,
     /// Its nodes, where it lists them.
     pub(super) nodes: Option<Vec<NodeSpec>>,
+    /// Its disks; none where it says nothing of them.
+    pub(super) disks: Vec<DiskText>,
     /// The figures it gives.
     pub(super) figures: Vec<FigureText>,
 }
@@ -40,6 +43,7 @@ impl Definition for MachineText {
             match leaf.key.as_str() {
                 "base" => machine.base = Some(Base { name: line_of_text()?, line: place.line(leaf.at) }),
                 "summary" => machine.summary = line_of_text()?,
+                "disks" => machine.disks = disks::parse(&leaf, place)?,
                 "nodes" => machine.nodes = Some(nodes::parse(&leaf, place)?),
                 _ => machine.figures.push(figure(&leaf, place)?),
             }
@@ -58,9 +62,9 @@ fn is_group(key: &str) -> bool {
 }
 
 fn figure(leaf: &Leaf<'_>, place: Place<'_>) -> Result<FigureText, FileError<Problem>> {
-    let Some(at) = FIGURES.iter().position(|info| info.key == leaf.key) else {
+    let Some(info) = FIGURES.iter().find(|info| info.key == leaf.key) else {
         let names = FIGURES.iter().map(|info| info.key.as_str()).chain(OWN_KEYS);
         return Err(place.error(leaf.at, AnyProblem::unknown_key(&leaf.key, names)));
     };
-    FigureText::parse(at, leaf).map_err(|(at, problem)| place.error(at, problem))
+    FigureText::parse(info, leaf).map_err(|(at, problem)| place.error(at, problem))
 }

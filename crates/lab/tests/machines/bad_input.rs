@@ -99,6 +99,50 @@ fn distances_that_cannot_be() {
     );
 }
 
+/// The disk of `this-host`, with one line of its text replaced.
+fn disk(from: &str, to: &str) -> String {
+    let text = include_str!("../../../../machines/this-host.toml");
+    let disk = &text[text.find("[disks.vda.size]").expect("it has a disk")..];
+    assert!(disk.contains(from), "{from}");
+    based(&disk.replacen(from, to, 1))
+}
+
+#[test]
+fn disks_that_cannot_be() {
+    assert_eq!(based("disks = 1"), "mine.toml, line 2: disks is 1, expected a table [disks.NAME] for each disk");
+    assert_eq!(based("disks.sda = 1"), "mine.toml, line 2: disks.sda is 1, expected a table of figures");
+    assert_eq!(
+        based("[disks.'s d']"),
+        "mine.toml, line 2: a disk is called \"s d\", expected letters, digits, - and _, at most 31"
+    );
+    assert_eq!(based("[disks.sda]"), "mine.toml, line 2: disks.sda needs size too");
+    assert_eq!(
+        based("[disks.sda.seeks]\nns = 1"),
+        "mine.toml, line 2: unknown key disks.sda.seeks; did you mean seek?"
+    );
+    assert_eq!(disk("queue_depth", "seek"), "mine.toml, line 31: unknown key disks.vda.seek.count");
+    assert_eq!(
+        disk("count = 256", "count = 3"),
+        "mine.toml, line 2: disks.vda: nr_requests of a disk is at least 4, got 3"
+    );
+    assert_eq!(
+        disk("mb_per_s = 876", "mb_per_s = 0"),
+        "mine.toml, line 19: disks.vda.read_bandwidth.mb_per_s is 0, expected megabytes per second from 0.001 to \
+         1000000, with at most three decimals"
+    );
+    assert_eq!(
+        disk("count = 5", "count = 65537"),
+        "mine.toml, line 31: disks.vda.queue_depth.count is 65537, expected a whole number from 1 to 65536"
+    );
+    let swap = "[disks.vda.swap]\nsize = '257 GiB'\nsource = 'x'\n[disks.vda.size]";
+    assert_eq!(
+        disk("[disks.vda.size]", swap),
+        "mine.toml, line 2: disks.vda has 257 GiB of swap, expected at most its size, 256 GiB"
+    );
+    let rotation = "[disks.vda.rotation]\nns = 1\nsource = 'x'\n[disks.vda.size]";
+    assert_eq!(disk("[disks.vda.size]", rotation), "mine.toml, line 2: disks.vda needs seek_track too");
+}
+
 #[test]
 fn figures_without_value_or_source() {
     let price = |lines: &str| based(&format!("[prices.syscall]\n{lines}"));

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use order9_lab::machines::{FIGURES, Figure, List, MachineSpec, Show, load};
+use order9_lab::machines::{FIGURES, Figure, List, MachineDisk, MachineSpec, Show, load};
 use order9_units::{Bytes, Nanos};
 
 /// Every built-in machine.
@@ -13,7 +13,7 @@ pub(crate) fn all() -> Vec<MachineSpec> {
 
 /// What is said of each figure.
 fn said(figures: &[Figure]) -> Vec<(&str, u64, &str)> {
-    figures.iter().map(|figure| (figure.info.key.as_str(), figure.value, figure.source.as_str())).collect()
+    figures.iter().map(|figure| (figure.key.as_str(), figure.value, figure.source.as_str())).collect()
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn every_machine_says_what_it_is_and_where_its_figures_are_from() {
     for machine in all() {
         assert!(!machine.summary.is_empty(), "{} has a summary", machine.name);
         for figure in &machine.figures {
-            assert!(figure.source.len() > 20, "{}: {} has a source", machine.name, figure.info.key);
+            assert!(figure.source.len() > 20, "{}: {} has a source", machine.name, figure.key);
         }
     }
 }
@@ -58,6 +58,7 @@ fn what_is_shown_is_a_machine_file_of_the_same_machine() {
         let again = load(path.to_str().unwrap()).unwrap();
         assert_eq!((&again.summary, &again.nodes), (&machine.summary, &machine.nodes));
         assert_eq!((&again.prices, again.remote), (&machine.prices, machine.remote));
+        assert_eq!(again.disks, machine.disks);
         assert_eq!(said(&again.figures), said(&machine.figures));
     }
 }
@@ -80,10 +81,40 @@ fn files_inherit_from_built_in_machines_and_from_files_beside_them() {
 }
 
 #[test]
+fn disks_are_what_the_experiments_had() {
+    let disk = |machine| load(machine).unwrap().disks.remove(0);
+    let (ssd, rotating, host) = (disk("xeon-1s"), disk("desktop-8g"), disk("this-host"));
+    let page =
+        |disk: &MachineDisk| disk.spec.read.latency.get() + 4096 * 1_000_000_000 / disk.spec.read.bandwidth.get();
+    assert_eq!(page(&ssd).div_ceil(1000), 100, "us, or 10,000 reads per second");
+    assert!(ssd.spec.write_cache.is_some() && ssd.spec.rotating.is_none());
+    assert_eq!(rotating.spec.rotating.map(|arm| arm.seek), Some(Nanos::new(8_500_000)));
+    assert_eq!((ssd.swap.bytes(), rotating.swap.bytes()), (Bytes::from_gib(4), Bytes::from_gib(8)));
+    assert_eq!((host.name.as_str(), host.spec.size.bytes(), host.swap.get()), ("vda", Bytes::from_gib(256), 0));
+    assert!(load("xeon-2s").unwrap().disks.is_empty());
+}
+
+#[test]
+fn disks_are_inherited_all_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    fs::write(&path, "base = 'desktop-8g'\n").unwrap();
+    assert_eq!(load(path.to_str().unwrap()).unwrap().disks, load("desktop-8g").unwrap().disks);
+    let ssd = Show::new(&load("xeon-1s").unwrap()).to_string();
+    let disks = &ssd[ssd.find("[disks.").unwrap()..].replace("disks.sda", "disks.nvme0n1");
+    fs::write(&path, format!("base = 'desktop-8g'\n{disks}")).unwrap();
+    let mine = load(path.to_str().unwrap()).unwrap();
+    assert_eq!(mine.disks.iter().map(|disk| disk.name.as_str()).collect::<Vec<_>>(), ["nvme0n1"]);
+    assert_eq!(mine.disks[0].spec, load("xeon-1s").unwrap().disks[0].spec);
+    assert!(mine.figures.iter().all(|figure| !figure.key.starts_with("disks.sda")));
+}
+
+#[test]
 fn everything_can_be_written_as_json() {
     let machine = load("this-host").unwrap();
     let show = serde_json::to_value(Show::new(&machine)).unwrap();
-    assert_eq!(show["figures"].as_array().unwrap().len(), FIGURES.len() - 2, "no remote factors on one node");
+    let (figures, of_disks) = (show["figures"].as_array().unwrap(), ["vda"].len() * 8);
+    assert_eq!(figures.len(), FIGURES.len() - 2 + of_disks, "no remote factors on one node");
     assert_eq!((&show["figures"][0]["key"], &show["figures"][0]["unit"]), (&"slice".into(), &"ns".into()));
     assert_eq!(show["nodes"][0]["memory"], Bytes::from_gib(24).get());
     let list = serde_json::to_value(List::new().unwrap()).unwrap();

@@ -1,0 +1,146 @@
+//! The disks of a machine, as a file lists them: `[disks.sda.read_latency]` and so on, figures like all others.
+
+use std::sync::LazyLock;
+
+use order9_machine::disk::{DiskSpec, Rotating, Transfer, WriteCache};
+use order9_toml::{FileError, Leaf, Place, Problem as AnyProblem};
+use order9_units::{Bytes, Nanos, Pages};
+
+use super::error::Problem;
+use super::figure::{FigureInfo, FigureText, Needed, Unit};
+
+/// A disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineDisk {
+    /// Its name, such as `sda`.
+    pub name: String,
+    /// What kind of disk it is.
+    pub spec: DiskSpec,
+    /// How much of it is swap; may be none.
+    pub swap: Pages,
+}
+
+/// What a disk has to have, or may have.
+const KEYS: [(&str, Unit, Needed, &str); 14] = [
+    ("size", Unit::Size, Needed::Always, "How large the disk is."),
+    ("read_latency", Unit::Time, Needed::Always, "What passes before the data of each read is transferred."),
+    ("write_latency", Unit::Time, Needed::Always, "What passes before the data of each write is transferred."),
+    ("read_bandwidth", Unit::Rate, Needed::Always, "How fast data is read, over all requests."),
+    ("write_bandwidth", Unit::Rate, Needed::Always, "How fast data is written, over all requests."),
+    ("queue_depth", Unit::Count, Needed::Always, "How many requests the disk serves at once."),
+    (
+        "nr_requests",
+        Unit::Count,
+        Needed::Always,
+        "How many requests of each kind Linux queues: /sys/block/*/queue/nr_requests.",
+    ),
+    ("max_request", Unit::Size, Needed::Always, "The largest request: /sys/block/*/queue/max_sectors_kb."),
+    ("seek_track", Unit::Time, Needed::Never, "Seek of a rotating disk to the next track."),
+    ("seek", Unit::Time, Needed::Never, "Average seek of a rotating disk."),
+    ("rotation", Unit::Time, Needed::Never, "One rotation of a rotating disk."),
+    ("write_cache", Unit::Size, Needed::Never, "What the disk's write cache holds."),
+    ("write_cache_bandwidth", Unit::Rate, Needed::Never, "How fast data goes into the disk's write cache."),
+    ("swap", Unit::Size, Needed::Never, "How much of the disk is swap."),
+];
+
+/// Figures that belong together: who has one has all.
+const GROUPS: [&[&str]; 2] = [&["seek_track", "seek", "rotation"], &["write_cache", "write_cache_bandwidth"]];
+
+/// Every figure that a disk may have.
+pub static DISK_FIGURES: LazyLock<Vec<FigureInfo>> = LazyLock::new(|| {
+    let info = |(key, unit, needed, meaning)| FigureInfo { key: format!("disks.NAME.{key}"), unit, meaning, needed };
+    KEYS.into_iter().map(info).collect()
+});
+
+/// A disk as one file has it.
+#[derive(Clone, Debug)]
+pub(super) struct DiskText {
+    pub(super) disk: MachineDisk,
+    /// In the order of [`DISK_FIGURES`].
+    pub(super) figures: Vec<FigureText>,
+}
+
+/// What is wrong, and the byte where.
+type Refused = (usize, Problem);
+
+/// Longest name of a disk, as in Linux (`DISK_NAME_LEN`, less its end).
+const NAME_MAX: usize = 31;
+
+/// Reads the table `disks`.
+pub(super) fn parse(leaf: &Leaf<'_>, place: Place<'_>) -> Result<Vec<DiskText>, FileError<Problem>> {
+    let Some(disks) = leaf.entries() else {
+        return Err(place.error(leaf.at, leaf.wrong("a table [disks.NAME] for each disk")));
+    };
+    disks.iter().map(|disk| read(disk).map_err(|(at, problem)| place.error(at, problem))).collect()
+}
+
+fn read(leaf: &Leaf<'_>) -> Result<DiskText, Refused> {
+    let refused = |problem| (leaf.at, problem);
+    let name = leaf.key["disks.".len()..].to_owned();
+    let is_letter = |letter: u8| letter.is_ascii_alphanumeric() || letter == b'-' || letter == b'_';
+    if name.is_empty() || name.len() > NAME_MAX || !name.bytes().all(is_letter) {
+        return Err(refused(Problem::DiskName(name.chars().take(NAME_MAX).collect())));
+    }
+    let Some(entries) = leaf.entries() else {
+        return Err(refused(leaf.wrong("a table of figures").into()));
+    };
+    let mut figures = entries.iter().map(|entry| figure(leaf, entry)).collect::<Result<Vec<_>, _>>()?;
+    figures.sort_by_key(|figure| DISK_FIGURES.iter().position(|info| std::ptr::eq(info, figure.info)));
+    if let Some(part) = missing(&figures) {
+        return Err(refused(Problem::Missing { key: leaf.key.clone(), part }));
+    }
+    let spec = spec(&figures);
+    spec.validate().map_err(|error| refused(Problem::Disk { key: leaf.key.clone(), error }))?;
+    let swap = Pages::from_bytes_floor(Bytes::new(value(&figures, "swap").unwrap_or(0)));
+    if swap > spec.size {
+        let (swap, size) = (swap.bytes(), spec.size.bytes());
+        return Err(refused(Problem::SwapTooLarge { key: leaf.key.clone(), swap, size }));
+    }
+    Ok(DiskText { disk: MachineDisk { name, spec, swap }, figures })
+}
+
+fn figure(disk: &Leaf<'_>, entry: &Leaf<'_>) -> Result<FigureText, Refused> {
+    let key = &entry.key[disk.key.len() + 1..];
+    match KEYS.iter().position(|(known, ..)| *known == key) {
+        Some(at) => FigureText::parse(&DISK_FIGURES[at], entry),
+        None => Err((entry.at, AnyProblem::unknown_key(&entry.key, KEYS.map(|(known, ..)| known)).into())),
+    }
+}
+
+/// A figure that a disk with these figures has to have too.
+fn missing(figures: &[FigureText]) -> Option<&'static str> {
+    let has = |key| value(figures, key).is_some();
+    let always = KEYS.iter().filter(|(_, _, needed, _)| *needed == Needed::Always).map(|(key, ..)| *key);
+    let started = GROUPS.into_iter().filter(|group| group.iter().any(|key| has(key)));
+    always.chain(started.flatten().copied()).find(|key| !has(key))
+}
+
+fn value(figures: &[FigureText], key: &str) -> Option<u64> {
+    figures.iter().find(|figure| figure.key.rsplit('.').next() == Some(key)).map(|figure| figure.value)
+}
+
+/// The disk with these figures, none of which is missing.
+fn spec(figures: &[FigureText]) -> DiskSpec {
+    let number = |key| value(figures, key).unwrap_or(0);
+    let time = |key| Nanos::new(number(key).div_ceil(1000));
+    let bytes = |key| Bytes::new(number(key));
+    // At most COUNT_MAX.
+    let count = |key| number(key) as u32;
+    let rotating = value(figures, "seek").map(|_| Rotating {
+        seek_track: time("seek_track"),
+        seek: time("seek"),
+        rotation: time("rotation"),
+    });
+    let write_cache = value(figures, "write_cache");
+    DiskSpec {
+        size: Pages::from_bytes_floor(bytes("size")),
+        read: Transfer { latency: time("read_latency"), bandwidth: bytes("read_bandwidth") },
+        write: Transfer { latency: time("write_latency"), bandwidth: bytes("write_bandwidth") },
+        queue_depth: count("queue_depth"),
+        nr_requests: count("nr_requests"),
+        max_request: Pages::from_bytes_floor(bytes("max_request")),
+        rotating,
+        write_cache: write_cache
+            .map(|size| WriteCache { size: Bytes::new(size), bandwidth: bytes("write_cache_bandwidth") }),
+    }
+}
