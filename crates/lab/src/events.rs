@@ -56,5 +56,16 @@ fn fields(event: &Event) -> String {
         Event::WakeupKswapd { node, class, order } => {
             format!("nid={} zid={} order={}", node.0, class.index(), order.get())
         }
+        Event::ShrinkSlabStart { shrinker, node, deferred, gfp, cache_items, delta, total_scan, priority } => format!(
+            "shrink={} nid={} nr_objects_to_shrink={deferred} gfp_flags={gfp:?} cache_items={cache_items} \
+             delta={delta} total_scan={total_scan} priority={priority}",
+            shrinker.name(),
+            node.0
+        ),
+        Event::ShrinkSlabEnd { shrinker, node, freed, deferred, new_deferred, total_scan } => format!(
+            "shrink={} nid={} unused_scan={deferred} new_scan={new_deferred} retval={freed} total_scan={total_scan}",
+            shrinker.name(),
+            node.0
+        ),
     }
 }

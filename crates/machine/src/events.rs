@@ -10,18 +10,20 @@ use crate::time::{CpuId, Handle, TaskId};
 pub use order9_mm::trace::Event;
 
 /// Tracepoints, as Linux names them, in the order of their bits.
-const NAMES: [&str; 6] = [
+const NAMES: [&str; 8] = [
     "mm_page_alloc",
     "mm_page_alloc_zone_locked",
     "mm_page_alloc_extfrag",
     "mm_page_free",
     "mm_page_pcpu_drain",
     "mm_vmscan_wakeup_kswapd",
+    "mm_shrink_slab_start",
+    "mm_shrink_slab_end",
 ];
 
 /// A set of tracepoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TraceKinds(u8);
+pub struct TraceKinds(u32);
 
 impl TraceKinds {
     /// None.
@@ -60,6 +62,8 @@ const fn kind(event: &Event) -> usize {
         Event::PageFree { .. } => 3,
         Event::PagePcpuDrain { .. } => 4,
         Event::WakeupKswapd { .. } => 5,
+        Event::ShrinkSlabStart { .. } => 6,
+        Event::ShrinkSlabEnd { .. } => 7,
     }
 }
 

@@ -39,6 +39,16 @@ pub enum ShrinkerKind {
     Superblock,
 }
 
+impl ShrinkerKind {
+    /// The function that trace events name on Linux.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Superblock => "super_cache_scan",
+        }
+    }
+}
+
 impl<T: Tracer> Mm<T> {
     /// Registers the shrinker of the filesystem that was just mounted; its batches are of 1024 objects.
     pub(crate) fn register_superblock_shrinker(&mut self) {
