@@ -113,7 +113,8 @@ impl BalanceRun {
             return;
         }
         let enough = scanned >= pass.goal && reclaimed > 0;
-        if !enough && !(pass.gentle && self.priority == GENTLE_PRIORITY) {
+        let deep_enough = pass.gentle && self.priority == GENTLE_PRIORITY;
+        if !(enough || deep_enough) {
             self.priority -= 1;
         }
     }
