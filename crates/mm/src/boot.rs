@@ -20,6 +20,7 @@ use crate::reclaim::ReclaimState;
 use crate::settings::Settings;
 use crate::slab::SlabMemory;
 use crate::space::UserMemory;
+use crate::swap::SwapArea;
 use crate::tags::Tags;
 use crate::trace::{NoTrace, Tracer};
 use crate::vmstat::Counters;
@@ -156,6 +157,7 @@ impl<T: Tracer> MmBuilder<T> {
             mobility_grouping: true,
             more_pins: BTreeMap::new(),
             user: UserMemory::default(),
+            swap: SwapArea::default(),
             reclaim: ReclaimState::new(scope.sets(layout.zones.len(), layout.nodes.len())),
             slab: SlabMemory::new(layout.nodes.len()),
             fs: None,

@@ -112,6 +112,14 @@ pub(crate) enum Flag {
     Unevictable = 1 << (LIST_SHIFT + 2),
     /// An LRU page that was accessed once.
     Referenced = 1 << 19,
+    /// In the swap cache: it has a slot.
+    SwapCache = 1 << 20,
+    /// Changed since it was last written back.
+    Dirty = 1 << 21,
+    /// Being written back.
+    Writeback = 1 << 22,
+    /// Reclaim waits for the end of its writeback.
+    Reclaim = 1 << 23,
 }
 
 /// First of the flags that name an LRU list.

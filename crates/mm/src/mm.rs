@@ -19,6 +19,7 @@ use crate::settings::Settings;
 use crate::shrinker::Shrinker;
 use crate::slab::SlabMemory;
 use crate::space::UserMemory;
+use crate::swap::SwapArea;
 use crate::tags::Tags;
 use crate::trace::{Event, NoTrace, Tracer};
 use crate::vmstat::Counters;
@@ -42,6 +43,8 @@ pub struct Mm<T: Tracer = NoTrace> {
     pub(crate) more_pins: BTreeMap<u32, u32>,
     /// Address spaces and files.
     pub(crate) user: UserMemory,
+    /// Swap space.
+    pub(crate) swap: SwapArea,
     /// Reclaim runs.
     pub(crate) reclaim: ReclaimState,
     /// Kernel objects.
@@ -93,7 +96,7 @@ impl Mm {
     pub fn with_tracer<T: Tracer>(self, tracer: T) -> Mm<T> {
         let Self { frames, blocks, zones, nodes, cpus, policy, settings, mobility_grouping, more_pins, user, .. } =
             self;
-        let Self { reclaim, slab, boot_allocated, counters, work, locked_last, .. } = self;
+        let Self { swap, reclaim, slab, boot_allocated, counters, work, locked_last, .. } = self;
         let Self { fs, shrinkers, .. } = self;
         Mm {
             frames,
@@ -106,6 +109,7 @@ impl Mm {
             mobility_grouping,
             more_pins,
             user,
+            swap,
             reclaim,
             slab,
             fs,

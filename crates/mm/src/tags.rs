@@ -54,6 +54,11 @@ impl Tags {
         self.frames[idx.at()] = Tag::ZERO;
     }
 
+    /// The frame holds what was read from elsewhere.
+    pub(crate) fn put(&mut self, idx: Idx, tag: Tag) {
+        self.frames[idx.at()] = tag;
+    }
+
     pub(crate) fn copy(&mut self, from: Idx, to: Idx) {
         self.frames[to.at()] = self.frames[from.at()];
     }

@@ -17,6 +17,16 @@ pub struct Counters {
     pub pgfree: u64,
     /// `pgfault`: faults of programs, those that end in a signal for an address without mapping excepted.
     pub pgfault: u64,
+    /// `pswpin`: pages read from swap.
+    pub pswpin: u64,
+    /// `pswpout`: pages written to swap, by when the write started.
+    pub pswpout: u64,
+    /// `pgmajfault`: faults that read from swap.
+    pub pgmajfault: u64,
+    /// `pgrotated`: pages moved to the old end of their list since the write that reclaim waited for is done.
+    pub pgrotated: u64,
+    /// `nr_vmscan_write`: pages that reclaim started to write.
+    pub nr_vmscan_write: u64,
     /// `pgskip_dma`, ...: LRU pages passed over since their zone was of no use to the run, by zone.
     pub pgskip: [u64; ZoneKind::COUNT],
     /// `pgactivate`: inactive pages found in use and made active.

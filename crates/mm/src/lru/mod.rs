@@ -235,6 +235,18 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
+    /// Makes a page the oldest of its inactive list; says whether it is on one.
+    pub(crate) fn rotate_lru(&mut self, idx: Idx) -> bool {
+        let word = self.frames.word(idx);
+        let moves = word.has(Flag::Lru) && word.lru_list() == word.lru_type().inactive();
+        if moves {
+            let list = self.zones[self.blocks[idx.block()].zone.index()].lru.list(word.lru_list());
+            self.frames.unlink(idx);
+            self.frames.push_tail(list, idx);
+        }
+        moves
+    }
+
     /// Marks an allocation as isolated and, if it is an LRU page, takes it off its list.
     pub(crate) fn isolate_lru(&mut self, idx: Idx) {
         let word = self.frames.word(idx);

@@ -24,7 +24,7 @@ impl Space {
             ("RssShmem", Pages::new(shmem_pages)),
             ("VmData", mapped(|vma| vma.kind.is_private() && vma.prot.has(Prot::WRITE))),
             ("VmPTE", Pages::new(self.page_tables())),
-            ("VmSwap", Pages::ZERO),
+            ("VmSwap", self.swapped()),
         ] {
             writeln!(out, "{name}:\t{:>8} kB", pages.bytes().get() / 1024)?;
         }

@@ -11,10 +11,10 @@ use crate::zone::ZoneId;
 
 /// Accesses by way of the mappings of a page since they were last asked for.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Uses {
-    pub(super) young: u32,
+pub(crate) struct Uses {
+    pub(crate) young: u32,
     /// One of them through an executable mapping.
-    pub(super) executable: bool,
+    pub(crate) executable: bool,
 }
 
 impl<T: Tracer> Mm<T> {
@@ -72,7 +72,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Counts the mappings by which a page was accessed, and forgets the accesses.
-    pub(super) fn take_uses(&mut self, idx: Idx) -> Uses {
+    pub(crate) fn take_uses(&mut self, idx: Idx) -> Uses {
         self.work.rmap_walks += 1;
         let mut uses = Uses::default();
         for at in self.mappings_of(idx) {

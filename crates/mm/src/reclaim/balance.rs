@@ -69,6 +69,8 @@ pub struct BalanceView {
     pub priority: u8,
     /// `vm.swappiness`.
     pub swappiness: u64,
+    /// There is swap space, full or not.
+    pub has_swap: bool,
     /// Pages that can still be swapped out; 0 also where the run may not swap.
     pub swap_free: u64,
     /// Refaults have made pages active since the last run, so that inactive file pages count as too few.
@@ -103,7 +105,7 @@ impl BalanceView {
     pub const fn inactive_is_low(&self, of: LruType, policy: &ReclaimPolicy) -> bool {
         let (inactive, active) = (self.sizes[of.inactive().index()], self.sizes[of.active().index()]);
         match of {
-            LruType::Anon if self.swap_free == 0 => false,
+            LruType::Anon if !self.has_swap => false,
             LruType::File if self.file_refaults => active > 0,
             LruType::File if !policy.file_ratio => active > inactive,
             _ => inactive * inactive_ratio(inactive + active) < active,
@@ -171,6 +173,7 @@ mod tests {
             high: 1000,
             priority: 2,
             swappiness: 60,
+            has_swap: true,
             swap_free: 1,
             file_refaults: false,
             pressure: Pressure::default(),
@@ -191,18 +194,19 @@ mod tests {
     #[test]
     fn inactive_lists_are_low_by_the_ratio_of_their_pair() {
         let policy = policy(BalanceRule::Rotation);
-        let low = |of, inactive, active, swap_free, policy: &ReclaimPolicy| {
+        let low = |of, inactive, active, has_swap, policy: &ReclaimPolicy| {
             let sizes = [inactive, active, inactive, active, 0];
-            BalanceView { sizes, swap_free, ..view() }.inactive_is_low(of, policy)
+            BalanceView { sizes, has_swap, ..view() }.inactive_is_low(of, policy)
         };
         let (inactive, active) = (GIB / 4, GIB * 3 / 4); // A pair of one GiB may be 1:3.
-        assert!(!low(LruType::File, inactive, active, 1, &policy));
-        assert!(low(LruType::File, inactive, active + 1, 1, &policy));
-        assert!(low(LruType::Anon, inactive, active + 1, 1, &policy));
-        assert!(!low(LruType::Anon, inactive, active + 1, 0, &policy), "nothing to age for without swap");
+        assert!(!low(LruType::File, inactive, active, true, &policy));
+        assert!(low(LruType::File, inactive, active + 1, true, &policy));
+        assert!(low(LruType::Anon, inactive, active + 1, true, &policy));
+        assert!(!low(LruType::Anon, inactive, active + 1, false, &policy), "nothing to age for without swap");
         let half = ReclaimPolicy { file_ratio: false, ..policy };
         assert!(
-            low(LruType::File, inactive, inactive + 1, 1, &half) && !low(LruType::File, inactive, inactive, 1, &half)
+            low(LruType::File, inactive, inactive + 1, true, &half)
+                && !low(LruType::File, inactive, inactive, true, &half)
         );
         assert!(BalanceView { file_refaults: true, ..view() }.inactive_is_low(LruType::File, &half));
     }

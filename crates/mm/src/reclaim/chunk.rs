@@ -86,6 +86,11 @@ impl<T: Tracer> Mm<T> {
             Owner::Kept if word.has(Flag::Pinned) => return Outcome::Keep,
             Owner::Kept => return Outcome::Free,
             _ if word.has(Flag::Unevictable) => return Outcome::Keep,
+            // Its write is under way: reclaim takes it when that ends.
+            _ if word.has(Flag::Writeback) => {
+                self.frames.set(idx, word.with(Flag::Reclaim, true));
+                return Outcome::Activate;
+            }
             _ if !may_unmap && self.mapcount(self.frames.pfn(idx)) > 0 => return Outcome::Keep,
             _ => {}
         }
@@ -100,9 +105,31 @@ impl<T: Tracer> Mm<T> {
                 self.unmap_everywhere(idx);
                 Outcome::Free
             }
-            // Nowhere to write it to.
+            (_, Owner::Anon(_) | Owner::Shared { .. } | Owner::SwapCache) => self.swap_out(id, idx),
+            // A page of tmpfs, which has nowhere to go.
             _ => Outcome::Activate,
         }
+    }
+
+    /// Takes an unused anonymous page as far towards swap as can be done at once: unmapped and being written, or freed.
+    fn swap_out(&mut self, id: ReclaimId, idx: Idx) -> Outcome {
+        let (may_swap, may_writepage) = (self.reclaim.run(id).may_swap, self.reclaim.run(id).may_writepage);
+        let has_slot = self.frames.word(idx).has(Flag::SwapCache);
+        if !has_slot && !may_swap {
+            return Outcome::Keep;
+        }
+        if !self.add_to_swap(idx) {
+            return Outcome::Activate;
+        }
+        self.unmap_to_swap(idx);
+        if !self.frames.word(idx).has(Flag::Dirty) {
+            return Outcome::Free;
+        }
+        if may_writepage {
+            let write = self.start_swap_write(idx);
+            self.reclaim.run(id).writes.push(write);
+        }
+        Outcome::Keep
     }
 
     /// A page was found in use: its type is worth less scanning.
@@ -119,6 +146,9 @@ impl<T: Tracer> Mm<T> {
     fn drop_page(&mut self, idx: Idx, cpu: usize) {
         if let Owner::File { file, index } = self.user.rmap.owner(idx) {
             self.take_from_file(file, index);
+        }
+        if self.frames.word(idx).has(Flag::SwapCache) {
+            self.remove_from_swap_cache(idx);
         }
         self.end_isolation(idx);
         self.disown(idx, cpu);

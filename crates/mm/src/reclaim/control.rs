@@ -11,6 +11,7 @@ use super::balance::Pressure;
 use super::pass::Pass;
 use crate::Mm;
 use crate::frame::Idx;
+use crate::swap::SwapWrite;
 use crate::trace::Tracer;
 
 /// Priority of a run at its start: a list of n pages is scanned n >> 12 pages deep.
@@ -39,10 +40,16 @@ pub struct ReclaimControl {
     pub reclaim_idx: ZoneKind,
     /// Pages of programs may be unmapped.
     pub may_unmap: bool,
+    /// Anonymous pages may be given slots in swap.
+    pub may_swap: bool,
+    /// Dirty pages may be written.
+    pub may_writepage: bool,
     /// Pages looked at.
     pub nr_scanned: u64,
     /// Pages freed.
     pub nr_reclaimed: u64,
+    /// Writes to swap that the caller has to make; it takes them out of here.
+    pub writes: Vec<SwapWrite>,
     // Until the caller tries harder.
     /// [`DEF_PRIORITY`] down to 0.
     pub priority: u8,
@@ -62,8 +69,11 @@ impl ReclaimControl {
             nr_to_reclaim,
             reclaim_idx: class,
             may_unmap: true,
+            may_swap: true,
+            may_writepage: true,
             nr_scanned: 0,
             nr_reclaimed: 0,
+            writes: Vec::new(),
             priority: DEF_PRIORITY,
             pass: None,
             isolated: Vec::new(),

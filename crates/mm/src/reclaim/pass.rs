@@ -49,7 +49,7 @@ impl<T: Tracer> Mm<T> {
     /// If the run has ended.
     pub fn begin_lru_pass(&mut self, id: ReclaimId, zone: ZoneId) {
         let run = self.reclaim.run(id);
-        let (priority, reclaimed_before) = (run.priority, run.nr_reclaimed);
+        let (priority, may_swap, reclaimed_before) = (run.priority, run.may_swap, run.nr_reclaimed);
         let cut = run.by == Reclaimer::Direct && priority == DEF_PRIORITY;
         let set = self.lru_set(zone);
         let sizes = self.lru_sizes(zone);
@@ -61,7 +61,8 @@ impl<T: Tracer> Mm<T> {
             high: of_node(|zone| zone.watermarks.high + zone.boost),
             priority,
             swappiness: self.settings.swappiness,
-            swap_free: 0, // There is no swap.
+            has_swap: self.swap_total() > Pages::ZERO,
+            swap_free: if may_swap { self.swap_free().get() } else { 0 },
             file_refaults: false,
             pressure: self.reclaim.pressure[set],
         };

@@ -20,6 +20,8 @@ struct Seen {
     anon_entries: u64,
     /// Entries by frame, for pages of files.
     file_entries: BTreeMap<u32, u32>,
+    /// Entries by slot of swap.
+    swap_entries: BTreeMap<u32, u32>,
     tables: u64,
 }
 
@@ -31,6 +33,7 @@ impl<T: Tracer> Mm<T> {
             self.check_vmas(id, space)?;
             self.check_space(id, space, &mut seen)?;
         }
+        self.check_swap(&seen.swap_entries)?;
         self.check_files(&seen)?;
         self.check_owners(&seen)?;
         self.user.tags.as_ref().map_or(Ok(()), |tags| self.check_tags(tags))
@@ -88,6 +91,10 @@ impl<T: Tracer> Mm<T> {
                 }
             }
         }
+        let swapped = space.entries(VpnRange::new(Vpn::new(0), TASK_END)).filter(|pte| pte.slot().is_some()).count();
+        require(swapped as u64 == space.swap_pages, "a space counts its pages in swap", || {
+            format!("{id:?}: {swapped} entries, {} counted", space.swap_pages)
+        })?;
         seen.tables += tables;
         require(tables == space.page_tables, "a space counts its page tables", || {
             format!("{id:?}: {tables} tables, {} counted", space.page_tables)
@@ -98,6 +105,12 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn check_entry(&self, at: Mapping, pte: Pte, vma: &Vma, rss: &mut Rss, seen: &mut Seen) -> Verdict {
+        if let Some(slot) = pte.slot() {
+            *seen.swap_entries.entry(slot.0).or_insert(0) += 1;
+            return require(vma.touched && pte == Pte::swap(slot), "entries in swap have no flags", || {
+                format!("{at:?}")
+            });
+        }
         let writable = pte.has(PteFlag::Write);
         require(
             pte.has(PteFlag::Access) == (vma.prot != Prot::NONE),
@@ -132,7 +145,7 @@ impl<T: Tracer> Mm<T> {
                 seen.anon_entries += 1;
                 let named = self.mappings_of(idx).contains(&at);
                 require(named, "a page knows where it is mapped", || format!("{at:?} maps {pfn:?}: {owner:?}"))?;
-                let exclusive = matches!(owner, Owner::Anon(_));
+                let exclusive = self.is_exclusive(idx, false);
                 require(!writable || exclusive, "a page that several map is read-only", || {
                     format!("{at:?} may write {pfn:?}: {owner:?}")
                 })?;
@@ -213,7 +226,7 @@ impl<T: Tracer> Mm<T> {
                     let known = self.slab_has(cache, slab, idx);
                     require(known, "the pages of a slab are its cache's", || format!("{pfn:?} is {owner:?}"))?;
                 }
-                Owner::Kept | Owner::Nobody => {}
+                Owner::Kept | Owner::SwapCache | Owner::Nobody => {}
             }
         }
         require(named == seen.anon_entries, "every reverse mapping has its entry", || {

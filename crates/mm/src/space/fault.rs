@@ -14,6 +14,7 @@ use crate::frame::Idx;
 use crate::gfp::Gfp;
 use crate::page_alloc::Request;
 use crate::shmem::FileId;
+use crate::swap::SlotId;
 use crate::trace::Tracer;
 
 /// Pages around a read fault that are mapped with it where their file has them. A divisor of a slot's.
@@ -56,17 +57,19 @@ pub enum Need {
     CopyOf(Pfn),
     /// A page for a hole in a file.
     FilePage(FileId, u64),
+    /// A page that this slot of swap has been read into: the caller allocates, then reads, then hands it in.
+    SwapIn(SlotId),
 }
 
 /// An access that waits for a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    space: SpaceId,
-    vpn: Vpn,
+    pub(super) space: SpaceId,
+    pub(super) vpn: Vpn,
     access: Access,
     need: Need,
     /// The entry as the first step saw it.
-    seen: Pte,
+    pub(super) seen: Pte,
     /// The mappings as the first step saw them.
     generation: u64,
     /// The mapping is mlocked.
@@ -92,7 +95,7 @@ impl Fault {
         let gfp = match self.need {
             Need::PageTable => Gfp::GFP_PGTABLE_USER,
             Need::Zeroed => Gfp::GFP_HIGHUSER_MOVABLE | Gfp::ZERO,
-            Need::CopyOf(_) | Need::FilePage(..) => Gfp::GFP_HIGHUSER_MOVABLE,
+            Need::CopyOf(_) | Need::FilePage(..) | Need::SwapIn(_) => Gfp::GFP_HIGHUSER_MOVABLE,
         };
         Request { node, cpu, ..Request::new(Order::ZERO, gfp) }
     }
@@ -115,7 +118,7 @@ impl Access {
 
     /// The entry after the access.
     #[inline]
-    fn mark(self, pte: Pte) -> Pte {
+    pub(super) fn mark(self, pte: Pte) -> Pte {
         pte.with(PteFlag::Young, true).with(PteFlag::Dirty, self == Self::Write || pte.has(PteFlag::Dirty))
     }
 }
@@ -153,6 +156,11 @@ impl<T: Tracer> Mm<T> {
         match fault.need {
             Need::PageTable => self.give_table(fault.space, fault.vpn, page, cpu),
             Need::FilePage(file, index) => self.fill_hole(file, index, idx, cpu),
+            Need::SwapIn(slot) if !self.may_finish_swap_in(fault, slot) => {
+                self.free_fresh(idx, cpu);
+                return FaultStep::Retry;
+            }
+            Need::SwapIn(slot) => self.finish_swap_in(slot, idx),
             Need::Zeroed | Need::CopyOf(_) => return self.finish_private(fault, idx, cpu),
         }
         let table = self.user.space(fault.space).ok().and_then(|space| space.table.table(fault.vpn));
@@ -190,7 +198,9 @@ impl<T: Tracer> Mm<T> {
     #[inline]
     fn go_on_fast(&mut self, mut step: FaultStep, cpu: usize) -> FaultStep {
         let node = self.cpus.get(cpu).copied().unwrap_or_default();
-        while let FaultStep::NeedPage(fault) = step {
+        while let FaultStep::NeedPage(fault) = step
+            && !matches!(fault.need, Need::SwapIn(_))
+        {
             let Ok(page) = self.alloc_fast(&fault.request(node, cpu)) else { break };
             step = self.fault_finish(&fault, page, cpu);
         }
@@ -237,6 +247,7 @@ impl<T: Tracer> Mm<T> {
             (PteKind::None, VmaKind::Anon) | (PteKind::Zero, _) => Answer::Need(Need::Zeroed),
             (PteKind::None, VmaKind::Shmem { file, .. }) => self.answer_from_file(id, &vma, file, vpn, access),
             (PteKind::Present, _) => self.answer_write(&vma, pte),
+            (PteKind::Swap, _) => self.answer_from_swap(&vma, Mapping { space: id, vpn }, pte, access),
         };
         match answer {
             Answer::Map(entry) => {
@@ -287,14 +298,15 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// A write to a mapped page that the entry does not allow, though the mapping does.
-    fn answer_write(&self, vma: &Vma, pte: Pte) -> Answer {
+    fn answer_write(&mut self, vma: &Vma, pte: Pte) -> Answer {
         let idx = pte.idx().expect("the entry is present");
         let own = match self.user.rmap.owner(idx) {
-            Owner::Anon(_) => true,
+            Owner::Anon(_) => self.is_exclusive(idx, false),
             Owner::File { .. } => !vma.kind.is_private(),
             _ => false,
         };
         if own {
+            self.wrote_swap_page(idx);
             Answer::Map(Access::Write.mark(pte).with(PteFlag::Write, true))
         } else {
             Answer::Need(Need::CopyOf(self.frames.pfn(idx)))
@@ -340,6 +352,10 @@ impl<T: Tracer> Mm<T> {
     fn replaced(&mut self, mapping: Mapping, old: Pte, cpu: usize) {
         self.work.ptes_cleared += 1;
         self.work.tlb_flushes += 1;
+        if let Some(slot) = old.slot() {
+            self.user.living(mapping.space).swap_pages -= 1;
+            self.drop_swap_entry(slot, cpu);
+        }
         if let Some(idx) = old.idx() {
             let Rss { anon_pages, shmem_pages } = self.unmap_page(mapping, idx, cpu);
             let rss = &mut self.user.living(mapping.space).rss;
@@ -354,6 +370,9 @@ impl<T: Tracer> Mm<T> {
     fn source_is_there(&self, fault: &Fault) -> bool {
         match fault.need {
             Need::CopyOf(source) if fault.seen.is_none() => self.shown_by_file(fault) == Some(self.at(source)),
+            Need::CopyOf(source) => {
+                fault.seen.slot().is_none_or(|slot| self.is_still_cached(fault, slot, self.at(source)))
+            }
             _ => true,
         }
     }
@@ -402,7 +421,7 @@ impl<T: Tracer> Mm<T> {
 }
 
 /// What a fault comes to.
-enum Answer {
+pub(super) enum Answer {
     /// This entry settles it.
     Map(Pte),
     /// A page has to be allocated first.

@@ -91,6 +91,10 @@ impl<T: Tracer> Mm<T> {
 
     /// Takes the right to write off the parent's entry; returns the child's.
     fn share_page(&mut self, from: &mut Table, child: Mapping) -> Pte {
+        if let Some(slot) = from.get(child.vpn).slot() {
+            self.share_swap_entry(slot, child.space);
+            return Pte::swap(slot);
+        }
         let pte = from.get(child.vpn).with(PteFlag::Write, false);
         from.set(child.vpn, pte);
         if let Some(idx) = pte.idx() {

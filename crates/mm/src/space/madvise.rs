@@ -95,7 +95,7 @@ impl<T: Tracer> Mm<T> {
             let write = vma.prot.has(Prot::WRITE) && vma.kind.is_private();
             let missing = |&vpn: &_| {
                 let pte = space.table.get(vpn);
-                pte.is_none() || write && !pte.has(PteFlag::Write)
+                !pte.is_mapped() || write && !pte.has(PteFlag::Write)
             };
             let vpn = vma.range.intersect(range).iter().find(missing)?;
             Some((vpn.addr(), if write { Access::Write } else { Access::Read }))

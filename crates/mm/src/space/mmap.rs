@@ -221,7 +221,7 @@ impl<T: Tracer> Mm<T> {
         while let Some((slot, mut table)) = self.user.living(id).table.take_next(VpnRange::new(from, range.end)) {
             for vpn in slot.intersect(range).iter() {
                 let pte = table.get(vpn);
-                if !pte.is_none() {
+                if pte.is_mapped() {
                     table.set(vpn, pte.with(PteFlag::Access, prot != Prot::NONE).with(PteFlag::Write, writable));
                     changed += 1;
                 }

@@ -18,12 +18,15 @@ mod mremap;
 mod page;
 mod pte;
 mod rmap;
+mod swap_in;
 mod table;
 mod view;
 mod vma;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+
+use order9_units::Pages;
 
 pub use addr::{TASK_END, VirtAddr, Vpn, VpnRange};
 pub use errno::Errno;
@@ -66,6 +69,8 @@ pub struct Space {
     pub(crate) vmas: VmaSet,
     pub(crate) table: PageTable,
     pub(crate) rss: Rss,
+    /// Entries that name a slot of swap.
+    pub(crate) swap_pages: u64,
     pub(crate) page_tables: u64,
 }
 
@@ -155,6 +160,12 @@ impl Space {
     #[must_use]
     pub const fn rss(&self) -> Rss {
         self.rss
+    }
+
+    /// Pages in swap: `VmSwap`.
+    #[must_use]
+    pub const fn swapped(&self) -> Pages {
+        Pages::new(self.swap_pages)
     }
 
     /// Bytes that the page table takes here, on the host.

@@ -13,7 +13,7 @@ use crate::frame::{Flag, Idx};
 use crate::trace::Tracer;
 
 /// A CPU that has no per-CPU lists.
-const NO_CPU: usize = usize::MAX;
+pub(super) const NO_CPU: usize = usize::MAX;
 
 /// Which pages of a range to unmap.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,7 @@ pub(crate) enum Zap {
 struct Zapped {
     entries: u64,
     rss: Rss,
+    swap_pages: u64,
     /// Pages of locked mappings that others still show.
     locked: Vec<Idx>,
 }
@@ -88,7 +89,11 @@ impl<T: Tracer> Mm<T> {
         match self.user.rmap.owner(idx) {
             Owner::Anon(_) => {
                 self.user.levels.anon -= 1;
-                self.disown(idx, cpu);
+                if self.frames.word(idx).has(Flag::SwapCache) {
+                    self.leave_in_swap_cache(idx, cpu);
+                } else {
+                    self.disown(idx, cpu);
+                }
                 Rss { anon_pages: 1, shmem_pages: 0 }
             }
             Owner::Shared { .. } => {
@@ -132,6 +137,7 @@ impl<T: Tracer> Mm<T> {
         let space = self.user.living(id);
         space.rss.anon_pages -= zapped.rss.anon_pages;
         space.rss.shmem_pages -= zapped.rss.shmem_pages;
+        space.swap_pages -= zapped.swap_pages;
         self.work.ptes_cleared += zapped.entries;
         self.work.tlb_flushes += u64::from(zapped.entries > 0);
         zapped.locked.into_iter().for_each(|idx| self.munlock_page(idx));
@@ -157,6 +163,10 @@ impl<T: Tracer> Mm<T> {
             }
             table.set(vpn, Pte::NONE);
             zapped.entries += 1;
+            if let Some(slot) = pte.slot() {
+                self.drop_swap_entry(slot, cpu);
+                zapped.swap_pages += 1;
+            }
             if let Some(idx) = pte.idx() {
                 let Rss { anon_pages, shmem_pages } = self.unmap_page(Mapping { space, vpn }, idx, cpu);
                 zapped.rss.anon_pages += anon_pages;

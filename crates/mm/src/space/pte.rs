@@ -1,8 +1,9 @@
 //! Page table entries: five bytes each, a frame and a byte of flags.
 //!
-//! Two of the four kinds a byte can tell apart are for entries that hold no frame a program could reach.
+//! Three of the four kinds a byte can tell apart are for entries that hold no frame a program could reach.
 
 use crate::frame::Idx;
+use crate::swap::SlotId;
 
 /// What an entry holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub(crate) enum PteKind {
     Zero,
     /// A frame.
     Present,
+    /// A slot of swap, without flags: the next access faults.
+    Swap,
 }
 
 /// Flags of an entry that is not none.
@@ -31,12 +34,13 @@ pub(crate) enum PteFlag {
 const KIND: u8 = 0x3;
 const ZERO: u8 = 1;
 const PRESENT: u8 = 2;
+const SWAP: u8 = 3;
 
 /// One page table entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pte {
     pub(super) flags: u8,
-    /// The frame of a present entry, else 0.
+    /// The frame of a present entry, the slot of one in swap, else 0.
     pub(super) frame: u32,
 }
 
@@ -50,12 +54,27 @@ impl Pte {
         Self { flags: PRESENT | PteFlag::Access as u8 | PteFlag::Young as u8, frame: idx.0 }
     }
 
+    /// An entry that names a slot.
+    pub(crate) const fn swap(slot: SlotId) -> Self {
+        Self { flags: SWAP, frame: slot.0 }
+    }
+
+    /// The slot of an entry in swap.
+    pub(crate) const fn slot(self) -> Option<SlotId> {
+        if self.flags & KIND == SWAP { Some(SlotId(self.frame)) } else { None }
+    }
+
+    /// Whether there is memory behind it: a frame, or the page of zeros.
+    pub(crate) const fn is_mapped(self) -> bool {
+        matches!(self.flags & KIND, ZERO | PRESENT)
+    }
+
     pub(crate) const fn kind(self) -> PteKind {
         match self.flags & KIND {
             0 => PteKind::None,
             ZERO => PteKind::Zero,
             PRESENT => PteKind::Present,
-            _ => panic!("no such kind of page table entry"),
+            _ => PteKind::Swap,
         }
     }
 

@@ -36,6 +36,8 @@ pub(crate) enum Owner {
     Slab { cache: CacheId, slab: u32 },
     /// A page that no space or file knows any more; a pin or isolation keeps it.
     Kept,
+    /// An anonymous page that no mapping shows; entries may name its slot in swap.
+    SwapCache,
 }
 
 /// Bits of a page number; a space or file takes the rest above.
@@ -59,6 +61,7 @@ impl Owner {
             Self::File { file, index } => pack(3, file.0, index),
             Self::PageTable(mapping) => pack(4, mapping.space.0, mapping.vpn.get()),
             Self::Kept => 5,
+            Self::SwapCache => 7,
             Self::Slab { cache, slab } => pack(6, cache.0 as u32, slab as u64),
         }
     }
@@ -74,7 +77,7 @@ impl Owner {
             4 => Self::PageTable(mapping),
             5 => Self::Kept,
             6 => Self::Slab { cache: CacheId(id as u16), slab: place as u32 },
-            kind => unreachable!("no use of a frame is numbered {kind}"),
+            _ => Self::SwapCache,
         }
     }
 }
@@ -231,6 +234,7 @@ mod tests {
             Owner::File { file: FileId(IDS - 1), index: PLACE },
             Owner::PageTable(mapping),
             Owner::Kept,
+            Owner::SwapCache,
             Owner::Slab { cache: CacheId(u16::MAX), slab: u32::MAX },
         ];
         for owner in owners {

@@ -19,6 +19,8 @@ pub enum PageView {
     None,
     /// The shared page of zeros.
     Zero,
+    /// Its content is in swap: the next access faults.
+    Swapped,
     /// A frame.
     Present {
         /// Which.
@@ -54,6 +56,7 @@ impl<T: Tracer> Mm<T> {
                 dirty: pte.has(PteFlag::Dirty),
             },
             (PteKind::Zero, _) => PageView::Zero,
+            (PteKind::Swap, _) => PageView::Swapped,
             _ => PageView::None,
         }
     }
@@ -65,7 +68,7 @@ impl<T: Tracer> Mm<T> {
             Owner::Anon(_) => 1,
             Owner::Shared { mappings, .. } => mappings,
             Owner::File { file, index } => self.user.file(file).map_or(0, |file| file.mappings(index)),
-            Owner::Nobody | Owner::PageTable(_) | Owner::Slab { .. } | Owner::Kept => 0,
+            Owner::Nobody | Owner::PageTable(_) | Owner::Slab { .. } | Owner::Kept | Owner::SwapCache => 0,
         }
     }
 
@@ -84,7 +87,7 @@ impl<T: Tracer> Mm<T> {
                 let candidates = self.user.file(file).into_iter().flat_map(|file| &file.mapped_by);
                 candidates.filter_map(|&start| self.file_mapping(start, index, idx)).collect()
             }
-            Owner::Nobody | Owner::PageTable(_) | Owner::Slab { .. } | Owner::Kept => Vec::new(),
+            Owner::Nobody | Owner::PageTable(_) | Owner::Slab { .. } | Owner::Kept | Owner::SwapCache => Vec::new(),
         }
     }
 
@@ -104,6 +107,9 @@ impl<T: Tracer> Mm<T> {
         let vma = space.vmas.find(addr.vpn())?;
         let tags = self.user.tags.as_ref()?;
         let pte = space.table.get(addr.vpn());
+        if let Some(slot) = pte.slot() {
+            return Some(self.swap.page(slot).map_or(self.swap.tag(slot), |idx| tags.frame(idx)));
+        }
         let idx = pte.idx().or_else(|| self.page_behind(vma, addr)).filter(|_| pte.kind() != PteKind::Zero);
         Some(idx.map_or(Tag::ZERO, |idx| tags.frame(idx)))
     }

@@ -1,18 +1,25 @@
 //! The engine and the model side by side.
 
+mod pressure;
+mod race;
+
+use std::collections::VecDeque;
+
 use order9_mm::policy::Policy;
 use order9_mm::space::{
     Access, Backing, Errno, Fault, FaultStep, MmapRequest, Move, Mremap, MremapTo, PageView, Place, TableStep,
     VirtAddr, VmaKind, Vpn, VpnRange,
 };
-use order9_mm::{FileId, Gfp, Mm, MmBuilder, Request, SpaceId};
+use order9_mm::{FileId, Gfp, Mm, MmBuilder, Request, SpaceId, SwapWrite};
 use order9_testkit::machines;
 use order9_units::{Bytes, NodeId, Order, Pages, Pfn};
 
 use crate::model::{BASE, Model, Outcome, Page, Source, TOP};
-use crate::op::{At, From, Op, Race, To};
+use crate::op::{At, From, Op, To};
 
 const CPU: usize = 0;
+/// Little enough to be full now and then.
+const SWAP: Pages = Pages::new(64);
 
 pub(crate) struct Pair {
     mm: Mm,
@@ -21,6 +28,8 @@ pub(crate) struct Pair {
     files: Vec<FileId>,
     /// Frames held by a pin or, with `true`, by isolation.
     held: Vec<(Pfn, bool)>,
+    /// Writes to swap under way.
+    writes: VecDeque<SwapWrite>,
 }
 
 fn addr(vpn: u64) -> VirtAddr {
@@ -34,8 +43,10 @@ fn bytes(pages: u64) -> Bytes {
 impl Pair {
     pub(crate) fn boot(policy: Policy) -> Self {
         let builder = MmBuilder::new(&machines::tiny(24, 1), policy).expect("the layout is sound");
-        let mm = builder.content_tags().boot();
-        let mut pair = Self { mm, model: Model::default(), spaces: Vec::new(), files: Vec::new(), held: Vec::new() };
+        let mut mm = builder.content_tags().boot();
+        mm.swapon(SWAP);
+        let (spaces, files, held, writes) = (Vec::new(), Vec::new(), Vec::new(), VecDeque::new());
+        let mut pair = Self { mm, model: Model::default(), spaces, files, held, writes };
         pair.apply(Op::Create);
         pair.apply(Op::CreateFile { size: 24 });
         pair
@@ -88,6 +99,8 @@ impl Pair {
                 done.expect("the page is held");
             }
             Op::Unpin { .. } => {}
+            Op::Reclaim { steps, may_write } => self.reclaim(steps, may_write),
+            Op::EndWrites { writes } => self.end_writes(writes),
             op => self.apply_to_space(op),
         }
     }
@@ -330,7 +343,11 @@ impl Pair {
     }
 
     fn touch(&mut self, at: usize, vpn: u64, access: Access) {
-        let step = self.mm.touch(self.spaces[at], addr(vpn), access, CPU);
+        let mut step = self.mm.touch(self.spaces[at], addr(vpn), access, CPU);
+        while let FaultStep::NeedPage(fault) = step {
+            let page = self.page_for(&fault); // Read from swap at once.
+            step = self.mm.fault_go_on(&fault, page, CPU);
+        }
         self.judge(at, vpn, access, step);
     }
 
@@ -348,49 +365,8 @@ impl Pair {
         }
     }
 
-    /// Every allocation of the access is followed by something else before its page is handed in.
-    fn raced_touch(&mut self, at: usize, vpn: u64, access: Access, race: Race) {
-        let id = self.spaces[at];
-        let mut step = self.mm.fault_begin(id, addr(vpn), access);
-        let mut raced = false;
-        while let FaultStep::NeedPage(fault) = step {
-            let page = self.page_for(&fault);
-            if !raced {
-                self.race(at, vpn, access, race);
-                raced = true;
-            }
-            step = self.mm.fault_finish(&fault, page, CPU);
-            self.mm.check().expect("laws hold between the steps of a fault");
-        }
-        if step == FaultStep::Retry {
-            self.touch(at, vpn, access);
-        } else {
-            self.judge(at, vpn, access, step);
-        }
-    }
-
     fn page_for(&mut self, fault: &Fault) -> Pfn {
         self.mm.alloc_fast(&fault.request(NodeId(0), CPU)).expect("tests use little memory")
-    }
-
-    fn race(&mut self, at: usize, vpn: u64, access: Access, race: Race) {
-        let page = vpn - BASE;
-        match race {
-            Race::Munmap => self.apply(self.in_space(at, |space| Op::Munmap { space, page, pages: 1 })),
-            Race::DontNeed => {
-                let advice = order9_mm::space::Madvise::DontNeed;
-                self.apply(self.in_space(at, |space| Op::Madvise { space, page, pages: 1, advice }));
-            }
-            Race::Touch => self.touch(at, vpn, access),
-            Race::Fork => self.fork(at),
-            Race::Punch => {
-                if let Source::File { file, index, .. } = self.model.space(at)[&vpn].source {
-                    let open_before = self.model.files[..file].iter().filter(|file| file.open).count();
-                    self.apply(Op::Punch { file: open_before, index, pages: 1 });
-                }
-            }
-            Race::Exit => self.apply(self.in_space(at, |space| Op::Exit { space })),
-        }
     }
 
     /// An operation that picks space `at`.
@@ -404,16 +380,6 @@ impl Pair {
             from = next.vpn().get() + 1;
             self.touch(at, next.vpn().get(), access);
         }
-    }
-
-    fn hold(&mut self, id: SpaceId, vpn: u64, isolate: bool) {
-        let PageView::Present { pfn, .. } = self.mm.page_at(id, addr(vpn)) else { return };
-        if isolate && self.held.contains(&(pfn, true)) {
-            return;
-        }
-        let done = if isolate { self.mm.set_isolated(pfn, true) } else { self.mm.pin(pfn) };
-        done.expect("a mapped page is allocated");
-        self.held.push((pfn, isolate));
     }
 
     /// Mappings, attributes and contents of every page agree, and every law holds.
@@ -457,6 +423,7 @@ impl Pair {
         for at in 0..self.files.len() {
             self.apply(Op::CloseFile { file: at });
         }
+        self.apply(Op::EndWrites { writes: usize::MAX });
         while !self.held.is_empty() {
             self.apply(Op::Unpin { nth: 0 });
         }

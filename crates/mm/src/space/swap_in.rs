@@ -1,0 +1,36 @@
+//! Faults on pages that were swapped out.
+
+use super::fault::{Access, Answer, Fault, Need};
+use super::page::NO_CPU;
+use super::pte::Pte;
+use super::{Mapping, Vma};
+use crate::Mm;
+use crate::frame::Idx;
+use crate::swap::SlotId;
+use crate::trace::Tracer;
+
+impl<T: Tracer> Mm<T> {
+    /// A page that was swapped out.
+    pub(super) fn answer_from_swap(&mut self, vma: &Vma, at: Mapping, pte: Pte, access: Access) -> Answer {
+        let slot = pte.slot().expect("the entry names a slot");
+        match self.swap.page(slot) {
+            None => Answer::Need(Need::SwapIn(slot)),
+            Some(idx) if access == Access::Write && !self.is_exclusive(idx, true) => {
+                Answer::Need(Need::CopyOf(self.frames.pfn(idx)))
+            }
+            Some(_) => Answer::Map(access.mark(self.map_from_swap(at, slot, vma, access, NO_CPU))),
+        }
+    }
+
+    /// Whether the entry still names the slot that was read, and nobody else has read it since.
+    pub(super) fn may_finish_swap_in(&self, fault: &Fault, slot: SlotId) -> bool {
+        let space = self.user.space(fault.space);
+        space.is_ok_and(|space| space.table.get(fault.vpn) == fault.seen) && self.swap.page(slot).is_none()
+    }
+
+    /// Whether the entry still names `slot`, and `idx` still has it.
+    pub(super) fn is_still_cached(&self, fault: &Fault, slot: SlotId, idx: Idx) -> bool {
+        let space = self.user.space(fault.space);
+        space.is_ok_and(|space| space.table.get(fault.vpn) == fault.seen) && self.swap.page(slot) == Some(idx)
+    }
+}

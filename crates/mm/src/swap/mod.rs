@@ -1,0 +1,307 @@
+//! Swap: slots that keep the contents of anonymous pages, and the swap cache, pages that have a slot.
+//!
+//! Key types: [`SwapArea`] (all slots), [`SwapWrite`] (a page to be written to its slot). Reclaim gives a page a slot,
+//! replaces its entries by the number of the slot, and hands the write to the caller, who ends it with
+//! [`Mm::swap_written`]; a fault on such an entry maps the page again if it is still in memory, else asks for a page to read
+//! the slot into. A slot is in use while an entry names it or a page has it. A page that is written while more than half of
+//! the slots are in use loses its slot. Never does I/O; pages of tmpfs have no slots.
+
+mod check;
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use order9_units::{Pages, Pfn};
+
+use crate::Mm;
+use crate::frame::{Flag, Idx};
+use crate::space::{Access, Mapping, Owner, Prot, Pte, PteFlag, SpaceId, Vma};
+use crate::tags::Tag;
+use crate::trace::Tracer;
+
+/// Place of a page in swap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SlotId(pub(crate) u32);
+
+impl SlotId {
+    /// Pages before it.
+    #[must_use]
+    pub const fn index(self) -> u64 {
+        self.0 as u64
+    }
+}
+
+/// A page to be written to swap; the caller writes it and then calls [`Mm::swap_written`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SwapWrite {
+    /// Where to.
+    pub slot: SlotId,
+    /// Which page.
+    pub pfn: Pfn,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    /// Page table entries that name it.
+    entries: u32,
+    /// The page that has it.
+    cache: Option<Idx>,
+    /// What was last written to it.
+    tag: Tag,
+}
+
+/// All slots.
+#[derive(Clone, Default)]
+pub(crate) struct SwapArea {
+    capacity: u64,
+    /// Slots that were ever used.
+    slots: Vec<Slot>,
+    /// Those that are not in use.
+    unused: Vec<u32>,
+    /// Slots of pages in the swap cache, by frame.
+    cached: BTreeMap<Idx, SlotId>,
+}
+
+impl SwapArea {
+    const fn free(&self) -> u64 {
+        self.capacity - self.slots.len() as u64 + self.unused.len() as u64
+    }
+
+    const fn is_half_used(&self) -> bool {
+        self.free() < self.capacity / 2
+    }
+
+    fn slot(&mut self, id: SlotId) -> &mut Slot {
+        &mut self.slots[id.0 as usize]
+    }
+
+    /// The slot of a page in the swap cache.
+    fn of(&self, idx: Idx) -> SlotId {
+        self.cached[&idx]
+    }
+
+    /// The page that has a slot, if one is in memory.
+    pub(crate) fn page(&self, id: SlotId) -> Option<Idx> {
+        self.slots[id.0 as usize].cache
+    }
+
+    pub(crate) fn tag(&self, id: SlotId) -> Tag {
+        self.slots[id.0 as usize].tag
+    }
+
+    fn take(&mut self) -> Option<SlotId> {
+        if let Some(slot) = self.unused.pop() {
+            return Some(SlotId(slot));
+        }
+        if self.slots.len() as u64 == self.capacity {
+            return None;
+        }
+        self.slots.push(Slot::default());
+        Some(SlotId(self.slots.len() as u32 - 1))
+    }
+
+    fn release_if_unused(&mut self, id: SlotId) {
+        let slot = self.slot(id);
+        if slot.entries == 0 && slot.cache.is_none() {
+            *slot = Slot::default();
+            self.unused.push(id.0);
+        }
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Adds swap space.
+    ///
+    /// # Panics
+    /// Beyond 2^32 slots.
+    pub fn swapon(&mut self, slots: Pages) {
+        self.swap.capacity += slots.get();
+        assert!(self.swap.capacity <= u64::from(u32::MAX), "{} slots: at most 2^32 are kept apart", self.swap.capacity);
+    }
+
+    /// Swap space: `SwapTotal`.
+    #[must_use]
+    pub const fn swap_total(&self) -> Pages {
+        Pages::new(self.swap.capacity)
+    }
+
+    /// Slots not in use: `SwapFree`.
+    #[must_use]
+    pub const fn swap_free(&self) -> Pages {
+        Pages::new(self.swap.free())
+    }
+
+    /// Pages in memory that have a slot: `SwapCached`.
+    #[must_use]
+    pub fn swap_cached(&self) -> Pages {
+        Pages::new(self.swap.cached.len() as u64)
+    }
+
+    /// Gives an anonymous page a slot, unless it has one; says whether it has one now.
+    pub(crate) fn add_to_swap(&mut self, idx: Idx) -> bool {
+        let word = self.frames.word(idx);
+        if word.has(Flag::SwapCache) {
+            return true;
+        }
+        let Some(slot) = self.swap.take() else { return false };
+        self.swap.slot(slot).cache = Some(idx);
+        self.swap.cached.insert(idx, slot);
+        self.frames.set(idx, word.with(Flag::SwapCache, true).with(Flag::Dirty, true));
+        true
+    }
+
+    /// Replaces every entry that maps a page in the swap cache by its slot.
+    pub(crate) fn unmap_to_swap(&mut self, idx: Idx) {
+        let slot = self.swap.of(idx);
+        let mappings = self.mappings_of(idx);
+        for &at in &mappings {
+            let space = self.user.living(at.space);
+            let table = space.table.table_mut(at.vpn).expect("the page is mapped there");
+            let old = table.set(at.vpn, Pte::swap(slot));
+            space.rss.anon_pages -= 1;
+            space.swap_pages += 1;
+            self.swap.slot(slot).entries += 1;
+            if old.has(PteFlag::Dirty) {
+                let word = self.frames.word(idx);
+                self.frames.set(idx, word.with(Flag::Dirty, true));
+            }
+        }
+        if !mappings.is_empty() {
+            mappings[1..].iter().for_each(|&at| self.user.rmap.unshare(idx, at));
+            self.user.rmap.set(idx, Owner::SwapCache);
+            self.user.levels.anon -= 1;
+            self.work.ptes_cleared += mappings.len() as u64;
+            self.work.tlb_flushes += 1;
+        }
+    }
+
+    /// Starts the write of a dirty page in the swap cache.
+    pub(crate) fn start_swap_write(&mut self, idx: Idx) -> SwapWrite {
+        let (slot, word) = (self.swap.of(idx), self.frames.word(idx));
+        let word = word.with(Flag::Dirty, false).with(Flag::Writeback, true).with(Flag::Reclaim, true);
+        self.frames.set(idx, word);
+        if let Some(tags) = &self.user.tags {
+            self.swap.slot(slot).tag = tags.frame(idx);
+        }
+        self.counters.pswpout += 1;
+        self.counters.nr_vmscan_write += 1;
+        SwapWrite { slot, pfn: self.frames.pfn(idx) }
+    }
+
+    /// Ends a write: the page is the oldest of its list now, if reclaim still waits for it.
+    ///
+    /// # Panics
+    /// If the page is not being written there.
+    pub fn swap_written(&mut self, write: SwapWrite, cpu: usize) {
+        let idx = self.at(write.pfn);
+        let word = self.frames.word(idx);
+        let there = word.has(Flag::Writeback) && self.swap.cached.get(&idx) == Some(&write.slot);
+        assert!(there, "{write:?} is not under way");
+        self.frames.set(idx, word.with(Flag::Writeback, false).with(Flag::Reclaim, false));
+        if word.has(Flag::Reclaim) && self.rotate_lru(idx) {
+            self.counters.pgrotated += word.frames();
+        }
+        self.drop_if_useless(idx, cpu);
+    }
+
+    /// Takes a page out of the swap cache.
+    pub(crate) fn remove_from_swap_cache(&mut self, idx: Idx) {
+        let slot = self.swap.cached.remove(&idx).expect("the page is in the swap cache");
+        self.swap.slot(slot).cache = None;
+        self.swap.release_if_unused(slot);
+        let word = self.frames.word(idx);
+        self.frames.set(idx, word.with(Flag::SwapCache, false).with(Flag::Dirty, false).with(Flag::Reclaim, false));
+    }
+
+    /// The last mapping of a page in the swap cache is gone.
+    pub(crate) fn leave_in_swap_cache(&mut self, idx: Idx, cpu: usize) {
+        self.user.rmap.set(idx, Owner::SwapCache);
+        self.munlock_page(idx);
+        self.drop_if_useless(idx, cpu);
+    }
+
+    /// Frees a page in the swap cache that neither mappings nor entries lead to, unless it is being written.
+    fn drop_if_useless(&mut self, idx: Idx, cpu: usize) {
+        let slot = self.swap.of(idx);
+        let used = self.user.rmap.owner(idx) != Owner::SwapCache || self.swap.slot(slot).entries > 0;
+        if !used && !self.frames.word(idx).has(Flag::Writeback) {
+            self.remove_from_swap_cache(idx);
+            self.disown(idx, cpu);
+        }
+    }
+
+    /// An entry of a space that names a slot is gone.
+    pub(crate) fn drop_swap_entry(&mut self, slot: SlotId, cpu: usize) {
+        self.swap.slot(slot).entries -= 1;
+        match self.swap.page(slot) {
+            Some(idx) => self.drop_if_useless(idx, cpu),
+            None => self.swap.release_if_unused(slot),
+        }
+    }
+
+    /// A child has the same entry.
+    pub(crate) fn share_swap_entry(&mut self, slot: SlotId, child: SpaceId) {
+        self.swap.slot(slot).entries += 1;
+        self.user.living(child).swap_pages += 1;
+    }
+
+    /// Whether nothing but its one mapping leads to a page, so that it may be written in place. `entry` is an entry that is
+    /// about to map it.
+    pub(crate) fn is_exclusive(&self, idx: Idx, entry: bool) -> bool {
+        let entries = self.swap.cached.get(&idx).map_or(0, |slot| self.swap.slots[slot.0 as usize].entries);
+        match self.user.rmap.owner(idx) {
+            Owner::Anon(_) => !entry && entries == 0,
+            Owner::SwapCache => entry && entries == 1,
+            _ => false,
+        }
+    }
+
+    /// Maps the page that has `slot` in place of the entry that names it; returns the new entry.
+    pub(crate) fn map_from_swap(&mut self, at: Mapping, slot: SlotId, vma: &Vma, access: Access, cpu: usize) -> Pte {
+        let idx = self.swap.page(slot).expect("the page is in memory");
+        let writable = access == Access::Write && self.is_exclusive(idx, true);
+        if self.user.rmap.owner(idx) == Owner::SwapCache {
+            self.user.rmap.set(idx, Owner::Anon(at));
+            self.user.levels.anon += 1;
+        } else {
+            self.user.rmap.share(idx, at);
+        }
+        if vma.locked {
+            self.mlock_page(idx);
+        }
+        let space = self.user.living(at.space);
+        space.rss.anon_pages += 1;
+        space.swap_pages -= 1;
+        self.drop_swap_entry(slot, cpu);
+        if writable {
+            self.wrote_swap_page(idx);
+        }
+        Pte::present(idx).with(PteFlag::Access, vma.prot != Prot::NONE).with(PteFlag::Write, writable)
+    }
+
+    /// A page may be written from now on: what its slot holds grows old, and is given up where slots are scarce.
+    pub(crate) fn wrote_swap_page(&mut self, idx: Idx) {
+        let word = self.frames.word(idx);
+        if word.has(Flag::SwapCache) && !word.has(Flag::Writeback) && self.swap.is_half_used() {
+            self.remove_from_swap_cache(idx);
+        }
+    }
+
+    /// Takes the fresh page `idx`, into which `slot` was read, into the swap cache.
+    pub(crate) fn finish_swap_in(&mut self, slot: SlotId, idx: Idx) {
+        self.adopt_anon(idx, Owner::SwapCache, false);
+        let word = self.frames.word(idx).with(Flag::SwapCache, true);
+        self.frames.set(idx, word);
+        self.swap.slot(slot).cache = Some(idx);
+        self.swap.cached.insert(idx, slot);
+        let tag = self.swap.tag(slot);
+        if let Some(tags) = &mut self.user.tags {
+            tags.put(idx, tag);
+        }
+        self.counters.pswpin += 1;
+        self.counters.pgmajfault += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! Pages on their way to swap and back: what they hold survives, and slots come free.
+
+use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
+
+use crate::policy::{NewAnon, Policy};
+use crate::reclaim::{ReclaimControl, ReclaimStep, Reclaimer};
+use crate::space::{Access, FaultStep, MmapRequest, Need, PageView, SpaceId, TableStep, VirtAddr};
+use crate::{Gfp, Layout, LruList, Mm, MmBuilder, NodeSpec, Request, SwapWrite, ZoneId, ZoneSpec};
+
+const CPU: usize = 0;
+
+fn boot(slots: u64) -> Mm {
+    let span = PfnRange::of(Pfn::new(1 << 20), Pages::new(4096));
+    let layout = Layout {
+        nodes: alloc::vec![NodeSpec { distances: alloc::vec![10] }],
+        zones: alloc::vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
+        cpus: alloc::vec![NodeId(0)],
+        ..Layout::default()
+    };
+    let mut policy = Policy::default();
+    policy.reclaim.new_anon = NewAnon::Inactive;
+    let mut mm = MmBuilder::new(&layout, policy).expect("the layout is sound").content_tags().boot();
+    mm.swapon(Pages::new(slots));
+    mm
+}
+
+fn page(start: VirtAddr, page: u64) -> VirtAddr {
+    VirtAddr::new(start.get() + 4096 * page)
+}
+
+/// A program that has written `count` pages and has not used them since.
+fn program(mm: &mut Mm, count: u64) -> (SpaceId, VirtAddr) {
+    let space = mm.create_space().expect("there are few");
+    let start = mm.mmap(space, &MmapRequest::anon(Pages::new(count).bytes()), CPU).expect("there is room");
+    for at in 0..count {
+        assert_eq!(access(mm, space, page(start, at), Access::Write), FaultStep::Done);
+    }
+    forget_uses(mm);
+    (space, start)
+}
+
+fn forget_uses(mm: &mut Mm) {
+    let pages: alloc::vec::Vec<Pfn> = mm.lru_list(ZoneId(0), LruList::InactiveAnon).collect();
+    for pfn in pages {
+        mm.take_uses(mm.at(pfn));
+    }
+}
+
+/// An access with all that a program's fault needs; the swap device takes no time.
+fn access(mm: &mut Mm, space: SpaceId, addr: VirtAddr, access: Access) -> FaultStep {
+    let mut step = mm.fault_begin(space, addr, access);
+    while let FaultStep::NeedPage(fault) = step {
+        let pfn = mm.alloc_fast(&fault.request(NodeId(0), CPU)).expect("memory is free");
+        step = mm.fault_finish(&fault, pfn, CPU);
+        mm.check().expect("every law holds");
+    }
+    step
+}
+
+/// A pass over the lists; returns what it reclaimed and the writes it asks for.
+fn pass(mm: &mut Mm) -> (u64, alloc::vec::Vec<SwapWrite>) {
+    let mut control = ReclaimControl::new(Reclaimer::Direct, Order::ZERO, u64::MAX, ZoneKind::Movable);
+    control.priority = 0;
+    let id = mm.begin_reclaim(control);
+    mm.begin_lru_pass(id, ZoneId(0));
+    while mm.reclaim_step(id, CPU) != ReclaimStep::Done {
+        mm.check().expect("every law holds");
+    }
+    let run = mm.end_reclaim(id);
+    mm.check().expect("every law holds");
+    (run.nr_reclaimed, run.writes)
+}
+
+fn written(mm: &mut Mm, writes: &[SwapWrite]) {
+    for &write in writes {
+        mm.swap_written(write, CPU);
+        mm.check().expect("every law holds");
+    }
+}
+
+fn fork(mm: &mut Mm, parent: SpaceId) -> SpaceId {
+    let mut fork = mm.fork(parent).expect("the parent lives");
+    loop {
+        match mm.fork_step(&mut fork).expect("nobody interferes") {
+            TableStep::Progress => {}
+            TableStep::NeedTable(vpn) => {
+                let table = mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_PGTABLE_USER)).expect("memory is free");
+                mm.give_table(fork.child(), vpn, table, CPU);
+            }
+            TableStep::Done => return fork.child(),
+        }
+    }
+}
+
+/// Swaps out all unused pages and frees them.
+fn swap_out(mm: &mut Mm) -> u64 {
+    let (freed, writes) = pass(mm);
+    written(mm, &writes);
+    freed + pass(mm).0
+}
+
+#[test]
+fn unused_pages_are_written_first_and_freed_once_that_is_done() {
+    let mut mm = boot(100);
+    let (space, start) = program(&mut mm, 40);
+    let (freed, writes) = pass(&mut mm);
+    assert_eq!((freed, writes.len(), mm.counters().pswpout, mm.counters().nr_vmscan_write), (0, 40, 40, 40));
+    assert_eq!((mm.swap_free(), mm.swap_cached()), (Pages::new(60), Pages::new(40)));
+    assert_eq!(mm.page_at(space, start), PageView::Swapped);
+    written(&mut mm, &writes);
+    assert_eq!(mm.counters().pgrotated, 40);
+    assert_eq!(pass(&mut mm), (40, alloc::vec![]));
+    let living = mm.space(space).expect("it lives");
+    assert_eq!((living.swapped(), living.rss().anon_pages, mm.swap_cached()), (Pages::new(40), 0, Pages::ZERO));
+}
+
+#[test]
+fn pages_come_back_by_a_read_from_swap() {
+    let mut mm = boot(100);
+    let (space, start) = program(&mut mm, 4);
+    assert_eq!(swap_out(&mut mm), 4);
+    let FaultStep::NeedPage(fault) = mm.touch(space, start, Access::Read, CPU) else { panic!("swap is to be read") };
+    assert!(matches!(fault.need(), Need::SwapIn(_)), "{fault:?}");
+    assert_eq!(access(&mut mm, space, start, Access::Read), FaultStep::Done);
+    assert_eq!((mm.counters().pswpin, mm.counters().pgmajfault), (1, 1));
+    // It keeps its slot while it is only read, and goes again without a write.
+    assert_eq!((mm.swap_cached(), mm.swap_free()), (Pages::new(1), Pages::new(96)));
+    forget_uses(&mut mm);
+    assert_eq!(pass(&mut mm), (1, alloc::vec![]));
+    // Once written, it has to be written again.
+    assert_eq!(access(&mut mm, space, start, Access::Write), FaultStep::Done);
+    forget_uses(&mut mm);
+    assert_eq!(pass(&mut mm).1.len(), 1);
+}
+
+#[test]
+fn a_page_that_is_missed_before_it_is_gone_is_mapped_again() {
+    let mut mm = boot(100);
+    let (space, start) = program(&mut mm, 4);
+    let (_, writes) = pass(&mut mm);
+    assert_eq!(mm.touch(space, start, Access::Write, CPU), FaultStep::Done);
+    mm.check().expect("every law holds");
+    written(&mut mm, &writes);
+    assert_eq!((mm.counters().pswpin, pass(&mut mm).0), (0, 3));
+}
+
+#[test]
+fn a_full_swap_makes_anonymous_pages_unreclaimable() {
+    let mut mm = boot(10);
+    program(&mut mm, 40);
+    let (freed, writes) = pass(&mut mm);
+    assert_eq!((freed, writes.len(), mm.swap_free()), (0, 10, Pages::ZERO));
+    assert_eq!(mm.counters().pgactivate, 30, "no slot, so active");
+    written(&mut mm, &writes);
+    let before = mm.counters().pgscan_direct;
+    assert_eq!(pass(&mut mm), (0, alloc::vec![]));
+    assert_eq!(mm.counters().pgscan_direct, before, "not even looked at");
+}
+
+#[test]
+fn slots_come_free_when_pages_are_written_and_slots_scarce() {
+    let mut mm = boot(10);
+    let (space, start) = program(&mut mm, 8);
+    assert_eq!(swap_out(&mut mm), 8);
+    for at in 0..8 {
+        assert_eq!(access(&mut mm, space, page(start, at), Access::Write), FaultStep::Done);
+    }
+    // Given up one by one until half of the slots are free.
+    assert_eq!((mm.swap_free(), mm.swap_cached()), (Pages::new(5), Pages::new(5)));
+}
+
+#[test]
+fn sharers_of_a_swapped_page_read_one_copy_and_write_their_own() {
+    let mut mm = boot(100);
+    let (parent, start) = program(&mut mm, 6);
+    let child = fork(&mut mm, parent);
+    forget_uses(&mut mm);
+    assert_eq!(swap_out(&mut mm), 6);
+    let grandchild = fork(&mut mm, child);
+    mm.check().expect("every law holds");
+    assert_eq!(mm.swap_free(), Pages::new(94), "three entries name each slot");
+    for at in 0..3 {
+        assert_eq!(access(&mut mm, parent, page(start, at), Access::Read), FaultStep::Done);
+        assert_eq!(access(&mut mm, child, page(start, at), Access::Write), FaultStep::Done);
+        assert_eq!(access(&mut mm, grandchild, page(start, at), Access::Read), FaultStep::Done);
+    }
+    assert_eq!(mm.counters().pswpin, 3);
+    for space in [grandchild, parent, child] {
+        mm.exit(space, CPU).expect("it lives");
+        mm.check().expect("every law holds");
+    }
+    assert_eq!((mm.swap_free(), mm.swap_cached()), (Pages::new(100), Pages::ZERO));
+}
+
+#[test]
+fn a_program_that_ends_during_writes_leaves_nothing_behind() {
+    let mut mm = boot(100);
+    let (space, _) = program(&mut mm, 5);
+    let (_, writes) = pass(&mut mm);
+    mm.exit(space, CPU).expect("it lives");
+    mm.check().expect("every law holds");
+    assert_eq!(mm.swap_cached(), Pages::new(5), "a page being written stays");
+    written(&mut mm, &writes);
+    assert_eq!((mm.swap_free(), mm.swap_cached()), (Pages::new(100), Pages::ZERO));
+}

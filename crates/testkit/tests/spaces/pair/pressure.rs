@@ -1,0 +1,41 @@
+//! What happens to pages behind the back of programs: reclaim, writes to swap, pins, isolation.
+
+use order9_mm::SpaceId;
+use order9_mm::reclaim::{ReclaimControl, ReclaimStep, Reclaimer};
+use order9_mm::space::PageView;
+use order9_units::{Order, ZoneKind};
+
+use super::{CPU, Pair, addr};
+
+impl Pair {
+    pub(super) fn reclaim(&mut self, steps: usize, may_writepage: bool) {
+        let mut control = ReclaimControl::new(Reclaimer::Direct, Order::ZERO, u64::MAX, ZoneKind::Movable);
+        (control.priority, control.may_writepage) = (0, may_writepage);
+        let run = self.mm.begin_reclaim(control);
+        for zone in 0..self.mm.zones().len() {
+            self.mm.begin_lru_pass(run, self.mm.zones()[zone].id());
+            for _ in 0..steps {
+                if self.mm.reclaim_step(run, CPU) == ReclaimStep::Done {
+                    break;
+                }
+                self.compare();
+            }
+        }
+        self.writes.extend(self.mm.end_reclaim(run).writes);
+    }
+
+    pub(super) fn hold(&mut self, id: SpaceId, vpn: u64, isolate: bool) {
+        let PageView::Present { pfn, .. } = self.mm.page_at(id, addr(vpn)) else { return };
+        if isolate && self.held.contains(&(pfn, true)) {
+            return;
+        }
+        let done = if isolate { self.mm.set_isolated(pfn, true) } else { self.mm.pin(pfn) };
+        done.expect("a mapped page is allocated");
+        self.held.push((pfn, isolate));
+    }
+
+    pub(super) fn end_writes(&mut self, writes: usize) {
+        let count = writes.min(self.writes.len());
+        self.writes.drain(..count).for_each(|write| self.mm.swap_written(write, CPU));
+    }
+}
