@@ -3,8 +3,8 @@
 //! Key types: [`Ino`] (a file), [`FsStep`] (how an open goes on), `FsScan` (one batch of the superblock shrinker). A file
 //! that is open has its dentry in use; a dentry keeps its inode; both are objects of slab caches, so that they pin pages.
 //! Page cache is another part's: it says how many pages an inode has and whether it is dirty, and drops pages where
-//! [`crate::shrinker::ShrinkStep::Invalidate`] asks for it. Directories, links and negative dentries are left out. Never reads or writes files.
-//! Behaviour: Documentation/filesystems/vfs.rst and path-lookup.rst; docs/slab.md.
+//! [`crate::shrinker::ShrinkStep::Invalidate`] asks for it. Directories, links and negative dentries are left out. Never
+//! reads or writes files. Behaviour and sources: docs/slab.md.
 
 mod check;
 mod lru;
@@ -127,7 +127,8 @@ impl FsCache {
 }
 
 impl<T: Tracer> Mm<T> {
-    /// Mounts the filesystem of the machine: creates the cache of dentries and that of its inodes, and registers its shrinker.
+    /// Mounts the filesystem of the machine: creates the cache of dentries and that of its inodes, and registers its
+    /// shrinker.
     ///
     /// # Errors
     /// [`FsError::Mounted`] or [`FsError::Cache`].
@@ -211,7 +212,8 @@ impl<T: Tracer> Mm<T> {
         Ok(&mut fs.inodes[inode as usize])
     }
 
-    /// Lists the inode of a file, if it is cached and nothing keeps it (any more). One that is listed already has been used.
+    /// Lists the inode of a file, if it is cached and nothing keeps it (any more). One that is listed already has been
+    /// used.
     fn list_if_idle(&mut self, ino: Ino) {
         let Some(fs) = self.fs.as_mut() else { return };
         let Ok(Some(number)) = fs.inode_of(ino) else { return };

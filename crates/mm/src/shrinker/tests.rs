@@ -1,12 +1,15 @@
 //! Calls of the superblock shrinker on a machine with files.
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use order9_units::NodeId;
 
 use super::{DropSlab, LruScan, Reclaimer, ShrinkControl, ShrinkSlab, ShrinkStep, ShrinkerKind, Shrunk};
-use crate::fs_cache::tests::{mounted, used};
-use crate::policy::{Policy, SlabDeferred};
+use crate::fs_cache::Ino;
+use crate::fs_cache::tests::{KERNEL, mounted, used};
+use crate::policy::{InodeCache, Policy, SlabDeferred};
+use crate::slab::tests::Random;
 use crate::trace::Event;
 use crate::{Gfp, Mm};
 
@@ -152,7 +155,7 @@ fn dropping_slab_leaves_what_is_in_use() {
         let mut mm = with_files(3_000);
         mm.policy.reclaim.drop_slab_doubles = doubles;
         let held = mm.fs_create().expect("there is room");
-        mm.fs_open_fast(held, &crate::fs_cache::tests::KERNEL);
+        mm.fs_open_fast(held, &KERNEL);
         let mut drop = DropSlab::new(&mut mm, 0);
         let dropped = loop {
             match drop.step(&mut mm) {
@@ -165,5 +168,52 @@ fn dropping_slab_leaves_what_is_in_use() {
         // What is left pins two slabs, and a few empty ones stay with their caches.
         assert!(mm.slab_levels(NODE).reclaimable <= 6 * (8 + 1), "{:?}", mm.slab_levels(NODE));
         mm.check().expect("every law holds");
+    }
+}
+
+/// Advances a run by a step; drops all but the last page of a file where that is asked for, as if that were dirty.
+fn advance(mm: &mut Mm, run: &mut ShrinkSlab, pages: &mut BTreeMap<Ino, u32>, random: &mut Random) {
+    match run.step(mm) {
+        ShrinkStep::Progress => {}
+        ShrinkStep::Invalidate(ino) => {
+            let left = pages.get_mut(&ino).expect("it has pages");
+            let dropped = *left - random.below(2) as u32;
+            *left -= dropped;
+            mm.inode_pages_removed(ino, dropped).expect("it has as many");
+            run.invalidated(mm, ino, dropped.into());
+        }
+        ShrinkStep::Done(_) => *run = ShrinkSlab::new(control(random.below(4) as u8)),
+    }
+}
+
+#[test]
+fn files_and_shrinkers_that_take_turns_keep_every_law() {
+    for inode_cache in [InodeCache::DroppedWithInode, InodeCache::KeepsInode] {
+        let mut policy = Policy::default();
+        policy.reclaim.inode_cache = inode_cache;
+        let (mut mm, mut random) = (mounted(policy), Random(3));
+        let mut files: Vec<Ino> = (0..3_000).map(|_| mm.fs_create().expect("there is room")).collect();
+        let mut pages = BTreeMap::<Ino, u32>::new();
+        let mut runs = [0, 1].map(|priority| ShrinkSlab::new(control(priority)));
+        for step in 0..40_000 {
+            let at = random.below(files.len() as u64) as usize;
+            let ino = files[at];
+            match random.below(8) {
+                0..=1 => drop(mm.fs_open_fast(ino, &KERNEL)),
+                2..=4 => drop(mm.fs_close(ino)),
+                5 if mm.inode_pages_added(ino, 3).is_ok() => *pages.entry(ino).or_default() += 3,
+                5 => {}
+                6 => drop(mm.set_inode_dirty(ino, random.below(3) == 0)),
+                _ if mm.fs_unlink(ino, 0).is_ok() => files[at] = mm.fs_create().expect("there is room"),
+                _ => {}
+            }
+            if step % 5 == 0 {
+                advance(&mut mm, &mut runs[random.below(2) as usize], &mut pages, &mut random);
+            }
+            if step % 2_000 == 0 {
+                mm.check().expect("every law holds");
+            }
+        }
+        assert!(mm.counters().slabs_scanned > 5_000, "{}", mm.counters().slabs_scanned);
     }
 }

@@ -1,7 +1,7 @@
 //! One cache: its slabs, which of their objects live, and the slabs that have room, by node.
 //!
-//! Objects are numbered: slab times objects per slab, plus the place in the slab. A number is used again once its object is
-//! freed, so that whoever keeps something per object keeps it in an array.
+//! Objects are numbered: slab times objects per slab, plus the place in the slab. A number is used again once its object
+//! is freed, so that whoever keeps something per object keeps it in an array.
 
 use alloc::vec::Vec;
 
@@ -26,6 +26,7 @@ pub(crate) struct KmemCache {
     pub(crate) min_order: Order,
     /// Objects of a slab of the preferred order; slabs of the smallest order leave the rest of their numbers unused.
     pub(crate) per_slab: u32,
+    per_min_slab: u32,
     /// A slab that loses its last object stays while its node has fewer slabs with room than this: half the binary
     /// logarithm of the object size, within bounds (/sys/kernel/slab/CACHE/min_partial).
     pub(crate) min_partial: u32,
@@ -82,6 +83,7 @@ impl KmemCache {
             spec,
             min_order,
             per_slab: holds(spec.order) as u32,
+            per_min_slab: holds(min_order) as u32,
             min_partial: (size.ilog2() / 2).clamp(*MIN_PARTIAL.start(), *MIN_PARTIAL.end()),
             slabs: Vec::new(),
             unused: NONE,
@@ -92,9 +94,10 @@ impl KmemCache {
         })
     }
 
-    /// Objects that fit a slab of `order`.
-    pub(crate) const fn capacity(&self, order: Order) -> u64 {
-        (PAGE_SIZE.get() << order.get()) / self.spec.object_size.get()
+    /// Objects that fit a slab of `order`, which is the preferred or the smallest one.
+    pub(crate) fn capacity(&self, order: Order) -> u64 {
+        let objects = if order == self.spec.order { self.per_slab } else { self.per_min_slab };
+        objects.into()
     }
 
     /// Live objects.

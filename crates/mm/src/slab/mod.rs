@@ -1,18 +1,18 @@
 //! Slab caches: kernel objects in pages that return to the buddy allocator only with their last object.
 //!
 //! Key types: [`CacheSpec`] (what a cache holds), [`Object`] (one object), [`ObjectStep`] (how an allocation goes on),
-//! `KmemCache` (slabs and live objects of one cache). An object costs a bit here, and a slab twenty bytes; what an object
-//! means is kept by its owner, under the object's number. An allocation that finds no room says which pages it needs; the caller
-//! allocates them, which may take a while, and hands them in. Objects per slab decide what shrinking is worth: if a random
-//! share f of O objects per slab is freed, f^O of the slabs are. Per-CPU slabs are left out: the first slab with room serves.
-//! Layout rules: SLUB, Documentation/mm/slab.rst and Documentation/ABI/testing/sysfs-kernel-slab.
+//! `KmemCache` (slabs and live objects of one cache). An object costs a bit here, and a slab twenty bytes; what an
+//! object means is kept by its owner, under the object's number. An allocation that finds no room says which pages it
+//! needs; the caller allocates them, which may take a while, and hands them in. Objects per slab decide what shrinking is
+//! worth: if a random share f of O objects per slab is freed, f^O of the slabs are. Per-CPU slabs are left out: the first
+//! slab with room serves. Behaviour and sources: docs/slab.md.
 
 mod alloc;
 mod bits;
 mod cache;
 mod check;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use ::alloc::vec::Vec;
 use core::fmt;

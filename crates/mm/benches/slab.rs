@@ -1,0 +1,55 @@
+//! Cost of files in memory: caching them on first use, opening them again, and shrinking them, everything counted.
+//!
+//! Run with `cargo bench -p order9-mm --bench slab`.
+
+use std::time::Instant;
+
+use order9_mm::fs_cache::{FsStep, Ino};
+use order9_mm::policy::Policy;
+use order9_mm::shrinker::{DropSlab, ShrinkStep};
+use order9_mm::slab::CacheSpec;
+use order9_mm::{Gfp, Layout, Mm, MmBuilder, NodeSpec, Request, ZoneSpec};
+use order9_units::{Bytes, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
+
+const FILES: u32 = 3_000_000;
+const KERNEL: Request = Request::new(Order::ZERO, Gfp::GFP_KERNEL);
+
+fn main() {
+    let mut mm = engine(Bytes::from_gib(8));
+    mm.mount(CacheSpec::EXT4_INODE).expect("nothing is mounted");
+    let files: Vec<Ino> = (0..FILES).map(|_| mm.fs_create().expect("there is room")).collect();
+    println!("{FILES} files, ns per file");
+    for what in ["first use", "second use"] {
+        timed(what, || files.iter().for_each(|&ino| use_once(&mut mm, ino)));
+    }
+    let slab = mm.slab_levels(NodeId(0)).reclaimable;
+    timed("dropped from memory", || drop_all(&mut mm));
+    println!("{slab} frames of slabs, of which {} are left", mm.slab_levels(NodeId(0)).reclaimable);
+}
+
+fn timed(what: &str, work: impl FnOnce()) {
+    let start = Instant::now();
+    work();
+    println!("{what:<20} {:>7.1}", start.elapsed().as_nanos() as f64 / f64::from(FILES));
+}
+
+fn use_once(mm: &mut Mm, ino: Ino) {
+    assert!(matches!(mm.fs_open_fast(ino, &KERNEL), FsStep::Done { .. }), "there is memory for all files");
+    mm.fs_close(ino).expect("it is open");
+}
+
+fn drop_all(mm: &mut Mm) {
+    let mut drop = DropSlab::new(mm, 0);
+    while let ShrinkStep::Progress = drop.step(mm) {}
+}
+
+fn engine(memory: Bytes) -> Mm {
+    let span = PfnRange::of(Pfn::new(1 << 20), Pages::from_bytes_floor(memory));
+    let layout = Layout {
+        nodes: vec![NodeSpec { distances: vec![10] }],
+        zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
+        cpus: vec![NodeId(0)],
+        ..Layout::default()
+    };
+    MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot()
+}
