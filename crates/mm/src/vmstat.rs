@@ -65,6 +65,8 @@ pub struct Counters {
     pub boost_added: u64,
     /// Fragmentation events that found the boost at its cap (engine only).
     pub boost_saturated: u64,
+    /// Frames that went back with the last object of their slab (engine only).
+    pub slab_pages_freed: u64,
     /// Zones whose watermark a walk failed, by zone kind and order (engine only).
     pub watermark_failures: [[u64; order9_units::Order::COUNT]; ZoneKind::COUNT],
 }

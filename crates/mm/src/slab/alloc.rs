@@ -122,6 +122,7 @@ impl<T: Tracer> Mm<T> {
         let Freed::Empty(frame) = cache.give_back(object.number) else { return Ok(0) };
         let frames = self.frames.word(frame).order().pages().get();
         *self.slab.levels[node].of_mut(&cache.spec) -= frames;
+        self.counters.slab_pages_freed += frames;
         self.disown(frame, cpu);
         Ok(frames)
     }
@@ -143,8 +144,7 @@ impl<T: Tracer> Mm<T> {
         let cache = &mut self.slab.caches[need.cache.index()];
         let (slab, number) = cache.add_slab(frame, need.order, node);
         *self.slab.levels[node.index()].of_mut(&cache.spec) += need.order.pages().get();
-        self.frames.set(frame, word.with(Flag::Owned, true));
-        self.user.rmap.set(frame, Owner::Slab { cache: need.cache, slab });
+        self.adopt(frame, Owner::Slab { cache: need.cache, slab });
         Object { cache: need.cache, number }
     }
 

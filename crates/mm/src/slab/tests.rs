@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use order9_units::{Bytes, Migratetype, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
+use order9_units::{Bytes, Migratetype, NodeId, Order, PAGE_SIZE, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::{CacheError, CacheId, CacheSpec, NewSlab, Object, ObjectStep, SlabError};
 use crate::page_alloc::{AllocError, Request};
@@ -154,6 +154,23 @@ fn the_preferred_order_is_tried_without_reclaim_and_then_the_smallest_one() {
     mm.check().expect("every law holds");
     let refused = mm.kmem_cache_give(&second, Err(AllocError::NoZone));
     assert_eq!(refused, ObjectStep::Failed(SlabError::NoPage(AllocError::NoZone)));
+}
+
+#[test]
+fn a_pin_keeps_the_page_of_a_slab_that_is_gone() {
+    let mut mm = machine(1);
+    let spec = CacheSpec { name: "page", object_size: PAGE_SIZE, order: Order::ZERO, reclaimable: false };
+    let cache = create(&mut mm, spec);
+    let objects: Vec<_> = (0..7).map(|_| take(&mut mm, cache)).collect();
+    let frames: Vec<_> = mm.slab.caches[0].slabs().map(|(_, slab)| mm.frames.pfn(slab.frame)).collect();
+    frames.iter().for_each(|&pfn| mm.pin(pfn).expect("it is allocated"));
+    let freed: u64 = objects.into_iter().map(|object| free(&mut mm, object)).sum();
+    mm.check().expect("every law holds");
+    assert_eq!((freed, mm.slab.total().unreclaimable), (1, 6), "half of log2 4096 slabs stay");
+    for pfn in frames {
+        mm.unpin(pfn).expect("it is pinned");
+    }
+    mm.check().expect("every law holds");
 }
 
 #[test]

@@ -44,7 +44,7 @@ impl<T: Tracer> Mm<T> {
         idx
     }
 
-    /// Makes a fresh page the owner's; what is no page table then goes on an LRU list.
+    /// Makes fresh pages the owner's; those of programs and files then go on an LRU list.
     #[inline]
     pub(crate) fn adopt(&mut self, idx: Idx, owner: Owner) {
         let word = self.frames.word(idx).with(Flag::Owned, true);
