@@ -121,6 +121,12 @@ prices! {
     pte_clear,
     /// Putting a page table in place.
     page_table,
+    /// Looking at one entry of an LRU list.
+    lru_scan,
+    /// Taking one page off its LRU list, and putting it back or letting it go.
+    isolate_page,
+    /// Finding the mappings of one page and asking whether it was accessed by them.
+    rmap_walk,
     /// Flushing cached translations on the CPU itself.
     tlb_flush,
     /// Making one other CPU flush its translations, and waiting for it.
@@ -176,6 +182,9 @@ impl Prices {
             + self.pte_set.times(work.ptes_set)
             + self.pte_clear.times(work.ptes_cleared)
             + self.page_table.times(work.page_tables_allocated)
+            + self.lru_scan.times(work.lru_scanned)
+            + self.isolate_page.times(work.pages_isolated)
+            + self.rmap_walk.times(work.rmap_walks)
             + self.tlb_flush.times(work.tlb_flushes)
     }
 }

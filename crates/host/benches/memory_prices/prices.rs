@@ -220,6 +220,25 @@ pub(crate) const PRICES: &[Price] = &[
         cross: None,
     },
     Price {
+        key: "lru_scan",
+        ns: list_op,
+        method: "Estimate: one line, the frame entry of a page somewhere in memory, as for list_op",
+        cross: None,
+    },
+    Price {
+        key: "isolate_page",
+        ns: |d| 2.0 * list_op(d),
+        method: "Estimate: off one LRU list and onto another, two list_op",
+        cross: None,
+    },
+    Price {
+        key: "rmap_walk",
+        ns: |d| 3.0 * list_op(d),
+        method: "Estimate: three lines somewhere in memory, each as for list_op: anon_vma or address_space, the mapping it \
+                 names, and the page table entry of one mapping",
+        cross: None,
+    },
+    Price {
         key: "tlb_flush",
         ns: tlb_flush,
         method: "mprotect() of one resident page to read-only and back and reading it, against a page that is not there, less \

@@ -215,13 +215,12 @@ impl<T: Tracer> Mm<T> {
         self.frames.set(idx, word.with(Flag::Lru, true));
     }
 
-    /// Takes a page off its list; the flags that name the list stay.
+    /// Takes a page off its list; its word is the caller's to change.
     #[inline]
     pub(crate) fn unlink_lru(&mut self, idx: Idx, word: Word) {
         let zone = &mut self.zones[self.blocks[idx.block()].zone.index()];
         zone.lru.sizes[word.lru_list().index()] -= word.frames();
         self.frames.unlink(idx);
-        self.frames.set(idx, word.with(Flag::Lru, false));
     }
 
     /// Moves a page to the head of a list of its type; an isolated one goes there when it is put back.
@@ -252,6 +251,7 @@ impl<T: Tracer> Mm<T> {
         let word = self.frames.word(idx);
         if word.has(Flag::Lru) {
             self.unlink_lru(idx, word);
+            self.frames.set(idx, word.with(Flag::Lru, false));
             self.count_isolated(idx, word, u64::wrapping_add);
         }
         self.reflag(idx, Flag::Isolated, true);
