@@ -38,9 +38,6 @@ fn plan(args: &RunArgs) -> Result<Plan, Failure> {
     for (option, text) in args.chosen() {
         scenario.argument(option, text).map_err(refused)?;
     }
-    if args.check {
-        scenario.check_every_step();
-    }
     scenario.plan(command()).map_err(refused)
 }
 

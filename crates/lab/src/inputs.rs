@@ -1,5 +1,7 @@
 //! What an experiment was given, written so that the manifest alone can repeat it.
 
+use std::num::NonZeroU64;
+
 use order9_policy::Show;
 use order9_record::{self as record, Inputs};
 use order9_snapshot::synth::SynthSpec;
@@ -30,7 +32,7 @@ pub(crate) fn inputs(plan: &Plan, parameters: &Parameters) -> Inputs {
         recorded: record::Recorded {
             every: plan.sample_every,
             events: plan.trace.chosen().map(str::to_owned).collect(),
-            check: plan.check,
+            check_every: plan.check_every.map_or(0, NonZeroU64::get),
         },
         policies: plan.policies.iter().map(policy).collect(),
     }

@@ -1,6 +1,7 @@
 //! An experiment, complete: everything that decides its results.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use order9_machine::TraceKinds;
@@ -32,8 +33,9 @@ pub struct Plan {
     pub seeds: Vec<u64>,
     /// How often counters are read, in virtual time; not zero.
     pub sample_every: Nanos,
-    /// Whether every step is followed by a check of all laws, and the contents of all pages are followed.
-    pub check: bool,
+    /// After how many steps all laws are checked, and whether what every page holds is what its program must read; `None` is
+    /// never.
+    pub check_every: Option<NonZeroU64>,
     /// Which trace events are kept.
     pub trace: TraceKinds,
     /// The command line that asked for it, for the manifest.

@@ -51,7 +51,7 @@ impl Start {
         let options = Options {
             slice: plan.machine.slice,
             sample_every: plan.sample_every,
-            check: plan.check,
+            check_every: plan.check_every,
             trace: plan.trace,
             trace_max: TRACE_MAX,
             ..Options::new(cell.seed)
@@ -71,7 +71,7 @@ impl Start {
                 import(snapshot, policy).map_err(refused)?.mm
             }
         };
-        Ok(if plan.check { mm.with_content_tags() } else { mm })
+        Ok(if plan.check_every.is_some() { mm.with_content_tags() } else { mm })
     }
 
     fn cpus(&self, machine: &MachineSpec) -> Vec<NodeId> {

@@ -3,6 +3,7 @@
 //! Nothing is borrowed across an await: [`Kernel::with`] lends the engine for one bounded step.
 
 use std::cell::{Cell, RefCell};
+use std::num::NonZeroU64;
 use std::rc::Rc;
 
 use order9_mm::{Mm, ZoneId};
@@ -29,8 +30,10 @@ pub(crate) struct Kernel {
     pub(crate) zone_locks: Vec<LockId>,
     /// Time owed that is less than a nanosecond.
     owed: Cell<Picos>,
-    /// Whether every step is followed by a check of all laws.
-    check: bool,
+    /// After how many steps all laws are checked; `None` is never.
+    check_every: Option<NonZeroU64>,
+    /// Steps since the last check.
+    unchecked: Cell<u64>,
     pub(crate) processes: RefCell<Vec<Rc<Process>>>,
     pub(crate) files: RefCell<Files>,
     pub(crate) record: RefCell<Record>,
@@ -47,7 +50,7 @@ pub(crate) struct Bill {
 }
 
 impl Kernel {
-    pub(crate) fn new(handle: Handle, engine: Engine, prices: Prices, check: bool) -> Self {
+    pub(crate) fn new(handle: Handle, engine: Engine, prices: Prices, check_every: Option<NonZeroU64>) -> Self {
         let lock = |zone: &order9_mm::Zone| {
             let name = format!("zone lock of node {}, {}", zone.node().0, zone.kind());
             handle.new_lock(&name, LockKind::Spinning)
@@ -60,7 +63,8 @@ impl Kernel {
             engine: RefCell::new(engine),
             zone_locks,
             owed: Cell::default(),
-            check,
+            check_every,
+            unchecked: Cell::default(),
             processes: RefCell::default(),
             files: RefCell::default(),
             record: RefCell::default(),
@@ -71,17 +75,28 @@ impl Kernel {
     /// Runs one step on the engine.
     ///
     /// # Panics
-    /// If checks are on and the step broke a law: a bug of the engine.
+    /// If checks are on and a step broke a law: a bug of the engine.
     #[inline]
     pub(crate) fn with<R>(&self, step: impl FnOnce(&mut Engine) -> R) -> R {
         let mut engine = self.engine.borrow_mut();
         let result = step(&mut engine);
-        if self.check
-            && let Err(violation) = engine.check()
-        {
-            panic!("the engine broke a law at {} ns: {violation}", self.handle.now().get());
+        if let Some(every) = self.check_every {
+            self.check(&engine, every);
         }
         result
+    }
+
+    /// Checks all laws if it is time to.
+    #[cold]
+    fn check(&self, engine: &Engine, every: NonZeroU64) {
+        self.unchecked.set(self.unchecked.get() + 1);
+        if self.unchecked.get() < every.get() {
+            return;
+        }
+        self.unchecked.set(0);
+        if let Err(violation) = engine.check() {
+            panic!("the engine broke a law at {} ns: {violation}", self.handle.now().get());
+        }
     }
 
     /// Looks at the engine.

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::future::Future;
+use std::num::NonZeroU64;
 use std::rc::Rc;
 
 use order9_mm::Mm;
@@ -41,8 +42,8 @@ pub struct Options {
     pub slice: Nanos,
     /// How often counters are read; not zero.
     pub sample_every: Nanos,
-    /// Whether every step of the engine is followed by a check of all its laws.
-    pub check: bool,
+    /// After how many steps of the engine all its laws are checked; `None` is never.
+    pub check_every: Option<NonZeroU64>,
     /// Which trace events are kept.
     pub trace: TraceKinds,
     /// How many of them.
@@ -54,7 +55,7 @@ impl Options {
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         let (slice, sample_every) = (Nanos::new(3_000_000), Nanos::new(1_000_000_000));
-        Self { seed, slice, sample_every, check: false, trace: TraceKinds::NONE, trace_max: 0 }
+        Self { seed, slice, sample_every, check_every: None, trace: TraceKinds::NONE, trace_max: 0 }
     }
 }
 
@@ -69,7 +70,7 @@ impl Machine {
             Executor::new(Config { context_switch, slice: options.slice, ..Config::new(cpus, options.seed) })?;
         let handle = executor.handle().clone();
         let log = EventLog::new(handle.clone(), options.trace, options.trace_max);
-        let kernel = Rc::new(Kernel::new(handle, mm.with_tracer(log), prices, options.check));
+        let kernel = Rc::new(Kernel::new(handle, mm.with_tracer(log), prices, options.check_every));
         Ok(Self { executor, kernel, sample_every: options.sample_every })
     }
 

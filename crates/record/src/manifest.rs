@@ -93,8 +93,8 @@ pub struct Recorded {
     pub every: Nanos,
     /// Tracepoints whose events were kept, by name.
     pub events: Vec<String>,
-    /// Whether every step was checked.
-    pub check: bool,
+    /// After how many steps all laws were checked; 0 is never.
+    pub check_every: u64,
 }
 
 /// What memory held at the start.

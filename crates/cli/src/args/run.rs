@@ -43,9 +43,9 @@ pub(crate) struct RunArgs {
     /// Keep the events of this tracepoint, mm_page_alloc_extfrag for instance.
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) events: Vec<String>,
-    /// Check all laws of the engine and the content of all pages after every step: slow.
-    #[arg(long)]
-    pub(crate) check: bool,
+    /// Check all laws of the engine and the content of all pages after every N steps: slow. [default: 0, never]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) check: Option<String>,
     /// Store everything that was measured in this directory.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
@@ -99,6 +99,7 @@ impl RunArgs {
             (&self.seeds, "--seeds"),
             (&self.threads, "--threads"),
             (&self.every, "--every"),
+            (&self.check, "--check"),
         ];
         let several = [
             (&self.policies, "--policy"),

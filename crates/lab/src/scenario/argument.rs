@@ -41,15 +41,11 @@ impl Scenario {
                 pair(text, "NAME=VALUE").and_then(|(name, value)| self.set(said.clone(), name, value.to_owned()))
             }
             "--every" => self.read_every(text),
+            "--check" => self.read_check(text),
             "--events" => text.split(',').try_for_each(|name| self.keep_events(name.trim())),
             _ => unreachable!("no option is called {option}"),
         };
         taken.map_err(|problem| said.error(problem))
-    }
-
-    /// Checks every step from now on.
-    pub fn check_every_step(&mut self) {
-        self.check = true;
     }
 }
 

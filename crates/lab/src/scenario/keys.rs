@@ -72,9 +72,9 @@ pub static KEYS: &[Key] = &[
     key("record.events", "list of tracepoints", "which events are kept", "none"),
     key(
         "record.check",
-        "`true` or `false`",
-        "whether every step is checked, and the content of every page followed",
-        "`false`",
+        "a number, 0 for never",
+        "after how many steps all laws are checked, and the content of every page",
+        "`0`",
     ),
 ];
 

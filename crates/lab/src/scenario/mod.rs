@@ -16,6 +16,7 @@ mod text;
 mod value;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 use order9_machine::TraceKinds;
 use order9_toml::chain;
@@ -45,7 +46,7 @@ pub struct Scenario {
     seeds: Vec<u64>,
     every: Nanos,
     events: TraceKinds,
-    check: bool,
+    check_every: Option<NonZeroU64>,
 }
 
 /// Something, and where it was asked for.
@@ -70,7 +71,7 @@ impl Scenario {
             seeds: vec![1],
             every: Nanos::new(1_000_000_000),
             events: TraceKinds::NONE,
-            check: false,
+            check_every: None,
         }
     }
 

@@ -41,7 +41,7 @@ impl Scenario {
                 .collect(),
             seeds: self.seeds,
             sample_every: self.every,
-            check: self.check,
+            check_every: self.check_every,
             trace: self.events,
             command,
         })

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::num::NonZeroU64;
 use std::path::Path;
 
 use order9_policy::Loaded;
@@ -64,7 +65,7 @@ pub fn repetition(inputs: &Inputs) -> Result<Plan, RepeatError> {
         settings: inputs.settings.clone(),
         seeds: scenario.seeds,
         sample_every: every(inputs)?,
-        check: inputs.recorded.check,
+        check_every: NonZeroU64::new(inputs.recorded.check_every),
         trace: scenario.events,
         command: inputs.command.clone(),
     })

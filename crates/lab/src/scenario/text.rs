@@ -72,10 +72,7 @@ impl Scenario {
                 let names = texts(leaf).ok_or_else(|| leaf.wrong("a list of tracepoints"))?;
                 names.iter().try_for_each(|name| self.keep_events(name))?;
             }
-            "record.check" => match leaf.value {
-                DeValue::Boolean(check) => self.check = *check,
-                _ => return Err(leaf.wrong("true or false").into()),
-            },
+            "record.check" => self.read_check(&written(leaf)?)?,
             "parameters" | "memory" | "settings" | "record" => {
                 // Only an empty one is not taken apart.
                 leaf.entries().ok_or_else(|| leaf.wrong("a table"))?;

@@ -5,6 +5,7 @@ use order9_report::number::parse_size;
 use order9_toml::{nearest, shown};
 use order9_units::Nanos;
 use order9_workloads::{Kind, Value, Workload};
+use std::num::NonZeroU64;
 
 use super::Scenario;
 use super::error::Problem;
@@ -78,6 +79,13 @@ impl Scenario {
         let every = time(text).filter(|every| *every >= EVERY_MIN);
         let expected = "a length of time such as \"1s\", at least \"1ms\"";
         self.every = every.ok_or_else(|| Problem::value("every", text, expected))?;
+        Ok(())
+    }
+
+    /// After how many steps all laws are checked, 0 for never.
+    pub(super) fn read_check(&mut self, text: &str) -> Result<(), Problem> {
+        let steps: u64 = text.parse().map_err(|_| Problem::value("check", text, "a number of steps, 0 for never"))?;
+        self.check_every = NonZeroU64::new(steps);
         Ok(())
     }
 

@@ -49,7 +49,7 @@ fn plan(workload: Workload) -> Plan {
         settings: Vec::new(),
         seeds: vec![1, 2],
         sample_every: Nanos::new(1_000_000_000),
-        check: false,
+        check_every: None,
         trace: TraceKinds::NONE,
         command: vec!["a test".to_owned()],
     }
@@ -82,7 +82,6 @@ fn digests_are_the_same_on_one_core_and_two_and_those_of_the_golden_file() {
 #[test]
 fn what_is_looked_at_does_not_change_what_happens() {
     let mut watched = plan(Workload::Usemem);
-    watched.check = false;
     let plain = on(1, &watched).expect("it runs");
     watched.trace = TraceKinds::NONE.with("mm_page_alloc_extfrag").expect("it exists");
     let traced = on(1, &watched).expect("it runs");

@@ -67,7 +67,7 @@ fn values_that_are_not_taken() {
     assert!(value("[parameters]\nthreads = [1, 'x']").contains("expected a list of whole numbers"));
     assert!(value("[record]\nevery = '0s'").contains("at least \"1ms\""));
     assert!(value("[record]\nevents = ['mm_page_fre']").contains("did you mean mm_page_free?"));
-    assert!(value("[record]\ncheck = 1").contains("true or false"));
+    assert!(value("[record]\ncheck = -1").contains("a number of steps"));
     assert!(
         value("[memory]\nstart = 'synthetic'\nfill = 1.2").contains("line 4: memory.fill is \"1.2\", expected a share")
     );

@@ -5,6 +5,8 @@ mod memory;
 mod out_of_memory;
 mod processes;
 
+use std::num::NonZeroU64;
+
 use order9_machine::cost::{PRICES, Picos, Prices};
 use order9_machine::{Machine, Options, Results, Thread};
 use order9_mm::policy::Policy;
@@ -29,7 +31,7 @@ fn machine(memory: Bytes, cpus: usize, seed: u64) -> Machine {
         ..Layout::default()
     };
     let mm = MmBuilder::new(&layout, Policy::default()).expect("one zone is a layout").content_tags().boot();
-    let options = Options { check: true, ..Options::new(seed) };
+    let options = Options { check_every: NonZeroU64::new(1), ..Options::new(seed) };
     Machine::new(mm, vec![NodeId(0); cpus], prices(), &options).expect("there are CPUs")
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn inputs() -> Inputs {
         recorded: Recorded {
             every: Nanos::new(SECOND),
             events: vec!["mm_page_alloc_extfrag".to_owned()],
-            check: false,
+            check_every: 0,
         },
         policies: vec![policy("linux-5.0"), policy("linux-5.1")],
     }
