@@ -34,9 +34,9 @@ pub(crate) fn refused(call: &'static str, errno: Errno) -> Stop {
 impl Thread {
     /// Accesses every page of `range`, upward, each access taking `price` in user space.
     pub(crate) async fn access(&self, range: VpnRange, access: Access, price: Picos) -> Result<(), Stop> {
-        let mut rest = range;
+        let (mut rest, mut faulting) = (range, false);
         while !rest.is_empty() {
-            match self.access_at_once(&mut rest, access, price) {
+            match self.access_at_once(&mut rest, access, price, &mut faulting) {
                 AtOnce::Done => {}
                 AtOnce::Owed { bill, user } => {
                     if let Some(bill) = bill {
@@ -57,28 +57,39 @@ impl Thread {
     }
 
     /// Accesses pages at the front of `rest`, as long as nothing has to be waited for, and takes them off it: pages that
-    /// are mapped, or one that faults.
+    /// are mapped, or one that faults. `faulting` remembers which it was: the next is likely the same.
     #[inline]
-    fn access_at_once(&self, rest: &mut VpnRange, access: Access, price: Picos) -> AtOnce {
+    fn access_at_once(&self, rest: &mut VpnRange, access: Access, price: Picos, faulting: &mut bool) -> AtOnce {
         let space = self.process.space;
-        let mapped = self.kernel.with(|mm| mm.touch_mapped(space, rest, access));
-        let user = price.times(mapped.get().max(1));
-        if mapped == Pages::ZERO {
-            if self.process.threads.get() > 1 {
-                return AtOnce::Stopped(None);
-            }
-            match self.kernel.with(|mm| mm.touch(space, rest.start.addr(), access, self.cpu())) {
-                FaultStep::Hit | FaultStep::Done => rest.start = rest.start + Pages::new(1),
-                step => return AtOnce::Stopped(Some(step)),
+        if !*faulting {
+            let mapped = self.kernel.with(|mm| mm.touch_mapped(space, rest, access));
+            if mapped > Pages::ZERO {
+                return self.pay_user_at_once(price.times(mapped.get()));
             }
         }
-        let bill = self.kernel.bill(0);
-        if bill.locked > Picos::ZERO {
-            return AtOnce::Owed { bill: Some(bill), user };
+        if self.process.threads.get() > 1 {
+            *faulting = false;
+            return AtOnce::Stopped(None);
         }
-        if !self.kernel.pay_at_once(Class::System, bill.unlocked) {
-            return AtOnce::Owed { bill: Some(bill), user };
+        let cpu = self.cpu();
+        let (step, bill) = self.kernel.with(|mm| {
+            let step = mm.touch(space, rest.start.addr(), access, cpu);
+            match step {
+                FaultStep::Hit | FaultStep::Done => (step, Some(self.kernel.bill_of(mm, 0))),
+                step => (step, None),
+            }
+        });
+        *faulting = step == FaultStep::Done;
+        let Some(bill) = bill else { return AtOnce::Stopped(Some(step)) };
+        rest.start = rest.start + Pages::new(1);
+        if bill.locked > Picos::ZERO || !self.kernel.pay_at_once(Class::System, bill.unlocked) {
+            return AtOnce::Owed { bill: Some(bill), user: price };
         }
+        self.pay_user_at_once(price)
+    }
+
+    #[inline]
+    fn pay_user_at_once(&self, user: Picos) -> AtOnce {
         if self.kernel.pay_at_once(Class::User, user) { AtOnce::Done } else { AtOnce::Owed { bill: None, user } }
     }
 

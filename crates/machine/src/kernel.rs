@@ -142,7 +142,13 @@ impl Kernel {
     /// What the engine's work since the last call takes.
     #[inline]
     pub(crate) fn bill(&self, others: u64) -> Bill {
-        self.engine.borrow_mut().settle_work(|work, zone| {
+        self.bill_of(&mut self.engine.borrow_mut(), others)
+    }
+
+    /// The same within a step on the engine.
+    #[inline]
+    pub(crate) fn bill_of(&self, engine: &mut Engine, others: u64) -> Bill {
+        engine.settle_work(|work, zone| {
             let Cost { locked, unlocked } = self.prices.of(work);
             let interrupts =
                 if others == 0 { Picos::ZERO } else { self.prices.tlb_ipi.times(work.tlb_flushes * others) };
