@@ -117,6 +117,7 @@ impl Machine {
     where
         F: Future<Output = Result<(), Stop>> + 'static,
     {
+        self.kernel.record.borrow_mut().notes.insert(crate::oom::NOTE);
         let space = self.kernel.with(|mm| mm.create_space()).expect("the first address space");
         self.kernel.start_process(name, space, None, move |thread| async move {
             let result = body(thread.clone()).await;

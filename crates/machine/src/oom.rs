@@ -14,6 +14,10 @@ use crate::kernel::Engine;
 use crate::process::Process;
 use crate::thread::Thread;
 
+/// What a reader of every result must know.
+pub(crate) const NOTE: &str =
+    "nothing is reclaimed, swapped or compacted on this machine yet, whatever settings and policies say of it";
+
 /// A process was killed because memory had run out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutOfMemory {
