@@ -37,7 +37,7 @@ pub fn size(bytes: Bytes) -> String {
     format!("{} {}", digits.trim_end_matches(".0"), UNITS[unit])
 }
 
-/// A size as people write it: a whole number with an optional binary unit, `384M`, `1T`, `16GiB`, `4096`.
+/// A size as people write it: a whole number with an optional binary unit, `384M`, `1T`, `16 GiB`, `4096`.
 ///
 /// # Errors
 /// Says what was expected.
@@ -53,7 +53,7 @@ pub fn parse_size(text: &str) -> Result<Bytes, String> {
         "T" => 40,
         _ => return Err(wrong()),
     };
-    let n: u64 = digits.parse().map_err(|_| wrong())?;
+    let n: u64 = digits.trim_end().parse().map_err(|_| wrong())?;
     n.checked_mul(1 << shift).map(Bytes::new).ok_or_else(wrong)
 }
 

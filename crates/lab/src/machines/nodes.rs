@@ -1,11 +1,12 @@
 //! The nodes of a machine, as a file lists them.
 
+use order9_report::number::parse_size;
 use order9_toml::{Leaf, Place, Problem as AnyProblem};
 use order9_units::Bytes;
 use toml::de::DeValue;
 
 use super::error::Problem;
-use super::size::{self, in_units};
+use super::size::in_units;
 
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +81,7 @@ fn node(leaf: &Leaf<'_>) -> Result<NodeSpec, Refused> {
 
 fn memory_of(leaf: &Leaf<'_>) -> Result<Bytes, AnyProblem> {
     let whole = |memory: &Bytes| memory.get() > 0 && memory.get().is_multiple_of(SECTION.get());
-    let memory = leaf.value.as_str().and_then(size::parse).filter(whole);
+    let memory = leaf.value.as_str().and_then(|text| parse_size(text).ok()).filter(whole);
     memory.ok_or_else(|| leaf.wrong(format!("a multiple of {}, such as \"16 GiB\"", in_units(SECTION))))
 }
 

@@ -56,7 +56,7 @@ fn machines_without_cpus_or_memory() {
     );
     assert_eq!(based("nodes = []"), "mine.toml, line 2: a machine needs at least one node with memory, got none");
     assert_eq!(node("cpus = 1\ndistances = [10]"), "mine.toml, line 2: each of nodes needs memory too");
-    for memory in ["0 GiB", "100 MiB", "4", "4 GB"] {
+    for memory in ["0 GiB", "100 MiB", "4", "4 XB"] {
         assert_eq!(
             node(&format!("memory = '{memory}'")),
             format!(
