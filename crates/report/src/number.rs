@@ -125,9 +125,11 @@ mod tests {
     #[test]
     fn sizes_are_read_as_people_write_them() {
         assert_eq!(parse_size("1T"), Ok(Bytes::from_gib(1024)));
-        assert_eq!(parse_size("16GiB"), Ok(Bytes::from_gib(16)));
+        for sixteen in ["16GiB", "16 GiB", "16 G"] {
+            assert_eq!(parse_size(sixteen), Ok(Bytes::from_gib(16)), "{sixteen}");
+        }
         assert_eq!(parse_size("4096"), Ok(Bytes::from_kib(4)));
-        for wrong in ["", "G", "-1G", "1.5G", "1X", "99999999999T", "1 G"] {
+        for wrong in ["", "G", "-1G", "1.5G", "1X", "99999999999T", "1  x", " G"] {
             assert!(parse_size(wrong).is_err(), "{wrong:?}");
         }
     }
