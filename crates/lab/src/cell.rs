@@ -55,11 +55,12 @@ fn parameters(plan: &Plan, facts: &Facts) -> Result<Parameters, PlanError> {
 fn record_of(plan: &Plan, cell: Cell, results: &Results) -> Run {
     let policy = &plan.policies[cell.policy];
     let mut run = Run::new(&policy.name, cell.seed);
-    let ids: Vec<_> = results.operations.iter().map(|name| run.operation(name, Unit::Nanos)).collect();
+    let operations = results.operations.iter();
+    let ids: Vec<_> = operations.map(|operation| run.operation(&operation.name, unit(operation.unit))).collect();
     let sample = |sample: &order9_machine::Sample| record::Sample {
         operation: ids[sample.operation as usize],
         at: sample.at,
-        value: sample.time.get() as f64,
+        value: sample.value,
     };
     run.samples = results.samples.iter().map(sample).collect();
     run.counters = counters(&results.series);
@@ -73,6 +74,14 @@ fn record_of(plan: &Plan, cell: Cell, results: &Results) -> Run {
         run.notes.push(format!("{} trace events came after the log was full", results.events_lost));
     }
     run
+}
+
+const fn unit(unit: order9_machine::Unit) -> Unit {
+    match unit {
+        order9_machine::Unit::Nanos => Unit::Nanos,
+        order9_machine::Unit::PerSecond => Unit::PerSecond,
+        order9_machine::Unit::Percent => Unit::Percent,
+    }
 }
 
 fn counters(series: &Series) -> Counters {

@@ -103,7 +103,7 @@ impl Thread {
             match step {
                 FaultStep::Hit | FaultStep::Done => break,
                 FaultStep::NeedPage(fault) => {
-                    let request = fault.request(self.node(), self.cpu());
+                    let request = fault.request(self.cpu_node(), self.cpu());
                     let page = alloc_slow(self, &request).await.map_err(|error| self.no_memory(error))?;
                     step = self.kernel.with(|mm| mm.fault_go_on(&fault, page, self.cpu()));
                 }
@@ -139,12 +139,12 @@ impl Thread {
 
     /// One page, from wherever it can be had.
     pub(crate) async fn page(&self, gfp: Gfp) -> Result<Pfn, Stop> {
-        let request = Request { node: self.node(), cpu: self.cpu(), ..Request::new(Order::ZERO, gfp) };
+        let request = Request { node: self.cpu_node(), cpu: self.cpu(), ..Request::new(Order::ZERO, gfp) };
         alloc_pages(self, &request).await.map_err(|error| self.no_memory(error))
     }
 
     /// What becomes of a program whose page cannot be had.
-    fn no_memory(&self, error: AllocError) -> Stop {
+    pub(crate) fn no_memory(&self, error: AllocError) -> Stop {
         if self.process.killed.get() || matches!(error, AllocError::GaveUp { reason: GaveUp::Victim, .. }) {
             return self.process.killed_stop();
         }

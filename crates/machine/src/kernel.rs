@@ -12,6 +12,7 @@ use order9_units::{Nanos, NodeId};
 use crate::cost::{Cost, Picos, Prices};
 use crate::events::EventLog;
 use crate::files::Files;
+use crate::kernel_memory::Kmalloc;
 use crate::oom::OutOfMemory;
 use crate::process::Process;
 use crate::results::Record;
@@ -38,7 +39,13 @@ pub(crate) struct Kernel {
     pub(crate) files: RefCell<Files>,
     pub(crate) record: RefCell<Record>,
     pub(crate) kills: RefCell<Vec<OutOfMemory>>,
+    pub(crate) kmalloc: RefCell<Kmalloc>,
+    /// Who keeps snapshots.
+    pub(crate) snapshots: RefCell<Option<Box<KeepSnapshot>>>,
 }
+
+/// Keeps the state of memory under a name.
+pub(crate) type KeepSnapshot = dyn FnMut(&str, &Engine);
 
 /// Time that work of the engine takes.
 #[derive(Clone, Copy)]
@@ -69,6 +76,8 @@ impl Kernel {
             files: RefCell::default(),
             record: RefCell::default(),
             kills: RefCell::default(),
+            kmalloc: RefCell::default(),
+            snapshots: RefCell::default(),
         }
     }
 

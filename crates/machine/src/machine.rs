@@ -80,6 +80,11 @@ impl Machine {
         self.kernel.facts()
     }
 
+    /// Gives every snapshot that a program asks for to `keep`, with its name, at that moment.
+    pub fn keep_snapshots(&mut self, keep: impl FnMut(&str, &Engine) + 'static) {
+        *self.kernel.snapshots.borrow_mut() = Some(Box::new(keep));
+    }
+
     /// Runs a workload to its end. `watch` sees the engine whenever counters are read.
     pub fn run(self, workload: Workload, parameters: &Parameters, watch: impl FnMut(&Tick<'_>)) -> Results {
         let parameters = parameters.clone();

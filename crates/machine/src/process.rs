@@ -13,6 +13,7 @@ use order9_workloads::{ChildKind, Ended, Stop, Times};
 
 use crate::faults::refused;
 use crate::kernel::Kernel;
+use crate::pages::Pin;
 use crate::thread::Thread;
 use crate::time::{Class, Handle, LockId, LockKind, Mode, QueueId, TaskId, TaskSpec};
 
@@ -31,6 +32,8 @@ pub(crate) struct Process {
     children: RefCell<Vec<Ending>>,
     /// Times of processes that were waited for.
     waited: Cell<Times>,
+    /// What it has pinned.
+    pub(crate) pins: RefCell<Vec<Pin>>,
 }
 
 /// A child, and how it ended if it has.
@@ -52,6 +55,7 @@ impl Process {
             tasks: RefCell::default(),
             children: RefCell::default(),
             waited: Cell::default(),
+            pins: RefCell::default(),
         }
     }
 
@@ -181,6 +185,7 @@ impl Thread {
         while self.process.threads.get() > 1 {
             self.kernel.handle.wait(self.process.waiting, None).await;
         }
+        self.unpin_all();
         let space = self.process.space;
         let mut rest = VpnRange::new(Vpn::new(0), TASK_END);
         while self.kernel.with(|mm| mm.unmap_step(space, &mut rest, self.cpu())) == Ok(true) {

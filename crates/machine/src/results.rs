@@ -11,7 +11,7 @@ use crate::oom::OutOfMemory;
 use crate::time::{CpuId, LockId, RunError, TaskId};
 
 /// What came of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Results {
     /// How it ended.
     pub outcome: Outcome,
@@ -19,8 +19,8 @@ pub struct Results {
     pub elapsed: Nanos,
     /// CPU time of all programs.
     pub times: Times,
-    /// Names of the operations that were measured, in the order in which they were first.
-    pub operations: Vec<String>,
+    /// The operations that were measured, in the order in which they were first.
+    pub operations: Vec<Operation>,
     /// What was measured, in order.
     pub samples: Vec<Sample>,
     /// Phases, in order; the first begins with the run.
@@ -54,15 +54,35 @@ pub enum Outcome {
     Stuck(RunError),
 }
 
-/// One measured time.
+/// What samples are of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// As tables show it.
+    pub name: String,
+    /// Of all its samples.
+    pub unit: Unit,
+}
+
+/// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Times, in nanoseconds.
+    Nanos,
+    /// Rates: so many per second.
+    PerSecond,
+    /// Shares of a hundred.
+    Percent,
+}
+
+/// One measured value.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     /// Position of its operation in [`Results::operations`].
     pub operation: u32,
     /// When it was taken.
     pub at: Nanos,
-    /// What was measured.
-    pub time: Nanos,
+    /// What was measured, in the unit of its operation.
+    pub value: f64,
 }
 
 /// A part of a run with counters of its own.
@@ -90,7 +110,7 @@ pub struct Series {
 /// What a run has recorded so far.
 #[derive(Default)]
 pub(crate) struct Record {
-    pub(crate) operations: Vec<String>,
+    pub(crate) operations: Vec<Operation>,
     pub(crate) samples: Vec<Sample>,
     pub(crate) phases: Vec<Phase>,
     pub(crate) series: Series,
@@ -98,14 +118,15 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    pub(crate) fn sample(&mut self, operation: &str, at: Nanos, time: Nanos) {
+    /// Every operation has one unit: its first.
+    pub(crate) fn sample(&mut self, operation: &str, unit: Unit, at: Nanos, value: f64) {
         // Samples of an operation come in a row.
-        let known = self.operations.iter().rposition(|known| known == operation);
+        let known = self.operations.iter().rposition(|known| known.name == operation);
         let operation = known.unwrap_or_else(|| {
-            self.operations.push(operation.to_owned());
+            self.operations.push(Operation { name: operation.to_owned(), unit });
             self.operations.len() - 1
         });
-        self.samples.push(Sample { operation: operation as u32, at, time });
+        self.samples.push(Sample { operation: operation as u32, at, value });
     }
 }
 

@@ -4,18 +4,23 @@ use std::future::Future;
 
 use order9_mm::env::Env as _;
 use order9_mm::space::{self, Backing, Madvise, MmapRequest, Mremap, MremapTo, Place, VirtAddr, VpnRange};
-use order9_units::{Bytes, Nanos, PAGE_SIZE, Pages};
-use order9_workloads::{Access, Advice, Area, ChildKind, Ended, Facts, FileId, Mapping, Of, Prot, Stop, Sys};
+use order9_units::{Bytes, Nanos, NodeId, PAGE_SIZE, Pages};
+use order9_workloads::{
+    Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, Mapping, Of, Prot, Stop, Sys,
+};
 use rand_pcg::rand_core::Rng as _;
 
 use crate::cost::Picos;
 use crate::faults::refused;
+use crate::kernel_memory::KernelMemory;
 use crate::process::Child;
+use crate::results::Unit;
 use crate::thread::Thread;
 use crate::time::{Class, Mode};
 
 impl Sys for Thread {
     type Child = Child;
+    type KernelMemory = KernelMemory;
 
     fn facts(&self) -> Facts {
         self.kernel.facts()
@@ -142,12 +147,72 @@ impl Sys for Thread {
         self.access_all(area, Access::Write, self.kernel.prices.fill_page).await
     }
 
+    async fn mincore(&self, area: Area) -> Result<u64, Stop> {
+        self.resident(range(area)).await
+    }
+
+    async fn page_node(&self, area: Area) -> Result<NodeId, Stop> {
+        self.node_of_page(start(area)).await
+    }
+
+    fn node(&self) -> NodeId {
+        self.cpu_node()
+    }
+
+    async fn pin(&self, area: Area) -> Result<(), Stop> {
+        self.pin_pages(range(area)).await
+    }
+
+    async fn unpin(&self, area: Area) -> Result<(), Stop> {
+        self.unpin_pages(start(area)).await
+    }
+
     async fn create_file(&self, length: Bytes) -> Result<FileId, Stop> {
-        self.write_file(Pages::from_bytes_ceil(length)).await
+        self.make_file(length).await
     }
 
     async fn remove_file(&self, file: FileId) -> Result<(), Stop> {
         self.unlink(file).await
+    }
+
+    async fn create(&self) -> Result<FileId, Stop> {
+        self.new_file().await
+    }
+
+    async fn open(&self, file: FileId) -> Result<(), Stop> {
+        self.open_file(file).await
+    }
+
+    async fn close(&self, file: FileId) -> Result<(), Stop> {
+        self.close_file(file).await
+    }
+
+    async fn read(&self, file: FileId, offset: Bytes, length: Bytes) -> Result<Bytes, Stop> {
+        self.read_file(file, offset, length).await
+    }
+
+    async fn write(&self, file: FileId, offset: Bytes, length: Bytes) -> Result<(), Stop> {
+        self.write_file(file, offset, length).await
+    }
+
+    async fn fsync(&self, file: FileId) -> Result<(), Stop> {
+        self.sync_file(file).await
+    }
+
+    async fn sync(&self) -> Result<(), Stop> {
+        self.enter().await
+    }
+
+    async fn drop_caches(&self, what: DropCaches) -> Result<(), Stop> {
+        self.drop_cached(what).await
+    }
+
+    async fn kernel_alloc(&self, what: KernelAlloc) -> Result<Option<KernelMemory>, Stop> {
+        self.alloc_for_kernel(what).await
+    }
+
+    async fn kernel_free(&self, memory: KernelMemory) -> Result<(), Stop> {
+        self.free_for_kernel(memory).await
     }
 
     async fn spawn<B, F>(&self, kind: ChildKind, name: &str, body: B) -> Result<Child, Stop>
@@ -163,7 +228,21 @@ impl Sys for Thread {
     }
 
     fn sample(&self, operation: &str, time: Nanos) {
-        self.kernel.record.borrow_mut().sample(operation, self.now(), time);
+        self.record(operation, Unit::Nanos, time.get() as f64);
+    }
+
+    fn rate(&self, operation: &str, per_second: f64) {
+        self.record(operation, Unit::PerSecond, per_second);
+    }
+
+    fn percent(&self, operation: &str, percent: f64) {
+        self.record(operation, Unit::Percent, percent);
+    }
+
+    fn snapshot(&self, name: &str) {
+        if let Some(keep) = &mut *self.kernel.snapshots.borrow_mut() {
+            self.kernel.look(|engine| keep(name, engine));
+        }
     }
 
     fn phase(&self, name: &str) {
@@ -172,6 +251,10 @@ impl Sys for Thread {
 }
 
 impl Thread {
+    fn record(&self, operation: &str, unit: Unit, value: f64) {
+        self.kernel.record.borrow_mut().sample(operation, unit, self.now(), value);
+    }
+
     async fn access_all(&self, area: Area, access: Access, price: Picos) -> Result<(), Stop> {
         let access = match access {
             Access::Read => space::Access::Read,

@@ -28,7 +28,7 @@ impl Thread {
     }
 
     /// The node of that CPU.
-    pub(crate) fn node(&self) -> NodeId {
+    pub(crate) fn cpu_node(&self) -> NodeId {
         self.kernel.cpus[self.cpu()]
     }
 

@@ -16,5 +16,8 @@ mod workload;
 
 pub use ladder::thread_ladder;
 pub use parameters::{Kind, Parameter, Parameters, Value};
-pub use sys::{Access, Advice, Area, ChildKind, Ended, Facts, FileId, Mapping, Of, Prot, Stop, Sys, Times};
+pub use sys::{
+    Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, KernelSize, Mapping, Of, Prot,
+    Stop, Sys, Times,
+};
 pub use workload::{Better, Family, Measure, Unit, Workload};

@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::ops::Add;
 
-use order9_units::{Bytes, Nanos, PAGE_SIZE};
+use order9_units::{Bytes, Nanos, NodeId, Order, PAGE_SIZE};
 
 /// The system, as seen by one thread of one process. A clone is the same thread's.
 pub trait Sys: Clone + 'static {
@@ -52,11 +52,59 @@ pub trait Sys: Clone + 'static {
     /// Stores to every byte of `area`, upward.
     fn fill(&self, area: Area) -> impl Future<Output = Result<(), Stop>>;
 
-    /// Makes a file of `length` and writes all of it with what cannot be compressed.
+    /// `mincore`: how many base pages of `area` are in memory.
+    fn mincore(&self, area: Area) -> impl Future<Output = Result<u64, Stop>>;
+
+    /// `get_mempolicy` with `MPOL_F_NODE | MPOL_F_ADDR`: the node of the first page of `area`, which is brought in if it is
+    /// not there.
+    fn page_node(&self, area: Area) -> impl Future<Output = Result<NodeId, Stop>>;
+
+    /// `getcpu`: the node of the CPU that runs this thread.
+    fn node(&self) -> NodeId;
+
+    /// Pins `area` for good, as `pin_user_pages` with `FOLL_LONGTERM` does for a device: its pages are brought in, and stay
+    /// where they are until [`Sys::unpin`] of the same area or the end of the process.
+    fn pin(&self, area: Area) -> impl Future<Output = Result<(), Stop>>;
+
+    /// Ends a pin; `EINVAL` where no pinned area starts there.
+    fn unpin(&self, area: Area) -> impl Future<Output = Result<(), Stop>>;
+
+    /// Makes a file of `length` and writes all of it with what cannot be compressed: create, write, close.
     fn create_file(&self, length: Bytes) -> impl Future<Output = Result<FileId, Stop>>;
 
-    /// Removes a file; mappings of it keep its pages.
+    /// `unlink`: removes a file; mappings of it keep its pages.
     fn remove_file(&self, file: FileId) -> impl Future<Output = Result<(), Stop>>;
+
+    /// `open` with `O_CREAT | O_TRUNC` of a name that is not taken: a new, empty file, open.
+    fn create(&self) -> impl Future<Output = Result<FileId, Stop>>;
+
+    /// `open` of a file that exists.
+    fn open(&self, file: FileId) -> impl Future<Output = Result<(), Stop>>;
+
+    /// `close`.
+    fn close(&self, file: FileId) -> impl Future<Output = Result<(), Stop>>;
+
+    /// One `pread`: how much was read, which is less than `length` where the file ends.
+    fn read(&self, file: FileId, offset: Bytes, length: Bytes) -> impl Future<Output = Result<Bytes, Stop>>;
+
+    /// One `pwrite`; the file grows where it has to.
+    fn write(&self, file: FileId, offset: Bytes, length: Bytes) -> impl Future<Output = Result<(), Stop>>;
+
+    /// `fsync`.
+    fn fsync(&self, file: FileId) -> impl Future<Output = Result<(), Stop>>;
+
+    /// `sync`.
+    fn sync(&self) -> impl Future<Output = Result<(), Stop>>;
+
+    /// Writes to /proc/sys/vm/drop_caches.
+    fn drop_caches(&self, what: DropCaches) -> impl Future<Output = Result<(), Stop>>;
+
+    /// The kernel allocates for itself, on behalf of this thread. `None` where it would have to go without: an atomic request,
+    /// or one of an order above 3, that memory has no room for. What is not freed outlives the process.
+    fn kernel_alloc(&self, what: KernelAlloc) -> impl Future<Output = Result<Option<Self::KernelMemory>, Stop>>;
+
+    /// The kernel frees what it allocated.
+    fn kernel_free(&self, memory: Self::KernelMemory) -> impl Future<Output = Result<(), Stop>>;
 
     /// Starts a thread or process that runs `body`.
     fn spawn<B, F>(&self, kind: ChildKind, name: &str, body: B) -> impl Future<Output = Result<Self::Child, Stop>>
@@ -70,11 +118,23 @@ pub trait Sys: Clone + 'static {
     /// Records a latency or duration of `operation`.
     fn sample(&self, operation: &str, time: Nanos);
 
+    /// Records a rate of `operation`: how many per second.
+    fn rate(&self, operation: &str, per_second: f64);
+
+    /// Records a share of `operation`, in percent.
+    fn percent(&self, operation: &str, percent: f64);
+
+    /// Keeps the state of memory at this moment, as a snapshot of this name; without effect where nobody keeps any.
+    fn snapshot(&self, name: &str);
+
     /// Says that what follows belongs to this phase of the benchmark: counters are kept for each.
     fn phase(&self, name: &str);
 
     /// A thread or process that was started.
     type Child: Copy + 'static;
+
+    /// What the kernel allocated for itself.
+    type KernelMemory: Copy + Send + 'static;
 }
 
 /// What a machine has.
@@ -152,6 +212,45 @@ pub enum Advice {
     HugePage,
     /// `MADV_NOHUGEPAGE`.
     NoHugePage,
+}
+
+/// What is dropped of what only serves to save reading it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropCaches {
+    /// 1: clean pages of files.
+    Pages,
+    /// 2: slab objects that shrinkers can free, such as dentries and inodes.
+    Slab,
+    /// 3: both.
+    All,
+}
+
+/// What the kernel allocates for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelAlloc {
+    /// How much.
+    pub size: KernelSize,
+    /// Whether a shrinker can free it (`__GFP_RECLAIMABLE`); unmovable otherwise.
+    pub reclaimable: bool,
+    /// Must not wait (`GFP_ATOMIC`), as in an interrupt; `GFP_KERNEL` otherwise.
+    pub atomic: bool,
+}
+
+/// How much the kernel allocates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KernelSize {
+    /// Pages in one block.
+    Block(Order),
+    /// An object of slab (`kmalloc`); whole pages where it is larger than 8 KiB.
+    Object(Bytes),
+}
+
+impl KernelAlloc {
+    /// Unmovable and able to wait.
+    #[must_use]
+    pub const fn new(size: KernelSize) -> Self {
+        Self { size, reclaimable: false, atomic: false }
+    }
 }
 
 /// What kind of child is started.

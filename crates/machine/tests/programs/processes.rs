@@ -109,7 +109,8 @@ fn samples_and_phases_are_kept_in_order() {
         sys.sample("Elapsd-1", SECOND);
         Ok(())
     });
-    assert_eq!(results.operations, ["Elapsd-1", "Elapsd-3"]);
+    let names: Vec<_> = results.operations.iter().map(|operation| operation.name.as_str()).collect();
+    assert_eq!(names, ["Elapsd-1", "Elapsd-3"]);
     let samples: Vec<_> = results.samples.iter().map(|sample| (sample.operation, sample.at.get())).collect();
     assert_eq!(samples, [(0, 10), (1, 1_000_000_020), (0, 1_000_000_020)]);
     let phases: Vec<_> = results.phases.iter().map(|phase| phase.name.as_str()).collect();

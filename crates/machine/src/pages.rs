@@ -1,0 +1,124 @@
+//! What programs ask about single pages of their memory, and pages that they have pinned.
+
+use order9_mm::Errno;
+use order9_mm::env::Env as _;
+use order9_mm::space::{Access, PageView, VirtAddr, Vpn, VpnRange};
+use order9_units::{NodeId, Pages, Pfn};
+use order9_workloads::Stop;
+
+use crate::cost::Picos;
+use crate::faults::refused;
+use crate::kernel::Engine;
+use crate::thread::Thread;
+
+/// Pages that a process had pinned with one call.
+pub(crate) struct Pin {
+    start: VirtAddr,
+    pages: Vec<Pfn>,
+}
+
+impl Thread {
+    /// How many pages of `range` are in memory.
+    pub(crate) async fn resident(&self, range: VpnRange) -> Result<u64, Stop> {
+        self.enter().await?;
+        let in_memory = |vpn: Vpn| self.kernel.look(|mm| self.in_memory(mm, vpn));
+        range
+            .iter()
+            .try_fold(0, |sum, vpn| Some(sum + u64::from(in_memory(vpn)?)))
+            .ok_or_else(|| refused("mincore", Errno::Enomem))
+    }
+
+    /// Whether a page is in memory; `None` where nothing is mapped.
+    fn in_memory(&self, mm: &Engine, vpn: Vpn) -> Option<bool> {
+        let space = self.process.space;
+        let vma = mm.space(space)?.vma_at(vpn.addr())?;
+        Some(match mm.page_at(space, vpn.addr()) {
+            PageView::Present { .. } | PageView::Zero => true,
+            PageView::Swapped => false,
+            PageView::None => {
+                let index = vma.offset + (vpn - vma.range.start).get();
+                vma.kind.file().is_some_and(|file| mm.file_page(file, index).is_some())
+            }
+        })
+    }
+
+    /// The node of the page at `addr`, which is read if it is not there.
+    pub(crate) async fn node_of_page(&self, addr: VirtAddr) -> Result<NodeId, Stop> {
+        self.enter().await?;
+        loop {
+            let page = self.kernel.look(|mm| mm.page_at(self.process.space, addr));
+            match page {
+                PageView::Present { pfn, .. } => return Ok(self.kernel.look(|mm| node_of(mm, pfn))),
+                // The page of zeros is on the first node, where the kernel was loaded.
+                PageView::Zero => return Ok(NodeId(0)),
+                PageView::None | PageView::Swapped => self.bring_in("get_mempolicy", addr.vpn(), Access::Read).await?,
+            }
+        }
+    }
+
+    /// Pins all pages of `range`, or none.
+    pub(crate) async fn pin_pages(&self, range: VpnRange) -> Result<(), Stop> {
+        self.enter().await?;
+        let mut pin = Pin { start: range.start.addr(), pages: Vec::new() };
+        for vpn in range.iter() {
+            match self.pin_page(vpn).await {
+                Ok(pfn) => pin.pages.push(pfn),
+                Err(stop) => {
+                    self.release(pin);
+                    return Err(stop);
+                }
+            }
+        }
+        self.process.pins.borrow_mut().push(pin);
+        self.spend().await;
+        self.alive()
+    }
+
+    async fn pin_page(&self, vpn: Vpn) -> Result<Pfn, Stop> {
+        loop {
+            self.bring_in("pin_user_pages", vpn, Access::Write).await?;
+            // Between the access and this, the page may have gone to swap.
+            let pinned = self.kernel.with(|mm| match mm.page_at(self.process.space, vpn.addr()) {
+                PageView::Present { pfn, .. } => mm.pin(pfn).ok().map(|()| pfn),
+                _ => None,
+            });
+            if let Some(pfn) = pinned {
+                return Ok(pfn);
+            }
+        }
+    }
+
+    pub(crate) async fn unpin_pages(&self, start: VirtAddr) -> Result<(), Stop> {
+        self.enter().await?;
+        let found = self.process.pins.borrow().iter().rposition(|pin| pin.start == start);
+        let at = found.ok_or_else(|| refused("unpin_user_pages", Errno::Einval))?;
+        let pin = self.process.pins.borrow_mut().swap_remove(at);
+        self.release(pin);
+        self.spend().await;
+        self.alive()
+    }
+
+    /// Ends all pins of the process.
+    pub(crate) fn unpin_all(&self) {
+        let pins = self.process.pins.take();
+        pins.into_iter().for_each(|pin| self.release(pin));
+    }
+
+    fn release(&self, pin: Pin) {
+        for pfn in pin.pages {
+            self.kernel.with(|mm| mm.unpin(pfn)).expect("a pinned page stays");
+        }
+    }
+
+    /// Accesses a page on behalf of a system call, for which what would be a signal is `EFAULT`.
+    async fn bring_in(&self, call: &'static str, vpn: Vpn, access: Access) -> Result<(), Stop> {
+        match self.access(VpnRange::of(vpn, Pages::new(1)), access, Picos::ZERO).await {
+            Err(Stop::Signal { .. }) => Err(refused(call, Errno::Efault)),
+            accessed => accessed,
+        }
+    }
+}
+
+fn node_of(mm: &Engine, pfn: Pfn) -> NodeId {
+    mm.zone_of(pfn).map_or(NodeId(0), |zone| mm.zone(zone).node())
+}
