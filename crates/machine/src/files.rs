@@ -107,7 +107,6 @@ impl Thread {
         loop {
             match self.kernel.with(|mm| run.step(mm)) {
                 ShrinkStep::Done(_) => return self.alive(),
-                ShrinkStep::Invalidate(ino) => self.kernel.with(|mm| run.invalidated(mm, ino, 0)),
                 ShrinkStep::Progress => self.spend().await,
             }
         }

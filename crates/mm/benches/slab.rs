@@ -4,7 +4,8 @@
 
 use std::time::Instant;
 
-use order9_mm::fs_cache::{FsStep, Ino};
+use order9_mm::FileId;
+use order9_mm::fs_cache::FsStep;
 use order9_mm::policy::Policy;
 use order9_mm::shrinker::{DropSlab, ShrinkStep};
 use order9_mm::slab::CacheSpec;
@@ -17,10 +18,10 @@ const KERNEL: Request = Request::new(Order::ZERO, Gfp::GFP_KERNEL);
 fn main() {
     let mut mm = engine(Bytes::from_gib(8));
     mm.mount(CacheSpec::EXT4_INODE).expect("nothing is mounted");
-    let files: Vec<Ino> = (0..FILES).map(|_| mm.fs_create().expect("there is room")).collect();
+    let files: Vec<FileId> = (0..FILES).map(|_| mm.fs_create(Pages::ZERO).expect("there is room")).collect();
     println!("{FILES} files, ns per file");
     for what in ["first use", "second use"] {
-        timed(what, || files.iter().for_each(|&ino| use_once(&mut mm, ino)));
+        timed(what, || files.iter().for_each(|&file| use_once(&mut mm, file)));
     }
     let slab = mm.slab_levels(NodeId(0)).reclaimable;
     timed("dropped from memory", || drop_all(&mut mm));
@@ -33,9 +34,9 @@ fn timed(what: &str, work: impl FnOnce()) {
     println!("{what:<20} {:>7.1}", start.elapsed().as_nanos() as f64 / f64::from(FILES));
 }
 
-fn use_once(mm: &mut Mm, ino: Ino) {
-    assert!(matches!(mm.fs_open_fast(ino, &KERNEL), FsStep::Done { .. }), "there is memory for all files");
-    mm.fs_close(ino).expect("it is open");
+fn use_once(mm: &mut Mm, file: FileId) {
+    assert!(matches!(mm.fs_open_fast(file, &KERNEL), FsStep::Done { .. }), "there is memory for all files");
+    mm.fs_close(file).expect("it is open");
 }
 
 fn drop_all(mm: &mut Mm) {

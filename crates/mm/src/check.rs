@@ -74,6 +74,7 @@ impl<T: Tracer> Mm<T> {
         self.check_watermarks()?;
         self.check_counters(allocated)?;
         self.check_user()?;
+        self.check_page_cache()?;
         self.check_lru()
     }
 

@@ -120,6 +120,8 @@ pub(crate) enum Flag {
     Writeback = 1 << 22,
     /// Reclaim waits for the end of its writeback.
     Reclaim = 1 << 23,
+    /// Being read from a file on disk: it holds nothing yet.
+    Locked = 1 << 24,
 }
 
 /// First of the flags that name an LRU list.
@@ -180,6 +182,12 @@ impl Word {
 
     pub(crate) const fn has(self, flag: Flag) -> bool {
         self.0 & flag as u32 != 0
+    }
+
+    /// Whether somebody beside the owner needs the frame: it is pinned, isolated, or data is on its way into or out of it.
+    pub(crate) const fn is_held(self) -> bool {
+        let held = Flag::Pinned as u32 | Flag::Isolated as u32 | Flag::Locked as u32 | Flag::Writeback as u32;
+        self.0 & held != 0
     }
 
     /// Whether the block may be freed: nobody pins, isolates or owns it.

@@ -3,6 +3,7 @@
 use order9_units::ZoneKind;
 
 use crate::Mm;
+use crate::page_cache::DirtySettings;
 use crate::space::MAX_MAP_COUNT;
 use crate::trace::Tracer;
 use crate::watermark::{Watermarks, min_free_kbytes, recommended_min_free};
@@ -25,6 +26,8 @@ pub(crate) struct Settings {
     pub(crate) swappiness: u64,
     /// `vm.vfs_cache_pressure`, in percent.
     pub(crate) vfs_cache_pressure: u64,
+    /// `vm.dirty_*`.
+    pub(crate) dirty: DirtySettings,
     /// Largest `vm.watermark_boost_factor` since boosts were last reset: what bounds the boosts there are.
     pub(crate) boost_factor_max: u32,
 }
@@ -39,6 +42,7 @@ impl Default for Settings {
             pcp_high_fraction: 0,
             swappiness: 60,
             vfs_cache_pressure: 100,
+            dirty: DirtySettings::default(),
             boost_factor_max: 0,
         }
     }

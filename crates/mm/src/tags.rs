@@ -9,7 +9,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::frame::Idx;
-use crate::shmem::FileId;
+use crate::page_cache::FileId;
 use crate::space::{Mapping, SpaceId, Vpn, VpnRange};
 
 /// What a page holds.
@@ -33,12 +33,20 @@ pub(crate) struct Tags {
     frames: Vec<Tag>,
     private: BTreeMap<Mapping, Tag>,
     files: BTreeMap<(FileId, u64), Tag>,
+    /// What disks hold of files.
+    disk: BTreeMap<(FileId, u64), Tag>,
     writes: u64,
 }
 
 impl Tags {
     pub(crate) fn new(frames: usize) -> Self {
-        Self { frames: alloc::vec![Tag::ZERO; frames], private: BTreeMap::new(), files: BTreeMap::new(), writes: 0 }
+        Self {
+            frames: alloc::vec![Tag::ZERO; frames],
+            private: BTreeMap::new(),
+            files: BTreeMap::new(),
+            disk: BTreeMap::new(),
+            writes: 0,
+        }
     }
 
     /// Bytes on the host, without the notes of what programs must read.
@@ -78,6 +86,28 @@ impl Tags {
         self.files.insert((file, index), tag);
     }
 
+    /// A program writes all of a page of a file, into a fresh frame.
+    pub(crate) fn overwrite_file(&mut self, idx: Idx, file: FileId, index: u64) {
+        self.clear(idx);
+        let tag = self.write(idx, Tag::ZERO);
+        self.files.insert((file, index), tag);
+    }
+
+    /// A page of a file goes to disk as it is now.
+    pub(crate) fn write_to_disk(&mut self, idx: Idx, file: FileId, index: u64) {
+        self.disk.insert((file, index), self.frames[idx.at()]);
+    }
+
+    /// A page of a file has been read from disk.
+    pub(crate) fn read_from_disk(&mut self, idx: Idx, file: FileId, index: u64) {
+        self.frames[idx.at()] = self.on_disk(file, index);
+    }
+
+    /// What a disk holds of a page of a file.
+    pub(crate) fn on_disk(&self, file: FileId, index: u64) -> Tag {
+        self.disk.get(&(file, index)).copied().unwrap_or_default()
+    }
+
     /// Changes what the frame holds; returns what it must hold if it held `old`.
     fn write(&mut self, idx: Idx, old: Tag) -> Tag {
         self.writes += 1;
@@ -94,9 +124,11 @@ impl Tags {
     /// Pages of a file from `index` on are discarded.
     pub(crate) fn discard_file(&mut self, file: FileId, index: u64, pages: u64) {
         let end = index.saturating_add(pages);
-        let gone: Vec<_> = self.files.range((file, index)..(file, end)).map(|(&page, _)| page).collect();
-        for page in gone {
-            self.files.remove(&page);
+        for notes in [&mut self.files, &mut self.disk] {
+            let gone: Vec<_> = notes.range((file, index)..(file, end)).map(|(&page, _)| page).collect();
+            for page in gone {
+                notes.remove(&page);
+            }
         }
     }
 

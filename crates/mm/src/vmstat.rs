@@ -25,6 +25,12 @@ pub struct Counters {
     pub pgmajfault: u64,
     /// `pgrotated`: pages moved to the old end of their list since the write that reclaim waited for is done.
     pub pgrotated: u64,
+    /// `nr_dirtied`: pages of files on disk that became dirty.
+    pub nr_dirtied: u64,
+    /// `nr_written`: pages written, to files or swap, by when the write ended.
+    pub nr_written: u64,
+    /// `drop_pagecache`: times that all clean page cache was dropped on request.
+    pub drop_pagecache: u64,
     /// `nr_vmscan_write`: pages that reclaim started to write.
     pub nr_vmscan_write: u64,
     /// `pgskip_dma`, ...: LRU pages passed over since their zone was of no use to the run, by zone.

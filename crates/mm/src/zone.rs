@@ -6,6 +6,7 @@ use order9_units::{Migratetype, NodeId, Order, PfnRange, ZoneKind};
 
 use crate::frame::Idx;
 use crate::lru::ZoneLru;
+use crate::page_cache::WritePending;
 use crate::pcp::Pcp;
 use crate::watermark::Watermarks;
 
@@ -49,6 +50,7 @@ pub struct Zone {
     pub(crate) occupied: [u16; Migratetype::COUNT],
     pub(crate) first_list: Idx,
     pub(crate) lru: ZoneLru,
+    pub(crate) write_pending: WritePending,
     pub(crate) pcps: Vec<Pcp>,
 }
 
@@ -89,6 +91,7 @@ impl Zone {
             occupied: [0; Migratetype::COUNT],
             first_list,
             lru,
+            write_pending: WritePending::default(),
             pcps: Vec::new(),
         }
     }
@@ -163,6 +166,18 @@ impl Zone {
     #[must_use]
     pub const fn lowmem_reserve(&self) -> [u64; ZoneKind::COUNT] {
         self.lowmem_reserve
+    }
+
+    /// Pages that disks do not have yet.
+    #[must_use]
+    pub const fn write_pending(&self) -> WritePending {
+        self.write_pending
+    }
+
+    /// Pages that programs cannot count on (`totalreserve_pages`): the high mark and the largest lowmem reserve.
+    pub(crate) fn reserved_from_programs(&self) -> u64 {
+        let reserve = self.lowmem_reserve.into_iter().max().unwrap_or(0);
+        (reserve + self.watermarks.high).min(self.managed)
     }
 
     /// Free blocks by order.

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use super::lru::ObjectLru;
-use super::{FsCache, GONE, Ino, NONE, UNCACHED};
+use super::{FsCache, NONE};
 use crate::Mm;
 use crate::check::{Verdict, require};
 use crate::slab::CacheId;
@@ -15,19 +15,16 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn check_fs(&self) -> Verdict {
         let Some(fs) = &self.fs else { return Ok(()) };
         let (mut dentries, mut inodes) = (Vec::new(), Vec::new());
-        for (ino, &number) in (0..).map(Ino).zip(&fs.files) {
-            if number == UNCACHED || number == GONE {
-                continue;
-            }
+        for (id, number) in self.user.files.inodes() {
             let inode = &fs.inodes[number as usize];
-            require(inode.ino == ino, "a cached inode is its file's", || {
-                format!("{ino:?} has that of {:?}", inode.ino)
+            require(inode.file == id, "a cached inode is its file's", || {
+                format!("{id:?} has that of {:?}", inode.file)
             })?;
             inodes.push((number, inode.listed));
             if inode.dentry != NONE {
                 let dentry = fs.dentries[inode.dentry as usize];
-                require(dentry.inode == number, "a dentry keeps the inode of its file", || format!("{ino:?}"))?;
-                require(dentry.users > 0 || dentry.listed, "an unused dentry is listed", || format!("{ino:?}"))?;
+                require(dentry.inode == number, "a dentry keeps the inode of its file", || format!("{id:?}"))?;
+                require(dentry.users > 0 || dentry.listed, "an unused dentry is listed", || format!("{id:?}"))?;
                 dentries.push((inode.dentry, dentry.listed));
             }
         }

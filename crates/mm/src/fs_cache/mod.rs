@@ -1,10 +1,9 @@
 //! Filesystem caches: dentries and inodes of the files of one filesystem, kept after use until a shrinker takes them.
 //!
-//! Key types: [`Ino`] (a file), [`FsStep`] (how an open goes on), `FsScan` (one batch of the superblock shrinker). A file
+//! Key types: [`FileId`] (a file), [`FsStep`] (how an open goes on), `FsScan` (one batch of the superblock shrinker). A file
 //! that is open has its dentry in use; a dentry keeps its inode; both are objects of slab caches, so that they pin pages.
-//! Page cache is another part's: it says how many pages an inode has and whether it is dirty, and drops pages where
-//! [`crate::shrinker::ShrinkStep::Invalidate`] asks for it. Directories, links and negative dentries are left out. Never
-//! reads or writes files. Behaviour and sources: docs/slab.md.
+//! Pages of files are [`crate::page_cache`]'s, which also knows what keeps an inode in memory until it is written.
+//! Directories, links and negative dentries are left out. Never reads or writes files. Behaviour and sources: docs/slab.md.
 
 mod check;
 mod lru;
@@ -16,21 +15,18 @@ pub(crate) mod tests;
 use alloc::vec::Vec;
 use core::fmt;
 
-use order9_units::NodeId;
+use order9_units::{NodeId, Pages};
 
 pub use open::{FsNeed, FsStep};
 pub use scan::Shrunk;
 pub(crate) use scan::{FsScan, ScanStep};
 
 use crate::Mm;
+use crate::page_cache::{FileId, Home, PAGES_MAX};
 use crate::policy::InodeCache;
 use crate::slab::{CacheError, CacheId, CacheSpec, Object, SlabError};
 use crate::trace::Tracer;
 use lru::ObjectLru;
-
-/// A file of the filesystem, cached or not; the number is never given to another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ino(pub u32);
 
 /// Why something could not be done to a file; nothing has changed then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,20 +37,22 @@ pub enum FsError {
     Mounted,
     /// The cache of its inodes cannot be.
     Cache(CacheError),
-    /// Nearly 2^32 files were made already.
+    /// 2^26 files were made already.
     TooManyFiles,
     /// The file does not exist (any more).
-    NoSuchFile(Ino),
+    NoSuchFile(FileId),
     /// The file is not open.
-    NotOpen(Ino),
+    NotOpen(FileId),
     /// The file is open.
-    Open(Ino),
+    Open(FileId),
     /// The file is open 65535 times.
-    TooManyOpens(Ino),
-    /// The file has page cache or is dirty.
-    HasPages(Ino),
-    /// The inode is not cached, or has fewer pages than are taken away.
-    NoSuchPages(Ino),
+    TooManyOpens(FileId),
+    /// The inode of the file is not in memory.
+    NotCached(FileId),
+    /// The file has no page at this place.
+    BeyondEnd(FileId, u64),
+    /// The file would be larger than 128 TiB.
+    TooLarge(FileId),
     /// There is no object for it.
     Slab(SlabError),
 }
@@ -70,14 +68,8 @@ pub(crate) struct FsCache {
     inodes: Vec<Inode>,
     dentry_lru: ObjectLru,
     inode_lru: ObjectLru,
-    /// Inode of every file: its object, or one of the two values below.
-    files: Vec<u32>,
 }
 
-/// The file exists, its inode is not cached.
-const UNCACHED: u32 = u32::MAX;
-/// The file is gone.
-const GONE: u32 = u32::MAX - 1;
 /// No dentry.
 const NONE: u32 = u32::MAX;
 
@@ -92,34 +84,15 @@ struct Dentry {
 
 #[derive(Clone, Copy)]
 struct Inode {
-    ino: Ino,
-    /// Pages of its page cache.
-    pages: u32,
+    file: FileId,
     dentry: u32,
-    dirty: bool,
     listed: bool,
     referenced: bool,
 }
 
-const _: () = assert!(size_of::<Dentry>() + size_of::<Inode>() <= 24, "machines have millions of both");
-
-impl Inode {
-    /// Nothing keeps it but its page cache.
-    const fn is_idle(&self) -> bool {
-        self.dentry == NONE && !self.dirty
-    }
-}
+const _: () = assert!(size_of::<Dentry>() + size_of::<Inode>() <= 20, "machines have millions of both");
 
 impl FsCache {
-    /// The cached inode of a file.
-    fn inode_of(&self, ino: Ino) -> Result<Option<u32>, FsError> {
-        match self.files.get(ino.0 as usize) {
-            None | Some(&GONE) => Err(FsError::NoSuchFile(ino)),
-            Some(&UNCACHED) => Ok(None),
-            Some(&inode) => Ok(Some(inode)),
-        }
-    }
-
     /// Dentries and inodes on the lists of a node.
     pub(crate) fn unused(&self, node: NodeId) -> (u64, u64) {
         (self.dentry_lru.len(node.index()), self.inode_lru.len(node.index()))
@@ -146,86 +119,71 @@ impl<T: Tracer> Mm<T> {
             inodes: Vec::new(),
             dentry_lru: ObjectLru::new(nodes),
             inode_lru: ObjectLru::new(nodes),
-            files: Vec::new(),
         }));
         self.register_superblock_shrinker();
         Ok(())
     }
 
-    /// A new file, of which nothing is cached yet.
+    /// A file of `size` on disk, of which nothing is in memory yet. One that a program creates is dirty once it is open: see
+    /// [`Mm::mark_inode_dirty`].
     ///
     /// # Errors
-    /// [`FsError::NotMounted`] or [`FsError::TooManyFiles`].
-    pub fn fs_create(&mut self) -> Result<Ino, FsError> {
-        let fs = self.fs.as_mut().ok_or(FsError::NotMounted)?;
-        let ino = Ino(u32::try_from(fs.files.len()).ok().filter(|&ino| ino < GONE).ok_or(FsError::TooManyFiles)?);
-        fs.files.push(UNCACHED);
-        Ok(ino)
-    }
-
-    /// Says that the page cache of a file has `pages` more.
-    ///
-    /// # Errors
-    /// [`FsError::NoSuchPages`] if the inode is not cached or would have 2^32 pages.
-    pub fn inode_pages_added(&mut self, ino: Ino, pages: u32) -> Result<(), FsError> {
-        let inode = self.cached_inode(ino)?;
-        inode.pages = inode.pages.checked_add(pages).ok_or(FsError::NoSuchPages(ino))?;
-        Ok(())
-    }
-
-    /// Says that the page cache of a file has `pages` fewer.
-    ///
-    /// # Errors
-    /// [`FsError::NoSuchPages`] if it has not that many.
-    pub fn inode_pages_removed(&mut self, ino: Ino, pages: u32) -> Result<(), FsError> {
-        let inode = self.cached_inode(ino)?;
-        inode.pages = inode.pages.checked_sub(pages).ok_or(FsError::NoSuchPages(ino))?;
-        if inode.pages == 0 && self.policy.reclaim.inode_cache == InodeCache::KeepsInode {
-            self.list_if_idle(ino);
+    /// [`FsError::NotMounted`], [`FsError::TooManyFiles`] or [`FsError::TooLarge`].
+    pub fn fs_create(&mut self, size: Pages) -> Result<FileId, FsError> {
+        self.fs.as_ref().ok_or(FsError::NotMounted)?;
+        let id = self.user.files.create(size, Home::Disk).ok_or(FsError::TooManyFiles)?;
+        if size > PAGES_MAX {
+            return Err(FsError::TooLarge(id));
         }
-        Ok(())
-    }
-
-    /// Says whether a file has data to be written back, or being written back.
-    ///
-    /// # Errors
-    /// [`FsError::NoSuchPages`] if the inode is not cached.
-    pub fn set_inode_dirty(&mut self, ino: Ino, dirty: bool) -> Result<(), FsError> {
-        self.cached_inode(ino)?.dirty = dirty;
-        if !dirty {
-            self.list_if_idle(ino);
-        }
-        Ok(())
+        self.user.rmap.make_room(self.frames.len());
+        Ok(id)
     }
 
     /// Whether a file has its inode, and its dentry, in memory; `None` if it does not exist.
     #[must_use]
-    pub fn is_cached(&self, ino: Ino) -> Option<(bool, bool)> {
-        let fs = self.fs.as_ref()?;
-        let inode = fs.inode_of(ino).ok()?.map(|inode| fs.inodes[inode as usize]);
-        Some((inode.is_some(), inode.is_some_and(|inode| inode.dentry != NONE)))
+    pub fn is_cached(&self, id: FileId) -> Option<(bool, bool)> {
+        let inode = self.inode_of(id).ok()?;
+        Some((inode.is_some(), inode.is_some_and(|(_, inode)| inode.dentry != NONE)))
     }
 
-    fn cached_inode(&mut self, ino: Ino) -> Result<&mut Inode, FsError> {
-        let fs = self.fs.as_mut().ok_or(FsError::NotMounted)?;
-        let inode = fs.inode_of(ino)?.ok_or(FsError::NoSuchPages(ino))?;
-        Ok(&mut fs.inodes[inode as usize])
+    /// Fails unless the inode of a file on disk is in memory.
+    pub(crate) fn cached_inode(&self, id: FileId) -> Result<(), FsError> {
+        self.inode_of(id)?.ok_or(FsError::NotCached(id))?;
+        Ok(())
+    }
+
+    /// The cached inode of a file.
+    fn inode_of(&self, id: FileId) -> Result<Option<(u32, Inode)>, FsError> {
+        let fs = self.fs.as_ref().ok_or(FsError::NotMounted)?;
+        let inode = self.user.files.inode_of(id)?;
+        Ok(inode.map(|number| (number, fs.inodes[number as usize])))
+    }
+
+    /// Whether the inode of a file has to stay for what is dirty, or, since 5.16, for its pages.
+    fn content_keeps_inode(&self, id: FileId) -> bool {
+        let pages_keep = self.policy.reclaim.inode_cache == InodeCache::KeepsInode;
+        self.user.file(id).is_ok_and(|file| file.is_dirty() || pages_keep && file.pages() > Pages::ZERO)
     }
 
     /// Lists the inode of a file, if it is cached and nothing keeps it (any more). One that is listed already has been
     /// used.
-    fn list_if_idle(&mut self, ino: Ino) {
-        let Some(fs) = self.fs.as_mut() else { return };
-        let Ok(Some(number)) = fs.inode_of(ino) else { return };
+    fn list_if_idle(&mut self, id: FileId) {
+        match self.inode_of(id) {
+            Ok(Some((number, Inode { listed: true, dentry: NONE, .. }))) => {
+                self.fs.as_mut().expect("it is mounted").inodes[number as usize].referenced = true;
+            }
+            _ => self.list_if_unlisted(id),
+        }
+    }
+
+    /// Lists the inode of a file, if it is cached, not listed yet, and nothing keeps it (any more).
+    pub(crate) fn list_if_unlisted(&mut self, id: FileId) {
+        let Ok(Some((number, Inode { listed: false, dentry: NONE, .. }))) = self.inode_of(id) else { return };
+        if self.content_keeps_inode(id) {
+            return;
+        }
+        let fs = self.fs.as_mut().expect("it is mounted");
         let inode = &mut fs.inodes[number as usize];
-        let waits_for_pages = inode.pages > 0 && self.policy.reclaim.inode_cache == InodeCache::KeepsInode;
-        if !inode.is_idle() || waits_for_pages {
-            return;
-        }
-        if inode.listed {
-            inode.referenced = true;
-            return;
-        }
         (inode.listed, inode.referenced) = (true, false);
         let cache = &self.slab.caches[fs.inode_cache.index()];
         let node = cache.slab_of(number).expect("a cached inode lives").node;
@@ -244,13 +202,14 @@ impl fmt::Display for FsError {
             Self::NotMounted => f.write_str("there is no filesystem"),
             Self::Mounted => f.write_str("there is a filesystem already"),
             Self::Cache(error) => error.fmt(f),
-            Self::TooManyFiles => f.write_str("nearly 2^32 files were made already"),
-            Self::NoSuchFile(Ino(ino)) => write!(f, "there is no file {ino}"),
-            Self::NotOpen(Ino(ino)) => write!(f, "file {ino} is not open"),
-            Self::Open(Ino(ino)) => write!(f, "file {ino} is open"),
-            Self::TooManyOpens(Ino(ino)) => write!(f, "file {ino} is open 65535 times"),
-            Self::HasPages(Ino(ino)) => write!(f, "file {ino} has page cache or is dirty"),
-            Self::NoSuchPages(Ino(ino)) => write!(f, "file {ino} has no inode, or not as many pages, in memory"),
+            Self::TooManyFiles => f.write_str("2^26 files were made already"),
+            Self::NoSuchFile(file) => write!(f, "there is no file {}", file.0),
+            Self::NotOpen(file) => write!(f, "file {} is not open", file.0),
+            Self::Open(file) => write!(f, "file {} is open", file.0),
+            Self::TooManyOpens(file) => write!(f, "file {} is open 65535 times", file.0),
+            Self::NotCached(file) => write!(f, "the inode of file {} is not in memory", file.0),
+            Self::BeyondEnd(file, index) => write!(f, "file {} ends before its page {index}", file.0),
+            Self::TooLarge(file) => write!(f, "file {} would be larger than 128 TiB", file.0),
             Self::Slab(error) => error.fmt(f),
         }
     }

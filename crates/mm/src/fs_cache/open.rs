@@ -2,9 +2,10 @@
 
 use order9_units::Pfn;
 
-use super::{Dentry, FsCache, FsError, GONE, Ino, Inode, NONE, UNCACHED};
+use super::{Dentry, FsCache, FsError, Inode, NONE};
 use crate::Mm;
 use crate::page_alloc::{AllocError, Request};
+use crate::page_cache::{FileId, FileTable};
 use crate::slab::{NewSlab, Object, ObjectStep};
 use crate::trace::Tracer;
 
@@ -31,7 +32,7 @@ pub struct FsNeed {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Opening {
-    ino: Ino,
+    file: FileId,
     asked: Request,
     inode_missed: bool,
 }
@@ -46,8 +47,8 @@ impl FsNeed {
 
 impl<T: Tracer> Mm<T> {
     /// Opens a file: its inode and dentry are cached and in use then. `asked` says how memory for them is allocated.
-    pub fn fs_open(&mut self, ino: Ino, asked: &Request) -> FsStep {
-        self.go_on_open(Opening { ino, asked: *asked, inode_missed: false })
+    pub fn fs_open(&mut self, id: FileId, asked: &Request) -> FsStep {
+        self.go_on_open(Opening { file: id, asked: *asked, inode_missed: false })
     }
 
     /// Hands in what the allocation of [`FsNeed::request`] came to.
@@ -60,8 +61,8 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Opens a file with pages straight from the fast path; where that fails, the slow path has to find what is needed.
-    pub fn fs_open_fast(&mut self, ino: Ino, asked: &Request) -> FsStep {
-        let mut step = self.fs_open(ino, asked);
+    pub fn fs_open_fast(&mut self, id: FileId, asked: &Request) -> FsStep {
+        let mut step = self.fs_open(id, asked);
         while let FsStep::NeedPage(need) = step {
             match self.alloc_fast(&need.request()) {
                 Err(AllocError::NoneAboveWatermark) if need.slab.is_last_try() => break,
@@ -75,10 +76,10 @@ impl<T: Tracer> Mm<T> {
     ///
     /// # Errors
     /// [`FsError::NotOpen`], [`FsError::NoSuchFile`] or [`FsError::NotMounted`].
-    pub fn fs_close(&mut self, ino: Ino) -> Result<(), FsError> {
+    pub fn fs_close(&mut self, id: FileId) -> Result<(), FsError> {
         let fs = self.fs.as_mut().ok_or(FsError::NotMounted)?;
-        let number = fs.dentry_of(ino)?.filter(|&dentry| fs.dentries[dentry as usize].users > 0);
-        let number = number.ok_or(FsError::NotOpen(ino))?;
+        let number = fs.dentry_of(&self.user.files, id)?.filter(|&dentry| fs.dentries[dentry as usize].users > 0);
+        let number = number.ok_or(FsError::NotOpen(id))?;
         let dentry = &mut fs.dentries[number as usize];
         dentry.users -= 1;
         if dentry.users > 0 {
@@ -95,28 +96,51 @@ impl<T: Tracer> Mm<T> {
         Ok(())
     }
 
-    /// Removes a file that is not open and has no page cache, on behalf of `cpu`: its inode and dentry are freed.
+    /// Removes a file that is not open or mapped, on behalf of `cpu`: its pages, inode and dentry are freed; what was to be
+    /// written no longer is. What is being read or written stays allocated until that ends.
     ///
     /// # Errors
-    /// [`FsError::Open`], [`FsError::HasPages`], [`FsError::NoSuchFile`] or [`FsError::NotMounted`].
-    pub fn fs_unlink(&mut self, ino: Ino, cpu: usize) -> Result<(), FsError> {
-        let fs = self.fs.as_ref().ok_or(FsError::NotMounted)?;
-        let dentry = fs.dentry_of(ino)?;
-        if dentry.is_some_and(|dentry| fs.dentries[dentry as usize].users > 0) {
-            return Err(FsError::Open(ino));
+    /// [`FsError::Open`], [`FsError::NoSuchFile`] or [`FsError::NotMounted`].
+    pub fn fs_unlink(&mut self, id: FileId, cpu: usize) -> Result<(), FsError> {
+        let inode = self.inode_of(id)?;
+        if self.is_open_on_disk(id) {
+            return Err(FsError::Open(id));
         }
-        let inode = fs.inode_of(ino)?;
-        if inode.map(|inode| fs.inodes[inode as usize]).is_some_and(|inode| inode.pages > 0 || inode.dirty) {
-            return Err(FsError::HasPages(ino));
+        self.evict(id, 0, u64::MAX, cpu);
+        self.forget_dirt(id);
+        if let Some((number, Inode { dentry, .. })) = inode {
+            if dentry != NONE {
+                self.free_dentry(dentry, cpu);
+            }
+            self.free_inode(number, cpu);
         }
-        if let Some(dentry) = dentry {
-            self.free_dentry(dentry, cpu);
-        }
-        if let Some(inode) = inode {
-            self.free_inode(inode, cpu);
-        }
-        self.fs.as_mut().expect("it is mounted").files[ino.0 as usize] = GONE;
+        self.user.files.remove(id);
         Ok(())
+    }
+
+    /// Whether a file on disk is open, or mapped.
+    pub(crate) fn is_open_on_disk(&self, id: FileId) -> bool {
+        let dentry =
+            self.fs.as_ref().and_then(|fs| Some(&fs.dentries[fs.dentry_of(&self.user.files, id).ok()?? as usize]));
+        dentry.is_some_and(|dentry| dentry.users > 0)
+    }
+
+    /// A file is being mapped: one on disk stays open while it has mappings.
+    pub(crate) fn open_by_mappings(&mut self, id: FileId) {
+        let Some(fs) = self.fs.as_mut() else { return };
+        if let Ok(Some(dentry)) = fs.dentry_of(&self.user.files, id)
+            && self.user.files.ensure(id).set_open_by_mappings(true)
+        {
+            fs.dentries[dentry as usize].users += 1;
+        }
+    }
+
+    /// The last mapping of a file on disk is gone.
+    pub(crate) fn close_by_mappings(&mut self, id: FileId) {
+        if self.user.file_mut(id).set_open_by_mappings(false) {
+            self.fs_close(id).expect("mappings hold the file open");
+        }
+        self.settle_file(id);
     }
 
     /// Frees an unused dentry; its inode stays, listed if nothing else keeps it. Returns the frames that went back.
@@ -124,20 +148,21 @@ impl<T: Tracer> Mm<T> {
         let fs = self.fs.as_mut().expect("it is mounted");
         let (cache, Dentry { inode, listed, .. }) = (fs.dentry_cache, fs.dentries[number as usize]);
         fs.inodes[inode as usize].dentry = NONE;
-        let ino = fs.inodes[inode as usize].ino;
+        let id = fs.inodes[inode as usize].file;
         if listed {
             let node = self.node_of_object(cache, number);
             self.fs.as_mut().expect("it is mounted").dentry_lru.remove(node, number);
         }
-        self.list_if_idle(ino);
+        self.list_if_idle(id);
         self.kmem_cache_free(Object { cache, number }, cpu).expect("a cached dentry lives")
     }
 
-    /// Frees an inode without dentry and pages. Returns the frames that went back.
+    /// Frees an inode without dentry, pages and anything to write; shadows go with it. Returns the frames that went back.
     pub(super) fn free_inode(&mut self, number: u32, cpu: usize) -> u64 {
         let fs = self.fs.as_mut().expect("it is mounted");
-        let (cache, Inode { ino, listed, .. }) = (fs.inode_cache, fs.inodes[number as usize]);
-        fs.files[ino.0 as usize] = UNCACHED;
+        let (cache, Inode { file, listed, .. }) = (fs.inode_cache, fs.inodes[number as usize]);
+        self.user.files.set_inode(file, None);
+        self.user.files.drop_file(file);
         if listed {
             let node = self.node_of_object(cache, number);
             self.fs.as_mut().expect("it is mounted").inode_lru.remove(node, number);
@@ -147,18 +172,17 @@ impl<T: Tracer> Mm<T> {
 
     /// Caches what is missing, the inode first, and takes the dentry into use.
     fn go_on_open(&mut self, mut opening: Opening) -> FsStep {
-        let Some(fs) = self.fs.as_mut() else { return FsStep::Failed(FsError::NotMounted) };
-        let inode = match fs.inode_of(opening.ino) {
+        let inode = match self.inode_of(opening.file) {
             Err(error) => return FsStep::Failed(error),
             Ok(inode) => inode,
         };
-        let Some(inode) = inode else {
+        let fs = self.fs.as_mut().expect("it is mounted");
+        let Some((_, Inode { dentry, .. })) = inode else {
             opening.inode_missed = true;
             let cache = fs.inode_cache;
             let step = self.kmem_cache_alloc(cache, &opening.asked);
             return self.take_object(opening, step);
         };
-        let dentry = fs.inodes[inode as usize].dentry;
         if dentry == NONE {
             let cache = fs.dentry_cache;
             let step = self.kmem_cache_alloc(cache, &opening.asked);
@@ -167,7 +191,7 @@ impl<T: Tracer> Mm<T> {
         let users = &mut fs.dentries[dentry as usize].users;
         match users.checked_add(1) {
             Some(more) => *users = more,
-            None => return FsStep::Failed(FsError::TooManyOpens(opening.ino)),
+            None => return FsStep::Failed(FsError::TooManyOpens(opening.file)),
         }
         FsStep::Done { inode_missed: opening.inode_missed }
     }
@@ -179,15 +203,15 @@ impl<T: Tracer> Mm<T> {
             ObjectStep::Done(object) => object,
             ObjectStep::NeedPage(slab) => return FsStep::NeedPage(FsNeed { opening, slab }),
             ObjectStep::Failed(error) => {
-                self.list_if_idle(opening.ino); // Its inode, if only the dentry is missing.
+                self.list_if_idle(opening.file); // Its inode, if only the dentry is missing.
                 return FsStep::Failed(FsError::Slab(error));
             }
         };
         let fs = self.fs.as_mut().expect("it is mounted");
         let used = if object.cache == fs.inode_cache {
-            fs.cache_inode(opening.ino, object.number)
+            fs.cache_inode(&mut self.user.files, opening.file, object.number)
         } else {
-            fs.cache_dentry(opening.ino, object.number)
+            fs.cache_dentry(&self.user.files, opening.file, object.number)
         };
         if !used {
             self.kmem_cache_free(object, opening.asked.cpu).expect("the object was just allocated");
@@ -197,28 +221,28 @@ impl<T: Tracer> Mm<T> {
 }
 
 impl FsCache {
-    fn dentry_of(&self, ino: Ino) -> Result<Option<u32>, FsError> {
-        let dentry = self.inode_of(ino)?.map(|inode| self.inodes[inode as usize].dentry);
+    fn dentry_of(&self, files: &FileTable, id: FileId) -> Result<Option<u32>, FsError> {
+        let dentry = files.inode_of(id)?.map(|inode| self.inodes[inode as usize].dentry);
         Ok(dentry.filter(|&dentry| dentry != NONE))
     }
 
-    /// Makes object `number` the inode of `ino`, if that has none; says whether it was used.
-    fn cache_inode(&mut self, ino: Ino, number: u32) -> bool {
-        if self.inode_of(ino) != Ok(None) {
+    /// Makes object `number` the inode of `id`, if that has none; says whether it was used.
+    fn cache_inode(&mut self, files: &mut FileTable, id: FileId, number: u32) -> bool {
+        if files.inode_of(id) != Ok(None) {
             return false;
         }
-        let inode = Inode { ino, pages: 0, dentry: NONE, dirty: false, listed: false, referenced: false };
+        let inode = Inode { file: id, dentry: NONE, listed: false, referenced: false };
         if self.inodes.len() <= number as usize {
             self.inodes.resize(number as usize + 1, inode);
         }
         self.inodes[number as usize] = inode;
-        self.files[ino.0 as usize] = number;
+        files.set_inode(id, Some(number));
         true
     }
 
-    /// Makes object `number` the dentry of `ino`, if its inode is cached and has none; says whether it was used.
-    fn cache_dentry(&mut self, ino: Ino, number: u32) -> bool {
-        let Ok(Some(inode)) = self.inode_of(ino) else { return false };
+    /// Makes object `number` the dentry of `id`, if its inode is cached and has none; says whether it was used.
+    fn cache_dentry(&mut self, files: &FileTable, id: FileId, number: u32) -> bool {
+        let Ok(Some(inode)) = files.inode_of(id) else { return false };
         if self.inodes[inode as usize].dentry != NONE {
             return false;
         }

@@ -1,10 +1,10 @@
 //! One batch of the superblock shrinker: unused dentries first, since a dentry keeps its inode, then unused inodes.
 
-use order9_units::NodeId;
+use order9_units::{NodeId, Pages};
 
-use super::{FsCache, Ino};
+use super::{FsCache, NONE};
 use crate::Mm;
-use crate::policy::InodeCache;
+use crate::page_cache::FileId;
 use crate::trace::Tracer;
 
 /// A batch under way: how many more dentries and inodes it looks at.
@@ -13,6 +13,8 @@ pub(crate) struct FsScan {
     pub(super) node: NodeId,
     pub(super) dentries: u64,
     pub(super) inodes: u64,
+    /// The file whose pages are being dropped, and the place in it.
+    pub(super) invalidating: Option<(FileId, u64)>,
 }
 
 /// What part of a batch came to.
@@ -20,8 +22,8 @@ pub(crate) struct FsScan {
 pub(crate) enum ScanStep {
     /// The batch is done.
     Done,
-    /// Drop the clean, unmapped pages of this file, and say how many they were.
-    Invalidate(Ino),
+    /// So many pages of page cache were dropped; there is more to do.
+    Invalidated(u64),
 }
 
 /// What scanning freed.
@@ -38,13 +40,16 @@ impl FsCache {
     pub(crate) fn scan(&self, node: NodeId, objects: u64) -> FsScan {
         let (dentries, inodes) = self.unused(node);
         let share = |of: u64| (u128::from(objects) * u128::from(of) / u128::from(dentries + inodes + 1)) as u64 + 1;
-        FsScan { node, dentries: share(dentries), inodes: share(inodes) }
+        FsScan { node, dentries: share(dentries), inodes: share(inodes), invalidating: None }
     }
 }
 
 impl<T: Tracer> Mm<T> {
-    /// Goes on with a batch until it is done or needs pages dropped, on behalf of `cpu`.
+    /// Goes on with a batch until it is done or some pages were dropped, on behalf of `cpu`.
     pub(crate) fn fs_scan(&mut self, scan: &mut FsScan, shrunk: &mut Shrunk, cpu: usize) -> ScanStep {
+        if let Some((file, index)) = scan.invalidating.take() {
+            return self.invalidate_some(scan, file, index, shrunk, cpu);
+        }
         let node = scan.node.index();
         while scan.dentries > 0 {
             let Some(first) = self.fs.as_ref().and_then(|fs| fs.dentry_lru.first(node)) else { break };
@@ -62,7 +67,7 @@ impl<T: Tracer> Mm<T> {
             self.work.slab_objects_scanned += 1;
             match self.judge_inode(node, first) {
                 Verdict::Spared => {}
-                Verdict::Invalidate(ino) => return ScanStep::Invalidate(ino),
+                Verdict::Invalidate(file) => return self.invalidate_some(scan, file, 0, shrunk, cpu),
                 Verdict::Free => {
                     shrunk.pages += self.free_inode(first, cpu);
                     shrunk.objects += 1;
@@ -72,9 +77,22 @@ impl<T: Tracer> Mm<T> {
         ScanStep::Done
     }
 
-    /// Marks an inode whose pages were dropped as used: it takes another visit to free it.
-    pub(crate) fn invalidated(&mut self, ino: Ino) {
-        self.list_if_idle(ino);
+    /// Drops pages of an idle inode. Once that is through, the inode counts as used: it takes another visit to free it.
+    fn invalidate_some(
+        &mut self,
+        scan: &mut FsScan,
+        file: FileId,
+        index: u64,
+        shrunk: &mut Shrunk,
+        cpu: usize,
+    ) -> ScanStep {
+        let (dropped, next) = self.invalidate(file, index, cpu);
+        scan.invalidating = next.map(|index| (file, index));
+        if next.is_none() {
+            self.list_if_idle(file);
+        }
+        shrunk.pages += dropped;
+        ScanStep::Invalidated(dropped)
     }
 
     /// Decides about the dentry unused for longest: whether it goes.
@@ -95,10 +113,12 @@ impl<T: Tracer> Mm<T> {
 
     /// Decides about the inode unused for longest.
     fn judge_inode(&mut self, node: usize, number: u32) -> Verdict {
-        let keeps = self.policy.reclaim.inode_cache == InodeCache::KeepsInode;
+        let file = self.fs.as_ref().expect("its lists exist").inodes[number as usize].file;
+        let is_kept = self.content_keeps_inode(file);
+        let has_pages = self.user.file(file).is_ok_and(|file| file.pages() > Pages::ZERO);
         let fs = self.fs.as_mut().expect("its lists exist");
         let inode = &mut fs.inodes[number as usize];
-        if !inode.is_idle() || keeps && inode.pages > 0 {
+        if inode.dentry != NONE || is_kept {
             inode.listed = false;
             fs.inode_lru.remove(node, number);
             Verdict::Spared
@@ -106,8 +126,8 @@ impl<T: Tracer> Mm<T> {
             inode.referenced = false;
             fs.inode_lru.rotate(node, number);
             Verdict::Spared
-        } else if inode.pages > 0 {
-            Verdict::Invalidate(inode.ino)
+        } else if has_pages {
+            Verdict::Invalidate(file)
         } else {
             Verdict::Free
         }
@@ -119,7 +139,7 @@ enum Verdict {
     /// It is in use, or was used.
     Spared,
     /// Its page cache goes first.
-    Invalidate(Ino),
+    Invalidate(FileId),
     /// It goes.
     Free,
 }

@@ -1,12 +1,13 @@
 //! What becomes of files in memory: the outcomes that a scan may come to, in the forms of both releases.
 
 use alloc::vec;
-use alloc::vec::Vec;
 
-use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
+use order9_units::{Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
-use super::{FsError, FsStep, Ino, ScanStep, Shrunk};
+use super::{FsError, FsStep, ScanStep, Shrunk};
 use crate::page_alloc::{AllocError, Request};
+use crate::page_cache::tests::{read_pages, write_page};
+use crate::page_cache::{CachedPage, FileId};
 use crate::policy::{InodeCache, Policy};
 use crate::slab::{CacheSpec, SlabError};
 use crate::{Gfp, Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
@@ -34,31 +35,30 @@ fn keeping(inode_cache: InodeCache) -> Mm {
     mounted(policy)
 }
 
-fn open(mm: &mut Mm, ino: Ino) -> bool {
-    match mm.fs_open_fast(ino, &KERNEL) {
+fn open(mm: &mut Mm, id: FileId) -> bool {
+    match mm.fs_open_fast(id, &KERNEL) {
         FsStep::Done { inode_missed } => inode_missed,
         other => panic!("{other:?}"),
     }
 }
 
 /// A file that was open once.
-pub(crate) fn used(mm: &mut Mm) -> Ino {
-    let ino = mm.fs_create().expect("there is room");
-    assert!(open(mm, ino), "it is new");
-    mm.fs_close(ino).expect("it is open");
-    ino
+pub(crate) fn used(mm: &mut Mm) -> FileId {
+    let id = mm.fs_create(Pages::new(8)).expect("there is room");
+    assert!(open(mm, id), "it is new");
+    mm.fs_close(id).expect("it is open");
+    id
 }
 
-/// Looks at up to so many dentries and inodes; the files whose pages were to go, and what was freed.
-fn scan(mm: &mut Mm, dentries: u64, inodes: u64) -> (Vec<Ino>, u64) {
-    let mut scan = super::FsScan { node: NODE, dentries, inodes };
-    let (mut asked, mut shrunk) = (Vec::new(), Shrunk::default());
-    while let ScanStep::Invalidate(ino) = mm.fs_scan(&mut scan, &mut shrunk, 0) {
-        asked.push(ino);
-        mm.invalidated(ino);
+/// Looks at up to so many dentries and inodes; the pages dropped with inodes, and the objects freed.
+fn scan(mm: &mut Mm, dentries: u64, inodes: u64) -> (u64, u64) {
+    let mut scan = super::FsScan { node: NODE, dentries, inodes, invalidating: None };
+    let (mut pages, mut shrunk) = (0, Shrunk::default());
+    while let ScanStep::Invalidated(dropped) = mm.fs_scan(&mut scan, &mut shrunk, 0) {
+        pages += dropped;
     }
     mm.check().expect("every law holds");
-    (asked, shrunk.objects)
+    (pages, shrunk.objects)
 }
 
 fn unused(mm: &Mm) -> (u64, u64) {
@@ -68,14 +68,14 @@ fn unused(mm: &Mm) -> (u64, u64) {
 #[test]
 fn a_file_is_cached_by_its_first_use_and_stays_so() {
     let mut mm = keeping(InodeCache::DroppedWithInode);
-    let ino = used(&mut mm);
-    assert_eq!((mm.is_cached(ino), unused(&mm)), (Some((true, true)), (1, 0)), "a dentry keeps its inode");
-    assert!(!open(&mut mm, ino), "it need not be read again");
-    assert_eq!(scan(&mut mm, 1, 1), (vec![], 0), "a dentry in use");
+    let id = used(&mut mm);
+    assert_eq!((mm.is_cached(id), unused(&mm)), (Some((true, true)), (1, 0)), "a dentry keeps its inode");
+    assert!(!open(&mut mm, id), "it need not be read again");
+    assert_eq!(scan(&mut mm, 1, 1), (0, 0), "a dentry in use");
     assert_eq!(unused(&mm), (0, 0), "leaves the list");
-    mm.fs_close(ino).expect("it is open");
+    mm.fs_close(id).expect("it is open");
     assert_eq!(unused(&mm), (1, 0));
-    assert_eq!(mm.fs_close(ino), Err(FsError::NotOpen(ino)));
+    assert_eq!(mm.fs_close(id), Err(FsError::NotOpen(id)));
 }
 
 #[test]
@@ -84,94 +84,92 @@ fn dentries_used_since_they_were_listed_get_another_round() {
     let (first, second) = (used(&mut mm), used(&mut mm));
     open(&mut mm, first);
     mm.fs_close(first).expect("it is open");
-    assert_eq!(scan(&mut mm, 2, 0), (vec![], 1), "the first is spared, the second is freed");
+    assert_eq!(scan(&mut mm, 2, 0), (0, 1), "the first is spared, the second is freed");
     assert_eq!((mm.is_cached(first), mm.is_cached(second)), (Some((true, true)), Some((true, false))));
     assert_eq!(unused(&mm), (1, 1));
-    assert_eq!(scan(&mut mm, 1, 2), (vec![], 3), "and the inodes of both go with the dentries");
+    assert_eq!(scan(&mut mm, 1, 2), (0, 3), "and the inodes of both go with the dentries");
     assert_eq!((mm.is_cached(first), unused(&mm)), (Some((false, false)), (0, 0)));
 }
 
 #[test]
 fn page_cache_was_dropped_with_its_inode_up_to_5_15() {
     let mut mm = keeping(InodeCache::DroppedWithInode);
-    let ino = used(&mut mm);
-    mm.inode_pages_added(ino, 3).expect("it is cached");
+    let id = used(&mut mm);
+    read_pages(&mut mm, id, 0, 3);
     assert_eq!(scan(&mut mm, 1, 0).1, 1);
     assert_eq!(unused(&mm), (0, 1), "pages keep no inode");
-    assert_eq!(scan(&mut mm, 0, 1), (vec![ino], 0), "the inode itself stays");
-    mm.inode_pages_removed(ino, 3).expect("it has three");
-    assert_eq!(scan(&mut mm, 0, 1), (vec![], 0), "it was marked as used");
-    assert_eq!(scan(&mut mm, 0, 1), (vec![], 1));
+    assert_eq!(scan(&mut mm, 0, 1), (3, 0), "the inode itself stays");
+    assert_eq!(scan(&mut mm, 0, 1), (0, 0), "it was marked as used");
+    assert_eq!(scan(&mut mm, 0, 1), (0, 1));
 }
 
 #[test]
 fn page_cache_keeps_its_inode_since_5_16() {
     let mut mm = keeping(InodeCache::KeepsInode);
-    let ino = used(&mut mm);
-    mm.inode_pages_added(ino, 3).expect("it is cached");
-    assert_eq!(scan(&mut mm, 1, 1), (vec![], 1), "only the dentry");
+    let id = used(&mut mm);
+    read_pages(&mut mm, id, 0, 3);
+    assert_eq!(scan(&mut mm, 1, 1), (0, 1), "only the dentry");
     assert_eq!(unused(&mm), (0, 0), "the inode is not even listed");
-    mm.inode_pages_removed(ino, 2).expect("it has three");
-    assert_eq!(unused(&mm), (0, 0));
-    mm.inode_pages_removed(ino, 1).expect("it has one");
+    mm.invalidate(id, 0, 0);
     assert_eq!(unused(&mm), (0, 1), "it returns when its last page goes");
-    mm.inode_pages_added(ino, 1).expect("it is cached");
-    assert_eq!((scan(&mut mm, 0, 1), unused(&mm)), ((vec![], 0), (0, 0)), "or leaves when it gets one");
+    read_pages(&mut mm, id, 0, 1);
+    assert_eq!((scan(&mut mm, 0, 1), unused(&mm)), ((0, 0), (0, 0)), "or leaves when it gets one");
 }
 
 #[test]
 fn dirty_inodes_leave_the_list_until_they_are_clean() {
     for form in [InodeCache::DroppedWithInode, InodeCache::KeepsInode] {
         let mut mm = keeping(form);
-        let ino = used(&mut mm);
+        let id = used(&mut mm);
         scan(&mut mm, 1, 0);
-        mm.set_inode_dirty(ino, true).expect("it is cached");
-        assert_eq!((scan(&mut mm, 0, 1), unused(&mm)), ((vec![], 0), (0, 0)));
-        assert_eq!(mm.fs_unlink(ino, 0), Err(FsError::HasPages(ino)));
-        mm.set_inode_dirty(ino, false).expect("it is cached");
-        assert_eq!((scan(&mut mm, 0, 1), unused(&mm)), ((vec![], 1), (0, 0)));
+        mm.mark_inode_dirty(id, Nanos::ZERO).expect("it is cached");
+        assert_eq!((scan(&mut mm, 0, 1), unused(&mm)), ((0, 0), (0, 0)));
+        assert!(mm.start_inode_write(id) && !mm.start_inode_write(id));
+        assert_eq!((scan(&mut mm, 0, 1), unused(&mm)), ((0, 0), (0, 0)), "nor while it is being written");
+        mm.inode_written(id);
+        assert_eq!((scan(&mut mm, 0, 1), unused(&mm)), ((0, 1), (0, 0)));
     }
 }
 
 #[test]
 fn removed_files_are_gone_from_memory_and_for_good() {
     let mut mm = keeping(InodeCache::DroppedWithInode);
-    let (ino, open_one) = (used(&mut mm), used(&mut mm));
+    let (id, open_one) = (used(&mut mm), used(&mut mm));
     open(&mut mm, open_one);
     assert_eq!(mm.fs_unlink(open_one, 0), Err(FsError::Open(open_one)));
-    mm.inode_pages_added(ino, 1).expect("it is cached");
-    assert_eq!(mm.fs_unlink(ino, 0), Err(FsError::HasPages(ino)));
-    assert_eq!(mm.inode_pages_removed(ino, 2), Err(FsError::NoSuchPages(ino)));
-    mm.inode_pages_removed(ino, 1).expect("it has one");
-    mm.fs_unlink(ino, 0).expect("nothing keeps it");
+    write_page(&mut mm, id, 0, 1);
+    read_pages(&mut mm, id, 1, 1);
+    mm.fs_unlink(id, 0).expect("nothing keeps it");
+    assert_eq!((mm.find_page(id, 0), mm.user_levels().file), (CachedPage::Missing, 0));
+    assert_eq!((mm.next_dirty(None), mm.write_pending(None).total()), (None, 0), "nothing is written of it");
     mm.check().expect("every law holds");
-    assert_eq!(mm.is_cached(ino), None);
-    assert_eq!(mm.fs_unlink(ino, 0), Err(FsError::NoSuchFile(ino)));
-    assert_eq!(mm.fs_open(ino, &KERNEL), FsStep::Failed(FsError::NoSuchFile(ino)));
+    assert_eq!(mm.is_cached(id), None);
+    assert_eq!(mm.fs_unlink(id, 0), Err(FsError::NoSuchFile(id)));
+    assert_eq!(mm.fs_open(id, &KERNEL), FsStep::Failed(FsError::NoSuchFile(id)));
 }
 
 #[test]
 fn two_tasks_that_open_a_file_at_once_cache_it_once() {
     let mut mm = keeping(InodeCache::DroppedWithInode);
-    let ino = mm.fs_create().expect("there is room");
-    let FsStep::NeedPage(first) = mm.fs_open(ino, &KERNEL) else { panic!("nothing is cached") };
-    open(&mut mm, ino);
+    let id = mm.fs_create(Pages::new(8)).expect("there is room");
+    let FsStep::NeedPage(first) = mm.fs_open(id, &KERNEL) else { panic!("nothing is cached") };
+    open(&mut mm, id);
     let page = mm.alloc_fast(&first.request()).expect("there is memory");
     assert_eq!(mm.fs_open_give(&first, Ok(page)), FsStep::Done { inode_missed: true });
     mm.check().expect("every law holds");
-    assert_eq!((mm.fs_close(ino), mm.fs_close(ino), mm.fs_close(ino)), (Ok(()), Ok(()), Err(FsError::NotOpen(ino))));
+    assert_eq!((mm.fs_close(id), mm.fs_close(id), mm.fs_close(id)), (Ok(()), Ok(()), Err(FsError::NotOpen(id))));
 }
 
 #[test]
 fn an_opening_that_finds_no_memory_leaves_its_inode_to_the_shrinker() {
     let mut mm = keeping(InodeCache::DroppedWithInode);
-    let ino = mm.fs_create().expect("there is room");
-    let FsStep::NeedPage(inode) = mm.fs_open(ino, &KERNEL) else { panic!("nothing is cached") };
+    let id = mm.fs_create(Pages::new(8)).expect("there is room");
+    let FsStep::NeedPage(inode) = mm.fs_open(id, &KERNEL) else { panic!("nothing is cached") };
     let page = mm.alloc_fast(&inode.request()).expect("there is memory");
     let FsStep::NeedPage(dentry) = mm.fs_open_give(&inode, Ok(page)) else { panic!("the dentry is missing") };
     let failed = mm.fs_open_give(&dentry, Err(AllocError::NoZone));
     assert_eq!(failed, FsStep::Failed(FsError::Slab(SlabError::NoPage(AllocError::NoZone))));
-    assert_eq!((mm.is_cached(ino), unused(&mm)), (Some((true, false)), (0, 1)));
+    assert_eq!((mm.is_cached(id), unused(&mm)), (Some((true, false)), (0, 1)));
     mm.check().expect("every law holds");
 }
 
@@ -192,6 +190,6 @@ fn without_a_filesystem_there_are_no_files() {
     let mut mm = mounted(Policy::default());
     assert_eq!(mm.mount(CacheSpec::XFS_INODE), Err(FsError::Mounted));
     mm.fs = None;
-    assert_eq!(mm.fs_create(), Err(FsError::NotMounted));
-    assert_eq!(mm.fs_open(Ino(0), &KERNEL), FsStep::Failed(FsError::NotMounted));
+    assert_eq!(mm.fs_create(Pages::new(8)), Err(FsError::NotMounted));
+    assert_eq!(mm.fs_open(FileId(0), &KERNEL), FsStep::Failed(FsError::NotMounted));
 }

@@ -120,11 +120,3 @@ impl<T: Tracer> Mm<T> {
 fn is_number(name: &str) -> bool {
     name.starts_with("HugePages_")
 }
-
-impl Zone {
-    /// Pages that programs cannot count on (`totalreserve_pages`): the high mark and the largest lowmem reserve.
-    fn reserved_from_programs(&self) -> u64 {
-        let reserve = self.lowmem_reserve.into_iter().max().unwrap_or(0);
-        (reserve + self.watermarks.high).min(self.managed)
-    }
-}

@@ -24,6 +24,7 @@ impl<T: Tracer> Mm<T> {
         let sum = |of: fn(&Zone) -> u64| self.zones.iter().map(of).sum::<u64>();
         let numa = |of: fn(&NumaCounters) -> u64| self.counters.numa.iter().map(of).sum::<u64>();
         let (user, slab) = (self.user_levels(), self.slab.total());
+        let (pending, limits) = (self.write_pending(None), self.dirty_limits());
         let lru = |list| self.zones.iter().map(|zone| zone.lru_pages(list)).sum::<u64>();
         let isolated = |of| self.zones.iter().map(|zone| zone.lru_isolated(of)).sum::<u64>();
         let pgskip = |kind: ZoneKind| self.counters.pgskip[kind.index()];
@@ -36,6 +37,7 @@ impl<T: Tracer> Mm<T> {
             ("nr_zone_inactive_file", lru(LruList::InactiveFile)),
             ("nr_zone_active_file", lru(LruList::ActiveFile)),
             ("nr_zone_unevictable", lru(LruList::Unevictable)),
+            ("nr_zone_write_pending", pending.total()),
             ("nr_mlock", self.mlocked()),
             ("nr_free_cma", sum(|zone| zone.free_of_type(Migratetype::Cma))),
             ("numa_hit", numa(|node| node.hit)),
@@ -54,11 +56,17 @@ impl<T: Tracer> Mm<T> {
             ("nr_isolated_file", isolated(LruType::File)),
             ("nr_anon_pages", user.anon),
             ("nr_mapped", user.mapped),
-            ("nr_file_pages", user.shmem),
+            ("nr_file_pages", user.file + user.shmem + self.swap_cached().get()),
+            ("nr_dirty", pending.dirty),
+            ("nr_writeback", pending.writeback),
             ("nr_shmem", user.shmem),
             ("nr_page_table_pages", user.page_tables),
             ("nr_vmscan_write", self.counters.nr_vmscan_write),
+            ("nr_dirtied", self.counters.nr_dirtied),
+            ("nr_written", self.counters.nr_written),
             ("nr_swapcached", self.swap_cached().get()),
+            ("nr_dirty_threshold", limits.thresh.get()),
+            ("nr_dirty_background_threshold", limits.background.get()),
             ("pswpin", self.counters.pswpin),
             ("pswpout", self.counters.pswpout),
             ("pgalloc_dma", pgalloc(ZoneKind::Dma)),
@@ -83,6 +91,7 @@ impl<T: Tracer> Mm<T> {
             ("slabs_scanned", self.counters.slabs_scanned),
             ("kswapd_inodesteal", self.counters.kswapd_inodesteal),
             ("pgrotated", self.counters.pgrotated),
+            ("drop_pagecache", self.counters.drop_pagecache),
             ("drop_slab", self.counters.drop_slab),
             ("compact_stall", self.counters.compact_stall),
             ("compact_fail", self.counters.compact_fail),

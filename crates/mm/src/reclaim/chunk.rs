@@ -83,9 +83,9 @@ impl<T: Tracer> Mm<T> {
         let of = word.lru_type();
         match owner {
             // Whoever had it has dropped it since.
-            Owner::Kept if word.has(Flag::Pinned) => return Outcome::Keep,
+            Owner::Kept if word.with(Flag::Isolated, false).is_held() => return Outcome::Keep,
             Owner::Kept => return Outcome::Free,
-            _ if word.has(Flag::Unevictable) => return Outcome::Keep,
+            _ if word.has(Flag::Locked) || word.has(Flag::Unevictable) => return Outcome::Keep,
             // Its write is under way: reclaim takes it when that ends.
             _ if word.has(Flag::Writeback) => {
                 self.frames.set(idx, word.with(Flag::Reclaim, true));
@@ -103,7 +103,7 @@ impl<T: Tracer> Mm<T> {
             _ if word.has(Flag::Pinned) => Outcome::Keep,
             (_, Owner::File { .. }) if of == LruType::File => {
                 self.unmap_everywhere(idx);
-                Outcome::Free
+                if self.frames.word(idx).has(Flag::Dirty) { Outcome::Keep } else { Outcome::Free }
             }
             (_, Owner::Anon(_) | Owner::Shared { .. } | Owner::SwapCache) => self.swap_out(id, idx),
             // A page of tmpfs, which has nowhere to go.
@@ -145,7 +145,7 @@ impl<T: Tracer> Mm<T> {
     /// Frees an isolated page that nobody maps or pins, and takes it out of its file.
     fn drop_page(&mut self, idx: Idx, cpu: usize) {
         if let Owner::File { file, index } = self.user.rmap.owner(idx) {
-            self.take_from_file(file, index);
+            self.reclaim_from_file(file, index, None);
         }
         if self.frames.word(idx).has(Flag::SwapCache) {
             self.remove_from_swap_cache(idx);

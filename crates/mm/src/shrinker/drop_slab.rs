@@ -4,7 +4,6 @@ use order9_units::NodeId;
 
 use super::{LruScan, Reclaimer, ShrinkControl, ShrinkSlab, ShrinkStep, Shrunk};
 use crate::Mm;
-use crate::fs_cache::Ino;
 use crate::gfp::Gfp;
 use crate::trace::Tracer;
 
@@ -57,10 +56,5 @@ impl DropSlab {
         }
         self.round = Round::new(node, few, self.cpu);
         ShrinkStep::Progress
-    }
-
-    /// Says that `pages` of the file were dropped that [`ShrinkStep::Invalidate`] named.
-    pub fn invalidated<T: Tracer>(&mut self, mm: &mut Mm<T>, ino: Ino, pages: u64) {
-        self.round.run.invalidated(mm, ino, pages);
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Key types: [`ShrinkSlab`] (one call of all shrinkers for a node, at most a batch per step), [`ShrinkPlan`] (the published
 //! rules), [`DropSlab`] (`vm.drop_caches` with 2). Objects are freed one by one and pages only with whole slabs, so that
-//! both are counted. A shrinker keeps per node what it was asked for and did not do. Never prices its work or waits;
-//! page cache that goes with inodes is dropped by the caller. Behaviour and sources: docs/slab.md.
+//! both are counted, and so is page cache that goes with inodes. A shrinker keeps per node what it was asked for and did
+//! not do. Never prices its work or waits. Behaviour and sources: docs/slab.md.
 
 mod drop_slab;
 mod formula;

@@ -4,7 +4,7 @@ use order9_units::NodeId;
 
 use super::{LruScan, ShrinkPlan, ShrinkerKind, Shrunk};
 use crate::Mm;
-use crate::fs_cache::{FsScan, Ino, ScanStep};
+use crate::fs_cache::{FsScan, ScanStep};
 use crate::gfp::Gfp;
 use crate::trace::{Event, Tracer};
 
@@ -39,9 +39,6 @@ pub enum Reclaimer {
 pub enum ShrinkStep {
     /// At most a batch was done; call again.
     Progress,
-    /// Drop the clean, unmapped pages of this file, tell the engine of each ([`Mm::inode_pages_removed`]), and pass how many
-    /// they were to [`ShrinkSlab::invalidated`].
-    Invalidate(Ino),
     /// Every shrinker was called.
     Done(Shrunk),
 }
@@ -97,9 +94,13 @@ impl ShrinkSlab {
         };
         let step = mm.fs_scan(&mut batch.scan, &mut call.freed, self.control.cpu);
         let step = match step {
-            ScanStep::Invalidate(ino) => {
+            ScanStep::Invalidated(pages) => {
+                match self.control.by {
+                    Reclaimer::Kswapd => mm.counters.kswapd_inodesteal += pages,
+                    Reclaimer::Direct => mm.counters.pginodesteal += pages,
+                }
                 call.batch = Some(batch);
-                ShrinkStep::Invalidate(ino)
+                ShrinkStep::Progress
             }
             ScanStep::Done => {
                 call.plan.done(batch.objects);
@@ -109,18 +110,6 @@ impl ShrinkSlab {
         };
         self.now = Some(call);
         step
-    }
-
-    /// Says that `pages` of the file were dropped that [`ShrinkStep::Invalidate`] named.
-    pub fn invalidated<T: Tracer>(&mut self, mm: &mut Mm<T>, ino: Ino, pages: u64) {
-        match self.control.by {
-            Reclaimer::Kswapd => mm.counters.kswapd_inodesteal += pages,
-            Reclaimer::Direct => mm.counters.pginodesteal += pages,
-        }
-        if let Some(call) = &mut self.now {
-            call.freed.pages += pages;
-        }
-        mm.invalidated(ino);
     }
 
     /// Plans the call of the next shrinker.

@@ -1,13 +1,13 @@
 //! Calls of the superblock shrinker on a machine with files.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use order9_units::NodeId;
+use order9_units::{NodeId, Pages};
 
 use super::{DropSlab, LruScan, Reclaimer, ShrinkControl, ShrinkSlab, ShrinkStep, ShrinkerKind, Shrunk};
-use crate::fs_cache::Ino;
 use crate::fs_cache::tests::{KERNEL, mounted, used};
+use crate::page_cache::FileId;
+use crate::page_cache::tests::{flush, read_pages, write_page};
 use crate::policy::{InodeCache, Policy, SlabDeferred};
 use crate::slab::tests::Random;
 use crate::trace::Event;
@@ -33,7 +33,6 @@ fn shrink(mm: &mut Mm, control: ShrinkControl) -> Shrunk {
     loop {
         match run.step(mm) {
             ShrinkStep::Progress => {}
-            ShrinkStep::Invalidate(ino) => panic!("{ino:?} has no pages"),
             ShrinkStep::Done(shrunk) => return shrunk,
         }
     }
@@ -104,8 +103,8 @@ fn page_cache_dropped_with_inodes_is_counted_by_who_reclaims() {
     for (by, counted) in [(Reclaimer::Kswapd, (0, 700)), (Reclaimer::Direct, (700, 0))] {
         let mut mm = with_files(0);
         for _ in 0..100 {
-            let ino = used(&mut mm);
-            mm.inode_pages_added(ino, 7).expect("it is cached");
+            let id = used(&mut mm);
+            read_pages(&mut mm, id, 0, 7);
         }
         let mut pages = 0;
         for _ in 0..3 {
@@ -113,10 +112,6 @@ fn page_cache_dropped_with_inodes_is_counted_by_who_reclaims() {
             loop {
                 match run.step(&mut mm) {
                     ShrinkStep::Progress => {}
-                    ShrinkStep::Invalidate(ino) => {
-                        mm.inode_pages_removed(ino, 7).expect("it has seven");
-                        run.invalidated(&mut mm, ino, 7);
-                    }
                     ShrinkStep::Done(shrunk) => break pages += shrunk.pages,
                 }
             }
@@ -155,7 +150,7 @@ fn dropping_slab_leaves_what_is_in_use() {
     for doubles in [false, true] {
         let mut mm = with_files(3_000);
         mm.policy.reclaim.drop_slab_doubles = doubles;
-        let held = mm.fs_create().expect("there is room");
+        let held = mm.fs_create(Pages::new(8)).expect("there is room");
         mm.fs_open_fast(held, &KERNEL);
         let mut drop = DropSlab::new(&mut mm, 0);
         let dropped = loop {
@@ -172,44 +167,32 @@ fn dropping_slab_leaves_what_is_in_use() {
     }
 }
 
-/// Advances a run by a step; drops all but the last page of a file where that is asked for, as if that were dirty.
-fn advance(mm: &mut Mm, run: &mut ShrinkSlab, pages: &mut BTreeMap<Ino, u32>, random: &mut Random) {
-    match run.step(mm) {
-        ShrinkStep::Progress => {}
-        ShrinkStep::Invalidate(ino) => {
-            let left = pages.get_mut(&ino).expect("it has pages");
-            let dropped = *left - random.below(2) as u32;
-            *left -= dropped;
-            mm.inode_pages_removed(ino, dropped).expect("it has as many");
-            run.invalidated(mm, ino, dropped.into());
-        }
-        ShrinkStep::Done(_) => *run = ShrinkSlab::new(control(random.below(4) as u8)),
-    }
-}
-
 #[test]
 fn files_and_shrinkers_that_take_turns_keep_every_law() {
     for inode_cache in [InodeCache::DroppedWithInode, InodeCache::KeepsInode] {
         let mut policy = Policy::default();
         policy.reclaim.inode_cache = inode_cache;
         let (mut mm, mut random) = (mounted(policy), Random(3));
-        let mut files: Vec<Ino> = (0..3_000).map(|_| mm.fs_create().expect("there is room")).collect();
-        let mut pages = BTreeMap::<Ino, u32>::new();
+        let mut files: Vec<FileId> = (0..3_000).map(|_| mm.fs_create(Pages::new(8)).expect("there is room")).collect();
         let mut runs = [0, 1].map(|priority| ShrinkSlab::new(control(priority)));
         for step in 0..40_000 {
             let at = random.below(files.len() as u64) as usize;
-            let ino = files[at];
+            let id = files[at];
+            let is_cached = mm.is_cached(id).is_some_and(|(inode, _)| inode);
             match random.below(8) {
-                0..=1 => drop(mm.fs_open_fast(ino, &KERNEL)),
-                2..=4 => drop(mm.fs_close(ino)),
-                5 if mm.inode_pages_added(ino, 3).is_ok() => *pages.entry(ino).or_default() += 3,
-                5 => {}
-                6 => drop(mm.set_inode_dirty(ino, random.below(3) == 0)),
-                _ if mm.fs_unlink(ino, 0).is_ok() => files[at] = mm.fs_create().expect("there is room"),
+                0..=1 => drop(mm.fs_open_fast(id, &KERNEL)),
+                2..=4 => drop(mm.fs_close(id)),
+                5 if is_cached => read_pages(&mut mm, id, 0, 3),
+                6 if is_cached => write_page(&mut mm, id, random.below(4), step),
+                5..=6 => flush(&mut mm, step),
+                _ if mm.fs_unlink(id, 0).is_ok() => files[at] = mm.fs_create(Pages::new(8)).expect("there is room"),
                 _ => {}
             }
             if step % 5 == 0 {
-                advance(&mut mm, &mut runs[random.below(2) as usize], &mut pages, &mut random);
+                let run = &mut runs[random.below(2) as usize];
+                if let ShrinkStep::Done(_) = run.step(&mut mm) {
+                    *run = ShrinkSlab::new(control(random.below(4) as u8));
+                }
             }
             if step % 2_000 == 0 {
                 mm.check().expect("every law holds");

@@ -3,7 +3,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 
-use order9_units::Order;
+use order9_units::{Order, Pages};
 
 use super::pte::{Pte, PteFlag, PteKind};
 use super::{Mapping, Owner, Prot, Rss, Space, SpaceId, TASK_END, UserLevels, Vma, VmaKind, Vpn, VpnRange};
@@ -159,7 +159,8 @@ impl<T: Tracer> Mm<T> {
 
     fn check_files(&self, seen: &Seen) -> Verdict {
         let mut mapped_frames = 0;
-        for (id, file) in self.user.files() {
+        for (id, file) in self.user.files.iter() {
+            let size = self.user.files.size(id).map(Pages::get);
             for &at in &file.mapped_by {
                 let space = self.user.space(at.space).ok();
                 let maps = space.and_then(|space| space.vmas.at(at.vpn)).is_some_and(|vma| vma.kind.file() == Some(id));
@@ -170,8 +171,8 @@ impl<T: Tracer> Mm<T> {
                 require(owner == Owner::File { file: id, index }, "a page of a file knows its place", || {
                     format!("{:?} is page {index} of {id:?}, but is {owner:?}", self.frames.pfn(idx))
                 })?;
-                require(index < file.size().get(), "a file has no pages beyond its size", || {
-                    format!("{id:?}: page {index}, size {:?}", file.size())
+                require(Some(index) < size, "a file has no pages beyond its size", || {
+                    format!("{id:?}: page {index}, size {size:?}")
                 })?;
                 let entries = seen.file_entries.get(&idx.0).copied().unwrap_or(0);
                 require(entries == mappings, "a page of a file counts its mappings", || {
@@ -216,7 +217,10 @@ impl<T: Tracer> Mm<T> {
                     links += u64::from(mappings);
                 }
                 Owner::File { file, index } => {
-                    levels.shmem += 1;
+                    match self.user.files.is_on_disk(file) {
+                        true => levels.file += 1,
+                        false => levels.shmem += 1,
+                    }
                     levels.mapped += u64::from(self.mapcount(pfn) > 0);
                     let there = self.user.file(file).is_ok_and(|file| file.page(index) == Some(idx));
                     require(there, "the page of a file is in it", || format!("{pfn:?}: page {index} of {file:?}"))?;
@@ -248,10 +252,11 @@ impl<T: Tracer> Mm<T> {
         require(word.is_allocated(), "a free frame has no owner", || format!("{pfn:?}: {:?}", word.state()))?;
         let fits = owner == Owner::Kept || word.has(Flag::MovableContent) != owner.is_kernel();
         require(fits, "pages of programs can move, page tables and slabs cannot", || format!("{pfn:?} is {owner:?}"))?;
-        let held = word.has(Flag::Pinned) || word.has(Flag::Isolated);
-        require(owner != Owner::Kept || held, "a page without owner is kept by a pin or isolation", || {
-            format!("{pfn:?}")
-        })
+        require(
+            owner != Owner::Kept || word.is_held(),
+            "a page without owner is kept by a pin, isolation, read or write",
+            || format!("{pfn:?}"),
+        )
     }
 
     fn check_tags(&self, tags: &Tags) -> Verdict {
@@ -263,7 +268,9 @@ impl<T: Tracer> Mm<T> {
         }
         for (file, index, tag) in tags.files() {
             let idx = self.user.file(file).ok().and_then(|file| file.page(index));
-            let found = idx.map(|idx| tags.frame(idx));
+            let idx = idx.filter(|&idx| !self.frames.word(idx).has(Flag::Locked));
+            let on_disk = || self.user.files.is_on_disk(file).then(|| tags.on_disk(file, index));
+            let found = idx.map(|idx| tags.frame(idx)).or_else(on_disk);
             require(found == Some(tag), "a page of a file reads what was written to it", || {
                 format!("page {index} of {file:?}: {found:?} instead of {tag:?}")
             })?;

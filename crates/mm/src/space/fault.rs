@@ -13,7 +13,7 @@ use crate::Mm;
 use crate::frame::Idx;
 use crate::gfp::Gfp;
 use crate::page_alloc::Request;
-use crate::shmem::FileId;
+use crate::page_cache::FileId;
 use crate::swap::SlotId;
 use crate::trace::Tracer;
 
@@ -269,11 +269,12 @@ impl<T: Tracer> Mm<T> {
     /// A page of a file that is not mapped yet.
     fn answer_from_file(&mut self, id: SpaceId, vma: &Vma, file: FileId, vpn: Vpn, access: Access) -> Answer {
         let index = vma.index(vpn);
-        let mapped = self.user.file(file).expect("a mapped file lives");
-        if index >= mapped.size().get() {
+        if self.user.files.size(file).is_none_or(|size| index >= size.get()) {
             return Answer::Beyond;
         }
-        let Some(idx) = mapped.page(index) else { return Answer::Need(Need::FilePage(file, index)) };
+        let Some(idx) = self.user.file(file).expect("a mapped file lives").page(index) else {
+            return Answer::Need(Need::FilePage(file, index));
+        };
         if access == Access::Write && vma.kind.is_private() {
             return Answer::Need(Need::CopyOf(self.frames.pfn(idx)));
         }

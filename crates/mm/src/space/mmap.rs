@@ -9,7 +9,7 @@ use super::page::Zap;
 use super::pte::PteFlag;
 use super::{Errno, HugeAdvice, Prot, SpaceId, Vma, VmaKind};
 use crate::Mm;
-use crate::shmem::FileId;
+use crate::page_cache::FileId;
 use crate::trace::Tracer;
 
 /// Mappings a space may have, unless another number is set: the default of `vm.max_map_count`.
@@ -86,7 +86,10 @@ impl<T: Tracer> Mm<T> {
             return Err(Errno::Enomem);
         }
         if let Backing::File { file, .. } = request.backing {
-            self.user.open_file(file)?;
+            self.require_open(file)?;
+            if self.user.files.is_on_disk(file) {
+                return Err(Errno::Ebadf);
+            }
         }
         let range = self.place(id, request.place, pages)?;
         if let Place::Fixed(_) = request.place {
@@ -97,6 +100,9 @@ impl<T: Tracer> Mm<T> {
             Backing::AnonShared => (VmaKind::Shmem { file: self.create_file(pages)?, shared: true }, 0),
             Backing::File { file, offset, shared } => (VmaKind::Shmem { file, shared }, offset.get()),
         };
+        if let Some(file) = kind.file() {
+            self.open_by_mappings(file);
+        }
         let (prot, locked) = (request.prot, request.locked);
         let vma = Vma { range, prot, kind, offset, advice: HugeAdvice::None, locked, touched: false };
         self.user.insert_vma(id, vma);

@@ -43,8 +43,8 @@ pub(crate) use pte::{Pte, PteFlag};
 pub(crate) use rmap::{Mapping, Owner};
 
 use crate::Mm;
+use crate::page_cache::{FileTable, Orphans};
 use crate::settings::MapLimit;
-use crate::shmem::File;
 use crate::tags::Tags;
 use crate::trace::Tracer;
 use rmap::{IDS, Rmap};
@@ -102,8 +102,10 @@ pub struct UserLevels {
     pub anon: u64,
     /// `nr_mapped`: pages of files with a mapping, each once.
     pub mapped: u64,
-    /// `nr_shmem`: pages of files.
+    /// `nr_shmem`: pages of tmpfs files.
     pub shmem: u64,
+    /// Pages of files on disk.
+    pub file: u64,
     /// `nr_page_table_pages`: page tables of the lowest level.
     pub page_tables: u64,
 }
@@ -113,8 +115,9 @@ pub struct UserLevels {
 pub(crate) struct UserMemory {
     /// By number; `None` where the space is gone.
     pub(crate) spaces: Vec<Option<Box<Space>>>,
-    /// By number; `None` where the file is gone.
-    pub(crate) files: Vec<Option<Box<File>>>,
+    pub(crate) files: FileTable,
+    /// Pages that files have lost while they were being read or written.
+    pub(crate) orphans: Orphans,
     pub(crate) rmap: Rmap,
     pub(crate) levels: UserLevels,
     pub(crate) map_limit: MapLimit,

@@ -52,11 +52,11 @@ impl<T: Tracer> Mm<T> {
         self.user.rmap.set(idx, owner);
     }
 
-    /// Ends the use of a page by its owner: it is freed, unless a pin or isolation keeps it.
+    /// Ends the use of a page by its owner: it is freed, unless a pin, isolation, or a read or write under way keeps it.
     #[inline]
     pub(crate) fn disown(&mut self, idx: Idx, cpu: usize) {
         let word = self.frames.word(idx);
-        if word.has(Flag::Pinned) || word.has(Flag::Isolated) {
+        if word.is_held() {
             self.user.rmap.set(idx, Owner::Kept);
             self.munlock_page(idx);
             return;
@@ -70,10 +70,15 @@ impl<T: Tracer> Mm<T> {
         self.free_block(idx, word, cpu);
     }
 
-    /// Frees a page that only a pin or isolation kept, once neither does.
+    /// Frees a page without owner, straight to the buddy lists, once nothing keeps it any more.
     pub(crate) fn free_if_kept(&mut self, idx: Idx) {
+        self.free_if_kept_by(idx, NO_CPU);
+    }
+
+    /// The same on behalf of `cpu`.
+    pub(crate) fn free_if_kept_by(&mut self, idx: Idx, cpu: usize) {
         if self.user.rmap.owner(idx) == Owner::Kept {
-            self.disown(idx, NO_CPU);
+            self.disown(idx, cpu);
         }
     }
 

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use super::SpaceId;
 use super::addr::Vpn;
 use crate::frame::Idx;
-use crate::shmem::FileId;
+use crate::page_cache::FileId;
 use crate::slab::CacheId;
 
 /// One page of one space.
@@ -34,7 +34,7 @@ pub(crate) enum Owner {
     PageTable(Mapping),
     /// A slab of a cache.
     Slab { cache: CacheId, slab: u32 },
-    /// A page that no space or file knows any more; a pin or isolation keeps it.
+    /// A page that no space or file knows any more; a pin, isolation, or a read or write under way keeps it.
     Kept,
     /// An anonymous page that no mapping shows; entries may name its slot in swap.
     SwapCache,

@@ -9,7 +9,7 @@ use core::ops::BitOr;
 use order9_units::Pages;
 
 use super::addr::{Vpn, VpnRange};
-use crate::shmem::FileId;
+use crate::page_cache::FileId;
 
 /// What a program may do with the pages of a mapping: `PROT_*`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]

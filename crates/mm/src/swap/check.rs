@@ -36,8 +36,11 @@ impl<T: Tracer> Mm<T> {
             let (idx, word) = (Idx(at), self.frames.word(Idx(at)));
             if !word.has(Flag::SwapCache) {
                 let only = self.user.rmap.owner(idx) == Owner::SwapCache;
-                let marked = only || [Flag::Dirty, Flag::Writeback, Flag::Reclaim].iter().any(|&flag| word.has(flag));
-                require(!marked, "only pages in the swap cache are written", || format!("{:?}", self.frames.pfn(idx)))?;
+                let marked = [Flag::Dirty, Flag::Writeback, Flag::Reclaim].iter().any(|&flag| word.has(flag));
+                let stray = only || marked && !word.has(Flag::File);
+                require(!stray, "only pages of files and in the swap cache are written", || {
+                    format!("{:?}", self.frames.pfn(idx))
+                })?;
                 continue;
             }
             cached += 1;

@@ -178,8 +178,8 @@ impl<T: Tracer> Mm<T> {
     /// Starts the write of a dirty page in the swap cache.
     pub(crate) fn start_swap_write(&mut self, idx: Idx) -> SwapWrite {
         let (slot, word) = (self.swap.of(idx), self.frames.word(idx));
-        let word = word.with(Flag::Dirty, false).with(Flag::Writeback, true).with(Flag::Reclaim, true);
-        self.frames.set(idx, word);
+        self.frames.set(idx, word.with(Flag::Dirty, false).with(Flag::Reclaim, true));
+        self.set_writeback(idx);
         if let Some(tags) = &self.user.tags {
             self.swap.slot(slot).tag = tags.frame(idx);
         }
@@ -197,10 +197,7 @@ impl<T: Tracer> Mm<T> {
         let word = self.frames.word(idx);
         let there = word.has(Flag::Writeback) && self.swap.cached.get(&idx) == Some(&write.slot);
         assert!(there, "{write:?} is not under way");
-        self.frames.set(idx, word.with(Flag::Writeback, false).with(Flag::Reclaim, false));
-        if word.has(Flag::Reclaim) && self.rotate_lru(idx) {
-            self.counters.pgrotated += word.frames();
-        }
+        self.end_writeback(idx);
         self.drop_if_useless(idx, cpu);
     }
 

@@ -1,0 +1,101 @@
+//! Recounts the laws of the page cache: gauges and counts equal the flags of pages, and the queue holds what is dirty.
+
+use alloc::format;
+
+use order9_units::Nanos;
+
+use super::{File, FileId, WritePending};
+use crate::Mm;
+use crate::check::{Verdict, require};
+use crate::frame::{Flag, Idx};
+use crate::space::Owner;
+use crate::trace::Tracer;
+
+impl<T: Tracer> Mm<T> {
+    /// Checks every law of the page cache.
+    pub(crate) fn check_page_cache(&self) -> Verdict {
+        self.check_write_pending()?;
+        for (id, file) in self.user.files.iter() {
+            self.check_file(id, file)?;
+            if self.user.files.is_on_disk(id) {
+                self.check_file_on_disk(id, file)?;
+            }
+        }
+        self.check_queue()?;
+        for idx in self.user.orphans.iter() {
+            let word = self.frames.word(idx);
+            let held = word.has(Flag::Locked) || word.has(Flag::Writeback);
+            require(held && self.user.rmap.owner(idx) == Owner::Kept, "a page lost by its file waits for I/O", || {
+                format!("{:?} is {:?}", self.frames.pfn(idx), self.user.rmap.owner(idx))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn check_write_pending(&self) -> Verdict {
+        let mut pending = alloc::vec![WritePending::default(); self.zones.len()];
+        for at in 0..self.frames.len() as u32 {
+            let (idx, word) = (Idx(at), self.frames.word(Idx(at)));
+            let Some(pending) = pending.get_mut(self.blocks[idx.block()].zone.index()) else { continue };
+            let [locked, dirty] = [Flag::Locked, Flag::Dirty].map(|flag| word.has(flag));
+            require(!(locked && dirty), "a page that is being read is not dirty", || {
+                format!("{:?}", self.frames.pfn(idx))
+            })?;
+            let used = word.is_allocated() && word.has(Flag::Owned);
+            let busy = locked || dirty || word.has(Flag::Writeback);
+            require(used || !busy, "a free page is neither dirty, nor being read or written", || {
+                format!("{:?} is {:?}", self.frames.pfn(idx), word.state())
+            })?;
+            pending.dirty += u64::from(dirty && word.has(Flag::File));
+            pending.writeback += u64::from(word.has(Flag::Writeback));
+        }
+        for (zone, recount) in self.zones.iter().zip(pending) {
+            require(recount == zone.write_pending, "dirty pages and those being written equal a recount", || {
+                format!("{}: {recount:?} by frames, {:?} counted", zone.kind, zone.write_pending)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn check_file(&self, id: FileId, file: &File) -> Verdict {
+        let mut found = (0, 0, 0);
+        for (index, idx, _, dirty) in file.tree.iter() {
+            let word = self.frames.word(idx);
+            require(word.has(Flag::Dirty) == dirty, "a file knows its dirty pages", || {
+                format!("page {index} of {id:?}: {dirty}")
+            })?;
+            found = (found.0 + 1, found.1 + u32::from(dirty), found.2 + u32::from(word.has(Flag::Writeback)));
+        }
+        let counted = (file.nr_pages, file.nr_dirty, file.nr_writeback);
+        require(found == counted, "a file counts its pages, dirty ones and those being written", || {
+            format!("{id:?}: {found:?} found, {counted:?} counted")
+        })
+    }
+
+    fn check_file_on_disk(&self, id: FileId, file: &File) -> Verdict {
+        require(!file.is_unused(), "of a file in memory something is there", || format!("{id:?}"))?;
+        let cached = self.user.files.inode_of(id).is_ok_and(|inode| inode.is_some());
+        require(cached, "what is in memory of a file has its inode", || format!("{id:?}"))?;
+        let mapped = !file.mapped_by.is_empty();
+        require(!mapped || self.is_open_on_disk(id), "a mapped file is open", || format!("{id:?}"))?;
+        let dirty = file.inode_dirty || file.nr_dirty > 0;
+        let waits = !file.inode_dirty && file.nr_writeback > 0;
+        require(dirty == file.queue.queued || dirty && waits, "dirty files are queued or wait for their writes", || {
+            format!("{id:?}: dirty {dirty}, queued {}", file.queue.queued)
+        })
+    }
+
+    fn check_queue(&self) -> Verdict {
+        let queued = self.user.files.iter().filter(|(_, file)| file.queue.queued).count();
+        let (mut listed, mut before) = (0, Nanos::ZERO);
+        for file in self.user.files.queued().take(queued + 1) {
+            listed += 1;
+            let here = file.queue.queued && before <= file.dirtied_when;
+            require(here, "dirty files are queued by when they became dirty", || {
+                format!("{:?} of {:?} behind one of {before:?}", file.id, file.dirtied_when)
+            })?;
+            before = file.dirtied_when;
+        }
+        require(listed == queued, "a queued file is in the queue", || format!("{listed} there, {queued} by files"))
+    }
+}

@@ -1,0 +1,123 @@
+//! Pages, inodes and files become dirty, and clean again; gauges by zone.
+
+use order9_units::{Nanos, NodeId};
+
+use super::FileId;
+use crate::Mm;
+use crate::frame::{Flag, Idx};
+use crate::fs_cache::FsError;
+use crate::trace::Tracer;
+
+/// Pages of a zone that a disk does not have yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WritePending {
+    /// `nr_dirty`: pages of files on disk, changed since their last write began.
+    pub dirty: u64,
+    /// `nr_writeback`: pages being written, to files or swap.
+    pub writeback: u64,
+}
+
+impl WritePending {
+    /// `nr_zone_write_pending`: both. A page changed while it is being written counts twice.
+    #[must_use]
+    pub const fn total(self) -> u64 {
+        self.dirty + self.writeback
+    }
+}
+
+impl core::ops::AddAssign for WritePending {
+    fn add_assign(&mut self, other: Self) {
+        self.dirty += other.dirty;
+        self.writeback += other.writeback;
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Pages that disks do not have yet: of the machine, or of a node.
+    #[must_use]
+    pub fn write_pending(&self, node: Option<NodeId>) -> WritePending {
+        let mut sum = WritePending::default();
+        let zones = self.zones.iter().filter(|zone| node.is_none_or(|node| zone.node == node));
+        zones.for_each(|zone| sum += zone.write_pending);
+        sum
+    }
+
+    /// The inode of a file has changed at the time `now`, as after its creation: it has to be written, and stays in memory
+    /// until then (`mark_inode_dirty`). Writing data does the same.
+    ///
+    /// # Errors
+    /// [`FsError::NoSuchFile`], [`FsError::NotCached`] without inode.
+    pub fn mark_inode_dirty(&mut self, id: FileId, now: Nanos) -> Result<(), FsError> {
+        self.cached_inode(id)?;
+        self.set_inode_dirty(id, now);
+        Ok(())
+    }
+
+    fn set_inode_dirty(&mut self, id: FileId, now: Nanos) {
+        self.user.files.ensure(id).inode_dirty = true;
+        self.user.files.enqueue(id, now);
+    }
+
+    /// Marks a page of a file on disk as dirty, and its inode.
+    pub(crate) fn set_page_dirty(&mut self, id: FileId, index: u64, idx: Idx, now: Nanos) {
+        let word = self.frames.word(idx);
+        debug_assert!(!word.has(Flag::Locked), "a page that is being read is not written");
+        if !word.has(Flag::Dirty) {
+            self.frames.set(idx, word.with(Flag::Dirty, true));
+            self.write_pending_of(idx).dirty += 1;
+            self.counters.nr_dirtied += 1;
+            let file = self.user.files.ensure(id);
+            file.tree.set_dirty(index, true);
+            file.nr_dirty += 1;
+        }
+        self.set_inode_dirty(id, now);
+    }
+
+    /// A dirty page is clean: its write has begun, or it is dropped.
+    pub(super) fn clear_page_dirty(&mut self, id: FileId, index: u64, idx: Idx) {
+        let word = self.frames.word(idx);
+        self.frames.set(idx, word.with(Flag::Dirty, false));
+        self.write_pending_of(idx).dirty -= 1;
+        let file = self.user.files.ensure(id);
+        file.tree.set_dirty(index, false);
+        file.nr_dirty -= 1;
+    }
+
+    /// A page is being written, to its file or to swap.
+    pub(crate) fn set_writeback(&mut self, idx: Idx) {
+        let word = self.frames.word(idx);
+        self.frames.set(idx, word.with(Flag::Writeback, true));
+        self.write_pending_of(idx).writeback += 1;
+    }
+
+    /// The write of a page is done. If reclaim waits for it, the page is the oldest of its list now.
+    pub(crate) fn end_writeback(&mut self, idx: Idx) {
+        let word = self.frames.word(idx);
+        self.frames.set(idx, word.with(Flag::Writeback, false).with(Flag::Reclaim, false));
+        self.write_pending_of(idx).writeback -= 1;
+        self.counters.nr_written += word.frames();
+        if word.has(Flag::Reclaim) && self.rotate_lru(idx) {
+            self.counters.pgrotated += word.frames();
+        }
+    }
+
+    fn write_pending_of(&mut self, idx: Idx) -> &mut WritePending {
+        &mut self.zones[self.blocks[idx.block()].zone.index()].write_pending
+    }
+
+    /// A file may have become clean: it leaves the queue, its inode may go, and where nothing of it is in memory any more it
+    /// is forgotten.
+    pub(crate) fn settle_file(&mut self, id: FileId) {
+        let Ok(file) = self.user.file(id) else { return };
+        if !file.inode_dirty && file.nr_dirty == 0 {
+            self.user.files.dequeue(id);
+        }
+        if !self.user.files.is_on_disk(id) {
+            return;
+        }
+        if self.user.file(id).is_ok_and(super::File::is_unused) {
+            self.user.files.drop_file(id);
+        }
+        self.list_if_unlisted(id);
+    }
+}

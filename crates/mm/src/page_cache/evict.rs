@@ -1,0 +1,157 @@
+//! Pages leave the page cache: taken by reclaim, invalidated with their inode or on request, or lost with part of their file.
+
+use order9_units::Pages;
+
+use super::{FileId, Shadow};
+use crate::Mm;
+use crate::frame::{Flag, Idx, Word};
+use crate::space::{Mapping, Zap};
+use crate::trace::Tracer;
+
+/// Pages that a step of invalidation looks at.
+const STEP: u64 = 1024;
+
+impl Word {
+    /// Whether a page of a file on disk is clean, and nobody reads, writes, isolates or pins it.
+    pub(crate) const fn is_droppable(self) -> bool {
+        !(self.has(Flag::Dirty)
+            || self.has(Flag::Writeback)
+            || self.has(Flag::Locked)
+            || self.has(Flag::Isolated)
+            || self.has(Flag::Pinned))
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Takes the unmapped page at `index`, which exists, out of a file, and leaves a shadow if there is one; the page is the
+    /// caller's to free. What was to be written of it no longer is; where it is being read or written, its frame stays until
+    /// that ends.
+    pub(crate) fn take_from_file(&mut self, id: FileId, index: u64, shadow: Option<Shadow>) -> Idx {
+        let file = self.user.file_mut(id);
+        let idx = file.page(index).expect("the page is in its file");
+        let word = self.frames.word(idx);
+        if !self.user.files.is_on_disk(id) {
+            self.user.levels.shmem -= 1;
+            return self.user.file_mut(id).take(index, None);
+        }
+        self.user.levels.file -= 1;
+        if word.has(Flag::Dirty) {
+            self.clear_page_dirty(id, index, idx);
+        }
+        if word.has(Flag::Writeback) {
+            self.user.file_mut(id).nr_writeback -= 1;
+        }
+        if word.has(Flag::Writeback) || word.has(Flag::Locked) {
+            self.user.orphans.add(id, index, idx);
+        }
+        self.user.file_mut(id).take(index, shadow)
+    }
+
+    /// Reclaim takes a clean, unmapped page of a file: its frame is the caller's to free.
+    pub(crate) fn reclaim_from_file(&mut self, id: FileId, index: u64, shadow: Option<Shadow>) {
+        self.take_from_file(id, index, shadow);
+        self.settle_file(id);
+    }
+
+    /// Drops the pages of `[index, end)` that can be dropped: clean, unmapped, and in nobody's hands
+    /// (`invalidate_mapping_pages`). Looks at no more than a thousand; returns how many it dropped and where to go on, or
+    /// `None` there if it is through.
+    pub fn invalidate(&mut self, id: FileId, index: u64, cpu: usize) -> (u64, Option<u64>) {
+        let (mut dropped, mut from) = (0, index);
+        for _ in 0..STEP {
+            let found = self.user.file(id).ok().and_then(|file| file.first_page(from, u64::MAX));
+            let Some((index, idx)) = found else {
+                self.settle_file(id);
+                return (dropped, None);
+            };
+            from = index + 1;
+            let is_mapped = self.user.file(id).is_ok_and(|file| file.mappings(index) > 0);
+            if self.frames.word(idx).is_droppable() && !is_mapped {
+                self.take_from_file(id, index, None);
+                self.disown(idx, cpu);
+                dropped += 1;
+            }
+        }
+        self.settle_file(id);
+        (dropped, Some(from))
+    }
+
+    /// Takes pages out of a file that nobody maps there, and the shadows with them.
+    pub(crate) fn evict(&mut self, id: FileId, index: u64, pages: u64, cpu: usize) {
+        let end = index.saturating_add(pages);
+        let mut from = index;
+        while let Some((found, idx)) = self.user.file(id).ok().and_then(|file| file.first_page(from, end)) {
+            from = found + 1;
+            self.take_from_file(id, found, None);
+            self.disown(idx, cpu);
+        }
+        if let Some(file) = self.user.files.get_mut(id).filter(|_| end == u64::MAX) {
+            file.tree.drop_shadows(index);
+        }
+        if let Some(tags) = &mut self.user.tags {
+            tags.discard_file(id, index, pages);
+        }
+        self.settle_file(id);
+    }
+
+    /// Unmaps part of a file wherever it is mapped.
+    pub(crate) fn unmap_file_range(&mut self, id: FileId, index: u64, pages: u64, which: Zap, cpu: usize) {
+        let Ok(file) = self.user.file(id) else { return };
+        let mappings: alloc::vec::Vec<Mapping> = file.mapped_by.iter().copied().collect();
+        for Mapping { space, vpn } in mappings {
+            let vma = self.user.space(space).ok().and_then(|space| space.vmas.at(vpn));
+            let range = vma.expect("a file knows its mappings").pages_of(index, pages);
+            self.zap(space, range, which, cpu);
+            if let Some(tags) = self.user.tags.as_mut().filter(|_| which == Zap::All) {
+                tags.discard(space, range);
+            }
+        }
+    }
+
+    /// Forgets a file on disk whose inode and pages are out of memory: nothing will be written any more.
+    pub(crate) fn forget_dirt(&mut self, id: FileId) {
+        if let Some(file) = self.user.files.get_mut(id) {
+            (file.inode_dirty, file.inode_writes) = (false, 0);
+            self.user.files.dequeue(id);
+        }
+    }
+}
+
+/// What writing 1 to `vm.drop_caches` does: every file on disk loses the pages that can be dropped, in steps.
+#[derive(Clone, Debug)]
+pub struct DropPagecache {
+    cpu: usize,
+    /// The file under way and the place in it.
+    at: (u32, u64),
+    dropped: Pages,
+}
+
+impl DropPagecache {
+    /// Begins, on behalf of `cpu`; counts as `drop_pagecache`.
+    pub fn new<T: Tracer>(mm: &mut Mm<T>, cpu: usize) -> Self {
+        mm.counters.drop_pagecache += 1;
+        Self { cpu, at: (0, 0), dropped: Pages::ZERO }
+    }
+
+    /// Looks at no more than a thousand pages and as many files; the pages dropped, once it is through.
+    pub fn step<T: Tracer>(&mut self, mm: &mut Mm<T>) -> Option<Pages> {
+        for _ in 0..STEP {
+            let (number, index) = self.at;
+            let id = FileId(number);
+            if id.index() >= mm.user.files.len() {
+                return Some(self.dropped);
+            }
+            if !mm.user.files.is_on_disk(id) || mm.user.file(id).is_err() {
+                self.at = (number + 1, 0);
+                continue;
+            }
+            let (dropped, next) = mm.invalidate(id, index, self.cpu);
+            self.dropped += Pages::new(dropped);
+            self.at = next.map_or((number + 1, 0), |index| (number, index));
+            if next.is_some() {
+                break;
+            }
+        }
+        None
+    }
+}

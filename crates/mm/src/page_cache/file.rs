@@ -1,0 +1,290 @@
+//! Files by number, on disk and of tmpfs: what exists of a file whether or not anything of it is in memory, and what is.
+//!
+//! Key types: [`FileId`], [`File`] (what is in memory of one), [`FileTable`] (all of them). A file costs 16 bytes for good;
+//! a [`File`] lives while something of it is in memory: pages, shadows, mappings, data or an inode to be written.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use order9_units::{Nanos, Pages};
+
+use super::Shadow;
+use super::tree::PageTree;
+use crate::frame::Idx;
+use crate::fs_cache::FsError;
+use crate::space::{Errno, Mapping};
+
+/// A file, on disk or of tmpfs; the number is never given to another one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId(pub(crate) u32);
+
+impl FileId {
+    /// The number, counted from 0 in the order of creation.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Largest size of a file: what the place of a page in it can name.
+pub(crate) const PAGES_MAX: Pages = Pages::new(1 << 35);
+/// Files that can exist in one run: what an owner of a frame can name.
+const FILES_MAX: usize = 1 << 26;
+
+/// What is in memory of a file.
+#[derive(Clone, Default)]
+pub struct File {
+    pub(super) id: FileId,
+    pub(super) tree: PageTree,
+    pub(super) nr_pages: u32,
+    pub(super) nr_dirty: u32,
+    pub(super) nr_writeback: u32,
+    /// The inode itself has to be written.
+    pub(super) inode_dirty: bool,
+    /// Mappings hold the file on disk open.
+    pub(super) open_by_mappings: bool,
+    /// Somebody has the tmpfs file open.
+    pub(crate) open: bool,
+    /// Writes of the inode under way.
+    pub(super) inode_writes: u16,
+    /// When the first change was made that is not written yet; while the file is in the queue.
+    pub(super) dirtied_when: Nanos,
+    /// Neighbours in the queue of dirty files, by position; both are the file's own outside it.
+    pub(super) queue: QueueLink,
+    /// Start of every mapping of the file.
+    pub(crate) mapped_by: BTreeSet<Mapping>,
+}
+
+const _: () = assert!(size_of::<File>() <= 96, "machines have millions of small files");
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct QueueLink {
+    pub(super) prev: u32,
+    pub(super) next: u32,
+    pub(super) queued: bool,
+}
+
+impl File {
+    /// Pages it holds.
+    #[must_use]
+    pub fn pages(&self) -> Pages {
+        Pages::new(self.nr_pages.into())
+    }
+
+    /// Pages of these that are dirty.
+    #[must_use]
+    pub fn dirty_pages(&self) -> Pages {
+        Pages::new(self.nr_dirty.into())
+    }
+
+    /// Pages of these that are being written back.
+    #[must_use]
+    pub fn writeback_pages(&self) -> Pages {
+        Pages::new(self.nr_writeback.into())
+    }
+
+    /// When the first change was made that has to be written; `None` where there is none, or all is being written.
+    #[must_use]
+    pub fn dirtied_when(&self) -> Option<Nanos> {
+        self.queue.queued.then_some(self.dirtied_when)
+    }
+
+    /// Whether its inode has to stay in memory: dirty, or being written back.
+    #[must_use]
+    pub const fn is_dirty(&self) -> bool {
+        self.nr_dirty > 0 || self.nr_writeback > 0 || self.inode_dirty || self.inode_writes > 0
+    }
+
+    #[inline]
+    pub(crate) fn page(&self, index: u64) -> Option<Idx> {
+        self.tree.page(index)
+    }
+
+    /// Every page: place, frame and number of mappings.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, Idx, u32)> {
+        self.tree.iter().map(|(index, idx, mappings, _)| (index, idx, mappings))
+    }
+
+    /// Mappings of the page at `index`, which exists.
+    pub(crate) fn mappings(&self, index: u64) -> u32 {
+        self.tree.mappings(index)
+    }
+
+    /// Changes the number of mappings of a page by one; returns the new number.
+    pub(crate) fn count_mapping(&mut self, index: u64, change: fn(u32, u32) -> u32) -> u32 {
+        self.tree.count_mapping(index, change)
+    }
+
+    /// Puts a page where there is none; returns the shadow that was there.
+    pub(crate) fn insert(&mut self, index: u64, idx: Idx) -> Option<Shadow> {
+        self.nr_pages += 1;
+        self.tree.insert(index, idx)
+    }
+
+    /// Takes out a page that is clean and unmapped, leaving a shadow or nothing.
+    pub(super) fn take(&mut self, index: u64, shadow: Option<Shadow>) -> Idx {
+        self.nr_pages -= 1;
+        self.tree.take(index, shadow)
+    }
+
+    /// The first page of `[from, end)`.
+    pub(super) fn first_page(&self, from: u64, end: u64) -> Option<(u64, Idx)> {
+        self.tree.first_page(from, end)
+    }
+
+    /// Notes whether mappings hold the file on disk open; says whether that is new.
+    pub(crate) fn set_open_by_mappings(&mut self, open: bool) -> bool {
+        core::mem::replace(&mut self.open_by_mappings, open) != open
+    }
+
+    /// Nothing of it is in memory.
+    pub(super) fn is_unused(&self) -> bool {
+        self.tree.is_empty() && self.mapped_by.is_empty() && !self.open_by_mappings && !self.is_dirty()
+    }
+}
+
+/// What is known of a file for as long as it exists.
+#[derive(Clone, Copy)]
+struct Entry {
+    size: Pages,
+    /// Position of its [`File`], or `NONE`.
+    file: u32,
+    /// Its inode: an object number, or one of the values below.
+    inode: u32,
+}
+
+const NONE: u32 = u32::MAX;
+/// The file is on disk, its inode is not cached.
+const UNCACHED: u32 = u32::MAX;
+/// The file is gone.
+const GONE: u32 = u32::MAX - 1;
+/// A file of tmpfs, which lives in memory alone.
+const TMPFS: u32 = u32::MAX - 2;
+
+const _: () = assert!(size_of::<Entry>() == 16, "files outnumber everything else");
+
+/// Where a new file is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Home {
+    Disk,
+    Tmpfs,
+}
+
+/// All files.
+#[derive(Clone, Default)]
+pub(crate) struct FileTable {
+    entries: Vec<Entry>,
+    pub(super) files: Vec<File>,
+    unused: Vec<u32>,
+    /// Ends of the queue of dirty files, by position.
+    pub(super) queue: Option<(u32, u32)>,
+}
+
+impl FileTable {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Files that were ever made.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Makes a file; `None` after too many.
+    pub(crate) fn create(&mut self, size: Pages, home: Home) -> Option<FileId> {
+        let id = FileId(self.entries.len() as u32);
+        let inode = if home == Home::Disk { UNCACHED } else { TMPFS };
+        (id.index() < FILES_MAX).then(|| self.entries.push(Entry { size, file: NONE, inode }))?;
+        Some(id)
+    }
+
+    /// Ends a file of which nothing is in memory.
+    pub(crate) fn remove(&mut self, id: FileId) {
+        self.drop_file(id);
+        self.entries[id.index()] = Entry { size: Pages::ZERO, file: NONE, inode: GONE };
+    }
+
+    /// Size of a file that exists.
+    pub(crate) fn size(&self, id: FileId) -> Option<Pages> {
+        self.entries.get(id.index()).filter(|entry| entry.inode != GONE).map(|entry| entry.size)
+    }
+
+    /// Sets the size of a file that exists; returns the old one.
+    pub(crate) fn set_size(&mut self, id: FileId, size: Pages) -> Pages {
+        core::mem::replace(&mut self.entries[id.index()].size, size)
+    }
+
+    #[inline]
+    pub(crate) fn is_on_disk(&self, id: FileId) -> bool {
+        self.entries.get(id.index()).is_some_and(|entry| !matches!(entry.inode, TMPFS | GONE))
+    }
+
+    /// The cached inode of a file on disk, by object number.
+    pub(crate) fn inode_of(&self, id: FileId) -> Result<Option<u32>, FsError> {
+        match self.entries.get(id.index()).map(|entry| entry.inode) {
+            None | Some(GONE | TMPFS) => Err(FsError::NoSuchFile(id)),
+            Some(UNCACHED) => Ok(None),
+            Some(inode) => Ok(Some(inode)),
+        }
+    }
+
+    /// Notes that the inode of a file on disk is cached as this object, or no longer.
+    pub(crate) fn set_inode(&mut self, id: FileId, inode: Option<u32>) {
+        self.entries[id.index()].inode = inode.unwrap_or(UNCACHED);
+    }
+
+    /// Files on disk with a cached inode.
+    pub(crate) fn inodes(&self) -> impl Iterator<Item = (FileId, u32)> {
+        let cached = |entry: &Entry| (entry.inode < TMPFS).then_some(entry.inode);
+        self.entries.iter().enumerate().filter_map(move |(at, entry)| Some((FileId(at as u32), cached(entry)?)))
+    }
+
+    fn position(&self, id: FileId) -> Option<usize> {
+        self.entries.get(id.index()).filter(|entry| entry.file != NONE).map(|entry| entry.file as usize)
+    }
+
+    /// What is in memory of a file, if anything is.
+    #[inline]
+    pub(crate) fn get(&self, id: FileId) -> Result<&File, Errno> {
+        self.position(id).map(|at| &self.files[at]).ok_or(Errno::Ebadf)
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, id: FileId) -> Option<&mut File> {
+        self.position(id).map(|at| &mut self.files[at])
+    }
+
+    /// Position of what is in memory of a file that exists; makes a [`File`] where there is none.
+    pub(super) fn ensure_at(&mut self, id: FileId) -> u32 {
+        let entry = &mut self.entries[id.index()];
+        if entry.file == NONE {
+            entry.file = self.unused.pop().unwrap_or(self.files.len() as u32);
+            let file = File { id, ..File::default() };
+            match self.files.get_mut(entry.file as usize) {
+                Some(unused) => *unused = file,
+                None => self.files.push(file),
+            }
+        }
+        entry.file
+    }
+
+    pub(crate) fn ensure(&mut self, id: FileId) -> &mut File {
+        let at = self.ensure_at(id);
+        &mut self.files[at as usize]
+    }
+
+    /// Forgets a [`File`], with its shadows.
+    pub(crate) fn drop_file(&mut self, id: FileId) {
+        let Some(at) = self.position(id) else { return };
+        let file = core::mem::take(&mut self.files[at]);
+        assert!(file.nr_pages == 0 && !file.queue.queued, "{id:?} is forgotten while something of it is in memory");
+        self.entries[id.index()].file = NONE;
+        self.unused.push(at as u32);
+    }
+
+    /// Every file of which something is in memory.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (FileId, &File)> {
+        let living = self.entries.iter().enumerate().filter(|(_, entry)| entry.file != NONE);
+        living.map(|(at, entry)| (FileId(at as u32), &self.files[entry.file as usize]))
+    }
+}

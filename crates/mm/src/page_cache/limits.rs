@@ -1,0 +1,165 @@
+//! How much may be dirty: the limits at which writeback begins and at which writers wait, and how long.
+//!
+//! Key types: [`DirtyLimits`], [`PosRatio`] (how much slower than the disk a writer may be). Sources: Linux'
+//! Documentation/admin-guide/sysctl/vm.rst; "IO-less dirty throttling" (LKML, 2011).
+
+use order9_units::{NodeId, PAGE_SIZE, Pages};
+
+use crate::Mm;
+use crate::lru::LruList;
+use crate::trace::Tracer;
+use crate::zone::Zone;
+
+/// Settings of dirty memory; of each pair, the one that is not 0 counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DirtySettings {
+    /// `vm.dirty_ratio`, in percent.
+    pub(crate) ratio: u64,
+    /// `vm.dirty_bytes`.
+    pub(crate) bytes: u64,
+    /// `vm.dirty_background_ratio`, in percent.
+    pub(crate) background_ratio: u64,
+    /// `vm.dirty_background_bytes`.
+    pub(crate) background_bytes: u64,
+    /// `vm.dirty_expire_centisecs`.
+    pub(crate) expire_centisecs: u64,
+    /// `vm.dirty_writeback_centisecs`.
+    pub(crate) writeback_centisecs: u64,
+}
+
+impl Default for DirtySettings {
+    fn default() -> Self {
+        Self {
+            ratio: 20,
+            bytes: 0,
+            background_ratio: 10,
+            background_bytes: 0,
+            expire_centisecs: 3000,
+            writeback_centisecs: 500,
+        }
+    }
+}
+
+/// How many dirty pages, those being written included, there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DirtyLimits {
+    /// `nr_dirty_threshold`: writers do not get beyond it.
+    pub thresh: Pages,
+    /// `nr_dirty_background_threshold`: beyond it the flusher writes back whatever its age.
+    pub background: Pages,
+}
+
+impl DirtyLimits {
+    /// The limits among `dirtyable` pages.
+    fn new(dirtyable: u64, settings: &DirtySettings) -> Self {
+        let limit = |bytes: u64, ratio: u64| match bytes {
+            0 => ratio * PAGE_SIZE.get() / 100 * dirtyable / PAGE_SIZE.get(),
+            bytes => bytes.div_ceil(PAGE_SIZE.get()),
+        };
+        let thresh = limit(settings.bytes, settings.ratio);
+        let background = limit(settings.background_bytes, settings.background_ratio);
+        let background = if background >= thresh { thresh / 2 } else { background };
+        Self { thresh: Pages::new(thresh), background: Pages::new(background) }
+    }
+
+    /// Dirty pages up to which writers never wait.
+    #[must_use]
+    pub const fn free_run(&self) -> Pages {
+        Pages::new((self.thresh.get() + self.background.get()) / 2)
+    }
+
+    /// How fast writers may be with `dirty` pages dirty or being written; `None` where they need not wait.
+    #[must_use]
+    pub const fn pos_ratio(&self, dirty: Pages) -> Option<PosRatio> {
+        let free_run = self.free_run();
+        if dirty.get() <= free_run.get() { None } else { Some(PosRatio::new(dirty, free_run, self.thresh)) }
+    }
+}
+
+/// The rate at which writers may make pages dirty, as a share of the rate at which the disk writes, in 1/1024: from 0, at the
+/// limit, over 1024, halfway between free run and limit, to 2048.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PosRatio(pub u64);
+
+impl PosRatio {
+    /// 1 in this unit.
+    const ONE: i128 = 1024;
+
+    /// 1 + x³ with x = (setpoint − dirty) / (limit − setpoint), from 0 to 2.
+    const fn new(dirty: Pages, free_run: Pages, limit: Pages) -> Self {
+        let setpoint = (free_run.get() as i128 + limit.get() as i128) / 2;
+        let room = limit.get() as i128 - setpoint;
+        let x = (setpoint - dirty.get() as i128) * Self::ONE / if room > 0 { room } else { 1 };
+        let x = if x < -Self::ONE { -Self::ONE } else { x };
+        let ratio = Self::ONE + x * x * x / (Self::ONE * Self::ONE);
+        Self(if ratio > 2 * Self::ONE { 2 * Self::ONE } else { ratio } as u64)
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Limits of dirty memory of the machine: shares of the memory that could be dirty, or what was set.
+    #[must_use]
+    pub fn dirty_limits(&self) -> DirtyLimits {
+        DirtyLimits::new(self.dirtyable(None) + 1, &self.settings.dirty)
+    }
+
+    /// Dirty pages, those being written included, that `__GFP_WRITE` requests may give a node.
+    #[must_use]
+    pub fn node_dirty_limit(&self, node: NodeId) -> Pages {
+        let DirtySettings { ratio, bytes, .. } = self.settings.dirty;
+        let dirtyable = self.dirtyable(Some(node));
+        Pages::new(match bytes {
+            0 => ratio * dirtyable / 100,
+            bytes => bytes.div_ceil(PAGE_SIZE.get()) * dirtyable / (self.dirtyable(None) + 1),
+        })
+    }
+
+    /// Whether a node has no more dirty pages than its share.
+    #[must_use]
+    pub fn node_dirty_ok(&self, node: NodeId) -> bool {
+        self.write_pending(Some(node)).total() <= self.node_dirty_limit(node).get()
+    }
+
+    /// Pages that could be dirty: free ones that programs can count on, and those of files.
+    fn dirtyable(&self, node: Option<NodeId>) -> u64 {
+        let zones = || self.zones.iter().filter(|zone| node.is_none_or(|node| zone.node == node));
+        let sum = |of: fn(&Zone) -> u64| zones().map(of).sum::<u64>();
+        let free = sum(|zone| zone.free).saturating_sub(sum(Zone::reserved_from_programs));
+        free + sum(|zone| zone.lru_pages(LruList::InactiveFile) + zone.lru_pages(LruList::ActiveFile))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(settings: DirtySettings) -> (u64, u64) {
+        let DirtyLimits { thresh, background } = DirtyLimits::new(1_000_000, &settings);
+        (thresh.get(), background.get())
+    }
+
+    #[test]
+    fn limits_are_shares_or_bytes() {
+        let default = DirtySettings::default();
+        assert_eq!(limits(default), (199_951, 99_853), "the ratio is rounded to 1/4096");
+        assert_eq!(
+            limits(DirtySettings { bytes: 409_601, ..default }),
+            (101, 50),
+            "the background limit is at most half"
+        );
+        assert_eq!(limits(DirtySettings { background_bytes: 8_192, ..default }), (199_951, 2));
+        assert_eq!(limits(DirtySettings { background_ratio: 20, ..default }), (199_951, 99_975));
+    }
+
+    #[test]
+    fn writers_slow_down_towards_the_limit() {
+        let limits = DirtyLimits { thresh: Pages::new(2_000), background: Pages::new(1_000) };
+        let ratio = |dirty| limits.pos_ratio(Pages::new(dirty)).map(|ratio| ratio.0);
+        assert_eq!((limits.free_run(), ratio(1_500)), (Pages::new(1_500), None));
+        assert_eq!((ratio(1_501), ratio(1_750)), (Some(2_033), Some(1_024)), "nearly 2, and 1 at the setpoint");
+        assert_eq!((ratio(1_625), ratio(1_875)), (Some(1_152), Some(896)), "1 + 1/8 and 1 - 1/8");
+        assert_eq!((ratio(2_000), ratio(9_999)), (Some(0), Some(0)));
+        let none = DirtyLimits { thresh: Pages::ZERO, background: Pages::ZERO };
+        assert_eq!((none.pos_ratio(Pages::ZERO), none.pos_ratio(Pages::new(1))), (None, Some(PosRatio(0))));
+    }
+}

@@ -1,0 +1,192 @@
+//! Page cache: pages of files on disk in memory, from the read or write that brings them until reclaim takes them.
+//!
+//! Key types: [`FileId`] and [`File`] (of tmpfs as well, see `shmem`), [`CachedPage`] (what a lookup finds), [`FileWrite`]
+//! (pages to be written back), [`DirtyLimits`] (when to). A page is added locked and read, or added and written as
+//! a whole; writes make it and its file dirty, and dirty files wait in a queue for the flusher. A file can be accessed while
+//! its inode is in memory (see [`crate::fs_cache`]); dirty data and mappings keep the inode there, pages keep it or go with
+//! it, as the release has it. Never reads or writes a disk, never waits; the caller does both and tells the time.
+
+mod check;
+mod dirty;
+mod evict;
+mod file;
+mod limits;
+mod queue;
+#[cfg(test)]
+pub(crate) mod tests;
+mod tree;
+mod writeback;
+
+use order9_units::{Nanos, Pages, Pfn};
+
+pub use dirty::WritePending;
+pub use evict::DropPagecache;
+pub use file::{File, FileId};
+pub(crate) use file::{FileTable, Home, PAGES_MAX};
+pub(crate) use limits::DirtySettings;
+pub use limits::{DirtyLimits, PosRatio};
+pub use writeback::FileWrite;
+pub(crate) use writeback::Orphans;
+
+use crate::Mm;
+use crate::frame::{Flag, Idx};
+use crate::fs_cache::FsError;
+use crate::lru::LruList;
+use crate::space::Owner;
+use crate::trace::Tracer;
+
+/// What reclaim leaves in the place of a page, to tell when the page comes back how long it was gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shadow(pub(crate) u32);
+
+/// What the page cache has at a place of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CachedPage {
+    /// Nothing.
+    Missing,
+    /// A page whose read is under way: whoever needs it waits for [`Mm::end_page_read`].
+    BeingRead(Pfn),
+    /// A page that can be read and written.
+    Uptodate(Pfn),
+}
+
+/// What became of a page that was to be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It is the file's now; a shadow says that reclaim took a page from there before.
+    New(Option<Shadow>),
+    /// There is a page already; the new one was freed.
+    Present,
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Size of a file, or `None` once it is gone.
+    #[must_use]
+    pub fn file_size(&self, id: FileId) -> Option<Pages> {
+        self.user.files.size(id)
+    }
+
+    /// What is in memory of a file; `None` where nothing is.
+    #[must_use]
+    pub fn file(&self, id: FileId) -> Option<&File> {
+        self.user.file(id).ok()
+    }
+
+    /// The page at `index` of a file, or `None` where it has none in memory.
+    #[must_use]
+    pub fn file_page(&self, id: FileId, index: u64) -> Option<Pfn> {
+        self.user.file(id).ok()?.page(index).map(|idx| self.frames.pfn(idx))
+    }
+
+    /// What the page cache has at `index` of a file (`find_get_page`). Nothing is marked as accessed: that is
+    /// [`Mm::mark_accessed`]'s.
+    #[must_use]
+    pub fn find_page(&self, id: FileId, index: u64) -> CachedPage {
+        let Some(idx) = self.user.file(id).ok().and_then(|file| file.page(index)) else { return CachedPage::Missing };
+        match self.frames.word(idx).has(Flag::Locked) {
+            true => CachedPage::BeingRead(self.frames.pfn(idx)),
+            false => CachedPage::Uptodate(self.frames.pfn(idx)),
+        }
+    }
+
+    /// Adds the page just allocated to a file on disk whose inode is in memory; the caller reads into it and then calls
+    /// [`Mm::end_page_read`]. Until then it is locked: neither written nor reclaimed. It starts inactive.
+    ///
+    /// # Errors
+    /// [`FsError::NoSuchFile`], [`FsError::NotCached`] without inode, [`FsError::BeyondEnd`]; the page is still the caller's
+    /// then.
+    ///
+    /// # Panics
+    /// If `page` is not a single page that was just allocated.
+    pub fn add_to_page_cache(&mut self, id: FileId, index: u64, page: Pfn, cpu: usize) -> Result<Added, FsError> {
+        self.cached_inode(id)?;
+        if index >= self.user.files.size(id).unwrap_or_default().get() {
+            return Err(FsError::BeyondEnd(id, index));
+        }
+        let idx = self.fresh(page);
+        let added = self.add_file_page_at(id, index, idx, cpu);
+        if let Added::New(_) = added {
+            self.frames.set(idx, self.frames.word(idx).with(Flag::Locked, true));
+        }
+        Ok(added)
+    }
+
+    /// Ends the read of `pages` pages from `index` on, each of which [`Mm::add_to_page_cache`] added for it. Pages that the
+    /// file has lost meanwhile are freed.
+    pub fn end_page_read(&mut self, id: FileId, index: u64, pages: Pages, cpu: usize) {
+        for index in index..index.saturating_add(pages.get()) {
+            let is_locked = |idx: &Idx| self.frames.word(*idx).has(Flag::Locked);
+            let orphan = self.user.orphans.take(id, index, |idx| is_locked(&idx));
+            let there = || self.user.file(id).ok()?.page(index).filter(is_locked);
+            let Some(idx) = orphan.or_else(there) else { continue };
+            self.frames.set(idx, self.frames.word(idx).with(Flag::Locked, false));
+            if let Some(tags) = &mut self.user.tags {
+                tags.read_from_disk(idx, id, index);
+            }
+            self.free_if_kept_by(idx, cpu);
+        }
+    }
+
+    /// Writes all of the page at `index`, where the file has none, into the page just allocated, at the time `now`. The file
+    /// grows to hold it. A file that has a page there is not written: look it up and write that with [`Mm::write_page`].
+    ///
+    /// # Errors
+    /// [`FsError::NoSuchFile`], [`FsError::NotCached`] without inode, [`FsError::TooLarge`] beyond 128 TiB; the page is still
+    /// the caller's then.
+    ///
+    /// # Panics
+    /// If `page` is not a single page that was just allocated.
+    pub fn write_new_page(
+        &mut self,
+        id: FileId,
+        index: u64,
+        page: Pfn,
+        now: Nanos,
+        cpu: usize,
+    ) -> Result<Added, FsError> {
+        self.cached_inode(id)?;
+        if index >= PAGES_MAX.get() {
+            return Err(FsError::TooLarge(id));
+        }
+        let idx = self.fresh(page);
+        let added = self.add_file_page_at(id, index, idx, cpu);
+        if let Added::New(_) = added {
+            if self.user.files.size(id).is_some_and(|size| size.get() <= index) {
+                self.user.files.set_size(id, Pages::new(index + 1));
+            }
+            if let Some(tags) = &mut self.user.tags {
+                tags.overwrite_file(idx, id, index);
+            }
+            self.set_page_dirty(id, index, idx, now);
+        }
+        Ok(added)
+    }
+
+    /// Writes to the page at `index` at the time `now`, if it is in memory and not being read; says what was found.
+    pub fn write_page(&mut self, id: FileId, index: u64, now: Nanos) -> CachedPage {
+        let found = self.find_page(id, index);
+        if let CachedPage::Uptodate(pfn) = found {
+            let idx = self.at(pfn);
+            if let Some(tags) = &mut self.user.tags {
+                tags.write_file(idx, id, index);
+            }
+            if self.user.files.is_on_disk(id) {
+                self.set_page_dirty(id, index, idx, now);
+            }
+        }
+        found
+    }
+
+    /// Makes a fresh page that of a place of a file on disk, or frees it where there is one.
+    fn add_file_page_at(&mut self, id: FileId, index: u64, idx: Idx, cpu: usize) -> Added {
+        let file = self.user.files.ensure(id);
+        if file.page(index).is_some() {
+            self.free_fresh(idx, cpu);
+            return Added::Present;
+        }
+        let shadow = file.insert(index, idx);
+        self.adopt_page(idx, Owner::File { file: id, index }, LruList::InactiveFile);
+        self.user.levels.file += 1;
+        Added::New(shadow)
+    }
+}

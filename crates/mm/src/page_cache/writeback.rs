@@ -1,0 +1,176 @@
+//! Writeback: dirty pages and inodes are handed to the caller, who writes them and says when that is done.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use order9_units::{Nanos, Pages, Pfn};
+
+use super::FileId;
+use crate::Mm;
+use crate::frame::{Flag, Idx};
+use crate::space::Owner;
+use crate::trace::Tracer;
+
+/// Pages of a file to be written; the caller writes them and then calls [`Mm::file_written`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileWrite {
+    /// The file.
+    pub file: FileId,
+    /// Place of the first page.
+    pub index: u64,
+    /// How many, one after another.
+    pub pages: Pages,
+}
+
+/// Pages that a file has lost while they were being read or written, by where they were; the end of that frees them.
+#[derive(Clone, Default)]
+pub(crate) struct Orphans(BTreeMap<(FileId, u64), Vec<Idx>>);
+
+impl Orphans {
+    pub(super) fn add(&mut self, file: FileId, index: u64, idx: Idx) {
+        self.0.entry((file, index)).or_default().push(idx);
+    }
+
+    /// Takes the page lost first at a place of those that `fits`.
+    pub(super) fn take(&mut self, file: FileId, index: u64, fits: impl Fn(Idx) -> bool) -> Option<Idx> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let pages = self.0.get_mut(&(file, index))?;
+        let at = pages.iter().position(|&idx| fits(idx))?;
+        let idx = pages.remove(at);
+        if pages.is_empty() {
+            self.0.remove(&(file, index));
+        }
+        Some(idx)
+    }
+
+    /// Every one of them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Idx> {
+        self.0.values().flatten().copied()
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// The file that has been dirty for longest and has something whose write can begin, if it became dirty at `older_than`
+    /// or before; at any time without that.
+    #[must_use]
+    pub fn next_dirty(&self, older_than: Option<Nanos>) -> Option<FileId> {
+        let oldest = self.user.files.oldest_dirty()?;
+        let is_due = older_than.is_none_or(|time| oldest.dirtied_when <= time);
+        is_due.then_some(oldest.id)
+    }
+
+    /// Puts a dirty file behind all others, as if it had become dirty at `now` (`redirty_tail`): the flusher has given it its
+    /// share.
+    pub fn requeue_dirty(&mut self, id: FileId, now: Nanos) {
+        if self.user.file(id).is_ok_and(|file| file.queue.queued) {
+            self.user.files.dequeue(id);
+            self.user.files.enqueue(id, now);
+        }
+    }
+
+    /// Begins the write of the first dirty pages of a file, at most `max_pages` and only as far as they follow each other.
+    /// Pages that are being written already wait for the end of that. `None` if there are no others: the file
+    /// leaves the queue then, unless its inode has to be written ([`Mm::start_inode_write`]).
+    pub fn start_writeback(&mut self, id: FileId, max_pages: Pages) -> Option<FileWrite> {
+        let Some((index, first)) = self.next_writable(id, 0) else {
+            if self.user.file(id).is_ok_and(|file| !file.inode_dirty) {
+                self.user.files.dequeue(id);
+            }
+            return None;
+        };
+        let mut write = FileWrite { file: id, index, pages: Pages::ZERO };
+        let mut next = Some(first);
+        while let Some(idx) = next.filter(|_| write.pages < max_pages) {
+            let at = index + write.pages.get();
+            self.start_write_at(id, at, idx);
+            write.pages += Pages::new(1);
+            next = self.next_writable(id, at + 1).filter(|&(found, _)| found == at + 1).map(|(_, idx)| idx);
+        }
+        self.settle_file(id);
+        (write.pages > Pages::ZERO).then_some(write)
+    }
+
+    /// Begins the write of one dirty page of a file for reclaim (`pageout`): when it is done, the page is the next that
+    /// reclaim looks at. `None` unless the page is dirty and not being written.
+    pub fn start_page_write(&mut self, pfn: Pfn) -> Option<FileWrite> {
+        let (idx, word) = self.live(pfn).ok()?;
+        let Owner::File { file, index } = self.user.rmap.owner(idx) else { return None };
+        if !word.has(Flag::Dirty) || word.has(Flag::Writeback) {
+            return None;
+        }
+        self.start_write_at(file, index, idx);
+        self.frames.set(idx, self.frames.word(idx).with(Flag::Reclaim, true));
+        self.counters.nr_vmscan_write += 1;
+        self.settle_file(file);
+        Some(FileWrite { file, index, pages: Pages::new(1) })
+    }
+
+    /// The first page from `from` on that is dirty and not being written.
+    fn next_writable(&self, id: FileId, mut from: u64) -> Option<(u64, Idx)> {
+        let file = self.user.file(id).ok()?;
+        loop {
+            let (index, idx) = file.tree.next_dirty(from)?;
+            if !self.frames.word(idx).has(Flag::Writeback) {
+                return Some((index, idx));
+            }
+            from = index + 1;
+        }
+    }
+
+    fn start_write_at(&mut self, id: FileId, index: u64, idx: Idx) {
+        self.clear_page_dirty(id, index, idx);
+        self.set_writeback(idx);
+        self.user.files.ensure(id).nr_writeback += 1;
+        if let Some(tags) = &mut self.user.tags {
+            tags.write_to_disk(idx, id, index);
+        }
+    }
+
+    /// Ends a write. Pages changed meanwhile are still dirty; pages that the file has lost are freed.
+    ///
+    /// # Panics
+    /// If a page of it is not being written.
+    pub fn file_written(&mut self, write: &FileWrite, now: Nanos, cpu: usize) {
+        let FileWrite { file: id, index, pages } = *write;
+        for index in index..index + pages.get() {
+            if let Some(idx) = self.user.orphans.take(id, index, |idx| self.frames.word(idx).has(Flag::Writeback)) {
+                self.end_writeback(idx);
+                self.free_if_kept_by(idx, cpu);
+                continue;
+            }
+            let idx = self.user.file(id).ok().and_then(|file| file.page(index));
+            let idx = idx.filter(|&idx| self.frames.word(idx).has(Flag::Writeback));
+            self.end_writeback(idx.unwrap_or_else(|| panic!("page {index} of {write:?} is not being written")));
+            self.user.files.ensure(id).nr_writeback -= 1;
+        }
+        if self.user.file(id).is_ok_and(|file| file.nr_dirty > 0) {
+            self.user.files.enqueue(id, now);
+        }
+        self.settle_file(id);
+    }
+
+    /// Begins the write of a dirty inode; says whether there is one to write. The caller writes it, which most filesystems do
+    /// into their log, and then calls [`Mm::inode_written`].
+    pub fn start_inode_write(&mut self, id: FileId) -> bool {
+        let Some(file) = self.user.files.get_mut(id).filter(|file| file.inode_dirty) else { return false };
+        file.inode_dirty = false;
+        file.inode_writes += 1;
+        self.settle_file(id);
+        true
+    }
+
+    /// Ends the write of an inode; of a file removed meanwhile nothing is left to end.
+    ///
+    /// # Panics
+    /// If the inode is not being written.
+    pub fn inode_written(&mut self, id: FileId) {
+        if !self.user.files.is_on_disk(id) {
+            return;
+        }
+        let file = self.user.files.get_mut(id).filter(|file| file.inode_writes > 0);
+        file.unwrap_or_else(|| panic!("the inode of {id:?} is not being written")).inode_writes -= 1;
+        self.settle_file(id);
+    }
+}
