@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use order9_machine::{Event, Results, Traced};
+use order9_mm::LruType;
 use order9_record as record;
 use order9_units::Order;
 
@@ -56,6 +57,49 @@ fn fields(event: &Event) -> String {
         Event::WakeupKswapd { node, class, order } => {
             format!("nid={} zid={} order={}", node.0, class.index(), order.get())
         }
+        Event::KswapdSleep { node } => format!("nid={}", node.0),
+        Event::KswapdWake { node, class, order } => {
+            format!("nid={} zid={} order={}", node.0, class.index(), order.get())
+        }
+        Event::DirectReclaimBegin { order, gfp } => format!("order={} gfp_flags={gfp:?}", order.get()),
+        Event::DirectReclaimEnd { reclaimed } => format!("nr_reclaimed={reclaimed}"),
+        Event::LruIsolate { class, order, requested, scanned, skipped, taken, list } => format!(
+            "classzone={} order={} nr_requested={requested} nr_scanned={scanned} nr_skipped={skipped} nr_taken={taken} \
+             lru={}",
+            class.index(),
+            order.get(),
+            list.name()
+        ),
+        Event::LruShrinkInactive { node, scanned, reclaimed, stats, activated, referenced, priority, of } => {
+            let activated_of = |which| if *of == which { *activated } else { 0 };
+            format!(
+                "nid={} nr_scanned={scanned} nr_reclaimed={reclaimed} nr_dirty={} nr_writeback={} nr_congested={} \
+                 nr_immediate={} nr_activate_anon={} nr_activate_file={} nr_ref_keep={referenced} nr_unmap_fail=0 \
+                 priority={priority} flags={}",
+                node.0,
+                stats.dirty,
+                stats.writeback,
+                stats.congested,
+                stats.immediate,
+                activated_of(LruType::Anon),
+                activated_of(LruType::File),
+                reclaim_flags(*of)
+            )
+        }
+        Event::LruShrinkActive { node, taken, active, deactivated, referenced, priority, of } => format!(
+            "nid={} nr_taken={taken} nr_active={active} nr_deactivated={deactivated} nr_referenced={referenced} \
+             priority={priority} flags={}",
+            node.0,
+            reclaim_flags(*of)
+        ),
+        Event::Writepage { pfn, of } => format!("pfn={:#x} flags={}", pfn.get(), reclaim_flags(*of)),
+        Event::InactiveListIsLow { node, class, inactive, active, ratio, of } => format!(
+            "nid={} reclaim_idx={} total_inactive={inactive} inactive={inactive} total_active={active} \
+             active={active} ratio={ratio} flags={}",
+            node.0,
+            class.index(),
+            reclaim_flags(*of)
+        ),
         Event::ShrinkSlabStart { shrinker, node, deferred, gfp, cache_items, delta, total_scan, priority } => format!(
             "shrink={} nid={} nr_objects_to_shrink={deferred} gfp_flags={gfp:?} cache_items={cache_items} \
              delta={delta} total_scan={total_scan} priority={priority}",
@@ -67,5 +111,13 @@ fn fields(event: &Event) -> String {
             shrinker.name(),
             node.0
         ),
+    }
+}
+
+/// What reclaim writes is never waited for.
+const fn reclaim_flags(of: LruType) -> &'static str {
+    match of {
+        LruType::Anon => "RECLAIM_WB_ANON|RECLAIM_WB_ASYNC",
+        LruType::File => "RECLAIM_WB_FILE|RECLAIM_WB_ASYNC",
     }
 }

@@ -10,7 +10,7 @@ use crate::time::{CpuId, Handle, TaskId};
 pub use order9_mm::trace::Event;
 
 /// Tracepoints, as Linux names them, in the order of their bits.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 17] = [
     "mm_page_alloc",
     "mm_page_alloc_zone_locked",
     "mm_page_alloc_extfrag",
@@ -19,6 +19,15 @@ const NAMES: [&str; 8] = [
     "mm_vmscan_wakeup_kswapd",
     "mm_shrink_slab_start",
     "mm_shrink_slab_end",
+    "mm_vmscan_kswapd_sleep",
+    "mm_vmscan_kswapd_wake",
+    "mm_vmscan_direct_reclaim_begin",
+    "mm_vmscan_direct_reclaim_end",
+    "mm_vmscan_lru_isolate",
+    "mm_vmscan_lru_shrink_inactive",
+    "mm_vmscan_lru_shrink_active",
+    "mm_vmscan_writepage",
+    "mm_vmscan_inactive_list_is_low",
 ];
 
 /// A set of tracepoints.
@@ -64,6 +73,15 @@ const fn kind(event: &Event) -> usize {
         Event::WakeupKswapd { .. } => 5,
         Event::ShrinkSlabStart { .. } => 6,
         Event::ShrinkSlabEnd { .. } => 7,
+        Event::KswapdSleep { .. } => 8,
+        Event::KswapdWake { .. } => 9,
+        Event::DirectReclaimBegin { .. } => 10,
+        Event::DirectReclaimEnd { .. } => 11,
+        Event::LruIsolate { .. } => 12,
+        Event::LruShrinkInactive { .. } => 13,
+        Event::LruShrinkActive { .. } => 14,
+        Event::Writepage { .. } => 15,
+        Event::InactiveListIsLow { .. } => 16,
     }
 }
 

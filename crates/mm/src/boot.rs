@@ -158,7 +158,7 @@ impl<T: Tracer> MmBuilder<T> {
             more_pins: BTreeMap::new(),
             user: UserMemory::default(),
             swap: SwapArea::default(),
-            reclaim: ReclaimState::new(scope.sets(layout.zones.len(), layout.nodes.len())),
+            reclaim: ReclaimState::new(scope.sets(layout.zones.len(), layout.nodes.len()), frames.get()),
             slab: SlabMemory::new(layout.nodes.len()),
             fs: None,
             shrinkers: Vec::new(),

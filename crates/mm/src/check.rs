@@ -341,8 +341,8 @@ impl<T: Tracer> Mm<T> {
             format!("{allocated} by frames, {expected} by counters")
         })?;
         for (who, steal, scan) in [
-            ("kswapd", counters.pgsteal_kswapd, counters.pgscan_kswapd),
-            ("direct", counters.pgsteal_direct, counters.pgscan_direct),
+            ("kswapd", counters.pgsteal_kswapd.total(), counters.pgscan_kswapd.total()),
+            ("direct", counters.pgsteal_direct.total(), counters.pgscan_direct.total()),
         ] {
             require(steal <= scan, "only scanned pages are reclaimed", || format!("{who}: {steal} of {scan}"))?;
         }

@@ -122,12 +122,15 @@ pub(crate) enum Flag {
     Reclaim = 1 << 23,
     /// Being read from a file on disk: it holds nothing yet.
     Locked = 1 << 24,
+    /// An LRU page that was active before.
+    Workingset = 1 << 25,
 }
 
 /// First of the flags that name an LRU list.
 const LIST_SHIFT: u32 = 16;
 /// What ends with the use of a frame by its owner.
-const USE: u32 = Flag::Owned as u32 | Flag::MovableContent as u32 | Flag::Lru as u32 | 0xf << LIST_SHIFT;
+const USE: u32 =
+    Flag::Owned as u32 | Flag::MovableContent as u32 | Flag::Lru as u32 | 0xf << LIST_SHIFT | Flag::Workingset as u32;
 
 impl Word {
     pub(crate) const TAIL: Self = Self(TAIL);

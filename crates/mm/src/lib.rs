@@ -67,6 +67,7 @@ pub mod trace;
 mod vmstat;
 mod watermark;
 mod work;
+mod workingset;
 mod zone;
 
 pub use boot::{BuildError, Contents, Layout, MmBuilder, NodeSpec, ZoneSpec};
@@ -85,7 +86,7 @@ pub use slow_path::{alloc_pages, alloc_slow};
 pub use space::{Errno, Space, SpaceId};
 pub use swap::{SlotId, SwapWrite};
 pub use tags::Tag;
-pub use vmstat::{Counters, ExtfragCounters, NumaCounters};
+pub use vmstat::{ByZone, Counters, ExtfragCounters, NumaCounters};
 pub use watermark::Watermarks;
 pub use work::Work;
 pub use zone::{FreeArea, Zone, ZoneId};

@@ -5,6 +5,8 @@
 use order9_units::{Migratetype, NodeId, Order, Pfn, ZoneKind};
 
 use crate::gfp::Gfp;
+use crate::lru::{LruList, LruType};
+use crate::reclaim::PassStats;
 use crate::shrinker::ShrinkerKind;
 use crate::zone::ZoneId;
 
@@ -106,6 +108,107 @@ pub enum Event {
         new_deferred: u64,
         /// Objects of this call not looked at.
         total_scan: u64,
+    },
+    /// `mm_vmscan_kswapd_sleep`: a kswapd has nothing more to do.
+    KswapdSleep {
+        /// Whose kswapd.
+        node: NodeId,
+    },
+    /// `mm_vmscan_kswapd_wake`: a kswapd begins to work.
+    KswapdWake {
+        /// Whose kswapd.
+        node: NodeId,
+        /// Zone class it balances for.
+        class: ZoneKind,
+        /// Order it balances for.
+        order: Order,
+    },
+    /// `mm_vmscan_direct_reclaim_begin`: a task reclaims for a request of its own.
+    DirectReclaimBegin {
+        /// Order of the request.
+        order: Order,
+        /// Its flags.
+        gfp: Gfp,
+    },
+    /// `mm_vmscan_direct_reclaim_end`: it goes on with its request.
+    DirectReclaimEnd {
+        /// Pages reclaimed.
+        reclaimed: u64,
+    },
+    /// `mm_vmscan_lru_isolate`: pages were taken off the tail of a list.
+    LruIsolate {
+        /// Highest zone whose pages help.
+        class: ZoneKind,
+        /// Order of the block that is needed.
+        order: Order,
+        /// Pages asked for.
+        requested: u64,
+        /// Pages looked at.
+        scanned: u64,
+        /// Of these, pages of zones that do not help.
+        skipped: u64,
+        /// Of these, pages taken.
+        taken: u64,
+        /// The list.
+        list: LruList,
+    },
+    /// `mm_vmscan_lru_shrink_inactive`: a chunk of an inactive list was dealt with.
+    LruShrinkInactive {
+        /// Node of the list.
+        node: NodeId,
+        /// Pages looked at.
+        scanned: u64,
+        /// Pages freed.
+        reclaimed: u64,
+        /// How the pages were found.
+        stats: PassStats,
+        /// Pages that became active.
+        activated: u64,
+        /// Pages kept since they were in use.
+        referenced: u64,
+        /// 12 at the start of a run, 0 at its most thorough.
+        priority: u8,
+        /// Type of the list.
+        of: LruType,
+    },
+    /// `mm_vmscan_lru_shrink_active`: a chunk of an active list was aged.
+    LruShrinkActive {
+        /// Node of the list.
+        node: NodeId,
+        /// Pages looked at.
+        taken: u64,
+        /// Pages that stay active.
+        active: u64,
+        /// Pages made inactive.
+        deactivated: u64,
+        /// Pages found in use.
+        referenced: u64,
+        /// As above.
+        priority: u8,
+        /// Type of the list.
+        of: LruType,
+    },
+    /// `mm_vmscan_writepage`, `mm_vmscan_write_folio` from 6.0 on: reclaim has begun to write a page.
+    Writepage {
+        /// The page.
+        pfn: Pfn,
+        /// Whether it is written to swap or to a file.
+        of: LruType,
+    },
+    /// `mm_vmscan_inactive_list_is_low`, up to 5.4: reclaim has compared the lists of a type.
+    InactiveListIsLow {
+        /// Node of the lists.
+        node: NodeId,
+        /// Highest zone whose pages help.
+        class: ZoneKind,
+        /// Inactive pages.
+        inactive: u64,
+        /// Active pages.
+        active: u64,
+        /// How many times more active than inactive pages there may be.
+        ratio: u64,
+        /// Type of the lists.
+        of: LruType,
     },
     /// `mm_vmscan_wakeup_kswapd`: a request to wake kswapd.
     WakeupKswapd {

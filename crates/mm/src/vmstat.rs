@@ -6,7 +6,31 @@ use alloc::vec::Vec;
 
 use order9_units::{Migratetype, NodeId, ZoneKind};
 
+use crate::lru::LruType;
+use crate::reclaim::Reclaimer;
 use crate::trace::Extfrag;
+
+/// A counter of which Linux up to 4.7 has one for every kind of zone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByZone([u64; ZoneKind::COUNT]);
+
+impl ByZone {
+    /// What was counted for zones of a kind. Where nodes have LRU lists, a pass counts for the zone that it was begun with.
+    #[must_use]
+    pub const fn of(&self, kind: ZoneKind) -> u64 {
+        self.0[kind.index()]
+    }
+
+    /// What was counted for all.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    pub(crate) const fn add(&mut self, kind: ZoneKind, count: u64) {
+        self.0[kind.index()] += count;
+    }
+}
 
 /// Counters since boot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,15 +64,35 @@ pub struct Counters {
     /// `pgdeactivate`: active pages made inactive.
     pub pgdeactivate: u64,
     /// `pgrefill`: active pages looked at to be made inactive.
-    pub pgrefill: u64,
+    pub pgrefill: ByZone,
     /// `pgscan_kswapd`: inactive pages looked at by kswapd, those passed over included.
-    pub pgscan_kswapd: u64,
+    pub pgscan_kswapd: ByZone,
     /// `pgscan_direct`: the same by tasks that need memory.
-    pub pgscan_direct: u64,
+    pub pgscan_direct: ByZone,
     /// `pgsteal_kswapd`: pages of these that were freed.
-    pub pgsteal_kswapd: u64,
+    pub pgsteal_kswapd: ByZone,
     /// `pgsteal_direct`: the same by tasks that need memory.
-    pub pgsteal_direct: u64,
+    pub pgsteal_direct: ByZone,
+    /// `allocstall_dma`, ..., `allocstall` up to 4.7: tasks that began to reclaim, by the class of their request.
+    pub allocstall: ByZone,
+    /// `pgscan_direct_throttle`: tasks that had to wait for kswapd before they reclaimed.
+    pub pgscan_direct_throttle: u64,
+    /// `pageoutrun`: balancing runs of kswapd.
+    pub pageoutrun: u64,
+    /// `kswapd_low_wmark_hit_quickly`: naps of kswapd that a request cut short.
+    pub kswapd_low_wmark_hit_quickly: u64,
+    /// `kswapd_high_wmark_hit_quickly`: naps after which the node was no longer balanced.
+    pub kswapd_high_wmark_hit_quickly: u64,
+    /// `zone_reclaim_failed`: times that reclaim of the local node before another one is used came to nothing.
+    pub zone_reclaim_failed: u64,
+    /// `nr_vmscan_immediate_reclaim`: dirty pages of files that are to be freed once they are written.
+    pub nr_vmscan_immediate_reclaim: u64,
+    /// `workingset_refault_anon`, `_file`: pages that came back after they were evicted, by type.
+    pub workingset_refault: [u64; LruType::COUNT],
+    /// `workingset_activate_anon`, `_file`: of these, pages that started active.
+    pub workingset_activate: [u64; LruType::COUNT],
+    /// `workingset_restore_anon`, `_file`: of these, pages that had been active before.
+    pub workingset_restore: [u64; LruType::COUNT],
     /// `pginodesteal`: pages of page cache that tasks dropped with inodes.
     pub pginodesteal: u64,
     /// `slabs_scanned`: objects that shrinkers were told to look at.
@@ -125,6 +169,22 @@ impl Counters {
         let mut counters = Self::default();
         counters.numa.resize(nodes, NumaCounters::default());
         counters
+    }
+
+    /// `pgscan_*` of whoever reclaims.
+    pub(crate) const fn pgscan_mut(&mut self, by: Reclaimer) -> &mut ByZone {
+        match by {
+            Reclaimer::Kswapd => &mut self.pgscan_kswapd,
+            Reclaimer::Direct => &mut self.pgscan_direct,
+        }
+    }
+
+    /// `pgsteal_*` of whoever reclaims.
+    pub(crate) const fn pgsteal_mut(&mut self, by: Reclaimer) -> &mut ByZone {
+        match by {
+            Reclaimer::Kswapd => &mut self.pgsteal_kswapd,
+            Reclaimer::Direct => &mut self.pgsteal_direct,
+        }
     }
 
     /// Counts where one block came from.

@@ -85,6 +85,18 @@ impl LruList {
     pub const ALL: [Self; Self::COUNT] =
         [Self::InactiveAnon, Self::ActiveAnon, Self::InactiveFile, Self::ActiveFile, Self::Unevictable];
 
+    /// Its name in counters and trace events.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InactiveAnon => "inactive_anon",
+            Self::ActiveAnon => "active_anon",
+            Self::InactiveFile => "inactive_file",
+            Self::ActiveFile => "active_file",
+            Self::Unevictable => "unevictable",
+        }
+    }
+
     /// Position in arrays by list.
     #[must_use]
     pub const fn index(self) -> usize {
@@ -183,6 +195,7 @@ impl<T: Tracer> Mm<T> {
             self.frames.set(idx, word.with(Flag::Referenced, word.is_lru_page()));
         } else if word.has(Flag::Lru) && !word.has(Flag::Active) && !word.has(Flag::Unevictable) {
             self.frames.set(idx, word.with(Flag::Referenced, false));
+            self.workingset_activation(idx);
             self.move_lru(idx, word.lru_type().active());
             self.counters.pgactivate += word.order().pages().get();
         }

@@ -28,16 +28,14 @@ pub use limits::{DirtyLimits, PosRatio};
 pub use writeback::FileWrite;
 pub(crate) use writeback::Orphans;
 
+pub use crate::workingset::Shadow;
+
 use crate::Mm;
 use crate::frame::{Flag, Idx};
 use crate::fs_cache::FsError;
 use crate::lru::LruList;
 use crate::space::Owner;
 use crate::trace::Tracer;
-
-/// What reclaim leaves in the place of a page, to tell when the page comes back how long it was gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shadow(pub(crate) u32);
 
 /// What the page cache has at a place of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,6 +185,9 @@ impl<T: Tracer> Mm<T> {
         let shadow = file.insert(index, idx);
         self.adopt_page(idx, Owner::File { file: id, index }, LruList::InactiveFile);
         self.user.levels.file += 1;
+        if let Some(shadow) = shadow {
+            self.workingset_refault(idx, shadow);
+        }
         Added::New(shadow)
     }
 }

@@ -1,14 +1,26 @@
 //! /proc/vmstat: levels and events of the allocator.
 
+use alloc::vec::Vec;
 use core::fmt::{Result, Write};
 
 use order9_units::{Migratetype, Order, ZoneKind};
 
 use crate::Mm;
 use crate::lru::{LruList, LruType};
+use crate::policy::{LruScope, NewAnon};
 use crate::trace::Tracer;
-use crate::vmstat::NumaCounters;
+use crate::vmstat::{ByZone, Counters, NumaCounters};
 use crate::zone::Zone;
+
+/// Names and values.
+type Fields = Vec<(&'static str, u64)>;
+
+/// The names of a counter that there is for every kind of zone.
+macro_rules! by_zone {
+    ($name:literal) => {
+        [concat!($name, "_dma"), concat!($name, "_dma32"), concat!($name, "_normal"), concat!($name, "_movable")]
+    };
+}
 
 impl<T: Tracer> Mm<T> {
     /// Writes the part of /proc/vmstat that the engine has.
@@ -19,17 +31,27 @@ impl<T: Tracer> Mm<T> {
         self.vmstat().try_for_each(|(name, value)| writeln!(out, "{name} {value}"))
     }
 
-    /// The fields of /proc/vmstat that the engine has, in the kernel's order.
+    /// The fields of /proc/vmstat that the engine has, in the kernel's order. Where zones have LRU lists, what reclaim does
+    /// is counted by kind of zone; where anonymous pages start inactive, refaults are counted by type.
     pub fn vmstat(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let mut fields = Vec::with_capacity(128);
+        self.zone_levels(&mut fields);
+        self.node_levels(&mut fields);
+        self.allocation_events(&mut fields);
+        self.reclaim_events(&mut fields);
+        fields.extend([
+            ("compact_stall", self.counters.compact_stall),
+            ("compact_fail", self.counters.compact_fail),
+            ("compact_success", self.counters.compact_success),
+        ]);
+        fields.into_iter()
+    }
+
+    fn zone_levels(&self, fields: &mut Fields) {
         let sum = |of: fn(&Zone) -> u64| self.zones.iter().map(of).sum::<u64>();
         let numa = |of: fn(&NumaCounters) -> u64| self.counters.numa.iter().map(of).sum::<u64>();
-        let (user, slab) = (self.user_levels(), self.slab.total());
-        let (pending, limits) = (self.write_pending(None), self.dirty_limits());
         let lru = |list| self.zones.iter().map(|zone| zone.lru_pages(list)).sum::<u64>();
-        let isolated = |of| self.zones.iter().map(|zone| zone.lru_isolated(of)).sum::<u64>();
-        let pgskip = |kind: ZoneKind| self.counters.pgskip[kind.index()];
-        let pgalloc = |kind: ZoneKind| self.counters.pgalloc[kind.index()];
-        [
+        fields.extend([
             ("nr_free_pages", sum(|zone| zone.free)),
             ("nr_free_pages_blocks", sum(Zone::free_in_pageblocks)),
             ("nr_zone_inactive_anon", lru(LruList::InactiveAnon)),
@@ -45,6 +67,15 @@ impl<T: Tracer> Mm<T> {
             ("numa_foreign", numa(|node| node.foreign)),
             ("numa_local", numa(|node| node.local)),
             ("numa_other", numa(|node| node.other)),
+        ]);
+    }
+
+    fn node_levels(&self, fields: &mut Fields) {
+        let (user, slab) = (self.user_levels(), self.slab.total());
+        let (pending, limits) = (self.write_pending(None), self.dirty_limits());
+        let lru = |list| self.zones.iter().map(|zone| zone.lru_pages(list)).sum::<u64>();
+        let isolated = |of| self.zones.iter().map(|zone| zone.lru_isolated(of)).sum::<u64>();
+        fields.extend([
             ("nr_inactive_anon", lru(LruList::InactiveAnon)),
             ("nr_active_anon", lru(LruList::ActiveAnon)),
             ("nr_inactive_file", lru(LruList::InactiveFile)),
@@ -54,6 +85,9 @@ impl<T: Tracer> Mm<T> {
             ("nr_slab_unreclaimable", slab.unreclaimable),
             ("nr_isolated_anon", isolated(LruType::Anon)),
             ("nr_isolated_file", isolated(LruType::File)),
+        ]);
+        self.workingset_events(fields);
+        fields.extend([
             ("nr_anon_pages", user.anon),
             ("nr_mapped", user.mapped),
             ("nr_file_pages", user.file + user.shmem + self.swap_cached().get()),
@@ -62,43 +96,90 @@ impl<T: Tracer> Mm<T> {
             ("nr_shmem", user.shmem),
             ("nr_page_table_pages", user.page_tables),
             ("nr_vmscan_write", self.counters.nr_vmscan_write),
+            ("nr_vmscan_immediate_reclaim", self.counters.nr_vmscan_immediate_reclaim),
             ("nr_dirtied", self.counters.nr_dirtied),
             ("nr_written", self.counters.nr_written),
             ("nr_swapcached", self.swap_cached().get()),
             ("nr_dirty_threshold", limits.thresh.get()),
             ("nr_dirty_background_threshold", limits.background.get()),
-            ("pswpin", self.counters.pswpin),
-            ("pswpout", self.counters.pswpout),
-            ("pgalloc_dma", pgalloc(ZoneKind::Dma)),
-            ("pgalloc_dma32", pgalloc(ZoneKind::Dma32)),
-            ("pgalloc_normal", pgalloc(ZoneKind::Normal)),
-            ("pgalloc_movable", pgalloc(ZoneKind::Movable)),
-            ("pgskip_dma", pgskip(ZoneKind::Dma)),
-            ("pgskip_dma32", pgskip(ZoneKind::Dma32)),
-            ("pgskip_normal", pgskip(ZoneKind::Normal)),
-            ("pgskip_movable", pgskip(ZoneKind::Movable)),
-            ("pgfree", self.counters.pgfree),
-            ("pgactivate", self.counters.pgactivate),
-            ("pgdeactivate", self.counters.pgdeactivate),
-            ("pgfault", self.counters.pgfault),
-            ("pgmajfault", self.counters.pgmajfault),
-            ("pgrefill", self.counters.pgrefill),
-            ("pgsteal_kswapd", self.counters.pgsteal_kswapd),
-            ("pgsteal_direct", self.counters.pgsteal_direct),
-            ("pgscan_kswapd", self.counters.pgscan_kswapd),
-            ("pgscan_direct", self.counters.pgscan_direct),
-            ("pginodesteal", self.counters.pginodesteal),
-            ("slabs_scanned", self.counters.slabs_scanned),
-            ("kswapd_inodesteal", self.counters.kswapd_inodesteal),
-            ("pgrotated", self.counters.pgrotated),
-            ("drop_pagecache", self.counters.drop_pagecache),
-            ("drop_slab", self.counters.drop_slab),
-            ("compact_stall", self.counters.compact_stall),
-            ("compact_fail", self.counters.compact_fail),
-            ("compact_success", self.counters.compact_success),
-        ]
-        .into_iter()
+        ]);
     }
+
+    /// They stand among the levels in Linux, too.
+    fn workingset_events(&self, fields: &mut Fields) {
+        let Counters { workingset_refault, workingset_activate, workingset_restore, .. } = &self.counters;
+        if self.policy.reclaim.new_anon == NewAnon::Inactive {
+            fields.extend(["workingset_refault_anon", "workingset_refault_file"].into_iter().zip(*workingset_refault));
+            fields
+                .extend(["workingset_activate_anon", "workingset_activate_file"].into_iter().zip(*workingset_activate));
+            fields.extend(["workingset_restore_anon", "workingset_restore_file"].into_iter().zip(*workingset_restore));
+        } else {
+            fields.extend([
+                ("workingset_refault", workingset_refault.iter().sum()),
+                ("workingset_activate", workingset_activate.iter().sum()),
+                ("workingset_restore", workingset_restore.iter().sum()),
+            ]);
+        }
+    }
+
+    fn allocation_events(&self, fields: &mut Fields) {
+        let counters = &self.counters;
+        fields.extend([("pswpin", counters.pswpin), ("pswpout", counters.pswpout)]);
+        fields.extend(by_zone!("pgalloc").into_iter().zip(counters.pgalloc));
+        if self.policy.reclaim.lru == LruScope::Node {
+            fields.extend(by_zone!("allocstall").into_iter().zip(kinds(&counters.allocstall)));
+            fields.extend(by_zone!("pgskip").into_iter().zip(counters.pgskip));
+        }
+        fields.extend([
+            ("pgfree", counters.pgfree),
+            ("pgactivate", counters.pgactivate),
+            ("pgdeactivate", counters.pgdeactivate),
+            ("pgfault", counters.pgfault),
+            ("pgmajfault", counters.pgmajfault),
+        ]);
+    }
+
+    fn reclaim_events(&self, fields: &mut Fields) {
+        let counters = &self.counters;
+        match self.policy.reclaim.lru {
+            LruScope::Node => fields.extend([
+                ("pgrefill", counters.pgrefill.total()),
+                ("pgsteal_kswapd", counters.pgsteal_kswapd.total()),
+                ("pgsteal_direct", counters.pgsteal_direct.total()),
+                ("pgscan_kswapd", counters.pgscan_kswapd.total()),
+                ("pgscan_direct", counters.pgscan_direct.total()),
+            ]),
+            LruScope::Zone => {
+                fields.extend(by_zone!("pgrefill").into_iter().zip(kinds(&counters.pgrefill)));
+                fields.extend(by_zone!("pgsteal_kswapd").into_iter().zip(kinds(&counters.pgsteal_kswapd)));
+                fields.extend(by_zone!("pgsteal_direct").into_iter().zip(kinds(&counters.pgsteal_direct)));
+                fields.extend(by_zone!("pgscan_kswapd").into_iter().zip(kinds(&counters.pgscan_kswapd)));
+                fields.extend(by_zone!("pgscan_direct").into_iter().zip(kinds(&counters.pgscan_direct)));
+            }
+        }
+        fields.extend([
+            ("pgscan_direct_throttle", counters.pgscan_direct_throttle),
+            ("zone_reclaim_failed", counters.zone_reclaim_failed),
+            ("pginodesteal", counters.pginodesteal),
+            ("slabs_scanned", counters.slabs_scanned),
+            ("kswapd_inodesteal", counters.kswapd_inodesteal),
+            ("kswapd_low_wmark_hit_quickly", counters.kswapd_low_wmark_hit_quickly),
+            ("kswapd_high_wmark_hit_quickly", counters.kswapd_high_wmark_hit_quickly),
+            ("pageoutrun", counters.pageoutrun),
+        ]);
+        if self.policy.reclaim.lru == LruScope::Zone {
+            fields.push(("allocstall", counters.allocstall.total()));
+        }
+        fields.extend([
+            ("pgrotated", counters.pgrotated),
+            ("drop_pagecache", counters.drop_pagecache),
+            ("drop_slab", counters.drop_slab),
+        ]);
+    }
+}
+
+fn kinds(counter: &ByZone) -> impl Iterator<Item = u64> {
+    ZoneKind::ALL.into_iter().map(|kind| counter.of(kind))
 }
 
 impl Zone {

@@ -100,15 +100,23 @@ pub enum ScanBalance {
 }
 
 impl BalanceView {
+    /// How many times more active than inactive pages of a type there may be; 0 where there must be none.
+    #[must_use]
+    pub const fn ratio(&self, of: LruType, policy: &ReclaimPolicy) -> u64 {
+        match of {
+            LruType::File if self.file_refaults => 0,
+            LruType::File if !policy.file_ratio => 1,
+            _ => inactive_ratio(self.sizes[of.inactive().index()] + self.sizes[of.active().index()]),
+        }
+    }
+
     /// Whether a type has too few inactive pages, so that active ones are aged.
     #[must_use]
     pub const fn inactive_is_low(&self, of: LruType, policy: &ReclaimPolicy) -> bool {
         let (inactive, active) = (self.sizes[of.inactive().index()], self.sizes[of.active().index()]);
         match of {
             LruType::Anon if !self.has_swap => false,
-            LruType::File if self.file_refaults => active > 0,
-            LruType::File if !policy.file_ratio => active > inactive,
-            _ => inactive * inactive_ratio(inactive + active) < active,
+            _ => inactive * self.ratio(of, policy) < active,
         }
     }
 

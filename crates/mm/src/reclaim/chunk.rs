@@ -1,19 +1,39 @@
 //! Reclaiming a chunk from the tail of an inactive list: its pages are isolated by one step and dealt with by the next.
+//!
+//! Key types: [`Chunk`] (the pages in between), `Outcome` (what becomes of one). What is decided about a page, in which
+//! order, is in [`super::judge`].
 
 use alloc::vec::Vec;
 
-use super::control::{ReclaimId, Reclaimer};
-use super::decide::{Reference, check_reference};
+use super::control::ReclaimControl;
 use super::pass::Pass;
+use super::stats::{PassStats, ReclaimFlags};
+use super::walk::Walk;
 use crate::Mm;
 use crate::frame::{Flag, Idx};
 use crate::lru::{LruList, LruType};
 use crate::space::Owner;
-use crate::trace::Tracer;
+use crate::trace::{Event, Tracer};
+use crate::zone::ZoneId;
+
+/// Pages taken off one inactive list until they are dealt with.
+#[derive(Clone, Debug)]
+pub(super) struct Chunk {
+    /// A zone that the set of lists serves.
+    zone: ZoneId,
+    of: LruType,
+    /// Pages looked at.
+    scanned: u64,
+    pub(super) isolated: Vec<Idx>,
+}
+
+impl Chunk {
+    pub(super) const NONE: Self = Self { zone: ZoneId(0), of: LruType::File, scanned: 0, isolated: Vec::new() };
+}
 
 /// What becomes of an isolated page.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+pub(super) enum Outcome {
     /// Back to the head of its inactive list.
     Keep,
     /// To the active list.
@@ -22,133 +42,113 @@ enum Outcome {
     Free,
 }
 
+/// What a chunk came to.
+#[derive(Default)]
+pub(super) struct Tally {
+    pub(super) stats: PassStats,
+    /// Pages kept for another round since they were in use.
+    pub(super) referenced: u64,
+    /// Pages whose write was started.
+    pub(super) written: u64,
+    activated: u64,
+    freed: u64,
+}
+
 impl<T: Tracer> Mm<T> {
     /// Isolates up to `pages` pages from the tail of an inactive list.
-    pub(super) fn isolate_chunk(&mut self, id: ReclaimId, pass: &Pass, list: LruList, pages: u64) {
-        let skipped_before: u64 = self.counters.pgskip.iter().sum();
-        let mut isolated = Vec::with_capacity(pages as usize);
-        let (mut taken, mut skipped) = (0, None);
+    pub(super) fn isolate_chunk(&mut self, run: &mut ReclaimControl, pass: &Pass, list: LruList, pages: u64) {
+        let mut walk = Walk::new(self.zones[pass.zone.index()].lru.list(list), list, run.reclaim_idx);
+        let mut taken = 0;
         while taken < pages
-            && let Some(idx) = self.oldest_for(id, pass.zone, list, &mut skipped)
+            && let Some(idx) = self.oldest(&mut walk)
         {
             taken += self.frames.word(idx).frames();
             self.isolate_lru(idx);
-            isolated.push(idx);
+            run.chunk.isolated.push(idx);
         }
-        self.work.pages_isolated += isolated.len() as u64;
-        let scanned = taken + self.counters.pgskip.iter().sum::<u64>() - skipped_before;
-        let set = self.lru_set(pass.zone);
-        self.reclaim.pressure[set].note_scan(LruType::of(list), taken, 0);
-        let run = self.reclaim.run(id);
-        run.isolated = isolated;
+        let scanned = taken + walk.skipped;
+        self.tracer.event(|| Event::LruIsolate {
+            class: run.reclaim_idx,
+            order: run.order,
+            requested: pages,
+            scanned,
+            skipped: walk.skipped,
+            taken,
+            list,
+        });
+        self.work.pages_isolated += run.chunk.isolated.len() as u64;
+        self.reclaim.sets[pass.set].pressure.note_scan(LruType::of(list), taken, 0);
+        (run.chunk.zone, run.chunk.of, run.chunk.scanned) = (pass.zone, LruType::of(list), scanned);
         run.nr_scanned += scanned;
-        match run.by {
-            Reclaimer::Kswapd => self.counters.pgscan_kswapd += scanned,
-            Reclaimer::Direct => self.counters.pgscan_direct += scanned,
-        }
+        self.counters.pgscan_mut(run.by).add(self.zones[pass.zone.index()].kind, scanned);
     }
 
     /// Frees what can be freed of the pages isolated before; the others go back to a list. Returns pages freed.
-    pub(super) fn reclaim_chunk(&mut self, id: ReclaimId, isolated: Vec<Idx>, cpu: usize) -> u64 {
-        let mut freed = 0;
-        for idx in isolated {
-            let frames = self.frames.word(idx).frames();
-            match self.judge(id, idx) {
-                Outcome::Keep => self.putback_lru(idx),
-                Outcome::Activate => {
-                    self.note_rotated(idx, frames);
-                    self.counters.pgactivate += frames;
-                    self.move_lru(idx, self.frames.word(idx).lru_type().active());
-                    self.putback_lru(idx);
-                }
-                Outcome::Free => {
-                    freed += frames;
-                    self.drop_page(idx, cpu);
-                }
-            }
-        }
-        let run = self.reclaim.run(id);
-        run.nr_reclaimed += freed;
-        match run.by {
-            Reclaimer::Kswapd => self.counters.pgsteal_kswapd += freed,
-            Reclaimer::Direct => self.counters.pgsteal_direct += freed,
-        }
-        freed
-    }
-
-    /// Decides about an isolated page, and unmaps it if it is to go.
-    fn judge(&mut self, id: ReclaimId, idx: Idx) -> Outcome {
-        let (word, owner) = (self.frames.word(idx), self.user.rmap.owner(idx));
-        let may_unmap = self.reclaim.run(id).may_unmap;
-        let of = word.lru_type();
-        match owner {
-            // Whoever had it has dropped it since.
-            Owner::Kept if word.with(Flag::Isolated, false).is_held() => return Outcome::Keep,
-            Owner::Kept => return Outcome::Free,
-            _ if word.has(Flag::Locked) || word.has(Flag::Unevictable) => return Outcome::Keep,
-            // Its write is under way: reclaim takes it when that ends.
-            _ if word.has(Flag::Writeback) => {
-                self.frames.set(idx, word.with(Flag::Reclaim, true));
-                return Outcome::Activate;
-            }
-            _ if !may_unmap && self.mapcount(self.frames.pfn(idx)) > 0 => return Outcome::Keep,
-            _ => {}
-        }
-        let uses = self.take_uses(idx);
-        let (verdict, referenced) = check_reference(uses.young, of, word.has(Flag::Referenced), uses.executable);
-        self.frames.set(idx, self.frames.word(idx).with(Flag::Referenced, referenced));
-        match (verdict, owner) {
-            (Reference::Activate, _) => Outcome::Activate,
-            (Reference::Keep, _) => Outcome::Keep,
-            _ if word.has(Flag::Pinned) => Outcome::Keep,
-            (_, Owner::File { .. }) if of == LruType::File => {
-                self.unmap_everywhere(idx);
-                if self.frames.word(idx).has(Flag::Dirty) { Outcome::Keep } else { Outcome::Free }
-            }
-            (_, Owner::Anon(_) | Owner::Shared { .. } | Owner::SwapCache) => self.swap_out(id, idx),
-            // A page of tmpfs, which has nowhere to go.
-            _ => Outcome::Activate,
-        }
-    }
-
-    /// Takes an unused anonymous page as far towards swap as can be done at once: unmapped and being written, or freed.
-    fn swap_out(&mut self, id: ReclaimId, idx: Idx) -> Outcome {
-        let (may_swap, may_writepage) = (self.reclaim.run(id).may_swap, self.reclaim.run(id).may_writepage);
-        let has_slot = self.frames.word(idx).has(Flag::SwapCache);
-        if !has_slot && !may_swap {
-            return Outcome::Keep;
-        }
-        if !self.add_to_swap(idx) {
-            return Outcome::Activate;
-        }
-        self.unmap_to_swap(idx);
-        if !self.frames.word(idx).has(Flag::Dirty) {
-            return Outcome::Free;
-        }
-        if may_writepage {
-            let write = self.start_swap_write(idx);
-            self.reclaim.run(id).writes.push(write);
-        }
-        Outcome::Keep
-    }
-
-    /// A page was found in use: its type is worth less scanning.
-    fn note_rotated(&mut self, idx: Idx, frames: u64) {
-        let zone = self.blocks[idx.block()].zone;
-        let lru_pages = self.lru_sizes(zone).iter().sum();
-        let of = self.frames.word(idx).lru_type();
+    pub(super) fn reclaim_chunk(&mut self, run: &mut ReclaimControl, cpu: usize) -> u64 {
+        let mut isolated = core::mem::take(&mut run.chunk.isolated);
+        let (zone, of) = (run.chunk.zone, run.chunk.of);
         let set = self.lru_set(zone);
-        self.reclaim.pressure[set].note_scan(of, 0, frames);
-        self.reclaim.pressure[set].note_cost(of, frames, lru_pages);
+        let (flags, mut tally) = (self.reclaim.sets[set].flags, Tally::default());
+        for idx in isolated.drain(..) {
+            self.reclaim_page(run, flags, idx, &mut tally, cpu);
+        }
+        run.chunk.isolated = isolated;
+        tally.stats.file_taken = if of == LruType::File { tally.stats.taken } else { 0 };
+        run.stats.add(&tally.stats);
+        run.wake_flushers |= tally.stats.is_all_unqueued();
+        run.nr_reclaimed += tally.freed;
+        self.counters.pgsteal_mut(run.by).add(self.zones[zone.index()].kind, tally.freed);
+        self.counters.pgactivate += tally.activated;
+        // A page found in use or written: its type is worth less scanning.
+        self.reclaim.sets[set].pressure.note_scan(of, 0, tally.activated);
+        self.note_lru_cost(set, of, tally.activated + tally.written);
+        self.tracer.event(|| Event::LruShrinkInactive {
+            node: self.zones[zone.index()].node,
+            scanned: run.chunk.scanned,
+            reclaimed: tally.freed,
+            stats: tally.stats,
+            activated: tally.activated,
+            referenced: tally.referenced,
+            priority: run.priority,
+            of,
+        });
+        tally.freed
     }
 
-    /// Frees an isolated page that nobody maps or pins, and takes it out of its file.
+    fn reclaim_page(&mut self, run: &mut ReclaimControl, flags: ReclaimFlags, idx: Idx, tally: &mut Tally, cpu: usize) {
+        let frames = self.frames.word(idx).frames();
+        tally.stats.taken += frames;
+        match self.judge(run, flags, idx, tally) {
+            Outcome::Keep => self.putback_lru(idx),
+            Outcome::Activate => {
+                tally.activated += frames;
+                self.workingset_activation(idx);
+                self.move_lru(idx, self.frames.word(idx).lru_type().active());
+                self.putback_lru(idx);
+            }
+            Outcome::Free => {
+                tally.freed += frames;
+                self.drop_page(idx, cpu);
+            }
+        }
+    }
+
+    /// Counts what reclaim of a type has cost a set of lists.
+    pub(crate) fn note_lru_cost(&mut self, set: usize, of: LruType, cost: u64) {
+        if cost > 0 {
+            let lru_pages = self.lru_sizes(set).iter().sum();
+            self.reclaim.sets[set].pressure.note_cost(of, cost, lru_pages);
+        }
+    }
+
+    /// Frees an isolated page that nobody maps or pins, and takes it out of its file or the swap cache.
     fn drop_page(&mut self, idx: Idx, cpu: usize) {
         if let Owner::File { file, index } = self.user.rmap.owner(idx) {
-            self.reclaim_from_file(file, index, None);
+            let shadow = self.workingset_eviction(idx);
+            self.reclaim_from_file(file, index, Some(shadow));
         }
         if self.frames.word(idx).has(Flag::SwapCache) {
-            self.remove_from_swap_cache(idx);
+            self.evict_to_swap(idx);
         }
         self.end_isolation(idx);
         self.disown(idx, cpu);

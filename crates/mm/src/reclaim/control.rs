@@ -8,11 +8,15 @@ use alloc::vec::Vec;
 use order9_units::{Order, ZoneKind};
 
 use super::balance::Pressure;
+use super::chunk::Chunk;
 use super::pass::Pass;
+use super::stats::{PassStats, ReclaimFlags};
 use crate::Mm;
 use crate::frame::Idx;
+use crate::gfp::Gfp;
 use crate::swap::SwapWrite;
 use crate::trace::Tracer;
+use crate::workingset::Workingset;
 
 /// Priority of a run at its start: a list of n pages is scanned n >> 12 pages deep.
 pub const DEF_PRIORITY: u8 = 12;
@@ -24,6 +28,13 @@ pub enum Reclaimer {
     Kswapd,
     /// A task that needs memory.
     Direct,
+}
+
+/// A page that reclaim gives to be written; the caller does it and says when it is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageWrite {
+    /// To swap; [`Mm::swap_written`] ends it.
+    Swap(SwapWrite),
 }
 
 /// One reclaim run; Linux' `scan_control`.
@@ -44,19 +55,27 @@ pub struct ReclaimControl {
     pub may_swap: bool,
     /// Dirty pages may be written.
     pub may_writepage: bool,
+    /// Flags of the request that needs memory: they say whether I/O may be started and filesystems be entered.
+    pub gfp: Gfp,
     /// Pages looked at.
     pub nr_scanned: u64,
     /// Pages freed.
     pub nr_reclaimed: u64,
-    /// Writes to swap that the caller has to make; it takes them out of here.
-    pub writes: Vec<SwapWrite>,
+    /// Writes that the caller has to make; it takes them out of here.
+    pub writes: Vec<PageWrite>,
+    /// A chunk was all dirty and nobody writes: the caller wakes the flushers and takes this back.
+    pub wake_flushers: bool,
+    /// Sets of lists that the run has passed over.
+    pub(super) sets: Vec<usize>,
     // Until the caller tries harder.
     /// [`DEF_PRIORITY`] down to 0.
     pub priority: u8,
     // Until the lists are through.
     pub(super) pass: Option<Pass>,
+    /// What the pass has met.
+    pub stats: PassStats,
     // Until the chunk is reclaimed.
-    pub(super) isolated: Vec<Idx>,
+    pub(super) chunk: Chunk,
 }
 
 impl ReclaimControl {
@@ -71,12 +90,16 @@ impl ReclaimControl {
             may_unmap: true,
             may_swap: true,
             may_writepage: true,
+            gfp: Gfp::GFP_KERNEL,
             nr_scanned: 0,
             nr_reclaimed: 0,
             writes: Vec::new(),
+            wake_flushers: false,
+            sets: Vec::new(),
             priority: DEF_PRIORITY,
             pass: None,
-            isolated: Vec::new(),
+            stats: PassStats::NONE,
+            chunk: Chunk::NONE,
         }
     }
 }
@@ -85,26 +108,46 @@ impl ReclaimControl {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReclaimId(u32);
 
-/// Runs under way, and what the sets of lists remember between them.
+/// What a set of lists remembers between passes.
+#[derive(Clone, Default)]
+pub(super) struct SetState {
+    pub(super) pressure: Pressure,
+    pub(super) flags: ReclaimFlags,
+}
+
+/// Runs under way, and what they share.
 #[derive(Clone, Default)]
 pub(crate) struct ReclaimState {
-    pub(super) runs: Vec<Option<ReclaimControl>>,
-    /// By set of lists.
-    pub(super) pressure: Vec<Pressure>,
+    runs: Vec<Option<ReclaimControl>>,
+    pub(super) sets: Vec<SetState>,
+    pub(crate) workingset: Workingset,
+    /// The disks of file pages have all they can take.
+    pub(super) congested: bool,
 }
 
 impl ReclaimState {
-    pub(crate) fn new(sets: usize) -> Self {
-        Self { runs: Vec::new(), pressure: alloc::vec![Pressure::default(); sets] }
+    /// For `sets` of LRU lists on a machine with `pages` pages.
+    pub(crate) fn new(sets: usize, pages: u64) -> Self {
+        let workingset = Workingset::new(sets, pages);
+        Self { sets: alloc::vec![SetState::default(); sets], workingset, ..Self::default() }
     }
 
-    pub(super) fn run(&mut self, id: ReclaimId) -> &mut ReclaimControl {
+    fn run(&mut self, id: ReclaimId) -> &mut ReclaimControl {
         self.runs[id.0 as usize].as_mut().expect("a run is used until it is ended")
+    }
+
+    /// Takes a run out for a step, which puts it back.
+    pub(super) fn take(&mut self, id: ReclaimId) -> ReclaimControl {
+        self.runs[id.0 as usize].take().expect("a run is used until it is ended")
+    }
+
+    pub(super) fn put_back(&mut self, id: ReclaimId, run: ReclaimControl) {
+        self.runs[id.0 as usize] = Some(run);
     }
 
     /// Pages that runs hold.
     pub(crate) fn isolated(&self) -> impl Iterator<Item = Idx> {
-        self.runs.iter().flatten().flat_map(|run| run.isolated.iter().copied())
+        self.runs.iter().flatten().flat_map(|run| run.chunk.isolated.iter().copied())
     }
 }
 
@@ -133,11 +176,12 @@ impl<T: Tracer> Mm<T> {
     /// # Panics
     /// If it has ended.
     pub fn end_reclaim(&mut self, id: ReclaimId) -> ReclaimControl {
-        let mut run = self.reclaim.runs[id.0 as usize].take().expect("a run is ended once");
-        for idx in core::mem::take(&mut run.isolated) {
+        let mut run = self.reclaim.take(id);
+        for idx in core::mem::take(&mut run.chunk.isolated) {
             self.putback_lru(idx);
             self.free_if_kept(idx);
         }
+        run.sets.iter().for_each(|&set| self.reclaim.workingset.settle(set));
         run
     }
 }

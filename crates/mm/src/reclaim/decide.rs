@@ -2,8 +2,9 @@
 
 use order9_units::Order;
 
-use crate::lru::{LruList, LruType};
-use crate::policy::{ContinueRule, NewAnon};
+use crate::gfp::Gfp;
+use crate::lru::LruType;
+use crate::policy::ContinueRule;
 
 /// What to do with a page at the tail of an inactive list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,28 +31,6 @@ pub const fn check_reference(young: u32, of: LruType, referenced: bool, executab
         (0, LruType::File, true) => (Reference::ReclaimClean, false),
         (0, ..) => (Reference::Reclaim, false),
     }
-}
-
-/// Whether a page that was evicted at age `evicted` of its lists and comes back at age `now` would have stayed if all lists
-/// it competes with had been as long as they are: it starts active then. `sizes` are pages by list.
-#[must_use]
-pub const fn is_within_workingset(
-    evicted: u64,
-    now: u64,
-    of: LruType,
-    sizes: &[u64; LruList::COUNT],
-    swap_free: bool,
-    new_anon: NewAnon,
-) -> bool {
-    let [inactive_anon, active_anon, inactive_file, active_file, _] = *sizes;
-    let competing = match (new_anon, of) {
-        (NewAnon::Active, _) => active_file,
-        (NewAnon::Inactive, LruType::File) if swap_free => active_file + active_anon + inactive_anon,
-        (NewAnon::Inactive, LruType::File) => active_file,
-        (NewAnon::Inactive, LruType::Anon) if swap_free => active_file + inactive_file + active_anon,
-        (NewAnon::Inactive, LruType::Anon) => active_file + inactive_file,
-    };
-    now.wrapping_sub(evicted) <= competing
 }
 
 /// Where reclaim for a block larger than a page stands after a pass over a node.
@@ -104,6 +83,14 @@ pub const fn throttles_direct_reclaim(free: u64, min: u64) -> bool {
     min > 0 && free <= min / 2
 }
 
+/// Whether so many pages are `isolated` beside those of the inactive list that a task should sleep before it isolates more.
+/// Tasks that may start I/O and enter filesystems wait sooner, so that they cannot hold up those that may not.
+#[must_use]
+pub const fn too_many_isolated(isolated: u64, inactive: u64, gfp: Gfp) -> bool {
+    let may_wait_for_anyone = gfp.has(Gfp::IO) && gfp.has(Gfp::FS);
+    isolated > if may_wait_for_anyone { inactive / 8 } else { inactive }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,21 +112,6 @@ mod tests {
         ] {
             let found = check_reference(young, of, referenced, executable);
             assert_eq!(found, verdict, "{young} young, {of:?}, {referenced}, {executable}");
-        }
-    }
-
-    #[test]
-    fn refaults_compete_with_longer_lists_once_anonymous_pages_start_inactive() {
-        let sizes = [10, 20, 300, 4000, 0];
-        let within =
-            |distance: u64, of, swap, new_anon| is_within_workingset(7, 7_u64 + distance, of, &sizes, swap, new_anon);
-        for (of, swap, new_anon, most) in [
-            (LruType::File, true, NewAnon::Active, 4000),
-            (LruType::File, false, NewAnon::Inactive, 4000),
-            (LruType::File, true, NewAnon::Inactive, 4030),
-            (LruType::Anon, true, NewAnon::Inactive, 4320),
-        ] {
-            assert!(within(most, of, swap, new_anon) && !within(most + 1, of, swap, new_anon), "{of:?} {new_anon:?}");
         }
     }
 
@@ -178,5 +150,12 @@ mod tests {
     fn direct_reclaim_waits_below_half_of_the_min_marks() {
         assert!(throttles_direct_reclaim(500, 1000) && throttles_direct_reclaim(500, 1001));
         assert!(!throttles_direct_reclaim(501, 1000) && !throttles_direct_reclaim(0, 0));
+    }
+
+    #[test]
+    fn tasks_that_may_wait_for_anyone_leave_most_of_the_list_to_others() {
+        let too_many = |isolated, inactive, gfp| too_many_isolated(isolated, inactive, gfp);
+        assert!(too_many(13, 100, Gfp::GFP_KERNEL) && !too_many(12, 100, Gfp::GFP_KERNEL));
+        assert!(too_many(101, 100, Gfp::GFP_NOFS) && !too_many(100, 100, Gfp::GFP_NOFS));
     }
 }

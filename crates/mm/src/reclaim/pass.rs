@@ -1,13 +1,13 @@
 //! One pass over a set of LRU lists, in bounded steps: chunks of all lists in turn until their budgets are used up.
 
-use core::array;
-
 use order9_units::Pages;
 
 use super::balance::BalanceView;
-use super::control::{DEF_PRIORITY, ReclaimId, Reclaimer};
+use super::control::{DEF_PRIORITY, ReclaimControl, ReclaimId, Reclaimer};
+use super::decide::too_many_isolated;
+use super::stats::PassStats;
 use crate::lru::{LruList, LruType};
-use crate::trace::Tracer;
+use crate::trace::{Event, Tracer};
 use crate::zone::ZoneId;
 use crate::{Mm, Zone};
 
@@ -21,6 +21,7 @@ const LISTS: [LruList; 4] = [LruList::InactiveAnon, LruList::ActiveAnon, LruList
 pub(super) struct Pass {
     /// A zone that the set of lists serves.
     pub(super) zone: ZoneId,
+    pub(super) set: usize,
     view: BalanceView,
     targets: [u64; LISTS.len()],
     left: [u64; LISTS.len()],
@@ -29,6 +30,8 @@ pub(super) struct Pass {
     reclaimed_before: u64,
     /// Budgets were cut already, or must not be.
     cut: bool,
+    /// What is to be looked at next, once the caller has waited.
+    waiting: Option<(LruList, u64)>,
 }
 
 /// What a step of a run came to.
@@ -38,6 +41,9 @@ pub enum ReclaimStep {
     Scanned,
     /// So many isolated pages were freed; the others are back on a list.
     Reclaimed(Pages),
+    /// Others hold so many isolated pages that the inactive list is short: the caller sleeps, by Linux 100 ms, and goes on.
+    /// Nothing was done. If it does not help, the run gives up this chunk.
+    TooManyIsolated,
     /// The lists are through.
     Done,
 }
@@ -48,27 +54,36 @@ impl<T: Tracer> Mm<T> {
     /// # Panics
     /// If the run has ended.
     pub fn begin_lru_pass(&mut self, id: ReclaimId, zone: ZoneId) {
-        let run = self.reclaim.run(id);
-        let (priority, may_swap, reclaimed_before) = (run.priority, run.may_swap, run.nr_reclaimed);
-        let cut = run.by == Reclaimer::Direct && priority == DEF_PRIORITY;
+        let mut run = self.reclaim.take(id);
         let set = self.lru_set(zone);
-        let sizes = self.lru_sizes(zone);
-        self.reclaim.pressure[set].fade(&sizes);
-        let of_node = |of: fn(&Zone) -> u64| self.served_with(zone).map(of).sum();
-        let view = BalanceView {
+        let view = self.balance_view(&run, set);
+        let targets = view.targets(&self.policy.reclaim);
+        let cut = run.by == Reclaimer::Direct && run.priority == DEF_PRIORITY;
+        let reclaimed_before = run.nr_reclaimed;
+        if !run.sets.contains(&set) {
+            run.sets.push(set);
+        }
+        run.stats = PassStats::default();
+        run.pass = Some(Pass { zone, set, view, targets, left: targets, at: 0, reclaimed_before, cut, waiting: None });
+        self.reclaim.put_back(id, run);
+    }
+
+    /// What the sharing of a pass over a set of lists depends on.
+    fn balance_view(&mut self, run: &ReclaimControl, set: usize) -> BalanceView {
+        let sizes = self.lru_sizes(set);
+        self.reclaim.sets[set].pressure.fade(&sizes);
+        let of_set = |of: fn(&Zone) -> u64| self.zones_of_set(set).map(of).sum();
+        BalanceView {
             sizes,
-            free: of_node(|zone| zone.free),
-            high: of_node(|zone| zone.watermarks.high + zone.boost),
-            priority,
+            free: of_set(|zone| zone.free),
+            high: of_set(|zone| zone.watermarks.high + zone.boost),
+            priority: run.priority,
             swappiness: self.settings.swappiness,
             has_swap: self.swap_total() > Pages::ZERO,
-            swap_free: if may_swap { self.swap_free().get() } else { 0 },
-            file_refaults: false,
-            pressure: self.reclaim.pressure[set],
-        };
-        let targets = view.targets(&self.policy.reclaim);
-        let pass = Pass { zone, view, targets, left: targets, at: 0, reclaimed_before, cut };
-        self.reclaim.run(id).pass = Some(pass);
+            swap_free: if run.may_swap { self.swap_free().get() } else { 0 },
+            file_refaults: self.reclaim.workingset.has_file_refaults(set),
+            pressure: self.reclaim.sets[set].pressure,
+        }
     }
 
     /// Advances the pass by at most a chunk, on behalf of `cpu`.
@@ -76,46 +91,85 @@ impl<T: Tracer> Mm<T> {
     /// # Panics
     /// If the run has ended.
     pub fn reclaim_step(&mut self, id: ReclaimId, cpu: usize) -> ReclaimStep {
-        let run = self.reclaim.run(id);
-        if !run.isolated.is_empty() {
-            let isolated = core::mem::take(&mut run.isolated);
-            return ReclaimStep::Reclaimed(Pages::new(self.reclaim_chunk(id, isolated, cpu)));
-        }
+        let mut run = self.reclaim.take(id);
+        let step = if run.chunk.isolated.is_empty() {
+            self.scan_step(&mut run)
+        } else {
+            ReclaimStep::Reclaimed(Pages::new(self.reclaim_chunk(&mut run, cpu)))
+        };
+        self.reclaim.put_back(id, run);
+        step
+    }
+
+    /// Takes or ages the next chunk of a list.
+    fn scan_step(&mut self, run: &mut ReclaimControl) -> ReclaimStep {
         let Some(mut pass) = run.pass.take() else { return ReclaimStep::Done };
         let (reclaimed, goal) = (run.nr_reclaimed - pass.reclaimed_before, run.nr_to_reclaim);
-        pass.view.sizes = self.lru_sizes(pass.zone);
-        while let Some((list, pages)) = pass.next_chunk(reclaimed, goal) {
+        pass.view.sizes = self.lru_sizes(pass.set);
+        let mut waited = pass.waiting.is_some();
+        while let Some((list, pages)) = pass.waiting.take().or_else(|| pass.next_chunk(reclaimed, goal)) {
             let of = LruType::of(list);
-            if list == of.inactive() {
-                self.isolate_chunk(id, &pass, list, pages);
-            } else if pass.view.inactive_is_low(of, &self.policy.reclaim) {
-                self.age_chunk(id, &pass, list, pages);
-            } else {
+            let inactive = list == of.inactive();
+            if inactive && self.is_throttled(run, &pass, of) {
+                if core::mem::take(&mut waited) {
+                    continue; // It did not help.
+                }
+                pass.waiting = Some((list, pages));
+                run.pass = Some(pass);
+                return ReclaimStep::TooManyIsolated;
+            }
+            if !inactive && !self.inactive_is_low(run, &pass, of) {
                 continue; // Nothing was touched.
             }
-            self.reclaim.run(id).pass = Some(pass);
+            if inactive {
+                self.isolate_chunk(run, &pass, list, pages);
+            } else {
+                self.age_chunk(run, &pass, list, pages);
+            }
+            run.pass = Some(pass);
             return ReclaimStep::Scanned;
         }
-        if pass.view.inactive_is_low(LruType::Anon, &self.policy.reclaim) {
-            self.age_chunk(id, &pass, LruList::ActiveAnon, CHUNK);
+        if self.inactive_is_low(run, &pass, LruType::Anon) {
+            self.age_chunk(run, &pass, LruList::ActiveAnon, CHUNK);
         }
         ReclaimStep::Done
     }
 
+    fn is_throttled(&self, run: &ReclaimControl, pass: &Pass, of: LruType) -> bool {
+        let isolated = self.zones_of_set(pass.set).map(|zone| zone.lru_isolated(of)).sum();
+        run.by == Reclaimer::Direct && too_many_isolated(isolated, pass.view.sizes[of.inactive().index()], run.gfp)
+    }
+
+    fn inactive_is_low(&mut self, run: &ReclaimControl, pass: &Pass, of: LruType) -> bool {
+        let sizes = &pass.view.sizes;
+        self.tracer.event(|| Event::InactiveListIsLow {
+            node: self.zones[pass.zone.index()].node,
+            class: run.reclaim_idx,
+            inactive: sizes[of.inactive().index()],
+            active: sizes[of.active().index()],
+            ratio: pass.view.ratio(of, &self.policy.reclaim),
+            of,
+        });
+        pass.view.inactive_is_low(of, &self.policy.reclaim)
+    }
+
     /// The set of lists that holds pages of `zone`.
-    pub(super) fn lru_set(&self, zone: ZoneId) -> usize {
+    pub(crate) fn lru_set(&self, zone: ZoneId) -> usize {
         self.policy.reclaim.lru.set(zone.index(), self.zones[zone.index()].node)
     }
 
-    /// Zones whose pages are on the same lists.
-    fn served_with(&self, zone: ZoneId) -> impl Iterator<Item = &Zone> {
-        let set = self.lru_set(zone);
-        self.zones.iter().filter(move |other| self.lru_set(other.id) == set)
+    /// Zones whose pages are on the lists of a set.
+    fn zones_of_set(&self, set: usize) -> impl Iterator<Item = &Zone> {
+        self.zones.iter().filter(move |zone| self.lru_set(zone.id) == set)
     }
 
-    /// Pages on each list of the set that serves `zone`.
-    pub(super) fn lru_sizes(&self, zone: ZoneId) -> [u64; LruList::COUNT] {
-        array::from_fn(|list| self.served_with(zone).map(|zone| zone.lru_pages(LruList::ALL[list])).sum())
+    /// Pages on each list of a set.
+    pub(crate) fn lru_sizes(&self, set: usize) -> [u64; LruList::COUNT] {
+        let mut sizes = [0; LruList::COUNT];
+        for zone in self.zones_of_set(set) {
+            LruList::ALL.into_iter().for_each(|list| sizes[list.index()] += zone.lru_pages(list));
+        }
+        sizes
     }
 }
 

@@ -84,7 +84,7 @@ fn unused_pages_go_and_used_ones_stay() {
     assert_eq!((run.nr_scanned, run.nr_reclaimed), (100, 97));
     assert_eq!(sizes(&mm), [0, 0, 2, 1, 0]);
     let counters = mm.counters();
-    assert_eq!((counters.pgscan_kswapd, counters.pgsteal_kswapd, counters.pgactivate), (100, 97, 1));
+    assert_eq!((counters.pgscan_kswapd.total(), counters.pgsteal_kswapd.total(), counters.pgactivate), (100, 97, 1));
     assert_eq!(mm.lru_list(ZoneId(1), LruList::InactiveFile).collect::<Vec<_>>(), [mapped.pages[6], mapped.pages[3]]);
     assert_eq!((mm.file(mapped.file).unwrap().pages().get(), mm.user_levels().mapped), (3, 3));
 }
@@ -102,7 +102,7 @@ fn pages_of_higher_zones_are_passed_over_once() {
     let mut mm = boot();
     let mapped = mapped(&mut mm, 40, LruList::InactiveFile, Prot::READ);
     let run = pass(&mut mm, ReclaimControl { reclaim_idx: ZoneKind::Dma32, ..control(0) });
-    assert_eq!((run.nr_reclaimed, mm.counters().pgsteal_kswapd), (0, 0));
+    assert_eq!((run.nr_reclaimed, mm.counters().pgsteal_kswapd.total()), (0, 0));
     // Two chunks, each of which goes round the list.
     assert_eq!((mm.counters().pgskip[ZoneKind::Normal.index()], run.nr_scanned), (80, 80));
     let newest_first = mapped.pages.iter().rev().copied();
@@ -116,7 +116,7 @@ fn active_pages_are_aged_while_inactive_ones_are_few() {
     touch(&mut mm, &executable, 0);
     let run = pass(&mut mm, control(0));
     // The first chunk makes 31 inactive and keeps the page that runs; the second finds enough inactive.
-    assert_eq!((mm.counters().pgrefill, mm.counters().pgdeactivate, run.nr_reclaimed), (64, 63, 0));
+    assert_eq!((mm.counters().pgrefill.total(), mm.counters().pgdeactivate, run.nr_reclaimed), (64, 63, 0));
     assert_eq!(sizes(&mm), [0, 0, 63, 1, 0]);
 }
 
@@ -129,7 +129,7 @@ fn anonymous_pages_are_left_alone_without_swap() {
         mm.touch(space, VirtAddr::new(start.get() + 4096 * page), Access::Write, CPU);
     }
     let run = pass(&mut mm, control(0));
-    assert_eq!((run.nr_scanned, mm.counters().pgrefill, sizes(&mm)), (0, 0, [0, 50, 0, 0, 0]));
+    assert_eq!((run.nr_scanned, mm.counters().pgrefill.total(), sizes(&mm)), (0, 0, [0, 50, 0, 0, 0]));
 }
 
 #[test]

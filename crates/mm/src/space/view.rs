@@ -64,7 +64,13 @@ impl<T: Tracer> Mm<T> {
     /// How many page table entries map the page that starts at `pfn`.
     #[must_use]
     pub fn mapcount(&self, pfn: Pfn) -> u32 {
-        match self.frames.idx(pfn).map_or(Owner::Nobody, |idx| self.user.rmap.owner(idx)) {
+        self.mapcount_of(self.frames.idx(pfn).map_or(Owner::Nobody, |idx| self.user.rmap.owner(idx)))
+    }
+
+    /// The same for a page by its owner.
+    #[inline]
+    pub(crate) fn mapcount_of(&self, owner: Owner) -> u32 {
+        match owner {
             Owner::Anon(_) => 1,
             Owner::Shared { mappings, .. } => mappings,
             Owner::File { file, index } => self.user.file(file).map_or(0, |file| file.mappings(index)),

@@ -15,9 +15,11 @@ use order9_units::{Pages, Pfn};
 
 use crate::Mm;
 use crate::frame::{Flag, Idx};
+use crate::policy::NewAnon;
 use crate::space::{Access, Mapping, Owner, Prot, Pte, PteFlag, SpaceId, Vma};
 use crate::tags::Tag;
 use crate::trace::Tracer;
+use crate::workingset::Shadow;
 
 /// Place of a page in swap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +50,8 @@ struct Slot {
     cache: Option<Idx>,
     /// What was last written to it.
     tag: Tag,
+    /// What its page left when it was evicted.
+    shadow: Option<Shadow>,
 }
 
 /// All slots.
@@ -201,6 +205,16 @@ impl<T: Tracer> Mm<T> {
         self.drop_if_useless(idx, cpu);
     }
 
+    /// Takes a page that reclaim evicts out of the swap cache. Where anonymous pages start inactive, its slot remembers it:
+    /// what comes back has to be told from what is new.
+    pub(crate) fn evict_to_swap(&mut self, idx: Idx) {
+        let slot = self.swap.of(idx);
+        if self.policy.reclaim.new_anon == NewAnon::Inactive {
+            self.swap.slot(slot).shadow = Some(self.workingset_eviction(idx));
+        }
+        self.remove_from_swap_cache(idx);
+    }
+
     /// Takes a page out of the swap cache.
     pub(crate) fn remove_from_swap_cache(&mut self, idx: Idx) {
         let slot = self.swap.cached.remove(&idx).expect("the page is in the swap cache");
@@ -291,6 +305,9 @@ impl<T: Tracer> Mm<T> {
         self.frames.set(idx, word);
         self.swap.slot(slot).cache = Some(idx);
         self.swap.cached.insert(idx, slot);
+        if let Some(shadow) = self.swap.slot(slot).shadow.take() {
+            self.workingset_refault(idx, shadow);
+        }
         let tag = self.swap.tag(slot);
         if let Some(tags) = &mut self.user.tags {
             tags.put(idx, tag);

@@ -6,11 +6,12 @@ mod race;
 use std::collections::VecDeque;
 
 use order9_mm::policy::Policy;
+use order9_mm::reclaim::PageWrite;
 use order9_mm::space::{
     Access, Backing, Errno, Fault, FaultStep, MmapRequest, Move, Mremap, MremapTo, PageView, Place, TableStep,
     VirtAddr, VmaKind, Vpn, VpnRange,
 };
-use order9_mm::{FileId, Gfp, Mm, MmBuilder, Request, SpaceId, SwapWrite};
+use order9_mm::{FileId, Gfp, Mm, MmBuilder, Request, SpaceId};
 use order9_testkit::machines;
 use order9_units::{Bytes, NodeId, Order, Pages, Pfn};
 
@@ -28,8 +29,8 @@ pub(crate) struct Pair {
     files: Vec<FileId>,
     /// Frames held by a pin or, with `true`, by isolation.
     held: Vec<(Pfn, bool)>,
-    /// Writes to swap under way.
-    writes: VecDeque<SwapWrite>,
+    /// Writes under way.
+    writes: VecDeque<PageWrite>,
 }
 
 fn addr(vpn: u64) -> VirtAddr {

@@ -1,7 +1,7 @@
 //! What happens to pages behind the back of programs: reclaim, writes to swap, pins, isolation.
 
 use order9_mm::SpaceId;
-use order9_mm::reclaim::{ReclaimControl, ReclaimStep, Reclaimer};
+use order9_mm::reclaim::{PageWrite, ReclaimControl, ReclaimStep, Reclaimer};
 use order9_mm::space::PageView;
 use order9_units::{Order, ZoneKind};
 
@@ -36,6 +36,10 @@ impl Pair {
 
     pub(super) fn end_writes(&mut self, writes: usize) {
         let count = writes.min(self.writes.len());
-        self.writes.drain(..count).for_each(|write| self.mm.swap_written(write, CPU));
+        for write in self.writes.drain(..count) {
+            match write {
+                PageWrite::Swap(write) => self.mm.swap_written(write, CPU),
+            }
+        }
     }
 }

@@ -1,0 +1,127 @@
+//! What becomes of one isolated page: the questions of `shrink_page_list` in their order.
+
+use super::chunk::{Outcome, Tally};
+use super::control::{PageWrite, ReclaimControl, Reclaimer};
+use super::decide::{Reference, check_reference};
+use super::stats::ReclaimFlags;
+use crate::Mm;
+use crate::frame::{Flag, Idx, Word};
+use crate::gfp::Gfp;
+use crate::lru::LruType;
+use crate::space::Owner;
+use crate::trace::{Event, Tracer};
+
+impl<T: Tracer> Mm<T> {
+    /// Decides about an isolated page, and unmaps it if it is to go.
+    pub(super) fn judge(
+        &mut self,
+        run: &mut ReclaimControl,
+        flags: ReclaimFlags,
+        idx: Idx,
+        tally: &mut Tally,
+    ) -> Outcome {
+        let (word, owner) = (self.frames.word(idx), self.user.rmap.owner(idx));
+        match owner {
+            // Whoever had it has dropped it since.
+            Owner::Kept if word.with(Flag::Isolated, false).is_held() => return Outcome::Keep,
+            Owner::Kept => return Outcome::Free,
+            _ if word.has(Flag::Locked) || word.has(Flag::Unevictable) => return Outcome::Keep,
+            _ if !run.may_unmap && self.mapcount_of(owner) > 0 => return Outcome::Keep,
+            _ => {}
+        }
+        self.count_dirty(word, tally);
+        if word.has(Flag::Writeback) {
+            return self.leave_to_writeback(run, flags, idx, tally);
+        }
+        let uses = self.take_uses(idx);
+        let of = word.lru_type();
+        let (verdict, referenced) = check_reference(uses.young, of, word.has(Flag::Referenced), uses.executable);
+        self.frames.set(idx, self.frames.word(idx).with(Flag::Referenced, referenced));
+        match (verdict, owner) {
+            (Reference::Activate, _) => Outcome::Activate,
+            (Reference::Keep, _) => {
+                tally.referenced += word.frames();
+                Outcome::Keep
+            }
+            _ if word.has(Flag::Pinned) => Outcome::Keep,
+            (_, Owner::File { .. }) if of == LruType::File => {
+                self.unmap_everywhere(idx);
+                self.write_file_page(run, flags, idx)
+            }
+            (_, Owner::Anon(_) | Owner::Shared { .. } | Owner::SwapCache) => self.swap_out(run, idx, tally),
+            // A page of tmpfs, which has nowhere to go.
+            _ => Outcome::Activate,
+        }
+    }
+
+    /// Counts a page of a file that cannot go before it is written. Anonymous ones are for reclaim alone to write, and are no
+    /// sign that it is faster than the flushers.
+    fn count_dirty(&self, word: Word, tally: &mut Tally) {
+        let (dirty, writeback) = (word.has(Flag::Dirty), word.has(Flag::Writeback));
+        if word.lru_type() == LruType::Anon || !dirty && !writeback {
+            return;
+        }
+        let (stats, frames) = (&mut tally.stats, word.frames());
+        stats.dirty += frames;
+        stats.unqueued_dirty += if writeback { 0 } else { frames };
+        stats.congested += if self.reclaim.congested || writeback && word.has(Flag::Reclaim) { frames } else { 0 };
+    }
+
+    /// A page under writeback: reclaim takes it when that ends. One that came round again before kswapd has cause to slow
+    /// down.
+    fn leave_to_writeback(
+        &mut self,
+        run: &ReclaimControl,
+        flags: ReclaimFlags,
+        idx: Idx,
+        tally: &mut Tally,
+    ) -> Outcome {
+        let word = self.frames.word(idx);
+        if run.by == Reclaimer::Kswapd && word.has(Flag::Reclaim) && flags.writeback {
+            tally.stats.immediate += word.frames();
+        } else {
+            tally.stats.writeback += word.frames();
+            self.frames.set(idx, word.with(Flag::Reclaim, true));
+        }
+        Outcome::Activate
+    }
+
+    /// Takes an unmapped page of a file: it can be freed if it is clean. Dirty ones are for the flushers, who write in
+    /// order, unless kswapd meets nothing else.
+    fn write_file_page(&mut self, run: &ReclaimControl, flags: ReclaimFlags, idx: Idx) -> Outcome {
+        let word = self.frames.word(idx);
+        let may_write = run.by == Reclaimer::Kswapd && word.has(Flag::Reclaim) && flags.dirty;
+        match () {
+            () if !word.has(Flag::Dirty) => Outcome::Free,
+            () if may_write => Outcome::Keep,
+            () => {
+                self.counters.nr_vmscan_immediate_reclaim += word.frames();
+                self.frames.set(idx, word.with(Flag::Reclaim, true));
+                Outcome::Activate
+            }
+        }
+    }
+
+    /// Takes an unused anonymous page as far towards swap as can be done at once: unmapped and being written, or freed.
+    fn swap_out(&mut self, run: &mut ReclaimControl, idx: Idx, tally: &mut Tally) -> Outcome {
+        let may_start_io = run.gfp.has(Gfp::IO);
+        let may_have_slot = self.frames.word(idx).has(Flag::SwapCache) || run.may_swap && may_start_io;
+        if !may_have_slot {
+            return Outcome::Keep;
+        }
+        if !self.add_to_swap(idx) {
+            return Outcome::Activate;
+        }
+        self.unmap_to_swap(idx);
+        if !self.frames.word(idx).has(Flag::Dirty) {
+            return Outcome::Free;
+        }
+        if run.may_writepage && may_start_io {
+            let write = self.start_swap_write(idx);
+            self.tracer.event(|| Event::Writepage { pfn: write.pfn, of: LruType::Anon });
+            run.writes.push(PageWrite::Swap(write));
+            tally.written += self.frames.word(idx).frames();
+        }
+        Outcome::Keep
+    }
+}

@@ -1,0 +1,127 @@
+//! What a pass met on its way, and what kswapd concludes from it about a set of LRU lists.
+//!
+//! Key types: [`PassStats`] (counts of one pass), [`ReclaimFlags`] (what holds of the lists until they are balanced again).
+
+use crate::Mm;
+use crate::trace::Tracer;
+use crate::zone::ZoneId;
+
+/// Pages that a pass took off inactive lists, and how it found them; Linux' `scan_control.nr`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PassStats {
+    /// All.
+    pub taken: u64,
+    /// Of files on disk.
+    pub file_taken: u64,
+    /// Dirty or under writeback.
+    pub dirty: u64,
+    /// Dirty, and no write has begun.
+    pub unqueued_dirty: u64,
+    /// Of a congested device, or back at the tail before their write has ended.
+    pub congested: u64,
+    /// Under writeback.
+    pub writeback: u64,
+    /// Under writeback for the second time around, while all that was taken lately was.
+    pub immediate: u64,
+}
+
+impl PassStats {
+    pub(super) const NONE: Self =
+        Self { taken: 0, file_taken: 0, dirty: 0, unqueued_dirty: 0, congested: 0, writeback: 0, immediate: 0 };
+
+    /// Adds what a chunk met.
+    pub(super) fn add(&mut self, chunk: &Self) {
+        let Self { taken, file_taken, dirty, unqueued_dirty, congested, writeback, immediate } = chunk;
+        self.taken += taken;
+        self.file_taken += file_taken;
+        self.dirty += dirty;
+        self.unqueued_dirty += unqueued_dirty;
+        self.congested += congested;
+        self.writeback += writeback;
+        self.immediate += immediate;
+    }
+
+    /// Nothing but dirty pages that nobody writes: the flushers are needed.
+    pub(super) const fn is_all_unqueued(&self) -> bool {
+        self.taken > 0 && self.unqueued_dirty == self.taken
+    }
+
+    /// Whether kswapd sleeps for up to 100 ms after the pass, since pages come round faster than they are written.
+    #[must_use]
+    pub const fn stalls_kswapd(&self) -> bool {
+        self.immediate > 0
+    }
+}
+
+/// What kswapd has found of a set of LRU lists since it was last balanced: `PGDAT_WRITEBACK` and so on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReclaimFlags {
+    /// A pass met nothing but pages under writeback: a page that comes round again before its write has ended stalls kswapd.
+    pub writeback: bool,
+    /// All dirty pages of a pass were those of congested devices: direct reclaim waits for up to 100 ms.
+    pub congested: bool,
+    /// All file pages of a pass were dirty, and nobody wrote them: kswapd may write file pages.
+    pub dirty: bool,
+}
+
+impl ReclaimFlags {
+    /// The same after a pass of kswapd. None is taken back before the node is balanced.
+    #[must_use]
+    pub const fn after(self, pass: &PassStats) -> Self {
+        Self {
+            writeback: self.writeback || pass.writeback > 0 && pass.writeback == pass.taken,
+            congested: self.congested || pass.dirty > 0 && pass.dirty == pass.congested,
+            dirty: self.dirty || pass.file_taken > 0 && pass.unqueued_dirty == pass.file_taken,
+        }
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Flags of the set of lists that serves `zone`: of its node or, by policy, its own.
+    #[must_use]
+    pub fn reclaim_flags(&self, zone: ZoneId) -> ReclaimFlags {
+        self.reclaim.sets[self.lru_set(zone)].flags
+    }
+
+    /// Sets them: kswapd after a pass, by [`ReclaimFlags::after`], and to the default once the node is balanced.
+    pub fn set_reclaim_flags(&mut self, zone: ZoneId, flags: ReclaimFlags) {
+        let set = self.lru_set(zone);
+        self.reclaim.sets[set].flags = flags;
+    }
+
+    /// Whether the queue of the disks that file pages are written to is full, as whoever runs them sees it.
+    pub const fn set_congested(&mut self, congested: bool) {
+        self.reclaim.congested = congested;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: ReclaimFlags = ReclaimFlags { writeback: false, congested: false, dirty: false };
+
+    #[test]
+    fn flags_follow_from_what_a_pass_met() {
+        let met = PassStats { taken: 32, file_taken: 32, ..PassStats::default() };
+        for (pass, flags) in [
+            (PassStats::default(), NONE),
+            (met, NONE),
+            (PassStats { dirty: 32, writeback: 31, ..met }, NONE),
+            (PassStats { dirty: 32, writeback: 32, ..met }, ReclaimFlags { writeback: true, ..NONE }),
+            (PassStats { dirty: 5, congested: 5, ..met }, ReclaimFlags { congested: true, ..NONE }),
+            (PassStats { dirty: 32, unqueued_dirty: 32, ..met }, ReclaimFlags { dirty: true, ..NONE }),
+            (PassStats { dirty: 32, unqueued_dirty: 31, ..met }, NONE),
+        ] {
+            assert_eq!(NONE.after(&pass), flags, "{pass:?}");
+            assert_eq!(flags.after(&PassStats::default()), flags, "an idle pass takes nothing back");
+        }
+    }
+
+    #[test]
+    fn flushers_are_needed_where_all_is_dirty_and_nobody_writes() {
+        let met = PassStats { taken: 32, dirty: 32, unqueued_dirty: 32, ..PassStats::default() };
+        assert!(met.is_all_unqueued() && !PassStats { taken: 33, ..met }.is_all_unqueued());
+        assert!(!PassStats::default().is_all_unqueued() && !met.stalls_kswapd());
+    }
+}
