@@ -3,13 +3,16 @@
 //! Figures are medians of rounds in which both take turns, in time on the processor where the host tells it, so that a busy
 //! machine disturbs them little and both alike. Run with `cargo bench -p order9-mm --bench fault`.
 
+mod stopwatch;
+
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use order9_mm::policy::Policy;
 use order9_mm::space::{Access, FaultStep, Madvise, MmapRequest, TableStep, VirtAddr, VpnRange};
 use order9_mm::{Gfp, Layout, Mm, MmBuilder, NodeSpec, Request, SpaceId, ZoneSpec};
 use order9_units::{Bytes, NodeId, Order, PAGE_SIZE, Pages, Pfn, PfnRange, ZoneKind};
+use stopwatch::Stopwatch;
 
 const ROUNDS: usize = 7;
 /// Repetitions of a round: many scheduler ticks, to which the host counts time on the processor.
@@ -151,28 +154,6 @@ fn fork(mm: &mut Mm, parent: SpaceId) -> SpaceId {
             TableStep::Done => return fork.child(),
         }
     }
-}
-
-/// Time of this thread on a processor, or by the clock where the host does not tell.
-struct Stopwatch {
-    clock: Instant,
-    on_cpu: Option<Duration>,
-}
-
-impl Stopwatch {
-    fn start() -> Self {
-        Self { clock: Instant::now(), on_cpu: on_cpu() }
-    }
-
-    fn elapsed(&self) -> Duration {
-        on_cpu().zip(self.on_cpu).map_or_else(|| self.clock.elapsed(), |(now, then)| now - then)
-    }
-}
-
-/// Linux counts it in nanoseconds, up to date to a scheduler tick.
-fn on_cpu() -> Option<Duration> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    Some(Duration::from_nanos(text.split_whitespace().next()?.parse().ok()?))
 }
 
 fn per(time: Duration, pages: u64) -> f64 {

@@ -4,10 +4,12 @@ use alloc::vec::Vec;
 
 use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
-use super::{ReclaimControl, ReclaimStep, Reclaimer};
+use super::{PassStats, ReclaimControl, ReclaimStep, Reclaimer};
+use crate::frame::Flag;
 use crate::policy::Policy;
 use crate::space::{Access, Backing, FaultStep, MmapRequest, Prot, SpaceId, VirtAddr};
-use crate::{FileId, Layout, LruList, LruType, Mm, MmBuilder, NodeSpec, ZoneId, ZoneSpec};
+use crate::trace::Event;
+use crate::{FileId, Gfp, Layout, LruList, LruType, Mm, MmBuilder, NodeSpec, Request, ZoneId, ZoneSpec};
 
 const CPU: usize = 0;
 
@@ -167,4 +169,91 @@ fn a_pass_scans_by_priority_and_stops_at_its_goal() {
     assert_eq!((run.nr_scanned, run.nr_reclaimed), (50, 50));
     let run = pass(&mut mm, ReclaimControl { nr_to_reclaim: 32, ..control(0) });
     assert_eq!((run.nr_scanned, run.nr_reclaimed), (32, 32));
+}
+
+#[test]
+fn a_task_waits_once_for_isolated_pages_and_then_gives_up_the_chunk() {
+    let mut mm = boot();
+    mapped(&mut mm, 80, LruList::InactiveFile, Prot::READ);
+    let other = mm.begin_reclaim(control(0));
+    mm.begin_lru_pass(other, ZoneId(1));
+    assert_eq!(mm.reclaim_step(other, CPU), ReclaimStep::Scanned);
+    // 32 are isolated, 48 inactive: more than an eighth.
+    let direct = || ReclaimControl { by: Reclaimer::Direct, ..control(1) };
+    let id = mm.begin_reclaim(direct());
+    mm.begin_lru_pass(id, ZoneId(1));
+    assert_eq!(mm.reclaim_step(id, CPU), ReclaimStep::TooManyIsolated);
+    assert_eq!(mm.reclaim_step(id, CPU), ReclaimStep::Done, "24 pages in one chunk, which it gave up");
+    assert_eq!(mm.end_reclaim(id).nr_scanned, 0);
+    let id = mm.begin_reclaim(direct());
+    mm.begin_lru_pass(id, ZoneId(1));
+    assert_eq!(mm.reclaim_step(id, CPU), ReclaimStep::TooManyIsolated);
+    assert_eq!(mm.reclaim_step(other, CPU), ReclaimStep::Reclaimed(Pages::new(32)));
+    assert_eq!(mm.reclaim_step(id, CPU), ReclaimStep::Scanned, "it goes on where it was");
+    assert_eq!(mm.reclaim_step(id, CPU), ReclaimStep::Reclaimed(Pages::new(24)));
+    mm.check().expect("every law holds");
+}
+
+#[test]
+fn dirty_pages_of_files_are_counted_and_left_to_the_flushers() {
+    let mut mm = boot();
+    let mapped = mapped(&mut mm, 32, LruList::InactiveFile, Prot::READ);
+    for &pfn in &mapped.pages {
+        let idx = mm.at(pfn);
+        mm.frames.set(idx, mm.frames.word(idx).with(Flag::Dirty, true));
+    }
+    let id = mm.begin_reclaim(control(0));
+    mm.begin_lru_pass(id, ZoneId(1));
+    while mm.reclaim_step(id, CPU) != ReclaimStep::Done {}
+    let run = mm.end_reclaim(id);
+    let all = PassStats { taken: 32, file_taken: 32, dirty: 32, unqueued_dirty: 32, ..PassStats::default() };
+    assert_eq!((run.stats, run.wake_flushers, run.nr_reclaimed), (all, true, 0));
+    assert_eq!((mm.counters().nr_vmscan_immediate_reclaim, sizes(&mm)), (32, [0, 0, 0, 32, 0]));
+    let flags = mm.reclaim_flags(ZoneId(1)).after(&run.stats);
+    mm.set_reclaim_flags(ZoneId(1), flags);
+    assert!(mm.reclaim_flags(ZoneId(0)).dirty, "both zones are the node's");
+}
+
+#[test]
+fn a_pass_tells_what_it_does() {
+    let mut mm = boot().with_tracer(Vec::new());
+    let file = mm.create_file(Pages::new(40)).expect("there are few");
+    for page in 0..40 {
+        let pfn = mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE)).expect("memory is free");
+        mm.add_file_page(file, page, pfn, CPU).expect("it is open");
+        mm.move_lru(mm.at(pfn), LruList::InactiveFile);
+    }
+    mm.tracer_mut().clear();
+    let id = mm.begin_reclaim(control(0));
+    mm.begin_lru_pass(id, ZoneId(1));
+    while mm.reclaim_step(id, CPU) != ReclaimStep::Done {}
+    let told: Vec<_> = mm
+        .tracer_mut()
+        .iter()
+        .filter(|event| !matches!(event, Event::PageFree { .. } | Event::PagePcpuDrain { .. }))
+        .copied()
+        .collect();
+    let isolate = |pages| Event::LruIsolate {
+        class: ZoneKind::Movable,
+        order: Order::ZERO,
+        requested: pages,
+        scanned: pages,
+        skipped: 0,
+        taken: pages,
+        list: LruList::InactiveFile,
+    };
+    let shrink = |pages| Event::LruShrinkInactive {
+        node: NodeId(0),
+        scanned: pages,
+        reclaimed: pages,
+        stats: PassStats { taken: pages, file_taken: pages, ..PassStats::default() },
+        activated: 0,
+        referenced: 0,
+        priority: 0,
+        of: LruType::File,
+    };
+    let [is_low @ Event::InactiveListIsLow { of: LruType::Anon, .. }] = told[told.len() - 1..] else {
+        panic!("in the end anonymous lists are compared: {told:?}")
+    };
+    assert_eq!(told, [isolate(32), shrink(32), isolate(8), shrink(8), is_low]);
 }

@@ -2,6 +2,7 @@
 
 use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
+use crate::frame::Flag;
 use crate::policy::{NewAnon, Policy};
 use crate::reclaim::{PageWrite, ReclaimControl, ReclaimStep, Reclaimer};
 use crate::space::{Access, FaultStep, MmapRequest, Need, PageView, SpaceId, TableStep, VirtAddr};
@@ -61,6 +62,12 @@ fn access(mm: &mut Mm, space: SpaceId, addr: VirtAddr, access: Access) -> FaultS
 fn pass(mm: &mut Mm) -> (u64, alloc::vec::Vec<SwapWrite>) {
     let mut control = ReclaimControl::new(Reclaimer::Direct, Order::ZERO, u64::MAX, ZoneKind::Movable);
     control.priority = 0;
+    let run = run(mm, control);
+    let swap = run.writes.into_iter().map(|PageWrite::Swap(write)| write);
+    (run.nr_reclaimed, swap.collect())
+}
+
+fn run(mm: &mut Mm, control: ReclaimControl) -> ReclaimControl {
     let id = mm.begin_reclaim(control);
     mm.begin_lru_pass(id, ZoneId(0));
     while mm.reclaim_step(id, CPU) != ReclaimStep::Done {
@@ -68,8 +75,7 @@ fn pass(mm: &mut Mm) -> (u64, alloc::vec::Vec<SwapWrite>) {
     }
     let run = mm.end_reclaim(id);
     mm.check().expect("every law holds");
-    let swap = run.writes.into_iter().map(|PageWrite::Swap(write)| write);
-    (run.nr_reclaimed, swap.collect())
+    run
 }
 
 fn written(mm: &mut Mm, writes: &[SwapWrite]) {
@@ -203,4 +209,44 @@ fn a_program_that_ends_during_writes_leaves_nothing_behind() {
     assert_eq!(mm.swap_cached(), Pages::new(5), "a page being written stays");
     written(&mut mm, &writes);
     assert_eq!((mm.swap_free(), mm.swap_cached()), (Pages::new(100), Pages::ZERO));
+}
+
+#[test]
+fn pages_that_come_back_soon_start_active_and_cost_their_type() {
+    let mut mm = boot(100);
+    let (space, start) = program(&mut mm, 40);
+    let evicted_once = mm.at(mm.lru_list(ZoneId(0), LruList::InactiveAnon).next().expect("40 are there"));
+    mm.frames.set(evicted_once, mm.frames.word(evicted_once).with(Flag::Workingset, true));
+    assert_eq!(swap_out(&mut mm), 40);
+    let (other, others) = program(&mut mm, 10);
+    for at in 0..10 {
+        let PageView::Present { pfn, .. } = mm.page_at(other, page(others, at)) else { panic!("it was just written") };
+        mm.move_lru(mm.at(pfn), LruList::ActiveAnon);
+    }
+    let started = |mm: &mut Mm, at| {
+        assert_eq!(access(mm, space, page(start, at), Access::Read), FaultStep::Done);
+        let PageView::Present { pfn, .. } = mm.page_at(space, page(start, at)) else { panic!("it was just read") };
+        mm.lru_of(pfn).expect("it is an LRU page")
+    };
+    // Ten active pages: the tenth from the end would have stayed with ten more inactive ones, the one before it not.
+    assert_eq!(started(&mut mm, 29), LruList::InactiveAnon);
+    assert_eq!(started(&mut mm, 30), LruList::ActiveAnon);
+    let counted = |mm: &Mm| {
+        let counters = mm.counters();
+        (counters.workingset_refault[0], counters.workingset_activate[0], counters.workingset_restore[0])
+    };
+    assert_eq!(counted(&mm), (2, 1, 0));
+    // The page that had been active was evicted last.
+    assert_eq!(started(&mut mm, 39), LruList::ActiveAnon);
+    assert_eq!(counted(&mm), (3, 2, 1));
+}
+
+#[test]
+fn nothing_is_written_for_those_that_may_not_start_io() {
+    let mut mm = boot(100);
+    program(&mut mm, 40);
+    let mut control = ReclaimControl::new(Reclaimer::Direct, Order::ZERO, u64::MAX, ZoneKind::Movable);
+    (control.priority, control.gfp) = (0, Gfp::GFP_KERNEL - Gfp::IO);
+    let run = run(&mut mm, control);
+    assert_eq!((run.nr_scanned, run.nr_reclaimed, run.writes.len(), mm.swap_free().get()), (40, 0, 0, 100));
 }
