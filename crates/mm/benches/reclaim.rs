@@ -61,7 +61,10 @@ fn swap_out() -> [f64; 4] {
         times[phase] += watch.elapsed();
         let run = mm.end_reclaim(run);
         let watch = Stopwatch::start();
-        run.writes.into_iter().for_each(|PageWrite::Swap(write)| mm.swap_written(write, CPU));
+        for write in run.writes {
+            let PageWrite::Swap(write) = write else { panic!("there are no files") };
+            mm.swap_written(write, CPU);
+        }
         times[2] += watch.elapsed();
     }
     times.map(|time| time.as_nanos() as f64 / pages.get() as f64)

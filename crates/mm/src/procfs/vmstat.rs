@@ -59,7 +59,7 @@ impl<T: Tracer> Mm<T> {
             ("nr_zone_inactive_file", lru(LruList::InactiveFile)),
             ("nr_zone_active_file", lru(LruList::ActiveFile)),
             ("nr_zone_unevictable", lru(LruList::Unevictable)),
-            ("nr_zone_write_pending", pending.total()),
+            ("nr_zone_write_pending", self.write_pending(None).total()),
             ("nr_mlock", self.mlocked()),
             ("nr_free_cma", sum(|zone| zone.free_of_type(Migratetype::Cma))),
             ("numa_hit", numa(|node| node.hit)),

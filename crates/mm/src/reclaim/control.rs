@@ -14,6 +14,7 @@ use super::stats::{PassStats, ReclaimFlags};
 use crate::Mm;
 use crate::frame::Idx;
 use crate::gfp::Gfp;
+use crate::page_cache::FileWrite;
 use crate::swap::SwapWrite;
 use crate::trace::Tracer;
 use crate::workingset::Workingset;
@@ -35,6 +36,8 @@ pub enum Reclaimer {
 pub enum PageWrite {
     /// To swap; [`Mm::swap_written`] ends it.
     Swap(SwapWrite),
+    /// To a file on disk; [`Mm::file_written`] ends it.
+    File(FileWrite),
 }
 
 /// One reclaim run; Linux' `scan_control`.

@@ -46,7 +46,10 @@ impl<T: Tracer> Mm<T> {
             _ if word.has(Flag::Pinned) => Outcome::Keep,
             (_, Owner::File { .. }) if of == LruType::File => {
                 self.unmap_everywhere(idx);
-                self.write_file_page(run, flags, idx)
+                if !self.frames.word(idx).has(Flag::Dirty) {
+                    return Outcome::Free;
+                }
+                self.write_file_page(run, flags, idx, verdict, tally)
             }
             (_, Owner::Anon(_) | Owner::Shared { .. } | Owner::SwapCache) => self.swap_out(run, idx, tally),
             // A page of tmpfs, which has nowhere to go.
@@ -86,20 +89,30 @@ impl<T: Tracer> Mm<T> {
         Outcome::Activate
     }
 
-    /// Takes an unmapped page of a file: it can be freed if it is clean. Dirty ones are for the flushers, who write in
-    /// order, unless kswapd meets nothing else.
-    fn write_file_page(&mut self, run: &ReclaimControl, flags: ReclaimFlags, idx: Idx) -> Outcome {
+    /// An unmapped dirty page of a file is for the flushers, who write in order. Only where kswapd meets nothing else does it
+    /// write those that have come round once.
+    fn write_file_page(
+        &mut self,
+        run: &mut ReclaimControl,
+        flags: ReclaimFlags,
+        idx: Idx,
+        verdict: Reference,
+        tally: &mut Tally,
+    ) -> Outcome {
         let word = self.frames.word(idx);
-        let may_write = run.by == Reclaimer::Kswapd && word.has(Flag::Reclaim) && flags.dirty;
-        match () {
-            () if !word.has(Flag::Dirty) => Outcome::Free,
-            () if may_write => Outcome::Keep,
-            () => {
-                self.counters.nr_vmscan_immediate_reclaim += word.frames();
-                self.frames.set(idx, word.with(Flag::Reclaim, true));
-                Outcome::Activate
-            }
+        if run.by == Reclaimer::Direct || !word.has(Flag::Reclaim) || !flags.dirty {
+            self.counters.nr_vmscan_immediate_reclaim += word.frames();
+            self.frames.set(idx, word.with(Flag::Reclaim, true));
+            return Outcome::Activate;
         }
+        let may_write = run.may_writepage && run.gfp.has(Gfp::FS) && verdict != Reference::ReclaimClean;
+        let pfn = self.frames.pfn(idx);
+        if may_write && let Some(write) = self.start_page_write(pfn) {
+            self.tracer.event(|| Event::Writepage { pfn, of: LruType::File });
+            run.writes.push(PageWrite::File(write));
+            tally.written += word.frames();
+        }
+        Outcome::Keep
     }
 
     /// Takes an unused anonymous page as far towards swap as can be done at once: unmapped and being written, or freed.

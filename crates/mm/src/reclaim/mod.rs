@@ -24,4 +24,6 @@ pub use stats::{PassStats, ReclaimFlags};
 pub(crate) use control::ReclaimState;
 
 #[cfg(test)]
+mod file_tests;
+#[cfg(test)]
 mod tests;

@@ -5,7 +5,6 @@ use alloc::vec::Vec;
 use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::{PassStats, ReclaimControl, ReclaimStep, Reclaimer};
-use crate::frame::Flag;
 use crate::policy::Policy;
 use crate::space::{Access, Backing, FaultStep, MmapRequest, Prot, SpaceId, VirtAddr};
 use crate::trace::Event;
@@ -192,26 +191,6 @@ fn a_task_waits_once_for_isolated_pages_and_then_gives_up_the_chunk() {
     assert_eq!(mm.reclaim_step(id, CPU), ReclaimStep::Scanned, "it goes on where it was");
     assert_eq!(mm.reclaim_step(id, CPU), ReclaimStep::Reclaimed(Pages::new(24)));
     mm.check().expect("every law holds");
-}
-
-#[test]
-fn dirty_pages_of_files_are_counted_and_left_to_the_flushers() {
-    let mut mm = boot();
-    let mapped = mapped(&mut mm, 32, LruList::InactiveFile, Prot::READ);
-    for &pfn in &mapped.pages {
-        let idx = mm.at(pfn);
-        mm.frames.set(idx, mm.frames.word(idx).with(Flag::Dirty, true));
-    }
-    let id = mm.begin_reclaim(control(0));
-    mm.begin_lru_pass(id, ZoneId(1));
-    while mm.reclaim_step(id, CPU) != ReclaimStep::Done {}
-    let run = mm.end_reclaim(id);
-    let all = PassStats { taken: 32, file_taken: 32, dirty: 32, unqueued_dirty: 32, ..PassStats::default() };
-    assert_eq!((run.stats, run.wake_flushers, run.nr_reclaimed), (all, true, 0));
-    assert_eq!((mm.counters().nr_vmscan_immediate_reclaim, sizes(&mm)), (32, [0, 0, 0, 32, 0]));
-    let flags = mm.reclaim_flags(ZoneId(1)).after(&run.stats);
-    mm.set_reclaim_flags(ZoneId(1), flags);
-    assert!(mm.reclaim_flags(ZoneId(0)).dirty, "both zones are the node's");
 }
 
 #[test]

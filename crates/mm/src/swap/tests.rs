@@ -63,7 +63,10 @@ fn pass(mm: &mut Mm) -> (u64, alloc::vec::Vec<SwapWrite>) {
     let mut control = ReclaimControl::new(Reclaimer::Direct, Order::ZERO, u64::MAX, ZoneKind::Movable);
     control.priority = 0;
     let run = run(mm, control);
-    let swap = run.writes.into_iter().map(|PageWrite::Swap(write)| write);
+    let swap = run.writes.into_iter().map(|write| match write {
+        PageWrite::Swap(write) => write,
+        PageWrite::File(write) => panic!("{write:?} is of no file on disk"),
+    });
     (run.nr_reclaimed, swap.collect())
 }
 
@@ -215,7 +218,7 @@ fn a_program_that_ends_during_writes_leaves_nothing_behind() {
 fn pages_that_come_back_soon_start_active_and_cost_their_type() {
     let mut mm = boot(100);
     let (space, start) = program(&mut mm, 40);
-    let evicted_once = mm.at(mm.lru_list(ZoneId(0), LruList::InactiveAnon).next().expect("40 are there"));
+    let evicted_once = mm.at(mm.lru_list(ZoneId(0), LruList::InactiveAnon).last().expect("40 are there"));
     mm.frames.set(evicted_once, mm.frames.word(evicted_once).with(Flag::Workingset, true));
     assert_eq!(swap_out(&mut mm), 40);
     let (other, others) = program(&mut mm, 10);
@@ -228,16 +231,16 @@ fn pages_that_come_back_soon_start_active_and_cost_their_type() {
         let PageView::Present { pfn, .. } = mm.page_at(space, page(start, at)) else { panic!("it was just read") };
         mm.lru_of(pfn).expect("it is an LRU page")
     };
-    // Ten active pages: the tenth from the end would have stayed with ten more inactive ones, the one before it not.
-    assert_eq!(started(&mut mm, 29), LruList::InactiveAnon);
-    assert_eq!(started(&mut mm, 30), LruList::ActiveAnon);
+    // The first written is evicted last. With ten active pages, ten more inactive ones would have kept the last ten.
+    assert_eq!(started(&mut mm, 10), LruList::InactiveAnon);
+    assert_eq!(started(&mut mm, 9), LruList::ActiveAnon);
     let counted = |mm: &Mm| {
         let counters = mm.counters();
         (counters.workingset_refault[0], counters.workingset_activate[0], counters.workingset_restore[0])
     };
     assert_eq!(counted(&mm), (2, 1, 0));
     // The page that had been active was evicted last.
-    assert_eq!(started(&mut mm, 39), LruList::ActiveAnon);
+    assert_eq!(started(&mut mm, 0), LruList::ActiveAnon);
     assert_eq!(counted(&mm), (3, 2, 1));
 }
 

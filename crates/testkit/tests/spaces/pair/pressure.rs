@@ -39,6 +39,7 @@ impl Pair {
         for write in self.writes.drain(..count) {
             match write {
                 PageWrite::Swap(write) => self.mm.swap_written(write, CPU),
+                PageWrite::File(write) => panic!("{write:?} is of no file on disk"),
             }
         }
     }

@@ -1,0 +1,148 @@
+//! Passes over page cache: dirty pages, pages under writeback, and pages that come back.
+
+use order9_units::{Nanos, Order, Pages, ZoneKind};
+
+use super::{PageWrite, PassStats, ReclaimControl, ReclaimFlags, ReclaimStep, Reclaimer};
+use crate::fs_cache::tests::{mounted, used};
+use crate::page_cache::tests::{read_pages, write_page};
+use crate::policy::Policy;
+use crate::{FileId, Gfp, LruList, Mm, ZoneId};
+
+const CPU: usize = 0;
+const ZONE: ZoneId = ZoneId(0);
+const DIRTY: ReclaimFlags = ReclaimFlags { writeback: false, congested: false, dirty: true };
+const WRITEBACK: ReclaimFlags = ReclaimFlags { writeback: true, congested: false, dirty: false };
+const NOTHING: PassStats = PassStats::NONE;
+
+fn control(by: Reclaimer) -> ReclaimControl {
+    ReclaimControl { priority: 0, ..ReclaimControl::new(by, Order::ZERO, u64::MAX, ZoneKind::Movable) }
+}
+
+/// Runs a pass of `control`; every law holds after every step.
+fn pass(mm: &mut Mm, control: ReclaimControl) -> ReclaimControl {
+    let id = mm.begin_reclaim(control);
+    mm.begin_lru_pass(id, ZONE);
+    while mm.reclaim_step(id, CPU) != ReclaimStep::Done {
+        mm.check().expect("every law holds");
+    }
+    mm.end_reclaim(id)
+}
+
+/// A machine with a file of 32 dirty pages, seen once since.
+fn dirty() -> (Mm, FileId) {
+    let mut mm = mounted(Policy::default()).with_content_tags();
+    let file = used(&mut mm);
+    (0..32).for_each(|index| write_page(&mut mm, file, index, 0));
+    (mm, file)
+}
+
+fn make_inactive(mm: &mut Mm, file: FileId) {
+    for index in 0..32 {
+        let idx = mm.at(mm.file_page(file, index).expect("nothing was freed"));
+        mm.move_lru(idx, LruList::InactiveFile);
+    }
+}
+
+fn lists(mm: &Mm) -> [u64; 2] {
+    [LruList::InactiveFile, LruList::ActiveFile].map(|list| mm.zone(ZONE).lru_pages(list))
+}
+
+#[test]
+fn dirty_pages_are_left_to_the_flushers() {
+    for by in [Reclaimer::Direct, Reclaimer::Kswapd] {
+        let (mut mm, _) = dirty();
+        let run = pass(&mut mm, control(by));
+        let all = PassStats { taken: 32, file_taken: 32, dirty: 32, unqueued_dirty: 32, ..NOTHING };
+        assert_eq!((run.stats, run.wake_flushers, run.nr_reclaimed), (all, true, 0));
+        assert_eq!((mm.counters().nr_vmscan_immediate_reclaim, lists(&mm)), (32, [0, 32]));
+        assert_eq!(ReclaimFlags::default().after(&run.stats), DIRTY);
+    }
+}
+
+#[test]
+fn kswapd_writes_pages_that_come_round_again_where_it_meets_nothing_else() {
+    let (mut mm, file) = dirty();
+    pass(&mut mm, control(Reclaimer::Kswapd));
+    mm.set_reclaim_flags(ZONE, DIRTY);
+    for not_allowed in [
+        ReclaimControl { may_writepage: false, ..control(Reclaimer::Kswapd) },
+        ReclaimControl { gfp: Gfp::GFP_NOFS, ..control(Reclaimer::Kswapd) },
+    ] {
+        make_inactive(&mut mm, file);
+        let run = pass(&mut mm, not_allowed);
+        assert_eq!((run.writes.len(), lists(&mm)), (0, [32, 0]), "kept");
+    }
+    let run = pass(&mut mm, control(Reclaimer::Kswapd));
+    assert_eq!((run.writes.len(), mm.counters().nr_vmscan_write, mm.write_pending(None).writeback), (32, 32, 32));
+    for write in run.writes {
+        let PageWrite::File(write) = write else { panic!("{write:?} is of a file") };
+        mm.file_written(&write, Nanos::ZERO, CPU);
+        mm.check().expect("every law holds");
+    }
+    assert_eq!((mm.counters().pgrotated, pass(&mut mm, control(Reclaimer::Direct)).nr_reclaimed), (32, 32));
+}
+
+#[test]
+fn pages_under_writeback_are_marked_once_and_then_stall_kswapd() {
+    let (mut mm, file) = dirty();
+    mm.start_writeback(file, Pages::new(32)).expect("all are dirty");
+    let run = pass(&mut mm, control(Reclaimer::Kswapd));
+    let all = PassStats { taken: 32, file_taken: 32, dirty: 32, writeback: 32, ..NOTHING };
+    assert_eq!((run.stats, ReclaimFlags::default().after(&run.stats)), (all, WRITEBACK));
+    for (flags, again) in [
+        (ReclaimFlags::default(), PassStats { congested: 32, ..all }),
+        (WRITEBACK, PassStats { congested: 32, writeback: 0, immediate: 32, ..all }),
+    ] {
+        make_inactive(&mut mm, file);
+        mm.set_reclaim_flags(ZONE, flags);
+        let run = pass(&mut mm, control(Reclaimer::Kswapd));
+        assert_eq!((run.stats, run.stats.stalls_kswapd()), (again, again.immediate > 0));
+    }
+    make_inactive(&mut mm, file);
+    assert_eq!(pass(&mut mm, control(Reclaimer::Direct)).stats.immediate, 0, "a task does not wait for it here");
+}
+
+#[test]
+fn a_congested_disk_makes_its_dirty_pages_congested() {
+    let (mut mm, _) = dirty();
+    mm.set_congested(true);
+    let run = pass(&mut mm, control(Reclaimer::Kswapd));
+    assert_eq!((run.stats.congested, ReclaimFlags::default().after(&run.stats).congested), (32, true));
+}
+
+#[test]
+fn pages_being_read_are_kept() {
+    let mut mm = mounted(Policy::default());
+    let file = used(&mut mm);
+    let page = mm.alloc_fast(&crate::fs_cache::tests::KERNEL).expect("there is memory");
+    mm.add_to_page_cache(file, 0, page, CPU).expect("the inode is in memory");
+    assert_eq!((pass(&mut mm, control(Reclaimer::Direct)).nr_reclaimed, lists(&mm)), (0, [1, 0]));
+    mm.end_page_read(file, 0, Pages::new(1), CPU);
+    assert_eq!(pass(&mut mm, control(Reclaimer::Direct)).nr_reclaimed, 1);
+}
+
+#[test]
+fn pages_that_come_back_within_the_active_list_start_active_and_age_it() {
+    let mut mm = mounted(Policy::default());
+    let [hot, cold] = [used(&mut mm), used(&mut mm)];
+    read_pages(&mut mm, cold, 0, 8);
+    assert_eq!(pass(&mut mm, control(Reclaimer::Kswapd)).nr_reclaimed, 8);
+    read_pages(&mut mm, hot, 0, 3);
+    for index in 0..3 {
+        let idx = mm.at(mm.file_page(hot, index).expect("it was read"));
+        mm.move_lru(idx, LruList::ActiveFile);
+    }
+    // Evicted in the order they were read: three more inactive pages would have kept the last three.
+    let refaulted = |mm: &Mm| (mm.counters().workingset_refault[1], mm.counters().workingset_activate[1]);
+    read_pages(&mut mm, cold, 0, 5);
+    assert_eq!((refaulted(&mm), lists(&mm)), ((5, 0), [5, 3]));
+    read_pages(&mut mm, cold, 5, 3);
+    assert_eq!((refaulted(&mm), lists(&mm)), ((8, 3), [5, 6]));
+    // Three refaults: the next run ages the active list although the inactive one is long enough, the one after it not.
+    let third = used(&mut mm);
+    read_pages(&mut mm, third, 0, 8);
+    for after in [[10, 3], [5, 3]] {
+        pass(&mut mm, ReclaimControl { priority: 1, ..control(Reclaimer::Kswapd) });
+        assert_eq!(lists(&mm), after);
+    }
+}
