@@ -108,6 +108,9 @@ impl Thread {
                     step = self.kernel.with(|mm| mm.fault_go_on(&fault, page, self.cpu()));
                 }
                 FaultStep::Retry => step = touch(),
+                FaultStep::NeedRead { .. } | FaultStep::NeedMkwrite => {
+                    unreachable!("no file of a program is on disk")
+                }
                 FaultStep::Segv => return Err(Stop::Signal { signal: "SIGSEGV", addr: addr.get() }),
                 FaultStep::Bus => return Err(Stop::Signal { signal: "SIGBUS", addr: addr.get() }),
             }

@@ -102,7 +102,6 @@ impl Thread {
 /// What killing the process would bring, in pages: what it has mapped, and its page tables.
 fn badness(mm: &Engine, space: SpaceId) -> Pages {
     mm.space(space).map_or(Pages::ZERO, |space| {
-        let rss = space.rss();
-        Pages::new(rss.anon_pages + rss.shmem_pages + space.page_tables())
+        space.rss().total() + Pages::new(space.page_tables())
     })
 }

@@ -59,6 +59,8 @@ pub(crate) struct Search {
     pub(crate) first: usize,
     /// First zone of the list that may serve.
     pub(crate) preferred: ZoneRef,
+    /// Nodes with more than their share of dirty pages are passed over.
+    pub(crate) spread_dirty: bool,
 }
 
 /// Why a request got no page.
@@ -108,7 +110,7 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// [`AllocError`]; nothing but counters and boosts has changed then.
     pub fn alloc_fast(&mut self, request: &Request) -> Result<Pfn, AllocError> {
-        let search = self.search_for(request)?;
+        let search = Search { spread_dirty: request.gfp.has(Gfp::WRITE), ..self.search_for(request)? };
         let flags = AllocFlags {
             mark: Mark::Low,
             no_watermarks: false,
@@ -151,7 +153,7 @@ impl<T: Tracer> Mm<T> {
         let class = request.gfp.highest_zone();
         let zones = self.zonelist(request);
         let first = zones.iter().position(|&zone| request.admits(zone, class)).ok_or(AllocError::NoZone)?;
-        Ok(Search { request: *request, class, mt, first, preferred: zones[first] })
+        Ok(Search { request: *request, class, mt, first, preferred: zones[first], spread_dirty: false })
     }
 
     /// The first zone from position `from` of the zonelist on that may serve, with its position.
@@ -228,6 +230,9 @@ impl<T: Tracer> Mm<T> {
     #[inline]
     fn try_zone(&mut self, search: &Search, id: ZoneId, flags: &AllocFlags) -> Option<Pfn> {
         let Request { order, cpu, .. } = search.request;
+        if search.spread_dirty && !self.node_dirty_ok(self.zones[id.index()].node) {
+            return None;
+        }
         let zone = &mut self.zones[id.index()];
         self.work.zones_checked += 1;
         let quick = order == Order::ZERO && zone.quick_test(search.class, flags, &self.policy);

@@ -12,7 +12,7 @@ use order9_mm::policy::{PcpHigh, PcpPolicy, Policy};
 use order9_mm::space::MmapRequest;
 use order9_mm::sysctl::{Access, Model, SETTINGS, Setting, SettingError};
 use order9_mm::{Errno, Gfp, Mark, Mm, Request};
-use order9_units::{Bytes, Order, PAGE_SIZE, Pages};
+use order9_units::{Bytes, Nanos, Order, PAGE_SIZE, Pages};
 
 fn boot(policy: Policy) -> Mm {
     common::boot(policy, Pages::ZERO)
@@ -63,7 +63,10 @@ fn every_setting_is_modelled_or_refused_by_name() {
             (Model::Engine(_), _) => {
                 let content = content.unwrap_or_else(|error| panic!("{error}"));
                 assert!(content.ends_with('\n'), "{}", setting.name);
-                write(&mut mm, setting.path, &content);
+                // Its 0 stands for the ratio and cannot be written.
+                if setting.name != "vm.dirty_background_bytes" {
+                    write(&mut mm, setting.path, &content);
+                }
                 assert_eq!(read(&mm, setting.name), content, "{}", setting.name);
             }
             (Model::Missing(_), Access::WriteOnly) => assert_eq!(content, Err(SettingError::WriteOnly(setting))),
@@ -180,6 +183,28 @@ fn mappings_are_limited_by_max_map_count() {
     assert_eq!(mm.space(space).expect("it lives").vmas().count(), 3);
     write(&mut mm, "vm.max_map_count", "65530");
     mm.mmap(space, &MmapRequest::anon(Bytes::new(1)), 0).expect("there is room again");
+}
+
+#[test]
+fn of_two_limits_of_dirty_memory_the_one_written_last_counts() {
+    let mut mm = boot(all_settings());
+    let limits = |mm: &Mm| (mm.dirty_limits().thresh.get(), mm.dirty_limits().background.get());
+    let before = limits(&mm);
+    write(&mut mm, "vm.dirty_bytes", "819200");
+    write(&mut mm, "vm.dirty_background_bytes", "4096");
+    assert_eq!(
+        (limits(&mm), read(&mm, "vm.dirty_ratio"), read(&mm, "vm.dirty_background_ratio")),
+        ((200, 1), "0\n".into(), "0\n".into())
+    );
+    for refused in ["-1", "1", "4096"] {
+        assert!(mm.write_setting("vm.dirty_bytes", refused).is_err(), "{refused} is less than two pages");
+    }
+    write(&mut mm, "vm.dirty_ratio", "20");
+    write(&mut mm, "vm.dirty_background_ratio", "10");
+    assert_eq!((limits(&mm), read(&mm, "vm.dirty_bytes")), (before, "0\n".into()));
+    write(&mut mm, "vm.dirty_writeback_centisecs", "0");
+    write(&mut mm, "vm.dirty_expire_centisecs", "100");
+    assert_eq!((mm.dirty_writeback_interval(), mm.dirty_expire()), (None, Nanos::new(1_000_000_000)));
 }
 
 #[test]

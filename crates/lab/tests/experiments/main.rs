@@ -161,7 +161,7 @@ fn settings_are_written_before_the_start_and_refused_in_words() {
         on(1, &plan).expect_err("it is refused").to_string()
     };
     assert!(refused("vm.watermark_scale_factor", "0").starts_with("vm.watermark_scale_factor = 0: "));
-    let planned = SETTINGS.iter().find(|setting| setting.path.ends_with("/dirty_ratio")).expect("it is in the list");
+    let planned = SETTINGS.iter().find(|setting| setting.path.ends_with("/laptop_mode")).expect("it is in the list");
     let told = refused(planned.path, "1");
     assert!(told.contains("not modelled yet"), "{told}");
 }

@@ -3,12 +3,14 @@
 //! Key types: [`DirtyLimits`], [`PosRatio`] (how much slower than the disk a writer may be). Sources: Linux'
 //! Documentation/admin-guide/sysctl/vm.rst; "IO-less dirty throttling" (LKML, 2011).
 
-use order9_units::{NodeId, PAGE_SIZE, Pages};
+use order9_units::{Nanos, NodeId, PAGE_SIZE, Pages};
 
 use crate::Mm;
 use crate::lru::LruList;
 use crate::trace::Tracer;
 use crate::zone::Zone;
+
+const NANOS_PER_CENTISEC: u64 = 10_000_000;
 
 /// Settings of dirty memory; of each pair, the one that is not 0 counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +114,21 @@ impl<T: Tracer> Mm<T> {
             0 => ratio * dirtyable / 100,
             bytes => bytes.div_ceil(PAGE_SIZE.get()) * dirtyable / (self.dirtyable(None) + 1),
         })
+    }
+
+    /// Age at which dirty data is to be written back: `vm.dirty_expire_centisecs`.
+    #[must_use]
+    pub const fn dirty_expire(&self) -> Nanos {
+        Nanos::new(self.settings.dirty.expire_centisecs * NANOS_PER_CENTISEC)
+    }
+
+    /// How often the flusher looks for such data: `vm.dirty_writeback_centisecs`; `None` is never.
+    #[must_use]
+    pub const fn dirty_writeback_interval(&self) -> Option<Nanos> {
+        match self.settings.dirty.writeback_centisecs {
+            0 => None,
+            centisecs => Some(Nanos::new(centisecs * NANOS_PER_CENTISEC)),
+        }
     }
 
     /// Whether a node has no more dirty pages than its share.

@@ -121,6 +121,9 @@ impl<T: Tracer> Mm<T> {
 
     fn start_write_at(&mut self, id: FileId, index: u64, idx: Idx) {
         self.clear_page_dirty(id, index, idx);
+        if self.user.file(id).is_ok_and(|file| file.mappings(index) > 0) {
+            self.write_protect(idx);
+        }
         self.set_writeback(idx);
         self.user.files.ensure(id).nr_writeback += 1;
         if let Some(tags) = &mut self.user.tags {

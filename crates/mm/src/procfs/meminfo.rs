@@ -31,13 +31,15 @@ impl<T: Tracer> Mm<T> {
         let sum = |of: fn(&Zone) -> u64| self.zones.iter().map(of).sum::<u64>();
         let (managed, free, reserved) = (sum(Zone::managed), sum(Zone::free), sum(Zone::reserved_from_programs));
         let slab = self.slab.total();
-        // Half of the slab that can be reclaimed is taken for in use or fragmented, but never more than the low marks.
+        // Half of the page cache, and of the slab that can be reclaimed, is taken for in use or fragmented, but never more
+        // than the low marks.
         let low: u64 = self.zones.iter().map(|zone| zone.watermarks.low).sum();
-        // No page cache of files could be reclaimed.
-        let available = free.saturating_sub(reserved) + slab.reclaimable - (slab.reclaimable / 2).min(low);
+        let unused_part = |pages: u64| pages - (pages / 2).min(low);
+        let page_cache = sum(|zone| zone.lru_pages(LruList::InactiveFile) + zone.lru_pages(LruList::ActiveFile));
+        let available = free.saturating_sub(reserved) + unused_part(page_cache) + unused_part(slab.reclaimable);
         let cma: u64 = self.zones.iter().map(|zone| self.cma_pages(zone)).sum();
         let cma_free = sum(|zone| zone.free_of_type(Migratetype::Cma));
-        let user = self.user_levels();
+        let (user, pending) = (self.user_levels(), self.write_pending(None));
         let lru = |list| self.zones.iter().map(|zone| zone.lru_pages(list)).sum::<u64>();
         let [inactive_anon, active_anon, inactive_file, active_file, unevictable] = LruList::ALL.map(lru);
         let pages = [
@@ -45,7 +47,7 @@ impl<T: Tracer> Mm<T> {
             ("MemFree", free),
             ("MemAvailable", available),
             ("Buffers", 0),
-            ("Cached", user.shmem),
+            ("Cached", user.file + user.shmem),
             ("SwapCached", self.swap_cached().get()),
             ("Active", active_anon + active_file),
             ("Inactive", inactive_anon + inactive_file),
@@ -59,8 +61,8 @@ impl<T: Tracer> Mm<T> {
             ("SwapFree", self.swap_free().get()),
             ("Zswap", 0),
             ("Zswapped", 0),
-            ("Dirty", 0),
-            ("Writeback", 0),
+            ("Dirty", pending.dirty),
+            ("Writeback", pending.writeback),
             ("AnonPages", user.anon),
             ("Mapped", user.mapped),
             ("Shmem", user.shmem),

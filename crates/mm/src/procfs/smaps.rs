@@ -8,7 +8,7 @@ use order9_units::{PAGE_SIZE, Pages};
 
 use super::labelled;
 use crate::Mm;
-use crate::frame::Idx;
+use crate::frame::{Flag, Idx};
 use crate::space::{HugeAdvice, Owner, Prot, Pte, PteFlag, Space, Vma, VmaKind};
 use crate::trace::Tracer;
 
@@ -28,6 +28,7 @@ struct Usage {
     pss_dirty: Share,
     pss_anon: Share,
     pss_shmem: Share,
+    pss_file: Share,
     pss_locked: Share,
 }
 
@@ -97,7 +98,7 @@ impl<T: Tracer> Mm<T> {
         let page = PAGE_SIZE.get();
         let mapcount = self.mapcount(self.frames.pfn(idx));
         let share = Share::of_page(mapcount);
-        let dirty = pte.has(PteFlag::Dirty);
+        let dirty = pte.has(PteFlag::Dirty) || self.frames.word(idx).has(Flag::Dirty);
         usage.rss += page;
         *match (mapcount > 1, dirty) {
             (false, false) => &mut usage.private_clean,
@@ -108,11 +109,13 @@ impl<T: Tracer> Mm<T> {
         if pte.has(PteFlag::Young) {
             usage.referenced += page;
         }
-        if matches!(self.user.rmap.owner(idx), Owner::File { .. }) {
-            usage.pss_shmem += share;
-        } else {
-            usage.anonymous += page;
-            usage.pss_anon += share;
+        match self.user.rmap.owner(idx) {
+            Owner::File { file, .. } if self.user.files.is_on_disk(file) => usage.pss_file += share,
+            Owner::File { .. } => usage.pss_shmem += share,
+            _ => {
+                usage.anonymous += page;
+                usage.pss_anon += share;
+            }
         }
         if dirty {
             usage.pss_dirty += share;
@@ -129,12 +132,13 @@ impl Usage {
         let mut size = |name, bytes| labelled(out, name, kilobytes(bytes), " kB");
         let mut pss = self.pss_anon;
         pss += self.pss_shmem;
+        pss += self.pss_file;
         size("Rss", self.rss)?;
         size("Pss", pss.bytes())?;
         size("Pss_Dirty", self.pss_dirty.bytes())?;
         if by_kind {
             size("Pss_Anon", self.pss_anon.bytes())?;
-            size("Pss_File", 0)?;
+            size("Pss_File", self.pss_file.bytes())?;
             size("Pss_Shmem", self.pss_shmem.bytes())?;
         }
         size("Shared_Clean", self.shared_clean)?;
@@ -163,7 +167,7 @@ fn render_header(out: &mut impl Write, vma: &Vma) -> Result {
     let (start, end) = (vma.range.start.addr().get(), vma.range.end.addr().get());
     let letter = |prot, letter| if vma.prot.has(prot) { letter } else { '-' };
     let [r, w, x] = [letter(Prot::READ, 'r'), letter(Prot::WRITE, 'w'), letter(Prot::EXEC, 'x')];
-    let VmaKind::Shmem { file, shared } = vma.kind else {
+    let VmaKind::File { file, shared } = vma.kind else {
         return writeln!(out, "{start:08x}-{end:08x} {r}{w}{x}p 00000000 00:00 0 ");
     };
     let s = if shared { 's' } else { 'p' };

@@ -14,13 +14,14 @@ impl Space {
     /// Those of `out`.
     pub fn render_status(&self, out: &mut impl Write) -> Result {
         let mapped = |which: fn(&&Vma) -> bool| -> Pages { self.vmas().filter(which).map(|vma| vma.range.len()).sum() };
-        let Rss { anon_pages, shmem_pages } = self.rss();
+        let rss = self.rss();
+        let Rss { anon_pages, shmem_pages, file_pages } = rss;
         for (name, pages) in [
             ("VmSize", mapped(|_| true)),
             ("VmLck", mapped(|vma| vma.locked)),
-            ("VmRSS", Pages::new(anon_pages + shmem_pages)),
+            ("VmRSS", rss.total()),
             ("RssAnon", Pages::new(anon_pages)),
-            ("RssFile", Pages::ZERO),
+            ("RssFile", Pages::new(file_pages)),
             ("RssShmem", Pages::new(shmem_pages)),
             ("VmData", mapped(|vma| vma.kind.is_private() && vma.prot.has(Prot::WRITE))),
             ("VmPTE", Pages::new(self.page_tables())),

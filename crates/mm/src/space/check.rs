@@ -52,7 +52,7 @@ impl<T: Tracer> Mm<T> {
             })?;
             let known = match vma.kind {
                 VmaKind::Anon => true,
-                VmaKind::Shmem { file, .. } => {
+                VmaKind::File { file, .. } => {
                     self.user.file(file).is_ok_and(|file| file.mapped_by.contains(&Mapping { space: id, vpn: start }))
                 }
             };
@@ -130,7 +130,11 @@ impl<T: Tracer> Mm<T> {
         require(live, "a mapped frame is allocated and owned", || format!("{at:?} maps {pfn:?}: {:?}", word.state()))?;
         match owner {
             Owner::File { file, index } => {
-                rss.shmem_pages += 1;
+                let on_disk = self.user.files.is_on_disk(file);
+                *if on_disk { &mut rss.file_pages } else { &mut rss.shmem_pages } += 1;
+                let noticed = !on_disk || !writable || word.has(Flag::Dirty);
+                require(noticed, "a page of a file on disk that may be written is dirty", || format!("{at:?}"))?;
+                require(!word.has(Flag::Locked), "a page that is being read is not mapped", || format!("{at:?}"))?;
                 *seen.file_entries.entry(idx.0).or_insert(0) += 1;
                 let shows = vma.kind.file() == Some(file) && vma.index(at.vpn) == index;
                 require(shows, "a mapping shows the pages of its file in order", || {
@@ -267,11 +271,8 @@ impl<T: Tracer> Mm<T> {
             })?;
         }
         for (file, index, tag) in tags.files() {
-            let idx = self.user.file(file).ok().and_then(|file| file.page(index));
-            let idx = idx.filter(|&idx| !self.frames.word(idx).has(Flag::Locked));
-            let on_disk = || self.user.files.is_on_disk(file).then(|| tags.on_disk(file, index));
-            let found = idx.map(|idx| tags.frame(idx)).or_else(on_disk);
-            require(found == Some(tag), "a page of a file reads what was written to it", || {
+            let found = self.file_tag(tags, file, index);
+            require(found == tag, "a page of a file reads what was written to it", || {
                 format!("page {index} of {file:?}: {found:?} instead of {tag:?}")
             })?;
         }

@@ -7,7 +7,7 @@ impl UserMemory {
     /// Adds a mapping where there is none.
     pub(super) fn insert_vma(&mut self, id: SpaceId, vma: Vma) {
         if let Some(file) = vma.kind.file() {
-            self.file_mut(file).mapped_by.insert(Mapping { space: id, vpn: vma.range.start });
+            self.files.ensure(file).mapped_by.insert(Mapping { space: id, vpn: vma.range.start });
         }
         self.living(id).vmas.insert(vma);
     }

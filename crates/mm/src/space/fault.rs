@@ -4,11 +4,11 @@
 //! what needs no memory; [`Mm::fault_finish`] takes the page, looks again at everything the first step saw, and frees the
 //! page where that has changed.
 
-use order9_units::{NodeId, Order, Pages, Pfn};
+use order9_units::{Nanos, NodeId, Order, Pages, Pfn};
 
 use super::addr::{VirtAddr, Vpn, VpnRange};
 use super::pte::{Pte, PteFlag, PteKind};
-use super::{Mapping, Owner, Prot, Rss, SpaceId, Vma, VmaKind};
+use super::{Mapping, Owner, Prot, SpaceId, Vma, VmaKind};
 use crate::Mm;
 use crate::frame::Idx;
 use crate::gfp::Gfp;
@@ -16,9 +16,6 @@ use crate::page_alloc::Request;
 use crate::page_cache::FileId;
 use crate::swap::SlotId;
 use crate::trace::Tracer;
-
-/// Pages around a read fault that are mapped with it where their file has them. A divisor of a slot's.
-const FAULT_AROUND: Pages = Pages::new(16);
 
 /// What a program does to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +37,17 @@ pub enum FaultStep {
     NeedPage(Fault),
     /// The space changed while the page was allocated; it is freed, and the program repeats the access.
     Retry,
+    /// The page of a file on disk is not in memory, or still being read ([`Mm::find_page`] tells which): once the caller has
+    /// read it into the page cache, or the read has ended, the program repeats the access.
+    NeedRead {
+        /// The file.
+        file: FileId,
+        /// Place of the page in it.
+        index: u64,
+    },
+    /// A clean page of a file on disk is about to be written through a shared mapping: [`Mm::page_mkwrite`] goes on, which is
+    /// told the time.
+    NeedMkwrite,
     /// `SIGSEGV`: nothing is mapped there, or not for this access.
     Segv,
     /// `SIGBUS`: the mapping reaches beyond the end of its file.
@@ -142,8 +150,9 @@ impl<T: Tracer> Mm<T> {
             }
         }
         self.work.faults += 1;
-        let step = self.resolve(id, vpn, access, seen);
-        self.counters.pgfault += u64::from(step != FaultStep::Segv);
+        let step = self.resolve(id, vpn, access, seen, None);
+        // An access that waits for a read is repeated, and counted then.
+        self.counters.pgfault += u64::from(!matches!(step, FaultStep::Segv | FaultStep::NeedRead { .. }));
         step
     }
 
@@ -165,7 +174,9 @@ impl<T: Tracer> Mm<T> {
         }
         let table = self.user.space(fault.space).ok().and_then(|space| space.table.table(fault.vpn));
         let seen = table.map(|table| table.get(fault.vpn));
-        self.resolve(fault.space, fault.vpn, fault.access, seen)
+        let step = self.resolve(fault.space, fault.vpn, fault.access, seen, None);
+        self.counters.pgfault -= u64::from(matches!(step, FaultStep::NeedRead { .. }));
+        step
     }
 
     /// Gives the slot of `vpn` the page table just allocated; frees the page where none is needed (any more).
@@ -229,9 +240,17 @@ impl<T: Tracer> Mm<T> {
         range.start - first
     }
 
-    /// Handles a fault as far as it needs no page; `seen` is the entry, if the slot has a table.
+    /// Handles a fault as far as it needs no page; `seen` is the entry, if the slot has a table, and `now` the time if it is
+    /// known.
     #[inline(always)] // Returned in memory, a step costs as much as the rest of this.
-    fn resolve(&mut self, id: SpaceId, vpn: Vpn, access: Access, seen: Option<Pte>) -> FaultStep {
+    pub(super) fn resolve(
+        &mut self,
+        id: SpaceId,
+        vpn: Vpn,
+        access: Access,
+        seen: Option<Pte>,
+        now: Option<Nanos>,
+    ) -> FaultStep {
         self.work.vma_lookups += 1;
         let Ok(space) = self.user.space_mut(id) else { return FaultStep::Segv };
         let generation = space.vmas.generation;
@@ -245,8 +264,8 @@ impl<T: Tracer> Mm<T> {
             _ if access.allowed_by_entry(pte) => Answer::Map(access.mark(pte)),
             (PteKind::None, VmaKind::Anon) if access == Access::Read => Answer::Map(Pte::ZERO),
             (PteKind::None, VmaKind::Anon) | (PteKind::Zero, _) => Answer::Need(Need::Zeroed),
-            (PteKind::None, VmaKind::Shmem { file, .. }) => self.answer_from_file(id, &vma, file, vpn, access),
-            (PteKind::Present, _) => self.answer_write(&vma, pte),
+            (PteKind::None, VmaKind::File { file, .. }) => self.answer_from_file(id, &vma, file, vpn, access, now),
+            (PteKind::Present, _) => self.answer_write(&vma, pte, now),
             (PteKind::Swap, _) => self.answer_from_swap(&vma, Mapping { space: id, vpn }, pte, access),
         };
         match answer {
@@ -262,48 +281,20 @@ impl<T: Tracer> Mm<T> {
                 }
                 wait(need, pte)
             }
+            Answer::Read(file, index) => FaultStep::NeedRead { file, index },
+            Answer::Mkwrite => FaultStep::NeedMkwrite,
             Answer::Beyond => FaultStep::Bus,
         }
     }
 
-    /// A page of a file that is not mapped yet.
-    fn answer_from_file(&mut self, id: SpaceId, vma: &Vma, file: FileId, vpn: Vpn, access: Access) -> Answer {
-        let index = vma.index(vpn);
-        if self.user.files.size(file).is_none_or(|size| index >= size.get()) {
-            return Answer::Beyond;
-        }
-        let Some(idx) = self.user.file(file).expect("a mapped file lives").page(index) else {
-            return Answer::Need(Need::FilePage(file, index));
-        };
-        if access == Access::Write && vma.kind.is_private() {
-            return Answer::Need(Need::CopyOf(self.frames.pfn(idx)));
-        }
-        let writable = vma.prot.has(Prot::WRITE) && !vma.kind.is_private();
-        if access == Access::Read {
-            self.map_around(id, vma, file, vpn, writable);
-        }
-        Answer::Map(access.mark(self.map_file_page(id, idx, vma.locked)).with(PteFlag::Write, writable))
-    }
-
-    /// Maps what the file has of the aligned 64 KiB around `vpn`, as `fault_around_bytes` has it by default; the page itself
-    /// is left to the caller.
-    fn map_around(&mut self, id: SpaceId, vma: &Vma, file: FileId, vpn: Vpn, writable: bool) {
-        let first = Vpn::new(vpn.get() & !(FAULT_AROUND.get() - 1));
-        for near in VpnRange::of(first, FAULT_AROUND).intersect(vma.range).iter().filter(|&near| near != vpn) {
-            let page = self.user.file(file).ok().and_then(|file| file.page(vma.index(near)));
-            let Some(idx) = page.filter(|_| self.user.living(id).table.get(near).is_none()) else { continue };
-            let entry = self.map_file_page(id, idx, vma.locked).with(PteFlag::Write, writable);
-            self.user.living(id).table.table_mut(near).expect("it is the slot of the fault").set(near, entry);
-            self.work.ptes_set += 1;
-        }
-    }
-
     /// A write to a mapped page that the entry does not allow, though the mapping does.
-    fn answer_write(&mut self, vma: &Vma, pte: Pte) -> Answer {
+    fn answer_write(&mut self, vma: &Vma, pte: Pte, now: Option<Nanos>) -> Answer {
         let idx = pte.idx().expect("the entry is present");
         let own = match self.user.rmap.owner(idx) {
             Owner::Anon(_) => self.is_exclusive(idx, false),
-            Owner::File { .. } => !vma.kind.is_private(),
+            Owner::File { .. } if vma.kind.is_private() => false,
+            Owner::File { .. } if !self.mkwrite(idx, now) => return Answer::Mkwrite,
+            Owner::File { .. } => true,
             _ => false,
         };
         if own {
@@ -358,10 +349,8 @@ impl<T: Tracer> Mm<T> {
             self.drop_swap_entry(slot, cpu);
         }
         if let Some(idx) = old.idx() {
-            let Rss { anon_pages, shmem_pages } = self.unmap_page(mapping, idx, cpu);
-            let rss = &mut self.user.living(mapping.space).rss;
-            rss.anon_pages -= anon_pages;
-            rss.shmem_pages -= shmem_pages;
+            let gone = self.unmap_page(mapping, idx, cpu);
+            self.user.living(mapping.space).rss -= gone;
             self.munlock_page(idx);
         }
     }
@@ -376,11 +365,6 @@ impl<T: Tracer> Mm<T> {
             }
             _ => true,
         }
-    }
-
-    fn shown_by_file(&self, fault: &Fault) -> Option<Idx> {
-        let vma = self.user.space(fault.space).ok()?.vmas.find(fault.vpn)?;
-        self.user.file(vma.kind.file()?).ok()?.page(vma.index(fault.vpn))
     }
 
     #[inline]
@@ -427,6 +411,10 @@ pub(super) enum Answer {
     Map(Pte),
     /// A page has to be allocated first.
     Need(Need),
+    /// This page of a file on disk has to be read first.
+    Read(FileId, u64),
+    /// The page becomes dirty first, for which the time has to be known.
+    Mkwrite,
     /// The file ends before this page.
     Beyond,
 }

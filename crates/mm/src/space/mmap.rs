@@ -35,7 +35,7 @@ pub enum Backing {
     AnonPrivate,
     /// `MAP_SHARED | MAP_ANONYMOUS`: a file of its own without a name.
     AnonShared,
-    /// A tmpfs file or memfd.
+    /// A file on disk, a tmpfs file or a memfd.
     File {
         /// The file.
         file: FileId,
@@ -87,9 +87,6 @@ impl<T: Tracer> Mm<T> {
         }
         if let Backing::File { file, .. } = request.backing {
             self.require_open(file)?;
-            if self.user.files.is_on_disk(file) {
-                return Err(Errno::Ebadf);
-            }
         }
         let range = self.place(id, request.place, pages)?;
         if let Place::Fixed(_) = request.place {
@@ -97,8 +94,8 @@ impl<T: Tracer> Mm<T> {
         }
         let (kind, offset) = match request.backing {
             Backing::AnonPrivate => (VmaKind::Anon, range.start.get()),
-            Backing::AnonShared => (VmaKind::Shmem { file: self.create_file(pages)?, shared: true }, 0),
-            Backing::File { file, offset, shared } => (VmaKind::Shmem { file, shared }, offset.get()),
+            Backing::AnonShared => (VmaKind::File { file: self.create_file(pages)?, shared: true }, 0),
+            Backing::File { file, offset, shared } => (VmaKind::File { file, shared }, offset.get()),
         };
         if let Some(file) = kind.file() {
             self.open_by_mappings(file);
@@ -222,12 +219,15 @@ impl<T: Tracer> Mm<T> {
     /// Takes rights off the entries of `range`, which lies in one mapping, and gives them where that needs no fault.
     fn protect_pages(&mut self, id: SpaceId, range: VpnRange, prot: Prot, kind: VmaKind) {
         let writable = prot.has(Prot::WRITE) && !kind.is_private();
+        // A write to a file on disk has to be noticed unless the page is known to be dirty.
+        let notes_writes = kind.file().is_some_and(|file| self.user.files.is_on_disk(file));
         let mut changed = 0;
         let mut from = range.start;
         while let Some((slot, mut table)) = self.user.living(id).table.take_next(VpnRange::new(from, range.end)) {
             for vpn in slot.intersect(range).iter() {
                 let pte = table.get(vpn);
                 if pte.is_mapped() {
+                    let writable = writable && (!notes_writes || pte.has(PteFlag::Write));
                     table.set(vpn, pte.with(PteFlag::Access, prot != Prot::NONE).with(PteFlag::Write, writable));
                     changed += 1;
                 }

@@ -11,6 +11,7 @@ mod check;
 mod edit;
 mod errno;
 mod fault;
+mod file_fault;
 mod fork;
 mod madvise;
 mod mmap;
@@ -25,6 +26,7 @@ mod vma;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::ops::{AddAssign, SubAssign};
 
 use order9_units::Pages;
 
@@ -93,6 +95,32 @@ pub struct Rss {
     pub anon_pages: u64,
     /// Of tmpfs files and shared memory: `RssShmem`.
     pub shmem_pages: u64,
+    /// Of files on disk: `RssFile`.
+    pub file_pages: u64,
+}
+
+impl Rss {
+    /// All together: `VmRSS`.
+    #[must_use]
+    pub const fn total(self) -> Pages {
+        Pages::new(self.anon_pages + self.shmem_pages + self.file_pages)
+    }
+}
+
+impl AddAssign for Rss {
+    fn add_assign(&mut self, other: Self) {
+        self.anon_pages += other.anon_pages;
+        self.shmem_pages += other.shmem_pages;
+        self.file_pages += other.file_pages;
+    }
+}
+
+impl SubAssign for Rss {
+    fn sub_assign(&mut self, other: Self) {
+        self.anon_pages -= other.anon_pages;
+        self.shmem_pages -= other.shmem_pages;
+        self.file_pages -= other.file_pages;
+    }
 }
 
 /// Pages in use for programs on the whole machine.

@@ -5,11 +5,12 @@ use alloc::vec::Vec;
 use order9_units::{Order, Pfn};
 
 use super::addr::{Vpn, VpnRange};
-use super::pte::{Pte, PteKind};
+use super::pte::{Pte, PteFlag, PteKind};
 use super::table::Table;
 use super::{Mapping, Owner, Rss, SpaceId};
 use crate::Mm;
 use crate::frame::{Flag, Idx};
+use crate::page_cache::FileId;
 use crate::trace::Tracer;
 
 /// A CPU that has no per-CPU lists.
@@ -99,19 +100,40 @@ impl<T: Tracer> Mm<T> {
                 } else {
                     self.disown(idx, cpu);
                 }
-                Rss { anon_pages: 1, shmem_pages: 0 }
+                Rss { anon_pages: 1, ..Rss::default() }
             }
             Owner::Shared { .. } => {
                 self.user.rmap.unshare(idx, mapping);
-                Rss { anon_pages: 1, shmem_pages: 0 }
+                Rss { anon_pages: 1, ..Rss::default() }
             }
             Owner::File { file, index } => {
                 let left = self.user.file_mut(file).count_mapping(index, u32::wrapping_sub);
                 self.user.levels.mapped -= u64::from(left == 0);
-                Rss { anon_pages: 0, shmem_pages: 1 }
+                self.rss_of_page(file)
             }
             owner => unreachable!("{mapping:?} maps a page that is {owner:?}"),
         }
+    }
+
+    /// What a space that maps a page of a file has more of.
+    fn rss_of_page(&self, file: FileId) -> Rss {
+        match self.user.files.is_on_disk(file) {
+            true => Rss { file_pages: 1, ..Rss::default() },
+            false => Rss { shmem_pages: 1, ..Rss::default() },
+        }
+    }
+
+    /// Takes the right to write a page of a file off every entry, so that the next write is noticed.
+    pub(crate) fn write_protect(&mut self, idx: Idx) {
+        let mappings = self.mappings_of(idx);
+        for at in &mappings {
+            let table = self.user.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
+            let pte = table.get(at.vpn);
+            table.set(at.vpn, pte.with(PteFlag::Write, false).with(PteFlag::Dirty, false));
+        }
+        self.work.rmap_walks += 1;
+        self.work.ptes_set += mappings.len() as u64;
+        self.work.tlb_flushes += u64::from(!mappings.is_empty());
     }
 
     /// Unmaps a page of a file wherever it is mapped; the next access faults.
@@ -120,8 +142,8 @@ impl<T: Tracer> Mm<T> {
         for &at in &mappings {
             let table = self.user.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
             table.set(at.vpn, Pte::NONE);
-            let Rss { shmem_pages, .. } = self.unmap_page(at, idx, NO_CPU);
-            self.user.living(at.space).rss.shmem_pages -= shmem_pages;
+            let gone = self.unmap_page(at, idx, NO_CPU);
+            self.user.living(at.space).rss -= gone;
         }
         self.work.ptes_cleared += mappings.len() as u64;
         self.work.tlb_flushes += u64::from(!mappings.is_empty());
@@ -140,8 +162,7 @@ impl<T: Tracer> Mm<T> {
             from = slot.end;
         }
         let space = self.user.living(id);
-        space.rss.anon_pages -= zapped.rss.anon_pages;
-        space.rss.shmem_pages -= zapped.rss.shmem_pages;
+        space.rss -= zapped.rss;
         space.swap_pages -= zapped.swap_pages;
         self.work.ptes_cleared += zapped.entries;
         self.work.tlb_flushes += u64::from(zapped.entries > 0);
@@ -173,9 +194,7 @@ impl<T: Tracer> Mm<T> {
                 zapped.swap_pages += 1;
             }
             if let Some(idx) = pte.idx() {
-                let Rss { anon_pages, shmem_pages } = self.unmap_page(Mapping { space, vpn }, idx, cpu);
-                zapped.rss.anon_pages += anon_pages;
-                zapped.rss.shmem_pages += shmem_pages;
+                zapped.rss += self.unmap_page(Mapping { space, vpn }, idx, cpu);
                 if self.frames.word(idx).has(Flag::Unevictable) {
                     zapped.locked.push(idx); // Its other mappings are found once the table is back in place.
                 }
@@ -218,7 +237,8 @@ impl<T: Tracer> Mm<T> {
         let Owner::File { file, index } = self.user.rmap.owner(idx) else { unreachable!("the page is of a file") };
         let mappings = self.user.file_mut(file).count_mapping(index, u32::wrapping_add);
         self.user.levels.mapped += u64::from(mappings == 1);
-        self.user.living(id).rss.shmem_pages += 1;
+        let rss = self.rss_of_page(file);
+        self.user.living(id).rss += rss;
         if locked {
             self.mlock_page(idx);
         }

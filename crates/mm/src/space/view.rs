@@ -6,10 +6,11 @@ use order9_units::Pfn;
 
 use super::addr::{VirtAddr, VpnRange};
 use super::pte::{Pte, PteFlag, PteKind};
-use super::{Mapping, Owner, Space, SpaceId, Vma, VmaKind};
+use super::{Mapping, Owner, Space, SpaceId};
 use crate::Mm;
-use crate::frame::Idx;
-use crate::tags::Tag;
+use crate::frame::{Flag, Idx};
+use crate::page_cache::FileId;
+use crate::tags::{Tag, Tags};
 use crate::trace::Tracer;
 
 /// What is mapped at a page.
@@ -116,15 +117,18 @@ impl<T: Tracer> Mm<T> {
         if let Some(slot) = pte.slot() {
             return Some(self.swap.page(slot).map_or(self.swap.tag(slot), |idx| tags.frame(idx)));
         }
-        let idx = pte.idx().or_else(|| self.page_behind(vma, addr)).filter(|_| pte.kind() != PteKind::Zero);
-        Some(idx.map_or(Tag::ZERO, |idx| tags.frame(idx)))
+        let behind = vma.kind.file().filter(|_| pte.kind() != PteKind::Zero);
+        Some(match (pte.idx(), behind) {
+            (Some(idx), _) => tags.frame(idx),
+            (None, Some(file)) => self.file_tag(tags, file, vma.index(addr.vpn())),
+            (None, None) => Tag::ZERO,
+        })
     }
 
-    /// The page of its file that a mapping shows at `addr`.
-    fn page_behind(&self, vma: &Vma, addr: VirtAddr) -> Option<Idx> {
-        match vma.kind {
-            VmaKind::Anon => None,
-            VmaKind::Shmem { file, .. } => self.user.file(file).ok()?.page(vma.index(addr.vpn())),
-        }
+    /// What a page of a file holds: in memory if it is there, else on disk.
+    pub(super) fn file_tag(&self, tags: &Tags, file: FileId, index: u64) -> Tag {
+        let page = self.user.file(file).ok().and_then(|file| file.page(index));
+        let page = page.filter(|&idx| !self.frames.word(idx).has(Flag::Locked));
+        page.map_or_else(|| tags.on_disk(file, index), |idx| tags.frame(idx))
     }
 }

@@ -53,8 +53,8 @@ impl fmt::Debug for Prot {
 pub enum VmaKind {
     /// Zeroed memory of this space alone.
     Anon,
-    /// A tmpfs file, a memfd or shared anonymous memory.
-    Shmem {
+    /// A file: on disk, of tmpfs, a memfd, or shared anonymous memory.
+    File {
         /// The file.
         file: FileId,
         /// `MAP_SHARED`; else the first write to a page gives this space its own copy.
@@ -66,7 +66,7 @@ impl VmaKind {
     /// Whether written pages belong to this space alone.
     #[must_use]
     pub const fn is_private(self) -> bool {
-        matches!(self, Self::Anon | Self::Shmem { shared: false, .. })
+        matches!(self, Self::Anon | Self::File { shared: false, .. })
     }
 
     /// The file behind the mapping.
@@ -74,7 +74,7 @@ impl VmaKind {
     pub const fn file(self) -> Option<FileId> {
         match self {
             Self::Anon => None,
-            Self::Shmem { file, .. } => Some(file),
+            Self::File { file, .. } => Some(file),
         }
     }
 }

@@ -67,6 +67,18 @@ pub enum Model {
 /// A setting that has an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Knob {
+    /// `vm.dirty_background_bytes`.
+    DirtyBackgroundBytes,
+    /// `vm.dirty_background_ratio`.
+    DirtyBackgroundRatio,
+    /// `vm.dirty_bytes`.
+    DirtyBytes,
+    /// `vm.dirty_expire_centisecs`.
+    DirtyExpireCentisecs,
+    /// `vm.dirty_ratio`.
+    DirtyRatio,
+    /// `vm.dirty_writeback_centisecs`.
+    DirtyWritebackCentisecs,
     /// `vm.lowmem_reserve_ratio`.
     LowmemReserveRatio,
     /// `vm.max_map_count`.
@@ -160,8 +172,14 @@ impl<T: Tracer> Mm<T> {
     /// The value in force; `None` where the policy has no such setting.
     fn knob_value(&self, knob: Knob) -> Option<Vec<u64>> {
         let one = |number: u64| alloc::vec![number];
-        let watermark = &self.policy.watermark;
+        let (watermark, dirty) = (&self.policy.watermark, &self.settings.dirty);
         match knob {
+            Knob::DirtyBackgroundBytes => Some(one(dirty.background_bytes)),
+            Knob::DirtyBackgroundRatio => Some(one(dirty.background_ratio)),
+            Knob::DirtyBytes => Some(one(dirty.bytes)),
+            Knob::DirtyExpireCentisecs => Some(one(dirty.expire_centisecs)),
+            Knob::DirtyRatio => Some(one(dirty.ratio)),
+            Knob::DirtyWritebackCentisecs => Some(one(dirty.writeback_centisecs)),
             Knob::LowmemReserveRatio => Some(self.settings.lowmem_reserve_ratio.to_vec()),
             Knob::MaxMapCount => Some(one(self.user.map_limit.now as u64)),
             Knob::Swappiness => Some(one(self.settings.swappiness)),
@@ -176,10 +194,19 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
-    /// `numbers` are at least one, all within the range of the setting, and therefore of `int`.
+    /// `numbers` are at least one, all within the range of the setting.
     fn set_knob(&mut self, knob: Knob, numbers: &[i64]) {
         let first = numbers[0].unsigned_abs();
+        let dirty = &mut self.settings.dirty;
         match knob {
+            Knob::DirtyBackgroundBytes => (dirty.background_bytes, dirty.background_ratio) = (first, 0),
+            Knob::DirtyBackgroundRatio => (dirty.background_ratio, dirty.background_bytes) = (first, 0),
+            // Unlike those above, these leave their counterpart alone where they do not change.
+            Knob::DirtyBytes if dirty.bytes != first => (dirty.bytes, dirty.ratio) = (first, 0),
+            Knob::DirtyRatio if dirty.ratio != first => (dirty.ratio, dirty.bytes) = (first, 0),
+            Knob::DirtyBytes | Knob::DirtyRatio => {}
+            Knob::DirtyExpireCentisecs => dirty.expire_centisecs = first,
+            Knob::DirtyWritebackCentisecs => dirty.writeback_centisecs = first,
             Knob::LowmemReserveRatio => {
                 let mut ratio = self.settings.lowmem_reserve_ratio;
                 ratio.iter_mut().zip(numbers).for_each(|(ratio, &number)| *ratio = number.max(0).unsigned_abs());

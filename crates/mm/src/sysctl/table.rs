@@ -11,7 +11,7 @@ const LONG: i64 = i64::MAX;
 
 const RECLAIM: Model = Model::Missing("reclaim");
 const COMPACTION: Model = Model::Missing("compaction");
-const WRITEBACK: Model = Model::Missing("writeback of files");
+const LAPTOP: Model = Model::Missing("disk that sleeps");
 const OVERCOMMIT: Model = Model::Missing("accounting of committed memory");
 const OOM: Model = Model::Missing("OOM killer");
 const SWAP: Model = Model::Missing("swap");
@@ -76,23 +76,23 @@ pub static SETTINGS: &[Setting] = &[
         "How hard kcompactd works against fragmentation before anyone asks"),
     sysctl!("vm", "defrag_mode", ReadWrite, FLAG, "", "0", Model::Missing("defrag_mode"),
         "Whether requests reclaim and compact before they mix mobility types in a pageblock"),
-    sysctl!("vm", "dirty_background_bytes", ReadWrite, number(1, LONG), "bytes", "0", WRITEBACK,
+    sysctl!("vm", "dirty_background_bytes", ReadWrite, number(1, LONG), "bytes", "0", engine(Knob::DirtyBackgroundBytes),
         "Dirty memory at which writeback begins; 0 is by dirty_background_ratio"),
-    sysctl!("vm", "dirty_background_ratio", ReadWrite, number(0, 100), "% of available memory", "10", WRITEBACK,
+    sysctl!("vm", "dirty_background_ratio", ReadWrite, number(0, 100), "% of available memory", "10", engine(Knob::DirtyBackgroundRatio),
         "Dirty memory at which writeback begins"),
-    sysctl!("vm", "dirty_bytes", ReadWrite, Values::ZeroOr { min: 8192, max: LONG }, "bytes", "0", WRITEBACK,
+    sysctl!("vm", "dirty_bytes", ReadWrite, Values::ZeroOr { min: 8192, max: LONG }, "bytes", "0", engine(Knob::DirtyBytes),
         "Dirty memory at which writers write back themselves; 0 is by dirty_ratio"),
-    sysctl!("vm", "dirty_expire_centisecs", ReadWrite, number(0, INT_MAX), "1/100 s", "3000", WRITEBACK,
+    sysctl!("vm", "dirty_expire_centisecs", ReadWrite, number(0, INT_MAX), "1/100 s", "3000", engine(Knob::DirtyExpireCentisecs),
         "Age at which dirty data is written back"),
-    sysctl!("vm", "dirty_ratio", ReadWrite, number(0, 100), "% of available memory", "20", WRITEBACK,
+    sysctl!("vm", "dirty_ratio", ReadWrite, number(0, 100), "% of available memory", "20", engine(Knob::DirtyRatio),
         "Dirty memory at which writers write back themselves"),
-    sysctl!("vm", "dirty_writeback_centisecs", ReadWrite, number(0, INT_MAX), "1/100 s", "500", WRITEBACK,
+    sysctl!("vm", "dirty_writeback_centisecs", ReadWrite, number(0, INT_MAX), "1/100 s", "500", engine(Knob::DirtyWritebackCentisecs),
         "How often the flusher looks for old dirty data; 0 is never"),
-    sysctl!("vm", "drop_caches", WriteOnly, number(1, 4), "", "", Model::Missing("page cache of files"),
+    sysctl!("vm", "drop_caches", WriteOnly, number(1, 4), "", "", Model::Missing("setting that works in steps"),
         "Writing it frees clean page cache (1), slab that can be reclaimed (2), both (3); 4 silences the log"),
     sysctl!("vm", "extfrag_threshold", ReadWrite, number(0, 1000), "1/1000", "500", COMPACTION,
         "Fragmentation index up to which a failure is put down to lack of memory, and compaction skipped"),
-    sysctl!("vm", "laptop_mode", ReadWrite, number(0, INT_MAX), "s", "0", WRITEBACK,
+    sysctl!("vm", "laptop_mode", ReadWrite, number(0, INT_MAX), "s", "0", LAPTOP,
         "How long after a read writeback may follow, to let disks sleep"),
     sysctl!("vm", "lowmem_reserve_ratio", ReadWrite, Values::Numbers(RATIOS), "", "256 256 32 0", engine(Knob::LowmemReserveRatio),
         "Per zone, lowest first: it keeps 1/N of the higher zones' size from requests they could serve; below 1 nothing"),

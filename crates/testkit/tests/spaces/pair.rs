@@ -357,7 +357,9 @@ impl Pair {
             FaultStep::Hit | FaultStep::Done => Outcome::Ok,
             FaultStep::Segv => Outcome::Segv,
             FaultStep::Bus => Outcome::Bus,
-            FaultStep::NeedPage(_) | FaultStep::Retry => panic!("an access came to {step:?}"),
+            FaultStep::NeedPage(_) | FaultStep::NeedRead { .. } | FaultStep::NeedMkwrite | FaultStep::Retry => {
+                panic!("an access came to {step:?}")
+            }
         };
         assert_eq!(outcome, self.model.outcome(at, vpn, access), "{access:?} of {vpn:#x} in space {at}");
         if outcome == Outcome::Ok && access == Access::Write {
@@ -398,7 +400,7 @@ impl Pair {
                 let vma = space.vma_at(addr(vpn)).unwrap_or_else(|| panic!("{vpn:#x} is mapped in space {at}"));
                 let source = match vma.kind {
                     VmaKind::Anon => Source::Anon,
-                    VmaKind::Shmem { file, shared } => {
+                    VmaKind::File { file, shared } => {
                         let file = self.files.iter().position(|&known| known == file).expect("a known file");
                         Source::File { file, index: vma.index(Vpn::new(vpn)), shared }
                     }

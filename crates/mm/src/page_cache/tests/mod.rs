@@ -1,5 +1,8 @@
 //! What the page cache does with one file at a time.
 
+mod mapped;
+mod model;
+
 use order9_units::{Nanos, Order, Pages, Pfn};
 
 use super::{Added, CachedPage, FileId, FileWrite, Shadow};

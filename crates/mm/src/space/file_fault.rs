@@ -1,0 +1,95 @@
+//! Faults on pages of files, of tmpfs and on disk.
+
+use order9_units::{Nanos, Pages};
+
+use super::addr::{VirtAddr, Vpn, VpnRange};
+use super::fault::{Access, Answer, Fault, FaultStep, Need};
+use super::pte::PteFlag;
+use super::{Owner, Prot, SpaceId, Vma};
+use crate::Mm;
+use crate::frame::{Flag, Idx};
+use crate::page_cache::FileId;
+use crate::trace::Tracer;
+
+/// Pages around a read fault that are mapped with it where their file has them. A divisor of a slot's.
+const FAULT_AROUND: Pages = Pages::new(16);
+
+impl<T: Tracer> Mm<T> {
+    /// Goes on with a write after [`FaultStep::NeedMkwrite`]: at the time `now` the page becomes dirty. Like every writer, the
+    /// program should then be held up if too much is dirty.
+    pub fn page_mkwrite(&mut self, id: SpaceId, addr: VirtAddr, now: Nanos) -> FaultStep {
+        let vpn = addr.vpn();
+        let table = self.user.space(id).ok().and_then(|space| space.table.table(vpn));
+        let seen = table.map(|table| table.get(vpn));
+        self.resolve(id, vpn, Access::Write, seen, Some(now))
+    }
+
+    /// A page of a file that is not mapped yet.
+    pub(super) fn answer_from_file(
+        &mut self,
+        id: SpaceId,
+        vma: &Vma,
+        file: FileId,
+        vpn: Vpn,
+        access: Access,
+        now: Option<Nanos>,
+    ) -> Answer {
+        let index = vma.index(vpn);
+        if self.user.files.size(file).is_none_or(|size| index >= size.get()) {
+            return Answer::Beyond;
+        }
+        let on_disk = self.user.files.is_on_disk(file);
+        let page = self.user.file(file).expect("a mapped file lives").page(index);
+        self.counters.pgmajfault += u64::from(on_disk && page.is_none());
+        let Some(idx) = page.filter(|&idx| !self.frames.word(idx).has(Flag::Locked)) else {
+            return if on_disk { Answer::Read(file, index) } else { Answer::Need(Need::FilePage(file, index)) };
+        };
+        if access == Access::Write && vma.kind.is_private() {
+            return Answer::Need(Need::CopyOf(self.frames.pfn(idx)));
+        }
+        if access == Access::Write && !self.mkwrite(idx, now) {
+            return Answer::Mkwrite;
+        }
+        let notes_writes = on_disk && access == Access::Read;
+        let writable = vma.prot.has(Prot::WRITE) && !vma.kind.is_private() && !notes_writes;
+        if access == Access::Read {
+            self.map_around(id, vma, file, vpn, writable);
+        }
+        Answer::Map(access.mark(self.map_file_page(id, idx, vma.locked)).with(PteFlag::Write, writable))
+    }
+
+    /// Maps what the file has of the aligned 64 KiB around `vpn`, as `fault_around_bytes` has it by default; the page itself
+    /// is left to the caller.
+    fn map_around(&mut self, id: SpaceId, vma: &Vma, file: FileId, vpn: Vpn, writable: bool) {
+        let first = Vpn::new(vpn.get() & !(FAULT_AROUND.get() - 1));
+        for near in VpnRange::of(first, FAULT_AROUND).intersect(vma.range).iter().filter(|&near| near != vpn) {
+            let page = self.user.file(file).ok().and_then(|file| file.page(vma.index(near)));
+            let fits =
+                |&idx: &Idx| self.user.living(id).table.get(near).is_none() && !self.frames.word(idx).has(Flag::Locked);
+            let Some(idx) = page.filter(fits) else { continue };
+            let entry = self.map_file_page(id, idx, vma.locked).with(PteFlag::Write, writable);
+            self.user.living(id).table.table_mut(near).expect("it is the slot of the fault").set(near, entry);
+            self.work.ptes_set += 1;
+        }
+    }
+
+    /// A page of a file is about to be written through a mapping: one on disk becomes dirty, if the time is known. Says
+    /// whether the write may go on.
+    pub(super) fn mkwrite(&mut self, idx: Idx, now: Option<Nanos>) -> bool {
+        let Owner::File { file, index } = self.user.rmap.owner(idx) else { unreachable!("the page is of a file") };
+        if !self.user.files.is_on_disk(file) || self.frames.word(idx).has(Flag::Dirty) {
+            return true;
+        }
+        if let Some(now) = now {
+            self.set_page_dirty(file, index, idx, now);
+        }
+        now.is_some()
+    }
+
+    /// The page that its file shows at the place of a fault.
+    pub(super) fn shown_by_file(&self, fault: &Fault) -> Option<Idx> {
+        let vma = self.user.space(fault.space).ok()?.vmas.find(fault.vpn)?;
+        let page = self.user.file(vma.kind.file()?).ok()?.page(vma.index(fault.vpn));
+        page.filter(|&idx| !self.frames.word(idx).has(Flag::Locked))
+    }
+}
