@@ -289,6 +289,7 @@ impl<T: Tracer> Mm<T> {
             + self.zones.iter().map(|zone| zone.pcps.capacity() * size_of::<pcp::Pcp>()).sum::<usize>()
             + self.nodes.capacity() * size_of::<Node>()
             + self.user.bytes()
+            + self.swap.bytes()
             + self.slab.bytes()
             + self.more_pins.len() * 2 * size_of::<(u32, u32)>();
         Metadata { bytes: bytes as u64, frames: self.frames.len() as u64 }

@@ -4,6 +4,7 @@ use super::chunk::{Outcome, Tally};
 use super::control::{PageWrite, ReclaimControl, Reclaimer};
 use super::decide::{Reference, check_reference};
 use super::stats::ReclaimFlags;
+use super::walk::Uses;
 use crate::Mm;
 use crate::frame::{Flag, Idx, Word};
 use crate::gfp::Gfp;
@@ -21,19 +22,20 @@ impl<T: Tracer> Mm<T> {
         tally: &mut Tally,
     ) -> Outcome {
         let (word, owner) = (self.frames.word(idx), self.user.rmap.owner(idx));
+        let mapped = self.mapcount_of(owner) > 0;
         match owner {
             // Whoever had it has dropped it since.
             Owner::Kept if word.with(Flag::Isolated, false).is_held() => return Outcome::Keep,
             Owner::Kept => return Outcome::Free,
             _ if word.has(Flag::Locked) || word.has(Flag::Unevictable) => return Outcome::Keep,
-            _ if !run.may_unmap && self.mapcount_of(owner) > 0 => return Outcome::Keep,
+            _ if mapped && !run.may_unmap => return Outcome::Keep,
             _ => {}
         }
         self.count_dirty(word, tally);
         if word.has(Flag::Writeback) {
             return self.leave_to_writeback(run, flags, idx, tally);
         }
-        let uses = self.take_uses(idx);
+        let uses = if mapped { self.take_uses(idx) } else { Uses::default() };
         let of = word.lru_type();
         let (verdict, referenced) = check_reference(uses.young, of, word.has(Flag::Referenced), uses.executable);
         self.frames.set(idx, self.frames.word(idx).with(Flag::Referenced, referenced));
@@ -45,7 +47,9 @@ impl<T: Tracer> Mm<T> {
             }
             _ if word.has(Flag::Pinned) => Outcome::Keep,
             (_, Owner::File { .. }) if of == LruType::File => {
-                self.unmap_everywhere(idx);
+                if mapped {
+                    self.unmap_everywhere(idx);
+                }
                 if !self.frames.word(idx).has(Flag::Dirty) {
                     return Outcome::Free;
                 }

@@ -58,7 +58,7 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn take_uses(&mut self, idx: Idx) -> Uses {
         self.work.rmap_walks += 1;
         let mut uses = Uses::default();
-        for at in self.mappings_of(idx) {
+        for &at in &*self.mappings_of(idx) {
             let space = self.user.living(at.space);
             let Some(table) = space.table.table_mut(at.vpn) else { continue };
             let pte = table.get(at.vpn);

@@ -42,7 +42,7 @@ pub use vma::{HugeAdvice, Prot, Vma, VmaKind};
 
 pub(crate) use page::Zap;
 pub(crate) use pte::{Pte, PteFlag};
-pub(crate) use rmap::{Mapping, Owner};
+pub(crate) use rmap::{Mapping, Mappings, Owner};
 
 use crate::Mm;
 use crate::page_cache::{FileTable, Orphans};

@@ -139,7 +139,7 @@ impl<T: Tracer> Mm<T> {
     /// Unmaps a page of a file wherever it is mapped; the next access faults.
     pub(crate) fn unmap_everywhere(&mut self, idx: Idx) {
         let mappings = self.mappings_of(idx);
-        for &at in &mappings {
+        for &at in &*mappings {
             let table = self.user.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
             table.set(at.vpn, Pte::NONE);
             let gone = self.unmap_page(at, idx, NO_CPU);

@@ -19,6 +19,26 @@ pub(crate) struct Mapping {
     pub(crate) vpn: Vpn,
 }
 
+/// Every place where a page is mapped. Most pages are mapped once, and need no memory for that.
+pub(crate) enum Mappings {
+    None,
+    One(Mapping),
+    Several(Vec<Mapping>),
+}
+
+impl core::ops::Deref for Mappings {
+    type Target = [Mapping];
+
+    #[inline]
+    fn deref(&self) -> &[Mapping] {
+        match self {
+            Self::None => &[],
+            Self::One(mapping) => core::slice::from_ref(mapping),
+            Self::Several(mappings) => mappings,
+        }
+    }
+}
+
 /// What a frame is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {

@@ -6,7 +6,7 @@ use order9_units::Pfn;
 
 use super::addr::{VirtAddr, VpnRange};
 use super::pte::{Pte, PteFlag, PteKind};
-use super::{Mapping, Owner, Space, SpaceId};
+use super::{Mapping, Mappings, Owner, Space, SpaceId};
 use crate::Mm;
 use crate::frame::{Flag, Idx};
 use crate::page_cache::FileId;
@@ -83,18 +83,18 @@ impl<T: Tracer> Mm<T> {
     #[must_use]
     pub fn mappings(&self, pfn: Pfn) -> Vec<(SpaceId, VirtAddr)> {
         let Some(idx) = self.frames.idx(pfn) else { return Vec::new() };
-        self.mappings_of(idx).into_iter().map(|mapping| (mapping.space, mapping.vpn.addr())).collect()
+        self.mappings_of(idx).iter().map(|mapping| (mapping.space, mapping.vpn.addr())).collect()
     }
 
-    pub(crate) fn mappings_of(&self, idx: Idx) -> Vec<Mapping> {
+    pub(crate) fn mappings_of(&self, idx: Idx) -> Mappings {
         match self.user.rmap.owner(idx) {
-            Owner::Anon(mapping) => alloc::vec![mapping],
-            Owner::Shared { first, .. } => self.user.rmap.chain(first).collect(),
-            Owner::File { file, index } => {
+            Owner::Anon(mapping) => Mappings::One(mapping),
+            Owner::Shared { first, .. } => Mappings::Several(self.user.rmap.chain(first).collect()),
+            Owner::File { file, index } if self.user.file(file).is_ok_and(|file| file.mappings(index) > 0) => {
                 let candidates = self.user.file(file).into_iter().flat_map(|file| &file.mapped_by);
-                candidates.filter_map(|&start| self.file_mapping(start, index, idx)).collect()
+                Mappings::Several(candidates.filter_map(|&start| self.file_mapping(start, index, idx)).collect())
             }
-            Owner::Nobody | Owner::PageTable(_) | Owner::Slab { .. } | Owner::Kept | Owner::SwapCache => Vec::new(),
+            _ => Mappings::None,
         }
     }
 

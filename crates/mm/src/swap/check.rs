@@ -21,7 +21,7 @@ impl<T: Tracer> Mm<T> {
             })?;
             unused += usize::from(found == 0 && slot.cache.is_none());
             let Some(idx) = slot.cache else { continue };
-            require(self.swap.cached.get(&idx) == Some(&SlotId(at as u32)), "a page knows its slot", || {
+            require(self.swap.cached.get(idx) == Some(SlotId(at as u32)), "a page knows its slot", || {
                 format!("slot {at}: {:?}", self.frames.pfn(idx))
             })?;
         }
@@ -44,7 +44,7 @@ impl<T: Tracer> Mm<T> {
                 continue;
             }
             cached += 1;
-            let slot = self.swap.cached.get(&idx).and_then(|slot| self.swap.slots.get(slot.0 as usize));
+            let slot = self.swap.cached.get(idx).and_then(|slot| self.swap.slots.get(slot.0 as usize));
             let there = slot.is_some_and(|slot| slot.cache == Some(idx));
             require(there, "a page in the swap cache has a slot", || format!("{:?}", self.frames.pfn(idx)))?;
             let used = self.user.rmap.owner(idx) != Owner::SwapCache || slot.is_some_and(|slot| slot.entries > 0);

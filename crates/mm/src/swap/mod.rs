@@ -6,9 +6,9 @@
 //! the slot into. A slot is in use while an entry names it or a page has it. A page that is written while more than half of
 //! the slots are in use loses its slot. Never does I/O; pages of tmpfs have no slots.
 
+mod cache;
 mod check;
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use order9_units::{Pages, Pfn};
@@ -20,6 +20,7 @@ use crate::space::{Access, Mapping, Owner, Prot, Pte, PteFlag, SpaceId, Vma};
 use crate::tags::Tag;
 use crate::trace::Tracer;
 use crate::workingset::Shadow;
+use cache::SwapCache;
 
 /// Place of a page in swap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,10 +64,15 @@ pub(crate) struct SwapArea {
     /// Those that are not in use.
     unused: Vec<u32>,
     /// Slots of pages in the swap cache, by frame.
-    cached: BTreeMap<Idx, SlotId>,
+    cached: SwapCache,
 }
 
 impl SwapArea {
+    /// Bytes on the host.
+    pub(crate) fn bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<Slot>() + self.unused.capacity() * size_of::<u32>() + self.cached.bytes()
+    }
+
     const fn free(&self) -> u64 {
         self.capacity - self.slots.len() as u64 + self.unused.len() as u64
     }
@@ -81,7 +87,7 @@ impl SwapArea {
 
     /// The slot of a page in the swap cache.
     fn of(&self, idx: Idx) -> SlotId {
-        self.cached[&idx]
+        self.cached.get(idx).expect("the page is in the swap cache")
     }
 
     /// The page that has a slot, if one is in memory.
@@ -138,7 +144,7 @@ impl<T: Tracer> Mm<T> {
     /// Pages in memory that have a slot: `SwapCached`.
     #[must_use]
     pub fn swap_cached(&self) -> Pages {
-        Pages::new(self.swap.cached.len() as u64)
+        Pages::new(self.swap.cached.len())
     }
 
     /// Gives an anonymous page a slot, unless it has one; says whether it has one now.
@@ -158,7 +164,7 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn unmap_to_swap(&mut self, idx: Idx) {
         let slot = self.swap.of(idx);
         let mappings = self.mappings_of(idx);
-        for &at in &mappings {
+        for &at in &*mappings {
             let space = self.user.living(at.space);
             let table = space.table.table_mut(at.vpn).expect("the page is mapped there");
             let old = table.set(at.vpn, Pte::swap(slot));
@@ -199,7 +205,7 @@ impl<T: Tracer> Mm<T> {
     pub fn swap_written(&mut self, write: SwapWrite, cpu: usize) {
         let idx = self.at(write.pfn);
         let word = self.frames.word(idx);
-        let there = word.has(Flag::Writeback) && self.swap.cached.get(&idx) == Some(&write.slot);
+        let there = word.has(Flag::Writeback) && self.swap.cached.get(idx) == Some(write.slot);
         assert!(there, "{write:?} is not under way");
         self.end_writeback(idx);
         self.drop_if_useless(idx, cpu);
@@ -217,7 +223,7 @@ impl<T: Tracer> Mm<T> {
 
     /// Takes a page out of the swap cache.
     pub(crate) fn remove_from_swap_cache(&mut self, idx: Idx) {
-        let slot = self.swap.cached.remove(&idx).expect("the page is in the swap cache");
+        let slot = self.swap.cached.remove(idx);
         self.swap.slot(slot).cache = None;
         self.swap.release_if_unused(slot);
         let word = self.frames.word(idx);
@@ -259,7 +265,7 @@ impl<T: Tracer> Mm<T> {
     /// Whether nothing but its one mapping leads to a page, so that it may be written in place. `entry` is an entry that is
     /// about to map it.
     pub(crate) fn is_exclusive(&self, idx: Idx, entry: bool) -> bool {
-        let entries = self.swap.cached.get(&idx).map_or(0, |slot| self.swap.slots[slot.0 as usize].entries);
+        let entries = self.swap.cached.get(idx).map_or(0, |slot| self.swap.slots[slot.0 as usize].entries);
         match self.user.rmap.owner(idx) {
             Owner::Anon(_) => !entry && entries == 0,
             Owner::SwapCache => entry && entries == 1,
