@@ -101,7 +101,5 @@ impl Thread {
 
 /// What killing the process would bring, in pages: what it has mapped, and its page tables.
 fn badness(mm: &Engine, space: SpaceId) -> Pages {
-    mm.space(space).map_or(Pages::ZERO, |space| {
-        space.rss().total() + Pages::new(space.page_tables())
-    })
+    mm.space(space).map_or(Pages::ZERO, |space| space.rss().total() + Pages::new(space.page_tables()))
 }

@@ -126,7 +126,7 @@ impl<T: Tracer> Mm<T> {
     /// Takes the right to write a page of a file off every entry, so that the next write is noticed.
     pub(crate) fn write_protect(&mut self, idx: Idx) {
         let mappings = self.mappings_of(idx);
-        for at in &mappings {
+        for at in &*mappings {
             let table = self.user.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
             let pte = table.get(at.vpn);
             table.set(at.vpn, pte.with(PteFlag::Write, false).with(PteFlag::Dirty, false));
