@@ -1,4 +1,5 @@
-//! Cost of files in memory: caching them on first use, opening them again, and shrinking them, everything counted.
+//! Cost of files in memory: caching them on first use, opening them again, and shrinking them; then files of one page that
+//! are created, written back and dropped; everything counted.
 //!
 //! Run with `cargo bench -p order9-mm --bench slab`.
 
@@ -6,11 +7,12 @@ use std::time::Instant;
 
 use order9_mm::FileId;
 use order9_mm::fs_cache::FsStep;
+use order9_mm::page_cache::DropPagecache;
 use order9_mm::policy::Policy;
 use order9_mm::shrinker::{DropSlab, ShrinkStep};
 use order9_mm::slab::CacheSpec;
 use order9_mm::{Gfp, Layout, Mm, MmBuilder, NodeSpec, Request, ZoneSpec};
-use order9_units::{Bytes, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
+use order9_units::{Bytes, Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 const FILES: u32 = 3_000_000;
 const KERNEL: Request = Request::new(Order::ZERO, Gfp::GFP_KERNEL);
@@ -26,6 +28,37 @@ fn main() {
     let slab = mm.slab_levels(NodeId(0)).reclaimable;
     timed("dropped from memory", || drop_all(&mut mm));
     println!("{slab} frames of slabs, of which {} are left", mm.slab_levels(NodeId(0)).reclaimable);
+
+    let mut mm = engine(Bytes::from_gib(24));
+    mm.mount(CacheSpec::EXT4_INODE).expect("nothing is mounted");
+    println!("the same number of files with a page each, ns per file");
+    timed("created and written", || (0..FILES).for_each(|_| create(&mut mm)));
+    timed("written back", || write_back(&mut mm));
+    timed("pages dropped", || {
+        let mut drop = DropPagecache::new(&mut mm, 0);
+        while drop.step(&mut mm).is_none() {}
+    });
+    timed("inodes dropped", || drop_all(&mut mm));
+}
+
+fn create(mm: &mut Mm) {
+    let file = mm.fs_create(Pages::ZERO).expect("there is room");
+    assert!(matches!(mm.fs_open_fast(file, &KERNEL), FsStep::Done { .. }), "there is memory for all files");
+    let page = Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE);
+    let page = mm.alloc_fast(&page).expect("there is memory for all pages");
+    mm.write_new_page(file, 0, page, Nanos::ZERO, 0).expect("it is open");
+    mm.fs_close(file).expect("it is open");
+}
+
+fn write_back(mm: &mut Mm) {
+    while let Some(file) = mm.next_dirty(None) {
+        while let Some(write) = mm.start_writeback(file, Pages::new(1024)) {
+            mm.file_written(&write, Nanos::ZERO, 0);
+        }
+        if mm.start_inode_write(file) {
+            mm.inode_written(file);
+        }
+    }
 }
 
 fn timed(what: &str, work: impl FnOnce()) {

@@ -51,8 +51,8 @@ pub enum FsError {
     NotCached(FileId),
     /// The file has no page at this place.
     BeyondEnd(FileId, u64),
-    /// The file would be larger than 128 TiB.
-    TooLarge(FileId),
+    /// A file of this size would be larger than 128 TiB.
+    TooLarge(Pages),
     /// There is no object for it.
     Slab(SlabError),
 }
@@ -131,10 +131,10 @@ impl<T: Tracer> Mm<T> {
     /// [`FsError::NotMounted`], [`FsError::TooManyFiles`] or [`FsError::TooLarge`].
     pub fn fs_create(&mut self, size: Pages) -> Result<FileId, FsError> {
         self.fs.as_ref().ok_or(FsError::NotMounted)?;
-        let id = self.user.files.create(size, Home::Disk).ok_or(FsError::TooManyFiles)?;
         if size > PAGES_MAX {
-            return Err(FsError::TooLarge(id));
+            return Err(FsError::TooLarge(size));
         }
+        let id = self.user.files.create(size, Home::Disk).ok_or(FsError::TooManyFiles)?;
         self.user.rmap.make_room(self.frames.len());
         Ok(id)
     }
@@ -209,7 +209,7 @@ impl fmt::Display for FsError {
             Self::TooManyOpens(file) => write!(f, "file {} is open 65535 times", file.0),
             Self::NotCached(file) => write!(f, "the inode of file {} is not in memory", file.0),
             Self::BeyondEnd(file, index) => write!(f, "file {} ends before its page {index}", file.0),
-            Self::TooLarge(file) => write!(f, "file {} would be larger than 128 TiB", file.0),
+            Self::TooLarge(size) => write!(f, "a file of {size:?} is larger than 128 TiB"),
             Self::Slab(error) => error.fmt(f),
         }
     }

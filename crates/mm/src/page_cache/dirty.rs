@@ -62,8 +62,9 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn set_page_dirty(&mut self, id: FileId, index: u64, idx: Idx, now: Nanos) {
         let word = self.frames.word(idx);
         debug_assert!(!word.has(Flag::Locked), "a page that is being read is not written");
+        // A page in use is none that reclaim should find first.
+        self.frames.set(idx, word.with(Flag::Dirty, true).with(Flag::Reclaim, false));
         if !word.has(Flag::Dirty) {
-            self.frames.set(idx, word.with(Flag::Dirty, true));
             self.write_pending_of(idx).dirty += 1;
             self.counters.nr_dirtied += 1;
             let file = self.user.files.ensure(id);

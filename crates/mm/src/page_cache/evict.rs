@@ -50,6 +50,7 @@ impl<T: Tracer> Mm<T> {
     /// Reclaim takes a clean, unmapped page of a file: its frame is the caller's to free.
     pub(crate) fn reclaim_from_file(&mut self, id: FileId, index: u64, shadow: Option<Shadow>) {
         self.take_from_file(id, index, shadow);
+        self.user.files.limit_shadows(id, index, self.frames.len());
         self.settle_file(id);
     }
 
@@ -74,6 +75,18 @@ impl<T: Tracer> Mm<T> {
         }
         self.settle_file(id);
         (dropped, Some(from))
+    }
+
+    /// Frees the next pages of a file from `index` on, about a thousand places together, as [`Mm::truncate`] to `index` and
+    /// [`Mm::fs_unlink`] would; says whether there were any. With this, whoever ends a large file lets others run before
+    /// either does the rest. What the file holds there is lost from then on.
+    pub fn truncate_step(&mut self, id: FileId, index: u64, cpu: usize) -> bool {
+        let first = self.user.file(id).ok().and_then(|file| file.first_page(index, u64::MAX));
+        if let Some((first, _)) = first {
+            self.unmap_file_range(id, first, STEP, Zap::All, cpu);
+            self.evict(id, first, STEP, cpu);
+        }
+        first.is_some()
     }
 
     /// Takes pages out of a file that nobody maps there, and the shadows with them.

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use order9_units::{Nanos, Pages};
 
 use super::Shadow;
+use super::shadows::ShadowChunks;
 use super::tree::PageTree;
 use crate::frame::Idx;
 use crate::fs_cache::FsError;
@@ -178,6 +179,7 @@ pub(crate) struct FileTable {
     unused: Vec<u32>,
     /// Ends of the queue of dirty files, by position.
     pub(super) queue: Option<(u32, u32)>,
+    pub(super) shadows: ShadowChunks,
 }
 
 impl FileTable {

@@ -5,6 +5,7 @@
 //! a whole; writes make it and its file dirty, and dirty files wait in a queue for the flusher. A file can be accessed while
 //! its inode is in memory (see [`crate::fs_cache`]); dirty data and mappings keep the inode there, pages keep it or go with
 //! it, as the release has it. Never reads or writes a disk, never waits; the caller does both and tells the time.
+//! Behaviour and sources: docs/page-cache.md.
 
 mod check;
 mod dirty;
@@ -12,6 +13,7 @@ mod evict;
 mod file;
 mod limits;
 mod queue;
+mod shadows;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tree;
@@ -144,7 +146,7 @@ impl<T: Tracer> Mm<T> {
     ) -> Result<Added, FsError> {
         self.cached_inode(id)?;
         if index >= PAGES_MAX.get() {
-            return Err(FsError::TooLarge(id));
+            return Err(FsError::TooLarge(Pages::new(index.saturating_add(1))));
         }
         let idx = self.fresh(page);
         let added = self.add_file_page_at(id, index, idx, cpu);

@@ -25,6 +25,8 @@ struct Chunk {
     /// Pages that are dirty.
     dirty: u64,
     shadows: u64,
+    /// When reclaim took its last page: a number from the list of such chunks.
+    emptied: u64,
     slots: [Slot; CHUNK as usize],
 }
 
@@ -83,7 +85,8 @@ const fn within(number: u64, from: u64, end: u64) -> u64 {
 }
 
 impl Chunk {
-    const EMPTY: Self = Self { present: 0, dirty: 0, shadows: 0, slots: [Slot { value: 0, mappings: 0 }; 64] };
+    const EMPTY: Self =
+        Self { present: 0, dirty: 0, shadows: 0, emptied: 0, slots: [Slot { value: 0, mappings: 0 }; 64] };
 
     fn page(&self, number: u64, bits: u64) -> Option<(u64, Idx)> {
         let bits = self.present & bits;
@@ -216,6 +219,26 @@ impl PageTree {
             }
         }
         Idx(slot.value)
+    }
+
+    /// Notes that the chunk of `index`, if there is one, has shadows alone since `now`; says which it is.
+    pub(super) fn note_emptied(&mut self, index: u64, now: u64) -> Option<u64> {
+        let Self::Many(chunks) = self else { return None };
+        let number = place(index).0;
+        let chunk = chunks.by_number.get_mut(&number).filter(|chunk| chunk.present == 0)?;
+        chunk.emptied = now;
+        Some(number)
+    }
+
+    /// Drops a chunk that has had shadows alone since `when`.
+    pub(super) fn drop_emptied(&mut self, number: u64, when: u64) {
+        let Self::Many(chunks) = self else { return };
+        if chunks.by_number.get(&number).is_some_and(|chunk| chunk.present == 0 && chunk.emptied == when) {
+            chunks.by_number.remove(&number);
+        }
+        if chunks.by_number.is_empty() {
+            *self = Self::Empty;
+        }
     }
 
     /// Forgets the shadows from `index` on.

@@ -29,7 +29,7 @@ impl<T: Tracer> Mm<T> {
     /// Levels of a node, which stand under the first zone that it has memory in.
     fn render_node_stats(&self, out: &mut impl Write, node: NodeId) -> Result {
         writeln!(out, "  per-node stats")?;
-        let slab = self.slab_levels(node);
+        let (slab, pending) = (self.slab_levels(node), self.write_pending(Some(node)));
         let isolated = |of| self.zones.iter().filter(|zone| zone.node == node).map(|zone| zone.lru_isolated(of)).sum();
         for (name, value) in [
             ("nr_inactive_anon", self.lru_pages(node, LruList::InactiveAnon)),
@@ -41,6 +41,8 @@ impl<T: Tracer> Mm<T> {
             ("nr_slab_unreclaimable", slab.unreclaimable),
             ("nr_isolated_anon", isolated(LruType::Anon)),
             ("nr_isolated_file", isolated(LruType::File)),
+            ("nr_dirty", pending.dirty),
+            ("nr_writeback", pending.writeback),
         ] {
             writeln!(out, "      {name:<12} {value}")?;
         }
@@ -80,6 +82,7 @@ impl<T: Tracer> Mm<T> {
             ("nr_zone_inactive_file", zone.lru_pages(LruList::InactiveFile)),
             ("nr_zone_active_file", zone.lru_pages(LruList::ActiveFile)),
             ("nr_zone_unevictable", zone.lru_pages(LruList::Unevictable)),
+            ("nr_zone_write_pending", zone.write_pending.total()),
             ("nr_free_cma", zone.free_of_type(Migratetype::Cma)),
         ] {
             writeln!(out, "      {name:<12} {value}")?;

@@ -3,7 +3,7 @@
 mod mapped;
 mod model;
 
-use order9_units::{Nanos, Order, Pages, Pfn};
+use order9_units::{Nanos, NodeId, Order, Pages, Pfn};
 
 use super::{Added, CachedPage, FileId, FileWrite, Shadow};
 use crate::frame::Flag;
@@ -11,7 +11,7 @@ use crate::fs_cache::tests::KERNEL;
 use crate::fs_cache::tests::{mounted, used};
 use crate::fs_cache::{FsError, FsStep};
 use crate::lru::LruList;
-use crate::page_alloc::Request;
+use crate::page_alloc::{AllocError, Request};
 use crate::policy::Policy;
 use crate::{Gfp, Mm};
 
@@ -197,4 +197,35 @@ fn a_shadow_waits_for_its_page_and_goes_with_the_inode() {
     while drop.step(&mut mm) == crate::shrinker::ShrinkStep::Progress {}
     assert_eq!((mm.is_cached(file), mm.file(file).is_none()), (Some((false, false)), true));
     mm.check().expect("every law holds");
+}
+
+#[test]
+fn large_files_end_in_steps() {
+    let (mut mm, file) = machine();
+    for index in (0..4_000).step_by(3) {
+        write_page(&mut mm, file, index, 1);
+    }
+    let write = mm.start_writeback(file, Pages::new(1)).expect("it is dirty");
+    let steps = (0..).take_while(|_| mm.truncate_step(file, 1_000, 0)).count();
+    mm.check().expect("every law holds");
+    assert_eq!((steps, mm.user_levels().file), (3, 334), "a thousand places each, and what lies below stays");
+    mm.fs_unlink(file, 0).expect("nobody uses it");
+    mm.file_written(&write, Nanos::new(2), 0);
+    assert_eq!((mm.user_levels().file, mm.write_pending(None).total()), (0, 0));
+    mm.check().expect("every law holds");
+}
+
+#[test]
+fn requests_for_pages_to_be_written_pass_over_nodes_that_have_their_share() {
+    let (mut mm, file) = machine();
+    let dirtied = Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE | Gfp::WRITE);
+    let limit = mm.node_dirty_limit(NodeId(0)).get();
+    for index in 0..=limit {
+        assert!(mm.alloc_fast(&dirtied).is_ok_and(|page| mm.free(page, 0).is_ok()), "page {index} of {limit}");
+        write_page(&mut mm, file, index, 1);
+    }
+    assert_eq!(mm.alloc_fast(&dirtied), Err(AllocError::NoneAboveWatermark), "the slow path does not mind");
+    assert!(mm.alloc_fast(&Request { gfp: Gfp::GFP_HIGHUSER_MOVABLE, ..dirtied }).is_ok());
+    flush(&mut mm, 2);
+    assert!(mm.alloc_fast(&dirtied).is_ok());
 }
