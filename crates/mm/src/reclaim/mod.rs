@@ -26,4 +26,6 @@ pub(crate) use control::ReclaimState;
 #[cfg(test)]
 mod file_tests;
 #[cfg(test)]
+mod random_tests;
+#[cfg(test)]
 mod tests;

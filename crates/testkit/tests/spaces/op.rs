@@ -98,6 +98,9 @@ pub(crate) enum Op {
     /// Steps of reclaim: a pass, or a part of one that ends before its pages are dealt with.
     Reclaim {
         steps: usize,
+        priority: u8,
+        kswapd: bool,
+        may_unmap: bool,
         may_write: bool,
     },
     /// The oldest writes to swap end.
@@ -221,7 +224,9 @@ pub(crate) fn op() -> impl Strategy<Value = Op> {
         1 => space.clone().prop_map(|space| Op::Exit { space }),
         2 => (space.clone(), page()).prop_map(|(space, page)| Op::Pin { space, page }),
         1 => (space.clone(), page()).prop_map(|(space, page)| Op::Isolate { space, page }),
-        6 => (1..40_usize, prop::bool::weighted(0.9)).prop_map(|(steps, may_write)| Op::Reclaim { steps, may_write }),
+        6 => (1..40_usize, 0..4_u8, any::<bool>(), prop::bool::weighted(0.9), prop::bool::weighted(0.9)).prop_map(
+            |(steps, priority, kswapd, may_unmap, may_write)| Op::Reclaim { steps, priority, kswapd, may_unmap, may_write }
+        ),
         4 => (1..40_usize).prop_map(|writes| Op::EndWrites { writes }),
         4 => (space, page()).prop_map(|(space, page)| Op::MarkAccessed { space, page }),
         2 => (0..3_usize).prop_map(|nth| Op::Unpin { nth }),

@@ -6,14 +6,14 @@ mod race;
 use std::collections::VecDeque;
 
 use order9_mm::policy::Policy;
-use order9_mm::reclaim::PageWrite;
+use order9_mm::reclaim::{PageWrite, ReclaimControl, Reclaimer};
 use order9_mm::space::{
     Access, Backing, Errno, Fault, FaultStep, MmapRequest, Move, Mremap, MremapTo, PageView, Place, TableStep,
     VirtAddr, VmaKind, Vpn, VpnRange,
 };
 use order9_mm::{FileId, Gfp, Mm, MmBuilder, Request, SpaceId};
 use order9_testkit::machines;
-use order9_units::{Bytes, NodeId, Order, Pages, Pfn};
+use order9_units::{Bytes, NodeId, Order, Pages, Pfn, ZoneKind};
 
 use crate::model::{BASE, Model, Outcome, Page, Source, TOP};
 use crate::op::{At, From, Op, To};
@@ -100,7 +100,12 @@ impl Pair {
                 done.expect("the page is held");
             }
             Op::Unpin { .. } => {}
-            Op::Reclaim { steps, may_write } => self.reclaim(steps, may_write),
+            Op::Reclaim { steps, priority, kswapd, may_unmap, may_write } => {
+                let by = if kswapd { Reclaimer::Kswapd } else { Reclaimer::Direct };
+                let mut control = ReclaimControl::new(by, Order::ZERO, u64::MAX, ZoneKind::Movable);
+                (control.priority, control.may_unmap, control.may_writepage) = (priority, may_unmap, may_write);
+                self.reclaim(steps, control);
+            }
             Op::EndWrites { writes } => self.end_writes(writes),
             op => self.apply_to_space(op),
         }

@@ -1,16 +1,13 @@
 //! What happens to pages behind the back of programs: reclaim, writes to swap, pins, isolation.
 
 use order9_mm::SpaceId;
-use order9_mm::reclaim::{PageWrite, ReclaimControl, ReclaimStep, Reclaimer};
+use order9_mm::reclaim::{PageWrite, ReclaimControl, ReclaimStep};
 use order9_mm::space::PageView;
-use order9_units::{Order, ZoneKind};
 
 use super::{CPU, Pair, addr};
 
 impl Pair {
-    pub(super) fn reclaim(&mut self, steps: usize, may_writepage: bool) {
-        let mut control = ReclaimControl::new(Reclaimer::Direct, Order::ZERO, u64::MAX, ZoneKind::Movable);
-        (control.priority, control.may_writepage) = (0, may_writepage);
+    pub(super) fn reclaim(&mut self, steps: usize, control: ReclaimControl) {
         let run = self.mm.begin_reclaim(control);
         for zone in 0..self.mm.zones().len() {
             self.mm.begin_lru_pass(run, self.mm.zones()[zone].id());
