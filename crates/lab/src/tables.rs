@@ -29,6 +29,9 @@ fn benchmark(workload: Workload, columns: &[(&str, Vec<&Run>)]) -> Benchmark {
         unit: match measure.unit {
             workloads::Unit::Seconds => compare::Unit::Seconds,
             workloads::Unit::Microseconds => compare::Unit::Microseconds,
+            workloads::Unit::FilesPerSecond => compare::Unit::FilesPerSecond,
+            workloads::Unit::MebibytesPerSecond => compare::Unit::MebibytesPerSecond,
+            workloads::Unit::Percent => compare::Unit::Percent,
         },
         decimals: measure.decimals,
         operations: operations(measure, columns),
@@ -72,11 +75,12 @@ fn has(measure: &Measure, operation: &str) -> bool {
     measure.operations.contains(&word.map_or(operation, |(word, _)| word))
 }
 
-/// Nanoseconds in the unit of a table.
+/// How much of what samples count is one of the unit of a table: times are counted in nanoseconds.
 fn divisor(measure: &Measure) -> f64 {
     match measure.unit {
         workloads::Unit::Seconds => 1e9,
         workloads::Unit::Microseconds => 1e3,
+        workloads::Unit::FilesPerSecond | workloads::Unit::MebibytesPerSecond | workloads::Unit::Percent => 1.0,
     }
 }
 

@@ -165,6 +165,7 @@ impl Kernel {
                 memory: managed(&|_| true),
                 cpus: self.cpus.len() as u32,
                 nodes: mm.nodes().iter().map(|node| managed(&|of| of == node.id())).collect(),
+                disk: None,
             }
         })
     }

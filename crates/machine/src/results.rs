@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use order9_mm::HugeOutlook;
 use order9_units::Nanos;
 use order9_workloads::{Stop, Times};
 
 use crate::events::Traced;
-use crate::kernel::Kernel;
+use crate::kernel::{Engine, Kernel};
 use crate::oom::OutOfMemory;
 use crate::time::{CpuId, LockId, RunError, TaskId};
 
@@ -130,8 +131,8 @@ impl Record {
     }
 }
 
-/// Counters that Linux does not have: use of the CPUs, and of locks of either kind, times in ns.
-const OWN_COUNTERS: [&str; 9] = [
+/// What Linux does not count: use of the CPUs, of locks of either kind, times in ns; levels of [`HugeOutlook`].
+const OWN_COUNTERS: [&str; 16] = [
     "order9_cpu_busy_ns",
     "order9_zone_lock_acquisitions",
     "order9_zone_lock_contended",
@@ -141,6 +142,13 @@ const OWN_COUNTERS: [&str; 9] = [
     "order9_mmap_lock_contended",
     "order9_mmap_lock_wait_ns",
     "order9_mmap_lock_hold_ns",
+    "order9_nr_huge_free",
+    "order9_nr_huge_recoverable",
+    "order9_nr_huge_lost",
+    "order9_nr_polluted_blocks",
+    "order9_nr_polluting_pages",
+    "order9_nr_slab_blocks",
+    "order9_nr_fragmentation_score",
 ];
 
 impl Kernel {
@@ -155,7 +163,16 @@ impl Kernel {
         counters.extend(self.use_of(self.zone_locks.iter().copied()));
         let mmap_locks: Vec<LockId> = self.processes.borrow().iter().map(|process| process.mmap_lock).collect();
         counters.extend(self.use_of(mmap_locks.into_iter()));
+        counters.extend(self.outlook());
         counters
+    }
+
+    /// The outlook for huge pages, in the order of [`OWN_COUNTERS`].
+    fn outlook(&self) -> [u64; 7] {
+        let outlook = self.look(Engine::huge_outlook);
+        let HugeOutlook { free, recoverable, lost, polluted_blocks, polluting_pages, .. } = outlook;
+        let HugeOutlook { slab_blocks, fragmentation_score, .. } = outlook;
+        [free, recoverable, lost, polluted_blocks, polluting_pages, slab_blocks, fragmentation_score]
     }
 
     /// How some locks were used, in the order of [`OWN_COUNTERS`].

@@ -159,7 +159,7 @@ impl<T: Tracer> MmBuilder<T> {
             user: UserMemory::default(),
             swap: SwapArea::default(),
             reclaim: ReclaimState::new(scope.sets(layout.zones.len(), layout.nodes.len()), frames.get()),
-            slab: SlabMemory::new(layout.nodes.len()),
+            slab: SlabMemory::new(layout.nodes.len(), blocks),
             fs: None,
             shrinkers: Vec::new(),
             boot_allocated: 0,

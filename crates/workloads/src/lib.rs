@@ -7,10 +7,14 @@
 #![forbid(unsafe_code)]
 
 mod fill_and_free;
+mod fsmark;
 mod idle;
 mod ladder;
 mod parameters;
+mod stream_reader;
 mod sys;
+mod unit;
+mod uptime;
 mod usemem;
 mod workload;
 

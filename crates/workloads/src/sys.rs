@@ -146,6 +146,8 @@ pub struct Facts {
     pub cpus: u32,
     /// Memory of each node.
     pub nodes: Vec<Bytes>,
+    /// Size of the disk that holds files; `None` where they live in memory, as on tmpfs.
+    pub disk: Option<Bytes>,
 }
 
 /// Memory of a program, page aligned.

@@ -1,8 +1,10 @@
 //! Every workload there is: its name, what can be chosen, what it measures, and where its program is.
 
+use order9_units::Nanos;
+
 use crate::parameters::{Parameter, Parameters};
 use crate::sys::{Stop, Sys};
-use crate::{fill_and_free, idle, usemem};
+use crate::{fill_and_free, fsmark, idle, stream_reader, uptime, usemem};
 
 /// A program of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,6 +15,12 @@ pub enum Workload {
     FillAndFree,
     /// Sleeps.
     Idle,
+    /// Makes small files far beyond memory.
+    FsMark,
+    /// Reads files larger than memory over and over.
+    StreamReader,
+    /// A mixed server for days.
+    Uptime,
 }
 
 /// One table of what a workload measures.
@@ -26,7 +34,7 @@ pub struct Measure {
     pub family: Family,
     /// Which way is better.
     pub better: Better,
-    /// What the table shows its values in; samples are nanoseconds.
+    /// What the table shows its values in; samples are nanoseconds where it is a time.
     pub unit: Unit,
     /// Decimals shown.
     pub decimals: usize,
@@ -57,11 +65,18 @@ pub enum Unit {
     Seconds,
     /// Latencies.
     Microseconds,
+    /// Throughput of file systems; samples are rates.
+    FilesPerSecond,
+    /// Throughput of streams; samples are rates.
+    MebibytesPerSecond,
+    /// Shares; samples are shares.
+    Percent,
 }
 
 impl Workload {
     /// All of them, by name.
-    pub const ALL: [Self; 3] = [Self::FillAndFree, Self::Idle, Self::Usemem];
+    pub const ALL: [Self; 6] =
+        [Self::FillAndFree, Self::FsMark, Self::Idle, Self::StreamReader, Self::Uptime, Self::Usemem];
 
     /// The workload called so.
     #[must_use]
@@ -76,6 +91,9 @@ impl Workload {
             Self::Usemem => "usemem",
             Self::FillAndFree => "fill-and-free",
             Self::Idle => "idle",
+            Self::FsMark => "fsmark",
+            Self::StreamReader => "stream-reader",
+            Self::Uptime => "uptime",
         }
     }
 
@@ -86,6 +104,9 @@ impl Workload {
             Self::Usemem => "streams through file and anonymous memory that together fit: any stall is a mistake",
             Self::FillAndFree => "fills memory and frees it by a pattern: ages memory",
             Self::Idle => "sleeps: what a machine does by itself",
+            Self::FsMark => "makes small files far beyond memory: are page cache and slab reclaimed in step",
+            Self::StreamReader => "reads files larger than memory over and over: what a stream does to memory",
+            Self::Uptime => "a mixed server for days: how memory ages",
         }
     }
 
@@ -96,6 +117,9 @@ impl Workload {
             Self::Usemem => usemem::PARAMETERS,
             Self::FillAndFree => fill_and_free::PARAMETERS,
             Self::Idle => idle::PARAMETERS,
+            Self::FsMark => fsmark::PARAMETERS,
+            Self::StreamReader => stream_reader::PARAMETERS,
+            Self::Uptime => uptime::PARAMETERS,
         }
     }
 
@@ -106,6 +130,19 @@ impl Workload {
             Self::Usemem => usemem::MEASURES,
             Self::FillAndFree => fill_and_free::MEASURES,
             Self::Idle => idle::MEASURES,
+            Self::FsMark => fsmark::MEASURES,
+            Self::StreamReader => stream_reader::MEASURES,
+            Self::Uptime => uptime::MEASURES,
+        }
+    }
+
+    /// How often its counters are worth reading, unless somebody wants more or less.
+    #[must_use]
+    pub const fn counters_every(self) -> Nanos {
+        match self {
+            Self::Uptime => Nanos::new(600_000_000_000),
+            Self::FsMark => Nanos::new(10_000_000_000),
+            Self::Usemem | Self::FillAndFree | Self::Idle | Self::StreamReader => Nanos::new(1_000_000_000),
         }
     }
 
@@ -118,6 +155,9 @@ impl Workload {
             Self::Usemem => usemem::run(&sys, parameters).await,
             Self::FillAndFree => fill_and_free::run(&sys, parameters).await,
             Self::Idle => idle::run(&sys, parameters).await,
+            Self::FsMark => fsmark::run(&sys, parameters).await,
+            Self::StreamReader => stream_reader::run(&sys, parameters).await,
+            Self::Uptime => uptime::run(&sys, parameters).await,
         }
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct RunArgs {
     /// A setting by its Linux name, written before the start.
     #[arg(long = "set", value_name = "NAME=VALUE", allow_hyphen_values = true)]
     pub(crate) settings: Vec<String>,
-    /// How often counters are read, in virtual time. [default: 1s]
+    /// How often counters are read, in virtual time. [default: 1s; fsmark 10s, uptime 10m]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) every: Option<String>,
     /// Keep the events of this tracepoint, mm_page_alloc_extfrag for instance.

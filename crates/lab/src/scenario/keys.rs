@@ -67,7 +67,7 @@ pub static KEYS: &[Key] = &[
         "record.every",
         "a length of time, at least `\"1ms\"`",
         "how often counters are read, in virtual time",
-        "`\"1s\"`",
+        "`\"1s\"`; `fsmark` 10 s, `uptime` 10 min",
     ),
     key("record.events", "list of tracepoints", "which events are kept", "none"),
     key(

@@ -44,7 +44,7 @@ pub struct Scenario {
     /// By [`order9_mm::sysctl::Setting::name`].
     settings: Vec<Asked<(&'static str, String)>>,
     seeds: Vec<u64>,
-    every: Nanos,
+    every: Option<Nanos>,
     events: TraceKinds,
     check_every: Option<NonZeroU64>,
 }
@@ -69,7 +69,7 @@ impl Scenario {
             memory: None,
             settings: Vec::new(),
             seeds: vec![1],
-            every: Nanos::new(1_000_000_000),
+            every: None,
             events: TraceKinds::NONE,
             check_every: None,
         }

@@ -40,7 +40,7 @@ impl Scenario {
                 .map(|Asked { value: (name, value), .. }| (name.to_owned(), value))
                 .collect(),
             seeds: self.seeds,
-            sample_every: self.every,
+            sample_every: self.every.unwrap_or(self.workload.counters_every()),
             check_every: self.check_every,
             trace: self.events,
             command,

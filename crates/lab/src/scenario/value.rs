@@ -78,7 +78,7 @@ impl Scenario {
     pub(super) fn read_every(&mut self, text: &str) -> Result<(), Problem> {
         let every = time(text).filter(|every| *every >= EVERY_MIN);
         let expected = "a length of time such as \"1s\", at least \"1ms\"";
-        self.every = every.ok_or_else(|| Problem::value("every", text, expected))?;
+        self.every = Some(every.ok_or_else(|| Problem::value("every", text, expected))?);
         Ok(())
     }
 

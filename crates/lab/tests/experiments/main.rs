@@ -38,6 +38,14 @@ fn plan(workload: Workload) -> Plan {
         .into_iter()
         .collect(),
         Workload::FillAndFree => [("size", mib(64)), ("pattern", Value::Word("random"))].into_iter().collect(),
+        Workload::FsMark => [("files", Value::Count(50)), ("iterations", Value::Count(3))].into_iter().collect(),
+        Workload::StreamReader => {
+            [("size", mib(64)), ("time", Value::Time(Nanos::new(3_000_000_000)))].into_iter().collect()
+        }
+        Workload::Uptime => [("days", 1), ("files_percent", 1), ("rate_percent", 1)]
+            .map(|(key, count)| (key, Value::Count(count)))
+            .into_iter()
+            .collect(),
         Workload::Idle => [("time", Value::Time(Nanos::new(3_000_000_000)))].into_iter().collect(),
     };
     Plan {

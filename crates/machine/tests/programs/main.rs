@@ -5,6 +5,7 @@ mod kernel;
 mod memory;
 mod out_of_memory;
 mod processes;
+mod workloads;
 
 use std::num::NonZeroU64;
 

@@ -120,7 +120,9 @@ impl<T: Tracer> Mm<T> {
         let cache = &mut self.slab.caches[object.cache.index()];
         self.work.slab_objects += 1;
         let Freed::Empty(frame) = cache.give_back(object.number) else { return Ok(0) };
-        let frames = self.frames.word(frame).order().pages().get();
+        let order = self.frames.word(frame).order();
+        let frames = order.pages().get();
+        self.slab.blocks.remove(frame, order);
         *self.slab.levels[node].of_mut(&cache.spec) -= frames;
         self.counters.slab_pages_freed += frames;
         self.disown(frame, cpu);
@@ -144,6 +146,7 @@ impl<T: Tracer> Mm<T> {
         let cache = &mut self.slab.caches[need.cache.index()];
         let (slab, number) = cache.add_slab(frame, need.order, node);
         *self.slab.levels[node.index()].of_mut(&cache.spec) += need.order.pages().get();
+        self.slab.blocks.add(frame, need.order);
         self.adopt(frame, Owner::Slab { cache: need.cache, slab });
         Object { cache: need.cache, number }
     }

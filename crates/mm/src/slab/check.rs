@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::{CacheId, KmemCache, Slab, SlabLevels};
+use super::{CacheId, KmemCache, Slab, SlabBlocks, SlabLevels};
 use crate::Mm;
 use crate::check::{Verdict, require};
 use crate::frame::{FrameState, Idx};
@@ -14,10 +14,12 @@ impl<T: Tracer> Mm<T> {
     /// Checks every law of slab caches.
     pub(crate) fn check_slab(&self) -> Verdict {
         let mut levels: Vec<SlabLevels> = alloc::vec![SlabLevels::default(); self.nodes.len()];
+        let mut blocks = SlabBlocks::new(self.blocks.len());
         for (id, cache) in (0..).map(CacheId).zip(&self.slab.caches) {
             let (mut slabs, mut objects) = (0, 0);
             for (number, slab) in cache.slabs() {
                 self.check_one_slab(id, cache, number, slab)?;
+                blocks.add(slab.frame, slab.order);
                 *levels[usize::from(slab.node)].of_mut(&cache.spec) += slab.order.pages().get();
                 slabs += 1;
                 objects += u64::from(slab.live);
@@ -28,6 +30,9 @@ impl<T: Tracer> Mm<T> {
             })?;
             (0..self.nodes.len()).try_for_each(|node| self.check_partial(cache, node))?;
         }
+        require(blocks == self.slab.blocks, "pageblocks count the frames of slabs in them", || {
+            format!("{} by slabs, {} counted", blocks.used(), self.slab.blocks.used())
+        })?;
         require(levels == self.slab.levels, "nr_slab_* are the frames of slabs", || {
             format!("{levels:?} by slabs, {:?} counted", self.slab.levels)
         })

@@ -9,6 +9,7 @@
 
 mod alloc;
 mod bits;
+mod blocks;
 mod cache;
 mod check;
 #[cfg(test)]
@@ -21,6 +22,7 @@ use order9_units::{Bytes, Order};
 
 pub use self::alloc::{NewSlab, ObjectStep};
 use crate::page_alloc::AllocError;
+pub(crate) use blocks::SlabBlocks;
 pub(crate) use cache::{KmemCache, Slab};
 
 /// What a cache holds.
@@ -114,11 +116,13 @@ pub(crate) struct SlabMemory {
     pub(crate) caches: Vec<KmemCache>,
     /// By node.
     pub(crate) levels: Vec<SlabLevels>,
+    pub(crate) blocks: SlabBlocks,
 }
 
 impl SlabMemory {
-    pub(crate) fn new(nodes: usize) -> Self {
-        Self { caches: Vec::new(), levels: ::alloc::vec![SlabLevels::default(); nodes] }
+    pub(crate) fn new(nodes: usize, blocks: usize) -> Self {
+        let levels = ::alloc::vec![SlabLevels::default(); nodes];
+        Self { caches: Vec::new(), levels, blocks: SlabBlocks::new(blocks) }
     }
 
     pub(crate) fn cache(&self, id: CacheId) -> Result<&KmemCache, SlabError> {
@@ -139,7 +143,7 @@ impl SlabMemory {
 
     /// Bytes of metadata on the host.
     pub(crate) fn bytes(&self) -> usize {
-        self.caches.iter().map(KmemCache::bytes).sum()
+        self.blocks.bytes() + self.caches.iter().map(KmemCache::bytes).sum::<usize>()
     }
 }
 

@@ -56,7 +56,7 @@ impl Counters {
     /// Whether a field of /proc/vmstat counts, rather than being a level.
     #[must_use]
     pub fn is_counter(field: &str) -> bool {
-        !field.starts_with("nr_") || COUNTERS_NAMED_AS_LEVELS.contains(&field)
+        !field.trim_start_matches("order9_").starts_with("nr_") || COUNTERS_NAMED_AS_LEVELS.contains(&field)
     }
 
     /// The count of a field, summed over zones where this kernel splits it; `None` if it has no such field.

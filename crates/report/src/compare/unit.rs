@@ -15,6 +15,8 @@ pub enum Unit {
     Seconds,
     /// Throughput of file systems.
     FilesPerSecond,
+    /// Throughput of streams.
+    MebibytesPerSecond,
     /// Shares and coefficients of variation.
     Percent,
     /// How often something happened.
@@ -38,6 +40,7 @@ impl Unit {
             Self::Milliseconds => "ms",
             Self::Seconds => "s",
             Self::FilesPerSecond => "files/s",
+            Self::MebibytesPerSecond => "MiB/s",
             Self::Percent => "%",
             Self::Events => "events",
             Self::Pages => "pages",

@@ -1,0 +1,182 @@
+//! `uptime`: a mixed server for days. Jobs of different lifetimes come and go, so that memory fragments where unmovable and
+//! long-lived pages mix with everything else. Its memory at the end of each day is kept as a snapshot, from which every
+//! other workload can start.
+//!
+//! One file for each kind of component: [`database`], [`services`], [`requests`], [`kernel`] (and network), [`files`] (with
+//! logs and backup), [`builds`]. Each has a random stream of its own, so that none changes with another. What happens when
+//! is [`agenda`]'s matter, how it is drawn [`dice`]'s. Definition and decisions: docs/workloads.md.
+
+mod agenda;
+mod builds;
+mod database;
+mod dice;
+mod files;
+mod kernel;
+mod requests;
+mod services;
+
+use std::future::Future;
+
+use order9_units::{Bytes, Nanos, PAGE_SIZE};
+
+use crate::parameters::{Kind, Parameter, Parameters, Value};
+use crate::sys::{Access, Advice, Area, ChildKind, Mapping, Stop, Sys};
+use crate::workload::{Better, Family, Measure, Unit};
+
+pub(crate) const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        key: "days",
+        meaning: "how long the server runs",
+        kind: Kind::Count { min: 1, max: 3650 },
+        default: |_| Value::Count(7),
+        default_text: "7",
+    },
+    Parameter {
+        key: "rate_percent",
+        meaning: "what all rates are multiplied by",
+        kind: Kind::Count { min: 1, max: 100_000 },
+        default: |_| Value::Count(100),
+        default_text: "100",
+    },
+    Parameter {
+        key: "files_percent",
+        meaning: "size of all files that are read, in percent of memory",
+        kind: Kind::Count { min: 1, max: 10_000 },
+        default: |_| Value::Count(150),
+        default_text: "150",
+    },
+];
+
+pub(crate) const MEASURES: &[Measure] = &[
+    Measure {
+        heading: "Latency of 2 MiB at restart of day",
+        operations: &["unit"],
+        family: Family::Quantiles,
+        better: Better::Lower,
+        unit: Unit::Microseconds,
+        decimals: 2,
+    },
+    Measure {
+        heading: "Percentage of 2 MiB at restart of day",
+        operations: &["huge", "local"],
+        family: Family::Samples,
+        better: Better::Higher,
+        unit: Unit::Percent,
+        decimals: 2,
+    },
+    Measure {
+        heading: "Restart of day",
+        operations: &["restart"],
+        family: Family::Samples,
+        better: Better::Lower,
+        unit: Unit::Seconds,
+        decimals: 2,
+    },
+];
+
+const HOUR: Nanos = Nanos::new(3_600_000_000_000);
+const DAY: Nanos = Nanos::new(24 * HOUR.get());
+/// What rates are given for.
+const RATED: Bytes = Bytes::new(16 << 30);
+/// How long components go on after the last state was kept: it is that of a server at work.
+const AFTERWARDS: Nanos = Nanos::new(1_000_000_000);
+
+/// What all components know.
+#[derive(Clone, Copy, Debug)]
+struct Server {
+    /// Midnight before the first day.
+    start: Nanos,
+    days: u64,
+    /// When components stop.
+    end: Nanos,
+    /// Memory of the machine.
+    memory: Bytes,
+    /// What rates are multiplied by.
+    scale: f64,
+}
+
+impl Server {
+    fn new(start: Nanos, memory: Bytes, days: u64, rate: f64) -> Self {
+        let end = start + Nanos::new(DAY.get() * days) + AFTERWARDS;
+        Self { start, days, end, memory, scale: rate * memory.get() as f64 / RATED.get() as f64 }
+    }
+
+    /// Time since midnight.
+    fn time_of_day(&self, at: Nanos) -> Nanos {
+        Nanos::new((at - self.start).get() % DAY.get())
+    }
+
+    /// A time of a day, counted from 0.
+    fn at(&self, day: u64, time_of_day: Nanos) -> Nanos {
+        self.start + Nanos::new(DAY.get() * day) + time_of_day
+    }
+}
+
+pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
+    let memory = sys.facts().memory;
+    sys.phase("prepare");
+    let set = files::make(sys, Bytes::new(memory.get() / 100 * parameters.count("files_percent"))).await?;
+    let rate = parameters.count("rate_percent") as f64 / 100.0;
+    let server = Server::new(sys.now(), memory, parameters.count("days"), rate);
+    sys.phase("day-1");
+    let mut components = vec![
+        start(sys, "database", move |sys| database::run(sys, server)).await?,
+        start(sys, "requests", move |sys| requests::run(sys, server)).await?,
+        start(sys, "network", move |sys| kernel::network(sys, server)).await?,
+        start(sys, "kernel", move |sys| kernel::run(sys, server)).await?,
+        start(sys, "logs", move |sys| files::append(sys, server)).await?,
+        start(sys, "builds", move |sys| builds::run(sys, server)).await?,
+    ];
+    for number in 0..services::SERVICES {
+        components.push(start(sys, "services", move |sys| services::run(sys, server, number)).await?);
+    }
+    let read = set.clone();
+    components.push(start(sys, "files", move |sys| files::read(sys, server, read)).await?);
+    components.push(start(sys, "backup", move |sys| files::back_up(sys, server, set)).await?);
+    watch(sys, &server).await?;
+    for component in components {
+        sys.wait(component).await?.result?;
+    }
+    Ok(())
+}
+
+/// Keeps the state of memory at the end of each day.
+async fn watch<S: Sys>(sys: &S, server: &Server) -> Result<(), Stop> {
+    for day in 1..=server.days {
+        sleep_until(sys, server.at(day, Nanos::ZERO)).await?;
+        sys.snapshot(&format!("day-{day}"));
+        let next = if day < server.days { format!("day-{}", day + 1) } else { "end".to_owned() };
+        sys.phase(&next);
+    }
+    Ok(())
+}
+
+/// Starts a component as a process of its own.
+async fn start<S: Sys, B, F>(sys: &S, name: &str, body: B) -> Result<S::Child, Stop>
+where
+    B: FnOnce(S) -> F + Send + 'static,
+    F: Future<Output = Result<(), Stop>> + 'static,
+{
+    sys.spawn(ChildKind::Process, name, body).await
+}
+
+async fn sleep_until<S: Sys>(sys: &S, time: Nanos) -> Result<(), Stop> {
+    let now = sys.now();
+    if time > now { sys.sleep(time - now).await } else { Ok(()) }
+}
+
+/// Private memory in base pages, all of it there.
+async fn base_pages<S: Sys>(sys: &S, pages: u64) -> Result<Area, Stop> {
+    let area = sys.mmap(Mapping::anon(Bytes::new(pages * PAGE_SIZE.get()))).await?;
+    sys.madvise(area, Advice::NoHugePage).await?;
+    sys.touch(area, Access::Write).await?;
+    Ok(area)
+}
+
+/// A process that was killed for memory is started anew by whoever started it; anything else is a mistake.
+fn unless_killed(result: Result<(), Stop>) -> Result<(), Stop> {
+    match result {
+        Err(Stop::Killed { .. }) => Ok(()),
+        result => result,
+    }
+}
