@@ -56,7 +56,7 @@ fn plan(workload: Workload) -> Plan {
         memory: Memory::Empty,
         settings: Vec::new(),
         seeds: vec![1, 2],
-        sample_every: Nanos::new(1_000_000_000),
+        sample_every: workload.counters_every(),
         check_every: None,
         trace: TraceKinds::NONE,
         command: vec!["a test".to_owned()],
