@@ -247,12 +247,14 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
-    /// Makes a page the oldest of its inactive list; says whether it is on one.
+    /// Makes a page that reclaim has waited for the oldest of its inactive list, even if that made it active meanwhile; says
+    /// whether it did, which is not so if the page is isolated, unevictable, or dirty again.
     pub(crate) fn rotate_lru(&mut self, idx: Idx) -> bool {
         let word = self.frames.word(idx);
-        let moves = word.has(Flag::Lru) && word.lru_list() == word.lru_type().inactive();
+        let moves = word.has(Flag::Lru) && !word.has(Flag::Unevictable) && !word.has(Flag::Dirty);
         if moves {
-            let list = self.zones[self.blocks[idx.block()].zone.index()].lru.list(word.lru_list());
+            self.move_lru(idx, word.lru_type().inactive());
+            let list = self.zones[self.blocks[idx.block()].zone.index()].lru.list(word.lru_type().inactive());
             self.frames.unlink(idx);
             self.frames.push_tail(list, idx);
         }

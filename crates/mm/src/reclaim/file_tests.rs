@@ -4,7 +4,7 @@ use order9_units::{Nanos, Order, Pages, ZoneKind};
 
 use super::{PageWrite, PassStats, ReclaimControl, ReclaimFlags, ReclaimStep, Reclaimer};
 use crate::fs_cache::tests::{mounted, used};
-use crate::page_cache::tests::{read_pages, write_page};
+use crate::page_cache::tests::{flush, read_pages, write_page};
 use crate::policy::Policy;
 use crate::{FileId, Gfp, LruList, Mm, ZoneId};
 
@@ -56,6 +56,9 @@ fn dirty_pages_are_left_to_the_flushers() {
         assert_eq!((run.stats, run.wake_flushers, run.nr_reclaimed), (all, true, 0));
         assert_eq!((mm.counters().nr_vmscan_immediate_reclaim, lists(&mm)), (32, [0, 32]));
         assert_eq!(ReclaimFlags::default().after(&run.stats), DIRTY);
+        flush(&mut mm, 0);
+        assert_eq!((mm.counters().pgrotated, lists(&mm)), (32, [32, 0]), "they are next once they are written");
+        assert_eq!(pass(&mut mm, control(by)).nr_reclaimed, 32);
     }
 }
 
