@@ -121,3 +121,69 @@ const fn reclaim_flags(of: LruType) -> &'static str {
         LruType::File => "RECLAIM_WB_FILE|RECLAIM_WB_ASYNC",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use order9_mm::LruList;
+    use order9_mm::reclaim::PassStats;
+    use order9_units::{NodeId, Pfn, ZoneKind};
+
+    use super::*;
+
+    #[test]
+    fn events_of_reclaim_have_the_fields_of_the_kernel_in_its_order() {
+        let node = NodeId(1);
+        let stats = PassStats { taken: 30, dirty: 4, writeback: 3, congested: 2, immediate: 1, ..PassStats::default() };
+        for (event, text) in [
+            (
+                Event::LruIsolate {
+                    class: ZoneKind::Normal,
+                    order: Order::PAGEBLOCK,
+                    requested: 32,
+                    scanned: 40,
+                    skipped: 8,
+                    taken: 32,
+                    list: LruList::InactiveFile,
+                },
+                "classzone=2 order=9 nr_requested=32 nr_scanned=40 nr_skipped=8 nr_taken=32 lru=inactive_file",
+            ),
+            (
+                Event::LruShrinkInactive {
+                    node,
+                    scanned: 32,
+                    reclaimed: 20,
+                    stats,
+                    activated: 7,
+                    referenced: 5,
+                    priority: 12,
+                    of: LruType::File,
+                },
+                "nid=1 nr_scanned=32 nr_reclaimed=20 nr_dirty=4 nr_writeback=3 nr_congested=2 nr_immediate=1 \
+                 nr_activate_anon=0 nr_activate_file=7 nr_ref_keep=5 nr_unmap_fail=0 priority=12 \
+                 flags=RECLAIM_WB_FILE|RECLAIM_WB_ASYNC",
+            ),
+            (
+                Event::LruShrinkActive {
+                    node,
+                    taken: 32,
+                    active: 2,
+                    deactivated: 30,
+                    referenced: 9,
+                    priority: 0,
+                    of: LruType::Anon,
+                },
+                "nid=1 nr_taken=32 nr_active=2 nr_deactivated=30 nr_referenced=9 priority=0 \
+                 flags=RECLAIM_WB_ANON|RECLAIM_WB_ASYNC",
+            ),
+            (
+                Event::Writepage { pfn: Pfn::new(0x1000), of: LruType::Anon },
+                "pfn=0x1000 flags=RECLAIM_WB_ANON|RECLAIM_WB_ASYNC",
+            ),
+            (Event::KswapdWake { node, class: ZoneKind::Dma32, order: Order::ZERO }, "nid=1 zid=1 order=0"),
+            (Event::KswapdSleep { node }, "nid=1"),
+            (Event::DirectReclaimEnd { reclaimed: 33 }, "nr_reclaimed=33"),
+        ] {
+            assert_eq!(fields(&event), text);
+        }
+    }
+}
