@@ -24,9 +24,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let manifest = read_manifest(directory).map_err(|error| Failure::Usage(error.to_string()))?;
     let plan = repetition(&manifest.inputs).map_err(|error| Failure::file(directory, error))?;
     let target = target(args)?;
-    let experiment = experiment(args, &plan)?;
+    let (experiment, snapshots) = experiment(args, &plan)?;
     if let Some(target) = target {
-        let files = Results::of(plan.workload, &experiment).files();
+        let files = [Results::of(plan.workload, &experiment).files().as_slice(), &snapshots].concat();
         target.write(&experiment, &files).map_err(|error| Failure::Usage(error.to_string()))?;
     }
     let (recorded, repeated) = (manifest.digest, experiment.digest());

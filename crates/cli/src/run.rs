@@ -4,11 +4,13 @@ mod proc_dir;
 mod progress;
 
 use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
 
 use order9_lab::scenario::Scenario;
 use order9_lab::{Cell, Observer, Plan};
 use order9_machine::Tick;
-use order9_record::{Existing, Experiment, Outcome, Run, Target, WriteError};
+use order9_record::{Existing, Experiment, ExtraFile, Outcome, Run, Target, WriteError};
+use order9_snapshot::{Snapshot, format};
 
 use crate::args::RunArgs;
 use crate::failure::Failure;
@@ -21,9 +23,10 @@ use progress::Progress;
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let plan = plan(args)?;
     let target = target(args)?;
-    let experiment = experiment(args, &plan)?;
+    let (experiment, snapshots) = experiment(args, &plan)?;
     let results = Results::of(plan.workload, &experiment);
-    let written = target.map(|target| target.write(&experiment, &results.files()).map(|_| target)).transpose();
+    let files = [results.files().as_slice(), &snapshots].concat();
+    let written = target.map(|target| target.write(&experiment, &files).map(|_| target)).transpose();
     let written = written.map_err(|error| Failure::Usage(error.to_string()))?;
     let directory = args.output.as_deref().filter(|_| written.is_some());
     if args.json { print_json(&results.json(directory)) } else { print(&results.text(directory)) }?;
@@ -57,16 +60,20 @@ pub(crate) fn target(args: &RunArgs) -> Result<Option<Target>, Failure> {
     })
 }
 
-/// Runs all cells.
-pub(crate) fn experiment(args: &RunArgs, plan: &Plan) -> Result<Experiment, Failure> {
+/// Runs all cells; beside them the snapshots that workloads asked for, if results are stored.
+pub(crate) fn experiment(args: &RunArgs, plan: &Plan) -> Result<(Experiment, Vec<ExtraFile>), Failure> {
     let jobs = jobs(args.jobs.as_deref())?;
     let proc_dir = args.proc_dir.as_deref().map(ProcDir::new).transpose()?;
-    let watch = Watch { plan, progress: Progress::new(), proc_dir };
+    let snapshots = args.output.is_some().then(Mutex::default);
+    let watch = Watch { plan, progress: Progress::new(), proc_dir, snapshots };
     let experiment = order9_lab::run(plan, jobs, &watch);
     watch.progress.clear();
     let experiment = experiment.map_err(|error| Failure::Usage(error.to_string()))?;
     watch.proc_dir.map_or(Ok(()), ProcDir::finish)?;
-    Ok(experiment)
+    let kept = watch.snapshots.unwrap_or_default();
+    let mut snapshots: Vec<ExtraFile> = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+    snapshots.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok((experiment, snapshots))
 }
 
 fn jobs(asked: Option<&str>) -> Result<NonZeroUsize, Failure> {
@@ -79,6 +86,8 @@ struct Watch<'a> {
     plan: &'a Plan,
     progress: Progress,
     proc_dir: Option<ProcDir>,
+    /// Kept where results are stored.
+    snapshots: Option<Mutex<Vec<ExtraFile>>>,
 }
 
 impl Observer for Watch<'_> {
@@ -88,6 +97,14 @@ impl Observer for Watch<'_> {
         if let Some(proc_dir) = &self.proc_dir {
             proc_dir.tick(policy, cell.seed, tick);
         }
+    }
+
+    fn snapshot(&self, cell: Cell, name: &str, snapshot: &Snapshot) {
+        let Some(snapshots) = &self.snapshots else { return };
+        let name = format!("{}-seed-{}-{name}.o9snap", self.plan.policies[cell.policy].name, cell.seed);
+        let mut content = Vec::new();
+        format::write(snapshot, &mut content).expect("memory takes what the lab has made");
+        snapshots.lock().unwrap_or_else(PoisonError::into_inner).push(ExtraFile { name, content });
     }
 
     fn ended(&self, cell: Cell, _: &Run) {

@@ -1,25 +1,42 @@
 //! One run of an experiment: from a machine and a workload to a record.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use order9_machine::{Outcome, Results, Series, Tick};
 use order9_record::{self as record, Counters, Durations, Run, Unit};
+use order9_snapshot::Snapshot;
 use order9_units::Nanos;
 use order9_workloads::{Facts, Parameters};
 
 use crate::error::PlanError;
 use crate::events::events;
+use crate::export::export;
 use crate::monitors::Monitors;
 use crate::plan::{Cell, Plan};
 use crate::proc_files::machine_files;
 use crate::start::Start;
 
-/// Runs one cell, and says with which parameters; `watch` sees the engine whenever counters are read.
+/// A cell that has run.
+pub(crate) struct Ran {
+    pub(crate) run: Run,
+    /// With which parameters.
+    pub(crate) parameters: Parameters,
+    /// The snapshots that the workload asked for, with their names.
+    pub(crate) snapshots: Vec<(String, Snapshot)>,
+}
+
+/// Runs one cell; `watch` sees the engine whenever counters are read.
 pub(crate) fn run_cell(
     plan: &Plan,
     start: &Start,
     cell: Cell,
     mut watch: impl FnMut(&Tick<'_>),
-) -> Result<(Run, Parameters), PlanError> {
-    let machine = start.machine(plan, cell)?;
+) -> Result<Ran, PlanError> {
+    let mut machine = start.machine(plan, cell)?;
+    let snapshots = Rc::new(RefCell::new(Vec::new()));
+    let (kept, cpus) = (Rc::clone(&snapshots), start.cpus(&plan.machine));
+    machine.keep_snapshots(move |name, engine| kept.borrow_mut().push((name.to_owned(), export(engine, &cpus))));
     let facts = machine.facts();
     let parameters = parameters(plan, &facts)?;
     let mut monitors = Monitors::new();
@@ -35,7 +52,7 @@ pub(crate) fn run_cell(
     let mut run = record_of(plan, cell, &results);
     run.traces = monitors.into_traces(facts.cpus, last);
     run.traces.events = events(&results);
-    Ok((run, parameters))
+    Ok(Ran { run, parameters, snapshots: snapshots.take() })
 }
 
 /// What was chosen, and defaults on a machine with these facts.

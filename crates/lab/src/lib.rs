@@ -9,6 +9,7 @@
 mod cell;
 mod error;
 mod events;
+mod export;
 mod inputs;
 pub mod machines;
 mod monitors;

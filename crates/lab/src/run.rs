@@ -7,9 +7,10 @@ use std::thread;
 
 use order9_machine::Tick;
 use order9_record::{Experiment, Run};
+use order9_snapshot::Snapshot;
 use order9_workloads::Parameters;
 
-use crate::cell::run_cell;
+use crate::cell::{Ran, run_cell};
 use crate::error::PlanError;
 use crate::inputs::inputs;
 use crate::plan::{Cell, Plan};
@@ -19,6 +20,9 @@ use crate::start::Start;
 pub trait Observer: Sync {
     /// The counters of a run are read.
     fn tick(&self, cell: Cell, tick: &Tick<'_>);
+
+    /// A run has ended that asked for a snapshot of this name.
+    fn snapshot(&self, cell: Cell, name: &str, snapshot: &Snapshot);
 
     /// A run has ended.
     fn ended(&self, cell: Cell, run: &Run);
@@ -38,9 +42,11 @@ pub fn run(plan: &Plan, jobs: NonZeroUsize, observer: &dyn Observer) -> Result<E
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(&cell) = cells.get(at) else { break };
             let run = run_cell(plan, &start, cell, |tick| observer.tick(cell, tick));
-            if let Ok((run, _)) = &run {
-                observer.ended(cell, run);
-            }
+            let run = run.map(|Ran { run, parameters, snapshots }| {
+                snapshots.iter().for_each(|(name, snapshot)| observer.snapshot(cell, name, snapshot));
+                observer.ended(cell, &run);
+                (run, parameters)
+            });
             done.lock().unwrap_or_else(PoisonError::into_inner).push((at, run));
         }
     };

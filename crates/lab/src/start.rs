@@ -74,7 +74,8 @@ impl Start {
         Ok(if plan.check_every.is_some() { mm.with_content_tags() } else { mm })
     }
 
-    fn cpus(&self, machine: &MachineSpec) -> Vec<NodeId> {
+    /// The node of every CPU.
+    pub(crate) fn cpus(&self, machine: &MachineSpec) -> Vec<NodeId> {
         match self {
             Self::Empty(layout) => layout.cpus.clone(),
             Self::Map { snapshot, .. } => cpus_of(snapshot).unwrap_or_else(|| machine.cpus()),

@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use order9_lab::{Cell, Memory, Observer, Plan, PlanError, machines, report, run};
 use order9_machine::{Tick, TraceKinds};
 use order9_mm::sysctl::SETTINGS;
-use order9_record::{Experiment, Outcome, Run};
+use order9_record::{Digest, Experiment, Outcome, Run};
 use order9_report::compare::Style;
 use order9_report::compare::text::Fit;
 use order9_report::stats::Generation;
 use order9_snapshot::synth::SynthSpec;
+use order9_snapshot::{Snapshot, format};
 use order9_units::{Bytes, Nanos};
 use order9_workloads::{Value, Workload};
 
@@ -22,7 +24,47 @@ struct Nobody;
 impl Observer for Nobody {
     fn tick(&self, _: Cell, _: &Tick<'_>) {}
 
+    fn snapshot(&self, _: Cell, _: &str, _: &Snapshot) {}
+
     fn ended(&self, _: Cell, _: &Run) {}
+}
+
+/// Keeps snapshots.
+#[derive(Default)]
+struct Keeper(Mutex<Vec<(String, Snapshot)>>);
+
+impl Observer for Keeper {
+    fn tick(&self, _: Cell, _: &Tick<'_>) {}
+
+    fn snapshot(&self, _: Cell, name: &str, snapshot: &Snapshot) {
+        self.0.lock().expect("nobody panics").push((name.to_owned(), snapshot.clone()));
+    }
+
+    fn ended(&self, _: Cell, _: &Run) {}
+}
+
+#[test]
+fn a_run_starts_from_the_memory_that_another_one_kept() {
+    let mut aged = plan(Workload::Uptime);
+    aged.policies.truncate(1);
+    aged.seeds.truncate(1);
+    let keeper = Keeper::default();
+    let experiment = run(&aged, NonZeroUsize::MIN, &keeper).expect("it runs");
+    let kept = keeper.0.into_inner().expect("nobody panics");
+    let [(name, snapshot)] = kept.try_into().expect("one day, one snapshot");
+    assert_eq!(name, "day-1");
+    let mut bytes = Vec::new();
+    format::write(&snapshot, &mut bytes).expect("memory takes everything");
+    assert_eq!(format::read(bytes.as_slice()).expect("it is sound"), snapshot);
+    let memory = Memory::Snapshot { path: name, digest: Digest::of_bytes(&bytes), snapshot: Arc::new(snapshot) };
+    let next = Plan { memory, policies: aged.policies.clone(), seeds: vec![1], ..plan(Workload::Idle) };
+    let next = on(1, &next).expect("it starts");
+    let of = |run: &Run, at: &[u64], name: &str| at[run.counters.position(name).expect("it is counted")];
+    let (before, after) = (&experiment.runs[0], &next.runs[0]);
+    let end = before.phases.iter().find(|phase| phase.name == "end").expect("the last day ends");
+    for name in ["nr_free_pages", "nr_free_pages_blocks", "order9_nr_huge_free", "order9_nr_fragmentation_score"] {
+        assert_eq!(of(before, &end.at_begin, name), of(after, &after.phases[0].at_begin, name), "{name}");
+    }
 }
 
 /// A small use of a workload on the smaller of the two old machines, under two policies and seeds.

@@ -1,0 +1,178 @@
+//! An engine's memory as a snapshot, from which another run can start.
+
+use std::collections::BTreeMap;
+
+use order9_machine::Engine;
+use order9_mm::sysctl::SETTINGS;
+use order9_mm::{BlockUser, BlockView, FrameState, LruList, Zone};
+use order9_snapshot::flags::{PINNED, SLAB_RECLAIMABLE, kpf};
+use order9_snapshot::{self as snapshot, FrameMap, FrameMapBuilder, NodeInfo, PcpInfo, Snapshot, Source, ZoneInfo};
+use order9_units::{Migratetype, NodeId, Order, PAGE_SIZE, PAGEBLOCK_PAGES, Pages, Pfn};
+
+/// What the flags are those of.
+const KERNEL_RELEASE: &str = "6.18.0-order9";
+
+/// The memory of `engine`, on CPUs of these nodes.
+pub(crate) fn export(engine: &Engine, cpus: &[NodeId]) -> Snapshot {
+    let end = engine.zones().iter().map(|zone| zone.span().end).max().unwrap_or(Pfn::new(0));
+    let blocks = end.get().div_ceil(PAGEBLOCK_PAGES.get());
+    let type_of = |block: u64| {
+        let block = engine.pageblock(Pfn::new(block * PAGEBLOCK_PAGES.get()));
+        block.map_or(Migratetype::Movable, |block| block.migratetype)
+    };
+    let frames = frames(engine, end);
+    let mut ram: Vec<_> = engine.zones().iter().filter(|zone| zone.present() > 0).map(Zone::span).collect();
+    ram.sort_unstable_by_key(|span| span.start);
+    Snapshot {
+        source: Source::Lab,
+        machine: snapshot::Machine {
+            kernel_release: KERNEL_RELEASE.to_owned(),
+            page_size: PAGE_SIZE,
+            pageblock_order: Order::PAGEBLOCK.get(),
+            cpus: cpus.len() as u32,
+            ..snapshot::Machine::default()
+        },
+        nodes: engine.nodes().iter().map(|node| node_info(engine, node, cpus)).collect(),
+        zones: engine.zones().iter().filter(|zone| zone.present() > 0).map(|zone| zone_info(engine, zone)).collect(),
+        ram,
+        settings: settings(engine),
+        vmstat: engine.vmstat().map(|(name, value)| (name.to_owned(), value)).collect(),
+        meminfo: meminfo(engine),
+        cost: snapshot::CaptureCost { frames: frames.len(), ..snapshot::CaptureCost::default() },
+        frames: Some(frames),
+        block_types: Some((0..blocks).map(type_of).collect()),
+        ..Snapshot::default()
+    }
+}
+
+/// Every frame up to `end`, block by block.
+fn frames(engine: &Engine, end: Pfn) -> FrameMap {
+    let mut map = FrameMapBuilder::new();
+    let mut at = Pfn::new(0);
+    while at < end {
+        let view = engine.block_view(at);
+        let order = match view.state {
+            FrameState::Free { order, .. }
+            | FrameState::Pcp { order, .. }
+            | FrameState::Allocated { order }
+            | FrameState::Held { order } => order,
+            FrameState::Tail | FrameState::Hole | FrameState::Reserved => Order::ZERO,
+        };
+        let (flags, count) = (flags(&view), u64::from(view.mapcount));
+        let state = |flags| snapshot::FrameState { flags, count };
+        if order > Order::ZERO && matches!(view.state, FrameState::Allocated { .. }) {
+            map.push(state(flags | kpf::COMPOUND_HEAD));
+            map.push_run(state(flags | kpf::COMPOUND_TAIL), order.pages() - Pages::new(1));
+        } else {
+            map.push_run(state(flags), order.pages());
+        }
+        at = at + order.pages();
+    }
+    map.finish()
+}
+
+/// Flags as 6.18 reports them, with order9's own bits where Linux cannot tell.
+fn flags(view: &BlockView) -> u64 {
+    let user = match view.state {
+        FrameState::Hole => return kpf::NOPAGE,
+        FrameState::Reserved => return kpf::RESERVED,
+        FrameState::Free { .. } => return kpf::BUDDY,
+        FrameState::Tail | FrameState::Pcp { .. } | FrameState::Held { .. } => return 0,
+        FrameState::Allocated { order } => match view.user {
+            BlockUser::Kernel => 0,
+            BlockUser::PageTable => kpf::PGTABLE,
+            BlockUser::Slab { reclaimable: true } => kpf::SLAB | SLAB_RECLAIMABLE,
+            BlockUser::Slab { reclaimable: false } => kpf::SLAB,
+            BlockUser::File => kpf::UPTODATE,
+            BlockUser::Anon | BlockUser::Movable if order >= Order::PAGEBLOCK => kpf::THP | ANON,
+            BlockUser::Anon | BlockUser::Movable => ANON,
+        },
+    };
+    let on_list = match view.lru {
+        None => 0,
+        Some(LruList::InactiveAnon) => kpf::LRU | kpf::SWAPBACKED,
+        Some(LruList::ActiveAnon) => kpf::LRU | kpf::SWAPBACKED | kpf::ACTIVE,
+        Some(LruList::InactiveFile) => kpf::LRU,
+        Some(LruList::ActiveFile) => kpf::LRU | kpf::ACTIVE,
+        Some(LruList::Unevictable) => kpf::LRU | kpf::UNEVICTABLE | kpf::MLOCKED,
+    };
+    let when = |is: bool, flag: u64| if is { flag } else { 0 };
+    user | on_list
+        | when(view.mapcount > 0, kpf::MMAP)
+        | when(view.dirty, kpf::DIRTY)
+        | when(view.writeback, kpf::WRITEBACK)
+        | when(view.pinned, PINNED)
+}
+
+/// Of all private memory of programs.
+const ANON: u64 = kpf::UPTODATE | kpf::LRU | kpf::ANON | kpf::SWAPBACKED;
+
+fn node_info(engine: &Engine, node: &order9_mm::Node, cpus: &[NodeId]) -> NodeInfo {
+    let others = engine.nodes().iter();
+    let own = (0..).zip(cpus).filter(|(_, of)| **of == node.id()).map(|(cpu, _)| cpu);
+    NodeInfo {
+        id: node.id(),
+        distances: others.map(|other| node.distance(other.id())).collect(),
+        cpus: own.collect(),
+        counters: BTreeMap::new(),
+    }
+}
+
+fn zone_info(engine: &Engine, zone: &Zone) -> ZoneInfo {
+    let marks = zone.watermarks();
+    let boosted = |mark: u64| Pages::new(mark + zone.boost());
+    let areas = zone.areas();
+    let blocks = zone.span().start.get() / PAGEBLOCK_PAGES.get()..zone.span().end.get().div_ceil(PAGEBLOCK_PAGES.get());
+    let mut block_counts = BTreeMap::new();
+    for block in blocks.filter_map(|block| engine.pageblock(Pfn::new(block * PAGEBLOCK_PAGES.get()))) {
+        *block_counts.entry(block.migratetype).or_insert(0) += 1;
+    }
+    let by_type = |mt: Migratetype| (mt, areas.each_ref().map(|area| u64::from(area.blocks[mt.index()])));
+    let pcp = |(cpu, pcp): (u32, &order9_mm::Pcp)| PcpInfo {
+        cpu,
+        count: Pages::new(pcp.count()),
+        high: Pages::new(pcp.high()),
+        batch: Pages::new(pcp.batch()),
+    };
+    ZoneInfo {
+        node: zone.node(),
+        kind: zone.kind(),
+        span: zone.span(),
+        present: Pages::new(zone.present()),
+        managed: Pages::new(zone.managed()),
+        cma: Pages::new(block_counts.get(&Migratetype::Cma).copied().unwrap_or(0) * PAGEBLOCK_PAGES.get()),
+        free: Pages::new(zone.free()),
+        watermarks: snapshot::Watermarks {
+            min: boosted(marks.min),
+            low: boosted(marks.low),
+            high: boosted(marks.high),
+            promo: None,
+            boost: Some(Pages::new(zone.boost())),
+        },
+        protection: zone.lowmem_reserve().map(Pages::new).to_vec(),
+        free_blocks: areas.each_ref().map(order9_mm::FreeArea::total),
+        free_by_type: Migratetype::ALL.into_iter().map(by_type).collect(),
+        block_counts,
+        pcp: (0..).zip(zone.pcps()).map(pcp).collect(),
+        counters: BTreeMap::from([("nr_free_pages".to_owned(), zone.free())]),
+    }
+}
+
+/// Settings that the engine has.
+fn settings(engine: &Engine) -> BTreeMap<String, String> {
+    let read = SETTINGS.iter().filter_map(|setting| {
+        let value = engine.read_setting(setting.name).ok()?;
+        Some((setting.path.to_owned(), value.trim_end().to_owned()))
+    });
+    read.collect()
+}
+
+fn meminfo(engine: &Engine) -> BTreeMap<String, u64> {
+    let mut text = String::new();
+    engine.render_meminfo(&mut text).expect("text can be written to memory");
+    let field = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        Some((name.to_owned(), value.split_whitespace().next()?.parse().ok()?))
+    };
+    text.lines().filter_map(field).collect()
+}

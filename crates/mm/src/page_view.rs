@@ -1,0 +1,88 @@
+//! What an observer sees of the use of frames: enough to write /proc/kpageflags and kpagecount.
+
+use order9_units::Pfn;
+
+use crate::Mm;
+use crate::frame::{Flag, FrameState};
+use crate::lru::LruList;
+use crate::space::Owner;
+use crate::trace::Tracer;
+
+/// What the block that starts at a frame is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockView {
+    /// What it is.
+    pub state: FrameState,
+    /// Whose it is.
+    pub user: BlockUser,
+    /// The LRU list that it is on.
+    pub lru: Option<LruList>,
+    /// How many page table entries map it.
+    pub mapcount: u32,
+    /// Somebody holds a long-term pin.
+    pub pinned: bool,
+    /// Changed since it was last written back.
+    pub dirty: bool,
+    /// Being written back.
+    pub writeback: bool,
+}
+
+/// Whose a block in use is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockUser {
+    /// The kernel's, which cannot move it, or nobody's.
+    Kernel,
+    /// Of something else than programs, that can be moved.
+    Movable,
+    /// Private memory of programs.
+    Anon,
+    /// A page of a file.
+    File,
+    /// A page table.
+    PageTable,
+    /// A slab.
+    Slab {
+        /// A shrinker can free its objects.
+        reclaimable: bool,
+    },
+}
+
+impl<T: Tracer> Mm<T> {
+    /// What the block that starts at `pfn` is used for; a hole outside the machine's memory.
+    #[must_use]
+    pub fn block_view(&self, pfn: Pfn) -> BlockView {
+        let Some(idx) = self.frames.idx(pfn) else {
+            return BlockView {
+                state: FrameState::Hole,
+                user: BlockUser::Kernel,
+                lru: None,
+                mapcount: 0,
+                pinned: false,
+                dirty: false,
+                writeback: false,
+            };
+        };
+        let word = self.frames.word(idx);
+        let in_use = word.is_allocated();
+        let has = |flag| in_use && word.has(flag);
+        let owner = if has(Flag::Owned) { self.user.rmap.owner(idx) } else { Owner::Nobody };
+        BlockView {
+            state: word.state(),
+            user: match owner {
+                Owner::Anon(_) | Owner::Shared { .. } | Owner::SwapCache => BlockUser::Anon,
+                Owner::File { .. } => BlockUser::File,
+                Owner::PageTable(_) => BlockUser::PageTable,
+                Owner::Slab { cache, .. } => {
+                    BlockUser::Slab { reclaimable: self.slab.cache(cache).is_ok_and(|cache| cache.spec.reclaimable) }
+                }
+                Owner::Nobody | Owner::Kept if has(Flag::MovableContent) => BlockUser::Movable,
+                Owner::Nobody | Owner::Kept => BlockUser::Kernel,
+            },
+            lru: has(Flag::Lru).then(|| word.lru_list()),
+            mapcount: if in_use { self.mapcount(pfn) } else { 0 },
+            pinned: has(Flag::Pinned),
+            dirty: has(Flag::Dirty),
+            writeback: has(Flag::Writeback),
+        }
+    }
+}
