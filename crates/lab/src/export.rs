@@ -66,7 +66,7 @@ fn frames(engine: &Engine, end: Pfn) -> FrameMap {
         } else {
             map.push_run(state(flags), order.pages());
         }
-        at = at + order.pages();
+        at += order.pages();
     }
     map.finish()
 }
