@@ -141,6 +141,26 @@ prices! {
     touch_page,
     /// A program writing all 4096 bytes of a page that is mapped.
     fill_page,
+    /// Opening a file whose dentry and inode are cached, and closing it again, beside the two system calls.
+    file_open,
+    /// Making a file: directory entry and new inode, in memory and in the log. CPU time beyond `file_open`.
+    file_create,
+    /// Removing a file: directory entry and inode. CPU time beside freeing its pages.
+    file_unlink,
+    /// Finding a page of a file in the page cache for a read or write, or putting a new one there.
+    file_page,
+    /// Making a clean page of a file dirty: accounting, and reserving a block for it.
+    dirty_page,
+    /// CPU time of writing back one dirty page among its neighbours: finding it, its share of a request, completion.
+    writeback_page,
+    /// CPU time of writing back one dirty inode: its log item, and its share of a buffer of inodes.
+    writeback_inode,
+    /// CPU time of reading ahead one page of a file: its share of a request, completion. Allocation is not included.
+    read_page,
+    /// Allocating one kernel object from its slab cache, or freeing it.
+    slab_object,
+    /// A shrinker looking at one unused dentry or inode. Freeing is not included.
+    slab_scan,
 }
 
 /// What some work comes to.
@@ -186,5 +206,7 @@ impl Prices {
             + self.isolate_page.times(work.pages_isolated)
             + self.rmap_walk.times(work.rmap_walks)
             + self.tlb_flush.times(work.tlb_flushes)
+            + self.slab_object.times(work.slab_objects)
+            + self.slab_scan.times(work.slab_objects_scanned)
     }
 }
