@@ -1,7 +1,7 @@
 //! Why an experiment cannot be run, though all its files were read.
 
 use order9_import::ImportError;
-use order9_machine::time::ConfigError;
+use order9_machine::MachineError;
 use order9_mm::BuildError;
 use order9_mm::sysctl::SettingError;
 use order9_snapshot::synth::SynthError;
@@ -56,6 +56,6 @@ pub enum PlanError {
         /// The machine.
         machine: String,
         /// Why.
-        error: ConfigError,
+        error: MachineError,
     },
 }

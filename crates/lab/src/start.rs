@@ -54,6 +54,7 @@ impl Start {
             check_every: plan.check_every,
             trace: plan.trace,
             trace_max: TRACE_MAX,
+            disks: plan.machine.disks.clone(),
             ..Options::new(cell.seed)
         };
         let refused = |error| PlanError::Machine { machine: plan.machine.name.clone(), error };

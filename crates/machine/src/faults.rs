@@ -1,7 +1,7 @@
 //! Accesses of programs, and everything else that needs pages for a page table: allocation between engine steps.
 
 use order9_mm::env::Env as _;
-use order9_mm::space::{Access, FaultStep, TableStep, VirtAddr, VpnRange};
+use order9_mm::space::{Access, FaultStep, Need, TableStep, VirtAddr, VpnRange};
 use order9_mm::{AllocError, Errno, GaveUp, Gfp, Request, SpaceId, alloc_pages, alloc_slow};
 use order9_units::{Order, Pages, Pfn};
 use order9_workloads::Stop;
@@ -105,18 +105,28 @@ impl Thread {
                 FaultStep::NeedPage(fault) => {
                     let request = fault.request(self.cpu_node(), self.cpu());
                     let page = alloc_slow(self, &request).await.map_err(|error| self.no_memory(error))?;
+                    if let Need::SwapIn(slot) = fault.need() {
+                        self.kernel.read_slot(slot).await;
+                    }
                     step = self.kernel.with(|mm| mm.fault_go_on(&fault, page, self.cpu()));
                 }
                 FaultStep::Retry => step = touch(),
-                FaultStep::NeedRead { .. } | FaultStep::NeedMkwrite => {
-                    unreachable!("no file of a program is on disk")
+                FaultStep::NeedRead { file, index } => {
+                    self.read_for_fault(file, index).await?;
+                    step = touch();
+                }
+                FaultStep::NeedMkwrite => {
+                    let now = self.kernel.handle.now();
+                    step = self.kernel.with(|mm| mm.page_mkwrite(space, addr, now));
+                    self.process.dirtied.set(self.process.dirtied.get() + 1);
+                    self.kernel.pay(Class::System, self.kernel.prices.dirty_page).await;
                 }
                 FaultStep::Segv => return Err(Stop::Signal { signal: "SIGSEGV", addr: addr.get() }),
                 FaultStep::Bus => return Err(Stop::Signal { signal: "SIGBUS", addr: addr.get() }),
             }
         }
         self.spend().await;
-        Ok(())
+        self.balance_dirty_pages().await
     }
 
     /// Takes the steps of an operation that fills the page table of `space`, giving it the page tables it needs.

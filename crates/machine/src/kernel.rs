@@ -3,20 +3,24 @@
 //! Nothing is borrowed across an await: [`Kernel::with`] lends the engine for one bounded step.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::num::NonZeroU64;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
-use order9_mm::{Mm, ZoneId};
+use order9_mm::slab::CacheSpec;
+use order9_mm::{FileId, Mm, ZoneId};
 use order9_units::{Nanos, NodeId};
 
 use crate::cost::{Cost, Picos, Prices};
+use crate::daemons::Waiting;
 use crate::events::EventLog;
-use crate::files::Files;
+use crate::files::{Flusher, Lengths, Readahead, Throttle};
 use crate::kernel_memory::Kmalloc;
 use crate::oom::OutOfMemory;
 use crate::process::Process;
 use crate::results::Record;
-use crate::time::{Class, Handle, LockId, LockKind, Mode};
+use crate::storage::{MachineDisk, Storage};
+use crate::time::{Class, Handle, LockId, LockKind, Mode, QueueId, TaskId};
 
 /// The engine of a machine in virtual time.
 pub type Engine = Mm<EventLog>;
@@ -36,12 +40,24 @@ pub(crate) struct Kernel {
     /// Steps since the last check.
     unchecked: Cell<u64>,
     pub(crate) processes: RefCell<Vec<Rc<Process>>>,
-    pub(crate) files: RefCell<Files>,
     pub(crate) record: RefCell<Record>,
     pub(crate) kills: RefCell<Vec<OutOfMemory>>,
     pub(crate) kmalloc: RefCell<Kmalloc>,
     /// Who keeps snapshots.
     pub(crate) snapshots: RefCell<Option<Box<KeepSnapshot>>>,
+    pub(crate) storage: Storage,
+    pub(crate) readahead: RefCell<Readahead>,
+    pub(crate) lengths: RefCell<Lengths>,
+    /// Files on disk whose name was removed while they were open or mapped.
+    pub(crate) unlinked: RefCell<BTreeSet<FileId>>,
+    pub(crate) throttle: RefCell<Throttle>,
+    pub(crate) flusher: Flusher,
+    /// Tasks that wait for the end of writes.
+    pub(crate) written: QueueId,
+    /// By node.
+    pub(crate) waiting: Vec<Waiting>,
+    /// By node with memory.
+    pub(crate) kswapds: RefCell<Vec<TaskId>>,
 }
 
 /// Keeps the state of memory under a name.
@@ -57,12 +73,27 @@ pub(crate) struct Bill {
 }
 
 impl Kernel {
-    pub(crate) fn new(handle: Handle, engine: Engine, prices: Prices, check_every: Option<NonZeroU64>) -> Self {
+    /// `disks` are as their files say, and valid.
+    pub(crate) fn new(
+        handle: Handle,
+        mut engine: Engine,
+        prices: Prices,
+        check_every: Option<NonZeroU64>,
+        disks: &[MachineDisk],
+        this: &Weak<Self>,
+    ) -> Self {
         let lock = |zone: &order9_mm::Zone| {
             let name = format!("zone lock of node {}, {}", zone.node().0, zone.kind());
             handle.new_lock(&name, LockKind::Spinning)
         };
         let zone_locks = engine.zones().iter().map(lock).collect();
+        let waiting = engine.nodes().iter().map(|node| Waiting::new(&handle, node.id())).collect();
+        let storage = Storage::new(&handle, disks, this);
+        engine.swapon(storage.swap());
+        if storage.main().is_some() {
+            engine.mount(CacheSpec::XFS_INODE).expect("an engine without filesystem");
+        }
+        let (flusher, written) = (Flusher::new(&handle), handle.new_queue("end of writes"));
         Self {
             cpus: handle.cpus(),
             handle,
@@ -73,11 +104,19 @@ impl Kernel {
             check_every,
             unchecked: Cell::default(),
             processes: RefCell::default(),
-            files: RefCell::default(),
             record: RefCell::default(),
             kills: RefCell::default(),
             kmalloc: RefCell::default(),
             snapshots: RefCell::default(),
+            storage,
+            readahead: RefCell::default(),
+            lengths: RefCell::default(),
+            unlinked: RefCell::default(),
+            throttle: RefCell::default(),
+            flusher,
+            written,
+            waiting,
+            kswapds: RefCell::default(),
         }
     }
 
@@ -89,6 +128,9 @@ impl Kernel {
     pub(crate) fn with<R>(&self, step: impl FnOnce(&mut Engine) -> R) -> R {
         let mut engine = self.engine.borrow_mut();
         let result = step(&mut engine);
+        if engine.has_wakeups() {
+            self.wake_daemons(&mut engine);
+        }
         if let Some(every) = self.check_every {
             self.check(&engine, every);
         }

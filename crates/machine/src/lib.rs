@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cost;
+mod daemons;
 pub mod disk;
 mod events;
 mod faults;
@@ -18,13 +19,15 @@ mod oom;
 mod pages;
 mod process;
 mod results;
+mod storage;
 mod syscalls;
 mod thread;
 pub mod time;
 
 pub use events::{Event, EventLog, TraceKinds, Traced};
 pub use kernel::Engine;
-pub use machine::{Machine, Options, Tick};
+pub use machine::{Machine, MachineError, Options, Tick};
 pub use oom::OutOfMemory;
 pub use results::{Operation, Outcome, Phase, Results, Sample, Series, Unit};
+pub use storage::MachineDisk;
 pub use thread::Thread;

@@ -10,9 +10,11 @@ use order9_units::{Bytes, Nanos, NodeId, Pages};
 use order9_workloads::{Facts, Parameters, Stop, Times, Workload};
 
 use crate::cost::Prices;
+use crate::disk::DiskError;
 use crate::events::{EventLog, TraceKinds};
 use crate::kernel::{Engine, Kernel};
 use crate::results::{Outcome, Results};
+use crate::storage::MachineDisk;
 use crate::thread::Thread;
 use crate::time::{Config, ConfigError, Executor, RunError};
 
@@ -21,6 +23,22 @@ pub struct Machine {
     executor: Executor,
     kernel: Rc<Kernel>,
     sample_every: Nanos,
+}
+
+/// Why there is no such machine.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MachineError {
+    /// CPUs or slice are wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// There is no such disk.
+    #[error("disk {name}: {error}")]
+    Disk {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        error: DiskError,
+    },
 }
 
 /// A moment at which counters are read.
@@ -48,14 +66,16 @@ pub struct Options {
     pub trace: TraceKinds,
     /// How many of them.
     pub trace_max: usize,
+    /// Its disks; swap is used in their order.
+    pub disks: Vec<MachineDisk>,
 }
 
 impl Options {
-    /// Slices of 3 ms, counters every second, no checks, no events.
+    /// Slices of 3 ms, counters every second, no checks, no events, no disks.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         let (slice, sample_every) = (Nanos::new(3_000_000), Nanos::new(1_000_000_000));
-        Self { seed, slice, sample_every, check_every: None, trace: TraceKinds::NONE, trace_max: 0 }
+        Self { seed, slice, sample_every, check_every: None, trace: TraceKinds::NONE, trace_max: 0, disks: Vec::new() }
     }
 }
 
@@ -63,14 +83,19 @@ impl Machine {
     /// A machine around the engine `mm`, with CPUs on these nodes, which must be those that the engine was made for.
     ///
     /// # Errors
-    /// Without a CPU, with too many, or with a slice of zero.
-    pub fn new(mm: Mm, cpus: Vec<NodeId>, prices: Prices, options: &Options) -> Result<Self, ConfigError> {
+    /// Without a CPU, with too many, with a slice of zero, or with a disk that cannot be.
+    pub fn new(mm: Mm, cpus: Vec<NodeId>, prices: Prices, options: &Options) -> Result<Self, MachineError> {
+        for disk in &options.disks {
+            disk.spec.validate().map_err(|error| MachineError::Disk { name: disk.name.clone(), error })?;
+        }
         let (context_switch, _) = prices.context_switch.split();
         let executor =
             Executor::new(Config { context_switch, slice: options.slice, ..Config::new(cpus, options.seed) })?;
         let handle = executor.handle().clone();
         let log = EventLog::new(handle.clone(), options.trace, options.trace_max);
-        let kernel = Rc::new(Kernel::new(handle, mm.with_tracer(log), prices, options.check_every));
+        let engine = mm.with_tracer(log);
+        let kernel =
+            Rc::new_cyclic(|this| Kernel::new(handle, engine, prices, options.check_every, &options.disks, this));
         Ok(Self { executor, kernel, sample_every: options.sample_every })
     }
 
@@ -103,6 +128,8 @@ impl Machine {
         F: Future<Output = Result<(), Stop>> + 'static,
     {
         let ended = Rc::new(RefCell::new(None));
+        self.kernel.start_daemons();
+        self.kernel.start_flusher();
         self.start(name, body, Rc::clone(&ended));
         let mut tick = Nanos::ZERO;
         let stuck = loop {
@@ -122,7 +149,6 @@ impl Machine {
     where
         F: Future<Output = Result<(), Stop>> + 'static,
     {
-        self.kernel.record.borrow_mut().notes.insert(crate::oom::NOTE);
         let space = self.kernel.with(|mm| mm.create_space()).expect("the first address space");
         self.kernel.start_process(name, space, None, move |thread| async move {
             let result = body(thread.clone()).await;
@@ -165,7 +191,7 @@ impl Kernel {
                 memory: managed(&|_| true),
                 cpus: self.cpus.len() as u32,
                 nodes: mm.nodes().iter().map(|node| managed(&|of| of == node.id())).collect(),
-                disk: None,
+                disk: self.storage.main().map(|_| self.storage.blocks.borrow().capacity().bytes()),
             }
         })
     }

@@ -1,22 +1,17 @@
-//! What threads do when there is no memory: the seams for reclaim and compaction, and the OOM killer.
-//!
-//! Reclaim and compaction of programs' memory do not exist yet: they answer "nothing done" and "skipped", and so a
-//! machine without free memory soon comes to the OOM killer.
+//! What threads do when there is no memory: reclaim, and the OOM killer. Compaction does not exist yet: it answers that it
+//! was skipped.
 
 use std::fmt;
 use std::rc::Rc;
 
 use order9_mm::env::{CompactPriority, CompactResult, Compacted, OomKill, Pressure};
+use order9_mm::reclaim::direct_reclaim;
 use order9_mm::{Request, SpaceId, ZoneId};
 use order9_units::{Nanos, Order, Pages};
 
 use crate::kernel::Engine;
 use crate::process::Process;
 use crate::thread::Thread;
-
-/// What a reader of every result must know.
-pub(crate) const NOTE: &str =
-    "nothing is reclaimed, swapped or compacted on this machine yet, whatever settings and policies say of it";
 
 /// A process was killed because memory had run out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,8 +46,8 @@ impl fmt::Display for OutOfMemory {
 }
 
 impl Pressure for Thread {
-    async fn reclaim(&self, _: &Request) -> u64 {
-        0
+    async fn reclaim(&self, request: &Request) -> u64 {
+        direct_reclaim(self, request).await
     }
 
     async fn compact(&self, _: &Request, _: CompactPriority) -> Compacted {
@@ -61,8 +56,8 @@ impl Pressure for Thread {
 
     fn compaction_paid_off(&self, _: ZoneId, _: Order) {}
 
-    fn reclaimable(&self, _: ZoneId) -> u64 {
-        0
+    fn reclaimable(&self, zone: ZoneId) -> u64 {
+        self.kernel.look(|mm| mm.reclaimable_pages(zone))
     }
 
     fn write_pending(&self, _: ZoneId) -> u64 {

@@ -25,6 +25,8 @@ pub(crate) struct Process {
     /// Threads that live; none once it has ended.
     pub(crate) threads: Cell<u64>,
     pub(crate) killed: Cell<bool>,
+    /// Pages it has made dirty since it last looked at how many there are.
+    pub(crate) dirtied: Cell<u64>,
     /// Where its threads wait: for time, for children. A kill wakes them all.
     pub(crate) waiting: QueueId,
     /// All threads it ever had.
@@ -51,6 +53,7 @@ impl Process {
             mmap_lock: handle.new_lock(&format!("mmap_lock of {name}"), LockKind::Sleeping),
             threads: Cell::new(1),
             killed: Cell::new(false),
+            dirtied: Cell::default(),
             waiting: handle.new_queue(&format!("threads of {name}")),
             tasks: RefCell::default(),
             children: RefCell::default(),
@@ -192,6 +195,7 @@ impl Thread {
             self.kernel.settle(0).await;
         }
         self.kernel.with(|mm| mm.exit(space, self.cpu())).expect("a process ends once");
+        self.drop_unlinked();
         self.kernel.settle(0).await;
         self.process.threads.set(0);
         if self.process.killed.get() { Err(self.process.killed_stop()) } else { result }

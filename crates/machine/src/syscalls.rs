@@ -12,6 +12,7 @@ use rand_pcg::rand_core::Rng as _;
 
 use crate::cost::Picos;
 use crate::faults::refused;
+use crate::files::file_of;
 use crate::kernel_memory::KernelMemory;
 use crate::process::Child;
 use crate::results::Unit;
@@ -67,6 +68,7 @@ impl Sys for Thread {
             self.spend().await;
         }
         let done = self.kernel.with(|mm| mm.munmap(self.process.space, start(area), area.length, self.cpu()));
+        self.drop_unlinked();
         self.spend().await;
         done.map_err(|errno| refused("munmap", errno))
     }
@@ -200,7 +202,7 @@ impl Sys for Thread {
     }
 
     async fn sync(&self) -> Result<(), Stop> {
-        self.enter().await
+        self.sync_all().await
     }
 
     async fn drop_caches(&self, what: DropCaches) -> Result<(), Stop> {
@@ -268,10 +270,10 @@ impl Thread {
             Of::Anon => Backing::AnonPrivate,
             Of::Shared => Backing::AnonShared,
             Of::File(file, offset) => {
-                Backing::File { file: self.file(file), offset: Pages::from_bytes_floor(offset), shared: true }
+                Backing::File { file: file_of(file), offset: Pages::from_bytes_floor(offset), shared: true }
             }
             Of::FilePrivate(file, offset) => {
-                Backing::File { file: self.file(file), offset: Pages::from_bytes_floor(offset), shared: false }
+                Backing::File { file: file_of(file), offset: Pages::from_bytes_floor(offset), shared: false }
             }
         };
         let prot = if matches!(mapping.of, Of::File(..)) { space::Prot::READ } else { space::Prot::RW };

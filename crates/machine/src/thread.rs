@@ -71,6 +71,10 @@ impl Env for Thread {
         self.kernel.with(step)
     }
 
+    fn cpu(&self) -> usize {
+        Thread::cpu(self)
+    }
+
     #[inline]
     async fn spend(&self) {
         self.kernel.settle(self.other_cpus()).await;

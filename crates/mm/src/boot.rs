@@ -24,6 +24,7 @@ use crate::swap::SwapArea;
 use crate::tags::Tags;
 use crate::trace::{NoTrace, Tracer};
 use crate::vmstat::Counters;
+use crate::wakeups::Wakeups;
 use crate::work::Work;
 use crate::zone::{Zone, ZoneId};
 
@@ -144,7 +145,9 @@ impl<T: Tracer> MmBuilder<T> {
             fallback_list: Vec::new(),
             this_node_list: Vec::new(),
             kswapd: None,
+            kswapd_asleep: true,
             kswapd_failures: 0,
+            kcompactd: None,
         };
         let mm = Mm {
             frames: table,
@@ -166,6 +169,7 @@ impl<T: Tracer> MmBuilder<T> {
             counters: Counters::new(layout.nodes.len()),
             work: Work::NONE,
             locked_last: ZoneId(0),
+            wakeups: Wakeups::default(),
             tracer,
         };
         let mut builder = Self { mm, unassigned: 0 };

@@ -5,12 +5,14 @@
 //! do about it: reclaim, compact, kill. In the lab both are implemented by a machine in virtual time; on real memory they
 //! run straight through on the calling thread.
 
+use alloc::vec::Vec;
 use core::future::Future;
 
-use order9_units::{Nanos, Order, Pfn};
+use order9_units::{Nanos, NodeId, Order, Pfn};
 
 use crate::Mm;
 use crate::page_alloc::Request;
+use crate::reclaim::PageWrite;
 use crate::trace::Tracer;
 use crate::zone::ZoneId;
 
@@ -24,6 +26,9 @@ pub trait Env {
 
     /// Lets the time pass that the engine's work since the last call takes; other tasks may run.
     fn spend(&self) -> impl Future<Output = ()>;
+
+    /// The CPU it runs on; another one after a wait.
+    fn cpu(&self) -> usize;
 
     /// What the allocator needs to know about the task as it is now.
     fn task(&self) -> Task;
@@ -64,6 +69,31 @@ pub trait Pressure {
 
     /// Tries to kill a task for memory.
     fn oom_kill(&self, request: &Request) -> impl Future<Output = OomKill>;
+}
+
+/// What reclaim needs of the world: disks to write to, and sleeps that others end.
+pub trait Stall: Env {
+    /// Starts to write these pages, in order; their ends are told to the engine.
+    fn submit(&self, writes: Vec<PageWrite>);
+
+    /// Sleeps until somebody calls [`wake`](Self::wake) for the same, or `timeout` is over; says whether it was woken.
+    fn wait(&self, until: Until, timeout: Option<Nanos>) -> impl Future<Output = bool>;
+
+    /// Wakes everybody who waits for this.
+    fn wake(&self, until: Until);
+}
+
+/// What tasks that reclaim wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// kswapd of the node, for work: the world ends this wait where [`Mm::take_wakeups`] names the node.
+    KswapdNeeded(NodeId),
+    /// Tasks that may not reclaim themselves, for kswapd of the node to have freed some.
+    ReservesFilled(NodeId),
+    /// Reclaimers, for the pages that others have isolated on the node.
+    FewIsolated(NodeId),
+    /// Reclaimers, for writes that are under way: the world ends this wait.
+    Written,
 }
 
 /// How hard direct compaction tries; Linux counts down from `Async`, 2.

@@ -103,6 +103,12 @@ impl Gfp {
         Self(self.0 | other.0)
     }
 
+    /// The same without `flags`.
+    #[must_use]
+    pub const fn without(self, flags: Self) -> Self {
+        Self(self.0 & !flags.0)
+    }
+
     /// Whether every flag of `flags` is set.
     #[must_use]
     pub const fn has(self, flags: Self) -> bool {

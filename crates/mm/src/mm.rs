@@ -23,6 +23,7 @@ use crate::swap::SwapArea;
 use crate::tags::Tags;
 use crate::trace::{Event, NoTrace, Tracer};
 use crate::vmstat::Counters;
+use crate::wakeups::Wakeups;
 use crate::work::Work;
 use crate::zone::{Zone, ZoneId};
 
@@ -59,6 +60,8 @@ pub struct Mm<T: Tracer = NoTrace> {
     pub(crate) work: Work,
     /// The zone whose lock was taken last.
     pub(crate) locked_last: ZoneId,
+    /// Daemons that have something to do.
+    pub(crate) wakeups: Wakeups,
     pub(crate) tracer: T,
 }
 
@@ -96,7 +99,7 @@ impl Mm {
     pub fn with_tracer<T: Tracer>(self, tracer: T) -> Mm<T> {
         let Self { frames, blocks, zones, nodes, cpus, policy, settings, mobility_grouping, more_pins, user, .. } =
             self;
-        let Self { swap, reclaim, slab, boot_allocated, counters, work, locked_last, .. } = self;
+        let Self { swap, reclaim, slab, boot_allocated, counters, work, locked_last, wakeups, .. } = self;
         let Self { fs, shrinkers, .. } = self;
         Mm {
             frames,
@@ -118,6 +121,7 @@ impl Mm {
             counters,
             work,
             locked_last,
+            wakeups,
             tracer,
         }
     }
@@ -230,11 +234,6 @@ impl<T: Tracer> Mm<T> {
     #[must_use]
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
-    }
-
-    /// One node, to take what its daemons were asked for.
-    pub fn node_mut(&mut self, id: order9_units::NodeId) -> Option<&mut Node> {
-        self.nodes.get_mut(id.index())
     }
 
     /// The switches in force.

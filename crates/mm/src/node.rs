@@ -14,9 +14,12 @@ pub struct Node {
     pub(crate) distances: Vec<u32>,
     pub(crate) fallback_list: Vec<ZoneRef>,
     pub(crate) this_node_list: Vec<ZoneRef>,
-    pub(crate) kswapd: Option<KswapdRequest>,
+    pub(crate) kswapd: Option<DaemonRequest>,
+    /// kswapd sleeps, or naps before it does.
+    pub(crate) kswapd_asleep: bool,
     /// Balancing runs in vain since a page of the node was last reclaimed.
     pub(crate) kswapd_failures: u32,
+    pub(crate) kcompactd: Option<DaemonRequest>,
 }
 
 /// An entry of a zonelist.
@@ -30,13 +33,21 @@ pub struct ZoneRef {
     pub node: NodeId,
 }
 
-/// What kswapd is asked to balance for.
+/// What a daemon of a node is asked to work for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KswapdRequest {
+pub struct DaemonRequest {
     /// Largest order asked for.
     pub order: Order,
     /// Highest zone class asked for.
     pub class: ZoneKind,
+}
+
+impl DaemonRequest {
+    /// What serves both an earlier request and this one.
+    fn joined(self, earlier: Option<Self>) -> Self {
+        earlier
+            .map_or(self, |earlier| Self { order: self.order.max(earlier.order), class: self.class.max(earlier.class) })
+    }
 }
 
 impl Node {
@@ -66,7 +77,7 @@ impl Node {
 
     /// What kswapd has been asked for and has not taken yet.
     #[must_use]
-    pub const fn kswapd_request(&self) -> Option<KswapdRequest> {
+    pub const fn kswapd_request(&self) -> Option<DaemonRequest> {
         self.kswapd
     }
 
@@ -76,15 +87,22 @@ impl Node {
         self.kswapd_failures
     }
 
-    /// Hands the pending request to kswapd.
-    pub fn take_kswapd_request(&mut self) -> Option<KswapdRequest> {
-        self.kswapd.take()
+    /// What kcompactd has been asked for and has not taken yet.
+    #[must_use]
+    pub const fn kcompactd_request(&self) -> Option<DaemonRequest> {
+        self.kcompactd
     }
 
     /// Adds a request to what kswapd is asked for.
-    pub(crate) fn ask_kswapd(&mut self, order: Order, class: ZoneKind) {
-        let asked = self.kswapd.unwrap_or(KswapdRequest { order, class });
-        self.kswapd = Some(KswapdRequest { order: asked.order.max(order), class: asked.class.max(class) });
+    pub(crate) fn ask_kswapd(&mut self, request: DaemonRequest) {
+        self.kswapd = Some(request.joined(self.kswapd));
+    }
+
+    /// Adds a request to what kcompactd is asked for; a single page needs no compaction.
+    pub(crate) fn ask_kcompactd(&mut self, request: DaemonRequest) {
+        if request.order > Order::ZERO {
+            self.kcompactd = Some(request.joined(self.kcompactd));
+        }
     }
 }
 

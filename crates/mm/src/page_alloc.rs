@@ -14,7 +14,7 @@ use crate::env::CompactResult;
 use crate::fallback::TakeMode;
 use crate::frame::{Flag, Idx, Word};
 use crate::gfp::{AllocFlags, Gfp, Mark, Reserve};
-use crate::node::ZoneRef;
+use crate::node::{DaemonRequest, ZoneRef};
 use crate::trace::{Event, Tracer};
 use crate::zone::ZoneId;
 
@@ -166,7 +166,8 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn wake_all_kswapds(&mut self, search: &Search) {
         let mut at = search.first;
         while let Some((position, ZoneRef { node, .. })) = self.eligible_from(search, at) {
-            self.nodes[node.index()].ask_kswapd(search.request.order, search.class);
+            let (order, class) = (search.request.order, search.class);
+            self.wakeup_kswapd(node, DaemonRequest { order, class });
             at = position + 1;
         }
     }
@@ -349,8 +350,7 @@ impl<T: Tracer> Mm<T> {
         if zone.boosted && flags.kswapd {
             zone.boosted = false;
             let (node, class) = (zone.node, zone.kind);
-            self.nodes[node.index()].ask_kswapd(Order::ZERO, class);
-            self.tracer.event(|| Event::WakeupKswapd { node, class, order: Order::ZERO });
+            self.wakeup_kswapd(node, DaemonRequest { order: Order::ZERO, class });
         }
     }
 

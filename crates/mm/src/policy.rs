@@ -180,6 +180,8 @@ pub struct ReclaimPolicy {
     pub slab_small_caches: bool,
     /// How much shrinking that was put off is carried over.
     pub slab_deferred: SlabDeferred,
+    /// Whether kswapd shrinks slab while it works off a boost of watermarks.
+    pub slab_under_boost: SlabUnderBoost,
     /// What shrinking does with an unused inode that has page cache.
     pub inode_cache: InodeCache,
     /// Dropping slab on request gives up sooner with every round: what counts as few objects freed doubles. 5.16+.
@@ -229,6 +231,15 @@ pub enum SlabTarget {
     ScanShare,
     /// Its priority. 4.16+.
     Priority,
+}
+
+/// Whether kswapd shrinks slab while it works off a boost of watermarks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlabUnderBoost {
+    /// It takes pages of files only. 5.0 to 5.2, as they were released.
+    Exempt,
+    /// As in any other run. 5.3+.
+    Shrunk,
 }
 
 /// How much shrinking that was put off is carried over to the next pass.
@@ -361,6 +372,7 @@ impl Default for Policy {
                 slab_target: SlabTarget::Priority,
                 slab_small_caches: false,
                 slab_deferred: SlabDeferred::Planned,
+                slab_under_boost: SlabUnderBoost::Shrunk,
                 inode_cache: InodeCache::DroppedWithInode,
                 drop_slab_doubles: false,
             },

@@ -28,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) vfs_cache_pressure: u64,
     /// `vm.dirty_*`.
     pub(crate) dirty: DirtySettings,
+    /// `vm.extfrag_threshold`, in thousandths.
+    pub(crate) extfrag_threshold: u64,
     /// Largest `vm.watermark_boost_factor` since boosts were last reset: what bounds the boosts there are.
     pub(crate) boost_factor_max: u32,
 }
@@ -43,6 +45,7 @@ impl Default for Settings {
             swappiness: 60,
             vfs_cache_pressure: 100,
             dirty: DirtySettings::default(),
+            extfrag_threshold: 500,
             boost_factor_max: 0,
         }
     }

@@ -31,12 +31,6 @@ const fn one_of(key: &'static str, values: &'static [&'static str], meaning: &'s
 /// Every switch that the engine does not have yet.
 pub static PLANNED: &[Planned] = &[
     flag("slow_path.compact_only", "A request may ask for compaction without reclaim (__GFP_COMPACT_ONLY)"),
-    flag("reclaim.boosted_runs", "kswapd works off a watermark boost gently: no swap, no writing, low priorities"),
-    one_of(
-        "reclaim.slab_under_boost",
-        &["exempt", "shrunk"],
-        "Whether slab is shrunk while kswapd works off a watermark boost",
-    ),
     one_of("reclaim.throttle", &["congestion", "events"], "What stalled reclaimers wait for"),
     one_of("compaction.background", &["kswapd", "kcompactd"], "Which thread compacts in the background"),
     flag("compaction.wake_when_balanced", "Requests that may not block wake kcompactd where kswapd has nothing to do"),

@@ -2,7 +2,8 @@
 
 use order9_mm::policy::{
     BalanceRule, ClaimRule, ContinueRule, EarlyFail, FallbackSearch, FirstCompaction, InodeCache, ListEnd, LruScope,
-    NewAnon, PcpHigh, PcpLists, QuickTest, ReserveRights, RetryRule, SlabDeferred, SlabTarget, StallCounts, Withdrawn,
+    NewAnon, PcpHigh, PcpLists, QuickTest, ReserveRights, RetryRule, SlabDeferred, SlabTarget, SlabUnderBoost,
+    StallCounts, Withdrawn,
 };
 
 use crate::switch::{Case, Switch, Value, Values};
@@ -409,6 +410,15 @@ pub static SWITCHES: &[Switch] = &[
         InodeCache::KeepsInode: "keeps_inode",
             "stays until its last page has gone", "5.16+";
     ),
+    choice!(
+        reclaim.slab_under_boost,
+        "Whether slab is shrunk while kswapd works off a watermark boost",
+        "while kswapd works off a watermark boost, slab is",
+        SlabUnderBoost::Exempt: "exempt",
+            "spared: only pages of files are taken", "5.0 to 5.2";
+        SlabUnderBoost::Shrunk: "shrunk",
+            "shrunk as in any other run", "5.3+";
+    ),
     flag!(
         reclaim.drop_slab_doubles,
         "Whether dropping slab on request gives up sooner with every round",
@@ -507,7 +517,7 @@ mod tests {
             pcp: PcpPolicy { lists, high, batch_max, keeps_cached_type },
             reclaim: ReclaimPolicy {
                 lru, new_anon, file_ratio, balance, should_continue, slab_target, slab_small_caches, slab_deferred,
-                inode_cache, drop_slab_doubles
+                slab_under_boost, inode_cache, drop_slab_doubles
             },
             highatomic: HighAtomicPolicy { limit_rounded, only_free_part_withheld },
             slow_path: SlowPathPolicy {

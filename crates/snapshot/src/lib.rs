@@ -14,7 +14,6 @@ pub mod format;
 pub mod frames;
 pub mod infer;
 pub mod inspection;
-pub mod metrics;
 pub mod model;
 pub mod prices;
 pub mod synth;

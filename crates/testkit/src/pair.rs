@@ -155,7 +155,7 @@ impl Pair {
                 self.oracle.set_min_free_kbytes(kbytes);
             }
             Op::TakeKswapd { node } => {
-                let asked = self.mm.node_mut(NodeId(node)).and_then(order9_mm::Node::take_kswapd_request);
+                let asked = self.mm.take_kswapd_request(NodeId(node));
                 let expected = self.oracle.kswapd.get_mut(usize::from(node)).and_then(Option::take);
                 agree!(asked, expected, "what kswapd {node} was asked for");
             }

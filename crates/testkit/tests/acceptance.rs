@@ -2,7 +2,7 @@
 
 use order9_mm::policy::Policy;
 use order9_mm::trace::{Event, Extfrag};
-use order9_mm::{Contents, Gfp, KswapdRequest, Mm, MmBuilder, Request};
+use order9_mm::{Contents, DaemonRequest, Gfp, Mm, MmBuilder, Request};
 use order9_testkit::machines::machine_a;
 use order9_testkit::profiles::{linux_5_0, linux_5_3};
 use order9_units::Migratetype::{Movable, Unmovable};
@@ -111,7 +111,7 @@ fn assert_fragmented_normal(mm: &mut Traced, pfn: Pfn) {
     assert!(events[0].is_fragmenting());
     assert!(managed()[2].contains(pfn));
     assert_eq!(zone(mm, ZoneKind::Normal).boost(), PAGEBLOCK_PAGES.get());
-    let request = KswapdRequest { order: Order::ZERO, class: ZoneKind::Normal };
+    let request = DaemonRequest { order: Order::ZERO, class: ZoneKind::Normal };
     assert_eq!(mm.nodes()[0].kswapd_request(), Some(request));
 }
 

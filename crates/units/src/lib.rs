@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod length;
+pub mod metrics;
 mod migratetype;
 mod order;
 mod pfn;

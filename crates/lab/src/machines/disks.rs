@@ -2,23 +2,13 @@
 
 use std::sync::LazyLock;
 
+use order9_machine::MachineDisk;
 use order9_machine::disk::{DiskSpec, Rotating, Transfer, WriteCache};
 use order9_toml::{FileError, Leaf, Place, Problem as AnyProblem};
 use order9_units::{Bytes, Nanos, Pages};
 
 use super::error::Problem;
 use super::figure::{FigureInfo, FigureText, Needed, Unit};
-
-/// A disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MachineDisk {
-    /// Its name, such as `sda`.
-    pub name: String,
-    /// What kind of disk it is.
-    pub spec: DiskSpec,
-    /// How much of it is swap; may be none.
-    pub swap: Pages,
-}
 
 /// What a disk has to have, or may have.
 const KEYS: [(&str, Unit, Needed, &str); 14] = [

@@ -15,12 +15,13 @@ mod show;
 mod size;
 mod text;
 
-pub use disks::{DISK_FIGURES, MachineDisk};
+pub use disks::DISK_FIGURES;
 pub use error::{MachineError, Problem};
 pub use figure::{FIGURES, Factor, Figure, FigureInfo, Unit};
 pub use list::{List, Listed};
 pub use load::load;
 pub use nodes::NodeSpec;
+pub use order9_machine::MachineDisk;
 pub use show::{Show, ShowFigure, ShowNode};
 
 use order9_machine::cost::Prices;

@@ -1,17 +1,19 @@
 //! Random programs over several processes, every step checked: no law broken, no content lost, and the same again.
 
-use order9_machine::{Outcome, Results, Thread};
-use order9_units::{Bytes, Nanos, PAGE_SIZE};
-use order9_workloads::{Access, Advice, Area, ChildKind, FileId, Mapping, Of, Prot, Stop, Sys};
+use std::num::NonZeroU64;
+
+use order9_machine::{Options, Outcome, Results, Thread};
+use order9_units::{Bytes, Nanos, PAGE_SIZE, Pages};
+use order9_workloads::{Access, Advice, Area, ChildKind, DropCaches, FileId, Mapping, Of, Prot, Stop, Sys};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;
 
-use crate::{machine, mib};
+use crate::{counter, disk, machine_with, mib};
 
 /// Calls that each thread makes.
-const CALLS: u64 = 40;
+const CALLS: u64 = 50;
 /// Largest mapping, in pages.
-const PAGES_MAX: u64 = 60;
+const PAGES_MAX: u64 = 100;
 
 struct Program {
     sys: Thread,
@@ -73,9 +75,36 @@ impl Program {
         Ok(())
     }
 
+    /// A call on one of its files.
+    async fn file_call(&mut self, choice: u64) -> Result<(), Stop> {
+        let at = self.below(self.files.len().max(1) as u64) as usize;
+        let Some(&file) = self.files.get(at) else { return Ok(()) };
+        let (offset, length) = (self.pages(200), self.pages(40));
+        let (offset, length) = (Bytes::new(offset.get() - self.below(5000).min(offset.get())), length);
+        let sys = self.sys.clone();
+        match choice {
+            0 | 1 => {
+                sys.open(file).await?;
+                sys.read(file, offset, length).await?;
+                sys.close(file).await
+            }
+            2 => {
+                sys.open(file).await?;
+                sys.write(file, offset, length).await?;
+                sys.close(file).await
+            }
+            3 => sys.fsync(file).await,
+            _ if self.below(4) == 0 => sys.drop_caches(DropCaches::All).await,
+            _ => sys.sync().await,
+        }
+    }
+
     async fn call(&mut self) -> Result<(), Stop> {
         let sys = self.sys.clone();
-        let choice = self.below(20);
+        let choice = self.below(25);
+        if choice >= 20 {
+            return self.file_call(choice - 20).await;
+        }
         let Some(piece) = self.piece().filter(|_| choice > 4) else {
             return match choice {
                 0 => self.child().await,
@@ -125,17 +154,25 @@ impl Program {
 
 fn chaos(seed: u64, memory: Bytes) -> Results {
     let cpus = 1 + seed as usize % 4;
-    machine(memory, cpus, seed).run_program("chaos", |sys| Program::new(sys, Vec::new(), 2).run(), |_| ())
+    // Without swap, with hardly any, with plenty.
+    let disks = match seed % 5 {
+        0 | 1 => vec![],
+        2 => vec![disk(Pages::new(20))],
+        _ => vec![disk(Pages::new(4096))],
+    };
+    // Reclaim takes many steps that change little.
+    let options = Options { check_every: NonZeroU64::new(7), disks, ..Options::new(seed) };
+    machine_with(memory, cpus, &options).run_program("chaos", |sys| Program::new(sys, Vec::new(), 2).run(), |_| ())
 }
 
 /// Runs that a test makes; `PROPTEST_CASES` asks for more.
 fn cases() -> u64 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(200)
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(60)
 }
 
 #[test]
 fn random_programs_break_no_law_and_lose_no_content() {
-    let mut out_of_memory = 0;
+    let (mut out_of_memory, mut swapped) = (0, 0);
     for seed in 0..cases() {
         // A third of the machines are too small for what may come.
         let memory = if seed % 3 == 0 { mib(2) } else { mib(4) };
@@ -146,8 +183,10 @@ fn random_programs_break_no_law_and_lose_no_content() {
             other => panic!("seed {seed}: {other:?}"),
         }
         out_of_memory += results.kills.len();
+        swapped += u64::from(counter(&results, "pswpin") > 0 && counter(&results, "pswpout") > 0);
     }
     assert!(out_of_memory > 0, "some machines were too small");
+    assert!(swapped > 3, "some machines swapped: {swapped}");
 }
 
 #[test]

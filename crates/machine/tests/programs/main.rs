@@ -10,10 +10,11 @@ mod workloads;
 use std::num::NonZeroU64;
 
 use order9_machine::cost::{PRICES, Picos, Prices};
-use order9_machine::{Machine, Options, Results, Thread};
+use order9_machine::disk::{DiskSpec, Transfer};
+use order9_machine::{Machine, MachineDisk, Options, Results, Thread};
 use order9_mm::policy::Policy;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
-use order9_units::{Bytes, NodeId, Pages, Pfn, PfnRange, ZoneKind};
+use order9_units::{Bytes, Nanos, NodeId, Pages, Pfn, PfnRange, ZoneKind};
 use order9_workloads::Stop;
 
 /// Every kind of work takes 10 ns: tests compare times, they do not predict any.
@@ -23,8 +24,29 @@ fn prices() -> Prices {
     prices
 }
 
-/// One node, one zone, as many CPUs as wanted; every step checked, every page's content followed.
+/// One node, one zone, as many CPUs as wanted, no swap; every step checked, every page's content followed.
 fn machine(memory: Bytes, cpus: usize, seed: u64) -> Machine {
+    machine_with(memory, cpus, &Options { check_every: NonZeroU64::new(1), ..Options::new(seed) })
+}
+
+/// A fast disk with so much swap.
+fn disk(swap: Pages) -> MachineDisk {
+    let transfer = Transfer { latency: Nanos::new(20_000), bandwidth: Bytes::new(500_000_000) };
+    let spec = DiskSpec {
+        size: Pages::new(1 << 20),
+        read: transfer,
+        write: transfer,
+        queue_depth: 8,
+        nr_requests: 128,
+        max_request: Pages::new(320),
+        rotating: None,
+        write_cache: None,
+    };
+    MachineDisk { name: "sda".to_owned(), spec, swap }
+}
+
+/// The same as `options` have it.
+fn machine_with(memory: Bytes, cpus: usize, options: &Options) -> Machine {
     let span = PfnRange::of(Pfn::new(1 << 20), Pages::from_bytes_floor(memory));
     let layout = Layout {
         nodes: vec![NodeSpec { distances: vec![10] }],
@@ -33,8 +55,7 @@ fn machine(memory: Bytes, cpus: usize, seed: u64) -> Machine {
         ..Layout::default()
     };
     let mm = MmBuilder::new(&layout, Policy::default()).expect("one zone is a layout").content_tags().boot();
-    let options = Options { check_every: NonZeroU64::new(1), ..Options::new(seed) };
-    Machine::new(mm, vec![NodeId(0); cpus], prices(), &options).expect("there are CPUs")
+    Machine::new(mm, vec![NodeId(0); cpus], prices(), options).expect("there are CPUs")
 }
 
 /// Runs `program` on 8 MiB and two CPUs: a check looks at every page, and so must not have too many.

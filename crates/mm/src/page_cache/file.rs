@@ -20,6 +20,12 @@ use crate::space::{Errno, Mapping};
 pub struct FileId(pub(crate) u32);
 
 impl FileId {
+    /// File number `number`.
+    #[must_use]
+    pub const fn new(number: u32) -> Self {
+        Self(number)
+    }
+
     /// The number, counted from 0 in the order of creation.
     #[must_use]
     pub const fn index(self) -> usize {

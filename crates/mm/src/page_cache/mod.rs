@@ -66,6 +66,12 @@ impl<T: Tracer> Mm<T> {
         self.user.files.size(id)
     }
 
+    /// Whether a file is one on disk; those of tmpfs, and those that are gone, are not.
+    #[must_use]
+    pub fn is_on_disk(&self, id: FileId) -> bool {
+        self.user.files.is_on_disk(id)
+    }
+
     /// What is in memory of a file; `None` where nothing is.
     #[must_use]
     pub fn file(&self, id: FileId) -> Option<&File> {

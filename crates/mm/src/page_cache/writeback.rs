@@ -154,6 +154,12 @@ impl<T: Tracer> Mm<T> {
         self.settle_file(id);
     }
 
+    /// Whether pages of a file, or its inode, are being written.
+    #[must_use]
+    pub fn is_being_written(&self, id: FileId) -> bool {
+        self.user.file(id).is_ok_and(|file| file.nr_writeback > 0 || file.inode_writes > 0)
+    }
+
     /// Begins the write of a dirty inode; says whether there is one to write. The caller writes it, which most filesystems do
     /// into their log, and then calls [`Mm::inode_written`].
     pub fn start_inode_write(&mut self, id: FileId) -> bool {

@@ -10,18 +10,23 @@ mod balance;
 mod chunk;
 mod control;
 mod decide;
+mod direct;
 mod judge;
+mod node;
 mod pass;
 mod stats;
+mod throttle;
 mod walk;
 
 pub use balance::{BalanceView, Pressure, ScanBalance, inactive_ratio};
 pub use control::{DEF_PRIORITY, PageWrite, ReclaimControl, ReclaimId, Reclaimer};
 pub use decide::{Progress, Reference, check_reference, throttles_direct_reclaim, too_many_isolated};
+pub use direct::direct_reclaim;
 pub use pass::ReclaimStep;
 pub use stats::{PassStats, ReclaimFlags};
 
 pub(crate) use control::ReclaimState;
+pub(crate) use node::{NodePass, shrink_node};
 
 #[cfg(test)]
 mod file_tests;

@@ -109,6 +109,10 @@ impl Env for World {
 
     async fn spend(&self) {}
 
+    fn cpu(&self) -> usize {
+        usize::MAX
+    }
+
     fn task(&self) -> Task {
         self.task.get()
     }

@@ -17,6 +17,8 @@ pub enum Errno {
     Eagain,
     /// `ENOMEM`: no room in the address space, too many mappings, or nothing mapped where the call needs a mapping.
     Enomem,
+    /// `EBUSY`: the file is open.
+    Ebusy,
     /// `EACCES`: a setting that cannot be read, or not written.
     Eacces,
     /// `EFAULT`: the range is not covered by one mapping.
@@ -25,6 +27,8 @@ pub enum Errno {
     Eexist,
     /// `EFBIG`: larger than a file can be.
     Efbig,
+    /// `ENOSPC`: no room on the disk.
+    Enospc,
     /// `EINVAL`: an address, length or flag that the call does not take.
     Einval,
 }
@@ -40,10 +44,12 @@ impl Errno {
             Self::Ebadf => "EBADF",
             Self::Eagain => "EAGAIN",
             Self::Enomem => "ENOMEM",
+            Self::Ebusy => "EBUSY",
             Self::Eacces => "EACCES",
             Self::Efault => "EFAULT",
             Self::Eexist => "EEXIST",
             Self::Efbig => "EFBIG",
+            Self::Enospc => "ENOSPC",
             Self::Einval => "EINVAL",
         }
     }

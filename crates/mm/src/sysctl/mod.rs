@@ -79,6 +79,8 @@ pub enum Knob {
     DirtyRatio,
     /// `vm.dirty_writeback_centisecs`.
     DirtyWritebackCentisecs,
+    /// `vm.extfrag_threshold`.
+    ExtfragThreshold,
     /// `vm.lowmem_reserve_ratio`.
     LowmemReserveRatio,
     /// `vm.max_map_count`.
@@ -180,6 +182,7 @@ impl<T: Tracer> Mm<T> {
             Knob::DirtyExpireCentisecs => Some(one(dirty.expire_centisecs)),
             Knob::DirtyRatio => Some(one(dirty.ratio)),
             Knob::DirtyWritebackCentisecs => Some(one(dirty.writeback_centisecs)),
+            Knob::ExtfragThreshold => Some(one(self.settings.extfrag_threshold)),
             Knob::LowmemReserveRatio => Some(self.settings.lowmem_reserve_ratio.to_vec()),
             Knob::MaxMapCount => Some(one(self.user.map_limit.now as u64)),
             Knob::Swappiness => Some(one(self.settings.swappiness)),
@@ -212,6 +215,7 @@ impl<T: Tracer> Mm<T> {
                 ratio.iter_mut().zip(numbers).for_each(|(ratio, &number)| *ratio = number.max(0).unsigned_abs());
                 self.set_lowmem_reserve_ratio(ratio);
             }
+            Knob::ExtfragThreshold => self.settings.extfrag_threshold = first,
             Knob::MaxMapCount => self.user.map_limit.set(first as usize),
             Knob::Swappiness => self.settings.swappiness = first,
             Knob::MinFreeKbytes => self.set_min_free_kbytes(first),

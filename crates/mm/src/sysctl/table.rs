@@ -90,7 +90,7 @@ pub static SETTINGS: &[Setting] = &[
         "How often the flusher looks for old dirty data; 0 is never"),
     sysctl!("vm", "drop_caches", WriteOnly, number(1, 4), "", "", Model::Missing("setting that works in steps"),
         "Writing it frees clean page cache (1), slab that can be reclaimed (2), both (3); 4 silences the log"),
-    sysctl!("vm", "extfrag_threshold", ReadWrite, number(0, 1000), "1/1000", "500", COMPACTION,
+    sysctl!("vm", "extfrag_threshold", ReadWrite, number(0, 1000), "1/1000", "500", engine(Knob::ExtfragThreshold),
         "Fragmentation index up to which a failure is put down to lack of memory, and compaction skipped"),
     sysctl!("vm", "laptop_mode", ReadWrite, number(0, INT_MAX), "s", "0", LAPTOP,
         "How long after a read writeback may follow, to let disks sleep"),

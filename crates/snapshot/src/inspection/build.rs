@@ -1,6 +1,6 @@
 //! Puts an inspection together.
 
-use order9_units::{NodeId, Order, Pages};
+use order9_units::{NodeId, Order, Pages, metrics};
 
 use super::tally::{Tally, bounds_of};
 use super::{
@@ -10,7 +10,6 @@ use super::{
 use crate::Snapshot;
 use crate::bounds::{Block, Zone, meeting_scanners};
 use crate::census::{Census, ZoneCensus};
-use crate::metrics;
 use crate::model::{NodeInfo, ZoneInfo};
 use crate::prices::Prices;
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::Snapshot;
-use crate::metrics::proactive_thresholds;
+use order9_units::metrics::proactive_thresholds;
 
 /// One setting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

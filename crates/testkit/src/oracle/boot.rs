@@ -24,6 +24,7 @@ impl Oracle {
             grouping: true,
             min_free_kbytes: 0,
             kswapd: vec![None; layout.nodes.len()],
+            kswapd_awake: vec![false; layout.nodes.len()],
             tally: Tally { numa: vec![NumaCounters::default(); layout.nodes.len()], ..Tally::default() },
             events: Vec::new(),
         };

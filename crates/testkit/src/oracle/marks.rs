@@ -2,7 +2,7 @@
 
 use order9_mm::policy::{PcpHigh, PcpLists, QuickTest, ReserveRights};
 use order9_mm::{AllocFlags, Gfp, Mark, Request};
-use order9_units::{Migratetype, ZoneKind};
+use order9_units::{Migratetype, NodeId, ZoneKind};
 
 use super::{Oracle, size};
 
@@ -91,6 +91,20 @@ impl Oracle {
         let spared = order == 0 && self.policy.watermark.atomic_ignores_boost && flags.mark == Mark::Min;
         self.passes(z, order, base + zone.boost, class, flags)
             || spared && request.gfp.has(urgent) && self.passes(z, order, base, class, flags)
+    }
+
+    /// Whether any zone of the node has more pages free than its high mark, boost included, as far as everybody may use
+    /// them.
+    pub(super) fn is_balanced(&self, node: NodeId, class: ZoneKind) -> bool {
+        let mut zones = self.zones.iter().filter(|zone| zone.node == node && zone.kind <= class && zone.managed > 0);
+        zones.any(|zone| {
+            let highatomic = match self.policy.highatomic.only_free_part_withheld {
+                true => zone.free_of(Migratetype::HighAtomic),
+                false => zone.reserved_highatomic,
+            };
+            let withheld = highatomic + zone.free_of(Migratetype::Cma) + zone.lowmem_reserve[class.index()];
+            zone.free() > zone.high + zone.boost + withheld
+        })
     }
 
     /// The check against a mark in pages.

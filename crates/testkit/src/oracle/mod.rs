@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 
 use order9_mm::policy::Policy;
 use order9_mm::trace::Event;
-use order9_mm::{KswapdRequest, NumaCounters, ZoneId};
+use order9_mm::{DaemonRequest, NumaCounters, ZoneId};
 use order9_units::{Migratetype, NodeId, Order, ZoneKind};
 
 pub use count::Counts;
@@ -41,7 +41,9 @@ pub struct Oracle {
     cpus: Vec<NodeId>,
     grouping: bool,
     pub(crate) min_free_kbytes: u64,
-    pub(crate) kswapd: Vec<Option<KswapdRequest>>,
+    pub(crate) kswapd: Vec<Option<DaemonRequest>>,
+    /// By node; nobody lets it sleep again.
+    kswapd_awake: Vec<bool>,
     pub(crate) tally: Tally,
     pub(crate) events: Vec<Event>,
 }

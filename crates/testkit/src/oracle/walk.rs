@@ -1,7 +1,7 @@
 //! The fast path: a walk over the zonelist.
 
 use order9_mm::trace::Event;
-use order9_mm::{AllocError, AllocFlags, Gfp, KswapdRequest, Mark, Request, Reserve};
+use order9_mm::{AllocError, AllocFlags, DaemonRequest, Gfp, Mark, Request, Reserve};
 use order9_units::{Migratetype, NodeId, Order, Pfn, ZoneKind};
 
 use super::fallback::Wanted;
@@ -166,8 +166,13 @@ impl Oracle {
         if core::mem::take(&mut zone.boosted) {
             let (node, class) = (zone.node, zone.kind);
             let asked = &mut self.kswapd[node.index()];
-            let before = asked.unwrap_or(KswapdRequest { order: Order::ZERO, class });
-            *asked = Some(KswapdRequest { order: before.order, class: before.class.max(class) });
+            let before = asked.unwrap_or(DaemonRequest { order: Order::ZERO, class });
+            *asked = Some(DaemonRequest { order: before.order, class: before.class.max(class) });
+            let boosted = self.zones.iter().any(|zone| zone.node == node && zone.kind <= class && zone.boost > 0);
+            let needed = boosted || !self.is_balanced(node, class);
+            if !needed || core::mem::replace(&mut self.kswapd_awake[node.index()], true) {
+                return;
+            }
             self.events.push(Event::WakeupKswapd { node, class, order: Order::ZERO });
         }
     }

@@ -1,18 +1,22 @@
 //! kswapd: when a node is balanced, and how one balancing run goes.
 //!
-//! Key types: [`BalanceRun`] (one run: what the next pass may do, and when it is over), [`Pass`] (one pass over the node's
+//! Key types: [`kswapd`] (the daemon), [`BalanceRun`] (one run: what the next pass may do, and when it is over), [`Pass`] (one pass over the node's
 //! lists), [`RunEnd`] (what a run came to). A run that starts with boosted zones is *gentle* as long as the node is balanced
-//! in spite of the boosts: it neither writes nor swaps, and takes as many pages as were boosted. Decisions only: the passes
-//! are reclaim's, and sleeping and waking is the daemon's.
+//! in spite of the boosts: it neither writes nor swaps, and takes as many pages as were boosted. Decisions are here; the
+//! passes are reclaim's, and sleeping and waking is the daemon's.
+
+mod daemon;
 
 use order9_units::{NodeId, Order, ZoneKind};
 
 use crate::Mm;
-use crate::gfp::{AllocFlags, Mark, Reserve};
-use crate::node::KswapdRequest;
+use crate::gfp::{AllocFlags, Mark};
+use crate::node::DaemonRequest;
 use crate::reclaim::DEF_PRIORITY;
-use crate::trace::Tracer;
+use crate::trace::{Event, Tracer};
 use crate::zone::Zone;
+
+pub use daemon::kswapd;
 
 /// A gentle run goes no further than this: below, scanning would stall others.
 const GENTLE_PRIORITY: u8 = DEF_PRIORITY - 2;
@@ -77,8 +81,8 @@ pub enum Balance {
 }
 
 impl BalanceRun {
-    fn new(node: NodeId, request: KswapdRequest, sampled: [u64; ZoneKind::COUNT]) -> Self {
-        let KswapdRequest { order, class } = request;
+    fn new(node: NodeId, request: DaemonRequest, sampled: [u64; ZoneKind::COUNT]) -> Self {
+        let DaemonRequest { order, class } = request;
         let target = sampled.iter().sum();
         Self { node, class, sampled, order, priority: DEF_PRIORITY, target, reclaimed: 0 }
     }
@@ -125,14 +129,7 @@ impl<T: Tracer> Mm<T> {
     /// is no such zone.
     #[must_use]
     pub fn is_balanced(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
-        let flags = AllocFlags {
-            mark: Mark::High,
-            no_watermarks: false,
-            reserve: Reserve::default(),
-            cma: false,
-            nofragment: false,
-            kswapd: false,
-        };
+        let flags = AllocFlags::plain(Mark::High);
         let mut zones = self.balanced_zones(node, class).peekable();
         zones.peek().is_none() || zones.any(|zone| zone.watermark_ok(order, class, &flags, &self.policy))
     }
@@ -143,9 +140,31 @@ impl<T: Tracer> Mm<T> {
         self.balanced_zones(node, class).any(|zone| zone.boost > 0)
     }
 
+    /// Asks for kswapd of `node`, which is woken if it sleeps and there is anything for it to do: it has not given up, and
+    /// the node is not balanced or has a boosted zone.
+    pub(crate) fn wakeup_kswapd(&mut self, node: NodeId, request: DaemonRequest) {
+        let of = &mut self.nodes[node.index()];
+        of.ask_kswapd(request);
+        if !of.kswapd_asleep || of.kswapd_failures >= FAILURES_MAX {
+            return;
+        }
+        let DaemonRequest { order, class } = request;
+        if self.is_balanced(node, order, class) && !self.is_boosted(node, class) {
+            return;
+        }
+        self.nodes[node.index()].kswapd_asleep = false;
+        self.wakeups.kswapd |= 1 << node.0;
+        self.tracer.event(|| Event::WakeupKswapd { node, class, order });
+    }
+
+    /// Whether kswapd of the node may sleep after a run for `request`: the node is balanced, or it has given up.
+    fn may_sleep(&self, node: NodeId, DaemonRequest { order, class }: DaemonRequest) -> bool {
+        self.nodes[node.index()].kswapd_failures >= FAILURES_MAX || self.is_balanced(node, order, class)
+    }
+
     /// Starts a balancing run for what was asked of kswapd.
     #[must_use]
-    pub fn balance_begin(&self, node: NodeId, request: KswapdRequest) -> BalanceRun {
+    pub fn balance_begin(&self, node: NodeId, request: DaemonRequest) -> BalanceRun {
         let mut sampled = [0; ZoneKind::COUNT];
         self.balanced_zones(node, request.class).for_each(|zone| sampled[zone.kind.index()] = zone.boost);
         BalanceRun::new(node, request, sampled)
@@ -191,7 +210,7 @@ mod tests {
 
     fn run(order: u8, boost: u64) -> BalanceRun {
         let order = Order::new(order).expect("a small order");
-        let request = KswapdRequest { order, class: ZoneKind::Normal };
+        let request = DaemonRequest { order, class: ZoneKind::Normal };
         let mut sampled = [0; ZoneKind::COUNT];
         sampled[ZoneKind::Normal.index()] = boost;
         BalanceRun::new(NodeId(0), request, sampled)

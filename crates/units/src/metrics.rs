@@ -4,7 +4,7 @@
 //! /sys/kernel/debug/extfrag and proactive compaction use. Sources: the kernel's documentation of
 //! `vm.extfrag_threshold` and `vm.compaction_proactiveness`.
 
-use order9_units::{Order, Pages};
+use crate::{Order, Pages};
 
 /// Free blocks by order.
 pub type FreeBlocks = [u64; Order::COUNT];

@@ -1,0 +1,152 @@
+//! Daemons of the kernel, and what they and tasks that reclaim wait for.
+
+use std::rc::Rc;
+
+use order9_mm::env::{Env, Stall, Task, Until};
+use order9_mm::reclaim::PageWrite;
+use order9_mm::{Mm, Wakeups};
+use order9_units::{Nanos, NodeId};
+
+use crate::disk::Op;
+use crate::events::EventLog;
+use crate::kernel::{Engine, Kernel};
+use crate::thread::Thread;
+use crate::time::{Handle, QueueId, TaskId, TaskSpec, Wake};
+
+/// As good as for ever: a daemon without work is no hung task.
+const FOR_EVER: Nanos = Nanos::new(u64::MAX);
+
+/// Where tasks wait, by node.
+pub(crate) struct Waiting {
+    kswapd: QueueId,
+    reserves: QueueId,
+    isolated: QueueId,
+}
+
+/// A daemon, as the engine sees it.
+struct Daemon(Rc<Kernel>);
+
+impl Waiting {
+    pub(crate) fn new(handle: &Handle, node: NodeId) -> Self {
+        let queue = |what: &str| handle.new_queue(&format!("node {}: {what}", node.0));
+        Self { kswapd: queue("kswapd"), reserves: queue("reserves filled"), isolated: queue("few pages isolated") }
+    }
+}
+
+impl Kernel {
+    /// Starts kswapd of every node with memory, on the CPUs of the node if it has any.
+    pub(crate) fn start_daemons(self: &Rc<Self>) {
+        let nodes = self.look(|mm| {
+            let has_memory = |node: &NodeId| mm.zones().iter().any(|zone| zone.node() == *node && zone.managed() > 0);
+            mm.nodes().iter().map(order9_mm::Node::id).filter(has_memory).collect::<Vec<_>>()
+        });
+        for node in nodes {
+            let daemon = Daemon(Rc::clone(self));
+            let task = self.spawn_daemon(&format!("kswapd{}", node.0), node, async move {
+                order9_mm::kswapd::kswapd(&daemon, node).await;
+            });
+            self.kswapds.borrow_mut().push(task);
+        }
+    }
+
+    fn spawn_daemon(&self, name: &str, node: NodeId, body: impl Future<Output = ()> + 'static) -> TaskId {
+        let spec = TaskSpec::new(name).daemon();
+        let cpus = self.handle.cpus_of(node);
+        let spec = if self.cpus.contains(&node) { spec.on(cpus) } else { spec };
+        self.handle.spawn(spec, body).expect("a task that may run somewhere")
+    }
+
+    /// Wakes daemons that a step of the engine has found work for.
+    #[cold]
+    pub(crate) fn wake_daemons(&self, engine: &mut Engine) {
+        let Wakeups { kswapd, flushers } = engine.take_wakeups();
+        for node in Wakeups::nodes(kswapd) {
+            self.wake(Until::KswapdNeeded(node));
+        }
+        if flushers {
+            self.flusher.write_all(&self.handle, engine.write_pending(None).dirty);
+        }
+    }
+
+    fn queue(&self, until: Until) -> Option<QueueId> {
+        let of = |node: NodeId| &self.waiting[node.index()];
+        match until {
+            Until::KswapdNeeded(node) => Some(of(node).kswapd),
+            Until::ReservesFilled(node) => Some(of(node).reserves),
+            Until::FewIsolated(node) => Some(of(node).isolated),
+            Until::Written => None,
+        }
+    }
+
+    fn wake(&self, until: Until) {
+        if let Some(queue) = self.queue(until) {
+            self.handle.wake_all(queue);
+        }
+    }
+
+    async fn wait(&self, until: Until, timeout: Option<Nanos>) -> bool {
+        let timeout = timeout.unwrap_or(FOR_EVER);
+        let wake = match (self.queue(until), self.storage.slowest()) {
+            (Some(queue), _) => self.handle.wait(queue, Some(timeout)).await,
+            (None, Some(disk)) => disk.congestion_wait(Op::Write, timeout).await,
+            (None, None) => {
+                self.handle.sleep(timeout).await;
+                Wake::TimedOut
+            }
+        };
+        wake == Wake::Woken
+    }
+}
+
+impl Env for Daemon {
+    type Tracer = EventLog;
+
+    fn with<R>(&self, step: impl FnOnce(&mut Mm<EventLog>) -> R) -> R {
+        self.0.with(step)
+    }
+
+    async fn spend(&self) {
+        let others = self.0.cpus.len() as u64 - 1;
+        self.0.settle(others).await;
+    }
+
+    fn cpu(&self) -> usize {
+        self.0.handle.cpu().map_or(0, |cpu| usize::from(cpu.0))
+    }
+
+    fn task(&self) -> Task {
+        Task { kthread: true, memalloc: true, ..Task::default() }
+    }
+
+    async fn sleep(&self, time: Nanos) {
+        self.0.handle.sleep(time).await;
+    }
+}
+
+impl Stall for Daemon {
+    fn submit(&self, writes: Vec<PageWrite>) {
+        self.0.submit(writes);
+    }
+
+    async fn wait(&self, until: Until, timeout: Option<Nanos>) -> bool {
+        self.0.wait(until, timeout).await
+    }
+
+    fn wake(&self, until: Until) {
+        self.0.wake(until);
+    }
+}
+
+impl Stall for Thread {
+    fn submit(&self, writes: Vec<PageWrite>) {
+        self.kernel.submit(writes);
+    }
+
+    async fn wait(&self, until: Until, timeout: Option<Nanos>) -> bool {
+        self.kernel.wait(until, timeout).await
+    }
+
+    fn wake(&self, until: Until) {
+        self.kernel.wake(until);
+    }
+}

@@ -1,0 +1,236 @@
+//! Files of programs: on the machine's disk behind the page cache or, on a machine without a disk, on tmpfs.
+//!
+//! The parts: [`blocks`] (where files lie on the disk), [`read`] (reads and readahead), [`write`] (writes, and how writers are
+//! slowed down), [`flusher`] (the daemon that writes back). The number of a file is the engine's.
+
+mod blocks;
+mod flusher;
+mod read;
+mod write;
+
+use std::collections::BTreeMap;
+
+use order9_mm::env::Env as _;
+use order9_mm::fs_cache::{FsError, FsStep};
+use order9_mm::page_cache::DropPagecache;
+use order9_mm::shrinker::{DropSlab, ShrinkStep};
+use order9_mm::{Errno, FileId, Gfp, Request, alloc_pages};
+use order9_units::{Bytes, Order, PAGE_SIZE, Pages};
+use order9_workloads::{self as workloads, DropCaches, Stop};
+
+use crate::cost::Picos;
+use crate::faults::refused;
+use crate::thread::Thread;
+use crate::time::Class;
+
+pub(crate) use blocks::{BlockMap, Piece};
+pub(crate) use flusher::Flusher;
+pub(crate) use read::Readahead;
+pub(crate) use write::Throttle;
+
+/// What a program writes with one system call.
+const WRITE: Bytes = Bytes::new(1 << 20);
+
+/// The engine's number of a file.
+pub(crate) const fn file_of(file: workloads::FileId) -> FileId {
+    FileId::new(file.0)
+}
+
+const fn named(file: FileId) -> workloads::FileId {
+    workloads::FileId(file.index() as u32)
+}
+
+/// What a call ends with that the filesystem refuses.
+fn denied(call: &'static str, error: FsError) -> Stop {
+    refused(
+        call,
+        match error {
+            FsError::NoSuchFile(_) => Errno::Enoent,
+            FsError::TooLarge(_) | FsError::BeyondEnd(..) => Errno::Efbig,
+            FsError::Open(_) => Errno::Ebusy,
+            FsError::NotOpen(_) | FsError::NotCached(_) => Errno::Ebadf,
+            _ => Errno::Enomem,
+        },
+    )
+}
+
+/// Lengths of files that do not end with a page.
+#[derive(Default)]
+pub(crate) struct Lengths(BTreeMap<FileId, Bytes>);
+
+impl Lengths {
+    fn set(&mut self, file: FileId, length: Bytes) {
+        if length.get().is_multiple_of(PAGE_SIZE.get()) {
+            self.0.remove(&file);
+        } else {
+            self.0.insert(file, length);
+        }
+    }
+}
+
+impl Thread {
+    /// How long a file is.
+    fn length(&self, file: FileId) -> Bytes {
+        let whole = || self.kernel.look(|mm| mm.file_size(file)).unwrap_or_default().bytes();
+        self.kernel.lengths.borrow().0.get(&file).copied().unwrap_or_else(whole)
+    }
+
+    /// Whether files are on a disk.
+    fn has_disk(&self) -> bool {
+        self.kernel.storage.main().is_some()
+    }
+
+    /// Whether this one is.
+    fn is_on_disk(&self, file: FileId) -> bool {
+        self.kernel.look(|mm| mm.is_on_disk(file))
+    }
+
+    /// A new, empty file, open.
+    pub(crate) async fn new_file(&self) -> Result<workloads::FileId, Stop> {
+        self.enter().await?;
+        let prices = &self.kernel.prices;
+        self.kernel.pay(Class::System, prices.file_open + prices.file_create).await;
+        if !self.has_disk() {
+            let file = self.kernel.with(|mm| mm.create_file(Pages::ZERO)).map_err(|errno| refused("open", errno))?;
+            return Ok(named(file));
+        }
+        let file = self.kernel.with(|mm| mm.fs_create(Pages::ZERO)).map_err(|error| denied("open", error))?;
+        self.open_inode(file).await?;
+        let now = self.kernel.handle.now();
+        self.kernel.with(|mm| mm.mark_inode_dirty(file, now)).map_err(|error| denied("open", error))?;
+        self.spend().await;
+        Ok(named(file))
+    }
+
+    /// Makes a file and writes all of it, 1 MiB with each call.
+    pub(crate) async fn make_file(&self, length: Bytes) -> Result<workloads::FileId, Stop> {
+        let file = self.new_file().await?;
+        for offset in (0..length.get()).step_by(WRITE.get() as usize) {
+            let offset = Bytes::new(offset);
+            self.write_file(file, offset, WRITE.min(length - offset)).await?;
+        }
+        self.close_file(file).await?;
+        Ok(file)
+    }
+
+    pub(crate) async fn open_file(&self, number: workloads::FileId) -> Result<(), Stop> {
+        self.enter().await?;
+        self.kernel.pay(Class::System, self.kernel.prices.file_open).await;
+        let file = self.by_name("open", number)?;
+        if self.is_on_disk(file) && self.open_inode(file).await? {
+            self.kernel.read_inode(file).await;
+        }
+        Ok(())
+    }
+
+    /// Brings inode and dentry of a file into memory and uses them; says whether the inode has to be read.
+    async fn open_inode(&self, file: FileId) -> Result<bool, Stop> {
+        let request = Request { node: self.cpu_node(), cpu: self.cpu(), ..Request::new(Order::ZERO, Gfp::GFP_NOFS) };
+        let mut step = self.kernel.with(|mm| mm.fs_open_fast(file, &request));
+        loop {
+            match step {
+                FsStep::Done { inode_missed } => {
+                    self.spend().await;
+                    return Ok(inode_missed);
+                }
+                FsStep::NeedPage(need) => {
+                    let answer = alloc_pages(self, &need.request()).await;
+                    step = self.kernel.with(|mm| mm.fs_open_give(&need, answer));
+                }
+                FsStep::Failed(error) => return Err(denied("open", error)),
+            }
+        }
+    }
+
+    pub(crate) async fn close_file(&self, number: workloads::FileId) -> Result<(), Stop> {
+        self.enter().await?;
+        let file = self.living("close", number, Errno::Ebadf)?;
+        self.kernel.readahead.borrow_mut().forget(file);
+        if self.is_on_disk(file) {
+            self.kernel.with(|mm| mm.fs_close(file)).map_err(|error| denied("close", error))?;
+            self.drop_unlinked();
+        }
+        Ok(())
+    }
+
+    /// Writes back what is dirty of the file, its inode included, and waits for it.
+    pub(crate) async fn sync_file(&self, number: workloads::FileId) -> Result<(), Stop> {
+        self.enter().await?;
+        let file = self.living("fsync", number, Errno::Ebadf)?;
+        if self.is_on_disk(file) {
+            self.kernel.write_file_back(file).await;
+            self.kernel.wait_for_file(file).await;
+        }
+        self.alive()
+    }
+
+    /// Writes back all that is dirty, and waits for it.
+    pub(crate) async fn sync_all(&self) -> Result<(), Stop> {
+        self.enter().await?;
+        self.kernel.write_all_back().await;
+        self.alive()
+    }
+
+    /// Drops clean page cache, unused kernel objects, or both.
+    pub(crate) async fn drop_cached(&self, what: DropCaches) -> Result<(), Stop> {
+        self.enter().await?;
+        if what != DropCaches::Slab {
+            let mut run = self.kernel.with(|mm| DropPagecache::new(mm, self.cpu()));
+            while self.kernel.with(|mm| run.step(mm)).is_none() {
+                self.spend().await;
+            }
+        }
+        if what != DropCaches::Pages {
+            let mut run = self.kernel.with(|mm| DropSlab::new(mm, self.cpu()));
+            while let ShrinkStep::Progress = self.kernel.with(|mm| run.step(mm)) {
+                self.spend().await;
+            }
+        }
+        self.spend().await;
+        self.alive()
+    }
+
+    pub(crate) async fn unlink(&self, number: workloads::FileId) -> Result<(), Stop> {
+        self.enter().await?;
+        self.kernel.pay(Class::System, self.kernel.prices.file_unlink).await;
+        let file = self.by_name("unlink", number)?;
+        if self.is_on_disk(file) {
+            self.kernel.unlinked.borrow_mut().insert(file);
+            self.drop_unlinked();
+        } else {
+            self.kernel.with(|mm| mm.close_file(file, self.cpu())).map_err(|errno| refused("unlink", errno))?;
+        }
+        self.spend().await;
+        Ok(())
+    }
+
+    /// Removes the files without a name that nobody has open or mapped any more.
+    pub(crate) fn drop_unlinked(&self) {
+        if self.kernel.unlinked.borrow().is_empty() {
+            return;
+        }
+        let unused =
+            |file: &FileId| self.kernel.with(|mm| mm.fs_unlink(*file, self.cpu())) != Err(FsError::Open(*file));
+        for file in self.kernel.unlinked.borrow_mut().extract_if(.., unused) {
+            self.kernel.storage.blocks.borrow_mut().forget(file);
+            self.kernel.lengths.borrow_mut().0.remove(&file);
+        }
+    }
+
+    /// The file, if it still has a name.
+    fn by_name(&self, call: &'static str, number: workloads::FileId) -> Result<FileId, Stop> {
+        let file = self.living(call, number, Errno::Enoent)?;
+        if self.kernel.unlinked.borrow().contains(&file) { Err(refused(call, Errno::Enoent)) } else { Ok(file) }
+    }
+
+    /// The file, if it still exists.
+    fn living(&self, call: &'static str, file: workloads::FileId, errno: Errno) -> Result<FileId, Stop> {
+        let file = file_of(file);
+        let lives = self.kernel.look(|mm| mm.file_size(file).is_some());
+        if lives { Ok(file) } else { Err(refused(call, errno)) }
+    }
+
+    fn copying(&self, length: Bytes) -> Picos {
+        Picos::new(self.kernel.prices.copy_page.get() * length.get() / PAGE_SIZE.get())
+    }
+}

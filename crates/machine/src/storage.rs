@@ -1,0 +1,285 @@
+//! Disks of the machine: where files and swap lie on them, and what the engine learns when a transfer ends.
+//!
+//! Key types: [`Storage`] (all disks), [`Io`] (what is transferred). The filesystem is on the first disk: files from its
+//! beginning, then its log, then swap. Swap takes the end of every disk that has some, and slots go on from one disk to the
+//! next in the order of the machine.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Weak;
+
+use order9_mm::page_cache::FileWrite;
+use order9_mm::reclaim::PageWrite;
+use order9_mm::{FileId, SlotId, SwapWrite};
+use order9_units::Pages;
+
+use crate::disk::{Bio, Block, Completion, Disk, DiskSpec, Op, Ticket};
+use crate::files::{BlockMap, Piece};
+use crate::kernel::{Engine, Kernel};
+use crate::time::Handle;
+
+/// A disk of a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineDisk {
+    /// Its name, such as `sda`.
+    pub name: String,
+    /// What kind of disk it is.
+    pub spec: DiskSpec,
+    /// How much of it is swap; may be none.
+    pub swap: Pages,
+}
+
+/// The disks of a machine, and what is under way on them.
+pub(crate) struct Storage {
+    disks: Vec<Installed>,
+    under_way: RefCell<UnderWay>,
+    pub(crate) blocks: RefCell<BlockMap>,
+    /// Blocks that the log has taken so far.
+    logged: Cell<u64>,
+    /// Reads of files, by their first page: how many pages and what to wait for.
+    reads: RefCell<BTreeMap<(FileId, u64), (Pages, Ticket)>>,
+    congested: Cell<bool>,
+}
+
+struct Installed {
+    disk: Disk,
+    swap: Pages,
+}
+
+/// What a bio transfers.
+enum Io {
+    SwapOut(SwapWrite),
+    /// A read that a task waits for and ends itself.
+    Read,
+    FileRead {
+        file: FileId,
+        index: u64,
+        pages: Pages,
+    },
+    FileWrite(FileWrite),
+    Inodes(Vec<FileId>),
+}
+
+/// Transfers that have not ended, by the tag of their bio.
+#[derive(Default)]
+struct UnderWay {
+    all: Vec<Option<Io>>,
+    unused: Vec<usize>,
+}
+
+impl UnderWay {
+    fn add(&mut self, io: Io) -> u64 {
+        let tag = self.unused.pop().unwrap_or_else(|| {
+            self.all.push(None);
+            self.all.len() - 1
+        });
+        self.all[tag] = Some(io);
+        tag as u64
+    }
+
+    fn take(&mut self, tag: u64) -> Io {
+        self.unused.push(tag as usize);
+        self.all[tag as usize].take().expect("a transfer ends once")
+    }
+}
+
+/// The log of a filesystem of this size, which XFS makes a 2048th of it.
+const fn log_of(size: Pages) -> Pages {
+    Pages::new(size.get() / 2048 + 1)
+}
+
+/// What writing one inode back transfers: 512 bytes to the log, and as much to its place. Larger disk inodes are rare.
+const INODES_PER_BLOCK: u64 = 4;
+/// Inodes of 512 bytes in a block, as they are read.
+const INODES_READ: u64 = 8;
+
+impl Storage {
+    /// `disks` are valid.
+    pub(crate) fn new(handle: &Handle, disks: &[MachineDisk], kernel: &Weak<Kernel>) -> Self {
+        let install = |of: &MachineDisk| {
+            let kernel = Weak::clone(kernel);
+            let end_io = move |completion: &Completion| {
+                if let Some(kernel) = kernel.upgrade() {
+                    kernel.end_io(completion);
+                }
+            };
+            let disk = Disk::new(handle, &of.name, of.spec, end_io).expect("a disk that was validated");
+            Installed { disk, swap: of.swap.min(of.spec.size) }
+        };
+        let disks: Vec<Installed> = disks.iter().map(install).collect();
+        let capacity = disks.first().map_or(Pages::ZERO, |of| {
+            let size = of.disk.spec().size;
+            Pages::new(size.get().saturating_sub(of.swap.get() + log_of(size).get()))
+        });
+        Self {
+            disks,
+            under_way: RefCell::default(),
+            blocks: RefCell::new(BlockMap::new(capacity)),
+            logged: Cell::default(),
+            reads: RefCell::default(),
+            congested: Cell::default(),
+        }
+    }
+
+    /// All swap space.
+    pub(crate) fn swap(&self) -> Pages {
+        Pages::new(self.disks.iter().map(|disk| disk.swap.get()).sum())
+    }
+
+    /// The disk with the filesystem.
+    pub(crate) fn main(&self) -> Option<&Disk> {
+        self.disks.first().map(|of| &of.disk)
+    }
+
+    /// Every disk.
+    pub(crate) fn disks(&self) -> impl Iterator<Item = &Disk> {
+        self.disks.iter().map(|of| &of.disk)
+    }
+
+    /// The disk that holds up writers.
+    pub(crate) fn slowest(&self) -> Option<&Disk> {
+        self.disks().find(|disk| disk.is_congested(Op::Write)).or(self.main())
+    }
+
+    /// The read under way that a page of a file is part of.
+    pub(crate) fn read_of(&self, file: FileId, index: u64) -> Option<Ticket> {
+        let reads = self.reads.borrow();
+        let (&(_, first), &(pages, ticket)) = reads.range((file, 0)..=(file, index)).next_back()?;
+        (index < first + pages.get()).then_some(ticket)
+    }
+
+    /// Where a slot is.
+    fn place_of_slot(&self, slot: SlotId) -> (&Disk, Block) {
+        let mut before = slot.index();
+        for Installed { disk, swap } in &self.disks {
+            if before < swap.get() {
+                return (disk, Block::new(disk.spec().size.get() - swap.get() + before));
+            }
+            before -= swap.get();
+        }
+        unreachable!("slot {} lies behind all swap", slot.index());
+    }
+
+    fn submit(&self, disk: &Disk, op: Op, first: Block, pages: Pages, io: Io) -> Ticket {
+        let tag = self.under_way.borrow_mut().add(io);
+        disk.submit(Bio { op, first, pages, tag })
+    }
+}
+
+impl Kernel {
+    /// Starts the writes of reclaim.
+    pub(crate) fn submit(&self, writes: Vec<PageWrite>) {
+        for write in writes {
+            match write {
+                PageWrite::Swap(write) => {
+                    let (disk, first) = self.storage.place_of_slot(write.slot);
+                    self.storage.submit(disk, Op::Write, first, Pages::new(1), Io::SwapOut(write));
+                }
+                PageWrite::File(write) => self.write_back(&write),
+            }
+        }
+        self.note_congestion();
+    }
+
+    /// Reads a slot of swap.
+    pub(crate) async fn read_slot(&self, slot: SlotId) {
+        let (disk, first) = self.storage.place_of_slot(slot);
+        disk.wait(self.storage.submit(disk, Op::Read, first, Pages::new(1), Io::Read)).await;
+    }
+
+    /// Starts to write pages of a file, which get a place if they have none.
+    pub(crate) fn write_back(&self, write: &FileWrite) {
+        let disk = self.storage.main().expect("files on disk have a disk");
+        let FileWrite { file, mut index, pages } = *write;
+        let end = index + pages.get();
+        while index < end {
+            let mut blocks = self.storage.blocks.borrow_mut();
+            let mut piece = blocks.piece(file, index, Pages::new(end - index));
+            if piece.at.is_none() {
+                piece = blocks.place(file, index, piece.pages);
+            }
+            let Piece { pages, at, .. } = piece;
+            drop(blocks);
+            let first = at.expect("it has a place now");
+            self.storage.submit(disk, Op::Write, first, pages, Io::FileWrite(FileWrite { file, index, pages }));
+            index += pages.get();
+        }
+        self.note_congestion();
+    }
+
+    /// Starts to write inodes back.
+    pub(crate) fn write_inodes(&self, inodes: Vec<FileId>) {
+        let disk = self.storage.main().expect("files on disk have a disk");
+        let log = log_of(disk.spec().size);
+        let start = self.storage.blocks.borrow().capacity();
+        let pages = (inodes.len() as u64).div_ceil(INODES_PER_BLOCK).min(log.get());
+        let mut at = self.storage.logged.get();
+        if at + pages > log.get() {
+            at = 0;
+        }
+        self.storage.logged.set(at + pages);
+        let first = Block::new(start.get() + at);
+        self.storage.submit(disk, Op::Write, first, Pages::new(pages), Io::Inodes(inodes));
+        self.note_congestion();
+    }
+
+    /// Starts to read pages of a file, which the engine has locked for it: `pages` from `index` on.
+    pub(crate) fn read_pages(&self, file: FileId, mut index: u64, pages: Pages) {
+        let disk = self.storage.main().expect("files on disk have a disk");
+        let end = index + pages.get();
+        while index < end {
+            let Piece { pages, at, .. } = self.storage.blocks.borrow().piece(file, index, Pages::new(end - index));
+            match at {
+                Some(first) => {
+                    let io = Io::FileRead { file, index, pages };
+                    let ticket = self.storage.submit(disk, Op::Read, first, pages, io);
+                    self.storage.reads.borrow_mut().insert((file, index), (pages, ticket));
+                }
+                // A hole is full of zeros.
+                None => self.with(|mm| mm.end_page_read(file, index, pages, self.interrupted_cpu())),
+            }
+            index += pages.get();
+        }
+    }
+
+    /// Reads the inode of a file.
+    pub(crate) async fn read_inode(&self, file: FileId) {
+        let Some(disk) = self.storage.main() else { return };
+        let capacity = self.storage.blocks.borrow().capacity();
+        let block = file.index() as u64 / INODES_READ % capacity.get().max(1);
+        disk.wait(self.storage.submit(disk, Op::Read, Block::new(block), Pages::new(1), Io::Read)).await;
+    }
+
+    /// A transfer has ended.
+    fn end_io(&self, completion: &Completion) {
+        let io = self.storage.under_way.borrow_mut().take(completion.bio.tag);
+        let (now, cpu) = (completion.ended, self.interrupted_cpu());
+        match io {
+            Io::Read => {}
+            Io::SwapOut(write) => self.with(|mm| mm.swap_written(write, cpu)),
+            Io::FileWrite(write) => self.with(|mm| mm.file_written(&write, now, cpu)),
+            Io::Inodes(inodes) => self.with(|mm| inodes.into_iter().for_each(|inode| mm.inode_written(inode))),
+            Io::FileRead { file, index, pages } => {
+                self.storage.reads.borrow_mut().remove(&(file, index));
+                self.with(|mm| mm.end_page_read(file, index, pages, cpu));
+            }
+        }
+        if completion.bio.op == Op::Write {
+            self.handle.wake_all(self.written);
+            self.note_congestion();
+        }
+    }
+
+    /// Tells the engine when the queue of the disk with the files becomes full, or no longer is.
+    fn note_congestion(&self) {
+        let congested = self.storage.main().is_some_and(|disk| disk.is_congested(Op::Write));
+        if self.storage.congested.replace(congested) != congested {
+            self.with(|mm: &mut Engine| mm.set_congested(congested));
+        }
+    }
+
+    /// The CPU that interrupts come to.
+    fn interrupted_cpu(&self) -> usize {
+        self.handle.cpu().map_or(0, |cpu| usize::from(cpu.0))
+    }
+}

@@ -1,0 +1,96 @@
+//! Direct reclaim: a task that finds no page frees some itself (`try_to_free_pages`).
+
+use order9_units::{NodeId, Order};
+
+use super::control::{DEF_PRIORITY, ReclaimControl, ReclaimId, Reclaimer};
+use super::node::{NodePass, shrink_node};
+use super::pass::CHUNK;
+use super::throttle::throttle_direct;
+use crate::Mm;
+use crate::env::Stall;
+use crate::gfp::Mark;
+use crate::page_alloc::{Request, Search};
+use crate::policy::LruScope;
+use crate::suitable::{Suitable, compact_gap};
+use crate::trace::{Event, Tracer};
+use crate::zone::{Zone, ZoneId};
+
+/// Reclaims on behalf of a task for its request: pages freed, 1 if it stopped since compaction can start, 0 if there is
+/// nothing to be had.
+pub async fn direct_reclaim<E: Stall>(env: &E, request: &Request) -> u64 {
+    throttle_direct(env, request).await;
+    let Some((id, search)) = env.with(|mm| mm.begin_direct(request)) else { return 0 };
+    let mut ready = false;
+    for priority in (0..=DEF_PRIORITY).rev() {
+        let passes = env.with(|mm| {
+            mm.reclaim_mut(id).priority = priority;
+            let (passes, one_is_ready) = mm.direct_passes(&search);
+            ready = one_is_ready;
+            passes
+        });
+        for pass in passes {
+            shrink_node(env, id, &pass).await;
+        }
+        if ready || env.with(|mm| mm.reclaim_mut(id).nr_reclaimed >= CHUNK) {
+            break;
+        }
+    }
+    let reclaimed = env.with(|mm| {
+        let reclaimed = mm.end_reclaim(id).nr_reclaimed;
+        mm.tracer.event(|| Event::DirectReclaimEnd { reclaimed });
+        reclaimed
+    });
+    if reclaimed == 0 { u64::from(ready) } else { reclaimed }
+}
+
+impl<T: Tracer> Mm<T> {
+    fn begin_direct(&mut self, request: &Request) -> Option<(ReclaimId, Search)> {
+        let search = self.search_for(request).ok()?;
+        self.counters.allocstall.add(search.class, 1);
+        let Request { order, gfp, .. } = *request;
+        self.tracer.event(|| Event::DirectReclaimBegin { order, gfp });
+        let mut control = ReclaimControl::new(Reclaimer::Direct, request.order, CHUNK, search.class);
+        control.gfp = request.gfp;
+        Some((self.begin_reclaim(control), search))
+    }
+
+    /// The lists to go over for a request, nearest first, and whether compaction could start in one of its zones, which is
+    /// spared then.
+    fn direct_passes(&self, search: &Search) -> (alloc::vec::Vec<NodePass>, bool) {
+        let (mut passes, mut ready): (alloc::vec::Vec<NodePass>, _) = (alloc::vec::Vec::new(), false);
+        let (mut at, mut nodes_shrunk) = (search.first, alloc::vec::Vec::<NodeId>::new());
+        while let Some((position, entry)) = self.eligible_from(search, at) {
+            at = position + 1;
+            if self.compaction_ready(entry.zone, search) {
+                ready = true;
+                continue;
+            }
+            if passes.iter().any(|pass| self.lru_set(pass.zone) == self.lru_set(entry.zone)) {
+                continue;
+            }
+            // Slab belongs to nodes: where zones are reclaimed, the first of a node takes it along.
+            let slab = self.policy.reclaim.lru == LruScope::Node || !nodes_shrunk.contains(&entry.node);
+            nodes_shrunk.push(entry.node);
+            passes.push(NodePass { zone: entry.zone, slab });
+        }
+        (passes, ready)
+    }
+
+    /// Whether a costly request gains more from compaction of the zone than from further reclaim.
+    fn compaction_ready(&self, zone: ZoneId, search: &Search) -> bool {
+        let Request { order, .. } = search.request;
+        if !order.is_costly() {
+            return false;
+        }
+        let zone: &Zone = self.zone(zone);
+        match self.suitable_for_any(zone, order, search.class) {
+            Suitable::Success => true,
+            Suitable::Continue => {
+                let mark = zone.mark(Mark::High) + compact_gap(order);
+                let flags = crate::AllocFlags::plain(Mark::High);
+                zone.watermark_ok_at(Order::ZERO, mark, search.class, &flags, &self.policy)
+            }
+            Suitable::Skipped | Suitable::NotSuitableZone => false,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! A pass over a node: its lists, then the caches of the kernel, again while compaction needs more (`shrink_node`).
+
+use order9_units::NodeId;
+
+use super::control::{ReclaimId, Reclaimer};
+use super::decide::Progress;
+use super::pass::ReclaimStep;
+use super::throttle::CONGESTION_WAIT;
+use crate::Mm;
+use crate::env::{Stall, Until};
+use crate::gfp::Gfp;
+use crate::lru::LruList;
+use crate::shrinker::{self, LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
+use crate::suitable::Suitable;
+use crate::trace::Tracer;
+use crate::zone::ZoneId;
+
+/// What a pass goes over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NodePass {
+    /// A zone that the lists serve.
+    pub(crate) zone: ZoneId,
+    /// Whether caches of the kernel are shrunk too.
+    pub(crate) slab: bool,
+}
+
+/// How far a run was.
+#[derive(Clone, Copy)]
+struct Mileage {
+    scanned: u64,
+    reclaimed: u64,
+}
+
+/// One pass of the run `id`, or several if it reclaims for compaction.
+pub(crate) async fn shrink_node<E: Stall>(env: &E, id: ReclaimId, pass: &NodePass) {
+    loop {
+        let before = env.with(|mm| mm.mileage(id));
+        shrink_lists(env, id, pass.zone).await;
+        if pass.slab {
+            shrink_slab(env, id, pass.zone, before).await;
+        }
+        if env.with(|mm| mm.conclude_pass(id, pass.zone)) {
+            env.wait(Until::Written, Some(CONGESTION_WAIT)).await;
+        }
+        if !env.with(|mm| mm.should_continue(id, pass.zone, before)) {
+            return;
+        }
+    }
+}
+
+async fn shrink_lists<E: Stall>(env: &E, id: ReclaimId, zone: ZoneId) {
+    let node = env.with(|mm| {
+        mm.begin_lru_pass(id, zone);
+        mm.zone(zone).node()
+    });
+    loop {
+        let (step, writes) = env.with(|mm| {
+            let step = mm.reclaim_step(id, env.cpu());
+            let run = mm.reclaim_mut(id);
+            let (writes, flushers) = (core::mem::take(&mut run.writes), core::mem::take(&mut run.wake_flushers));
+            mm.wakeups.flushers |= flushers;
+            (step, writes)
+        });
+        if !writes.is_empty() {
+            env.submit(writes);
+        }
+        match step {
+            ReclaimStep::Scanned => {}
+            ReclaimStep::Reclaimed(_) => env.wake(Until::FewIsolated(node)),
+            ReclaimStep::TooManyIsolated => {
+                env.wait(Until::FewIsolated(node), Some(CONGESTION_WAIT)).await;
+            }
+            ReclaimStep::Done => break,
+        }
+        env.spend().await;
+    }
+    env.spend().await;
+}
+
+async fn shrink_slab<E: Stall>(env: &E, id: ReclaimId, zone: ZoneId, before: Mileage) {
+    let mut run = env.with(|mm| ShrinkSlab::new(mm.shrink_control(id, zone, before, env.cpu())));
+    let shrunk = loop {
+        match env.with(|mm| run.step(mm)) {
+            ShrinkStep::Progress => {}
+            ShrinkStep::Done(shrunk) => break shrunk,
+        }
+        env.spend().await;
+    };
+    env.with(|mm| mm.reclaim_mut(id).nr_reclaimed += shrunk.pages);
+    env.spend().await;
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Draws conclusions from what a pass met; says whether to wait for the disks before the next.
+    fn conclude_pass(&mut self, id: ReclaimId, zone: ZoneId) -> bool {
+        let run = self.reclaim_mut(id);
+        let (by, stats) = (run.by, run.stats);
+        match by {
+            Reclaimer::Kswapd => {
+                let flags = self.reclaim_flags(zone).after(&stats);
+                self.set_reclaim_flags(zone, flags);
+                stats.stalls_kswapd()
+            }
+            Reclaimer::Direct => self.reclaim_flags(zone).congested,
+        }
+    }
+
+    fn mileage(&mut self, id: ReclaimId) -> Mileage {
+        let run = self.reclaim_mut(id);
+        Mileage { scanned: run.nr_scanned, reclaimed: run.nr_reclaimed }
+    }
+
+    fn shrink_control(&mut self, id: ReclaimId, zone: ZoneId, before: Mileage, cpu: usize) -> ShrinkControl {
+        let node: NodeId = self.zone(zone).node();
+        let sizes = self.lru_sizes(self.lru_set(zone));
+        let eligible = sizes.iter().sum::<u64>() - sizes[LruList::Unevictable.index()];
+        let run = self.reclaim_mut(id);
+        let by = match run.by {
+            Reclaimer::Kswapd => shrinker::Reclaimer::Kswapd,
+            Reclaimer::Direct => shrinker::Reclaimer::Direct,
+        };
+        let lru = LruScan { scanned: run.nr_scanned - before.scanned, eligible };
+        ShrinkControl { node, gfp: run.gfp, priority: run.priority, lru, by, cpu }
+    }
+
+    /// Whether another pass over the same lists should follow, for the sake of compaction.
+    fn should_continue(&mut self, id: ReclaimId, zone: ZoneId, before: Mileage) -> bool {
+        let run = self.reclaim_mut(id);
+        let (order, priority, class) = (run.order, run.priority, run.reclaim_idx);
+        let retry_may_fail = run.gfp.has(Gfp::RETRY_MAYFAIL);
+        let (scanned, reclaimed) = (run.nr_scanned - before.scanned, run.nr_reclaimed - before.reclaimed);
+        let reclaimed_in_all = run.nr_reclaimed;
+        let node = self.zone(zone).node();
+        let ready = |suitable| matches!(suitable, Suitable::Success | Suitable::Continue);
+        let mut zones = self.zones.iter().filter(|zone| zone.node == node && zone.kind <= class && zone.managed > 0);
+        let suitable = zones.any(|zone| ready(self.suitable_for_any(zone, order, class)));
+        let inactive = self.inactive_pages(zone);
+        let progress =
+            Progress { order, priority, reclaimed, scanned, reclaimed_in_all, inactive, suitable, retry_may_fail };
+        progress.should_continue(self.policy.reclaim.should_continue)
+    }
+}

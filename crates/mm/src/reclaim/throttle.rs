@@ -1,0 +1,70 @@
+//! Reclaimers that would only get in each other's way, or overtake the disks, sleep.
+
+use order9_units::{Nanos, NodeId, ZoneKind};
+
+use super::decide::throttles_direct_reclaim;
+use crate::Mm;
+use crate::env::{Stall, Until};
+use crate::gfp::{Gfp, Mark};
+use crate::lru::{LruList, LruType};
+use crate::page_alloc::Request;
+use crate::trace::Tracer;
+
+/// Longest wait for a congested disk, or for pages that others have isolated.
+pub(super) const CONGESTION_WAIT: Nanos = Nanos::new(100_000_000);
+/// Longest wait of a task that may not enter filesystems, and so may hold what kswapd needs.
+const NOFS_WAIT: Nanos = Nanos::new(1_000_000_000);
+
+/// Lets a task wait for kswapd while the reserves of its node are nearly used up, which it would use up
+/// (`throttle_direct_reclaim`).
+pub(super) async fn throttle_direct<E: Stall>(env: &E, request: &Request) {
+    let task = env.task();
+    let node = request.node;
+    if task.kthread || task.oom_victim || !env.with(|mm| mm.throttles_direct_reclaim(node)) {
+        return;
+    }
+    env.with(|mm| mm.counters.pgscan_direct_throttle += 1);
+    let timeout = if request.gfp.has(Gfp::FS) { None } else { Some(NOFS_WAIT) };
+    loop {
+        let woken = env.wait(Until::ReservesFilled(node), timeout).await;
+        let stuck = env.with(|mm| mm.throttles_direct_reclaim(node));
+        if !woken || !stuck || env.task().oom_victim {
+            return;
+        }
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Whether the reserves of a node are so low that tasks have to leave reclaim to kswapd, which is woken for it.
+    pub(crate) fn throttles_direct_reclaim(&mut self, node: NodeId) -> bool {
+        let (mut free, mut min) = (0, 0);
+        for zone in self.zones.iter().filter(|zone| zone.node == node && zone.kind <= ZoneKind::Normal) {
+            if self.reclaimable_pages(zone.id) > 0 {
+                free += zone.free;
+                min += zone.mark(Mark::Min);
+            }
+        }
+        let of = &self.nodes[node.index()];
+        let throttles = of.kswapd_failures < crate::kswapd::FAILURES_MAX && throttles_direct_reclaim(free, min);
+        if throttles && of.kswapd_asleep {
+            self.nodes[node.index()].kswapd_asleep = false;
+            self.wakeups.kswapd |= 1 << node.0;
+        }
+        throttles
+    }
+
+    /// Pages of a zone that reclaim could free: those of files, and anonymous ones while there is swap space.
+    #[must_use]
+    pub fn reclaimable_pages(&self, zone: crate::ZoneId) -> u64 {
+        let zone = self.zone(zone);
+        let of = |of: LruType| zone.lru_pages(of.active()) + zone.lru_pages(of.inactive());
+        of(LruType::File) + if self.swap_free().get() > 0 { of(LruType::Anon) } else { 0 }
+    }
+
+    /// Inactive pages of a node that reclaim could still take.
+    pub(super) fn inactive_pages(&self, zone: crate::ZoneId) -> u64 {
+        let sizes = self.lru_sizes(self.lru_set(zone));
+        let anon = if self.swap_free().get() > 0 { sizes[LruList::InactiveAnon.index()] } else { 0 };
+        sizes[LruList::InactiveFile.index()] + anon
+    }
+}

@@ -1,0 +1,68 @@
+//! Whether compaction can start in a zone: it needs free frames to move pages to, and fragmentation has to be what is
+//! wrong.
+//!
+//! Source of the rules: the kernel's documentation of `vm.extfrag_threshold` and of compaction.
+
+use order9_units::metrics::fragmentation_index;
+use order9_units::{Order, ZoneKind};
+
+use crate::Mm;
+use crate::gfp::{AllocFlags, Mark, Reserve};
+use crate::trace::Tracer;
+use crate::zone::{Zone, ZoneId};
+
+/// Whether compaction can start in a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suitable {
+    /// There is no need: a block is free.
+    Success,
+    /// It can.
+    Continue,
+    /// There are too few free frames.
+    Skipped,
+    /// There are, but lack of memory is the trouble and not fragmentation.
+    NotSuitableZone,
+}
+
+/// Frames that compaction wants free for a block of `order`: twice the block, for copies and for those in flight.
+#[must_use]
+pub const fn compact_gap(order: Order) -> u64 {
+    2 * order.pages().get()
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Whether compaction for a block of `order` can start in `zone`, for requests up to `class`, with rights and mark as in
+    /// `flags`.
+    #[must_use]
+    pub fn compaction_suitable(&self, zone: ZoneId, order: Order, class: ZoneKind, flags: &AllocFlags) -> Suitable {
+        let zone = self.zone(zone);
+        if zone.watermark_ok(order, class, flags, &self.policy) {
+            return Suitable::Success;
+        }
+        let with_cma = AllocFlags { cma: true, ..*flags };
+        let mark = zone.mark(if order.is_costly() { Mark::Low } else { Mark::Min });
+        if !zone.watermark_ok_at(Order::ZERO, mark + compact_gap(order), class, &with_cma, &self.policy) {
+            return Suitable::Skipped;
+        }
+        let index = fragmentation_index(&zone.areas.map(|area| area.total()), order);
+        if order.is_costly() && (0..=self.settings.extfrag_threshold.cast_signed()).contains(&index) {
+            return Suitable::NotSuitableZone;
+        }
+        Suitable::Continue
+    }
+
+    /// The same for somebody without rights of a request, as reclaim and daemons ask.
+    #[must_use]
+    pub(crate) fn suitable_for_any(&self, zone: &Zone, order: Order, class: ZoneKind) -> Suitable {
+        self.compaction_suitable(zone.id, order, class, &AllocFlags::plain(Mark::Min))
+    }
+}
+
+impl AllocFlags {
+    /// No rights but those of everybody.
+    #[must_use]
+    pub(crate) const fn plain(mark: Mark) -> Self {
+        let reserve = Reserve { min_reserve: false, harder: false, oom: false, highatomic: false };
+        Self { mark, no_watermarks: false, reserve, cma: false, nofragment: false, kswapd: false }
+    }
+}

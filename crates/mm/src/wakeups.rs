@@ -1,0 +1,37 @@
+//! Daemons that engine steps have found work for: the caller wakes them, since the engine knows no tasks.
+
+use crate::Mm;
+use crate::trace::Tracer;
+use order9_units::NodeId;
+
+/// Who is to be woken; daemons of nodes by a bit each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wakeups {
+    /// Nodes whose kswapd has something to do.
+    pub kswapd: u64,
+    /// Reclaim meets nothing but dirty pages that nobody writes.
+    pub flushers: bool,
+}
+
+impl Wakeups {
+    const NONE: Self = Self { kswapd: 0, flushers: false };
+
+    /// The nodes named by the bits of `mask`.
+    pub fn nodes(mask: u64) -> impl Iterator<Item = NodeId> {
+        (0..u64::BITS as u16).filter(move |node| mask >> node & 1 != 0).map(NodeId)
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Whether [`take_wakeups`](Self::take_wakeups) would name anybody.
+    #[inline]
+    #[must_use]
+    pub fn has_wakeups(&self) -> bool {
+        self.wakeups != Wakeups::NONE
+    }
+
+    /// Daemons to be woken since the last call.
+    pub fn take_wakeups(&mut self) -> Wakeups {
+        core::mem::take(&mut self.wakeups)
+    }
+}
