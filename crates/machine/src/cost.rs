@@ -127,26 +127,6 @@ prices! {
     isolate_page,
     /// Finding the mappings of one page and asking whether it was accessed by them.
     rmap_walk,
-    /// Opening a file whose inode and dentry are in memory, and closing it, the system calls excluded.
-    file_open,
-    /// Making a file: its directory entry, and its inode in the log of the filesystem.
-    file_create,
-    /// Removing a file, its pages excluded.
-    file_unlink,
-    /// Finding a page of a file in the page cache, or putting a new one there.
-    file_page,
-    /// Making a clean page of a file dirty.
-    dirty_page,
-    /// Writing one dirty page back: CPU time of request and completion.
-    writeback_page,
-    /// Writing one dirty inode back: CPU time.
-    writeback_inode,
-    /// Reading one page of a file: CPU time of request and completion.
-    read_page,
-    /// Allocating or freeing one kernel object.
-    slab_object,
-    /// A shrinker looking at one unused object.
-    slab_scan,
     /// Flushing cached translations on the CPU itself.
     tlb_flush,
     /// Making one other CPU flush its translations, and waiting for it.
