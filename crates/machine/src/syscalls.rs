@@ -54,7 +54,12 @@ impl Sys for Thread {
         self.enter().await?;
         let _lock = self.mmap_lock(Mode::Exclusive).await;
         let request = self.mmap_request(mapping);
+        // A program opens a file to map it, and closes it then: the mapping keeps it.
+        let opened = self.open_for_mapping(mapping.of).await?;
         let start = self.kernel.with(|mm| mm.mmap(self.process.space, &request, self.cpu()));
+        if let Some(file) = opened {
+            self.kernel.with(|mm| mm.fs_close(file)).expect("it was opened above");
+        }
         self.spend().await;
         let start = start.map_err(|errno| refused("mmap", errno))?;
         Ok(Area { start: start.get(), length: whole_pages(mapping.length) })

@@ -123,6 +123,19 @@ impl Thread {
         Ok(())
     }
 
+    /// Opens a file on disk that is to be mapped, if it is one.
+    pub(crate) async fn open_for_mapping(&self, of: workloads::Of) -> Result<Option<FileId>, Stop> {
+        let (workloads::Of::File(file, _) | workloads::Of::FilePrivate(file, _)) = of else { return Ok(None) };
+        let file = file_of(file);
+        if !self.is_on_disk(file) {
+            return Ok(None);
+        }
+        if self.open_inode(file).await? {
+            self.kernel.read_inode(file).await;
+        }
+        Ok(Some(file))
+    }
+
     /// Brings inode and dentry of a file into memory and uses them; says whether the inode has to be read.
     async fn open_inode(&self, file: FileId) -> Result<bool, Stop> {
         let request = Request { node: self.cpu_node(), cpu: self.cpu(), ..Request::new(Order::ZERO, Gfp::GFP_NOFS) };
