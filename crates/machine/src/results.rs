@@ -131,9 +131,12 @@ impl Record {
     }
 }
 
-/// What Linux does not count: use of the CPUs, of locks of either kind, times in ns; levels of [`HugeOutlook`].
-const OWN_COUNTERS: [&str; 16] = [
+/// What Linux does not count: use of the CPUs, of locks of either kind, times in ns; levels of [`HugeOutlook`];
+/// fragmentation events and what reclaim makes of them.
+const OWN_COUNTERS: [&str; 28] = [
     "order9_cpu_busy_ns",
+    "order9_kswapd_cpu_ns",
+    "order9_flusher_cpu_ns",
     "order9_zone_lock_acquisitions",
     "order9_zone_lock_contended",
     "order9_zone_lock_wait_ns",
@@ -149,6 +152,16 @@ const OWN_COUNTERS: [&str; 16] = [
     "order9_nr_polluting_pages",
     "order9_nr_slab_blocks",
     "order9_nr_fragmentation_score",
+    "order9_extfrag_fragmenting",
+    "order9_extfrag_claimed",
+    "order9_boost_added",
+    "order9_boost_saturated",
+    "order9_nr_boost",
+    "order9_gentle_runs",
+    "order9_gentle_aborts",
+    "order9_gentle_switches",
+    "order9_gentle_reclaimed",
+    "order9_slab_pages_freed",
 ];
 
 impl Kernel {
@@ -160,11 +173,20 @@ impl Kernel {
         let mut counters: Vec<u64> = self.look(|mm| mm.vmstat().map(|(_, value)| value).collect());
         let cpus = (0..self.cpus.len()).filter_map(|cpu| self.handle.cpu_stats(CpuId(cpu as u16)));
         counters.push(cpus.map(|cpu| cpu.busy.get()).sum());
+        counters.push(self.cpu_of(self.kswapds.borrow().iter().copied()));
+        counters.push(self.cpu_of(self.flusher.task().into_iter()));
         counters.extend(self.use_of(self.zone_locks.iter().copied()));
         let mmap_locks: Vec<LockId> = self.processes.borrow().iter().map(|process| process.mmap_lock).collect();
         counters.extend(self.use_of(mmap_locks.into_iter()));
         counters.extend(self.outlook());
+        counters.extend(self.look(boosts));
         counters
+    }
+
+    /// CPU time of daemons, spinning included, in ns.
+    fn cpu_of(&self, tasks: impl Iterator<Item = TaskId>) -> u64 {
+        let stats = tasks.map(|task| self.handle.task_stats(task));
+        stats.map(|stats| (stats.user + stats.system + stats.spin).get()).sum()
     }
 
     /// The outlook for huge pages, in the order of [`OWN_COUNTERS`].
@@ -230,4 +252,21 @@ impl Kernel {
             schedule,
         }
     }
+}
+
+/// Fragmentation events, boosts, and what kswapd did about them, in the order of [`OWN_COUNTERS`].
+fn boosts(mm: &Engine) -> [u64; 10] {
+    let counters = mm.counters();
+    [
+        counters.extfrag.fragmenting(),
+        counters.extfrag.claimed,
+        counters.boost_added,
+        counters.boost_saturated,
+        mm.zones().iter().map(order9_mm::Zone::boost).sum(),
+        counters.gentle_runs,
+        counters.gentle_aborts,
+        counters.gentle_switches,
+        counters.gentle_reclaimed,
+        counters.slab_pages_freed,
+    ]
 }

@@ -115,6 +115,14 @@ pub struct Counters {
     pub boost_added: u64,
     /// Fragmentation events that found the boost at its cap (engine only).
     pub boost_saturated: u64,
+    /// Balancing runs of kswapd that began with boosted zones (engine only).
+    pub gentle_runs: u64,
+    /// Of these, runs given up since a pass freed nothing while they were gentle (engine only).
+    pub gentle_aborts: u64,
+    /// Of these, runs that became ordinary since the node was not balanced (engine only).
+    pub gentle_switches: u64,
+    /// Pages that gentle passes freed (engine only).
+    pub gentle_reclaimed: u64,
     /// Frames that went back with the last object of their slab (engine only).
     pub slab_pages_freed: u64,
     /// Zones whose watermark a walk failed, by zone kind and order (engine only).

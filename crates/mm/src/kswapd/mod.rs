@@ -164,22 +164,32 @@ impl<T: Tracer> Mm<T> {
 
     /// Starts a balancing run for what was asked of kswapd.
     #[must_use]
-    pub fn balance_begin(&self, node: NodeId, request: DaemonRequest) -> BalanceRun {
+    pub fn balance_begin(&mut self, node: NodeId, request: DaemonRequest) -> BalanceRun {
         let mut sampled = [0; ZoneKind::COUNT];
         self.balanced_zones(node, request.class).for_each(|zone| sampled[zone.kind.index()] = zone.boost);
-        BalanceRun::new(node, request, sampled)
+        let run = BalanceRun::new(node, request, sampled);
+        self.counters.gentle_runs += u64::from(run.is_gentle());
+        run
     }
 
     /// How the run goes on.
-    pub fn balance_next(&self, run: &mut BalanceRun) -> Balance {
+    pub fn balance_next(&mut self, run: &mut BalanceRun) -> Balance {
         let balanced = self.is_balanced(run.node, run.order, run.class);
         let high = |zone: &Zone| (zone.watermarks.high + zone.boost).max(GOAL_MIN);
-        run.next(balanced, self.balanced_zones(run.node, run.class).map(high).sum())
+        let goal = self.balanced_zones(run.node, run.class).map(high).sum();
+        let was_gentle = run.is_gentle();
+        let balance = run.next(balanced, goal);
+        self.counters.gentle_switches += u64::from(was_gentle && !run.is_gentle());
+        balance
     }
 
     /// Takes in what a pass of the run came to, in pages.
     pub fn balance_passed(&mut self, run: &mut BalanceRun, pass: &Pass, scanned: u64, reclaimed: u64) {
         run.passed(pass, scanned, reclaimed);
+        if pass.gentle {
+            self.counters.gentle_reclaimed += reclaimed;
+            self.counters.gentle_aborts += u64::from(reclaimed == 0);
+        }
         if reclaimed > 0 {
             self.nodes[run.node.index()].kswapd_failures = 0;
         }
@@ -205,6 +215,9 @@ impl<T: Tracer> Mm<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::Policy;
+    use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
+    use order9_units::{Pages, Pfn, PfnRange};
 
     const GOAL: u64 = 25_349;
 
@@ -295,5 +308,33 @@ mod tests {
         assert_eq!(pass(&mut run, false).map(|pass| pass.order.get()), Some(9));
         run.passed(&first, GOAL, 1);
         assert_eq!(pass(&mut run, false).map(|pass| pass.order.get()), Some(0));
+    }
+
+    #[test]
+    fn gentle_runs_are_counted_by_how_they_end() {
+        let span = PfnRange::of(Pfn::new(1 << 20), Pages::new(4096));
+        let layout = Layout {
+            nodes: vec![NodeSpec { distances: vec![10] }],
+            zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
+            ..Layout::default()
+        };
+        let mut mm = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot();
+        let request = DaemonRequest { order: Order::ZERO, class: ZoneKind::Normal };
+        let begin = |mm: &mut Mm, boost| {
+            mm.zones[0].boost = 512;
+            let mut run = mm.balance_begin(NodeId(0), request);
+            mm.zones[0].boost = boost;
+            match mm.balance_next(&mut run) {
+                Balance::Pass(pass) => (run, pass),
+                Balance::Over => panic!("nothing was reclaimed yet"),
+            }
+        };
+        let (mut run, pass) = begin(&mut mm, 512);
+        mm.balance_passed(&mut run, &pass, 100, 40);
+        mm.balance_passed(&mut run, &pass, 100, 0);
+        begin(&mut mm, 1 << 20);
+        let counters = mm.counters();
+        let ends = (counters.gentle_aborts, counters.gentle_switches);
+        assert_eq!((counters.gentle_runs, ends, counters.gentle_reclaimed), (2, (1, 1), 40));
     }
 }
