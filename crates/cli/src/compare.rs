@@ -1,10 +1,12 @@
 //! `order9 compare`.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use order9_lab::{notes, report};
+use order9_lab::{judge_claim, notes, report};
 use order9_record::{Inputs, Loaded, Run, read};
+use order9_report::claims::{Claim, Outcome, Verdict, parse};
 use order9_report::compare::Report;
 use order9_workloads::Workload;
 use serde::Serialize;
@@ -19,6 +21,9 @@ use crate::results::{style, tables};
 struct Json<'a> {
     notes: &'a [String],
     report: &'a Report,
+    /// What became of the statements of a claim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdicts: Option<&'a [Verdict]>,
 }
 
 /// A stored run directory.
@@ -40,7 +45,60 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     let columns: Vec<_> = titles.iter().map(String::as_str).zip(all).collect();
     let report = report(workload, &columns, style());
     let notes = all_notes(&stored);
-    if args.json { print_json(&Json { notes: &notes, report: &report }) } else { print(&tables(&report, &notes)) }
+    let judged = args.claim.as_deref().map(|path| judged(path, workload, &report, &columns)).transpose()?;
+    if args.json {
+        let verdicts = judged.as_ref().map(|(_, verdicts)| verdicts.as_slice());
+        return print_json(&Json { notes: &notes, report: &report, verdicts });
+    }
+    let verdicts = judged.map(|(claim, verdicts)| verdict_text(&claim, &verdicts)).unwrap_or_default();
+    print(&format!("{}{verdicts}", tables(&report, &notes)))
+}
+
+/// A claim about the workload, and what became of its statements in the first two columns.
+fn judged(
+    path: &Path,
+    workload: Workload,
+    report: &Report,
+    columns: &[(&str, Vec<&Run>)],
+) -> Result<(Claim, Vec<Verdict>), Failure> {
+    let usage = |sentence: String| Failure::Usage(sentence);
+    let text = fs::read_to_string(path).map_err(|error| Failure::file(path, error.to_string()))?;
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    let claim = parse(&name, &text).map_err(|error| usage(error.to_string()))?;
+    let about = claim.workload.as_deref().unwrap_or_default();
+    if !about.starts_with(workload.name()) {
+        let name = workload.name();
+        return Err(Failure::file(path, format!("the claim is about the workload {about}, the runs are of {name}")));
+    }
+    let [(_, baseline), (_, patched), ..] = columns else {
+        return Err(Failure::file(path, "a claim compares two policies, the runs have one".to_owned()));
+    };
+    let verdicts = judge_claim(&claim, report, baseline, patched);
+    Ok((claim, verdicts))
+}
+
+/// One line for each statement, what was found below it.
+fn verdict_text(claim: &Claim, verdicts: &[Verdict]) -> String {
+    let count = |outcome| verdicts.iter().filter(|verdict| verdict.outcome == outcome).count();
+    let mut text = format!(
+        "\nClaims of {}\n{} hold, {} do not, {} could not be measured\n",
+        claim.id,
+        count(Outcome::Holds),
+        count(Outcome::Fails),
+        count(Outcome::NotMeasured)
+    );
+    for verdict in verdicts {
+        let outcome = match verdict.outcome {
+            Outcome::Holds => "holds",
+            Outcome::Fails => "does not hold",
+            Outcome::NotMeasured => "not measured",
+        };
+        text += &format!("{outcome:<14} {} ({})\n", verdict.statement, verdict.note);
+        for evidence in &verdict.evidence {
+            text += &format!("               {evidence}\n");
+        }
+    }
+    text
 }
 
 /// The runs of each policy.

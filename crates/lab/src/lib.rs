@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod cell;
+mod claims;
 mod error;
 mod events;
 mod export;
@@ -21,6 +22,7 @@ pub mod scenario;
 mod start;
 mod tables;
 
+pub use claims::judge_claim;
 pub use error::PlanError;
 pub use notes::notes;
 pub use plan::{Cell, Memory, Plan};

@@ -116,11 +116,16 @@ impl RunArgs {
 
 /// Compare runs that were stored: every policy of every directory is a column, compared with the first.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  order9 compare runs/before runs/after")]
+#[command(
+    after_help = "Examples:\n  order9 compare runs/before runs/after\n  order9 compare runs/fsmark --claim claims/001-fsmark-small-file-stream.toml"
+)]
 pub(crate) struct CompareArgs {
     /// Directories that `order9 run -o` wrote, all of one workload.
     #[arg(value_name = "DIR", required = true)]
     pub(crate) directories: Vec<PathBuf>,
+    /// Also say of every statement of a published claim whether it holds; its two kernels are the first two columns.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) claim: Option<PathBuf>,
     /// Print everything as JSON.
     #[arg(long)]
     pub(crate) json: bool,

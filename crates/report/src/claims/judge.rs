@@ -186,11 +186,17 @@ impl Outcome {
     }
 }
 
+/// A number with four decimals at most, and none that say nothing.
+fn short(number: f64) -> String {
+    let text = format!("{number:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing { what } => write!(f, "{what} was not measured"),
-            Self::Compared { left, right, .. } => write!(f, "{left} against {right}"),
+            Self::Compared { left, right, .. } => write!(f, "{} against {}", short(*left), short(*right)),
             Self::Tested { significant: true } => f.write_str("outside the noise"),
             Self::Tested { significant: false } => f.write_str("within the noise"),
         }

@@ -1,0 +1,74 @@
+//! Facts of published claims that are figures over time: how each is read off the counters of a run.
+
+use order9_record::Run;
+
+/// A figure of every reading of the counters.
+type Figure = fn(&Reading<'_>) -> f64;
+
+/// One reading of the counters.
+struct Reading<'r> {
+    run: &'r Run,
+    row: usize,
+}
+
+impl Reading<'_> {
+    fn level(&self, name: &str) -> f64 {
+        let counters = &self.run.counters;
+        counters.position(name).map_or(0.0, |at| counters.columns[at].values[self.row] as f64)
+    }
+
+    fn slab(&self) -> f64 {
+        self.level("nr_slab_reclaimable") + self.level("nr_slab_unreclaimable")
+    }
+}
+
+/// Slab as a share of slab and page cache.
+fn slab_share(reading: &Reading<'_>) -> f64 {
+    reading.slab() / (reading.slab() + reading.level("nr_file_pages")).max(1.0)
+}
+
+/// The same of page cache, in percent.
+fn cache_percent(reading: &Reading<'_>) -> f64 {
+    100.0 * (1.0 - slab_share(reading))
+}
+
+/// Dirty pages in percent of memory: of what is free, cached or slab, which is nearly all of it in these workloads.
+fn dirty_percent(reading: &Reading<'_>) -> f64 {
+    let memory = reading.level("nr_free_pages") + reading.level("nr_file_pages") + reading.slab();
+    100.0 * reading.level("nr_dirty") / memory.max(1.0)
+}
+
+/// The fact called so, from runs of the two kernels; `None` for facts that are no figures of a run.
+pub(super) fn value(name: &str, baseline: &[&Run], patched: &[&Run]) -> Option<f64> {
+    match name {
+        // "For much of the test": half of it.
+        "slab share of slab + page cache, baseline" => quantile(baseline, slab_share, 0.5),
+        // Most samples lie between the two: nine of ten.
+        "slab share of slab + page cache, patched, low" => quantile(patched, slab_share, 0.05),
+        "slab share of slab + page cache, patched, high" => quantile(patched, slab_share, 0.95),
+        "dirty pages, patched" => quantile(patched, dirty_percent, 0.5),
+        "cache split when memory first fills" => first(patched, cache_percent),
+        "samples" => patched.first().map(|run| run.samples.len() as f64),
+        _ => None,
+    }
+}
+
+/// Readings from when memory was first full, which is when reclaim first found something, to the phase in which everything
+/// is deleted.
+fn readings(run: &Run) -> impl Iterator<Item = Reading<'_>> {
+    let end = run.phases.iter().find(|phase| phase.name == "delete").map_or(run.span().1, |phase| phase.begin);
+    let is_full = |reading: &Reading<'_>| reading.level("pgsteal_kswapd") + reading.level("pgsteal_direct") > 0.0;
+    let rows = (0..run.counters.times.len()).filter(move |&row| run.counters.times[row] <= end);
+    rows.map(move |row| Reading { run, row }).skip_while(move |reading| !is_full(reading))
+}
+
+fn quantile(runs: &[&Run], figure: Figure, quantile: f64) -> Option<f64> {
+    let mut values: Vec<f64> = runs.iter().flat_map(|run| readings(run)).map(|reading| figure(&reading)).collect();
+    values.sort_by(f64::total_cmp);
+    let at = (values.len().checked_sub(1)? as f64 * quantile).round() as usize;
+    Some(values[at])
+}
+
+fn first(runs: &[&Run], figure: Figure) -> Option<f64> {
+    readings(runs.first()?).next().map(|reading| figure(&reading))
+}

@@ -1,0 +1,72 @@
+//! What a published claim says, looked up in runs of the lab, so that its statements can be judged.
+//!
+//! Rows and counters of a claim are those of the comparison tables, under the same names; facts are read off the counters
+//! over time ([`facts`]). What a run does not have is left out, and the statement that needs it is *not measured*.
+
+mod facts;
+
+use order9_record::Run;
+use order9_report::claims::{Claim, Measured, Reading, RowKey, Verdict, judge};
+use order9_report::compare::{Cell, Report, Row};
+
+/// Judges every statement of `claim`: the first column of `report` is its baseline, the second its patched kernel, and the
+/// runs are theirs.
+#[must_use]
+pub fn judge_claim(claim: &Claim, report: &Report, baseline: &[&Run], patched: &[&Run]) -> Vec<Verdict> {
+    let mut measured = Measured::default();
+    for row in report.tables.iter().flat_map(|table| &table.rows) {
+        if let Some(reading) = reading(row) {
+            measured.insert(key(row), reading);
+        }
+    }
+    for fact in &claim.facts {
+        if let Some(value) = facts::value(&fact.name, baseline, patched) {
+            measured.insert(RowKey::fact(&fact.name), Reading::Value(value));
+        }
+    }
+    judge(claim, &measured)
+}
+
+/// The numbers of a row in the first two columns.
+fn reading(row: &Row) -> Option<Reading> {
+    let [Cell::Measured { value: baseline, .. }, Cell::Measured { value: patched, change }, ..] = row.cells[..] else {
+        return None;
+    };
+    Some(Reading::Pair { baseline, patched, significant: change.map(|change| change.significant) })
+}
+
+/// What claims call a row of a table.
+fn key(row: &Row) -> RowKey {
+    match row.statistic.as_str() {
+        "Ops" => RowKey::counter(&row.operation),
+        "Duration" => RowKey::new("Duration", "", &row.operation),
+        statistic => {
+            let (metric, param) = parted(&row.operation);
+            RowKey::new(metric, statistic, param)
+        }
+    }
+}
+
+/// An operation without its number, and that: `fault-both-3`, and `1-files/sec` where the number is in front.
+fn parted(operation: &str) -> (&str, &str) {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match (operation.split_once('-'), operation.rsplit_once('-')) {
+        (Some((number, metric)), _) if is_number(number) => (metric, number),
+        (_, Some((metric, number))) if is_number(number) => (metric, number),
+        _ => (operation, ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_part_from_their_number_wherever_it_is() {
+        for (operation, metric, param) in
+            [("1-files/sec", "files/sec", "1"), ("fault-both-30", "fault-both", "30"), ("Elapsed", "Elapsed", "")]
+        {
+            assert_eq!(parted(operation), (metric, param));
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Published claims, re-run small: what becomes of every statement is printed, and held to a golden file, so that a change
+//! of behaviour that changes a verdict is seen. The full sizes are in docs/results.md.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use order9_lab::{Cell, Memory, Observer, Plan, judge_claim, machines, report, run};
+use order9_machine::{Tick, TraceKinds};
+use order9_record::Run;
+use order9_report::claims::{Outcome, parse};
+use order9_report::compare::Style;
+use order9_report::stats::Generation;
+use order9_snapshot::Snapshot;
+use order9_units::Bytes;
+use order9_workloads::{Value, Workload};
+
+/// Sees nothing.
+struct Nobody;
+
+impl Observer for Nobody {
+    fn tick(&self, _: Cell, _: &Tick<'_>) {}
+
+    fn snapshot(&self, _: Cell, _: &str, _: &Snapshot) {}
+
+    fn ended(&self, _: Cell, _: &Run) {}
+}
+
+/// The machine of the claim with an eighth of its memory: the workload grows with memory, and the test would take minutes.
+fn fsmark() -> Plan {
+    let mut machine = machines::load("xeon-1s").expect("it is built in");
+    machine.nodes[0].memory = Bytes::from_gib(2);
+    Plan {
+        workload: Workload::FsMark,
+        chosen: [("iterations", Value::Count(14))].into_iter().collect(),
+        policies: ["linux-5.3-rc3", "linux-5.3-shrinker"]
+            .map(|name| order9_policy::load(name).expect("built in"))
+            .into(),
+        machine,
+        memory: Memory::Empty,
+        settings: Vec::new(),
+        seeds: vec![1],
+        sample_every: Workload::FsMark.counters_every(),
+        check_every: None,
+        trace: TraceKinds::NONE,
+        command: vec!["a test".to_owned()],
+    }
+}
+
+/// One line for each statement of a claim about the two policies of a plan.
+fn verdicts(claim: &str, plan: &Plan) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("../../claims").join(claim)).expect("the claim is there");
+    let claim = parse(claim, &text).expect("it is a claim");
+    let experiment = run(plan, NonZeroUsize::new(2).expect("two"), &Nobody).expect("it runs");
+    let of = |policy: &str| experiment.runs.iter().filter(|run| run.policy == policy).collect::<Vec<_>>();
+    let columns: Vec<_> = plan.policies.iter().map(|policy| (policy.name.as_str(), of(&policy.name))).collect();
+    let report = report(plan.workload, &columns, Style::from(Generation::Y2019));
+    let mut lines = String::new();
+    for verdict in judge_claim(&claim, &report, &columns[0].1, &columns[1].1) {
+        assert_ne!(verdict.outcome, Outcome::NotMeasured, "{verdict}");
+        let outcome = if verdict.outcome == Outcome::Holds { "holds" } else { "does not hold" };
+        for evidence in &verdict.evidence {
+            println!("{outcome}: {} ({evidence})", verdict.statement);
+        }
+        lines += &format!("{outcome:<13}  {}\n", verdict.statement);
+    }
+    lines
+}
+
+#[test]
+fn slab_reclaim_under_boosted_watermarks() {
+    let found = verdicts("001-fsmark-small-file-stream.toml", &fsmark());
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/claims-001.txt");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&golden, &found).expect("the golden file can be written");
+    }
+    let expected = fs::read_to_string(&golden).expect("there is a golden file");
+    assert_eq!(found, expected, "UPDATE_GOLDEN=1 if the change is meant, and docs/results.md with it");
+}
