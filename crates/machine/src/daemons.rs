@@ -124,8 +124,8 @@ impl Env for Daemon {
 }
 
 impl Stall for Daemon {
-    fn submit(&self, writes: Vec<PageWrite>) {
-        self.0.submit(writes);
+    async fn submit(&self, writes: Vec<PageWrite>) {
+        self.0.submit(writes).await;
     }
 
     async fn wait(&self, until: Until, timeout: Option<Nanos>) -> bool {
@@ -138,8 +138,8 @@ impl Stall for Daemon {
 }
 
 impl Stall for Thread {
-    fn submit(&self, writes: Vec<PageWrite>) {
-        self.kernel.submit(writes);
+    async fn submit(&self, writes: Vec<PageWrite>) {
+        self.kernel.submit(writes).await;
     }
 
     async fn wait(&self, until: Until, timeout: Option<Nanos>) -> bool {

@@ -11,7 +11,7 @@ use std::rc::Weak;
 use order9_mm::page_cache::FileWrite;
 use order9_mm::reclaim::PageWrite;
 use order9_mm::{FileId, SlotId, SwapWrite};
-use order9_units::Pages;
+use order9_units::{Nanos, Pages};
 
 use crate::disk::{Bio, Block, Completion, Disk, DiskSpec, Op, Ticket};
 use crate::files::{BlockMap, Piece};
@@ -90,6 +90,8 @@ const fn log_of(size: Pages) -> Pages {
 
 /// What writing one inode back transfers: 512 bytes to the log, and as much to its place. Larger disk inodes are rare.
 const INODES_PER_BLOCK: u64 = 4;
+/// How long to wait for room at a time.
+const CONGESTION_WAIT: Nanos = Nanos::new(100_000_000);
 /// Inodes of 512 bytes in a block, as they are read.
 const INODES_READ: u64 = 8;
 
@@ -166,16 +168,27 @@ impl Storage {
     }
 }
 
+/// Waits while a disk has all it can take, as whoever wants a request of a full queue does.
+pub(crate) async fn wait_for_room(disk: &Disk) {
+    while disk.is_congested(Op::Write) {
+        disk.congestion_wait(Op::Write, CONGESTION_WAIT).await;
+    }
+}
+
 impl Kernel {
-    /// Starts the writes of reclaim.
-    pub(crate) fn submit(&self, writes: Vec<PageWrite>) {
+    /// Starts the writes of reclaim, each as soon as its disk has room for it.
+    pub(crate) async fn submit(&self, writes: Vec<PageWrite>) {
         for write in writes {
             match write {
                 PageWrite::Swap(write) => {
                     let (disk, first) = self.storage.place_of_slot(write.slot);
+                    wait_for_room(disk).await;
                     self.storage.submit(disk, Op::Write, first, Pages::new(1), Io::SwapOut(write));
                 }
-                PageWrite::File(write) => self.write_back(&write),
+                PageWrite::File(write) => {
+                    wait_for_room(self.storage.main().expect("files on disk have a disk")).await;
+                    self.write_back(&write);
+                }
             }
         }
         self.note_congestion();

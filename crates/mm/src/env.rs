@@ -73,8 +73,9 @@ pub trait Pressure {
 
 /// What reclaim needs of the world: disks to write to, and sleeps that others end.
 pub trait Stall: Env {
-    /// Starts to write these pages, in order; their ends are told to the engine.
-    fn submit(&self, writes: Vec<PageWrite>);
+    /// Starts to write these pages, in order; their ends are told to the engine. Waits while the disk has all it can take, so
+    /// that nobody gives more away than is written.
+    fn submit(&self, writes: Vec<PageWrite>) -> impl Future<Output = ()>;
 
     /// Sleeps until somebody calls [`wake`](Self::wake) for the same, or `timeout` is over; says whether it was woken.
     fn wait(&self, until: Until, timeout: Option<Nanos>) -> impl Future<Output = bool>;

@@ -10,9 +10,9 @@ use order9_mm::FileId;
 use order9_mm::page_cache::FileWrite;
 use order9_units::{Nanos, Pages};
 
-use crate::disk::Op;
 use crate::kernel::{Engine, Kernel};
-use crate::time::{Class, Handle, QueueId, TaskId, TaskSpec};
+use crate::storage::wait_for_room;
+use crate::time::{Class, Handle, QueueId, TaskSpec};
 
 /// Pages of a file that are written before the next one has its turn: 4 MiB.
 const TURN: Pages = Pages::new(1024);
@@ -27,7 +27,6 @@ pub(crate) struct Flusher {
     woken: Cell<bool>,
     /// Dirty pages that reclaim wants to be written.
     wanted: Cell<u64>,
-    task: Cell<Option<TaskId>>,
 }
 
 /// What has to be written now.
@@ -41,13 +40,7 @@ enum Due {
 
 impl Flusher {
     pub(crate) fn new(handle: &Handle) -> Self {
-        let queue = handle.new_queue("flusher");
-        Self { queue, woken: Cell::default(), wanted: Cell::default(), task: Cell::default() }
-    }
-
-    /// Its task, if there are disks with files.
-    pub(crate) const fn task(&self) -> Option<TaskId> {
-        self.task.get()
+        Self { queue: handle.new_queue("flusher"), woken: Cell::default(), wanted: Cell::default() }
     }
 
     /// There is too much dirty.
@@ -82,9 +75,7 @@ impl Kernel {
                 kernel.flush().await;
             }
         };
-        let spec = TaskSpec::new("kworker/u:flush").daemon();
-        let task = self.handle.spawn(spec, flush).expect("a task that may run on every CPU");
-        self.flusher.task.set(Some(task));
+        self.handle.spawn(TaskSpec::new("kworker/u:flush").daemon(), flush).expect("a task that may run on every CPU");
     }
 
     /// Writes back all that is due.
@@ -106,7 +97,7 @@ impl Kernel {
             } else {
                 self.write_inode(file, &mut inodes).await;
             }
-            self.wait_for_room().await;
+            wait_for_room(self.storage.main().expect("files on disk have a disk")).await;
         }
         self.flusher.wanted.set(0);
         self.write_inodes_paid(&mut inodes).await;
@@ -153,19 +144,11 @@ impl Kernel {
         self.pay(Class::System, price).await;
     }
 
-    /// Waits while the disk has all it can take.
-    async fn wait_for_room(&self) {
-        let disk = self.storage.main().expect("files on disk have a disk");
-        while disk.is_congested(Op::Write) {
-            disk.congestion_wait(Op::Write, CONGESTION_WAIT).await;
-        }
-    }
-
     /// Starts to write back all of a file.
     pub(crate) async fn write_file_back(&self, file: FileId) {
         while let Some(write) = self.with(|mm| mm.start_writeback(file, TURN)) {
             self.write_back_paid(&write).await;
-            self.wait_for_room().await;
+            wait_for_room(self.storage.main().expect("files on disk have a disk")).await;
         }
         let mut inodes = Vec::new();
         self.write_inode(file, &mut inodes).await;

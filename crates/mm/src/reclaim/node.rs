@@ -62,7 +62,7 @@ async fn shrink_lists<E: Stall>(env: &E, id: ReclaimId, zone: ZoneId) {
             (step, writes)
         });
         if !writes.is_empty() {
-            env.submit(writes);
+            env.submit(writes).await;
         }
         match step {
             ReclaimStep::Scanned => {}
