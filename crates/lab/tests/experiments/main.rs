@@ -171,6 +171,7 @@ fn a_workload_larger_than_the_machine_ends_out_of_memory() {
     let mut large = plan(Workload::FillAndFree);
     large.chosen.insert("size", Value::Bytes(Bytes::from_gib(9)));
     large.seeds = vec![1];
+    large.machine.disks.clear();
     for run in on(2, &large).expect("it runs").runs {
         let Outcome::OutOfMemory { message } = &run.outcome else { panic!("{:?}", run.outcome) };
         assert!(message.contains("fill-and-free asked for a block of order 0"), "{message}");

@@ -50,8 +50,11 @@ impl<T: Tracer> Mm<T> {
     /// Reclaim takes a clean, unmapped page of a file: its frame is the caller's to free.
     pub(crate) fn reclaim_from_file(&mut self, id: FileId, index: u64, shadow: Option<Shadow>) {
         self.take_from_file(id, index, shadow);
-        self.user.files.limit_shadows(id, index, self.frames.len());
+        let trimmed = self.user.files.limit_shadows(id, index, self.frames.len());
         self.settle_file(id);
+        if let Some(other) = trimmed.filter(|&other| other != id) {
+            self.settle_file(other);
+        }
     }
 
     /// Drops the pages of `[index, end)` that can be dropped: clean, unmapped, and in nobody's hands

@@ -18,20 +18,21 @@ pub(super) struct ShadowChunks {
 const FRAMES_PER_CHUNK: usize = 8;
 
 impl FileTable {
-    /// Reclaim took the page at `index` of a file, of a machine that has `frames`.
-    pub(super) fn limit_shadows(&mut self, id: FileId, index: u64, frames: usize) {
+    /// Reclaim took the page at `index` of a file, of a machine that has `frames`. Returns the file that has lost shadows for
+    /// it, and may have nothing left.
+    #[must_use]
+    pub(super) fn limit_shadows(&mut self, id: FileId, index: u64, frames: usize) -> Option<FileId> {
         let now = self.shadows.gone + self.shadows.chunks.len() as u64;
-        let Some(chunk) = self.get_mut(id).and_then(|file| file.tree.note_emptied(index, now)) else { return };
+        let chunk = self.get_mut(id)?.tree.note_emptied(index, now)?;
         self.shadows.chunks.push_back((id, chunk));
-        if self.shadows.chunks.len() > frames / FRAMES_PER_CHUNK
-            && let Some((id, chunk)) = self.shadows.chunks.pop_front()
-        {
-            let when = self.shadows.gone;
-            self.shadows.gone += 1;
-            if let Some(file) = self.get_mut(id) {
-                file.tree.drop_emptied(chunk, when);
-            }
+        if self.shadows.chunks.len() <= frames / FRAMES_PER_CHUNK {
+            return None;
         }
+        let (id, chunk) = self.shadows.chunks.pop_front()?;
+        let when = self.shadows.gone;
+        self.shadows.gone += 1;
+        self.get_mut(id)?.tree.drop_emptied(chunk, when);
+        Some(id)
     }
 }
 
@@ -51,7 +52,7 @@ mod tests {
         let mut evict = |index: u64, frames| {
             let shadow = table.ensure(id).insert(index, Idx(1));
             table.ensure(id).take(index, Some(Shadow(index as u32)));
-            table.limit_shadows(id, index, frames);
+            let _ = table.limit_shadows(id, index, frames);
             shadow
         };
         // The first page has no chunk yet.
