@@ -12,7 +12,7 @@ use order9_units::{Nanos, Pages};
 
 use crate::kernel::{Engine, Kernel};
 use crate::storage::wait_for_room;
-use crate::time::{Class, Handle, QueueId, TaskSpec};
+use crate::time::{Class, Handle, QueueId, TaskId, TaskSpec};
 
 /// Pages of a file that are written before the next one has its turn: 4 MiB.
 const TURN: Pages = Pages::new(1024);
@@ -27,6 +27,7 @@ pub(crate) struct Flusher {
     woken: Cell<bool>,
     /// Dirty pages that reclaim wants to be written.
     wanted: Cell<u64>,
+    task: Cell<Option<TaskId>>,
 }
 
 /// What has to be written now.
@@ -40,7 +41,13 @@ enum Due {
 
 impl Flusher {
     pub(crate) fn new(handle: &Handle) -> Self {
-        Self { queue: handle.new_queue("flusher"), woken: Cell::default(), wanted: Cell::default() }
+        let queue = handle.new_queue("flusher");
+        Self { queue, woken: Cell::default(), wanted: Cell::default(), task: Cell::default() }
+    }
+
+    /// Its task, if there are disks with files.
+    pub(crate) const fn task(&self) -> Option<TaskId> {
+        self.task.get()
     }
 
     /// There is too much dirty.
@@ -75,7 +82,9 @@ impl Kernel {
                 kernel.flush().await;
             }
         };
-        self.handle.spawn(TaskSpec::new("kworker/u:flush").daemon(), flush).expect("a task that may run on every CPU");
+        let spec = TaskSpec::new("kworker/u:flush").daemon();
+        let task = self.handle.spawn(spec, flush).expect("a task that may run on every CPU");
+        self.flusher.task.set(Some(task));
     }
 
     /// Writes back all that is due.
