@@ -11,8 +11,10 @@ use order9_units::Bytes;
 
 use crate::output::ColourChoice;
 
+mod plot;
 mod run;
 
+pub(crate) use plot::PlotArgs;
 pub(crate) use run::{CompareArgs, RunArgs, WorkloadsArgs};
 
 /// See physical memory as the page allocator sees it: huge pages free, recoverable, at what cost, and what blocks the
@@ -39,6 +41,7 @@ pub(crate) enum Command {
     Machines(MachinesCommand),
     Run(Box<RunArgs>),
     Compare(CompareArgs),
+    Plot(PlotArgs),
     Workloads(WorkloadsArgs),
 }
 

@@ -1,10 +1,8 @@
 //! `order9 inspect`.
 
-use std::path::{Path, PathBuf};
-
 use order9_report::MemoryMap;
 use order9_report::inspect::{self, Report, only_node};
-use order9_report::picture::{self, Picture};
+use order9_report::picture::Picture;
 use order9_report::terminal::Canvas;
 use order9_snapshot::Snapshot;
 use order9_snapshot::census::Census;
@@ -15,7 +13,8 @@ use order9_units::NodeId;
 
 use crate::args::InspectArgs;
 use crate::failure::Failure;
-use crate::output::{height, print, print_json, width, write_file};
+use crate::output::{height, print, print_json, width};
+use crate::picture_file::PictureFile;
 use crate::timing::Timing;
 use crate::{source, watch};
 
@@ -34,7 +33,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
     let view = View::of(&snapshot, args.node)?;
     timing.phase("analyse");
     if let Some(picture) = &picture {
-        picture.draw(&view)?;
+        draw(picture, &view)?;
         timing.phase("draw the picture");
     }
     if args.json {
@@ -47,6 +46,13 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
         text.push_str(&timing.text(root.as_ref(), snapshot.cost.frames));
     }
     print(&text)
+}
+
+fn draw(file: &PictureFile, view: &View) -> Result<(), Failure> {
+    let Some(map) = &view.map else {
+        return Err(Failure::file(file.path(), inspect::missing_map(&view.inspection)));
+    };
+    file.write(&Picture::new(map, &inspect::caption(&view.inspection)))
 }
 
 /// Where the text goes. A map takes what a screen has, but not less than shows a machine at a glance.
@@ -82,30 +88,4 @@ impl View {
 fn no_such_node(node: NodeId, nodes: &[NodeId]) -> Failure {
     let nodes: Vec<_> = nodes.iter().map(NodeId::to_string).collect();
     Failure::Usage(format!("--node {node}: no such node, expected {}", nodes.join(", ")))
-}
-
-/// A picture to be drawn, its name checked before any work is done.
-struct PictureFile {
-    path: PathBuf,
-    write: fn(&Picture, &mut dyn std::io::Write) -> std::io::Result<()>,
-}
-
-impl PictureFile {
-    fn of(path: &Path) -> Result<Self, Failure> {
-        let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-        let path = path.to_owned();
-        match extension.as_deref() {
-            Some("png") => Ok(Self { path, write: |picture, out| picture::png::write(picture, out) }),
-            Some("svg") => Ok(Self { path, write: |picture, out| picture::svg::write(picture, out) }),
-            _ => Err(Failure::file(&path, "expected a name that ends in .png or .svg")),
-        }
-    }
-
-    fn draw(&self, view: &View) -> Result<(), Failure> {
-        let Some(map) = &view.map else {
-            return Err(Failure::file(&self.path, inspect::missing_map(&view.inspection)));
-        };
-        let picture = Picture::new(map, &inspect::caption(&view.inspection));
-        write_file(&self.path, |out| (self.write)(&picture, out))
-    }
 }

@@ -12,6 +12,8 @@ mod info;
 mod inspect;
 mod machines;
 mod output;
+mod picture_file;
+mod plot;
 mod policies;
 mod repeat;
 mod results;
@@ -62,6 +64,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Run(args) if args.repeat.is_some() => repeat::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Plot(args) => plot::run(&args),
         Command::Workloads(args) => workloads::run(&args),
     }
 }

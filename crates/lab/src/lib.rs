@@ -1,7 +1,7 @@
 //! The lab's front desk: turns names and files into experiments, runs them, and turns what came of them into tables.
 //!
 //! Key types: [`Plan`] (everything that decides an experiment), [`run`] (runs it on the cores of the host), [`report`]
-//! (compares what came of it). [`machines`]: what a machine is made of and what work costs on it, with a source for every
+//! (compares what came of it), [`plot`] (draws what it measured over time). [`machines`]: what a machine is made of and what work costs on it, with a source for every
 //! figure; [`scenario`]: what a person asks for, in files and arguments. Never knows where its tables go: that is the
 //! command line's.
 #![forbid(unsafe_code)]
@@ -16,6 +16,7 @@ pub mod machines;
 mod monitors;
 mod notes;
 mod plan;
+mod plot;
 mod proc_files;
 mod run;
 pub mod scenario;
@@ -26,6 +27,7 @@ pub use claims::judge_claim;
 pub use error::PlanError;
 pub use notes::notes;
 pub use plan::{Cell, Memory, Plan};
+pub use plot::{Changed, PlotChoice, PlotError, changed, plot, plot_time};
 pub use proc_files::{machine_files, process_files};
 pub use run::{Observer, run};
 pub use tables::report;

@@ -1,4 +1,5 @@
-//! A [`MemoryMap`](crate::map::MemoryMap) as a picture for bug reports: every pageblock is one cell.
+//! Pictures: a [`MemoryMap`](crate::map::MemoryMap) for bug reports, where every pageblock is one cell, and the
+//! [charts](crate::plot::Chart) of runs.
 //!
 //! [`Picture`] is a list of shapes in pixels, laid out once; [`png`] and [`svg`] only draw it.
 
@@ -20,20 +21,50 @@ pub struct Picture {
     pub width: u32,
     /// Pixels.
     pub height: u32,
+    /// Behind all shapes.
+    pub(crate) background: RgbColor,
     /// Drawn in this order.
-    shapes: Vec<Shape>,
+    pub(crate) shapes: Vec<Shape>,
 }
 
 #[derive(Clone, Debug)]
-enum Shape {
-    Rect { x: u32, y: u32, width: u32, height: u32, fill: RgbColor },
-    Text { x: u32, y: u32, size: TextSize, anchor: Anchor, fill: RgbColor, text: String },
+pub(crate) enum Shape {
+    Rect {
+        x: u32,
+        y: u32,
+        width: u32,
+        height: u32,
+        fill: RgbColor,
+    },
+    Text {
+        x: u32,
+        y: u32,
+        size: TextSize,
+        anchor: Anchor,
+        fill: RgbColor,
+        text: String,
+    },
     Grid(GridShape),
+    /// `d` as in SVG; ends and corners are round.
+    Path {
+        d: String,
+        stroke: Stroke,
+    },
+}
+
+/// How a path is drawn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stroke {
+    pub(crate) colour: RgbColor,
+    /// Pixels.
+    pub(crate) width: f32,
+    /// Pixels on, pixels off, and so on; empty is a line without gaps.
+    pub(crate) dashes: &'static [u32],
 }
 
 /// Rows of square cells; `pitch` is the side of a cell with the gap to its neighbour.
 #[derive(Clone, Debug)]
-struct GridShape {
+pub(crate) struct GridShape {
     x: u32,
     y: u32,
     pitch: u32,
@@ -43,17 +74,16 @@ struct GridShape {
 
 /// Faces of the one typeface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TextSize {
+pub(crate) enum TextSize {
     Small,
     Bold,
     Large,
 }
 
-/// Which end of a text stands at its x.
+/// Which part of a text stands at its x.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Anchor {
+pub(crate) enum Anchor {
     Start,
+    Middle,
     End,
 }
-
-const BACKGROUND: RgbColor = RgbColor(0x0e, 0x11, 0x17);

@@ -5,6 +5,7 @@ mod capture;
 mod golden;
 mod machines;
 mod map;
+mod plot;
 mod policies;
 mod repeat;
 mod run;

@@ -25,7 +25,9 @@ use order9_workloads::{Value, Workload};
 
 pub use error::{Problem, ScenarioError};
 pub use keys::{KEYS, Key};
+pub(crate) use repeat::memory_of_machine;
 pub use repeat::{RepeatError, repetition};
+pub(crate) use value::time as parse_time;
 
 use error::Said;
 use memory::MemoryWish;

@@ -8,6 +8,7 @@ use std::path::Path;
 use order9_policy::Loaded;
 use order9_record::{self as record, Digest, Inputs};
 use order9_snapshot::synth::SynthSpec;
+use order9_units::Bytes;
 use tempfile::TempDir;
 
 use super::error::{Problem, Said};
@@ -102,6 +103,12 @@ fn machine(folder: &TempDir, machine: &record::Machine) -> Result<MachineSpec, R
     loaded.chain = vec![machine.name.clone()];
     loaded.figures.iter_mut().for_each(|figure| figure.set_in.clone_from(&machine.name));
     Ok(loaded)
+}
+
+/// Memory of the machine of a run; nothing where that was no machine of the lab.
+pub(crate) fn memory_of_machine(of: &record::Machine) -> Option<Bytes> {
+    let folder = tempfile::tempdir().ok()?;
+    machine(&folder, of).ok().map(|machine| machine.memory())
 }
 
 /// Puts `text` where files are loaded from.

@@ -38,7 +38,7 @@ fn parse(kind: Kind, text: &str) -> Option<Value> {
 }
 
 /// `1s`, `1m 30s`, `500ms`.
-fn time(text: &str) -> Option<Nanos> {
+pub(crate) fn time(text: &str) -> Option<Nanos> {
     let time = humantime::parse_duration(text).ok()?;
     u64::try_from(time.as_nanos()).ok().map(Nanos::new)
 }

@@ -14,7 +14,7 @@ impl TextSize {
     }
 
     /// Pixels per character.
-    pub(super) fn advance(self) -> u32 {
+    pub(crate) fn advance(self) -> u32 {
         let (weight, height) = self.face();
         get_raster_width(weight, height) as u32
     }

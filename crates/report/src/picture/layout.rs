@@ -29,6 +29,7 @@ pub struct Figure {
     pub label: String,
 }
 
+const BACKGROUND: RgbColor = RgbColor(0x0e, 0x11, 0x17);
 const BRIGHT: RgbColor = RgbColor(0xf2, 0xf5, 0xf9);
 const NORMAL: RgbColor = RgbColor(0xb4, 0xbd, 0xc9);
 const DIM: RgbColor = RgbColor(0x7b, 0x86, 0x95);
@@ -53,7 +54,8 @@ impl Picture {
             page.strip(strip, &scale);
         }
         page.legend(map);
-        Self { width: page.width, height: page.y + BORDER - 8, shapes: page.shapes }
+        let height = page.y + BORDER - 8;
+        Self { width: page.width, height, background: BACKGROUND, shapes: page.shapes }
     }
 }
 

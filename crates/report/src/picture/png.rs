@@ -3,8 +3,9 @@
 use std::io::Write;
 
 use anstyle::RgbColor;
+use zeno::{Cap, Join, Mask};
 
-use super::{Anchor, BACKGROUND, GridShape, Picture, Shape, TextSize};
+use super::{Anchor, GridShape, Picture, Shape, Stroke, TextSize};
 use crate::look::Look;
 
 /// Writes `picture` as a PNG file.
@@ -12,12 +13,13 @@ use crate::look::Look;
 /// # Errors
 /// What writing to `out` gives.
 pub fn write(picture: &Picture, out: impl Write) -> std::io::Result<()> {
-    let mut canvas = Canvas::new(picture.width, picture.height);
+    let mut canvas = Canvas::new(picture.width, picture.height, picture.background);
     for shape in &picture.shapes {
         match shape {
             Shape::Rect { x, y, width, height, fill } => canvas.rect(*x, *y, *width, *height, *fill),
             Shape::Text { x, y, size, anchor, fill, text } => canvas.text(*x, *y, *size, *anchor, *fill, text),
             Shape::Grid(grid) => canvas.grid(grid),
+            Shape::Path { d, stroke } => canvas.path(d, *stroke),
         }
     }
     let mut encoder = png::Encoder::new(out, picture.width, picture.height);
@@ -37,8 +39,7 @@ struct Canvas {
 }
 
 impl Canvas {
-    fn new(width: u32, height: u32) -> Self {
-        let RgbColor(r, g, b) = BACKGROUND;
+    fn new(width: u32, height: u32, RgbColor(r, g, b): RgbColor) -> Self {
         Self { width, height, pixels: [r, g, b].repeat((width * height) as usize) }
     }
 
@@ -63,11 +64,30 @@ impl Canvas {
 
     fn text(&mut self, x: u32, y: u32, size: TextSize, anchor: Anchor, fill: RgbColor, text: &str) {
         let length = text.chars().count() as u32 * size.advance();
-        let start = if anchor == Anchor::End { x.saturating_sub(length) } else { x };
+        let start = match anchor {
+            Anchor::Start => x,
+            Anchor::Middle => x.saturating_sub(length / 2),
+            Anchor::End => x.saturating_sub(length),
+        };
         for (i, c) in (0..).zip(text.chars()) {
             for (dy, line) in (0..).zip(size.glyph(c).rows()) {
                 for (dx, &cover) in (0..).zip(line) {
                     self.blend(start + i * size.advance() + dx, y + dy, fill, cover);
+                }
+            }
+        }
+    }
+
+    fn path(&mut self, d: &str, stroke: Stroke) {
+        let dashes: Vec<f32> = stroke.dashes.iter().map(|&dash| dash as f32).collect();
+        let cap = if dashes.is_empty() { Cap::Round } else { Cap::Butt };
+        let mut style = zeno::Stroke::new(stroke.width);
+        style.join(Join::Round).cap(cap).dash(&dashes, 0.0);
+        let (cover, at) = Mask::new(d).style(style).render();
+        for (y, row) in (at.top..).zip(cover.chunks_exact(at.width.max(1) as usize)) {
+            for (x, &cover) in (at.left..).zip(row) {
+                if let (Ok(x), Ok(y)) = (u32::try_from(x), u32::try_from(y)) {
+                    self.blend(x, y, stroke.colour, cover);
                 }
             }
         }

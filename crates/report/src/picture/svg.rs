@@ -8,7 +8,7 @@ use std::io::Write;
 
 use anstyle::RgbColor;
 
-use super::{Anchor, BACKGROUND, GridShape, Picture, Shape, TextSize};
+use super::{Anchor, GridShape, Picture, Shape, Stroke, TextSize};
 use crate::look::Look;
 
 /// Writes `picture` as an SVG file.
@@ -21,7 +21,7 @@ pub fn write(picture: &Picture, mut out: impl Write) -> std::io::Result<()> {
         out,
         r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="'Noto Sans Mono','DejaVu Sans Mono',Menlo,Consolas,monospace">"#
     )?;
-    writeln!(out, r#"<rect width="100%" height="100%" fill="{}"/>"#, hex(BACKGROUND))?;
+    writeln!(out, r#"<rect width="100%" height="100%" fill="{}"/>"#, hex(picture.background))?;
     for shape in &picture.shapes {
         match shape {
             Shape::Rect { x, y, width, height, fill } => {
@@ -31,7 +31,8 @@ pub fn write(picture: &Picture, mut out: impl Write) -> std::io::Result<()> {
             Shape::Text { x, y, size, anchor, fill, text } => {
                 writeln!(out, "{}", text_element(*x, *y, *size, *anchor, *fill, text))?;
             }
-            Shape::Grid(grid) => write_grid(grid, &mut out)?,
+            Shape::Grid(grid) => write_grid(grid, picture.background, &mut out)?,
+            Shape::Path { d, stroke } => writeln!(out, "{}", path_element(d, *stroke))?,
         }
     }
     writeln!(out, "</svg>")
@@ -43,7 +44,11 @@ fn text_element(x: u32, y: u32, size: TextSize, anchor: Anchor, fill: RgbColor, 
     let font = size.height() - 3;
     let baseline = y + size.height() * 13 / 16;
     let weight = if size == TextSize::Small { "" } else { r#" font-weight="bold""# };
-    let anchor = if anchor == Anchor::End { r#" text-anchor="end""# } else { "" };
+    let anchor = match anchor {
+        Anchor::Start => "",
+        Anchor::Middle => r#" text-anchor="middle""#,
+        Anchor::End => r#" text-anchor="end""#,
+    };
     format!(
         r#"<text x="{x}" y="{baseline}" font-size="{font}" textLength="{length}" lengthAdjust="spacingAndGlyphs"{weight}{anchor} fill="{}">{}</text>"#,
         hex(fill),
@@ -51,7 +56,18 @@ fn text_element(x: u32, y: u32, size: TextSize, anchor: Anchor, fill: RgbColor, 
     )
 }
 
-fn write_grid(grid: &GridShape, out: &mut impl Write) -> std::io::Result<()> {
+fn path_element(d: &str, stroke: Stroke) -> String {
+    let dashes = stroke.dashes.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+    // Round ends would close short gaps.
+    let (cap, dashes) =
+        if dashes.is_empty() { ("round", String::new()) } else { ("butt", format!(r#" stroke-dasharray="{dashes}""#)) };
+    let (colour, width) = (hex(stroke.colour), stroke.width);
+    format!(
+        r#"<path fill="none" stroke="{colour}" stroke-width="{width}" stroke-linejoin="round" stroke-linecap="{cap}"{dashes} d="{d}"/>"#
+    )
+}
+
+fn write_grid(grid: &GridShape, background: RgbColor, out: &mut impl Write) -> std::io::Result<()> {
     let (x, y, pitch) = (grid.x, grid.y, grid.pitch);
     writeln!(
         out,
@@ -76,7 +92,7 @@ fn write_grid(grid: &GridShape, out: &mut impl Write) -> std::io::Result<()> {
         writeln!(
             out,
             r#"<path transform="translate({x}.5 {y}.5)" fill="none" stroke="{}" stroke-width="{}" shape-rendering="crispEdges" d="{lines}"/>"#,
-            hex(BACKGROUND),
+            hex(background),
             grid.gap
         )?;
     }

@@ -1,0 +1,76 @@
+//! `order9 plot`.
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+use order9_lab::{Changed, PlotChoice, changed, plot, plot_time};
+use order9_record::read;
+use order9_report::number::{count_of, grouped};
+use order9_report::plot::Size;
+use order9_report::table::Table;
+use order9_report::terminal::ColourDepth;
+
+use crate::args::PlotArgs;
+use crate::failure::Failure;
+use crate::output::print;
+use crate::picture_file::PictureFile;
+
+/// Draws metrics of a stored run, or lists those that there are.
+pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
+    let choice = choice(args)?;
+    let listing = choice.metrics.is_empty() && choice.operations.is_empty();
+    let file = PictureFile::of(&args.output.clone().map_or_else(|| beside(&args.directory), Ok)?)?;
+    let loaded = read(&args.directory).map_err(refused)?;
+    if listing {
+        return print(&list(&args.directory, &changed(&loaded)));
+    }
+    let chart = plot(&loaded, &choice).map_err(refused)?;
+    file.write(&chart.draw(Size { width: args.width, height: args.height }))?;
+    print(&format!("written to {}\n", file.path().display()))
+}
+
+fn refused(error: impl Display) -> Failure {
+    Failure::Usage(error.to_string())
+}
+
+fn choice(args: &PlotArgs) -> Result<PlotChoice, Failure> {
+    let time = |option, text: &Option<String>| text.as_deref().map(|text| plot_time(option, text)).transpose();
+    let metrics = args.metrics.iter().map(|text| text.parse().map_err(refused));
+    Ok(PlotChoice {
+        metrics: metrics.collect::<Result<_, _>>()?,
+        operations: args.operations.clone(),
+        policies: args.policies.clone(),
+        seeds: args.seeds.clone(),
+        from: time("--from", &args.from).map_err(refused)?,
+        to: time("--to", &args.to).map_err(refused)?,
+    })
+}
+
+/// The name of the directory with another ending. Not inside: only what a run wrote belongs there.
+fn beside(directory: &Path) -> Result<PathBuf, Failure> {
+    let name =
+        |path: &Path| path.file_name().map(|name| path.with_file_name(format!("{}.svg", name.to_string_lossy())));
+    let found = name(directory).or_else(|| name(&directory.canonicalize().ok()?));
+    found.ok_or_else(|| Failure::file(directory, "has no name to name the picture after: choose one with -o"))
+}
+
+/// What there is to plot, in groups.
+fn list(directory: &Path, changed: &Changed) -> String {
+    let mut levels = Table::new(["Levels", "smallest", "largest"]);
+    for (name, low, high) in &changed.levels {
+        levels.row(vec![name.clone(), grouped(*low), grouped(*high)]);
+    }
+    let mut counters = Table::new(["Counters", "growth"]);
+    for (name, growth) in &changed.counters {
+        counters.row(vec![name.clone(), grouped(*growth)]);
+    }
+    let mut samples = Table::new(["Operations, with --sample", "samples"]);
+    for (name, count) in &changed.samples {
+        samples.row(vec![name.clone(), grouped(*count)]);
+    }
+    let tables = [levels, counters, samples].into_iter().filter(|table| !table.is_empty());
+    let tables: Vec<_> = tables.map(|table| table.render(80, ColourDepth::None)).collect();
+    let number = (changed.levels.len() + changed.counters.len()) as u64;
+    let counters = count_of(number, "counter");
+    format!("{counters} changed during {}\n\n{}", directory.display(), tables.join("\n"))
+}

@@ -1,0 +1,84 @@
+//! Plots of stored runs.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::{SHORT, folder_with_machine, order9_line};
+
+/// A folder with a run of two policies in `a`.
+fn folder_with_run() -> tempfile::TempDir {
+    let folder = folder_with_machine();
+    let line = format!("run {SHORT} --policy linux-5.0 --policy linux-5.1 --every 10ms -o {{}}/a");
+    order9_line(&line, folder.path()).success();
+    folder
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = entries.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn metrics_become_pictures_beside_the_run_or_where_asked_for() {
+    let folder = folder_with_run();
+    let written = order9_line("plot {}/a nr_free_pages pgfault/s (nr_anon_pages+nr_file_pages)%", folder.path());
+    let path = folder.path().join("a.svg");
+    assert_eq!(written.success(), format!("written to {}\n", path.display()));
+    let svg = fs::read_to_string(&path).unwrap();
+    for part in ["usemem", "on tiny.toml", "linux-5.0", "linux-5.1", "nr_free_pages", "events/s", "MiB", "%"] {
+        assert!(svg.contains(&format!(">{part}</text>")), "{part}");
+    }
+    order9_line("plot {}/a nr_free_pages --policy linux-5.1 --seed 1 --to 10ms -o {}/b.png", folder.path()).success();
+    assert!(fs::read(folder.path().join("b.png")).unwrap().starts_with(b"\x89PNG"));
+    assert_eq!(names(folder.path()), ["a", "a.svg", "b.png", "tiny.toml"], "no temporary file stays");
+}
+
+#[test]
+fn one_run_gives_the_same_bytes_again() {
+    let folder = folder_with_run();
+    for ending in ["svg", "png"] {
+        for name in ["x", "y"] {
+            let line = format!("plot {{}}/a nr_free_pages pgfault/s -o {{}}/{name}.{ending}");
+            order9_line(&line, folder.path()).success();
+        }
+        let read = |name: &str| fs::read(folder.path().join(format!("{name}.{ending}"))).unwrap();
+        assert_eq!(read("x"), read("y"));
+    }
+}
+
+#[test]
+fn without_a_metric_it_says_what_changed() {
+    let folder = folder_with_run();
+    let text = order9_line("plot {}/a", folder.path()).success();
+    for part in ["counters changed during", "Levels", "nr_free_pages", "Counters", "pgfault", "--sample"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("nr_mlock"), "it stays 0: {text}");
+    let operation = text.lines().last().and_then(|line| line.split_whitespace().next()).expect("an operation");
+    let line = format!("plot {{}}/a --sample {operation} -o {{}}/b.svg");
+    order9_line(&line, folder.path()).success();
+}
+
+#[test]
+fn what_cannot_be_drawn_is_refused() {
+    let folder = folder_with_run();
+    let refused = |line: &str, part: &str| {
+        let ran = order9_line(line, folder.path());
+        assert!(ran.refusal().contains(part), "expected {part:?} in: {}", ran.stderr);
+    };
+    refused("plot {}/a nr_free_page", "the run has no such counter; did you mean nr_free_pages?");
+    refused("plot {}/a nr_free_pages+", "character 15: expected the name of a counter");
+    refused("plot {}/a nr_free_pages+pgfault", "bytes and events do not add up");
+    refused("plot {}/a nr_free_pages --policy linux-5.2", "expected linux-5.0, linux-5.1");
+    refused("plot {}/a nr_free_pages --seed 7", "--seed 7: the run has none; expected 1");
+    refused("plot {}/a --sample nothing", "--sample nothing: the run has none; expected ");
+    refused("plot {}/a nr_free_pages --from 1h", "there is nothing from 60 min");
+    refused("plot {}/a nr_free_pages --from now", "expected a length of time");
+    refused("plot {}/a nr_free_pages --width 10", "400..=4000");
+    refused("plot {}/a nr_free_pages -o {}/a.jpg", "expected a name that ends in .png or .svg");
+    refused("plot {}/a nr_free_pages -o {}/no/a.svg", "cannot be written");
+    refused("plot {}/nothing nr_free_pages", "no manifest.toml here");
+    assert_eq!(names(folder.path()), ["a", "tiny.toml"]);
+}

@@ -1,0 +1,241 @@
+//! Stored runs as plots: which counters changed, and the chart of those that were asked for.
+
+use std::path::Path;
+
+use order9_record::{Inputs, Loaded, Run, Unit as SampleUnit};
+use order9_report::plot::{Chart, EvaluateError, Line, Mark, Metric, Panel, Quantity, Readings, Style, Unit};
+use order9_units::{Bytes, Nanos};
+
+use crate::scenario::{memory_of_machine, parse_time};
+
+mod changed;
+
+pub use changed::{Changed, changed};
+
+/// What of a run directory is to be drawn.
+#[derive(Clone, Debug, Default)]
+pub struct PlotChoice {
+    /// A panel for each.
+    pub metrics: Vec<Metric>,
+    /// Operations whose samples have a panel, below those of metrics.
+    pub operations: Vec<String>,
+    /// Titles of policies; none is all.
+    pub policies: Vec<String>,
+    /// Seeds; none is all.
+    pub seeds: Vec<u64>,
+    /// Where the time axis begins, instead of at the first instant of all runs.
+    pub from: Option<Nanos>,
+    /// Where it ends, instead of at the last one.
+    pub to: Option<Nanos>,
+}
+
+/// A plot that cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PlotError {
+    /// A metric that makes no sense for the runs.
+    #[error(transparent)]
+    Metric(#[from] EvaluateError),
+    /// A word that names none of what there is.
+    #[error("{option} {name}: the run has none; expected {expected}")]
+    Unknown {
+        /// The option that takes it.
+        option: &'static str,
+        /// As it was typed.
+        name: String,
+        /// What there is.
+        expected: String,
+    },
+    /// A time that is none.
+    #[error("{option} {text}: expected a length of time such as 500ms or '1m 30s'")]
+    Time {
+        /// The option that takes it.
+        option: &'static str,
+        /// As it was typed.
+        text: String,
+    },
+    /// Nothing lies between the ends of the time axis.
+    #[error("there is nothing from {from} to {to}: the runs take {end}")]
+    Empty {
+        /// Where it begins.
+        from: String,
+        /// Where it ends.
+        to: String,
+        /// When the last run ended.
+        end: String,
+    },
+}
+
+/// A time after the start of a run, as people write it: `500ms`, `1m 30s`. `option` is who takes it.
+///
+/// # Errors
+/// It is none.
+pub fn plot_time(option: &'static str, text: &str) -> Result<Nanos, PlotError> {
+    parse_time(text).ok_or_else(|| PlotError::Time { option, text: order9_toml::shown(text) })
+}
+
+/// The chart of a stored run: a group of lines for each policy, a line for each seed.
+///
+/// # Errors
+/// A policy, seed, operation or counter that the runs do not have; metrics whose units do not fit; an empty time axis.
+pub fn plot(loaded: &Loaded, choice: &PlotChoice) -> Result<Chart, PlotError> {
+    let runs = chosen(loaded, choice)?;
+    let policies: Vec<&str> = groups(&runs);
+    let span = span(&runs, choice)?;
+    let memory = memory_of_machine(&loaded.manifest.inputs.machine);
+    let drawing = Drawing { runs: &runs, policies: &policies, span, memory };
+    let metrics = choice.metrics.iter().map(|metric| drawing.metric(metric));
+    let samples = choice.operations.iter().map(|operation| drawing.samples(operation));
+    Ok(Chart {
+        title: loaded.manifest.inputs.workload.name.clone(),
+        subtitle: subtitle(&loaded.manifest.inputs),
+        span,
+        groups: policies.iter().map(|policy| legend(policy, &runs)).collect(),
+        marks: drawing.marks(),
+        panels: metrics.chain(samples).collect::<Result<_, _>>()?,
+    })
+}
+
+/// What is drawn, and on which time axis.
+struct Drawing<'a> {
+    runs: &'a [&'a Run],
+    policies: &'a [&'a str],
+    span: (Nanos, Nanos),
+    memory: Option<Bytes>,
+}
+
+impl Drawing<'_> {
+    fn group(&self, run: &Run) -> usize {
+        self.policies.iter().position(|policy| *policy == run.policy).expect("policies are those of the runs")
+    }
+
+    /// Runs that do not have a counter have no line, as long as another has it.
+    fn metric(&self, metric: &Metric) -> Result<Panel, PlotError> {
+        let mut lines = Vec::new();
+        let (mut unit, mut refused) = (None, None);
+        for run in self.runs {
+            match metric.evaluate(&readings(run, self.memory)) {
+                Ok(series) => {
+                    let points = run.counters.times.iter().copied().zip(series.values);
+                    let line = Line { group: self.group(run), points: self.seen(points) };
+                    unit = Some(series.unit);
+                    lines.push(line);
+                }
+                Err(error @ EvaluateError::NoCounter { .. }) => refused = refused.or(Some(error)),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        match (unit, refused) {
+            (Some(unit), _) => Ok(Panel { title: metric.to_string(), unit, style: Style::Joined, lines }),
+            (None, Some(error)) => Err(error.into()),
+            (None, None) => unreachable!("there is at least one run"),
+        }
+    }
+
+    fn samples(&self, operation: &str) -> Result<Panel, PlotError> {
+        let known = self.runs.iter().flat_map(|run| &run.operations);
+        let unit = known.clone().find(|known| known.name == operation).map(|known| known.unit).ok_or_else(|| {
+            let mut names: Vec<&str> = known.map(|known| known.name.as_str()).collect();
+            names.sort_unstable();
+            names.dedup();
+            unknown("--sample", operation, &names)
+        })?;
+        let scale = if unit == SampleUnit::Nanos { 1e-9 } else { 1.0 };
+        let line = |run: &&Run| {
+            let own = |sample: &&order9_record::Sample| run.operation_of(sample).is_some_and(|of| of.name == operation);
+            let points = run.samples.iter().filter(own).map(|sample| (sample.at, sample.value * scale));
+            Line { group: self.group(run), points: self.seen(points) }
+        };
+        let lines = self.runs.iter().map(line).collect();
+        Ok(Panel { title: operation.to_owned(), unit: unit_of(unit), style: Style::Dots, lines })
+    }
+
+    /// Values on the time axis.
+    fn seen(&self, points: impl Iterator<Item = (Nanos, f64)>) -> Vec<(Nanos, f64)> {
+        points.filter(|(at, _)| (self.span.0..=self.span.1).contains(at)).collect()
+    }
+
+    /// Phases of the first run of each policy.
+    fn marks(&self) -> Vec<Mark> {
+        let first =
+            |(group, policy): (usize, &&str)| Some((group, self.runs.iter().find(|run| run.policy == **policy)?));
+        let marks = self.policies.iter().enumerate().filter_map(first).flat_map(|(group, run)| {
+            run.phases.iter().map(move |phase| Mark { group, at: phase.begin, name: phase.name.clone() })
+        });
+        marks.collect()
+    }
+}
+
+fn readings(run: &Run, memory: Option<Bytes>) -> Readings<'_> {
+    let columns = run.counters.columns.iter();
+    let counters = columns.map(|counter| (counter.name.as_str(), counter.values.as_slice())).collect();
+    Readings { times: &run.counters.times, counters, memory }
+}
+
+fn unit_of(unit: SampleUnit) -> Unit {
+    match unit {
+        SampleUnit::Nanos | SampleUnit::Seconds => Unit::of(Quantity::Seconds),
+        SampleUnit::Percent => Unit::of(Quantity::Percent),
+        SampleUnit::Count => Unit::of(Quantity::Count),
+        SampleUnit::PerSecond => Unit { quantity: Quantity::Count, per_second: true },
+    }
+}
+
+/// The runs of the policies and seeds that were asked for: at least one.
+fn chosen<'a>(loaded: &'a Loaded, choice: &PlotChoice) -> Result<Vec<&'a Run>, PlotError> {
+    let titles: Vec<&str> = groups(&loaded.runs.iter().collect::<Vec<_>>());
+    if let Some(other) = choice.policies.iter().find(|policy| !titles.contains(&policy.as_str())) {
+        return Err(unknown("--policy", other, &titles));
+    }
+    let seeds: Vec<String> = loaded.manifest.inputs.seeds.iter().map(u64::to_string).collect();
+    let known = |seed: &u64| loaded.runs.iter().any(|run| run.seed == *seed);
+    if let Some(other) = choice.seeds.iter().find(|seed| !known(seed)) {
+        return Err(unknown("--seed", &other.to_string(), &seeds));
+    }
+    let wanted = |run: &&Run| {
+        (choice.policies.is_empty() || choice.policies.contains(&run.policy))
+            && (choice.seeds.is_empty() || choice.seeds.contains(&run.seed))
+    };
+    let runs: Vec<&Run> = loaded.runs.iter().filter(wanted).collect();
+    if runs.is_empty() { Err(unknown("--seed", "of the chosen policies", &seeds)) } else { Ok(runs) }
+}
+
+fn unknown<S: AsRef<str>>(option: &'static str, name: &str, there_are: &[S]) -> PlotError {
+    let expected = there_are.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
+    let expected = if expected.is_empty() { "nothing".to_owned() } else { expected };
+    PlotError::Unknown { option, name: order9_toml::shown(name), expected }
+}
+
+/// Policies of the runs, in order.
+fn groups<'a>(runs: &[&'a Run]) -> Vec<&'a str> {
+    let mut policies: Vec<&str> = runs.iter().map(|run| run.policy.as_str()).collect();
+    policies.dedup();
+    policies
+}
+
+fn legend(policy: &str, runs: &[&Run]) -> String {
+    let seeds: Vec<u64> = runs.iter().filter(|run| run.policy == policy).map(|run| run.seed).collect();
+    match seeds.as_slice() {
+        [_] => policy.to_owned(),
+        several => format!("{policy} ({} seeds)", several.len()),
+    }
+}
+
+/// Both ends of the time axis.
+fn span(runs: &[&Run], choice: &PlotChoice) -> Result<(Nanos, Nanos), PlotError> {
+    let last = |run: &&Run| run.counters.times.last().copied().into_iter().chain([run.span().1]).max();
+    let end = runs.iter().filter_map(last).max().unwrap_or_default();
+    let (from, to) = (choice.from.unwrap_or_default(), choice.to.unwrap_or(end));
+    if from >= to || from >= end {
+        let [from, to, end] = [from, to, end].map(order9_report::number::duration);
+        return Err(PlotError::Empty { from, to, end });
+    }
+    Ok((from, to))
+}
+
+/// On what it ran, and with which settings.
+fn subtitle(inputs: &Inputs) -> String {
+    let machine = Path::new(&inputs.machine.name).file_name().map(|name| name.to_string_lossy());
+    let machine = format!("on {}", machine.unwrap_or_default());
+    let settings = inputs.settings.iter().map(|(name, value)| format!("{name}={value}"));
+    std::iter::once(machine).chain(settings).collect::<Vec<_>>().join(", ")
+}

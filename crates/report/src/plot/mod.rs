@@ -1,0 +1,78 @@
+//! Plots of what runs measured over time: panels under each other, with one time axis.
+//!
+//! [`Metric`] is what a person asks for and [`Readings`] what a run has; [`Metric::evaluate`] makes a [`Series`] of them.
+//! [`Chart`] holds what is to be drawn, and [`Chart::draw`] lays it out as a [`Picture`](crate::picture::Picture), the
+//! same for SVG and PNG. Knows nothing of run directories, and smooths nothing: every extreme value is drawn.
+
+mod axis;
+mod curve;
+mod draw;
+mod evaluate;
+mod metric;
+mod unit;
+
+use order9_units::Nanos;
+
+pub use draw::Size;
+pub use evaluate::{EvaluateError, Readings, Series};
+pub use metric::{Metric, MetricError};
+pub use unit::{Quantity, Unit};
+
+/// What is to be drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chart {
+    /// What ran.
+    pub title: String,
+    /// On what, and how.
+    pub subtitle: String,
+    /// Ends of the time axis.
+    pub span: (Nanos, Nanos),
+    /// Names of the columns of the legend: a colour and a pattern of dashes for each.
+    pub groups: Vec<String>,
+    /// Where phases begin.
+    pub marks: Vec<Mark>,
+    /// From top to bottom.
+    pub panels: Vec<Panel>,
+}
+
+/// The begin of a phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Index into [`Chart::groups`].
+    pub group: usize,
+    /// When.
+    pub at: Nanos,
+    /// Of the phase.
+    pub name: String,
+}
+
+/// One metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Panel {
+    /// Its name.
+    pub title: String,
+    /// Of all values.
+    pub unit: Unit,
+    /// Lines or dots.
+    pub style: Style,
+    /// One for each run.
+    pub lines: Vec<Line>,
+}
+
+/// How values become visible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Levels and rates: neighbours are joined.
+    Joined,
+    /// Samples: each stands alone.
+    Dots,
+}
+
+/// Values of one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// Index into [`Chart::groups`].
+    pub group: usize,
+    /// In order of time; NaN is a gap.
+    pub points: Vec<(Nanos, f64)>,
+}
