@@ -60,8 +60,8 @@ impl Pressure for Thread {
         self.kernel.look(|mm| mm.reclaimable_pages(zone))
     }
 
-    fn write_pending(&self, _: ZoneId) -> u64 {
-        0
+    fn write_pending(&self, zone: ZoneId) -> u64 {
+        self.kernel.look(|mm| mm.zone(zone).write_pending().total())
     }
 
     async fn oom_kill(&self, request: &Request) -> OomKill {

@@ -153,8 +153,32 @@ impl Kernel {
         self.pay(Class::System, price).await;
     }
 
+    /// Writes back all of a file, and waits for it. What was changed while it was being written is written again after that:
+    /// hence twice.
+    pub(crate) async fn sync_file(&self, file: FileId) {
+        for _ in 0..2 {
+            self.write_file_back(file).await;
+            while self.look(|mm| mm.is_being_written(file)) {
+                self.handle.wait(self.written, Some(CONGESTION_WAIT)).await;
+            }
+        }
+    }
+
+    /// Writes back all that is dirty, and waits for it; twice, as for one file.
+    pub(crate) async fn sync_all(&self) {
+        for _ in 0..2 {
+            let begin = self.handle.now();
+            while let Some(file) = self.look(|mm| mm.next_dirty(Some(begin))) {
+                self.write_file_back(file).await;
+            }
+            while self.look(|mm| mm.write_pending(None).writeback) > 0 {
+                self.handle.wait(self.written, Some(CONGESTION_WAIT)).await;
+            }
+        }
+    }
+
     /// Starts to write back all of a file.
-    pub(crate) async fn write_file_back(&self, file: FileId) {
+    async fn write_file_back(&self, file: FileId) {
         while let Some(write) = self.with(|mm| mm.start_writeback(file, TURN)) {
             self.write_back_paid(&write).await;
             wait_for_room(self.storage.main().expect("files on disk have a disk")).await;
@@ -162,22 +186,5 @@ impl Kernel {
         let mut inodes = Vec::new();
         self.write_inode(file, &mut inodes).await;
         self.write_inodes_paid(&mut inodes).await;
-    }
-
-    /// Waits until nothing of a file is being written.
-    pub(crate) async fn wait_for_file(&self, file: FileId) {
-        while self.look(|mm| mm.is_being_written(file)) {
-            self.handle.wait(self.written, Some(CONGESTION_WAIT)).await;
-        }
-    }
-
-    /// Writes back all that is dirty, and waits for it.
-    pub(crate) async fn write_all_back(&self) {
-        while let Some(file) = self.look(|mm| mm.next_dirty(None)) {
-            self.write_file_back(file).await;
-        }
-        while self.look(|mm| mm.write_pending(None).writeback) > 0 {
-            self.handle.wait(self.written, Some(CONGESTION_WAIT)).await;
-        }
     }
 }

@@ -171,8 +171,7 @@ impl Thread {
         self.enter().await?;
         let file = self.living("fsync", number, Errno::Ebadf)?;
         if self.is_on_disk(file) {
-            self.kernel.write_file_back(file).await;
-            self.kernel.wait_for_file(file).await;
+            self.kernel.sync_file(file).await;
         }
         self.alive()
     }
@@ -180,7 +179,7 @@ impl Thread {
     /// Writes back all that is dirty, and waits for it.
     pub(crate) async fn sync_all(&self) -> Result<(), Stop> {
         self.enter().await?;
-        self.kernel.write_all_back().await;
+        self.kernel.sync_all().await;
         self.alive()
     }
 

@@ -4,6 +4,7 @@ mod chaos;
 mod kernel;
 mod memory;
 mod out_of_memory;
+mod pressure;
 mod processes;
 mod workloads;
 

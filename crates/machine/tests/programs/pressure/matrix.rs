@@ -1,0 +1,90 @@
+//! Every working set with every kind of memory and every amount of swap; the number of tasks goes round.
+
+use order9_units::{Bytes, Pages};
+
+use super::{Kind, MEMORY, Pressure};
+
+/// What must come of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expected {
+    Fits,
+    OutOfMemory,
+    /// Linux up to 5.4 does not look for other pages while there are more inactive than active ones, though pins may hold
+    /// them all.
+    Either,
+}
+
+/// Memory that programs cannot have: marks, page tables, objects of the kernel.
+const RESERVED: u64 = 8;
+
+impl Pressure {
+    /// Only what can neither be dropped nor written anywhere makes memory run out.
+    fn expected(&self) -> Expected {
+        let memory = Pages::from_bytes_floor(MEMORY).get();
+        let wanted = memory * self.percent / 100;
+        let (anon, unevictable) = match self.kind {
+            Kind::Read | Kind::Dirty => (0, 0),
+            Kind::Anon => (wanted, 0),
+            Kind::Mlocked | Kind::Pinned => (wanted, wanted / 2),
+            Kind::Slab => (wanted / 2, 0),
+        };
+        let usable = memory * (100 - RESERVED) / 100;
+        if self.kind == Kind::Pinned && anon > usable && unevictable <= usable && self.swap.get() > 0 {
+            return Expected::Either;
+        }
+        if anon > usable + self.swap.get() || unevictable > usable { Expected::OutOfMemory } else { Expected::Fits }
+    }
+
+    fn check(&self) {
+        let results = self.run();
+        let got = if results.kills.is_empty() { Expected::Fits } else { Expected::OutOfMemory };
+        let expected = self.expected();
+        assert!(
+            got == expected || expected == Expected::Either,
+            "{self:?}: {:?}",
+            results.kills.first().map(ToString::to_string)
+        );
+    }
+}
+
+fn matrix(kind: Kind) {
+    let ample = Pages::from_bytes_floor(Bytes::new(MEMORY.get() * 4));
+    let percents = [50, 90, 110, 150, 300];
+    let mut tasks = [1, 4, 16, 64].into_iter().cycle();
+    for swap in [Pages::ZERO, Pages::new(64), ample] {
+        for percent in percents {
+            let tasks = tasks.next().expect("a cycle has no end");
+            Pressure { kind, percent, swap, tasks }.check();
+        }
+    }
+}
+
+#[test]
+fn anonymous_memory() {
+    matrix(Kind::Anon);
+}
+
+#[test]
+fn files_that_are_read() {
+    matrix(Kind::Read);
+}
+
+#[test]
+fn files_that_are_written() {
+    matrix(Kind::Dirty);
+}
+
+#[test]
+fn memory_half_locked() {
+    matrix(Kind::Mlocked);
+}
+
+#[test]
+fn memory_half_pinned() {
+    matrix(Kind::Pinned);
+}
+
+#[test]
+fn small_files_beside_anonymous_memory() {
+    matrix(Kind::Slab);
+}
