@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use order9_machine::{Outcome, Results, Series, Tick};
-use order9_record::{self as record, Counters, Durations, Run, Unit};
+use order9_record::{self as record, Counters, Durations, ProcFile, Run, Unit};
 use order9_snapshot::Snapshot;
 use order9_units::Nanos;
 use order9_workloads::{Facts, Parameters};
@@ -52,6 +52,7 @@ pub(crate) fn run_cell(
     let mut run = record_of(plan, cell, &results);
     run.traces = monitors.into_traces(facts.cpus, last);
     run.traces.events = events(&results);
+    run.traces.end.extend(kernel_log(&results));
     Ok(Ran { run, parameters, snapshots: snapshots.take() })
 }
 
@@ -91,6 +92,12 @@ fn record_of(plan: &Plan, cell: Cell, results: &Results) -> Run {
         run.notes.push(format!("{} trace events came after the log was full", results.events_lost));
     }
     run
+}
+
+/// What the kernel has written to its log, if anything: its reports of kills for memory.
+fn kernel_log(results: &Results) -> Option<ProcFile> {
+    let content: String = results.kills.iter().map(|kill| kill.report.as_str()).collect();
+    (!content.is_empty()).then(|| ProcFile { path: "/dev/kmsg".to_owned(), content })
 }
 
 const fn unit(unit: order9_machine::Unit) -> Unit {

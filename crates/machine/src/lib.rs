@@ -16,6 +16,7 @@ mod kernel;
 mod kernel_memory;
 mod machine;
 mod oom;
+mod oom_report;
 mod pages;
 mod process;
 mod results;

@@ -10,6 +10,7 @@ use order9_mm::{Request, SpaceId, ZoneId};
 use order9_units::{Nanos, Order, Pages};
 
 use crate::kernel::Engine;
+use crate::oom_report::OomReport;
 use crate::process::Process;
 use crate::thread::Thread;
 
@@ -20,7 +21,7 @@ pub struct OutOfMemory {
     pub at: Nanos,
     /// Who was killed; `None` where nobody was left.
     pub victim: Option<String>,
-    /// Pages the victim had mapped.
+    /// What killing the victim brings, in pages: mapped, swapped, and of page tables.
     pub rss: Pages,
     /// Who asked for memory.
     pub asked_by: String,
@@ -30,6 +31,8 @@ pub struct OutOfMemory {
     pub free: Pages,
     /// Pages the allocator manages.
     pub managed: Pages,
+    /// What the kernel writes to its log about it: lines about memory, zones, tasks and the victim.
+    pub report: String,
 }
 
 impl fmt::Display for OutOfMemory {
@@ -39,7 +42,9 @@ impl fmt::Display for OutOfMemory {
         write!(f, "memory ran out after {seconds:.3} s: {asked_by} asked for a block of order {order}, ")?;
         write!(f, "{} of {} pages were free", free.get(), managed.get())?;
         match victim {
-            Some(victim) => write!(f, "; killed {victim}, which had {} pages mapped", rss.get()),
+            Some(victim) => {
+                write!(f, "; killed {victim}, which had {} pages in memory, swap and page tables", rss.get())
+            }
             None => f.write_str(", and nobody could be killed"),
         }
     }
@@ -73,28 +78,31 @@ impl Pressure for Thread {
         let badness = |process: &&Rc<Process>| self.kernel.look(|mm| badness(mm, process.space));
         // Of equals, the youngest.
         let victim = living.max_by_key(badness).filter(|process| badness(process) > Pages::ZERO);
-        self.kernel.kills.borrow_mut().push(self.report(request, victim));
+        self.kernel.kills.borrow_mut().push(self.report(request, victim, &processes));
         let Some(victim) = victim else { return OomKill::NoVictim };
+        self.kernel.with(|mm| mm.count_oom_kill());
         victim.kill(&self.kernel.handle);
         OomKill::Killed
     }
 }
 
 impl Thread {
-    fn report(&self, request: &Request, victim: Option<&Rc<Process>>) -> OutOfMemory {
+    fn report(&self, request: &Request, victim: Option<&Rc<Process>>, all: &[Rc<Process>]) -> OutOfMemory {
+        let asked_by = self.process.name.to_string();
         self.kernel.look(|mm| OutOfMemory {
             at: self.kernel.handle.now(),
             victim: victim.map(|victim| victim.name.to_string()),
             rss: victim.map_or(Pages::ZERO, |victim| badness(mm, victim.space)),
-            asked_by: self.process.name.to_string(),
             order: request.order,
             free: Pages::new(mm.zones().iter().map(|zone| zone.free()).sum()),
             managed: Pages::new(mm.zones().iter().map(|zone| zone.managed()).sum()),
+            report: OomReport { mm, request, asked_by: &asked_by, processes: all, victim }.to_string(),
+            asked_by,
         })
     }
 }
 
-/// What killing the process would bring, in pages: what it has mapped, and its page tables.
+/// What killing the process would bring, in pages: what it has mapped and in swap, and its page tables.
 fn badness(mm: &Engine, space: SpaceId) -> Pages {
-    mm.space(space).map_or(Pages::ZERO, |space| space.rss().total() + Pages::new(space.page_tables()))
+    mm.space(space).map_or(Pages::ZERO, |space| space.rss().total() + space.swapped() + Pages::new(space.page_tables()))
 }

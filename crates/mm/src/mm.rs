@@ -211,6 +211,11 @@ impl<T: Tracer> Mm<T> {
         self.blocks.get(self.frames.idx(pfn)?.block())
     }
 
+    /// A process was killed for memory; counts as `oom_kill`.
+    pub fn count_oom_kill(&mut self) {
+        self.counters.oom_kill += 1;
+    }
+
     /// Zones of all nodes, by [`ZoneId`].
     #[must_use]
     pub fn zones(&self) -> &[Zone] {

@@ -101,6 +101,8 @@ pub struct Counters {
     pub kswapd_inodesteal: u64,
     /// `drop_slab`: times that all slab was dropped on request.
     pub drop_slab: u64,
+    /// `oom_kill`: processes killed for memory.
+    pub oom_kill: u64,
     /// `compact_stall`: direct compactions.
     pub compact_stall: u64,
     /// `compact_fail`: those after which there was still no page.

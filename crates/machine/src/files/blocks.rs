@@ -38,6 +38,7 @@ enum Extents {
     None,
     One(Extent),
     /// By index.
+    #[expect(clippy::box_collection, reason = "most files are one extent, and a vector would make all of them larger")]
     Many(Box<Vec<Extent>>),
 }
 

@@ -95,7 +95,7 @@ impl Kernel {
             while let Some(write) = self.with(|mm| mm.start_writeback(file, left)) {
                 self.write_back_paid(&write).await;
                 self.flusher.wanted.set(self.flusher.wanted.get().saturating_sub(write.pages.get()));
-                left = left - write.pages;
+                left -= write.pages;
                 if left == Pages::ZERO {
                     break;
                 }

@@ -24,6 +24,7 @@ fn a_program_larger_than_the_machine_is_killed_and_that_is_the_outcome() {
     let told = kill.to_string();
     assert!(told.contains("program asked for a block of order 0") && told.contains("killed program"), "{told}");
     assert_eq!(counter(&results, "pgalloc_normal"), counter(&results, "pgfree"), "all memory comes back");
+    assert_eq!(counter(&results, "oom_kill"), 1);
 }
 
 #[test]
@@ -73,4 +74,29 @@ fn a_file_larger_than_memory_ends_with_nobody_to_kill() {
     let Outcome::OutOfMemory(kill) = &results.outcome else { panic!("{:?}", results.outcome) };
     assert_eq!(kill.victim, None);
     assert!(kill.to_string().ends_with("nobody could be killed"), "{kill}");
+}
+
+#[test]
+fn the_report_of_a_kill_has_the_lines_of_the_kernel() {
+    let results = run(async |sys| hog(sys, mib(16)).await);
+    let report = &results.kills[0].report;
+    let starts = [
+        "program invoked oom-killer: gfp_mask=",
+        "Mem-Info:",
+        "active_anon:",
+        "Node 0 Normal free:",
+        "lowmem_reserve[]: 0 0 0 0",
+        "Node 0 Normal: ",
+        "0 pages in swap cache",
+        "Free swap  = 0kB",
+        "Total swap = 0kB",
+        "2048 pages RAM",
+        "Tasks state (memory values in pages):",
+        "[      1]     4096     ",
+        "Out of memory: Killed process 1 (program) total-vm:16384kB, anon-rss:",
+    ];
+    let mut lines = report.lines();
+    for start in starts {
+        assert!(lines.any(|line| line.starts_with(start)), "no line starts with {start:?}, or not there: {report}");
+    }
 }

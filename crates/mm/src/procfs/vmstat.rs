@@ -174,6 +174,7 @@ impl<T: Tracer> Mm<T> {
             ("pgrotated", counters.pgrotated),
             ("drop_pagecache", counters.drop_pagecache),
             ("drop_slab", counters.drop_slab),
+            ("oom_kill", counters.oom_kill),
         ]);
     }
 }
