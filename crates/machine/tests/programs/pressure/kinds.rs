@@ -66,7 +66,8 @@ async fn anon(sys: &Thread, length: Bytes) -> Result<Area, Stop> {
 
 /// Once all programs have what they want, writes it again.
 async fn write_all(sys: &Thread, area: Area) -> Result<(), Stop> {
-    sys.sleep(Nanos::new(50_000_000)).await?;
+    let all_have_it = Nanos::new(30_000_000_000);
+    sys.sleep(all_have_it - sys.now().min(all_have_it)).await?;
     sys.touch(area, Access::Write).await
 }
 
