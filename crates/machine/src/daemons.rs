@@ -21,6 +21,7 @@ pub(crate) struct Waiting {
     kswapd: QueueId,
     reserves: QueueId,
     isolated: QueueId,
+    written: QueueId,
 }
 
 /// A daemon, as the engine sees it.
@@ -29,7 +30,12 @@ struct Daemon(Rc<Kernel>);
 impl Waiting {
     pub(crate) fn new(handle: &Handle, node: NodeId) -> Self {
         let queue = |what: &str| handle.new_queue(&format!("node {}: {what}", node.0));
-        Self { kswapd: queue("kswapd"), reserves: queue("reserves filled"), isolated: queue("few pages isolated") }
+        Self {
+            kswapd: queue("kswapd"),
+            reserves: queue("reserves filled"),
+            isolated: queue("few pages isolated"),
+            written: queue("pages written"),
+        }
     }
 }
 
@@ -59,9 +65,12 @@ impl Kernel {
     /// Wakes daemons that a step of the engine has found work for.
     #[cold]
     pub(crate) fn wake_daemons(&self, engine: &mut Engine) {
-        let Wakeups { kswapd, flushers } = engine.take_wakeups();
+        let Wakeups { kswapd, written, flushers } = engine.take_wakeups();
         for node in Wakeups::nodes(kswapd) {
             self.wake(Until::KswapdNeeded(node));
+        }
+        for node in Wakeups::nodes(written) {
+            self.wake(Until::PagesWritten(node));
         }
         if flushers {
             self.flusher.write_all(&self.handle, engine.write_pending(None).dirty);
@@ -74,6 +83,7 @@ impl Kernel {
             Until::KswapdNeeded(node) => Some(of(node).kswapd),
             Until::ReservesFilled(node) => Some(of(node).reserves),
             Until::FewIsolated(node) => Some(of(node).isolated),
+            Until::PagesWritten(node) => Some(of(node).written),
             Until::Written => None,
         }
     }

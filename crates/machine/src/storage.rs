@@ -11,7 +11,7 @@ use std::rc::Weak;
 use order9_mm::page_cache::FileWrite;
 use order9_mm::reclaim::PageWrite;
 use order9_mm::{FileId, SlotId, SwapWrite};
-use order9_units::{Nanos, Pages};
+use order9_units::{Bytes, Nanos, Pages};
 
 use crate::disk::{Bio, Block, Completion, Disk, DiskSpec, Op, Ticket};
 use crate::files::{BlockMap, Piece};
@@ -277,6 +277,12 @@ impl Kernel {
                 self.with(|mm| mm.end_page_read(file, index, pages, cpu));
             }
         }
+        let bytes = completion.bio.pages.bytes();
+        let (read, written) = match completion.bio.op {
+            Op::Read => (bytes, Bytes::ZERO),
+            Op::Write => (Bytes::ZERO, bytes),
+        };
+        self.with(|mm| mm.count_transfer(read, written));
         if completion.bio.op == Op::Write {
             self.handle.wake_all(self.written);
             self.note_congestion();

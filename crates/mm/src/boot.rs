@@ -148,6 +148,8 @@ impl<T: Tracer> MmBuilder<T> {
             kswapd_asleep: true,
             kswapd_failures: 0,
             kcompactd: None,
+            writeback_waiters: 0,
+            written_since: 0,
         };
         let mm = Mm {
             frames: table,

@@ -93,8 +93,10 @@ pub enum Until {
     ReservesFilled(NodeId),
     /// Reclaimers, for the pages that others have isolated on the node.
     FewIsolated(NodeId),
-    /// Reclaimers, for writes that are under way: the world ends this wait.
+    /// Reclaimers, for the disks: the world ends this wait when they are no longer congested.
     Written,
+    /// Reclaimers, for pages of the node to be written: the world ends this wait where [`Mm::take_wakeups`] names the node.
+    PagesWritten(NodeId),
 }
 
 /// How hard direct compaction tries; Linux counts down from `Async`, 2.

@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
 
-use order9_units::{Migratetype, Order, Pfn};
+use order9_units::{Bytes, Migratetype, Order, Pfn};
 
 use crate::count::Class;
 use crate::frame::{Flag, FrameState, FrameTable, Idx, Word};
@@ -251,6 +251,12 @@ impl<T: Tracer> Mm<T> {
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Counts what a disk has transferred: `pgpgin` and `pgpgout`.
+    pub const fn count_transfer(&mut self, read: Bytes, written: Bytes) {
+        self.counters.pgpgin += read.get() >> 10;
+        self.counters.pgpgout += written.get() >> 10;
     }
 
     /// Work done since it was last taken.

@@ -20,6 +20,10 @@ pub struct Node {
     /// Balancing runs in vain since a page of the node was last reclaimed.
     pub(crate) kswapd_failures: u32,
     pub(crate) kcompactd: Option<DaemonRequest>,
+    /// Reclaimers that wait for pages of the node to be written.
+    pub(crate) writeback_waiters: u64,
+    /// Pages of the node written since the first of them began to wait.
+    pub(crate) written_since: u64,
 }
 
 /// An entry of a zonelist.

@@ -184,6 +184,8 @@ pub struct ReclaimPolicy {
     pub slab_under_boost: SlabUnderBoost,
     /// What shrinking does with an unused inode that has page cache.
     pub inode_cache: InodeCache,
+    /// What reclaimers that are stopped wait for.
+    pub throttle: ThrottleRule,
     /// Dropping slab on request gives up sooner with every round: what counts as few objects freed doubles. 5.16+.
     pub drop_slab_doubles: bool,
 }
@@ -260,6 +262,16 @@ pub enum InodeCache {
     DroppedWithInode,
     /// Nothing: page cache keeps its inode. 5.16+.
     KeepsInode,
+}
+
+/// What reclaimers wait for that would only get in each other's way, or overtake the disks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThrottleRule {
+    /// A disk that is no longer congested, for up to 100 ms, whatever the cause. Up to 5.15.
+    Congestion,
+    /// What ends the cause: pages written, for up to 100 ms; pages that others have isolated, 20 ms; where nobody can tell,
+    /// one tick. 5.16+.
+    Events,
 }
 
 /// What an allocation does that found no page above the low watermark.
@@ -374,6 +386,7 @@ impl Default for Policy {
                 slab_deferred: SlabDeferred::Planned,
                 slab_under_boost: SlabUnderBoost::Shrunk,
                 inode_cache: InodeCache::DroppedWithInode,
+                throttle: ThrottleRule::Congestion,
                 drop_slab_doubles: false,
             },
             slow_path: SlowPathPolicy {

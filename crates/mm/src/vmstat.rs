@@ -41,6 +41,10 @@ pub struct Counters {
     pub pgfree: u64,
     /// `pgfault`: faults of programs, those that end in a signal for an address without mapping excepted.
     pub pgfault: u64,
+    /// `pgpgin`: KiB read from disks; whoever runs them counts.
+    pub pgpgin: u64,
+    /// `pgpgout`: KiB written to disks.
+    pub pgpgout: u64,
     /// `pswpin`: pages read from swap.
     pub pswpin: u64,
     /// `pswpout`: pages written to swap, by when the write started.

@@ -31,7 +31,6 @@ const fn one_of(key: &'static str, values: &'static [&'static str], meaning: &'s
 /// Every switch that the engine does not have yet.
 pub static PLANNED: &[Planned] = &[
     flag("slow_path.compact_only", "A request may ask for compaction without reclaim (__GFP_COMPACT_ONLY)"),
-    one_of("reclaim.throttle", &["congestion", "events"], "What stalled reclaimers wait for"),
     one_of("compaction.background", &["kswapd", "kcompactd"], "Which thread compacts in the background"),
     flag("compaction.wake_when_balanced", "Requests that may not block wake kcompactd where kswapd has nothing to do"),
     one_of("compaction.source_search", &["linear", "free_lists"], "Where compaction looks for pages to move first"),

@@ -3,7 +3,7 @@
 use order9_mm::policy::{
     BalanceRule, ClaimRule, ContinueRule, EarlyFail, FallbackSearch, FirstCompaction, InodeCache, ListEnd, LruScope,
     NewAnon, PcpHigh, PcpLists, QuickTest, ReserveRights, RetryRule, SlabDeferred, SlabTarget, SlabUnderBoost,
-    StallCounts, Withdrawn,
+    StallCounts, ThrottleRule, Withdrawn,
 };
 
 use crate::switch::{Case, Switch, Value, Values};
@@ -411,6 +411,15 @@ pub static SWITCHES: &[Switch] = &[
             "stays until its last page has gone", "5.16+";
     ),
     choice!(
+        reclaim.throttle,
+        "What stalled reclaimers wait for",
+        "reclaimers that overtake the disks or each other wait for",
+        ThrottleRule::Congestion: "congestion",
+            "disks to be less busy, for up to 100 ms", "up to 5.15";
+        ThrottleRule::Events: "events",
+            "enough pages to be written, for up to 100 ms; for others' isolated pages 20 ms; else a tick", "5.16+";
+    ),
+    choice!(
         reclaim.slab_under_boost,
         "Whether slab is shrunk while kswapd works off a watermark boost",
         "while kswapd works off a watermark boost, slab is",
@@ -517,7 +526,7 @@ mod tests {
             pcp: PcpPolicy { lists, high, batch_max, keeps_cached_type },
             reclaim: ReclaimPolicy {
                 lru, new_anon, file_ratio, balance, should_continue, slab_target, slab_small_caches, slab_deferred,
-                slab_under_boost, inode_cache, drop_slab_doubles
+                slab_under_boost, inode_cache, throttle, drop_slab_doubles
             },
             highatomic: HighAtomicPolicy { limit_rounded, only_free_part_withheld },
             slow_path: SlowPathPolicy {

@@ -97,6 +97,7 @@ impl<T: Tracer> Mm<T> {
         self.frames.set(idx, word.with(Flag::Writeback, false).with(Flag::Reclaim, false));
         self.write_pending_of(idx).writeback -= 1;
         self.counters.nr_written += word.frames();
+        self.note_written(idx, word.frames());
         if word.has(Flag::Reclaim) && self.rotate_lru(idx) {
             self.counters.pgrotated += word.frames();
         }

@@ -124,7 +124,12 @@ impl<T: Tracer> Mm<T> {
 
     fn allocation_events(&self, fields: &mut Fields) {
         let counters = &self.counters;
-        fields.extend([("pswpin", counters.pswpin), ("pswpout", counters.pswpout)]);
+        fields.extend([
+            ("pgpgin", counters.pgpgin),
+            ("pgpgout", counters.pgpgout),
+            ("pswpin", counters.pswpin),
+            ("pswpout", counters.pswpout),
+        ]);
         fields.extend(by_zone!("pgalloc").into_iter().zip(counters.pgalloc));
         if self.policy.reclaim.lru == LruScope::Node {
             fields.extend(by_zone!("allocstall").into_iter().zip(kinds(&counters.allocstall)));

@@ -50,6 +50,8 @@ pub(super) struct Tally {
     pub(super) referenced: u64,
     /// Pages whose write was started.
     pub(super) written: u64,
+    /// Pages were unmapped, and CPUs may still have their translations.
+    pub(super) unflushed: bool,
     activated: u64,
     freed: u64,
 }
@@ -92,6 +94,7 @@ impl<T: Tracer> Mm<T> {
         for idx in isolated.drain(..) {
             self.reclaim_page(run, flags, idx, &mut tally, cpu);
         }
+        self.flush_unmapped(&mut tally);
         run.chunk.isolated = isolated;
         tally.stats.file_taken = if of == LruType::File { tally.stats.taken } else { 0 };
         run.stats.add(&tally.stats);
@@ -131,6 +134,19 @@ impl<T: Tracer> Mm<T> {
                 self.drop_page(idx, cpu);
             }
         }
+    }
+
+    /// Unmaps a page, the flush of its translations being put off.
+    pub(super) fn unmap_unflushed(&mut self, tally: &mut Tally, unmap: impl FnOnce(&mut Self)) {
+        let before = self.work.tlb_flushes;
+        unmap(self);
+        tally.unflushed |= self.work.tlb_flushes > before;
+        self.work.tlb_flushes = before;
+    }
+
+    /// Flushes the translations of all pages that were unmapped: before any of them is written, and at the end of a chunk.
+    pub(super) fn flush_unmapped(&mut self, tally: &mut Tally) {
+        self.work.tlb_flushes += u64::from(core::mem::take(&mut tally.unflushed));
     }
 
     /// Counts what reclaim of a type has cost a set of lists.

@@ -5,7 +5,7 @@ use order9_units::{NodeId, Order};
 use super::control::{DEF_PRIORITY, ReclaimControl, ReclaimId, Reclaimer};
 use super::node::{NodePass, shrink_node};
 use super::pass::CHUNK;
-use super::throttle::throttle_direct;
+use super::throttle::{Stalled, throttle, throttle_direct};
 use crate::Mm;
 use crate::env::Stall;
 use crate::gfp::Mark;
@@ -31,8 +31,12 @@ pub async fn direct_reclaim<E: Stall>(env: &E, request: &Request) -> u64 {
         for pass in passes {
             shrink_node(env, id, &pass).await;
         }
-        if ready || env.with(|mm| mm.reclaim_mut(id).nr_reclaimed >= CHUNK) {
+        let reclaimed = env.with(|mm| mm.reclaim_mut(id).nr_reclaimed);
+        if ready || reclaimed >= CHUNK {
             break;
+        }
+        if priority == 1 && reclaimed == 0 {
+            throttle(env, request.node, Stalled::NoProgress).await;
         }
     }
     let reclaimed = env.with(|mm| {

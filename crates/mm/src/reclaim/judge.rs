@@ -48,7 +48,7 @@ impl<T: Tracer> Mm<T> {
             _ if word.has(Flag::Pinned) => Outcome::Keep,
             (_, Owner::File { .. }) if of == LruType::File => {
                 if mapped {
-                    self.unmap_everywhere(idx);
+                    self.unmap_unflushed(tally, |mm| mm.unmap_everywhere(idx));
                 }
                 if !self.frames.word(idx).has(Flag::Dirty) {
                     return Outcome::Free;
@@ -112,6 +112,7 @@ impl<T: Tracer> Mm<T> {
         let may_write = run.may_writepage && run.gfp.has(Gfp::FS) && verdict != Reference::ReclaimClean;
         let pfn = self.frames.pfn(idx);
         if may_write && let Some(write) = self.start_page_write(pfn) {
+            self.flush_unmapped(tally);
             self.tracer.event(|| Event::Writepage { pfn, of: LruType::File });
             run.writes.push(PageWrite::File(write));
             tally.written += word.frames();
@@ -129,11 +130,12 @@ impl<T: Tracer> Mm<T> {
         if !self.add_to_swap(idx) {
             return Outcome::Activate;
         }
-        self.unmap_to_swap(idx);
+        self.unmap_unflushed(tally, |mm| mm.unmap_to_swap(idx));
         if !self.frames.word(idx).has(Flag::Dirty) {
             return Outcome::Free;
         }
         if run.may_writepage && may_start_io {
+            self.flush_unmapped(tally);
             let write = self.start_swap_write(idx);
             self.tracer.event(|| Event::Writepage { pfn: write.pfn, of: LruType::Anon });
             run.writes.push(PageWrite::Swap(write));

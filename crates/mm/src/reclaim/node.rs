@@ -5,7 +5,7 @@ use order9_units::NodeId;
 use super::control::{ReclaimId, Reclaimer};
 use super::decide::Progress;
 use super::pass::ReclaimStep;
-use super::throttle::CONGESTION_WAIT;
+use super::throttle::{Stalled, throttle};
 use crate::Mm;
 use crate::env::{Stall, Until};
 use crate::gfp::Gfp;
@@ -39,8 +39,9 @@ pub(crate) async fn shrink_node<E: Stall>(env: &E, id: ReclaimId, pass: &NodePas
         if pass.slab {
             shrink_slab(env, id, pass.zone, before).await;
         }
-        if env.with(|mm| mm.conclude_pass(id, pass.zone)) {
-            env.wait(Until::Written, Some(CONGESTION_WAIT)).await;
+        let (node, stalled) = env.with(|mm| (mm.zone(pass.zone).node(), mm.conclude_pass(id, pass.zone)));
+        if let Some(why) = stalled {
+            throttle(env, node, why).await;
         }
         if !env.with(|mm| mm.should_continue(id, pass.zone, before)) {
             return;
@@ -67,9 +68,7 @@ async fn shrink_lists<E: Stall>(env: &E, id: ReclaimId, zone: ZoneId) {
         match step {
             ReclaimStep::Scanned => {}
             ReclaimStep::Reclaimed(_) => env.wake(Until::FewIsolated(node)),
-            ReclaimStep::TooManyIsolated => {
-                env.wait(Until::FewIsolated(node), Some(CONGESTION_WAIT)).await;
-            }
+            ReclaimStep::TooManyIsolated => throttle(env, node, Stalled::Isolated).await,
             ReclaimStep::Done => break,
         }
         env.spend().await;
@@ -91,17 +90,17 @@ async fn shrink_slab<E: Stall>(env: &E, id: ReclaimId, zone: ZoneId, before: Mil
 }
 
 impl<T: Tracer> Mm<T> {
-    /// Draws conclusions from what a pass met; says whether to wait for the disks before the next.
-    fn conclude_pass(&mut self, id: ReclaimId, zone: ZoneId) -> bool {
+    /// Draws conclusions from what a pass met; says why to wait before the next, if there is cause.
+    fn conclude_pass(&mut self, id: ReclaimId, zone: ZoneId) -> Option<Stalled> {
         let run = self.reclaim_mut(id);
         let (by, stats) = (run.by, run.stats);
         match by {
             Reclaimer::Kswapd => {
                 let flags = self.reclaim_flags(zone).after(&stats);
                 self.set_reclaim_flags(zone, flags);
-                stats.stalls_kswapd()
+                stats.stalls_kswapd().then_some(Stalled::Writeback)
             }
-            Reclaimer::Direct => self.reclaim_flags(zone).congested,
+            Reclaimer::Direct => self.reclaim_flags(zone).congested.then_some(Stalled::Congested),
         }
     }
 

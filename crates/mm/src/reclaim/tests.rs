@@ -91,6 +91,29 @@ fn unused_pages_go_and_used_ones_stay() {
 }
 
 #[test]
+fn translations_are_flushed_once_for_a_chunk() {
+    let mut mm = boot();
+    mapped(&mut mm, 100, LruList::InactiveFile, Prot::READ);
+    let before = mm.work.tlb_flushes;
+    assert_eq!(pass(&mut mm, control(0)).nr_reclaimed, 100);
+    assert_eq!(mm.work.tlb_flushes - before, 4, "three chunks of 32 pages and one of 4");
+}
+
+#[test]
+fn whoever_waits_for_writes_goes_on_after_a_chunk_for_each() {
+    let mut mm = boot();
+    let page = mapped(&mut mm, 1, LruList::InactiveFile, Prot::READ).pages[0];
+    let idx = mm.at(page);
+    mm.note_written(idx, 1000);
+    mm.begin_writeback_wait(NodeId(0));
+    mm.begin_writeback_wait(NodeId(0));
+    mm.note_written(idx, 64);
+    assert_eq!(mm.take_wakeups().written, 0, "what was written before does not count");
+    mm.note_written(idx, 1);
+    assert_eq!(mm.take_wakeups().written, 1);
+}
+
+#[test]
 fn a_run_that_may_not_unmap_frees_nothing_that_is_mapped() {
     let mut mm = boot();
     mapped(&mut mm, 40, LruList::InactiveFile, Prot::READ);

@@ -3,15 +3,22 @@
 use order9_units::{Nanos, NodeId, ZoneKind};
 
 use super::decide::throttles_direct_reclaim;
+use super::pass::CHUNK;
 use crate::Mm;
 use crate::env::{Stall, Until};
+use crate::frame::Idx;
 use crate::gfp::{Gfp, Mark};
 use crate::lru::{LruList, LruType};
 use crate::page_alloc::Request;
+use crate::policy::ThrottleRule;
 use crate::trace::Tracer;
 
-/// Longest wait for a congested disk, or for pages that others have isolated.
-pub(super) const CONGESTION_WAIT: Nanos = Nanos::new(100_000_000);
+/// Longest wait for the disks.
+const DISK_WAIT: Nanos = Nanos::new(100_000_000);
+/// Longest wait for pages that others have isolated, once it is ended by events.
+const ISOLATED_WAIT: Nanos = Nanos::new(20_000_000);
+/// A tick of 250 Hz: how long a reclaimer waits where no event tells when it is worth going on.
+const TICK: Nanos = Nanos::new(4_000_000);
 /// Longest wait of a task that may not enter filesystems, and so may hold what kswapd needs.
 const NOFS_WAIT: Nanos = Nanos::new(1_000_000_000);
 
@@ -34,7 +41,63 @@ pub(super) async fn throttle_direct<E: Stall>(env: &E, request: &Request) {
     }
 }
 
+/// Why a reclaimer is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stalled {
+    /// Pages come round again before they are written (`VMSCAN_THROTTLE_WRITEBACK`).
+    Writeback,
+    /// Others hold too many isolated pages (`VMSCAN_THROTTLE_ISOLATED`).
+    Isolated,
+    /// All dirty pages are those of congested devices (`VMSCAN_THROTTLE_CONGESTED`).
+    Congested,
+    /// A task comes to its last passes without a page (`VMSCAN_THROTTLE_NOPROGRESS`).
+    NoProgress,
+}
+
+/// Stops a reclaimer on `node`, as the policy has it.
+pub(super) async fn throttle<E: Stall>(env: &E, node: NodeId, why: Stalled) {
+    match (env.with(|mm| mm.policy.reclaim.throttle), why) {
+        (ThrottleRule::Congestion, Stalled::Writeback | Stalled::Congested) => {
+            env.wait(Until::Written, Some(DISK_WAIT)).await;
+        }
+        (ThrottleRule::Congestion, Stalled::Isolated) => {
+            env.wait(Until::FewIsolated(node), Some(DISK_WAIT)).await;
+        }
+        (ThrottleRule::Congestion, Stalled::NoProgress) => {}
+        (ThrottleRule::Events, Stalled::Writeback) => {
+            env.with(|mm| mm.begin_writeback_wait(node));
+            env.wait(Until::PagesWritten(node), Some(DISK_WAIT)).await;
+            env.with(|mm| mm.nodes[node.index()].writeback_waiters -= 1);
+        }
+        (ThrottleRule::Events, Stalled::Isolated) => {
+            env.wait(Until::FewIsolated(node), Some(ISOLATED_WAIT)).await;
+        }
+        (ThrottleRule::Events, Stalled::Congested | Stalled::NoProgress) => env.sleep(TICK).await,
+    }
+}
+
 impl<T: Tracer> Mm<T> {
+    pub(super) fn begin_writeback_wait(&mut self, node: NodeId) {
+        let node = &mut self.nodes[node.index()];
+        if node.writeback_waiters == 0 {
+            node.written_since = 0;
+        }
+        node.writeback_waiters += 1;
+    }
+
+    /// Pages were written: reclaimers that wait for it go on once there is more than a chunk for each.
+    pub(crate) fn note_written(&mut self, idx: Idx, pages: u64) {
+        let id = self.zones[self.blocks[idx.block()].zone.index()].node;
+        let node = &mut self.nodes[id.index()];
+        if node.writeback_waiters == 0 {
+            return;
+        }
+        node.written_since += pages;
+        if node.written_since > CHUNK * node.writeback_waiters {
+            self.wakeups.written |= 1 << id.0;
+        }
+    }
+
     /// Whether the reserves of a node are so low that tasks have to leave reclaim to kswapd, which is woken for it.
     pub(crate) fn throttles_direct_reclaim(&mut self, node: NodeId) -> bool {
         let (mut free, mut min) = (0, 0);
