@@ -141,6 +141,9 @@ async fn read<S: Sys>(sys: S, stream: Stream) -> Result<(), Stop> {
     let mut rng = Pcg64Mcg::new(u128::from(seed) | 1);
     let blocks_per_file = stream.file_size.get() / BLOCK.get();
     let blocks = stream.files.len() as u64 * blocks_per_file;
+    for &file in &stream.files {
+        sys.open(file).await?;
+    }
     let mut log = Log { file: sys.create().await?, length: Bytes::ZERO };
     let mut meter = Meter { since: sys.now(), moved: Bytes::ZERO };
     let (start, mut next) = (sys.now(), 0);
@@ -160,6 +163,9 @@ async fn read<S: Sys>(sys: S, stream: Stream) -> Result<(), Stop> {
         if stream.rate > Bytes::ZERO {
             sys.sleep(ahead(nth, stream.rate, sys.now() - start)).await?;
         }
+    }
+    for &file in &stream.files {
+        sys.close(file).await?;
     }
     sys.close(log.file).await?;
     sys.remove_file(log.file).await
