@@ -17,7 +17,7 @@ fn panel(metric: &str, style: Style) -> Panel {
     let times: Vec<Nanos> = (0..=60).map(seconds).collect();
     let metric: Metric = metric.parse().expect("a metric");
     let series = |slope: u64| {
-        let free: Vec<u64> = (0..=60).map(|second| 1 << 18 | second * slope * 1000).collect();
+        let free: Vec<u64> = (0..=60).map(|second| (1 << 18) + second * slope * 1000).collect();
         let scanned: Vec<u64> = (0..=60).map(|second| second * second * slope).collect();
         let counters = vec![("nr_free_pages", free.as_slice()), ("pgscan_kswapd", scanned.as_slice())];
         let readings = Readings { times: &times, counters, memory: Some(Bytes::from_gib(4)) };
