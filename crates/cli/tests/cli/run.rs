@@ -79,11 +79,17 @@ fn a_scenario_runs_and_arguments_replace_its_parts() {
 #[test]
 fn memory_that_runs_out_is_a_result_and_a_failure() {
     let folder = folder_with_machine();
-    let line = "run usemem --machine {}/tiny.toml --param size=1G --param loops=1 --seeds 2 -o {}/a";
+    // A base without disks, and so without swap.
+    let diskless = "base = 'xeon-2s'\n[[nodes]]\nmemory = '512 MiB'\ncpus = 2\ndistances = [10]\n";
+    fs::write(folder.path().join("diskless.toml"), diskless).unwrap();
+    let line = "run fill-and-free --machine {}/diskless.toml --param size=1G --seeds 2 -o {}/a";
     let ran = order9_line(line, folder.path());
     assert_eq!(ran.status, 2);
     let message = ran.stderr.strip_suffix('\n').expect("a line");
-    assert!(message.starts_with("order9: usemem under linux-6.18, seed 1: memory ran out after 0."), "{message}");
+    assert!(
+        message.starts_with("order9: fill-and-free under linux-6.18, seed 1: memory ran out after 0."),
+        "{message}"
+    );
     assert!(message.ends_with("(and 1 more of the runs did not end)") && !message.contains('\n'), "{message}");
     assert!(ran.stdout.contains("Ops Minor Faults") && ran.stdout.contains("written to"), "{}", ran.stdout);
     let manifest = fs::read_to_string(folder.path().join("a/manifest.toml")).unwrap();
