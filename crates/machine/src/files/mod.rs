@@ -59,7 +59,12 @@ fn denied(call: &'static str, error: FsError) -> Stop {
 pub(crate) struct Lengths(BTreeMap<FileId, Bytes>);
 
 impl Lengths {
-    fn set(&mut self, file: FileId, length: Bytes) {
+    /// A write has made a file, which has `size` now, `length` long, unless others made it longer meanwhile.
+    fn grow(&mut self, file: FileId, length: Bytes, size: Pages) {
+        let is_longer = self.0.get(&file).is_some_and(|&now| now >= length) || Pages::from_bytes_ceil(length) < size;
+        if is_longer {
+            return;
+        }
         if length.get().is_multiple_of(PAGE_SIZE.get()) {
             self.0.remove(&file);
         } else {

@@ -95,7 +95,8 @@ impl Thread {
             self.spend().await;
         }
         if end > before {
-            self.kernel.lengths.borrow_mut().set(file, end);
+            let size = self.kernel.look(|mm| mm.file_size(file)).unwrap_or_default();
+            self.kernel.lengths.borrow_mut().grow(file, end, size);
         }
         if on_disk { self.balance_dirty_pages().await } else { Ok(()) }
     }
