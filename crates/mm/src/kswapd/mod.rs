@@ -13,6 +13,7 @@ use crate::Mm;
 use crate::gfp::{AllocFlags, Mark};
 use crate::node::DaemonRequest;
 use crate::reclaim::DEF_PRIORITY;
+use crate::suitable::compact_gap;
 use crate::trace::{Event, Tracer};
 use crate::zone::Zone;
 
@@ -107,7 +108,7 @@ impl BalanceRun {
     /// Takes in what a pass came to.
     fn passed(&mut self, pass: &Pass, scanned: u64, reclaimed: u64) {
         self.reclaimed += reclaimed;
-        if self.reclaimed >= 2 * self.order.pages().get() {
+        if self.reclaimed >= compact_gap(self.order) {
             // Enough to compact with; no more is taken for the sake of larger blocks.
             self.order = Order::ZERO;
         }

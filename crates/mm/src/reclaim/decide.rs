@@ -5,6 +5,7 @@ use order9_units::Order;
 use crate::gfp::Gfp;
 use crate::lru::LruType;
 use crate::policy::ContinueRule;
+use crate::suitable::compact_gap;
 
 /// What to do with a page at the tail of an inactive list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +64,7 @@ impl Progress {
     pub fn should_continue(&self, rule: ContinueRule) -> bool {
         let for_compaction =
             self.order > Order::ZERO && (self.order.is_costly() || self.priority < COMPACTION_PRIORITY);
-        let gap = 2 * self.order.pages().get();
+        let gap = compact_gap(self.order);
         match rule {
             _ if !for_compaction => false,
             ContinueRule::GapFirst => {

@@ -1,6 +1,6 @@
 //! Direct reclaim: a task that finds no page frees some itself (`try_to_free_pages`).
 
-use order9_units::{NodeId, Order};
+use order9_units::Order;
 
 use super::control::{DEF_PRIORITY, ReclaimControl, ReclaimId, Reclaimer};
 use super::node::{NodePass, shrink_node};
@@ -10,7 +10,6 @@ use crate::Mm;
 use crate::env::Stall;
 use crate::gfp::Mark;
 use crate::page_alloc::{Request, Search};
-use crate::policy::LruScope;
 use crate::suitable::{Suitable, compact_gap};
 use crate::trace::{Event, Tracer};
 use crate::zone::{Zone, ZoneId};
@@ -62,7 +61,7 @@ impl<T: Tracer> Mm<T> {
     /// spared then.
     fn direct_passes(&self, search: &Search) -> (alloc::vec::Vec<NodePass>, bool) {
         let (mut passes, mut ready): (alloc::vec::Vec<NodePass>, _) = (alloc::vec::Vec::new(), false);
-        let (mut at, mut nodes_shrunk) = (search.first, alloc::vec::Vec::<NodeId>::new());
+        let mut at = search.first;
         while let Some((position, entry)) = self.eligible_from(search, at) {
             at = position + 1;
             if self.compaction_ready(entry.zone, search) {
@@ -73,8 +72,7 @@ impl<T: Tracer> Mm<T> {
                 continue;
             }
             // Slab belongs to nodes: where zones are reclaimed, the first of a node takes it along.
-            let slab = self.policy.reclaim.lru == LruScope::Node || !nodes_shrunk.contains(&entry.node);
-            nodes_shrunk.push(entry.node);
+            let slab = passes.iter().all(|pass| self.zone(pass.zone).node != entry.node);
             passes.push(NodePass { zone: entry.zone, slab });
         }
         (passes, ready)

@@ -10,7 +10,7 @@ use crate::Mm;
 use crate::env::{Stall, Until};
 use crate::gfp::Gfp;
 use crate::lru::LruList;
-use crate::shrinker::{self, LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
+use crate::shrinker::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
 use crate::suitable::Suitable;
 use crate::trace::Tracer;
 use crate::zone::ZoneId;
@@ -114,12 +114,8 @@ impl<T: Tracer> Mm<T> {
         let sizes = self.lru_sizes(self.lru_set(zone));
         let eligible = sizes.iter().sum::<u64>() - sizes[LruList::Unevictable.index()];
         let run = self.reclaim_mut(id);
-        let by = match run.by {
-            Reclaimer::Kswapd => shrinker::Reclaimer::Kswapd,
-            Reclaimer::Direct => shrinker::Reclaimer::Direct,
-        };
         let lru = LruScan { scanned: run.nr_scanned - before.scanned, eligible };
-        ShrinkControl { node, gfp: run.gfp, priority: run.priority, lru, by, cpu }
+        ShrinkControl { node, gfp: run.gfp, priority: run.priority, lru, by: run.by, cpu }
     }
 
     /// Whether another pass over the same lists should follow, for the sake of compaction.

@@ -2,9 +2,10 @@
 
 use order9_units::NodeId;
 
-use super::{LruScan, Reclaimer, ShrinkControl, ShrinkSlab, ShrinkStep, Shrunk};
+use super::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep, Shrunk};
 use crate::Mm;
 use crate::gfp::Gfp;
+use crate::reclaim::Reclaimer;
 use crate::trace::Tracer;
 
 /// A round that frees no more objects than this is the last one of its node.

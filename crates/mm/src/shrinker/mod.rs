@@ -18,7 +18,7 @@ use order9_units::NodeId;
 pub use crate::fs_cache::Shrunk;
 pub use drop_slab::DropSlab;
 pub use formula::{LruScan, ShrinkPlan, ShrinkerCost};
-pub use run::{Reclaimer, ShrinkControl, ShrinkSlab, ShrinkStep};
+pub use run::{ShrinkControl, ShrinkSlab, ShrinkStep};
 
 use crate::Mm;
 use crate::trace::Tracer;

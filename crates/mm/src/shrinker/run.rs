@@ -6,6 +6,7 @@ use super::{LruScan, ShrinkPlan, ShrinkerKind, Shrunk};
 use crate::Mm;
 use crate::fs_cache::{FsScan, ScanStep};
 use crate::gfp::Gfp;
+use crate::reclaim::Reclaimer;
 use crate::trace::{Event, Tracer};
 
 /// What shrinkers are called for.
@@ -23,15 +24,6 @@ pub struct ShrinkControl {
     pub by: Reclaimer,
     /// CPU it runs on.
     pub cpu: usize,
-}
-
-/// Who reclaims, as counters tell them apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reclaimer {
-    /// The node's daemon.
-    Kswapd,
-    /// A task that needs memory itself, or one that drops caches.
-    Direct,
 }
 
 /// How a call goes on.

@@ -4,11 +4,12 @@ use alloc::vec::Vec;
 
 use order9_units::{NodeId, Pages};
 
-use super::{DropSlab, LruScan, Reclaimer, ShrinkControl, ShrinkSlab, ShrinkStep, ShrinkerKind, Shrunk};
+use super::{DropSlab, LruScan, ShrinkControl, ShrinkSlab, ShrinkStep, ShrinkerKind, Shrunk};
 use crate::fs_cache::tests::{KERNEL, mounted, used};
 use crate::page_cache::FileId;
 use crate::page_cache::tests::{flush, read_pages, write_page};
 use crate::policy::{InodeCache, Policy, SlabDeferred};
+use crate::reclaim::Reclaimer;
 use crate::slab::tests::Random;
 use crate::trace::Event;
 use crate::{Gfp, Mm};

@@ -8,6 +8,7 @@ use crate::gfp::{AllocFlags, Gfp, Mark};
 use crate::node::ZoneRef;
 use crate::page_alloc::{GaveUp, Request};
 use crate::policy::Withdrawn;
+use crate::suitable::compact_gap;
 
 /// Rounds without reclaim progress after which a request stops hoping.
 const MAX_RECLAIM_RETRIES: u32 = 16;
@@ -93,7 +94,7 @@ impl<E: Env + Pressure> SlowPath<'_, E> {
         let order = self.search.request.order;
         let mark = if order.is_costly() { Mark::Low } else { Mark::Min };
         let flags = AllocFlags { mark, cma: true, ..self.flags() };
-        let gap = 2 * order.pages().get();
+        let gap = compact_gap(order);
         let share = u64::from(order.get().max(1));
         self.zones().any(|zone| {
             let reclaimable = self.env.reclaimable(zone.zone) / share;
