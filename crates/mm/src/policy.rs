@@ -3,7 +3,11 @@
 //! A field says what it switches, its unit and from which Linux release on it holds ("6.10+"). The default is the
 //! behaviour of Linux 5.3 with its default settings.
 
-/// Switches of the allocator.
+mod compaction;
+
+pub use compaction::{Background, BlockSearch, CompactionPolicy, DrainMark, ProactiveBackoff, SkipReset, TargetStride};
+
+/// Switches of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// Fallback between migratetypes.
@@ -18,6 +22,8 @@ pub struct Policy {
     pub reclaim: ReclaimPolicy,
     /// What an allocation does that found no page above the low watermark.
     pub slow_path: SlowPathPolicy,
+    /// Compaction.
+    pub compaction: CompactionPolicy,
     /// Where blocks given at boot and blocks moved between types go on their list. 5.10+: the tail.
     pub moved_blocks: ListEnd,
     /// Order-9 blocks merge only if both pageblocks are of a mergeable type or of the same. 5.18+; before, this was asked
@@ -398,6 +404,7 @@ impl Default for Policy {
                 stall_counts: StallCounts::All,
                 thisnode_needs_reclaim: false,
             },
+            compaction: CompactionPolicy::default(),
             highatomic: HighAtomicPolicy { limit_rounded: false, only_free_part_withheld: false },
             moved_blocks: ListEnd::Head,
             merge_guards_all_types: false,

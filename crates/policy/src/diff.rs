@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::load::{Loaded, Need};
 use crate::planned::PLANNED;
 use crate::switch::Value;
-use crate::table::SWITCHES;
+use crate::table::switches;
 
 /// What one policy does otherwise than another.
 #[derive(Clone, Debug, Serialize)]
@@ -52,7 +52,7 @@ impl Diff {
     /// What `after` does otherwise than `before`.
     #[must_use]
     pub fn new(before: &Loaded, after: &Loaded) -> Self {
-        let differences = SWITCHES.iter().filter_map(|switch| {
+        let differences = switches().filter_map(|switch| {
             let (was, is) = (switch.get(&before.policy), switch.get(&after.policy));
             let difference = || Difference { key: switch.key, before: was, after: is, words: switch.change(was, is) };
             (was != is).then(difference)

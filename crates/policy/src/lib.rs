@@ -2,7 +2,7 @@
 //!
 //! Key types: [`Switch`] (one behaviour that can be switched: key, values, meaning, field of the engine's `Policy`),
 //! [`Loaded`] (a policy with all its bases, ready to run), [`Diff`] (two policies compared in words).
-//! One table, [`SWITCHES`], names every switch; loading, showing, comparing, checking and the documents read it. What the
+//! One table, [`switches`], names every switch; loading, showing, comparing, checking and the documents read it. What the
 //! engine cannot do yet stands in [`PLANNED`]: a file may say that it needs it, never switch it.
 //! The format is described in docs/policies.md.
 #![forbid(unsafe_code)]
@@ -25,4 +25,4 @@ pub use load::{Loaded, Need, load};
 pub use planned::{PLANNED, Planned};
 pub use show::{Show, ShowNeed, ShowSwitch};
 pub use switch::{Case, Switch, Value, Values};
-pub use table::SWITCHES;
+pub use table::switches;

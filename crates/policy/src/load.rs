@@ -6,7 +6,7 @@ use order9_toml::{Member, chain};
 use crate::error::PolicyError;
 use crate::planned::{PLANNED, Planned};
 use crate::switch::{Switch, Value};
-use crate::table::{self, CONFLICTS, SWITCHES};
+use crate::table::{self, CONFLICTS, switches};
 use crate::text::PolicyText;
 
 /// A policy that was loaded with all its bases.
@@ -22,7 +22,7 @@ pub struct Loaded {
     pub policy: Policy,
     /// What it would set if the engine could.
     pub needs: Vec<Need>,
-    /// For each of [`SWITCHES`], the member of `chain` that set it last.
+    /// For each of [`switches`], the member of `chain` that set it last.
     set_in: Vec<usize>,
 }
 
@@ -49,18 +49,18 @@ impl Loaded {
     /// Puts a chain together, from the text without base on.
     fn new(name: &str, texts: &[Member<PolicyText>]) -> Result<Self, PolicyError> {
         let mut policy = Policy::default();
-        let mut set_in = vec![None; SWITCHES.len()];
+        let mut set_in = vec![None; switches().count()];
         let mut needs: Vec<Option<Need>> = vec![None; PLANNED.len()];
         for (at, text) in texts.iter().enumerate() {
             for (switch, value) in &text.said.settings {
                 (switch.set)(&mut policy, *value);
-                set_in[place(SWITCHES, switch)] = Some(at);
+                set_in[place(switches(), switch)] = Some(at);
             }
             for (switch, value) in &text.said.needs {
                 needs[place(PLANNED, switch)] = value.map(|value| Need { switch, value, set_in: at });
             }
         }
-        let missing = SWITCHES.iter().zip(&set_in).filter(|(_, set)| set.is_none()).map(|(switch, _)| switch.key);
+        let missing = switches().zip(&set_in).filter(|(_, set)| set.is_none()).map(|(switch, _)| switch.key);
         let missing: Vec<_> = missing.collect();
         if !missing.is_empty() {
             return Err(PolicyError::Incomplete { file: texts[0].name.clone(), missing });
@@ -94,7 +94,7 @@ impl Loaded {
     /// Name of the member of the chain that set `switch` last.
     #[must_use]
     pub fn set_in(&self, switch: &'static Switch) -> &String {
-        &self.chain[self.set_in[place(SWITCHES, switch)]]
+        &self.chain[self.set_in[place(switches(), switch)]]
     }
 
     /// Name of what it is based on, where it has a base.
@@ -105,6 +105,6 @@ impl Loaded {
 }
 
 /// Position of `entry` in the table it is from.
-fn place<T>(table: &'static [T], entry: &'static T) -> usize {
-    table.iter().position(|other| std::ptr::eq(other, entry)).expect("an entry of the table")
+fn place<T>(table: impl IntoIterator<Item = &'static T>, entry: &'static T) -> usize {
+    table.into_iter().position(|other| std::ptr::eq(other, entry)).expect("an entry of the table")
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::load::Loaded;
 use crate::switch::Value;
-use crate::table::SWITCHES;
+use crate::table::switches;
 
 /// A policy, laid out.
 #[derive(Clone, Debug, Serialize)]
@@ -61,7 +61,7 @@ impl Show {
     /// Lays `loaded` out.
     #[must_use]
     pub fn new(loaded: &Loaded) -> Self {
-        let switches = SWITCHES.iter().map(|switch| {
+        let switches = switches().map(|switch| {
             let value = switch.get(&loaded.policy);
             ShowSwitch {
                 key: switch.key,

@@ -8,7 +8,7 @@ use crate::error::Problem;
 use crate::planned::{self, PLANNED, Planned};
 use crate::presets::PRESETS;
 use crate::switch::{Switch, Value, Values};
-use crate::table::{self, SWITCHES};
+use crate::table::{self, switches};
 
 /// Keys of a policy file that are no switches.
 const OWN_KEYS: [&str; 3] = ["base", "summary", "needs"];
@@ -66,7 +66,7 @@ fn is_group(key: &str) -> bool {
 
 /// Keys of all switches, planned ones too.
 fn all_keys() -> impl Iterator<Item = &'static str> {
-    SWITCHES.iter().map(|switch| switch.key).chain(PLANNED.iter().map(|planned| planned.key))
+    switches().map(|switch| switch.key).chain(PLANNED.iter().map(|planned| planned.key))
 }
 
 fn switch_called(key: &str) -> Result<&'static Switch, Problem> {
@@ -139,11 +139,11 @@ mod tests {
 
     #[test]
     fn base_summary_and_needs_are_read() {
-        let text = "summary = 'mine'\nbase = 'linux-5.0'\nneeds = ['compaction.capture=true', 'thp.cow = false']\n";
+        let text = "summary = 'mine'\nbase = 'linux-5.0'\nneeds = ['thp.migration=true', 'thp.cow = false']\n";
         let said = PolicyText::parse("x", text).unwrap();
         assert_eq!((said.summary.as_str(), said.base), ("mine", Some(Base { name: "linux-5.0".to_owned(), line: 2 })));
         let needs: Vec<_> = said.needs.iter().map(|(planned, value)| (planned.key, *value)).collect();
-        assert_eq!(needs, [("compaction.capture", Some("true")), ("thp.cow", None)]);
+        assert_eq!(needs, [("thp.migration", Some("true")), ("thp.cow", None)]);
     }
 
     /// Lines that are nearly right, to get past the parser of TOML.

@@ -66,8 +66,8 @@ fn wrong_values() {
 
 #[test]
 fn what_the_engine_does_not_have_is_refused_by_name() {
-    let refusal = refused("base = 'linux-5.0'\n[compaction]\ncapture = true");
-    assert!(refusal.starts_with("mine.toml, line 3: compaction.capture is not modelled yet ("), "{refusal}");
+    let refusal = refused("base = 'linux-5.0'\n[thp]\nmigration = true");
+    assert!(refusal.starts_with("mine.toml, line 3: thp.migration is not modelled yet ("), "{refusal}");
     assert!(refusal.ends_with("leave it out, or name it in `needs`"), "{refusal}");
 }
 
@@ -80,9 +80,9 @@ fn needs_name_what_is_planned() {
                                              `needs`"
     );
     assert_eq!(
-        of("'compaction.captur = true'"),
-        "mine.toml, line 3: unknown key compaction.captur; did you mean \
-                                                  compaction.capture?"
+        of("'thp.migratio = true'"),
+        "mine.toml, line 3: unknown key thp.migratio; did you mean \
+                                                  thp.migration?"
     );
     assert_eq!(
         of("'thp.cow = huge',\n'thp.cow = tiny'"),

@@ -3,7 +3,7 @@
 use std::fs;
 
 use order9_mm::policy::{FallbackSearch, PcpLists, Policy, SlabUnderBoost};
-use order9_policy::{Diff, List, Loaded, SWITCHES, Show, load};
+use order9_policy::{Diff, List, Loaded, Show, load, switches};
 
 /// Every built-in policy.
 fn all() -> Vec<Loaded> {
@@ -41,10 +41,10 @@ fn releases_differ_where_they_did() {
 #[test]
 fn a_preset_names_the_mechanisms_it_needs() {
     let needs = |name: &str| load(name).unwrap().needs.into_iter().map(|need| (need.switch.key, need.value));
-    let background = |name| needs(name).find(|(key, _)| *key == "compaction.background").map(|(_, value)| value);
-    assert_eq!((background("linux-4.4"), background("linux-4.19")), (Some("kswapd"), Some("kcompactd")));
-    let taken_back = |name| needs(name).any(|(key, _)| key == "compaction.resched_aborts_async");
-    assert!(taken_back("linux-5.0") && !taken_back("linux-5.1"));
+    let defrag = |name| needs(name).find(|(key, _)| *key == "thp.defrag").map(|(_, value)| value);
+    assert_eq!((defrag("linux-4.4"), defrag("linux-4.4-nodefrag")), (Some("always"), Some("madvise")));
+    let taken_back = |name| !needs(name).any(|(key, _)| key == "thp.madvised_noretry");
+    assert!(!taken_back("linux-4.4") && taken_back("linux-4.19"));
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_difference_is_one_line_in_words() {
             let diff = Diff::new(before, after);
             let heads = usize::from(!diff.not_modelled.is_empty()) + 1;
             assert_eq!(diff.to_string().lines().count(), heads + diff.differences.len() + diff.not_modelled.len());
-            let differing = SWITCHES.iter().filter(|switch| switch.get(&before.policy) != switch.get(&after.policy));
+            let differing = switches().filter(|switch| switch.get(&before.policy) != switch.get(&after.policy));
             assert_eq!(diff.differences.len(), differing.count());
         }
     }
@@ -82,7 +82,7 @@ fn files_inherit_from_presets_and_from_files_beside_them() {
     fs::write(folder.path().join("below/yours.toml"), "base = '../mine.toml'\nmoved_blocks = 'tail'\n").unwrap();
     let yours = load(folder.path().join("below/yours.toml").to_str().unwrap()).unwrap();
     assert_eq!(yours.policy.watermark.scale_factor, Some(100));
-    let scale_factor = SWITCHES.iter().find(|switch| switch.key == "watermark.scale_factor").unwrap();
+    let scale_factor = switches().find(|switch| switch.key == "watermark.scale_factor").unwrap();
     assert!(yours.set_in(scale_factor).ends_with("below/../mine.toml"), "{}", yours.set_in(scale_factor));
     assert_eq!(yours.chain[..3], ["linux-4.4", "linux-4.19", "linux-5.0"]);
 }
@@ -91,7 +91,7 @@ fn files_inherit_from_presets_and_from_files_beside_them() {
 fn everything_can_be_written_as_json() {
     let (before, after) = (load("linux-5.9").unwrap(), load("linux-6.18").unwrap());
     let show = serde_json::to_value(Show::new(&after)).unwrap();
-    assert_eq!(show["switches"].as_array().unwrap().len(), SWITCHES.len());
+    assert_eq!(show["switches"].as_array().unwrap().len(), switches().count());
     assert_eq!(show["switches"][0]["value"], "claim_then_steal");
     assert_eq!(show["switches"][5]["sysctl"], "vm.watermark_scale_factor");
     let diff = serde_json::to_value(Diff::new(&before, &after)).unwrap();

@@ -1,0 +1,173 @@
+//! Switches of compaction, oversights of the releases included: they decide published results.
+
+/// How free huge pages are made by moving pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompactionPolicy {
+    /// Which thread compacts in the background.
+    pub background: Background,
+    /// A request that may not reclaim wakes kcompactd of nodes on which kswapd has nothing to do. 4.19+.
+    pub wake_when_balanced: bool,
+    /// Where a run looks for pages to move.
+    pub source_search: BlockSearch,
+    /// Where a run looks for free frames to move them to.
+    pub target_search: BlockSearch,
+    /// How the linear free scanner steps.
+    pub target_stride: TargetStride,
+    /// A dirty page of a file without migration handler fails at once where it cannot be written. 5.1+.
+    pub nohandler_fail_fast: bool,
+    /// A run always scans the pageblock it is in to its end before it looks whether it has succeeded. 5.1+.
+    pub finish_block_always: bool,
+    /// Free frames are isolated down to the min mark without its boost. 5.1+.
+    pub isolate_ignores_boost: bool,
+    /// A pageblock is the migration source of one run only. 5.1+.
+    pub source_private: bool,
+    /// A pageblock that a run comes to a second time is scanned to its end at once. 5.1+.
+    pub rescan_whole_block: bool,
+    /// A run that meets a busy lock waits for it and finishes its pageblock before it stops. 5.1+.
+    pub contention_finish_block: bool,
+    /// Pageblocks that begin with a huge page are passed over before they are looked at. 5.1+.
+    pub skip_huge_block_early: bool,
+    /// Pageblocks from which nothing can be taken advance both cached positions of the migration scanner. 5.1+.
+    pub sync_cached_unusable: bool,
+    /// The cached position of the free scanner moves only past pageblocks that were searched. 5.1+.
+    pub free_cursor_slow: bool,
+    /// The search for free frames begins at the order that gave some last. 5.1+.
+    pub target_order_rr: bool,
+    /// A block of the wanted order that the compacting task frees goes to it, not to the free lists. 5.1+.
+    pub capture: bool,
+    /// An asynchronous run ends when its task should give up the CPU. Up to 5.0.
+    pub resched_aborts_async: bool,
+    /// Which pageblocks lose their skip hint at a reset.
+    pub skip_reset: SkipReset,
+    /// From which frame on a run drains per-CPU lists so that moved-away frames can merge.
+    pub drain_mark: DrainMark,
+    /// A source found in the free lists is marked as searched, and passed over for that mark. 5.1 to 6.4.
+    pub fast_source_wasted: bool,
+    /// A source is private only if its first frame is an LRU page. 5.1 to 6.4.
+    pub private_aligned_only: bool,
+    /// The cached position of the migration scanner is one pageblock too far. 5.1+.
+    pub cached_migrate_overshoot: bool,
+    /// After a selective reset the free scanner sees one frame of its first pageblock. 5.1+.
+    pub reset_free_last_frame: bool,
+    /// The search for free frames visits one entry per order. 5.1 to 5.13.
+    pub target_limit_min: bool,
+    /// kcompactd keeps the fragmentation score of its node down. 5.9+.
+    pub proactive: bool,
+    /// A proactive run over a zone ends by the zone's score weighted by its size. 5.9 to 5.11.
+    pub proactive_zone_weighted: bool,
+    /// How proactive compaction pauses after a run that gained nothing.
+    pub proactive_backoff: ProactiveBackoff,
+    /// Frames that were jumped over count as scanned. 6.4+.
+    pub scan_counts_jumps: bool,
+    /// Pages are unmapped together, flushed once and moved together, in batches of up to 512. 6.3+.
+    pub batched_migrate: bool,
+    /// Folios larger than a page are moved whole. 6.9+.
+    pub migrate_large_folios: bool,
+    /// Failed runs double the requests that skip the next, up to two to this power.
+    pub defer_cap: u8,
+    /// The same for requests from other nodes, which are counted apart if this is not `defer_cap`.
+    pub defer_remote_cap: u8,
+    /// The first remote zone that is fragmented throughout ends the walk over the zonelist. Proposed in 2018, never merged.
+    pub stop_at_fragmented_remote: bool,
+    /// Zones compacted by one write to `compact_memory` count the scans of earlier zones again. Up to 5.3.
+    pub compact_memory_totals_accumulate: bool,
+}
+
+/// Which thread compacts in the background.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Background {
+    /// kswapd, as the last part of its balancing. Up to 4.5.
+    Kswapd,
+    /// A thread of its own for each node. 4.6+.
+    Kcompactd,
+}
+
+/// How a run finds the pageblock to work on next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockSearch {
+    /// By address. Up to 5.0.
+    Linear,
+    /// Among the blocks of the free lists, then by address. 5.1+.
+    FreeLists,
+    /// By an index of what every pageblock would cost to empty; order9's own.
+    Index,
+}
+
+/// How the linear free scanner steps from pageblock to pageblock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetStride {
+    /// It looks at every frame. Up to 5.0.
+    One,
+    /// It looks at every 32nd frame at most, and more closely where it finds some. 5.1+.
+    Adaptive,
+}
+
+/// Which pageblocks lose their skip hint at a reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SkipReset {
+    /// All. Up to 5.0.
+    Full,
+    /// Those in which a sample of frames shows pages to move, or free frames. 5.1+.
+    Selective,
+}
+
+/// From which frame on a run drains per-CPU lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DrainMark {
+    /// The lowest frame isolated since it last did. Up to 5.0.
+    LowestIsolated,
+    /// Where the migration scanner stood when it isolated something. 5.1 to 6.4.
+    IterationStart,
+    /// The beginning of the pageblock it stood in. 6.5+.
+    BlockStart,
+}
+
+/// How proactive compaction pauses after a run that gained nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProactiveBackoff {
+    /// It lets 64 wake-ups pass. 5.9 to 5.14.
+    Count64,
+    /// It sleeps 64 times as long. 5.15+.
+    Sleep64,
+}
+
+impl Default for CompactionPolicy {
+    fn default() -> Self {
+        Self {
+            background: Background::Kcompactd,
+            wake_when_balanced: true,
+            source_search: BlockSearch::FreeLists,
+            target_search: BlockSearch::FreeLists,
+            target_stride: TargetStride::Adaptive,
+            nohandler_fail_fast: true,
+            finish_block_always: true,
+            isolate_ignores_boost: true,
+            source_private: true,
+            rescan_whole_block: true,
+            contention_finish_block: true,
+            skip_huge_block_early: true,
+            sync_cached_unusable: true,
+            free_cursor_slow: true,
+            target_order_rr: true,
+            capture: true,
+            resched_aborts_async: false,
+            skip_reset: SkipReset::Selective,
+            drain_mark: DrainMark::IterationStart,
+            fast_source_wasted: true,
+            private_aligned_only: true,
+            cached_migrate_overshoot: true,
+            reset_free_last_frame: true,
+            target_limit_min: true,
+            proactive: false,
+            proactive_zone_weighted: false,
+            proactive_backoff: ProactiveBackoff::Count64,
+            scan_counts_jumps: false,
+            batched_migrate: false,
+            migrate_large_folios: false,
+            defer_cap: 6,
+            defer_remote_cap: 6,
+            stop_at_fragmented_remote: false,
+            compact_memory_totals_accumulate: true,
+        }
+    }
+}

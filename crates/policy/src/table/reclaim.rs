@@ -1,0 +1,112 @@
+//! Switches of LRU lists and reclaim.
+
+use order9_mm::policy::{
+    BalanceRule, ContinueRule, InodeCache, LruScope, NewAnon, SlabDeferred, SlabTarget, SlabUnderBoost, ThrottleRule,
+};
+
+use crate::switch::{Case, Switch, Value, Values};
+
+/// In the order of the fields of their groups.
+pub(super) static SWITCHES: &[Switch] = &[
+    choice!(
+        reclaim.lru,
+        "Whether zones or nodes have LRU lists and are reclaimed",
+        "LRU lists and reclaim belong to",
+        LruScope::Zone: "per_zone",
+            "zones", "up to 4.7";
+        LruScope::Node: "per_node",
+            "nodes", "4.8+";
+    ),
+    choice!(
+        reclaim.new_anon,
+        "The list on which new anonymous pages start",
+        "new anonymous pages start",
+        NewAnon::Active: "active",
+            "on the active list", "up to 5.8";
+        NewAnon::Inactive: "inactive",
+            "on the inactive list, from which use has to save them", "5.9+";
+    ),
+    flag!(
+        reclaim.file_ratio,
+        "When there are too few inactive pages of files",
+        off: "active pages of files are aged while there are more of them than inactive ones", "up to 4.6",
+        on: "active pages of files are aged while they outnumber inactive ones by a ratio that grows with memory", "4.7+"
+    ),
+    choice!(
+        reclaim.balance,
+        "How scanning is shared between anonymous pages and pages of files",
+        "reclaim scans anonymous pages and pages of files",
+        BalanceRule::Rotation: "rotation",
+            "the less the more of them it lately found in use", "up to 5.7";
+        BalanceRule::RefaultCost: "refault_cost",
+            "the less the more refaults, rotations and writes that has lately cost", "5.8+";
+    ),
+    choice!(
+        reclaim.should_continue,
+        "Which test ends reclaim for a costly request first",
+        "reclaim for a costly request goes on",
+        ContinueRule::GapFirst: "gap_first",
+            "until twice the block is reclaimed or less is left, and until compaction can start", "up to 5.3";
+        ContinueRule::SuitableFirst: "suitable_first",
+            "until compaction can start or less than twice the block is left", "5.4+";
+    ),
+    choice!(
+        reclaim.slab_target,
+        "How much slab one pass shrinks: the share of the LRU it scanned, or by its priority",
+        "a pass shrinks slab by",
+        SlabTarget::ScanShare: "scan_share",
+            "the share of the LRU pages that it scanned", "up to 4.15";
+        SlabTarget::Priority: "priority",
+            "its priority", "4.16+";
+    ),
+    flag!(
+        reclaim.slab_small_caches,
+        "Whether every pass asks for at least one batch of objects, even from small caches",
+        off: "a pass asks shrinkers for what it comes to, even if that makes no batch", "up to 4.17, and 5.0+",
+        on: "a pass asks each shrinker for at least one batch, or all it has", "4.18 and 4.19"
+    ),
+    choice!(
+        reclaim.slab_deferred,
+        "How much shrinking that was put off is carried over to the next pass",
+        "of shrinking that was put off, the next pass takes over",
+        SlabDeferred::Capped: "capped",
+            "what was left of the last one after its limits", "up to 4.13";
+        SlabDeferred::Planned: "planned",
+            "all that was asked for and not done", "4.14 to 5.12";
+        SlabDeferred::Scaled: "scaled",
+            "as much as its priority says; no more than twice the objects is kept", "5.13+";
+    ),
+    choice!(
+        reclaim.inode_cache,
+        "Whether shrinking an inode drops its page cache, or page cache keeps its inode",
+        "an unused inode with page cache",
+        InodeCache::DroppedWithInode: "dropped_with_inode",
+            "loses its clean pages when it is shrunk, and goes when it is met again", "up to 5.15";
+        InodeCache::KeepsInode: "keeps_inode",
+            "stays until its last page has gone", "5.16+";
+    ),
+    choice!(
+        reclaim.throttle,
+        "What stalled reclaimers wait for",
+        "reclaimers that overtake the disks or each other wait for",
+        ThrottleRule::Congestion: "congestion",
+            "disks to be less busy, for up to 100 ms", "up to 5.15";
+        ThrottleRule::Events: "events",
+            "enough pages to be written, for up to 100 ms; for others' isolated pages 20 ms; else a tick", "5.16+";
+    ),
+    choice!(
+        reclaim.slab_under_boost,
+        "Whether slab is shrunk while kswapd works off a watermark boost",
+        "while kswapd works off a watermark boost, slab is",
+        SlabUnderBoost::Exempt: "exempt",
+            "spared: only pages of files are taken", "5.0 to 5.2";
+        SlabUnderBoost::Shrunk: "shrunk",
+            "shrunk as in any other run", "5.3+";
+    ),
+    flag!(
+        reclaim.drop_slab_doubles,
+        "Whether dropping slab on request gives up sooner with every round",
+        off: "slab is dropped until a round frees no more than 10 objects", "up to 5.15",
+        on: "slab is dropped until a round frees few objects, at first 10, and twice as many with every round", "5.16+"
+    ),
+];
