@@ -15,6 +15,7 @@ use super::alloc_pages;
 use crate::env::{CompactPriority, CompactResult, Compacted, Env, OomKill, Pressure, Task};
 use crate::page_alloc::{AllocError, GaveUp, Request};
 use crate::policy::{EarlyFail, Policy, RetryRule, StallCounts, Withdrawn};
+use crate::slab::tests::Random;
 use crate::trace::NoTrace;
 use crate::zone::ZoneId;
 use crate::{Gfp, Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
@@ -329,4 +330,26 @@ fn old_kernels_repeat_until_enough_was_reclaimed() {
         3,
         "5, 10 and 15 pages are too few"
     );
+}
+
+#[test]
+fn who_may_not_reclaim_never_waits_whatever_it_asks_for() {
+    let counters = |world: &World| {
+        let counters = world.mm.borrow().counters().clone();
+        (counters.allocstall.total(), counters.pgscan_direct.total(), counters.compact_stall)
+    };
+    let mut random = Random(30);
+    let flags = [Gfp::HIGH, Gfp::ATOMIC, Gfp::KSWAPD_RECLAIM, Gfp::IO, Gfp::FS, Gfp::MOVABLE, Gfp::RECLAIMABLE];
+    let promises = [Gfp::NORETRY, Gfp::RETRY_MAYFAIL, Gfp::NOMEMALLOC, Gfp::MEMALLOC, Gfp::THISNODE, Gfp::COMP];
+    for _ in 0..200 {
+        let world = World { reclaimable: 1000, reclaims: 400, ..World::exhausted(Policy::default()) };
+        let world = world.with_free(random.below(300));
+        for _ in 0..10 {
+            let mut chosen = flags.into_iter().chain(promises).filter(|_| random.below(3) == 0);
+            let gfp = chosen.by_ref().fold(Gfp::NONE, |all, flag| all | flag);
+            let task = Task { rt: random.below(2) == 0, oom_victim: random.below(4) == 0, ..Task::default() };
+            let _ = world.alloc(random.below(11) as u8, gfp, task);
+            assert_eq!((world.said(), counters(&world)), (Vec::new(), (0, 0, 0)), "{gfp:?}");
+        }
+    }
 }
