@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use order9_mm::env::{Env, Stall, Task, Until};
+use order9_mm::env::{Env, SpinLock, Stall, Task, Until};
 use order9_mm::reclaim::PageWrite;
 use order9_mm::{Mm, Wakeups};
 use order9_units::{Nanos, NodeId};
@@ -130,6 +130,14 @@ impl Env for Daemon {
 
     async fn sleep(&self, time: Nanos) {
         self.0.handle.sleep(time).await;
+    }
+
+    fn need_resched(&self) -> bool {
+        self.0.handle.need_resched()
+    }
+
+    fn lock_busy(&self, lock: SpinLock) -> bool {
+        self.0.lock_busy(lock)
     }
 }
 

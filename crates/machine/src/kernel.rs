@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 use std::rc::{Rc, Weak};
 
+use order9_mm::env::SpinLock;
 use order9_mm::slab::CacheSpec;
-use order9_mm::{FileId, Mm, ZoneId};
+use order9_mm::{FileId, Mm, Zone, ZoneId};
 use order9_units::{Nanos, NodeId};
 
 use crate::cost::{Cost, Picos, Prices};
@@ -33,6 +34,8 @@ pub(crate) struct Kernel {
     engine: RefCell<Engine>,
     /// By zone.
     pub(crate) zone_locks: Vec<LockId>,
+    /// By node.
+    pub(crate) lru_locks: Vec<LockId>,
     /// Time owed that is less than a nanosecond.
     owed: Cell<Picos>,
     /// After how many steps all laws are checked; `None` is never.
@@ -82,11 +85,10 @@ impl Kernel {
         disks: &[MachineDisk],
         this: &Weak<Self>,
     ) -> Self {
-        let lock = |zone: &order9_mm::Zone| {
-            let name = format!("zone lock of node {}, {}", zone.node().0, zone.kind());
-            handle.new_lock(&name, LockKind::Spinning)
-        };
-        let zone_locks = engine.zones().iter().map(lock).collect();
+        let lock = |name: String| handle.new_lock(&name, LockKind::Spinning);
+        let of_zone = |zone: &Zone| lock(format!("zone lock of node {}, {}", zone.node().0, zone.kind()));
+        let zone_locks = engine.zones().iter().map(of_zone).collect();
+        let lru_locks = engine.nodes().iter().map(|node| lock(format!("LRU lock of node {}", node.id().0))).collect();
         let waiting = engine.nodes().iter().map(|node| Waiting::new(&handle, node.id())).collect();
         let storage = Storage::new(&handle, disks, this);
         engine.swapon(storage.swap());
@@ -100,6 +102,7 @@ impl Kernel {
             prices,
             engine: RefCell::new(engine),
             zone_locks,
+            lru_locks,
             owed: Cell::default(),
             check_every,
             unchecked: Cell::default(),
@@ -212,6 +215,14 @@ impl Kernel {
             self.pay_locked(self.zone_locks[bill.zone.index()], bill.locked).await;
         }
         self.pay(Class::System, bill.unlocked).await;
+    }
+
+    /// Whether another task holds `lock` or waits for it.
+    pub(crate) fn lock_busy(&self, lock: SpinLock) -> bool {
+        self.handle.is_busy(match lock {
+            SpinLock::Zone(zone) => self.zone_locks[zone.index()],
+            SpinLock::Lru(node) => self.lru_locks[node.index()],
+        })
     }
 
     /// Uses the CPU for `time` under a lock that others may hold.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use order9_mm::Mm;
-use order9_mm::env::{Env, Task};
+use order9_mm::env::{Env, SpinLock, Task};
 use order9_units::{Nanos, NodeId};
 use order9_workloads::Stop;
 
@@ -86,5 +86,13 @@ impl Env for Thread {
 
     async fn sleep(&self, time: Nanos) {
         self.kernel.handle.sleep(time).await;
+    }
+
+    fn need_resched(&self) -> bool {
+        self.kernel.handle.need_resched()
+    }
+
+    fn lock_busy(&self, lock: SpinLock) -> bool {
+        self.kernel.lock_busy(lock)
     }
 }

@@ -35,6 +35,22 @@ pub trait Env {
 
     /// Sleeps for `time`.
     fn sleep(&self, time: Nanos) -> impl Future<Output = ()>;
+
+    /// Whether the task is due for rescheduling: its slice ended, while others wait for this CPU, during the work that was
+    /// last paid for. Work that may give up rather than hold others up asks this after each [`spend`](Self::spend).
+    fn need_resched(&self) -> bool;
+
+    /// Whether another task holds `lock`, or waits for it, at this moment.
+    fn lock_busy(&self, lock: SpinLock) -> bool;
+}
+
+/// A lock that tasks spin for, and that engine work is done under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpinLock {
+    /// `zone->lock`, which guards free lists.
+    Zone(ZoneId),
+    /// `lru_lock` of the node, which guards its LRU lists.
+    Lru(NodeId),
 }
 
 /// What the allocator needs to know about the task that asks.

@@ -236,10 +236,20 @@ impl World {
 
     fn preempt(&mut self, cpu: usize) {
         if let Some(task) = self.cpus[cpu].current {
-            self.task_mut(task).stats.preemptions += 1;
+            let preempted = self.task_mut(task);
+            preempted.stats.preemptions += 1;
+            preempted.made_room = true;
             self.note(Event::Preempt, task);
             self.requeue(task, cpu);
         }
+    }
+
+    /// Whether the running task is due to make room, or had to during its last `spend`.
+    pub(crate) fn need_resched(&self) -> bool {
+        self.current.map(|task| self.task(task)).is_some_and(|task| {
+            let cpu = &self.cpus[task.cpu];
+            task.made_room || !cpu.queue.is_empty() && self.now >= cpu.slice_end
+        })
     }
 
     /// Lets others run first, if any wait for this CPU.
@@ -247,6 +257,7 @@ impl World {
         let task = self.begin_sleeping();
         self.settle(task);
         self.parked = true;
+        self.task_mut(task).made_room = false;
         let cpu = self.task(task).cpu;
         if self.cpus[cpu].queue.is_empty() {
             self.agenda.add_segment(self.now, cpu);

@@ -46,7 +46,7 @@ impl Shared {
         world.now = self.now.get();
         if let Some(task) = world.current {
             for class in [Class::User, Class::System] {
-                world.account(task, class, self.spent[class as usize].take());
+                world.account_ahead(task, class, self.spent[class as usize].take());
             }
         }
         let result = f(world);

@@ -90,6 +90,19 @@ impl Handle {
         Some(Guard::new(self.clone(), lock, task))
     }
 
+    /// Whether the slice of the running task is over while others wait for its CPU, or was so during the last `spend`: the
+    /// CPU changes hands within one, and nobody else could tell. False in set-up code and alarms.
+    #[must_use]
+    pub fn need_resched(&self) -> bool {
+        self.0.with(|world| world.need_resched())
+    }
+
+    /// Whether a task other than the running one holds `lock`, in either mode, or waits for it.
+    #[must_use]
+    pub fn is_busy(&self, lock: LockId) -> bool {
+        self.0.with(|world| world.lock_ref(lock).is_busy_for(world.current))
+    }
+
     /// The task whose code runs; `None` in set-up code and alarms.
     #[must_use]
     pub fn current(&self) -> Option<TaskId> {

@@ -79,6 +79,11 @@ impl Lock {
         self.waiters.is_empty() && self.admits(mode)
     }
 
+    /// Whether anybody but `task` holds it or waits for it.
+    pub(crate) fn is_busy_for(&self, task: Option<TaskId>) -> bool {
+        !self.waiters.is_empty() || self.holders.iter().any(|holder| Some(holder.task) != task)
+    }
+
     fn hold(&mut self, task: TaskId, mode: Mode, now: Nanos) {
         self.stats.acquisitions += 1;
         self.holders.push(Holder { task, mode, since: now });

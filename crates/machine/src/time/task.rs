@@ -158,6 +158,8 @@ pub(crate) struct Task {
     /// What is left of a `spend`.
     pub(crate) remaining: Nanos,
     pub(crate) class: Class,
+    /// Whether it had to make room for others during the last `spend`.
+    pub(crate) made_room: bool,
     pub(crate) timer: Option<Key>,
     /// How a wait ended.
     pub(crate) wake: Wake,
@@ -183,6 +185,7 @@ impl Task {
             switch_left: Nanos::ZERO,
             remaining: Nanos::ZERO,
             class: Class::User,
+            made_room: false,
             timer: None,
             wake: Wake::Woken,
             granted: None,

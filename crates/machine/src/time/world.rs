@@ -261,6 +261,7 @@ impl World {
         let task = self.task_mut(id);
         task.class = class;
         task.remaining = time;
+        task.made_room = false;
         let cpu = task.cpu;
         self.parked = true;
         self.go_on(cpu);
@@ -298,6 +299,7 @@ impl World {
         self.settle(id);
         let task = self.task_mut(id);
         task.state = State::Blocked(blocked);
+        task.made_room = false;
         let cpu = task.cpu;
         self.parked = true;
         self.note(Event::Block, id);
@@ -381,6 +383,14 @@ impl World {
             State::Blocked(Blocked::Sleep) => task.stats.sleep += elapsed,
             State::Blocked(Blocked::Queue(_) | Blocked::Join(_)) => task.stats.wait += elapsed,
             State::Ended(_) => {}
+        }
+    }
+
+    /// Accounts for what the running task spent without going through the agenda.
+    pub(crate) fn account_ahead(&mut self, task: TaskId, class: Class, spent: Nanos) {
+        if spent > Nanos::ZERO {
+            self.account(task, class, spent);
+            self.task_mut(task).made_room = false;
         }
     }
 

@@ -53,6 +53,27 @@ fn readers_share_and_do_not_overtake_a_writer() {
 }
 
 #[test]
+fn a_lock_is_busy_for_those_who_do_not_hold_it() {
+    let mut executor = machine(2);
+    let lock = executor.handle().new_lock("lru_lock", LockKind::Spinning);
+    spawn(executor.handle(), "holder", async move |handle| {
+        let guard = handle.lock(lock, Mode::Exclusive).await;
+        assert!(!handle.is_busy(lock), "only the task itself holds it");
+        handle.spend(Class::System, ns(100)).await;
+        assert!(handle.is_busy(lock), "the other waits");
+        drop(guard);
+        assert!(handle.is_busy(lock), "it was handed over");
+    });
+    spawn(executor.handle(), "waiter", async move |handle| {
+        handle.spend(Class::System, ns(50)).await;
+        assert!(handle.is_busy(lock));
+        drop(handle.lock(lock, Mode::Exclusive).await);
+        assert!(!handle.is_busy(lock));
+    });
+    executor.run().expect("both end");
+}
+
+#[test]
 fn try_lock_never_waits_and_never_overtakes() {
     let mut executor = machine(2);
     let lock = executor.handle().new_lock("lru_lock", LockKind::Spinning);

@@ -36,6 +36,25 @@ fn two_tasks_on_one_cpu_take_turns_by_slices() {
 }
 
 #[test]
+fn a_task_that_had_to_make_room_is_due_for_rescheduling_until_it_goes_on() {
+    let mut executor = machine(1);
+    let log = Log::default();
+    for name in ["first", "second"] {
+        let log = log.clone();
+        spawn(executor.handle(), name, async move |handle| {
+            for time in [50, 100, 10] {
+                handle.spend(Class::System, ns(time)).await;
+                log.note(&handle, if handle.need_resched() { "due" } else { "not due" });
+            }
+        });
+    }
+    executor.run().expect("both end");
+    // 0-100 first, 100-200 second, 200-260 first, 260-320 second.
+    let due = [(50, "not due"), (150, "not due"), (250, "due"), (260, "not due"), (310, "due"), (320, "not due")];
+    assert_eq!(log.read(), due);
+}
+
+#[test]
 fn a_task_that_wakes_another_when_its_slice_ends_makes_room_at_once() {
     let mut executor = machine(1);
     let queue = executor.handle().new_queue("wait");

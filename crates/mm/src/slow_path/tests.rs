@@ -12,7 +12,7 @@ use core::task::{Context, Poll, Waker};
 use order9_units::{Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::alloc_pages;
-use crate::env::{CompactPriority, CompactResult, Compacted, Env, OomKill, Pressure, Task};
+use crate::env::{CompactPriority, CompactResult, Compacted, Env, OomKill, Pressure, SpinLock, Task};
 use crate::page_alloc::{AllocError, GaveUp, Request};
 use crate::policy::{EarlyFail, Policy, RetryRule, StallCounts, Withdrawn};
 use crate::slab::tests::Random;
@@ -120,6 +120,14 @@ impl Env for World {
 
     async fn sleep(&self, time: Nanos) {
         self.say(&format!("sleep {}", time.get() / 1_000_000));
+    }
+
+    fn need_resched(&self) -> bool {
+        false
+    }
+
+    fn lock_busy(&self, _: SpinLock) -> bool {
+        false
     }
 }
 
