@@ -40,6 +40,7 @@ impl<T: Tracer> Mm<T> {
     /// The same with a chosen end of the list instead of the one that the neighbours suggest.
     pub(crate) fn free_to_buddy_at(&mut self, idx: Idx, order: Order, mt: Migratetype, end: Option<ListEnd>) {
         let zone = self.blocks[idx.block()].zone;
+        self.reclaim.note_free(self.lru_set(zone));
         self.count_in(idx, order, Class::Free);
         let (head, order) = self.merge(zone, idx, order, mt);
         let end = end.unwrap_or_else(|| self.list_end_for(head, order));

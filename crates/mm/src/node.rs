@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use order9_units::{NodeId, Order, ZoneKind};
 
+use crate::policy::BalancedZones;
 use crate::zone::{Zone, ZoneId};
 
 /// A NUMA node.
@@ -49,8 +50,8 @@ pub struct DaemonRequest {
 impl DaemonRequest {
     /// What serves both an earlier request and this one.
     fn joined(self, earlier: Option<Self>) -> Self {
-        earlier
-            .map_or(self, |earlier| Self { order: self.order.max(earlier.order), class: self.class.max(earlier.class) })
+        let Some(earlier) = earlier else { return self };
+        Self { order: self.order.max(earlier.order), class: self.class.max(earlier.class) }
     }
 }
 
@@ -97,9 +98,15 @@ impl Node {
         self.kcompactd
     }
 
-    /// Adds a request to what kswapd is asked for.
-    pub(crate) fn ask_kswapd(&mut self, request: DaemonRequest) {
-        self.kswapd = Some(request.joined(self.kswapd));
+    /// Adds a request to what kswapd is asked for. Where it balances every zone, lower ones than the lowest class asked for
+    /// are all that everybody can use.
+    pub(crate) fn ask_kswapd(&mut self, request: DaemonRequest, balances: BalancedZones) {
+        let joined = request.joined(self.kswapd);
+        let earlier = self.kswapd.unwrap_or(request);
+        self.kswapd = Some(match balances {
+            BalancedZones::Any => joined,
+            BalancedZones::Every => DaemonRequest { class: request.class.min(earlier.class), ..joined },
+        });
     }
 
     /// Adds a request to what kcompactd is asked for; a single page needs no compaction.

@@ -192,6 +192,10 @@ pub struct ReclaimPolicy {
     pub inode_cache: InodeCache,
     /// What reclaimers that are stopped wait for.
     pub throttle: ThrottleRule,
+    /// Which zones of a node have to be above their high marks for kswapd to rest.
+    pub kswapd_balances: BalancedZones,
+    /// When reclaim takes memory for unreclaimable.
+    pub unreclaimable: Unreclaimable,
     /// Dropping slab on request gives up sooner with every round: what counts as few objects freed doubles. 5.16+.
     pub drop_slab_doubles: bool,
 }
@@ -278,6 +282,25 @@ pub enum ThrottleRule {
     /// What ends the cause: pages written, for up to 100 ms; pages that others have isolated, 20 ms; where nobody can tell,
     /// one tick. 5.16+.
     Events,
+}
+
+/// Which zones of a node have to be above their high marks for kswapd to rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BalancedZones {
+    /// All, without lowmem reserves; for an order above 0, zones with a quarter of the pages. Up to 4.7.
+    Every,
+    /// Any. 4.8+.
+    Any,
+}
+
+/// When reclaim takes memory for unreclaimable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreclaimable {
+    /// Lists of which six times as many pages were scanned as could be freed, since one was last freed. Only first passes go
+    /// over them, and direct reclaim reports progress as long as other lists are left. Up to 4.11.
+    PagesScanned,
+    /// A node on which kswapd has run 16 times in vain. 4.12+.
+    KswapdFailures,
 }
 
 /// What an allocation does that found no page above the low watermark.
@@ -393,6 +416,8 @@ impl Default for Policy {
                 slab_under_boost: SlabUnderBoost::Shrunk,
                 inode_cache: InodeCache::DroppedWithInode,
                 throttle: ThrottleRule::Congestion,
+                kswapd_balances: BalancedZones::Any,
+                unreclaimable: Unreclaimable::KswapdFailures,
                 drop_slab_doubles: false,
             },
             slow_path: SlowPathPolicy {

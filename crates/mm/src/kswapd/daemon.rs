@@ -6,8 +6,7 @@ use super::{Balance, Pass, RunEnd};
 use crate::Mm;
 use crate::env::{Stall, Until};
 use crate::node::DaemonRequest;
-use crate::policy::SlabUnderBoost;
-use crate::reclaim::{NodePass, ReclaimControl, ReclaimFlags, Reclaimer, shrink_node};
+use crate::reclaim::{ReclaimControl, ReclaimFlags, ReclaimId, Reclaimer, shrink_node};
 use crate::trace::{Event, Tracer};
 
 /// How long it naps before it sleeps, so that a node that is short again at once is noticed: 100 ms.
@@ -87,26 +86,11 @@ async fn balance<E: Stall>(env: &E, node: NodeId, request: DaemonRequest) -> Run
         (mm.balance_begin(node, request), mm.begin_reclaim(control))
     });
     while let Balance::Pass(pass) = env.with(|mm| mm.balance_next(&mut run)) {
-        let before = env.with(|mm| {
-            let control = mm.reclaim_mut(id);
-            control.order = pass.order;
-            control.priority = pass.priority;
-            control.nr_to_reclaim = pass.goal;
-            control.may_writepage = !pass.gentle;
-            control.may_swap = !pass.gentle;
-            (control.nr_scanned, control.nr_reclaimed)
-        });
-        for node_pass in env.with(|mm| mm.kswapd_passes(&pass)) {
-            shrink_node(env, id, &node_pass).await;
-        }
+        let (scanned_enough, reclaimed) = round(env, id, &pass).await;
         if env.with(|mm| !mm.throttles_direct_reclaim(node)) {
             env.wake(Until::ReservesFilled(node));
         }
-        env.with(|mm| {
-            let control = mm.reclaim_mut(id);
-            let (scanned, reclaimed) = (control.nr_scanned - before.0, control.nr_reclaimed - before.1);
-            mm.balance_passed(&mut run, &pass, scanned, reclaimed);
-        });
+        env.with(|mm| mm.balance_passed(&mut run, &pass, scanned_enough, reclaimed));
     }
     env.with(|mm| {
         mm.end_reclaim(id);
@@ -117,6 +101,30 @@ async fn balance<E: Stall>(env: &E, node: NodeId, request: DaemonRequest) -> Run
         }
         end
     })
+}
+
+/// Goes over what a pass goes over; says whether it scanned as many pages as it aimed at anywhere, and how many it reclaimed.
+async fn round<E: Stall>(env: &E, id: ReclaimId, pass: &Pass) -> (bool, u64) {
+    let (round, before) = env.with(|mm| {
+        let control = mm.reclaim_mut(id);
+        control.order = pass.order;
+        control.priority = pass.priority;
+        control.may_writepage = !pass.gentle;
+        control.may_swap = !pass.gentle;
+        let before = control.nr_reclaimed;
+        (mm.kswapd_round(pass), before)
+    });
+    let mut scanned_enough = round.spared;
+    for (node_pass, goal) in round.passes {
+        let scanned_before = env.with(|mm| {
+            let control = mm.reclaim_mut(id);
+            control.nr_to_reclaim = goal;
+            control.nr_scanned
+        });
+        shrink_node(env, id, &node_pass).await;
+        scanned_enough |= env.with(|mm| mm.reclaim_mut(id).nr_scanned) - scanned_before >= goal;
+    }
+    (scanned_enough, env.with(|mm| mm.reclaim_mut(id).nr_reclaimed) - before)
 }
 
 impl<T: Tracer> Mm<T> {
@@ -133,15 +141,5 @@ impl<T: Tracer> Mm<T> {
                 self.set_reclaim_flags(zone, ReclaimFlags::default());
             }
         }
-    }
-
-    /// The sets of lists that a pass of kswapd goes over: that of the node, or those of its zones, lowest first, slab being
-    /// shrunk with the highest.
-    fn kswapd_passes(&self, pass: &Pass) -> alloc::vec::Vec<NodePass> {
-        let slab = !pass.gentle || self.policy.reclaim.slab_under_boost == SlabUnderBoost::Shrunk;
-        let mut zones: alloc::vec::Vec<_> = self.balanced_zones(pass.node, pass.class).map(|zone| zone.id).collect();
-        zones.dedup_by_key(|&mut zone| self.lru_set(zone));
-        let last = zones.last().copied();
-        zones.into_iter().map(|zone| NodePass { zone, slab: slab && Some(zone) == last }).collect()
     }
 }

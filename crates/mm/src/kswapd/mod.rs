@@ -5,17 +5,17 @@
 //! in spite of the boosts: it neither writes nor swaps, and takes as many pages as were boosted. Decisions are here; the
 //! passes are reclaim's, and sleeping and waking is the daemon's.
 
+mod balanced;
 mod daemon;
 
 use order9_units::{NodeId, Order, ZoneKind};
 
 use crate::Mm;
-use crate::gfp::{AllocFlags, Mark};
 use crate::node::DaemonRequest;
+use crate::policy::Unreclaimable;
 use crate::reclaim::DEF_PRIORITY;
 use crate::suitable::compact_gap;
-use crate::trace::{Event, Tracer};
-use crate::zone::Zone;
+use crate::trace::Tracer;
 
 pub use daemon::kswapd;
 
@@ -37,6 +37,8 @@ pub struct BalanceRun {
     // Until the next pass.
     order: Order,
     priority: u8,
+    /// A pass was made.
+    begun: bool,
     /// Pages that are still to be taken gently; 0 in an ordinary run.
     target: u64,
     reclaimed: u64,
@@ -53,8 +55,6 @@ pub struct Pass {
     pub order: Order,
     /// As in a run: 12 at its start.
     pub priority: u8,
-    /// Pages to scan and reclaim, at most.
-    pub goal: u64,
     /// The run is gentle: no page is written or swapped out.
     pub gentle: bool,
 }
@@ -85,7 +85,7 @@ impl BalanceRun {
     fn new(node: NodeId, request: DaemonRequest, sampled: [u64; ZoneKind::COUNT]) -> Self {
         let DaemonRequest { order, class } = request;
         let target = sampled.iter().sum();
-        Self { node, class, sampled, order, priority: DEF_PRIORITY, target, reclaimed: 0 }
+        Self { node, class, sampled, order, priority: DEF_PRIORITY, begun: false, target, reclaimed: 0 }
     }
 
     const fn is_gentle(&self) -> bool {
@@ -93,7 +93,7 @@ impl BalanceRun {
     }
 
     /// Decides on the next pass, the node being balanced or not with boosts counted in.
-    fn next(&mut self, balanced: bool, goal: u64) -> Balance {
+    fn next(&mut self, balanced: bool) -> Balance {
         if !balanced && self.is_gentle() {
             // Now it matters: an ordinary run from the start. The boosts stay until its end.
             (self.target, self.priority) = (0, DEF_PRIORITY);
@@ -102,11 +102,12 @@ impl BalanceRun {
             return Balance::Over;
         }
         let Self { node, class, order, priority, .. } = *self;
-        Balance::Pass(Pass { node, class, order, priority, goal, gentle: self.is_gentle() })
+        Balance::Pass(Pass { node, class, order, priority, gentle: self.is_gentle() })
     }
 
-    /// Takes in what a pass came to.
-    fn passed(&mut self, pass: &Pass, scanned: u64, reclaimed: u64) {
+    /// Takes in what a pass came to: whether it scanned as much as it aimed at, and pages reclaimed.
+    fn passed(&mut self, pass: &Pass, scanned_enough: bool, reclaimed: u64) {
+        self.begun = true;
         self.reclaimed += reclaimed;
         if self.reclaimed >= compact_gap(self.order) {
             // Enough to compact with; no more is taken for the sake of larger blocks.
@@ -117,7 +118,7 @@ impl BalanceRun {
             self.priority = 0;
             return;
         }
-        let enough = scanned >= pass.goal && reclaimed > 0;
+        let enough = scanned_enough && reclaimed > 0;
         let deep_enough = pass.gentle && self.priority == GENTLE_PRIORITY;
         if !(enough || deep_enough) {
             self.priority -= 1;
@@ -126,43 +127,6 @@ impl BalanceRun {
 }
 
 impl<T: Tracer> Mm<T> {
-    /// Whether a zone of `node` up to `class` has a block of `order` above its high mark, boost included; also where there
-    /// is no such zone.
-    #[must_use]
-    pub fn is_balanced(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
-        let flags = AllocFlags::plain(Mark::High);
-        let mut zones = self.balanced_zones(node, class).peekable();
-        zones.peek().is_none() || zones.any(|zone| zone.watermark_ok(order, class, &flags, &self.policy))
-    }
-
-    /// Whether any zone of `node` up to `class` is boosted.
-    #[must_use]
-    pub fn is_boosted(&self, node: NodeId, class: ZoneKind) -> bool {
-        self.balanced_zones(node, class).any(|zone| zone.boost > 0)
-    }
-
-    /// Asks for kswapd of `node`, which is woken if it sleeps and there is anything for it to do: it has not given up, and
-    /// the node is not balanced or has a boosted zone.
-    pub(crate) fn wakeup_kswapd(&mut self, node: NodeId, request: DaemonRequest) {
-        let of = &mut self.nodes[node.index()];
-        of.ask_kswapd(request);
-        if !of.kswapd_asleep || of.kswapd_failures >= FAILURES_MAX {
-            return;
-        }
-        let DaemonRequest { order, class } = request;
-        if self.is_balanced(node, order, class) && !self.is_boosted(node, class) {
-            return;
-        }
-        self.nodes[node.index()].kswapd_asleep = false;
-        self.wakeups.kswapd |= 1 << node.0;
-        self.tracer.event(|| Event::WakeupKswapd { node, class, order });
-    }
-
-    /// Whether kswapd of the node may sleep after a run for `request`: the node is balanced, or it has given up.
-    fn may_sleep(&self, node: NodeId, DaemonRequest { order, class }: DaemonRequest) -> bool {
-        self.nodes[node.index()].kswapd_failures >= FAILURES_MAX || self.is_balanced(node, order, class)
-    }
-
     /// Starts a balancing run for what was asked of kswapd.
     #[must_use]
     pub fn balance_begin(&mut self, node: NodeId, request: DaemonRequest) -> BalanceRun {
@@ -175,18 +139,19 @@ impl<T: Tracer> Mm<T> {
 
     /// How the run goes on.
     pub fn balance_next(&mut self, run: &mut BalanceRun) -> Balance {
-        let balanced = self.is_balanced(run.node, run.order, run.class);
-        let high = |zone: &Zone| (zone.watermarks.high + zone.boost).max(GOAL_MIN);
-        let goal = self.balanced_zones(run.node, run.class).map(high).sum();
+        let balanced = match run.begun {
+            true => self.is_balanced(run.node, run.order, run.class),
+            false => !self.is_short(run.node, run.order, run.class),
+        };
         let was_gentle = run.is_gentle();
-        let balance = run.next(balanced, goal);
+        let balance = run.next(balanced);
         self.counters.gentle_switches += u64::from(was_gentle && !run.is_gentle());
         balance
     }
 
-    /// Takes in what a pass of the run came to, in pages.
-    pub fn balance_passed(&mut self, run: &mut BalanceRun, pass: &Pass, scanned: u64, reclaimed: u64) {
-        run.passed(pass, scanned, reclaimed);
+    /// Takes in what a pass of the run came to: whether it scanned as much as it aimed at, and pages reclaimed.
+    pub fn balance_passed(&mut self, run: &mut BalanceRun, pass: &Pass, scanned_enough: bool, reclaimed: u64) {
+        run.passed(pass, scanned_enough, reclaimed);
         if pass.gentle {
             self.counters.gentle_reclaimed += reclaimed;
             self.counters.gentle_aborts += u64::from(reclaimed == 0);
@@ -202,14 +167,11 @@ impl<T: Tracer> Mm<T> {
             zone.boost = zone.boost.saturating_sub(run.sampled[zone.kind.index()]);
         }
         let failed = run.reclaimed == 0 && run.priority == 0;
-        self.nodes[run.node.index()].kswapd_failures += u32::from(failed);
+        if self.policy.reclaim.unreclaimable == Unreclaimable::KswapdFailures {
+            self.nodes[run.node.index()].kswapd_failures += u32::from(failed);
+        }
         let was_boosted = run.sampled.iter().any(|&boost| boost > 0);
         RunEnd { order: run.order, reclaimed: run.reclaimed, was_boosted, failed }
-    }
-
-    /// Zones that kswapd looks after for requests up to `class`.
-    fn balanced_zones(&self, node: NodeId, class: ZoneKind) -> impl Iterator<Item = &Zone> {
-        self.zones.iter().filter(move |zone| zone.node == node && zone.kind <= class && zone.managed > 0)
     }
 }
 
@@ -220,8 +182,6 @@ mod tests {
     use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
     use order9_units::{Pages, Pfn, PfnRange};
 
-    const GOAL: u64 = 25_349;
-
     fn run(order: u8, boost: u64) -> BalanceRun {
         let order = Order::new(order).expect("a small order");
         let request = DaemonRequest { order, class: ZoneKind::Normal };
@@ -231,7 +191,7 @@ mod tests {
     }
 
     fn pass(run: &mut BalanceRun, balanced: bool) -> Option<Pass> {
-        match run.next(balanced, GOAL) {
+        match run.next(balanced) {
             Balance::Pass(pass) => Some(pass),
             Balance::Over => None,
         }
@@ -243,7 +203,7 @@ mod tests {
         while let Some(pass) = pass(run, balanced(run.reclaimed)) {
             let scanned = 1_000_000 >> pass.priority;
             seen.push((pass.priority, scanned, pass.gentle));
-            run.passed(&pass, scanned, scanned);
+            run.passed(&pass, false, scanned);
         }
         seen
     }
@@ -273,7 +233,7 @@ mod tests {
         for reclaimed in [1, 1, 1, 1, 0] {
             let pass = pass(&mut run, true).expect("the target is not met");
             priorities.push(pass.priority);
-            run.passed(&pass, 100, reclaimed);
+            run.passed(&pass, false, reclaimed);
         }
         assert_eq!((priorities, pass(&mut run, true)), (vec![12, 11, 10, 10, 10], None));
     }
@@ -286,7 +246,7 @@ mod tests {
         let mut passes = 0;
         while let Some(pass) = pass(&mut stuck, false) {
             passes += 1;
-            stuck.passed(&pass, 0, 0);
+            stuck.passed(&pass, false, 0);
         }
         assert_eq!((passes, stuck.priority, stuck.reclaimed), (12, 0, 0));
     }
@@ -295,9 +255,9 @@ mod tests {
     fn a_pass_that_met_its_goal_is_repeated_as_it_was() {
         let mut run = run(0, 0);
         let first = pass(&mut run, false).expect("not balanced");
-        run.passed(&first, GOAL, 10);
+        run.passed(&first, true, 10);
         assert_eq!(pass(&mut run, false), Some(first));
-        run.passed(&first, GOAL, 0);
+        run.passed(&first, true, 0);
         assert_eq!(pass(&mut run, false).map(|pass| pass.priority), Some(11));
     }
 
@@ -305,9 +265,9 @@ mod tests {
     fn large_blocks_are_chased_until_compaction_has_enough() {
         let mut run = run(9, 0);
         let first = pass(&mut run, false).expect("not balanced");
-        run.passed(&first, GOAL, 1023);
+        run.passed(&first, true, 1023);
         assert_eq!(pass(&mut run, false).map(|pass| pass.order.get()), Some(9));
-        run.passed(&first, GOAL, 1);
+        run.passed(&first, true, 1);
         assert_eq!(pass(&mut run, false).map(|pass| pass.order.get()), Some(0));
     }
 
@@ -331,8 +291,8 @@ mod tests {
             }
         };
         let (mut run, pass) = begin(&mut mm, 512);
-        mm.balance_passed(&mut run, &pass, 100, 40);
-        mm.balance_passed(&mut run, &pass, 100, 0);
+        mm.balance_passed(&mut run, &pass, false, 40);
+        mm.balance_passed(&mut run, &pass, false, 0);
         begin(&mut mm, 1 << 20);
         let counters = mm.counters();
         let ends = (counters.gentle_aborts, counters.gentle_switches);

@@ -111,7 +111,7 @@ impl LruList {
 #[derive(Clone, Copy)]
 pub(crate) struct ZoneLru {
     first_list: Idx,
-    sizes: [u64; LruList::COUNT],
+    pub(crate) sizes: [u64; LruList::COUNT],
     isolated: [u64; LruType::COUNT],
 }
 

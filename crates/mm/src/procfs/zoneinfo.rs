@@ -6,7 +6,6 @@ use order9_units::{Migratetype, NodeId};
 
 use crate::Mm;
 use crate::gfp::Mark;
-use crate::kswapd::FAILURES_MAX;
 use crate::lru::{LruList, LruType};
 use crate::trace::Tracer;
 use crate::zone::Zone;
@@ -71,7 +70,7 @@ impl<T: Tracer> Mm<T> {
         writeln!(out, ")")?;
         self.render_counters(out, zone)?;
         self.render_pagesets(out, zone)?;
-        let gave_up = self.nodes[zone.node.index()].kswapd_failures >= FAILURES_MAX;
+        let gave_up = self.kswapd_gave_up(zone.node);
         writeln!(out, "  node_unreclaimable:  {}", u8::from(gave_up))?;
         writeln!(out, "  start_pfn:           {}", zone.span.start.get())
     }

@@ -43,6 +43,7 @@ impl<T: Tracer> Mm<T> {
             of,
         });
         self.reclaim.sets[pass.set].pressure.note_scan(of, scanned, referenced);
+        self.reclaim.note_scanned(pass.set, scanned);
         self.note_lru_cost(pass.set, of, referenced);
     }
 }

@@ -80,6 +80,7 @@ impl<T: Tracer> Mm<T> {
         });
         self.work.pages_isolated += run.chunk.isolated.len() as u64;
         self.reclaim.sets[pass.set].pressure.note_scan(LruType::of(list), taken, 0);
+        self.reclaim.note_scanned(pass.set, scanned);
         (run.chunk.zone, run.chunk.of, run.chunk.scanned) = (pass.zone, LruType::of(list), scanned);
         run.nr_scanned += scanned;
         self.counters.pgscan_mut(run.by).add(self.zones[pass.zone.index()].kind, scanned);

@@ -116,6 +116,8 @@ pub struct ReclaimId(u32);
 pub(super) struct SetState {
     pub(super) pressure: Pressure,
     pub(super) flags: ReclaimFlags,
+    /// Pages scanned since one of the zones was last given a page back.
+    pub(super) scanned_since_free: u64,
 }
 
 /// Runs under way, and what they share.
@@ -133,6 +135,17 @@ impl ReclaimState {
     pub(crate) fn new(sets: usize, pages: u64) -> Self {
         let workingset = Workingset::new(sets, pages);
         Self { sets: alloc::vec![SetState::default(); sets], workingset, ..Self::default() }
+    }
+
+    /// Pages of the set were scanned.
+    pub(crate) fn note_scanned(&mut self, set: usize, pages: u64) {
+        self.sets[set].scanned_since_free += pages;
+    }
+
+    /// A page came free in a zone of the set.
+    #[inline]
+    pub(crate) fn note_free(&mut self, set: usize) {
+        self.sets[set].scanned_since_free = 0;
     }
 
     fn run(&mut self, id: ReclaimId) -> &mut ReclaimControl {

@@ -10,6 +10,7 @@ use crate::Mm;
 use crate::env::Stall;
 use crate::gfp::Mark;
 use crate::page_alloc::{Request, Search};
+use crate::policy::Unreclaimable;
 use crate::suitable::{Suitable, compact_gap};
 use crate::trace::{Event, Tracer};
 use crate::zone::{Zone, ZoneId};
@@ -23,7 +24,7 @@ pub async fn direct_reclaim<E: Stall>(env: &E, request: &Request) -> u64 {
     for priority in (0..=DEF_PRIORITY).rev() {
         let passes = env.with(|mm| {
             mm.reclaim_mut(id).priority = priority;
-            let (passes, one_is_ready) = mm.direct_passes(&search);
+            let (passes, one_is_ready) = mm.direct_passes(&search, priority);
             ready = one_is_ready;
             passes
         });
@@ -38,12 +39,12 @@ pub async fn direct_reclaim<E: Stall>(env: &E, request: &Request) -> u64 {
             throttle(env, request.node, Stalled::NoProgress).await;
         }
     }
-    let reclaimed = env.with(|mm| {
+    env.with(|mm| {
         let reclaimed = mm.end_reclaim(id).nr_reclaimed;
-        mm.tracer.event(|| Event::DirectReclaimEnd { reclaimed });
-        reclaimed
-    });
-    if reclaimed == 0 { u64::from(ready) } else { reclaimed }
+        let progress = if reclaimed == 0 { u64::from(ready || mm.has_hope(&search)) } else { reclaimed };
+        mm.tracer.event(|| Event::DirectReclaimEnd { reclaimed: progress });
+        progress
+    })
 }
 
 impl<T: Tracer> Mm<T> {
@@ -59,13 +60,16 @@ impl<T: Tracer> Mm<T> {
 
     /// The lists to go over for a request, nearest first, and whether compaction could start in one of its zones, which is
     /// spared then.
-    fn direct_passes(&self, search: &Search) -> (alloc::vec::Vec<NodePass>, bool) {
+    fn direct_passes(&self, search: &Search, priority: u8) -> (alloc::vec::Vec<NodePass>, bool) {
         let (mut passes, mut ready): (alloc::vec::Vec<NodePass>, _) = (alloc::vec::Vec::new(), false);
         let mut at = search.first;
         while let Some((position, entry)) = self.eligible_from(search, at) {
             at = position + 1;
             if self.compaction_ready(entry.zone, search) {
                 ready = true;
+                continue;
+            }
+            if !self.helps(self.zone(entry.zone), priority) {
                 continue;
             }
             if passes.iter().any(|pass| self.lru_set(pass.zone) == self.lru_set(entry.zone)) {
@@ -76,6 +80,21 @@ impl<T: Tracer> Mm<T> {
             passes.push(NodePass { zone: entry.zone, slab });
         }
         (passes, ready)
+    }
+
+    /// Whether a request that got nothing goes on, since lists that may serve it are not scanned often enough to give them up.
+    fn has_hope(&self, search: &Search) -> bool {
+        if self.policy.reclaim.unreclaimable == Unreclaimable::KswapdFailures {
+            return false;
+        }
+        let mut at = search.first;
+        while let Some((position, entry)) = self.eligible_from(search, at) {
+            if !self.is_unreclaimable(entry.zone) {
+                return true;
+            }
+            at = position + 1;
+        }
+        false
     }
 
     /// Whether a costly request gains more from compaction of the zone than from further reclaim.

@@ -159,7 +159,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Zones whose pages are on the lists of a set.
-    fn zones_of_set(&self, set: usize) -> impl Iterator<Item = &Zone> {
+    pub(super) fn zones_of_set(&self, set: usize) -> impl Iterator<Item = &Zone> {
         self.zones.iter().filter(move |zone| self.lru_set(zone.id) == set)
     }
 

@@ -10,7 +10,7 @@ use crate::frame::Idx;
 use crate::gfp::{Gfp, Mark};
 use crate::lru::{LruList, LruType};
 use crate::page_alloc::Request;
-use crate::policy::ThrottleRule;
+use crate::policy::{ThrottleRule, Unreclaimable};
 use crate::trace::Tracer;
 
 /// Longest wait for the disks.
@@ -19,6 +19,8 @@ const DISK_WAIT: Nanos = Nanos::new(100_000_000);
 const ISOLATED_WAIT: Nanos = Nanos::new(20_000_000);
 /// A tick of 250 Hz: how long a reclaimer waits where no event tells when it is worth going on.
 const TICK: Nanos = Nanos::new(4_000_000);
+/// How often lists are scanned in vain before they count as unreclaimable.
+const SCANS_MAX: u64 = 6;
 /// Longest wait of a task that may not enter filesystems, and so may hold what kswapd needs.
 const NOFS_WAIT: Nanos = Nanos::new(1_000_000_000);
 
@@ -107,10 +109,10 @@ impl<T: Tracer> Mm<T> {
                 min += zone.mark(Mark::Min);
             }
         }
-        let of = &self.nodes[node.index()];
-        let throttles = of.kswapd_failures < crate::kswapd::FAILURES_MAX && throttles_direct_reclaim(free, min);
+        let throttles = throttles_direct_reclaim(free, min) && !self.kswapd_gave_up(node);
+        let of = &mut self.nodes[node.index()];
         if throttles && of.kswapd_asleep {
-            self.nodes[node.index()].kswapd_asleep = false;
+            of.kswapd_asleep = false;
             self.wakeups.kswapd |= 1 << node.0;
         }
         throttles
@@ -122,6 +124,18 @@ impl<T: Tracer> Mm<T> {
         let zone = self.zone(zone);
         let of = |of: LruType| zone.lru_pages(of.active()) + zone.lru_pages(of.inactive());
         of(LruType::File) + if self.swap_free().get() > 0 { of(LruType::Anon) } else { 0 }
+    }
+
+    /// Whether the lists that serve `zone` have been scanned in vain so often that only first passes go over them any more.
+    pub(crate) fn is_unreclaimable(&self, zone: crate::ZoneId) -> bool {
+        match self.policy.reclaim.unreclaimable {
+            Unreclaimable::KswapdFailures => false,
+            Unreclaimable::PagesScanned => {
+                let set = self.lru_set(zone);
+                let reclaimable: u64 = self.zones_of_set(set).map(|zone| self.reclaimable_pages(zone.id)).sum();
+                self.reclaim.sets[set].scanned_since_free >= SCANS_MAX * reclaimable
+            }
+        }
     }
 
     /// Inactive pages of a node that reclaim could still take.

@@ -16,7 +16,7 @@ const MAX_RECLAIM_RETRIES: u32 = 16;
 const MAX_COMPACT_RETRIES: u32 = 16;
 /// Longest wait of a retry for writeback.
 const WRITEBACK_WAIT: Nanos = Nanos::new(100_000_000);
-/// Longest wait between rounds of [`crate::policy::RetryRule::Repeat`].
+/// Longest wait between rounds of [`crate::policy::RetryRule::Repeat`], where dirty pages are those of a congested disk.
 const CONGESTION_WAIT: Nanos = Nanos::new(20_000_000);
 
 impl<E: Env + Pressure> SlowPath<'_, E> {
@@ -133,7 +133,10 @@ impl<E: Env + Pressure> SlowPath<'_, E> {
             false => progress > 0,
         };
         if hopeful && !gfp.has(Gfp::NORETRY) {
-            self.env.sleep(CONGESTION_WAIT).await;
+            let zone = self.search.preferred.zone;
+            if self.env.with(|mm| mm.reclaim_flags(zone).congested) {
+                self.env.sleep(CONGESTION_WAIT).await;
+            }
             return Round::Again;
         }
         if gfp.has(Gfp::NORETRY) || order.is_costly() {

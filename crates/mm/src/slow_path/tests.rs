@@ -332,6 +332,8 @@ fn old_kernels_repeat_until_enough_was_reclaimed() {
     assert_eq!(world.gives_up(4, Gfp::GFP_KERNEL | MAYFAIL), GaveUp::Costly);
     assert_eq!(world.count("reclaim"), 1);
     let world = World { reclaims: 5, ..World::exhausted(policy(|policy| policy.slow_path.retry = RetryRule::Repeat)) };
+    let congested = crate::reclaim::ReclaimFlags { congested: true, ..Default::default() };
+    world.mm.borrow_mut().set_reclaim_flags(ZoneId(0), congested);
     world.gives_up(4, Gfp::GFP_KERNEL | MAYFAIL);
     assert_eq!(
         world.said().iter().filter(|line| line.as_str() == "sleep 20").count(),

@@ -1,7 +1,8 @@
 //! Switches of LRU lists and reclaim.
 
 use order9_mm::policy::{
-    BalanceRule, ContinueRule, InodeCache, LruScope, NewAnon, SlabDeferred, SlabTarget, SlabUnderBoost, ThrottleRule,
+    BalanceRule, BalancedZones, ContinueRule, InodeCache, LruScope, NewAnon, SlabDeferred, SlabTarget, SlabUnderBoost,
+    ThrottleRule, Unreclaimable,
 };
 
 use crate::switch::{Case, Switch, Value, Values};
@@ -93,6 +94,27 @@ pub(super) static SWITCHES: &[Switch] = &[
             "disks to be less busy, for up to 100 ms", "up to 5.15";
         ThrottleRule::Events: "events",
             "enough pages to be written, for up to 100 ms; for others' isolated pages 20 ms; else a tick", "5.16+";
+    ),
+    choice!(
+        reclaim.kswapd_balances,
+        "Which zones of a node have to be above their high marks for kswapd to rest",
+        "kswapd rests once the high mark is passed by",
+        BalancedZones::Every: "every_zone",
+            "every zone of its node, lowmem reserves left aside; above order 0 by zones with a quarter of the pages",
+            "up to 4.7";
+        BalancedZones::Any: "any_zone",
+            "any zone of its node", "4.8+";
+    ),
+    choice!(
+        reclaim.unreclaimable,
+        "When reclaim takes memory for unreclaimable",
+        "reclaim gives up",
+        Unreclaimable::PagesScanned: "pages_scanned",
+            "lists of which six times as many pages were scanned as it could free, since one was freed; until all are, \
+             direct reclaim reports progress",
+            "up to 4.11";
+        Unreclaimable::KswapdFailures: "kswapd_failures",
+            "nodes on which kswapd has run 16 times in vain", "4.12+";
     ),
     choice!(
         reclaim.slab_under_boost,

@@ -1,0 +1,244 @@
+//! When a node is balanced, when kswapd is woken for it, and what each of its passes goes over.
+
+use alloc::vec::Vec;
+
+use order9_units::{NodeId, Order, ZoneKind};
+
+use super::{FAILURES_MAX, GOAL_MIN, Pass};
+use crate::Mm;
+use crate::gfp::{AllocFlags, Mark};
+use crate::node::DaemonRequest;
+use crate::policy::{BalancedZones, SlabUnderBoost, Unreclaimable};
+use crate::reclaim::{DEF_PRIORITY, NodePass};
+use crate::trace::{Event, Tracer};
+use crate::zone::Zone;
+
+/// What one pass of kswapd goes over.
+#[derive(Debug, Default)]
+pub(super) struct Round {
+    /// Lists to go over, lowest zone first, and how many pages to scan of each.
+    pub(super) passes: Vec<(NodePass, u64)>,
+    /// A zone was left out since it has enough, which is no reason to try harder.
+    pub(super) spared: bool,
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Whether kswapd may rest: zones of `node` up to `class`, as many as the policy asks for, have a block of `order` above
+    /// their high marks, boosts included; also where there is no such zone.
+    #[must_use]
+    pub fn is_balanced(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
+        let mut zones = self.balanced_zones(node, class).peekable();
+        match self.policy.reclaim.kswapd_balances {
+            BalancedZones::Any => zones.peek().is_none() || zones.any(|zone| self.is_high(zone, order, class)),
+            BalancedZones::Every => {
+                let done = |zone: &&Zone| self.is_unreclaimable(zone.id) || self.is_high(zone, order, zone.kind);
+                let managed = |zone: &Zone| zone.managed;
+                let all: u64 = self.balanced_zones(node, class).map(managed).sum();
+                let balanced: u64 = zones.filter(done).map(managed).sum();
+                balanced == all || order > Order::ZERO && balanced >= all / 4
+            }
+        }
+    }
+
+    /// Whether a run of kswapd would begin with a pass: unlike [`is_balanced`](Self::is_balanced), all zones count that the
+    /// policy has balanced, even those beyond help.
+    pub(super) fn is_short(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
+        match self.policy.reclaim.kswapd_balances {
+            BalancedZones::Any => !self.is_balanced(node, order, class),
+            BalancedZones::Every => self.balanced_zones(node, class).any(|zone| !self.is_high(zone, order, zone.kind)),
+        }
+    }
+
+    /// Whether any zone of `node` up to `class` is boosted.
+    #[must_use]
+    pub fn is_boosted(&self, node: NodeId, class: ZoneKind) -> bool {
+        self.balanced_zones(node, class).any(|zone| zone.boost > 0)
+    }
+
+    /// Asks for kswapd of `node`, which is woken if it sleeps and there is anything for it to do: it has not given up, and
+    /// the node is short or has a boosted zone.
+    pub(crate) fn wakeup_kswapd(&mut self, node: NodeId, request: DaemonRequest) {
+        let of = &mut self.nodes[node.index()];
+        of.ask_kswapd(request, self.policy.reclaim.kswapd_balances);
+        if !of.kswapd_asleep || of.kswapd_failures >= FAILURES_MAX {
+            return;
+        }
+        let DaemonRequest { order, class } = request;
+        if !self.is_short(node, order, class) && !self.is_boosted(node, class) {
+            return;
+        }
+        self.nodes[node.index()].kswapd_asleep = false;
+        self.wakeups.kswapd |= 1 << node.0;
+        self.tracer.event(|| Event::WakeupKswapd { node, class, order });
+    }
+
+    /// Whether kswapd of the node may sleep after a run for `request`: the node is balanced, or it has given up.
+    pub(super) fn may_sleep(&self, node: NodeId, DaemonRequest { order, class }: DaemonRequest) -> bool {
+        self.kswapd_gave_up(node) || self.is_balanced(node, order, class)
+    }
+
+    /// Whether nothing more is to be hoped for from kswapd of `node`.
+    pub(crate) fn kswapd_gave_up(&self, node: NodeId) -> bool {
+        match self.policy.reclaim.unreclaimable {
+            Unreclaimable::KswapdFailures => self.nodes[node.index()].kswapd_failures >= FAILURES_MAX,
+            Unreclaimable::PagesScanned => {
+                self.balanced_zones(node, ZoneKind::Movable).all(|zone| self.is_unreclaimable(zone.id))
+            }
+        }
+    }
+
+    /// What a pass of kswapd goes over: the lists of all zones that it balances, or of those that need it. Slab is shrunk with
+    /// the last.
+    pub(super) fn kswapd_round(&self, pass: &Pass) -> Round {
+        let slab = !pass.gentle || self.policy.reclaim.slab_under_boost == SlabUnderBoost::Shrunk;
+        let mut round = Round::default();
+        let Some(highest) = self.highest_in_need(pass) else { return round };
+        for zone in self.balanced_zones(pass.node, highest) {
+            if !self.helps(zone, pass.priority) {
+                continue;
+            }
+            if self.has_enough(zone, pass.order, highest) {
+                round.spared = true;
+                continue;
+            }
+            let goal = (zone.watermarks.high + zone.boost).max(GOAL_MIN);
+            match round.passes.last_mut().filter(|(last, _)| self.lru_set(last.zone) == self.lru_set(zone.id)) {
+                Some((_, of_set)) => *of_set += goal,
+                None => round.passes.push((NodePass { zone: zone.id, slab: false }, goal)),
+            }
+        }
+        if let Some((last, _)) = round.passes.last_mut() {
+            last.slab = slab;
+        }
+        round
+    }
+
+    /// The highest zone of a pass; `None` where nothing is to be done.
+    fn highest_in_need(&self, pass: &Pass) -> Option<ZoneKind> {
+        let needs = |zone: &&Zone| match self.policy.reclaim.kswapd_balances {
+            BalancedZones::Any => true,
+            BalancedZones::Every => self.helps(zone, pass.priority) && !self.is_high(zone, pass.order, zone.kind),
+        };
+        self.balanced_zones(pass.node, pass.class).filter(needs).map(|zone| zone.kind).max()
+    }
+
+    /// Whether a pass at `priority` over the lists of `zone` is worth a try.
+    pub(crate) fn helps(&self, zone: &Zone, priority: u8) -> bool {
+        priority == DEF_PRIORITY || !self.is_unreclaimable(zone.id)
+    }
+
+    /// Whether kswapd leaves a zone out while it balances higher ones: it passes its high mark with a gap.
+    fn has_enough(&self, zone: &Zone, order: Order, class: ZoneKind) -> bool {
+        let gap = zone.mark(Mark::Low).min(zone.managed.div_ceil(100));
+        let mark = zone.mark(Mark::High) + gap;
+        let flags = AllocFlags::plain(Mark::High);
+        self.policy.reclaim.kswapd_balances == BalancedZones::Every
+            && zone.watermark_ok_at(order, mark, class, &flags, &self.policy)
+    }
+
+    /// Whether a zone has a block of `order` above its high mark.
+    fn is_high(&self, zone: &Zone, order: Order, class: ZoneKind) -> bool {
+        zone.watermark_ok(order, class, &AllocFlags::plain(Mark::High), &self.policy)
+    }
+
+    /// Zones that kswapd looks after for requests up to `class`, lowest first.
+    pub(super) fn balanced_zones(&self, node: NodeId, class: ZoneKind) -> impl Iterator<Item = &Zone> {
+        self.zones.iter().filter(move |zone| zone.node == node && zone.kind <= class && zone.managed > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use order9_units::{Pages, Pfn, PfnRange};
+
+    use super::*;
+    use crate::policy::Policy;
+    use crate::{Layout, LruList, MmBuilder, NodeSpec, ZoneSpec};
+
+    const NODE: NodeId = NodeId(0);
+    const CLASS: ZoneKind = ZoneKind::Normal;
+
+    /// DMA32 with 4096 pages and Normal with four times as many, all free, under the rules of 4.4.
+    fn machine() -> Mm {
+        let zone =
+            |kind, start, pages| ZoneSpec { node: NODE, kind, span: PfnRange::of(Pfn::new(start), Pages::new(pages)) };
+        let layout = Layout {
+            nodes: vec![NodeSpec { distances: vec![10] }],
+            zones: vec![zone(ZoneKind::Dma32, 4096, 4096), zone(CLASS, 1 << 20, 16384)],
+            ..Layout::default()
+        };
+        let mut policy = Policy::default();
+        policy.reclaim.lru = crate::policy::LruScope::Zone;
+        policy.reclaim.kswapd_balances = BalancedZones::Every;
+        policy.reclaim.unreclaimable = Unreclaimable::PagesScanned;
+        let mut mm = MmBuilder::new(&layout, policy).expect("the layout is sound").boot();
+        // So many pages of files for the tests to have something to scan in vain.
+        (0..2).for_each(|at| mm.zones[at].lru.sizes[LruList::InactiveFile.index()] = 100);
+        mm
+    }
+
+    fn pass(priority: u8) -> Pass {
+        Pass { node: NODE, class: CLASS, order: Order::ZERO, priority, gentle: false }
+    }
+
+    /// Zones and goals of a pass, whether slab is shrunk with them, and whether a zone was spared.
+    fn round(mm: &Mm, priority: u8) -> (Vec<(usize, u64, bool)>, bool) {
+        let round = mm.kswapd_round(&pass(priority));
+        (round.passes.iter().map(|&(pass, goal)| (pass.zone.index(), goal, pass.slab)).collect(), round.spared)
+    }
+
+    #[test]
+    fn every_zone_is_balanced_or_zones_with_a_quarter_of_the_pages() {
+        let mut mm = machine();
+        let balanced = |mm: &Mm, order| mm.is_balanced(NODE, Order::new(order).expect("a small order"), CLASS);
+        assert!(balanced(&mm, 0) && !mm.is_short(NODE, Order::ZERO, CLASS));
+        mm.zones[0].watermarks.high = 5000;
+        assert!(!balanced(&mm, 0) && balanced(&mm, 1), "Normal has four fifths");
+        mm.zones[0].watermarks.high = 0;
+        mm.zones[1].watermarks.high = 20_000;
+        assert!(!balanced(&mm, 0) && !balanced(&mm, 1), "DMA32 has a fifth");
+        mm.policy.reclaim.kswapd_balances = BalancedZones::Any;
+        assert!(balanced(&mm, 0));
+    }
+
+    #[test]
+    fn lists_scanned_six_times_in_vain_are_left_alone_until_a_page_comes_free() {
+        let mut mm = machine();
+        mm.zones[1].watermarks.high = 20_000;
+        let normal = mm.zones[1].id;
+        mm.reclaim.note_scanned(1, 599);
+        assert!(!mm.is_unreclaimable(normal) && !mm.is_balanced(NODE, Order::ZERO, CLASS));
+        mm.reclaim.note_scanned(1, 1);
+        assert!(mm.is_unreclaimable(normal) && mm.is_balanced(NODE, Order::ZERO, CLASS));
+        assert!(mm.is_short(NODE, Order::ZERO, CLASS), "a first pass is tried all the same");
+        assert_eq!(round(&mm, 11), (vec![], false));
+        assert!(!mm.kswapd_gave_up(NODE), "the other zone is left");
+        let request = crate::Request::new(Order::ZERO, crate::Gfp::GFP_KERNEL);
+        let page = mm.alloc_with(&request, AllocFlags { no_watermarks: true, ..AllocFlags::plain(Mark::Min) });
+        mm.free(page.expect("all is free"), usize::MAX).expect("it was just allocated");
+        assert!(!mm.is_unreclaimable(normal));
+    }
+
+    #[test]
+    fn a_pass_goes_up_to_the_highest_zone_in_need_and_spares_those_with_a_gap() {
+        let mut mm = machine();
+        let high = mm.zones[0].watermarks.high;
+        mm.zones[1].watermarks.high = 20_000;
+        assert_eq!(round(&mm, 12), (vec![(1, 20_000, true)], true));
+        mm.zones[0].watermarks.high = 4090; // Passed, but without the gap.
+        assert_eq!(round(&mm, 12), (vec![(0, 4090, false), (1, 20_000, true)], false));
+        (mm.zones[0].watermarks.high, mm.zones[1].watermarks.high) = (5000, high);
+        assert_eq!(round(&mm, 12), (vec![(0, 5000, true)], false), "higher zones are none of its business");
+    }
+
+    #[test]
+    fn the_lowest_class_asked_for_is_what_every_zone_is_balanced_for() {
+        let mut mm = machine();
+        for class in [CLASS, ZoneKind::Dma32] {
+            mm.nodes[0].ask_kswapd(DaemonRequest { order: Order::ZERO, class }, BalancedZones::Every);
+        }
+        assert_eq!(mm.nodes[0].kswapd_request().map(|asked| asked.class), Some(ZoneKind::Dma32));
+    }
+}
