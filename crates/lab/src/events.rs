@@ -57,6 +57,9 @@ fn fields(event: &Event) -> String {
         Event::WakeupKswapd { node, class, order } => {
             format!("nid={} zid={} order={}", node.0, class.index(), order.get())
         }
+        Event::MigratePages { succeeded, failed, mode, reason } => {
+            format!("nr_succeeded={succeeded} nr_failed={failed} mode={} reason={}", mode.name(), reason.name())
+        }
         Event::KswapdSleep { node } => format!("nid={}", node.0),
         Event::KswapdWake { node, class, order } => {
             format!("nid={} zid={} order={}", node.0, class.index(), order.get())

@@ -84,6 +84,7 @@ impl Kernel {
             Until::ReservesFilled(node) => Some(of(node).reserves),
             Until::FewIsolated(node) => Some(of(node).isolated),
             Until::PagesWritten(node) => Some(of(node).written),
+            Until::Transferred => Some(self.transferred),
             Until::Written => None,
         }
     }
@@ -153,6 +154,10 @@ impl Stall for Daemon {
     fn wake(&self, until: Until) {
         self.0.wake(until);
     }
+
+    fn now(&self) -> Nanos {
+        self.0.handle.now()
+    }
 }
 
 impl Stall for Thread {
@@ -166,5 +171,9 @@ impl Stall for Thread {
 
     fn wake(&self, until: Until) {
         self.kernel.wake(until);
+    }
+
+    fn now(&self) -> Nanos {
+        self.kernel.handle.now()
     }
 }

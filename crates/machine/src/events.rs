@@ -10,7 +10,7 @@ use crate::time::{CpuId, Handle, TaskId};
 pub use order9_mm::trace::Event;
 
 /// Tracepoints, as Linux names them, in the order of their bits.
-const NAMES: [&str; 17] = [
+const NAMES: [&str; 18] = [
     "mm_page_alloc",
     "mm_page_alloc_zone_locked",
     "mm_page_alloc_extfrag",
@@ -28,6 +28,7 @@ const NAMES: [&str; 17] = [
     "mm_vmscan_lru_shrink_active",
     "mm_vmscan_writepage",
     "mm_vmscan_inactive_list_is_low",
+    "mm_migrate_pages",
 ];
 
 /// A set of tracepoints.
@@ -82,6 +83,7 @@ const fn kind(event: &Event) -> usize {
         Event::LruShrinkActive { .. } => 14,
         Event::Writepage { .. } => 15,
         Event::InactiveListIsLow { .. } => 16,
+        Event::MigratePages { .. } => 17,
     }
 }
 

@@ -57,6 +57,8 @@ pub(crate) struct Kernel {
     pub(crate) flusher: Flusher,
     /// Tasks that wait for the end of writes.
     pub(crate) written: QueueId,
+    /// Tasks that wait for the end of any transfer.
+    pub(crate) transferred: QueueId,
     /// By node.
     pub(crate) waiting: Vec<Waiting>,
     /// By node with memory.
@@ -96,6 +98,7 @@ impl Kernel {
             engine.mount(CacheSpec::XFS_INODE).expect("an engine without filesystem");
         }
         let (flusher, written) = (Flusher::new(&handle), handle.new_queue("end of writes"));
+        let transferred = handle.new_queue("end of transfers");
         Self {
             cpus: handle.cpus(),
             handle,
@@ -118,6 +121,7 @@ impl Kernel {
             throttle: RefCell::default(),
             flusher,
             written,
+            transferred,
             waiting,
             kswapds: RefCell::default(),
         }

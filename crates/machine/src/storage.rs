@@ -283,6 +283,7 @@ impl Kernel {
             Op::Write => (Bytes::ZERO, bytes),
         };
         self.with(|mm| mm.count_transfer(read, written));
+        self.handle.wake_all(self.transferred);
         if completion.bio.op == Op::Write {
             self.handle.wake_all(self.written);
             self.note_congestion();

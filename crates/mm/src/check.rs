@@ -336,8 +336,9 @@ impl<T: Tracer> Mm<T> {
 
     fn check_counters(&self, allocated: u64) -> Verdict {
         let counters = &self.counters;
-        let expected = self.boot_allocated + counters.pgalloc.iter().sum::<u64>() - counters.pgfree;
-        require(allocated == expected, "allocated frames = those of boot + pgalloc - pgfree", || {
+        let in_use = self.boot_allocated + counters.pgalloc.iter().sum::<u64>() + counters.held_used;
+        let expected = in_use - counters.pgfree;
+        require(allocated == expected, "allocated frames = those of boot + pgalloc + migrated to - pgfree", || {
             format!("{allocated} by frames, {expected} by counters")
         })?;
         for (who, steal, scan) in [

@@ -98,6 +98,9 @@ pub trait Stall: Env {
 
     /// Wakes everybody who waits for this.
     fn wake(&self, until: Until);
+
+    /// The time, which waits are measured by.
+    fn now(&self) -> Nanos;
 }
 
 /// What tasks that reclaim wait for.
@@ -111,6 +114,8 @@ pub enum Until {
     FewIsolated(NodeId),
     /// Reclaimers, for the disks: the world ends this wait when they are no longer congested.
     Written,
+    /// Whoever needs a page that is being read or written: the world ends this wait at the end of every transfer.
+    Transferred,
     /// Reclaimers, for pages of the node to be written: the world ends this wait where [`Mm::take_wakeups`] names the node.
     PagesWritten(NodeId),
 }

@@ -44,6 +44,7 @@ mod highatomic;
 mod isolate;
 pub mod kswapd;
 mod lru;
+pub mod migrate;
 mod mm;
 mod node;
 mod outlook;

@@ -6,6 +6,7 @@ use order9_units::{Migratetype, NodeId, Order, Pfn, ZoneKind};
 
 use crate::gfp::Gfp;
 use crate::lru::{LruList, LruType};
+use crate::migrate::{MigrateMode, MigrateReason};
 use crate::reclaim::PassStats;
 use crate::shrinker::ShrinkerKind;
 use crate::zone::ZoneId;
@@ -209,6 +210,17 @@ pub enum Event {
         ratio: u64,
         /// Type of the lists.
         of: LruType,
+    },
+    /// `mm_migrate_pages`: a list of pages was moved.
+    MigratePages {
+        /// Pages moved, or freed meanwhile.
+        succeeded: u64,
+        /// Pages that could not be moved.
+        failed: u64,
+        /// What it might wait for.
+        mode: MigrateMode,
+        /// What for.
+        reason: MigrateReason,
     },
     /// `mm_vmscan_wakeup_kswapd`: a request to wake kswapd.
     WakeupKswapd {

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use order9_units::{Migratetype, NodeId, ZoneKind};
 
 use crate::lru::LruType;
+use crate::migrate::{MigrateFailures, MigrateWaits};
 use crate::reclaim::Reclaimer;
 use crate::trace::Extfrag;
 
@@ -107,6 +108,16 @@ pub struct Counters {
     pub drop_slab: u64,
     /// `oom_kill`: processes killed for memory.
     pub oom_kill: u64,
+    /// `pgmigrate_success`: pages moved to another frame, or freed when they were about to.
+    pub pgmigrate_success: u64,
+    /// `pgmigrate_fail`: pages that could not be moved.
+    pub pgmigrate_fail: u64,
+    /// Failed attempts to move a page (engine only).
+    pub migrate_failures: MigrateFailures,
+    /// Waits of migration (engine only).
+    pub migrate_waits: MigrateWaits,
+    /// Frames that compaction held and that pages have moved to (engine only).
+    pub held_used: u64,
     /// `compact_stall`: direct compactions.
     pub compact_stall: u64,
     /// `compact_fail`: those after which there was still no page.

@@ -103,7 +103,7 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
-    fn write_pending_of(&mut self, idx: Idx) -> &mut WritePending {
+    pub(crate) fn write_pending_of(&mut self, idx: Idx) -> &mut WritePending {
         &mut self.zones[self.blocks[idx.block()].zone.index()].write_pending
     }
 

@@ -3,7 +3,7 @@
 //! Key types: [`FileId`], [`File`] (what is in memory of one), [`FileTable`] (all of them). A file costs 16 bytes for good;
 //! a [`File`] lives while something of it is in memory: pages, shadows, mappings, data or an inode to be written.
 
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use order9_units::{Nanos, Pages};
@@ -128,6 +128,11 @@ impl File {
         self.tree.insert(index, idx)
     }
 
+    /// Puts another frame in the place of the page at `index`, which exists and stays what it is.
+    pub(crate) fn replace(&mut self, index: u64, idx: Idx) {
+        self.tree.replace(index, idx);
+    }
+
     /// Takes out a page that is clean and unmapped, leaving a shadow or nothing.
     pub(super) fn take(&mut self, index: u64, shadow: Option<Shadow>) -> Idx {
         self.nr_pages -= 1;
@@ -148,6 +153,18 @@ impl File {
     pub(super) fn is_unused(&self) -> bool {
         self.tree.is_empty() && self.mapped_by.is_empty() && !self.open_by_mappings && !self.is_dirty()
     }
+}
+
+/// Whether the filesystem of a file knows how to move its pages; Linux' `migratepage` of an address space.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MigrateHandler {
+    /// It does, dirty ones included.
+    #[default]
+    Present,
+    /// It does not: only clean pages can be moved.
+    Absent,
+    /// It does not, and has data of its own with every page which it does not give up: none can be moved.
+    AbsentPrivate,
 }
 
 /// What is known of a file for as long as it exists.
@@ -186,6 +203,8 @@ pub(crate) struct FileTable {
     /// Ends of the queue of dirty files, by position.
     pub(super) queue: Option<(u32, u32)>,
     pub(super) shadows: ShadowChunks,
+    /// Files with another handler than most.
+    handlers: BTreeMap<FileId, MigrateHandler>,
 }
 
 impl FileTable {
@@ -206,9 +225,24 @@ impl FileTable {
         Some(id)
     }
 
+    pub(crate) fn migrate_handler(&self, id: FileId) -> MigrateHandler {
+        if self.handlers.is_empty() {
+            return MigrateHandler::Present;
+        }
+        self.handlers.get(&id).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn set_migrate_handler(&mut self, id: FileId, handler: MigrateHandler) {
+        match handler {
+            MigrateHandler::Present => self.handlers.remove(&id),
+            other => self.handlers.insert(id, other),
+        };
+    }
+
     /// Ends a file of which nothing is in memory.
     pub(crate) fn remove(&mut self, id: FileId) {
         self.drop_file(id);
+        self.handlers.remove(&id);
         self.entries[id.index()] = Entry { size: Pages::ZERO, file: NONE, inode: GONE };
     }
 

@@ -23,7 +23,7 @@ use order9_units::{Nanos, Pages, Pfn};
 
 pub use dirty::WritePending;
 pub use evict::DropPagecache;
-pub use file::{File, FileId};
+pub use file::{File, FileId, MigrateHandler};
 pub(crate) use file::{FileTable, Home, PAGES_MAX};
 pub(crate) use limits::DirtySettings;
 pub use limits::{DirtyLimits, PosRatio};
@@ -70,6 +70,13 @@ impl<T: Tracer> Mm<T> {
     #[must_use]
     pub fn is_on_disk(&self, id: FileId) -> bool {
         self.user.files.is_on_disk(id)
+    }
+
+    /// Says how pages of a file on disk can be moved; most have a handler for that.
+    pub fn set_migrate_handler(&mut self, id: FileId, handler: MigrateHandler) {
+        if self.user.files.is_on_disk(id) {
+            self.user.files.set_migrate_handler(id, handler);
+        }
     }
 
     /// What is in memory of a file; `None` where nothing is.

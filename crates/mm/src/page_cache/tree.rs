@@ -194,6 +194,20 @@ impl PageTree {
         chunks
     }
 
+    /// Puts another frame in the place of a page that stays what it is.
+    pub(super) fn replace(&mut self, index: u64, idx: Idx) {
+        let slot = match self {
+            Self::One { index: only, slot, state } if *only == index && *state != One::Shadow => Some(slot),
+            Self::Many(chunks) => {
+                let (number, at) = place(index);
+                let chunk = chunks.by_number.get_mut(&number).filter(|chunk| chunk.present >> at & 1 != 0);
+                chunk.map(|chunk| &mut chunk.slots[at])
+            }
+            _ => None,
+        };
+        slot.expect("the page is in its file").value = idx.0;
+    }
+
     /// Takes out a page that is clean and unmapped, leaving a shadow or nothing.
     pub(super) fn take(&mut self, index: u64, shadow: Option<Shadow>) -> Idx {
         let slot = self.slot(index).expect("the page is in its file");

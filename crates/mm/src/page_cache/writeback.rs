@@ -107,6 +107,13 @@ impl<T: Tracer> Mm<T> {
         Some(FileWrite { file, index, pages: Pages::new(1) })
     }
 
+    /// Begins the write of a dirty page that cannot migrate before it is clean.
+    pub(crate) fn start_writeout(&mut self, id: FileId, index: u64, idx: Idx) -> FileWrite {
+        self.start_write_at(id, index, idx);
+        self.settle_file(id);
+        FileWrite { file: id, index, pages: Pages::new(1) }
+    }
+
     /// The first page from `from` on that is dirty and not being written.
     fn next_writable(&self, id: FileId, mut from: u64) -> Option<(u64, Idx)> {
         let file = self.user.file(id).ok()?;

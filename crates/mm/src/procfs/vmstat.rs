@@ -40,6 +40,8 @@ impl<T: Tracer> Mm<T> {
         self.allocation_events(&mut fields);
         self.reclaim_events(&mut fields);
         fields.extend([
+            ("pgmigrate_success", self.counters.pgmigrate_success),
+            ("pgmigrate_fail", self.counters.pgmigrate_fail),
             ("compact_stall", self.counters.compact_stall),
             ("compact_fail", self.counters.compact_fail),
             ("compact_success", self.counters.compact_success),

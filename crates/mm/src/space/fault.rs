@@ -375,7 +375,7 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
-    fn copy_page(&mut self, from: Idx, to: Idx) {
+    pub(crate) fn copy_page(&mut self, from: Idx, to: Idx) {
         self.work.pages_copied += 1;
         if let Some(tags) = &mut self.user.tags {
             tags.copy(from, to);

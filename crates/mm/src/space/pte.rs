@@ -91,6 +91,12 @@ impl Pte {
         self.flags & flag as u8 != 0
     }
 
+    /// A present entry once its page is in another frame. That the page was accessed is forgotten, as up to 6.0.
+    #[must_use]
+    pub(crate) const fn migrated(self, to: Idx) -> Self {
+        Self { frame: to.0, ..self.with(PteFlag::Young, false) }
+    }
+
     #[must_use]
     pub(crate) const fn with(self, flag: PteFlag, on: bool) -> Self {
         let flags = if on { self.flags | flag as u8 } else { self.flags & !(flag as u8) };

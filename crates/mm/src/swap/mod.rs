@@ -99,6 +99,13 @@ impl SwapArea {
         self.slots[id.0 as usize].tag
     }
 
+    /// A page in the swap cache is in another frame now.
+    pub(crate) fn relocate(&mut self, from: Idx, to: Idx) {
+        let slot = self.cached.remove(from);
+        self.cached.insert(to, slot);
+        self.slot(slot).cache = Some(to);
+    }
+
     fn take(&mut self) -> Option<SlotId> {
         if let Some(slot) = self.unused.pop() {
             return Some(SlotId(slot));

@@ -1,0 +1,93 @@
+//! Page migration: the content of a page goes to another frame, and whoever maps or owns the page finds it there.
+//!
+//! Key types: [`migrate_pages`] (a list of isolated pages), [`Targets`] (where their new frames come from),
+//! [`MigrateMode`] (what it may wait for), [`MigrateFailures`] and [`MigrateWaits`] (what went wrong and what was waited for).
+//! Callers isolate pages first and put back what is left; compaction is one, whoever else moves pages is another.
+//! A page is unmapped, copied and mapped again by one step, so that no program ever meets a half-moved one; what
+//! others would wait for meanwhile is part of the price of that step. Never chooses pages or targets.
+//! Behaviour and sources: docs/migration.md.
+
+mod counts;
+mod gather;
+mod page;
+mod place;
+mod run;
+
+pub use counts::{MigrateFailures, MigrateWaits, Waits};
+pub use gather::gather_pages;
+pub use run::Migrated;
+pub(crate) use run::migrate_pages;
+
+use crate::Mm;
+use crate::frame::Idx;
+use crate::trace::Tracer;
+
+/// What migration may wait for; Linux' `enum migrate_mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MigrateMode {
+    /// `MIGRATE_ASYNC`: nothing.
+    Async,
+    /// `MIGRATE_SYNC_LIGHT`: page locks, not the end of writes.
+    SyncLight,
+    /// `MIGRATE_SYNC`: page locks and the end of writes; starts to write what cannot move while it is dirty.
+    Sync,
+}
+
+impl MigrateMode {
+    /// Its name in trace events.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Async => "MIGRATE_ASYNC",
+            Self::SyncLight => "MIGRATE_SYNC_LIGHT",
+            Self::Sync => "MIGRATE_SYNC",
+        }
+    }
+}
+
+/// Why pages migrate; Linux' `enum migrate_reason`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MigrateReason {
+    /// To make free blocks.
+    Compaction,
+    /// Their memory is about to fail.
+    MemoryFailure,
+    /// Their memory is taken out.
+    MemoryHotplug,
+    /// `move_pages` or `migrate_pages`, or another cpuset.
+    Syscall,
+    /// `mbind`.
+    MempolicyMbind,
+    /// Their users run on another node.
+    NumaMisplaced,
+    /// A contiguous range is needed.
+    ContigRange,
+}
+
+impl MigrateReason {
+    /// Its name in trace events.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Compaction => "compaction",
+            Self::MemoryFailure => "memory_failure",
+            Self::MemoryHotplug => "memory_hotplug",
+            Self::Syscall => "syscall_or_cpuset",
+            Self::MempolicyMbind => "mempolicy_mbind",
+            Self::NumaMisplaced => "numa_misplaced",
+            Self::ContigRange => "contig_range",
+        }
+    }
+}
+
+/// Where migration gets frames from.
+pub(crate) trait Targets<T: Tracer> {
+    /// A single held frame for the page in `source`; `None` ends the migration.
+    fn take(&mut self, mm: &mut Mm<T>, source: Idx) -> Option<Idx>;
+
+    /// Takes a frame back that was not needed; it is still held.
+    fn give_back(&mut self, mm: &mut Mm<T>, target: Idx);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! Moving one page: what stands in the way, in the order in which Linux asks.
+
+use super::MigrateMode;
+use super::counts::MigrateFailure;
+use crate::Mm;
+use crate::frame::{Flag, Idx, Word};
+use crate::lru::LruType;
+use crate::page_cache::{FileWrite, MigrateHandler};
+use crate::space::Owner;
+use crate::trace::Tracer;
+
+/// How a page is tried.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attempt {
+    pub(crate) mode: MigrateMode,
+    /// Enough was tried without waiting.
+    pub(crate) may_wait: bool,
+    /// The task is reclaiming or compacting for a request of its own: whoever has the page may wait for that.
+    pub(crate) memalloc: bool,
+    pub(crate) cpu: usize,
+}
+
+/// What came of it. Unless the page moved, the target is as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The page is in the target now, and its old frame is free.
+    Moved,
+    /// Nobody needs the page any more: its frame is free.
+    Freed,
+    /// As it was, still isolated; another pass may have more luck (`EAGAIN`).
+    Again(MigrateFailure),
+    /// The same once this is written, which the caller begins.
+    Write(FileWrite),
+    /// As it was, still isolated, and would be in every pass (`EBUSY`).
+    Failed(MigrateFailure),
+    /// As it was, still isolated; the caller waits for who has it, and tries again.
+    Wait(HeldBy),
+}
+
+/// Who has a page that migration waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HeldBy {
+    /// A read, which has it locked.
+    Read,
+    /// A write.
+    Write(LruType),
+}
+
+impl HeldBy {
+    pub(crate) const fn has(self, word: Word) -> bool {
+        match self {
+            Self::Read => word.has(Flag::Locked),
+            Self::Write(_) => word.has(Flag::Writeback),
+        }
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Tries to move the isolated page `source` to the held frame `target`.
+    pub(crate) fn migrate_page(&mut self, source: Idx, target: Idx, attempt: &Attempt) -> Outcome {
+        let (word, owner) = (self.frames.word(source), self.user.rmap.owner(source));
+        debug_assert!(word.has(Flag::Isolated) && word.frames() == 1, "single pages migrate, once they are isolated");
+        if owner == Owner::Kept && !word.with(Flag::Isolated, false).is_held() {
+            self.end_isolation(source);
+            self.disown(source, attempt.cpu);
+            return Outcome::Freed;
+        }
+        if let Some(outcome) = self.busy(word, attempt) {
+            return outcome;
+        }
+        let mappings = self.mappings_of(source);
+        let mapped = !mappings.is_empty();
+        self.work.rmap_walks += 2 * u64::from(mapped);
+        self.work.ptes_cleared += mappings.len() as u64;
+        self.work.ptes_set += mappings.len() as u64;
+        self.work.tlb_flushes += u64::from(mapped);
+        if word.has(Flag::Pinned) {
+            return self.again(MigrateFailure::Pinned);
+        }
+        if let Some(outcome) = self.unhandled(source, owner, attempt) {
+            return outcome;
+        }
+        self.move_page(source, target, owner, &mappings, attempt.cpu);
+        Outcome::Moved
+    }
+
+    /// Puts an isolated page back, or frees it if only the isolation still kept it.
+    pub(crate) fn putback_movable(&mut self, idx: Idx, cpu: usize) {
+        self.putback_lru(idx);
+        self.free_if_kept_by(idx, cpu);
+    }
+
+    fn again(&mut self, why: MigrateFailure) -> Outcome {
+        self.counters.migrate_failures.count(why);
+        Outcome::Again(why)
+    }
+
+    fn failed(&mut self, why: MigrateFailure) -> Outcome {
+        self.counters.migrate_failures.count(why);
+        Outcome::Failed(why)
+    }
+
+    /// What comes of a page that a disk is transferring.
+    fn busy(&mut self, word: Word, attempt: &Attempt) -> Option<Outcome> {
+        let Attempt { mode, may_wait, memalloc, .. } = *attempt;
+        if word.has(Flag::Locked) {
+            let waits = may_wait && mode > MigrateMode::Async && !memalloc;
+            return Some(if waits { Outcome::Wait(HeldBy::Read) } else { self.again(MigrateFailure::Locked) });
+        }
+        if word.has(Flag::Writeback) {
+            return Some(match mode {
+                MigrateMode::Sync if may_wait => Outcome::Wait(HeldBy::Write(word.lru_type())),
+                MigrateMode::Sync => self.again(MigrateFailure::Writeback),
+                MigrateMode::Async | MigrateMode::SyncLight => self.failed(MigrateFailure::Writeback),
+            });
+        }
+        None
+    }
+
+    /// What comes of a page whose file has no handler to move it; `None` if it can be moved like any other.
+    fn unhandled(&mut self, source: Idx, owner: Owner, attempt: &Attempt) -> Option<Outcome> {
+        let Owner::File { file, index } = owner else { return None };
+        let handler = self.user.files.migrate_handler(file);
+        if handler == MigrateHandler::Present {
+            return None;
+        }
+        let sync = attempt.mode == MigrateMode::Sync;
+        if self.frames.word(source).has(Flag::Dirty) {
+            if !sync {
+                return Some(self.failed(MigrateFailure::Dirty));
+            }
+            self.counters.migrate_failures.count(MigrateFailure::Dirty);
+            return Some(Outcome::Write(self.start_writeout(file, index, source)));
+        }
+        (handler == MigrateHandler::AbsentPrivate).then(|| match self.policy.compaction.nohandler_fail_fast && !sync {
+            true => self.failed(MigrateFailure::PrivateData),
+            false => self.again(MigrateFailure::PrivateData),
+        })
+    }
+}

@@ -1,0 +1,56 @@
+//! A frame takes the place of another: content, state, owner, entries and list.
+
+use order9_units::Order;
+
+use crate::Mm;
+use crate::count::Class;
+use crate::frame::{Flag, Idx, Word};
+use crate::lru::LruType;
+use crate::space::{Mapping, Owner};
+use crate::trace::Tracer;
+
+impl<T: Tracer> Mm<T> {
+    /// Moves an isolated page that nothing stands in the way of into a held frame, where it goes on its list, and frees its
+    /// old one on behalf of `cpu`. `mappings` are all it has.
+    pub(super) fn move_page(&mut self, source: Idx, target: Idx, owner: Owner, mappings: &[Mapping], cpu: usize) {
+        self.copy_page(source, target);
+        for &at in mappings {
+            let table = self.user.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
+            table.set(at.vpn, table.get(at.vpn).migrated(target));
+        }
+        if let Owner::File { file, index } = owner {
+            self.user.file_mut(file).replace(index, target);
+        }
+        let word = self.frames.word(source);
+        if word.has(Flag::SwapCache) {
+            self.swap.relocate(source, target);
+        }
+        if word.has(Flag::Dirty) && word.lru_type() == LruType::File {
+            self.write_pending_of(source).dirty -= 1;
+            self.write_pending_of(target).dirty += 1;
+        }
+        if owner != Owner::Nobody {
+            self.user.rmap.set(target, owner);
+            self.user.rmap.set(source, Owner::Nobody);
+        }
+        self.end_isolation(source);
+        self.settle_target(target, self.frames.word(source));
+        let bare = Word::allocated(Order::ZERO);
+        let bare = bare.with(Flag::CountedImmovable, word.has(Flag::CountedImmovable));
+        self.frames.set(source, bare);
+        self.free_block(source, bare, cpu);
+    }
+
+    /// Puts a held frame to use as a page with the state of `word`.
+    fn settle_target(&mut self, target: Idx, word: Word) {
+        // Whatever it was allocated for, it has just been moved.
+        let word = word.with(Flag::CountedImmovable, false);
+        self.count_out(target, Order::ZERO, Class::Isolated);
+        self.count_in(target, Order::ZERO, Class::of_used(word));
+        self.counters.held_used += 1;
+        self.frames.set(target, word);
+        if word.is_lru_page() {
+            self.link_lru(target, word);
+        }
+    }
+}
