@@ -9,7 +9,7 @@ use core::task::{Context, Poll, Waker};
 use order9_units::{Nanos, Order, Pages, Pfn};
 
 use super::*;
-use crate::env::{Env, Stall, Task, Until};
+use crate::env::{Env, SpinLock, Stall, Task, Until};
 use crate::fs_cache::tests::mounted;
 use crate::policy::Policy;
 use crate::reclaim::PageWrite;
@@ -95,6 +95,14 @@ impl Env for World {
     }
 
     async fn sleep(&self, _: Nanos) {}
+
+    fn need_resched(&self) -> bool {
+        false
+    }
+
+    fn lock_busy(&self, _: SpinLock) -> bool {
+        false
+    }
 }
 
 impl Stall for World {
