@@ -30,8 +30,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("workspace", &[]),
 ];
 
-/// Crates that only tests, benches and fuzz targets use; every crate may have them as a development dependency.
-const FOR_TESTS: &[&str] = &["testkit"];
+/// Crates that every crate may have as a development dependency: what only tests, benches and fuzz targets use, and the
+/// built-in policies, for what must hold under all of them.
+const FOR_TESTS: &[&str] = &["testkit", "policy"];
 
 /// The members of the workspace as cargo sees them; nothing is resolved, so neither network nor lock file is needed.
 fn workspace() -> Metadata {

@@ -48,14 +48,19 @@ fn disk(swap: Pages) -> MachineDisk {
 
 /// The same as `options` have it.
 fn machine_with(memory: Bytes, cpus: usize, options: &Options) -> Machine {
-    let span = PfnRange::of(Pfn::new(1 << 20), Pages::from_bytes_floor(memory));
+    let span = PfnRange::of(NORMAL, Pages::from_bytes_floor(memory));
+    machine_of(&[(ZoneKind::Normal, span)], Policy::default(), cpus, options)
+}
+
+/// The same with these zones, under a policy.
+fn machine_of(zones: &[(ZoneKind, PfnRange)], policy: Policy, cpus: usize, options: &Options) -> Machine {
     let layout = Layout {
         nodes: vec![NodeSpec { distances: vec![10] }],
-        zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
+        zones: zones.iter().map(|&(kind, span)| ZoneSpec { node: NodeId(0), kind, span }).collect(),
         cpus: vec![NodeId(0); cpus],
         ..Layout::default()
     };
-    let mm = MmBuilder::new(&layout, Policy::default()).expect("one zone is a layout").content_tags().boot();
+    let mm = MmBuilder::new(&layout, policy).expect("zones are a layout").content_tags().boot();
     Machine::new(mm, vec![NodeId(0); cpus], prices(), options).expect("there are CPUs")
 }
 
@@ -68,6 +73,8 @@ where
 }
 
 const MEMORY: Bytes = Bytes::new(8 << 20);
+/// Where zone Normal begins.
+const NORMAL: Pfn = Pfn::new(1 << 20);
 
 const fn mib(n: u64) -> Bytes {
     Bytes::new(n << 20)

@@ -64,6 +64,8 @@ async fn nap<E: Stall>(env: &E, node: NodeId, asked: DaemonRequest, done: Daemon
     if !may_nap {
         return env.with(next);
     }
+    // It may not have made a pass: others have freed memory, or it has given up.
+    env.wake(Until::ReservesFilled(node));
     if env.wait(Until::KswapdNeeded(node), Some(NAP)).await {
         env.with(|mm| mm.counters.kswapd_low_wmark_hit_quickly += 1);
         return env.with(next);

@@ -1,12 +1,16 @@
 //! Every working set with every kind of memory and every amount of swap; the number of tasks goes round.
 
+use order9_machine::{Machine, Options};
 use order9_units::{Bytes, Pages};
 
-use super::{Kind, MEMORY, Pressure};
+use super::{Kind, Pressure};
+use crate::{machine_with, mib};
+
+const MEMORY: Bytes = mib(64);
 
 /// What must come of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Expected {
+pub(super) enum Expected {
     Fits,
     OutOfMemory,
     /// Linux up to 5.4 does not look for other pages while there are more inactive than active ones, though pins may hold
@@ -19,8 +23,8 @@ const RESERVED: u64 = 8;
 
 impl Pressure {
     /// Only what can neither be dropped nor written anywhere makes memory run out.
-    fn expected(&self) -> Expected {
-        let memory = Pages::from_bytes_floor(MEMORY).get();
+    pub(super) fn expected(&self) -> Expected {
+        let memory = Pages::from_bytes_floor(self.memory).get();
         let wanted = memory * self.percent / 100;
         let (anon, unevictable) = match self.kind {
             Kind::Read | Kind::Dirty => (0, 0),
@@ -35,8 +39,9 @@ impl Pressure {
         if anon > usable + self.swap.get() || unevictable > usable { Expected::OutOfMemory } else { Expected::Fits }
     }
 
-    fn check(&self) {
-        let results = self.run();
+    /// Runs it on the machine that `machine` makes.
+    pub(super) fn check(&self, machine: impl FnOnce(&Options) -> Machine) {
+        let results = self.run(machine);
         let got = if results.kills.is_empty() { Expected::Fits } else { Expected::OutOfMemory };
         let expected = self.expected();
         assert!(
@@ -54,7 +59,8 @@ fn matrix(kind: Kind) {
     for swap in [Pages::ZERO, Pages::new(64), ample] {
         for percent in percents {
             let tasks = tasks.next().expect("a cycle has no end");
-            Pressure { kind, percent, swap, tasks }.check();
+            let pressure = Pressure { memory: MEMORY, kind, percent, swap, tasks };
+            pressure.check(|options| machine_with(MEMORY, 2, options));
         }
     }
 }

@@ -2,24 +2,25 @@
 
 mod kinds;
 mod matrix;
+mod presets;
 
 use std::num::NonZeroU64;
 
-use order9_machine::{Engine, Options, Results, Thread, Tick};
+use order9_machine::{Engine, Machine, Options, Results, Thread, Tick};
 use order9_units::{Bytes, Nanos, Pages};
 use order9_workloads::{ChildKind, DropCaches, Stop, Sys};
 
-use crate::{disk, machine_with, mib};
+use crate::disk;
 use kinds::Kind;
 
-/// What the machine has. Small, as every check looks at all of it.
-const MEMORY: Bytes = mib(64);
 /// A program that takes longer hangs.
 const VIRTUAL_TIME_MAX: Nanos = Nanos::new(600_000_000_000);
 
 /// A machine under pressure.
 #[derive(Clone, Copy, Debug)]
 struct Pressure {
+    /// What the machine has. Small, as every check looks at all of it.
+    memory: Bytes,
     kind: Kind,
     /// What all tasks want together, in percent of memory.
     percent: u64,
@@ -28,11 +29,12 @@ struct Pressure {
 }
 
 impl Pressure {
-    /// Runs the tasks, each a process, all at once; then has everything written and dropped.
+    /// Runs the tasks on the machine that `machine` makes, each a process, all at once; then has everything written and
+    /// dropped.
     ///
     /// # Panics
     /// If a law is broken, a page lost, or the end does not come in time.
-    fn run(&self) -> Results {
+    fn run(&self, machine: impl FnOnce(&Options) -> Machine) -> Results {
         let options = Options {
             check_every: NonZeroU64::new(4999),
             disks: vec![disk(self.swap)],
@@ -40,7 +42,7 @@ impl Pressure {
             ..Options::new(1)
         };
         let (this, watched) = (*self, *self);
-        machine_with(MEMORY, 2, &options).run_program(
+        machine(&options).run_program(
             "pressure",
             move |sys| this.program(sys),
             move |tick: &Tick<'_>| {
@@ -53,7 +55,7 @@ impl Pressure {
     }
 
     async fn program(self, sys: Thread) -> Result<(), Stop> {
-        let share = Pages::new(Pages::from_bytes_floor(MEMORY).get() * self.percent / 100 / self.tasks).bytes();
+        let share = Pages::new(Pages::from_bytes_floor(self.memory).get() * self.percent / 100 / self.tasks).bytes();
         let mut children = Vec::new();
         for _ in 0..self.tasks {
             children.push(sys.spawn(ChildKind::Process, "task", move |sys| self.kind.run(sys, share)).await?);
