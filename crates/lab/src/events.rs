@@ -54,8 +54,12 @@ fn fields(event: &Event) -> String {
         Event::PagePcpuDrain { pfn, order, migratetype } => {
             format!("pfn={:#x} order={} migratetype={}", pfn.get(), order.get(), migratetype.index())
         }
-        Event::WakeupKswapd { node, class, order } => {
-            format!("nid={} zid={} order={}", node.0, class.index(), order.get())
+        Event::WakeupKswapd { node, class, order, gfp } => {
+            format!("nid={} zid={} order={} gfp_flags={gfp:?}", node.0, class.index(), order.get())
+        }
+        Event::Throttled { node, timeout, delayed, why } => {
+            let [timeout, delayed] = [timeout, delayed].map(|time| time.get() / 1000);
+            format!("nid={} usec_timeout={timeout} usect_delayed={delayed} reason={}", node.0, why.name())
         }
         Event::MigratePages { succeeded, failed, mode, reason } => {
             format!("nr_succeeded={succeeded} nr_failed={failed} mode={} reason={}", mode.name(), reason.name())

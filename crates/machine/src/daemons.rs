@@ -85,7 +85,7 @@ impl Kernel {
             Until::FewIsolated(node) => Some(of(node).isolated),
             Until::PagesWritten(node) => Some(of(node).written),
             Until::Transferred => Some(self.transferred),
-            Until::Written => None,
+            Until::Uncongested => None,
         }
     }
 

@@ -10,7 +10,7 @@ use crate::time::{CpuId, Handle, TaskId};
 pub use order9_mm::trace::Event;
 
 /// Tracepoints, as Linux names them, in the order of their bits.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 19] = [
     "mm_page_alloc",
     "mm_page_alloc_zone_locked",
     "mm_page_alloc_extfrag",
@@ -29,6 +29,7 @@ const NAMES: [&str; 18] = [
     "mm_vmscan_writepage",
     "mm_vmscan_inactive_list_is_low",
     "mm_migrate_pages",
+    "mm_vmscan_throttled",
 ];
 
 /// A set of tracepoints.
@@ -84,6 +85,7 @@ const fn kind(event: &Event) -> usize {
         Event::Writepage { .. } => 15,
         Event::InactiveListIsLow { .. } => 16,
         Event::MigratePages { .. } => 17,
+        Event::Throttled { .. } => 18,
     }
 }
 
@@ -165,6 +167,7 @@ mod tests {
             node: order9_units::NodeId(0),
             class: order9_units::ZoneKind::Normal,
             order: order9_units::Order::ZERO,
+            gfp: order9_mm::Gfp::GFP_KERNEL,
         };
         assert!(chosen.has(&free) && !chosen.has(&wakeup));
         assert_eq!(TraceKinds::NONE.with("mm_page_fre"), None);

@@ -117,9 +117,7 @@ impl Thread {
                 }
                 FaultStep::NeedMkwrite => {
                     let now = self.kernel.handle.now();
-                    step = self.kernel.with(|mm| mm.page_mkwrite(space, addr, now));
-                    self.process.dirtied.set(self.process.dirtied.get() + 1);
-                    self.kernel.pay(Class::System, self.kernel.prices.dirty_page).await;
+                    step = self.dirtying(|mm| mm.page_mkwrite(space, addr, now)).await;
                 }
                 FaultStep::Segv => return Err(Stop::Signal { signal: "SIGSEGV", addr: addr.get() }),
                 FaultStep::Bus => return Err(Stop::Signal { signal: "SIGBUS", addr: addr.get() }),

@@ -70,6 +70,8 @@ pub enum BuildError {
     NoMemory,
     /// More zones than an engine keeps apart (255).
     TooManyZones(usize),
+    /// More nodes than an engine keeps apart (64).
+    TooManyNodes(usize),
     /// The frames between the first and the last do not fit 32 bits.
     SpanTooLarge(Pages),
     /// A zone or CPU names a node that does not exist.
@@ -87,6 +89,9 @@ pub enum BuildError {
     /// The block is not aligned to its order.
     Misaligned(Pfn, Order),
 }
+
+/// Nodes of a machine: sets of them are masks of 64 bits.
+const NODES_MAX: usize = u64::BITS as usize;
 
 /// Builds an [`Mm`]. Every frame that is neither hole nor reserved must be given a state before [`MmBuilder::finish`].
 pub struct MmBuilder<T: Tracer = NoTrace> {
@@ -411,6 +416,9 @@ impl Layout {
         if self.zones.len() > usize::from(u8::MAX) {
             return Err(BuildError::TooManyZones(self.zones.len()));
         }
+        if self.nodes.len() > NODES_MAX {
+            return Err(BuildError::TooManyNodes(self.nodes.len()));
+        }
         let mut owners = self.zones.iter().map(|zone| zone.node).chain(self.cpus.iter().copied());
         if let Some(node) = owners.find(|node| node.index() >= self.nodes.len()) {
             return Err(BuildError::NoSuchNode(node));
@@ -444,6 +452,7 @@ impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoMemory => f.write_str("there is no zone, or one without frames"),
+            Self::TooManyNodes(nodes) => write!(f, "{nodes} nodes: at most {NODES_MAX} are kept apart"),
             Self::TooManyZones(zones) => write!(f, "{zones} zones: at most 255 are kept apart"),
             Self::SpanTooLarge(frames) => {
                 write!(f, "memory spans {} frames: at most 2^32 are kept apart", frames.get())

@@ -113,12 +113,15 @@ pub enum Until {
     /// Reclaimers, for the pages that others have isolated on the node.
     FewIsolated(NodeId),
     /// Reclaimers, for the disks: the world ends this wait when they are no longer congested.
-    Written,
+    Uncongested,
     /// Whoever needs a page that is being read or written: the world ends this wait at the end of every transfer.
     Transferred,
     /// Reclaimers, for pages of the node to be written: the world ends this wait where [`Mm::take_wakeups`] names the node.
     PagesWritten(NodeId),
 }
+
+/// A tick of 250 Hz: how long tasks sleep where Linux says "one tick", which is 1 to 10 ms by configuration.
+pub(crate) const TICK: Nanos = Nanos::new(4_000_000);
 
 /// How hard direct compaction tries; Linux counts down from `Async`, 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -166,8 +166,8 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn wake_all_kswapds(&mut self, search: &Search) {
         let mut at = search.first;
         while let Some((position, ZoneRef { node, .. })) = self.eligible_from(search, at) {
-            let (order, class) = (search.request.order, search.class);
-            self.wakeup_kswapd(node, DaemonRequest { order, class });
+            let Request { order, gfp, .. } = search.request;
+            self.wakeup_kswapd(node, DaemonRequest { order, class: search.class }, gfp);
             at = position + 1;
         }
     }
@@ -350,7 +350,7 @@ impl<T: Tracer> Mm<T> {
         if zone.boosted && flags.kswapd {
             zone.boosted = false;
             let (node, class) = (zone.node, zone.kind);
-            self.wakeup_kswapd(node, DaemonRequest { order: Order::ZERO, class });
+            self.wakeup_kswapd(node, DaemonRequest { order: Order::ZERO, class }, Gfp::NONE);
         }
     }
 

@@ -192,6 +192,8 @@ pub struct ReclaimPolicy {
     pub inode_cache: InodeCache,
     /// What reclaimers that are stopped wait for.
     pub throttle: ThrottleRule,
+    /// Direct reclaim that got nothing starts anew and ages active lists that it had left alone. 5.5+.
+    pub force_deactivate: bool,
     /// Which zones of a node have to be above their high marks for kswapd to rest.
     pub kswapd_balances: BalancedZones,
     /// When reclaim takes memory for unreclaimable.
@@ -416,6 +418,7 @@ impl Default for Policy {
                 slab_under_boost: SlabUnderBoost::Shrunk,
                 inode_cache: InodeCache::DroppedWithInode,
                 throttle: ThrottleRule::Congestion,
+                force_deactivate: false,
                 kswapd_balances: BalancedZones::Any,
                 unreclaimable: Unreclaimable::KswapdFailures,
                 drop_slab_doubles: false,

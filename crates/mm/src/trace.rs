@@ -2,12 +2,12 @@
 //!
 //! A tracer is a type parameter of [`crate::Mm`]: with [`NoTrace`] no event is even built.
 
-use order9_units::{Migratetype, NodeId, Order, Pfn, ZoneKind};
+use order9_units::{Migratetype, Nanos, NodeId, Order, Pfn, ZoneKind};
 
 use crate::gfp::Gfp;
 use crate::lru::{LruList, LruType};
 use crate::migrate::{MigrateMode, MigrateReason};
-use crate::reclaim::PassStats;
+use crate::reclaim::{PassStats, Stalled};
 use crate::shrinker::ShrinkerKind;
 use crate::zone::ZoneId;
 
@@ -230,6 +230,19 @@ pub enum Event {
         class: ZoneKind,
         /// Order it should balance for.
         order: Order,
+        /// Flags of the request; none where a fragmentation event woke it.
+        gfp: Gfp,
+    },
+    /// `mm_vmscan_throttled`, 5.16+: a reclaimer goes on after a stop.
+    Throttled {
+        /// Where it reclaims.
+        node: NodeId,
+        /// The longest it would have waited.
+        timeout: Nanos,
+        /// How long it waited.
+        delayed: Nanos,
+        /// Why it was stopped.
+        why: Stalled,
     },
 }
 

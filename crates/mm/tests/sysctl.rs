@@ -208,6 +208,19 @@ fn of_two_limits_of_dirty_memory_the_one_written_last_counts() {
 }
 
 #[test]
+fn swappiness_ends_where_costs_are_not_weighed() {
+    let mut old = boot(Policy::default());
+    write(&mut old, "vm.swappiness", "100");
+    let refused = old.write_setting("vm.swappiness", "101").expect_err("it is too large");
+    assert_eq!(refused.errno(), Some(Errno::Einval));
+    assert_eq!(refused.to_string(), "vm.swappiness takes at most 100 under this policy");
+    assert_eq!(read(&old, "vm.swappiness"), "100\n");
+    let mut policy = Policy::default();
+    policy.reclaim.balance = order9_mm::policy::BalanceRule::RefaultCost;
+    write(&mut boot(policy), "vm.swappiness", "200");
+}
+
+#[test]
 fn the_ends_of_every_range_are_taken() {
     for end in ["0", "1", "8", "3000", "2147483647"] {
         let mut mm = boot(all_settings());

@@ -12,7 +12,7 @@ use order9_workloads::{self as workloads, Stop};
 
 use super::read::READ;
 use crate::faults::refused;
-use crate::kernel::Kernel;
+use crate::kernel::{Engine, Kernel};
 use crate::thread::Thread;
 use crate::time::Class;
 
@@ -105,7 +105,7 @@ impl Thread {
     async fn write_page(&self, file: FileId, index: u64, all: bool) -> Result<(), Stop> {
         loop {
             let now = self.kernel.handle.now();
-            match self.kernel.with(|mm| mm.write_page(file, index, now)) {
+            match self.dirtying(|mm| mm.write_page(file, index, now)).await {
                 CachedPage::Uptodate(_) => break,
                 CachedPage::BeingRead(_) => self.wait_for_page(file, index).await?,
                 CachedPage::Missing if !all && self.is_within(file, index) => self.wait_for_page(file, index).await?,
@@ -113,7 +113,7 @@ impl Thread {
                     self.leave_room("pwrite", file, index)?;
                     let page = self.page(READ | Gfp::WRITE).await?;
                     let now = self.kernel.handle.now();
-                    match self.kernel.with(|mm| mm.write_new_page(file, index, page, now, self.cpu())) {
+                    match self.dirtying(|mm| mm.write_new_page(file, index, page, now, self.cpu())).await {
                         Ok(Added::New(_)) => break,
                         Ok(Added::Present) => {}
                         Err(error) => {
@@ -124,9 +124,21 @@ impl Thread {
                 }
             }
         }
-        self.process.dirtied.set(self.process.dirtied.get() + 1);
-        self.kernel.pay(Class::System, self.kernel.prices.dirty_page).await;
         Ok(())
+    }
+
+    /// Takes a step that may make a page of a file on disk dirty, which costs time and counts for the writer if it was clean.
+    pub(crate) async fn dirtying<R>(&self, step: impl FnOnce(&mut Engine) -> R) -> R {
+        let (result, became_dirty) = self.kernel.with(|mm| {
+            let before = mm.counters().nr_dirtied;
+            let result = step(mm);
+            (result, mm.counters().nr_dirtied > before)
+        });
+        if became_dirty {
+            self.process.dirtied.set(self.process.dirtied.get() + 1);
+            self.kernel.pay(Class::System, self.kernel.prices.dirty_page).await;
+        }
+        result
     }
 
     /// Refuses a page that the disk has no room for; dirty pages may need a place each.

@@ -6,7 +6,7 @@ use order9_units::{NodeId, Order, ZoneKind};
 
 use super::{FAILURES_MAX, GOAL_MIN, Pass};
 use crate::Mm;
-use crate::gfp::{AllocFlags, Mark};
+use crate::gfp::{AllocFlags, Gfp, Mark};
 use crate::node::DaemonRequest;
 use crate::policy::{BalancedZones, SlabUnderBoost, Unreclaimable};
 use crate::reclaim::{DEF_PRIORITY, NodePass};
@@ -55,9 +55,9 @@ impl<T: Tracer> Mm<T> {
         self.balanced_zones(node, class).any(|zone| zone.boost > 0)
     }
 
-    /// Asks for kswapd of `node`, which is woken if it sleeps and there is anything for it to do: it has not given up, and
+    /// Asks for kswapd of `node` on behalf of a request with flags `gfp`. It is woken if it sleeps and there is anything for it to do: it has not given up, and
     /// the node is short or has a boosted zone.
-    pub(crate) fn wakeup_kswapd(&mut self, node: NodeId, request: DaemonRequest) {
+    pub(crate) fn wakeup_kswapd(&mut self, node: NodeId, request: DaemonRequest, gfp: Gfp) {
         let of = &mut self.nodes[node.index()];
         of.ask_kswapd(request, self.policy.reclaim.kswapd_balances);
         if !of.kswapd_asleep || of.kswapd_failures >= FAILURES_MAX {
@@ -69,7 +69,7 @@ impl<T: Tracer> Mm<T> {
         }
         self.nodes[node.index()].kswapd_asleep = false;
         self.wakeups.kswapd |= 1 << node.0;
-        self.tracer.event(|| Event::WakeupKswapd { node, class, order });
+        self.tracer.event(|| Event::WakeupKswapd { node, class, order, gfp });
     }
 
     /// Whether kswapd of the node may sleep after a run for `request`: the node is balanced, or it has given up.

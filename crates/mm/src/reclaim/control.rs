@@ -66,6 +66,10 @@ pub struct ReclaimControl {
     pub nr_reclaimed: u64,
     /// Writes that the caller has to make; it takes them out of here.
     pub writes: Vec<PageWrite>,
+    /// Active pages are aged even where inactive ones are many, since there was nothing else.
+    pub force_deactivate: bool,
+    /// Active pages were left alone, inactive ones being many.
+    pub skipped_deactivate: bool,
     /// A chunk was all dirty and nobody writes: the caller wakes the flushers and takes this back.
     pub wake_flushers: bool,
     /// Sets of lists that the run has passed over.
@@ -97,6 +101,8 @@ impl ReclaimControl {
             nr_scanned: 0,
             nr_reclaimed: 0,
             writes: Vec::new(),
+            force_deactivate: false,
+            skipped_deactivate: false,
             wake_flushers: false,
             sets: Vec::new(),
             priority: DEF_PRIORITY,

@@ -20,11 +20,25 @@ use crate::zone::{Zone, ZoneId};
 pub async fn direct_reclaim<E: Stall>(env: &E, request: &Request) -> u64 {
     throttle_direct(env, request).await;
     let Some((id, search)) = env.with(|mm| mm.begin_direct(request)) else { return 0 };
+    let mut ready = try_harder(env, id, &search).await;
+    if !ready && env.with(|mm| mm.forces_deactivation(id)) {
+        ready = try_harder(env, id, &search).await;
+    }
+    env.with(|mm| {
+        let reclaimed = mm.end_reclaim(id).nr_reclaimed;
+        let progress = if reclaimed == 0 { u64::from(ready || mm.has_hope(&search)) } else { reclaimed };
+        mm.tracer.event(|| Event::DirectReclaimEnd { reclaimed: progress });
+        progress
+    })
+}
+
+/// Passes of more and more effort; says whether they ended since compaction can start.
+async fn try_harder<E: Stall>(env: &E, id: ReclaimId, search: &Search) -> bool {
     let mut ready = false;
     for priority in (0..=DEF_PRIORITY).rev() {
         let passes = env.with(|mm| {
             mm.reclaim_mut(id).priority = priority;
-            let (passes, one_is_ready) = mm.direct_passes(&search, priority);
+            let (passes, one_is_ready) = mm.direct_passes(search, priority);
             ready = one_is_ready;
             passes
         });
@@ -36,18 +50,22 @@ pub async fn direct_reclaim<E: Stall>(env: &E, request: &Request) -> u64 {
             break;
         }
         if priority == 1 && reclaimed == 0 {
-            throttle(env, request.node, Stalled::NoProgress).await;
+            throttle(env, search.request.node, Stalled::NoProgress).await;
         }
     }
-    env.with(|mm| {
-        let reclaimed = mm.end_reclaim(id).nr_reclaimed;
-        let progress = if reclaimed == 0 { u64::from(ready || mm.has_hope(&search)) } else { reclaimed };
-        mm.tracer.event(|| Event::DirectReclaimEnd { reclaimed: progress });
-        progress
-    })
+    ready
 }
 
 impl<T: Tracer> Mm<T> {
+    /// Whether a run that got nothing starts anew and takes active pages too, which it had left alone: inactive lists may be
+    /// long and yet hold nothing but pages that are pinned or isolated.
+    fn forces_deactivation(&mut self, id: ReclaimId) -> bool {
+        let policy = self.policy.reclaim.force_deactivate;
+        let run = self.reclaim_mut(id);
+        run.force_deactivate = policy && run.nr_reclaimed == 0 && run.skipped_deactivate;
+        run.force_deactivate
+    }
+
     fn begin_direct(&mut self, request: &Request) -> Option<(ReclaimId, Search)> {
         let search = self.search_for(request).ok()?;
         self.counters.allocstall.add(search.class, 1);

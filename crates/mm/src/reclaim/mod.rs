@@ -24,6 +24,7 @@ pub use decide::{Progress, Reference, check_reference, throttles_direct_reclaim,
 pub use direct::direct_reclaim;
 pub use pass::ReclaimStep;
 pub use stats::{PassStats, ReclaimFlags};
+pub use throttle::Stalled;
 
 pub(crate) use control::ReclaimState;
 pub(crate) use node::{NodePass, shrink_node};

@@ -118,7 +118,8 @@ impl<T: Tracer> Mm<T> {
                 run.pass = Some(pass);
                 return ReclaimStep::TooManyIsolated;
             }
-            if !inactive && !self.inactive_is_low(run, &pass, of) {
+            if !inactive && !run.force_deactivate && !self.inactive_is_low(run, &pass, of) {
+                run.skipped_deactivate = true;
                 continue; // Nothing was touched.
             }
             if inactive {

@@ -145,6 +145,20 @@ fn active_pages_are_aged_while_inactive_ones_are_few() {
 }
 
 #[test]
+fn active_pages_are_left_alone_while_inactive_ones_are_many_unless_that_is_forced() {
+    let mut mm = boot();
+    let inactive = mapped(&mut mm, 64, LruList::InactiveFile, Prot::READ);
+    inactive.pages.iter().for_each(|&page| mm.pin(page).expect("it is allocated"));
+    mapped(&mut mm, 40, LruList::ActiveFile, Prot::READ);
+    let run = pass(&mut mm, control(0));
+    assert!(run.skipped_deactivate);
+    assert_eq!((mm.counters().pgdeactivate, run.nr_reclaimed), (0, 0));
+    let forced = pass(&mut mm, ReclaimControl { force_deactivate: true, ..control(0) });
+    assert!(!forced.skipped_deactivate);
+    assert_eq!(mm.counters().pgdeactivate, 40);
+}
+
+#[test]
 fn anonymous_pages_are_left_alone_without_swap() {
     let mut mm = boot();
     let space = mm.create_space().expect("there are few");

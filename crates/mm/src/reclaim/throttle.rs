@@ -5,20 +5,18 @@ use order9_units::{Nanos, NodeId, ZoneKind};
 use super::decide::throttles_direct_reclaim;
 use super::pass::CHUNK;
 use crate::Mm;
-use crate::env::{Stall, Until};
+use crate::env::{Stall, TICK, Until};
 use crate::frame::Idx;
 use crate::gfp::{Gfp, Mark};
 use crate::lru::{LruList, LruType};
 use crate::page_alloc::Request;
 use crate::policy::{ThrottleRule, Unreclaimable};
-use crate::trace::Tracer;
+use crate::trace::{Event, Tracer};
 
 /// Longest wait for the disks.
 const DISK_WAIT: Nanos = Nanos::new(100_000_000);
 /// Longest wait for pages that others have isolated, once it is ended by events.
 const ISOLATED_WAIT: Nanos = Nanos::new(20_000_000);
-/// A tick of 250 Hz: how long a reclaimer waits where no event tells when it is worth going on.
-const TICK: Nanos = Nanos::new(4_000_000);
 /// How often lists are scanned in vain before they count as unreclaimable.
 const SCANS_MAX: u64 = 6;
 /// Longest wait of a task that may not enter filesystems, and so may hold what kswapd needs.
@@ -45,7 +43,7 @@ pub(super) async fn throttle_direct<E: Stall>(env: &E, request: &Request) {
 
 /// Why a reclaimer is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stalled {
+pub enum Stalled {
     /// Pages come round again before they are written (`VMSCAN_THROTTLE_WRITEBACK`).
     Writeback,
     /// Others hold too many isolated pages (`VMSCAN_THROTTLE_ISOLATED`).
@@ -56,26 +54,54 @@ pub(super) enum Stalled {
     NoProgress,
 }
 
+impl Stalled {
+    /// As the tracepoint `mm_vmscan_throttled` calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Writeback => "VMSCAN_THROTTLE_WRITEBACK",
+            Self::Isolated => "VMSCAN_THROTTLE_ISOLATED",
+            Self::Congested => "VMSCAN_THROTTLE_CONGESTED",
+            Self::NoProgress => "VMSCAN_THROTTLE_NOPROGRESS",
+        }
+    }
+}
+
 /// Stops a reclaimer on `node`, as the policy has it.
 pub(super) async fn throttle<E: Stall>(env: &E, node: NodeId, why: Stalled) {
     match (env.with(|mm| mm.policy.reclaim.throttle), why) {
         (ThrottleRule::Congestion, Stalled::Writeback | Stalled::Congested) => {
-            env.wait(Until::Written, Some(DISK_WAIT)).await;
+            env.wait(Until::Uncongested, Some(DISK_WAIT)).await;
         }
         (ThrottleRule::Congestion, Stalled::Isolated) => {
             env.wait(Until::FewIsolated(node), Some(DISK_WAIT)).await;
         }
         (ThrottleRule::Congestion, Stalled::NoProgress) => {}
-        (ThrottleRule::Events, Stalled::Writeback) => {
+        (ThrottleRule::Events, why) => wait_for_event(env, node, why).await,
+    }
+}
+
+/// Waits for what ends the cause, where something tells (`reclaim_throttle`).
+async fn wait_for_event<E: Stall>(env: &E, node: NodeId, why: Stalled) {
+    let timeout = match why {
+        Stalled::Writeback => DISK_WAIT,
+        Stalled::Isolated => ISOLATED_WAIT,
+        Stalled::Congested | Stalled::NoProgress => TICK,
+    };
+    let begun = env.now();
+    match why {
+        Stalled::Writeback => {
             env.with(|mm| mm.begin_writeback_wait(node));
-            env.wait(Until::PagesWritten(node), Some(DISK_WAIT)).await;
+            env.wait(Until::PagesWritten(node), Some(timeout)).await;
             env.with(|mm| mm.nodes[node.index()].writeback_waiters -= 1);
         }
-        (ThrottleRule::Events, Stalled::Isolated) => {
-            env.wait(Until::FewIsolated(node), Some(ISOLATED_WAIT)).await;
+        Stalled::Isolated => {
+            env.wait(Until::FewIsolated(node), Some(timeout)).await;
         }
-        (ThrottleRule::Events, Stalled::Congested | Stalled::NoProgress) => env.sleep(TICK).await,
+        Stalled::Congested | Stalled::NoProgress => env.sleep(timeout).await,
     }
+    let delayed = Nanos::new(env.now().get() - begun.get());
+    env.with(|mm| mm.tracer.event(|| Event::Throttled { node, timeout, delayed, why }));
 }
 
 impl<T: Tracer> Mm<T> {

@@ -9,16 +9,12 @@ mod retry;
 #[cfg(test)]
 mod tests;
 
-use order9_units::{Nanos, Pfn};
+use order9_units::Pfn;
 
-use crate::env::{CompactPriority, Env, OomKill, Pressure};
+use crate::env::{CompactPriority, Env, OomKill, Pressure, TICK};
 use crate::gfp::{AllocFlags, Gfp, Mark, Reserve};
 use crate::page_alloc::{AllocError, GaveUp, Request, Search};
 use crate::policy::{Policy, RetryRule};
-
-/// How long a task waits for another one's OOM kill, for its own to take effect, and before it tries again what must not
-/// fail; Linux sleeps one tick, 1 to 10 ms by configuration.
-const TICK: Nanos = Nanos::new(4_000_000);
 
 /// Allocates `2^order` pages as `request` asks, going as far as its flags allow.
 ///

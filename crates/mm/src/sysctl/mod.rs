@@ -19,7 +19,7 @@ pub use table::SETTINGS;
 pub use value::Values;
 
 use crate::Mm;
-use crate::policy::PcpHigh;
+use crate::policy::{BalanceRule, PcpHigh};
 use crate::space::Errno;
 use crate::trace::Tracer;
 
@@ -112,6 +112,8 @@ pub enum SettingError {
     WriteOnly(&'static Setting),
     /// `EINVAL`: not one of the [`Setting::values`].
     Invalid(&'static Setting),
+    /// `EINVAL`: more than this, the most under the policy in force.
+    TooLarge(&'static Setting, i64),
     /// Linux has it, the engine not yet.
     NotModelled(&'static Setting),
 }
@@ -167,8 +169,17 @@ impl<T: Tracer> Mm<T> {
         let knob = setting.knob()?;
         self.knob_value(knob).ok_or(SettingError::Absent(setting))?;
         let numbers = setting.values.parse(value).ok_or(SettingError::Invalid(setting))?;
-        self.set_knob(knob, &numbers);
+        match self.policy_max(knob) {
+            Some(max) if numbers[0] > max => return Err(SettingError::TooLarge(setting, max)),
+            _ => self.set_knob(knob, &numbers),
+        }
         Ok(())
+    }
+
+    /// The largest value under the policy in force, where other policies take larger ones.
+    fn policy_max(&self, knob: Knob) -> Option<i64> {
+        let of_hundred = knob == Knob::Swappiness && self.policy.reclaim.balance == BalanceRule::Rotation;
+        of_hundred.then_some(100)
     }
 
     /// The value in force; `None` where the policy has no such setting.
@@ -237,7 +248,7 @@ impl SettingError {
         match self {
             Self::Unknown | Self::Absent(_) => Some(Errno::Enoent),
             Self::ReadOnly(_) | Self::WriteOnly(_) => Some(Errno::Eacces),
-            Self::Invalid(_) => Some(Errno::Einval),
+            Self::Invalid(_) | Self::TooLarge(..) => Some(Errno::Einval),
             Self::NotModelled(_) => None,
         }
     }
@@ -251,6 +262,7 @@ impl fmt::Display for SettingError {
             Self::ReadOnly(setting) => write!(f, "{} is read-only", setting.name),
             Self::WriteOnly(setting) => write!(f, "{} is write-only", setting.name),
             Self::Invalid(setting) => write!(f, "{} takes {}", setting.name, setting.values),
+            Self::TooLarge(setting, max) => write!(f, "{} takes at most {max} under this policy", setting.name),
             Self::NotModelled(setting) => match setting.model {
                 Model::Missing(what) => write!(f, "{} is not modelled yet (there is no {what})", setting.name),
                 Model::Engine(_) => unreachable!("{} has an effect", setting.name),

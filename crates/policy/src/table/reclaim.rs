@@ -95,6 +95,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         ThrottleRule::Events: "events",
             "enough pages to be written, for up to 100 ms; for others' isolated pages 20 ms; else a tick", "5.16+";
     ),
+    flag!(
+        reclaim.force_deactivate,
+        "Whether direct reclaim that got nothing starts anew and ages active lists that it had left alone",
+        off: "active lists are aged only where their inactive partner is short", "up to 5.4",
+        on: "direct reclaim that got nothing starts anew and ages active lists that it had left alone", "5.5+"
+    ),
     choice!(
         reclaim.kswapd_balances,
         "Which zones of a node have to be above their high marks for kswapd to rest",

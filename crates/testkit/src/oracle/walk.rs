@@ -173,7 +173,7 @@ impl Oracle {
             if !needed || core::mem::replace(&mut self.kswapd_awake[node.index()], true) {
                 return;
             }
-            self.events.push(Event::WakeupKswapd { node, class, order: Order::ZERO });
+            self.events.push(Event::WakeupKswapd { node, class, order: Order::ZERO, gfp: Gfp::NONE });
         }
     }
 

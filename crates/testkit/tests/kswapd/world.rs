@@ -6,7 +6,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use order9_mm::env::{Env, Stall, Task, Until};
+use order9_mm::env::{Env, SpinLock, Stall, Task, Until};
 use order9_mm::fs_cache::FsStep;
 use order9_mm::kswapd::kswapd;
 use order9_mm::policy::Policy;
@@ -228,6 +228,14 @@ impl Env for World {
     }
 
     async fn sleep(&self, _: Nanos) {}
+
+    fn need_resched(&self) -> bool {
+        false
+    }
+
+    fn lock_busy(&self, _: SpinLock) -> bool {
+        false
+    }
 }
 
 impl Stall for World {
@@ -251,4 +259,8 @@ impl Stall for World {
     }
 
     fn wake(&self, _: Until) {}
+
+    fn now(&self) -> Nanos {
+        Nanos::ZERO
+    }
 }
