@@ -104,6 +104,7 @@ const fn unit(unit: order9_machine::Unit) -> Unit {
     match unit {
         order9_machine::Unit::Nanos => Unit::Nanos,
         order9_machine::Unit::PerSecond => Unit::PerSecond,
+        order9_machine::Unit::Count => Unit::Count,
         order9_machine::Unit::Percent => Unit::Percent,
     }
 }

@@ -21,6 +21,8 @@ fn benchmark(workload: Workload, columns: &[(&str, Vec<&Run>)]) -> Benchmark {
         family: match measure.family {
             workloads::Family::Samples => Family::Samples,
             workloads::Family::Quantiles => Family::Quantiles,
+            workloads::Family::Percentiles => Family::Percentiles,
+            workloads::Family::Single => Family::Single("Ops"),
         },
         direction: match measure.better {
             Better::Lower => Direction::LowerIsBetter,
@@ -32,6 +34,9 @@ fn benchmark(workload: Workload, columns: &[(&str, Vec<&Run>)]) -> Benchmark {
             workloads::Unit::FilesPerSecond => compare::Unit::FilesPerSecond,
             workloads::Unit::MebibytesPerSecond => compare::Unit::MebibytesPerSecond,
             workloads::Unit::Percent => compare::Unit::Percent,
+            workloads::Unit::HugePages => compare::Unit::HugePages,
+            workloads::Unit::Pages => compare::Unit::Pages,
+            workloads::Unit::Gibibytes => compare::Unit::Gibibytes,
         },
         decimals: measure.decimals,
         operations: operations(measure, columns),
@@ -80,7 +85,12 @@ fn divisor(measure: &Measure) -> f64 {
     match measure.unit {
         workloads::Unit::Seconds => 1e9,
         workloads::Unit::Microseconds => 1e3,
-        workloads::Unit::FilesPerSecond | workloads::Unit::MebibytesPerSecond | workloads::Unit::Percent => 1.0,
+        workloads::Unit::Gibibytes => (1_u64 << 30) as f64,
+        workloads::Unit::FilesPerSecond
+        | workloads::Unit::MebibytesPerSecond
+        | workloads::Unit::Percent
+        | workloads::Unit::HugePages
+        | workloads::Unit::Pages => 1.0,
     }
 }
 

@@ -1,9 +1,11 @@
 //! Memory that the kernel takes for itself on behalf of programs: blocks of pages, and objects of the kmalloc caches, which
 //! are made when they are first used.
 
+use std::ops::Range;
+
 use order9_mm::env::Env as _;
 use order9_mm::slab::{CacheId, CacheSpec, Object, ObjectStep, SlabError};
-use order9_mm::{AllocError, Gfp, Request, alloc_pages};
+use order9_mm::{AllocError, FrameState, Gfp, Request, alloc_pages};
 use order9_units::{Bytes, Order, Pages, Pfn};
 use order9_workloads::{KernelAlloc, KernelSize, Stop};
 
@@ -103,6 +105,24 @@ impl Thread {
             KernelMemory::Block(pfn) => mm.free(pfn, cpu).expect("a program frees each block once"),
             KernelMemory::Object(object) => {
                 mm.kmem_cache_free(object, cpu).expect("a program frees each object once");
+            }
+        });
+        self.spend().await;
+        self.alive()
+    }
+}
+
+impl Thread {
+    /// Frees pages of a block, which becomes single pages the first time.
+    pub(crate) async fn free_pages_for_kernel(&self, memory: KernelMemory, pages: Range<u64>) -> Result<(), Stop> {
+        let KernelMemory::Block(first) = memory else { unreachable!("an object of slab has no pages of its own") };
+        let cpu = self.cpu();
+        self.kernel.with(|mm| {
+            if matches!(mm.frame(first), FrameState::Allocated { order } if order > Order::ZERO) {
+                mm.split_page(first).expect("a block that was allocated");
+            }
+            for page in pages {
+                mm.free(Pfn::new(first.get() + page), cpu).expect("a program frees each page once");
             }
         });
         self.spend().await;

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use order9_mm::Mm;
 use order9_units::{Bytes, Nanos, NodeId, Pages};
-use order9_workloads::{Facts, Parameters, Stop, Times, Workload};
+use order9_workloads::{ChildKind, Facts, Parameters, Stop, Times, Workload};
 
 use crate::cost::Prices;
 use crate::disk::DiskError;
@@ -150,7 +150,7 @@ impl Machine {
         F: Future<Output = Result<(), Stop>> + 'static,
     {
         let space = self.kernel.with(|mm| mm.create_space()).expect("the first address space");
-        self.kernel.start_process(name, space, None, move |thread| async move {
+        self.kernel.start_process(name, ChildKind::Process, space, None, move |thread| async move {
             let result = body(thread.clone()).await;
             *ended.borrow_mut() = Some(Ended { result: result.clone(), thread });
             result

@@ -25,6 +25,8 @@ pub(crate) struct Process {
     /// Threads that live; none once it has ended.
     pub(crate) threads: Cell<u64>,
     pub(crate) killed: Cell<bool>,
+    /// A thread of the kernel.
+    pub(crate) kthread: bool,
     /// Pages it has made dirty since it last looked at how many there are.
     pub(crate) dirtied: Cell<u64>,
     /// Where its threads wait: for time, for children. A kill wakes them all.
@@ -46,13 +48,14 @@ type Ending = Option<Ended>;
 pub struct Child(usize);
 
 impl Process {
-    pub(crate) fn new(handle: &Handle, name: &str, space: SpaceId) -> Self {
+    pub(crate) fn new(handle: &Handle, name: &str, space: SpaceId, kthread: bool) -> Self {
         Self {
             name: name.into(),
             space,
             mmap_lock: handle.new_lock(&format!("mmap_lock of {name}"), LockKind::Sleeping),
             threads: Cell::new(1),
             killed: Cell::new(false),
+            kthread,
             dirtied: Cell::default(),
             waiting: handle.new_queue(&format!("threads of {name}")),
             tasks: RefCell::default(),
@@ -93,13 +96,14 @@ impl Kernel {
     pub(crate) fn start_process<F>(
         self: &Rc<Self>,
         name: &str,
+        kind: ChildKind,
         space: SpaceId,
         parent: Option<(Thread, Child)>,
         body: impl FnOnce(Thread) -> F + 'static,
     ) where
         F: Future<Output = Result<(), Stop>> + 'static,
     {
-        let process = Rc::new(Process::new(&self.handle, name, space));
+        let process = Rc::new(Process::new(&self.handle, name, space, kind == ChildKind::Kernel));
         self.processes.borrow_mut().push(Rc::clone(&process));
         let thread = Thread { kernel: Rc::clone(self), process };
         let own = thread.clone();
@@ -136,7 +140,7 @@ impl Thread {
         self.kernel.pay(Class::System, self.kernel.prices.spawn).await;
         let space = match kind {
             ChildKind::Thread => None,
-            ChildKind::Process => {
+            ChildKind::Process | ChildKind::Kernel => {
                 Some(self.kernel.with(|mm| mm.create_space()).map_err(|errno| refused("fork", errno))?)
             }
             ChildKind::Fork => Some(self.fork_space().await?),
@@ -144,7 +148,7 @@ impl Thread {
         let child = Child(self.process.children.borrow().len());
         self.process.children.borrow_mut().push(None);
         match space {
-            Some(space) => self.kernel.start_process(name, space, Some((self.clone(), child)), body),
+            Some(space) => self.kernel.start_process(name, kind, space, Some((self.clone(), child)), body),
             None => self.start_thread(name, child, body),
         }
         Ok(child)

@@ -73,6 +73,8 @@ pub enum Unit {
     PerSecond,
     /// Shares of a hundred.
     Percent,
+    /// Numbers of things.
+    Count,
 }
 
 /// One measured value.

@@ -1,12 +1,14 @@
 //! The system calls of programs: the lab's [`Sys`].
 
 use std::future::Future;
+use std::ops::Range;
 
 use order9_mm::env::Env as _;
 use order9_mm::space::{self, Backing, Madvise, MmapRequest, Mremap, MremapTo, Place, VirtAddr, VpnRange};
 use order9_units::{Bytes, Nanos, NodeId, PAGE_SIZE, Pages};
 use order9_workloads::{
-    Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, Mapping, Of, Prot, Stop, Sys,
+    Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, Mapping, Memory, Of, Prot, Stop,
+    Sys,
 };
 use rand_pcg::rand_core::Rng as _;
 
@@ -25,6 +27,10 @@ impl Sys for Thread {
 
     fn facts(&self) -> Facts {
         self.kernel.facts()
+    }
+
+    fn memory(&self) -> Memory {
+        self.kernel.look(|mm| Memory { free: mm.free_pages().bytes(), available: mm.available().bytes() })
     }
 
     fn now(&self) -> Nanos {
@@ -222,6 +228,10 @@ impl Sys for Thread {
         self.free_for_kernel(memory).await
     }
 
+    async fn kernel_free_pages(&self, memory: KernelMemory, pages: Range<u64>) -> Result<(), Stop> {
+        self.free_pages_for_kernel(memory, pages).await
+    }
+
     async fn spawn<B, F>(&self, kind: ChildKind, name: &str, body: B) -> Result<Child, Stop>
     where
         B: FnOnce(Self) -> F + Send + 'static,
@@ -244,6 +254,10 @@ impl Sys for Thread {
 
     fn percent(&self, operation: &str, percent: f64) {
         self.record(operation, Unit::Percent, percent);
+    }
+
+    fn count(&self, what: &str, count: f64) {
+        self.record(what, Unit::Count, count);
     }
 
     fn snapshot(&self, name: &str) {

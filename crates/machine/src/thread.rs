@@ -81,7 +81,7 @@ impl Env for Thread {
     }
 
     fn task(&self) -> Task {
-        Task { oom_victim: self.process.killed.get(), ..Task::default() }
+        Task { oom_victim: self.process.killed.get(), kthread: self.process.kthread, ..Task::default() }
     }
 
     async fn sleep(&self, time: Nanos) {

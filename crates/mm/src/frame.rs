@@ -198,6 +198,12 @@ impl Word {
         self.0 & (Flag::Pinned as u32 | Flag::Isolated as u32 | Flag::Owned as u32) == 0
     }
 
+    /// The same for a single frame.
+    #[must_use]
+    pub(crate) const fn single(self) -> Self {
+        Self(self.0 & !ORDER)
+    }
+
     /// Frames of the block that starts here; meaningless for tails, holes and reserved frames.
     #[inline]
     pub(crate) const fn frames(self) -> u64 {

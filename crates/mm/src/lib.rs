@@ -63,6 +63,7 @@ pub mod shrinker;
 pub mod slab;
 mod slow_path;
 pub mod space;
+mod split_page;
 mod suitable;
 mod swap;
 pub mod sysctl;

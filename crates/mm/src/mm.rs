@@ -133,16 +133,20 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// [`FreeError`] where that is no allocation that can be freed; nothing has changed then.
     pub fn free(&mut self, pfn: Pfn, cpu: usize) -> Result<(), FreeError> {
-        let (idx, word) = self.live(pfn)?;
-        if !word.is_releasable() {
-            return Err(match () {
-                () if word.has(Flag::Pinned) => FreeError::Pinned(pfn),
-                () if word.has(Flag::Isolated) => FreeError::Isolated(pfn),
-                () => FreeError::Owned(pfn),
-            });
-        }
+        let (idx, word) = self.releasable(pfn)?;
         self.free_block(idx, word, cpu);
         Ok(())
+    }
+
+    /// The live allocation that starts at `pfn`, which nobody pins, isolates or owns.
+    pub(crate) fn releasable(&self, pfn: Pfn) -> Result<(Idx, Word), FreeError> {
+        let (idx, word) = self.live(pfn)?;
+        match () {
+            () if word.is_releasable() => Ok((idx, word)),
+            () if word.has(Flag::Pinned) => Err(FreeError::Pinned(pfn)),
+            () if word.has(Flag::Isolated) => Err(FreeError::Isolated(pfn)),
+            () => Err(FreeError::Owned(pfn)),
+        }
     }
 
     /// Frees a live allocation that nobody pins, isolates or owns.

@@ -6,11 +6,15 @@
 //! A workload knows nothing of either world: no clock, no random numbers, no memory but what [`Sys`] gives it.
 #![forbid(unsafe_code)]
 
+mod dice;
 mod fill_and_free;
+mod frag_mix;
 mod fsmark;
+mod hugealloc;
 mod idle;
 mod ladder;
 mod parameters;
+mod pattern;
 mod stream_reader;
 mod sys;
 mod unit;
@@ -21,7 +25,7 @@ mod workload;
 pub use ladder::thread_ladder;
 pub use parameters::{Kind, Parameter, Parameters, Value};
 pub use sys::{
-    Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, KernelSize, Mapping, Of, Prot,
-    Stop, Sys, Times,
+    Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, KernelSize, Mapping, Memory, Of,
+    Prot, Stop, Sys, Times,
 };
 pub use workload::{Better, Family, Measure, Unit, Workload};

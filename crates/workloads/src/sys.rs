@@ -4,7 +4,7 @@
 //! program is a [`Stop`], to be passed on with `?`. Code between two awaits must not depend on who else runs.
 
 use std::future::Future;
-use std::ops::Add;
+use std::ops::{Add, Range};
 
 use order9_units::{Bytes, Nanos, NodeId, Order, PAGE_SIZE};
 
@@ -12,6 +12,9 @@ use order9_units::{Bytes, Nanos, NodeId, Order, PAGE_SIZE};
 pub trait Sys: Clone + 'static {
     /// What the machine has.
     fn facts(&self) -> Facts;
+
+    /// `MemFree` and `MemAvailable` of /proc/meminfo.
+    fn memory(&self) -> Memory;
 
     /// Time since an arbitrary beginning.
     fn now(&self) -> Nanos;
@@ -106,6 +109,14 @@ pub trait Sys: Clone + 'static {
     /// The kernel frees what it allocated.
     fn kernel_free(&self, memory: Self::KernelMemory) -> impl Future<Output = Result<(), Stop>>;
 
+    /// The kernel frees some pages of a block, by their place in it (`split_page`, then each by itself); the rest of the block
+    /// is freed by other calls of this.
+    fn kernel_free_pages(
+        &self,
+        memory: Self::KernelMemory,
+        pages: Range<u64>,
+    ) -> impl Future<Output = Result<(), Stop>>;
+
     /// Starts a thread or process that runs `body`.
     fn spawn<B, F>(&self, kind: ChildKind, name: &str, body: B) -> impl Future<Output = Result<Self::Child, Stop>>
     where
@@ -123,6 +134,9 @@ pub trait Sys: Clone + 'static {
 
     /// Records a share of `operation`, in percent.
     fn percent(&self, operation: &str, percent: f64);
+
+    /// Records how many there are of `what`.
+    fn count(&self, what: &str, count: f64);
 
     /// Keeps the state of memory at this moment, as a snapshot of this name; without effect where nobody keeps any.
     fn snapshot(&self, name: &str);
@@ -148,6 +162,15 @@ pub struct Facts {
     pub nodes: Vec<Bytes>,
     /// Size of the disk that holds files; `None` where they live in memory, as on tmpfs.
     pub disk: Option<Bytes>,
+}
+
+/// How much memory there is to be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Not used by anybody.
+    pub free: Bytes,
+    /// What programs could still get without swapping, by the kernel's estimate.
+    pub available: Bytes,
 }
 
 /// Memory of a program, page aligned.
@@ -264,6 +287,8 @@ pub enum ChildKind {
     Process,
     /// A process with a copy of this one's memory, as `fork` makes it.
     Fork,
+    /// A thread of the kernel, which has no memory of its own.
+    Kernel,
 }
 
 /// CPU time, own and of children that were waited for.

@@ -4,7 +4,7 @@ use order9_units::Nanos;
 
 use crate::parameters::{Parameter, Parameters};
 use crate::sys::{Stop, Sys};
-use crate::{fill_and_free, fsmark, idle, stream_reader, uptime, usemem};
+use crate::{fill_and_free, frag_mix, fsmark, hugealloc, idle, stream_reader, uptime, usemem};
 
 /// A program of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,6 +13,12 @@ pub enum Workload {
     Usemem,
     /// Fills memory and frees it by a pattern.
     FillAndFree,
+    /// Makes fragmentation of a chosen kind and keeps making it while huge pages are asked for.
+    FragMix,
+    /// Allocates huge pages for the kernel where all memory is fragmented by a program.
+    HugeAlloc,
+    /// The same fragmented by what cannot move, to see compaction give up.
+    HugeAllocUnmovable,
     /// Sleeps.
     Idle,
     /// Makes small files far beyond memory.
@@ -47,6 +53,10 @@ pub enum Family {
     Samples,
     /// Quartiles and tails.
     Quantiles,
+    /// Percentiles by nearest rank.
+    Percentiles,
+    /// One row: what was measured, once in each run.
+    Single,
 }
 
 /// Which way is better.
@@ -71,12 +81,27 @@ pub enum Unit {
     MebibytesPerSecond,
     /// Shares; samples are shares.
     Percent,
+    /// Numbers of huge pages.
+    HugePages,
+    /// Numbers of base pages.
+    Pages,
+    /// Amounts of memory; samples are bytes.
+    Gibibytes,
 }
 
 impl Workload {
     /// All of them, by name.
-    pub const ALL: [Self; 6] =
-        [Self::FillAndFree, Self::FsMark, Self::Idle, Self::StreamReader, Self::Uptime, Self::Usemem];
+    pub const ALL: [Self; 9] = [
+        Self::FillAndFree,
+        Self::FragMix,
+        Self::FsMark,
+        Self::HugeAlloc,
+        Self::HugeAllocUnmovable,
+        Self::Idle,
+        Self::StreamReader,
+        Self::Uptime,
+        Self::Usemem,
+    ];
 
     /// The workload called so.
     #[must_use]
@@ -90,6 +115,9 @@ impl Workload {
         match self {
             Self::Usemem => "usemem",
             Self::FillAndFree => "fill-and-free",
+            Self::FragMix => "frag-mix",
+            Self::HugeAlloc => "hugealloc",
+            Self::HugeAllocUnmovable => "hugealloc-unmovable",
             Self::Idle => "idle",
             Self::FsMark => "fsmark",
             Self::StreamReader => "stream-reader",
@@ -103,6 +131,9 @@ impl Workload {
         match self {
             Self::Usemem => "streams through file and anonymous memory that together fit: any stall is a mistake",
             Self::FillAndFree => "fills memory and frees it by a pattern: ages memory",
+            Self::FragMix => "huge pages under fragmentation of a chosen degree and mix that somebody keeps making",
+            Self::HugeAlloc => "the kernel takes huge pages where none is free but nearly all memory is movable",
+            Self::HugeAllocUnmovable => "memory full of what cannot move: does compaction notice that it cannot win",
             Self::Idle => "sleeps: what a machine does by itself",
             Self::FsMark => "makes small files far beyond memory: are page cache and slab reclaimed in step",
             Self::StreamReader => "reads files larger than memory over and over: what a stream does to memory",
@@ -116,6 +147,9 @@ impl Workload {
         match self {
             Self::Usemem => usemem::PARAMETERS,
             Self::FillAndFree => fill_and_free::PARAMETERS,
+            Self::FragMix => frag_mix::PARAMETERS,
+            Self::HugeAlloc => hugealloc::PARAMETERS,
+            Self::HugeAllocUnmovable => hugealloc::unmovable::PARAMETERS,
             Self::Idle => idle::PARAMETERS,
             Self::FsMark => fsmark::PARAMETERS,
             Self::StreamReader => stream_reader::PARAMETERS,
@@ -129,6 +163,9 @@ impl Workload {
         match self {
             Self::Usemem => usemem::MEASURES,
             Self::FillAndFree => fill_and_free::MEASURES,
+            Self::FragMix => frag_mix::MEASURES,
+            Self::HugeAlloc => hugealloc::MEASURES,
+            Self::HugeAllocUnmovable => hugealloc::unmovable::MEASURES,
             Self::Idle => idle::MEASURES,
             Self::FsMark => fsmark::MEASURES,
             Self::StreamReader => stream_reader::MEASURES,
@@ -142,7 +179,13 @@ impl Workload {
         match self {
             Self::Uptime => Nanos::new(600_000_000_000),
             Self::FsMark => Nanos::new(10_000_000_000),
-            Self::Usemem | Self::FillAndFree | Self::Idle | Self::StreamReader => Nanos::new(1_000_000_000),
+            Self::Usemem
+            | Self::FillAndFree
+            | Self::FragMix
+            | Self::HugeAlloc
+            | Self::HugeAllocUnmovable
+            | Self::Idle
+            | Self::StreamReader => Nanos::new(1_000_000_000),
         }
     }
 
@@ -154,6 +197,9 @@ impl Workload {
         match self {
             Self::Usemem => usemem::run(&sys, parameters).await,
             Self::FillAndFree => fill_and_free::run(&sys, parameters).await,
+            Self::FragMix => frag_mix::run(&sys, parameters).await,
+            Self::HugeAlloc => hugealloc::run(&sys, parameters).await,
+            Self::HugeAllocUnmovable => hugealloc::unmovable::run(&sys, parameters).await,
             Self::Idle => idle::run(&sys, parameters).await,
             Self::FsMark => fsmark::run(&sys, parameters).await,
             Self::StreamReader => stream_reader::run(&sys, parameters).await,

@@ -40,6 +40,9 @@ fn key(row: &Row) -> RowKey {
     match row.statistic.as_str() {
         "Ops" => RowKey::counter(&row.operation),
         "Duration" => RowKey::new("Duration", "", &row.operation),
+        statistic if let Some(percent) = statistic.strip_prefix("Pctile-") => {
+            RowKey::new(&format!("{}-latency", row.operation), "", percent)
+        }
         statistic => {
             let (metric, param) = parted(&row.operation);
             RowKey::new(metric, statistic, param)

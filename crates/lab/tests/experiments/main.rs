@@ -88,6 +88,13 @@ fn plan(workload: Workload) -> Plan {
             .map(|(key, count)| (key, Value::Count(count)))
             .into_iter()
             .collect(),
+        Workload::FragMix => {
+            [("fill_percent", Value::Count(10)), ("duration", Value::Time(Nanos::new(2_000_000_000)))].into()
+        }
+        Workload::HugeAlloc => [("fill_percent", Value::Count(10))].into_iter().collect(),
+        Workload::HugeAllocUnmovable => {
+            [("spare_percent", Value::Count(90)), ("watch", Value::Time(Nanos::new(40_000_000_000)))].into()
+        }
         Workload::Idle => [("time", Value::Time(Nanos::new(3_000_000_000)))].into_iter().collect(),
     };
     Plan {

@@ -13,6 +13,24 @@ use crate::trace::Tracer;
 use crate::zone::Zone;
 
 impl<T: Tracer> Mm<T> {
+    /// Pages that nobody uses: `MemFree`.
+    #[must_use]
+    pub fn free_pages(&self) -> Pages {
+        Pages::new(self.zones.iter().map(Zone::free).sum())
+    }
+
+    /// Pages that programs could get without swapping: `MemAvailable`. Half of the page cache, and of the slab that can be
+    /// reclaimed, is taken for in use or fragmented, but never more than the low marks.
+    #[must_use]
+    pub fn available(&self) -> Pages {
+        let sum = |of: fn(&Zone) -> u64| self.zones.iter().map(of).sum::<u64>();
+        let low = sum(|zone| zone.watermarks.low);
+        let unused_part = |pages: u64| pages - (pages / 2).min(low);
+        let page_cache = sum(|zone| zone.lru_pages(LruList::InactiveFile) + zone.lru_pages(LruList::ActiveFile));
+        let free = sum(Zone::free).saturating_sub(sum(Zone::reserved_from_programs));
+        Pages::new(free + unused_part(page_cache) + unused_part(self.slab.total().reclaimable))
+    }
+
     /// Writes /proc/meminfo with the fields of Linux 6.18; 0 stands where the engine does not have the mechanism.
     ///
     /// # Errors
@@ -29,14 +47,8 @@ impl<T: Tracer> Mm<T> {
     /// `CmaTotal` and `CmaFree` are there on machines with contiguous memory areas.
     pub fn meminfo(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let sum = |of: fn(&Zone) -> u64| self.zones.iter().map(of).sum::<u64>();
-        let (managed, free, reserved) = (sum(Zone::managed), sum(Zone::free), sum(Zone::reserved_from_programs));
+        let (managed, free, available) = (sum(Zone::managed), sum(Zone::free), self.available().get());
         let slab = self.slab.total();
-        // Half of the page cache, and of the slab that can be reclaimed, is taken for in use or fragmented, but never more
-        // than the low marks.
-        let low: u64 = self.zones.iter().map(|zone| zone.watermarks.low).sum();
-        let unused_part = |pages: u64| pages - (pages / 2).min(low);
-        let page_cache = sum(|zone| zone.lru_pages(LruList::InactiveFile) + zone.lru_pages(LruList::ActiveFile));
-        let available = free.saturating_sub(reserved) + unused_part(page_cache) + unused_part(slab.reclaimable);
         let cma: u64 = self.zones.iter().map(|zone| self.cma_pages(zone)).sum();
         let cma_free = sum(|zone| zone.free_of_type(Migratetype::Cma));
         let (user, pending) = (self.user_levels(), self.write_pending(None));

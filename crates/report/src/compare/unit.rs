@@ -21,12 +21,16 @@ pub enum Unit {
     Percent,
     /// How often something happened.
     Events,
+    /// 2 MiB pages.
+    HugePages,
     /// 4 KiB pages.
     Pages,
     /// 4 KiB pages per second.
     PagesPerSecond,
     /// 1024 bytes: what /proc/vmstat counts as paged in and out.
     Kibibytes,
+    /// 2^30 bytes.
+    Gibibytes,
     /// Millions of cache-line accesses, by the rough cost model of mmtests.
     MillionAccesses,
 }
@@ -43,9 +47,11 @@ impl Unit {
             Self::MebibytesPerSecond => "MiB/s",
             Self::Percent => "%",
             Self::Events => "events",
+            Self::HugePages => "huge pages",
             Self::Pages => "pages",
             Self::PagesPerSecond => "pages/s",
             Self::Kibibytes => "KiB",
+            Self::Gibibytes => "GiB",
             Self::MillionAccesses => "million accesses",
         }
     }

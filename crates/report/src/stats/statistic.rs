@@ -23,6 +23,12 @@ impl Percent {
         self.0
     }
 
+    /// The rank of the percentile among `count` samples: the least one with at least this share at or below it.
+    pub(super) const fn nearest_rank(self, count: usize) -> usize {
+        let below = self.of(count);
+        if count % 100 * self.0 as usize % 100 == 0 { below } else { below + 1 }
+    }
+
     /// `floor(count * percent / 100)`, in whole numbers so that no rounding of a fraction moves a rank.
     pub(super) const fn of(self, count: usize) -> usize {
         // Split, so that the product cannot overflow.
@@ -39,6 +45,8 @@ pub enum Statistic {
     Min,
     /// `1st-qrtle`, `Max-90`, ...: a quantile.
     Quantile(Percent),
+    /// `Pctile-P`: a percentile by nearest rank, whichever way is better.
+    Percentile(Percent),
     /// `Max`: the largest sample.
     Max,
     /// `Amean` where lower is better, `Hmean` where higher is.
@@ -73,6 +81,9 @@ impl Statistic {
     }
 }
 
+/// As in the test of "mm: Proactive compaction" (linux-mm, 2020).
+const PERCENTILES: [u8; 11] = [5, 10, 25, 30, 40, 50, 60, 75, 80, 90, 95];
+
 /// Which rows a benchmark prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
@@ -80,6 +91,8 @@ pub enum Family {
     Samples,
     /// The whole distribution: stutter, fsmark.
     Quantiles,
+    /// Percentiles by nearest rank: hugealloc.
+    Percentiles,
     /// One row of this name, which is what was measured.
     Single(&'static str),
 }
@@ -91,6 +104,7 @@ impl Family {
         match self {
             Self::Samples => samples_rows(generation),
             Self::Quantiles => quantile_rows(generation),
+            Self::Percentiles => PERCENTILES.map(|percent| Statistic::Percentile(Percent::new(percent))).to_vec(),
             Self::Single(name) => vec![Statistic::Value(name)],
         }
     }
@@ -142,5 +156,6 @@ mod tests {
         assert_eq!(Percent::new(95).of(19), 18);
         assert_eq!(Percent::new(29).of(100), 29, "29 % of 100 in floating point is 28.999...");
         assert_eq!(Percent::new(50).of(usize::MAX), usize::MAX / 2);
+        assert_eq!([1, 2, 19, 20, 21].map(|count| Percent::new(95).nearest_rank(count)), [1, 2, 19, 19, 20]);
     }
 }

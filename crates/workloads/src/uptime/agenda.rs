@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use order9_units::Nanos;
 
 use super::Server;
-use super::dice::{Dice, nanos};
+use crate::dice::{Dice, nanos};
 use crate::sys::{Stop, Sys};
 
 /// Events that come one after the other at random, each as likely at any moment as the load of the day lets it be.

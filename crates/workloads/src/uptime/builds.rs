@@ -3,8 +3,8 @@
 use order9_units::{Bytes, Nanos, Order, PAGE_SIZE};
 
 use super::agenda::Arrivals;
-use super::dice::Dice;
 use super::{HOUR, Server, base_pages, sleep_until, start, unless_killed};
+use crate::dice::Dice;
 use crate::sys::{Access, Advice, KernelAlloc, KernelSize, Mapping, Stop, Sys};
 
 const PER_SECOND: f64 = 0.25;

@@ -4,8 +4,8 @@
 use order9_units::{Bytes, Nanos, PAGE_SIZE};
 
 use super::agenda::Arrivals;
-use super::dice::Dice;
 use super::{HOUR, Server, sleep_until, start, unless_killed};
+use crate::dice::Dice;
 use crate::sys::{Access, Advice, Area, Mapping, Stop, Sys};
 use crate::unit::{UNIT, fill_unit};
 

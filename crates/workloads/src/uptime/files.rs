@@ -5,8 +5,8 @@ use std::sync::Arc;
 use order9_units::{Bytes, Nanos, PAGE_SIZE};
 
 use super::agenda::Arrivals;
-use super::dice::{Dice, Zipf};
 use super::{HOUR, Server, sleep_until};
+use crate::dice::{Dice, Zipf};
 use crate::sys::{DropCaches, FileId, Stop, Sys};
 
 /// In the order of their directory.

@@ -3,8 +3,8 @@
 use order9_units::{Nanos, Order};
 
 use super::agenda::{Agenda, Arrivals, Event};
-use super::dice::Dice;
 use super::{HOUR, Server};
+use crate::dice::Dice;
 use crate::sys::{KernelAlloc, KernelSize, Stop, Sys};
 
 /// Order of a buffer of the network: a jumbo frame, or a ring of fragments.

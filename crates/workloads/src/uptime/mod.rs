@@ -9,7 +9,6 @@
 mod agenda;
 mod builds;
 mod database;
-mod dice;
 mod files;
 mod kernel;
 mod requests;

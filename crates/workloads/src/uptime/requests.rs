@@ -3,8 +3,8 @@
 use order9_units::{Bytes, Nanos};
 
 use super::agenda::{Agenda, Arrivals, Event};
-use super::dice::Dice;
 use super::{HOUR, Server, base_pages};
+use crate::dice::Dice;
 use crate::sys::{Area, KernelAlloc, KernelSize, Stop, Sys};
 
 const PER_SECOND: f64 = 20.0;

@@ -4,8 +4,8 @@
 use order9_units::{Bytes, Nanos, PAGE_SIZE};
 
 use super::agenda::Arrivals;
-use super::dice::Dice;
 use super::{HOUR, Server, base_pages, sleep_until, start, unless_killed};
+use crate::dice::Dice;
 use crate::sys::{Area, Stop, Sys};
 
 /// How many there are.

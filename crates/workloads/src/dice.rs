@@ -5,49 +5,49 @@ use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;
 
 /// One random stream.
-pub(super) struct Dice(Pcg64Mcg);
+pub(crate) struct Dice(Pcg64Mcg);
 
 impl Dice {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(Pcg64Mcg::new(u128::from(seed) | 1))
     }
 
     /// From 0 up to, but without, 1.
-    pub(super) fn share(&mut self) -> f64 {
+    pub(crate) fn share(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    pub(super) fn chance(&mut self, share: f64) -> bool {
+    pub(crate) fn chance(&mut self, share: f64) -> bool {
         self.share() < share
     }
 
     /// One of `0..end`, which is not empty.
-    pub(super) fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0.next_u64() % end
     }
 
     /// One of `from..=to`.
-    pub(super) fn between(&mut self, from: u64, to: u64) -> u64 {
+    pub(crate) fn between(&mut self, from: u64, to: u64) -> u64 {
         from + self.below(to - from + 1)
     }
 
     /// Exponentially distributed.
-    pub(super) fn exponential(&mut self, mean: Nanos) -> Nanos {
+    pub(crate) fn exponential(&mut self, mean: Nanos) -> Nanos {
         nanos(-libm::log(1.0 - self.share()) * mean.get() as f64)
     }
 
     /// Pareto distributed from `least` on, but at most `most`.
-    pub(super) fn pareto(&mut self, alpha: f64, least: Nanos, most: Nanos) -> Nanos {
+    pub(crate) fn pareto(&mut self, alpha: f64, least: Nanos, most: Nanos) -> Nanos {
         nanos(least.get() as f64 / libm::pow(1.0 - self.share(), 1.0 / alpha)).min(most)
     }
 
     /// As likely between 1 and 2 as between 2 and 4.
-    pub(super) fn log_uniform(&mut self, least: f64, most: f64) -> f64 {
+    pub(crate) fn log_uniform(&mut self, least: f64, most: f64) -> f64 {
         least * libm::exp(self.share() * libm::log(most / least))
     }
 
     /// Every order of the items is as likely.
-    pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u64 + 1) as usize);
         }
@@ -55,16 +55,16 @@ impl Dice {
 }
 
 /// Rounds down; at most what can be counted.
-pub(super) fn nanos(ns: f64) -> Nanos {
+pub(crate) fn nanos(ns: f64) -> Nanos {
     Nanos::new(ns as u64)
 }
 
 /// Ranks `0..n`, rank k with a likelihood in proportion to 1 / (k + 1)^exponent.
-pub(super) struct Zipf(Vec<f64>);
+pub(crate) struct Zipf(Vec<f64>);
 
 impl Zipf {
     /// `n` is not zero.
-    pub(super) fn new(n: usize, exponent: f64) -> Self {
+    pub(crate) fn new(n: usize, exponent: f64) -> Self {
         let mut sum = 0.0;
         let ranks = (1..=n).map(|rank| {
             sum += 1.0 / libm::pow(rank as f64, exponent);
@@ -73,7 +73,7 @@ impl Zipf {
         Self(ranks.collect())
     }
 
-    pub(super) fn rank(&self, dice: &mut Dice) -> usize {
+    pub(crate) fn rank(&self, dice: &mut Dice) -> usize {
         let end = self.0.last().copied().unwrap_or_default();
         let at = dice.share() * end;
         self.0.partition_point(|&sum| sum <= at).min(self.0.len() - 1)

@@ -1,0 +1,144 @@
+//! `frag-mix`: memory is fragmented to a chosen degree by a chosen mix of causes, whose number is known exactly since the
+//! workload makes them; an aggressor goes on at a chosen rate while a driver asks for huge pages.
+//!
+//! Three causes, each of which keeps a 2 MiB block from being a huge page in its own way: memory of the kernel, which
+//! nobody can move; pinned pages of a program; other pages of programs, which compaction can move.
+
+mod aggressor;
+mod causes;
+mod driver;
+
+use order9_units::Nanos;
+
+use crate::parameters::{Kind, Parameter, Parameters, Value};
+use crate::sys::{ChildKind, Stop, Sys};
+use crate::workload::{Better, Family, Measure, Unit};
+
+const PERCENT: Kind = Kind::Count { min: 0, max: 100 };
+
+pub(crate) const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        key: "unmovable_percent",
+        meaning: "share of all 2 MiB blocks that get one page of the kernel",
+        kind: PERCENT,
+        default: |_| Value::Count(20),
+        default_text: "20",
+    },
+    Parameter {
+        key: "pinned_percent",
+        meaning: "share of the program's 2 MiB units of which one page is pinned",
+        kind: PERCENT,
+        default: |_| Value::Count(5),
+        default_text: "5",
+    },
+    Parameter {
+        key: "fill_percent",
+        meaning: "share of the memory then free that the program fills",
+        kind: PERCENT,
+        default: |_| Value::Count(90),
+        default_text: "90",
+    },
+    Parameter {
+        key: "freed_percent",
+        meaning: "share of the program's pages that it gives back, anywhere",
+        kind: PERCENT,
+        default: |_| Value::Count(50),
+        default_text: "50",
+    },
+    Parameter {
+        key: "rate",
+        meaning: "kernel allocations of the aggressor per second; 0 is no aggressor",
+        kind: Kind::Count { min: 0, max: 10_000_000 },
+        default: |_| Value::Count(1000),
+        default_text: "1000",
+    },
+    Parameter {
+        key: "lifetime",
+        meaning: "mean lifetime of what the aggressor allocates",
+        kind: Kind::Time,
+        default: |_| Value::Time(Nanos::new(5_000_000_000)),
+        default_text: "5s",
+    },
+    Parameter {
+        key: "kept_percent",
+        meaning: "share of what the aggressor allocates that it never frees",
+        kind: PERCENT,
+        default: |_| Value::Count(1),
+        default_text: "1",
+    },
+    Parameter {
+        key: "interval",
+        meaning: "time between two huge pages that the driver asks for",
+        kind: Kind::Time,
+        default: |_| Value::Time(Nanos::new(10_000_000)),
+        default_text: "10ms",
+    },
+    Parameter {
+        key: "held",
+        meaning: "how long the driver keeps a huge page",
+        kind: Kind::Time,
+        default: |_| Value::Time(Nanos::new(10_000_000_000)),
+        default_text: "10s",
+    },
+    Parameter {
+        key: "duration",
+        meaning: "how long the driver asks",
+        kind: Kind::Time,
+        default: |_| Value::Time(Nanos::new(60_000_000_000)),
+        default_text: "60s",
+    },
+];
+
+pub(crate) const MEASURES: &[Measure] = &[
+    Measure {
+        heading: "Latencies",
+        operations: &[driver::GOT, driver::REFUSED],
+        family: Family::Percentiles,
+        better: Better::Lower,
+        unit: Unit::Microseconds,
+        decimals: 2,
+    },
+    Measure {
+        heading: "Success",
+        operations: &[driver::SUCCESS],
+        family: Family::Single,
+        better: Better::Higher,
+        unit: Unit::Percent,
+        decimals: 2,
+    },
+    Measure {
+        heading: "Ground truth",
+        operations: &[causes::UNMOVABLE, causes::PINNED, causes::CLEAN],
+        family: Family::Single,
+        better: Better::Lower,
+        unit: Unit::HugePages,
+        decimals: 0,
+    },
+    Measure {
+        heading: "Aggressor",
+        operations: &[aggressor::ALLOCATED, aggressor::KEPT],
+        family: Family::Single,
+        better: Better::Lower,
+        unit: Unit::Pages,
+        decimals: 0,
+    },
+];
+
+pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
+    sys.phase("prepare");
+    causes::make(sys, parameters).await?;
+    sys.snapshot("fragmented");
+    sys.phase("measure");
+    let end = sys.now() + parameters.time("duration");
+    let chosen = parameters.clone();
+    let aggressor =
+        sys.spawn(ChildKind::Kernel, "aggressor", move |sys| async move { aggressor::run(&sys, &chosen, end).await });
+    let chosen = parameters.clone();
+    let driver =
+        sys.spawn(ChildKind::Kernel, "driver", move |sys| async move { driver::run(&sys, &chosen, end).await });
+    let (aggressor, driver) = (aggressor.await?, driver.await?);
+    sys.wait(driver).await?.result?;
+    sys.wait(aggressor).await?.result?;
+    sys.snapshot("end");
+    Ok(())
+}

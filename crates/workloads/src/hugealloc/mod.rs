@@ -1,0 +1,133 @@
+//! `hugealloc`: a driver allocates 2 MiB blocks one after another in memory that a program has fragmented. None is free, but
+//! nearly everything can be moved: how long does each take, and how many are there?
+//!
+//! After the test of proactive compaction ("mm: Proactive compaction", linux-mm, 2020): memory is filled, three quarters of
+//! every 2 MiB of it are freed, and a kernel thread allocates until it fails.
+
+pub(crate) mod unmovable;
+
+use order9_units::{Bytes, Nanos, Order};
+
+use crate::parameters::{Kind, Parameter, Parameters, Value};
+use crate::pattern::{FREED_PERCENT, PATTERN, Pattern, part};
+use crate::sys::{Access, Advice, ChildKind, KernelAlloc, KernelSize, Mapping, Stop, Sys};
+use crate::unit::UNIT;
+use crate::workload::{Better, Family, Measure, Unit};
+
+pub(crate) const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        key: "fill_percent",
+        meaning: "share of the free memory that the program fills, while more than 1/64 of memory is available",
+        kind: Kind::Count { min: 1, max: 100 },
+        default: |_| Value::Count(94),
+        default_text: "94",
+    },
+    FREED_PERCENT,
+    PATTERN,
+    Parameter {
+        key: "pause",
+        meaning: "how long nothing happens before the driver starts",
+        kind: Kind::Time,
+        default: |_| Value::Time(Nanos::ZERO),
+        default_text: "0s",
+    },
+];
+
+pub(crate) const MEASURES: &[Measure] = &[
+    Measure {
+        heading: "Latencies",
+        operations: &["alloc"],
+        family: Family::Percentiles,
+        better: Better::Lower,
+        unit: Unit::Microseconds,
+        decimals: 2,
+    },
+    Measure {
+        heading: "Blocks",
+        operations: &[ALLOCATED],
+        family: Family::Single,
+        better: Better::Higher,
+        unit: Unit::HugePages,
+        decimals: 0,
+    },
+    Measure {
+        heading: "Memory",
+        operations: &[MEMORY, FREE],
+        family: Family::Single,
+        better: Better::Higher,
+        unit: Unit::Gibibytes,
+        decimals: 2,
+    },
+    Measure {
+        heading: "Yield",
+        operations: &[SHARE],
+        family: Family::Single,
+        better: Better::Higher,
+        unit: Unit::Percent,
+        decimals: 2,
+    },
+];
+
+const ALLOCATED: &str = "2M hugepages allocated";
+const MEMORY: &str = "Memory allocated";
+const FREE: &str = "Memory free at start";
+const SHARE: &str = "Share of free memory allocated";
+
+/// How much is filled between two looks at what is available.
+const STEP: Bytes = Bytes::new(256 << 20);
+
+pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
+    sys.phase("prepare");
+    fragment(sys, parameters).await?;
+    sys.snapshot("fragmented");
+    let free = sys.memory().free;
+    sys.phase("pause");
+    sys.sleep(parameters.time("pause")).await?;
+    sys.phase("measure");
+    let driver = sys.spawn(ChildKind::Kernel, "hugealloc", move |sys| async move { drive(&sys, free).await }).await?;
+    sys.wait(driver).await?.result
+}
+
+/// Fills memory with base pages and gives back a part of every 2 MiB; the rest stays until the end.
+pub(crate) async fn fragment<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
+    let fill = sys.memory().free.get() / 100 * parameters.count("fill_percent");
+    let length = Bytes::new(fill / UNIT.get() * UNIT.get());
+    let area = sys.mmap(Mapping::anon(length)).await?;
+    let spare = sys.facts().memory.get() / 64;
+    let mut filled = Bytes::ZERO;
+    while filled < length && sys.memory().available.get() > spare {
+        let step = area.part(filled, STEP);
+        sys.touch(step, Access::Write).await?;
+        filled += step.length;
+    }
+    let mut pattern =
+        Pattern::new(parameters.word("pattern"), parameters.count("freed_percent"), sys.seed("hugealloc pattern"));
+    for offset in (0..filled.get()).step_by(UNIT.get() as usize) {
+        let unit = area.part(Bytes::new(offset), UNIT);
+        for run in pattern.next_unit() {
+            // The published test unmaps them, which on a large machine exceeds vm.max_map_count; memory is the same.
+            sys.madvise(part(unit, run), Advice::DontNeed).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The driver: allocates until it fails.
+async fn drive<S: Sys>(sys: &S, free: Bytes) -> Result<(), Stop> {
+    let mut blocks = 0_u64;
+    loop {
+        let start = sys.now();
+        let block = sys.kernel_alloc(KernelAlloc::new(KernelSize::Block(Order::PAGEBLOCK))).await?;
+        if block.is_none() {
+            break;
+        }
+        sys.sample("alloc", sys.now() - start);
+        blocks += 1;
+    }
+    sys.count(ALLOCATED, blocks as f64);
+    let memory = blocks * UNIT.get();
+    sys.count(MEMORY, memory as f64);
+    sys.count(FREE, free.get() as f64);
+    sys.percent(SHARE, 100.0 * memory as f64 / free.get() as f64);
+    Ok(())
+}
