@@ -5,7 +5,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use order9_mm::env::{CompactPriority, CompactResult, Compacted, OomKill, Pressure};
-use order9_mm::reclaim::direct_reclaim;
+use order9_mm::reclaim::{direct_reclaim, reclaim_node};
 use order9_mm::{Request, SpaceId, ZoneId};
 use order9_units::{Nanos, Order, Pages};
 
@@ -53,6 +53,10 @@ impl fmt::Display for OutOfMemory {
 impl Pressure for Thread {
     async fn reclaim(&self, request: &Request) -> u64 {
         direct_reclaim(self, request).await
+    }
+
+    async fn reclaim_node(&self, zone: ZoneId, request: &Request) -> bool {
+        reclaim_node(self, zone, request).await
     }
 
     async fn compact(&self, _: &Request, _: CompactPriority) -> Compacted {

@@ -152,6 +152,7 @@ impl<T: Tracer> MmBuilder<T> {
             kswapd: None,
             kswapd_asleep: true,
             kswapd_failures: 0,
+            is_reclaimed: false,
             kcompactd: None,
             writeback_waiters: 0,
             written_since: 0,

@@ -71,6 +71,9 @@ pub trait Pressure {
     /// Direct reclaim for `request` (`try_to_free_pages`): pages freed, or 1 if it stopped because compaction can start.
     fn reclaim(&self, request: &Request) -> impl Future<Output = u64>;
 
+    /// Reclaim of the node of `zone` before `request` goes on to another one (`node_reclaim`); says whether it brought enough.
+    fn reclaim_node(&self, zone: ZoneId, request: &Request) -> impl Future<Output = bool>;
+
     /// Direct compaction for `request` over its zonelist (`try_to_compact_pages`).
     fn compact(&self, request: &Request, priority: CompactPriority) -> impl Future<Output = Compacted>;
 

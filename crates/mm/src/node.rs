@@ -20,6 +20,8 @@ pub struct Node {
     pub(crate) kswapd_asleep: bool,
     /// Balancing runs in vain since a page of the node was last reclaimed.
     pub(crate) kswapd_failures: u32,
+    /// A task reclaims it before it goes on to another one.
+    pub(crate) is_reclaimed: bool,
     pub(crate) kcompactd: Option<DaemonRequest>,
     /// Reclaimers that wait for pages of the node to be written.
     pub(crate) writeback_waiters: u64,

@@ -61,6 +61,8 @@ pub(crate) struct Search {
     pub(crate) preferred: ZoneRef,
     /// Nodes with more than their share of dirty pages are passed over.
     pub(crate) spread_dirty: bool,
+    /// The walk stops at a node that is to be reclaimed first.
+    pub(crate) stops_for_reclaim: bool,
 }
 
 /// Why a request got no page.
@@ -110,16 +112,22 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// [`AllocError`]; nothing but counters and boosts has changed then.
     pub fn alloc_fast(&mut self, request: &Request) -> Result<Pfn, AllocError> {
-        let search = Search { spread_dirty: request.gfp.has(Gfp::WRITE), ..self.search_for(request)? };
-        let flags = AllocFlags {
+        let spread_dirty = request.gfp.has(Gfp::WRITE);
+        let stops_for_reclaim = self.reclaims_nodes();
+        let search = Search { spread_dirty, stops_for_reclaim, ..self.search_for(request)? };
+        self.answer(&search, self.fast_flags(&search))
+    }
+
+    /// Rights on the fast path.
+    pub(crate) fn fast_flags(&self, search: &Search) -> AllocFlags {
+        AllocFlags {
             mark: Mark::Low,
             no_watermarks: false,
             reserve: Reserve::default(),
             cma: search.mt == Migratetype::Movable,
             nofragment: self.avoids_fragmentation(search.preferred),
-            kswapd: request.gfp.has(Gfp::KSWAPD_RECLAIM),
-        };
-        self.answer(&search, flags)
+            kswapd: search.request.gfp.has(Gfp::KSWAPD_RECLAIM),
+        }
     }
 
     /// One walk with given rights, as the slow path takes several. `flags.cma` is meant for movable requests.
@@ -153,7 +161,15 @@ impl<T: Tracer> Mm<T> {
         let class = request.gfp.highest_zone();
         let zones = self.zonelist(request);
         let first = zones.iter().position(|&zone| request.admits(zone, class)).ok_or(AllocError::NoZone)?;
-        Ok(Search { request: *request, class, mt, first, preferred: zones[first], spread_dirty: false })
+        Ok(Search {
+            request: *request,
+            class,
+            mt,
+            first,
+            preferred: zones[first],
+            spread_dirty: false,
+            stops_for_reclaim: false,
+        })
     }
 
     /// The first zone from position `from` of the zonelist on that may serve, with its position.
@@ -195,7 +211,7 @@ impl<T: Tracer> Mm<T> {
         }
         // Nearly every request is served by its preferred zone.
         let page = self.try_zone(search, search.preferred.zone, &flags);
-        if page.is_some() {
+        if page.is_some() || self.stops_at(search, search.preferred.zone, &flags) {
             return page;
         }
         let page = self.walk(search, search.first + 1, &flags, Fairness::ListOrder);
@@ -224,12 +240,20 @@ impl<T: Tracer> Mm<T> {
             if let Some(pfn) = self.try_zone(search, zone.zone, flags) {
                 return Some(pfn);
             }
+            if self.stops_at(search, zone.zone, flags) {
+                return None;
+            }
         }
         None
     }
 
+    /// Whether a zone that did not serve is to be reclaimed before another one is tried.
+    fn stops_at(&self, search: &Search, zone: ZoneId, flags: &AllocFlags) -> bool {
+        search.stops_for_reclaim && self.wants_node_reclaim(search, zone, flags)
+    }
+
     #[inline]
-    fn try_zone(&mut self, search: &Search, id: ZoneId, flags: &AllocFlags) -> Option<Pfn> {
+    pub(crate) fn try_zone(&mut self, search: &Search, id: ZoneId, flags: &AllocFlags) -> Option<Pfn> {
         let Request { order, cpu, .. } = search.request;
         if search.spread_dirty && !self.node_dirty_ok(self.zones[id.index()].node) {
             return None;

@@ -26,6 +26,12 @@ pub(crate) struct Settings {
     pub(crate) swappiness: u64,
     /// `vm.vfs_cache_pressure`, in percent.
     pub(crate) vfs_cache_pressure: u64,
+    /// `vm.zone_reclaim_mode`: bits.
+    pub(crate) zone_reclaim_mode: u64,
+    /// `vm.min_unmapped_ratio`, in percent of a node.
+    pub(crate) min_unmapped_ratio: u64,
+    /// `vm.min_slab_ratio`, in percent of a node.
+    pub(crate) min_slab_ratio: u64,
     /// `vm.dirty_*`.
     pub(crate) dirty: DirtySettings,
     /// `vm.extfrag_threshold`, in thousandths.
@@ -44,6 +50,9 @@ impl Default for Settings {
             pcp_high_fraction: 0,
             swappiness: 60,
             vfs_cache_pressure: 100,
+            zone_reclaim_mode: 0,
+            min_unmapped_ratio: 1,
+            min_slab_ratio: 5,
             dirty: DirtySettings::default(),
             extfrag_threshold: 500,
             boost_factor_max: 0,

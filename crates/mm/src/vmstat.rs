@@ -90,6 +90,8 @@ pub struct Counters {
     pub kswapd_high_wmark_hit_quickly: u64,
     /// `zone_reclaim_failed`: times that reclaim of the local node before another one is used came to nothing.
     pub zone_reclaim_failed: u64,
+    /// `zone_reclaim_success`: times that it brought what was asked for.
+    pub zone_reclaim_success: u64,
     /// `nr_vmscan_immediate_reclaim`: dirty pages of files that are to be freed once they are written.
     pub nr_vmscan_immediate_reclaim: u64,
     /// `workingset_refault_anon`, `_file`: pages that came back after they were evicted, by type.

@@ -91,8 +91,8 @@ fn refusals_say_what_was_wrong_and_what_linux_answers() {
     let says = |text: &str, errno| (text.to_owned(), errno);
     assert_eq!(refused("vm.swapiness", "10"), says("no such setting", Some(Errno::Enoent)));
     assert_eq!(
-        refused("vm.min_slab_ratio", "10"),
-        says("vm.min_slab_ratio is not modelled yet (there is no reclaim)", None)
+        refused("vm.panic_on_oom", "1"),
+        says("vm.panic_on_oom is not modelled yet (there is no OOM killer)", None)
     );
     assert_eq!(
         refused("vm.watermark_scale_factor", "0"),

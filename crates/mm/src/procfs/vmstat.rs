@@ -166,6 +166,7 @@ impl<T: Tracer> Mm<T> {
         }
         fields.extend([
             ("pgscan_direct_throttle", counters.pgscan_direct_throttle),
+            ("zone_reclaim_success", counters.zone_reclaim_success),
             ("zone_reclaim_failed", counters.zone_reclaim_failed),
             ("pginodesteal", counters.pginodesteal),
             ("slabs_scanned", counters.slabs_scanned),

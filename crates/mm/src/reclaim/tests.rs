@@ -13,7 +13,7 @@ use crate::{FileId, Gfp, Layout, LruList, LruType, Mm, MmBuilder, NodeSpec, Requ
 const CPU: usize = 0;
 
 /// A node with 16 MiB in zone DMA32 and 16 MiB in Normal.
-fn boot() -> Mm {
+pub(super) fn boot() -> Mm {
     let zone = |kind, start| ZoneSpec { node: NodeId(0), kind, span: PfnRange::of(Pfn::new(start), Pages::new(4096)) };
     let layout = Layout {
         nodes: alloc::vec![NodeSpec { distances: alloc::vec![10] }],

@@ -13,6 +13,7 @@ use order9_units::Pfn;
 
 use crate::env::{CompactPriority, Env, OomKill, Pressure, TICK};
 use crate::gfp::{AllocFlags, Gfp, Mark, Reserve};
+use crate::node::ZoneRef;
 use crate::page_alloc::{AllocError, GaveUp, Request, Search};
 use crate::policy::{Policy, RetryRule};
 
@@ -36,7 +37,10 @@ pub async fn alloc_pages<E: Env + Pressure>(env: &E, request: &Request) -> Resul
 /// [`AllocError`], with the reason to stop.
 pub async fn alloc_slow<E: Env + Pressure>(env: &E, request: &Request) -> Result<Pfn, AllocError> {
     let result = match SlowPath::new(env, request) {
-        Ok(path) => path.run().await,
+        Ok(path) => match path.reclaim_nodes().await {
+            Some(pfn) => Ok(pfn),
+            None => path.run().await,
+        },
         Err(error) => Err(error),
     };
     env.spend().await;
@@ -77,6 +81,27 @@ impl<'e, E: Env + Pressure> SlowPath<'e, E> {
             no_progress: 0,
             reclaimed: 0,
         })
+    }
+
+    /// The rest of the fast path where near nodes are reclaimed before others are used.
+    async fn reclaim_nodes(&self) -> Option<Pfn> {
+        if !self.env.with(|mm| mm.reclaims_nodes()) || self.env.task().memalloc {
+            return None;
+        }
+        let request = self.search.request;
+        let search = Search { spread_dirty: request.gfp.has(Gfp::WRITE), ..self.search };
+        let flags = self.env.with(|mm| mm.fast_flags(&search));
+        for ZoneRef { zone, .. } in self.zones() {
+            if self.env.with(|mm| mm.wants_node_reclaim(&search, zone, &flags)) {
+                self.env.spend().await;
+                self.env.reclaim_node(zone, &request).await;
+            }
+            let page = self.env.with(|mm| mm.try_zone(&search, zone, &flags));
+            if page.is_some() {
+                return page;
+            }
+        }
+        self.env.with(|mm| mm.get_page_from_freelist(&search, flags))
     }
 
     async fn run(mut self) -> Result<Pfn, AllocError> {

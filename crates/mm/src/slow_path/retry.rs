@@ -112,7 +112,7 @@ impl<E: Env + Pressure> SlowPath<'_, E> {
     }
 
     /// Zones that may serve the request, in the order of the zonelist.
-    fn zones(&self) -> impl Iterator<Item = ZoneRef> + use<'_, E> {
+    pub(super) fn zones(&self) -> impl Iterator<Item = ZoneRef> + use<'_, E> {
         let search = self.search;
         let mut at = search.first;
         core::iter::from_fn(move || {

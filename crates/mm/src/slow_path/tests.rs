@@ -138,6 +138,11 @@ impl Pressure for World {
         self.reclaims
     }
 
+    async fn reclaim_node(&self, zone: ZoneId, _: &Request) -> bool {
+        self.say(&format!("reclaim the node of zone {}", zone.index()));
+        false
+    }
+
     async fn compact(&self, _: &Request, priority: CompactPriority) -> Compacted {
         self.say(&format!("compact {priority:?}"));
         Compacted { result: self.compaction, captured: None }
@@ -200,6 +205,25 @@ fn who_may_not_reclaim_only_looks() {
     assert_eq!(world.said(), Vec::<String>::new());
     let asked = world.mm.borrow().nodes()[0].kswapd_request();
     assert_eq!(asked.map(|asked| asked.order), Some(Order::ZERO), "kswapd was asked for");
+}
+
+#[test]
+fn nodes_with_page_cache_to_spare_are_reclaimed_first_if_that_is_on() {
+    let world = |mode: &str, cache: u64| {
+        let world = World::exhausted(Policy::default()).with_free(1);
+        {
+            let mut mm = world.mm.borrow_mut();
+            mm.write_setting("vm.zone_reclaim_mode", mode).expect("it is a setting");
+            mm.zones[0].lru.sizes[crate::LruList::InactiveFile.index()] = cache;
+        }
+        let _ = world.alloc(0, Gfp::GFP_KERNEL, Task::default());
+        world.count("reclaim the node of zone 0")
+    };
+    // A hundredth of 4096 pages may stay.
+    assert_eq!([world("1", 41), world("1", 40), world("0", 41)], [1, 0, 0]);
+    let atomic = World::exhausted(Policy::default());
+    atomic.mm.borrow_mut().write_setting("vm.zone_reclaim_mode", "1").expect("it is a setting");
+    assert_eq!((atomic.gives_up(0, Gfp::GFP_NOWAIT), atomic.said().len()), (GaveUp::NoDirectReclaim, 0));
 }
 
 #[test]

@@ -87,6 +87,10 @@ pub enum Knob {
     MaxMapCount,
     /// `vm.min_free_kbytes`.
     MinFreeKbytes,
+    /// `vm.min_slab_ratio`.
+    MinSlabRatio,
+    /// `vm.min_unmapped_ratio`.
+    MinUnmappedRatio,
     /// `vm.percpu_pagelist_high_fraction`.
     PercpuPagelistHighFraction,
     /// `vm.swappiness`.
@@ -97,6 +101,8 @@ pub enum Knob {
     WatermarkBoostFactor,
     /// `vm.watermark_scale_factor`.
     WatermarkScaleFactor,
+    /// `vm.zone_reclaim_mode`.
+    ZoneReclaimMode,
 }
 
 /// Why a setting was not read or written; nothing has changed then.
@@ -198,6 +204,8 @@ impl<T: Tracer> Mm<T> {
             Knob::MaxMapCount => Some(one(self.user.map_limit.now as u64)),
             Knob::Swappiness => Some(one(self.settings.swappiness)),
             Knob::MinFreeKbytes => Some(one(self.min_free_kbytes())),
+            Knob::MinSlabRatio => Some(one(self.settings.min_slab_ratio)),
+            Knob::MinUnmappedRatio => Some(one(self.settings.min_unmapped_ratio)),
             Knob::PercpuPagelistHighFraction => {
                 let is_there = self.policy.pcp.high != PcpHigh::SixBatches;
                 is_there.then(|| one(self.settings.pcp_high_fraction))
@@ -205,6 +213,7 @@ impl<T: Tracer> Mm<T> {
             Knob::VfsCachePressure => Some(one(self.settings.vfs_cache_pressure)),
             Knob::WatermarkBoostFactor => watermark.boost_factor.map(u64::from).map(one),
             Knob::WatermarkScaleFactor => watermark.scale_factor.map(u64::from).map(one),
+            Knob::ZoneReclaimMode => Some(one(self.settings.zone_reclaim_mode)),
         }
     }
 
@@ -230,10 +239,13 @@ impl<T: Tracer> Mm<T> {
             Knob::MaxMapCount => self.user.map_limit.set(first as usize),
             Knob::Swappiness => self.settings.swappiness = first,
             Knob::MinFreeKbytes => self.set_min_free_kbytes(first),
+            Knob::MinSlabRatio => self.settings.min_slab_ratio = first,
+            Knob::MinUnmappedRatio => self.settings.min_unmapped_ratio = first,
             Knob::PercpuPagelistHighFraction => self.set_percpu_pagelist_high_fraction(first),
             Knob::VfsCachePressure => self.settings.vfs_cache_pressure = first,
             Knob::WatermarkBoostFactor => self.set_watermark_boost_factor(first as u32),
             Knob::WatermarkScaleFactor => self.set_watermark_scale_factor(first as u32),
+            Knob::ZoneReclaimMode => self.settings.zone_reclaim_mode = first,
         }
     }
 }

@@ -9,7 +9,6 @@ const UINT_MAX: i64 = u32::MAX as i64;
 /// Limited by the width of a `long` alone.
 const LONG: i64 = i64::MAX;
 
-const RECLAIM: Model = Model::Missing("reclaim");
 const COMPACTION: Model = Model::Missing("compaction");
 const LAPTOP: Model = Model::Missing("disk that sleeps");
 const OVERCOMMIT: Model = Model::Missing("accounting of committed memory");
@@ -100,9 +99,9 @@ pub static SETTINGS: &[Setting] = &[
         "Mappings a process may have"),
     sysctl!("vm", "min_free_kbytes", ReadWrite, number(0, INT_MAX), "kB", "by the size of memory", engine(Knob::MinFreeKbytes),
         "The min watermarks of all zones together; written values count as they are, even below the computed one"),
-    sysctl!("vm", "min_slab_ratio", ReadWrite, number(0, 100), "% of a zone", "5", RECLAIM,
+    sysctl!("vm", "min_slab_ratio", ReadWrite, number(0, 100), "% of a node", "5", engine(Knob::MinSlabRatio),
         "Slab above which zone_reclaim_mode shrinks it"),
-    sysctl!("vm", "min_unmapped_ratio", ReadWrite, number(0, 100), "% of a zone", "1", RECLAIM,
+    sysctl!("vm", "min_unmapped_ratio", ReadWrite, number(0, 100), "% of a node", "1", engine(Knob::MinUnmappedRatio),
         "Unmapped page cache above which zone_reclaim_mode reclaims"),
     sysctl!("vm", "mmap_min_addr", ReadWrite, number(0, LONG), "address", "65536", Model::Missing("choice: it is 65536"),
         "Lowest address of a mapping"),
@@ -142,7 +141,7 @@ pub static SETTINGS: &[Setting] = &[
         "How far fragmentation events may raise the watermarks of their zone; 0 is not at all"),
     sysctl!("vm", "watermark_scale_factor", ReadWrite, number(1, 3000), "1/10000 of a zone", "10", engine(Knob::WatermarkScaleFactor),
         "Distance between the watermarks of a zone, at least a quarter of its min mark"),
-    sysctl!("vm", "zone_reclaim_mode", ReadWrite, number(0, INT_MAX), "bits", "0", RECLAIM,
+    sysctl!("vm", "zone_reclaim_mode", ReadWrite, number(0, INT_MAX), "bits", "0", engine(Knob::ZoneReclaimMode),
         "Whether a node is reclaimed before another is used (1), by writeback too (2), by unmapping too (4)"),
     thp!("defrag", ReadWrite, Values::Words(&["always", "defer", "defer+madvise", "madvise", "never"]), "", "madvise", HUGE_PAGES,
         "Which faults reclaim and compact for a huge page"),

@@ -1,0 +1,139 @@
+//! Reclaim of a node before a request goes on to the next one (`node_reclaim`): what `vm.zone_reclaim_mode` switches on.
+
+use order9_units::NodeId;
+
+use super::control::{ReclaimControl, ReclaimId, Reclaimer};
+use super::node::{NodePass, shrink_node};
+use super::pass::CHUNK;
+use crate::Mm;
+use crate::env::Stall;
+use crate::gfp::{AllocFlags, Gfp, Mark};
+use crate::lru::LruList;
+use crate::page_alloc::{Request, Search};
+use crate::policy::SlabUnderBoost;
+use crate::trace::Tracer;
+use crate::zone::ZoneId;
+
+/// Effort of the first pass, four times as much as is usual at first.
+const PRIORITY: u8 = 4;
+/// Nodes further away than this are not worth reclaiming: `RECLAIM_DISTANCE`.
+const DISTANCE_MAX: u32 = 30;
+/// Bit of `vm.zone_reclaim_mode`: dirty pages may be written.
+const WRITE: u64 = 2;
+/// Bit of `vm.zone_reclaim_mode`: pages may be unmapped.
+const UNMAP: u64 = 4;
+
+/// Reclaims the node of `zone` for `request`; says whether it reclaimed as much as it set out to.
+pub async fn reclaim_node<E: Stall>(env: &E, zone: ZoneId, request: &Request) -> bool {
+    let Some((id, pass)) = env.with(|mm| mm.begin_node_reclaim(zone, request)) else { return false };
+    for priority in (0..=PRIORITY).rev() {
+        env.with(|mm| mm.reclaim_mut(id).priority = priority);
+        shrink_node(env, id, &pass).await;
+        if env.with(|mm| mm.is_through(id)) {
+            break;
+        }
+    }
+    env.with(|mm| mm.end_node_reclaim(id, zone))
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Whether near nodes are reclaimed before others are used: `vm.zone_reclaim_mode` is not 0.
+    pub(crate) const fn reclaims_nodes(&self) -> bool {
+        self.settings.zone_reclaim_mode != 0
+    }
+
+    /// Whether a walk stops at a zone that failed its mark, for the node to be reclaimed first.
+    pub(crate) fn wants_node_reclaim(&self, search: &Search, zone: ZoneId, flags: &AllocFlags) -> bool {
+        let Request { order, gfp, node, cpu, .. } = search.request;
+        let zone = self.zone(zone);
+        let here = self.cpus.get(cpu).copied().unwrap_or(node);
+        let is_ours = zone.node == here || !self.cpus.contains(&zone.node);
+        self.reclaims_nodes()
+            && flags.mark == Mark::Low
+            && gfp.has(Gfp::DIRECT_RECLAIM)
+            && is_ours
+            && self.nodes[search.preferred.node.index()].distance(zone.node) <= DISTANCE_MAX
+            && !self.nodes[zone.node.index()].is_reclaimed
+            && self.has_spare_caches(zone.node)
+            && !zone.watermark_ok(order, search.class, flags, &self.policy)
+    }
+
+    /// Whether a node has more page cache or slab than it may keep where its memory is short.
+    fn has_spare_caches(&self, node: NodeId) -> bool {
+        let managed: u64 = self.zones.iter().filter(|zone| zone.node == node).map(|zone| zone.managed).sum();
+        let of_node = |percent: u64| managed * percent / 100;
+        self.spare_pagecache(node) > of_node(self.settings.min_unmapped_ratio)
+            || self.slab.levels[node.index()].reclaimable > of_node(self.settings.min_slab_ratio)
+    }
+
+    /// Page cache that the mode in force lets go. How much of a node's is mapped is taken from its share of all.
+    fn spare_pagecache(&self, node: NodeId) -> u64 {
+        let mode = self.settings.zone_reclaim_mode;
+        let file = |node| self.lru_pages(node, LruList::InactiveFile) + self.lru_pages(node, LruList::ActiveFile);
+        let (own, all) = (file(node), self.nodes.iter().map(|node| file(node.id)).sum::<u64>());
+        let mapped = self.user.levels.mapped.min(all) * own / all.max(1);
+        let unmapped = if mode & UNMAP == 0 { own - mapped } else { own };
+        let dirty = if mode & WRITE == 0 { self.write_pending(Some(node)).dirty } else { 0 };
+        unmapped.saturating_sub(dirty)
+    }
+
+    /// One task at a time.
+    fn begin_node_reclaim(&mut self, zone: ZoneId, request: &Request) -> Option<(ReclaimId, NodePass)> {
+        let mode = self.settings.zone_reclaim_mode;
+        let node = self.zone(zone).node;
+        if core::mem::replace(&mut self.nodes[node.index()].is_reclaimed, true) {
+            return None;
+        }
+        let goal = request.order.pages().get().max(CHUNK);
+        let mut control = ReclaimControl::new(Reclaimer::Direct, request.order, goal, request.gfp.highest_zone());
+        control.gfp = request.gfp;
+        control.may_writepage = mode & WRITE != 0;
+        control.may_unmap = mode & UNMAP != 0;
+        // Those releases that spared slab under boost allowed it only to whom they named.
+        let slab = self.policy.reclaim.slab_under_boost == SlabUnderBoost::Shrunk;
+        Some((self.begin_reclaim(control), NodePass { zone, slab }))
+    }
+
+    fn is_through(&mut self, id: ReclaimId) -> bool {
+        let run = self.reclaim_mut(id);
+        run.nr_reclaimed >= run.nr_to_reclaim
+    }
+
+    fn end_node_reclaim(&mut self, id: ReclaimId, zone: ZoneId) -> bool {
+        let through = self.is_through(id);
+        self.end_reclaim(id);
+        let node = self.zone(zone).node;
+        self.nodes[node.index()].is_reclaimed = false;
+        match through {
+            true => self.counters.zone_reclaim_success += 1,
+            false => self.counters.zone_reclaim_failed += 1,
+        }
+        through
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use order9_units::Order;
+
+    use super::super::tests::boot;
+    use super::*;
+
+    #[test]
+    fn bits_of_the_mode_say_what_may_be_done_and_one_task_does_it() {
+        for (mode, may_write, may_unmap) in [("1", false, false), ("3", true, false), ("5", false, true)] {
+            let mut mm = boot();
+            mm.write_setting("vm.zone_reclaim_mode", mode).expect("it is a setting");
+            let request = Request::new(Order::new(6).expect("a small order"), Gfp::GFP_KERNEL);
+            let (id, pass) = mm.begin_node_reclaim(ZoneId(1), &request).expect("nobody else does");
+            assert!(pass.slab && mm.begin_node_reclaim(ZoneId(0), &request).is_none());
+            let run = mm.reclaim_mut(id);
+            assert_eq!((run.may_writepage, run.may_unmap, run.nr_to_reclaim), (may_write, may_unmap, 64));
+            run.nr_reclaimed = 64;
+            assert!(mm.end_node_reclaim(id, ZoneId(1)));
+            let (id, _) = mm.begin_node_reclaim(ZoneId(0), &request).expect("the first one is through");
+            assert!(!mm.end_node_reclaim(id, ZoneId(0)));
+            assert_eq!((mm.counters().zone_reclaim_success, mm.counters().zone_reclaim_failed), (1, 1));
+        }
+    }
+}
