@@ -22,7 +22,7 @@ fn benchmark(workload: Workload, columns: &[(&str, Vec<&Run>)]) -> Benchmark {
             workloads::Family::Samples => Family::Samples,
             workloads::Family::Quantiles => Family::Quantiles,
             workloads::Family::Percentiles => Family::Percentiles,
-            workloads::Family::Single => Family::Single("Ops"),
+            workloads::Family::Single(name) => Family::Single(name),
         },
         direction: match measure.better {
             Better::Lower => Direction::LowerIsBetter,
@@ -30,6 +30,7 @@ fn benchmark(workload: Workload, columns: &[(&str, Vec<&Run>)]) -> Benchmark {
         },
         unit: match measure.unit {
             workloads::Unit::Seconds => compare::Unit::Seconds,
+            workloads::Unit::Milliseconds => compare::Unit::Milliseconds,
             workloads::Unit::Microseconds => compare::Unit::Microseconds,
             workloads::Unit::FilesPerSecond => compare::Unit::FilesPerSecond,
             workloads::Unit::MebibytesPerSecond => compare::Unit::MebibytesPerSecond,
@@ -84,6 +85,7 @@ fn has(measure: &Measure, operation: &str) -> bool {
 fn divisor(measure: &Measure) -> f64 {
     match measure.unit {
         workloads::Unit::Seconds => 1e9,
+        workloads::Unit::Milliseconds => 1e6,
         workloads::Unit::Microseconds => 1e3,
         workloads::Unit::Gibibytes => (1_u64 << 30) as f64,
         workloads::Unit::FilesPerSecond

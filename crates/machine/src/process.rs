@@ -4,6 +4,7 @@
 //! its hands (a page just allocated, a lock) is never lost.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::rc::Rc;
 
@@ -36,8 +37,19 @@ pub(crate) struct Process {
     children: RefCell<Vec<Ending>>,
     /// Times of processes that were waited for.
     waited: Cell<Times>,
+    /// Where its threads wait for each other.
+    pub(crate) barriers: RefCell<BTreeMap<String, Barrier>>,
     /// What it has pinned.
     pub(crate) pins: RefCell<Vec<Pin>>,
+}
+
+/// A place where threads wait for each other.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Barrier {
+    /// Threads that wait.
+    waiting: u64,
+    /// How often all have come.
+    passed: u64,
 }
 
 /// A child, and how it ended if it has.
@@ -61,6 +73,7 @@ impl Process {
             tasks: RefCell::default(),
             children: RefCell::default(),
             waited: Cell::default(),
+            barriers: RefCell::default(),
             pins: RefCell::default(),
         }
     }
@@ -185,6 +198,25 @@ impl Thread {
             self.alive()?;
             self.kernel.handle.wait(self.process.waiting, None).await;
         }
+    }
+
+    /// Waits until so many threads wait at the same barrier; a kill ends the wait.
+    pub(crate) async fn wait_at_barrier(&self, name: &str, threads: u64) -> Result<(), Stop> {
+        self.enter().await?;
+        let barrier = || self.process.barriers.borrow().get(name).copied().unwrap_or_default();
+        let Barrier { waiting, passed } = barrier();
+        let all = waiting + 1 >= threads;
+        let after =
+            if all { Barrier { waiting: 0, passed: passed + 1 } } else { Barrier { waiting: waiting + 1, passed } };
+        self.process.barriers.borrow_mut().insert(name.to_owned(), after);
+        if all {
+            self.kernel.handle.wake_all(self.process.waiting);
+        }
+        while barrier().passed == passed {
+            self.alive()?;
+            self.kernel.handle.wait(self.process.waiting, None).await;
+        }
+        self.alive()
     }
 
     /// Ends the process after its first thread: waits for the others, gives back all memory.

@@ -244,6 +244,10 @@ impl Sys for Thread {
         self.wait_child(child).await
     }
 
+    async fn barrier(&self, name: &str, threads: u64) -> Result<(), Stop> {
+        self.wait_at_barrier(name, threads).await
+    }
+
     fn sample(&self, operation: &str, time: Nanos) {
         self.record(operation, Unit::Nanos, time.get() as f64);
     }

@@ -126,6 +126,9 @@ pub trait Sys: Clone + 'static {
     /// Waits for the end of a child.
     fn wait(&self, child: Self::Child) -> impl Future<Output = Result<Ended, Stop>>;
 
+    /// Waits until `threads` threads of this process wait at the barrier of this name.
+    fn barrier(&self, name: &str, threads: u64) -> impl Future<Output = Result<(), Stop>>;
+
     /// Records a latency or duration of `operation`.
     fn sample(&self, operation: &str, time: Nanos);
 

@@ -4,7 +4,7 @@ use order9_units::Nanos;
 
 use crate::parameters::{Parameter, Parameters};
 use crate::sys::{Stop, Sys};
-use crate::{fill_and_free, frag_mix, fsmark, hugealloc, idle, stream_reader, uptime, usemem};
+use crate::{fill_and_free, frag_mix, fsmark, hugealloc, idle, java_heap, stream_reader, stutter, thp, uptime, usemem};
 
 /// A program of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,6 +21,14 @@ pub enum Workload {
     HugeAllocUnmovable,
     /// Sleeps.
     Idle,
+    /// Starts a process that touches a large heap in fragmented memory.
+    JavaHeap,
+    /// Maps and touches memory beside a hog and a copy.
+    Stutter,
+    /// Touches memory beside readers of many small files.
+    ThpChallenge,
+    /// Touches memory where huge pages need compaction.
+    ThpScale,
     /// Makes small files far beyond memory.
     FsMark,
     /// Reads files larger than memory over and over.
@@ -55,8 +63,8 @@ pub enum Family {
     Quantiles,
     /// Percentiles by nearest rank.
     Percentiles,
-    /// One row: what was measured, once in each run.
-    Single,
+    /// One row of this name: what was measured, once in each run.
+    Single(&'static str),
 }
 
 /// Which way is better.
@@ -73,6 +81,8 @@ pub enum Better {
 pub enum Unit {
     /// Durations.
     Seconds,
+    /// Latencies of mappings.
+    Milliseconds,
     /// Latencies.
     Microseconds,
     /// Throughput of file systems; samples are rates.
@@ -91,14 +101,18 @@ pub enum Unit {
 
 impl Workload {
     /// All of them, by name.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 13] = [
         Self::FillAndFree,
         Self::FragMix,
         Self::FsMark,
         Self::HugeAlloc,
         Self::HugeAllocUnmovable,
         Self::Idle,
+        Self::JavaHeap,
         Self::StreamReader,
+        Self::Stutter,
+        Self::ThpChallenge,
+        Self::ThpScale,
         Self::Uptime,
         Self::Usemem,
     ];
@@ -119,6 +133,10 @@ impl Workload {
             Self::HugeAlloc => "hugealloc",
             Self::HugeAllocUnmovable => "hugealloc-unmovable",
             Self::Idle => "idle",
+            Self::JavaHeap => "java-heap",
+            Self::Stutter => "stutter",
+            Self::ThpChallenge => "thpchallenge",
+            Self::ThpScale => "thpscale",
             Self::FsMark => "fsmark",
             Self::StreamReader => "stream-reader",
             Self::Uptime => "uptime",
@@ -135,6 +153,10 @@ impl Workload {
             Self::HugeAlloc => "the kernel takes huge pages where none is free but nearly all memory is movable",
             Self::HugeAllocUnmovable => "memory full of what cannot move: does compaction notice that it cannot win",
             Self::Idle => "sleeps: what a machine does by itself",
+            Self::JavaHeap => "one process wants all its memory at once and huge, in fragmented memory",
+            Self::Stutter => "maps and touches memory beside a hog and a large copy: what a desktop user feels",
+            Self::ThpChallenge => "faults of huge pages beside page cache and slab that stay in use",
+            Self::ThpScale => "faults of huge pages by more and more threads where compaction has to make them",
             Self::FsMark => "makes small files far beyond memory: are page cache and slab reclaimed in step",
             Self::StreamReader => "reads files larger than memory over and over: what a stream does to memory",
             Self::Uptime => "a mixed server for days: how memory ages",
@@ -151,6 +173,10 @@ impl Workload {
             Self::HugeAlloc => hugealloc::PARAMETERS,
             Self::HugeAllocUnmovable => hugealloc::unmovable::PARAMETERS,
             Self::Idle => idle::PARAMETERS,
+            Self::JavaHeap => java_heap::PARAMETERS,
+            Self::Stutter => stutter::PARAMETERS,
+            Self::ThpChallenge => thp::challenge::PARAMETERS,
+            Self::ThpScale => thp::scale::PARAMETERS,
             Self::FsMark => fsmark::PARAMETERS,
             Self::StreamReader => stream_reader::PARAMETERS,
             Self::Uptime => uptime::PARAMETERS,
@@ -167,6 +193,10 @@ impl Workload {
             Self::HugeAlloc => hugealloc::MEASURES,
             Self::HugeAllocUnmovable => hugealloc::unmovable::MEASURES,
             Self::Idle => idle::MEASURES,
+            Self::JavaHeap => java_heap::MEASURES,
+            Self::Stutter => stutter::MEASURES,
+            Self::ThpChallenge => thp::challenge::MEASURES,
+            Self::ThpScale => &thp::FAULTS,
             Self::FsMark => fsmark::MEASURES,
             Self::StreamReader => stream_reader::MEASURES,
             Self::Uptime => uptime::MEASURES,
@@ -185,7 +215,11 @@ impl Workload {
             | Self::HugeAlloc
             | Self::HugeAllocUnmovable
             | Self::Idle
-            | Self::StreamReader => Nanos::new(1_000_000_000),
+            | Self::JavaHeap
+            | Self::StreamReader
+            | Self::Stutter
+            | Self::ThpChallenge
+            | Self::ThpScale => Nanos::new(1_000_000_000),
         }
     }
 
@@ -201,6 +235,10 @@ impl Workload {
             Self::HugeAlloc => hugealloc::run(&sys, parameters).await,
             Self::HugeAllocUnmovable => hugealloc::unmovable::run(&sys, parameters).await,
             Self::Idle => idle::run(&sys, parameters).await,
+            Self::JavaHeap => java_heap::run(&sys, parameters).await,
+            Self::Stutter => stutter::run(&sys, parameters).await,
+            Self::ThpChallenge => thp::challenge::run(&sys, parameters).await,
+            Self::ThpScale => thp::scale::run(&sys, parameters).await,
             Self::FsMark => fsmark::run(&sys, parameters).await,
             Self::StreamReader => stream_reader::run(&sys, parameters).await,
             Self::Uptime => uptime::run(&sys, parameters).await,

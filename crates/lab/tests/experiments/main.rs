@@ -95,6 +95,12 @@ fn plan(workload: Workload) -> Plan {
         Workload::HugeAllocUnmovable => {
             [("spare_percent", Value::Count(90)), ("watch", Value::Time(Nanos::new(40_000_000_000)))].into()
         }
+        Workload::JavaHeap => [("fill_percent", Value::Count(10)), ("heap", mib(64))].into(),
+        Workload::Stutter => {
+            [("hog", mib(64)), ("file", mib(64)), ("copies", Value::Count(1)), ("probe", mib(4))].into()
+        }
+        Workload::ThpChallenge => [("size", mib(64)), ("files_percent", Value::Count(1))].into(),
+        Workload::ThpScale => [("size", mib(64)), ("threads", Value::Counts(vec![1, 3]))].into(),
         Workload::Idle => [("time", Value::Time(Nanos::new(3_000_000_000)))].into_iter().collect(),
     };
     Plan {

@@ -26,7 +26,7 @@ impl Percent {
     /// The rank of the percentile among `count` samples: the least one with at least this share at or below it.
     pub(super) const fn nearest_rank(self, count: usize) -> usize {
         let below = self.of(count);
-        if count % 100 * self.0 as usize % 100 == 0 { below } else { below + 1 }
+        if (count % 100 * self.0 as usize).is_multiple_of(100) { below } else { below + 1 }
     }
 
     /// `floor(count * percent / 100)`, in whole numbers so that no rounding of a fraction moves a rank.

@@ -101,7 +101,7 @@ pub(crate) const MEASURES: &[Measure] = &[
     Measure {
         heading: "Success",
         operations: &[driver::SUCCESS],
-        family: Family::Single,
+        family: Family::Single("Ops"),
         better: Better::Higher,
         unit: Unit::Percent,
         decimals: 2,
@@ -109,7 +109,7 @@ pub(crate) const MEASURES: &[Measure] = &[
     Measure {
         heading: "Ground truth",
         operations: &[causes::UNMOVABLE, causes::PINNED, causes::CLEAN],
-        family: Family::Single,
+        family: Family::Single("Ops"),
         better: Better::Lower,
         unit: Unit::HugePages,
         decimals: 0,
@@ -117,7 +117,7 @@ pub(crate) const MEASURES: &[Measure] = &[
     Measure {
         heading: "Aggressor",
         operations: &[aggressor::ALLOCATED, aggressor::KEPT],
-        family: Family::Single,
+        family: Family::Single("Ops"),
         better: Better::Lower,
         unit: Unit::Pages,
         decimals: 0,

@@ -14,14 +14,17 @@ use crate::sys::{Access, Advice, ChildKind, KernelAlloc, KernelSize, Mapping, St
 use crate::unit::UNIT;
 use crate::workload::{Better, Family, Measure, Unit};
 
+/// How much is filled before it is fragmented.
+pub(crate) const FILL_PERCENT: Parameter = Parameter {
+    key: "fill_percent",
+    meaning: "share of the free memory that the program fills, while more than 1/64 of memory is available",
+    kind: Kind::Count { min: 1, max: 100 },
+    default: |_| Value::Count(94),
+    default_text: "94",
+};
+
 pub(crate) const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        key: "fill_percent",
-        meaning: "share of the free memory that the program fills, while more than 1/64 of memory is available",
-        kind: Kind::Count { min: 1, max: 100 },
-        default: |_| Value::Count(94),
-        default_text: "94",
-    },
+    FILL_PERCENT,
     FREED_PERCENT,
     PATTERN,
     Parameter {
@@ -45,7 +48,7 @@ pub(crate) const MEASURES: &[Measure] = &[
     Measure {
         heading: "Blocks",
         operations: &[ALLOCATED],
-        family: Family::Single,
+        family: Family::Single("Ops"),
         better: Better::Higher,
         unit: Unit::HugePages,
         decimals: 0,
@@ -53,7 +56,7 @@ pub(crate) const MEASURES: &[Measure] = &[
     Measure {
         heading: "Memory",
         operations: &[MEMORY, FREE],
-        family: Family::Single,
+        family: Family::Single("Ops"),
         better: Better::Higher,
         unit: Unit::Gibibytes,
         decimals: 2,
@@ -61,7 +64,7 @@ pub(crate) const MEASURES: &[Measure] = &[
     Measure {
         heading: "Yield",
         operations: &[SHARE],
-        family: Family::Single,
+        family: Family::Single("Ops"),
         better: Better::Higher,
         unit: Unit::Percent,
         decimals: 2,

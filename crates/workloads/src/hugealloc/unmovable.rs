@@ -34,7 +34,7 @@ pub(crate) const MEASURES: &[Measure] = &[
     Measure {
         heading: "Blocks",
         operations: &[HELD],
-        family: Family::Single,
+        family: Family::Single("Ops"),
         better: Better::Higher,
         unit: Unit::HugePages,
         decimals: 0,
@@ -42,7 +42,7 @@ pub(crate) const MEASURES: &[Measure] = &[
     Measure {
         heading: "Memory",
         operations: &[FREE],
-        family: Family::Single,
+        family: Family::Single("Ops"),
         better: Better::Higher,
         unit: Unit::Gibibytes,
         decimals: 2,

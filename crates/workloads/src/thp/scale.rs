@@ -1,0 +1,113 @@
+//! `thpscale`: threads touch memory for the first time where huge pages can be had by direct compaction only. After the
+//! thpscale configuration of mmtests.
+
+use order9_units::{Bytes, PAGE_SIZE};
+
+use super::{MADVISE, Tally, fill_units, map_units};
+use crate::ladder::thread_ladder;
+use crate::parameters::{Kind, Parameter, Parameters, Value};
+use crate::sys::{Access, Area, ChildKind, DropCaches, FileId, Mapping, Of, Stop, Sys};
+use crate::unit::UNIT;
+
+pub(crate) const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        key: "size",
+        meaning: "memory that all threads together map and fill first",
+        kind: Kind::Bytes { min: Bytes::new(64 << 20) },
+        default: |facts| Value::Bytes(Bytes::new(facts.memory.get() / 10 * 8)),
+        default_text: "8/10 of memory",
+    },
+    Parameter {
+        key: "threads",
+        meaning: "numbers of threads, one after another",
+        kind: Kind::Counts { min: 1, max: 1024 },
+        default: |facts| Value::Counts(thread_ladder(1, (4 * u64::from(facts.cpus)).min(32))),
+        default_text: "a ladder from 1 to 4 for each CPU, at most 32",
+    },
+    MADVISE,
+];
+
+/// What the file has beyond what is read of it.
+const FILE_EXTRA: Bytes = Bytes::new(16 << 20);
+
+/// What all threads of one count share.
+#[derive(Clone)]
+struct Round {
+    file: FileId,
+    threads: u64,
+    /// What a thread maps first.
+    share: u64,
+    /// What a thread touches in the end.
+    units: u64,
+    madvise: bool,
+    tally: Tally,
+}
+
+pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
+    let size = parameters.bytes("size").get();
+    sys.phase("prepare");
+    let file = sys.create_file(Bytes::new(size) + FILE_EXTRA).await?;
+    for &threads in parameters.counts("threads") {
+        sys.phase(&format!("threads-{threads}"));
+        sys.drop_caches(DropCaches::All).await?;
+        let share = size / threads / UNIT.get() * UNIT.get();
+        let units = size / threads / UNIT.get() / 2;
+        let madvise = parameters.word("madvise") == "yes";
+        let round = Round { file, threads, share, units, madvise, tally: Tally::default() };
+        measure(sys, &round).await?;
+        round.tally.report(sys, threads);
+    }
+    sys.phase("clean-up");
+    sys.remove_file(file).await
+}
+
+/// Runs all threads once, in a process of their own.
+async fn measure<S: Sys>(sys: &S, round: &Round) -> Result<(), Stop> {
+    let round = round.clone();
+    let process = sys.spawn(ChildKind::Process, "thpscale", move |sys| threads(sys, round)).await?;
+    sys.wait(process).await?.result
+}
+
+async fn threads<S: Sys>(sys: S, round: Round) -> Result<(), Stop> {
+    let mut children = Vec::new();
+    for number in 0..round.threads {
+        let round = round.clone();
+        children.push(sys.spawn(ChildKind::Thread, "thpscale", move |sys| thread(sys, round, number)).await?);
+    }
+    for child in children {
+        sys.wait(child).await?.result?;
+    }
+    Ok(())
+}
+
+async fn thread<S: Sys>(sys: S, round: Round, number: u64) -> Result<(), Stop> {
+    let start = sys.now();
+    let first = sys.mmap(Mapping::anon(Bytes::new(round.share))).await?;
+    sys.fill(first).await?;
+    punch(&sys, first).await?;
+    let (mapped, area) = map_units(&sys, Bytes::new(round.share / 2), round.madvise).await?;
+    sys.sample("anoninit", sys.now() - start);
+    let start = sys.now();
+    let of = Of::File(round.file, Bytes::new(round.share * number));
+    let length = Bytes::new(round.share / 4 / PAGE_SIZE.get() * PAGE_SIZE.get());
+    let file = sys.mmap(Mapping { length, of }).await?;
+    sys.touch(file, Access::Read).await?;
+    sys.sample("fileinit", sys.now() - start);
+    sys.barrier("units", round.threads).await?;
+    fill_units(&sys, area, round.units, round.threads, &round.tally).await?;
+    sys.munmap(mapped).await?;
+    sys.munmap(file).await?;
+    sys.munmap(first).await
+}
+
+/// Unmaps the first half of each 2 MiB of which half is left.
+async fn punch<S: Sys>(sys: &S, area: Area) -> Result<(), Stop> {
+    let half = UNIT.get() / 2;
+    let end = area.start + area.length.get();
+    let mut unit = area.start.next_multiple_of(UNIT.get());
+    while unit + half <= end {
+        sys.munmap(Area { start: unit, length: Bytes::new(half) }).await?;
+        unit += UNIT.get();
+    }
+    Ok(())
+}
