@@ -141,8 +141,10 @@ impl<T: Tracer> Mm<T> {
     /// The live allocation that starts at `pfn`, which nobody pins, isolates or owns.
     pub(crate) fn releasable(&self, pfn: Pfn) -> Result<(Idx, Word), FreeError> {
         let (idx, word) = self.live(pfn)?;
+        // Whatever is movable without an owner may be a driver's.
+        let is_driver_page = word.has(Flag::MovableContent) && self.user.drivers.answer(idx).is_some();
         match () {
-            () if word.is_releasable() => Ok((idx, word)),
+            () if word.is_releasable() && !is_driver_page => Ok((idx, word)),
             () if word.has(Flag::Pinned) => Err(FreeError::Pinned(pfn)),
             () if word.has(Flag::Isolated) => Err(FreeError::Isolated(pfn)),
             () => Err(FreeError::Owned(pfn)),

@@ -15,6 +15,10 @@ pub(crate) enum MigrateFailure {
     Dirty,
     /// Its file has no handler that moves private data, and does not give that up.
     PrivateData,
+    /// The driver that has it is using it.
+    DriverBusy,
+    /// The driver that has it does not let it move.
+    DriverRefused,
     /// There was no frame to move it to.
     NoTarget,
 }
@@ -54,6 +58,10 @@ by_failure! {
     dirty: Dirty,
     /// Pages of files that have no handler to move private data, and do not give it up.
     private_data: PrivateData,
+    /// Pages that the driver that has them was using.
+    driver_busy: DriverBusy,
+    /// Pages that the driver that has them does not let move.
+    driver_refused: DriverRefused,
     /// Pages for which there was no frame.
     no_target: NoTarget,
 }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use order9_units::{Order, Pfn};
 
-use super::{MigrateMode, MigrateReason, Migrated, Targets, migrate_pages};
+use super::{DriverAnswer, MigrateMode, MigrateReason, Migrated, Targets, migrate_pages};
 use crate::Mm;
 use crate::env::Stall;
 use crate::frame::{Flag, Idx, Word};
@@ -53,14 +53,14 @@ impl<T: Tracer> Targets<T> for Room {
 
 impl<T: Tracer> Mm<T> {
     /// Takes the free block at `pfn` off the free lists, as single frames, the lowest last.
-    fn hold_frames(&mut self, pfn: Pfn) -> Result<Vec<Idx>, IsolateError> {
+    pub(super) fn hold_frames(&mut self, pfn: Pfn) -> Result<Vec<Idx>, IsolateError> {
         let order = self.isolate_free_block(pfn, false)?;
         let first = self.at(pfn);
         let frames = (0..order.pages().get() as u32).rev().map(|frame| first.plus(frame));
         Ok(frames.inspect(|&idx| self.frames.set(idx, Word::held(Order::ZERO))).collect())
     }
 
-    fn release_held(&mut self, idx: Idx) {
+    pub(super) fn release_held(&mut self, idx: Idx) {
         self.release_free_block(self.frames.pfn(idx)).expect("it is held");
     }
 
@@ -68,7 +68,8 @@ impl<T: Tracer> Mm<T> {
     fn isolate_movable(&mut self, pfn: Pfn) -> Option<Idx> {
         let (idx, word) = self.live(pfn).ok()?;
         let fits = word.order() == Order::ZERO && word.has(Flag::MovableContent) && !word.has(Flag::Isolated);
-        fits.then(|| {
+        let allowed = self.user.drivers.answer(idx) != Some(DriverAnswer::Keeps);
+        (fits && allowed).then(|| {
             self.isolate_lru(idx);
             self.work.pages_isolated += 1;
             idx

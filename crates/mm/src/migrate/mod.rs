@@ -8,12 +8,15 @@
 //! Behaviour and sources: docs/migration.md.
 
 mod counts;
+mod driver;
 mod gather;
 mod page;
 mod place;
 mod run;
 
 pub use counts::{MigrateFailures, MigrateWaits, Waits};
+pub(crate) use driver::DriverPages;
+pub use driver::{DriverAnswer, DriverPageId};
 pub use gather::gather_pages;
 pub use run::Migrated;
 pub(crate) use run::migrate_pages;

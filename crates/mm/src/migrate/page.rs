@@ -1,7 +1,7 @@
 //! Moving one page: what stands in the way, in the order in which Linux asks.
 
-use super::MigrateMode;
 use super::counts::MigrateFailure;
+use super::{DriverAnswer, MigrateMode};
 use crate::Mm;
 use crate::frame::{Flag, Idx, Word};
 use crate::lru::LruType;
@@ -68,6 +68,9 @@ impl<T: Tracer> Mm<T> {
         if let Some(outcome) = self.busy(word, attempt) {
             return outcome;
         }
+        if let Some(outcome) = self.refused_by_driver(source, owner) {
+            return outcome;
+        }
         let mappings = self.mappings_of(source);
         let mapped = !mappings.is_empty();
         self.work.rmap_walks += 2 * u64::from(mapped);
@@ -115,6 +118,16 @@ impl<T: Tracer> Mm<T> {
             });
         }
         None
+    }
+
+    /// What comes of a page that its driver does not let move now.
+    fn refused_by_driver(&mut self, source: Idx, owner: Owner) -> Option<Outcome> {
+        let is_driver_page = owner == Owner::Nobody;
+        match is_driver_page.then(|| self.user.drivers.answer(source)).flatten()? {
+            DriverAnswer::Moves => None,
+            DriverAnswer::Busy => Some(self.again(MigrateFailure::DriverBusy)),
+            DriverAnswer::Refuses | DriverAnswer::Keeps => Some(self.failed(MigrateFailure::DriverRefused)),
+        }
     }
 
     /// What comes of a page whose file has no handler to move it; `None` if it can be moved like any other.

@@ -32,6 +32,8 @@ impl<T: Tracer> Mm<T> {
         if owner != Owner::Nobody {
             self.user.rmap.set(target, owner);
             self.user.rmap.set(source, Owner::Nobody);
+        } else {
+            self.user.drivers.relocate(source, target);
         }
         self.end_isolation(source);
         self.settle_target(target, self.frames.word(source));

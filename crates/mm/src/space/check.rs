@@ -36,6 +36,7 @@ impl<T: Tracer> Mm<T> {
         self.check_swap(&seen.swap_entries)?;
         self.check_files(&seen)?;
         self.check_owners(&seen)?;
+        self.check_driver_pages()?;
         self.user.tags.as_ref().map_or(Ok(()), |tags| self.check_tags(tags))
     }
 

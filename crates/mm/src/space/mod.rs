@@ -45,6 +45,7 @@ pub(crate) use pte::{Pte, PteFlag};
 pub(crate) use rmap::{Mapping, Mappings, Owner};
 
 use crate::Mm;
+use crate::migrate::DriverPages;
 use crate::page_cache::{FileTable, Orphans};
 use crate::settings::MapLimit;
 use crate::tags::Tags;
@@ -147,6 +148,8 @@ pub(crate) struct UserMemory {
     /// Pages that files have lost while they were being read or written.
     pub(crate) orphans: Orphans,
     pub(crate) rmap: Rmap,
+    /// Movable pages that are neither programs' nor files'.
+    pub(crate) drivers: DriverPages,
     pub(crate) levels: UserLevels,
     pub(crate) map_limit: MapLimit,
     pub(crate) tags: Option<Tags>,

@@ -13,15 +13,16 @@ use crate::fs_cache::{FsError, FsStep};
 use crate::lru::LruList;
 use crate::page_alloc::{AllocError, Request};
 use crate::policy::Policy;
+use crate::trace::Tracer;
 use crate::{Gfp, Mm};
 
-fn page(mm: &mut Mm) -> Pfn {
+fn page<T: Tracer>(mm: &mut Mm<T>) -> Pfn {
     let request = Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE);
     mm.alloc_fast(&request).expect("there is memory")
 }
 
 /// Reads pages of a file whose inode is in memory, where they are missing.
-pub(crate) fn read_pages(mm: &mut Mm, file: FileId, index: u64, pages: u64) {
+pub(crate) fn read_pages<T: Tracer>(mm: &mut Mm<T>, file: FileId, index: u64, pages: u64) {
     for index in index..index + pages {
         let page = page(mm);
         if let Added::New(_) = mm.add_to_page_cache(file, index, page, 0).expect("the inode is in memory") {
@@ -31,7 +32,7 @@ pub(crate) fn read_pages(mm: &mut Mm, file: FileId, index: u64, pages: u64) {
 }
 
 /// Writes a page of a file whose inode is in memory.
-pub(crate) fn write_page(mm: &mut Mm, file: FileId, index: u64, now: u64) {
+pub(crate) fn write_page<T: Tracer>(mm: &mut Mm<T>, file: FileId, index: u64, now: u64) {
     let now = Nanos::new(now);
     if let CachedPage::Missing = mm.write_page(file, index, now) {
         let page = page(mm);
@@ -40,7 +41,7 @@ pub(crate) fn write_page(mm: &mut Mm, file: FileId, index: u64, now: u64) {
 }
 
 /// Writes everything back.
-pub(crate) fn flush(mm: &mut Mm, now: u64) {
+pub(crate) fn flush<T: Tracer>(mm: &mut Mm<T>, now: u64) {
     while let Some(file) = mm.next_dirty(None) {
         while let Some(write) = mm.start_writeback(file, Pages::new(1024)) {
             mm.file_written(&write, Nanos::new(now), 0);

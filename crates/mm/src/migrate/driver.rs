@@ -1,0 +1,125 @@
+//! Movable pages of drivers, such as those that a balloon has taken or that hold compressed swap: they are on no LRU list, and
+//! the driver that has one decides whether it moves (Linux' `movable_operations`).
+//!
+//! A page that is movable and that no driver has registered is one of a machine whose programs are not known; it moves.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::vec::Vec;
+
+use order9_units::Pfn;
+
+use crate::Mm;
+use crate::check::{Verdict, require};
+use crate::frame::{Flag, Idx};
+use crate::mm::FreeError;
+use crate::space::Owner;
+use crate::trace::Tracer;
+
+/// A movable page of a driver; it keeps the number when it moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DriverPageId(u32);
+
+/// What a driver answers when its page is to move.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DriverAnswer {
+    /// It moves.
+    #[default]
+    Moves,
+    /// Not now (`EAGAIN`).
+    Busy,
+    /// Not at all (`EBUSY`), though it lets the page be isolated.
+    Refuses,
+    /// It does not even let the page be isolated.
+    Keeps,
+}
+
+#[derive(Clone, Copy)]
+struct DriverPage {
+    idx: Idx,
+    answer: DriverAnswer,
+}
+
+/// All of them.
+#[derive(Clone, Default)]
+pub(crate) struct DriverPages {
+    /// By number; `None` once it is released.
+    pages: Vec<Option<DriverPage>>,
+    by_frame: BTreeMap<u32, DriverPageId>,
+}
+
+impl DriverPages {
+    fn get(&self, id: DriverPageId) -> Option<DriverPage> {
+        self.pages.get(id.0 as usize).copied().flatten()
+    }
+
+    /// What its driver answers for the page in `idx`; `None` if no driver has registered it.
+    pub(crate) fn answer(&self, idx: Idx) -> Option<DriverAnswer> {
+        let id = self.by_frame.get(&idx.0)?;
+        self.get(*id).map(|page| page.answer)
+    }
+
+    pub(super) fn relocate(&mut self, from: Idx, to: Idx) {
+        if let Some(id) = self.by_frame.remove(&from.0) {
+            self.by_frame.insert(to.0, id);
+            self.pages[id.0 as usize].as_mut().expect("it is registered").idx = to;
+        }
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Registers the allocation at `pfn`, a single page that nobody owns, as a movable one of a driver, which from now on
+    /// knows it by number. It ends with [`Mm::release_driver_page`].
+    ///
+    /// # Errors
+    /// [`FreeError`] where no such allocation starts.
+    pub fn register_driver_page(&mut self, pfn: Pfn) -> Result<DriverPageId, FreeError> {
+        let (idx, word) = self.live(pfn)?;
+        if word.has(Flag::Owned) || word.frames() > 1 || self.user.drivers.answer(idx).is_some() {
+            return Err(FreeError::Owned(pfn));
+        }
+        self.user.rmap.make_room(self.frames.len());
+        self.frames.set(idx, word.with(Flag::MovableContent, true));
+        let id = DriverPageId(self.user.drivers.pages.len() as u32);
+        self.user.drivers.pages.push(Some(DriverPage { idx, answer: DriverAnswer::default() }));
+        self.user.drivers.by_frame.insert(idx.0, id);
+        Ok(id)
+    }
+
+    /// Where a page of a driver is; `None` once it is released.
+    #[must_use]
+    pub fn driver_page(&self, id: DriverPageId) -> Option<Pfn> {
+        self.user.drivers.get(id).map(|page| self.frames.pfn(page.idx))
+    }
+
+    /// Says what the driver answers from now on when the page is to move. Of a page that is released nothing is asked any more.
+    pub fn set_driver_answer(&mut self, id: DriverPageId, answer: DriverAnswer) {
+        if let Some(Some(page)) = self.user.drivers.pages.get_mut(id.0 as usize) {
+            page.answer = answer;
+        }
+    }
+
+    /// The driver no longer needs its page: it is freed on behalf of `cpu`, or when nobody isolates or pins it any more. Says
+    /// whether it was there.
+    pub fn release_driver_page(&mut self, id: DriverPageId, cpu: usize) -> bool {
+        let Some(page) = self.user.drivers.pages.get_mut(id.0 as usize).and_then(Option::take) else { return false };
+        self.user.drivers.by_frame.remove(&page.idx.0);
+        let word = self.frames.word(page.idx).with(Flag::MovableContent, false);
+        self.frames.set(page.idx, word);
+        self.adopt(page.idx, Owner::Kept);
+        self.disown(page.idx, cpu);
+        true
+    }
+
+    /// Every registered page is allocated, movable, and nobody else's.
+    pub(crate) fn check_driver_pages(&self) -> Verdict {
+        for &frame in self.user.drivers.by_frame.keys() {
+            let word = self.frames.word(Idx(frame));
+            let fits = word.is_allocated() && word.has(Flag::MovableContent) && !word.has(Flag::Owned);
+            require(fits, "a page of a driver is movable and no other's", || {
+                format!("{:?} is {:?}", self.frames.pfn(Idx(frame)), word.state())
+            })?;
+        }
+        Ok(())
+    }
+}
