@@ -4,23 +4,25 @@ mod outcomes;
 mod passes;
 mod random;
 
+use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use core::future::Future;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 
-use order9_units::{Migratetype, Nanos, Order, Pages, Pfn};
+use order9_units::{Migratetype, Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::{MigrateMode, MigrateReason, Migrated, gather_pages};
 use crate::env::{Env, SpinLock, Stall, Task, Until};
 use crate::fs_cache::FsStep;
-use crate::fs_cache::tests::{KERNEL, mounted};
+use crate::fs_cache::tests::KERNEL;
 use crate::policy::Policy;
 use crate::reclaim::PageWrite;
+use crate::slab::CacheSpec;
 use crate::space::{Access, FaultStep, MmapRequest, PageView, SpaceId, VirtAddr};
 use crate::trace::Event;
-use crate::{FileId, Mm};
+use crate::{FileId, Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
 
 const CPU: usize = 0;
 /// What a wait for transfers takes.
@@ -33,8 +35,6 @@ struct World {
     writes: RefCell<Vec<PageWrite>>,
     task: Cell<Task>,
     clock: Cell<Nanos>,
-    /// Checks are left to the caller.
-    unchecked: bool,
 }
 
 impl World {
@@ -43,15 +43,23 @@ impl World {
     }
 
     fn with_policy(policy: Policy) -> Self {
-        let mut mm = mounted(policy).with_content_tags().with_tracer(Vec::new());
+        let span = PfnRange::of(Pfn::new(1 << 20), Pages::new(1 << 13));
+        let layout = Layout {
+            nodes: vec![NodeSpec { distances: vec![10] }],
+            zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
+            cpus: vec![NodeId(0)],
+            ..Layout::default()
+        };
+        let mut mm = MmBuilder::new(&layout, policy).expect("the layout is sound").content_tags().boot();
+        mm.mount(CacheSpec::EXT4_INODE).expect("nothing is mounted");
         mm.swapon(Pages::new(100));
+        let mm = mm.with_tracer(Vec::new());
         Self {
             mm: RefCell::new(mm),
             reads: RefCell::default(),
             writes: RefCell::default(),
             task: Cell::default(),
             clock: Cell::default(),
-            unchecked: false,
         }
     }
 
@@ -64,17 +72,17 @@ impl World {
 
     /// Moves pages to the largest free block.
     fn gather(&self, pages: &[Pfn], mode: MigrateMode) -> Migrated {
-        let block = self.free_block(|&order| order <= Order::MAX);
+        let block = self.free_block(|_| true).expect("memory is free");
         self.run(gather_pages(self, pages, block, mode, MigrateReason::Compaction)).expect("the block is free")
     }
 
     /// The largest free block of an order that fits.
-    fn free_block(&self, fits: impl Fn(&Order) -> bool) -> Pfn {
+    fn free_block(&self, fits: impl Fn(&Order) -> bool) -> Option<Pfn> {
         let mm = self.mm.borrow();
         let zone = mm.zones()[0].id();
         let orders: Vec<Order> = Order::all().filter(fits).collect();
         let lists = orders.iter().rev().flat_map(|&order| Migratetype::ALL.map(|mt| (order, mt)));
-        lists.filter_map(|(order, mt)| mm.free_list(zone, order, mt).next()).next().expect("memory is free")
+        lists.filter_map(|(order, mt)| mm.free_list(zone, order, mt).next()).next()
     }
 
     /// A space with so many written pages from an address on.
@@ -137,9 +145,7 @@ impl Env for World {
     fn with<R>(&self, step: impl FnOnce(&mut Mm<Vec<Event>>) -> R) -> R {
         let mut mm = self.mm.borrow_mut();
         let result = step(&mut mm);
-        if !self.unchecked {
-            mm.check().unwrap_or_else(|violation| panic!("{violation}"));
-        }
+        mm.check().unwrap_or_else(|violation| panic!("{violation}"));
         result
     }
 

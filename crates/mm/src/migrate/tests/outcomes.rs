@@ -175,7 +175,7 @@ fn movable_content_of_unknown_programs_moves() {
         mm.set_movable_content(pfn, true).expect("it is allocated");
         pfn
     };
-    let block = world.free_block(|_| true);
+    let block = world.free_block(|_| true).expect("memory is free");
     assert_eq!(world.gather(&[pfn], MigrateMode::Async), moved(1));
     let mm = world.mm.borrow();
     assert!(mm.has_movable_content(block) && matches!(mm.frame(pfn), FrameState::Pcp { .. }));

@@ -193,7 +193,7 @@ fn without_targets_the_rest_is_not_tried() {
     let world = World::new();
     let program = world.program(5);
     let pages = world.pages(program, 5);
-    let block = world.free_block(|&order| order.get() == 1);
+    let block = world.free_block(|&order| order.get() == 1).expect("memory is free");
     let done = world.run(gather_pages(&world, &pages, block, MigrateMode::Async, MigrateReason::ContigRange));
     assert_eq!(done, Ok(Migrated { moved: 2, freed: 0, failed: 1, out_of_targets: true }));
     let mm = world.mm.borrow();
@@ -207,7 +207,7 @@ fn a_page_freed_meanwhile_is_a_success_without_a_copy() {
     let world = World::new();
     let program = world.program(2);
     let pages = world.pages(program, 2);
-    let block = world.free_block(|_| true);
+    let block = world.free_block(|_| true).expect("memory is free");
     let (mut sources, mut few) = world.with(|mm| {
         let sources: Vec<Idx> = pages.iter().map(|&pfn| mm.at(pfn)).collect();
         sources.iter().for_each(|&idx| mm.isolate_lru(idx));

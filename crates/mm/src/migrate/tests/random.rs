@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
-use order9_units::{Migratetype, Nanos, NodeId, Order, Pages, Pfn};
+use order9_units::{Nanos, NodeId, Order, Pages, Pfn};
 
 use super::{CPU, MigrateMode, MigrateReason, World, address, gather_pages};
 use crate::env::{Env, SpinLock, Stall, Task, Until};
@@ -19,7 +19,7 @@ use crate::{FileId, Gfp, Mm, Request};
 
 /// Pages of a mapping.
 const PAGES: u64 = 30;
-const STEPS: u64 = 600;
+const STEPS: u64 = 300;
 
 /// A world in which others go on whenever a task spends time.
 struct Busy {
@@ -184,15 +184,13 @@ impl Busy {
         let mode = [MigrateMode::Async, MigrateMode::SyncLight, MigrateMode::Sync][self.below(3) as usize];
         self.world.task.set(Task { memalloc: self.below(2) == 0, ..Task::default() });
         let mut pages: Vec<Pfn> = (0..self.below(40)).filter_map(|_| self.present()).collect();
-        pages.extend((0..PAGES).filter_map(|index| self.world.mm.borrow().file_page(self.file, index)));
+        pages.extend((0..self.below(PAGES)).filter_map(|index| self.world.mm.borrow().file_page(self.file, index)));
         pages.extend(self.driver_pages.iter().filter_map(|&id| self.world.mm.borrow().driver_page(id)));
         let order = Order::new(self.below(7) as u8).expect("a small order");
-        let zone = self.world.mm.borrow().zones()[0].id();
-        let block = self.world.mm.borrow().free_list(zone, order, Migratetype::Movable).next();
-        if let Some(block) = block {
-            let gathered = gather_pages(self, &pages, block, mode, MigrateReason::Compaction);
-            self.world.run(gathered).expect("it is free");
-        }
+        let small = self.below(2) == 0;
+        let Some(block) = self.world.free_block(|&of| of <= order || !small) else { return };
+        let gathered = gather_pages(self, &pages, block, mode, MigrateReason::Compaction);
+        self.world.run(gathered).expect("it is free");
     }
 
     /// Everything ends, and nothing is left isolated.
