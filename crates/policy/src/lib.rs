@@ -13,6 +13,7 @@ mod list;
 mod load;
 mod planned;
 mod presets;
+mod series;
 mod show;
 mod switch;
 mod table;

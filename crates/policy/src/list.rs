@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::error::PolicyError;
 use crate::load::load;
 use crate::presets::PRESETS;
+use crate::series;
 
 /// Every built-in policy.
 #[derive(Clone, Debug, Serialize)]
@@ -54,6 +55,10 @@ impl fmt::Display for List {
         for listed in &self.policies {
             writeln!(f, "{:names$}  {:bases$}  {}", listed.name, base(listed), listed.summary)?;
         }
-        Ok(())
+        writeln!(
+            f,
+            "\nAnd each patch of the compaction series of 5.1, alone and with those before it: {}",
+            series::NAMES
+        )
     }
 }

@@ -1,8 +1,15 @@
-//! The policies that are built in: the files of `policies/`.
+//! The policies that are built in: the files of `policies/`, and those of a series of patches.
+
+use std::sync::LazyLock;
 
 use order9_toml::Preset;
 
-/// Every built-in policy, oldest first.
+use crate::series::SERIES;
+
+/// Every built-in policy that can be named.
+pub(crate) static ALL: LazyLock<Vec<Preset>> = LazyLock::new(|| PRESETS.iter().chain(&*SERIES).copied().collect());
+
+/// The files, oldest first.
 pub(crate) static PRESETS: &[Preset] = order9_toml::presets![
     "../../../policies/":
     "linux-4.4",

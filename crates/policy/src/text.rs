@@ -6,7 +6,7 @@ use toml::de::DeValue;
 
 use crate::error::Problem;
 use crate::planned::{self, PLANNED, Planned};
-use crate::presets::PRESETS;
+use crate::presets::ALL;
 use crate::switch::{Switch, Value, Values};
 use crate::table::{self, switches};
 
@@ -34,7 +34,7 @@ impl Definition for PolicyText {
     type Problem = Problem;
 
     fn presets() -> &'static [Preset] {
-        PRESETS
+        &ALL
     }
 
     fn parse(file: &str, text: &str) -> Result<Self, FileError<Problem>> {

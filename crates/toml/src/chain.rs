@@ -21,7 +21,7 @@ pub struct Kind {
 }
 
 /// A built-in file.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Preset {
     /// File name without `.toml`.
     pub name: &'static str,
