@@ -6,8 +6,8 @@ use std::fmt::{self, Write};
 use std::rc::Rc;
 
 use order9_mm::space::Rss;
-use order9_mm::{Mark, Request, Zone};
-use order9_units::{Migratetype, Order, PAGE_SIZE, Pages, ZoneKind};
+use order9_mm::{LruList, LruType, Mark, Request, Zone};
+use order9_units::{Migratetype, NodeId, Order, PAGE_SIZE, Pages, ZoneKind};
 
 use crate::kernel::Engine;
 use crate::process::Process;
@@ -58,6 +58,7 @@ impl fmt::Display for OomReport<'_> {
         let Request { order, gfp, .. } = *self.request;
         writeln!(f, "{} invoked oom-killer: gfp_mask={gfp:?}, order={}, oom_score_adj=0", self.asked_by, order.get())?;
         self.levels(f)?;
+        self.mm.nodes().iter().try_for_each(|node| self.node_levels(f, node.id()))?;
         self.mm.zones().iter().try_for_each(|zone| zone_marks(f, zone))?;
         self.mm.zones().iter().try_for_each(|zone| zone_blocks(f, zone))?;
         self.caches(f)?;
@@ -81,6 +82,32 @@ impl OomReport<'_> {
         }
         let cached: u64 = self.mm.zones().iter().map(Zone::pcp_pages).sum();
         writeln!(out, " free_pcp:{cached}")
+    }
+
+    /// What a node holds; nothing about nodes without memory.
+    fn node_levels(&self, out: &mut impl Write, node: NodeId) -> fmt::Result {
+        let own = || self.mm.zones().iter().filter(|zone| zone.node() == node);
+        if own().all(|zone| zone.managed() == 0) {
+            return Ok(());
+        }
+        let lru = |list| self.mm.lru_pages(node, list);
+        let isolated = |of| own().map(|zone| zone.lru_isolated(of)).sum();
+        let pending = self.mm.write_pending(Some(node));
+        write!(out, "Node {}", node.0)?;
+        for (name, pages) in [
+            ("active_anon", lru(LruList::ActiveAnon)),
+            ("inactive_anon", lru(LruList::InactiveAnon)),
+            ("active_file", lru(LruList::ActiveFile)),
+            ("inactive_file", lru(LruList::InactiveFile)),
+            ("unevictable", lru(LruList::Unevictable)),
+            ("isolated(anon)", isolated(LruType::Anon)),
+            ("isolated(file)", isolated(LruType::File)),
+            ("dirty", pending.dirty),
+            ("writeback", pending.writeback),
+        ] {
+            write!(out, " {name}:{}kB", pages * PAGE_KB)?;
+        }
+        writeln!(out, " all_unreclaimable? {}", if self.mm.kswapd_gave_up(node) { "yes" } else { "no" })
     }
 
     fn caches(&self, out: &mut impl Write) -> fmt::Result {

@@ -84,6 +84,7 @@ fn the_report_of_a_kill_has_the_lines_of_the_kernel() {
         "program invoked oom-killer: gfp_mask=",
         "Mem-Info:",
         "active_anon:",
+        "Node 0 active_anon:",
         "Node 0 Normal free:",
         "lowmem_reserve[]: 0 0 0 0",
         "Node 0 Normal: ",

@@ -78,7 +78,8 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Whether nothing more is to be hoped for from kswapd of `node`.
-    pub(crate) fn kswapd_gave_up(&self, node: NodeId) -> bool {
+    #[must_use]
+    pub fn kswapd_gave_up(&self, node: NodeId) -> bool {
         match self.policy.reclaim.unreclaimable {
             Unreclaimable::KswapdFailures => self.nodes[node.index()].kswapd_failures >= FAILURES_MAX,
             Unreclaimable::PagesScanned => {

@@ -19,7 +19,9 @@ pub use table::SETTINGS;
 pub use value::Values;
 
 use crate::Mm;
+use crate::page_cache::DropPagecache;
 use crate::policy::{BalanceRule, PcpHigh};
+use crate::shrinker::{DropSlab, ShrinkStep};
 use crate::space::Errno;
 use crate::trace::Tracer;
 
@@ -79,6 +81,8 @@ pub enum Knob {
     DirtyRatio,
     /// `vm.dirty_writeback_centisecs`.
     DirtyWritebackCentisecs,
+    /// `vm.drop_caches`.
+    DropCaches,
     /// `vm.extfrag_threshold`.
     ExtfragThreshold,
     /// `vm.lowmem_reserve_ratio`.
@@ -199,6 +203,7 @@ impl<T: Tracer> Mm<T> {
             Knob::DirtyExpireCentisecs => Some(one(dirty.expire_centisecs)),
             Knob::DirtyRatio => Some(one(dirty.ratio)),
             Knob::DirtyWritebackCentisecs => Some(one(dirty.writeback_centisecs)),
+            Knob::DropCaches => Some(Vec::new()),
             Knob::ExtfragThreshold => Some(one(self.settings.extfrag_threshold)),
             Knob::LowmemReserveRatio => Some(self.settings.lowmem_reserve_ratio.to_vec()),
             Knob::MaxMapCount => Some(one(self.user.map_limit.now as u64)),
@@ -214,6 +219,18 @@ impl<T: Tracer> Mm<T> {
             Knob::WatermarkBoostFactor => watermark.boost_factor.map(u64::from).map(one),
             Knob::WatermarkScaleFactor => watermark.scale_factor.map(u64::from).map(one),
             Knob::ZoneReclaimMode => Some(one(self.settings.zone_reclaim_mode)),
+        }
+    }
+
+    /// Drops clean page cache, with bit 1 of `what`, and slab that can be reclaimed, with bit 2, to the end.
+    fn drop_caches(&mut self, what: u64) {
+        if what & 1 != 0 {
+            let mut run = DropPagecache::new(self, NO_CPU);
+            while run.step(self).is_none() {}
+        }
+        if what & 2 != 0 {
+            let mut run = DropSlab::new(self, NO_CPU);
+            while run.step(self) == ShrinkStep::Progress {}
         }
     }
 
@@ -235,6 +252,7 @@ impl<T: Tracer> Mm<T> {
                 ratio.iter_mut().zip(numbers).for_each(|(ratio, &number)| *ratio = number.max(0).unsigned_abs());
                 self.set_lowmem_reserve_ratio(ratio);
             }
+            Knob::DropCaches => self.drop_caches(first),
             Knob::ExtfragThreshold => self.settings.extfrag_threshold = first,
             Knob::MaxMapCount => self.user.map_limit.set(first as usize),
             Knob::Swappiness => self.settings.swappiness = first,
@@ -250,6 +268,8 @@ impl<T: Tracer> Mm<T> {
     }
 }
 
+/// Pages freed by a setting go straight to free lists.
+const NO_CPU: usize = usize::MAX;
 /// Numbers that `vm.lowmem_reserve_ratio` has: one per zone a node can have.
 const RATIOS: usize = ZoneKind::COUNT;
 

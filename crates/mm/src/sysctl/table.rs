@@ -87,7 +87,7 @@ pub static SETTINGS: &[Setting] = &[
         "Dirty memory at which writers write back themselves"),
     sysctl!("vm", "dirty_writeback_centisecs", ReadWrite, number(0, INT_MAX), "1/100 s", "500", engine(Knob::DirtyWritebackCentisecs),
         "How often the flusher looks for old dirty data; 0 is never"),
-    sysctl!("vm", "drop_caches", WriteOnly, number(1, 4), "", "", Model::Missing("setting that works in steps"),
+    sysctl!("vm", "drop_caches", WriteOnly, number(1, 4), "", "", engine(Knob::DropCaches),
         "Writing it frees clean page cache (1), slab that can be reclaimed (2), both (3); 4 silences the log"),
     sysctl!("vm", "extfrag_threshold", ReadWrite, number(0, 1000), "1/1000", "500", engine(Knob::ExtfragThreshold),
         "Fragmentation index up to which a failure is put down to lack of memory, and compaction skipped"),
