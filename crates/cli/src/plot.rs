@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use order9_lab::{Changed, PlotChoice, changed, plot, plot_time};
+use order9_lab::{Changed, PlotChoice, Plotted, changed, plot, plot_time};
 use order9_record::read;
 use order9_report::number::{count_of, grouped};
 use order9_report::plot::Size;
@@ -22,11 +22,12 @@ pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
     let file = PictureFile::of(&args.output.clone().map_or_else(|| beside(&args.directory), Ok)?)?;
     let loaded = read(&args.directory).map_err(refused)?;
     if listing {
-        return print(&list(&args.directory, &changed(&loaded)));
+        return print(&list(&args.directory, &changed(&loaded, &choice).map_err(refused)?));
     }
-    let chart = plot(&loaded, &choice).map_err(refused)?;
+    let Plotted { chart, notes } = plot(&loaded, &choice).map_err(refused)?;
     file.write(&chart.draw(Size { width: args.width, height: args.height }))?;
-    print(&format!("written to {}\n", file.path().display()))
+    let notes: String = notes.iter().map(|note| format!("{note}\n")).collect();
+    print(&format!("{notes}written to {}\n", file.path().display()))
 }
 
 fn refused(error: impl Display) -> Failure {

@@ -1,9 +1,11 @@
 //! `order9 workloads`.
 
+use order9_lab::scenario;
+use order9_report::table::wrap;
 use order9_workloads::Workload;
 use serde::Serialize;
 
-use crate::args::WorkloadsArgs;
+use crate::args::{WorkloadsArgs, WorkloadsCommand};
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 
@@ -12,6 +14,7 @@ use crate::output::{print, print_json};
 struct Listed {
     name: &'static str,
     summary: &'static str,
+    description: &'static str,
     parameters: Vec<ListedParameter>,
 }
 
@@ -23,8 +26,16 @@ struct ListedParameter {
     default: &'static str,
 }
 
-/// Lists all workloads.
+/// Columns of text.
+const WIDTH: usize = 100;
+
+/// Lists all workloads, or shows one.
 pub(crate) fn run(args: &WorkloadsArgs) -> Result<(), Failure> {
+    if let Some(WorkloadsCommand::Show { workload, json }) = &args.command {
+        let workload = scenario::workload(workload).map_err(|error| Failure::Usage(error.to_string()))?;
+        let listed = Listed::of(workload);
+        return if *json { print_json(&listed) } else { print(&listed.page()) };
+    }
     let listed: Vec<_> = Workload::ALL.into_iter().map(Listed::of).collect();
     if args.json {
         return print_json(&listed);
@@ -41,7 +52,21 @@ impl Listed {
             takes: parameter.kind.expected(),
             default: parameter.default_text,
         });
-        Self { name: workload.name(), summary: workload.summary(), parameters: parameters.collect() }
+        Self {
+            name: workload.name(),
+            summary: workload.summary(),
+            description: workload.description(),
+            parameters: parameters.collect(),
+        }
+    }
+
+    /// All there is to say about it.
+    fn page(&self) -> String {
+        let mut page = format!("{}: {}\n\n{}\n", self.name, self.summary, wrap(self.description, WIDTH).trim_end());
+        for ListedParameter { key, meaning, takes, default } in &self.parameters {
+            page.push_str(&format!("\n{key} [default: {default}]\n  {meaning}\n  takes {takes}\n"));
+        }
+        page
     }
 
     fn text(&self) -> String {

@@ -43,9 +43,9 @@ pub(crate) fn run_cell(
     let mut last = Vec::new();
     let results = machine.run(plan.workload, &parameters, |tick| {
         if tick.is_last {
-            last = machine_files(tick.engine);
+            last = machine_files(tick);
         } else {
-            monitors.tick(tick.now, tick.engine);
+            monitors.tick(tick);
         }
         watch(tick);
     });

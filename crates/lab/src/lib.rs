@@ -27,7 +27,7 @@ pub use claims::judge_claim;
 pub use error::PlanError;
 pub use notes::notes;
 pub use plan::{Cell, Memory, Plan};
-pub use plot::{Changed, PlotChoice, PlotError, changed, plot, plot_time};
+pub use plot::{Changed, PlotChoice, PlotError, Plotted, changed, plot, plot_time};
 pub use proc_files::{machine_files, process_files};
 pub use run::{Observer, run};
 pub use tables::report;

@@ -1,6 +1,6 @@
 //! /proc files of a run: at its begin, at its end, and now and then in between.
 
-use order9_machine::Engine;
+use order9_machine::Tick;
 use order9_record::{Monitor, ProcFile, Reading, Traces};
 use order9_units::Nanos;
 
@@ -24,7 +24,8 @@ impl Monitors {
     }
 
     /// Reads the files if it is time to.
-    pub(crate) fn tick(&mut self, now: Nanos, engine: &Engine) {
+    pub(crate) fn tick(&mut self, tick: &Tick<'_>) {
+        let now = tick.now;
         if now < self.next {
             return;
         }
@@ -36,7 +37,7 @@ impl Monitors {
             });
             self.every = self.every + self.every;
         }
-        self.readings.push((now, machine_files(engine)));
+        self.readings.push((now, machine_files(tick)));
         self.next = now + self.every;
     }
 
@@ -60,5 +61,5 @@ impl Monitors {
 
 /// Whether mmtests keeps the file as state of the system.
 fn is_state(path: &str) -> bool {
-    ["/proc/vmstat", "/proc/zoneinfo", "/proc/meminfo"].contains(&path)
+    ["/proc/vmstat", "/proc/zoneinfo", "/proc/meminfo", "/proc/diskstats"].contains(&path)
 }

@@ -73,26 +73,38 @@ pub fn plot_time(option: &'static str, text: &str) -> Result<Nanos, PlotError> {
     parse_time(text).ok_or_else(|| PlotError::Time { option, text: order9_toml::shown(text) })
 }
 
+/// A chart, and what a reader of it must know.
+#[derive(Clone, Debug)]
+pub struct Plotted {
+    /// The chart.
+    pub chart: Chart,
+    /// A sentence for each metric that a policy has no line for.
+    pub notes: Vec<String>,
+}
+
 /// The chart of a stored run: a group of lines for each policy, a line for each seed.
 ///
 /// # Errors
 /// A policy, seed, operation or counter that the runs do not have; metrics whose units do not fit; an empty time axis.
-pub fn plot(loaded: &Loaded, choice: &PlotChoice) -> Result<Chart, PlotError> {
+pub fn plot(loaded: &Loaded, choice: &PlotChoice) -> Result<Plotted, PlotError> {
     let runs = chosen(loaded, choice)?;
     let policies: Vec<&str> = groups(&runs);
     let span = span(&runs, choice)?;
     let memory = memory_of_machine(&loaded.manifest.inputs.machine);
     let drawing = Drawing { runs: &runs, policies: &policies, span, memory };
-    let metrics = choice.metrics.iter().map(|metric| drawing.metric(metric));
+    let mut notes = Vec::new();
+    let metrics = choice.metrics.iter().map(|metric| drawing.metric(metric, &mut notes));
+    let metrics = metrics.collect::<Result<Vec<_>, _>>()?;
     let samples = choice.operations.iter().map(|operation| drawing.samples(operation));
-    Ok(Chart {
+    let chart = Chart {
         title: loaded.manifest.inputs.workload.name.clone(),
         subtitle: subtitle(&loaded.manifest.inputs),
         span,
         groups: policies.iter().map(|policy| legend(policy, &runs)).collect(),
         marks: drawing.marks(),
-        panels: metrics.chain(samples).collect::<Result<_, _>>()?,
-    })
+        panels: metrics.into_iter().map(Ok).chain(samples).collect::<Result<_, _>>()?,
+    };
+    Ok(Plotted { chart, notes })
 }
 
 /// What is drawn, and on which time axis.
@@ -108,10 +120,11 @@ impl Drawing<'_> {
         self.policies.iter().position(|policy| *policy == run.policy).expect("policies are those of the runs")
     }
 
-    /// Runs that do not have a counter have no line, as long as another has it.
-    fn metric(&self, metric: &Metric) -> Result<Panel, PlotError> {
+    /// Runs that do not have a counter have no line, as long as another has it; `notes` says of which policies they are.
+    fn metric(&self, metric: &Metric, notes: &mut Vec<String>) -> Result<Panel, PlotError> {
         let mut lines = Vec::new();
         let (mut unit, mut refused) = (None, None);
+        let mut without: Vec<&str> = Vec::new();
         for run in self.runs {
             match metric.evaluate(&readings(run, self.memory)) {
                 Ok(series) => {
@@ -120,9 +133,16 @@ impl Drawing<'_> {
                     unit = Some(series.unit);
                     lines.push(line);
                 }
-                Err(error @ EvaluateError::NoCounter { .. }) => refused = refused.or(Some(error)),
+                Err(error @ EvaluateError::NoCounter { .. }) => {
+                    refused = refused.or(Some(error));
+                    without.push(&run.policy);
+                }
                 Err(error) => return Err(error.into()),
             }
+        }
+        without.dedup();
+        if !without.is_empty() {
+            notes.push(format!("{metric}: no line for {}, which does not count it", without.join(", ")));
         }
         match (unit, refused) {
             (Some(unit), _) => Ok(Panel { title: metric.to_string(), unit, style: Style::Joined, lines }),

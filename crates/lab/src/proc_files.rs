@@ -1,8 +1,8 @@
-//! The files of /proc that the engine can show.
+//! The files of /proc that the engine and the disks can show.
 
 use std::fmt;
 
-use order9_machine::Engine;
+use order9_machine::{Engine, Tick};
 use order9_record::ProcFile;
 
 /// How one file is written.
@@ -19,9 +19,10 @@ const FILES: [(&str, Render); 5] = [
 
 /// Files about the machine, as Linux shows them.
 #[must_use]
-pub fn machine_files(engine: &Engine) -> Vec<ProcFile> {
-    let file = |(path, render): (&str, Render)| proc_file(path.to_owned(), |out| render(engine, out));
-    FILES.into_iter().map(file).collect()
+pub fn machine_files(tick: &Tick<'_>) -> Vec<ProcFile> {
+    let file = |(path, render): (&str, Render)| proc_file(path.to_owned(), |out| render(tick.engine, out));
+    let disks = ProcFile { path: "/proc/diskstats".to_owned(), content: tick.diskstats() };
+    FILES.into_iter().map(file).chain([disks]).collect()
 }
 
 /// Files about every living process, whose number is that of its address space, from 1 on.

@@ -49,7 +49,20 @@ pub struct Tick<'e> {
     pub engine: &'e Engine,
     /// Whether the run is over.
     pub is_last: bool,
+    kernel: &'e Kernel,
 }
+
+impl Tick<'_> {
+    /// `/proc/diskstats`: a line for each disk, numbered as Linux numbers `sda` and those after it.
+    #[must_use]
+    pub fn diskstats(&self) -> String {
+        let disks = (0..).zip(self.kernel.storage.disks());
+        disks.map(|(nth, disk)| disk.stats().line(SCSI_DISK_MAJOR, 16 * nth, disk.name()) + "\n").collect()
+    }
+}
+
+/// Device number of disks, each with 15 numbers for partitions.
+const SCSI_DISK_MAJOR: u32 = 8;
 
 /// How a machine runs.
 #[derive(Clone, Debug)]
@@ -134,7 +147,7 @@ impl Machine {
         let mut tick = Nanos::ZERO;
         let stuck = loop {
             self.kernel.read_counters();
-            self.kernel.look(|engine| watch(&Tick { now: tick, engine, is_last: false }));
+            self.kernel.look(|engine| watch(&Tick { now: tick, engine, is_last: false, kernel: &self.kernel }));
             tick += self.sample_every;
             match self.executor.run_until(tick) {
                 Ok(()) if self.kernel.all_ended() => break None,
@@ -163,7 +176,7 @@ impl Machine {
         let ends = handle.tasks().filter_map(|task| handle.task_stats(task).ended);
         let elapsed = if stuck.is_some() { handle.now() } else { ends.max().unwrap_or_default() };
         self.kernel.read_counters_at(elapsed);
-        self.kernel.look(|engine| watch(&Tick { now: elapsed, engine, is_last: true }));
+        self.kernel.look(|engine| watch(&Tick { now: elapsed, engine, is_last: true, kernel: &self.kernel }));
         let times = ended.as_ref().map_or_else(Times::default, |ended| ended.thread.process.times(handle));
         let outcome = match (stuck, ended.map(|ended| ended.result)) {
             (Some(error), _) => Outcome::Stuck(error),

@@ -1,8 +1,13 @@
 //! Random numbers, times and sizes; the same on every platform, hence no function of the platform's own library.
 
-use order9_units::Nanos;
+use order9_units::{Nanos, Order};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;
+
+/// The kernel's own blocks are of this order at most.
+const BLOCK_ORDER_MAX: u8 = 3;
+/// That a block is of the order under consideration, and not of a higher one.
+const ORDER_ENDS: f64 = 0.7;
 
 /// One random stream.
 pub(crate) struct Dice(Pcg64Mcg);
@@ -44,6 +49,16 @@ impl Dice {
     /// As likely between 1 and 2 as between 2 and 4.
     pub(crate) fn log_uniform(&mut self, least: f64, most: f64) -> f64 {
         least * libm::exp(self.share() * libm::log(most / least))
+    }
+
+    /// Order of a block that the kernel takes for itself: geometrically distributed; what would be too large is drawn again.
+    pub(crate) fn block_order(&mut self) -> Order {
+        loop {
+            let order = (0..=BLOCK_ORDER_MAX).find(|_| self.chance(ORDER_ENDS));
+            if let Some(order) = order.and_then(Order::new) {
+                return order;
+            }
+        }
     }
 
     /// Every order of the items is as likely.
@@ -113,6 +128,16 @@ mod tests {
         let mut dice = Dice::new(1);
         (0..N).for_each(|_| seen[zipf.rank(&mut dice)] += 1.0);
         assert!((seen[0] / seen[1] - 1.866).abs() < 0.05 && (seen[0] / seen[2] - 2.688).abs() < 0.1, "{seen:?}");
+    }
+
+    #[test]
+    fn orders_of_blocks_are_geometric_and_truncated() {
+        let mut dice = Dice::new(2);
+        let mut seen = [0u32; 4];
+        (0..N).for_each(|_| seen[dice.block_order().index()] += 1);
+        for (order, share) in [0.7058, 0.2117, 0.0635, 0.0191].into_iter().enumerate() {
+            assert!((f64::from(seen[order]) / 1e5 - share).abs() < 0.01, "{seen:?}");
+        }
     }
 
     #[test]

@@ -9,6 +9,10 @@ use crate::sys::{Access, Advice, Mapping, Stop, Sys};
 use crate::unit::UNIT;
 use crate::workload::{Better, Family, Measure, Unit};
 
+pub(crate) const DESCRIPTION: &str = "\
+    Touches memory in order and gives part of every 2 MiB back by a pattern, so that what stays lies spread over all \
+    pageblocks. Repeated, it ages memory. Measured are the times that touching and giving back take.";
+
 pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "size",

@@ -13,6 +13,12 @@ use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{ChildKind, Facts, FileId, Stop, Sys};
 use crate::workload::{Better, Family, Measure, Unit};
 
+pub(crate) const DESCRIPTION: &str = "\
+    A stream of small files far beyond memory, as when archives are unpacked. Every file makes one dirty page and \
+    one dirty inode, so page cache and slab should be reclaimed in step. All processes make their files without \
+    waiting for each other, iteration after iteration; files stay, and removing them at the end is part of the timed \
+    run. Measured are files per second of each iteration.";
+
 pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "processes",

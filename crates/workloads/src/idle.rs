@@ -6,6 +6,9 @@ use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{Stop, Sys};
 use crate::workload::Measure;
 
+pub(crate) const DESCRIPTION: &str = "\
+    Sleeps, to see what a machine does by itself. Measured is nothing but counters.";
+
 pub(crate) const PARAMETERS: &[Parameter] = &[Parameter {
     key: "time",
     meaning: "how long to sleep",

@@ -10,6 +10,10 @@ use crate::sys::{Access, Advice, ChildKind, Ended, Mapping, Stop, Sys};
 use crate::unit::UNIT;
 use crate::workload::{Better, Family, Measure, Unit};
 
+pub(crate) const DESCRIPTION: &str = "\
+    A process wants all its memory at once and huge, as a Java heap that is touched before use, and starts in \
+    fragmented memory. Measured is how long that takes.";
+
 pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "heap",

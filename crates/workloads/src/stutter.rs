@@ -10,6 +10,10 @@ use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{Access, ChildKind, DropCaches, FileId, Mapping, Stop, Sys};
 use crate::workload::{Better, Family, Measure, Unit};
 
+pub(crate) const DESCRIPTION: &str = "\
+    What a desktop user feels: a small program maps and touches memory again and again while another one hogs memory \
+    and a large file is copied. Measured is how long each mapping takes.";
+
 pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "hog",

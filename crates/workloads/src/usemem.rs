@@ -11,6 +11,12 @@ use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{Access, Area, ChildKind, Ended, FileId, Mapping, Of, Stop, Sys, Times};
 use crate::workload::{Better, Family, Measure, Unit};
 
+pub(crate) const DESCRIPTION: &str = "\
+    Two processes run at the same time with as many threads each. One passes over private memory and stores to every \
+    page; the other reads a file that all its threads map from the beginning. Together they fit into memory, so that \
+    any swapping or direct reclaim is a mistake of the kernel; on NUMA one node overflows long before the machine \
+    does. Measured is what `/usr/bin/time` shows around both: user, system and elapsed time, and faults.";
+
 pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "size",

@@ -163,6 +163,26 @@ impl Workload {
         }
     }
 
+    /// What it does and measures, in a few sentences.
+    #[must_use]
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::Usemem => usemem::DESCRIPTION,
+            Self::FillAndFree => fill_and_free::DESCRIPTION,
+            Self::FragMix => frag_mix::DESCRIPTION,
+            Self::HugeAlloc => hugealloc::DESCRIPTION,
+            Self::HugeAllocUnmovable => hugealloc::unmovable::DESCRIPTION,
+            Self::Idle => idle::DESCRIPTION,
+            Self::JavaHeap => java_heap::DESCRIPTION,
+            Self::Stutter => stutter::DESCRIPTION,
+            Self::ThpChallenge => thp::challenge::DESCRIPTION,
+            Self::ThpScale => thp::scale::DESCRIPTION,
+            Self::FsMark => fsmark::DESCRIPTION,
+            Self::StreamReader => stream_reader::DESCRIPTION,
+            Self::Uptime => uptime::DESCRIPTION,
+        }
+    }
+
     /// What can be chosen.
     #[must_use]
     pub const fn parameters(self) -> &'static [Parameter] {

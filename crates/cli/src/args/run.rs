@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 /// Run an experiment on a machine in virtual time, and compare policies.
 ///
@@ -133,8 +133,23 @@ pub(crate) struct CompareArgs {
 
 /// Name the workloads, and what can be chosen about each.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct WorkloadsArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<WorkloadsCommand>,
     /// Print them as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorkloadsCommand {
+    /// Say what a workload does and measures, and what can be chosen about it.
+    Show {
+        /// Its name.
+        workload: String,
+        /// Print it as JSON.
+        #[arg(long)]
+        json: bool,
+    },
 }

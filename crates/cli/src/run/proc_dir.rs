@@ -39,7 +39,7 @@ impl ProcDir {
         // So many digits that ten days sort by name.
         let seconds = format!("{:010.3}", tick.now.get() as f64 / 1e9);
         let folder = self.root.join(policy).join(format!("seed-{seed}")).join(seconds);
-        for file in machine_files(tick.engine).into_iter().chain(process_files(tick.engine)) {
+        for file in machine_files(tick).into_iter().chain(process_files(tick.engine)) {
             let path = folder.join(file.path.trim_start_matches('/'));
             let written =
                 fs::create_dir_all(path.parent().unwrap_or(&folder)).and_then(|()| fs::write(&path, file.content));

@@ -62,6 +62,23 @@ fn without_a_metric_it_says_what_changed() {
 }
 
 #[test]
+fn a_counter_that_one_policy_lacks_is_drawn_for_the_others_and_said() {
+    let folder = folder_with_machine();
+    let line = format!("run {SHORT} --policy linux-4.4 --policy linux-5.1 --every 10ms -o {{}}/a");
+    order9_line(&line, folder.path()).success();
+    let text = order9_line("plot {}/a allocstall_normal pgfault", folder.path()).success();
+    assert!(
+        text.starts_with("allocstall_normal: no line for linux-4.4, which does not count it\nwritten to "),
+        "{text}"
+    );
+    let listed = |policy: &str| order9_line(&format!("plot {{}}/a --policy {policy}"), folder.path()).success();
+    assert_ne!(listed("linux-4.4"), listed("linux-5.1"));
+    assert!(
+        order9_line("plot {}/a --policy linux-5.2", folder.path()).refusal().contains("expected linux-4.4, linux-5.1")
+    );
+}
+
+#[test]
 fn what_cannot_be_drawn_is_refused() {
     let folder = folder_with_run();
     let refused = |line: &str, part: &str| {

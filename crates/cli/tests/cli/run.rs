@@ -137,6 +137,18 @@ fn this_hosts_own_memory_is_a_machine() {
 }
 
 #[test]
+fn a_workload_is_shown_in_words() {
+    let text = order9(["workloads", "show", "stream-reader"]).success();
+    assert!(text.contains("over and over") && text.contains("order [default: sequential]"), "{text}");
+    assert!(text.contains("takes \"sequential\" or \"random\""), "{text}");
+    let json = order9(["workloads", "show", "idle", "--json"]).success();
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["parameters"][0]["key"], "time");
+    let ran = order9(["workloads", "show", "stream-raeder"]);
+    assert!(ran.refusal().contains("did you mean stream-reader?"), "{}", ran.stderr);
+}
+
+#[test]
 fn workloads_are_listed() {
     let text = order9(["workloads"]).success();
     assert!(text.contains("usemem: ") && text.contains("  anon_percent  "), "{text}");

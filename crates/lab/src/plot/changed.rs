@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use order9_record::Loaded;
 use order9_report::compare::Counters;
 
+use super::{PlotChoice, PlotError, chosen};
+
 /// What of a stored run is worth a look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changed {
@@ -16,26 +18,29 @@ pub struct Changed {
     pub samples: Vec<(String, u64)>,
 }
 
-/// Levels and counters with more than one value in a run, by name, and all operations.
-#[must_use]
-pub fn changed(loaded: &Loaded) -> Changed {
+/// Levels and counters with more than one value in a run of the chosen policies and seeds, by name, and all operations.
+///
+/// # Errors
+/// A policy or seed that the runs do not have.
+pub fn changed(loaded: &Loaded, choice: &PlotChoice) -> Result<Changed, PlotError> {
+    let runs = chosen(loaded, choice)?;
     let mut ranges: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
-    for counter in loaded.runs.iter().flat_map(|run| &run.counters.columns) {
+    for counter in runs.iter().flat_map(|run| &run.counters.columns) {
         let (Some(&low), Some(&high)) = (counter.values.iter().min(), counter.values.iter().max()) else { continue };
         let range = ranges.entry(&counter.name).or_insert((low, high, 0));
         *range = (range.0.min(low), range.1.max(high), range.2.max(high - low));
     }
     let mut samples: BTreeMap<&str, u64> = BTreeMap::new();
-    for run in &loaded.runs {
+    for run in runs {
         for operation in run.samples.iter().filter_map(|sample| run.operation_of(sample)) {
             *samples.entry(&operation.name).or_default() += 1;
         }
     }
     let moved = ranges.into_iter().filter(|(_, (_, _, growth))| *growth > 0);
     let (counters, levels): (Vec<_>, Vec<_>) = moved.partition(|(name, _)| Counters::is_counter(name));
-    Changed {
+    Ok(Changed {
         levels: levels.into_iter().map(|(name, (low, high, _))| (name.to_owned(), low, high)).collect(),
         counters: counters.into_iter().map(|(name, (_, _, growth))| (name.to_owned(), growth)).collect(),
         samples: samples.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
-    }
+    })
 }

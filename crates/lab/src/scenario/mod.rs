@@ -28,6 +28,7 @@ pub use keys::{KEYS, Key};
 pub(crate) use repeat::memory_of_machine;
 pub use repeat::{RepeatError, repetition};
 pub(crate) use value::time as parse_time;
+pub use value::workload;
 
 use error::Said;
 use memory::MemoryWish;

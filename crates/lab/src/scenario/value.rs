@@ -16,7 +16,10 @@ const SEEDS_MAX: u64 = 10_000;
 const EVERY_MIN: Nanos = Nanos::new(1_000_000);
 
 /// The workload called so.
-pub(super) fn workload(name: &str) -> Result<Workload, Problem> {
+///
+/// # Errors
+/// [`Problem::NoWorkload`].
+pub fn workload(name: &str) -> Result<Workload, Problem> {
     Workload::by_name(name).ok_or_else(|| {
         let nearest = nearest(name, Workload::ALL.map(Workload::name));
         Problem::NoWorkload { name: shown(name), nearest }

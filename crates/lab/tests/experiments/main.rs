@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use order9_lab::{Cell, Memory, Observer, Plan, PlanError, machines, report, run};
 use order9_machine::{Tick, TraceKinds};
 use order9_mm::sysctl::SETTINGS;
-use order9_record::{Digest, Experiment, Outcome, Run};
+use order9_record::{Digest, Experiment, Outcome, ProcFile, Run};
 use order9_report::compare::Style;
 use order9_report::compare::text::Fit;
 use order9_report::stats::Generation;
@@ -176,7 +176,34 @@ fn records_are_whole_and_become_tables() {
     assert_eq!(phases, ["prepare", "threads-1", "threads-3", "clean-up"]);
     assert_eq!(run.phases.last().map(|phase| phase.end), Some(run.durations.elapsed));
     let files: Vec<_> = run.traces.end.iter().map(|file| file.path.as_str()).collect();
-    assert_eq!(files, ["/proc/vmstat", "/proc/zoneinfo", "/proc/meminfo"]);
+    assert_eq!(files, ["/proc/vmstat", "/proc/zoneinfo", "/proc/meminfo", "/proc/diskstats"]);
+}
+
+/// Name and numbers of the only line of a /proc/diskstats, as iostat reads them.
+fn diskstats(content: &str) -> (String, Vec<u64>) {
+    let [line] = content.lines().collect::<Vec<_>>()[..] else { panic!("one disk: {content}") };
+    let mut words = line.split_whitespace();
+    assert_eq!((words.next(), words.next()), (Some("8"), Some("0")));
+    let name = words.next().expect("a name").to_owned();
+    (name, words.map(|word| word.parse().expect("a number")).collect())
+}
+
+#[test]
+fn disks_are_read_over_time_and_count_what_the_kernel_counts() {
+    let mut plan = plan(Workload::FsMark);
+    plan.seeds = vec![1];
+    for run in on(2, &plan).expect("it runs").runs {
+        let of = |files: &[ProcFile]| {
+            diskstats(&files.iter().find(|file| file.path == "/proc/diskstats").expect("it is kept").content)
+        };
+        let ((_, begin), (name, end)) = (of(&run.traces.begin), of(&run.traces.end));
+        assert_eq!((begin, end.len()), (vec![0; 17], 17), "{name}");
+        let monitor = run.traces.monitors.iter().find(|monitor| monitor.name == "proc-diskstats").expect("it is read");
+        assert!(monitor.readings.iter().all(|reading| diskstats(&reading.content).1[6] <= end[6]));
+        let column = &run.counters.columns[run.counters.position("pgpgout").expect("it is counted")];
+        let written = column.values.last().expect("it is read");
+        assert!(end[6] >= written * 2, "sectors of 512 bytes and KiB of {name}");
+    }
 }
 
 #[test]

@@ -16,6 +16,11 @@ use crate::workload::{Better, Family, Measure, Unit};
 
 const PERCENT: Kind = Kind::Count { min: 0, max: 100 };
 
+pub(crate) const DESCRIPTION: &str = "\
+    Fragments memory to a chosen degree by a chosen mix of causes, whose number is known exactly since the workload \
+    makes them: memory of the kernel, which nobody can move; pinned pages of a program; other pages of programs, \
+    which compaction can move. An aggressor goes on at a chosen rate while a driver asks for huge pages.";
+
 pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "unmovable_percent",

@@ -23,6 +23,10 @@ pub(crate) const FILL_PERCENT: Parameter = Parameter {
     default_text: "94",
 };
 
+pub(crate) const DESCRIPTION: &str = "\
+    A program fills memory and gives most of every 2 MiB back; then the kernel allocates 2 MiB blocks one after \
+    another until it fails. None is free, but nearly everything can be moved. Measured is how long each takes.";
+
 pub(crate) const PARAMETERS: &[Parameter] = &[
     FILL_PERCENT,
     FREED_PERCENT,

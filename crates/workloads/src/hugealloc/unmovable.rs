@@ -11,6 +11,10 @@ use crate::sys::{ChildKind, KernelAlloc, KernelSize, Stop, Sys};
 use crate::unit::UNIT;
 use crate::workload::{Better, Family, Measure, Unit};
 
+pub(crate) const DESCRIPTION: &str = "\
+    A driver holds a part of every 2 MiB of memory for itself, which nobody can move: fragmentation is high, and \
+    compaction cannot lower it. What the run shows is whether proactive compaction leaves off.";
+
 pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "spare_percent",

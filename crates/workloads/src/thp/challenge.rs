@@ -10,6 +10,10 @@ use crate::sys::{ChildKind, Facts, Stop, Sys};
 use crate::unit::UNIT;
 use crate::workload::Measure;
 
+pub(crate) const DESCRIPTION: &str = "\
+    Threads touch memory for the first time, 2 MiB by 2 MiB, beside a load that fills memory with page cache and \
+    slab that stay in use. Measured are the latencies of faults and how many of them became huge.";
+
 pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "size",

@@ -9,6 +9,10 @@ use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{Access, Area, ChildKind, DropCaches, FileId, Mapping, Of, Stop, Sys};
 use crate::unit::UNIT;
 
+pub(crate) const DESCRIPTION: &str = "\
+    Threads touch memory for the first time, 2 MiB by 2 MiB, where huge pages can be had by direct compaction only. \
+    Measured are the latencies of faults and how many of them became huge.";
+
 pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "size",

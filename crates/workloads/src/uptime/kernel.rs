@@ -9,9 +9,6 @@ use crate::sys::{KernelAlloc, KernelSize, Stop, Sys};
 
 /// Order of a buffer of the network: a jumbo frame, or a ring of fragments.
 const BUFFER: Order = Order::new(3).expect("3 is an order");
-const ORDER_MAX: u8 = 3;
-/// That an allocation is of the order under consideration, and not of a higher one.
-const ORDER_ENDS: f64 = 0.7;
 
 /// Buffers of packets: whoever receives cannot wait, and drops the packet where there is no memory.
 pub(super) async fn network<S: Sys>(sys: S, server: Server) -> Result<(), Stop> {
@@ -28,7 +25,7 @@ pub(super) async fn network<S: Sys>(sys: S, server: Server) -> Result<(), Stop> 
 pub(super) async fn run<S: Sys>(sys: S, server: Server) -> Result<(), Stop> {
     let dice = Dice::new(sys.seed("uptime kernel"));
     churn(sys, server, Arrivals::steady(&server, 5.0), dice, |dice| {
-        let what = KernelAlloc::new(KernelSize::Block(order(dice)));
+        let what = KernelAlloc::new(KernelSize::Block(dice.block_order()));
         let which = dice.share();
         let time = match which {
             _ if which < 0.90 => Some(dice.exponential(Nanos::new(30_000_000_000))),
@@ -61,29 +58,4 @@ async fn churn<S: Sys>(
         }
     }
     Ok(())
-}
-
-/// Geometrically distributed; what would be too large is drawn again.
-fn order(dice: &mut Dice) -> Order {
-    loop {
-        let order = (0..=ORDER_MAX).find(|_| dice.chance(ORDER_ENDS));
-        if let Some(order) = order.and_then(Order::new) {
-            return order;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn orders_are_geometric_and_truncated() {
-        let mut dice = Dice::new(2);
-        let mut seen = [0u32; 4];
-        (0..100_000).for_each(|_| seen[order(&mut dice).index()] += 1);
-        for (order, share) in [0.7058, 0.2117, 0.0635, 0.0191].into_iter().enumerate() {
-            assert!((f64::from(seen[order]) / 1e5 - share).abs() < 0.01, "{seen:?}");
-        }
-    }
 }

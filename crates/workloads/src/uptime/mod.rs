@@ -4,7 +4,7 @@
 //!
 //! One file for each kind of component: [`database`], [`services`], [`requests`], [`kernel`] (and network), [`files`] (with
 //! logs and backup), [`builds`]. Each has a random stream of its own, so that none changes with another. What happens when
-//! is [`agenda`]'s matter, how it is drawn [`dice`]'s. Definition and decisions: docs/workloads.md.
+//! is [`agenda`]'s matter. Definition and decisions: docs/workloads.md.
 
 mod agenda;
 mod builds;
@@ -21,6 +21,13 @@ use order9_units::{Bytes, Nanos, PAGE_SIZE};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{Access, Advice, Area, ChildKind, Mapping, Stop, Sys};
 use crate::workload::{Better, Family, Measure, Unit};
+
+pub(crate) const DESCRIPTION: &str = "\
+    A mixed server for days, to age memory as servers do: a database with huge pages, services that grow and shrink, \
+    short requests, network buffers, files, logs, a nightly backup, builds, and memory that the kernel keeps. Sizes \
+    and rates go by the memory of the machine. Measured is each nightly restart of the database: the latency of \
+    every 2 MiB, the share of them that became huge pages, and the time of the whole fill. The state of memory at \
+    the end of each day is kept as a snapshot.";
 
 pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter {

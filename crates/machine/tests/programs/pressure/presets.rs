@@ -30,6 +30,11 @@ fn under(policy: &str) {
 }
 
 #[test]
+fn linux_4_4_which_reclaims_zones_one_by_one() {
+    under("linux-4.4");
+}
+
+#[test]
 fn linux_5_0_which_fragments_at_once() {
     under("linux-5.0");
 }

@@ -3,7 +3,9 @@
 //!
 //! Each reader owns a part of the files and reads it block by block, in order or at random; a share of its blocks is
 //! appended to a log of its own instead, which begins anew when it is as large as a file. Measured is the throughput of
-//! each reader in every second.
+//! each reader in every second. Beside the readers the kernel may take memory for itself ([`kernel`]).
+
+mod kernel;
 
 use order9_units::{Bytes, Nanos};
 use rand_pcg::Pcg64Mcg;
@@ -12,6 +14,11 @@ use rand_pcg::rand_core::Rng as _;
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{ChildKind, DropCaches, FileId, Stop, Sys};
 use crate::workload::{Better, Family, Measure, Unit};
+
+pub(crate) const DESCRIPTION: &str = "\
+    Reads a set of files larger than memory over and over, in blocks of 128 KiB, so that every page read pushes \
+    another one out. A share of the blocks may be appended to a log instead, and the kernel may take memory for \
+    itself beside the stream, in bursts that fragment memory. Measured is what each reader moves in every second.";
 
 pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter {
@@ -52,6 +59,13 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "rate",
         meaning: "how much each reader reads and writes in a second; 0 is as fast as it can",
+        kind: Kind::Bytes { min: Bytes::ZERO },
+        default: |_| Value::Bytes(Bytes::ZERO),
+        default_text: "0",
+    },
+    Parameter {
+        key: "kernel",
+        meaning: "memory that the kernel takes for itself beside, in a burst every minute; 0 is none",
         kind: Kind::Bytes { min: Bytes::ZERO },
         default: |_| Value::Bytes(Bytes::ZERO),
         default_text: "0",
@@ -119,6 +133,10 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
     for (reader, part) in (0..).zip(files.chunks(files.len().div_ceil(readers as usize))) {
         let stream = Stream { reader, files: part.to_vec(), ..all.clone() };
         children.push(sys.spawn(ChildKind::Process, "stream-reader", move |sys| read(sys, stream)).await?);
+    }
+    let (burst, end) = (parameters.bytes("kernel"), all.end);
+    if burst > Bytes::ZERO {
+        children.push(sys.spawn(ChildKind::Process, "kernel", move |sys| kernel::run(sys, burst, end)).await?);
     }
     for child in children {
         sys.wait(child).await?.result?;
