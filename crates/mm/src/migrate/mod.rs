@@ -1,6 +1,6 @@
 //! Page migration: the content of a page goes to another frame, and whoever maps or owns the page finds it there.
 //!
-//! Key types: [`migrate_pages`] (a list of isolated pages), [`Targets`] (where their new frames come from),
+//! Key types: `migrate_pages` (a list of isolated pages), `Targets` (where their new frames come from),
 //! [`MigrateMode`] (what it may wait for), [`MigrateFailures`] and [`MigrateWaits`] (what went wrong and what was waited for).
 //! Callers isolate pages first and put back what is left; compaction is one, whoever else moves pages is another.
 //! A page is unmapped, copied and mapped again by one step, so that no program ever meets a half-moved one; what
