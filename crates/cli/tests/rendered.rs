@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use order9_host::{Options, Root, capture};
-use order9_import::import;
+use order9_import::{Disk, import};
 use order9_mm::policy::Policy;
 use order9_mm::{Gfp, Mm, Request};
 use order9_snapshot::{Snapshot, format};
@@ -14,7 +14,7 @@ use order9_units::{Migratetype, Order, Pages};
 fn engine() -> Mm {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/host-fragmented.o9snap");
     let stored = format::read(fs::File::open(path).expect("the map is bundled")).expect("the map is intact");
-    let mut mm = import(&stored, Policy::default()).expect("a real map can be imported").mm;
+    let mut mm = import(&stored, Policy::default(), Disk::Present).expect("a real map can be imported").mm;
     for order in [0, 1, 9, 10].into_iter().filter_map(Order::new) {
         mm.alloc_fast(&Request::new(order, Gfp::GFP_KERNEL)).expect("there is memory");
     }

@@ -15,14 +15,17 @@ pub(crate) fn is_reserved(class: FrameClass) -> bool {
     matches!(class, FrameClass::Reserved | FrameClass::HwPoison | FrameClass::Ballooned)
 }
 
-/// Nodes, zones, holes and reserved frames as the engine wants them.
-pub(crate) fn engine_layout(snapshot: &Snapshot, layout: &Layout<'_>) -> EngineLayout {
+/// Nodes, zones, holes and reserved frames as the engine wants them; and page tables.
+pub(crate) fn engine_layout(snapshot: &Snapshot, layout: &Layout<'_>) -> (EngineLayout, Vec<PfnRange>) {
+    let mut tables = Vec::new();
     let mut spec = EngineLayout { nodes: nodes(snapshot), cpus: cpus(snapshot), ..EngineLayout::default() };
     for (at, zone) in layout.zones().iter().enumerate() {
         let info = zone.info();
         spec.zones.push(ZoneSpec { node: info.node, kind: info.kind, span: info.span });
         layout.for_each_extent(at, |extent| {
-            if let Extent::Frames { class, range } | Extent::Compound { class, range } = extent {
+            if let Extent::Frames { class: FrameClass::PageTable, range } = extent {
+                tables.push(range);
+            } else if let Extent::Frames { class, range } | Extent::Compound { class, range } = extent {
                 if is_outside(class) {
                     extend(&mut spec.holes, range);
                 } else if is_reserved(class) {
@@ -31,7 +34,7 @@ pub(crate) fn engine_layout(snapshot: &Snapshot, layout: &Layout<'_>) -> EngineL
             }
         });
     }
-    spec
+    (spec, tables)
 }
 
 /// Appends a range, as part of the last one where they touch.

@@ -1,20 +1,25 @@
 //! Turns a [`Snapshot`] into an engine in the same state, so that any machine's own memory can be a starting point.
 //!
 //! Every frame ends in exactly one state: holes, offline and deferred memory stay outside the allocator, reserved frames
-//! stay reserved, free blocks are rebuilt with their orders, compound pages become allocations of their order, and all
-//! else single frames. What the kernel does not tell is treated as immovable and counted in the [`Report`].
+//! stay reserved, free blocks are rebuilt with their orders, compound pages of the kernel and huge pages become allocations
+//! of their order, and all else single frames. Pages of programs and files are on the LRU lists that their flags name, and
+//! reclaim can have them: the private ones belong to a space without process, which no OOM killer sees, those of files to the
+//! disk. What the kernel does not tell is treated as immovable and counted in the [`Report`].
 //! The snapshot crate does not know the engine and the engine does not know snapshots; this crate is where they meet.
 #![forbid(unsafe_code)]
 
 mod layout;
+mod pages;
 mod settings;
+
+pub use pages::Disk;
 
 use order9_mm::policy::Policy;
 use order9_mm::{BuildError, Contents, Mm, MmBuilder, Zone};
 use order9_snapshot::buddy::free_blocks;
 use order9_snapshot::census::{Census, ZoneCensus};
 use order9_snapshot::classify::{Extent, FrameClass, Layout, LayoutError, Mobility};
-use order9_snapshot::{Snapshot, ZoneInfo};
+use order9_snapshot::{FrameMap, Snapshot, ZoneInfo};
 use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, ZoneKind};
 
 /// An engine in the state of a snapshot, and how well it matches.
@@ -79,53 +84,81 @@ pub enum ImportError {
     },
 }
 
-/// Imports `snapshot` under `policy`, whose watermark factors are replaced by the snapshot's own settings.
+/// Imports `snapshot` under `policy`, whose watermark factors are replaced by the snapshot's own settings, for a machine
+/// with or without `disk`.
 ///
 /// # Errors
 /// [`ImportError`] where the snapshot holds no map, contradicts itself, or does not fit the engine.
-pub fn import(snapshot: &Snapshot, mut policy: Policy) -> Result<Imported, ImportError> {
+pub fn import(snapshot: &Snapshot, mut policy: Policy, disk: Disk) -> Result<Imported, ImportError> {
     let layout = Layout::of(snapshot)?;
+    let map = snapshot.frames.as_ref().ok_or(LayoutError::NoMap)?;
     let census = Census::of(snapshot)?;
     settings::apply(snapshot, &mut policy)?;
-    let spec = layout::engine_layout(snapshot, &layout);
+    let (spec, tables) = layout::engine_layout(snapshot, &layout);
     let mut builder = settings::configure(snapshot, MmBuilder::new(&spec, policy)?)?;
+    // First of all, since pages of programs make use of them.
+    tables.into_iter().flat_map(|range| range.iter()).try_for_each(|pfn| builder.page_table(pfn))?;
+    let mut import = Import { builder, map, disk };
     for (at, zone) in census.zones.iter().enumerate() {
-        set_types(&mut builder, zone)?;
-        fill(&mut builder, &layout, at, zone)?;
+        import.set_types(zone)?;
+        import.fill(&layout, at, zone)?;
     }
-    let mm = builder.finish();
+    let mm = import.builder.finish();
     let infos = layout.zones().iter().map(|zone| zone.info());
     let parts = mm.zones().iter().zip(&census.zones).zip(infos);
     let report = Report { zones: parts.map(|((zone, census), info)| ZoneReport::new(zone, census, info)).collect() };
     Ok(Imported { mm, report })
 }
 
-fn set_types(builder: &mut MmBuilder, zone: &ZoneCensus) -> Result<(), BuildError> {
-    let first_in_zone = |block: usize| zone.start_of(block).max(zone.span.start);
-    zone.types.iter().enumerate().try_for_each(|(block, &mt)| builder.set_block_type(first_in_zone(block), mt))
+/// An import under way.
+struct Import<'a> {
+    builder: MmBuilder,
+    map: &'a FrameMap,
+    disk: Disk,
 }
 
-/// Gives every frame of a zone its state.
-fn fill(builder: &mut MmBuilder, layout: &Layout<'_>, at: usize, zone: &ZoneCensus) -> Result<(), BuildError> {
-    let mut verdict = Ok(());
-    layout.for_each_extent(at, |extent| {
-        if verdict.is_ok() {
-            verdict = place(builder, extent, zone);
-        }
-    });
-    verdict
-}
+impl Import<'_> {
+    fn set_types(&mut self, zone: &ZoneCensus) -> Result<(), BuildError> {
+        let first_in_zone = |block: usize| zone.start_of(block).max(zone.span.start);
+        let mut types = zone.types.iter().enumerate();
+        types.try_for_each(|(block, &mt)| self.builder.set_block_type(first_in_zone(block), mt))
+    }
 
-fn place(builder: &mut MmBuilder, extent: Extent, zone: &ZoneCensus) -> Result<(), BuildError> {
-    match extent {
-        Extent::Free { start, order } => builder.free(start, order),
-        Extent::Compound { class, range } if is_allocated(class) => {
-            free_blocks(range).try_for_each(|(pfn, order)| builder.allocate(pfn, order, contents(class, pfn, zone)))
+    /// Gives every frame of a zone its state.
+    fn fill(&mut self, layout: &Layout<'_>, at: usize, zone: &ZoneCensus) -> Result<(), BuildError> {
+        let mut verdict = Ok(());
+        layout.for_each_extent(at, |extent| {
+            if verdict.is_ok() {
+                verdict = self.place(extent, zone);
+            }
+        });
+        verdict
+    }
+
+    fn place(&mut self, extent: Extent, zone: &ZoneCensus) -> Result<(), BuildError> {
+        match extent {
+            Extent::Free { start, order } => self.builder.free(start, order),
+            Extent::Compound { class, .. } | Extent::Frames { class, .. } if !is_allocated(class) => Ok(()),
+            Extent::Frames { class: FrameClass::PageTable, .. } => Ok(()), // Placed before all others.
+            Extent::Compound { class, range } => match pages::user_page(class, self.disk) {
+                Some(page) => {
+                    let of = pages::use_of(self.flags(range.start));
+                    range.iter().try_for_each(|pfn| self.builder.user_page(pfn, page, of))
+                }
+                None => free_blocks(range)
+                    .try_for_each(|(pfn, order)| self.builder.allocate(pfn, order, contents(class, pfn, zone))),
+            },
+            Extent::Frames { class, range } => {
+                range.iter().try_for_each(|pfn| match pages::user_page(class, self.disk) {
+                    Some(page) => self.builder.user_page(pfn, page, pages::use_of(self.flags(pfn))),
+                    None => self.builder.allocate(pfn, Order::ZERO, contents(class, pfn, zone)),
+                })
+            }
         }
-        Extent::Frames { class, range } if is_allocated(class) => {
-            range.iter().try_for_each(|pfn| builder.allocate(pfn, Order::ZERO, contents(class, pfn, zone)))
-        }
-        Extent::Compound { .. } | Extent::Frames { .. } => Ok(()),
+    }
+
+    fn flags(&self, pfn: Pfn) -> u64 {
+        self.map.get(pfn).map_or(0, |state| state.flags)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Made-up machines of every pattern become engines in which every law holds, under old and new rules alike.
 
-use order9_import::import;
+use order9_import::{Disk, import};
 use order9_mm::policy::{FallbackSearch, ListEnd, PcpHigh, PcpLists, Policy};
 use order9_snapshot::synth::{Pattern, SynthSpec, synth};
 use order9_units::{Bytes, Order};
@@ -51,7 +51,7 @@ proptest! {
         prop_assume!(made.is_ok());
         let (snapshot, truth) = made.expect("it was made");
         for policy in [Policy::default(), recent()] {
-            let imported = import(&snapshot, policy).expect("a made-up machine can be imported");
+            let imported = import(&snapshot, policy, Disk::Present).expect("a made-up machine can be imported");
             prop_assert_eq!(imported.mm.check(), Ok(()));
             for (zone, truth) in imported.mm.zones().iter().zip(&truth.zones) {
                 prop_assert_eq!(zone.free(), truth.now.free.get());

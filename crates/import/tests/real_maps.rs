@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use order9_import::{Imported, import};
+use order9_import::{Disk, Imported, import};
 use order9_mm::policy::Policy;
 use order9_mm::{Gfp, Request};
 use order9_snapshot::census::Census;
@@ -17,7 +17,7 @@ fn stored(name: &str) -> Snapshot {
 }
 
 fn imported(name: &str) -> Imported {
-    import(&stored(name), Policy::default()).expect("a real map can be imported")
+    import(&stored(name), Policy::default(), Disk::Present).expect("a real map can be imported")
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn an_imported_machine_allocates_from_what_is_free() {
 fn a_snapshot_without_a_map_is_refused() {
     let mut snapshot = stored("host-fresh.o9snap");
     snapshot.frames = None;
-    let error = import(&snapshot, Policy::default()).err().expect("there is nothing to import");
+    let error = import(&snapshot, Policy::default(), Disk::Present).err().expect("there is nothing to import");
     assert!(error.to_string().contains("kpageflags"), "{error}");
 }
 
@@ -74,6 +74,6 @@ fn a_snapshot_without_a_map_is_refused() {
 fn a_setting_that_is_no_number_is_named() {
     let mut snapshot = stored("host-fresh.o9snap");
     snapshot.settings.insert("/proc/sys/vm/min_free_kbytes".to_owned(), "plenty".to_owned());
-    let error = import(&snapshot, Policy::default()).err().expect("the setting is wrong");
+    let error = import(&snapshot, Policy::default(), Disk::Present).err().expect("the setting is wrong");
     assert_eq!(error.to_string(), "/proc/sys/vm/min_free_kbytes: \"plenty\" is not a number");
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use order9_import::import;
+use order9_import::{Disk, import};
 use order9_machine::{Machine, Options};
 use order9_mm::{Layout, Mm, MmBuilder, policy::Policy};
 use order9_snapshot::Snapshot;
@@ -69,7 +69,8 @@ impl Start {
             }
             Self::Map { name, snapshot } => {
                 let refused = |error| PlanError::Import { path: name.clone(), error };
-                import(snapshot, policy).map_err(refused)?.mm
+                let disk = if plan.machine.disks.is_empty() { Disk::Absent } else { Disk::Present };
+                import(snapshot, policy, disk).map_err(refused)?.mm
             }
         };
         Ok(if plan.check_every.is_some() { mm.with_content_tags() } else { mm })

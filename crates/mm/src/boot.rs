@@ -19,7 +19,7 @@ use crate::policy::Policy;
 use crate::reclaim::ReclaimState;
 use crate::settings::Settings;
 use crate::slab::SlabMemory;
-use crate::space::UserMemory;
+use crate::space::{Inherited, UserMemory};
 use crate::swap::SwapArea;
 use crate::tags::Tags;
 use crate::trace::{NoTrace, Tracer};
@@ -95,9 +95,10 @@ const NODES_MAX: usize = u64::BITS as usize;
 
 /// Builds an [`Mm`]. Every frame that is neither hole nor reserved must be given a state before [`MmBuilder::finish`].
 pub struct MmBuilder<T: Tracer = NoTrace> {
-    mm: Mm<T>,
+    pub(crate) mm: Mm<T>,
     /// Frames that have no state yet.
     unassigned: u64,
+    pub(crate) inherited: Inherited,
 }
 
 impl MmBuilder {
@@ -180,7 +181,7 @@ impl<T: Tracer> MmBuilder<T> {
             wakeups: Wakeups::default(),
             tracer,
         };
-        let mut builder = Self { mm, unassigned: 0 };
+        let mut builder = Self { mm, unassigned: 0, inherited: Inherited::default() };
         builder.lay_out(layout);
         Ok(builder)
     }
@@ -381,7 +382,8 @@ impl<T: Tracer> MmBuilder<T> {
 
     /// Sets up zonelists, watermarks and per-CPU lists.
     #[must_use]
-    pub fn finish(self) -> Mm<T> {
+    pub fn finish(mut self) -> Mm<T> {
+        self.settle_inherited();
         let mut mm = self.mm;
         let mut has_cpus = alloc::vec![false; mm.nodes.len()];
         for cpu in &mm.cpus {

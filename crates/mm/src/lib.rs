@@ -91,7 +91,7 @@ pub use page_view::{BlockUser, BlockView};
 pub use pageblock::Pageblock;
 pub use pcp::Pcp;
 pub use slow_path::{alloc_pages, alloc_slow};
-pub use space::{Errno, Space, SpaceId};
+pub use space::{Errno, Space, SpaceId, UserPage, UserPageUse};
 pub use suitable::{Suitable, compact_gap};
 pub use swap::{SlotId, SwapWrite};
 pub use tags::Tag;

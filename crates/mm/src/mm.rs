@@ -83,13 +83,10 @@ pub enum FreeError {
 }
 
 impl Mm {
-    /// The same with the contents of all pages followed from now on, as [`crate::MmBuilder::content_tags`] does.
-    ///
-    /// # Panics
-    /// If a program has memory already: what that holds is not known.
+    /// The same with the contents of all pages followed from now on, as [`crate::MmBuilder::content_tags`] does. What pages
+    /// hold already is taken to be zeros.
     #[must_use]
     pub fn with_content_tags(mut self) -> Self {
-        assert!(self.user.spaces.is_empty() && self.user.files.is_empty(), "contents are followed from the start on");
         self.user.tags = Some(Tags::new(self.frames.len()));
         self
     }

@@ -74,10 +74,11 @@ impl<T: Tracer> Mm<T> {
 
     fn check_file_on_disk(&self, id: FileId, file: &File) -> Verdict {
         require(!file.is_unused(), "of a file in memory something is there", || format!("{id:?}"))?;
-        let cached = self.user.files.inode_of(id).is_ok_and(|inode| inode.is_some());
+        let is_device = self.user.files.is_device(id);
+        let cached = is_device || self.user.files.inode_of(id).is_ok_and(|inode| inode.is_some());
         require(cached, "what is in memory of a file has its inode", || format!("{id:?}"))?;
         let mapped = !file.mapped_by.is_empty();
-        require(!mapped || self.is_open_on_disk(id), "a mapped file is open", || format!("{id:?}"))?;
+        require(!mapped || is_device || self.is_open_on_disk(id), "a mapped file is open", || format!("{id:?}"))?;
         let dirty = file.inode_dirty || file.nr_dirty > 0;
         let waits = !file.inode_dirty && file.nr_writeback > 0;
         require(dirty == file.queue.queued || dirty && waits, "dirty files are queued or wait for their writes", || {

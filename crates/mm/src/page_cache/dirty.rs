@@ -63,15 +63,21 @@ impl<T: Tracer> Mm<T> {
         let word = self.frames.word(idx);
         debug_assert!(!word.has(Flag::Locked), "a page that is being read is not written");
         // A page in use is none that reclaim should find first.
-        self.frames.set(idx, word.with(Flag::Dirty, true).with(Flag::Reclaim, false));
+        self.frames.set(idx, word.with(Flag::Reclaim, false));
         if !word.has(Flag::Dirty) {
-            self.write_pending_of(idx).dirty += 1;
             self.counters.nr_dirtied += 1;
-            let file = self.user.files.ensure(id);
-            file.tree.set_dirty(index, true);
-            file.nr_dirty += 1;
+            self.mark_page_dirty(id, index, idx);
         }
         self.set_inode_dirty(id, now);
+    }
+
+    /// Notes that a page has to be written, which was clean so far.
+    pub(crate) fn mark_page_dirty(&mut self, id: FileId, index: u64, idx: Idx) {
+        self.frames.set(idx, self.frames.word(idx).with(Flag::Dirty, true));
+        self.write_pending_of(idx).dirty += 1;
+        let file = self.user.files.ensure(id);
+        file.tree.set_dirty(index, true);
+        file.nr_dirty += 1;
     }
 
     /// A dirty page is clean: its write has begun, or it is dropped.

@@ -184,6 +184,8 @@ const UNCACHED: u32 = u32::MAX;
 const GONE: u32 = u32::MAX - 1;
 /// A file of tmpfs, which lives in memory alone.
 const TMPFS: u32 = u32::MAX - 2;
+/// What a machine starts with of a disk: no file of its filesystem, and without an inode that could be freed.
+const DEVICE: u32 = u32::MAX - 3;
 
 const _: () = assert!(size_of::<Entry>() == 16, "files outnumber everything else");
 
@@ -192,6 +194,7 @@ const _: () = assert!(size_of::<Entry>() == 16, "files outnumber everything else
 pub(crate) enum Home {
     Disk,
     Tmpfs,
+    Device,
 }
 
 /// All files.
@@ -208,10 +211,6 @@ pub(crate) struct FileTable {
 }
 
 impl FileTable {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     /// Files that were ever made.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
@@ -220,7 +219,11 @@ impl FileTable {
     /// Makes a file; `None` after too many.
     pub(crate) fn create(&mut self, size: Pages, home: Home) -> Option<FileId> {
         let id = FileId(self.entries.len() as u32);
-        let inode = if home == Home::Disk { UNCACHED } else { TMPFS };
+        let inode = match home {
+            Home::Disk => UNCACHED,
+            Home::Tmpfs => TMPFS,
+            Home::Device => DEVICE,
+        };
         (id.index() < FILES_MAX).then(|| self.entries.push(Entry { size, file: NONE, inode }))?;
         Some(id)
     }
@@ -261,10 +264,15 @@ impl FileTable {
         self.entries.get(id.index()).is_some_and(|entry| !matches!(entry.inode, TMPFS | GONE))
     }
 
+    /// Whether it is a device's, which needs no inode.
+    pub(crate) fn is_device(&self, id: FileId) -> bool {
+        self.entries.get(id.index()).is_some_and(|entry| entry.inode == DEVICE)
+    }
+
     /// The cached inode of a file on disk, by object number.
     pub(crate) fn inode_of(&self, id: FileId) -> Result<Option<u32>, FsError> {
         match self.entries.get(id.index()).map(|entry| entry.inode) {
-            None | Some(GONE | TMPFS) => Err(FsError::NoSuchFile(id)),
+            None | Some(GONE | TMPFS | DEVICE) => Err(FsError::NoSuchFile(id)),
             Some(UNCACHED) => Ok(None),
             Some(inode) => Ok(Some(inode)),
         }
@@ -277,7 +285,7 @@ impl FileTable {
 
     /// Files on disk with a cached inode.
     pub(crate) fn inodes(&self) -> impl Iterator<Item = (FileId, u32)> {
-        let cached = |entry: &Entry| (entry.inode < TMPFS).then_some(entry.inode);
+        let cached = |entry: &Entry| (entry.inode < DEVICE).then_some(entry.inode);
         self.entries.iter().enumerate().filter_map(move |(at, entry)| Some((FileId(at as u32), cached(entry)?)))
     }
 

@@ -20,7 +20,7 @@ impl FileTable {
     }
 
     /// Adds a file to the end, unless it is in the queue already.
-    pub(super) fn enqueue(&mut self, id: FileId, now: Nanos) {
+    pub(crate) fn enqueue(&mut self, id: FileId, now: Nanos) {
         let at = self.ensure_at(id);
         let file = &mut self.files[at as usize];
         if file.queue.queued {

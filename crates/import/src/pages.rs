@@ -1,0 +1,36 @@
+//! Pages of programs and files: which kind each frame of a map is, and whether it was in use.
+//!
+//! A large folio becomes base pages, the only size in which the engine keeps such pages; what its head says holds for all of
+//! them. How long ago a page was used /proc does not tell beyond its list and one bit, so those of a list follow each other
+//! by address. How often a page is mapped, and by whom, is left out: one mapping stands for all.
+
+use order9_mm::{UserPage, UserPageUse};
+use order9_snapshot::classify::FrameClass;
+use order9_snapshot::flags::kpf;
+
+/// Where the pages of files that have to be written are written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disk {
+    /// To the disk of the machine that the engine is for.
+    Present,
+    /// It has none: such pages become those of tmpfs, which stay in memory. Clean ones can be dropped all the same.
+    Absent,
+}
+
+/// The kind of page that frames of a class are; `None` where they are no pages of programs or files, or part of a huge page.
+pub(crate) fn user_page(class: FrameClass, disk: Disk) -> Option<UserPage> {
+    Some(match class {
+        FrameClass::Anon => UserPage::Anon,
+        FrameClass::Unevictable => UserPage::Locked,
+        FrameClass::FileClean => UserPage::File,
+        FrameClass::FileMapped => UserPage::MappedFile,
+        FrameClass::FileDirty if disk == Disk::Present => UserPage::DirtyFile,
+        FrameClass::FileDirty | FrameClass::Shmem => UserPage::Shmem,
+        _ => return None,
+    })
+}
+
+/// What the flags of a frame, or of the head of its folio, say of its use.
+pub(crate) const fn use_of(flags: u64) -> UserPageUse {
+    UserPageUse { active: flags & kpf::ACTIVE != 0, referenced: flags & kpf::REFERENCED != 0 }
+}
