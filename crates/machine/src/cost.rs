@@ -1,7 +1,7 @@
 //! What work costs on one machine: the engine counts, this list prices.
 //!
-//! Key types: [`Prices`] (time per unit of each kind of work), [`Cost`] (what some work comes to, apart by whether it is
-//! done under a zone lock), [`PriceInfo`] (key, unit and meaning of each price: [`PRICES`] names them all). Values come from
+//! Key types: [`Prices`] (time per unit of each kind of work), [`Cost`] (what some work comes to, apart by the lock that
+//! it is done under), [`PriceInfo`] (key, unit and meaning of each price: [`PRICES`] names them all). Values come from
 //! files (`machines/*.toml`), where each has its source. Never knows what a price should be.
 
 use order9_mm::Work;
@@ -33,6 +33,12 @@ impl Picos {
     #[must_use]
     pub const fn times(self, count: u64) -> Self {
         Self(self.0.saturating_mul(count))
+    }
+
+    /// Nothing where `other` is longer.
+    #[must_use]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
     }
 
     /// Whole nanoseconds, and what is left of the last one.
@@ -97,7 +103,7 @@ prices! {
     zone_check,
     /// Taking a page from a per-CPU list, or putting it there.
     pcp_hit,
-    /// Taking and dropping a zone lock that nobody else wants.
+    /// Taking and dropping a zone lock, or an LRU lock, that nobody else wants.
     zone_lock,
     /// Putting one block on a free list, or taking it off.
     list_op,
@@ -121,9 +127,9 @@ prices! {
     pte_clear,
     /// Putting a page table in place.
     page_table,
-    /// Looking at one entry of an LRU list.
+    /// Looking at one entry of an LRU list, under its lock.
     lru_scan,
-    /// Taking one page off its LRU list, and putting it back or letting it go.
+    /// Taking one page off its LRU list, and putting it back or letting it go, under its lock.
     isolate_page,
     /// Finding the mappings of one page and asking whether it was accessed by them.
     rmap_walk,
@@ -167,7 +173,9 @@ prices! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Time under a zone lock.
-    pub locked: Picos,
+    pub zone_locked: Picos,
+    /// Time under an LRU lock.
+    pub lru_locked: Picos,
     /// All other time.
     pub unlocked: Picos,
 }
@@ -176,10 +184,24 @@ impl Prices {
     /// The price of `work`. Flushes are those of the CPU itself: who else must flush, the caller knows.
     #[must_use]
     pub fn of(&self, work: &Work) -> Cost {
-        Cost { locked: self.locked(work), unlocked: self.unlocked(work) }
+        let batched = self.lru_batched(work);
+        // Prices of faults, files and unmapped entries include what is done under the lock for their pages.
+        let unlocked = self.unlocked(work).saturating_sub(batched);
+        Cost { zone_locked: self.zone_locked(work), lru_locked: self.lru_locked(work) + batched, unlocked }
     }
 
-    fn locked(&self, work: &Work) -> Picos {
+    /// Each page of a batch takes one of the two list operations of an isolation.
+    fn lru_batched(&self, work: &Work) -> Picos {
+        Picos(self.isolate_page.0 / 2).times(work.lru_batched)
+    }
+
+    fn lru_locked(&self, work: &Work) -> Picos {
+        self.zone_lock.times(work.lru_lock_sections)
+            + self.lru_scan.times(work.lru_scanned)
+            + self.isolate_page.times(work.pages_isolated)
+    }
+
+    fn zone_locked(&self, work: &Work) -> Picos {
         if work.zone_lock_sections == 0 {
             return Picos::ZERO;
         }
@@ -202,8 +224,6 @@ impl Prices {
             + self.pte_set.times(work.ptes_set)
             + self.pte_clear.times(work.ptes_cleared)
             + self.page_table.times(work.page_tables_allocated)
-            + self.lru_scan.times(work.lru_scanned)
-            + self.isolate_page.times(work.pages_isolated)
             + self.rmap_walk.times(work.rmap_walks)
             + self.tlb_flush.times(work.tlb_flushes)
             + self.slab_object.times(work.slab_objects)

@@ -82,10 +82,10 @@ impl Thread {
         *faulting = step == FaultStep::Done;
         let Some(bill) = bill else { return AtOnce::Stopped(Some(step)) };
         rest.start = rest.start + Pages::new(1);
-        if bill.locked > Picos::ZERO || !self.kernel.pay_at_once(Class::System, bill.unlocked) {
-            return AtOnce::Owed { bill: Some(bill), user: price };
+        match bill.without_locks() {
+            Some(time) if self.kernel.pay_at_once(Class::System, time) => self.pay_user_at_once(price),
+            _ => AtOnce::Owed { bill: Some(bill), user: price },
         }
-        self.pay_user_at_once(price)
     }
 
     #[inline]

@@ -9,7 +9,7 @@ use std::rc::{Rc, Weak};
 
 use order9_mm::env::SpinLock;
 use order9_mm::slab::CacheSpec;
-use order9_mm::{FileId, Mm, Zone, ZoneId};
+use order9_mm::{FileId, Locked, Mm, Zone};
 use order9_units::{Nanos, NodeId};
 
 use crate::cost::{Cost, Picos, Prices};
@@ -71,10 +71,18 @@ pub(crate) type KeepSnapshot = dyn FnMut(&str, &Engine);
 /// Time that work of the engine takes.
 #[derive(Clone, Copy)]
 pub(crate) struct Bill {
-    /// Under the lock of this zone.
-    zone: ZoneId,
-    pub(crate) locked: Picos,
-    pub(crate) unlocked: Picos,
+    /// Under these locks.
+    locks: Locked,
+    cost: Cost,
+}
+
+impl Bill {
+    /// The time, where none of it is under a lock.
+    #[inline]
+    pub(crate) fn without_locks(&self) -> Option<Picos> {
+        let is_locked = self.cost.zone_locked > Picos::ZERO || self.cost.lru_locked > Picos::ZERO;
+        (!is_locked).then_some(self.cost.unlocked)
+    }
 }
 
 impl Kernel {
@@ -206,19 +214,24 @@ impl Kernel {
     /// The same within a step on the engine.
     #[inline]
     pub(crate) fn bill_of(&self, engine: &mut Engine, others: u64) -> Bill {
-        engine.settle_work(|work, zone| {
-            let Cost { locked, unlocked } = self.prices.of(work);
-            let interrupts =
-                if others == 0 { Picos::ZERO } else { self.prices.tlb_ipi.times(work.tlb_flushes * others) };
-            Bill { zone, locked, unlocked: unlocked + interrupts }
+        engine.settle_work(|work, locks| {
+            let mut cost = self.prices.of(work);
+            if others > 0 {
+                cost.unlocked = cost.unlocked + self.prices.tlb_ipi.times(work.tlb_flushes * others);
+            }
+            Bill { locks, cost }
         })
     }
 
     pub(crate) async fn pay_bill(&self, bill: Bill) {
-        if bill.locked > Picos::ZERO {
-            self.pay_locked(self.zone_locks[bill.zone.index()], bill.locked).await;
+        let Bill { locks, cost } = bill;
+        if cost.zone_locked > Picos::ZERO {
+            self.pay_locked(self.zone_locks[locks.zone.index()], cost.zone_locked).await;
         }
-        self.pay(Class::System, bill.unlocked).await;
+        if cost.lru_locked > Picos::ZERO {
+            self.pay_locked(self.lru_locks[locks.lru.index()], cost.lru_locked).await;
+        }
+        self.pay(Class::System, cost.unlocked).await;
     }
 
     /// Whether another task holds `lock` or waits for it.

@@ -135,7 +135,7 @@ impl Record {
 
 /// What Linux does not count: use of the CPUs, of locks of either kind, times in ns; levels of [`HugeOutlook`];
 /// fragmentation events and what reclaim makes of them.
-const OWN_COUNTERS: [&str; 28] = [
+const OWN_COUNTERS: [&str; 32] = [
     "order9_cpu_busy_ns",
     "order9_kswapd_cpu_ns",
     "order9_flusher_cpu_ns",
@@ -143,6 +143,10 @@ const OWN_COUNTERS: [&str; 28] = [
     "order9_zone_lock_contended",
     "order9_zone_lock_wait_ns",
     "order9_zone_lock_hold_ns",
+    "order9_lru_lock_acquisitions",
+    "order9_lru_lock_contended",
+    "order9_lru_lock_wait_ns",
+    "order9_lru_lock_hold_ns",
     "order9_mmap_lock_acquisitions",
     "order9_mmap_lock_contended",
     "order9_mmap_lock_wait_ns",
@@ -196,6 +200,7 @@ impl Kernel {
         counters.push(self.cpu_of(self.kswapds.borrow().iter().copied()));
         counters.push(self.cpu_of(self.flusher.task().into_iter()));
         counters.extend(self.use_of(self.zone_locks.iter().copied()));
+        counters.extend(self.use_of(self.lru_locks.iter().copied()));
         let mmap_locks: Vec<LockId> = self.processes.borrow().iter().map(|process| process.mmap_lock).collect();
         counters.extend(self.use_of(mmap_locks.into_iter()));
         counters.extend(self.outlook());

@@ -11,7 +11,7 @@ use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnR
 use crate::Mm;
 use crate::count::Class;
 use crate::frame::{Flag, FrameTable, Idx, Word};
-use crate::lru::{LruList, ZoneLru};
+use crate::lru::{Locked, LruBatch, LruList, ZoneLru};
 use crate::node::{Node, build_zonelists};
 use crate::pageblock::Pageblock;
 use crate::pcp::Pcp;
@@ -177,7 +177,8 @@ impl<T: Tracer> MmBuilder<T> {
             boot_allocated: 0,
             counters: Counters::new(layout.nodes.len()),
             work: Work::NONE,
-            locked_last: ZoneId(0),
+            locked_last: Locked { zone: ZoneId(0), lru: NodeId(0) },
+            lru_batch: LruBatch::default(),
             wakeups: Wakeups::default(),
             tracer,
         };
@@ -393,7 +394,7 @@ impl<T: Tracer> MmBuilder<T> {
         let managed: u64 = mm.zones.iter().map(|zone| zone.managed).sum();
         mm.mobility_grouping = managed >= PAGEBLOCK_PAGES.get() * Migratetype::COUNT as u64;
         mm.setup_watermarks();
-        mm.work = Work::NONE;
+        (mm.work, mm.lru_batch) = (Work::NONE, LruBatch::default());
         mm
     }
 }

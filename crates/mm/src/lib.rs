@@ -81,7 +81,7 @@ pub use check::Violation;
 pub use frame::FrameState;
 pub use gfp::{AllocFlags, Gfp, Mark, Reserve};
 pub use isolate::IsolateError;
-pub use lru::{LruList, LruType};
+pub use lru::{Locked, LruList, LruType};
 pub use mm::{FreeError, Metadata, Mm};
 pub use node::{DaemonRequest, Node, ZoneRef};
 pub use outlook::HugeOutlook;

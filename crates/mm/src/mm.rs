@@ -10,6 +10,7 @@ use order9_units::{Bytes, Migratetype, Order, Pfn};
 use crate::count::Class;
 use crate::frame::{Flag, FrameState, FrameTable, Idx, Word};
 use crate::fs_cache::FsCache;
+use crate::lru::{Locked, LruBatch};
 use crate::node::Node;
 use crate::pageblock::Pageblock;
 use crate::pcp;
@@ -58,8 +59,8 @@ pub struct Mm<T: Tracer = NoTrace> {
     pub(crate) boot_allocated: u64,
     pub(crate) counters: Counters,
     pub(crate) work: Work,
-    /// The zone whose lock was taken last.
-    pub(crate) locked_last: ZoneId,
+    pub(crate) locked_last: Locked,
+    pub(crate) lru_batch: LruBatch,
     /// Daemons that have something to do.
     pub(crate) wakeups: Wakeups,
     pub(crate) tracer: T,
@@ -96,7 +97,7 @@ impl Mm {
     pub fn with_tracer<T: Tracer>(self, tracer: T) -> Mm<T> {
         let Self { frames, blocks, zones, nodes, cpus, policy, settings, mobility_grouping, more_pins, user, .. } =
             self;
-        let Self { swap, reclaim, slab, boot_allocated, counters, work, locked_last, wakeups, .. } = self;
+        let Self { swap, reclaim, slab, boot_allocated, counters, work, locked_last, lru_batch, wakeups, .. } = self;
         let Self { fs, shrinkers, .. } = self;
         Mm {
             frames,
@@ -118,6 +119,7 @@ impl Mm {
             counters,
             work,
             locked_last,
+            lru_batch,
             wakeups,
             tracer,
         }
@@ -267,10 +269,10 @@ impl<T: Tracer> Mm<T> {
         core::mem::take(&mut self.work)
     }
 
-    /// Lends the work done since it was last taken, and takes it. The zone is that whose lock was taken last: the one that
-    /// sections under a lock are about, as long as a step takes only one.
+    /// Lends the work done since it was last taken, and takes it, with the locks that were taken last: those that sections
+    /// under a lock are about, as long as a step takes only one of each kind.
     #[inline]
-    pub fn settle_work<R>(&mut self, settle: impl FnOnce(&Work, ZoneId) -> R) -> R {
+    pub fn settle_work<R>(&mut self, settle: impl FnOnce(&Work, Locked) -> R) -> R {
         let result = settle(&self.work, self.locked_last);
         self.work = Work::NONE;
         result
@@ -280,7 +282,7 @@ impl<T: Tracer> Mm<T> {
     #[inline]
     pub(crate) fn lock_zone(&mut self, zone: ZoneId) {
         self.work.zone_lock_sections += 1;
-        self.locked_last = zone;
+        self.locked_last.zone = zone;
     }
 
     /// The tracer.

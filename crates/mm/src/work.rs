@@ -22,7 +22,8 @@ macro_rules! counts {
 }
 
 counts! {
-    /// Work done since it was last taken. Counts of list operations, splits, merges and scans happen under a zone lock.
+    /// Work done since it was last taken. Counts of list operations, splits, merges and scans happen under a zone lock, those
+    /// of LRU entries and isolated pages under an LRU lock.
     pub struct Work {
         /// Zones whose watermark was checked.
         zones_checked,
@@ -58,6 +59,10 @@ counts! {
         page_tables_allocated,
         /// Kernel objects allocated or freed.
         slab_objects,
+        /// Sections under the LRU lock of a node: pages taken off lists by a run, put back by it, or a per-CPU batch.
+        lru_lock_sections,
+        /// Pages that went on, between or off LRU lists by way of a per-CPU batch.
+        lru_batched,
         /// Entries of LRU lists looked at.
         lru_scanned,
         /// Pages taken off LRU lists for reclaim, each of which goes back or is freed.

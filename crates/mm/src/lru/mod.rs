@@ -7,8 +7,12 @@
 //! leaves the flags, so that it goes back to where it was. What a page holds does not matter here, pins do not either.
 
 mod check;
+mod lock;
 
 use order9_units::{NodeId, Pfn};
+
+pub use lock::Locked;
+pub(crate) use lock::LruBatch;
 
 use crate::Mm;
 use crate::frame::{Flag, Idx, Word};
@@ -197,6 +201,7 @@ impl<T: Tracer> Mm<T> {
             self.frames.set(idx, word.with(Flag::Referenced, false));
             self.workingset_activation(idx);
             self.move_lru(idx, word.lru_type().active());
+            self.batch_lru(idx);
             self.counters.pgactivate += word.order().pages().get();
         }
     }
@@ -217,6 +222,7 @@ impl<T: Tracer> Mm<T> {
         zone.lru.sizes[list.index()] += word.frames();
         self.frames.push_head(zone.lru.list(list), idx);
         self.frames.set(idx, word);
+        self.batch_lru(idx);
     }
 
     /// Puts a page that is on no list at the head of the one its flags name.
@@ -257,6 +263,7 @@ impl<T: Tracer> Mm<T> {
             let list = self.zones[self.blocks[idx.block()].zone.index()].lru.list(word.lru_type().inactive());
             self.frames.unlink(idx);
             self.frames.push_tail(list, idx);
+            self.batch_lru(idx);
         }
         moves
     }

@@ -30,6 +30,8 @@ impl<T: Tracer> Mm<T> {
                 deactivated += frames;
             }
         }
+        // Once to take them off the active list, once to put them on one again.
+        self.lock_lru(self.zones[pass.zone.index()].node, 2);
         let zone = &self.zones[pass.zone.index()];
         self.counters.pgrefill.add(zone.kind, scanned);
         self.counters.pgdeactivate += deactivated;

@@ -79,6 +79,7 @@ impl<T: Tracer> Mm<T> {
             list,
         });
         self.work.pages_isolated += run.chunk.isolated.len() as u64;
+        self.lock_lru(self.zones[pass.zone.index()].node, 1);
         self.reclaim.sets[pass.set].pressure.note_scan(LruType::of(list), taken, 0);
         self.reclaim.note_scanned(pass.set, scanned);
         (run.chunk.zone, run.chunk.of, run.chunk.scanned) = (pass.zone, LruType::of(list), scanned);
@@ -96,6 +97,7 @@ impl<T: Tracer> Mm<T> {
             self.reclaim_page(run, flags, idx, &mut tally, cpu);
         }
         self.flush_unmapped(&mut tally);
+        self.lock_lru(self.zones[zone.index()].node, 1);
         run.chunk.isolated = isolated;
         tally.stats.file_taken = if of == LruType::File { tally.stats.taken } else { 0 };
         run.stats.add(&tally.stats);

@@ -65,6 +65,7 @@ impl<T: Tracer> Mm<T> {
         self.user.rmap.set(idx, Owner::Nobody);
         if word.has(Flag::Lru) {
             self.unlink_lru(idx, word);
+            self.batch_lru(idx);
         }
         let word = word.unused();
         self.frames.set(idx, word);

@@ -1,0 +1,52 @@
+//! Work under the LRU lock of a node, which guards its lists: counted where lists are changed, for the caller to price.
+//!
+//! A run takes the lock once for each chunk that it isolates and once to put pages back. Single pages go on, between and off
+//! lists by way of a per-CPU batch (`folio_batch`, once `pagevec`) that takes the lock once for all it holds. Here such a page
+//! changes at once, and batches of all CPUs are counted together: how often the lock is taken is the same.
+
+use order9_units::NodeId;
+
+use crate::Mm;
+use crate::frame::Idx;
+use crate::trace::Tracer;
+use crate::zone::ZoneId;
+
+/// The locks that were taken last, one of each kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Locked {
+    /// Whose zone lock.
+    pub zone: ZoneId,
+    /// Whose LRU lock.
+    pub lru: NodeId,
+}
+
+/// Pages that wait in a per-CPU batch.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct LruBatch(u8);
+
+/// Pages in a batch; Linux' PAGEVEC_SIZE, 14 before 5.0 and 31 since 6.11.
+const BATCH: u8 = 15;
+
+impl<T: Tracer> Mm<T> {
+    /// Counts sections under the LRU lock of a node.
+    pub(crate) fn lock_lru(&mut self, node: NodeId, sections: u64) {
+        self.work.lru_lock_sections += sections;
+        self.locked_last.lru = node;
+    }
+
+    /// Counts that a page goes on, between or off lists by way of a batch.
+    #[inline]
+    pub(crate) fn batch_lru(&mut self, idx: Idx) {
+        self.lru_batch.0 += 1;
+        if self.lru_batch.0 == BATCH {
+            self.drain_lru_batch(idx);
+        }
+    }
+
+    #[cold]
+    fn drain_lru_batch(&mut self, idx: Idx) {
+        self.lru_batch = LruBatch::default();
+        self.work.lru_batched += u64::from(BATCH);
+        self.lock_lru(self.zones[self.blocks[idx.block()].zone.index()].node, 1);
+    }
+}
