@@ -99,6 +99,7 @@ fn flags(view: &BlockView) -> u64 {
     let when = |is: bool, flag: u64| if is { flag } else { 0 };
     user | on_list
         | when(view.mapcount > 0, kpf::MMAP)
+        | when(view.referenced, kpf::REFERENCED)
         | when(view.dirty, kpf::DIRTY)
         | when(view.writeback, kpf::WRITEBACK)
         | when(view.pinned, PINNED)

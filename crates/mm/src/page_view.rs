@@ -19,6 +19,8 @@ pub struct BlockView {
     pub lru: Option<LruList>,
     /// How many page table entries map it.
     pub mapcount: u32,
+    /// An LRU page that was accessed once since it was last looked at.
+    pub referenced: bool,
     /// Somebody holds a long-term pin.
     pub pinned: bool,
     /// Changed since it was last written back.
@@ -57,6 +59,7 @@ impl<T: Tracer> Mm<T> {
                 user: BlockUser::Kernel,
                 lru: None,
                 mapcount: 0,
+                referenced: false,
                 pinned: false,
                 dirty: false,
                 writeback: false,
@@ -80,6 +83,7 @@ impl<T: Tracer> Mm<T> {
             },
             lru: has(Flag::Lru).then(|| word.lru_list()),
             mapcount: if in_use { self.mapcount(pfn) } else { 0 },
+            referenced: has(Flag::Referenced),
             pinned: has(Flag::Pinned),
             dirty: has(Flag::Dirty),
             writeback: has(Flag::Writeback),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -64,6 +64,23 @@ fn a_run_starts_from_the_memory_that_another_one_kept() {
     let end = before.phases.iter().find(|phase| phase.name == "end").expect("the last day ends");
     for name in ["nr_free_pages", "nr_free_pages_blocks", "order9_nr_huge_free", "order9_nr_fragmentation_score"] {
         assert_eq!(of(before, &end.at_begin, name), of(after, &after.phases[0].at_begin, name), "{name}");
+    }
+}
+
+#[test]
+fn a_machine_that_starts_full_of_page_cache_reclaims_it() {
+    let full = SynthSpec { fill: 0.98, clean_cache: 0.8, ..SynthSpec::default() };
+    let mut full =
+        Plan { memory: Memory::Synthetic(full), check_every: NonZeroU64::new(1 << 16), ..plan(Workload::Usemem) };
+    full.chosen.insert("size", Value::Bytes(Bytes::new(512 << 20)));
+    full.chosen.insert("loops", Value::Count(1));
+    full.chosen.insert("iterations", Value::Count(1));
+    full.chosen.insert("threads", Value::Counts(vec![1]));
+    full.seeds.truncate(1);
+    for run in on(1, &full).expect("it starts").runs {
+        assert_eq!(run.outcome, Outcome::Completed, "{}", run.policy);
+        let free = run.phases[0].at_begin[run.counters.position("nr_free_pages").expect("it is counted")];
+        assert!(free < 256 << 8, "{free} pages are free, twice as many are touched");
     }
 }
 

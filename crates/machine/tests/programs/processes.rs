@@ -95,6 +95,8 @@ fn threads_of_a_process_queue_for_its_lock() {
     assert!(counter(&results, "order9_mmap_lock_contended") > 10, "one maps while the other faults");
     assert!(counter(&results, "order9_mmap_lock_wait_ns") > 100);
     assert!(counter(&results, "order9_zone_lock_hold_ns") > 0);
+    assert!(counter(&results, "order9_lru_lock_acquisitions") > 0, "faults put pages on LRU lists");
+    assert!(counter(&results, "order9_lru_lock_hold_ns") > 0);
     assert!(counter(&results, "order9_cpu_busy_ns") > results.elapsed.get(), "two threads on two CPUs");
 }
 

@@ -128,3 +128,16 @@ fn zones_have_lists_of_their_own_where_the_policy_says_so() {
         assert_eq!(mm.zone(ZoneId(1)).lru_pages(LruList::ActiveAnon), 1);
     }
 }
+
+#[test]
+fn single_pages_take_the_lock_once_for_a_batch() {
+    let mut mm = boot(Policy::default());
+    mm.take_work();
+    let (space, _, _) = with_pages(&mut mm, 44, Backing::AnonPrivate);
+    let put_on = mm.take_work();
+    assert_eq!((put_on.lru_lock_sections, put_on.lru_batched), (2, 30));
+    mm.exit(space, CPU).expect("it lives");
+    let taken_off = mm.take_work();
+    assert_eq!((taken_off.lru_lock_sections, taken_off.lru_batched), (3, 45), "14 waited");
+    mm.settle_work(|_, locks| assert_eq!(locks.lru, NodeId(0)));
+}
