@@ -1,5 +1,7 @@
 //! Trace events as tracefs shows them: names of tasks and `key=value` text.
 
+mod compaction;
+
 use std::sync::Arc;
 
 use order9_machine::{Event, Results, Traced};
@@ -107,6 +109,7 @@ fn fields(event: &Event) -> String {
             class.index(),
             reclaim_flags(*of)
         ),
+        Event::Compaction(event) => compaction::fields(event),
         Event::ShrinkSlabStart { shrinker, node, deferred, gfp, cache_items, delta, total_scan, priority } => format!(
             "shrink={} nid={} nr_objects_to_shrink={deferred} gfp_flags={gfp:?} cache_items={cache_items} \
              delta={delta} total_scan={total_scan} priority={priority}",

@@ -113,7 +113,7 @@ prices! {
     merge,
     /// Looking at one free list of another type for a fallback.
     fallback_search,
-    /// Looking at one frame while a pageblock is counted or moved between lists.
+    /// Looking at one frame while a pageblock is counted, moved between lists or scanned by compaction.
     frame_scan,
     /// Moving one free block to another type's list.
     block_retype,
@@ -210,12 +210,13 @@ impl Prices {
             + self.split.times(work.splits)
             + self.merge.times(work.merges)
             + self.fallback_search.times(work.fallback_lists_searched)
-            + self.frame_scan.times(work.frames_scanned)
+            + self.frame_scan.times(work.frames_scanned + work.list_nodes_visited)
             + self.block_retype.times(work.blocks_retyped)
     }
 
     fn unlocked(&self, work: &Work) -> Picos {
         self.zone_check.times(work.zones_checked)
+            + self.frame_scan.times(work.scanned_unlocked + work.blocks_passed)
             + self.pcp_hit.times(work.pcp_hits)
             + self.fault.times(work.faults)
             + self.vma_lookup.times(work.vma_lookups)

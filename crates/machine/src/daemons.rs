@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use order9_mm::env::{Env, SpinLock, Stall, Task, Until};
+use order9_mm::policy::Background;
 use order9_mm::reclaim::PageWrite;
 use order9_mm::{Mm, Wakeups};
 use order9_units::{Nanos, NodeId};
@@ -19,19 +20,24 @@ const FOR_EVER: Nanos = Nanos::new(u64::MAX);
 /// Where tasks wait, by node.
 pub(crate) struct Waiting {
     kswapd: QueueId,
+    kcompactd: QueueId,
     reserves: QueueId,
     isolated: QueueId,
     written: QueueId,
 }
 
 /// A daemon, as the engine sees it.
-struct Daemon(Rc<Kernel>);
+struct Daemon {
+    kernel: Rc<Kernel>,
+    task: Task,
+}
 
 impl Waiting {
     pub(crate) fn new(handle: &Handle, node: NodeId) -> Self {
         let queue = |what: &str| handle.new_queue(&format!("node {}: {what}", node.0));
         Self {
             kswapd: queue("kswapd"),
+            kcompactd: queue("kcompactd"),
             reserves: queue("reserves filled"),
             isolated: queue("few pages isolated"),
             written: queue("pages written"),
@@ -40,19 +46,33 @@ impl Waiting {
 }
 
 impl Kernel {
-    /// Starts kswapd of every node with memory, on the CPUs of the node if it has any.
+    /// Starts kswapd and kcompactd of every node with memory, on the CPUs of the node if it has any.
     pub(crate) fn start_daemons(self: &Rc<Self>) {
         let nodes = self.look(|mm| {
             let has_memory = |node: &NodeId| mm.zones().iter().any(|zone| zone.node() == *node && zone.managed() > 0);
             mm.nodes().iter().map(order9_mm::Node::id).filter(has_memory).collect::<Vec<_>>()
         });
         for node in nodes {
-            let daemon = Daemon(Rc::clone(self));
+            let task = Task { kthread: true, memalloc: true, ..Task::default() };
+            let daemon = Daemon { kernel: Rc::clone(self), task };
             let task = self.spawn_daemon(&format!("kswapd{}", node.0), node, async move {
                 order9_mm::kswapd::kswapd(&daemon, node).await;
             });
             self.kswapds.borrow_mut().push(task);
+            if self.look(|mm| mm.policy().compaction.background == Background::Kcompactd) {
+                self.start_kcompactd(node);
+            }
         }
+    }
+
+    fn start_kcompactd(self: &Rc<Self>, node: NodeId) {
+        // Unlike kswapd it may wait for whoever has a page locked, since nobody waits for it.
+        let task = Task { kthread: true, ..Task::default() };
+        let daemon = Daemon { kernel: Rc::clone(self), task };
+        let task = self.spawn_daemon(&format!("kcompactd{}", node.0), node, async move {
+            order9_mm::compaction::kcompactd(&daemon, node).await;
+        });
+        self.kcompactds.borrow_mut().push(task);
     }
 
     fn spawn_daemon(&self, name: &str, node: NodeId, body: impl Future<Output = ()> + 'static) -> TaskId {
@@ -65,9 +85,12 @@ impl Kernel {
     /// Wakes daemons that a step of the engine has found work for.
     #[cold]
     pub(crate) fn wake_daemons(&self, engine: &mut Engine) {
-        let Wakeups { kswapd, written, flushers } = engine.take_wakeups();
+        let Wakeups { kswapd, kcompactd, written, flushers } = engine.take_wakeups();
         for node in Wakeups::nodes(kswapd) {
             self.wake(Until::KswapdNeeded(node));
+        }
+        for node in Wakeups::nodes(kcompactd) {
+            self.wake(Until::KcompactdNeeded(node));
         }
         for node in Wakeups::nodes(written) {
             self.wake(Until::PagesWritten(node));
@@ -81,6 +104,7 @@ impl Kernel {
         let of = |node: NodeId| &self.waiting[node.index()];
         match until {
             Until::KswapdNeeded(node) => Some(of(node).kswapd),
+            Until::KcompactdNeeded(node) => Some(of(node).kcompactd),
             Until::ReservesFilled(node) => Some(of(node).reserves),
             Until::FewIsolated(node) => Some(of(node).isolated),
             Until::PagesWritten(node) => Some(of(node).written),
@@ -113,50 +137,50 @@ impl Env for Daemon {
     type Tracer = EventLog;
 
     fn with<R>(&self, step: impl FnOnce(&mut Mm<EventLog>) -> R) -> R {
-        self.0.with(step)
+        self.kernel.with(step)
     }
 
     async fn spend(&self) {
-        let others = self.0.cpus.len() as u64 - 1;
-        self.0.settle(others).await;
+        let others = self.kernel.cpus.len() as u64 - 1;
+        self.kernel.settle(others).await;
     }
 
     fn cpu(&self) -> usize {
-        self.0.handle.cpu().map_or(0, |cpu| usize::from(cpu.0))
+        self.kernel.handle.cpu().map_or(0, |cpu| usize::from(cpu.0))
     }
 
     fn task(&self) -> Task {
-        Task { kthread: true, memalloc: true, ..Task::default() }
+        self.task
     }
 
     async fn sleep(&self, time: Nanos) {
-        self.0.handle.sleep(time).await;
+        self.kernel.handle.sleep(time).await;
     }
 
     fn need_resched(&self) -> bool {
-        self.0.handle.need_resched()
+        self.kernel.handle.need_resched()
     }
 
     fn lock_busy(&self, lock: SpinLock) -> bool {
-        self.0.lock_busy(lock)
+        self.kernel.lock_busy(lock)
     }
 }
 
 impl Stall for Daemon {
     async fn submit(&self, writes: Vec<PageWrite>) {
-        self.0.submit(writes).await;
+        self.kernel.submit(writes).await;
     }
 
     async fn wait(&self, until: Until, timeout: Option<Nanos>) -> bool {
-        self.0.wait(until, timeout).await
+        self.kernel.wait(until, timeout).await
     }
 
     fn wake(&self, until: Until) {
-        self.0.wake(until);
+        self.kernel.wake(until);
     }
 
     fn now(&self) -> Nanos {
-        self.0.handle.now()
+        self.kernel.handle.now()
     }
 }
 

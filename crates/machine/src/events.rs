@@ -7,10 +7,10 @@ use order9_units::Nanos;
 
 use crate::time::{CpuId, Handle, TaskId};
 
-pub use order9_mm::trace::Event;
+pub use order9_mm::trace::{CompactEvent, Event};
 
 /// Tracepoints, as Linux names them, in the order of their bits.
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 34] = [
     "mm_page_alloc",
     "mm_page_alloc_zone_locked",
     "mm_page_alloc_extfrag",
@@ -30,11 +30,26 @@ const NAMES: [&str; 19] = [
     "mm_vmscan_inactive_list_is_low",
     "mm_migrate_pages",
     "mm_vmscan_throttled",
+    "mm_compaction_isolate_migratepages",
+    "mm_compaction_isolate_freepages",
+    "mm_compaction_migratepages",
+    "mm_compaction_begin",
+    "mm_compaction_end",
+    "mm_compaction_try_to_compact_pages",
+    "mm_compaction_suitable",
+    "mm_compaction_finished",
+    "mm_compaction_deferred",
+    "mm_compaction_defer_compaction",
+    "mm_compaction_defer_reset",
+    "mm_compaction_kcompactd_sleep",
+    "mm_compaction_wakeup_kcompactd",
+    "mm_compaction_kcompactd_wake",
+    "compact_retry",
 ];
 
 /// A set of tracepoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TraceKinds(u32);
+pub struct TraceKinds(u64);
 
 impl TraceKinds {
     /// None.
@@ -86,6 +101,23 @@ const fn kind(event: &Event) -> usize {
         Event::InactiveListIsLow { .. } => 16,
         Event::MigratePages { .. } => 17,
         Event::Throttled { .. } => 18,
+        Event::Compaction(event) => match event {
+            CompactEvent::IsolateMigratepages { .. } => 19,
+            CompactEvent::IsolateFreepages { .. } => 20,
+            CompactEvent::Migratepages { .. } => 21,
+            CompactEvent::Begin(_) => 22,
+            CompactEvent::End { .. } => 23,
+            CompactEvent::TryToCompactPages { .. } => 24,
+            CompactEvent::Suitable { .. } => 25,
+            CompactEvent::Finished { .. } => 26,
+            CompactEvent::Deferred(_) => 27,
+            CompactEvent::DeferCompaction(_) => 28,
+            CompactEvent::DeferReset(_) => 29,
+            CompactEvent::KcompactdSleep { .. } => 30,
+            CompactEvent::WakeupKcompactd { .. } => 31,
+            CompactEvent::KcompactdWake { .. } => 32,
+            CompactEvent::Retry { .. } => 33,
+        },
     }
 }
 

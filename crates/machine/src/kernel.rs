@@ -63,6 +63,10 @@ pub(crate) struct Kernel {
     pub(crate) waiting: Vec<Waiting>,
     /// By node with memory.
     pub(crate) kswapds: RefCell<Vec<TaskId>>,
+    /// Time that threads have spent in direct compaction.
+    pub(crate) compact_stall: Cell<Nanos>,
+    /// By node with memory, where there is one.
+    pub(crate) kcompactds: RefCell<Vec<TaskId>>,
 }
 
 /// Keeps the state of memory under a name.
@@ -132,6 +136,8 @@ impl Kernel {
             transferred,
             waiting,
             kswapds: RefCell::default(),
+            kcompactds: RefCell::default(),
+            compact_stall: Cell::default(),
         }
     }
 

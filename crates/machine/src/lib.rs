@@ -25,7 +25,7 @@ mod syscalls;
 mod thread;
 pub mod time;
 
-pub use events::{Event, EventLog, TraceKinds, Traced};
+pub use events::{CompactEvent, Event, EventLog, TraceKinds, Traced};
 pub use kernel::Engine;
 pub use machine::{Machine, MachineError, Options, Tick};
 pub use oom::OutOfMemory;

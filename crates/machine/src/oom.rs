@@ -1,10 +1,10 @@
-//! What threads do when there is no memory: reclaim, and the OOM killer. Compaction does not exist yet: it answers that it
-//! was skipped.
+//! What threads do when there is no memory: reclaim, compaction, and the OOM killer.
 
 use std::fmt;
 use std::rc::Rc;
 
-use order9_mm::env::{CompactPriority, CompactResult, Compacted, OomKill, Pressure};
+use order9_mm::compaction::try_to_compact_pages;
+use order9_mm::env::{CompactPriority, Compacted, OomKill, Pressure};
 use order9_mm::reclaim::{direct_reclaim, reclaim_node};
 use order9_mm::{Request, SpaceId, ZoneId};
 use order9_units::{Nanos, Order, Pages};
@@ -59,11 +59,17 @@ impl Pressure for Thread {
         reclaim_node(self, zone, request).await
     }
 
-    async fn compact(&self, _: &Request, _: CompactPriority) -> Compacted {
-        Compacted { result: CompactResult::Skipped, captured: None }
+    async fn compact(&self, request: &Request, priority: CompactPriority) -> Compacted {
+        let begin = self.kernel.handle.now();
+        let compacted = try_to_compact_pages(self, request, priority).await;
+        let stall = &self.kernel.compact_stall;
+        stall.set(stall.get() + (self.kernel.handle.now() - begin));
+        compacted
     }
 
-    fn compaction_paid_off(&self, _: ZoneId, _: Order) {}
+    fn compaction_paid_off(&self, zone: ZoneId, order: Order) {
+        self.kernel.with(|mm| mm.compaction_paid_off(zone, order));
+    }
 
     fn reclaimable(&self, zone: ZoneId) -> u64 {
         self.kernel.look(|mm| mm.reclaimable_pages(zone))

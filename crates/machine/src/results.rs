@@ -134,10 +134,12 @@ impl Record {
 }
 
 /// What Linux does not count: use of the CPUs, of locks of either kind, times in ns; levels of [`HugeOutlook`];
-/// fragmentation events and what reclaim makes of them.
-const OWN_COUNTERS: [&str; 32] = [
+/// fragmentation events and what reclaim makes of them; time that threads spend in direct compaction, and what it gives them.
+const OWN_COUNTERS: [&str; 37] = [
     "order9_cpu_busy_ns",
     "order9_kswapd_cpu_ns",
+    "order9_kcompactd_cpu_ns",
+    "order9_compact_stall_ns",
     "order9_flusher_cpu_ns",
     "order9_zone_lock_acquisitions",
     "order9_zone_lock_contended",
@@ -168,6 +170,27 @@ const OWN_COUNTERS: [&str; 32] = [
     "order9_gentle_switches",
     "order9_gentle_reclaimed",
     "order9_slab_pages_freed",
+    "order9_compact_captured",
+    "order9_compact_proactive_runs",
+    "order9_compact_proactive_deferred",
+];
+
+/// Attempts to move a page that failed, by reason; waits of migration, by who had the page, and their time in ns.
+const MIGRATION_COUNTERS: [&str; 14] = [
+    "order9_migrate_locked",
+    "order9_migrate_writeback",
+    "order9_migrate_pinned",
+    "order9_migrate_dirty",
+    "order9_migrate_private_data",
+    "order9_migrate_driver_busy",
+    "order9_migrate_driver_refused",
+    "order9_migrate_no_target",
+    "order9_migrate_read_waits",
+    "order9_migrate_read_wait_ns",
+    "order9_migrate_file_write_waits",
+    "order9_migrate_file_write_wait_ns",
+    "order9_migrate_swap_write_waits",
+    "order9_migrate_swap_write_wait_ns",
 ];
 
 /// Attempts to move a page that failed, by reason; waits of migration, by who had the page, and their time in ns.
@@ -198,6 +221,8 @@ impl Kernel {
         let cpus = (0..self.cpus.len()).filter_map(|cpu| self.handle.cpu_stats(CpuId(cpu as u16)));
         counters.push(cpus.map(|cpu| cpu.busy.get()).sum());
         counters.push(self.cpu_of(self.kswapds.borrow().iter().copied()));
+        counters.push(self.cpu_of(self.kcompactds.borrow().iter().copied()));
+        counters.push(self.compact_stall.get().get());
         counters.push(self.cpu_of(self.flusher.task().into_iter()));
         counters.extend(self.use_of(self.zone_locks.iter().copied()));
         counters.extend(self.use_of(self.lru_locks.iter().copied()));
@@ -280,8 +305,8 @@ impl Kernel {
     }
 }
 
-/// Fragmentation events, boosts, and what kswapd did about them, in the order of [`OWN_COUNTERS`].
-fn boosts(mm: &Engine) -> [u64; 10] {
+/// Fragmentation events, boosts, what kswapd did about them, and what compaction did, in the order of [`OWN_COUNTERS`].
+fn boosts(mm: &Engine) -> [u64; 13] {
     let counters = mm.counters();
     [
         counters.extfrag.fragmenting(),
@@ -294,6 +319,30 @@ fn boosts(mm: &Engine) -> [u64; 10] {
         counters.gentle_switches,
         counters.gentle_reclaimed,
         counters.slab_pages_freed,
+        counters.compact_captured,
+        counters.proactive_runs,
+        counters.proactive_deferred,
+    ]
+}
+
+/// What migration failed for and waited for, in the order of [`MIGRATION_COUNTERS`].
+fn migration(mm: &Engine) -> [u64; 14] {
+    let (failures, waits) = (mm.counters().migrate_failures, mm.counters().migrate_waits);
+    [
+        failures.locked,
+        failures.writeback,
+        failures.pinned,
+        failures.dirty,
+        failures.private_data,
+        failures.driver_busy,
+        failures.driver_refused,
+        failures.no_target,
+        waits.read.number,
+        waits.read.time.get(),
+        waits.file_write.number,
+        waits.file_write.time.get(),
+        waits.swap_write.number,
+        waits.swap_write.time.get(),
     ]
 }
 

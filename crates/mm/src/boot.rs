@@ -9,6 +9,7 @@ use core::fmt;
 use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
 
 use crate::Mm;
+use crate::compaction::{CompactionState, SkipBits};
 use crate::count::Class;
 use crate::frame::{Flag, FrameTable, Idx, Word};
 use crate::lru::{Locked, LruBatch, LruList, ZoneLru};
@@ -155,12 +156,14 @@ impl<T: Tracer> MmBuilder<T> {
             kswapd_failures: 0,
             is_reclaimed: false,
             kcompactd: None,
+            kcompactd_asleep: false,
             writeback_waiters: 0,
             written_since: 0,
         };
         let mm = Mm {
             frames: table,
             blocks: alloc::vec![Pageblock::absent(ZoneId(u8::MAX)); blocks],
+            skip: SkipBits::new(blocks),
             zones,
             nodes: layout.nodes.iter().enumerate().map(node).collect(),
             cpus: layout.cpus.clone(),
@@ -171,6 +174,7 @@ impl<T: Tracer> MmBuilder<T> {
             user: UserMemory::default(),
             swap: SwapArea::default(),
             reclaim: ReclaimState::new(scope.sets(layout.zones.len(), layout.nodes.len()), frames.get()),
+            compaction: CompactionState::default(),
             slab: SlabMemory::new(layout.nodes.len(), blocks),
             fs: None,
             shrinkers: Vec::new(),

@@ -42,28 +42,58 @@ impl<T: Tracer> Mm<T> {
         let zone = self.blocks[idx.block()].zone;
         self.reclaim.note_free(self.lru_set(zone));
         self.count_in(idx, order, Class::Free);
-        let (head, order) = self.merge(zone, idx, order, mt);
+        let merged = match self.compaction.capture {
+            None => Some(self.merge(zone, idx, order, mt)),
+            Some(_) => self.merge_until_captured(zone, idx, order, mt),
+        };
+        let Some((head, order)) = merged else { return };
         let end = end.unwrap_or_else(|| self.list_end_for(head, order));
         self.add_to_list(zone, head, order, mt, end);
     }
 
     /// Merges upward; returns the resulting block, which is on no list.
     fn merge(&mut self, zone: ZoneId, mut idx: Idx, mut order: Order, mt: Migratetype) -> (Idx, Order) {
-        while let Some(larger) = order.up() {
-            let buddy = idx.buddy(order);
-            if !self.frames.word_or_hole(buddy).is_free_of(order) {
-                break;
-            }
-            if order >= Order::PAGEBLOCK && !self.may_merge_pageblocks(zone, idx, buddy, mt) {
-                break;
-            }
-            self.remove_from_list(zone, buddy);
-            self.frames.set(idx.max(buddy), Word::TAIL);
-            idx = idx.min(buddy);
-            order = larger;
-            self.work.merges += 1;
+        while let Some(merged) = self.merge_once(zone, idx, order, mt) {
+            (idx, order) = merged;
         }
         (idx, order)
+    }
+
+    /// The same while a task waits for a block; `None` once it has got it.
+    #[cold]
+    fn merge_until_captured(
+        &mut self,
+        zone: ZoneId,
+        mut idx: Idx,
+        mut order: Order,
+        mt: Migratetype,
+    ) -> Option<(Idx, Order)> {
+        loop {
+            if self.is_captured(zone, idx, order, mt) {
+                return None;
+            }
+            match self.merge_once(zone, idx, order, mt) {
+                Some(merged) => (idx, order) = merged,
+                None => return Some((idx, order)),
+            }
+        }
+    }
+
+    /// Merges a block that is on no list with its buddy, if that is free as a whole and may be part of a larger one.
+    #[inline]
+    fn merge_once(&mut self, zone: ZoneId, idx: Idx, order: Order, mt: Migratetype) -> Option<(Idx, Order)> {
+        let larger = order.up()?;
+        let buddy = idx.buddy(order);
+        if !self.frames.word_or_hole(buddy).is_free_of(order) {
+            return None;
+        }
+        if order >= Order::PAGEBLOCK && !self.may_merge_pageblocks(zone, idx, buddy, mt) {
+            return None;
+        }
+        self.remove_from_list(zone, buddy);
+        self.frames.set(idx.max(buddy), Word::TAIL);
+        self.work.merges += 1;
+        Some((idx.min(buddy), larger))
     }
 
     /// Whether two neighbouring free pageblocks of `zone` may become one block; with agreeing lists the absorbed one takes

@@ -75,6 +75,7 @@ impl<T: Tracer> Mm<T> {
         self.check_counters(allocated)?;
         self.check_user()?;
         self.check_page_cache()?;
+        self.check_compaction()?;
         self.check_lru()
     }
 

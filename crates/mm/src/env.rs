@@ -109,6 +109,8 @@ pub trait Stall: Env {
 /// What tasks that reclaim wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
+    /// kcompactd of the node, for work: the world ends this wait where [`Mm::take_wakeups`] names the node.
+    KcompactdNeeded(NodeId),
     /// kswapd of the node, for work: the world ends this wait where [`Mm::take_wakeups`] names the node.
     KswapdNeeded(NodeId),
     /// Tasks that may not reclaim themselves, for kswapd of the node to have freed some.
@@ -152,6 +154,21 @@ pub enum CompactResult {
     Contended,
     /// There should be a block now.
     Success,
+}
+
+impl CompactResult {
+    /// Its name in trace events.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Skipped => "skipped",
+            Self::Deferred => "deferred",
+            Self::Complete => "complete",
+            Self::PartialSkipped => "partial_skipped",
+            Self::Contended => "contended",
+            Self::Success => "success",
+        }
+    }
 }
 
 /// What direct compaction came to.

@@ -359,6 +359,35 @@ impl FrameTable {
         (last != list).then_some(last)
     }
 
+    /// The frame behind `idx` on the list, or `None` if it is the last.
+    #[inline]
+    pub(crate) fn next(&self, list: Idx, idx: Idx) -> Option<Idx> {
+        let next = self.links[idx.at()].next;
+        (next != list).then_some(next)
+    }
+
+    /// The frame before `idx` on the list, or `None` if it is the first.
+    #[inline]
+    pub(crate) fn prev(&self, list: Idx, idx: Idx) -> Option<Idx> {
+        let prev = self.links[idx.at()].prev;
+        (prev != list).then_some(prev)
+    }
+
+    /// Moves everything up to `idx`, and `idx` itself, to the tail of the list.
+    pub(crate) fn rotate_behind(&mut self, list: Idx, idx: Idx) {
+        // A ring keeps its order when its sentinel moves.
+        self.unlink(list);
+        let next = self.links[idx.at()].next;
+        self.insert(idx, list, next);
+    }
+
+    /// Moves everything before `idx` to the tail of the list.
+    pub(crate) fn rotate_before(&mut self, list: Idx, idx: Idx) {
+        self.unlink(list);
+        let prev = self.links[idx.at()].prev;
+        self.insert(prev, list, idx);
+    }
+
     /// Frames of the list from head to tail.
     pub(crate) fn iter(&self, list: Idx) -> impl Iterator<Item = Idx> {
         let mut at = list;
@@ -452,5 +481,22 @@ mod tests {
         frames.unlink(Idx(5));
         assert_eq!(frames.iter(list).map(|idx| idx.0).collect::<Vec<_>>(), [6, 7]);
         assert!(frames.last(list) == Some(Idx(7)));
+    }
+
+    #[test]
+    fn lists_rotate_without_losing_anybody() {
+        let mut frames = FrameTable::new(Pfn::new(0), 1024, 1);
+        let list = frames.list(0);
+        (1..=5).for_each(|n| frames.push_tail(list, Idx(n)));
+        let order = |frames: &FrameTable| frames.iter(list).map(|idx| idx.0).collect::<Vec<_>>();
+        frames.rotate_behind(list, Idx(2));
+        assert_eq!(order(&frames), [3, 4, 5, 1, 2]);
+        frames.rotate_behind(list, Idx(2));
+        assert_eq!(order(&frames), [3, 4, 5, 1, 2], "the last one is there already");
+        frames.rotate_before(list, Idx(5));
+        assert_eq!(order(&frames), [5, 1, 2, 3, 4]);
+        frames.rotate_before(list, Idx(5));
+        assert_eq!((order(&frames), frames.prev(list, Idx(5))), (alloc::vec![5, 1, 2, 3, 4], None));
+        assert_eq!((frames.next(list, Idx(5)), frames.next(list, Idx(4))), (Some(Idx(1)), None));
     }
 }

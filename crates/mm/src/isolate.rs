@@ -38,13 +38,25 @@ impl<T: Tracer> Mm<T> {
             return Err(wrong());
         }
         let order = word.order();
-        let zone = &self.zones[block.zone.index()];
-        let mark = zone.watermarks.min + if boosted { zone.boost } else { 0 } + order.pages().get();
-        if zone.free <= mark + zone.withheld_highatomic(&self.policy) {
+        if !self.can_spare(idx, order, boosted) {
             return Err(IsolateError::BelowWatermark(pfn));
         }
-        let block_zone = block.zone;
-        self.lock_zone(block_zone);
+        self.lock_zone(block.zone);
+        self.hold_free_block(idx, order);
+        Ok(order)
+    }
+
+    /// Whether free pages of the zone exceed the min mark (with `boosted`: plus boost) and the free block at `idx`.
+    pub(crate) fn can_spare(&self, idx: Idx, order: Order, boosted: bool) -> bool {
+        let zone = &self.zones[self.blocks[idx.block()].zone.index()];
+        let mark = zone.watermarks.min + if boosted { zone.boost } else { 0 } + order.pages().get();
+        zone.free > mark + zone.withheld_highatomic(&self.policy)
+    }
+
+    /// Takes the free block at `idx` off its list, under the lock of its zone. At least half a pageblock makes its pageblocks
+    /// Movable.
+    pub(crate) fn hold_free_block(&mut self, idx: Idx, order: Order) {
+        let block_zone = self.blocks[idx.block()].zone;
         self.remove_from_list(block_zone, idx);
         self.count_out(idx, order, Class::Free);
         self.count_in(idx, order, Class::Isolated);
@@ -55,7 +67,6 @@ impl<T: Tracer> Mm<T> {
                 self.make_movable(block_zone, idx.plus(block << Order::PAGEBLOCK.get()));
             }
         }
-        Ok(order)
     }
 
     /// Makes a pageblock of which compaction holds half or more Movable, where it may change its type. Where lists agree
@@ -82,9 +93,14 @@ impl<T: Tracer> Mm<T> {
         };
         let idx = self.at(pfn);
         self.lock_zone(self.blocks[idx.block()].zone);
+        self.release_held_block(idx, order);
+        Ok(())
+    }
+
+    /// Puts a held block back on the free lists, under the lock of its zone.
+    pub(crate) fn release_held_block(&mut self, idx: Idx, order: Order) {
         self.count_out(idx, order, Class::Isolated);
         self.free_to_own_lists(idx, order);
-        Ok(())
     }
 
     /// Marks the allocation at `pfn` as off its LRU (`on`) or back on it. A page that nothing else keeps is freed then,

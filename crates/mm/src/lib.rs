@@ -34,6 +34,7 @@ extern crate alloc;
 mod boot;
 mod buddy;
 mod check;
+pub mod compaction;
 mod count;
 pub mod env;
 mod fallback;

@@ -7,6 +7,7 @@ use core::fmt;
 
 use order9_units::{Bytes, Migratetype, Order, Pfn};
 
+use crate::compaction::{CompactionState, SkipBits};
 use crate::count::Class;
 use crate::frame::{Flag, FrameState, FrameTable, Idx, Word};
 use crate::fs_cache::FsCache;
@@ -33,6 +34,8 @@ use crate::zone::{Zone, ZoneId};
 pub struct Mm<T: Tracer = NoTrace> {
     pub(crate) frames: FrameTable,
     pub(crate) blocks: Vec<Pageblock>,
+    /// Pageblocks that scanners pass over.
+    pub(crate) skip: SkipBits,
     pub(crate) zones: Vec<Zone>,
     pub(crate) nodes: Vec<Node>,
     /// Node of every CPU.
@@ -49,6 +52,8 @@ pub struct Mm<T: Tracer = NoTrace> {
     pub(crate) swap: SwapArea,
     /// Reclaim runs.
     pub(crate) reclaim: ReclaimState,
+    /// Compaction runs.
+    pub(crate) compaction: CompactionState,
     /// Kernel objects.
     pub(crate) slab: SlabMemory,
     /// Dentries and inodes, once there is a filesystem.
@@ -98,10 +103,11 @@ impl Mm {
         let Self { frames, blocks, zones, nodes, cpus, policy, settings, mobility_grouping, more_pins, user, .. } =
             self;
         let Self { swap, reclaim, slab, boot_allocated, counters, work, locked_last, lru_batch, wakeups, .. } = self;
-        let Self { fs, shrinkers, .. } = self;
+        let Self { fs, shrinkers, skip, compaction, .. } = self;
         Mm {
             frames,
             blocks,
+            skip,
             zones,
             nodes,
             cpus,
@@ -112,6 +118,7 @@ impl Mm {
             user,
             swap,
             reclaim,
+            compaction,
             slab,
             fs,
             shrinkers,
@@ -300,6 +307,7 @@ impl<T: Tracer> Mm<T> {
     pub fn metadata(&self) -> Metadata {
         let bytes = self.frames.bytes()
             + self.blocks.capacity() * size_of::<Pageblock>()
+            + self.skip.bytes()
             + self.zones.capacity() * size_of::<Zone>()
             + self.zones.iter().map(|zone| zone.pcps.capacity() * size_of::<pcp::Pcp>()).sum::<usize>()
             + self.nodes.capacity() * size_of::<Node>()

@@ -23,6 +23,8 @@ pub struct Node {
     /// A task reclaims it before it goes on to another one.
     pub(crate) is_reclaimed: bool,
     pub(crate) kcompactd: Option<DaemonRequest>,
+    /// kcompactd sleeps.
+    pub(crate) kcompactd_asleep: bool,
     /// Reclaimers that wait for pages of the node to be written.
     pub(crate) writeback_waiters: u64,
     /// Pages of the node written since the first of them began to wait.
@@ -111,11 +113,17 @@ impl Node {
         });
     }
 
-    /// Adds a request to what kcompactd is asked for; a single page needs no compaction.
+    /// Adds a request to what kcompactd is asked for: it goes as high as the largest order, and over the zones that serve
+    /// every request.
     pub(crate) fn ask_kcompactd(&mut self, request: DaemonRequest) {
-        if request.order > Order::ZERO {
-            self.kcompactd = Some(request.joined(self.kcompactd));
-        }
+        let earlier = self.kcompactd.unwrap_or(request);
+        self.kcompactd =
+            Some(DaemonRequest { order: request.order.max(earlier.order), class: request.class.min(earlier.class) });
+    }
+
+    /// kcompactd has worked for `request`: what is left is what came in meanwhile for a larger order.
+    pub(crate) fn kcompactd_done(&mut self, request: DaemonRequest) {
+        self.kcompactd = self.kcompactd.filter(|asked| asked.order > request.order);
     }
 }
 

@@ -378,7 +378,7 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
-    fn account_alloc(&mut self, id: ZoneId, search: &Search) {
+    pub(crate) fn account_alloc(&mut self, id: ZoneId, search: &Search) {
         let request = &search.request;
         let pages = request.order.pages().get();
         let zone = &mut self.zones[id.index()];

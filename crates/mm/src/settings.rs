@@ -36,6 +36,10 @@ pub(crate) struct Settings {
     pub(crate) dirty: DirtySettings,
     /// `vm.extfrag_threshold`, in thousandths.
     pub(crate) extfrag_threshold: u64,
+    /// `vm.compaction_proactiveness`, from 0 to 100; 0 is off.
+    pub(crate) compaction_proactiveness: u64,
+    /// `vm.compact_unevictable_allowed`: compaction moves mlocked pages.
+    pub(crate) compact_unevictable_allowed: bool,
     /// Largest `vm.watermark_boost_factor` since boosts were last reset: what bounds the boosts there are.
     pub(crate) boost_factor_max: u32,
 }
@@ -55,6 +59,8 @@ impl Default for Settings {
             min_slab_ratio: 5,
             dirty: DirtySettings::default(),
             extfrag_threshold: 500,
+            compaction_proactiveness: 20,
+            compact_unevictable_allowed: true,
             boost_factor_max: 0,
         }
     }

@@ -2,8 +2,9 @@
 //!
 //! A tracer is a type parameter of [`crate::Mm`]: with [`NoTrace`] no event is even built.
 
-use order9_units::{Migratetype, Nanos, NodeId, Order, Pfn, ZoneKind};
+use order9_units::{Migratetype, Nanos, NodeId, Order, Pfn, PfnRange, ZoneKind};
 
+use crate::env::{CompactPriority, CompactResult};
 use crate::gfp::Gfp;
 use crate::lru::{LruList, LruType};
 use crate::migrate::{MigrateMode, MigrateReason};
@@ -222,6 +223,8 @@ pub enum Event {
         /// What for.
         reason: MigrateReason,
     },
+    /// Compaction, or a request that waits for it, came to a point.
+    Compaction(CompactEvent),
     /// `mm_vmscan_wakeup_kswapd`: a request to wake kswapd.
     WakeupKswapd {
         /// Whose kswapd.
@@ -271,4 +274,148 @@ impl Extfrag {
     pub fn is_fragmenting(&self) -> bool {
         self.fallback_order < Order::PAGEBLOCK
     }
+}
+
+/// An event of compaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompactEvent {
+    /// `mm_compaction_isolate_migratepages`: a pageblock was scanned for pages to move.
+    IsolateMigratepages {
+        /// Frames it went over.
+        range: PfnRange,
+        /// Frames looked at.
+        scanned: u64,
+        /// Pages isolated.
+        taken: u64,
+    },
+    /// `mm_compaction_isolate_freepages`: a pageblock was scanned for free frames.
+    IsolateFreepages {
+        /// Frames it went over.
+        range: PfnRange,
+        /// Frames looked at.
+        scanned: u64,
+        /// Frames isolated.
+        taken: u64,
+    },
+    /// `mm_compaction_migratepages`: a batch was moved.
+    Migratepages {
+        /// Pages moved, or freed meanwhile.
+        migrated: u64,
+        /// Pages that could not be moved; those left over where there were no free frames.
+        failed: u64,
+    },
+    /// `mm_compaction_begin`: a run begins.
+    Begin(ScanEnds),
+    /// `mm_compaction_end`: a run is over.
+    End {
+        /// Where its scanners stand.
+        ends: ScanEnds,
+        /// What it came to.
+        status: CompactResult,
+    },
+    /// `mm_compaction_try_to_compact_pages`: a task compacts for a request.
+    TryToCompactPages {
+        /// Order of the request.
+        order: Order,
+        /// Its flags.
+        gfp: Gfp,
+        /// How hard it tries.
+        priority: CompactPriority,
+    },
+    /// `mm_compaction_suitable`: whether a run can begin was asked.
+    Suitable {
+        /// Node of the zone.
+        node: NodeId,
+        /// The zone.
+        zone: ZoneKind,
+        /// Order of the block that is needed.
+        order: Order,
+        /// The answer, as the kernel calls it.
+        status: &'static str,
+    },
+    /// `mm_compaction_finished`: whether a run is over was asked.
+    Finished {
+        /// Node of the zone.
+        node: NodeId,
+        /// The zone.
+        zone: ZoneKind,
+        /// Order of the block that is needed; `None` is as many as can be had.
+        order: Option<Order>,
+        /// The answer, as the kernel calls it.
+        status: &'static str,
+    },
+    /// `mm_compaction_deferred`: a request does without a run.
+    Deferred(DeferEvent),
+    /// `mm_compaction_defer_compaction`: a run has failed.
+    DeferCompaction(DeferEvent),
+    /// `mm_compaction_defer_reset`: a run was a success.
+    DeferReset(DeferEvent),
+    /// `mm_compaction_kcompactd_sleep`: a kcompactd has nothing more to do.
+    KcompactdSleep {
+        /// Whose kcompactd.
+        node: NodeId,
+    },
+    /// `mm_compaction_wakeup_kcompactd`: a request to wake kcompactd.
+    WakeupKcompactd {
+        /// Whose kcompactd.
+        node: NodeId,
+        /// Order it should compact for.
+        order: Order,
+        /// Zone class it should compact for.
+        class: ZoneKind,
+    },
+    /// `mm_compaction_kcompactd_wake`: a kcompactd begins to work.
+    KcompactdWake {
+        /// Whose kcompactd.
+        node: NodeId,
+        /// Order it compacts for.
+        order: Order,
+        /// Zone class it compacts for.
+        class: ZoneKind,
+    },
+    /// `compact_retry`: whether a request tries again after compaction was decided.
+    Retry {
+        /// Order of the request.
+        order: Order,
+        /// How hard compaction tried.
+        priority: CompactPriority,
+        /// What it came to.
+        result: CompactResult,
+        /// Rounds with progress at that priority.
+        retries: u32,
+        /// As many as there may be.
+        max_retries: u32,
+        /// The decision.
+        should_retry: bool,
+    },
+}
+
+/// Where the scanners of a run stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScanEnds {
+    /// The zone.
+    pub zone: PfnRange,
+    /// The migration scanner.
+    pub migrate_pfn: Pfn,
+    /// The free scanner.
+    pub free_pfn: Pfn,
+    /// The run may sleep.
+    pub sync: bool,
+}
+
+/// Deferral in a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeferEvent {
+    /// Node of the zone.
+    pub node: NodeId,
+    /// The zone.
+    pub zone: ZoneKind,
+    /// Order of the block that is needed.
+    pub order: Order,
+    /// Smallest order that has failed.
+    pub order_failed: u8,
+    /// Requests since the last failure.
+    pub considered: u64,
+    /// Requests until the next run.
+    pub limit: u64,
 }

@@ -120,6 +120,24 @@ pub struct Counters {
     pub migrate_waits: MigrateWaits,
     /// Frames that compaction held and that pages have moved to (engine only).
     pub held_used: u64,
+    /// `compact_migrate_scanned`: frames, and entries of free lists, looked at in search of pages to move.
+    pub compact_migrate_scanned: u64,
+    /// `compact_free_scanned`: the same in search of free frames.
+    pub compact_free_scanned: u64,
+    /// `compact_isolated`: pages and free frames that scanners took out of circulation.
+    pub compact_isolated: u64,
+    /// `compact_daemon_wake`: times that kcompactd began to work.
+    pub compact_daemon_wake: u64,
+    /// `compact_daemon_migrate_scanned`: what it added to `compact_migrate_scanned`.
+    pub compact_daemon_migrate_scanned: u64,
+    /// `compact_daemon_free_scanned`: what it added to `compact_free_scanned`.
+    pub compact_daemon_free_scanned: u64,
+    /// Runs of proactive compaction over a node (engine only).
+    pub proactive_runs: u64,
+    /// Looks that proactive compaction let pass after a run in vain (engine only).
+    pub proactive_deferred: u64,
+    /// Blocks that tasks captured from what they freed (engine only).
+    pub compact_captured: u64,
     /// `compact_stall`: direct compactions.
     pub compact_stall: u64,
     /// `compact_fail`: those after which there was still no page.

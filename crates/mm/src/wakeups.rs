@@ -9,6 +9,8 @@ use order9_units::NodeId;
 pub struct Wakeups {
     /// Nodes whose kswapd has something to do.
     pub kswapd: u64,
+    /// Nodes whose kcompactd has something to do.
+    pub kcompactd: u64,
     /// Nodes of which enough pages were written for those who wait for that.
     pub written: u64,
     /// Reclaim meets nothing but dirty pages that nobody writes.
@@ -16,7 +18,7 @@ pub struct Wakeups {
 }
 
 impl Wakeups {
-    const NONE: Self = Self { kswapd: 0, written: 0, flushers: false };
+    const NONE: Self = Self { kswapd: 0, kcompactd: 0, written: 0, flushers: false };
 
     /// The nodes named by the bits of `mask`.
     pub fn nodes(mask: u64) -> impl Iterator<Item = NodeId> {

@@ -41,6 +41,12 @@ counts! {
         fallback_lists_searched,
         /// Frames looked at while a pageblock was counted or moved to other lists.
         frames_scanned,
+        /// Entries of free lists that compaction looked at.
+        list_nodes_visited,
+        /// Frames that compaction looked at without the lock of their zone.
+        scanned_unlocked,
+        /// Pageblocks that compaction passed over, or asked for their hint, type and first frame.
+        blocks_passed,
         /// Free blocks moved from one type's list to another's.
         blocks_retyped,
         /// Accesses of programs that the page table did not allow.

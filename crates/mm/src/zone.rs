@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use order9_units::{Migratetype, NodeId, Order, PfnRange, ZoneKind};
 
+use crate::compaction::ZoneCompaction;
 use crate::frame::Idx;
 use crate::lru::ZoneLru;
 use crate::page_cache::WritePending;
@@ -52,6 +53,7 @@ pub struct Zone {
     pub(crate) lru: ZoneLru,
     pub(crate) write_pending: WritePending,
     pub(crate) pcps: Vec<Pcp>,
+    pub(crate) compaction: ZoneCompaction,
 }
 
 /// Free blocks of one order.
@@ -93,6 +95,7 @@ impl Zone {
             lru,
             write_pending: WritePending::default(),
             pcps: Vec::new(),
+            compaction: ZoneCompaction::default(),
         }
     }
 

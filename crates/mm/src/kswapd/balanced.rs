@@ -55,16 +55,21 @@ impl<T: Tracer> Mm<T> {
         self.balanced_zones(node, class).any(|zone| zone.boost > 0)
     }
 
-    /// Asks for kswapd of `node` on behalf of a request with flags `gfp`. It is woken if it sleeps and there is anything for it to do: it has not given up, and
-    /// the node is short or has a boosted zone.
+    /// Asks for kswapd of `node` on behalf of a request with flags `gfp`. It is woken if it sleeps and there is anything for it
+    /// to do: it has not given up, and the node is short or has a boosted zone. Else kcompactd may be.
     pub(crate) fn wakeup_kswapd(&mut self, node: NodeId, request: DaemonRequest, gfp: Gfp) {
         let of = &mut self.nodes[node.index()];
         of.ask_kswapd(request, self.policy.reclaim.kswapd_balances);
-        if !of.kswapd_asleep || of.kswapd_failures >= FAILURES_MAX {
+        if !of.kswapd_asleep {
             return;
         }
         let DaemonRequest { order, class } = request;
-        if !self.is_short(node, order, class) && !self.is_boosted(node, class) {
+        let hopeless = of.kswapd_failures >= FAILURES_MAX;
+        if hopeless || !self.is_short(node, order, class) && !self.is_boosted(node, class) {
+            if !gfp.has(Gfp::DIRECT_RECLAIM) && self.policy.compaction.wake_when_balanced {
+                // What is missing is a block, which the request cannot make itself.
+                self.wakeup_kcompactd(node, request);
+            }
             return;
         }
         self.nodes[node.index()].kswapd_asleep = false;

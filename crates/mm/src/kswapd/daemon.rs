@@ -4,6 +4,7 @@ use order9_units::{Nanos, NodeId, Order};
 
 use super::{Balance, Pass, RunEnd};
 use crate::Mm;
+use crate::compaction::compact_for_kswapd;
 use crate::env::{Stall, Until};
 use crate::node::DaemonRequest;
 use crate::reclaim::{ReclaimControl, ReclaimFlags, ReclaimId, Reclaimer, shrink_node};
@@ -53,8 +54,9 @@ async fn nap<E: Stall>(env: &E, node: NodeId, asked: DaemonRequest, done: Daemon
         let may_nap = mm.may_sleep(node, done);
         if may_nap {
             mm.clear_reclaim_flags(node);
+            mm.reset_isolation_suitable_of(node);
             // Compaction goes on where reclaim has made room.
-            mm.nodes[node.index()].ask_kcompactd(asked);
+            mm.wakeup_kcompactd(node, asked);
             mm.nodes[node.index()].kswapd_asleep = true;
         } else {
             mm.counters.kswapd_high_wmark_hit_quickly += 1;
@@ -88,25 +90,37 @@ async fn balance<E: Stall>(env: &E, node: NodeId, request: DaemonRequest) -> Run
         (mm.balance_begin(node, request), mm.begin_reclaim(control))
     });
     while let Balance::Pass(pass) = env.with(|mm| mm.balance_next(&mut run)) {
-        let (scanned_enough, reclaimed) = round(env, id, &pass).await;
+        let Passed { scanned_enough, reclaimed, goal } = round(env, id, &pass).await;
         if env.with(|mm| !mm.throttles_direct_reclaim(node)) {
             env.wake(Until::ReservesFilled(node));
         }
         env.with(|mm| mm.balance_passed(&mut run, &pass, scanned_enough, reclaimed));
+        if reclaimed > goal {
+            compact_for_kswapd(env, node, pass.order, pass.class).await;
+        }
     }
     env.with(|mm| {
         mm.end_reclaim(id);
         let end = mm.balance_end(&run);
         if end.was_boosted {
             let request = DaemonRequest { order: Order::PAGEBLOCK, class: request.class };
-            mm.nodes[node.index()].ask_kcompactd(request);
+            mm.wakeup_kcompactd(node, request);
         }
         end
     })
 }
 
-/// Goes over what a pass goes over; says whether it scanned as many pages as it aimed at anywhere, and how many it reclaimed.
-async fn round<E: Stall>(env: &E, id: ReclaimId, pass: &Pass) -> (bool, u64) {
+/// What a pass came to.
+struct Passed {
+    /// It scanned as many pages as it aimed at anywhere.
+    scanned_enough: bool,
+    /// Pages reclaimed, and to be reclaimed.
+    reclaimed: u64,
+    goal: u64,
+}
+
+/// Goes over what a pass goes over.
+async fn round<E: Stall>(env: &E, id: ReclaimId, pass: &Pass) -> Passed {
     let (round, before) = env.with(|mm| {
         let control = mm.reclaim_mut(id);
         control.order = pass.order;
@@ -116,17 +130,18 @@ async fn round<E: Stall>(env: &E, id: ReclaimId, pass: &Pass) -> (bool, u64) {
         let before = control.nr_reclaimed;
         (mm.kswapd_round(pass), before)
     });
-    let mut scanned_enough = round.spared;
+    let (mut scanned_enough, mut aimed) = (round.spared, 0);
     for (node_pass, goal) in round.passes {
         let scanned_before = env.with(|mm| {
             let control = mm.reclaim_mut(id);
             control.nr_to_reclaim = goal;
             control.nr_scanned
         });
+        aimed += goal;
         shrink_node(env, id, &node_pass).await;
         scanned_enough |= env.with(|mm| mm.reclaim_mut(id).nr_scanned) - scanned_before >= goal;
     }
-    (scanned_enough, env.with(|mm| mm.reclaim_mut(id).nr_reclaimed) - before)
+    Passed { scanned_enough, reclaimed: env.with(|mm| mm.reclaim_mut(id).nr_reclaimed) - before, goal: aimed }
 }
 
 impl<T: Tracer> Mm<T> {

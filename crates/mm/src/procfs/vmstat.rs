@@ -42,9 +42,15 @@ impl<T: Tracer> Mm<T> {
         fields.extend([
             ("pgmigrate_success", self.counters.pgmigrate_success),
             ("pgmigrate_fail", self.counters.pgmigrate_fail),
+            ("compact_migrate_scanned", self.counters.compact_migrate_scanned),
+            ("compact_free_scanned", self.counters.compact_free_scanned),
+            ("compact_isolated", self.counters.compact_isolated),
             ("compact_stall", self.counters.compact_stall),
             ("compact_fail", self.counters.compact_fail),
             ("compact_success", self.counters.compact_success),
+            ("compact_daemon_wake", self.counters.compact_daemon_wake),
+            ("compact_daemon_migrate_scanned", self.counters.compact_daemon_migrate_scanned),
+            ("compact_daemon_free_scanned", self.counters.compact_daemon_free_scanned),
         ]);
         fields.into_iter()
     }

@@ -69,6 +69,10 @@ pub enum Model {
 /// A setting that has an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Knob {
+    /// `vm.compact_unevictable_allowed`.
+    CompactUnevictableAllowed,
+    /// `vm.compaction_proactiveness`.
+    CompactionProactiveness,
     /// `vm.dirty_background_bytes`.
     DirtyBackgroundBytes,
     /// `vm.dirty_background_ratio`.
@@ -197,6 +201,10 @@ impl<T: Tracer> Mm<T> {
         let one = |number: u64| alloc::vec![number];
         let (watermark, dirty) = (&self.policy.watermark, &self.settings.dirty);
         match knob {
+            Knob::CompactUnevictableAllowed => Some(one(u64::from(self.settings.compact_unevictable_allowed))),
+            Knob::CompactionProactiveness => {
+                self.policy.compaction.proactive.then(|| one(self.settings.compaction_proactiveness))
+            }
             Knob::DirtyBackgroundBytes => Some(one(dirty.background_bytes)),
             Knob::DirtyBackgroundRatio => Some(one(dirty.background_ratio)),
             Knob::DirtyBytes => Some(one(dirty.bytes)),
@@ -239,6 +247,8 @@ impl<T: Tracer> Mm<T> {
         let first = numbers[0].unsigned_abs();
         let dirty = &mut self.settings.dirty;
         match knob {
+            Knob::CompactUnevictableAllowed => self.settings.compact_unevictable_allowed = first != 0,
+            Knob::CompactionProactiveness => self.set_compaction_proactiveness(first),
             Knob::DirtyBackgroundBytes => (dirty.background_bytes, dirty.background_ratio) = (first, 0),
             Knob::DirtyBackgroundRatio => (dirty.background_ratio, dirty.background_bytes) = (first, 0),
             // Unlike those above, these leave their counterpart alone where they do not change.

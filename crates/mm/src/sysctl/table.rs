@@ -9,7 +9,8 @@ const UINT_MAX: i64 = u32::MAX as i64;
 /// Limited by the width of a `long` alone.
 const LONG: i64 = i64::MAX;
 
-const COMPACTION: Model = Model::Missing("compaction");
+/// Programs ask for it by a call of their own.
+const STEPS: Model = Model::Missing("setting that works in steps");
 const LAPTOP: Model = Model::Missing("disk that sleeps");
 const OVERCOMMIT: Model = Model::Missing("accounting of committed memory");
 const OOM: Model = Model::Missing("OOM killer");
@@ -67,11 +68,11 @@ pub static SETTINGS: &[Setting] = &[
         "Whether pages move to the node that uses them (1), and between tiers of memory (2)"),
     sysctl!("vm", "admin_reserve_kbytes", ReadWrite, number(0, LONG), "kB", "3 % of free memory, at most 8192", OVERCOMMIT,
         "Memory kept for administrators when commitments are limited"),
-    sysctl!("vm", "compact_memory", WriteOnly, number(1, 1), "", "", COMPACTION,
+    sysctl!("vm", "compact_memory", WriteOnly, number(1, 1), "", "", STEPS,
         "Writing it compacts all zones"),
-    sysctl!("vm", "compact_unevictable_allowed", ReadWrite, FLAG, "", "1", COMPACTION,
+    sysctl!("vm", "compact_unevictable_allowed", ReadWrite, FLAG, "", "1", engine(Knob::CompactUnevictableAllowed),
         "Whether compaction moves mlocked pages"),
-    sysctl!("vm", "compaction_proactiveness", ReadWrite, number(0, 100), "", "20", COMPACTION,
+    sysctl!("vm", "compaction_proactiveness", ReadWrite, number(0, 100), "", "20", engine(Knob::CompactionProactiveness),
         "How hard kcompactd works against fragmentation before anyone asks"),
     sysctl!("vm", "defrag_mode", ReadWrite, FLAG, "", "0", Model::Missing("defrag_mode"),
         "Whether requests reclaim and compact before they mix mobility types in a pageblock"),

@@ -1,0 +1,68 @@
+//! Laws of compaction, recounted.
+
+use alloc::collections::BTreeSet;
+use alloc::format;
+
+use super::control::CompactControl;
+use crate::Mm;
+use crate::check::{Verdict, require};
+use crate::frame::{Flag, FrameState, Idx};
+use crate::trace::Tracer;
+use crate::zone::Zone;
+
+impl<T: Tracer> Mm<T> {
+    /// What zones remember is possible, and every frame that a run holds is held by it alone, in its zone.
+    pub(crate) fn check_compaction(&self) -> Verdict {
+        self.zones.iter().try_for_each(|zone| self.check_zone_compaction(zone))?;
+        let mut held = BTreeSet::new();
+        self.compaction.runs().try_for_each(|run| self.check_run(run, &mut held))
+    }
+
+    fn check_zone_compaction(&self, zone: &Zone) -> Verdict {
+        let kind = zone.kind;
+        let of = &zone.compaction;
+        for deferral in &of.deferral {
+            let fits = deferral.considered <= 1 << deferral.shift && deferral.order_failed <= 11;
+            require(fits, "a zone has considered at most as many requests as it defers", || {
+                format!("{kind}: {deferral:?}")
+            })?;
+        }
+        let caps = [self.policy.compaction.defer_cap, self.policy.compaction.defer_remote_cap];
+        for (deferral, cap) in of.deferral.iter().zip(caps) {
+            require(deferral.shift <= cap, "deferral stays below its cap", || {
+                format!("{kind}: {deferral:?}, cap {cap}")
+            })?;
+        }
+        // A scanner that has gone through the zone stands behind its end, or before its start.
+        let near = |pfn: order9_units::Pfn| {
+            pfn.get() == 0 || zone.span.start <= pfn + super::BLOCK && pfn <= zone.span.end + super::BLOCK
+        };
+        for pfn in [of.cached_migrate[0], of.cached_migrate[1], of.cached_free] {
+            require(near(pfn), "cached positions lie in the zone", || format!("{kind}: {pfn:?} in {:?}", zone.span))?;
+        }
+        Ok(())
+    }
+
+    fn check_run(&self, run: &CompactControl, held: &mut BTreeSet<Idx>) -> Verdict {
+        let mut once = |idx: Idx| {
+            require(held.insert(idx), "a frame is held by one run, once", || format!("{:?}", self.frames.pfn(idx)))?;
+            let own = self.blocks[idx.block()].zone == run.zone;
+            require(own, "a run stays in its zone", || format!("{:?} is not in {:?}", self.frames.pfn(idx), run.zone))
+        };
+        for &idx in &run.migratepages {
+            once(idx)?;
+            let word = self.frames.word(idx);
+            let isolated = word.is_allocated() && word.has(Flag::Isolated);
+            require(isolated, "pages that a run moves are isolated", || format!("{:?}", self.frames.pfn(idx)))?;
+        }
+        for idx in run.freepages.iter().copied().chain(run.captured) {
+            once(idx)?;
+            let state = self.frames.word(idx).state();
+            let holds = matches!(state, FrameState::Held { .. });
+            require(holds, "targets and captured blocks are held", || {
+                format!("{:?} is {state:?}", self.frames.pfn(idx))
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,234 @@
+//! One run over one zone: what it is for, how far it is, and which pages it holds.
+//!
+//! [`Mm`] owns runs, so that [`Mm::check`] and snapshots see the pages that are isolated between two steps.
+
+use alloc::vec::Vec;
+
+use order9_units::{Migratetype, Order, Pfn, ZoneKind};
+
+use super::Capture;
+use super::deferral::Asker;
+use crate::env::CompactPriority;
+use crate::frame::Idx;
+use crate::gfp::{AllocFlags, Gfp, Mark};
+use crate::migrate::MigrateMode;
+use crate::zone::ZoneId;
+
+/// Who compacts, which decides how thoroughly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compactor {
+    /// A task that needs a block.
+    Direct(CompactPriority),
+    /// The daemon of a node.
+    Kcompactd,
+    /// The reclaiming daemon of a node, where there is no other.
+    Kswapd,
+    /// The daemon of a node, of itself.
+    Proactive,
+    /// `vm.compact_memory` or `nodeN/compact`.
+    Request,
+}
+
+impl Compactor {
+    pub(super) const fn mode(self) -> MigrateMode {
+        match self {
+            Self::Direct(CompactPriority::Async) | Self::Kswapd => MigrateMode::Async,
+            Self::Direct(_) | Self::Kcompactd | Self::Proactive => MigrateMode::SyncLight,
+            Self::Request => MigrateMode::Sync,
+        }
+    }
+
+    pub(super) const fn is_direct(self) -> bool {
+        matches!(self, Self::Direct(_))
+    }
+
+    /// It goes over the zone from end to end, with no regard to what earlier runs found.
+    pub(super) const fn is_thorough(self) -> bool {
+        matches!(self, Self::Direct(CompactPriority::SyncFull) | Self::Proactive | Self::Request)
+    }
+
+    /// It moves pages to pageblocks of every type.
+    pub(super) const fn ignores_types(self) -> bool {
+        matches!(self, Self::Direct(CompactPriority::SyncFull))
+    }
+}
+
+/// What a run looked at, in frames and entries of free lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CompactTotals {
+    /// In search of pages to move.
+    pub migrate_scanned: u64,
+    /// In search of free frames.
+    pub free_scanned: u64,
+}
+
+/// What the task that runs has seen of the world before a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Signs {
+    /// It should give up the CPU.
+    pub(super) resched: bool,
+    /// It is being killed.
+    pub(super) fatal: bool,
+    /// Somebody else has the lock of the node's LRU lists.
+    pub(super) lru_busy: bool,
+    /// Somebody else has the lock of the zone's free lists.
+    pub(super) zone_busy: bool,
+    /// Where it runs.
+    pub(super) cpu: usize,
+}
+
+/// A run; numbers are used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CompactId(pub(super) u32);
+
+/// One compaction run over one zone; Linux' `compact_control`.
+#[derive(Clone, Debug)]
+pub(super) struct CompactControl {
+    // Whole run.
+    pub(super) by: Compactor,
+    pub(super) zone: ZoneId,
+    /// The block that is needed; `None` is as much as can be had.
+    pub(super) order: Option<Order>,
+    pub(super) mode: MigrateMode,
+    pub(super) gfp: Gfp,
+    pub(super) migratetype: Migratetype,
+    /// Zone class and rights of the request.
+    pub(super) class: ZoneKind,
+    pub(super) flags: AllocFlags,
+    pub(super) asker: Asker,
+    /// It began at the end of the zone.
+    pub(super) whole_zone: bool,
+    /// Asynchronous runs bring the position of the others along until something is isolated.
+    pub(super) syncs_cached: bool,
+    /// A memory of the lowest free block that the search for sources has found.
+    pub(super) fast_start: Option<Pfn>,
+    pub(super) fast_search_fail: u32,
+    /// Where the search for targets begins.
+    pub(super) search_order: u8,
+    pub(super) totals: CompactTotals,
+    // Until it ends or gives up.
+    pub(super) contended: bool,
+    pub(super) signs: Signs,
+    pub(super) captured: Option<Idx>,
+    // Until the next pageblock.
+    pub(super) migrate_pfn: Pfn,
+    pub(super) free_pfn: Pfn,
+    pub(super) finishing_block: bool,
+    /// The pageblock is looked at again, to its end.
+    pub(super) rescan: bool,
+    /// The search for sources has chosen the pageblock, and marked it.
+    pub(super) fresh: bool,
+    /// Pageblocks are passed over; what precedes a search was done.
+    pub(super) passing: bool,
+    /// From here on pages have moved away that may still be in per-CPU lists.
+    pub(super) last_migrated: Option<Pfn>,
+    // Until the batch has moved.
+    pub(super) migratepages: Vec<Idx>,
+    pub(super) nr_migratepages: usize,
+    /// Targets, as single held frames; the last is used first.
+    pub(super) freepages: Vec<Idx>,
+}
+
+impl CompactControl {
+    /// A run over `zone` by `by`; for a request, [`Self::for_request`] adds what is known of it.
+    pub(super) fn new(by: Compactor, zone: ZoneId, order: Option<Order>, class: ZoneKind) -> Self {
+        Self {
+            by,
+            zone,
+            order,
+            mode: by.mode(),
+            gfp: Gfp::GFP_KERNEL,
+            migratetype: Migratetype::Unmovable,
+            class,
+            flags: AllocFlags::plain(Mark::Min),
+            asker: Asker::Local,
+            whole_zone: by.is_thorough(),
+            syncs_cached: false,
+            fast_start: None,
+            fast_search_fail: 0,
+            search_order: order.map_or(0, Order::get),
+            totals: CompactTotals::default(),
+            contended: false,
+            signs: Signs::default(),
+            captured: None,
+            migrate_pfn: Pfn::new(0),
+            free_pfn: Pfn::new(0),
+            finishing_block: false,
+            rescan: false,
+            fresh: false,
+            passing: false,
+            last_migrated: None,
+            migratepages: Vec::new(),
+            nr_migratepages: 0,
+            freepages: Vec::new(),
+        }
+    }
+
+    /// Skip hints count for it.
+    pub(super) const fn heeds_hints(&self) -> bool {
+        !self.by.is_thorough()
+    }
+
+    /// It gives a range of the order asked for up as soon as one page in it cannot move.
+    pub(super) const fn skips_on_failure(&self) -> bool {
+        self.by.is_direct() && matches!(self.mode, MigrateMode::Async)
+    }
+
+    /// The targets suffice for the batch.
+    pub(super) fn has_enough_targets(&self) -> bool {
+        self.freepages.len() >= self.nr_migratepages
+    }
+
+    /// The scanners have met.
+    pub(super) fn scanners_met(&self) -> bool {
+        self.free_pfn.align_down(Order::PAGEBLOCK) <= self.migrate_pfn.align_down(Order::PAGEBLOCK)
+    }
+
+    /// Start of the range of the order asked for that holds `pfn`.
+    pub(super) fn range_start(&self, pfn: Pfn) -> Pfn {
+        pfn.align_down(self.order.unwrap_or(Order::ZERO))
+    }
+
+    /// End of that range.
+    pub(super) fn range_end(&self, pfn: Pfn) -> Pfn {
+        let order = self.order.unwrap_or(Order::ZERO);
+        pfn.align_down(order) + order.pages()
+    }
+}
+
+/// Runs under way, and what they share.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CompactionState {
+    runs: Vec<Option<CompactControl>>,
+    /// The run whose task does the present step, and so may take what that frees.
+    pub(crate) capture: Option<Capture>,
+}
+
+impl CompactionState {
+    pub(super) fn run(&mut self, id: CompactId) -> &mut CompactControl {
+        self.runs[id.0 as usize].as_mut().expect("a run is used until it is ended")
+    }
+
+    /// Takes a run out for a step, which puts it back.
+    pub(super) fn take(&mut self, id: CompactId) -> CompactControl {
+        self.runs[id.0 as usize].take().expect("a run is used until it is ended")
+    }
+
+    pub(super) fn put_back(&mut self, id: CompactId, run: CompactControl) {
+        self.runs[id.0 as usize] = Some(run);
+    }
+
+    /// A number for a run that is put there with [`put_back`](Self::put_back) before anything else happens.
+    pub(super) fn reserve(&mut self) -> CompactId {
+        let unused = self.runs.iter().position(Option::is_none);
+        let at = unused.unwrap_or_else(|| {
+            self.runs.push(None);
+            self.runs.len() - 1
+        });
+        CompactId(at as u32)
+    }
+
+    pub(super) fn runs(&self) -> impl Iterator<Item = &CompactControl> {
+        self.runs.iter().flatten()
+    }
+}

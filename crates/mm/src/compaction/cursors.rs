@@ -1,0 +1,34 @@
+//! Where the scanners of a run start.
+
+use super::control::CompactControl;
+use super::zone::{last_block, slot};
+use crate::Mm;
+use crate::migrate::MigrateMode;
+use crate::policy::SkipReset;
+use crate::trace::Tracer;
+
+impl<T: Tracer> Mm<T> {
+    /// Sets the scanners of a run to the ends of its zone, or to where earlier runs came.
+    pub(super) fn set_cursors(&mut self, run: &mut CompactControl) {
+        let selective = self.policy.compaction.skip_reset == SkipReset::Selective;
+        let syncs = self.policy.compaction.sync_cached_unusable;
+        let zone = &mut self.zones[run.zone.index()];
+        let (span, cached) = (zone.span, &mut zone.compaction);
+        if run.whole_zone {
+            (run.migrate_pfn, run.free_pfn) = (span.start, last_block(span));
+        } else {
+            if !span.contains(cached.cached_free) {
+                cached.cached_free = last_block(span);
+            }
+            if !span.contains(cached.cached_migrate[slot(run.mode)]) {
+                cached.cached_migrate = [span.start; 2];
+            }
+            (run.migrate_pfn, run.free_pfn) = (cached.cached_migrate[slot(run.mode)], cached.cached_free);
+            // What the run is called in the end; a selective reset knows better where the zone begins to be of use.
+            run.whole_zone =
+                if selective { run.migrate_pfn <= cached.init_migrate } else { run.migrate_pfn == span.start };
+        }
+        run.syncs_cached =
+            syncs && run.mode == MigrateMode::Async && cached.cached_migrate[0] == cached.cached_migrate[1];
+    }
+}

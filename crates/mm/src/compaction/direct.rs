@@ -1,0 +1,89 @@
+//! Direct compaction: a task that needs a block compacts the zones that may serve it, one after the other.
+
+use order9_units::Order;
+
+use super::capture::Capturing;
+use super::control::{CompactControl, Compactor};
+use super::run::{RunEnd, compact_zone};
+use crate::Mm;
+use crate::env::{CompactPriority, CompactResult, Compacted, Stall};
+use crate::gfp::{AllocFlags, Gfp, Mark};
+use crate::migrate::MigrateMode;
+use crate::node::ZoneRef;
+use crate::page_alloc::{Request, Search};
+use crate::trace::{CompactEvent, Event, Tracer};
+
+/// Compacts for a request over its zonelist, as hard as `priority` says (`try_to_compact_pages`).
+pub async fn try_to_compact_pages<E: Stall>(env: &E, request: &Request, priority: CompactPriority) -> Compacted {
+    let nothing = Compacted { result: CompactResult::Skipped, captured: None };
+    let Ok(search) = env.with(|mm| mm.search_for(request)) else { return nothing };
+    if !request.gfp.has(Gfp::IO) || request.order == Order::ZERO {
+        return nothing;
+    }
+    env.with(|mm| {
+        let Request { order, gfp, .. } = *request;
+        mm.tracer.event(|| Event::Compaction(CompactEvent::TryToCompactPages { order, gfp, priority }));
+    });
+    let mut best = CompactResult::Skipped;
+    let mut at = search.first;
+    while let Some((position, zone)) = env.with(|mm| mm.eligible_from(&search, at)) {
+        at = position + 1;
+        let compactor = Compactor::Direct(priority);
+        let end = compact_for(env, &search, zone, compactor).await;
+        best = best.max(end.result);
+        if let Some(idx) = end.captured {
+            let captured = Some(env.with(|mm| mm.hand_out_captured(idx, &search)));
+            return Compacted { result: CompactResult::Success, captured };
+        }
+        let hurried = compactor.mode() == MigrateMode::Async && env.need_resched();
+        if hurried || env.task().oom_victim || env.with(|mm| mm.ends_walk(&search, zone, compactor, end.result)) {
+            break;
+        }
+    }
+    Compacted { result: best, captured: None }
+}
+
+/// Compacts one zone for a request, unless that is deferred.
+async fn compact_for<E: Stall>(env: &E, search: &Search, zone: ZoneRef, by: Compactor) -> RunEnd {
+    match env.with(|mm| mm.begin_direct_compaction(search, zone, by)) {
+        Ok((id, captures)) => compact_zone(&Capturing { env, run: captures.then_some(id) }, id).await,
+        Err(result) => RunEnd { result, totals: super::CompactTotals::default(), captured: None },
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    fn begin_direct_compaction(
+        &mut self,
+        search: &Search,
+        zone: ZoneRef,
+        by: Compactor,
+    ) -> Result<(super::CompactId, bool), CompactResult> {
+        let Request { order, gfp, node, .. } = search.request;
+        let asker = self.asker(zone.zone, node);
+        let patient = by != Compactor::Direct(CompactPriority::SyncFull);
+        if patient && self.compaction_deferred(zone.zone, order, asker) {
+            return Err(CompactResult::Deferred);
+        }
+        let mut run = CompactControl::new(by, zone.zone, Some(order), search.class);
+        run.gfp = gfp;
+        run.migratetype = search.mt;
+        run.flags = AllocFlags { cma: search.mt == order9_units::Migratetype::Movable, ..AllocFlags::plain(Mark::Min) };
+        run.asker = asker;
+        Ok((self.compact_begin(run)?, self.policy.compaction.capture))
+    }
+
+    /// Takes in what came of a zone; says whether other zones are not worth a try.
+    fn ends_walk(&mut self, search: &Search, zone: ZoneRef, by: Compactor, result: CompactResult) -> bool {
+        let Request { order, node, .. } = search.request;
+        let asker = self.asker(zone.zone, node);
+        let fragmented = matches!(result, CompactResult::Complete | CompactResult::PartialSkipped);
+        if result == CompactResult::Success {
+            self.compaction_succeeded(zone.zone, order, asker, false);
+            return true;
+        }
+        if fragmented && by.mode() != MigrateMode::Async {
+            self.defer_compaction(zone.zone, order, asker);
+        }
+        fragmented && self.policy.compaction.stop_at_fragmented_remote && zone.node != search.preferred.node
+    }
+}

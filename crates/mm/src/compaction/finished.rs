@@ -1,0 +1,137 @@
+//! Whether a run is over, asked before each of its rounds.
+
+use order9_units::metrics::{external_fragmentation, proactive_thresholds, weighted_score};
+use order9_units::{Migratetype, Order, Pages};
+
+use super::control::{CompactControl, Compactor};
+use crate::Mm;
+use crate::env::CompactResult;
+use crate::fallback::fallbacks;
+use crate::migrate::MigrateMode;
+use crate::trace::{CompactEvent, Event, Tracer};
+
+/// How a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Finished {
+    /// It goes on.
+    Continue,
+    /// It goes on: there is no block of the order asked for.
+    NoSuitablePage,
+    Over(CompactResult),
+}
+
+impl Finished {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Continue => "continue",
+            Self::NoSuitablePage => "no_suitable_page",
+            Self::Over(result) => result.name(),
+        }
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// How the run stands (`compact_finished`).
+    pub(super) fn compact_finished(&mut self, run: &mut CompactControl) -> Finished {
+        let finished = self.judge_run(run);
+        let (zone, order) = (self.zone(run.zone), run.order);
+        let (node, kind) = (zone.node, zone.kind);
+        self.tracer
+            .event(|| Event::Compaction(CompactEvent::Finished { node, zone: kind, order, status: finished.name() }));
+        finished
+    }
+
+    fn judge_run(&mut self, run: &mut CompactControl) -> Finished {
+        let late = self.policy.compaction.contention_finish_block;
+        let gives_up = run.contended || run.signs.fatal;
+        if gives_up && !late {
+            return Finished::Over(CompactResult::Contended);
+        }
+        if run.scanners_met() {
+            return Finished::Over(self.scanners_met(run));
+        }
+        let judged = match run.order {
+            _ if run.by == Compactor::Proactive => self.judge_score(run),
+            None => return Finished::Continue,
+            Some(order) => self.judge_lists(run, order),
+        };
+        match judged {
+            Finished::NoSuitablePage | Finished::Continue if gives_up && self.may_stop_at(run) => {
+                Finished::Over(CompactResult::Contended)
+            }
+            judged => judged,
+        }
+    }
+
+    /// A run that gives up finishes its pageblock first, where runs do that at all.
+    fn may_stop_at(&self, run: &CompactControl) -> bool {
+        run.order.is_none()
+            || !self.policy.compaction.finish_block_always
+            || run.migrate_pfn.is_aligned(Order::PAGEBLOCK)
+    }
+
+    fn scanners_met(&mut self, run: &CompactControl) -> CompactResult {
+        let zone = &mut self.zones[run.zone.index()];
+        zone.compaction.reset_cached(zone.span);
+        // kswapd will forget the hints: without other traces of a run, it is known that there is demand.
+        zone.compaction.blockskip_flush |= run.by.is_direct();
+        if run.whole_zone { CompactResult::Complete } else { CompactResult::PartialSkipped }
+    }
+
+    /// Whether a block of the order asked for is free, or one that the type asked for may take over.
+    fn judge_lists(&self, run: &mut CompactControl, order: Order) -> Finished {
+        let aligned = run.migrate_pfn.is_aligned(Order::PAGEBLOCK);
+        if self.policy.compaction.finish_block_always {
+            if !aligned {
+                return Finished::Continue;
+            }
+        } else if run.finishing_block {
+            if !aligned {
+                return Finished::Continue;
+            }
+            run.finishing_block = false;
+        }
+        let zone = self.zone(run.zone);
+        let movable = run.migratetype == Migratetype::Movable;
+        for order in order.to(Order::MAX) {
+            let own = zone.has_block_of(run.migratetype, order);
+            if own || movable && zone.has_block_of(Migratetype::Cma, order) {
+                return Finished::Over(CompactResult::Success);
+            }
+            // Half the order of a pageblock is enough to take it over; what cannot move takes over always.
+            let claims = order.get() >= Order::PAGEBLOCK.get() / 2 || !movable || !self.mobility_grouping;
+            if claims && fallbacks(run.migratetype).iter().any(|&mt| zone.has_block_of(mt, order)) {
+                if movable || run.mode == MigrateMode::Async || aligned {
+                    return Finished::Over(CompactResult::Success);
+                }
+                // The pageblock will be taken over: it is better to empty it first.
+                run.finishing_block = true;
+                return Finished::Continue;
+            }
+        }
+        Finished::NoSuitablePage
+    }
+
+    /// Whether the zone is in order as far as proactive compaction cares.
+    fn judge_score(&self, run: &CompactControl) -> Finished {
+        let zone = self.zone(run.zone);
+        if !self.nodes[zone.node.index()].kswapd_asleep {
+            return Finished::Over(CompactResult::PartialSkipped);
+        }
+        let (low, _) = proactive_thresholds(self.settings.compaction_proactiveness);
+        let score = self.zone_score(run.zone, self.policy.compaction.proactive_zone_weighted);
+        if score > low { Finished::Continue } else { Finished::Over(CompactResult::Success) }
+    }
+
+    /// How fragmented a zone is for huge pages, in percent; weighted, what it adds to the score of its node.
+    pub(super) fn zone_score(&self, zone: crate::ZoneId, weighted: bool) -> u64 {
+        let zone = self.zone(zone);
+        let free = zone.areas.map(|area| area.total());
+        if !weighted {
+            return external_fragmentation(&free, Order::PAGEBLOCK);
+        }
+        let of_node = self.zones.iter().filter(|other| other.node == zone.node);
+        let present = of_node.map(|other| other.present).sum();
+        weighted_score(&free, Pages::new(zone.present), Pages::new(present))
+    }
+}

@@ -1,0 +1,93 @@
+//! Skip hints: a bit for every pageblock in which a scanner found nothing lately, and the resets that forget them.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use order9_units::{NodeId, Order, Pfn};
+
+use super::BLOCK;
+use super::control::CompactControl;
+use crate::Mm;
+use crate::frame::Idx;
+use crate::policy::SkipReset;
+use crate::trace::Tracer;
+use crate::zone::ZoneId;
+
+/// One bit per pageblock, for both scanners.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SkipBits(Vec<u64>);
+
+impl SkipBits {
+    pub(crate) fn new(blocks: usize) -> Self {
+        Self(vec![0; blocks.div_ceil(64)])
+    }
+
+    pub(super) fn get(&self, block: usize) -> bool {
+        self.0[block / 64] >> (block % 64) & 1 != 0
+    }
+
+    pub(super) fn set(&mut self, block: usize, skip: bool) {
+        let word = &mut self.0[block / 64];
+        *word = *word & !(1 << (block % 64)) | u64::from(skip) << (block % 64);
+    }
+
+    /// Bytes of metadata, by capacity.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.capacity() * size_of::<u64>()
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Whether scanners pass over the pageblock of `pfn`, since they found nothing in it lately; `false` outside memory.
+    #[must_use]
+    pub fn pageblock_skip(&self, pfn: Pfn) -> bool {
+        self.frames.idx(pfn).is_some_and(|idx| self.skip.get(idx.block()))
+    }
+
+    /// Whether the run looks at the pageblock of `idx` as far as hints go.
+    pub(super) fn isolation_suitable(&self, run: &CompactControl, idx: Idx) -> bool {
+        !run.heeds_hints() || !self.skip.get(idx.block())
+    }
+
+    /// Whether the pageblock of `idx` begins inside a block in use of at least its size, which no scanner takes apart.
+    pub(super) fn is_huge_block(&self, idx: Idx) -> bool {
+        let word = self.frames.word(self.block_start(idx));
+        word.is_allocated() && word.order() >= Order::PAGEBLOCK
+    }
+
+    pub(super) fn block_start(&self, idx: Idx) -> Idx {
+        Idx(idx.0 & !(BLOCK.get() as u32 - 1))
+    }
+
+    /// Forgets the hints of a zone where a long deferral ends and of a node whose kswapd comes to rest.
+    pub(super) fn reset_isolation_suitable(&mut self, zone: ZoneId) {
+        match self.policy.compaction.skip_reset {
+            SkipReset::Full => self.reset_fully(zone),
+            SkipReset::Selective => self.reset_selectively(zone),
+        }
+    }
+
+    /// The same for the zones of a node in which scanners have met meanwhile.
+    pub(crate) fn reset_isolation_suitable_of(&mut self, node: NodeId) {
+        for at in 0..self.zones.len() {
+            let zone = &self.zones[at];
+            if zone.node == node && zone.compaction.blockskip_flush {
+                self.reset_isolation_suitable(zone.id);
+            }
+        }
+    }
+
+    fn reset_fully(&mut self, zone: ZoneId) {
+        let span = self.zone(zone).span;
+        let (first, last) = (self.at(span.start).block(), self.at(super::zone::last_block(span)).block());
+        for block in first..=last {
+            if !self.is_huge_block(Idx((block as u32) << Order::PAGEBLOCK.get())) {
+                self.skip.set(block, false);
+            }
+        }
+        self.work.blocks_passed += (last - first + 1) as u64;
+        let compaction = &mut self.zones[zone.index()].compaction;
+        compaction.blockskip_flush = false;
+        compaction.reset_cached(span);
+    }
+}

@@ -1,0 +1,115 @@
+//! kcompactd: the daemon of a node that compacts in the background, when it is asked to and, in some releases, of itself.
+
+use order9_units::{Nanos, NodeId, Order, ZoneKind};
+
+use super::control::{CompactControl, Compactor};
+use super::deferral::Asker;
+use super::proactive::Proactive;
+use super::run::compact_zone;
+use crate::Mm;
+use crate::env::{CompactResult, Stall, Until};
+use crate::node::DaemonRequest;
+use crate::policy::Background;
+use crate::suitable::Suitable;
+use crate::trace::{CompactEvent, Event, Tracer};
+use crate::zone::ZoneId;
+
+/// Compacts `node` whenever that is asked for; never ends. To be run as a task of its own, on a CPU of the node.
+pub async fn kcompactd<E: Stall>(env: &E, node: NodeId) {
+    let mut proactive = Proactive::default();
+    loop {
+        match sleep(env, node, proactive.pause(env)).await {
+            Some(request) => work(env, node, request).await,
+            None => proactive.check(env, node).await,
+        }
+    }
+}
+
+/// Sleeps until it is asked for something, or `pause` is over.
+async fn sleep<E: Stall>(env: &E, node: NodeId, pause: Option<Nanos>) -> Option<DaemonRequest> {
+    let waiting = env.with(|mm| {
+        mm.tracer.event(|| Event::Compaction(CompactEvent::KcompactdSleep { node }));
+        let of = &mut mm.nodes[node.index()];
+        of.kcompactd_asleep = of.kcompactd.is_none();
+        of.kcompactd_asleep
+    });
+    if waiting {
+        env.wait(Until::KcompactdNeeded(node), pause).await;
+    }
+    env.with(|mm| {
+        let of = &mut mm.nodes[node.index()];
+        of.kcompactd_asleep = false;
+        of.kcompactd
+    })
+}
+
+/// Compacts the zones that a request could use, lowest first (`kcompactd_do_work`).
+async fn work<E: Stall>(env: &E, node: NodeId, request: DaemonRequest) {
+    let DaemonRequest { order, class } = request;
+    let zones = env.with(|mm| {
+        mm.counters.compact_daemon_wake += 1;
+        mm.tracer.event(|| Event::Compaction(CompactEvent::KcompactdWake { node, order, class }));
+        mm.zones_up_to(node, class)
+    });
+    for zone in zones {
+        let Ok(id) = env.with(|mm| mm.begin_for_daemon(zone, order, class)) else { continue };
+        let end = compact_zone(env, id).await;
+        env.with(|mm| {
+            mm.counters.compact_daemon_migrate_scanned += end.totals.migrate_scanned;
+            mm.counters.compact_daemon_free_scanned += end.totals.free_scanned;
+            match end.result {
+                CompactResult::Success => mm.compaction_succeeded(zone, order, Asker::Local, false),
+                CompactResult::Complete | CompactResult::PartialSkipped => {
+                    // Frames in per-CPU lists may be what is missing.
+                    mm.drain_zone(zone);
+                    mm.defer_compaction(zone, order, Asker::Local);
+                }
+                CompactResult::Skipped | CompactResult::Deferred | CompactResult::Contended => {}
+            }
+        });
+        env.spend().await;
+    }
+    env.with(|mm| mm.nodes[node.index()].kcompactd_done(request));
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Asks for kcompactd of `node`, which is woken if it sleeps and could begin in some zone (`wakeup_kcompactd`).
+    pub(crate) fn wakeup_kcompactd(&mut self, node: NodeId, request: DaemonRequest) {
+        let DaemonRequest { order, class } = request;
+        if order == Order::ZERO || self.policy.compaction.background != Background::Kcompactd {
+            return;
+        }
+        let of = &mut self.nodes[node.index()];
+        of.ask_kcompactd(request);
+        if !of.kcompactd_asleep {
+            return;
+        }
+        let suitable = |zone: &ZoneId| self.suitable_for_any(self.zone(*zone), order, class) == Suitable::Continue;
+        if !self.zones_up_to(node, class).iter().any(suitable) {
+            return;
+        }
+        self.nodes[node.index()].kcompactd_asleep = false;
+        self.wakeups.kcompactd |= 1 << node.0;
+        self.tracer.event(|| Event::Compaction(CompactEvent::WakeupKcompactd { node, order, class }));
+    }
+
+    /// Zones with memory of a node up to `class`, lowest first.
+    pub(super) fn zones_up_to(&self, node: NodeId, class: ZoneKind) -> alloc::vec::Vec<ZoneId> {
+        let suits = |zone: &&crate::Zone| zone.node == node && zone.kind <= class && zone.managed > 0;
+        let mut zones: alloc::vec::Vec<_> = self.zones.iter().filter(suits).map(|zone| (zone.kind, zone.id)).collect();
+        zones.sort_unstable();
+        zones.into_iter().map(|(_, zone)| zone).collect()
+    }
+
+    fn begin_for_daemon(
+        &mut self,
+        zone: ZoneId,
+        order: Order,
+        class: ZoneKind,
+    ) -> Result<super::CompactId, CompactResult> {
+        if self.compaction_deferred(zone, order, Asker::Local) {
+            return Err(CompactResult::Deferred);
+        }
+        self.compact_begin(CompactControl::new(Compactor::Kcompactd, zone, Some(order), class))
+    }
+}

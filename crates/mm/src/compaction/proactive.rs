@@ -1,0 +1,97 @@
+//! Proactive compaction: kcompactd keeps the fragmentation score of its node down before anybody asks.
+
+use order9_units::metrics::proactive_thresholds;
+use order9_units::{Nanos, NodeId, ZoneKind};
+
+use super::control::{CompactControl, Compactor};
+use super::run::compact_zone;
+use crate::Mm;
+use crate::env::Stall;
+use crate::policy::ProactiveBackoff;
+use crate::trace::Tracer;
+
+/// Pause between two looks at the score: `HPAGE_FRAG_CHECK_INTERVAL_MSEC`.
+const INTERVAL: Nanos = Nanos::new(500_000_000);
+/// Looks that a run in vain lets pass, or as many times longer a pause: `1 << COMPACT_MAX_DEFER_SHIFT`.
+const BACKOFF: u64 = 64;
+
+/// What the daemon remembers between two looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Proactive {
+    /// Looks, or pauses, that a run in vain has put off.
+    deferred: u64,
+}
+
+impl Proactive {
+    /// How long the daemon sleeps at most before it looks at the score; `None` where it does not.
+    pub(super) fn pause<E: Stall>(&mut self, env: &E) -> Option<Nanos> {
+        let (on, backoff, proactiveness) = env.with(|mm| {
+            let policy = &mm.policy.compaction;
+            (policy.proactive, policy.proactive_backoff, mm.settings.compaction_proactiveness)
+        });
+        match backoff {
+            _ if !on => None,
+            ProactiveBackoff::Count64 => Some(INTERVAL),
+            ProactiveBackoff::Sleep64 if proactiveness == 0 => None,
+            ProactiveBackoff::Sleep64 if self.deferred > 0 => Some(Nanos::new(INTERVAL.get() * BACKOFF)),
+            ProactiveBackoff::Sleep64 => Some(INTERVAL),
+        }
+    }
+
+    /// Looks at the score of the node, and compacts it if that is high.
+    pub(super) async fn check<E: Stall>(&mut self, env: &E, node: NodeId) {
+        if !env.with(|mm| mm.wants_proactive(node)) {
+            return;
+        }
+        let counts = env.with(|mm| mm.policy.compaction.proactive_backoff == ProactiveBackoff::Count64);
+        if counts && self.deferred > 0 {
+            self.deferred -= 1;
+            env.with(|mm| mm.counters.proactive_deferred += 1);
+            return;
+        }
+        let before = env.with(|mm| mm.node_score(node));
+        for zone in env.with(|mm| mm.zones_up_to(node, ZoneKind::Movable)) {
+            let run = CompactControl::new(Compactor::Proactive, zone, None, ZoneKind::Movable);
+            if let Ok(id) = env.with(|mm| mm.compact_begin(run)) {
+                compact_zone(env, id).await;
+            }
+        }
+        let after = env.with(|mm| {
+            mm.counters.proactive_runs += 1;
+            mm.node_score(node)
+        });
+        self.deferred = if after < before { 0 } else { BACKOFF };
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Sets `vm.compaction_proactiveness`, 0 to 100. Where the pause of the daemon follows from it, every daemon looks at its
+    /// node at once.
+    pub(crate) fn set_compaction_proactiveness(&mut self, proactiveness: u64) {
+        self.settings.compaction_proactiveness = proactiveness;
+        let looks = self.policy.compaction.proactive_backoff == ProactiveBackoff::Sleep64 && proactiveness > 0;
+        if looks {
+            for node in self.nodes.iter_mut().filter(|node| node.kcompactd_asleep) {
+                node.kcompactd_asleep = false;
+                self.wakeups.kcompactd |= 1 << node.id.0;
+            }
+        }
+    }
+
+    /// Whether proactive compaction of the node has something to do: it is on, its score is high, and kswapd is not at work.
+    fn wants_proactive(&self, node: NodeId) -> bool {
+        let proactiveness = self.settings.compaction_proactiveness;
+        let (_, high) = proactive_thresholds(proactiveness);
+        self.policy.compaction.proactive
+            && proactiveness > 0
+            && self.nodes[node.index()].kswapd_asleep
+            && self.node_score(node) > high
+    }
+
+    /// How fragmented a node is for huge pages, from 0 to 100: its zones' fragmentation, weighted by their size.
+    #[must_use]
+    pub fn node_score(&self, node: NodeId) -> u64 {
+        let zones = self.zones.iter().filter(|zone| zone.node == node && zone.managed > 0);
+        zones.map(|zone| self.zone_score(zone.id, true)).sum()
+    }
+}

@@ -1,0 +1,97 @@
+//! The selective reset of skip hints: only pageblocks in which a sample of frames shows something to do are looked at again.
+//!
+//! A source is searched from below and a target from above, in turns, until the two meet.
+
+use order9_units::{Order, Pages, Pfn};
+
+use super::BLOCK;
+use super::zone::last_block;
+use crate::Mm;
+use crate::frame::{Flag, Idx};
+use crate::trace::Tracer;
+use crate::zone::ZoneId;
+
+/// One frame in so many is looked at: `1 << PAGE_ALLOC_COSTLY_ORDER`.
+const SAMPLE: u32 = 8;
+
+/// What makes a pageblock good.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Wanted {
+    source: bool,
+    target: bool,
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Clears the hints of pageblocks worth a look, and lets runs start at the outermost of them.
+    pub(super) fn reset_selectively(&mut self, zone: ZoneId) {
+        let of = &self.zones[zone.index()];
+        let span = of.span;
+        if !of.compaction.blockskip_flush {
+            return;
+        }
+        let (mut source, mut target) = (None, None);
+        let mut migrate = span.start;
+        // The walk from above begins with the last frame of the zone, and some releases let the scanner begin with it, too.
+        let into_block = Pfn::new(span.end.get() - 1) - last_block(span);
+        let mut free = last_block(span);
+        while migrate < free + into_block {
+            if self.reset_block(migrate, Wanted { source: true, target: source.is_some() }) && source.is_none() {
+                source = Some(migrate);
+            }
+            if self.reset_block(free, Wanted { source: target.is_some(), target: true }) && target.is_none() {
+                target = Some(free);
+            }
+            migrate = migrate.align_down(Order::PAGEBLOCK) + BLOCK;
+            free = Pfn::new(free.get().saturating_sub(BLOCK.get()));
+        }
+        let shift = if self.policy.compaction.reset_free_last_frame { into_block } else { Pages::ZERO };
+        let compaction = &mut self.zones[zone.index()].compaction;
+        compaction.blockskip_flush = false;
+        match (source, target) {
+            (Some(source), Some(target)) if source < target => {
+                compaction.cached_migrate = [source; 2];
+                compaction.init_migrate = source;
+                compaction.cached_free = target + shift;
+                compaction.init_free = target + shift;
+            }
+            _ => {
+                compaction.cached_migrate = [migrate; 2];
+                compaction.cached_free = free;
+            }
+        }
+    }
+
+    /// Clears the hint of the pageblock at `start` if a sample shows what is wanted; says whether it did, or the pageblock had
+    /// none and is good anyway.
+    fn reset_block(&mut self, start: Pfn, wanted: Wanted) -> bool {
+        let first = self.block_start(self.at(start));
+        let block = first.block();
+        self.work.blocks_passed += 1;
+        if u64::from(self.blocks[block].absent) >= BLOCK.get() || self.is_huge_block(first) {
+            return false;
+        }
+        if wanted.source && wanted.target && !self.skip.get(block) {
+            return true;
+        }
+        let is_movable = self.blocks[block].migratetype == order9_units::Migratetype::Movable;
+        if wanted.target && !wanted.source && !is_movable {
+            return false;
+        }
+        let samples = (0..BLOCK.get() as u32).step_by(SAMPLE as usize);
+        let mut looked_at = 0;
+        let good = samples.map(|frame| first.plus(frame)).any(|idx| {
+            looked_at += 1;
+            self.is_wanted(idx, wanted)
+        });
+        self.work.scanned_unlocked += looked_at;
+        if good {
+            self.skip.set(block, false);
+        }
+        good
+    }
+
+    fn is_wanted(&self, idx: Idx, wanted: Wanted) -> bool {
+        let word = self.frames.word(idx);
+        wanted.source && word.is_allocated() && word.has(Flag::Lru) || wanted.target && word.is_free()
+    }
+}

@@ -1,0 +1,177 @@
+//! The migration scanner: walks up a zone from pageblock to pageblock and takes pages from the first one that suits.
+//!
+//! [`ChooseSource`] says where to look first; without an answer the scanner goes on where it stands.
+
+use order9_units::{Migratetype, Order, Pfn};
+
+use super::control::CompactControl;
+use super::source_fast::FreeListSources;
+use super::source_scan::Scanned;
+use super::{BLOCK, BLOCKS_AT_ONCE};
+use crate::Mm;
+use crate::frame::Idx;
+use crate::lru::LruType;
+use crate::migrate::MigrateMode;
+use crate::policy::BlockSearch;
+use crate::trace::Tracer;
+
+/// How a run finds the pageblock to empty next.
+pub(super) trait ChooseSource<T: Tracer> {
+    /// Start of the pageblock to look at, if it is not the one that the scanner stands in.
+    fn choose(&self, mm: &mut Mm<T>, run: &mut CompactControl) -> Option<Source>;
+}
+
+/// A pageblock to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Source {
+    pub(super) start: Pfn,
+    /// It was chosen now, and marked as looked at, which says nothing about it.
+    pub(super) is_fresh: bool,
+}
+
+/// In the order of addresses.
+struct LinearSources;
+
+impl<T: Tracer> ChooseSource<T> for LinearSources {
+    fn choose(&self, _: &mut Mm<T>, _: &mut CompactControl) -> Option<Source> {
+        None
+    }
+}
+
+/// What the search for pages came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Isolate {
+    /// The run has pages to move.
+    Success,
+    /// It has none: the pageblock had none, or the scanners have met.
+    None,
+    /// So far pageblocks were passed over; it goes on with the same search.
+    Passing,
+    /// Others hold too many pages: the run waits, and looks again.
+    TooMany,
+    /// The run ends.
+    Abort,
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Takes pages from the next pageblock that has some, or looks at one in vain (`isolate_migratepages`).
+    pub(super) fn isolate_sources(&mut self, run: &mut CompactControl) -> Isolate {
+        let choice = if run.passing { None } else { self.choose_source(run) };
+        run.passing = false;
+        if let Some(source) = choice {
+            (run.migrate_pfn, run.fresh) = (source.start, source.is_fresh);
+        }
+        let mut at = run.migrate_pfn;
+        let mut passed = 0;
+        let mut found = Isolate::None;
+        while at.align_down(Order::PAGEBLOCK) + BLOCK <= run.free_pfn {
+            if passed == BLOCKS_AT_ONCE {
+                found = Isolate::Passing;
+                break;
+            }
+            let end = at.align_down(Order::PAGEBLOCK) + BLOCK;
+            if !self.suits_as_source(run, at, end) {
+                (at, run.fresh, passed) = (end, false, passed + 1);
+                continue;
+            }
+            found = if self.stops_for_others(run) {
+                Isolate::Abort
+            } else if self.too_many_isolated(run) {
+                if run.mode == MigrateMode::Async { Isolate::Abort } else { Isolate::TooMany }
+            } else {
+                self.isolate_from(run, &mut at, end)
+            };
+            break;
+        }
+        self.work.blocks_passed += u64::from(passed);
+        run.migrate_pfn = at;
+        run.passing = matches!(found, Isolate::Passing | Isolate::TooMany);
+        run.fresh &= run.passing;
+        found
+    }
+
+    fn isolate_from(&mut self, run: &mut CompactControl, at: &mut Pfn, end: Pfn) -> Isolate {
+        match self.scan_source_block(run, *at, end) {
+            Scanned::Aborted => Isolate::Abort,
+            Scanned::Upto(pfn) => {
+                *at = pfn;
+                if run.migratepages.is_empty() { Isolate::None } else { Isolate::Success }
+            }
+        }
+    }
+
+    fn choose_source(&mut self, run: &mut CompactControl) -> Option<Source> {
+        match self.policy.compaction.source_search {
+            BlockSearch::Linear => LinearSources.choose(self, run),
+            BlockSearch::FreeLists | BlockSearch::Index => FreeListSources.choose(self, run),
+        }
+    }
+
+    /// Whether the pageblock from `at` to `end` is worth a scan.
+    fn suits_as_source(&mut self, run: &mut CompactControl, at: Pfn, end: Pfn) -> bool {
+        let Some(idx) = self.block_in_zone(run, end - BLOCK) else { return false };
+        // A pageblock is taken in several parts: who marks it for the first goes on with the others.
+        let policy = &self.policy.compaction;
+        let marks = policy.source_private || policy.source_search != BlockSearch::Linear;
+        let tests_hint = !run.fresh && (at.is_aligned(Order::PAGEBLOCK) || !marks);
+        if tests_hint && !self.isolation_suitable(run, idx) {
+            return false;
+        }
+        let early = self.policy.compaction.skip_huge_block_early;
+        let suits = self.type_suits(run, idx) && !(early && self.is_huge_block(idx));
+        if early && !suits {
+            self.raise_cached_migrate(run, end);
+        }
+        suits
+    }
+
+    /// A task that waits for a block takes it from pageblocks of its own type, where moving pages does not mix types.
+    fn type_suits(&self, run: &CompactControl, idx: Idx) -> bool {
+        let own = self.blocks[idx.block()].migratetype;
+        if !run.skips_on_failure() {
+            return true;
+        }
+        match run.migratetype {
+            Migratetype::Movable => matches!(own, Migratetype::Movable | Migratetype::Cma),
+            mt => own == mt,
+        }
+    }
+
+    /// First frame of the pageblock at `start`, if the pageblock lies in the zone as a whole and has memory.
+    pub(super) fn block_in_zone(&self, run: &CompactControl, start: Pfn) -> Option<Idx> {
+        let span = self.zone(run.zone).span;
+        if start < span.start || start + BLOCK > span.end {
+            return None;
+        }
+        let idx = self.at(start);
+        (u64::from(self.blocks[idx.block()].absent) < BLOCK.get()).then_some(idx)
+    }
+
+    /// The pageblock that ends at `end` needs no other look: runs start behind it from now on, and, by an oversight of
+    /// some releases, behind the next one.
+    pub(super) fn raise_cached_migrate(&mut self, run: &CompactControl, end: Pfn) {
+        let to = if self.policy.compaction.cached_migrate_overshoot { end + BLOCK } else { end };
+        self.zones[run.zone.index()].compaction.raise_migrate(run.mode, to);
+    }
+
+    /// Whether more pages of the node are isolated than half of those on its lists.
+    fn too_many_isolated(&self, run: &CompactControl) -> bool {
+        let node = self.zone(run.zone).node;
+        let zones = self.zones.iter().filter(|zone| zone.node == node);
+        let (isolated, listed) = zones.fold((0, 0), |(isolated, listed), zone| {
+            let of = |of: LruType| zone.lru_pages(of.active()) + zone.lru_pages(of.inactive());
+            let taken = zone.lru_isolated(LruType::Anon) + zone.lru_isolated(LruType::File);
+            (isolated + taken, listed + of(LruType::Anon) + of(LruType::File))
+        });
+        isolated > listed / 2
+    }
+
+    /// Whether the run gives up now since its task is killed or due for rescheduling.
+    pub(super) fn stops_for_others(&self, run: &mut CompactControl) -> bool {
+        let hurried =
+            run.signs.resched && run.mode == MigrateMode::Async && self.policy.compaction.resched_aborts_async;
+        let stops = hurried || run.signs.fatal;
+        run.contended |= stops;
+        stops
+    }
+}

@@ -1,0 +1,81 @@
+//! Finding a pageblock to empty by the free blocks in it: one with a large free block is emptied already in part.
+
+use order9_units::{Migratetype, Order, Pages};
+
+use super::control::CompactControl;
+use super::source::{ChooseSource, Source};
+use crate::Mm;
+use crate::trace::Tracer;
+
+/// Lowest order of free blocks that are looked at: `PAGE_ALLOC_COSTLY_ORDER`.
+const LOWEST: Order = Order::new(3).unwrap();
+
+/// Pageblocks of large free blocks in the lower part of the zone, then in the order of addresses
+/// (`fast_find_migrateblock`).
+pub(super) struct FreeListSources;
+
+impl<T: Tracer> ChooseSource<T> for FreeListSources {
+    fn choose(&self, mm: &mut Mm<T>, run: &mut CompactControl) -> Option<Source> {
+        let order = run.order.filter(|order| order.is_costly())?;
+        let span = mm.zone(run.zone).span;
+        let at_start = run.migrate_pfn == span.start;
+        let continues = !at_start && !run.migrate_pfn.is_aligned(Order::PAGEBLOCK);
+        let for_others = run.by.is_direct() && run.migratetype != Migratetype::Movable;
+        if !run.heeds_hints() || continues || for_others {
+            return None;
+        }
+        let found = search(mm, run, order, at_start);
+        // Once per run it goes back to the lowest block that it has ever found.
+        found.or_else(|| {
+            let start = run.fast_start.take()?.align_down(Order::PAGEBLOCK).max(span.start);
+            Some(Source { start, is_fresh: false })
+        })
+    }
+}
+
+/// How many entries a search visits: fewer each time it fails.
+pub(super) fn scan_limit(run: &CompactControl) -> u64 {
+    (super::CLUSTER as u64 >> run.fast_search_fail.min(63)) + 1
+}
+
+fn search<T: Tracer>(mm: &mut Mm<T>, run: &mut CompactControl, order: Order, at_start: bool) -> Option<Source> {
+    let limit = scan_limit(run);
+    // The lower half of what lies between the scanners, and then an eighth: what was a target is not to become a source.
+    let gap = run.free_pfn.get().saturating_sub(run.migrate_pfn.get()) / 2;
+    let high = (run.migrate_pfn + Pages::new(if at_start { gap } else { gap / 4 })).align_down(Order::PAGEBLOCK);
+    let mut visited = 0;
+    let mut found = None;
+    for order in LOWEST.to(order).rev().skip(1) {
+        if found.is_some() || visited >= limit {
+            break;
+        }
+        if mm.zone(run.zone).areas[order.index()].total() == 0 {
+            continue;
+        }
+        mm.lock_zone(run.zone);
+        let list = mm.zone(run.zone).list(order, Migratetype::Movable);
+        let mut entry = mm.frames.first(list);
+        while let Some(idx) = entry {
+            visited += 1;
+            let pfn = mm.frames.pfn(idx);
+            if pfn < high && !mm.skip.get(idx.block()) {
+                mm.frames.rotate_behind(list, idx);
+                run.fast_start = Some(run.fast_start.map_or(pfn, |start| start.min(pfn)));
+                run.fast_search_fail = 0;
+                mm.skip.set(idx.block(), true);
+                found = Some(Source { start: pfn.align_down(Order::PAGEBLOCK), is_fresh: true });
+                break;
+            }
+            // Entries that are passed over for their hint are not held against the limit: an oversight.
+            if pfn >= high && visited >= limit {
+                run.fast_search_fail += 1;
+                mm.frames.rotate_behind(list, idx);
+                break;
+            }
+            entry = mm.frames.next(list, idx);
+        }
+    }
+    run.totals.migrate_scanned += visited;
+    mm.work.list_nodes_visited += visited;
+    found
+}

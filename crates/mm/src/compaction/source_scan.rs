@@ -1,0 +1,238 @@
+//! Scanning a pageblock for pages to move: frame by frame, until a cluster of them is isolated or the block ends.
+
+use order9_units::{Order, Pages, Pfn, PfnRange};
+
+use super::control::CompactControl;
+use super::{BLOCK, CLUSTER};
+use crate::Mm;
+use crate::frame::{Flag, Idx, Word};
+use crate::gfp::Gfp;
+use crate::migrate::MigrateMode;
+use crate::page_cache::MigrateHandler;
+use crate::policy::DrainMark;
+use crate::space::Owner;
+use crate::trace::{CompactEvent, Event, Tracer};
+
+/// How a scan ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scanned {
+    /// It came this far.
+    Upto(Pfn),
+    /// A lock was held by others, and the run gives up.
+    Aborted,
+}
+
+/// What a frame is to the scan.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// Nothing, or something that stays where it is; so many frames.
+    Failure(u64),
+    /// A free block of so many frames.
+    Free(u64),
+    /// A page of a driver that moves its own.
+    Movable,
+    /// A page that may be isolated under the lock of its lists.
+    Lru(Word),
+}
+
+/// State of a scan.
+struct Scan {
+    start: Pfn,
+    at: Pfn,
+    /// Where the range of the order asked for ends, where a failure gives the range up.
+    range_end: Option<Pfn>,
+    scanned: u64,
+    /// The lock of the lists was taken.
+    locked: bool,
+    /// The scan has seen the first frame of the pageblock.
+    saw_first: bool,
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Isolates pages between `start` and the end of its pageblock (`isolate_migratepages_block`).
+    pub(super) fn scan_source_block(&mut self, run: &mut CompactControl, start: Pfn, end: Pfn) -> Scanned {
+        let range_end = run.skips_on_failure().then(|| run.range_end(start));
+        let mut scan = Scan { start, at: start, range_end, scanned: 0, locked: false, saw_first: false };
+        let gives_up = self.scan_frames(run, &mut scan, end);
+        scan.at = scan.at.min(end);
+        if scan.at == end {
+            self.note_scanned_source(run, &scan, end);
+        }
+        let taken = run.migratepages.len() as u64;
+        run.nr_migratepages = run.migratepages.len();
+        run.totals.migrate_scanned += scan.scanned;
+        self.counters.compact_isolated += taken;
+        self.work.scanned_unlocked += scan.scanned;
+        self.tracer.event(|| {
+            let range = PfnRange::new(start, scan.at);
+            Event::Compaction(CompactEvent::IsolateMigratepages { range, scanned: scan.scanned, taken })
+        });
+        if gives_up { Scanned::Aborted } else { Scanned::Upto(scan.at) }
+    }
+
+    /// Goes over the frames; says whether the run gives up.
+    fn scan_frames(&mut self, run: &mut CompactControl, scan: &mut Scan, end: Pfn) -> bool {
+        let first = self.at(scan.start);
+        while scan.at < end {
+            if let Some(range_end) = scan.range_end.filter(|&range_end| scan.at >= range_end) {
+                if !run.migratepages.is_empty() {
+                    break;
+                }
+                scan.range_end = Some(run.range_end(scan.at.max(range_end)));
+            }
+            let idx = first.plus((scan.at - scan.start).get() as u32);
+            let word = self.frames.word(idx);
+            if word == Word::HOLE {
+                self.scan_failed(run, scan, 1);
+                continue;
+            }
+            scan.scanned += 1;
+            if self.belongs_to_another(run, scan, idx) {
+                scan.at = end;
+                return false;
+            }
+            match self.classify(run, idx, word) {
+                Found::Free(frames) => {
+                    scan.scanned += if self.policy.compaction.scan_counts_jumps { frames - 1 } else { 0 };
+                    scan.at += Pages::new(frames);
+                }
+                Found::Failure(frames) => {
+                    scan.scanned += if self.policy.compaction.scan_counts_jumps { frames - 1 } else { 0 };
+                    self.scan_failed(run, scan, frames);
+                }
+                Found::Movable => {
+                    if self.take_source(run, scan, idx) {
+                        return false;
+                    }
+                }
+                Found::Lru(word) => {
+                    if !scan.locked && !self.lock_lru(run, scan, idx) {
+                        return true;
+                    }
+                    if !self.may_isolate(run, idx, word) {
+                        self.scan_failed(run, scan, 1);
+                    } else if self.take_source(run, scan, idx) {
+                        return false;
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether another run has this pageblock, which can be seen at its first frame.
+    fn belongs_to_another(&self, run: &CompactControl, scan: &mut Scan, idx: Idx) -> bool {
+        if scan.saw_first || !scan.at.is_aligned(Order::PAGEBLOCK) {
+            return false;
+        }
+        scan.saw_first = true;
+        let policy = &self.policy.compaction;
+        // The search that has chosen the pageblock has marked it, which some releases take for the mark of another run.
+        let own_mark = run.fresh && !policy.fast_source_wasted;
+        policy.source_private && !own_mark && !self.isolation_suitable(run, idx)
+    }
+
+    /// Takes the lock of the lists for the first time; says whether the scan goes on.
+    fn lock_lru(&mut self, run: &mut CompactControl, scan: &mut Scan, idx: Idx) -> bool {
+        let policy = &self.policy.compaction;
+        if run.signs.lru_busy && run.mode == MigrateMode::Async {
+            run.contended = true;
+            if !policy.contention_finish_block {
+                return false;
+            }
+        }
+        scan.locked = true;
+        let marks = if policy.private_aligned_only { scan.at.is_aligned(Order::PAGEBLOCK) } else { scan.saw_first };
+        if policy.source_private && marks && run.heeds_hints() {
+            self.skip.set(idx.block(), true);
+        }
+        true
+    }
+
+    /// Isolates the page at `idx`; says whether the cluster is full.
+    fn take_source(&mut self, run: &mut CompactControl, scan: &mut Scan, idx: Idx) -> bool {
+        self.isolate_lru(idx);
+        self.work.pages_isolated += 1;
+        run.migratepages.push(idx);
+        if self.policy.compaction.drain_mark == DrainMark::LowestIsolated && run.last_migrated.is_none() {
+            run.last_migrated = Some(scan.at);
+        }
+        scan.at += Pages::new(1);
+        run.migratepages.len() >= CLUSTER && !run.rescan && !run.contended
+    }
+
+    /// Steps over what cannot be taken. Where that spoils the range asked for, the range is given up: pages of it that this
+    /// scan has isolated go back.
+    fn scan_failed(&mut self, run: &mut CompactControl, scan: &mut Scan, frames: u64) {
+        scan.at += Pages::new(frames);
+        let Some(range_end) = scan.range_end else { return };
+        if !run.migratepages.is_empty() {
+            self.put_back_sources(run);
+            if self.policy.compaction.drain_mark == DrainMark::LowestIsolated {
+                run.last_migrated = None;
+            }
+        }
+        scan.at = scan.at.max(range_end);
+    }
+
+    fn classify(&self, run: &CompactControl, idx: Idx, word: Word) -> Found {
+        if word.is_free() {
+            return Found::Free(word.frames());
+        }
+        if !word.is_allocated() {
+            return Found::Failure(1);
+        }
+        if word.order() > Order::ZERO {
+            return Found::Failure(word.frames());
+        }
+        if !word.has(Flag::Lru) {
+            let drivers = word.has(Flag::MovableContent) && !word.is_held() && !word.has(Flag::Owned);
+            return if drivers { Found::Movable } else { Found::Failure(1) };
+        }
+        let asks_owner = word.has(Flag::Pinned) || !run.gfp.has(Gfp::FS);
+        if asks_owner {
+            let unmapped = matches!(self.user.rmap.owner(idx), Owner::Anon(_) | Owner::Shared { .. });
+            let has_mapping = !unmapped || word.has(Flag::SwapCache);
+            if word.has(Flag::Pinned) && !has_mapping || !run.gfp.has(Gfp::FS) && has_mapping {
+                return Found::Failure(1);
+            }
+        }
+        Found::Lru(word)
+    }
+
+    /// Whether the run's mode and the settings let it take a page of the lists.
+    fn may_isolate(&self, run: &CompactControl, idx: Idx, word: Word) -> bool {
+        if word.has(Flag::Unevictable) && !self.settings.compact_unevictable_allowed {
+            return false;
+        }
+        if run.mode == MigrateMode::Sync {
+            return true;
+        }
+        !word.has(Flag::Writeback) && (!word.has(Flag::Dirty) || !word.has(Flag::Locked) && self.moves_dirty(idx))
+    }
+
+    /// Whether a dirty page can be moved without writing it first.
+    fn moves_dirty(&self, idx: Idx) -> bool {
+        match self.user.rmap.owner(idx) {
+            Owner::File { file, .. } => self.user.files.migrate_handler(file) == MigrateHandler::Present,
+            _ => true,
+        }
+    }
+
+    /// The scan has come to the end of the pageblock: whether that needs another look, and by whom.
+    fn note_scanned_source(&mut self, run: &CompactControl, scan: &Scan, end: Pfn) {
+        if !run.migratepages.is_empty() && !run.rescan {
+            return;
+        }
+        let block = self.at(end - BLOCK).block();
+        if self.policy.compaction.source_private {
+            if scan.saw_first && !scan.locked {
+                self.skip.set(block, true);
+            }
+            self.raise_cached_migrate(run, end);
+        } else {
+            self.skip.set(block, true);
+            self.zones[run.zone.index()].compaction.raise_migrate(run.mode, scan.start);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The free scanner: walks down a zone from pageblock to pageblock and takes free frames for the pages that are to move.
+//!
+//! [`ChooseTargets`] says where frames are found beside that. Frames are held as single ones, and go back when a run ends.
+
+use order9_units::{Migratetype, Order, Pfn};
+
+use super::control::{CompactControl, CompactId};
+use super::target_fast::FreeListTargets;
+use super::{BLOCK, CLUSTER};
+use crate::Mm;
+use crate::frame::Idx;
+use crate::migrate::{MigrateMode, Targets};
+use crate::policy::{BlockSearch, TargetStride};
+use crate::trace::Tracer;
+
+/// How a run finds free frames.
+pub(super) trait ChooseTargets<T: Tracer> {
+    /// Isolates free frames for the batch, as far as it finds some without the scanner.
+    fn choose(&self, mm: &mut Mm<T>, run: &mut CompactControl);
+}
+
+/// Where the scanner comes to, alone.
+struct LinearTargets;
+
+impl<T: Tracer> ChooseTargets<T> for LinearTargets {
+    fn choose(&self, _: &mut Mm<T>, _: &mut CompactControl) {}
+}
+
+/// The frames that a run holds, as migration takes them.
+pub(super) struct RunTargets(pub(super) CompactId);
+
+impl<T: Tracer> Targets<T> for RunTargets {
+    fn take(&mut self, mm: &mut Mm<T>, _: Idx) -> Option<Idx> {
+        if let Some(idx) = mm.compaction.run(self.0).freepages.pop() {
+            return Some(idx);
+        }
+        let mut run = mm.compaction.take(self.0);
+        mm.isolate_targets(&mut run);
+        let target = run.freepages.pop();
+        mm.compaction.put_back(self.0, run);
+        target
+    }
+
+    fn give_back(&mut self, mm: &mut Mm<T>, target: Idx) {
+        mm.compaction.run(self.0).freepages.push(target);
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Isolates free frames for the batch, if there are some (`isolate_freepages`).
+    fn isolate_targets(&mut self, run: &mut CompactControl) {
+        if run.contended && !self.policy.compaction.contention_finish_block {
+            return;
+        }
+        match self.policy.compaction.target_search {
+            BlockSearch::Linear => LinearTargets.choose(self, run),
+            BlockSearch::FreeLists | BlockSearch::Index => FreeListTargets.choose(self, run),
+        }
+        if run.freepages.is_empty() {
+            self.scan_for_targets(run);
+        }
+    }
+
+    fn scan_for_targets(&mut self, run: &mut CompactControl) {
+        let lowest = run.migrate_pfn.align_down(Order::PAGEBLOCK) + BLOCK;
+        let mut stride = match self.policy.compaction.target_stride {
+            TargetStride::Adaptive if run.mode == MigrateMode::Async => CLUSTER as u64,
+            TargetStride::Adaptive | TargetStride::One => 1,
+        };
+        let mut at = run.free_pfn;
+        let mut block = at.align_down(Order::PAGEBLOCK);
+        while block >= lowest {
+            self.work.blocks_passed += 1;
+            if self.suits_as_target(run, block) {
+                let end = block + BLOCK;
+                let before = run.freepages.len();
+                at = self.scan_target_block(run, at, end, stride);
+                self.note_scanned_target(run, block, at == end);
+                if run.has_enough_targets() || self.gives_up_targets(run) {
+                    at = if at >= end { block - BLOCK } else { at };
+                    break;
+                }
+                if at < end {
+                    break; // No more may be taken from the zone.
+                }
+                if self.policy.compaction.target_stride == TargetStride::Adaptive {
+                    stride = if run.freepages.len() > before { 1 } else { (2 * stride).min(CLUSTER as u64) };
+                }
+            }
+            block = Pfn::new(block.get().saturating_sub(BLOCK.get()));
+            at = block;
+            if block == Pfn::new(0) {
+                break;
+            }
+        }
+        run.free_pfn = at;
+    }
+
+    fn gives_up_targets(&self, run: &CompactControl) -> bool {
+        run.contended && !self.policy.compaction.contention_finish_block
+    }
+
+    fn suits_as_target(&self, run: &CompactControl, block: Pfn) -> bool {
+        let Some(idx) = self.block_in_zone(run, block) else { return false };
+        let word = self.frames.word(idx);
+        let whole = word.is_free() && word.order() >= Order::PAGEBLOCK;
+        let own = self.blocks[idx.block()].migratetype;
+        let of_type = run.by.ignores_types() || matches!(own, Migratetype::Movable | Migratetype::Cma);
+        !whole && of_type && self.isolation_suitable(run, idx)
+    }
+
+    /// The scanner is done with a pageblock, or stops in it. The classic scanner remembers only where it found nothing, and
+    /// does so while it scans.
+    fn note_scanned_target(&mut self, run: &CompactControl, block: Pfn, to_its_end: bool) {
+        if self.policy.compaction.free_cursor_slow && to_its_end {
+            let idx = self.at(block);
+            self.skip.set(idx.block(), true);
+            self.zones[run.zone.index()].compaction.lower_free(block);
+        }
+    }
+
+    /// Puts the pages that a run has isolated back where they were.
+    pub(super) fn put_back_sources(&mut self, run: &mut CompactControl) {
+        for idx in run.migratepages.drain(..) {
+            self.putback_movable(idx, run.signs.cpu);
+        }
+        run.nr_migratepages = 0;
+    }
+
+    /// Returns the frames that a run has not used; where the highest of them lies above the place that runs start from, they
+    /// start there from now on.
+    pub(super) fn release_targets(&mut self, run: &mut CompactControl) {
+        let Some(&highest) = run.freepages.iter().max() else { return };
+        self.lock_zone(run.zone);
+        for idx in run.freepages.drain(..) {
+            self.release_held_block(idx, Order::ZERO);
+        }
+        let block = self.frames.pfn(highest).align_down(Order::PAGEBLOCK);
+        let cached = &mut self.zones[run.zone.index()].compaction.cached_free;
+        *cached = (*cached).max(block);
+    }
+}

@@ -1,0 +1,83 @@
+//! Scanning a part of a pageblock for free frames.
+
+use order9_units::{Order, Pages, Pfn, PfnRange};
+
+use super::control::CompactControl;
+use crate::Mm;
+use crate::frame::{Idx, Word};
+use crate::migrate::MigrateMode;
+use crate::trace::{CompactEvent, Event, Tracer};
+
+impl<T: Tracer> Mm<T> {
+    /// Isolates free blocks between `start` and `end`, which lie in one pageblock, until there are enough for the batch
+    /// (`isolate_freepages_block`). Returns how far it came.
+    pub(super) fn scan_target_block(&mut self, run: &mut CompactControl, start: Pfn, end: Pfn, stride: u64) -> Pfn {
+        let (mut at, mut scanned, mut isolated, mut locked) = (start, 0, 0, false);
+        while at < end {
+            let idx = self.at(at);
+            let word = self.frames.word(idx);
+            scanned += 1;
+            if !word.is_free() {
+                let compound = word.is_allocated();
+                at += Pages::new(if compound { word.frames() - 1 } else { 0 } + stride);
+                continue;
+            }
+            if !locked {
+                locked = true;
+                if !self.lock_for_targets(run) {
+                    break;
+                }
+            }
+            let Some(frames) = self.take_targets(run, idx, word) else { break };
+            isolated += frames;
+            if run.has_enough_targets() {
+                at += Pages::new(frames);
+                break;
+            }
+            at += Pages::new(frames - 1 + stride);
+        }
+        at = at.min(end);
+        run.totals.free_scanned += scanned;
+        self.counters.compact_isolated += isolated;
+        if locked {
+            self.work.frames_scanned += scanned;
+        } else {
+            self.work.scanned_unlocked += scanned;
+        }
+        if at == end && isolated == 0 && !self.policy.compaction.free_cursor_slow {
+            self.skip.set(self.at(start).block(), true);
+            self.zones[run.zone.index()].compaction.lower_free(start);
+        }
+        self.tracer.event(|| {
+            let range = PfnRange::new(start, at);
+            Event::Compaction(CompactEvent::IsolateFreepages { range, scanned, taken: isolated })
+        });
+        at
+    }
+
+    /// Takes the lock of the free lists; says whether the scan goes on.
+    fn lock_for_targets(&mut self, run: &mut CompactControl) -> bool {
+        if run.signs.zone_busy && run.mode == MigrateMode::Async {
+            run.contended = true;
+            if !self.policy.compaction.contention_finish_block {
+                return false;
+            }
+        }
+        self.lock_zone(run.zone);
+        true
+    }
+
+    /// Takes the free block at `idx`, if the zone can spare it, as single frames for the run. The lock is held.
+    pub(super) fn take_targets(&mut self, run: &mut CompactControl, idx: Idx, word: Word) -> Option<u64> {
+        let boosted = !self.policy.compaction.isolate_ignores_boost;
+        if !self.can_spare(idx, word.order(), boosted) {
+            return None;
+        }
+        self.hold_free_block(idx, word.order());
+        for frame in 0..word.frames() as u32 {
+            self.frames.set(idx.plus(frame), Word::held(Order::ZERO));
+            run.freepages.push(idx.plus(frame));
+        }
+        Some(word.frames())
+    }
+}

@@ -1,0 +1,286 @@
+//! Compaction of small zones whose every frame is known.
+
+mod classic;
+mod series;
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
+
+use order9_units::{Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
+
+use super::{CompactTotals, try_to_compact_pages};
+use crate::env::{CompactPriority, Compacted, Env, SpinLock, Stall, Task, Until};
+use crate::gfp::Gfp;
+use crate::page_alloc::Request;
+use crate::policy::{BlockSearch, CompactionPolicy, DrainMark, Policy, SkipReset, TargetStride};
+use crate::reclaim::PageWrite;
+use crate::trace::{CompactEvent, Event};
+use crate::{Contents, Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
+
+/// First frame of the zone.
+const BASE: u64 = 1 << 20;
+/// Its only CPU.
+const CPU: usize = 0;
+
+/// What a frame is at the start.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum F {
+    Free,
+    /// A page of a program.
+    Page,
+    /// Of the kernel.
+    Kernel,
+    /// Part of a huge page.
+    Huge,
+}
+
+/// A world in which nobody else acts, and nothing has to be waited for.
+struct World {
+    mm: RefCell<Mm<Vec<Event>>>,
+    resched: Cell<bool>,
+    lru_busy: Cell<bool>,
+    zone_busy: Cell<bool>,
+    /// What others do after the first step.
+    others: Cell<Option<fn(&mut Mm<Vec<Event>>)>>,
+    sleeps: Cell<u32>,
+    steps: Cell<u32>,
+}
+
+/// The rules of the kernel before the series.
+fn classic() -> Policy {
+    let mut policy = Policy::default();
+    policy.watermark.scale_factor = None;
+    policy.compaction = CompactionPolicy {
+        source_search: BlockSearch::Linear,
+        target_search: BlockSearch::Linear,
+        target_stride: TargetStride::One,
+        nohandler_fail_fast: false,
+        finish_block_always: false,
+        isolate_ignores_boost: false,
+        source_private: false,
+        rescan_whole_block: false,
+        contention_finish_block: false,
+        skip_huge_block_early: false,
+        sync_cached_unusable: false,
+        free_cursor_slow: false,
+        target_order_rr: false,
+        capture: false,
+        resched_aborts_async: true,
+        skip_reset: SkipReset::Full,
+        drain_mark: DrainMark::LowestIsolated,
+        fast_source_wasted: false,
+        private_aligned_only: false,
+        cached_migrate_overshoot: false,
+        reset_free_last_frame: false,
+        target_limit_min: false,
+        ..CompactionPolicy::default()
+    };
+    policy
+}
+
+/// The same with one change.
+fn classic_with(change: impl FnOnce(&mut CompactionPolicy)) -> Policy {
+    let mut policy = classic();
+    change(&mut policy.compaction);
+    policy
+}
+
+/// The whole series.
+fn series() -> Policy {
+    let mut policy = classic();
+    policy.compaction = CompactionPolicy::default();
+    policy
+}
+
+/// The zone of the worked example in docs/compaction.md: free frames at even places, all others hold pages.
+fn worked_example() -> Vec<F> {
+    let free = [0, 212, 0, 100, 256, 244, 228, 0];
+    let mut frames = vec![F::Page; 8 * 512];
+    for (block, free) in free.into_iter().enumerate() {
+        (0..free).for_each(|n| frames[block * 512 + 2 * n] = F::Free);
+    }
+    frames[100] = F::Kernel;
+    frames[5 * 512 + 511] = F::Kernel;
+    frames
+}
+
+impl World {
+    fn new(policy: Policy, frames: &[F]) -> Self {
+        Self::with_cpus(policy, frames, 1)
+    }
+
+    fn with_cpus(policy: Policy, frames: &[F], cpus: usize) -> Self {
+        let span = PfnRange::of(Pfn::new(BASE), Pages::new(frames.len() as u64));
+        let layout = Layout {
+            nodes: vec![NodeSpec { distances: vec![10] }],
+            zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
+            cpus: vec![NodeId(0); cpus],
+            ..Layout::default()
+        };
+        let builder = MmBuilder::with_tracer(&layout, policy, Vec::new()).expect("one zone is a valid layout");
+        // 10 pages for the min mark.
+        let mut builder = builder.min_free_kbytes(40).content_tags();
+        for (pfn, frame) in span.iter().zip(frames) {
+            match frame {
+                F::Free => builder.free(pfn, Order::ZERO),
+                F::Page => builder.allocate(pfn, Order::ZERO, Contents::Movable),
+                F::Kernel => builder.allocate(pfn, Order::ZERO, Contents::Unmovable),
+                F::Huge if pfn.is_aligned(Order::PAGEBLOCK) => {
+                    builder.allocate(pfn, Order::PAGEBLOCK, Contents::Movable)
+                }
+                F::Huge => Ok(()),
+            }
+            .expect("every frame is given once");
+        }
+        let mut mm = builder.finish();
+        let file = mm.create_file(Pages::new(frames.len() as u64)).expect("it is the first");
+        for (index, (pfn, _)) in span.iter().zip(frames).enumerate().filter(|(_, (_, frame))| **frame == F::Page) {
+            mm.set_movable_content(pfn, false).expect("it is allocated");
+            mm.add_file_page(file, index as u64, pfn, CPU).expect("the file has room");
+        }
+        mm.check().expect("the start is lawful");
+        mm.tracer_mut().clear();
+        Self {
+            mm: RefCell::new(mm),
+            resched: Cell::default(),
+            lru_busy: Cell::default(),
+            zone_busy: Cell::default(),
+            others: Cell::default(),
+            sleeps: Cell::default(),
+            steps: Cell::default(),
+        }
+    }
+
+    fn run<R>(&self, future: impl Future<Output = R>) -> R {
+        match pin!(future).as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(result) => result,
+            Poll::Pending => unreachable!("this world never makes a task wait"),
+        }
+    }
+
+    /// Direct compaction for a huge page of a program.
+    fn compact_huge(&self, priority: CompactPriority) -> Compacted {
+        self.compact(Order::PAGEBLOCK, Gfp::GFP_TRANSHUGE, priority)
+    }
+
+    fn compact(&self, order: Order, gfp: Gfp, priority: CompactPriority) -> Compacted {
+        let request = Request { cpu: CPU, ..Request::new(order, gfp) };
+        self.run(try_to_compact_pages(self, &request, priority))
+    }
+
+    /// What all runs have looked at.
+    fn totals(&self) -> CompactTotals {
+        let mm = self.mm.borrow();
+        let counters = mm.counters();
+        CompactTotals { migrate_scanned: counters.compact_migrate_scanned, free_scanned: counters.compact_free_scanned }
+    }
+
+    fn moved(&self) -> u64 {
+        self.mm.borrow().counters().pgmigrate_success
+    }
+
+    fn isolated(&self) -> u64 {
+        self.mm.borrow().counters().compact_isolated
+    }
+
+    /// Rounds, by how often it was asked whether the run is over; the last time it was.
+    fn rounds(&self) -> usize {
+        self.events(|event| matches!(event, CompactEvent::Finished { .. })) - 1
+    }
+
+    fn events(&self, of: impl Fn(&CompactEvent) -> bool) -> usize {
+        let mut mm = self.mm.borrow_mut();
+        mm.tracer_mut().iter().filter(|event| matches!(event, Event::Compaction(event) if of(event))).count()
+    }
+
+    /// Where the scanners of the last run stood in the end, counted from the start of the zone.
+    fn ends(&self) -> (u64, u64) {
+        let mut mm = self.mm.borrow_mut();
+        let mut events = mm.tracer_mut().iter().rev();
+        let ends = events.find_map(|event| match event {
+            Event::Compaction(CompactEvent::End { ends, .. }) => Some(*ends),
+            _ => None,
+        });
+        let ends = ends.expect("a run has ended");
+        (ends.migrate_pfn.get() - BASE, ends.free_pfn.get() - BASE)
+    }
+
+    /// Cached positions, counted from the start of the zone: of asynchronous runs, of others, of the free scanner.
+    fn cached(&self) -> [Option<u64>; 3] {
+        let mm = self.mm.borrow();
+        let zone = &mm.zones()[0];
+        let [migrate, sync] = zone.compact_cached_migrate();
+        [migrate, sync, zone.compact_cached_free()].map(|pfn| pfn.get().checked_sub(BASE))
+    }
+
+    /// Which of the pageblocks scanners pass over.
+    fn skipped(&self) -> Vec<u64> {
+        let mm = self.mm.borrow();
+        let blocks = mm.zones()[0].span().len().get() / 512;
+        (0..blocks).filter(|block| mm.pageblock_skip(Pfn::new(BASE + block * 512))).collect()
+    }
+
+    fn free_huge(&self) -> u64 {
+        self.mm.borrow().zones()[0].free_in_pageblocks() / 512
+    }
+}
+
+impl Env for World {
+    type Tracer = Vec<Event>;
+
+    fn with<R>(&self, step: impl FnOnce(&mut Mm<Vec<Event>>) -> R) -> R {
+        let mut mm = self.mm.borrow_mut();
+        let result = step(&mut mm);
+        self.steps.set(self.steps.get() + 1);
+        if self.steps.get() % 8 == 0 {
+            mm.check().unwrap_or_else(|violation| panic!("{violation}"));
+        }
+        result
+    }
+
+    async fn spend(&self) {
+        if let Some(others) = self.others.take() {
+            others(&mut self.mm.borrow_mut());
+        }
+    }
+
+    fn cpu(&self) -> usize {
+        CPU
+    }
+
+    fn task(&self) -> Task {
+        Task::default()
+    }
+
+    async fn sleep(&self, _: Nanos) {
+        self.sleeps.set(self.sleeps.get() + 1);
+    }
+
+    fn need_resched(&self) -> bool {
+        self.resched.get()
+    }
+
+    fn lock_busy(&self, lock: SpinLock) -> bool {
+        match lock {
+            SpinLock::Lru(_) => self.lru_busy.get(),
+            SpinLock::Zone(_) => self.zone_busy.get(),
+        }
+    }
+}
+
+impl Stall for World {
+    async fn submit(&self, _: Vec<PageWrite>) {}
+
+    async fn wait(&self, _: Until, _: Option<Nanos>) -> bool {
+        true
+    }
+
+    fn wake(&self, _: Until) {}
+
+    fn now(&self) -> Nanos {
+        Nanos::ZERO
+    }
+}

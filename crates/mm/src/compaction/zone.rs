@@ -1,0 +1,72 @@
+//! What a zone remembers between runs.
+
+use order9_units::{Order, Pfn, PfnRange};
+
+use super::deferral::Deferral;
+use crate::migrate::MigrateMode;
+use crate::zone::Zone;
+
+/// Positions and failures of earlier runs over a zone. All start at 0; a position outside the zone is repaired when a run
+/// starts with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ZoneCompaction {
+    /// Where the migration scanner goes on: of asynchronous runs, and of others.
+    pub(super) cached_migrate: [Pfn; 2],
+    /// Where the free scanner goes on.
+    pub(super) cached_free: Pfn,
+    /// First and last pageblock worth looking at, as found by the last selective reset.
+    pub(super) init_migrate: Pfn,
+    pub(super) init_free: Pfn,
+    /// Skip hints are to be forgotten when kswapd comes to rest.
+    pub(super) blockskip_flush: bool,
+    /// Failures, of requests from the zone's node, and of those from other nodes where these are counted apart.
+    pub(super) deferral: [Deferral; 2],
+}
+
+/// Which of the cached positions a mode uses.
+pub(super) const fn slot(mode: MigrateMode) -> usize {
+    match mode {
+        MigrateMode::Async => 0,
+        MigrateMode::SyncLight | MigrateMode::Sync => 1,
+    }
+}
+
+impl ZoneCompaction {
+    /// The migration scanner of runs in `mode` need not come back below `pfn`.
+    pub(super) fn raise_migrate(&mut self, mode: MigrateMode, pfn: Pfn) {
+        self.cached_migrate[0] = self.cached_migrate[0].max(pfn);
+        if mode != MigrateMode::Async {
+            self.cached_migrate[1] = self.cached_migrate[1].max(pfn);
+        }
+    }
+
+    /// The free scanner need not come back above `pfn`.
+    pub(super) fn lower_free(&mut self, pfn: Pfn) {
+        self.cached_free = self.cached_free.min(pfn);
+    }
+
+    /// Scanners start at the ends of the zone again.
+    pub(super) fn reset_cached(&mut self, span: PfnRange) {
+        self.cached_migrate = [span.start; 2];
+        self.cached_free = last_block(span);
+    }
+}
+
+/// Start of the pageblock that a span ends in.
+pub(super) fn last_block(span: PfnRange) -> Pfn {
+    Pfn::new(span.end.get() - 1).align_down(Order::PAGEBLOCK)
+}
+
+impl Zone {
+    /// Where the migration scanner of the next run goes on: of an asynchronous one, and of others. Frame 0 is nowhere yet.
+    #[must_use]
+    pub const fn compact_cached_migrate(&self) -> [Pfn; 2] {
+        self.compaction.cached_migrate
+    }
+
+    /// Where the free scanner of the next run goes on. Frame 0 is nowhere yet.
+    #[must_use]
+    pub const fn compact_cached_free(&self) -> Pfn {
+        self.compaction.cached_free
+    }
+}
