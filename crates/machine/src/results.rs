@@ -193,24 +193,6 @@ const MIGRATION_COUNTERS: [&str; 14] = [
     "order9_migrate_swap_write_wait_ns",
 ];
 
-/// Attempts to move a page that failed, by reason; waits of migration, by who had the page, and their time in ns.
-const MIGRATION_COUNTERS: [&str; 14] = [
-    "order9_migrate_locked",
-    "order9_migrate_writeback",
-    "order9_migrate_pinned",
-    "order9_migrate_dirty",
-    "order9_migrate_private_data",
-    "order9_migrate_driver_busy",
-    "order9_migrate_driver_refused",
-    "order9_migrate_no_target",
-    "order9_migrate_read_waits",
-    "order9_migrate_read_wait_ns",
-    "order9_migrate_file_write_waits",
-    "order9_migrate_file_write_wait_ns",
-    "order9_migrate_swap_write_waits",
-    "order9_migrate_swap_write_wait_ns",
-];
-
 impl Kernel {
     fn counter_names(&self) -> Vec<&'static str> {
         self.look(|mm| mm.vmstat().map(|(name, _)| name).chain(OWN_COUNTERS).chain(MIGRATION_COUNTERS).collect())
@@ -322,27 +304,6 @@ fn boosts(mm: &Engine) -> [u64; 13] {
         counters.compact_captured,
         counters.proactive_runs,
         counters.proactive_deferred,
-    ]
-}
-
-/// What migration failed for and waited for, in the order of [`MIGRATION_COUNTERS`].
-fn migration(mm: &Engine) -> [u64; 14] {
-    let (failures, waits) = (mm.counters().migrate_failures, mm.counters().migrate_waits);
-    [
-        failures.locked,
-        failures.writeback,
-        failures.pinned,
-        failures.dirty,
-        failures.private_data,
-        failures.driver_busy,
-        failures.driver_refused,
-        failures.no_target,
-        waits.read.number,
-        waits.read.time.get(),
-        waits.file_write.number,
-        waits.file_write.time.get(),
-        waits.swap_write.number,
-        waits.swap_write.time.get(),
     ]
 }
 

@@ -106,7 +106,7 @@ impl<T: Tracer> Mm<T> {
                     }
                 }
                 Found::Lru(word) => {
-                    if !scan.locked && !self.lock_lru(run, scan, idx) {
+                    if !scan.locked && !self.lock_for_sources(run, scan, idx) {
                         return true;
                     }
                     if !self.may_isolate(run, idx, word) {
@@ -133,7 +133,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Takes the lock of the lists for the first time; says whether the scan goes on.
-    fn lock_lru(&mut self, run: &mut CompactControl, scan: &mut Scan, idx: Idx) -> bool {
+    fn lock_for_sources(&mut self, run: &mut CompactControl, scan: &mut Scan, idx: Idx) -> bool {
         let policy = &self.policy.compaction;
         if run.signs.lru_busy && run.mode == MigrateMode::Async {
             run.contended = true;
@@ -142,6 +142,9 @@ impl<T: Tracer> Mm<T> {
             }
         }
         scan.locked = true;
+        let node = self.zones[run.zone.index()].node;
+        self.lock_lru(node, 1);
+        let policy = &self.policy.compaction;
         let marks = if policy.private_aligned_only { scan.at.is_aligned(Order::PAGEBLOCK) } else { scan.saw_first };
         if policy.source_private && marks && run.heeds_hints() {
             self.skip.set(idx.block(), true);

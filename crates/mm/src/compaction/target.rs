@@ -121,6 +121,10 @@ impl<T: Tracer> Mm<T> {
 
     /// Puts the pages that a run has isolated back where they were.
     pub(super) fn put_back_sources(&mut self, run: &mut CompactControl) {
+        if !run.migratepages.is_empty() {
+            let node = self.zones[run.zone.index()].node;
+            self.lock_lru(node, 1);
+        }
         for idx in run.migratepages.drain(..) {
             self.putback_movable(idx, run.signs.cpu);
         }

@@ -13,7 +13,7 @@ pub struct CompactionPolicy {
     pub target_search: BlockSearch,
     /// How the linear free scanner steps.
     pub target_stride: TargetStride,
-    /// A dirty page of a file without migration handler fails at once where it cannot be written. 5.1+.
+    /// A page with private data of a file without migration handler fails at once in asynchronous mode. 5.1+.
     pub nohandler_fail_fast: bool,
     /// A run always scans the pageblock it is in to its end before it looks whether it has succeeded. 5.1+.
     pub finish_block_always: bool,

@@ -54,9 +54,9 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     flag!(
         compaction.nohandler_fail_fast,
-        "Whether a dirty page of a file without migration handler fails at once where it cannot be written",
-        off: "a dirty page without migration handler is tried ten times", "up to 5.0",
-        on: "a dirty page without migration handler fails at once where it cannot be written", "5.1+"
+        "Whether a page with private data of a file without migration handler fails at once in asynchronous mode",
+        off: "a page with private data and no migration handler is tried ten times", "up to 5.0",
+        on: "a page with private data and no migration handler fails at once in asynchronous mode", "5.1+"
     ),
     flag!(
         compaction.finish_block_always,

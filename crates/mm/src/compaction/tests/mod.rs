@@ -37,6 +37,9 @@ enum F {
     Huge,
 }
 
+/// What other tasks do at once.
+type Others = fn(&mut Mm<Vec<Event>>);
+
 /// A world in which nobody else acts, and nothing has to be waited for.
 struct World {
     mm: RefCell<Mm<Vec<Event>>>,
@@ -44,7 +47,7 @@ struct World {
     lru_busy: Cell<bool>,
     zone_busy: Cell<bool>,
     /// What others do after the first step.
-    others: Cell<Option<fn(&mut Mm<Vec<Event>>)>>,
+    others: Cell<Option<Others>>,
     sleeps: Cell<u32>,
     steps: Cell<u32>,
 }
@@ -235,7 +238,7 @@ impl Env for World {
         let mut mm = self.mm.borrow_mut();
         let result = step(&mut mm);
         self.steps.set(self.steps.get() + 1);
-        if self.steps.get() % 8 == 0 {
+        if self.steps.get().is_multiple_of(8) {
             mm.check().unwrap_or_else(|violation| panic!("{violation}"));
         }
         result
