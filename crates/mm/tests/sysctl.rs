@@ -22,6 +22,7 @@ fn boot(policy: Policy) -> Mm {
 fn all_settings() -> Policy {
     let mut policy = Policy::default();
     policy.pcp.high = PcpHigh::AutoTuned;
+    policy.compaction.proactive = true;
     policy
 }
 
