@@ -128,7 +128,7 @@ fn this_hosts_own_memory_is_a_machine() {
     let folder = tempfile::tempdir().unwrap();
     order9_line("capture -o {}/host.o9snap", folder.path()).success();
     // However busy this host is: what is in its page cache can be reclaimed there as well.
-    let line = "run usemem --machine {}/host.o9snap --param size=16M --param loops=1 --param iterations=1 --threads 1 \
+    let line = "run usemem --machine {}/host.o9snap --param size=64M --param loops=1 --param iterations=1 --threads 1 \
                 -o {}/a";
     let text = order9_line(line, folder.path()).success();
     assert!(text.contains("Ops Minor Faults"), "{text}");

@@ -64,8 +64,8 @@ fn values_out_of_range() {
 
 #[test]
 fn settings_that_are_not_modelled() {
-    let meaning = "How hard kcompactd works against fragmentation before anyone asks";
-    refused("--set vm.compaction_proactiveness=40", &["vm.compaction_proactiveness is not modelled yet", meaning]);
+    let meaning = "Whether pages move to the node that uses them";
+    refused("--set kernel.numa_balancing=1", &["kernel.numa_balancing is not modelled yet", meaning]);
     refused("--policy linux-4.4 --set vm.watermark_boost_factor=0", &["does not exist under linux-4.4"]);
 }
 
