@@ -20,7 +20,6 @@ use crate::zone::ZoneId;
 /// What a task that compacts would take of what it frees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Capture {
-    id: CompactId,
     zone: ZoneId,
     order: Order,
 }
@@ -31,7 +30,7 @@ impl<T: Tracer> Mm<T> {
         let run = self.compaction.run(id);
         let wanted = run.order.filter(|_| run.captured.is_none());
         let zone = run.zone;
-        self.compaction.capture = wanted.map(|order| Capture { id, zone, order });
+        self.compaction.capture = wanted.map(|order| Capture { zone, order });
     }
 
     /// Whether the block at `idx`, which is about to be merged further, is what the task waits for; then it has it.
@@ -46,7 +45,7 @@ impl<T: Tracer> Mm<T> {
             return false;
         }
         self.compaction.capture = None;
-        self.compaction.run(capture.id).captured = Some(idx);
+        self.compaction.caught = Some(idx);
         self.counters.compact_captured += 1;
         self.count_out(idx, order, Class::Free);
         self.count_in(idx, order, Class::Isolated);
@@ -85,6 +84,9 @@ impl<E: Env> Env for Capturing<'_, E> {
             }
             let result = step(mm);
             mm.compaction.capture = None;
+            if let (Some(run), Some(idx)) = (self.run, mm.compaction.caught.take()) {
+                mm.compaction.run(run).captured = Some(idx);
+            }
             result
         })
     }

@@ -202,6 +202,8 @@ pub(crate) struct CompactionState {
     runs: Vec<Option<CompactControl>>,
     /// The run whose task does the present step, and so may take what that frees.
     pub(crate) capture: Option<Capture>,
+    /// What it has got in this step; its run has it at the latest when the step ends.
+    pub(super) caught: Option<Idx>,
 }
 
 impl CompactionState {

@@ -204,6 +204,7 @@ impl<T: Tracer> Mm<T> {
     /// Ends a round: returns what was freed to the free lists, and looks whether the task has got its block.
     fn end_round(&mut self, run: &mut CompactControl) -> Round {
         self.drain_if_past(run);
+        run.captured = run.captured.or_else(|| self.compaction.caught.take());
         if run.captured.is_some() { Round::Over(CompactResult::Success) } else { Round::Next }
     }
 

@@ -284,3 +284,14 @@ fn every_step_of_the_series_makes_a_block_of_the_worked_example() {
         }
     }
 }
+
+#[test]
+fn what_a_drain_of_per_cpu_lists_makes_is_captured_too() {
+    let mut frames = worked_example();
+    frames.extend([F::Page; 24 * 512]);
+    let world = World::new(classic_with(|rules| rules.capture = true), &frames);
+    assert!(world.mm.borrow().zones()[0].pcps()[CPU].high() > 0, "the zone is large enough for per-CPU lists");
+    let compacted = world.compact_huge(CompactPriority::Async);
+    assert!(compacted.captured.is_some(), "{compacted:?}");
+    assert_eq!(world.mm.borrow().counters().compact_captured, 1);
+}
