@@ -2,6 +2,7 @@
 
 use order9_mm::MmBuilder;
 use order9_mm::policy::Policy;
+use order9_mm::thp::HugeEnabled;
 use order9_snapshot::Snapshot;
 use order9_units::ZoneKind;
 
@@ -30,12 +31,18 @@ pub(crate) fn configure(snapshot: &Snapshot, mut builder: MmBuilder) -> Result<M
         builder = builder.min_free_kbytes(kbytes);
     }
     if let Some(enabled) = snapshot.settings.get(THP_ENABLED) {
-        builder = builder.huge_pages(!enabled.contains("[never]"));
+        builder = builder.transparent_hugepage(enabled_word(enabled)?);
     }
     if let Some(ratios) = snapshot.settings.get(LOWMEM_RESERVE_RATIO) {
         builder = builder.lowmem_reserve_ratio(lowmem_ratios(ratios)?);
     }
     Ok(builder)
+}
+
+/// The word in brackets.
+fn enabled_word(words: &str) -> Result<HugeEnabled, ImportError> {
+    let word = words.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or(words.trim(), |(word, _)| word);
+    HugeEnabled::find(word).ok_or_else(|| ImportError::Setting { path: THP_ENABLED, value: words.to_owned() })
 }
 
 /// The file lists a ratio per zone, highest left out before 4.20.

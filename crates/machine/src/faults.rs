@@ -104,7 +104,14 @@ impl Thread {
                 FaultStep::Hit | FaultStep::Done => break,
                 FaultStep::NeedPage(fault) => {
                     let request = fault.request(self.cpu_node(), self.cpu());
-                    let page = alloc_slow(self, &request).await.map_err(|error| self.no_memory(error))?;
+                    let page = match alloc_slow(self, &request).await {
+                        Ok(page) => page,
+                        Err(_) if fault.need().may_be_refused() => {
+                            step = self.kernel.with(|mm| mm.fault_refused(&fault, self.cpu()));
+                            continue;
+                        }
+                        Err(error) => return Err(self.no_memory(error)),
+                    };
                     if let Need::SwapIn(slot) = fault.need() {
                         self.kernel.read_slot(slot).await;
                     }

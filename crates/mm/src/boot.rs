@@ -23,11 +23,15 @@ use crate::slab::SlabMemory;
 use crate::space::{Inherited, UserMemory};
 use crate::swap::SwapArea;
 use crate::tags::Tags;
+use crate::thp::{HugeEnabled, ThpSettings};
 use crate::trace::{NoTrace, Tracer};
 use crate::vmstat::Counters;
 use crate::wakeups::Wakeups;
 use crate::work::Work;
 use crate::zone::{Zone, ZoneId};
+
+/// Machines with less memory start without huge pages.
+const LEAST_FOR_THP: Pages = Pages::new((512 << 20) >> 12);
 
 /// The memory of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -167,8 +171,8 @@ impl<T: Tracer> MmBuilder<T> {
             zones,
             nodes: layout.nodes.iter().enumerate().map(node).collect(),
             cpus: layout.cpus.clone(),
+            settings: Settings::at_boot(&policy),
             policy,
-            settings: Settings::default(),
             mobility_grouping: true,
             more_pins: BTreeMap::new(),
             user: UserMemory::default(),
@@ -263,10 +267,11 @@ impl<T: Tracer> MmBuilder<T> {
         self
     }
 
-    /// Says whether transparent huge pages are enabled, which raises `min_free_kbytes`; they are unless said otherwise.
+    /// Sets `transparent_hugepage=`: which memory gets huge pages, all unless said otherwise. Any but `Never` raises
+    /// `min_free_kbytes`. A machine with less than 512 MiB has none, whatever is said here.
     #[must_use]
-    pub fn huge_pages(mut self, enabled: bool) -> Self {
-        self.mm.settings.huge_pages = enabled;
+    pub fn transparent_hugepage(mut self, enabled: HugeEnabled) -> Self {
+        self.mm.settings.thp.enabled = enabled;
         self
     }
 
@@ -397,6 +402,10 @@ impl<T: Tracer> MmBuilder<T> {
         build_zonelists(&mut mm.nodes, &mm.zones, &has_cpus);
         let managed: u64 = mm.zones.iter().map(|zone| zone.managed).sum();
         mm.mobility_grouping = managed >= PAGEBLOCK_PAGES.get() * Migratetype::COUNT as u64;
+        if managed < LEAST_FOR_THP.get() {
+            mm.settings.thp = ThpSettings::OFF;
+        }
+        mm.register_thp_shrinkers();
         mm.setup_watermarks();
         (mm.work, mm.lru_batch) = (Work::NONE, LruBatch::default());
         mm

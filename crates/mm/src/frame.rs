@@ -204,6 +204,18 @@ impl Word {
         Self(self.0 & !ORDER)
     }
 
+    /// Whether this is a frame of a block of several, the first or another one.
+    #[inline]
+    pub(crate) const fn is_compound(self) -> bool {
+        self.0 & STATE == TAIL || self.0 & ORDER != 0
+    }
+
+    /// Whether the frame is part of a block that starts lower.
+    #[inline]
+    pub(crate) const fn is_tail(self) -> bool {
+        self.0 & STATE == TAIL
+    }
+
     /// Frames of the block that starts here; meaningless for tails, holes and reserved frames.
     #[inline]
     pub(crate) const fn frames(self) -> u64 {
@@ -407,6 +419,12 @@ impl FrameTable {
     pub(crate) fn push_tail(&mut self, list: Idx, idx: Idx) {
         let prev = self.links[list.at()].prev;
         self.insert(prev, idx, list);
+    }
+
+    /// Puts `idx` before `next` on the list that this is on.
+    pub(crate) fn push_before(&mut self, next: Idx, idx: Idx) {
+        let prev = self.links[next.at()].prev;
+        self.insert(prev, idx, next);
     }
 
     #[inline]

@@ -103,6 +103,12 @@ impl Gfp {
         Self(self.0 | other.0)
     }
 
+    /// The same with `flags` as well.
+    #[must_use]
+    pub const fn with(self, flags: Self) -> Self {
+        self.and(flags)
+    }
+
     /// The same without `flags`.
     #[must_use]
     pub const fn without(self, flags: Self) -> Self {

@@ -69,6 +69,7 @@ mod suitable;
 mod swap;
 pub mod sysctl;
 mod tags;
+pub mod thp;
 pub mod trace;
 mod vmstat;
 mod wakeups;

@@ -72,14 +72,14 @@ impl<T: Tracer> Mm<T> {
         BlockView {
             state: word.state(),
             user: match owner {
-                Owner::Anon(_) | Owner::Shared { .. } | Owner::SwapCache => BlockUser::Anon,
+                Owner::Anon(_) | Owner::Shared { .. } | Owner::SwapCache | Owner::Huge => BlockUser::Anon,
                 Owner::File { .. } => BlockUser::File,
                 Owner::PageTable(_) => BlockUser::PageTable,
                 Owner::Slab { cache, .. } => {
                     BlockUser::Slab { reclaimable: self.slab.cache(cache).is_ok_and(|cache| cache.spec.reclaimable) }
                 }
                 Owner::Nobody | Owner::Kept if has(Flag::MovableContent) => BlockUser::Movable,
-                Owner::Nobody | Owner::Kept => BlockUser::Kernel,
+                Owner::Nobody | Owner::Kept | Owner::HugeZero => BlockUser::Kernel,
             },
             lru: has(Flag::Lru).then(|| word.lru_list()),
             mapcount: if in_use { self.mapcount(pfn) } else { 0 },

@@ -8,12 +8,12 @@ use crate::mm::FreeError;
 use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
-    /// Pins the allocation that starts at `pfn`, once more if it is pinned already.
+    /// Pins the allocation that starts at `pfn`, or the huge page that it is part of; once more if that is pinned already.
     ///
     /// # Errors
     /// [`FreeError`] where no allocation starts there.
     pub fn pin(&mut self, pfn: Pfn) -> Result<(), FreeError> {
-        let (idx, word) = self.live(pfn)?;
+        let (idx, word) = self.live(self.compound_head(pfn))?;
         if word.has(Flag::Pinned) {
             *self.more_pins.entry(idx.0).or_insert(0) += 1;
         } else {
@@ -28,7 +28,7 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// [`FreeError`] where no pinned allocation starts there.
     pub fn unpin(&mut self, pfn: Pfn) -> Result<bool, FreeError> {
-        let (idx, word) = self.live(pfn)?;
+        let (idx, word) = self.live(self.compound_head(pfn))?;
         if !word.has(Flag::Pinned) {
             return Err(FreeError::NotPinned(pfn));
         }

@@ -4,8 +4,10 @@
 //! behaviour of Linux 5.3 with its default settings.
 
 mod compaction;
+mod thp;
 
 pub use compaction::{Background, BlockSearch, CompactionPolicy, DrainMark, ProactiveBackoff, SkipReset, TargetStride};
+pub use thp::{DefragDefault, HugeCow, ThpPolicy, ZeroWrite};
 
 /// Switches of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub struct Policy {
     pub slow_path: SlowPathPolicy,
     /// Compaction.
     pub compaction: CompactionPolicy,
+    /// Transparent huge pages.
+    pub thp: ThpPolicy,
     /// Where blocks given at boot and blocks moved between types go on their list. 5.10+: the tail.
     pub moved_blocks: ListEnd,
     /// Order-9 blocks merge only if both pageblocks are of a mergeable type or of the same. 5.18+; before, this was asked
@@ -434,6 +438,7 @@ impl Default for Policy {
             },
             compaction: CompactionPolicy::default(),
             highatomic: HighAtomicPolicy { limit_rounded: false, only_free_part_withheld: false },
+            thp: ThpPolicy::default(),
             moved_blocks: ListEnd::Head,
             merge_guards_all_types: false,
             cma_balance: false,

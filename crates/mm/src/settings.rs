@@ -4,10 +4,11 @@ use order9_units::ZoneKind;
 
 use crate::Mm;
 use crate::page_cache::DirtySettings;
+use crate::policy::Policy;
 use crate::space::MAX_MAP_COUNT;
+use crate::thp::{HugeEnabled, ThpSettings};
 use crate::trace::Tracer;
 use crate::watermark::{Watermarks, min_free_kbytes, recommended_min_free};
-use crate::zone::Zone;
 
 /// Settings beside the [`crate::policy::Policy`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,8 +17,8 @@ pub(crate) struct Settings {
     pub(crate) min_free_by_hand: Option<u64>,
     /// `vm.min_free_kbytes` in force.
     pub(crate) min_free_kbytes: u64,
-    /// Transparent huge pages are enabled, which raises `min_free_kbytes`.
-    pub(crate) huge_pages: bool,
+    /// `transparent_hugepage/*`.
+    pub(crate) thp: ThpSettings,
     /// `vm.lowmem_reserve_ratio`, by zone; 0 keeps nothing back.
     pub(crate) lowmem_reserve_ratio: [u64; ZoneKind::COUNT],
     /// `vm.percpu_pagelist_high_fraction`; 0 leaves the size of per-CPU lists to the policy.
@@ -44,12 +45,13 @@ pub(crate) struct Settings {
     pub(crate) boost_factor_max: u32,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
+impl Settings {
+    /// Those of a machine with memory to spare.
+    pub(crate) fn at_boot(policy: &Policy) -> Self {
         Self {
             min_free_by_hand: None,
             min_free_kbytes: 0,
-            huge_pages: true,
+            thp: ThpSettings::at_boot(&policy.thp, HugeEnabled::Always),
             lowmem_reserve_ratio: [256, 256, 32, 0],
             pcp_high_fraction: 0,
             swappiness: 60,
@@ -132,18 +134,27 @@ impl<T: Tracer> Mm<T> {
         if let Some(kbytes) = self.settings.min_free_by_hand {
             return self.set_marks(kbytes);
         }
-        let lowmem = |zones: &[Zone]| -> u64 {
-            let low = zones.iter().filter(|zone| zone.kind <= ZoneKind::Normal);
-            low.map(|zone| zone.managed.saturating_sub(zone.watermarks.high)).sum()
-        };
         self.zones.iter_mut().for_each(|zone| zone.watermarks = Watermarks::default());
-        let formula = min_free_kbytes(4 * lowmem(&self.zones), &self.policy.watermark);
+        let formula = min_free_kbytes(4 * self.lowmem(), &self.policy.watermark);
         self.set_marks(formula);
-        if self.settings.huge_pages {
-            let zones = self.zones.iter().filter(|zone| zone.kind <= ZoneKind::Normal && zone.managed > 0).count();
-            let wanted = 4 * recommended_min_free(zones as u64, lowmem(&self.zones));
-            self.set_marks(wanted.max(self.settings.min_free_kbytes));
+        if self.settings.thp.enabled != HugeEnabled::Never {
+            self.raise_min_free_for_huge_pages();
         }
+    }
+
+    /// Keeps as much free as whole pageblocks take to stay free, unless more is kept free already.
+    pub(crate) fn raise_min_free_for_huge_pages(&mut self) {
+        let zones = self.zones.iter().filter(|zone| zone.kind <= ZoneKind::Normal && zone.managed > 0).count();
+        let wanted = 4 * recommended_min_free(zones as u64, self.lowmem());
+        if wanted > self.settings.min_free_kbytes {
+            self.set_marks(wanted);
+        }
+    }
+
+    /// Pages above the high marks of all zones but Movable.
+    fn lowmem(&self) -> u64 {
+        let low = self.zones.iter().filter(|zone| zone.kind <= ZoneKind::Normal);
+        low.map(|zone| zone.managed.saturating_sub(zone.watermarks.high)).sum()
     }
 
     /// Computes marks, lowmem reserves and the sizes of per-CPU lists; ends every boost.

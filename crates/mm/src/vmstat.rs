@@ -144,6 +144,22 @@ pub struct Counters {
     pub compact_fail: u64,
     /// `compact_success`: those after which there was one.
     pub compact_success: u64,
+    /// `thp_fault_alloc`: faults that got a huge page.
+    pub thp_fault_alloc: u64,
+    /// `thp_fault_fallback`: faults that might have had one and got none, nor the huge page of zeros.
+    pub thp_fault_fallback: u64,
+    /// `thp_split_page`: huge pages split into base pages.
+    pub thp_split_page: u64,
+    /// `thp_split_page_failed`: those that could not be split.
+    pub thp_split_page_failed: u64,
+    /// `thp_deferred_split_page`: huge pages put on the deferred split queue.
+    pub thp_deferred_split_page: u64,
+    /// `thp_split_pmd`: huge mappings split into single ones.
+    pub thp_split_pmd: u64,
+    /// `thp_zero_page_alloc`: times that the huge page of zeros was allocated.
+    pub thp_zero_page_alloc: u64,
+    /// `thp_zero_page_alloc_failed`: times that it could not be.
+    pub thp_zero_page_alloc_failed: u64,
     /// `numa_*`, by node.
     pub numa: Vec<NumaCounters>,
     /// Fragmentation events (engine only).

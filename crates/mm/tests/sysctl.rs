@@ -66,16 +66,17 @@ fn every_setting_is_modelled_or_refused_by_name() {
                 let content = content.unwrap_or_else(|error| panic!("{error}"));
                 assert!(content.ends_with('\n'), "{}", setting.name);
                 // Its 0 stands for the ratio and cannot be written.
-                if setting.name != "vm.dirty_background_bytes" {
-                    write(&mut mm, setting.path, &content);
+                if setting.name != "vm.dirty_background_bytes" && setting.access != Access::ReadOnly {
+                    let in_force = content.split(['[', ']']).nth(1).unwrap_or(&content);
+                    write(&mut mm, setting.path, in_force);
                 }
                 assert_eq!(read(&mm, setting.name), content, "{}", setting.name);
             }
             (Model::Missing(_), _) => assert_eq!(content, Err(SettingError::NotModelled(setting))),
         }
         let refused = match setting.access {
-            _ if setting.is_modelled() => SettingError::Invalid(setting),
             Access::ReadOnly => SettingError::ReadOnly(setting),
+            _ if setting.is_modelled() => SettingError::Invalid(setting),
             Access::ReadWrite | Access::WriteOnly => SettingError::NotModelled(setting),
         };
         assert_eq!(mm.write_setting(setting.name, "what"), Err(refused));
@@ -105,6 +106,72 @@ fn refusals_say_what_was_wrong_and_what_linux_answers() {
     );
     let error = mm.read_setting("vm.compact_memory").expect_err("it only starts something");
     assert_eq!((error.to_string().as_str(), error.errno()), ("vm.compact_memory is write-only", Some(Errno::Eacces)));
+}
+
+#[test]
+fn files_of_huge_pages_hold_the_words_of_their_release() {
+    let (enabled, defrag) = ("thp/enabled", "thp/defrag");
+    let mut mm = boot(Policy::default());
+    assert_eq!(read(&mm, enabled), "[always] madvise never\n");
+    assert_eq!(read(&mm, defrag), "always defer defer+madvise [madvise] never\n");
+    for (word, shown) in [("never\n", "always madvise [never]\n"), ("madvise", "always [madvise] never\n")] {
+        write(&mut mm, enabled, word);
+        assert_eq!(read(&mm, enabled), shown);
+    }
+    write(&mut mm, defrag, "defer+madvise");
+    for wrong in ["", "\n", "a", "alw", "Always", "alwaysX", "always\n\n", " always", "[always]", "1"] {
+        for file in [enabled, defrag] {
+            let before = read(&mm, file);
+            assert_eq!(
+                mm.write_setting(file, wrong).map_err(SettingError::errno),
+                Err(Some(Errno::Einval)),
+                "{wrong:?}"
+            );
+            assert_eq!(read(&mm, file), before);
+        }
+    }
+    for wrong in ["2", "-1", "one", "0x1", "1 1", "", "1\n\n"] {
+        let written = mm.write_setting("thp/use_zero_page", wrong);
+        assert_eq!(written.map_err(SettingError::errno), Err(Some(Errno::Einval)), "{wrong:?}");
+    }
+    write(&mut mm, "thp/use_zero_page", "0\n");
+    assert_eq!((read(&mm, "thp/use_zero_page"), read(&mm, "thp/hpage_pmd_size")), ("0\n".into(), "2097152\n".into()));
+}
+
+#[test]
+fn old_releases_know_fewer_words_and_take_beginnings() {
+    let mut policy = Policy::default();
+    (policy.thp.defer, policy.thp.defer_madvise, policy.thp.words_by_prefix) = (false, false, true);
+    let mut mm = boot(policy.clone());
+    assert_eq!(read(&mm, "thp/defrag"), "always [madvise] never\n");
+    assert_eq!(mm.write_setting("thp/defrag", "defer").map_err(SettingError::errno), Err(Some(Errno::Einval)));
+    assert_eq!(mm.write_setting("thp/enabled", "d").map_err(SettingError::errno), Err(Some(Errno::Einval)));
+    for word in ["a", "alw", "alwaysX"] {
+        write(&mut mm, "thp/enabled", "never");
+        write(&mut mm, "thp/enabled", word);
+        assert_eq!(read(&mm, "thp/enabled"), "[always] madvise never\n");
+    }
+    policy.thp.defer = true;
+    let mut mm = boot(policy);
+    write(&mut mm, "thp/defrag", "defer+madvise");
+    assert_eq!(read(&mm, "thp/defrag"), "always [defer] madvise never\n");
+}
+
+#[test]
+fn enabling_huge_pages_keeps_more_memory_free() {
+    for resets in [false, true] {
+        let mut policy = Policy::default();
+        policy.thp.stop_resets_min_free = resets;
+        let mut mm = boot(policy);
+        let raised = mm.min_free_kbytes();
+        write(&mut mm, "thp/enabled", "never");
+        assert_eq!(mm.min_free_kbytes() < raised, resets, "only where stopping computes it anew");
+        write(&mut mm, "thp/enabled", "madvise");
+        assert_eq!(mm.min_free_kbytes(), raised);
+        mm.set_min_free_kbytes(2 * raised);
+        write(&mut mm, "thp/enabled", "always");
+        assert_eq!(mm.min_free_kbytes(), 2 * raised, "never lowered");
+    }
 }
 
 #[test]

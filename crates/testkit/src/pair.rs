@@ -1,5 +1,6 @@
 //! The engine and the naive allocator side by side: the same operation to both, then everything compared.
 
+use order9_mm::thp::HugeEnabled;
 use order9_mm::trace::Event;
 use order9_mm::{FrameState, Mm, MmBuilder};
 use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pfn, PfnRange};
@@ -44,7 +45,9 @@ impl Pair {
         let layout = case.machine.layout();
         let builder =
             MmBuilder::with_tracer(&layout, case.policy(), Vec::new()).expect("machines of the kit are sound");
-        let mm = builder.boot();
+        let mut mm = builder.boot();
+        // The machines are so small that they start without huge pages, and keep less memory free than the naive allocator.
+        mm.set_thp_enabled(HugeEnabled::Always);
         let oracle = Oracle::boot(&layout, case.policy(), mm.zones().iter().map(order9_mm::Zone::id));
         let pageblocks = mm.zones().iter().flat_map(|zone| {
             let PfnRange { start, end } = zone.span();

@@ -1,6 +1,7 @@
 //! Numbers worked out by hand: watermarks, lowmem reserves, zonelists, sizes of per-CPU lists, splits, claims.
 
 use order9_mm::policy::Policy;
+use order9_mm::thp::HugeEnabled;
 use order9_mm::trace::{Event, Extfrag};
 use order9_mm::{AllocFlags, Contents, Gfp, Layout, Mark, Mm, MmBuilder, Request, Reserve, Watermarks};
 use order9_testkit::machines::{TINY_START, machine_a, tiny, two_nodes};
@@ -26,7 +27,9 @@ fn watermarks_of_the_reference_machine() {
     assert_eq!(marks[1], Watermarks { min: 3_178, low: 3_972, high: 4_766 });
     assert_eq!(marks[2], Watermarks { min: 13_701, low: 17_126, high: 20_551 });
 
-    let without_huge_pages = MmBuilder::new(&machine_a(0), linux_5_3()).expect("the layout is sound").huge_pages(false);
+    let without_huge_pages = MmBuilder::new(&machine_a(0), linux_5_3())
+        .expect("the layout is sound")
+        .transparent_hugepage(HugeEnabled::Never);
     assert_eq!(without_huge_pages.boot().min_free_kbytes(), 16_281);
 }
 

@@ -56,6 +56,11 @@ impl<T: Tracer> Mm<T> {
             [Flag::Active, Flag::File, Flag::Unevictable, Flag::Referenced].into_iter().any(|flag| word.has(flag));
         require(word.is_lru_page() || !any, "only LRU pages have flags of lists", found)?;
         let locked = word.is_lru_page() && self.is_mlocked(idx);
+        if word.is_compound() {
+            // A huge page that others came to map after it was locked, or before, may be either.
+            let allowed = locked || !word.has(Flag::Unevictable);
+            return require(allowed, "only huge pages of locked mappings are unevictable", found);
+        }
         require(word.has(Flag::Unevictable) == locked, "pages of locked mappings are unevictable, no others", found)
     }
 

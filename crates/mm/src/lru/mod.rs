@@ -305,6 +305,9 @@ impl<T: Tracer> Mm<T> {
     /// A locked mapping shows the page now: reclaim must leave it alone.
     #[inline]
     pub(crate) fn mlock_page(&mut self, idx: Idx) {
+        if self.frames.word(idx).is_compound() {
+            return self.mlock_huge(crate::thp::head_of(idx));
+        }
         if !self.frames.word(idx).has(Flag::Unevictable) {
             self.move_lru(idx, LruList::Unevictable);
         }
@@ -321,6 +324,9 @@ impl<T: Tracer> Mm<T> {
 
     /// Whether a locked mapping shows the page.
     pub(crate) fn is_mlocked(&self, idx: Idx) -> bool {
+        if self.huge_head(idx).is_some() {
+            return self.is_huge_mlocked(idx);
+        }
         self.mappings_of(idx).iter().any(|at| {
             let vma = self.user.space(at.space).ok().and_then(|space| space.vmas.find(at.vpn));
             vma.is_some_and(|vma| vma.locked)

@@ -94,7 +94,7 @@ impl<T: Tracer> Mm<T> {
             ("VmallocUsed", 0),
             ("VmallocChunk", 0),
             ("Percpu", 0),
-            ("AnonHugePages", 0),
+            ("AnonHugePages", user.anon_thps * Order::PAGEBLOCK.pages().get()),
             ("ShmemHugePages", 0),
             ("ShmemPmdMapped", 0),
             ("FileHugePages", 0),

@@ -4,7 +4,7 @@ use alloc::format;
 use core::fmt::{Display, Result, Write};
 use core::ops::AddAssign;
 
-use order9_units::{PAGE_SIZE, Pages};
+use order9_units::{Order, PAGE_SIZE, Pages};
 
 use super::labelled;
 use crate::Mm;
@@ -25,6 +25,8 @@ struct Usage {
     private_dirty: u64,
     referenced: u64,
     anonymous: u64,
+    /// Mapped as huge pages.
+    anon_huge: u64,
     pss_dirty: Share,
     pss_anon: Share,
     pss_shmem: Share,
@@ -66,8 +68,7 @@ impl<T: Tracer> Mm<T> {
             let mut usage = Usage::default();
             self.add_usage(&mut usage, space, vma);
             usage.render(out, false)?;
-            // Huge pages are not mapped yet, whatever the mapping asks for.
-            labelled(out, "THPeligible", 0, "")?;
+            labelled(out, "THPeligible", u64::from(self.is_thp_eligible(vma) && has_slot(vma)), "")?;
             render_flags(out, vma)?;
         }
         Ok(())
@@ -87,6 +88,8 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn add_usage(&self, usage: &mut Usage, space: &Space, vma: &Vma) {
+        let huge = space.table.huge_slots(vma.range).filter(|(_, huge)| huge.head().is_some()).count();
+        usage.anon_huge += huge as u64 * Order::PAGEBLOCK.pages().bytes().get();
         for pte in space.entries(vma.range) {
             if let Some(idx) = pte.idx() {
                 self.add_page(usage, pte, idx, vma.locked);
@@ -147,14 +150,23 @@ impl Usage {
         size("Private_Dirty", self.private_dirty)?;
         size("Referenced", self.referenced)?;
         size("Anonymous", self.anonymous)?;
-        for name in ["KSM", "LazyFree", "AnonHugePages", "ShmemPmdMapped", "FilePmdMapped"] {
-            size(name, 0)?;
-        }
+        size("KSM", 0)?;
+        size("LazyFree", 0)?;
+        size("AnonHugePages", self.anon_huge)?;
+        size("ShmemPmdMapped", 0)?;
+        size("FilePmdMapped", 0)?;
         for name in ["Shared_Hugetlb", "Private_Hugetlb", "Swap", "SwapPss"] {
             size(name, 0)?;
         }
         size("Locked", self.pss_locked.bytes())
     }
+}
+
+/// Whether a huge page fits into a mapping.
+fn has_slot(vma: &Vma) -> bool {
+    let slot = vma.range.start.slot();
+    let first = if slot.start == vma.range.start { slot.start } else { slot.end };
+    first.slot().end <= vma.range.end
 }
 
 const fn kilobytes(bytes: u64) -> u64 {

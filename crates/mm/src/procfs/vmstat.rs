@@ -51,6 +51,14 @@ impl<T: Tracer> Mm<T> {
             ("compact_daemon_wake", self.counters.compact_daemon_wake),
             ("compact_daemon_migrate_scanned", self.counters.compact_daemon_migrate_scanned),
             ("compact_daemon_free_scanned", self.counters.compact_daemon_free_scanned),
+            ("thp_fault_alloc", self.counters.thp_fault_alloc),
+            ("thp_fault_fallback", self.counters.thp_fault_fallback),
+            ("thp_split_page", self.counters.thp_split_page),
+            ("thp_split_page_failed", self.counters.thp_split_page_failed),
+            ("thp_deferred_split_page", self.counters.thp_deferred_split_page),
+            ("thp_split_pmd", self.counters.thp_split_pmd),
+            ("thp_zero_page_alloc", self.counters.thp_zero_page_alloc),
+            ("thp_zero_page_alloc_failed", self.counters.thp_zero_page_alloc_failed),
         ]);
         fields.into_iter()
     }
@@ -103,6 +111,7 @@ impl<T: Tracer> Mm<T> {
             ("nr_writeback", pending.writeback),
             ("nr_shmem", user.shmem),
             ("nr_page_table_pages", user.page_tables),
+            ("nr_anon_transparent_hugepages", user.anon_thps),
             ("nr_vmscan_write", self.counters.nr_vmscan_write),
             ("nr_vmscan_immediate_reclaim", self.counters.nr_vmscan_immediate_reclaim),
             ("nr_dirtied", self.counters.nr_dirtied),

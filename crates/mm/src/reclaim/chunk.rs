@@ -40,6 +40,8 @@ pub(super) enum Outcome {
     Activate,
     /// Freed.
     Free,
+    /// A huge page that is now base pages, all of which are still to be dealt with.
+    Split,
 }
 
 /// What a chunk came to.
@@ -54,6 +56,10 @@ pub(super) struct Tally {
     pub(super) unflushed: bool,
     activated: u64,
     freed: u64,
+    /// What huge pages were split into.
+    pub(super) parts: Vec<Idx>,
+    /// CPU it runs on.
+    pub(super) cpu: usize,
 }
 
 impl<T: Tracer> Mm<T> {
@@ -92,9 +98,13 @@ impl<T: Tracer> Mm<T> {
         let mut isolated = core::mem::take(&mut run.chunk.isolated);
         let (zone, of) = (run.chunk.zone, run.chunk.of);
         let set = self.lru_set(zone);
-        let (flags, mut tally) = (self.reclaim.sets[set].flags, Tally::default());
+        let (flags, mut tally) = (self.reclaim.sets[set].flags, Tally { cpu, ..Tally::default() });
         for idx in isolated.drain(..) {
+            tally.stats.taken += self.frames.word(idx).frames();
             self.reclaim_page(run, flags, idx, &mut tally, cpu);
+            for part in core::mem::take(&mut tally.parts) {
+                self.reclaim_page(run, flags, part, &mut tally, cpu);
+            }
         }
         self.flush_unmapped(&mut tally);
         self.lock_lru(self.zones[zone.index()].node, 1);
@@ -123,7 +133,6 @@ impl<T: Tracer> Mm<T> {
 
     fn reclaim_page(&mut self, run: &mut ReclaimControl, flags: ReclaimFlags, idx: Idx, tally: &mut Tally, cpu: usize) {
         let frames = self.frames.word(idx).frames();
-        tally.stats.taken += frames;
         match self.judge(run, flags, idx, tally) {
             Outcome::Keep => self.putback_lru(idx),
             Outcome::Activate => {
@@ -136,6 +145,7 @@ impl<T: Tracer> Mm<T> {
                 tally.freed += frames;
                 self.drop_page(idx, cpu);
             }
+            Outcome::Split => {}
         }
     }
 

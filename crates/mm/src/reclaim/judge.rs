@@ -10,6 +10,7 @@ use crate::frame::{Flag, Idx, Word};
 use crate::gfp::Gfp;
 use crate::lru::LruType;
 use crate::space::Owner;
+use crate::thp::subpages;
 use crate::trace::{Event, Tracer};
 
 impl<T: Tracer> Mm<T> {
@@ -22,7 +23,7 @@ impl<T: Tracer> Mm<T> {
         tally: &mut Tally,
     ) -> Outcome {
         let (word, owner) = (self.frames.word(idx), self.user.rmap.owner(idx));
-        let mapped = self.mapcount_of(owner) > 0;
+        let mapped = owner == Owner::Huge || self.mapcount_of(owner) > 0;
         match owner {
             // Whoever had it has dropped it since.
             Owner::Kept if word.with(Flag::Isolated, false).is_held() => return Outcome::Keep,
@@ -45,6 +46,7 @@ impl<T: Tracer> Mm<T> {
                 tally.referenced += word.frames();
                 Outcome::Keep
             }
+            (_, Owner::Huge) => self.split_to_swap(run, idx, tally),
             _ if word.has(Flag::Pinned) => Outcome::Keep,
             (_, Owner::File { .. }) if of == LruType::File => {
                 if mapped {
@@ -118,6 +120,18 @@ impl<T: Tracer> Mm<T> {
             tally.written += word.frames();
         }
         Outcome::Keep
+    }
+
+    /// Splits an unused huge page, whose parts then go to swap one by one; in use by more than its mappings, it stays.
+    fn split_to_swap(&mut self, run: &ReclaimControl, head: Idx, tally: &mut Tally) -> Outcome {
+        if !run.may_swap || !run.gfp.has(Gfp::IO) {
+            return Outcome::Keep;
+        }
+        if self.frames.word(head).has(Flag::Pinned) || self.split_isolated(head, tally.cpu).is_err() {
+            return Outcome::Activate;
+        }
+        tally.parts.extend(subpages(head));
+        Outcome::Split
     }
 
     /// Takes an unused anonymous page as far towards swap as can be done at once: unmapped and being written, or freed.

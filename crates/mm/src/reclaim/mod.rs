@@ -30,6 +30,7 @@ pub use throttle::Stalled;
 
 pub(crate) use control::ReclaimState;
 pub(crate) use node::{NodePass, shrink_node};
+pub(crate) use walk::Uses;
 
 #[cfg(test)]
 mod file_tests;

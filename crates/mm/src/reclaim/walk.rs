@@ -57,6 +57,9 @@ impl<T: Tracer> Mm<T> {
     /// Counts the mappings by which a page was accessed, and forgets the accesses.
     pub(crate) fn take_uses(&mut self, idx: Idx) -> Uses {
         self.work.rmap_walks += 1;
+        if self.huge_head(idx).is_some() {
+            return self.take_huge_uses(idx);
+        }
         let mut uses = Uses::default();
         for &at in &*self.mappings_of(idx) {
             let space = self.user.living(at.space);

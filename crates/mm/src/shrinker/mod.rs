@@ -23,6 +23,9 @@ pub use run::{ShrinkControl, ShrinkSlab, ShrinkStep};
 use crate::Mm;
 use crate::trace::Tracer;
 
+/// Objects per batch of a shrinker that does not say otherwise; Linux' SHRINK_BATCH.
+const SHRINK_BATCH: u64 = 128;
+
 /// Somebody who can give up kernel objects.
 #[derive(Clone)]
 pub(crate) struct Shrinker {
@@ -37,6 +40,10 @@ pub(crate) struct Shrinker {
 pub enum ShrinkerKind {
     /// Dentries and inodes of the filesystem; needs `__GFP_FS`.
     Superblock,
+    /// Huge pages with base pages that nobody maps, which splitting frees.
+    DeferredSplit,
+    /// The huge page of zeros, once nobody maps it.
+    HugeZeroPage,
 }
 
 impl ShrinkerKind {
@@ -45,6 +52,8 @@ impl ShrinkerKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Superblock => "super_cache_scan",
+            Self::DeferredSplit => "deferred_split_scan",
+            Self::HugeZeroPage => "shrink_huge_zero_page_scan",
         }
     }
 }
@@ -52,9 +61,19 @@ impl ShrinkerKind {
 impl<T: Tracer> Mm<T> {
     /// Registers the shrinker of the filesystem that was just mounted; its batches are of 1024 objects.
     pub(crate) fn register_superblock_shrinker(&mut self) {
-        let cost = ShrinkerCost { seeks: 2, batch: 1024 };
+        self.register_shrinker(ShrinkerKind::Superblock, 1024);
+    }
+
+    /// Registers the shrinkers of huge pages, which every machine has.
+    pub(crate) fn register_thp_shrinkers(&mut self) {
+        self.register_shrinker(ShrinkerKind::HugeZeroPage, SHRINK_BATCH);
+        self.register_shrinker(ShrinkerKind::DeferredSplit, SHRINK_BATCH);
+    }
+
+    fn register_shrinker(&mut self, kind: ShrinkerKind, batch: u64) {
+        let cost = ShrinkerCost { seeks: 2, batch };
         let deferred = alloc::vec![0; self.nodes.len()];
-        self.shrinkers.push(Shrinker { kind: ShrinkerKind::Superblock, cost, deferred });
+        self.shrinkers.push(Shrinker { kind, cost, deferred });
     }
 
     /// Work that shrinkers were asked for on `node` and put off, in objects, in the order of their registration.

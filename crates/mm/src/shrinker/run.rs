@@ -56,8 +56,17 @@ struct Call {
 
 #[derive(Clone, Debug)]
 struct Batch {
-    scan: FsScan,
+    scan: Scan,
     objects: u64,
+}
+
+/// What is left of a batch.
+#[derive(Clone, Debug)]
+enum Scan {
+    Fs(FsScan),
+    /// So many huge pages are still to be split.
+    Splits(u64),
+    HugeZeroPage,
 }
 
 impl ShrinkSlab {
@@ -84,7 +93,21 @@ impl ShrinkSlab {
             self.end(mm, &call);
             return ShrinkStep::Progress;
         };
-        let step = mm.fs_scan(&mut batch.scan, &mut call.freed, self.control.cpu);
+        let step = match &mut batch.scan {
+            Scan::Fs(scan) => mm.fs_scan(scan, &mut call.freed, self.control.cpu),
+            Scan::Splits(0) => ScanStep::Done,
+            Scan::Splits(left) => {
+                *left -= 1;
+                call.freed.objects += u64::from(mm.split_deferred(self.control.node, self.control.cpu));
+                call.batch = Some(batch);
+                self.now = Some(call);
+                return ShrinkStep::Progress;
+            }
+            Scan::HugeZeroPage => {
+                call.freed.objects += mm.shrink_huge_zero(self.control.cpu);
+                ScanStep::Done
+            }
+        };
         let step = match step {
             ScanStep::Invalidated(pages) => {
                 match self.control.by {
@@ -114,6 +137,10 @@ impl ShrinkSlab {
         let (kind, cost) = (shrinker.kind, shrinker.cost);
         let freeable = match kind {
             ShrinkerKind::Superblock => mm.fs_freeable(node),
+            ShrinkerKind::DeferredSplit => mm.deferred_splits(node),
+            // It knows no nodes, and is asked with the first.
+            ShrinkerKind::HugeZeroPage if node == NodeId(0) => mm.huge_zero_freeable(),
+            ShrinkerKind::HugeZeroPage => 0,
         };
         if freeable == 0 {
             self.at += 1;
@@ -138,13 +165,13 @@ impl ShrinkSlab {
     /// The next batch; `None` when the rest is put off, or the shrinker stops because of the flags of the request.
     fn next_batch<T: Tracer>(&self, mm: &Mm<T>, plan: &ShrinkPlan) -> Option<Batch> {
         let objects = plan.next_batch()?;
-        match mm.shrinkers[self.at].kind {
-            ShrinkerKind::Superblock if !self.control.gfp.has(Gfp::FS) => None,
-            ShrinkerKind::Superblock => {
-                let scan = mm.fs.as_ref()?.scan(self.control.node, objects);
-                Some(Batch { scan, objects })
-            }
-        }
+        let scan = match mm.shrinkers[self.at].kind {
+            ShrinkerKind::Superblock if !self.control.gfp.has(Gfp::FS) => return None,
+            ShrinkerKind::Superblock => Scan::Fs(mm.fs.as_ref()?.scan(self.control.node, objects)),
+            ShrinkerKind::DeferredSplit => Scan::Splits(objects.min(mm.deferred_splits(self.control.node))),
+            ShrinkerKind::HugeZeroPage => Scan::HugeZeroPage,
+        };
+        Some(Batch { scan, objects })
     }
 
     /// Ends the call of a shrinker and leaves the rest of its work for later.

@@ -151,7 +151,7 @@ impl<T: Tracer> Mm<T> {
         Object { cache: need.cache, number }
     }
 
-    fn node_of(&self, frame: Idx) -> NodeId {
+    pub(crate) fn node_of(&self, frame: Idx) -> NodeId {
         self.zones[self.blocks[frame.block()].zone.index()].node
     }
 }

@@ -37,6 +37,7 @@ impl<T: Tracer> Mm<T> {
         self.check_files(&seen)?;
         self.check_owners(&seen)?;
         self.check_driver_pages()?;
+        self.check_thp()?;
         self.user.tags.as_ref().map_or(Ok(()), |tags| self.check_tags(tags))
     }
 
@@ -69,7 +70,11 @@ impl<T: Tracer> Mm<T> {
 
     /// Walks a page table.
     fn check_space(&self, id: SpaceId, space: &Space, seen: &mut Seen) -> Verdict {
-        let (mut rss, mut tables) = (Rss::default(), 0);
+        let (mut rss, mut tables) = (Rss::default(), u64::from(space.spare_table.is_some()));
+        for (_, huge) in space.table.huge_slots(VpnRange::new(Vpn::new(0), TASK_END)) {
+            tables += 1;
+            rss.anon_pages += huge.head().map_or(0, |_| Order::PAGEBLOCK.pages().get());
+        }
         for (slot, table) in space.table.tables(VpnRange::new(Vpn::new(0), TASK_END)) {
             tables += 1;
             let owner = Owner::PageTable(Mapping { space: id, vpn: slot.start });
@@ -127,7 +132,8 @@ impl<T: Tracer> Mm<T> {
             });
         };
         let (pfn, word, owner) = (self.frames.pfn(idx), self.frames.word(idx), self.user.rmap.owner(idx));
-        let live = word.is_allocated() && word.has(Flag::Owned) && word.order() == Order::ZERO;
+        let subpage = self.huge_head(idx).is_some();
+        let live = subpage || word.is_allocated() && word.has(Flag::Owned) && word.order() == Order::ZERO;
         require(live, "a mapped frame is allocated and owned", || format!("{at:?} maps {pfn:?}: {:?}", word.state()))?;
         match owner {
             Owner::File { file, index } => {
@@ -145,7 +151,7 @@ impl<T: Tracer> Mm<T> {
                     format!("{at:?} maps {pfn:?}")
                 })
             }
-            Owner::Anon(_) | Owner::Shared { .. } => {
+            Owner::Anon(_) | Owner::Shared { .. } | Owner::Huge => {
                 rss.anon_pages += 1;
                 seen.anon_entries += 1;
                 let named = self.mappings_of(idx).contains(&at);
@@ -202,22 +208,30 @@ impl<T: Tracer> Mm<T> {
             let (idx, word) = (Idx(at), self.frames.word(Idx(at)));
             let owner = self.user.rmap.owner(idx);
             let pfn = self.frames.pfn(idx);
-            require(word.has(Flag::Owned) == (owner != Owner::Nobody), "an owned frame has an owner", || {
-                format!("{pfn:?} is {:?}, its owner {owner:?}", word.state())
-            })?;
+            let subpage = word.is_tail() && self.huge_head(idx).is_some();
+            require(
+                subpage || word.has(Flag::Owned) == (owner != Owner::Nobody),
+                "an owned frame has an owner",
+                || format!("{pfn:?} is {:?}, its owner {owner:?}", word.state()),
+            )?;
+            if owner == Owner::Huge {
+                named += self.named_by_first(idx, &mut links);
+            }
             if owner == Owner::Nobody {
                 continue;
             }
-            self.check_owned(idx, word, owner)?;
+            if !subpage {
+                self.check_owned(idx, word, owner)?;
+            }
             match owner {
-                Owner::Anon(_) => (levels.anon, named) = (levels.anon + 1, named + 1),
+                Owner::Anon(_) => (levels.anon, named) = (levels.anon + u64::from(!subpage), named + 1),
                 Owner::Shared { first, mappings } => {
                     let chain: BTreeSet<Mapping> = self.user.rmap.chain(first).collect();
                     let sound = mappings >= 2 && chain.len() == mappings as usize;
                     require(sound, "a shared page names each of its mappings once", || {
                         format!("{pfn:?}: {chain:?}, {mappings} counted")
                     })?;
-                    levels.anon += 1;
+                    levels.anon += u64::from(!subpage);
                     named += u64::from(mappings);
                     links += u64::from(mappings);
                 }
@@ -235,9 +249,11 @@ impl<T: Tracer> Mm<T> {
                     let known = self.slab_has(cache, slab, idx);
                     require(known, "the pages of a slab are its cache's", || format!("{pfn:?} is {owner:?}"))?;
                 }
-                Owner::Kept | Owner::SwapCache | Owner::Nobody => {}
+                Owner::Huge => levels.anon += self.huge_anon_pages(idx),
+                Owner::Kept | Owner::SwapCache | Owner::HugeZero | Owner::Nobody => {}
             }
         }
+        levels.anon_thps = self.user.levels.anon_thps; // Recounted with the laws of huge pages.
         require(named == seen.anon_entries, "every reverse mapping has its entry", || {
             format!("{named} named, {} entries", seen.anon_entries)
         })?;
@@ -250,6 +266,14 @@ impl<T: Tracer> Mm<T> {
         require(levels == self.user.levels, "levels equal a recount", || {
             format!("{levels:?} by frames, {:?} counted", self.user.levels)
         })
+    }
+
+    /// Mappings that the first base page of a huge page names by itself; those in a chain are added to `links`.
+    fn named_by_first(&self, head: Idx, links: &mut u64) -> u64 {
+        let first = self.user.rmap.of_subpage(head);
+        let named = u64::from(self.user.rmap.subpage_mappings(head));
+        *links += if let Owner::Shared { .. } = self.user.rmap.owner(first) { named } else { 0 };
+        named
     }
 
     fn check_owned(&self, idx: Idx, word: Word, owner: Owner) -> Verdict {

@@ -1,7 +1,31 @@
 //! Changes of a space's set of mappings: split, merge, modify; the files behind them always know who maps them.
 
+use alloc::vec::Vec;
+
 use super::addr::{Vpn, VpnRange};
 use super::{Errno, Mapping, SpaceId, UserMemory, Vma};
+use crate::Mm;
+use crate::trace::Tracer;
+
+impl<T: Tracer> Mm<T> {
+    /// Changes all mappings in `range` as [`UserMemory::modify`] does. A huge mapping that a new edge cuts is split.
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn modify(&mut self, id: SpaceId, range: VpnRange, change: impl Fn(&mut Vma)) -> Result<(), Errno> {
+        let changes = |vma: &Vma| {
+            let mut after = *vma;
+            change(&mut after);
+            after != *vma
+        };
+        let vmas = &self.user.living(id).vmas;
+        let cuts = |edge: Vpn| vmas.find(edge).is_some_and(|vma| vma.range.start < edge && changes(vma));
+        for edge in [range.start, range.end].into_iter().filter(|&edge| cuts(edge)).collect::<Vec<_>>() {
+            self.split_pmd_at_edge(id, edge);
+        }
+        self.user.modify(id, range, change)
+    }
+}
 
 impl UserMemory {
     /// Adds a mapping where there is none.

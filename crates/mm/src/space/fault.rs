@@ -1,13 +1,14 @@
-//! Page faults on base pages, in two steps with an allocation between them that may take any time.
+//! Page faults, in two steps with an allocation between them that may take any time.
 //!
 //! Key types: [`FaultStep`] (how an access goes on), [`Fault`] (an access that waits for a page). [`Mm::fault_begin`] does
 //! what needs no memory; [`Mm::fault_finish`] takes the page, looks again at everything the first step saw, and frees the
-//! page where that has changed.
+//! page where that has changed. Where a huge page may serve, [`crate::thp`] decides.
 
 use order9_units::{Nanos, NodeId, Order, Pages, Pfn};
 
 use super::addr::{VirtAddr, Vpn, VpnRange};
 use super::pte::{Pte, PteFlag, PteKind};
+use super::table::Slot;
 use super::{Mapping, Owner, Prot, SpaceId, Vma, VmaKind};
 use crate::Mm;
 use crate::frame::Idx;
@@ -59,6 +60,14 @@ pub enum FaultStep {
 pub enum Need {
     /// The page table of the slot.
     PageTable,
+    /// The page table that a huge mapping keeps for its split.
+    Deposit,
+    /// A huge page, zeroed. Where there is none, [`Mm::fault_refused`] goes on.
+    HugePage,
+    /// A huge copy of the huge page that starts here, which is shared. The same.
+    HugeCopyOf(Pfn),
+    /// The huge page of zeros, which the machine does not have yet. The same.
+    HugeZero,
     /// Zeroed memory of the space alone.
     Zeroed,
     /// A copy of this page, which is shared.
@@ -72,16 +81,45 @@ pub enum Need {
 /// An access that waits for a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    pub(super) space: SpaceId,
-    pub(super) vpn: Vpn,
-    access: Access,
-    need: Need,
+    pub(crate) space: SpaceId,
+    pub(crate) vpn: Vpn,
+    pub(crate) access: Access,
+    pub(crate) need: Need,
+    /// Flags of the allocation.
+    pub(crate) gfp: Gfp,
     /// The entry as the first step saw it.
-    pub(super) seen: Pte,
+    pub(crate) seen: Pte,
     /// The mappings as the first step saw them.
-    generation: u64,
+    pub(crate) generation: u64,
     /// The mapping is mlocked.
-    locked: bool,
+    pub(crate) locked: bool,
+    /// All of the slot is copied, for an access to this page.
+    pub(crate) whole_slot: Option<Vpn>,
+}
+
+impl Need {
+    /// Size of the allocation.
+    #[must_use]
+    pub const fn order(self) -> Order {
+        match self {
+            Self::HugePage | Self::HugeCopyOf(_) | Self::HugeZero => Order::PAGEBLOCK,
+            _ => Order::ZERO,
+        }
+    }
+
+    /// Whether the fault can go on without.
+    #[must_use]
+    pub const fn may_be_refused(self) -> bool {
+        matches!(self, Self::HugePage | Self::HugeCopyOf(_) | Self::HugeZero)
+    }
+
+    const fn gfp(self) -> Gfp {
+        match self {
+            Self::PageTable | Self::Deposit => Gfp::GFP_PGTABLE_USER,
+            Self::Zeroed => Gfp::GFP_HIGHUSER_MOVABLE.with(Gfp::ZERO),
+            _ => Gfp::GFP_HIGHUSER_MOVABLE,
+        }
+    }
 }
 
 impl Fault {
@@ -100,12 +138,7 @@ impl Fault {
     /// The allocation to make, for a program on `cpu` of `node`.
     #[must_use]
     pub fn request(&self, node: NodeId, cpu: usize) -> Request {
-        let gfp = match self.need {
-            Need::PageTable => Gfp::GFP_PGTABLE_USER,
-            Need::Zeroed => Gfp::GFP_HIGHUSER_MOVABLE | Gfp::ZERO,
-            Need::CopyOf(_) | Need::FilePage(..) | Need::SwapIn(_) => Gfp::GFP_HIGHUSER_MOVABLE,
-        };
-        Request { node, cpu, ..Request::new(Order::ZERO, gfp) }
+        Request { node, cpu, ..Request::new(self.need.order(), self.gfp) }
     }
 }
 
@@ -119,14 +152,14 @@ impl Access {
 
     /// Whether the processor allows it without a fault.
     #[inline]
-    fn allowed_by_entry(self, pte: Pte) -> bool {
+    pub(crate) fn allowed_by_entry(self, pte: Pte) -> bool {
         let right = if self == Self::Read { PteFlag::Access } else { PteFlag::Write };
         !pte.is_none() && pte.has(PteFlag::Access) && pte.has(right)
     }
 
     /// The entry after the access.
     #[inline]
-    pub(super) fn mark(self, pte: Pte) -> Pte {
+    pub(crate) fn mark(self, pte: Pte) -> Pte {
         pte.with(PteFlag::Young, true).with(PteFlag::Dirty, self == Self::Write || pte.has(PteFlag::Dirty))
     }
 }
@@ -137,17 +170,25 @@ impl<T: Tracer> Mm<T> {
         let vpn = addr.vpn();
         let Ok(space) = self.user.space_mut(id) else { return FaultStep::Segv };
         let mut seen = None;
-        if let Some(table) = space.table.table_mut(vpn) {
-            let pte = table.get(vpn);
-            seen = Some(pte);
-            if access.allowed_by_entry(pte) {
-                let marked = access.mark(pte);
-                if marked != pte {
-                    table.set(vpn, marked);
+        match space.table.slot_mut(vpn) {
+            Some(Slot::Table(table)) => {
+                let pte = table.get(vpn);
+                seen = Some(pte);
+                if access.allowed_by_entry(pte) {
+                    let marked = access.mark(pte);
+                    if marked != pte {
+                        table.set(vpn, marked);
+                    }
+                    self.wrote(id, vpn, access);
+                    return FaultStep::Hit;
                 }
+            }
+            Some(Slot::Huge(huge)) if access.allowed_by_entry(huge.pte) => {
+                huge.pte = access.mark(huge.pte);
                 self.wrote(id, vpn, access);
                 return FaultStep::Hit;
             }
+            _ => {}
         }
         self.work.faults += 1;
         let step = self.resolve(id, vpn, access, seen, None);
@@ -159,10 +200,13 @@ impl<T: Tracer> Mm<T> {
     /// Hands in the page that a fault needed, on behalf of `cpu`.
     ///
     /// # Panics
-    /// If `page` is not a single page that was just allocated.
+    /// If `page` is not a page of the order that was asked for, or was not just allocated.
     pub fn fault_finish(&mut self, fault: &Fault, page: Pfn, cpu: usize) -> FaultStep {
-        let idx = self.fresh(page);
+        let idx = self.fresh_block(page, fault.need.order());
         match fault.need {
+            Need::Deposit | Need::HugePage | Need::HugeCopyOf(_) | Need::HugeZero => {
+                return self.finish_huge(fault, idx, cpu);
+            }
             Need::PageTable => self.give_table(fault.space, fault.vpn, page, cpu),
             Need::FilePage(file, index) => self.fill_hole(file, index, idx, cpu),
             Need::SwapIn(slot) if !self.may_finish_swap_in(fault, slot) => {
@@ -172,6 +216,11 @@ impl<T: Tracer> Mm<T> {
             Need::SwapIn(slot) => self.finish_swap_in(slot, idx),
             Need::Zeroed | Need::CopyOf(_) => return self.finish_private(fault, idx, cpu),
         }
+        self.resolve_again(fault)
+    }
+
+    /// Looks again at a fault, the table of whose slot may have changed.
+    pub(crate) fn resolve_again(&mut self, fault: &Fault) -> FaultStep {
         let table = self.user.space(fault.space).ok().and_then(|space| space.table.table(fault.vpn));
         let seen = table.map(|table| table.get(fault.vpn));
         let step = self.resolve(fault.space, fault.vpn, fault.access, seen, None);
@@ -186,7 +235,7 @@ impl<T: Tracer> Mm<T> {
     pub fn give_table(&mut self, id: SpaceId, vpn: Vpn, page: Pfn, cpu: usize) {
         let idx = self.fresh(page);
         match self.user.space(id) {
-            Ok(space) if space.table.table(vpn).is_none() && space.vmas.find(vpn).is_some() => {
+            Ok(space) if matches!(space.table.slot(vpn), Slot::Empty) && space.vmas.find(vpn).is_some() => {
                 self.install_table(id, vpn, idx);
             }
             _ => self.free_fresh(idx, cpu),
@@ -207,7 +256,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     #[inline]
-    fn go_on_fast(&mut self, mut step: FaultStep, cpu: usize) -> FaultStep {
+    pub(crate) fn go_on_fast(&mut self, mut step: FaultStep, cpu: usize) -> FaultStep {
         let node = self.cpus.get(cpu).copied().unwrap_or_default();
         while let FaultStep::NeedPage(fault) = step
             && !matches!(fault.need, Need::SwapIn(_))
@@ -222,17 +271,26 @@ impl<T: Tracer> Mm<T> {
     pub fn touch_mapped(&mut self, id: SpaceId, range: &mut VpnRange, access: Access) -> Pages {
         let first = range.start;
         let Ok(space) = self.user.space_mut(id) else { return Pages::ZERO };
-        let Some(table) = space.table.table_mut(first) else { return Pages::ZERO };
-        for vpn in first.slot().intersect(*range).iter() {
-            let pte = table.get(vpn);
-            if !access.allowed_by_entry(pte) {
-                break;
+        let within = first.slot().intersect(*range);
+        match space.table.slot_mut(first) {
+            Some(Slot::Table(table)) => {
+                for vpn in within.iter() {
+                    let pte = table.get(vpn);
+                    if !access.allowed_by_entry(pte) {
+                        break;
+                    }
+                    let marked = access.mark(pte);
+                    if marked != pte {
+                        table.set(vpn, marked);
+                    }
+                    range.start = vpn + Pages::new(1);
+                }
             }
-            let marked = access.mark(pte);
-            if marked != pte {
-                table.set(vpn, marked);
+            Some(Slot::Huge(huge)) if access.allowed_by_entry(huge.pte) => {
+                huge.pte = access.mark(huge.pte);
+                range.start = within.end;
             }
-            range.start = vpn + Pages::new(1);
+            _ => {}
         }
         if self.user.tags.is_some() {
             VpnRange::new(first, range.start).iter().for_each(|vpn| self.wrote(id, vpn, access));
@@ -258,8 +316,12 @@ impl<T: Tracer> Mm<T> {
             return FaultStep::Segv;
         };
         let locked = vma.locked;
-        let wait = |need, seen| FaultStep::NeedPage(Fault { space: id, vpn, access, need, seen, generation, locked });
-        let Some(pte) = seen else { return wait(Need::PageTable, Pte::NONE) };
+        let fault = |need: Need, seen| {
+            let gfp = need.gfp();
+            Fault { space: id, vpn, access, need, gfp, seen, generation, locked, whole_slot: None }
+        };
+        let wait = |need, seen| FaultStep::NeedPage(fault(need, seen));
+        let Some(pte) = seen else { return self.resolve_slot(fault(Need::PageTable, Pte::NONE), &vma) };
         let answer = match (pte.kind(), vma.kind) {
             _ if access.allowed_by_entry(pte) => Answer::Map(access.mark(pte)),
             (PteKind::None, VmaKind::Anon) if access == Access::Read => Answer::Map(Pte::ZERO),
@@ -291,7 +353,7 @@ impl<T: Tracer> Mm<T> {
     fn answer_write(&mut self, vma: &Vma, pte: Pte, now: Option<Nanos>) -> Answer {
         let idx = pte.idx().expect("the entry is present");
         let own = match self.user.rmap.owner(idx) {
-            Owner::Anon(_) => self.is_exclusive(idx, false),
+            Owner::Anon(_) | Owner::Huge => self.is_exclusive(idx, false),
             Owner::File { .. } if vma.kind.is_private() => false,
             Owner::File { .. } if !self.mkwrite(idx, now) => return Answer::Mkwrite,
             Owner::File { .. } => true,
@@ -322,8 +384,14 @@ impl<T: Tracer> Mm<T> {
         if !fault.seen.is_none() {
             self.replaced(mapping, fault.seen, cpu);
         }
-        self.wrote(fault.space, fault.vpn, Access::Write);
-        FaultStep::Done
+        let Some(accessed) = fault.whole_slot else {
+            self.wrote(fault.space, fault.vpn, Access::Write);
+            return FaultStep::Done;
+        };
+        if accessed == fault.vpn {
+            self.wrote(fault.space, fault.vpn, Access::Write);
+        }
+        self.copy_slot_from(fault, fault.vpn + Pages::new(1))
     }
 
     /// Sets the entry to that of an anonymous page, if it and the mappings are as the first step saw them.
@@ -384,7 +452,7 @@ impl<T: Tracer> Mm<T> {
 
     /// Gives a page that a program has just written a new tag, where contents are tracked.
     #[inline]
-    fn wrote(&mut self, id: SpaceId, vpn: Vpn, access: Access) {
+    pub(crate) fn wrote(&mut self, id: SpaceId, vpn: Vpn, access: Access) {
         if access == Access::Write && self.user.tags.is_some() {
             self.tag_written(id, vpn);
         }

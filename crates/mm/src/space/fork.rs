@@ -56,14 +56,21 @@ impl<T: Tracer> Mm<T> {
         let to_copy = parent.vmas.within(VpnRange::new(fork.at, TASK_END));
         let to_copy = to_copy.filter(|vma| vma.kind.is_private() && vma.touched);
         let next = to_copy.map(|vma| VpnRange::new(vma.range.start.max(fork.at), vma.range.end)).find_map(|range| {
-            let (slot, _) = parent.table.tables(range).find(|(_, table)| table.used > 0)?;
+            let (slot, _) = parent.table.used_slots(range).next()?;
             Some(slot.intersect(range))
         });
         let Some(piece) = next else { return Ok(TableStep::Done) };
+        let huge = parent.table.huge(piece.start);
         if self.user.space(fork.child)?.table.table(piece.start).is_none() {
             return Ok(TableStep::NeedTable(piece.start));
         }
-        self.share_pages(fork, piece);
+        match huge {
+            Some(_) => self.fork_huge(fork.parent, fork.child, piece),
+            None => self.share_pages(fork, piece),
+        }
+        if let Some(tags) = &mut self.user.tags {
+            tags.fork(fork.parent, fork.child, piece);
+        }
         fork.at = piece.end;
         Ok(TableStep::Progress)
     }
@@ -84,9 +91,6 @@ impl<T: Tracer> Mm<T> {
         }
         self.user.living(fork.parent).table.put_back(piece.start, from);
         self.user.living(fork.child).table.put_back(piece.start, to);
-        if let Some(tags) = &mut self.user.tags {
-            tags.fork(fork.parent, fork.child, piece);
-        }
     }
 
     /// Takes the right to write off the parent's entry; returns the child's.
@@ -101,7 +105,10 @@ impl<T: Tracer> Mm<T> {
             if let Owner::File { .. } = self.user.rmap.owner(idx) {
                 self.map_file_page(child.space, idx, false);
             } else {
-                self.user.rmap.share(idx, child);
+                match self.huge_head(idx) {
+                    Some(_) => self.map_subpage(child, idx),
+                    None => self.user.rmap.share(idx, child),
+                }
                 self.user.living(child.space).rss.anon_pages += 1;
             }
         }

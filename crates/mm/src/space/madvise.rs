@@ -48,8 +48,8 @@ impl<T: Tracer> Mm<T> {
             match advice {
                 Madvise::DontNeed if vma.locked => return Err(Errno::Einval),
                 Madvise::DontNeed => self.discard(id, part, cpu),
-                Madvise::HugePage => self.user.modify(id, part, |vma| vma.advice = HugeAdvice::Huge)?,
-                Madvise::NoHugePage => self.user.modify(id, part, |vma| vma.advice = HugeAdvice::NoHuge)?,
+                Madvise::HugePage => self.modify(id, part, |vma| vma.advice = HugeAdvice::Huge)?,
+                Madvise::NoHugePage => self.modify(id, part, |vma| vma.advice = HugeAdvice::NoHuge)?,
             }
         }
         if mapped == range.len() { Ok(()) } else { Err(Errno::Enomem) }
@@ -78,7 +78,7 @@ impl<T: Tracer> Mm<T> {
         let bytes = length.get().checked_add(addr.get() - addr.vpn().addr().get()).ok_or(Errno::Einval)?;
         let range = VpnRange::of_call(addr.vpn().addr(), Bytes::new(bytes), Errno::Enomem)?;
         let mapped = vmas.mapped_part(range);
-        self.user.modify(id, mapped, |vma| vma.locked = locked)?;
+        self.modify(id, mapped, |vma| vma.locked = locked)?;
         let pages: Vec<Idx> = self.user.living(id).entries(mapped).filter_map(|pte| pte.idx()).collect();
         let change = if locked { Self::mlock_page } else { Self::munlock_page };
         pages.into_iter().for_each(|idx| change(self, idx));

@@ -158,7 +158,7 @@ impl<T: Tracer> Mm<T> {
     /// `ESRCH` if the space is gone.
     pub fn unmap_step(&mut self, id: SpaceId, range: &mut VpnRange, cpu: usize) -> Result<bool, Errno> {
         let space = self.user.space(id)?;
-        let next = space.table.tables(*range).find(|(_, table)| table.used > 0).map(|(slot, _)| slot.intersect(*range));
+        let next = space.table.used_slots(*range).next().map(|(slot, _)| slot.intersect(*range));
         range.start = next.map_or(range.end, |piece| piece.end);
         if let Some(piece) = next {
             self.discard(id, piece, cpu);
@@ -181,8 +181,10 @@ impl<T: Tracer> Mm<T> {
         if vmas.len() >= self.user.map_limit.now && vmas.find(range.start).is_some_and(leaves_both_ends) {
             return Err(Errno::Enomem);
         }
-        self.user.split_at(id, range.start);
-        self.user.split_at(id, range.end);
+        for edge in [range.start, range.end] {
+            self.split_pmd_at_edge(id, edge);
+            self.user.split_at(id, edge);
+        }
         let vmas: Vec<Vma> = self.user.living(id).vmas.within(range).copied().collect();
         if vmas.is_empty() {
             return Ok(());
@@ -209,7 +211,7 @@ impl<T: Tracer> Mm<T> {
         let range = VpnRange::of_call(addr, length, Errno::Enomem)?;
         let mapped = vmas.mapped_part(range);
         let changed: Vec<Vma> = vmas.within(mapped).filter(|vma| vma.prot != prot).copied().collect();
-        self.user.modify(id, mapped, |vma| vma.prot = prot)?;
+        self.modify(id, mapped, |vma| vma.prot = prot)?;
         for vma in changed {
             self.protect_pages(id, vma.range.intersect(mapped), prot, vma.kind);
         }
@@ -222,6 +224,12 @@ impl<T: Tracer> Mm<T> {
         // A write to a file on disk has to be noticed unless the page is known to be dirty.
         let notes_writes = kind.file().is_some_and(|file| self.user.files.is_on_disk(file));
         let mut changed = 0;
+        let huge: Vec<_> = self.user.living(id).table.huge_slots(range).map(|(slot, _)| slot.start).collect();
+        for slot in huge {
+            let huge = self.user.living(id).table.huge_mut(slot).expect("the slot has a huge mapping");
+            huge.pte = huge.pte.with(PteFlag::Access, prot != Prot::NONE).with(PteFlag::Write, false);
+            changed += 1;
+        }
         let mut from = range.start;
         while let Some((slot, mut table)) = self.user.living(id).table.take_next(VpnRange::new(from, range.end)) {
             for vpn in slot.intersect(range).iter() {

@@ -4,7 +4,7 @@
 //! on), `Owner` (whose page a frame is). All operations are methods of [`Mm`], take addresses and lengths as the system
 //! calls do, and answer as Linux: errors are [`Errno`]s.
 //! An operation that needs memory never allocates: it says what it needs, the caller allocates, which may take a while, and
-//! hands the page in; everything is then checked again. Pages are base pages. Never prices its work, waits, or reclaims.
+//! hands the page in; everything is then checked again. Huge pages are in [`crate::thp`]. Never prices its work, waits, or reclaims.
 
 mod addr;
 mod check;
@@ -46,12 +46,15 @@ pub use vma::{HugeAdvice, Prot, Vma, VmaKind};
 pub(crate) use page::Zap;
 pub(crate) use pte::{Pte, PteFlag};
 pub(crate) use rmap::{Mapping, Mappings, Owner};
+pub(crate) use table::{Huge, Table};
 
 use crate::Mm;
+use crate::frame::Idx;
 use crate::migrate::DriverPages;
 use crate::page_cache::{FileTable, Orphans};
 use crate::settings::MapLimit;
 use crate::tags::Tags;
+use crate::thp::HugeMemory;
 use crate::trace::Tracer;
 use rmap::{IDS, Rmap};
 use table::PageTable;
@@ -78,6 +81,10 @@ pub struct Space {
     /// Entries that name a slot of swap.
     pub(crate) swap_pages: u64,
     pub(crate) page_tables: u64,
+    /// The frame of a page table that no slot has yet; it counts as one.
+    pub(crate) spare_table: Option<Idx>,
+    /// It maps the huge page of zeros, or did.
+    pub(crate) holds_huge_zero: bool,
 }
 
 /// How an operation that fills a page table goes on.
@@ -132,6 +139,8 @@ impl SubAssign for Rss {
 pub struct UserLevels {
     /// `nr_anon_pages`: anonymous pages with a mapping, each once.
     pub anon: u64,
+    /// `nr_anon_transparent_hugepages`: anonymous huge pages with a huge mapping.
+    pub anon_thps: u64,
     /// `nr_mapped`: pages of files with a mapping, each once.
     pub mapped: u64,
     /// `nr_shmem`: pages of tmpfs files.
@@ -153,6 +162,7 @@ pub(crate) struct UserMemory {
     pub(crate) rmap: Rmap,
     /// Movable pages that are neither programs' nor files'.
     pub(crate) drivers: DriverPages,
+    pub(crate) huge: HugeMemory,
     pub(crate) levels: UserLevels,
     pub(crate) map_limit: MapLimit,
     pub(crate) tags: Option<Tags>,
@@ -177,7 +187,7 @@ impl UserMemory {
 
     /// Bytes of metadata of the machine's frames; page tables and files are paid for by what they map.
     pub(crate) fn bytes(&self) -> usize {
-        self.rmap.bytes() + self.tags.as_ref().map_or(0, Tags::bytes)
+        self.rmap.bytes() + self.huge.bytes() + self.tags.as_ref().map_or(0, Tags::bytes)
     }
 }
 
@@ -257,6 +267,10 @@ impl<T: Tracer> Mm<T> {
     pub fn exit(&mut self, id: SpaceId, cpu: usize) -> Result<(), Errno> {
         self.user.space(id)?;
         self.unmap_range(id, VpnRange::new(Vpn::new(0), TASK_END), cpu)?;
+        self.drop_huge_zero(id);
+        if let Some(frame) = self.user.living(id).spare_table.take() {
+            self.free_page_table(id, frame, cpu);
+        }
         self.user.spaces[id.index()] = None;
         Ok(())
     }

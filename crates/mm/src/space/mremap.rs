@@ -154,12 +154,22 @@ impl<T: Tracer> Mm<T> {
             return Err(Errno::Eagain);
         }
         let rest = VpnRange::new(run.from.start + run.moved, run.from.end);
-        let Some((slot, _)) = space.table.tables(rest).find(|(_, table)| table.used > 0) else {
+        let Some((slot, _)) = space.table.used_slots(rest).next() else {
             self.finish_move(run, cpu)?;
             return Ok(TableStep::Done);
         };
         let source = slot.intersect(rest);
         let target = run.to + (source.start - run.from.start);
+        if space.table.huge(source.start).is_some() {
+            let fits = source == slot && target.slot().start == target && space.table.table(target).is_none();
+            if fits {
+                self.move_huge(run.space, source, target);
+                run.moved = source.end - run.from.start;
+            } else {
+                self.split_pmd(run.space, source.start);
+            }
+            return Ok(TableStep::Progress);
+        }
         if space.table.table(target).is_none() {
             return Ok(TableStep::NeedTable(target));
         }
@@ -181,7 +191,8 @@ impl<T: Tracer> Mm<T> {
             table.table_mut(there).expect("the target has a table").set(there, pte);
             if let Some(idx) = pte.idx() {
                 let mapping = |vpn| Mapping { space: id, vpn };
-                self.user.rmap.relocate(idx, mapping(vpn), mapping(there));
+                let place = if self.huge_head(idx).is_some() { self.user.rmap.of_subpage(idx) } else { idx };
+                self.user.rmap.relocate(place, mapping(vpn), mapping(there));
             }
         }
         self.work.ptes_cleared += taken.len() as u64;

@@ -39,9 +39,15 @@ impl<T: Tracer> Mm<T> {
     /// The frame of a single page that the caller has just allocated.
     #[inline]
     pub(crate) fn fresh(&self, pfn: Pfn) -> Idx {
+        self.fresh_block(pfn, Order::ZERO)
+    }
+
+    /// The first frame of a block that the caller has just allocated.
+    #[inline]
+    pub(crate) fn fresh_block(&self, pfn: Pfn, order: Order) -> Idx {
         let (idx, word) = self.live(pfn).unwrap_or_else(|error| panic!("a page was handed in, but {error}"));
-        let unused = word.order() == Order::ZERO && word.is_releasable();
-        assert!(unused, "{pfn:?} is not a single page that nobody uses");
+        let unused = word.order() == order && word.is_releasable();
+        assert!(unused, "{pfn:?} is no block of order {order:?} that nobody uses");
         idx
     }
 
@@ -93,6 +99,9 @@ impl<T: Tracer> Mm<T> {
     /// Accounts that `mapping` no longer maps the page; says what the space has fewer of.
     #[inline]
     pub(super) fn unmap_page(&mut self, mapping: Mapping, idx: Idx, cpu: usize) -> Rss {
+        if self.frames.word(idx).is_compound() {
+            return self.unmap_subpage(mapping, idx, cpu);
+        }
         match self.user.rmap.owner(idx) {
             Owner::Anon(_) => {
                 self.user.levels.anon -= 1;
@@ -154,6 +163,9 @@ impl<T: Tracer> Mm<T> {
     ///
     /// Bounded by the range: to unmap much without keeping others waiting, call it slot by slot.
     pub(crate) fn zap(&mut self, id: SpaceId, range: VpnRange, which: Zap, cpu: usize) {
+        if which == Zap::All {
+            self.zap_huge(id, range, cpu);
+        }
         let mut zapped = Zapped::default();
         let mut from = range.start;
         while let Some((slot, mut table)) = self.user.living(id).table.take_next(VpnRange::new(from, range.end)) {
@@ -209,13 +221,23 @@ impl<T: Tracer> Mm<T> {
 
     /// Gives the slot of `vpn` a page table in the fresh page `idx`.
     pub(super) fn install_table(&mut self, id: SpaceId, vpn: Vpn, idx: Idx) {
-        let slot = vpn.slot().start;
-        self.adopt(idx, Owner::PageTable(Mapping { space: id, vpn: slot }));
-        let space = self.user.living(id);
-        space.table.install(slot, idx);
-        space.page_tables += 1;
+        self.count_page_table(id, vpn, idx);
+        self.user.living(id).table.install(vpn.slot().start, idx);
+    }
+
+    /// Makes a fresh page a page table of the space, for the slot of `vpn`.
+    pub(crate) fn count_page_table(&mut self, id: SpaceId, vpn: Vpn, idx: Idx) {
+        self.adopt(idx, Owner::PageTable(Mapping { space: id, vpn: vpn.slot().start }));
+        self.user.living(id).page_tables += 1;
         self.user.levels.page_tables += 1;
         self.work.page_tables_allocated += 1;
+    }
+
+    /// Frees the frame of a page table that no slot has any more.
+    pub(crate) fn free_page_table(&mut self, id: SpaceId, idx: Idx, cpu: usize) {
+        self.user.living(id).page_tables -= 1;
+        self.user.levels.page_tables -= 1;
+        self.disown(idx, cpu);
     }
 
     /// Frees the page tables of slots that meet `range` and have no mapping left.
@@ -226,9 +248,7 @@ impl<T: Tracer> Mm<T> {
             let space = self.user.living(id);
             if space.vmas.first_within(slot).is_none() {
                 let idx = space.table.remove(slot.start).expect("the slot has a table");
-                space.page_tables -= 1;
-                self.user.levels.page_tables -= 1;
-                self.disown(idx, cpu);
+                self.free_page_table(id, idx, cpu);
             }
         }
     }

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 
 use super::SpaceId;
 use super::addr::Vpn;
+use super::table::SLOT_PAGES;
 use crate::frame::Idx;
 use crate::page_cache::FileId;
 use crate::slab::CacheId;
@@ -58,30 +59,39 @@ pub(crate) enum Owner {
     Kept,
     /// An anonymous page that no mapping shows; entries may name its slot in swap.
     SwapCache,
+    /// The first frame of an anonymous huge page: [`crate::thp`] knows its huge mappings, [`Rmap::of_subpage`] those of its
+    /// base pages.
+    Huge,
+    /// The huge page of zeros.
+    HugeZero,
 }
 
 /// Bits of a page number; a space or file takes the rest above.
 const PLACE_BITS: u32 = 35;
 const PLACE: u64 = (1 << PLACE_BITS) - 1;
-const KIND_BITS: u32 = 3;
+const KIND_BITS: u32 = 4;
+/// Where a shared page's number of mappings stands.
+const COUNT_SHIFT: u32 = KIND_BITS + u32::BITS;
 /// Spaces and files that can exist in one run.
 pub(crate) const IDS: u32 = 1 << (u64::BITS - PLACE_BITS - KIND_BITS);
 
 impl Owner {
     /// Whether it is memory of the kernel, which cannot be moved.
     pub(crate) const fn is_kernel(self) -> bool {
-        matches!(self, Self::PageTable(_) | Self::Slab { .. })
+        matches!(self, Self::PageTable(_) | Self::Slab { .. } | Self::HugeZero)
     }
 
     const fn packed(self) -> u64 {
         match self {
             Self::Nobody => 0,
             Self::Anon(mapping) => pack(1, mapping.space.0, mapping.vpn.get()),
-            Self::Shared { first, mappings } => 2 | (first as u64) << KIND_BITS | (mappings as u64) << PLACE_BITS,
+            Self::Shared { first, mappings } => 2 | (first as u64) << KIND_BITS | (mappings as u64) << COUNT_SHIFT,
             Self::File { file, index } => pack(3, file.0, index),
             Self::PageTable(mapping) => pack(4, mapping.space.0, mapping.vpn.get()),
             Self::Kept => 5,
             Self::SwapCache => 7,
+            Self::Huge => 8,
+            Self::HugeZero => 9,
             Self::Slab { cache, slab } => pack(6, cache.0 as u32, slab as u64),
         }
     }
@@ -92,12 +102,14 @@ impl Owner {
         match packed & ((1 << KIND_BITS) - 1) {
             0 => Self::Nobody,
             1 => Self::Anon(mapping),
-            2 => Self::Shared { first: (packed >> KIND_BITS) as u32, mappings: (packed >> PLACE_BITS) as u32 },
+            2 => Self::Shared { first: (packed >> KIND_BITS) as u32, mappings: (packed >> COUNT_SHIFT) as u32 },
             3 => Self::File { file: FileId(id), index: place },
             4 => Self::PageTable(mapping),
             5 => Self::Kept,
             6 => Self::Slab { cache: CacheId(id as u16), slab: place as u32 },
-            _ => Self::SwapCache,
+            7 => Self::SwapCache,
+            8 => Self::Huge,
+            _ => Self::HugeZero,
         }
     }
 }
@@ -119,7 +131,9 @@ const END: u32 = u32::MAX;
 /// Owners of all frames, and the chains of shared pages.
 #[derive(Clone, Default)]
 pub(crate) struct Rmap {
+    /// Of all frames, then the mappings of the first base page of every huge page, by pageblock.
     owners: Vec<u64>,
+    frames: u32,
     links: Vec<Link>,
     /// First unused link.
     unused: Option<u32>,
@@ -130,7 +144,24 @@ impl Rmap {
     /// Makes room for `frames` frames: done when the first space or file appears, so that an allocator alone pays nothing.
     pub(crate) fn make_room(&mut self, frames: usize) {
         if self.owners.is_empty() {
-            self.owners = alloc::vec![Owner::Nobody.packed(); frames];
+            self.owners = alloc::vec![Owner::Nobody.packed(); frames + frames / SLOT_PAGES];
+            self.frames = frames as u32;
+        }
+    }
+
+    /// Where the mappings of a base page of a huge page are kept: with its frame, but for the first one, whose frame says
+    /// what the huge page is.
+    #[inline]
+    pub(crate) const fn of_subpage(&self, idx: Idx) -> Idx {
+        if idx.at().is_multiple_of(SLOT_PAGES) { Idx(self.frames + idx.block() as u32) } else { idx }
+    }
+
+    /// Entries that map a base page of a huge page by itself.
+    pub(crate) fn subpage_mappings(&self, idx: Idx) -> u32 {
+        match self.owner(self.of_subpage(idx)) {
+            Owner::Anon(_) => 1,
+            Owner::Shared { mappings, .. } => mappings,
+            _ => 0,
         }
     }
 
@@ -250,11 +281,13 @@ mod tests {
         let owners = [
             Owner::Nobody,
             Owner::Anon(mapping),
-            Owner::Shared { first: u32::MAX - 1, mappings: (1 << 29) - 1 },
+            Owner::Shared { first: u32::MAX - 1, mappings: (1 << 28) - 1 },
             Owner::File { file: FileId(IDS - 1), index: PLACE },
             Owner::PageTable(mapping),
             Owner::Kept,
             Owner::SwapCache,
+            Owner::Huge,
+            Owner::HugeZero,
             Owner::Slab { cache: CacheId(u16::MAX), slab: u32::MAX },
         ];
         for owner in owners {

@@ -1,6 +1,6 @@
-//! Page tables: for every 2 MiB slot nothing or a table of 512 entries.
+//! Page tables: for every 2 MiB slot nothing, a table of 512 entries, or one entry for a huge page.
 //!
-//! Key types: [`Slot`], [`Table`], [`PageTable`] (all slots of a space, by GiB). A table of 4 KiB is a frame of the machine,
+//! Key types: [`Slot`], [`Table`], [`Huge`], [`PageTable`] (all slots of a space, by GiB). A table of 4 KiB is a frame of the machine,
 //! which [`Table::frame`] names; here its entries take five bytes each. The levels above, one frame in 512 tables, are not
 //! counted as memory of the machine.
 
@@ -25,6 +25,30 @@ pub(crate) enum Slot {
     Empty,
     /// Base pages.
     Table(Box<Table>),
+    /// A huge page, or the huge page of zeros.
+    Huge(Huge),
+}
+
+/// One entry for a whole slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Huge {
+    /// The entry: it names the first frame of the huge page, or is that of the page of zeros.
+    pub(crate) pte: Pte,
+    /// The frame of the page table that a split will need, so that it never lacks memory.
+    pub(crate) deposit: Idx,
+}
+
+impl Huge {
+    /// The first frame of the huge page; `None` for the page of zeros.
+    pub(crate) const fn head(self) -> Option<Idx> {
+        self.pte.idx()
+    }
+
+    /// The entry that a base page of the slot would have.
+    pub(crate) fn base(self, vpn: Vpn) -> Pte {
+        let offset = if self.head().is_some() { position(vpn) as u32 } else { 0 };
+        Pte { frame: self.pte.frame + offset, ..self.pte }
+    }
 }
 
 /// The 512 entries of a slot.
@@ -39,7 +63,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    fn new(frame: Idx) -> Self {
+    pub(crate) fn new(frame: Idx) -> Self {
         Self { frame, used: 0, flags: [0; SLOT_PAGES], frames: [0; SLOT_PAGES] }
     }
 
@@ -98,7 +122,7 @@ impl PageTable {
     #[inline]
     pub(crate) fn table(&self, vpn: Vpn) -> Option<&Table> {
         match self.slot(vpn) {
-            Slot::Empty => None,
+            Slot::Empty | Slot::Huge(_) => None,
             Slot::Table(table) => Some(table),
         }
     }
@@ -106,14 +130,30 @@ impl PageTable {
     #[inline]
     pub(crate) fn table_mut(&mut self, vpn: Vpn) -> Option<&mut Table> {
         match self.slot_mut(vpn)? {
-            Slot::Empty => None,
+            Slot::Empty | Slot::Huge(_) => None,
             Slot::Table(table) => Some(table),
+        }
+    }
+
+    /// The huge mapping of the slot of `vpn`.
+    pub(crate) fn huge(&self, vpn: Vpn) -> Option<Huge> {
+        match self.slot(vpn) {
+            Slot::Huge(huge) => Some(*huge),
+            Slot::Empty | Slot::Table(_) => None,
+        }
+    }
+
+    /// The huge mapping of the slot of `vpn`, to be changed.
+    pub(crate) fn huge_mut(&mut self, vpn: Vpn) -> Option<&mut Huge> {
+        match self.slot_mut(vpn)? {
+            Slot::Huge(huge) => Some(huge),
+            Slot::Empty | Slot::Table(_) => None,
         }
     }
 
     /// The slot of `vpn`, if its GiB has any table.
     #[inline]
-    fn slot_mut(&mut self, vpn: Vpn) -> Option<&mut Slot> {
+    pub(crate) fn slot_mut(&mut self, vpn: Vpn) -> Option<&mut Slot> {
         self.recent = self.position(vpn).ok()?;
         Some(&mut self.leaves[self.recent].slots[slot(vpn)])
     }
@@ -130,11 +170,25 @@ impl PageTable {
 
     #[inline]
     pub(crate) fn get(&self, vpn: Vpn) -> Pte {
-        self.table(vpn).map_or(Pte::NONE, |table| table.get(vpn))
+        match self.slot(vpn) {
+            Slot::Empty => Pte::NONE,
+            Slot::Table(table) => table.get(vpn),
+            Slot::Huge(huge) => huge.base(vpn),
+        }
     }
 
     /// Gives the empty slot of `vpn` a table that lies in `frame`.
     pub(crate) fn install(&mut self, vpn: Vpn, frame: Idx) {
+        self.fill(vpn, Slot::Table(Box::new(Table::new(frame))));
+    }
+
+    /// Gives the empty slot of `vpn` a huge mapping.
+    pub(crate) fn install_huge(&mut self, vpn: Vpn, huge: Huge) {
+        self.fill(vpn, Slot::Huge(huge));
+    }
+
+    /// Fills the empty slot of `vpn`.
+    fn fill(&mut self, vpn: Vpn, content: Slot) {
         let at = self.position(vpn).unwrap_or_else(|at| {
             let slots = Box::new([const { Slot::Empty }; LEAF_SLOTS]);
             self.leaves.insert(at, Leaf { gib: gib(vpn), slots, used: 0 });
@@ -142,22 +196,40 @@ impl PageTable {
         });
         let leaf = &mut self.leaves[at];
         let slot = &mut leaf.slots[slot(vpn)];
-        assert!(matches!(slot, Slot::Empty), "the slot of {vpn:?} has a table already");
-        *slot = Slot::Table(Box::new(Table::new(frame)));
+        assert!(matches!(slot, Slot::Empty), "the slot of {vpn:?} is not empty");
+        *slot = content;
         leaf.used += 1;
     }
 
     /// Empties the slot of `vpn`; returns the frame of the table that was there, which has no entries left.
     pub(crate) fn remove(&mut self, vpn: Vpn) -> Option<Idx> {
-        let at = self.position(vpn).ok()?;
-        let leaf = &mut self.leaves[at];
-        let Slot::Table(table) = core::mem::replace(&mut leaf.slots[slot(vpn)], Slot::Empty) else { return None };
+        self.table(vpn)?;
+        let Slot::Table(table) = self.clear(vpn) else { unreachable!("the slot has a table") };
         assert!(table.used == 0, "a page table with {} entries would be freed at {vpn:?}", table.used);
+        Some(table.frame)
+    }
+
+    /// Empties the slot of `vpn` if it has a huge mapping; returns that.
+    pub(crate) fn remove_huge(&mut self, vpn: Vpn) -> Option<Huge> {
+        let huge = self.huge(vpn)?;
+        self.clear(vpn);
+        Some(huge)
+    }
+
+    fn clear(&mut self, vpn: Vpn) -> Slot {
+        let at = self.position(vpn).expect("the slot is not empty");
+        let leaf = &mut self.leaves[at];
+        let content = core::mem::replace(&mut leaf.slots[slot(vpn)], Slot::Empty);
         leaf.used -= 1;
         if leaf.used == 0 {
             self.leaves.remove(at);
         }
-        Some(table.frame)
+        content
+    }
+
+    /// Puts a table in the place of the huge mapping of the slot of `vpn`.
+    pub(crate) fn split(&mut self, vpn: Vpn, table: Box<Table>) {
+        *self.slot_mut(vpn).expect("the slot has a huge mapping") = Slot::Table(table);
     }
 
     /// Takes the first table whose slot meets `range` out, to work on its entries beside the rest of the engine.
@@ -170,7 +242,7 @@ impl PageTable {
             None => self.next_table(range.start, range.end)?.0,
         };
         match core::mem::replace(self.slot_mut(found.start)?, Slot::Empty) {
-            Slot::Empty => None,
+            Slot::Empty | Slot::Huge(_) => None,
             Slot::Table(table) => Some((found, table)),
         }
     }
@@ -187,6 +259,31 @@ impl PageTable {
 
     /// Every table whose slot meets `range`, upward.
     pub(crate) fn tables(&self, range: VpnRange) -> impl Iterator<Item = (VpnRange, &Table)> {
+        self.slots(range).filter_map(|(at, slot)| match slot {
+            Slot::Empty | Slot::Huge(_) => None,
+            Slot::Table(table) => Some((at, &**table)),
+        })
+    }
+
+    /// Every huge mapping whose slot meets `range`, upward.
+    pub(crate) fn huge_slots(&self, range: VpnRange) -> impl Iterator<Item = (VpnRange, Huge)> {
+        self.slots(range).filter_map(|(at, slot)| match slot {
+            Slot::Empty | Slot::Table(_) => None,
+            Slot::Huge(huge) => Some((at, *huge)),
+        })
+    }
+
+    /// Every slot that meets `range` and maps something, upward.
+    pub(crate) fn used_slots(&self, range: VpnRange) -> impl Iterator<Item = (VpnRange, &Slot)> {
+        self.slots(range).filter(|(_, slot)| match slot {
+            Slot::Empty => false,
+            Slot::Table(table) => table.used > 0,
+            Slot::Huge(_) => true,
+        })
+    }
+
+    /// Every slot that meets `range` and is not empty, upward.
+    fn slots(&self, range: VpnRange) -> impl Iterator<Item = (VpnRange, &Slot)> {
         let first = self.leaves.partition_point(|leaf| leaf.gib < gib(range.start));
         self.leaves[first..].iter().take_while(move |leaf| leaf.first() < range.end).flat_map(move |leaf| {
             let base = leaf.first().get();
@@ -195,15 +292,15 @@ impl PageTable {
             let slots = clip(range.start) / SLOT_PAGES..end;
             slots.filter_map(move |at| match &leaf.slots[at] {
                 Slot::Empty => None,
-                Slot::Table(table) => Some((Vpn::new(base + (at * SLOT_PAGES) as u64).slot(), &**table)),
+                slot => Some((Vpn::new(base + (at * SLOT_PAGES) as u64).slot(), slot)),
             })
         })
     }
 
     /// Bytes of all tables on the host.
     pub(crate) fn bytes(&self) -> usize {
-        let leaf_bytes = LEAF_SLOTS * size_of::<Slot>();
-        self.leaves.iter().map(|leaf| leaf_bytes + usize::from(leaf.used) * size_of::<Table>()).sum()
+        let of_slot = |slot: &Slot| size_of::<Slot>() + if let Slot::Table(_) = slot { size_of::<Table>() } else { 0 };
+        self.leaves.iter().flat_map(|leaf| leaf.slots.iter()).map(of_slot).sum()
     }
 }
 

@@ -6,6 +6,7 @@ use order9_units::Pfn;
 
 use super::addr::{VirtAddr, VpnRange};
 use super::pte::{Pte, PteFlag, PteKind};
+use super::table::Slot;
 use super::{Mapping, Mappings, Owner, Space, SpaceId};
 use crate::Mm;
 use crate::frame::{Flag, Idx};
@@ -36,10 +37,16 @@ pub enum PageView {
 }
 
 impl Space {
-    /// The entries of `range` that are not none, upward.
+    /// The entries of `range` that are not none, upward; a huge mapping has one for every base page.
     pub(crate) fn entries(&self, range: VpnRange) -> impl Iterator<Item = Pte> {
-        let used = self.table.tables(range).filter(|(_, table)| table.used > 0);
-        let entries = used.flat_map(move |(slot, table)| slot.intersect(range).iter().map(|vpn| table.get(vpn)));
+        let used = self.table.used_slots(range);
+        let entries = used.flat_map(move |(slot, content)| {
+            slot.intersect(range).iter().map(|vpn| match content {
+                Slot::Empty => Pte::NONE,
+                Slot::Table(table) => table.get(vpn),
+                Slot::Huge(huge) => huge.base(vpn),
+            })
+        });
         entries.filter(|pte| !pte.is_none())
     }
 }
@@ -62,9 +69,12 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
-    /// How many page table entries map the page that starts at `pfn`.
+    /// How many page table entries map the page at `pfn`, huge ones included where it is part of a huge page.
     #[must_use]
     pub fn mapcount(&self, pfn: Pfn) -> u32 {
+        if let Some(idx) = self.frames.idx(pfn).filter(|&idx| self.huge_head(idx).is_some()) {
+            return self.subpage_mapcount(idx);
+        }
         self.mapcount_of(self.frames.idx(pfn).map_or(Owner::Nobody, |idx| self.user.rmap.owner(idx)))
     }
 
@@ -76,6 +86,8 @@ impl<T: Tracer> Mm<T> {
             Owner::Shared { mappings, .. } => mappings,
             Owner::File { file, index } => self.user.file(file).map_or(0, |file| file.mappings(index)),
             Owner::Nobody | Owner::PageTable(_) | Owner::Slab { .. } | Owner::Kept | Owner::SwapCache => 0,
+            // Both are mapped by slots, which are counted elsewhere.
+            Owner::Huge | Owner::HugeZero => 0,
         }
     }
 
@@ -87,6 +99,9 @@ impl<T: Tracer> Mm<T> {
     }
 
     pub(crate) fn mappings_of(&self, idx: Idx) -> Mappings {
+        if self.huge_head(idx).is_some() {
+            return Mappings::Several(self.subpage_mappings(idx));
+        }
         match self.user.rmap.owner(idx) {
             Owner::Anon(mapping) => Mappings::One(mapping),
             Owner::Shared { first, .. } => Mappings::Several(self.user.rmap.chain(first).collect()),

@@ -272,6 +272,9 @@ impl<T: Tracer> Mm<T> {
     /// Whether nothing but its one mapping leads to a page, so that it may be written in place. `entry` is an entry that is
     /// about to map it.
     pub(crate) fn is_exclusive(&self, idx: Idx, entry: bool) -> bool {
+        if let Some(head) = self.huge_head(idx) {
+            return self.is_huge_exclusive(head);
+        }
         let entries = self.swap.cached.get(idx).map_or(0, |slot| self.swap.slots[slot.0 as usize].entries);
         match self.user.rmap.owner(idx) {
             Owner::Anon(_) => !entry && entries == 0,

@@ -7,13 +7,14 @@
 //! docs/settings.md.
 
 mod table;
+mod thp;
 mod value;
 
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use order9_units::ZoneKind;
+use order9_units::{Order, ZoneKind};
 
 pub use table::SETTINGS;
 pub use value::Values;
@@ -103,6 +104,14 @@ pub enum Knob {
     PercpuPagelistHighFraction,
     /// `vm.swappiness`.
     Swappiness,
+    /// `transparent_hugepage/defrag`.
+    ThpDefrag,
+    /// `transparent_hugepage/enabled`.
+    ThpEnabled,
+    /// `transparent_hugepage/hpage_pmd_size`.
+    ThpPmdSize,
+    /// `transparent_hugepage/use_zero_page`.
+    ThpUseZeroPage,
     /// `vm.vfs_cache_pressure`.
     VfsCachePressure,
     /// `vm.watermark_boost_factor`.
@@ -149,6 +158,11 @@ impl Setting {
         matches!(self.model, Model::Engine(_))
     }
 
+    /// Whether it is a file of /sys, which takes a number and nothing else.
+    fn is_sysfs(&self) -> bool {
+        self.path.starts_with("/sys/")
+    }
+
     fn knob(&'static self) -> Result<Knob, SettingError> {
         match self.model {
             Model::Engine(knob) => Ok(knob),
@@ -167,7 +181,11 @@ impl<T: Tracer> Mm<T> {
         if setting.access == Access::WriteOnly {
             return Err(SettingError::WriteOnly(setting));
         }
-        let numbers = self.knob_value(setting.knob()?).ok_or(SettingError::Absent(setting))?;
+        let knob = setting.knob()?;
+        if let Some(words) = self.read_words(knob) {
+            return Ok(words);
+        }
+        let numbers = self.knob_value(knob).ok_or(SettingError::Absent(setting))?;
         Ok(value::render(&numbers))
     }
 
@@ -181,8 +199,12 @@ impl<T: Tracer> Mm<T> {
             return Err(SettingError::ReadOnly(setting));
         }
         let knob = setting.knob()?;
+        if let Some(known) = self.write_words(knob, value) {
+            return if known { Ok(()) } else { Err(SettingError::Invalid(setting)) };
+        }
         self.knob_value(knob).ok_or(SettingError::Absent(setting))?;
-        let numbers = setting.values.parse(value).ok_or(SettingError::Invalid(setting))?;
+        let numbers = if setting.is_sysfs() { setting.values.parse_sysfs(value) } else { setting.values.parse(value) };
+        let numbers = numbers.ok_or(SettingError::Invalid(setting))?;
         match self.policy_max(knob) {
             Some(max) if numbers[0] > max => return Err(SettingError::TooLarge(setting, max)),
             _ => self.set_knob(knob, &numbers),
@@ -223,6 +245,10 @@ impl<T: Tracer> Mm<T> {
                 let is_there = self.policy.pcp.high != PcpHigh::SixBatches;
                 is_there.then(|| one(self.settings.pcp_high_fraction))
             }
+            // These hold words.
+            Knob::ThpDefrag | Knob::ThpEnabled => None,
+            Knob::ThpPmdSize => Some(one(Order::PAGEBLOCK.pages().bytes().get())),
+            Knob::ThpUseZeroPage => Some(one(u64::from(self.thp_use_zero_page()))),
             Knob::VfsCachePressure => Some(one(self.settings.vfs_cache_pressure)),
             Knob::WatermarkBoostFactor => watermark.boost_factor.map(u64::from).map(one),
             Knob::WatermarkScaleFactor => watermark.scale_factor.map(u64::from).map(one),
@@ -270,6 +296,10 @@ impl<T: Tracer> Mm<T> {
             Knob::MinSlabRatio => self.settings.min_slab_ratio = first,
             Knob::MinUnmappedRatio => self.settings.min_unmapped_ratio = first,
             Knob::PercpuPagelistHighFraction => self.set_percpu_pagelist_high_fraction(first),
+            Knob::ThpUseZeroPage => self.set_thp_use_zero_page(first > 0),
+            Knob::ThpDefrag | Knob::ThpEnabled | Knob::ThpPmdSize => {
+                unreachable!("{knob:?} is not written as a number")
+            }
             Knob::VfsCachePressure => self.settings.vfs_cache_pressure = first,
             Knob::WatermarkBoostFactor => self.set_watermark_boost_factor(first as u32),
             Knob::WatermarkScaleFactor => self.set_watermark_scale_factor(first as u32),

@@ -46,6 +46,12 @@ impl Values {
         is_sound.then_some(numbers)
     }
 
+    /// The number in `text`, read as files of /sys do: decimal, and nothing behind it but a newline.
+    pub(super) fn parse_sysfs(&self, text: &str) -> Option<Vec<i64>> {
+        let number: i64 = text.strip_suffix('\n').unwrap_or(text).parse().ok()?;
+        self.has(number).then(|| alloc::vec![number])
+    }
+
     fn has(&self, number: i64) -> bool {
         match *self {
             Self::Number { min, max } => (min..=max).contains(&number),

@@ -53,8 +53,10 @@ mod allocator;
 mod compaction;
 mod reclaim;
 mod slow_path;
+mod thp;
 
-static GROUPS: &[&[Switch]] = &[allocator::SWITCHES, reclaim::SWITCHES, slow_path::SWITCHES, compaction::SWITCHES];
+static GROUPS: &[&[Switch]] =
+    &[allocator::SWITCHES, reclaim::SWITCHES, slow_path::SWITCHES, compaction::SWITCHES, thp::SWITCHES];
 
 /// Every switch. A test proves that no field of `Policy` is missing.
 pub fn switches() -> impl Iterator<Item = &'static Switch> {
@@ -101,7 +103,7 @@ mod tests {
 
     use order9_mm::policy::{
         CompactionPolicy, FallbackPolicy, HighAtomicPolicy, PcpPolicy, Policy, ReclaimPolicy, SlowPathPolicy,
-        WatermarkPolicy,
+        ThpPolicy, WatermarkPolicy,
     };
 
     use super::*;
@@ -135,6 +137,10 @@ mod tests {
             },
             compaction: CompactionPolicy {
                 background, wake_when_balanced, source_search, target_search, target_stride, nohandler_fail_fast, finish_block_always, isolate_ignores_boost, source_private, rescan_whole_block, contention_finish_block, skip_huge_block_early, sync_cached_unusable, free_cursor_slow, target_order_rr, capture, resched_aborts_async, skip_reset, drain_mark, fast_source_wasted, private_aligned_only, cached_migrate_overshoot, reset_free_last_frame, target_limit_min, proactive, proactive_zone_weighted, proactive_backoff, scan_counts_jumps, batched_migrate, migrate_large_folios, defer_cap, defer_remote_cap, stop_at_fragmented_remote, compact_memory_totals_accumulate
+            },
+            thp: ThpPolicy {
+                defrag, defer, defer_madvise, madvised_noretry, cow, zero_write, queue_full_unmap, words_by_prefix,
+                stop_resets_min_free
             };
             moved_blocks, merge_guards_all_types, cma_balance, fair_zone_batches
         );

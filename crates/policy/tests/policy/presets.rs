@@ -41,10 +41,10 @@ fn releases_differ_where_they_did() {
 #[test]
 fn a_preset_names_the_mechanisms_it_needs() {
     let needs = |name: &str| load(name).unwrap().needs.into_iter().map(|need| (need.switch.key, need.value));
-    let defrag = |name| needs(name).find(|(key, _)| *key == "thp.defrag").map(|(_, value)| value);
-    assert_eq!((defrag("linux-4.4"), defrag("linux-4.4-nodefrag")), (Some("always"), Some("madvise")));
-    let taken_back = |name| !needs(name).any(|(key, _)| key == "thp.madvised_noretry");
-    assert!(!taken_back("linux-4.4") && taken_back("linux-4.19"));
+    let placement = |name| needs(name).find(|(key, _)| *key == "thp.placement").map(|(_, value)| value);
+    assert_eq!((placement("linux-4.4"), placement("linux-5.6")), (Some("thisnode"), Some("two_step")));
+    let has = |name| needs(name).any(|(key, _)| key == "thp.migration");
+    assert!(!has("linux-4.4") && has("linux-4.19"));
 }
 
 #[test]

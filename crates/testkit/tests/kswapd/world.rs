@@ -13,6 +13,7 @@ use order9_mm::policy::Policy;
 use order9_mm::reclaim::PageWrite;
 use order9_mm::slab::CacheSpec;
 use order9_mm::space::{Access, FaultStep, MmapRequest, VirtAddr};
+use order9_mm::thp::HugeEnabled;
 use order9_mm::trace::{Event, Extfrag};
 use order9_mm::{Contents, FileId, Gfp, Mm, MmBuilder, Request, Zone};
 use order9_testkit::machines::machine_a;
@@ -101,6 +102,8 @@ impl Memory {
         let layout = machine_a(0);
         let mut builder =
             MmBuilder::with_tracer(&layout, self.policy.clone(), Vec::new()).expect("the layout is sound");
+        // Programs here take pages one by one.
+        builder = builder.transparent_hugepage(HugeEnabled::Madvise);
         let [dma, dma32, normal] = [layout.zones[0].span, layout.zones[1].span, layout.zones[2].span];
         assign(&mut builder, PfnRange::new(layout.reserved[0].end, dma.end), Order::MAX, false);
         half_free(&mut builder, PfnRange::new(dma32.start, layout.holes[0].start), self.dma32_free);

@@ -1,0 +1,67 @@
+//! What differs between releases about huge pages, as data.
+
+/// Switches of transparent huge pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThpPolicy {
+    /// Value of `transparent_hugepage/defrag` at boot.
+    pub defrag: DefragDefault,
+    /// `transparent_hugepage/defrag` takes `defer`. 4.6+.
+    pub defer: bool,
+    /// `transparent_hugepage/defrag` takes `defer+madvise`. 4.11+.
+    pub defer_madvise: bool,
+    /// Faults in advised memory give up after one round, as others do. Up to 4.7.
+    pub madvised_noretry: bool,
+    /// What a write to a huge page copies that others map, too.
+    pub cow: HugeCow,
+    /// What a write to the huge page of zeros gets.
+    pub zero_write: ZeroWrite,
+    /// A huge page whose last mapping goes is queued for a split, too, although it is freed at once. Up to 5.4.
+    pub queue_full_unmap: bool,
+    /// `enabled` and `defrag` compare words up to the end of the shorter one. Up to 4.10.
+    pub words_by_prefix: bool,
+    /// Disabling huge pages computes `vm.min_free_kbytes` anew. 5.10+.
+    pub stop_resets_min_free: bool,
+}
+
+/// Which faults reclaim and compact for a huge page unless the administrator says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DefragDefault {
+    /// All. Up to 4.5.
+    Always,
+    /// Those in advised memory. 4.6+.
+    Madvise,
+}
+
+/// What a write to a huge page copies that others map, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HugeCow {
+    /// All of it, to another huge page. Up to 5.7.
+    Huge,
+    /// The base page that was written. 5.8+.
+    Split,
+}
+
+/// What a write to the huge page of zeros gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ZeroWrite {
+    /// A huge page. Up to 5.7, and 6.13+.
+    Huge,
+    /// A base page. 5.8 to 6.12.
+    Split,
+}
+
+impl Default for ThpPolicy {
+    fn default() -> Self {
+        Self {
+            defrag: DefragDefault::Madvise,
+            defer: true,
+            defer_madvise: true,
+            madvised_noretry: false,
+            cow: HugeCow::Huge,
+            zero_write: ZeroWrite::Huge,
+            queue_full_unmap: true,
+            words_by_prefix: false,
+            stop_resets_min_free: false,
+        }
+    }
+}

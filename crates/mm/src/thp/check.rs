@@ -1,0 +1,174 @@
+//! Recounts the laws of huge pages from page tables, reverse mappings and frames.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::vec::Vec;
+
+use order9_units::Order;
+
+use super::{HugePage, NR, subpages};
+use crate::Mm;
+use crate::check::{Verdict, require};
+use crate::frame::{Flag, Idx};
+use crate::space::{Huge, Mapping, Owner, Prot, PteFlag, SpaceId, TASK_END, Vma, Vpn, VpnRange};
+use crate::tags::Tag;
+use crate::trace::Tracer;
+
+/// What page tables and frames add up to.
+#[derive(Default)]
+struct Seen {
+    /// Huge mappings, by the first frame of their page.
+    pmds: BTreeMap<u32, Vec<Mapping>>,
+    zero_spaces: u64,
+    thps: u64,
+    queued: u64,
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Checks every law of huge pages. Levels and counts of spaces, of which they are part, are checked with those.
+    pub(crate) fn check_thp(&self) -> Verdict {
+        let mut seen = Seen::default();
+        for (id, space) in self.user.spaces() {
+            for (slot, huge) in space.table.huge_slots(VpnRange::new(Vpn::new(0), TASK_END)) {
+                let at = Mapping { space: id, vpn: slot.start };
+                let vma = space.vmas.find(slot.start).filter(|vma| slot.intersect(vma.range) == slot);
+                require(vma.is_some(), "a huge mapping lies in one mapping", || format!("{at:?}"))?;
+                if let Some(vma) = vma {
+                    self.check_huge_entry(at, huge, vma, &mut seen)?;
+                }
+            }
+            self.check_spare(id, space.spare_table)?;
+            seen.zero_spaces += u64::from(space.holds_huge_zero);
+        }
+        for head in (0..self.user.huge.pages.len() as u32).map(|block| Idx(block * NR)) {
+            if self.user.rmap.owner(head) == Owner::Huge {
+                self.check_huge_page(head, &mut seen)?;
+            } else {
+                let page = self.user.huge.page(head);
+                let empty = page.pmds.is_empty() && page.mapped == 0 && page.ptes == 0 && page.queued.is_none();
+                require(empty, "nothing is known of what is no huge page", || format!("{:?}", self.frames.pfn(head)))?;
+            }
+        }
+        let left = seen.pmds.keys().next();
+        require(left.is_none(), "a huge mapping shows a huge page", || format!("{left:?}"))?;
+        require(seen.thps == self.user.levels.anon_thps, "nr_anon_transparent_hugepages equals a recount", || {
+            format!("{} by frames, {} counted", seen.thps, self.user.levels.anon_thps)
+        })?;
+        let queued: u64 = self.user.huge.queues.iter().map(|queue| queue.len() as u64).sum();
+        require(seen.queued == queued, "the deferred split queue holds huge pages that know it", || {
+            format!("{} pages, {queued} in queues", seen.queued)
+        })?;
+        self.check_huge_zero(&seen)
+    }
+
+    fn check_huge_entry(&self, at: Mapping, huge: Huge, vma: &Vma, seen: &mut Seen) -> Verdict {
+        let owner = self.user.rmap.owner(huge.deposit);
+        require(owner == Owner::PageTable(at), "the page table kept for a split knows its slot", || {
+            format!("{at:?}: {owner:?}")
+        })?;
+        require(
+            huge.pte.has(PteFlag::Access) == (vma.prot != Prot::NONE),
+            "a huge entry is accessible as its mapping is",
+            || format!("{at:?}: {:?}", vma.prot),
+        )?;
+        let writable = huge.pte.has(PteFlag::Write);
+        require(!writable || vma.prot.has(Prot::WRITE), "a huge entry is writable only if its mapping is", || {
+            format!("{at:?} in {:?}", vma.prot)
+        })?;
+        require(vma.touched && vma.kind.is_private(), "huge pages lie in private mappings", || format!("{at:?}"))?;
+        let Some(head) = huge.head() else {
+            let holds = self.user.space(at.space).is_ok_and(|space| space.holds_huge_zero);
+            let sound = !writable && holds && self.user.huge.zero.is_some();
+            return require(sound, "the huge page of zeros is there, held and read-only", || format!("{at:?}"));
+        };
+        let whole = self.user.rmap.owner(head) == Owner::Huge && head.0.is_multiple_of(NR);
+        require(whole, "a huge entry names the first frame of a huge page", || {
+            format!("{at:?} maps {:?}: {:?}", self.frames.pfn(head), self.user.rmap.owner(head))
+        })?;
+        require(!writable || self.is_huge_exclusive(head), "a huge page that several map is read-only", || {
+            format!("{at:?} may write {:?}", self.frames.pfn(head))
+        })?;
+        seen.pmds.entry(head.0).or_default().push(at);
+        Ok(())
+    }
+
+    fn check_spare(&self, id: SpaceId, spare: Option<Idx>) -> Verdict {
+        let Some(frame) = spare else { return Ok(()) };
+        let owner = self.user.rmap.owner(frame);
+        let own = matches!(owner, Owner::PageTable(at) if at.space == id);
+        require(own, "a spare page table belongs to its space", || format!("{id:?}: {owner:?}"))
+    }
+
+    fn check_huge_page(&self, head: Idx, seen: &mut Seen) -> Verdict {
+        let (pfn, word, page) = (self.frames.pfn(head), self.frames.word(head), self.user.huge.page(head));
+        let live = word.is_allocated() && word.order() == Order::PAGEBLOCK && word.has(Flag::Owned);
+        require(live, "a huge page is one allocation of order 9", || format!("{pfn:?}: {:?}", word.state()))?;
+        let tails = subpages(head).skip(1).all(|idx| self.frames.word(idx).is_tail());
+        require(tails, "the other frames of a huge page are its tails", || format!("{pfn:?}"))?;
+        let zone = self.blocks[head.block()].zone;
+        require(zone.index() < self.zones.len(), "a huge page lies in a zone", || format!("{pfn:?}"))?;
+        let mut entries = seen.pmds.remove(&head.0).unwrap_or_default();
+        let mut named = page.pmds.clone();
+        entries.sort_unstable();
+        named.sort_unstable();
+        require(entries == named, "a huge page names each of its huge mappings", || {
+            format!("{pfn:?}: {entries:?} by entries, {named:?} named")
+        })?;
+        let counts = subpages(head).map(|idx| self.user.rmap.subpage_mappings(idx));
+        let (mapped, ptes) = counts.fold((0, 0), |(mapped, ptes), n| (mapped + u32::from(n > 0), ptes + n));
+        require(
+            (mapped, ptes) == (page.mapped, page.ptes),
+            "a huge page counts the mappings of its base pages",
+            || format!("{pfn:?}: {mapped} base pages, {ptes} mappings; {} and {} counted", page.mapped, page.ptes),
+        )?;
+        require(!named.is_empty() || ptes > 0, "a huge page that nobody maps is freed", || format!("{pfn:?}"))?;
+        seen.thps += u64::from(!named.is_empty());
+        self.check_queued(head, page, seen)?;
+        self.check_huge_tags(head, page)
+    }
+
+    fn check_queued(&self, head: Idx, page: &HugePage, seen: &mut Seen) -> Verdict {
+        let node = self.zones[self.blocks[head.block()].zone.index()].node;
+        let queue = self.user.huge.queues.get(node.index());
+        let ticket = page.queued.map(core::num::NonZeroU64::get);
+        let there = ticket.is_none_or(|ticket| queue.and_then(|queue| queue.get(&ticket)) == Some(&head));
+        require(there, "a queued huge page is in the queue of its node", || format!("{:?}", self.frames.pfn(head)))?;
+        seen.queued += u64::from(ticket.is_some());
+        let partly = page.pmds.is_empty() && page.mapped < NR;
+        require(!partly || ticket.is_some(), "a huge page mapped in part waits for its split", || {
+            format!("{:?}: {} base pages are mapped", self.frames.pfn(head), page.mapped)
+        })
+    }
+
+    /// A page that one space alone maps, and that it never wrote to, reads zeros.
+    fn check_huge_tags(&self, head: Idx, page: &HugePage) -> Verdict {
+        let (Some(tags), [at]) = (&self.user.tags, page.pmds.as_slice()) else { return Ok(()) };
+        for (offset, idx) in (0..).zip(subpages(head)) {
+            let own = Mapping { vpn: Vpn::new(at.vpn.get() + offset), ..*at };
+            let clean = tags.is_written(own) || tags.frame(idx) == Tag::ZERO;
+            require(clean, "a base page of a huge page that was never written reads zeros", || format!("{own:?}"))?;
+        }
+        Ok(())
+    }
+
+    fn check_huge_zero(&self, seen: &Seen) -> Verdict {
+        let huge = &self.user.huge;
+        require(seen.zero_spaces == huge.zero_users, "the huge page of zeros counts its spaces", || {
+            format!("{} spaces, {} counted", seen.zero_spaces, huge.zero_users)
+        })?;
+        let Some(head) = huge.zero else {
+            return require(huge.zero_users == 0, "a huge page of zeros that is held exists", || {
+                format!("{} spaces", huge.zero_users)
+            });
+        };
+        let word = self.frames.word(head);
+        let sound = self.user.rmap.owner(head) == Owner::HugeZero && word.order() == Order::PAGEBLOCK;
+        require(sound && !word.is_lru_page(), "the huge page of zeros is one allocation that stays", || {
+            format!("{:?}: {:?}", self.frames.pfn(head), word.state())
+        })?;
+        let zeros = |tags: &crate::tags::Tags| subpages(head).all(|idx| tags.frame(idx) == Tag::ZERO);
+        require(self.user.tags.as_ref().is_none_or(zeros), "the huge page of zeros holds zeros", || {
+            format!("{:?}", self.frames.pfn(head))
+        })
+    }
+}

@@ -1,0 +1,231 @@
+//! Faults that may be served with a huge page: who is eligible, what is needed, and what happens where it cannot be had.
+
+use super::map::HUGE_RSS;
+use super::{HugeEnabled, NR, fault_gfp, subpages, zero_gfp};
+use crate::Mm;
+use crate::frame::Idx;
+use crate::gfp::Gfp;
+use crate::policy::{HugeCow, ZeroWrite};
+use crate::space::{
+    Access, Fault, FaultStep, Huge, HugeAdvice, Mapping, Need, Owner, Prot, Pte, PteFlag, SpaceId, Vma, VmaKind, Vpn,
+};
+use crate::trace::Tracer;
+
+impl<T: Tracer> Mm<T> {
+    /// Whether faults in a mapping may get huge pages: `THPeligible`, as far as single slots do not matter.
+    #[must_use]
+    pub fn is_thp_eligible(&self, vma: &Vma) -> bool {
+        let enabled = match self.settings.thp.enabled {
+            HugeEnabled::Always => true,
+            HugeEnabled::Madvise => vma.advice == HugeAdvice::Huge,
+            HugeEnabled::Never => false,
+        };
+        enabled && vma.kind == VmaKind::Anon && vma.advice != HugeAdvice::NoHuge
+    }
+
+    /// A fault in a slot that has no table: with a huge page if it may have one, else `fault`, which asks for a table.
+    #[cold]
+    pub(crate) fn resolve_slot(&mut self, fault: Fault, vma: &Vma) -> FaultStep {
+        let slot = fault.vpn.slot();
+        if let Some(huge) = self.user.living(fault.space).table.huge(fault.vpn) {
+            return self.resolve_huge(Fault { seen: huge.pte, ..fault }, vma);
+        }
+        if !self.is_thp_eligible(vma) || slot.intersect(vma.range) != slot {
+            return FaultStep::NeedPage(fault);
+        }
+        if !vma.touched {
+            self.user.living(fault.space).vmas.set_touched(fault.vpn);
+        }
+        let need = |need, gfp| FaultStep::NeedPage(Fault { need, gfp, ..fault });
+        if self.user.living(fault.space).spare_table.is_none() {
+            return need(Need::Deposit, Gfp::GFP_PGTABLE_USER);
+        }
+        match fault.access {
+            Access::Read if !self.settings.thp.use_zero_page => {}
+            Access::Read if !self.has_huge_zero_page() => return need(Need::HugeZero, zero_gfp(&self.policy.thp)),
+            Access::Read => return self.map_huge_zero(&fault),
+            Access::Write => {}
+        }
+        need(Need::HugePage, self.huge_gfp(vma))
+    }
+
+    fn huge_gfp(&self, vma: &Vma) -> Gfp {
+        fault_gfp(self.settings.thp.defrag, vma.advice == HugeAdvice::Huge, &self.policy.thp)
+    }
+
+    /// An access to a slot with a huge mapping that this does not allow, though the mapping of memory does.
+    fn resolve_huge(&mut self, fault: Fault, vma: &Vma) -> FaultStep {
+        let entry = fault.seen;
+        if fault.access.allowed_by_entry(entry) {
+            return self.map_huge_write(&fault, fault.access.mark(entry));
+        }
+        let huge = |need, gfp| FaultStep::NeedPage(Fault { need, gfp, ..fault });
+        match entry.idx() {
+            Some(head) if self.is_huge_exclusive(head) => {
+                self.map_huge_write(&fault, Access::Write.mark(entry).with(PteFlag::Write, true))
+            }
+            None if self.policy.thp.zero_write == ZeroWrite::Split => self.split_and_resolve(&fault),
+            Some(_) if self.policy.thp.cow == HugeCow::Split => self.split_and_resolve(&fault),
+            head if !self.is_thp_eligible(vma) => self.refuse_huge(&fault, head),
+            Some(head) => huge(Need::HugeCopyOf(self.frames.pfn(head)), self.huge_gfp(vma)),
+            None => huge(Need::HugePage, self.huge_gfp(vma)),
+        }
+    }
+
+    fn map_huge_write(&mut self, fault: &Fault, entry: Pte) -> FaultStep {
+        let huge = self.user.living(fault.space).table.huge_mut(fault.vpn).expect("the slot has a huge mapping");
+        huge.pte = entry;
+        self.work.ptes_set += 1;
+        self.wrote(fault.space, fault.vpn, fault.access);
+        FaultStep::Done
+    }
+
+    /// Makes single mappings of the huge one, and goes on with the page of the fault.
+    fn split_and_resolve(&mut self, fault: &Fault) -> FaultStep {
+        self.split_pmd(fault.space, fault.vpn);
+        self.resolve_again(fault)
+    }
+
+    /// There is no huge page: counts that, and goes on with base pages. `source` is the shared page that was to be copied.
+    fn refuse_huge(&mut self, fault: &Fault, source: Option<Idx>) -> FaultStep {
+        self.counters.thp_fault_fallback += 1;
+        if source.is_none() {
+            return self.split_and_resolve(fault);
+        }
+        // All of the slot is copied, page by page, so that it does not stay half in the other space's huge page.
+        self.pmd_to_table(fault.space, fault.vpn);
+        self.copy_slot_from(fault, fault.vpn.slot().start)
+    }
+
+    /// Goes on with the fault for the pages of its slot from `vpn` on, each of which gets a copy of its own.
+    pub(crate) fn copy_slot_from(&mut self, fault: &Fault, vpn: Vpn) -> FaultStep {
+        for vpn in fault.vpn.slot().iter().filter(|&at| at >= vpn) {
+            let seen = self.user.space(fault.space).map_or(Pte::NONE, |space| space.table.get(vpn));
+            let Some(source) = seen.idx().filter(|_| !seen.has(PteFlag::Write)) else { continue };
+            let need = Need::CopyOf(self.frames.pfn(source));
+            return FaultStep::NeedPage(Fault {
+                vpn,
+                need,
+                seen,
+                gfp: Gfp::GFP_HIGHUSER_MOVABLE,
+                whole_slot: Some(fault.whole_slot.unwrap_or(fault.vpn)),
+                ..*fault
+            });
+        }
+        FaultStep::Done
+    }
+
+    /// Says that no huge page could be had for a fault that asked for one: it goes on with base pages, which are allocated
+    /// straight from the fast path as far as that goes.
+    pub fn fault_refused(&mut self, fault: &Fault, cpu: usize) -> FaultStep {
+        let step = self.resolve_refused(fault);
+        self.go_on_fast(step, cpu)
+    }
+
+    fn resolve_refused(&mut self, fault: &Fault) -> FaultStep {
+        let Ok(space) = self.user.space(fault.space) else { return FaultStep::Retry };
+        let now = space.table.huge(fault.vpn).map_or(Pte::NONE, |huge| huge.pte);
+        if space.vmas.generation != fault.generation || now != fault.seen {
+            return FaultStep::Retry;
+        }
+        if fault.need == Need::HugeZero {
+            self.counters.thp_zero_page_alloc_failed += 1;
+        }
+        if !fault.seen.is_none() {
+            return self.refuse_huge(fault, fault.seen.idx());
+        }
+        self.counters.thp_fault_fallback += 1;
+        let space = self.user.living(fault.space);
+        if space.table.table(fault.vpn).is_none() {
+            let Some(frame) = space.spare_table.take() else {
+                return FaultStep::NeedPage(Fault { need: Need::PageTable, gfp: Gfp::GFP_PGTABLE_USER, ..*fault });
+            };
+            let slot = fault.vpn.slot().start;
+            space.table.install(slot, frame);
+            self.user.rmap.set(frame, Owner::PageTable(Mapping { space: fault.space, vpn: slot }));
+        }
+        self.resolve_again(fault)
+    }
+
+    /// Takes what a fault in a slot needed: the page that its table will lie in, or a huge page.
+    pub(crate) fn finish_huge(&mut self, fault: &Fault, idx: Idx, cpu: usize) -> FaultStep {
+        match fault.need {
+            Need::Deposit => self.keep_spare_table(fault.space, fault.vpn, idx, cpu),
+            Need::HugeZero => self.take_huge_zero(idx, cpu),
+            _ => return self.map_fresh_huge(fault, idx, cpu),
+        }
+        self.resolve_again(fault)
+    }
+
+    /// Keeps a page table for the next slot of the space that needs one.
+    fn keep_spare_table(&mut self, id: SpaceId, vpn: Vpn, idx: Idx, cpu: usize) {
+        match self.user.space(id) {
+            Ok(space) if space.spare_table.is_none() => {
+                self.count_page_table(id, vpn, idx);
+                self.user.living(id).spare_table = Some(idx);
+            }
+            _ => self.free_fresh(idx, cpu),
+        }
+    }
+
+    fn map_huge_zero(&mut self, fault: &Fault) -> FaultStep {
+        self.hold_huge_zero(fault.space);
+        self.install_huge(fault, Pte::ZERO);
+        FaultStep::Done
+    }
+
+    /// Gives the empty slot of the fault an entry, and the spare page table for its split.
+    fn install_huge(&mut self, fault: &Fault, pte: Pte) {
+        let at = Mapping { space: fault.space, vpn: fault.vpn.slot().start };
+        let space = self.user.living(at.space);
+        let deposit = space.spare_table.take().expect("a page table was allocated for the slot");
+        space.table.install_huge(at.vpn, Huge { pte, deposit });
+        self.user.rmap.set(deposit, Owner::PageTable(at));
+        self.work.ptes_set += 1;
+    }
+
+    /// Maps a fresh huge page, unless something has changed since it was asked for.
+    fn map_fresh_huge(&mut self, fault: &Fault, head: Idx, cpu: usize) -> FaultStep {
+        let slot = fault.vpn.slot();
+        let vma = self.user.space(fault.space).ok().filter(|space| {
+            let now = space.table.huge(fault.vpn).map_or(Pte::NONE, |huge| huge.pte);
+            let has_room = now.idx().is_some()
+                || !now.is_none()
+                || space.table.table(fault.vpn).is_none() && space.spare_table.is_some();
+            space.vmas.generation == fault.generation && now == fault.seen && has_room
+        });
+        let Some(vma) = vma.and_then(|space| space.vmas.find(fault.vpn)).copied() else {
+            self.free_fresh(head, cpu);
+            return FaultStep::Retry;
+        };
+        match fault.need {
+            Need::HugeCopyOf(source) => self.copy_huge(self.at(source), head),
+            _ => subpages(head).for_each(|idx| self.clear_page(idx)),
+        }
+        let at = Mapping { space: fault.space, vpn: slot.start };
+        let entry = Access::Write.mark(Pte::present(head)).with(PteFlag::Write, vma.prot.has(Prot::WRITE));
+        if fault.seen.is_none() {
+            self.install_huge(fault, entry);
+        } else {
+            self.user.living(at.space).table.huge_mut(at.vpn).expect("the slot has a huge mapping").pte = entry;
+            self.work.ptes_set += 1;
+            self.work.ptes_cleared += 1;
+            self.work.tlb_flushes += 1;
+        }
+        self.adopt_huge(head, at, vma.locked);
+        match fault.seen.idx() {
+            Some(old) => {
+                self.unmap_huge(at, old, cpu);
+                self.munlock_page(old);
+            }
+            None => self.user.living(at.space).rss += HUGE_RSS,
+        }
+        self.counters.thp_fault_alloc += 1;
+        self.wrote(fault.space, fault.vpn, fault.access);
+        FaultStep::Done
+    }
+
+    fn copy_huge(&mut self, from: Idx, to: Idx) {
+        (0..NR).for_each(|offset| self.copy_page(from.plus(offset), to.plus(offset)));
+    }
+}

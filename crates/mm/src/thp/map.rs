@@ -1,0 +1,232 @@
+//! Huge pages come to have mappings and lose them: counts, levels, and what happens to pages nobody maps any more.
+
+use alloc::vec::Vec;
+
+use super::{HugePage, NR, head_of, subpages};
+use crate::Mm;
+use crate::frame::{Flag, Idx};
+use crate::lru::LruList;
+use crate::reclaim::Uses;
+use crate::space::{Huge, Mapping, Owner, PteFlag, Rss, SpaceId, Vpn, VpnRange};
+use crate::trace::Tracer;
+
+/// What a huge mapping of anonymous memory adds to a space.
+pub(super) const HUGE_RSS: Rss = Rss { anon_pages: NR as u64, shmem_pages: 0, file_pages: 0 };
+
+impl<T: Tracer> Mm<T> {
+    /// Makes a fresh huge page the anonymous one of a mapping, the first page of which is `at`.
+    pub(super) fn adopt_huge(&mut self, head: Idx, at: Mapping, locked: bool) {
+        if self.user.huge.pages.is_empty() {
+            self.user.huge.pages.resize(self.blocks.len(), HugePage::default());
+        }
+        self.adopt_anon(head, Owner::Huge, locked);
+        self.user.huge.page_mut(head).pmds.push(at);
+        self.user.levels.anon += u64::from(NR);
+        self.user.levels.anon_thps += 1;
+    }
+
+    /// A huge mapping is gone: a page that only base mappings are left of waits for its split, one without any is freed.
+    pub(super) fn unmap_huge(&mut self, at: Mapping, head: Idx, cpu: usize) {
+        self.forget_pmd(at, head);
+        let page = self.user.huge.page(head);
+        let last = page.pmds.is_empty();
+        let unmapped = last && page.mapped < NR;
+        let freed_at_once = page.mapped == 0;
+        if unmapped && (!freed_at_once || self.policy.thp.queue_full_unmap) {
+            self.queue_deferred(head);
+        }
+        self.free_if_unmapped(head, cpu);
+    }
+
+    /// Takes a huge mapping off the list, and what it counted for off the levels.
+    pub(super) fn forget_pmd(&mut self, at: Mapping, head: Idx) {
+        let page = self.user.huge.page_mut(head);
+        let place = page.pmds.iter().position(|&pmd| pmd == at).expect("the page has this mapping");
+        page.pmds.swap_remove(place);
+        if page.pmds.is_empty() {
+            self.user.levels.anon_thps -= 1;
+            self.user.levels.anon -= u64::from(NR - page.mapped);
+        }
+    }
+
+    /// A single mapping of a base page is gone.
+    pub(crate) fn unmap_subpage(&mut self, at: Mapping, idx: Idx, cpu: usize) -> Rss {
+        let (head, place) = (head_of(idx), self.user.rmap.of_subpage(idx));
+        let last = match self.user.rmap.owner(place) {
+            Owner::Anon(_) => {
+                self.user.rmap.set(place, Owner::Nobody);
+                true
+            }
+            Owner::Shared { .. } => {
+                self.user.rmap.unshare(place, at);
+                false
+            }
+            owner => unreachable!("{at:?} maps a base page of a huge page that is {owner:?}"),
+        };
+        let page = self.user.huge.page_mut(head);
+        page.ptes -= 1;
+        page.mapped -= u32::from(last);
+        if last && page.pmds.is_empty() {
+            self.user.levels.anon -= 1;
+            self.queue_deferred(head);
+        }
+        self.free_if_unmapped(head, cpu);
+        Rss { anon_pages: 1, ..Rss::default() }
+    }
+
+    /// Another mapping of a base page, the first by itself or one more.
+    pub(crate) fn map_subpage(&mut self, at: Mapping, idx: Idx) {
+        let place = self.user.rmap.of_subpage(idx);
+        let first = self.user.rmap.owner(place) == Owner::Nobody;
+        match first {
+            true => self.user.rmap.set(place, Owner::Anon(at)),
+            false => self.user.rmap.share(place, at),
+        }
+        let page = self.user.huge.page_mut(head_of(idx));
+        page.ptes += 1;
+        page.mapped += u32::from(first);
+        if first && page.pmds.is_empty() {
+            self.user.levels.anon += 1;
+        }
+    }
+
+    /// Frees a huge page that nobody maps any more; a pin or isolation keeps it until it ends.
+    fn free_if_unmapped(&mut self, head: Idx, cpu: usize) {
+        let page = self.user.huge.page(head);
+        if page.pmds.is_empty() && page.ptes == 0 {
+            self.leave_queue(head);
+            self.disown(head, cpu);
+        }
+    }
+
+    /// Where a base page of a huge page is mapped: by its own entries and as part of huge ones.
+    pub(crate) fn subpage_mappings(&self, idx: Idx) -> Vec<Mapping> {
+        let (head, offset) = (head_of(idx), u64::from(idx.0 % NR));
+        let part = |at: &Mapping| Mapping { vpn: Vpn::new(at.vpn.get() + offset), ..*at };
+        let mut mappings: Vec<Mapping> = self.user.huge.page(head).pmds.iter().map(part).collect();
+        match self.user.rmap.owner(self.user.rmap.of_subpage(idx)) {
+            Owner::Anon(at) => mappings.push(at),
+            Owner::Shared { first, .. } => mappings.extend(self.user.rmap.chain(first)),
+            _ => {}
+        }
+        mappings
+    }
+
+    /// How often a base page of a huge page is mapped.
+    pub(crate) fn subpage_mapcount(&self, idx: Idx) -> u32 {
+        self.user.huge.page(head_of(idx)).pmds.len() as u32 + self.user.rmap.subpage_mappings(idx)
+    }
+
+    /// Base pages of a huge page that somebody maps.
+    pub(crate) fn huge_anon_pages(&self, head: Idx) -> u64 {
+        let page = self.user.huge.page(head);
+        u64::from(if page.pmds.is_empty() { page.mapped } else { NR })
+    }
+
+    /// Whether every base page of a huge page is mapped once at most, so that whoever maps one may write to it in place.
+    pub(crate) fn is_huge_exclusive(&self, head: Idx) -> bool {
+        let page = self.user.huge.page(head);
+        match page.pmds.len() {
+            0 => page.ptes == page.mapped,
+            1 => page.ptes == 0,
+            _ => false,
+        }
+    }
+
+    /// Whether a locked mapping shows the whole page: single mappings do not keep a huge page unevictable.
+    pub(crate) fn is_huge_mlocked(&self, head: Idx) -> bool {
+        self.user.huge.page(head).pmds.iter().any(|at| {
+            let vma = self.user.space(at.space).ok().and_then(|space| space.vmas.find(at.vpn));
+            vma.is_some_and(|vma| vma.locked)
+        })
+    }
+
+    /// A locked mapping shows the page now. A huge page stays evictable unless that is its only mapping.
+    pub(crate) fn mlock_huge(&mut self, head: Idx) {
+        let page = self.user.huge.page(head);
+        let only = page.pmds.len() == 1 && page.ptes == 0;
+        if only && !self.frames.word(head).has(Flag::Unevictable) {
+            self.move_lru(head, LruList::Unevictable);
+        }
+    }
+
+    /// Counts the mappings by which a huge page was accessed, and forgets the accesses.
+    pub(crate) fn take_huge_uses(&mut self, head: Idx) -> Uses {
+        let mut uses = Uses::default();
+        for at in self.user.huge.page(head).pmds.clone() {
+            let huge = self.user.living(at.space).table.huge_mut(at.vpn).expect("the page has this mapping");
+            uses.young += u32::from(huge.pte.has(PteFlag::Young));
+            huge.pte = huge.pte.with(PteFlag::Young, false);
+        }
+        if self.user.huge.page(head).ptes > 0 {
+            for at in subpages(head).flat_map(|idx| self.subpage_mappings(idx)).collect::<Vec<_>>() {
+                let Some(table) = self.user.living(at.space).table.table_mut(at.vpn) else { continue };
+                let pte = table.get(at.vpn);
+                uses.young += u32::from(pte.has(PteFlag::Young));
+                table.set(at.vpn, pte.with(PteFlag::Young, false));
+            }
+        }
+        uses
+    }
+
+    /// Gives a child the huge mapping of a slot, in the place of the empty table that it was given for this.
+    pub(crate) fn fork_huge(&mut self, parent: SpaceId, child: SpaceId, slot: VpnRange) {
+        let from = self.user.living(parent).table.huge_mut(slot.start).expect("the parent has a huge mapping");
+        from.pte = from.pte.with(PteFlag::Write, false);
+        let pte = from.pte.with(PteFlag::Young, false);
+        let to = self.user.living(child);
+        let deposit = to.table.remove(slot.start).expect("the child has a table");
+        to.table.install_huge(slot.start, Huge { pte, deposit });
+        match pte.idx() {
+            Some(head) => {
+                to.rss += HUGE_RSS;
+                self.user.huge.page_mut(head).pmds.push(Mapping { space: child, vpn: slot.start });
+            }
+            None => self.hold_huge_zero(child),
+        }
+        self.work.ptes_set += 1;
+    }
+
+    /// Moves the huge mapping of a slot to another, empty one.
+    pub(crate) fn move_huge(&mut self, id: SpaceId, slot: VpnRange, target: Vpn) {
+        let table = &mut self.user.living(id).table;
+        let huge = table.remove_huge(slot.start).expect("the slot has a huge mapping");
+        table.install_huge(target, huge);
+        let [from, to] = [slot.start, target].map(|vpn| Mapping { space: id, vpn });
+        self.user.rmap.set(huge.deposit, Owner::PageTable(to));
+        if let Some(head) = huge.head() {
+            let pmds = &mut self.user.huge.page_mut(head).pmds;
+            *pmds.iter_mut().find(|at| **at == from).expect("the page has this mapping") = to;
+        }
+        self.work.ptes_cleared += 1;
+        self.work.ptes_set += 1;
+        self.work.tlb_flushes += 1;
+        if let Some(tags) = &mut self.user.tags {
+            tags.relocate(id, slot, target);
+        }
+    }
+
+    /// Unmaps the huge mappings of `range`. Those of slots that it covers only in part become tables first.
+    pub(crate) fn zap_huge(&mut self, id: SpaceId, range: VpnRange, cpu: usize) {
+        let slots: Vec<VpnRange> = self.user.living(id).table.huge_slots(range).map(|(slot, _)| slot).collect();
+        for slot in slots {
+            if slot.intersect(range) == slot {
+                self.zap_huge_slot(id, slot, cpu);
+            } else {
+                self.split_pmd(id, slot.start);
+            }
+        }
+    }
+
+    fn zap_huge_slot(&mut self, id: SpaceId, slot: VpnRange, cpu: usize) {
+        let huge = self.user.living(id).table.remove_huge(slot.start).expect("the slot has a huge mapping");
+        self.free_page_table(id, huge.deposit, cpu);
+        if let Some(head) = huge.head() {
+            self.user.living(id).rss -= HUGE_RSS;
+            self.unmap_huge(Mapping { space: id, vpn: slot.start }, head, cpu);
+            self.munlock_page(head);
+        }
+        self.work.ptes_cleared += 1;
+        self.work.tlb_flushes += 1;
+    }
+}

@@ -1,0 +1,130 @@
+//! Transparent huge pages of anonymous memory: what they are, who maps them, and what is left of them when they are split.
+//!
+//! Key types: `HugePage` (the mappings of one huge page), `HugeMemory` (all of them, the deferred split queues, the huge
+//! page of zeros), [`crate::policy::ThpPolicy`]. A huge page is one allocation: its first frame carries the word, its owner is
+//! `Owner::Huge`, it is one element of an LRU list that weighs 512 pages. Huge mappings (of a whole slot) are listed here;
+//! mappings of single base pages, which a split of a huge mapping leaves, in the reverse mapping of their frames.
+//! Never prices its work, waits, or allocates: faults say what they need. Behaviour and sources: docs/thp.md.
+
+mod check;
+mod fault;
+mod map;
+mod queue;
+mod settings;
+mod split;
+#[cfg(test)]
+mod tests;
+mod zero;
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use order9_units::{Order, PAGEBLOCK_PAGES, Pfn};
+
+pub(crate) use settings::ThpSettings;
+pub use settings::{HugeDefrag, HugeEnabled, fault_gfp, zero_gfp};
+
+use crate::Mm;
+use crate::frame::{Flag, Idx, Word};
+use crate::space::{Mapping, Owner};
+use crate::trace::Tracer;
+
+/// Base pages of a huge page.
+pub(crate) const NR: u32 = PAGEBLOCK_PAGES.get() as u32;
+
+/// Who maps a huge page, beside the single mappings of its base pages.
+#[derive(Clone, Default)]
+pub(crate) struct HugePage {
+    /// Its huge mappings, each by the first page of its slot.
+    pmds: Vec<Mapping>,
+    /// Base pages that have a mapping of their own.
+    mapped: u32,
+    /// Mappings of base pages, all together.
+    ptes: u32,
+    /// Its ticket in the deferred split queue.
+    queued: Option<core::num::NonZeroU64>,
+}
+
+/// All huge pages.
+#[derive(Clone, Default)]
+pub(crate) struct HugeMemory {
+    /// By pageblock.
+    pages: Vec<HugePage>,
+    /// Pages to be split when memory is short, by node and ticket: first come, first split.
+    queues: Vec<BTreeMap<u64, Idx>>,
+    /// Tickets given out.
+    tickets: u64,
+    /// The huge page of zeros.
+    zero: Option<Idx>,
+    /// Spaces that hold it.
+    zero_users: u64,
+}
+
+impl HugeMemory {
+    fn page(&self, head: Idx) -> &HugePage {
+        &self.pages[head.block()]
+    }
+
+    fn page_mut(&mut self, head: Idx) -> &mut HugePage {
+        &mut self.pages[head.block()]
+    }
+
+    /// Bytes on the host.
+    pub(crate) fn bytes(&self) -> usize {
+        let lists: usize = self.pages.iter().map(|page| page.pmds.capacity()).sum();
+        self.pages.capacity() * size_of::<HugePage>() + lists * size_of::<Mapping>()
+    }
+}
+
+/// The first frame of the aligned 512 that hold `idx`.
+#[inline]
+pub(crate) const fn head_of(idx: Idx) -> Idx {
+    Idx(idx.0 & !(NR - 1))
+}
+
+/// The frames of the huge page that starts at `head`.
+pub(crate) fn subpages(head: Idx) -> impl DoubleEndedIterator<Item = Idx> + Clone {
+    (head.0..head.0 + NR).map(Idx)
+}
+
+impl<T: Tracer> Mm<T> {
+    /// The first frame of the anonymous huge page that `idx` is part of.
+    #[inline]
+    pub(crate) fn huge_head(&self, idx: Idx) -> Option<Idx> {
+        let head = head_of(idx);
+        (self.frames.word(idx).is_compound() && self.user.rmap.owner(head) == Owner::Huge).then_some(head)
+    }
+
+    /// The first frame of the live huge allocation that `pfn` is part of; `pfn` itself where there is none. A pin of any part
+    /// of a huge page is one of the whole.
+    pub(crate) fn compound_head(&self, pfn: Pfn) -> Pfn {
+        let Some(idx) = self.frames.idx(pfn).filter(|&idx| self.frames.word(idx).is_compound()) else { return pfn };
+        let word = self.frames.word(head_of(idx));
+        let part = word.is_allocated() && word.order() == Order::PAGEBLOCK;
+        if part { self.frames.pfn(head_of(idx)) } else { pfn }
+    }
+
+    /// Mappings of the huge page that starts at `pfn`, huge ones and those of base pages: `total_mapcount`. `None` where no
+    /// anonymous huge page starts.
+    #[must_use]
+    pub fn total_mapcount(&self, pfn: Pfn) -> Option<u64> {
+        let head = self.frames.idx(pfn).filter(|&idx| self.huge_head(idx) == Some(idx))?;
+        let page = self.user.huge.page(head);
+        Some(page.pmds.len() as u64 + u64::from(page.ptes))
+    }
+
+    /// References to the huge page that starts at `pfn`: its mappings, its pins, and reclaim or compaction if it is isolated.
+    #[must_use]
+    pub fn huge_page_count(&self, pfn: Pfn) -> Option<u64> {
+        let mappings = self.total_mapcount(pfn)?;
+        let (head, word) = self.live(pfn).ok()?;
+        let pins = u64::from(word.has(Flag::Pinned)) + u64::from(self.more_pins.get(&head.0).copied().unwrap_or(0));
+        Some(mappings + pins + u64::from(word.has(Flag::Isolated)))
+    }
+
+    /// Whether nobody but its mappings, and reclaim if it has isolated the page, refers to it. The kernel compares
+    /// `total_mapcount` with `page_count` less the caller's own reference; what the two differ by are these.
+    fn can_split(word: Word, isolated_by_caller: bool) -> bool {
+        !word.has(Flag::Pinned) && word.has(Flag::Isolated) == isolated_by_caller
+    }
+}

@@ -1,0 +1,194 @@
+//! Settings of huge pages: who gets them, and what an allocation may do for one.
+//!
+//! Linux' Documentation/admin-guide/mm/transhuge.rst. [`fault_gfp`] is the table of defrag mode, advice and release.
+
+use crate::Mm;
+use crate::gfp::Gfp;
+use crate::policy::{DefragDefault, ThpPolicy};
+use crate::trace::Tracer;
+
+/// `transparent_hugepage/enabled`, and the boot parameter `transparent_hugepage=`: which anonymous memory gets huge pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HugeEnabled {
+    /// All, unless advised against.
+    Always,
+    /// What `MADV_HUGEPAGE` names.
+    Madvise,
+    /// None.
+    Never,
+}
+
+/// `transparent_hugepage/defrag`: what a fault does that finds no free huge page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HugeDefrag {
+    /// It reclaims and compacts.
+    Always,
+    /// It asks kswapd and kcompactd to.
+    Defer,
+    /// In advised memory it reclaims and compacts, elsewhere it asks the daemons.
+    DeferMadvise,
+    /// In advised memory it reclaims and compacts, elsewhere it makes do.
+    Madvise,
+    /// It makes do with base pages.
+    Never,
+}
+
+impl HugeEnabled {
+    /// All values, as the file shows them.
+    pub const WORDS: [(Self, &'static str); 3] =
+        [(Self::Always, "always"), (Self::Madvise, "madvise"), (Self::Never, "never")];
+
+    /// The value called `word`.
+    #[must_use]
+    pub fn find(word: &str) -> Option<Self> {
+        Self::WORDS.into_iter().find(|&(_, name)| name == word).map(|(value, _)| value)
+    }
+}
+
+impl HugeDefrag {
+    /// All values, as the file shows them.
+    pub const WORDS: [(Self, &'static str); 5] = [
+        (Self::Always, "always"),
+        (Self::Defer, "defer"),
+        (Self::DeferMadvise, "defer+madvise"),
+        (Self::Madvise, "madvise"),
+        (Self::Never, "never"),
+    ];
+
+    /// Whether kernels of this policy have it.
+    #[must_use]
+    pub const fn exists(self, policy: &ThpPolicy) -> bool {
+        match self {
+            Self::Defer => policy.defer,
+            Self::DeferMadvise => policy.defer_madvise,
+            Self::Always | Self::Madvise | Self::Never => true,
+        }
+    }
+}
+
+/// Settings in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ThpSettings {
+    pub(crate) enabled: HugeEnabled,
+    pub(crate) defrag: HugeDefrag,
+    pub(crate) use_zero_page: bool,
+}
+
+impl ThpSettings {
+    /// Those of a machine with memory to spare.
+    pub(crate) const fn at_boot(policy: &ThpPolicy, enabled: HugeEnabled) -> Self {
+        let defrag = match policy.defrag {
+            DefragDefault::Always => HugeDefrag::Always,
+            DefragDefault::Madvise => HugeDefrag::Madvise,
+        };
+        Self { enabled, defrag, use_zero_page: true }
+    }
+
+    /// Those of a machine with less than 512 MiB.
+    pub(crate) const OFF: Self = Self { enabled: HugeEnabled::Never, defrag: HugeDefrag::Never, use_zero_page: false };
+}
+
+/// Flags with which a fault asks its own node for a huge page; `advised` says that `MADV_HUGEPAGE` names the memory.
+///
+/// Who may reclaim does not wake kswapd: the task that stalls is the one that needs the page.
+#[must_use]
+pub const fn fault_gfp(defrag: HugeDefrag, advised: bool, policy: &ThpPolicy) -> Gfp {
+    use HugeDefrag::{Always, Defer, DeferMadvise, Madvise, Never};
+    let own = Gfp::GFP_TRANSHUGE_LIGHT.with(Gfp::THISNODE);
+    match (defrag, advised) {
+        (Always | DeferMadvise | Madvise, true) if policy.madvised_noretry => {
+            own.with(Gfp::DIRECT_RECLAIM).with(Gfp::NORETRY)
+        }
+        (Always | DeferMadvise | Madvise, true) => own.with(Gfp::DIRECT_RECLAIM),
+        (Always, false) => own.with(Gfp::DIRECT_RECLAIM).with(Gfp::NORETRY),
+        (Defer, _) | (DeferMadvise, false) => own.with(Gfp::KSWAPD_RECLAIM),
+        (Madvise, false) | (Never, _) => own,
+    }
+}
+
+/// Flags with which the huge page of zeros is allocated, whatever the mode: it is never given back while somebody maps it.
+#[must_use]
+pub const fn zero_gfp(policy: &ThpPolicy) -> Gfp {
+    let gfp = Gfp::GFP_TRANSHUGE.without(Gfp::MOVABLE);
+    if policy.madvised_noretry { gfp.with(Gfp::NORETRY) } else { gfp }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// `transparent_hugepage/enabled`.
+    #[must_use]
+    pub const fn thp_enabled(&self) -> HugeEnabled {
+        self.settings.thp.enabled
+    }
+
+    /// Sets `transparent_hugepage/enabled`: for faults from now on; what is mapped stays. Enabling raises
+    /// `vm.min_free_kbytes` to what keeping pageblocks free takes, and never lowers it.
+    pub fn set_thp_enabled(&mut self, enabled: HugeEnabled) {
+        let was = core::mem::replace(&mut self.settings.thp.enabled, enabled);
+        match (was == HugeEnabled::Never, enabled == HugeEnabled::Never) {
+            (true, false) => self.raise_min_free_for_huge_pages(),
+            (false, true) if self.policy.thp.stop_resets_min_free => self.setup_watermarks(),
+            _ => {}
+        }
+    }
+
+    /// `transparent_hugepage/defrag`.
+    #[must_use]
+    pub const fn thp_defrag(&self) -> HugeDefrag {
+        self.settings.thp.defrag
+    }
+
+    /// Sets `transparent_hugepage/defrag`.
+    pub fn set_thp_defrag(&mut self, defrag: HugeDefrag) {
+        self.settings.thp.defrag = defrag;
+    }
+
+    /// `transparent_hugepage/use_zero_page`.
+    #[must_use]
+    pub const fn thp_use_zero_page(&self) -> bool {
+        self.settings.thp.use_zero_page
+    }
+
+    /// Sets `transparent_hugepage/use_zero_page`.
+    pub fn set_thp_use_zero_page(&mut self, on: bool) {
+        self.settings.thp.use_zero_page = on;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Direct reclaim, kswapd, no retry.
+    fn rights(defrag: HugeDefrag, advised: bool, policy: &ThpPolicy) -> (bool, bool, bool) {
+        let gfp = fault_gfp(defrag, advised, policy);
+        assert!(gfp.has(Gfp::THISNODE | Gfp::MOVABLE | Gfp::COMP | Gfp::NOMEMALLOC | Gfp::NOWARN));
+        (gfp.has(Gfp::DIRECT_RECLAIM), gfp.has(Gfp::KSWAPD_RECLAIM), gfp.has(Gfp::NORETRY))
+    }
+
+    #[test]
+    fn rights_follow_mode_advice_and_release() {
+        use HugeDefrag::{Always, Defer, DeferMadvise, Madvise, Never};
+        let (none, kswapd, once, full) =
+            ((false, false, false), (false, true, false), (true, false, true), (true, false, false));
+        let new = ThpPolicy::default();
+        let old = ThpPolicy { madvised_noretry: true, ..ThpPolicy::default() };
+        for (defrag, advised, not_advised) in [
+            (Always, full, once),
+            (Defer, kswapd, kswapd),
+            (DeferMadvise, full, kswapd),
+            (Madvise, full, none),
+            (Never, none, none),
+        ] {
+            assert_eq!((rights(defrag, true, &new), rights(defrag, false, &new)), (advised, not_advised), "{defrag:?}");
+        }
+        assert_eq!([rights(Always, true, &old), rights(Madvise, true, &old)], [once; 2]);
+        assert_eq!(rights(Madvise, false, &old), none);
+    }
+
+    #[test]
+    fn the_page_of_zeros_cannot_move_and_may_come_from_anywhere() {
+        let gfp = zero_gfp(&ThpPolicy::default());
+        assert!(gfp.has(Gfp::DIRECT_RECLAIM | Gfp::COMP) && !gfp.has(Gfp::NORETRY));
+        assert!(!gfp.has(Gfp::MOVABLE) && !gfp.has(Gfp::THISNODE) && !gfp.has(Gfp::KSWAPD_RECLAIM));
+    }
+}

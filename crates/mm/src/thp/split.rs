@@ -1,0 +1,113 @@
+//! Splitting: of a huge mapping into single ones, which never fails, and of a huge page into base pages, which a pin forbids.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use order9_units::Pfn;
+
+use super::{NR, subpages};
+use crate::Mm;
+use crate::frame::{Flag, Idx};
+use crate::space::{Errno, Mapping, Owner, SpaceId, Table, Vpn};
+use crate::trace::Tracer;
+
+impl<T: Tracer> Mm<T> {
+    /// Splits the huge mapping of the slot of `vpn`, if there is one, into single mappings: the page table was kept for it.
+    pub(crate) fn split_pmd(&mut self, id: SpaceId, vpn: Vpn) {
+        if self.user.living(id).table.huge(vpn).is_some() {
+            self.counters.thp_split_pmd += 1;
+            self.pmd_to_table(id, vpn);
+        }
+    }
+
+    /// The same for a slot that an edge of a mapping is about to cut at `edge`.
+    pub(crate) fn split_pmd_at_edge(&mut self, id: SpaceId, edge: Vpn) {
+        if edge != edge.slot().start {
+            self.split_pmd(id, edge);
+        }
+    }
+
+    /// Puts single mappings in the place of the huge one of the slot of `vpn`.
+    pub(super) fn pmd_to_table(&mut self, id: SpaceId, vpn: Vpn) {
+        let slot = vpn.slot();
+        let huge = self.user.living(id).table.huge(vpn).expect("the slot has a huge mapping");
+        let mut table = Box::new(Table::new(huge.deposit));
+        slot.iter().for_each(|vpn| {
+            table.set(vpn, huge.base(vpn));
+        });
+        self.user.living(id).table.split(vpn, table);
+        if let Some(head) = huge.head() {
+            for (idx, vpn) in subpages(head).zip(slot.iter()) {
+                self.map_subpage(Mapping { space: id, vpn }, idx);
+            }
+            self.forget_pmd(Mapping { space: id, vpn: slot.start }, head);
+            self.munlock_page(head);
+        }
+        self.work.ptes_set += u64::from(NR);
+        self.work.tlb_flushes += 1;
+    }
+
+    /// Splits the anonymous huge page that starts at `pfn` into base pages, those that nobody maps being freed on behalf of
+    /// `cpu`.
+    ///
+    /// # Errors
+    /// `EBUSY` where it is pinned or isolated, `EINVAL` where no anonymous huge page starts; nothing has changed then.
+    pub fn split_huge_page(&mut self, pfn: Pfn, cpu: usize) -> Result<(), Errno> {
+        let head = self.frames.idx(pfn).filter(|&idx| self.huge_head(idx) == Some(idx)).ok_or(Errno::Einval)?;
+        self.split_head(head, cpu)
+    }
+
+    /// The same for the first frame of a huge page.
+    pub(super) fn split_head(&mut self, head: Idx, cpu: usize) -> Result<(), Errno> {
+        self.split_unless_held(head, false, cpu)
+    }
+
+    /// Splits a page that reclaim has isolated: all parts are isolated then.
+    pub(crate) fn split_isolated(&mut self, head: Idx, cpu: usize) -> Result<(), Errno> {
+        self.split_unless_held(head, true, cpu)
+    }
+
+    fn split_unless_held(&mut self, head: Idx, isolated: bool, cpu: usize) -> Result<(), Errno> {
+        if !Self::can_split(self.frames.word(head), isolated) {
+            self.counters.thp_split_page_failed += 1;
+            return Err(Errno::Ebusy);
+        }
+        for at in self.user.huge.page(head).pmds.clone() {
+            self.split_pmd(at.space, at.vpn);
+        }
+        self.leave_queue(head);
+        // Every mapping is taken away while the page comes apart, and put back.
+        let ptes = u64::from(self.user.huge.page(head).ptes);
+        self.work.rmap_walks += 1;
+        self.work.ptes_cleared += ptes;
+        self.work.ptes_set += ptes;
+        self.work.tlb_flushes += 1;
+        self.counters.thp_split_page += 1;
+        self.take_apart(head);
+        let unmapped = |idx: &Idx| self.user.rmap.owner(*idx) == Owner::Nobody;
+        let (unmapped, mapped): (Vec<Idx>, Vec<Idx>) = subpages(head).partition(unmapped);
+        unmapped.into_iter().for_each(|idx| self.disown(idx, cpu));
+        let locked: Vec<Idx> = mapped.into_iter().filter(|&idx| self.is_mlocked(idx)).collect();
+        locked.into_iter().for_each(|idx| self.mlock_page(idx));
+        Ok(())
+    }
+
+    /// Makes 512 pages of one. On an LRU list they take its place, the first being the oldest.
+    fn take_apart(&mut self, head: Idx) {
+        let word = self.frames.word(head).single();
+        let first = self.user.rmap.of_subpage(head);
+        let mappings = self.user.rmap.owner(first);
+        self.user.rmap.set(first, Owner::Nobody);
+        self.user.rmap.set(head, mappings);
+        for idx in subpages(head) {
+            self.frames.set(idx, word);
+        }
+        if word.has(Flag::Lru) {
+            for idx in subpages(head).skip(1).collect::<Vec<_>>().into_iter().rev() {
+                self.frames.push_before(head, idx);
+            }
+        }
+        let page = self.user.huge.page_mut(head);
+        (page.mapped, page.ptes) = (0, 0);
+    }
+}

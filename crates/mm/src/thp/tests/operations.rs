@@ -1,0 +1,167 @@
+//! What operations on address spaces do to huge mappings: whole slots, parts of them, and edges that cut them.
+
+use super::{CPU, HUGE, at, boot, checked, events, fork, frame, is_huge, map, pages, program, read, write};
+use crate::policy::Policy;
+use crate::space::{Access, Madvise, Mremap, MremapTo, Prot, SpaceId, TableStep, VirtAddr};
+use crate::{Gfp, LruList, Mm, Request};
+use order9_units::{NodeId, Order};
+
+/// A program that has written to three slots.
+fn three() -> (Mm, SpaceId) {
+    let mut mm = boot(Policy::default());
+    let space = program(&mut mm, 3 * HUGE);
+    (0..3).for_each(|slot| write(&mut mm, space, slot * HUGE + slot));
+    (mm, space)
+}
+
+/// Splits of mappings and pages queued by `operation` on two and a half slots from page `first` on.
+fn deltas(operation: impl Fn(&mut Mm, SpaceId, VirtAddr)) -> [[u64; 2]; 2] {
+    [0, HUGE / 2].map(|first| {
+        let (mut mm, space) = three();
+        let before = events(mm.counters());
+        operation(&mut mm, space, at(first));
+        checked(&mm);
+        let after = events(mm.counters());
+        assert_eq!((after[0], after[3], after[4]), (before[0], before[3], before[4]));
+        [after[2] - before[2], after[5] - before[5]]
+    })
+}
+
+const LENGTH: u64 = 2 * HUGE;
+
+#[test]
+fn operations_split_the_mappings_that_they_cut() {
+    // Two slots, whole; then one slot between two halves. Every page that is unmapped in whole is queued, too, and freed.
+    let unmap = deltas(|mm, space, start| mm.munmap(space, start, pages(LENGTH), CPU).unwrap());
+    assert_eq!(unmap, [[0, 2], [2, 3]]);
+    let discard = deltas(|mm, space, start| mm.madvise(space, start, pages(LENGTH), Madvise::DontNeed, CPU).unwrap());
+    assert_eq!(discard, [[0, 2], [2, 3]]);
+    let protect = deltas(|mm, space, start| mm.mprotect(space, start, pages(LENGTH), Prot::READ).unwrap());
+    assert_eq!(protect, [[0, 0], [2, 0]]);
+    let same = deltas(|mm, space, start| mm.mprotect(space, start, pages(LENGTH), Prot::RW).unwrap());
+    assert_eq!(same, [[0, 0], [0, 0]], "nothing changes, so nothing is cut");
+    for advice in [Madvise::HugePage, Madvise::NoHugePage] {
+        let advise = deltas(|mm, space, start| mm.madvise(space, start, pages(LENGTH), advice, CPU).unwrap());
+        assert_eq!(advise, [[0, 0], [2, 0]], "{advice:?}");
+    }
+    let lock = deltas(|mm, space, start| mm.mlock(space, start, pages(LENGTH)).unwrap());
+    assert_eq!(lock, [[0, 0], [2, 0]]);
+}
+
+#[test]
+fn only_pages_that_stay_mapped_in_part_are_queued_by_later_releases() {
+    let mut policy = Policy::default();
+    policy.thp.queue_full_unmap = false;
+    let mut mm = boot(policy);
+    let space = program(&mut mm, 2 * HUGE);
+    write(&mut mm, space, 0);
+    write(&mut mm, space, HUGE);
+    mm.munmap(space, at(0), pages(HUGE), CPU).unwrap();
+    assert_eq!(events(mm.counters())[5], 0);
+    mm.munmap(space, at(HUGE), pages(1), CPU).unwrap();
+    assert_eq!((events(mm.counters())[5], mm.deferred_splits(NodeId(0))), (1, 1));
+    checked(&mm);
+}
+
+#[test]
+fn discarded_slots_fault_afresh_and_huge() {
+    let (mut mm, space) = three();
+    mm.madvise(space, at(HUGE), pages(HUGE), Madvise::DontNeed, CPU).unwrap();
+    checked(&mm);
+    assert_eq!((mm.space(space).unwrap().rss().anon_pages, mm.space(space).unwrap().page_tables()), (1024, 2));
+    write(&mut mm, space, HUGE + 3);
+    assert!(is_huge(&mm, space, HUGE));
+}
+
+#[test]
+fn protection_changes_in_the_huge_entry_and_a_write_gives_the_right_back() {
+    let (mut mm, space) = three();
+    let head = frame(&mm, space, 0);
+    for prot in [Prot::NONE, Prot::READ, Prot::RW] {
+        mm.mprotect(space, at(0), pages(3 * HUGE), prot).unwrap();
+        checked(&mm);
+    }
+    assert_eq!(mm.fault_begin(space, at(9), Access::Write), crate::space::FaultStep::Done);
+    assert!(is_huge(&mm, space, 0) && frame(&mm, space, 0) == head);
+    assert_eq!(events(mm.counters()), [3, 0, 0, 0, 0, 0]);
+}
+
+fn move_to(mm: &mut Mm, space: SpaceId, from: u64, count: u64, to: u64) {
+    let moved = mm.mremap(space, at(from), pages(count), pages(count), MremapTo::Fixed(at(to)), CPU).unwrap();
+    let Mremap::Moving(mut run) = moved else { panic!("{moved:?}") };
+    loop {
+        checked(mm);
+        match mm.move_step(&mut run, CPU).unwrap() {
+            TableStep::Progress => {}
+            TableStep::NeedTable(vpn) => {
+                let table = mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_PGTABLE_USER)).unwrap();
+                mm.give_table(space, vpn, table, CPU);
+            }
+            TableStep::Done => break,
+        }
+    }
+    checked(mm);
+}
+
+#[test]
+fn aligned_moves_take_huge_mappings_along() {
+    let (mut mm, space) = three();
+    read(&mut mm, space, 0);
+    let heads = [0, HUGE, 2 * HUGE].map(|page| frame(&mm, space, page));
+    move_to(&mut mm, space, 0, 3 * HUGE, 8 * HUGE);
+    assert_eq!(events(mm.counters())[2], 0);
+    assert_eq!([8, 9, 10].map(|slot| frame(&mm, space, slot * HUGE)), heads);
+    assert!(is_huge(&mm, space, 9 * HUGE));
+    // Not aligned: every mapping is split, every page stays.
+    move_to(&mut mm, space, 8 * HUGE, 3 * HUGE, 20 * HUGE + 1);
+    assert_eq!((events(mm.counters())[2], events(mm.counters())[5]), (3, 0));
+    assert_eq!(frame(&mm, space, 20 * HUGE + 1), heads[0]);
+}
+
+#[test]
+fn the_page_of_zeros_moves_and_is_forked() {
+    let mut mm = boot(Policy::default());
+    let space = program(&mut mm, HUGE);
+    read(&mut mm, space, 0);
+    move_to(&mut mm, space, 0, HUGE, 4 * HUGE);
+    let child = fork(&mut mm, space);
+    assert!(is_huge(&mm, space, 4 * HUGE) && is_huge(&mm, child, 4 * HUGE) && mm.huge_zero_users() == 2);
+}
+
+#[test]
+fn forks_share_huge_pages_with_a_table_of_their_own() {
+    let (mut mm, parent) = three();
+    let child = fork(&mut mm, parent);
+    let head = frame(&mm, parent, 0);
+    assert_eq!((frame(&mm, child, 0), mm.total_mapcount(head)), (head, Some(2)));
+    assert_eq!((mm.user_levels().anon, mm.user_levels().anon_thps, mm.user_levels().page_tables), (1536, 3, 6));
+    assert_eq!(mm.space(child).unwrap().rss().anon_pages, 1536);
+    mm.exit(parent, CPU).unwrap();
+    checked(&mm);
+    write(&mut mm, child, 1);
+    assert_eq!((events(mm.counters())[0], frame(&mm, child, 0)), (3, head), "it is alone now");
+}
+
+#[test]
+fn a_huge_page_is_locked_as_a_whole_or_not_at_all() {
+    let (mut mm, space) = three();
+    mm.mlock(space, at(0), pages(2 * HUGE)).unwrap();
+    checked(&mm);
+    let head = frame(&mm, space, 0);
+    assert_eq!(mm.lru_of(head), Some(LruList::Unevictable));
+    mm.munlock(space, at(0), pages(1)).unwrap();
+    checked(&mm);
+    assert_eq!(mm.lru_of(head), Some(LruList::InactiveAnon), "the edge has split its mapping");
+    mm.munlock(space, at(HUGE), pages(HUGE)).unwrap();
+    checked(&mm);
+    assert_eq!(mm.lru_of(frame(&mm, space, HUGE)), Some(LruList::InactiveAnon));
+}
+
+#[test]
+fn mappings_over_huge_ones_replace_them() {
+    let (mut mm, space) = three();
+    map(&mut mm, space, HUGE - 1, 2);
+    checked(&mm);
+    assert_eq!(events(mm.counters())[2], 2);
+    assert_eq!(mm.space(space).unwrap().rss().anon_pages, 1534);
+}

@@ -1,0 +1,65 @@
+//! The huge page of zeros: one for all, kept while a space holds it and until memory is short.
+
+use super::NR;
+use crate::Mm;
+use crate::frame::Idx;
+use crate::space::{Owner, SpaceId};
+use crate::trace::Tracer;
+
+impl<T: Tracer> Mm<T> {
+    /// Whether there is a huge page of zeros.
+    #[must_use]
+    pub const fn has_huge_zero_page(&self) -> bool {
+        self.user.huge.zero.is_some()
+    }
+
+    /// Spaces that hold the huge page of zeros.
+    #[must_use]
+    pub const fn huge_zero_users(&self) -> u64 {
+        self.user.huge.zero_users
+    }
+
+    /// Makes a fresh huge page that of zeros; frees it if somebody else was faster.
+    pub(super) fn take_huge_zero(&mut self, head: Idx, cpu: usize) {
+        if self.has_huge_zero_page() {
+            self.free_fresh(head, cpu);
+            return;
+        }
+        (0..NR).for_each(|offset| self.clear_page(head.plus(offset)));
+        self.adopt(head, Owner::HugeZero);
+        self.user.huge.zero = Some(head);
+        self.counters.thp_zero_page_alloc += 1;
+    }
+
+    /// A space maps it, perhaps for the first time.
+    pub(super) fn hold_huge_zero(&mut self, id: SpaceId) {
+        let space = self.user.living(id);
+        if !core::mem::replace(&mut space.holds_huge_zero, true) {
+            self.user.huge.zero_users += 1;
+        }
+    }
+
+    /// The last mapping of a space that ends is gone.
+    pub(crate) fn drop_huge_zero(&mut self, id: SpaceId) {
+        let space = self.user.living(id);
+        if core::mem::take(&mut space.holds_huge_zero) {
+            self.user.huge.zero_users -= 1;
+        }
+    }
+
+    /// Pages that its shrinker offers: all of it once no space holds it.
+    pub(crate) fn huge_zero_freeable(&self) -> u64 {
+        if self.has_huge_zero_page() && self.user.huge.zero_users == 0 { u64::from(NR) } else { 0 }
+    }
+
+    /// Frees it if no space holds it; returns the pages freed.
+    pub(crate) fn shrink_huge_zero(&mut self, cpu: usize) -> u64 {
+        let freeable = self.huge_zero_freeable();
+        if freeable > 0
+            && let Some(head) = self.user.huge.zero.take()
+        {
+            self.disown(head, cpu);
+        }
+        freeable
+    }
+}

@@ -1,0 +1,72 @@
+//! Switches of transparent huge pages.
+
+use order9_mm::policy::{DefragDefault, HugeCow, ZeroWrite};
+
+use crate::switch::{Case, Switch, Value, Values};
+
+/// In the order of the fields of their group.
+pub(super) static SWITCHES: &[Switch] = &[
+    choice!(
+        thp.defrag,
+        "Default of transparent_hugepage/defrag: which faults reclaim and compact for a huge page",
+        "unless set otherwise, a huge page is worth reclaim and compaction to",
+        DefragDefault::Always: "always",
+            "every fault that may have one", "up to 4.5";
+        DefragDefault::Madvise: "madvise",
+            "faults in advised memory", "4.6+";
+    ),
+    flag!(
+        thp.defer,
+        "Whether transparent_hugepage/defrag takes defer",
+        off: "no fault can leave reclaim and compaction to the daemons", "up to 4.5",
+        on: "transparent_hugepage/defrag takes defer", "4.6+"
+    ),
+    flag!(
+        thp.defer_madvise,
+        "Whether transparent_hugepage/defrag takes defer+madvise",
+        off: "leaving reclaim and compaction to the daemons is for all faults or none", "up to 4.10",
+        on: "transparent_hugepage/defrag takes defer+madvise", "4.11+"
+    ),
+    flag!(
+        thp.madvised_noretry,
+        "Whether faults in advised memory give up after one round, as others do",
+        off: "faults in advised memory reclaim and compact more than once", "4.8+",
+        on: "faults in advised memory give up after one round, as others do", "up to 4.7"
+    ),
+    choice!(
+        thp.cow,
+        "What a write to a huge page copies that others map, too",
+        "a write to a shared huge page copies",
+        HugeCow::Huge: "huge",
+            "all of it, to another huge page", "up to 5.7";
+        HugeCow::Split: "split",
+            "the base page that is written", "5.8+";
+    ),
+    choice!(
+        thp.zero_write,
+        "What a write to the huge page of zeros gets",
+        "a write to the huge page of zeros gets",
+        ZeroWrite::Huge: "huge",
+            "a huge page", "up to 5.7, and 6.13+";
+        ZeroWrite::Split: "split",
+            "a base page", "5.8 to 6.12";
+    ),
+    flag!(
+        thp.queue_full_unmap,
+        "Whether a huge page whose last mapping goes is queued for a split before it is freed",
+        off: "only huge pages that stay mapped in part are queued for a split", "5.5+",
+        on: "a huge page whose last mapping goes is queued for a split, too, and freed at once", "4.6 to 5.4"
+    ),
+    flag!(
+        thp.words_by_prefix,
+        "Whether enabled and defrag compare words only up to the end of the shorter one",
+        off: "enabled and defrag take whole words only", "4.11+",
+        on: "enabled and defrag take the beginnings of words, and what begins with one", "up to 4.10"
+    ),
+    flag!(
+        thp.stop_resets_min_free,
+        "Whether disabling huge pages computes vm.min_free_kbytes anew",
+        off: "vm.min_free_kbytes stays raised when huge pages are disabled", "up to 5.9",
+        on: "disabling huge pages computes vm.min_free_kbytes anew", "5.10+"
+    ),
+];
