@@ -196,6 +196,8 @@ pub struct ReclaimPolicy {
     pub inode_cache: InodeCache,
     /// What reclaimers that are stopped wait for.
     pub throttle: ThrottleRule,
+    /// Reclaim waits after a pass while more pages are being written than may be dirty. Up to 4.8.
+    pub throttle_vm_writeout: bool,
     /// Direct reclaim that got nothing starts anew and ages active lists that it had left alone. 5.5+.
     pub force_deactivate: bool,
     /// Which zones of a node have to be above their high marks for kswapd to rest.
@@ -422,6 +424,7 @@ impl Default for Policy {
                 slab_under_boost: SlabUnderBoost::Shrunk,
                 inode_cache: InodeCache::DroppedWithInode,
                 throttle: ThrottleRule::Congestion,
+                throttle_vm_writeout: false,
                 force_deactivate: false,
                 kswapd_balances: BalancedZones::Any,
                 unreclaimable: Unreclaimable::KswapdFailures,

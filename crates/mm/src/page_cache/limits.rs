@@ -105,6 +105,14 @@ impl<T: Tracer> Mm<T> {
         DirtyLimits::new(self.dirtyable(None) + 1, &self.settings.dirty)
     }
 
+    /// Pages being written above which reclaim starts no more writes, where the policy says so: a tenth more than could be
+    /// dirty if memory were empty. Linux' limit starts there, and comes down only while programs make pages dirty.
+    pub(crate) fn writeout_limit(&self) -> u64 {
+        let memory = self.zones.iter().map(|zone| zone.managed.saturating_sub(zone.reserved_from_programs())).sum();
+        let thresh = DirtyLimits::new(memory, &self.settings.dirty).thresh.get();
+        thresh + thresh / 10
+    }
+
     /// Dirty pages, those being written included, that `__GFP_WRITE` requests may give a node.
     #[must_use]
     pub fn node_dirty_limit(&self, node: NodeId) -> Pages {

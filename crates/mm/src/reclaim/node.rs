@@ -5,7 +5,7 @@ use order9_units::NodeId;
 use super::control::{ReclaimId, Reclaimer};
 use super::decide::Progress;
 use super::pass::ReclaimStep;
-use super::throttle::{Stalled, throttle};
+use super::throttle::{Stalled, throttle, throttle_vm_writeout};
 use crate::Mm;
 use crate::env::{Stall, Until};
 use crate::gfp::Gfp;
@@ -74,6 +74,8 @@ async fn shrink_lists<E: Stall>(env: &E, id: ReclaimId, zone: ZoneId) {
         env.spend().await;
     }
     env.spend().await;
+    let gfp = env.with(|mm| mm.reclaim_mut(id).gfp);
+    throttle_vm_writeout(env, gfp).await;
 }
 
 async fn shrink_slab<E: Stall>(env: &E, id: ReclaimId, zone: ZoneId, before: Mileage) {

@@ -81,6 +81,18 @@ pub(super) async fn throttle<E: Stall>(env: &E, node: NodeId, why: Stalled) {
     }
 }
 
+/// Lets a reclaimer wait after a pass while more pages are being written than the disks should be given, or its passes would
+/// find nothing else, and it would take memory for used up (`throttle_vm_writeout`). Who may hold what the disks need waits
+/// only once.
+pub(super) async fn throttle_vm_writeout<E: Stall>(env: &E, gfp: Gfp) {
+    while env.with(|mm| mm.policy.reclaim.throttle_vm_writeout && mm.write_pending(None).writeback > mm.writeout_limit()) {
+        env.wait(Until::Uncongested, Some(DISK_WAIT)).await;
+        if !(gfp.has(Gfp::IO) && gfp.has(Gfp::FS)) {
+            return;
+        }
+    }
+}
+
 /// Waits for what ends the cause, where something tells (`reclaim_throttle`).
 async fn wait_for_event<E: Stall>(env: &E, node: NodeId, why: Stalled) {
     let timeout = match why {

@@ -201,7 +201,12 @@ impl<'e, E: Env + Pressure> SlowPath<'e, E> {
             return Round::Stop(GaveUp::NotWorthAKill);
         }
         self.env.spend().await;
-        match self.env.oom_kill(&self.search.request).await {
+        // Reclaim that may not enter filesystems has not tried all there is: no cause to kill, and others may still do it.
+        let kill = match gfp.has(Gfp::FS) {
+            true => self.env.oom_kill(&self.search.request).await,
+            false => OomKill::Busy,
+        };
+        match kill {
             OomKill::Killed | OomKill::Busy => {
                 if self.env.task().oom_victim {
                     return Round::Stop(GaveUp::Victim);

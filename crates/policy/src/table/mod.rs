@@ -128,7 +128,8 @@ mod tests {
             pcp: PcpPolicy { lists, high, batch_max, keeps_cached_type },
             reclaim: ReclaimPolicy {
                 lru, new_anon, file_ratio, balance, should_continue, slab_target, slab_small_caches, slab_deferred,
-                slab_under_boost, inode_cache, throttle, force_deactivate, kswapd_balances, unreclaimable, drop_slab_doubles
+                slab_under_boost, inode_cache, throttle, throttle_vm_writeout, force_deactivate, kswapd_balances, unreclaimable,
+                drop_slab_doubles
             },
             highatomic: HighAtomicPolicy { limit_rounded, only_free_part_withheld },
             slow_path: SlowPathPolicy {

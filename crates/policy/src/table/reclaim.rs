@@ -96,6 +96,12 @@ pub(super) static SWITCHES: &[Switch] = &[
             "enough pages to be written, for up to 100 ms; for others' isolated pages 20 ms; else a tick", "5.16+";
     ),
     flag!(
+        reclaim.throttle_vm_writeout,
+        "Whether reclaim waits after a pass while more pages are being written than may be dirty",
+        off: "reclaim goes on however many pages are being written", "4.9+",
+        on: "reclaim waits after a pass while more pages are being written than may be dirty", "up to 4.8"
+    ),
+    flag!(
         reclaim.force_deactivate,
         "Whether direct reclaim that got nothing starts anew and ages active lists that it had left alone",
         off: "active lists are aged only where their inactive partner is short", "up to 5.4",

@@ -30,7 +30,6 @@ fn under(policy: &str) {
 }
 
 #[test]
-#[ignore = "fails: a task of 16 is killed at once though all swap is free"]
 fn linux_4_4_which_reclaims_zones_one_by_one() {
     under("linux-4.4");
 }
