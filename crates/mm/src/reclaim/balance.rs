@@ -3,6 +3,7 @@
 //! Key types: [`Pressure`] (what one set of lists has lately cost), [`BalanceView`] (what the decision sees),
 //! [`ScanBalance`] (the verdict). Changes nothing but the averages in [`Pressure`].
 
+use super::pass::CHUNK;
 use crate::lru::{LruList, LruType};
 use crate::policy::{BalanceRule, ReclaimPolicy};
 
@@ -75,6 +76,9 @@ pub struct BalanceView {
     pub swap_free: u64,
     /// Refaults have made pages active since the last run, so that inactive file pages count as too few.
     pub file_refaults: bool,
+    /// kswapd looks whether lists that count as unreclaimable still are: where the priority makes nothing of all of them, a
+    /// few pages of each are scanned.
+    pub polls: bool,
     /// What the lists have cost lately.
     pub pressure: Pressure,
 }
@@ -154,9 +158,17 @@ impl BalanceView {
     #[must_use]
     pub fn targets(&self, policy: &ReclaimPolicy) -> [u64; 4] {
         let balance = self.decide(policy);
+        let targets = self.targets_of(balance, |size| size >> self.priority);
+        match self.polls && targets == [0; 4] {
+            true => self.targets_of(balance, |size| size.min(CHUNK)),
+            false => targets,
+        }
+    }
+
+    fn targets_of(&self, balance: ScanBalance, depth: impl Fn(u64) -> u64) -> [u64; 4] {
         let types = [LruType::Anon, LruType::Anon, LruType::File, LruType::File];
         core::array::from_fn(|list| {
-            let size = self.sizes[list] >> self.priority;
+            let size = depth(self.sizes[list]);
             match (balance, types[list]) {
                 (ScanBalance::FileOnly, LruType::Anon) | (ScanBalance::AnonOnly, LruType::File) => 0,
                 (ScanBalance::FileOnly | ScanBalance::AnonOnly | ScanBalance::Equal, _) => size,
@@ -184,6 +196,7 @@ mod tests {
             has_swap: true,
             swap_free: 1,
             file_refaults: false,
+            polls: false,
             pressure: Pressure::default(),
         }
     }
@@ -242,6 +255,16 @@ mod tests {
         let shares = ScanBalance::Shares { anon: 102, file: 335, of: 437 };
         assert_eq!(view.decide(&policy(BalanceRule::RefaultCost)), shares);
         assert_eq!(view.targets(&policy(BalanceRule::RefaultCost)), [59, 117, 192, 3833]);
+    }
+
+    #[test]
+    fn lists_that_count_as_unreclaimable_are_polled_however_short() {
+        let policy = policy(BalanceRule::Rotation);
+        let short = BalanceView { sizes: [0, 0, 3000, 20, 0], swap_free: 0, priority: 12, ..view() };
+        assert_eq!(short.targets(&policy), [0; 4]);
+        assert_eq!(BalanceView { polls: true, ..short }.targets(&policy), [0, 0, 32, 20]);
+        let long = BalanceView { sizes: [0, 0, 8192, 20, 0], polls: true, ..short };
+        assert_eq!(long.targets(&policy), [0, 0, 2, 0], "the priority makes something of one");
     }
 
     #[test]

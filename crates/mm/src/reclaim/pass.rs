@@ -56,7 +56,7 @@ impl<T: Tracer> Mm<T> {
     pub fn begin_lru_pass(&mut self, id: ReclaimId, zone: ZoneId) {
         let mut run = self.reclaim.take(id);
         let set = self.lru_set(zone);
-        let view = self.balance_view(&run, set);
+        let view = self.balance_view(&run, zone, set);
         let targets = view.targets(&self.policy.reclaim);
         let cut = run.by == Reclaimer::Direct && run.priority == DEF_PRIORITY;
         let reclaimed_before = run.nr_reclaimed;
@@ -68,8 +68,8 @@ impl<T: Tracer> Mm<T> {
         self.reclaim.put_back(id, run);
     }
 
-    /// What the sharing of a pass over a set of lists depends on.
-    fn balance_view(&mut self, run: &ReclaimControl, set: usize) -> BalanceView {
+    /// What the sharing of a pass over the set of lists of `zone` depends on.
+    fn balance_view(&mut self, run: &ReclaimControl, zone: ZoneId, set: usize) -> BalanceView {
         let sizes = self.lru_sizes(set);
         self.reclaim.sets[set].pressure.fade(&sizes);
         let of_set = |of: fn(&Zone) -> u64| self.zones_of_set(set).map(of).sum();
@@ -82,6 +82,7 @@ impl<T: Tracer> Mm<T> {
             has_swap: self.swap_total() > Pages::ZERO,
             swap_free: if run.may_swap { self.swap_free().get() } else { 0 },
             file_refaults: self.reclaim.workingset.has_file_refaults(set),
+            polls: run.by == Reclaimer::Kswapd && self.is_unreclaimable(zone),
             pressure: self.reclaim.sets[set].pressure,
         }
     }

@@ -85,7 +85,9 @@ pub(super) async fn throttle<E: Stall>(env: &E, node: NodeId, why: Stalled) {
 /// find nothing else, and it would take memory for used up (`throttle_vm_writeout`). Who may hold what the disks need waits
 /// only once.
 pub(super) async fn throttle_vm_writeout<E: Stall>(env: &E, gfp: Gfp) {
-    while env.with(|mm| mm.policy.reclaim.throttle_vm_writeout && mm.write_pending(None).writeback > mm.writeout_limit()) {
+    while env
+        .with(|mm| mm.policy.reclaim.throttle_vm_writeout && mm.write_pending(None).writeback > mm.writeout_limit())
+    {
         env.wait(Until::Uncongested, Some(DISK_WAIT)).await;
         if !(gfp.has(Gfp::IO) && gfp.has(Gfp::FS)) {
             return;
