@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use buddy_system_allocator::FrameAllocator;
-use order9_mm::policy::{FallbackSearch, PcpHigh, PcpLists, Policy};
+use order9_mm::policy::{BlockSearch, FallbackSearch, PcpHigh, PcpLists, Policy};
 use order9_mm::{Gfp, Layout, Mm, MmBuilder, NodeSpec, Request, ZoneSpec};
 use order9_units::{Bytes, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
@@ -22,7 +22,11 @@ fn main() {
     row("order-9 allocate+free pair", pair(&mut engine(Policy::default()), Order::PAGEBLOCK), other_pair(512));
     row("order-9 pair, per-CPU lists of 6.12", pair(&mut engine(recent()), Order::PAGEBLOCK), other_pair(512));
     row("order-0 pair, no per-CPU lists", pair(&mut engine_on(0, Policy::default()), Order::ZERO), other_pair(1));
-    row("4 GiB freed in random order, per page", random_free(), other_random_free());
+    row("4 GiB freed in random order, per page", random_free(Policy::default()), other_random_free());
+    with_index("order-0 allocate+free pair, per-CPU lists", |policy| pair(&mut engine(policy), Order::ZERO));
+    with_index("order-9 allocate+free pair", |policy| pair(&mut engine(policy), Order::PAGEBLOCK));
+    with_index("order-0 pair, no per-CPU lists", |policy| pair(&mut engine_on(0, policy), Order::ZERO));
+    with_index("4 GiB freed in random order, per page", random_free);
     let metadata = engine(Policy::default()).metadata();
     println!(
         "\nmetadata: {:.2} bytes per frame ({} bytes for {} frames)",
@@ -34,6 +38,15 @@ fn main() {
 
 fn row(what: &str, ours: f64, other: f64) {
     println!("{what:<44} {ours:>9.1} {other:>9.1} {:>7.2}", ours / other);
+}
+
+/// What the pageblock index adds to a figure.
+fn with_index(what: &str, measure: impl Fn(Policy) -> f64) {
+    let mut policy = Policy::default();
+    let without = measure(policy.clone());
+    (policy.compaction.source_search, policy.compaction.target_search) = (BlockSearch::Index, BlockSearch::Index);
+    let with = measure(policy);
+    println!("{what:<44} {with:>9.1} {without:>9.1} {:>+7.1}   with index, without, more", with - without);
 }
 
 /// The switches of 6.12 that these benchmarks touch.
@@ -94,9 +107,9 @@ fn other_pair(frames: usize) -> f64 {
 }
 
 /// Half of the memory allocated page by page, then freed in a random order.
-fn random_free() -> f64 {
+fn random_free(policy: Policy) -> f64 {
     let request = Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE);
-    let mut mm = engine(Policy::default());
+    let mut mm = engine(policy);
     median_of(5, || {
         let pages = Pages::from_bytes_floor(Bytes::from_gib(4)).get();
         let mut held: Vec<Pfn> = (0..pages).map(|_| mm.alloc_fast(&request).expect("memory is free")).collect();

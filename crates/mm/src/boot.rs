@@ -2,6 +2,7 @@
 //!
 //! Key types: [`Layout`] (what memory there is), [`MmBuilder`] (fills it, frame by frame or as Linux does at boot).
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
@@ -12,6 +13,7 @@ use crate::Mm;
 use crate::compaction::{CompactionState, SkipBits};
 use crate::count::Class;
 use crate::frame::{Flag, FrameTable, Idx, Word};
+use crate::index::Index;
 use crate::lru::{Locked, LruBatch, LruList, ZoneLru};
 use crate::node::{Node, build_zonelists};
 use crate::pageblock::Pageblock;
@@ -179,6 +181,7 @@ impl<T: Tracer> MmBuilder<T> {
             swap: SwapArea::default(),
             reclaim: ReclaimState::new(scope.sets(layout.zones.len(), layout.nodes.len()), frames.get()),
             compaction: CompactionState::default(),
+            index: None,
             slab: SlabMemory::new(layout.nodes.len(), blocks),
             fs: None,
             shrinkers: Vec::new(),
@@ -407,6 +410,9 @@ impl<T: Tracer> MmBuilder<T> {
         }
         mm.register_thp_shrinkers();
         mm.setup_watermarks();
+        if mm.policy.needs_index() {
+            mm.index = Some(Box::new(Index::new(mm.zones.len(), &mm.blocks, &mm.frames)));
+        }
         (mm.work, mm.lru_batch) = (Work::NONE, LruBatch::default());
         mm
     }

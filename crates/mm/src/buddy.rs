@@ -106,6 +106,7 @@ impl<T: Tracer> Mm<T> {
         }
         if self.policy.fallback.freelist_hygiene {
             self.blocks[buddy.block()].migratetype = mt;
+            self.touch_blocks(buddy.block(), 1);
         }
         true
     }
@@ -157,6 +158,9 @@ impl<T: Tracer> Mm<T> {
             ListEnd::Tail => self.frames.push_tail(list, idx),
         }
         self.frames.set(idx, Word::free(order, mt));
+        if let Some(index) = &mut self.index {
+            index.set_head(idx, true);
+        }
         zone.areas[order.index()].blocks[mt.index()] += 1;
         zone.occupied[mt.index()] |= 1 << order.get();
         zone.add_free(mt, order.pages().get());
@@ -170,6 +174,9 @@ impl<T: Tracer> Mm<T> {
         let (order, mt) = (word.order(), word.list());
         let zone = &mut self.zones[zone.index()];
         self.frames.unlink(idx);
+        if let Some(index) = &mut self.index {
+            index.set_head(idx, false);
+        }
         let blocks = &mut zone.areas[order.index()].blocks[mt.index()];
         *blocks -= 1;
         if *blocks == 0 {

@@ -76,6 +76,7 @@ impl<T: Tracer> Mm<T> {
         self.check_user()?;
         self.check_page_cache()?;
         self.check_compaction()?;
+        self.check_index()?;
         self.check_lru()
     }
 

@@ -60,7 +60,7 @@ impl<T: Tracer> Mm<T> {
 
     #[inline]
     fn for_counts(&mut self, idx: Idx, order: Order, class: Class, change: impl Fn(&mut u16, u16)) {
-        if class == Class::Movable {
+        if class == Class::Movable && order < Order::PAGEBLOCK {
             return; // Derived from the others.
         }
         let (frames, blocks) =
@@ -72,10 +72,11 @@ impl<T: Tracer> Mm<T> {
                 Class::Pinned => &mut block.pinned,
                 Class::Isolated => &mut block.isolated,
                 Class::Absent => &mut block.absent,
-                Class::Movable => unreachable!("movable frames are not counted"),
+                Class::Movable => break,
             };
             change(count, frames);
         }
+        self.touch_blocks(idx.block(), blocks);
     }
 
     /// Changes flags of the live allocation at `idx`, moving its frames to the class they then belong to.

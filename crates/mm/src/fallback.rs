@@ -179,6 +179,7 @@ impl<T: Tracer> Mm<T> {
             let old = core::mem::replace(&mut block.migratetype, mt);
             self.zones[zone.index()].count_block_type(old, mt);
         }
+        self.touch_blocks(first, count);
         self.move_to_list(zone, candidate.idx, mt);
         Fallback::Moved
     }
@@ -200,6 +201,7 @@ impl<T: Tracer> Mm<T> {
         };
         if claimed {
             self.blocks[candidate.idx.block()].migratetype = mt;
+            self.touch_blocks(candidate.idx.block(), 1);
         }
         true
     }

@@ -162,6 +162,12 @@ impl Word {
         self.0 & (STATE | ORDER) == FREE | (order.get() as u32) << ORDER_SHIFT
     }
 
+    /// Whether this is the first frame of a cached, allocated or held block of at least `order`.
+    pub(crate) const fn is_used_from(self, order: Order) -> bool {
+        let used = matches!(self.0 & STATE, PCP | ALLOCATED | HELD);
+        used && self.0 & ORDER >= (order.get() as u32) << ORDER_SHIFT
+    }
+
     pub(crate) const fn is_free(self) -> bool {
         self.0 & STATE == FREE
     }

@@ -52,6 +52,7 @@ impl<T: Tracer> Mm<T> {
         self.split_across_pageblocks(page.block());
         let old = core::mem::replace(&mut self.blocks[page.block()].migratetype, mt);
         self.zones[zone.index()].count_block_type(old, mt);
+        self.touch_blocks(page.block(), 1);
         self.walk_block(zone, first, end, Some(mt));
         true
     }

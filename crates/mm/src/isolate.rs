@@ -77,8 +77,10 @@ impl<T: Tracer> Mm<T> {
         }
         if !self.policy.fallback.freelist_hygiene {
             self.blocks[idx.block()].migratetype = Migratetype::Movable;
+            self.touch_blocks(idx.block(), 1);
         } else if let Some((first, end)) = self.clip_to_zone(zone, idx) {
             self.blocks[idx.block()].migratetype = Migratetype::Movable;
+            self.touch_blocks(idx.block(), 1);
             self.walk_block(zone, first, end, Some(Migratetype::Movable));
         }
     }

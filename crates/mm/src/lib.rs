@@ -42,6 +42,7 @@ mod frame;
 pub mod fs_cache;
 mod gfp;
 mod highatomic;
+mod index;
 mod isolate;
 pub mod kswapd;
 mod lru;

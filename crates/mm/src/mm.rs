@@ -11,6 +11,7 @@ use crate::compaction::{CompactionState, SkipBits};
 use crate::count::Class;
 use crate::frame::{Flag, FrameState, FrameTable, Idx, Word};
 use crate::fs_cache::FsCache;
+use crate::index::Index;
 use crate::lru::{Locked, LruBatch};
 use crate::node::Node;
 use crate::pageblock::Pageblock;
@@ -54,6 +55,8 @@ pub struct Mm<T: Tracer = NoTrace> {
     pub(crate) reclaim: ReclaimState,
     /// Compaction runs.
     pub(crate) compaction: CompactionState,
+    /// What pageblocks would cost to empty, where the policy needs to know.
+    pub(crate) index: Option<Box<Index>>,
     /// Kernel objects.
     pub(crate) slab: SlabMemory,
     /// Dentries and inodes, once there is a filesystem.
@@ -103,7 +106,7 @@ impl Mm {
         let Self { frames, blocks, zones, nodes, cpus, policy, settings, mobility_grouping, more_pins, user, .. } =
             self;
         let Self { swap, reclaim, slab, boot_allocated, counters, work, locked_last, lru_batch, wakeups, .. } = self;
-        let Self { fs, shrinkers, skip, compaction, .. } = self;
+        let Self { fs, shrinkers, skip, compaction, index, .. } = self;
         Mm {
             frames,
             blocks,
@@ -119,6 +122,7 @@ impl Mm {
             swap,
             reclaim,
             compaction,
+            index,
             slab,
             fs,
             shrinkers,
@@ -308,6 +312,7 @@ impl<T: Tracer> Mm<T> {
         let bytes = self.frames.bytes()
             + self.blocks.capacity() * size_of::<Pageblock>()
             + self.skip.bytes()
+            + self.index.as_ref().map_or(0, |index| index.bytes())
             + self.zones.capacity() * size_of::<Zone>()
             + self.zones.iter().map(|zone| zone.pcps.capacity() * size_of::<pcp::Pcp>()).sum::<usize>()
             + self.nodes.capacity() * size_of::<Node>()

@@ -16,6 +16,7 @@ impl<T: Tracer> Mm<T> {
         for page in 0..word.frames() as u32 {
             self.frames.set(idx.plus(page), word.single());
         }
+        self.touch_blocks(idx.block(), 1);
         Ok(())
     }
 }

@@ -73,6 +73,14 @@ pub struct CompactionPolicy {
     pub compact_memory_totals_accumulate: bool,
 }
 
+impl CompactionPolicy {
+    /// Whether runs choose pageblocks by the index.
+    #[must_use]
+    pub fn uses_index(&self) -> bool {
+        self.source_search == BlockSearch::Index && self.target_search == BlockSearch::Index
+    }
+}
+
 /// Which thread compacts in the background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Background {
