@@ -39,6 +39,11 @@ impl<T: Tracer> Mm<T> {
         if zone.watermark_ok(order, class, flags, &self.policy) {
             return Suitable::Success;
         }
+        if order == Order::PAGEBLOCK
+            && let Some(suitable) = self.suitable_by_index(zone, class, flags)
+        {
+            return suitable;
+        }
         let with_cma = AllocFlags { cma: true, ..*flags };
         let mark = zone.mark(if order.is_costly() { Mark::Low } else { Mark::Min });
         if !zone.watermark_ok_at(Order::ZERO, mark + compact_gap(order), class, &with_cma, &self.policy) {
@@ -49,6 +54,19 @@ impl<T: Tracer> Mm<T> {
             return Suitable::NotSuitableZone;
         }
         Suitable::Continue
+    }
+
+    /// What the index knows: whether some pageblock can be emptied, and whether a huge page may then be taken above the min
+    /// mark.
+    fn suitable_by_index(&self, zone: &Zone, class: ZoneKind, flags: &AllocFlags) -> Option<Suitable> {
+        let index = self.index.as_ref().filter(|_| self.policy.compaction.uses_index())?;
+        let mark = zone.watermarks.min + Order::PAGEBLOCK.pages().get() - 1;
+        Some(match () {
+            () if index.is_hopeless(zone.id) => Suitable::NotSuitableZone,
+            () if !zone.watermark_ok_at(Order::ZERO, mark, class, flags, &self.policy) => Suitable::Skipped,
+            () if index.cheapest(zone.id).is_none() => Suitable::Skipped,
+            () => Suitable::Continue,
+        })
     }
 
     /// The same for somebody without rights of a request, as reclaim and daemons ask.

@@ -138,6 +138,10 @@ pub struct Counters {
     pub proactive_deferred: u64,
     /// Blocks that tasks captured from what they freed (engine only).
     pub compact_captured: u64,
+    /// Pageblocks that were claimed by the index and emptied (engine only).
+    pub index_emptied: u64,
+    /// Pageblocks that could not be emptied, when or before they were claimed (engine only).
+    pub index_failed: u64,
     /// `compact_stall`: direct compactions.
     pub compact_stall: u64,
     /// `compact_fail`: those after which there was still no page.

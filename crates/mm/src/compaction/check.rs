@@ -3,6 +3,8 @@
 use alloc::collections::BTreeSet;
 use alloc::format;
 
+use order9_units::Migratetype;
+
 use super::control::CompactControl;
 use crate::Mm;
 use crate::check::{Verdict, require};
@@ -14,8 +16,8 @@ impl<T: Tracer> Mm<T> {
     /// What zones remember is possible, and every frame that a run holds is held by it alone, in its zone.
     pub(crate) fn check_compaction(&self) -> Verdict {
         self.zones.iter().try_for_each(|zone| self.check_zone_compaction(zone))?;
-        let mut held = BTreeSet::new();
-        self.compaction.runs().try_for_each(|run| self.check_run(run, &mut held))
+        let (mut held, mut claims) = (BTreeSet::new(), BTreeSet::new());
+        self.compaction.runs().try_for_each(|run| self.check_run(run, &mut held, &mut claims))
     }
 
     fn check_zone_compaction(&self, zone: &Zone) -> Verdict {
@@ -43,12 +45,22 @@ impl<T: Tracer> Mm<T> {
         Ok(())
     }
 
-    fn check_run(&self, run: &CompactControl, held: &mut BTreeSet<Idx>) -> Verdict {
+    fn check_run(&self, run: &CompactControl, held: &mut BTreeSet<Idx>, claims: &mut BTreeSet<Idx>) -> Verdict {
         let mut once = |idx: Idx| {
             require(held.insert(idx), "a frame is held by one run, once", || format!("{:?}", self.frames.pfn(idx)))?;
             let own = self.blocks[idx.block()].zone == run.zone;
             require(own, "a run stays in its zone", || format!("{:?} is not in {:?}", self.frames.pfn(idx), run.zone))
         };
+        if let Some(claim) = run.claim {
+            let own = self.blocks[claim.first.block()];
+            let claimed = own.migratetype == Migratetype::Isolate && own.zone == run.zone;
+            require(claimed, "a claimed pageblock is isolated", || {
+                format!("{:?}: {own:?}", self.frames.pfn(claim.first))
+            })?;
+            require(claims.insert(claim.first), "a pageblock is claimed by one run", || {
+                format!("{:?}", self.frames.pfn(claim.first))
+            })?;
+        }
         for &idx in &run.migratepages {
             once(idx)?;
             let word = self.frames.word(idx);

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use order9_units::{Migratetype, Order, Pfn, ZoneKind};
 
 use super::Capture;
+use super::claim::Claim;
 use super::deferral::Asker;
 use crate::env::CompactPriority;
 use crate::frame::Idx;
@@ -122,6 +123,10 @@ pub(super) struct CompactControl {
     pub(super) passing: bool,
     /// From here on pages have moved away that may still be in per-CPU lists.
     pub(super) last_migrated: Option<Pfn>,
+    // Until its pageblock is empty, where it chooses by the index.
+    pub(super) claim: Option<Claim>,
+    /// Pageblocks that it has claimed, or was about to, in vain.
+    pub(super) failed_sources: u32,
     // Until the batch has moved.
     pub(super) migratepages: Vec<Idx>,
     pub(super) nr_migratepages: usize,
@@ -158,6 +163,8 @@ impl CompactControl {
             fresh: false,
             passing: false,
             last_migrated: None,
+            claim: None,
+            failed_sources: 0,
             migratepages: Vec::new(),
             nr_migratepages: 0,
             freepages: Vec::new(),

@@ -79,7 +79,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Whether a block of the order asked for is free, or one that the type asked for may take over.
-    fn judge_lists(&self, run: &mut CompactControl, order: Order) -> Finished {
+    pub(super) fn judge_lists(&self, run: &mut CompactControl, order: Order) -> Finished {
         let aligned = run.migrate_pfn.is_aligned(Order::PAGEBLOCK);
         if self.policy.compaction.finish_block_always {
             if !aligned {
@@ -113,7 +113,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Whether the zone is in order as far as proactive compaction cares.
-    fn judge_score(&self, run: &CompactControl) -> Finished {
+    pub(super) fn judge_score(&self, run: &CompactControl) -> Finished {
         let zone = self.zone(run.zone);
         if !self.nodes[zone.node.index()].kswapd_asleep {
             return Finished::Over(CompactResult::PartialSkipped);

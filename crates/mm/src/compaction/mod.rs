@@ -8,6 +8,7 @@
 
 mod capture;
 mod check;
+mod claim;
 mod control;
 mod cursors;
 mod deferral;
@@ -15,6 +16,7 @@ mod direct;
 mod drain;
 mod finished;
 mod hints;
+mod indexed;
 mod kcompactd;
 mod kswapd;
 mod proactive;
@@ -24,8 +26,10 @@ mod run;
 mod source;
 mod source_fast;
 mod source_scan;
+mod survey;
 mod target;
 mod target_fast;
+mod target_index;
 mod target_scan;
 mod zone;
 

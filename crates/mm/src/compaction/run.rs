@@ -20,7 +20,7 @@ const ISOLATED_WAIT: Nanos = Nanos::new(100_000_000);
 
 /// How a round goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Round {
+pub(super) enum Round {
     /// With the next one.
     Next,
     /// The pages that the run holds are to be moved.
@@ -139,6 +139,9 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn round(&mut self, run: &mut CompactControl) -> Round {
+        if self.is_indexed(run) {
+            return self.indexed_round(run);
+        }
         let continues = run.passing;
         if !continues {
             if let Finished::Over(result) = self.compact_finished(run) {
@@ -184,6 +187,9 @@ impl<T: Tracer> Mm<T> {
             Event::Compaction(CompactEvent::Migratepages { migrated, failed })
         });
         run.nr_migratepages = 0;
+        if run.claim.is_some() {
+            return self.indexed_batch_moved(run, done);
+        }
         if done.failed > 0 {
             self.put_back_sources(run);
             if done.out_of_targets && !run.scanners_met() {
@@ -213,6 +219,7 @@ impl<T: Tracer> Mm<T> {
         self.compaction.capture = None;
         let mut run = self.compaction.take(id);
         self.put_back_sources(&mut run);
+        self.release_claim(&mut run);
         self.release_targets(&mut run);
         self.counters.compact_migrate_scanned += run.totals.migrate_scanned;
         self.counters.compact_free_scanned += run.totals.free_scanned;

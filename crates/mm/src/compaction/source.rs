@@ -155,7 +155,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Whether more pages of the node are isolated than half of those on its lists.
-    fn too_many_isolated(&self, run: &CompactControl) -> bool {
+    pub(super) fn too_many_isolated(&self, run: &CompactControl) -> bool {
         let node = self.zone(run.zone).node;
         let zones = self.zones.iter().filter(|zone| zone.node == node);
         let (isolated, listed) = zones.fold((0, 0), |(isolated, listed), zone| {

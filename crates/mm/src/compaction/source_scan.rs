@@ -24,7 +24,7 @@ pub(super) enum Scanned {
 
 /// What a frame is to the scan.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Found {
+pub(super) enum Found {
     /// Nothing, or something that stays where it is; so many frames.
     Failure(u64),
     /// A free block of so many frames.
@@ -178,7 +178,7 @@ impl<T: Tracer> Mm<T> {
         scan.at = scan.at.max(range_end);
     }
 
-    fn classify(&self, run: &CompactControl, idx: Idx, word: Word) -> Found {
+    pub(super) fn classify(&self, run: &CompactControl, idx: Idx, word: Word) -> Found {
         if word.is_free() {
             return Found::Free(word.frames());
         }
@@ -204,7 +204,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Whether the run's mode and the settings let it take a page of the lists.
-    fn may_isolate(&self, run: &CompactControl, idx: Idx, word: Word) -> bool {
+    pub(super) fn may_isolate(&self, run: &CompactControl, idx: Idx, word: Word) -> bool {
         if word.has(Flag::Unevictable) && !self.settings.compact_unevictable_allowed {
             return false;
         }

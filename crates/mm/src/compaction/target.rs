@@ -49,6 +49,9 @@ impl<T: Tracer> Targets<T> for RunTargets {
 impl<T: Tracer> Mm<T> {
     /// Isolates free frames for the batch, if there are some (`isolate_freepages`).
     fn isolate_targets(&mut self, run: &mut CompactControl) {
+        if run.claim.is_some() {
+            return self.take_indexed_targets(run);
+        }
         if run.contended && !self.policy.compaction.contention_finish_block {
             return;
         }
@@ -105,7 +108,11 @@ impl<T: Tracer> Mm<T> {
         let word = self.frames.word(idx);
         let whole = word.is_free() && word.order() >= Order::PAGEBLOCK;
         let own = self.blocks[idx.block()].migratetype;
-        let of_type = run.by.ignores_types() || matches!(own, Migratetype::Movable | Migratetype::Cma);
+        let of_type = match own {
+            Migratetype::Movable | Migratetype::Cma => true,
+            Migratetype::Isolate => false,
+            _ => run.by.ignores_types(),
+        };
         !whole && of_type && self.isolation_suitable(run, idx)
     }
 

@@ -25,7 +25,8 @@ impl<T: Tracer> Mm<T> {
             })?;
         }
         for at in 0..self.frames.len() as u32 {
-            let (marked, free) = (index.heads[at as usize / 64] >> (at % 64) & 1 != 0, self.frames.word(Idx(at)).is_free());
+            let (marked, free) =
+                (index.heads[at as usize / 64] >> (at % 64) & 1 != 0, self.frames.word(Idx(at)).is_free());
             require(marked == free, "the index marks the first frames of free blocks", || {
                 format!("{:?} is {:?}, marked: {marked}", self.frames.pfn(Idx(at)), self.frames.word(Idx(at)).state())
             })?;

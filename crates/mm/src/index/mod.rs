@@ -8,6 +8,7 @@
 //! to: that is [`crate::compaction`]'s. Why it is built like this: docs/index.md.
 
 mod check;
+mod find;
 mod set;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,8 @@ use crate::policy::Policy;
 use crate::trace::Tracer;
 use crate::zone::ZoneId;
 use set::{BUCKETS, Set};
+
+pub(crate) use find::bits;
 
 /// Frames of a pageblock.
 const FRAMES: u16 = PAGEBLOCK_PAGES.get() as u16;
@@ -96,15 +99,6 @@ struct Entry {
     free_then: u16,
     /// Attempts to empty it that failed, as far as they are not forgotten.
     penalty: u8,
-}
-
-/// A pageblock that can be emptied, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Candidate {
-    /// Its position.
-    pub(crate) block: usize,
-    /// Frames in it that are not free.
-    pub(crate) used: u16,
 }
 
 /// Every pageblock of every zone, by what it would cost to empty and what it could receive.

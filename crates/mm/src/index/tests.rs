@@ -19,11 +19,7 @@ fn machine(change: impl FnOnce(&mut Policy)) -> Mm {
     change(&mut policy);
     let layout = Layout {
         nodes: vec![NodeSpec { distances: vec![10] }],
-        zones: vec![ZoneSpec {
-            node: NodeId(0),
-            kind: ZoneKind::Normal,
-            span: PfnRange::of(BASE, Pages::new(FRAMES)),
-        }],
+        zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span: PfnRange::of(BASE, Pages::new(FRAMES)) }],
         cpus: vec![NodeId(0); 2],
         ..Layout::default()
     };
@@ -65,7 +61,7 @@ fn live(mut mm: Mm, seed: u64) {
             19 => {
                 let pfn = BASE + Pages::new(random.below(24) * 512);
                 if mm.isolate_pageblock(pfn).is_err() {
-                    drop(mm.unisolate_pageblock(pfn, Migratetype::Movable));
+                    let _ = mm.unisolate_pageblock(pfn, Migratetype::Movable);
                 }
             }
             _ => mm.drain_all(),

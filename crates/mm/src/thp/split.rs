@@ -102,6 +102,7 @@ impl<T: Tracer> Mm<T> {
         for idx in subpages(head) {
             self.frames.set(idx, word);
         }
+        self.touch_blocks(head.block(), 1);
         if word.has(Flag::Lru) {
             for idx in subpages(head).skip(1).collect::<Vec<_>>().into_iter().rev() {
                 self.frames.push_before(head, idx);

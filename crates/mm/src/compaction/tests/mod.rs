@@ -1,6 +1,8 @@
 //! Compaction of small zones whose every frame is known.
 
 mod classic;
+mod crowd;
+mod indexed;
 mod series;
 
 use alloc::vec;
@@ -33,6 +35,8 @@ enum F {
     Page,
     /// Of the kernel.
     Kernel,
+    /// Asked for as movable, and yet not to be moved.
+    Fixed,
     /// Part of a huge page.
     Huge,
 }
@@ -131,6 +135,7 @@ impl World {
                 F::Free => builder.free(pfn, Order::ZERO),
                 F::Page => builder.allocate(pfn, Order::ZERO, Contents::Movable),
                 F::Kernel => builder.allocate(pfn, Order::ZERO, Contents::Unmovable),
+                F::Fixed => builder.allocate(pfn, Order::ZERO, Contents::Fixed),
                 F::Huge if pfn.is_aligned(Order::PAGEBLOCK) => {
                     builder.allocate(pfn, Order::PAGEBLOCK, Contents::Movable)
                 }

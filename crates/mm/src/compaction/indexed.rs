@@ -1,0 +1,170 @@
+//! Runs that choose by the index: the cheapest pageblock is claimed, emptied and handed out, or the next one is tried.
+//!
+//! One step claims a pageblock, gathers a batch of its pages, or ends the claim. Nothing is looked at that is not moved, but
+//! for one look at the pageblock before it is claimed.
+
+use order9_units::{Order, PAGEBLOCK_PAGES, PfnRange};
+
+use super::control::{CompactControl, Compactor};
+use super::finished::Finished;
+use super::run::Round;
+use super::{BLOCK, CLUSTER};
+use crate::Mm;
+use crate::env::CompactResult;
+use crate::frame::{FrameState, Idx};
+use crate::migrate::{MigrateMode, Migrated};
+use crate::trace::{CompactEvent, Event, Tracer};
+
+/// Pageblocks that a run tries in vain before it gives up.
+const FAILED_SOURCES_MAX: u32 = 8;
+/// Looks at a claimed pageblock from end to end before it is given up.
+const SURVEYS_MAX: u8 = 3;
+/// Pages beyond which emptying a pageblock makes more work than it saves, unless somebody waits for it.
+const BACKGROUND_COST_MAX: u16 = PAGEBLOCK_PAGES.get() as u16 / 2;
+
+impl<T: Tracer> Mm<T> {
+    /// Whether the run empties whole pageblocks by the index; smaller orders and larger ones are left to the scanners.
+    pub(super) fn is_indexed(&self, run: &CompactControl) -> bool {
+        self.policy.compaction.uses_index() && run.order.is_none_or(|order| order == Order::PAGEBLOCK)
+    }
+
+    /// One round up to the move of a batch.
+    pub(super) fn indexed_round(&mut self, run: &mut CompactControl) -> Round {
+        if run.captured.is_some() {
+            return Round::Over(CompactResult::Success);
+        }
+        if run.signs.fatal {
+            return Round::Over(CompactResult::Contended);
+        }
+        if self.too_many_isolated(run) {
+            let hurried = run.mode == MigrateMode::Async;
+            return if hurried { Round::Over(CompactResult::Contended) } else { Round::Sleep };
+        }
+        match run.claim {
+            None => self.next_claim(run),
+            Some(_) => self.go_on_with_claim(run),
+        }
+    }
+
+    /// Claims the cheapest pageblock, unless the run has what it wants or there is none.
+    fn next_claim(&mut self, run: &mut CompactControl) -> Round {
+        if let Some(result) = self.indexed_finished(run) {
+            return Round::Over(result);
+        }
+        let source = self.index.as_ref().and_then(|index| index.cheapest(run.zone));
+        let too_expensive = |used| run.by == Compactor::Proactive && used >= BACKGROUND_COST_MAX;
+        let Some(source) = source.filter(|source| !too_expensive(source.used)) else {
+            return Round::Over(CompactResult::Complete);
+        };
+        let first = Idx((source.block as u32) << Order::PAGEBLOCK.get());
+        let survey = self.survey(run, first);
+        if survey.keeps {
+            self.note_failed_source(run, first);
+            return Round::Next;
+        }
+        self.claim(run, first, survey.pages);
+        if survey.has_cached {
+            // Frames that others have cached cannot merge; from now on none of this pageblock are cached.
+            self.drain_zone(run.zone);
+        }
+        Round::Next
+    }
+
+    /// How the run ends, if it does before another pageblock.
+    fn indexed_finished(&mut self, run: &mut CompactControl) -> Option<CompactResult> {
+        if run.failed_sources >= FAILED_SOURCES_MAX {
+            return Some(CompactResult::Complete);
+        }
+        let judged = match run.order {
+            _ if run.by == Compactor::Proactive => self.judge_score(run),
+            Some(order) => self.judge_lists(run, order),
+            None => Finished::Continue,
+        };
+        match judged {
+            Finished::Over(result) => Some(result),
+            Finished::Continue | Finished::NoSuitablePage => None,
+        }
+    }
+
+    /// Gathers the next batch of the claimed pageblock; where nothing is left of it, ends the claim.
+    fn go_on_with_claim(&mut self, run: &mut CompactControl) -> Round {
+        let Some(mut claim) = run.claim else { return Round::Next };
+        while run.migratepages.len() < CLUSTER
+            && let Some(frame) = claim.pages.pop()
+        {
+            let idx = claim.first.plus(frame);
+            let word = self.frames.word(idx);
+            if matches!(word.state(), FrameState::Allocated { .. }) && self.may_take(run, idx, word) {
+                self.isolate_lru(idx);
+                run.migratepages.push(idx);
+            }
+        }
+        run.claim = Some(claim);
+        if !run.migratepages.is_empty() {
+            self.note_gathered(run, claim.first);
+            return Round::Migrate;
+        }
+        if u64::from(self.blocks[claim.first.block()].free) == BLOCK.get() {
+            return self.emptied(run);
+        }
+        self.look_again(run)
+    }
+
+    fn note_gathered(&mut self, run: &mut CompactControl, first: Idx) {
+        let taken = run.migratepages.len();
+        run.nr_migratepages = taken;
+        let node = self.zones[run.zone.index()].node;
+        self.lock_lru(node, 1);
+        self.work.pages_isolated += taken as u64;
+        self.counters.compact_isolated += taken as u64;
+        let start = self.frames.pfn(first);
+        self.tracer.event(|| {
+            let (range, taken) = (PfnRange::new(start, start + BLOCK), taken as u64);
+            Event::Compaction(CompactEvent::IsolateMigratepages { range, scanned: taken, taken })
+        });
+    }
+
+    /// Something is left of the claimed pageblock that was not there at the last look, or could not be taken.
+    fn look_again(&mut self, run: &mut CompactControl) -> Round {
+        let Some(claim) = run.claim else { return Round::Next };
+        let survey = self.survey(run, claim.first);
+        if survey.has_cached {
+            self.drain_zone(run.zone);
+        }
+        let progress = survey.has_cached || !survey.pages.is_empty();
+        if survey.keeps || !progress || claim.surveys == SURVEYS_MAX {
+            self.give_claim_up(run);
+            return Round::Next;
+        }
+        run.claim = Some(super::claim::Claim { pages: survey.pages, surveys: claim.surveys + 1, ..claim });
+        Round::Next
+    }
+
+    /// The claimed pageblock is free from end to end.
+    fn emptied(&mut self, run: &mut CompactControl) -> Round {
+        let captures = run.by.is_direct() && self.policy.compaction.capture;
+        // Who takes the whole pageblock may as well have it as its own.
+        let mt = captures.then_some(run.migratetype);
+        let Some(first) = self.finish_claim(run, mt) else { return Round::Next };
+        if captures {
+            self.counters.compact_captured += 1;
+            run.captured = Some(first);
+            return Round::Over(CompactResult::Success);
+        }
+        self.release_held_block(first, Order::PAGEBLOCK);
+        if run.order.is_some() { Round::Over(CompactResult::Success) } else { Round::Next }
+    }
+
+    /// Takes in what moving a batch came to; a result where that ends the run.
+    pub(super) fn indexed_batch_moved(&mut self, run: &mut CompactControl, done: &Migrated) -> Option<CompactResult> {
+        if done.failed == 0 {
+            return None;
+        }
+        self.put_back_sources(run);
+        if done.out_of_targets {
+            return Some(CompactResult::Contended);
+        }
+        self.give_claim_up(run);
+        None
+    }
+}

@@ -1,0 +1,86 @@
+//! A look at every frame of a pageblock before anything in it is moved: nothing is moved in vain out of a pageblock that
+//! something else keeps.
+
+use order9_units::Order;
+
+use super::BLOCK;
+use super::control::CompactControl;
+use super::source_scan::Found;
+use crate::Mm;
+use crate::frame::{Flag, FrameState, Idx, Word};
+use crate::index::bits;
+use crate::trace::Tracer;
+
+/// Frames of a pageblock, a bit for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Pages([u64; BLOCK.get() as usize / 64]);
+
+impl Pages {
+    fn insert(&mut self, frame: u32) {
+        self.0[frame as usize / 64] |= 1 << (frame % 64);
+    }
+
+    /// Takes the lowest one out.
+    pub(super) fn pop(&mut self) -> Option<u32> {
+        let (at, word) = self.0.iter_mut().enumerate().find(|(_, word)| **word != 0)?;
+        let lowest = bits(*word).next()?;
+        *word &= *word - 1;
+        Some(64 * at as u32 + lowest)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.iter().all(|&word| word == 0)
+    }
+}
+
+/// What a pageblock holds beside free frames.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Survey {
+    /// Pages that the run may take.
+    pub(super) pages: Pages,
+    /// Free frames in per-CPU lists.
+    pub(super) has_cached: bool,
+    /// Something that stays, or that the run may not wait for.
+    pub(super) keeps: bool,
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Looks at the pageblock at `first` from end to end.
+    pub(super) fn survey(&mut self, run: &mut CompactControl, first: Idx) -> Survey {
+        let mut survey = Survey::default();
+        let (mut at, mut scanned) = (0, 0);
+        while at < BLOCK.get() as u32 && !survey.keeps {
+            let idx = first.plus(at);
+            let word = self.frames.word(idx);
+            let frames = match word.state() {
+                FrameState::Free { .. } | FrameState::Pcp { .. } => word.frames().min(BLOCK.get()),
+                _ => 1,
+            };
+            scanned += if self.policy.compaction.scan_counts_jumps { frames } else { 1 };
+            match word.state() {
+                FrameState::Free { .. } => {}
+                FrameState::Pcp { .. } => survey.has_cached = true,
+                _ if self.may_take(run, idx, word) => survey.pages.insert(at),
+                _ => survey.keeps = true,
+            }
+            at += frames as u32;
+        }
+        run.totals.migrate_scanned += scanned;
+        self.work.scanned_unlocked += scanned;
+        survey
+    }
+
+    /// Whether the run may isolate the page at `idx`, and has a chance to move it without waiting longer than it may.
+    pub(super) fn may_take(&self, run: &CompactControl, idx: Idx, word: Word) -> bool {
+        // Who compacts for itself never waits for a lock.
+        let busy = word.has(Flag::Locked) && (run.by.is_direct() || run.mode == crate::migrate::MigrateMode::Async);
+        let single = word.is_allocated() && word.order() == Order::ZERO;
+        single
+            && !busy
+            && match self.classify(run, idx, word) {
+                Found::Lru(word) => self.may_isolate(run, idx, word),
+                Found::Movable => true,
+                Found::Failure(_) | Found::Free(_) => false,
+            }
+    }
+}
