@@ -93,12 +93,15 @@ impl Thread {
             }
             self.kernel.pay(Class::System, self.kernel.prices.file_page + self.copying(copied)).await;
             self.spend().await;
+            if on_disk {
+                self.balance_dirty_pages().await?;
+            }
         }
         if end > before {
             let size = self.kernel.look(|mm| mm.file_size(file)).unwrap_or_default();
             self.kernel.lengths.borrow_mut().grow(file, end, size);
         }
-        if on_disk { self.balance_dirty_pages().await } else { Ok(()) }
+        Ok(())
     }
 
     /// Writes the page at `index` of a file on disk, all of it or after what it holds was read.

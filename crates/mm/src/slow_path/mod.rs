@@ -201,12 +201,7 @@ impl<'e, E: Env + Pressure> SlowPath<'e, E> {
             return Round::Stop(GaveUp::NotWorthAKill);
         }
         self.env.spend().await;
-        // Reclaim that may not enter filesystems has not tried all there is: no cause to kill, and others may still do it.
-        let kill = match gfp.has(Gfp::FS) {
-            true => self.env.oom_kill(&self.search.request).await,
-            false => OomKill::Busy,
-        };
-        match kill {
+        match self.env.oom_kill(&self.search.request).await {
             OomKill::Killed | OomKill::Busy => {
                 if self.env.task().oom_victim {
                     return Round::Stop(GaveUp::Victim);

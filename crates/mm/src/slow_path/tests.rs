@@ -291,15 +291,6 @@ fn costly_this_node_and_low_zone_requests_never_kill() {
 }
 
 #[test]
-fn a_request_that_may_not_enter_filesystems_waits_for_others_to_kill() {
-    let world = World { kill: OomKill::Killed, ..World::exhausted(Policy::default()) };
-    let killed = Task { oom_victim: true, ..Task::default() };
-    let error = AllocError::GaveUp { order: Order::ZERO, reason: GaveUp::Victim };
-    assert_eq!(world.alloc(0, Gfp::GFP_NOFS, killed), Err(error));
-    assert_eq!((world.count("kill"), world.count("reclaim")), (0, 1));
-}
-
-#[test]
 fn completed_compaction_escalates_to_its_floor() {
     let world = World { reclaims: 1, compaction: CompactResult::Complete, ..World::exhausted(Policy::default()) };
     // Order 2 is not costly: compaction may go up to its greatest effort.
