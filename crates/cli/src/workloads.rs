@@ -16,6 +16,7 @@ struct Listed {
     summary: &'static str,
     description: &'static str,
     parameters: Vec<ListedParameter>,
+    settings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -57,6 +58,7 @@ impl Listed {
             summary: workload.summary(),
             description: workload.description(),
             parameters: parameters.collect(),
+            settings: workload.settings().iter().map(|(name, value)| format!("{name}={value}")).collect(),
         }
     }
 
@@ -65,6 +67,9 @@ impl Listed {
         let mut page = format!("{}: {}\n\n{}\n", self.name, self.summary, wrap(self.description, WIDTH).trim_end());
         for ListedParameter { key, meaning, takes, default } in &self.parameters {
             page.push_str(&format!("\n{key} [default: {default}]\n  {meaning}\n  takes {takes}\n"));
+        }
+        if !self.settings.is_empty() {
+            page.push_str(&format!("\nSettings, unless others are asked for: {}\n", self.settings.join(", ")));
         }
         page
     }

@@ -223,6 +223,25 @@ impl Workload {
         }
     }
 
+    /// Settings of Linux that belong to the benchmark, by sysctl's names, and what is written to them before the start.
+    ///
+    /// The benchmarks of huge pages were published with `enabled=always` and the kernel's own `defrag`; those that fragment
+    /// memory with base pages, with `enabled=madvise`.
+    #[must_use]
+    pub const fn settings(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::FragMix | Self::Stutter | Self::ThpChallenge | Self::ThpScale | Self::Usemem => {
+                &[("thp/enabled", "always")]
+            }
+            Self::Uptime => &[("thp/enabled", "always"), ("thp/defrag", "madvise")],
+            Self::HugeAlloc | Self::HugeAllocUnmovable | Self::JavaHeap => {
+                &[("thp/enabled", "madvise"), ("thp/defrag", "madvise")]
+            }
+            Self::FillAndFree => &[("thp/enabled", "madvise")],
+            Self::FsMark | Self::Idle | Self::StreamReader => &[],
+        }
+    }
+
     /// How often its counters are worth reading, unless somebody wants more or less.
     #[must_use]
     pub const fn counters_every(self) -> Nanos {

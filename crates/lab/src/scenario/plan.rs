@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use order9_policy::Loaded;
+use order9_workloads::Workload;
 
 use super::error::{Problem, Said, ScenarioError};
 use super::memory::{MemoryWish, is_snapshot};
@@ -34,11 +35,7 @@ impl Scenario {
             policies,
             machine,
             memory,
-            settings: self
-                .settings
-                .into_iter()
-                .map(|Asked { value: (name, value), .. }| (name.to_owned(), value))
-                .collect(),
+            settings: with_demanded(self.workload, self.settings),
             seeds: self.seeds,
             sample_every: self.every.unwrap_or(self.workload.counters_every()),
             check_every: self.check_every,
@@ -46,6 +43,15 @@ impl Scenario {
             command,
         })
     }
+}
+
+/// Settings that the workload demands, unless others were asked for, then those that were.
+fn with_demanded(workload: Workload, asked: Vec<Asked<(&'static str, String)>>) -> Vec<(String, String)> {
+    let is_asked = |name: &str| asked.iter().any(|Asked { value: (other, _), .. }| *other == name);
+    let demanded = workload.settings().iter().filter(|(name, _)| !is_asked(name));
+    let demanded: Vec<_> = demanded.map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let asked = asked.into_iter().map(|Asked { value: (name, value), .. }| (name.to_owned(), value));
+    demanded.into_iter().chain(asked).collect()
 }
 
 fn policies(asked: Vec<Asked<String>>) -> Result<Vec<Loaded>, ScenarioError> {

@@ -126,7 +126,7 @@ fn plan(workload: Workload) -> Plan {
         policies: ["linux-4.4", "linux-5.0"].map(|name| order9_policy::load(name).expect("it is built in")).into(),
         machine: machines::load("desktop-8g").expect("it is built in"),
         memory: Memory::Empty,
-        settings: Vec::new(),
+        settings: workload.settings().iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect(),
         seeds: vec![1, 2],
         sample_every: workload.counters_every(),
         check_every: None,

@@ -36,6 +36,15 @@ const FILE: &str = "workload = 'usemem'\npolicies = ['linux-5.0', 'linux-5.1']\n
                     [parameters]\nsize = '1G'\nloops = 2\n[settings]\nvm.min_free_kbytes = 1000\n";
 
 #[test]
+fn settings_of_a_workload_come_first_and_give_way_to_those_asked_for() {
+    let of = |arguments: &[(&str, &str)]| plan("workload = 'uptime'\n", arguments).unwrap().settings;
+    let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(of(&[]), [setting("thp/enabled", "always"), setting("thp/defrag", "madvise")]);
+    let asked = of(&[("--set", "thp/enabled=never")]);
+    assert_eq!(asked, [setting("thp/defrag", "madvise"), setting("thp/enabled", "never")]);
+}
+
+#[test]
 fn what_is_not_replaced_stays() {
     let arguments = [
         ("--policy", "linux-4.4"),
@@ -52,7 +61,12 @@ fn what_is_not_replaced_stays() {
     assert_eq!((&plan.chosen["size"], &plan.chosen["loops"]), (&Value::Bytes(Bytes::from_gib(1)), &Value::Count(5)));
     assert_eq!(plan.chosen["threads"], Value::Counts(vec![1, 2]));
     let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-    assert_eq!(plan.settings, [setting("vm.min_free_kbytes", "2000"), setting("vm.max_map_count", "10")]);
+    let expected = [
+        setting("thp/enabled", "always"),
+        setting("vm.min_free_kbytes", "2000"),
+        setting("vm.max_map_count", "10"),
+    ];
+    assert_eq!(plan.settings, expected);
     assert_eq!((plan.seeds.as_slice(), plan.sample_every.get()), (&[1, 2][..], 10_000_000));
     assert_eq!(plan.machine.name, "desktop-8g");
 }

@@ -51,7 +51,11 @@ fn tables_of_memory_settings_and_records_are_taken() {
     assert_eq!(aged.trace.chosen().collect::<Vec<_>>(), ["mm_page_alloc_extfrag"]);
     let watermarks = plan("large-watermarks.toml");
     let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-    let expected = [setting("vm.min_free_kbytes", "1048576"), setting("vm.watermark_scale_factor", "100")];
+    let expected = [
+        setting("thp/enabled", "always"),
+        setting("vm.min_free_kbytes", "1048576"),
+        setting("vm.watermark_scale_factor", "100"),
+    ];
     assert_eq!(watermarks.settings, expected);
     assert_eq!(watermarks.sample_every.get(), 100_000_000);
     assert_eq!(plan("numa-overflow.toml").seeds, [1, 2, 3]);
