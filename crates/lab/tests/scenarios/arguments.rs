@@ -61,11 +61,8 @@ fn what_is_not_replaced_stays() {
     assert_eq!((&plan.chosen["size"], &plan.chosen["loops"]), (&Value::Bytes(Bytes::from_gib(1)), &Value::Count(5)));
     assert_eq!(plan.chosen["threads"], Value::Counts(vec![1, 2]));
     let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-    let expected = [
-        setting("thp/enabled", "always"),
-        setting("vm.min_free_kbytes", "2000"),
-        setting("vm.max_map_count", "10"),
-    ];
+    let expected =
+        [setting("thp/enabled", "always"), setting("vm.min_free_kbytes", "2000"), setting("vm.max_map_count", "10")];
     assert_eq!(plan.settings, expected);
     assert_eq!((plan.seeds.as_slice(), plan.sample_every.get()), (&[1, 2][..], 10_000_000));
     assert_eq!(plan.machine.name, "desktop-8g");
