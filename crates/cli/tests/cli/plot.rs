@@ -27,7 +27,16 @@ fn metrics_become_pictures_beside_the_run_or_where_asked_for() {
     let path = folder.path().join("a.svg");
     assert_eq!(written.success(), format!("written to {}\n", path.display()));
     let svg = fs::read_to_string(&path).unwrap();
-    for part in ["usemem", "on tiny.toml", "linux-5.0", "linux-5.1", "nr_free_pages", "events/s", "MiB", "%"] {
+    for part in [
+        "usemem",
+        "on tiny.toml, thp/enabled=always",
+        "linux-5.0",
+        "linux-5.1",
+        "nr_free_pages",
+        "events/s",
+        "MiB",
+        "%",
+    ] {
         assert!(svg.contains(&format!(">{part}</text>")), "{part}");
     }
     order9_line("plot {}/a nr_free_pages --policy linux-5.1 --seed 1 --to 10ms -o {}/b.png", folder.path()).success();

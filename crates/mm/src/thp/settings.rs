@@ -158,33 +158,6 @@ impl<T: Tracer> Mm<T> {
 mod tests {
     use super::*;
 
-    /// Direct reclaim, kswapd, no retry.
-    fn rights(defrag: HugeDefrag, advised: bool, policy: &ThpPolicy) -> (bool, bool, bool) {
-        let gfp = fault_gfp(defrag, advised, policy);
-        assert!(gfp.has(Gfp::THISNODE | Gfp::MOVABLE | Gfp::COMP | Gfp::NOMEMALLOC | Gfp::NOWARN));
-        (gfp.has(Gfp::DIRECT_RECLAIM), gfp.has(Gfp::KSWAPD_RECLAIM), gfp.has(Gfp::NORETRY))
-    }
-
-    #[test]
-    fn rights_follow_mode_advice_and_release() {
-        use HugeDefrag::{Always, Defer, DeferMadvise, Madvise, Never};
-        let (none, kswapd, once, full) =
-            ((false, false, false), (false, true, false), (true, false, true), (true, false, false));
-        let new = ThpPolicy::default();
-        let old = ThpPolicy { madvised_noretry: true, ..ThpPolicy::default() };
-        for (defrag, advised, not_advised) in [
-            (Always, full, once),
-            (Defer, kswapd, kswapd),
-            (DeferMadvise, full, kswapd),
-            (Madvise, full, none),
-            (Never, none, none),
-        ] {
-            assert_eq!((rights(defrag, true, &new), rights(defrag, false, &new)), (advised, not_advised), "{defrag:?}");
-        }
-        assert_eq!([rights(Always, true, &old), rights(Madvise, true, &old)], [once; 2]);
-        assert_eq!(rights(Madvise, false, &old), none);
-    }
-
     #[test]
     fn the_page_of_zeros_cannot_move_and_may_come_from_anywhere() {
         let gfp = zero_gfp(&ThpPolicy::default());

@@ -3,6 +3,7 @@
 mod faults;
 mod operations;
 mod random;
+mod rights;
 mod splits;
 
 use order9_units::{Bytes, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};

@@ -1,0 +1,87 @@
+//! What a fault may do for a huge page: every word of `defrag`, with and without advice, in every release that changed it.
+
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+
+use order9_units::NodeId;
+
+use super::{CPU, HUGE, at, boot, pages, program};
+use crate::policy::{DefragDefault, Policy, ThpPolicy};
+use crate::space::{Access, FaultStep, Madvise, Need};
+use crate::{Gfp, Mm};
+
+const MODES: [&str; 5] = ["always", "defer", "defer+madvise", "madvise", "never"];
+
+/// What is allowed for advised memory and for other memory, by the words of [`MODES`]: D reclaims and compacts, K wakes
+/// kswapd, N gives up after one round, - does neither. `None`: the file does not take the word.
+type Rights = [Option<[&'static str; 2]>; 5];
+
+/// The releases in which the table changed.
+fn releases() -> [(&'static str, ThpPolicy, Rights); 4] {
+    let v4_11 = ThpPolicy::default();
+    // Words are compared as far as the shorter one goes: defer+madvise is taken for defer.
+    let v4_8 = ThpPolicy { defer_madvise: false, words_by_prefix: true, ..v4_11.clone() };
+    let v4_6 = ThpPolicy { madvised_noretry: true, ..v4_8.clone() };
+    let v4_4 = ThpPolicy { defrag: DefragDefault::Always, defer: false, ..v4_6.clone() };
+    let never = Some(["-", "-"]);
+    [
+        ("4.4", v4_4, [Some(["DN", "DN"]), None, None, Some(["DN", "-"]), never]),
+        ("4.6", v4_6, [Some(["DN", "DN"]), Some(["K", "K"]), Some(["K", "K"]), Some(["DN", "-"]), never]),
+        ("4.8", v4_8, [Some(["D", "DN"]), Some(["K", "K"]), Some(["K", "K"]), Some(["D", "-"]), never]),
+        ("4.11", v4_11, [Some(["D", "DN"]), Some(["K", "K"]), Some(["D", "K"]), Some(["D", "-"]), never]),
+    ]
+}
+
+/// Flags with which a first write asks for a huge page.
+fn asks(mm: &mut Mm, advised: bool) -> Gfp {
+    let space = program(mm, HUGE);
+    if advised {
+        mm.madvise(space, at(0), pages(HUGE), Madvise::HugePage, CPU).expect("it is mapped");
+    }
+    let mut step = mm.fault_begin(space, at(7), Access::Write);
+    loop {
+        let FaultStep::NeedPage(fault) = step else { panic!("{step:?}") };
+        let request = fault.request(NodeId(0), CPU);
+        if fault.need() == Need::HugePage {
+            return request.gfp;
+        }
+        let page = mm.alloc_fast(&request).expect("memory is free");
+        step = mm.fault_finish(&fault, page, CPU);
+    }
+}
+
+fn written(gfp: Gfp) -> String {
+    let flags = [(Gfp::DIRECT_RECLAIM, 'D'), (Gfp::KSWAPD_RECLAIM, 'K'), (Gfp::NORETRY, 'N')];
+    let text: String = flags.into_iter().filter(|&(flag, _)| gfp.has(flag)).map(|(_, letter)| letter).collect();
+    if text.is_empty() { "-".to_owned() } else { text }
+}
+
+#[test]
+fn rights_follow_mode_advice_and_release() {
+    for (release, thp, rights) in releases() {
+        for (mode, expected) in MODES.into_iter().zip(rights) {
+            let mut mm = boot(Policy { thp: thp.clone(), ..Policy::default() });
+            let taken = mm.write_setting("thp/defrag", mode).is_ok();
+            let Some(expected) = expected else {
+                assert!(!taken, "{release} takes {mode}");
+                continue;
+            };
+            assert!(taken, "{release} refuses {mode}");
+            let asked = [true, false].map(|advised| written(asks(&mut mm, advised)));
+            assert_eq!(asked, expected, "{release}, {mode}: advised, not advised");
+        }
+    }
+}
+
+#[test]
+fn what_all_requests_have_in_common() {
+    for mode in MODES {
+        for advised in [true, false] {
+            let mut mm = boot(Policy::default());
+            mm.write_setting("thp/defrag", mode).expect("all words are taken");
+            let gfp = asks(&mut mm, advised);
+            assert!(gfp.has(Gfp::MOVABLE | Gfp::COMP | Gfp::NOMEMALLOC | Gfp::NOWARN | Gfp::THISNODE), "{mode}");
+            assert!(!gfp.has(Gfp::RETRY_MAYFAIL) && !gfp.has(Gfp::HIGH), "{mode}");
+        }
+    }
+}
