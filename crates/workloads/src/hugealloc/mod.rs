@@ -131,6 +131,7 @@ async fn drive<S: Sys>(sys: &S, free: Bytes) -> Result<(), Stop> {
         sys.sample("alloc", sys.now() - start);
         blocks += 1;
     }
+    sys.snapshot("allocated");
     sys.count(ALLOCATED, blocks as f64);
     let memory = blocks * UNIT.get();
     sys.count(MEMORY, memory as f64);
