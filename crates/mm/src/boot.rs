@@ -10,6 +10,7 @@ use core::fmt;
 use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
 
 use crate::Mm;
+use crate::block_types::TypeBits;
 use crate::compaction::{CompactionState, SkipBits};
 use crate::count::Class;
 use crate::frame::{Flag, FrameTable, Idx, Word};
@@ -169,6 +170,7 @@ impl<T: Tracer> MmBuilder<T> {
         let mm = Mm {
             frames: table,
             blocks: alloc::vec![Pageblock::absent(ZoneId(u8::MAX)); blocks],
+            types: TypeBits::new(blocks),
             skip: SkipBits::new(blocks),
             zones,
             nodes: layout.nodes.iter().enumerate().map(node).collect(),
@@ -217,7 +219,7 @@ impl<T: Tracer> MmBuilder<T> {
         for area in &layout.cma {
             for pfn in area.iter().step_by(PAGEBLOCK_PAGES.get() as usize) {
                 let block = self.mm.at(pfn).block();
-                self.mm.blocks[block].migratetype = Migratetype::Cma;
+                self.mm.retype_block(block, Migratetype::Cma);
             }
         }
     }
@@ -299,10 +301,9 @@ impl<T: Tracer> MmBuilder<T> {
     /// [`BuildError::Taken`] outside the zones.
     pub fn set_block_type(&mut self, pfn: Pfn, mt: Migratetype) -> Result<(), BuildError> {
         let idx = self.mm.frames.idx(pfn).ok_or(BuildError::Taken(pfn))?;
-        let block = &mut self.mm.blocks[idx.block()];
-        let zone = self.mm.zones.get_mut(block.zone.index()).ok_or(BuildError::Taken(pfn))?;
-        let old = core::mem::replace(&mut block.migratetype, mt);
-        zone.count_block_type(old, mt);
+        let zone = self.mm.blocks[idx.block()].zone;
+        self.mm.zones.get(zone.index()).ok_or(BuildError::Taken(pfn))?;
+        self.mm.retype_block(idx.block(), mt);
         Ok(())
     }
 

@@ -105,8 +105,7 @@ impl<T: Tracer> Mm<T> {
             return false;
         }
         if self.policy.fallback.freelist_hygiene {
-            self.blocks[buddy.block()].migratetype = mt;
-            self.touch_blocks(buddy.block(), 1);
+            self.retype_block(buddy.block(), mt);
         }
         true
     }

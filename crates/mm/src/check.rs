@@ -69,6 +69,7 @@ impl<T: Tracer> Mm<T> {
             self.check_reserves(zone)?;
         }
         self.check_blocks(&blocks)?;
+        self.check_type_bits()?;
         self.check_slab()?;
         self.check_fs()?;
         self.check_watermarks()?;

@@ -175,11 +175,9 @@ impl<T: Tracer> Mm<T> {
     fn claim_whole(&mut self, zone: ZoneId, candidate: Candidate, mt: Migratetype) -> Fallback {
         let first = candidate.idx.block();
         let count = 1 << (candidate.order.get() - Order::PAGEBLOCK.get());
-        for block in &mut self.blocks[first..first + count] {
-            let old = core::mem::replace(&mut block.migratetype, mt);
-            self.zones[zone.index()].count_block_type(old, mt);
+        for block in first..first + count {
+            self.retype_block(block, mt);
         }
-        self.touch_blocks(first, count);
         self.move_to_list(zone, candidate.idx, mt);
         Fallback::Moved
     }
@@ -200,8 +198,7 @@ impl<T: Tracer> Mm<T> {
             self.is_claimed(&contents, old, mt)
         };
         if claimed {
-            self.blocks[candidate.idx.block()].migratetype = mt;
-            self.touch_blocks(candidate.idx.block(), 1);
+            self.retype_block(candidate.idx.block(), mt);
         }
         true
     }

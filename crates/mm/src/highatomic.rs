@@ -50,9 +50,7 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn retype_pageblock(&mut self, zone: ZoneId, page: Idx, mt: Migratetype) -> bool {
         let Some((first, end)) = self.whole_block(zone, page) else { return false };
         self.split_across_pageblocks(page.block());
-        let old = core::mem::replace(&mut self.blocks[page.block()].migratetype, mt);
-        self.zones[zone.index()].count_block_type(old, mt);
-        self.touch_blocks(page.block(), 1);
+        self.retype_block(page.block(), mt);
         self.walk_block(zone, first, end, Some(mt));
         true
     }

@@ -76,11 +76,9 @@ impl<T: Tracer> Mm<T> {
             return;
         }
         if !self.policy.fallback.freelist_hygiene {
-            self.blocks[idx.block()].migratetype = Migratetype::Movable;
-            self.touch_blocks(idx.block(), 1);
+            self.retype_block(idx.block(), Migratetype::Movable);
         } else if let Some((first, end)) = self.clip_to_zone(zone, idx) {
-            self.blocks[idx.block()].migratetype = Migratetype::Movable;
-            self.touch_blocks(idx.block(), 1);
+            self.retype_block(idx.block(), Migratetype::Movable);
             self.walk_block(zone, first, end, Some(Migratetype::Movable));
         }
     }

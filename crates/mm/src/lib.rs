@@ -31,6 +31,7 @@
 
 extern crate alloc;
 
+mod block_types;
 mod boot;
 mod buddy;
 mod check;

@@ -7,6 +7,7 @@ use core::fmt;
 
 use order9_units::{Bytes, Migratetype, Order, Pfn};
 
+use crate::block_types::TypeBits;
 use crate::compaction::{CompactionState, SkipBits};
 use crate::count::Class;
 use crate::frame::{Flag, FrameState, FrameTable, Idx, Word};
@@ -36,6 +37,7 @@ pub struct Mm<T: Tracer = NoTrace> {
     pub(crate) frames: FrameTable,
     pub(crate) blocks: Vec<Pageblock>,
     /// Pageblocks that scanners pass over.
+    pub(crate) types: TypeBits,
     pub(crate) skip: SkipBits,
     pub(crate) zones: Vec<Zone>,
     pub(crate) nodes: Vec<Node>,
@@ -106,10 +108,11 @@ impl Mm {
         let Self { frames, blocks, zones, nodes, cpus, policy, settings, mobility_grouping, more_pins, user, .. } =
             self;
         let Self { swap, reclaim, slab, boot_allocated, counters, work, locked_last, lru_batch, wakeups, .. } = self;
-        let Self { fs, shrinkers, skip, compaction, index, .. } = self;
+        let Self { fs, shrinkers, types, skip, compaction, index, .. } = self;
         Mm {
             frames,
             blocks,
+            types,
             skip,
             zones,
             nodes,
@@ -311,6 +314,7 @@ impl<T: Tracer> Mm<T> {
     pub fn metadata(&self) -> Metadata {
         let bytes = self.frames.bytes()
             + self.blocks.capacity() * size_of::<Pageblock>()
+            + self.types.bytes()
             + self.skip.bytes()
             + self.index.as_ref().map_or(0, |index| index.bytes())
             + self.zones.capacity() * size_of::<Zone>()

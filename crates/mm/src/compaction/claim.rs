@@ -81,9 +81,7 @@ impl<T: Tracer> Mm<T> {
     fn retype_with_free_blocks(&mut self, zone: ZoneId, first: Idx, mt: Migratetype) {
         self.lock_zone(zone);
         self.split_across_pageblocks(first.block());
-        let old = core::mem::replace(&mut self.blocks[first.block()].migratetype, mt);
-        self.zones[zone.index()].count_block_type(old, mt);
-        self.touch_blocks(first.block(), 1);
+        self.retype_block(first.block(), mt);
         let heads: Vec<Idx> = self.index.iter().flat_map(|index| index.heads(first.block())).collect();
         for idx in heads {
             self.move_to_list(zone, idx, mt);

@@ -26,6 +26,11 @@ impl SkipBits {
         self.0[block / 64] >> (block % 64) & 1 != 0
     }
 
+    /// The 64 bits from pageblock `64 * word` on.
+    pub(super) fn word(&self, word: usize) -> u64 {
+        self.0[word]
+    }
+
     pub(super) fn set(&mut self, block: usize, skip: bool) {
         let word = &mut self.0[block / 64];
         *word = *word & !(1 << (block % 64)) | u64::from(skip) << (block % 64);

@@ -2,9 +2,10 @@
 //!
 //! [`ChooseSource`] says where to look first; without an answer the scanner goes on where it stands.
 
-use order9_units::{Migratetype, Order, Pfn};
+use order9_units::{Order, Pages, Pfn};
 
 use super::control::CompactControl;
+use super::pass_over::RuledOut;
 use super::source_fast::FreeListSources;
 use super::source_scan::Scanned;
 use super::{BLOCK, BLOCKS_AT_ONCE};
@@ -65,9 +66,16 @@ impl<T: Tracer> Mm<T> {
         let mut passed = 0;
         let mut found = Isolate::None;
         while at.align_down(Order::PAGEBLOCK) + BLOCK <= run.free_pfn {
-            if passed == BLOCKS_AT_ONCE {
+            if passed >= BLOCKS_AT_ONCE {
                 found = Isolate::Passing;
                 break;
+            }
+            if at.is_aligned(Order::PAGEBLOCK) && !run.fresh {
+                let blocks = self.pass_over(run, at, BLOCKS_AT_ONCE - passed);
+                if blocks > 0 {
+                    (at, passed) = (at + Pages::new(blocks as u64 * BLOCK.get()), passed + blocks);
+                    continue;
+                }
             }
             let end = at.align_down(Order::PAGEBLOCK) + BLOCK;
             if !self.suits_as_source(run, at, end) {
@@ -83,7 +91,7 @@ impl<T: Tracer> Mm<T> {
             };
             break;
         }
-        self.work.blocks_passed += u64::from(passed);
+        self.work.blocks_passed += passed as u64;
         run.migrate_pfn = at;
         run.passing = matches!(found, Isolate::Passing | Isolate::TooMany);
         run.fresh &= run.passing;
@@ -114,27 +122,16 @@ impl<T: Tracer> Mm<T> {
         let policy = &self.policy.compaction;
         let marks = policy.source_private || policy.source_search != BlockSearch::Linear;
         let tests_hint = !run.fresh && (at.is_aligned(Order::PAGEBLOCK) || !marks);
-        if tests_hint && !self.isolation_suitable(run, idx) {
-            return false;
-        }
         let early = self.policy.compaction.skip_huge_block_early;
-        let suits = self.type_suits(run, idx) && !(early && self.is_huge_block(idx));
+        let suits = match self.rules_out(run, idx.block(), tests_hint) {
+            Some(RuledOut::Hint) => return false,
+            Some(RuledOut::Type) => false,
+            None => !(early && self.is_huge_block(idx)),
+        };
         if early && !suits {
             self.raise_cached_migrate(run, end);
         }
         suits
-    }
-
-    /// A task that waits for a block takes it from pageblocks of its own type, where moving pages does not mix types.
-    fn type_suits(&self, run: &CompactControl, idx: Idx) -> bool {
-        let own = self.blocks[idx.block()].migratetype;
-        if !run.skips_on_failure() {
-            return true;
-        }
-        match run.migratetype {
-            Migratetype::Movable => matches!(own, Migratetype::Movable | Migratetype::Cma),
-            mt => own == mt,
-        }
     }
 
     /// First frame of the pageblock at `start`, if the pageblock lies in the zone as a whole and has memory.

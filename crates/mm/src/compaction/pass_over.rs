@@ -1,0 +1,120 @@
+//! Passing over pageblocks that hints or their types rule out as sources, 64 at a time: in a zone of half a terabyte a run
+//! can meet 262,144 of them before it finds one to look at.
+
+use core::ops::Range;
+
+use order9_units::{Migratetype, Pages, Pfn};
+
+use super::BLOCK;
+use super::control::CompactControl;
+use crate::Mm;
+use crate::trace::Tracer;
+
+impl<T: Tracer> Mm<T> {
+    /// How many pageblocks from the one at `at` on, `limit` at most, the run need not look at.
+    pub(super) fn pass_over(&mut self, run: &CompactControl, at: Pfn, limit: usize) -> usize {
+        let first = self.at(at).block();
+        let left = (run.free_pfn.get() / BLOCK.get() - at.get() / BLOCK.get()) as usize;
+        let blocks = first..first + left.min(limit);
+        let suitable = |word| self.unhinted(run, word) & self.of_its_type(run, word);
+        let next = first_set(blocks.clone(), suitable).unwrap_or(blocks.end);
+        if self.policy.compaction.skip_huge_block_early {
+            self.note_unsuitable(run, at, first..next);
+        }
+        next - first
+    }
+
+    /// Lets later runs start behind the last of these pageblocks that its type alone has ruled out.
+    fn note_unsuitable(&mut self, run: &CompactControl, at: Pfn, blocks: Range<usize>) {
+        let mut range = blocks.clone();
+        while let Some(last) = last_set(range.clone(), |word| self.unhinted(run, word)) {
+            let start = at + Pages::new((last - blocks.start) as u64 * BLOCK.get());
+            if self.block_in_zone(run, start).is_some() {
+                self.raise_cached_migrate(run, start + BLOCK);
+                break;
+            }
+            range.end = last;
+        }
+    }
+
+    /// Of 64 pageblocks, those that are not marked, or all where marks do not count.
+    fn unhinted(&self, run: &CompactControl, word: usize) -> u64 {
+        if run.heeds_hints() { !self.skip.word(word) } else { u64::MAX }
+    }
+
+    /// Of 64 pageblocks, those of types that the run may take pages from: a task that waits for a block takes it from
+    /// pageblocks of its own type, where moving pages does not mix types.
+    fn of_its_type(&self, run: &CompactControl, word: usize) -> u64 {
+        match run.migratetype {
+            _ if !run.skips_on_failure() => u64::MAX,
+            Migratetype::Movable => {
+                self.types.word(Migratetype::Movable, word) | self.types.word(Migratetype::Cma, word)
+            }
+            mt => self.types.word(mt, word),
+        }
+    }
+
+    /// What keeps the run from looking at a pageblock, if anything does.
+    pub(super) fn rules_out(&self, run: &CompactControl, block: usize, tests_hint: bool) -> Option<RuledOut> {
+        let has = |word: u64| word >> (block % 64) & 1 != 0;
+        if tests_hint && !has(self.unhinted(run, block / 64)) {
+            Some(RuledOut::Hint)
+        } else if !has(self.of_its_type(run, block / 64)) {
+            Some(RuledOut::Type)
+        } else {
+            None
+        }
+    }
+}
+
+/// Why a run does not look at a pageblock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RuledOut {
+    Hint,
+    Type,
+}
+
+/// The first of `bits` that is set, 64 of which `word` gives for each multiple of 64.
+fn first_set(bits: Range<usize>, word: impl Fn(usize) -> u64) -> Option<usize> {
+    let mut mask = u64::MAX << (bits.start % 64);
+    for at in bits.start / 64..bits.end.div_ceil(64) {
+        let set = word(at) & mask;
+        if set != 0 {
+            return Some(at * 64 + set.trailing_zeros() as usize).filter(|&bit| bit < bits.end);
+        }
+        mask = u64::MAX;
+    }
+    None
+}
+
+/// The last of `bits` that is set.
+fn last_set(bits: Range<usize>, word: impl Fn(usize) -> u64) -> Option<usize> {
+    let last = bits.end.checked_sub(1)?;
+    let mut mask = u64::MAX >> (63 - last % 64);
+    for at in (bits.start / 64..=last / 64).rev() {
+        let set = word(at) & mask;
+        if set != 0 {
+            return Some(at * 64 + 63 - set.leading_zeros() as usize).filter(|&bit| bit >= bits.start);
+        }
+        mask = u64::MAX;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_found_from_either_end() {
+        let words = [0x8000_0000_0000_0010_u64, 0, 1];
+        let naive = |bit: &usize| words[bit / 64] >> (bit % 64) & 1 != 0;
+        for start in 0..140 {
+            for end in start..=192 {
+                assert_eq!(first_set(start..end, |word| words[word]), (start..end).find(naive), "{start}..{end}");
+                assert_eq!(last_set(start..end, |word| words[word]), (start..end).rev().find(naive), "{start}..{end}");
+            }
+        }
+        assert_eq!(last_set(0..0, |_| u64::MAX), None);
+    }
+}
