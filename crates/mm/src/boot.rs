@@ -11,7 +11,7 @@ use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnR
 
 use crate::Mm;
 use crate::block_types::TypeBits;
-use crate::compaction::{CompactionState, SkipBits};
+use crate::compaction::{BlockBits, CompactionState};
 use crate::count::Class;
 use crate::frame::{Flag, FrameTable, Idx, Word};
 use crate::index::Index;
@@ -171,7 +171,8 @@ impl<T: Tracer> MmBuilder<T> {
             frames: table,
             blocks: alloc::vec![Pageblock::absent(ZoneId(u8::MAX)); blocks],
             types: TypeBits::new(blocks),
-            skip: SkipBits::new(blocks),
+            skip: BlockBits::new(blocks),
+            known_huge: BlockBits::new(blocks),
             zones,
             nodes: layout.nodes.iter().enumerate().map(node).collect(),
             cpus: layout.cpus.clone(),

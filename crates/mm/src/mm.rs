@@ -8,7 +8,7 @@ use core::fmt;
 use order9_units::{Bytes, Migratetype, Order, Pfn};
 
 use crate::block_types::TypeBits;
-use crate::compaction::{CompactionState, SkipBits};
+use crate::compaction::{BlockBits, CompactionState};
 use crate::count::Class;
 use crate::frame::{Flag, FrameState, FrameTable, Idx, Word};
 use crate::fs_cache::FsCache;
@@ -38,7 +38,9 @@ pub struct Mm<T: Tracer = NoTrace> {
     pub(crate) blocks: Vec<Pageblock>,
     /// Pageblocks that scanners pass over.
     pub(crate) types: TypeBits,
-    pub(crate) skip: SkipBits,
+    pub(crate) skip: BlockBits,
+    /// Pageblocks that a scanner found to begin inside a huge block in use, which they still do.
+    pub(crate) known_huge: BlockBits,
     pub(crate) zones: Vec<Zone>,
     pub(crate) nodes: Vec<Node>,
     /// Node of every CPU.
@@ -108,12 +110,13 @@ impl Mm {
         let Self { frames, blocks, zones, nodes, cpus, policy, settings, mobility_grouping, more_pins, user, .. } =
             self;
         let Self { swap, reclaim, slab, boot_allocated, counters, work, locked_last, lru_batch, wakeups, .. } = self;
-        let Self { fs, shrinkers, types, skip, compaction, index, .. } = self;
+        let Self { fs, shrinkers, types, skip, known_huge, compaction, index, .. } = self;
         Mm {
             frames,
             blocks,
             types,
             skip,
+            known_huge,
             zones,
             nodes,
             cpus,
@@ -168,6 +171,7 @@ impl<T: Tracer> Mm<T> {
     #[inline]
     pub(crate) fn free_block(&mut self, idx: Idx, word: Word, cpu: usize) {
         let order = word.order();
+        self.forget_huge_block(idx, order);
         let pfn = self.frames.pfn(idx);
         let Pageblock { migratetype: mt, zone, .. } = self.blocks[idx.block()];
         self.counters.pgfree += order.pages().get();
@@ -316,6 +320,7 @@ impl<T: Tracer> Mm<T> {
             + self.blocks.capacity() * size_of::<Pageblock>()
             + self.types.bytes()
             + self.skip.bytes()
+            + self.known_huge.bytes()
             + self.index.as_ref().map_or(0, |index| index.bytes())
             + self.zones.capacity() * size_of::<Zone>()
             + self.zones.iter().map(|zone| zone.pcps.capacity() * size_of::<pcp::Pcp>()).sum::<usize>()

@@ -13,6 +13,7 @@ impl<T: Tracer> Mm<T> {
     /// [`FreeError`] where no allocation starts there, or somebody pins, isolates or owns it.
     pub fn split_page(&mut self, pfn: Pfn) -> Result<(), FreeError> {
         let (idx, word) = self.releasable(pfn)?;
+        self.forget_huge_block(idx, word.order());
         for page in 0..word.frames() as u32 {
             self.frames.set(idx.plus(page), word.single());
         }

@@ -3,7 +3,7 @@
 use alloc::collections::BTreeSet;
 use alloc::format;
 
-use order9_units::Migratetype;
+use order9_units::{Migratetype, Order};
 
 use super::control::CompactControl;
 use crate::Mm;
@@ -16,6 +16,11 @@ impl<T: Tracer> Mm<T> {
     /// What zones remember is possible, and every frame that a run holds is held by it alone, in its zone.
     pub(crate) fn check_compaction(&self) -> Verdict {
         self.zones.iter().try_for_each(|zone| self.check_zone_compaction(zone))?;
+        let mut blocks = 0..self.blocks.len();
+        let forgotten = blocks.find(|&block| {
+            self.known_huge.get(block) && !self.is_huge_block(Idx((block as u32) << Order::PAGEBLOCK.get()))
+        });
+        require(forgotten.is_none(), "pageblocks known to begin inside a huge block do", || format!("{forgotten:?}"))?;
         let (mut held, mut claims) = (BTreeSet::new(), BTreeSet::new());
         self.compaction.runs().try_for_each(|run| self.check_run(run, &mut held, &mut claims))
     }

@@ -13,11 +13,11 @@ use crate::policy::SkipReset;
 use crate::trace::Tracer;
 use crate::zone::ZoneId;
 
-/// One bit per pageblock, for both scanners.
+/// One bit per pageblock.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SkipBits(Vec<u64>);
+pub(crate) struct BlockBits(Vec<u64>);
 
-impl SkipBits {
+impl BlockBits {
     pub(crate) fn new(blocks: usize) -> Self {
         Self(vec![0; blocks.div_ceil(64)])
     }
@@ -58,6 +58,25 @@ impl<T: Tracer> Mm<T> {
     pub(super) fn is_huge_block(&self, idx: Idx) -> bool {
         let word = self.frames.word(self.block_start(idx));
         word.is_allocated() && word.order() >= Order::PAGEBLOCK
+    }
+
+    /// The same, and remembers it: a terabyte full of huge pages is passed over again and again.
+    pub(super) fn note_huge_block(&mut self, idx: Idx) -> bool {
+        let is_huge = self.is_huge_block(idx);
+        if is_huge {
+            self.known_huge.set(idx.block(), true);
+        }
+        is_huge
+    }
+
+    /// The block of this order at `idx` is used as a whole no longer.
+    #[inline]
+    pub(crate) fn forget_huge_block(&mut self, idx: Idx, order: Order) {
+        if order >= Order::PAGEBLOCK {
+            for block in idx.block()..idx.block() + (1 << (order.get() - Order::PAGEBLOCK.get())) {
+                self.known_huge.set(block, false);
+            }
+        }
     }
 
     pub(super) fn block_start(&self, idx: Idx) -> Idx {

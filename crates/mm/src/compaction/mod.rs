@@ -41,7 +41,7 @@ pub use request::{compact_memory, compact_node};
 
 pub(crate) use capture::Capture;
 pub(crate) use control::CompactionState;
-pub(crate) use hints::SkipBits;
+pub(crate) use hints::BlockBits;
 pub(crate) use kswapd::compact_for_kswapd;
 pub(crate) use zone::ZoneCompaction;
 

@@ -1,4 +1,4 @@
-//! Passing over pageblocks that hints or their types rule out as sources, 64 at a time: in a zone of half a terabyte a run
+//! Passing over pageblocks that hints, types or huge pages rule out as sources, 64 at a time: in a zone of half a terabyte a run
 //! can meet 262,144 of them before it finds one to look at.
 
 use core::ops::Range;
@@ -16,15 +16,19 @@ impl<T: Tracer> Mm<T> {
         let first = self.at(at).block();
         let left = (run.free_pfn.get() / BLOCK.get() - at.get() / BLOCK.get()) as usize;
         let blocks = first..first + left.min(limit);
-        let suitable = |word| self.unhinted(run, word) & self.of_its_type(run, word);
+        let early = self.policy.compaction.skip_huge_block_early;
+        let suitable = |word| {
+            let huge = if early { self.known_huge.word(word) } else { 0 };
+            self.unhinted(run, word) & self.of_its_type(run, word) & !huge
+        };
         let next = first_set(blocks.clone(), suitable).unwrap_or(blocks.end);
-        if self.policy.compaction.skip_huge_block_early {
+        if early {
             self.note_unsuitable(run, at, first..next);
         }
         next - first
     }
 
-    /// Lets later runs start behind the last of these pageblocks that its type alone has ruled out.
+    /// Lets later runs start behind the last of these pageblocks that no hint has ruled out.
     fn note_unsuitable(&mut self, run: &CompactControl, at: Pfn, blocks: Range<usize>) {
         let mut range = blocks.clone();
         while let Some(last) = last_set(range.clone(), |word| self.unhinted(run, word)) {

@@ -126,7 +126,7 @@ impl<T: Tracer> Mm<T> {
         let suits = match self.rules_out(run, idx.block(), tests_hint) {
             Some(RuledOut::Hint) => return false,
             Some(RuledOut::Type) => false,
-            None => !(early && self.is_huge_block(idx)),
+            None => !(early && self.note_huge_block(idx)),
         };
         if early && !suits {
             self.raise_cached_migrate(run, end);

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use order9_units::Pfn;
+use order9_units::{Order, Pfn};
 
 use super::{NR, subpages};
 use crate::Mm;
@@ -94,6 +94,7 @@ impl<T: Tracer> Mm<T> {
 
     /// Makes 512 pages of one. On an LRU list they take its place, the first being the oldest.
     fn take_apart(&mut self, head: Idx) {
+        self.forget_huge_block(head, Order::PAGEBLOCK);
         let word = self.frames.word(head).single();
         let first = self.user.rmap.of_subpage(head);
         let mappings = self.user.rmap.owner(first);
