@@ -6,6 +6,7 @@
 //! One thread, no unsafe code, no wall clock, nothing unordered: the same inputs give the same results anywhere.
 #![forbid(unsafe_code)]
 
+mod collapse;
 pub mod cost;
 mod daemons;
 pub mod disk;

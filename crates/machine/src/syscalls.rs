@@ -120,6 +120,7 @@ impl Sys for Thread {
             Advice::DontNeed => (Mode::Shared, Madvise::DontNeed),
             Advice::HugePage => (Mode::Exclusive, Madvise::HugePage),
             Advice::NoHugePage => (Mode::Exclusive, Madvise::NoHugePage),
+            Advice::Collapse => return self.collapse(start(area), area.length).await,
         };
         let _lock = self.mmap_lock(mode).await;
         let done = self.kernel.with(|mm| mm.madvise(self.process.space, start(area), area.length, advice, self.cpu()));

@@ -152,6 +152,10 @@ pub struct Counters {
     pub thp_fault_alloc: u64,
     /// `thp_fault_fallback`: faults that might have had one and got none, nor the huge page of zeros.
     pub thp_fault_fallback: u64,
+    /// `thp_collapse_alloc`: huge pages allocated to collapse base pages into, whatever came of it.
+    pub thp_collapse_alloc: u64,
+    /// `thp_collapse_alloc_failed`: times that there was none for that.
+    pub thp_collapse_alloc_failed: u64,
     /// `thp_split_page`: huge pages split into base pages.
     pub thp_split_page: u64,
     /// `thp_split_page_failed`: those that could not be split.

@@ -240,6 +240,8 @@ pub enum Advice {
     HugePage,
     /// `MADV_NOHUGEPAGE`.
     NoHugePage,
+    /// `MADV_COLLAPSE`: what is there is made huge at once. Refused with `EINVAL` before 6.1.
+    Collapse,
 }
 
 /// What is dropped of what only serves to save reading it again.

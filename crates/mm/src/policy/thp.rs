@@ -19,6 +19,8 @@ pub struct ThpPolicy {
     pub queue_full_unmap: bool,
     /// `enabled` and `defrag` compare words up to the end of the shorter one. Up to 4.10.
     pub words_by_prefix: bool,
+    /// `madvise` takes `MADV_COLLAPSE`. 6.1+.
+    pub madvise_collapse: bool,
     /// Disabling huge pages computes `vm.min_free_kbytes` anew. 5.10+.
     pub stop_resets_min_free: bool,
 }
@@ -61,6 +63,7 @@ impl Default for ThpPolicy {
             zero_write: ZeroWrite::Huge,
             queue_full_unmap: true,
             words_by_prefix: false,
+            madvise_collapse: false,
             stop_resets_min_free: false,
         }
     }

@@ -53,6 +53,8 @@ impl<T: Tracer> Mm<T> {
             ("compact_daemon_free_scanned", self.counters.compact_daemon_free_scanned),
             ("thp_fault_alloc", self.counters.thp_fault_alloc),
             ("thp_fault_fallback", self.counters.thp_fault_fallback),
+            ("thp_collapse_alloc", self.counters.thp_collapse_alloc),
+            ("thp_collapse_alloc_failed", self.counters.thp_collapse_alloc_failed),
             ("thp_split_page", self.counters.thp_split_page),
             ("thp_split_page_failed", self.counters.thp_split_page_failed),
             ("thp_deferred_split_page", self.counters.thp_deferred_split_page),

@@ -7,6 +7,7 @@
 //! Never prices its work, waits, or allocates: faults say what they need. Behaviour and sources: docs/thp.md.
 
 mod check;
+mod collapse;
 mod fault;
 mod map;
 mod queue;
@@ -21,6 +22,7 @@ use alloc::vec::Vec;
 
 use order9_units::{Order, PAGEBLOCK_PAGES, Pfn};
 
+pub use collapse::{Collapse, CollapseFailure, CollapseRange};
 pub(crate) use settings::ThpSettings;
 pub use settings::{HugeDefrag, HugeEnabled, fault_gfp, zero_gfp};
 

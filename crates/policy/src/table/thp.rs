@@ -64,6 +64,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         on: "enabled and defrag take the beginnings of words, and what begins with one", "up to 4.10"
     ),
     flag!(
+        thp.madvise_collapse,
+        "Whether madvise takes MADV_COLLAPSE",
+        off: "no program can have its base pages made huge", "up to 6.0",
+        on: "madvise takes MADV_COLLAPSE", "6.1+"
+    ),
+    flag!(
         thp.stop_resets_min_free,
         "Whether disabling huge pages computes vm.min_free_kbytes anew",
         off: "vm.min_free_kbytes stays raised when huge pages are disabled", "up to 5.9",

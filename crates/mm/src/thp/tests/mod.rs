@@ -1,5 +1,6 @@
 //! Huge pages by rule, and in random order with everything else that programs and reclaim do.
 
+mod collapse;
 mod faults;
 mod operations;
 mod random;

@@ -17,7 +17,7 @@ use crate::{Gfp, Mm, Request, ZoneId};
 
 /// Pages that the programs use: four slots, and what lies between them.
 const PAGES: u64 = 4 * HUGE;
-const STEPS: u64 = 400;
+const STEPS: u64 = 600;
 
 struct World {
     mm: Mm,
@@ -25,6 +25,7 @@ struct World {
     spaces: Vec<SpaceId>,
     pins: Vec<Pfn>,
     writes: Vec<SwapWrite>,
+    collapsed: u64,
 }
 
 impl World {
@@ -33,7 +34,14 @@ impl World {
         mm.swapon(Pages::new(3000));
         let space = mm.create_space().expect("it is the first");
         map(&mut mm, space, 0, PAGES);
-        Self { mm, random: Random(seed), spaces: alloc::vec![space], pins: Vec::new(), writes: Vec::new() }
+        Self {
+            mm,
+            random: Random(seed),
+            spaces: alloc::vec![space],
+            pins: Vec::new(),
+            writes: Vec::new(),
+            collapsed: 0,
+        }
     }
 
     fn space(&mut self) -> SpaceId {
@@ -70,6 +78,7 @@ impl World {
             18..=20 => self.reclaim(),
             21 => self.end_writes(),
             22 => self.lock(),
+            23 => self.collapse(),
             _ => {
                 self.mm.split_deferred(NodeId(0), CPU);
                 self.mm.shrink_huge_zero(CPU);
@@ -82,6 +91,14 @@ impl World {
         let (space, addr) = (self.space(), self.addr());
         let access = if self.random.below(3) == 0 { Access::Read } else { Access::Write };
         let huge = self.random.below(8) > 0;
+        self.access(space, addr, access, huge);
+        if self.random.below(2) == 0 {
+            let mut rest = VpnRange::of(addr.vpn(), Pages::new(self.random.below(HUGE)));
+            self.mm.touch_mapped(space, &mut rest, access);
+        }
+    }
+
+    fn access(&mut self, space: SpaceId, addr: VirtAddr, access: Access, huge: bool) {
         let mut step = self.mm.fault_begin(space, addr, access);
         while let FaultStep::NeedPage(fault) = step {
             let refused = fault.need().may_be_refused();
@@ -94,10 +111,6 @@ impl World {
                 None if refused => self.mm.fault_refused(&fault, CPU),
                 None => return,
             };
-        }
-        if self.random.below(2) == 0 {
-            let mut rest = VpnRange::of(addr.vpn(), Pages::new(self.random.below(HUGE)));
-            self.mm.touch_mapped(space, &mut rest, access);
         }
     }
 
@@ -183,6 +196,19 @@ impl World {
         }
     }
 
+    /// Collapses a slot, after accesses to what is in swap of it.
+    fn collapse(&mut self) {
+        let (space, addr) = (self.space(), self.addr());
+        let Ok(Some(plan)) = self.mm.collapse_scan(space, addr) else { return };
+        let Ok(page) = self.mm.alloc_fast(&plan.request(CPU)) else { return };
+        self.mm.collapse_allocated(true);
+        for _ in 0..self.random.below(2 * HUGE) {
+            let Some(swapped) = self.mm.collapse_swapped(&plan) else { break };
+            self.access(space, swapped, Access::Read, true);
+        }
+        self.collapsed += u64::from(self.mm.collapse_finish(&plan, page, CPU).is_ok());
+    }
+
     fn split(&mut self) {
         let (space, addr) = (self.space(), self.addr());
         let PageView::Present { pfn, .. } = self.mm.page_at(space, addr) else { return };
@@ -246,7 +272,7 @@ impl World {
 
 #[test]
 fn nothing_is_lost_whatever_happens() {
-    let mut split_all = [0; 6];
+    let (mut split_all, mut collapsed) = ([0; 6], 0);
     for (seed, cow, zero_write, new_anon, queue_full_unmap) in [
         (1, HugeCow::Huge, ZeroWrite::Huge, NewAnon::Active, true),
         (2, HugeCow::Split, ZeroWrite::Split, NewAnon::Inactive, false),
@@ -262,7 +288,9 @@ fn nothing_is_lost_whatever_happens() {
         for (sum, count) in split_all.iter_mut().zip(super::events(world.mm.counters())) {
             *sum += count;
         }
+        collapsed += world.collapsed;
         world.end();
     }
     assert!(split_all.iter().all(|&count| count > 5), "everything happened: {split_all:?}");
+    assert!(collapsed > 5, "{collapsed} collapsed");
 }
