@@ -1,6 +1,7 @@
 //! Programs on a whole machine: what they see, what it costs, how they end.
 
 mod chaos;
+mod huge;
 mod kernel;
 mod memory;
 mod out_of_memory;

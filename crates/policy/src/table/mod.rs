@@ -141,7 +141,7 @@ mod tests {
             },
             thp: ThpPolicy {
                 defrag, defer, defer_madvise, madvised_noretry, cow, zero_write, queue_full_unmap, words_by_prefix,
-                stop_resets_min_free
+                madvise_collapse, stop_resets_min_free
             };
             moved_blocks, merge_guards_all_types, cma_balance, fair_zone_batches
         );
