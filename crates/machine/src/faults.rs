@@ -2,7 +2,7 @@
 
 use order9_mm::env::Env as _;
 use order9_mm::space::{Access, FaultStep, Need, TableStep, VirtAddr, VpnRange};
-use order9_mm::{AllocError, Errno, GaveUp, Gfp, Request, SpaceId, alloc_pages, alloc_slow};
+use order9_mm::{AllocError, Errno, GaveUp, Gfp, Request, SlotId, SpaceId, alloc_pages, alloc_slow};
 use order9_units::{Order, Pages, Pfn};
 use order9_workloads::Stop;
 
@@ -113,7 +113,7 @@ impl Thread {
                         Err(error) => return Err(self.no_memory(error)),
                     };
                     if let Need::SwapIn(slot) = fault.need() {
-                        self.kernel.read_slot(slot).await;
+                        self.read_from_swap(slot, &request).await;
                     }
                     step = self.kernel.with(|mm| mm.fault_go_on(&fault, page, self.cpu()));
                 }
@@ -132,6 +132,20 @@ impl Thread {
         }
         self.spend().await;
         self.balance_dirty_pages().await
+    }
+
+    /// Reads a slot of swap, and beside it those that are worth it, as far as pages for them can be had at once.
+    async fn read_from_swap(&self, slot: SlotId, request: &Request) {
+        let ahead: Vec<(SlotId, Pfn)> = self.kernel.with(|mm| {
+            let slots = mm.swap_readahead(slot);
+            slots.into_iter().map_while(|slot| Some((slot, mm.alloc_fast(request).ok()?))).collect()
+        });
+        let mut slots: Vec<SlotId> = ahead.iter().map(|&(slot, _)| slot).collect();
+        slots.insert(slots.partition_point(|&other| other < slot), slot);
+        self.kernel.read_slots(&slots).await;
+        for (slot, page) in ahead {
+            self.kernel.with(|mm| mm.finish_readahead(slot, page, self.cpu()));
+        }
     }
 
     /// Takes the steps of an operation that fills the page table of `space`, giving it the page tables it needs.

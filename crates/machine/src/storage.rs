@@ -162,6 +162,12 @@ impl Storage {
         unreachable!("slot {} lies behind all swap", slot.index());
     }
 
+    /// Whether `next` lies right behind `slot` on the same disk.
+    fn are_neighbours(&self, slot: SlotId, next: SlotId) -> bool {
+        let ((disk, at), (other, behind)) = (self.place_of_slot(slot), self.place_of_slot(next));
+        std::ptr::eq(disk, other) && behind.get() == at.get() + 1
+    }
+
     fn submit(&self, disk: &Disk, op: Op, first: Block, pages: Pages, io: Io) -> Ticket {
         let tag = self.under_way.borrow_mut().add(io);
         disk.submit(Bio { op, first, pages, tag })
@@ -194,10 +200,17 @@ impl Kernel {
         self.note_congestion();
     }
 
-    /// Reads a slot of swap.
-    pub(crate) async fn read_slot(&self, slot: SlotId) {
-        let (disk, first) = self.storage.place_of_slot(slot);
-        disk.wait(self.storage.submit(disk, Op::Read, first, Pages::new(1), Io::Read)).await;
+    /// Reads slots of swap, in their order; neighbours together.
+    pub(crate) async fn read_slots(&self, slots: &[SlotId]) {
+        let mut reads = Vec::new();
+        for run in slots.chunk_by(|&slot, &next| self.storage.are_neighbours(slot, next)) {
+            let (disk, first) = self.storage.place_of_slot(run[0]);
+            let pages = Pages::new(run.len() as u64);
+            reads.push((disk, self.storage.submit(disk, Op::Read, first, pages, Io::Read)));
+        }
+        for (disk, ticket) in reads {
+            disk.wait(ticket).await;
+        }
     }
 
     /// Starts to write pages of a file, which get a place if they have none.

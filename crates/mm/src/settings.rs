@@ -23,6 +23,8 @@ pub(crate) struct Settings {
     pub(crate) lowmem_reserve_ratio: [u64; ZoneKind::COUNT],
     /// `vm.percpu_pagelist_high_fraction`; 0 leaves the size of per-CPU lists to the policy.
     pub(crate) pcp_high_fraction: u64,
+    /// `vm.page-cluster`: log2 of the slots read from swap at once; 0 is no readahead.
+    pub(crate) page_cluster: u64,
     /// `vm.swappiness`: share of 200 that scanning anonymous pages starts from.
     pub(crate) swappiness: u64,
     /// `vm.vfs_cache_pressure`, in percent.
@@ -54,6 +56,7 @@ impl Settings {
             thp: ThpSettings::at_boot(&policy.thp, HugeEnabled::Always),
             lowmem_reserve_ratio: [256, 256, 32, 0],
             pcp_high_fraction: 0,
+            page_cluster: 3,
             swappiness: 60,
             vfs_cache_pressure: 100,
             zone_reclaim_mode: 0,

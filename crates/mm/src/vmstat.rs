@@ -50,6 +50,10 @@ pub struct Counters {
     pub pswpin: u64,
     /// `pswpout`: pages written to swap, by when the write started.
     pub pswpout: u64,
+    /// `swap_ra`: pages read from swap beside those that faults needed.
+    pub swap_ra: u64,
+    /// `swap_ra_hit`: of these, pages that a fault has found in memory.
+    pub swap_ra_hit: u64,
     /// `pgmajfault`: faults that read from swap.
     pub pgmajfault: u64,
     /// `pgrotated`: pages moved to the old end of their list since the write that reclaim waited for is done.

@@ -61,6 +61,8 @@ impl<T: Tracer> Mm<T> {
             ("thp_split_pmd", self.counters.thp_split_pmd),
             ("thp_zero_page_alloc", self.counters.thp_zero_page_alloc),
             ("thp_zero_page_alloc_failed", self.counters.thp_zero_page_alloc_failed),
+            ("swap_ra", self.counters.swap_ra),
+            ("swap_ra_hit", self.counters.swap_ra_hit),
         ]);
         fields.into_iter()
     }

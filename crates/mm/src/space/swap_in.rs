@@ -13,6 +13,7 @@ impl<T: Tracer> Mm<T> {
     /// A page that was swapped out.
     pub(super) fn answer_from_swap(&mut self, vma: &Vma, at: Mapping, pte: Pte, access: Access) -> Answer {
         let slot = pte.slot().expect("the entry names a slot");
+        self.note_swap_cache_hit(slot);
         match self.swap.page(slot) {
             None => Answer::Need(Need::SwapIn(slot)),
             Some(idx) if access == Access::Write && !self.is_exclusive(idx, true) => {

@@ -8,6 +8,7 @@
 
 mod cache;
 mod check;
+mod readahead;
 
 use alloc::vec::Vec;
 
@@ -21,6 +22,7 @@ use crate::tags::Tag;
 use crate::trace::Tracer;
 use crate::workingset::Shadow;
 use cache::SwapCache;
+use readahead::Window;
 
 /// Place of a page in swap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,6 +55,8 @@ struct Slot {
     tag: Tag,
     /// What its page left when it was evicted.
     shadow: Option<Shadow>,
+    /// Its page was read ahead, and nobody has used it yet.
+    ahead: bool,
 }
 
 /// All slots.
@@ -65,6 +69,7 @@ pub(crate) struct SwapArea {
     unused: Vec<u32>,
     /// Slots of pages in the swap cache, by frame.
     cached: SwapCache,
+    window: Window,
 }
 
 impl SwapArea {
@@ -231,7 +236,7 @@ impl<T: Tracer> Mm<T> {
     /// Takes a page out of the swap cache.
     pub(crate) fn remove_from_swap_cache(&mut self, idx: Idx) {
         let slot = self.swap.cached.remove(idx);
-        self.swap.slot(slot).cache = None;
+        (self.swap.slot(slot).cache, self.swap.slot(slot).ahead) = (None, false);
         self.swap.release_if_unused(slot);
         let word = self.frames.word(idx);
         self.frames.set(idx, word.with(Flag::SwapCache, false).with(Flag::Dirty, false).with(Flag::Reclaim, false));
@@ -314,8 +319,14 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
-    /// Takes the fresh page `idx`, into which `slot` was read, into the swap cache.
+    /// Takes the fresh page `idx`, into which `slot` was read for a fault, into the swap cache.
     pub(crate) fn finish_swap_in(&mut self, slot: SlotId, idx: Idx) {
+        self.fill_from_slot(slot, idx);
+        self.counters.pgmajfault += 1;
+    }
+
+    /// Takes the fresh page `idx`, into which `slot` was read, into the swap cache.
+    fn fill_from_slot(&mut self, slot: SlotId, idx: Idx) {
         self.adopt_anon(idx, Owner::SwapCache, false);
         let word = self.frames.word(idx).with(Flag::SwapCache, true);
         self.frames.set(idx, word);
@@ -329,7 +340,6 @@ impl<T: Tracer> Mm<T> {
             tags.put(idx, tag);
         }
         self.counters.pswpin += 1;
-        self.counters.pgmajfault += 1;
     }
 }
 

@@ -125,6 +125,45 @@ fn unused_pages_are_written_first_and_freed_once_that_is_done() {
 }
 
 #[test]
+fn neighbours_are_read_ahead_and_count_when_they_are_used() {
+    let mut mm = boot(100);
+    let (space, start) = program(&mut mm, 16);
+    assert_eq!(swap_out(&mut mm), 16);
+    let FaultStep::NeedPage(fault) = mm.touch(space, page(start, 9), Access::Read, CPU) else {
+        panic!("it is in swap")
+    };
+    let Need::SwapIn(slot) = fault.need() else { panic!("{fault:?}") };
+    let ahead = mm.swap_readahead(slot);
+    assert!(ahead.len() == 7 && ahead.iter().all(|other| other.index() / 8 == slot.index() / 8), "{slot:?}: {ahead:?}");
+    assert_eq!(access(&mut mm, space, page(start, 9), Access::Read), FaultStep::Done);
+    for slot in ahead {
+        let pfn = mm.alloc_fast(&fault.request(NodeId(0), CPU)).expect("memory is free");
+        mm.finish_readahead(slot, pfn, CPU);
+        mm.check().expect("every law holds");
+        // Somebody else has read it meanwhile.
+        let pfn = mm.alloc_fast(&fault.request(NodeId(0), CPU)).expect("memory is free");
+        mm.finish_readahead(slot, pfn, CPU);
+    }
+    let counted = |mm: &Mm| (mm.counters().swap_ra, mm.counters().swap_ra_hit, mm.counters().pgmajfault);
+    assert_eq!((counted(&mm), mm.counters().pswpin), ((7, 0, 1), 8));
+    let found = (0..16).filter(|&at| mm.touch(space, page(start, at), Access::Read, CPU) == FaultStep::Done);
+    assert_eq!(found.count(), 7);
+    assert_eq!(counted(&mm), (7, 7, 1));
+    mm.check().expect("every law holds");
+}
+
+#[test]
+fn readahead_can_be_turned_off() {
+    let mut mm = boot(100);
+    mm.write_setting("vm.page-cluster", "0").expect("there is such a setting");
+    let (space, start) = program(&mut mm, 16);
+    assert_eq!(swap_out(&mut mm), 16);
+    let FaultStep::NeedPage(fault) = mm.touch(space, start, Access::Read, CPU) else { panic!("it is in swap") };
+    let Need::SwapIn(slot) = fault.need() else { panic!("{fault:?}") };
+    assert_eq!(mm.swap_readahead(slot), []);
+}
+
+#[test]
 fn pages_come_back_by_a_read_from_swap() {
     let mut mm = boot(100);
     let (space, start) = program(&mut mm, 4);

@@ -100,6 +100,8 @@ pub enum Knob {
     MinSlabRatio,
     /// `vm.min_unmapped_ratio`.
     MinUnmappedRatio,
+    /// `vm.page-cluster`.
+    PageCluster,
     /// `vm.percpu_pagelist_high_fraction`.
     PercpuPagelistHighFraction,
     /// `vm.swappiness`.
@@ -241,6 +243,7 @@ impl<T: Tracer> Mm<T> {
             Knob::MinFreeKbytes => Some(one(self.min_free_kbytes())),
             Knob::MinSlabRatio => Some(one(self.settings.min_slab_ratio)),
             Knob::MinUnmappedRatio => Some(one(self.settings.min_unmapped_ratio)),
+            Knob::PageCluster => Some(one(self.settings.page_cluster)),
             Knob::PercpuPagelistHighFraction => {
                 let is_there = self.policy.pcp.high != PcpHigh::SixBatches;
                 is_there.then(|| one(self.settings.pcp_high_fraction))
@@ -295,6 +298,7 @@ impl<T: Tracer> Mm<T> {
             Knob::MinFreeKbytes => self.set_min_free_kbytes(first),
             Knob::MinSlabRatio => self.settings.min_slab_ratio = first,
             Knob::MinUnmappedRatio => self.settings.min_unmapped_ratio = first,
+            Knob::PageCluster => self.settings.page_cluster = first,
             Knob::PercpuPagelistHighFraction => self.set_percpu_pagelist_high_fraction(first),
             Knob::ThpUseZeroPage => self.set_thp_use_zero_page(first > 0),
             Knob::ThpDefrag | Knob::ThpEnabled | Knob::ThpPmdSize => {

@@ -14,7 +14,6 @@ const STEPS: Model = Model::Missing("setting that works in steps");
 const LAPTOP: Model = Model::Missing("disk that sleeps");
 const OVERCOMMIT: Model = Model::Missing("accounting of committed memory");
 const OOM: Model = Model::Missing("OOM killer");
-const SWAP: Model = Model::Missing("swap");
 const HUGE_PAGES: Model = Model::Missing("transparent huge page");
 const KHUGEPAGED: Model = Model::Missing("khugepaged");
 const HUGETLB: Model = Model::Missing("pool of huge pages");
@@ -124,8 +123,8 @@ pub static SETTINGS: &[Setting] = &[
         "Whether more memory may be promised than there is: by a heuristic (0), always (1), never (2)"),
     sysctl!("vm", "overcommit_ratio", ReadWrite, number(0, INT_MAX), "% of memory", "50", OVERCOMMIT,
         "Memory that can be committed with overcommit_memory 2, beside swap"),
-    sysctl!("vm", "page-cluster", ReadWrite, number(0, 31), "log2 of pages", "3", SWAP,
-        "Pages read from swap at once"),
+    sysctl!("vm", "page-cluster", ReadWrite, number(0, 31), "log2 of pages", "3", engine(Knob::PageCluster),
+        "Pages read from swap at once; 0 is no readahead"),
     sysctl!("vm", "panic_on_oom", ReadWrite, number(0, 2), "", "0", OOM,
         "Whether the machine stops instead of killing a task"),
     sysctl!("vm", "percpu_pagelist_high_fraction", ReadWrite, Values::ZeroOr { min: 8, max: INT_MAX }, "", "0", engine(Knob::PercpuPagelistHighFraction),
