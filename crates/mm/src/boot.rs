@@ -1,11 +1,10 @@
 //! Setting a machine's memory up: nodes, zones, holes and reserved frames first, then every frame's state.
 //!
-//! Key types: [`Layout`] (what memory there is), [`MmBuilder`] (fills it, frame by frame or as Linux does at boot).
+//! Key type: [`MmBuilder`], which fills a [`Layout`], frame by frame or as Linux does at boot.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use core::fmt;
 
 use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
 
@@ -15,6 +14,7 @@ use crate::compaction::{BlockBits, CompactionState};
 use crate::count::Class;
 use crate::frame::{Flag, FrameTable, Idx, Word};
 use crate::index::Index;
+use crate::layout::{BuildError, Layout, NodeSpec};
 use crate::lru::{Locked, LruBatch, LruList, ZoneLru};
 use crate::node::{Node, build_zonelists};
 use crate::pageblock::Pageblock;
@@ -35,71 +35,6 @@ use crate::zone::{Zone, ZoneId};
 
 /// Machines with less memory start without huge pages.
 const LEAST_FOR_THP: Pages = Pages::new((512 << 20) >> 12);
-
-/// The memory of a machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Layout {
-    /// Nodes, by number.
-    pub nodes: Vec<NodeSpec>,
-    /// Zones, none overlapping another or sharing a pageblock with it.
-    pub zones: Vec<ZoneSpec>,
-    /// Frames in zones that do not exist.
-    pub holes: Vec<PfnRange>,
-    /// Frames kept from the allocator at boot.
-    pub reserved: Vec<PfnRange>,
-    /// Contiguous memory areas, in whole pageblocks.
-    pub cma: Vec<PfnRange>,
-    /// Node of every CPU; without CPUs there are no per-CPU lists.
-    pub cpus: Vec<NodeId>,
-}
-
-/// A node of a [`Layout`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NodeSpec {
-    /// Distance to every node; 10 is local.
-    pub distances: Vec<u32>,
-}
-
-/// A zone of a [`Layout`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ZoneSpec {
-    /// Its node.
-    pub node: NodeId,
-    /// Which zone.
-    pub kind: ZoneKind,
-    /// First to last frame, holes included.
-    pub span: PfnRange,
-}
-
-/// Why a layout or a frame's state was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BuildError {
-    /// There is no zone, or an empty one.
-    NoMemory,
-    /// More zones than an engine keeps apart (255).
-    TooManyZones(usize),
-    /// More nodes than an engine keeps apart (64).
-    TooManyNodes(usize),
-    /// The frames between the first and the last do not fit 32 bits.
-    SpanTooLarge(Pages),
-    /// A zone or CPU names a node that does not exist.
-    NoSuchNode(NodeId),
-    /// The distances of a node are not one per node.
-    Distances(NodeId),
-    /// Two zones overlap or share a pageblock, here.
-    ZonesMeet(Pfn),
-    /// A node has two zones of a kind.
-    ZoneTwice(NodeId, ZoneKind),
-    /// A contiguous memory area is not made of whole pageblocks of one zone.
-    Cma(PfnRange),
-    /// The frame is outside the zones, a hole, reserved, or was given a state already.
-    Taken(Pfn),
-    /// The block is not aligned to its order.
-    Misaligned(Pfn, Order),
-}
-
-/// Nodes of a machine: sets of them are masks of 64 bits.
-const NODES_MAX: usize = u64::BITS as usize;
 
 /// Builds an [`Mm`]. Every frame that is neither hole nor reserved must be given a state before [`MmBuilder::finish`].
 pub struct MmBuilder<T: Tracer = NoTrace> {
@@ -432,67 +367,3 @@ pub enum Contents {
     /// Movable pages that somebody pins.
     Pinned,
 }
-
-impl Layout {
-    fn validate(&self) -> Result<(), BuildError> {
-        if self.zones.is_empty() || self.zones.iter().any(|zone| zone.span.is_empty()) {
-            return Err(BuildError::NoMemory);
-        }
-        if self.zones.len() > usize::from(u8::MAX) {
-            return Err(BuildError::TooManyZones(self.zones.len()));
-        }
-        if self.nodes.len() > NODES_MAX {
-            return Err(BuildError::TooManyNodes(self.nodes.len()));
-        }
-        let mut owners = self.zones.iter().map(|zone| zone.node).chain(self.cpus.iter().copied());
-        if let Some(node) = owners.find(|node| node.index() >= self.nodes.len()) {
-            return Err(BuildError::NoSuchNode(node));
-        }
-        if let Some(at) = self.nodes.iter().position(|node| node.distances.len() != self.nodes.len()) {
-            return Err(BuildError::Distances(NodeId(at as u16)));
-        }
-        let mut spans: Vec<_> = self.zones.iter().map(|zone| zone.span).collect();
-        spans.sort_unstable();
-        for pair in spans.windows(2) {
-            if pair[1].start.align_down(Order::PAGEBLOCK) < pair[0].end {
-                return Err(BuildError::ZonesMeet(pair[1].start));
-            }
-        }
-        for (at, zone) in self.zones.iter().enumerate() {
-            if self.zones[..at].iter().any(|other| (other.node, other.kind) == (zone.node, zone.kind)) {
-                return Err(BuildError::ZoneTwice(zone.node, zone.kind));
-            }
-        }
-        for &area in &self.cma {
-            let whole = area.start.is_aligned(Order::PAGEBLOCK) && area.end.is_aligned(Order::PAGEBLOCK);
-            if !whole || !spans.iter().any(|&span| span.intersect(area) == area) {
-                return Err(BuildError::Cma(area));
-            }
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoMemory => f.write_str("there is no zone, or one without frames"),
-            Self::TooManyNodes(nodes) => write!(f, "{nodes} nodes: at most {NODES_MAX} are kept apart"),
-            Self::TooManyZones(zones) => write!(f, "{zones} zones: at most 255 are kept apart"),
-            Self::SpanTooLarge(frames) => {
-                write!(f, "memory spans {} frames: at most 2^32 are kept apart", frames.get())
-            }
-            Self::NoSuchNode(node) => write!(f, "a zone or CPU belongs to node {node}, which does not exist"),
-            Self::Distances(node) => write!(f, "node {node} needs one distance to every node"),
-            Self::ZonesMeet(pfn) => write!(f, "the zone that starts at {pfn:?} shares a pageblock with another"),
-            Self::ZoneTwice(node, kind) => write!(f, "node {node} has zone {kind} twice"),
-            Self::Cma(range) => {
-                write!(f, "the CMA area {}-{} is not made of whole pageblocks of one zone", range.start, range.end)
-            }
-            Self::Taken(pfn) => write!(f, "{pfn:?} is no frame of a zone that still needs a state"),
-            Self::Misaligned(pfn, order) => write!(f, "{pfn:?} is no start of a block of {order:?}"),
-        }
-    }
-}
-
-impl core::error::Error for BuildError {}

@@ -1,10 +1,10 @@
 //! Memory of the kernel, pins, single pages and files, as programs ask for them.
 
-use order9_machine::{Machine, Outcome, Unit};
-use order9_units::{NodeId, Order};
+use order9_machine::{Machine, Options, Outcome, Thread, Unit};
+use order9_units::{Bytes, Nanos, NodeId, Order, Pages, PfnRange, ZoneKind};
 use order9_workloads::{Advice, DropCaches, FileId, KernelAlloc, KernelSize, Mapping, Stop, Sys};
 
-use crate::{MEMORY, counter, kib, machine, mib, run};
+use crate::{MEMORY, NORMAL, counter, disk, kib, machine, machine_of, mib, run};
 
 const fn block(order: u8) -> KernelAlloc {
     KernelAlloc::new(KernelSize::Block(Order::new(order).expect("an order")))
@@ -118,4 +118,40 @@ fn snapshots_are_of_the_moment() {
     machine.run_program("program", program, |_| ());
     let seen = seen.take();
     assert_eq!((seen[0].0.as_str(), seen[1].0.as_str(), seen[0].1 - seen[1].1), ("before", "after", 16));
+}
+
+/// A machine full of clean page cache of two files, every other page of which was used twice; then blocks of 2 MiB are asked
+/// for as in an interrupt.
+async fn fragmented_by_files(sys: Thread) -> Result<(), Stop> {
+    let size = mib(20);
+    let files = [sys.create().await?, sys.create().await?];
+    for at in (0..size.get()).step_by(4096).map(Bytes::new) {
+        for file in files {
+            sys.write(file, at, kib(4)).await?;
+        }
+    }
+    sys.sync().await?;
+    for _ in 0..2 {
+        sys.read(files[1], Bytes::ZERO, size).await?;
+    }
+    for _ in 0..50 {
+        sys.kernel_alloc(KernelAlloc { atomic: true, ..block(9) }).await?;
+        sys.sleep(Nanos::new(10_000_000)).await?;
+    }
+    Ok(())
+}
+
+#[test]
+fn kswapd_compacts_itself_where_no_daemon_does() {
+    for (policy, by_kswapd) in [("linux-4.4", true), ("linux-4.19", false)] {
+        let span = PfnRange::of(NORMAL, Pages::from_bytes_floor(mib(48)));
+        let options = Options { disks: vec![disk(Pages::ZERO)], ..Options::new(1) };
+        let policy = order9_policy::load(policy).expect("it is built in").policy;
+        let machine = machine_of(&[(ZoneKind::Normal, span)], policy, 2, &options);
+        let results = machine.run_program("fragmented", fragmented_by_files, |_| ());
+        assert_eq!(results.outcome, Outcome::Completed);
+        let scanned = ["compact_migrate_scanned", "compact_daemon_migrate_scanned"].map(|name| counter(&results, name));
+        assert!(scanned[0] > 0 && (scanned[1] == 0) == by_kswapd, "{scanned:?}");
+        assert_eq!((counter(&results, "compact_stall"), counter(&results, "compact_daemon_wake") == 0), (0, by_kswapd));
+    }
 }

@@ -12,8 +12,9 @@ use order9_units::{Nanos, Order, Pages, Pfn};
 
 use super::pte::{Pte, PteFlag};
 use super::{Mapping, Owner, Prot, SpaceId, Vma, VmaKind, Vpn, VpnRange};
-use crate::boot::{BuildError, Contents, MmBuilder};
+use crate::boot::{Contents, MmBuilder};
 use crate::frame::{Flag, Idx};
+use crate::layout::BuildError;
 use crate::lru::LruList;
 use crate::page_cache::{FileId, Home, PAGES_MAX};
 use crate::trace::Tracer;
