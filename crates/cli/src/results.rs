@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use order9_lab::{notes, report};
+use order9_lab::{Day, days, days_text, notes, report};
 use order9_record::{Digest, Experiment, ExtraFile, Outcome, Run};
 use order9_report::compare::text::Fit;
 use order9_report::compare::{Report, Style};
@@ -14,6 +14,7 @@ use serde::Serialize;
 /// Tables, notes and the digest of an experiment.
 pub(crate) struct Results {
     report: Report,
+    days: Vec<Day>,
     notes: Vec<String>,
     digest: Digest,
     runs: Vec<RunEnd>,
@@ -36,6 +37,8 @@ pub(crate) struct Json<'a> {
     runs: &'a [RunEnd],
     notes: &'a [String],
     report: &'a Report,
+    #[serde(skip_serializing_if = "<[Day]>::is_empty")]
+    days: &'a [Day],
 }
 
 impl Results {
@@ -52,6 +55,7 @@ impl Results {
         };
         Self {
             report: report(workload, &columns, style()),
+            days: days(&experiment.runs),
             notes: notes(&experiment.inputs, &experiment.runs),
             digest: experiment.digest(),
             runs: experiment.runs.iter().map(end).collect(),
@@ -65,11 +69,12 @@ impl Results {
     }
 
     fn tables(&self) -> String {
-        tables(&self.report, &self.notes)
+        tables(&self.report, &days_text(&self.days), &self.notes)
     }
 
     pub(crate) fn json<'a>(&'a self, directory: Option<&'a Path>) -> Json<'a> {
-        Json { digest: self.digest, directory, runs: &self.runs, notes: &self.notes, report: &self.report }
+        let Self { digest, runs, notes, report, days } = self;
+        Json { digest: *digest, directory, runs, notes, report, days }
     }
 
     /// The files of a run directory that hold tables.
@@ -87,11 +92,11 @@ pub(crate) fn style() -> Style {
 /// Columns of notes.
 const NOTE_WIDTH: usize = 98;
 
-/// Tables as they are printed, with notes below.
-pub(crate) fn tables(report: &Report, notes: &[String]) -> String {
+/// Tables as they are printed, with those of days and notes below.
+pub(crate) fn tables(report: &Report, days: &str, notes: &[String]) -> String {
     let notes: String = notes.iter().map(|note| item(note)).collect();
     let heading = if notes.is_empty() { "" } else { "\nNotes\n" };
-    format!("{}{heading}{notes}", report.to_text(Fit::Widened))
+    format!("{}{days}{heading}{notes}", report.to_text(Fit::Widened))
 }
 
 /// A note as an item of a list.

@@ -8,6 +8,7 @@
 
 mod cell;
 mod claims;
+mod days;
 mod error;
 mod events;
 mod export;
@@ -24,6 +25,7 @@ mod start;
 mod tables;
 
 pub use claims::judge_claim;
+pub use days::{Day, days, days_text};
 pub use error::PlanError;
 pub use notes::notes;
 pub use plan::{Cell, Memory, Plan};
