@@ -7,6 +7,7 @@ mod memory;
 mod out_of_memory;
 mod pressure;
 mod processes;
+mod steady;
 mod workloads;
 
 use std::num::NonZeroU64;
