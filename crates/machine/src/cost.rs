@@ -210,7 +210,7 @@ impl Prices {
             + self.split.times(work.splits)
             + self.merge.times(work.merges)
             + self.fallback_search.times(work.fallback_lists_searched)
-            + self.frame_scan.times(work.frames_scanned + work.list_nodes_visited)
+            + self.frame_scan.times(work.frames_scanned + work.list_nodes_visited + work.index_updates)
             + self.block_retype.times(work.blocks_retyped)
     }
 

@@ -159,6 +159,7 @@ impl<T: Tracer> Mm<T> {
         self.frames.set(idx, Word::free(order, mt));
         if let Some(index) = &mut self.index {
             index.set_head(idx, true);
+            self.work.index_updates += 1;
         }
         zone.areas[order.index()].blocks[mt.index()] += 1;
         zone.occupied[mt.index()] |= 1 << order.get();
@@ -175,6 +176,7 @@ impl<T: Tracer> Mm<T> {
         self.frames.unlink(idx);
         if let Some(index) = &mut self.index {
             index.set_head(idx, false);
+            self.work.index_updates += 1;
         }
         let blocks = &mut zone.areas[order.index()].blocks[mt.index()];
         *blocks -= 1;

@@ -74,6 +74,13 @@ impl<T: Tracer> Mm<T> {
         {
             return Some(idx);
         }
+        if self.policy.alloc.pack_movable
+            && mt == Migratetype::Movable
+            && order < Order::PAGEBLOCK
+            && let Some(idx) = self.take_packed(zone, order)
+        {
+            return Some(idx);
+        }
         loop {
             if let Some(idx) = self.take_smallest(zone, order, mt) {
                 return Some(idx);
@@ -96,6 +103,12 @@ impl<T: Tracer> Mm<T> {
         flags: &AllocFlags,
         mode: &mut TakeMode,
     ) -> Option<Fallback> {
+        if self.policy.alloc.fallback_contaminated
+            && mt != Migratetype::Movable
+            && let Some(fallback) = self.fall_back_to_contaminated(zone, order, mt)
+        {
+            return Some(fallback);
+        }
         let spared = self.policy.fallback.nofragment_spares_huge && order >= Order::PAGEBLOCK;
         let lowest = if flags.nofragment && !spared { Order::PAGEBLOCK } else { order };
         if self.policy.fallback.search == FallbackSearch::ClaimThenSteal {
@@ -103,6 +116,31 @@ impl<T: Tracer> Mm<T> {
         }
         let candidate = self.search_candidate(zone, order, lowest, mt)?;
         Some(self.take_candidate(zone, candidate, order, mt, flags))
+    }
+
+    /// What cannot move goes where something of its kind is already, so that no other pageblock is spoilt. A pageblock that is
+    /// mostly free or of its kind changes its type. Whole pageblocks are taken as they are: once they are free again, nothing
+    /// else of that kind should come there.
+    fn fall_back_to_contaminated(&mut self, zone: ZoneId, order: Order, mt: Migratetype) -> Option<Fallback> {
+        if order >= Order::PAGEBLOCK {
+            let candidate = order.to(Order::MAX).find_map(|size| self.candidate_at(zone, size, mt))?;
+            self.take_block(zone, candidate.idx, order, candidate.list);
+            self.extfrag(zone, candidate, order, mt);
+            return Some(Fallback::Taken(candidate.idx));
+        }
+        let found = self.find_contaminated(zone, order)?;
+        let candidate = Candidate { idx: found.idx, order: found.order, list: Migratetype::Movable };
+        let block = self.blocks[found.idx.block()];
+        let outcome = if block.absent == 0 && 2 * u64::from(block.free + block.immovable) >= PAGEBLOCK_PAGES.get() {
+            let first = Idx((found.idx.block() as u32) << Order::PAGEBLOCK.get());
+            self.retype_with_free_blocks(zone, first, mt);
+            Fallback::Moved
+        } else {
+            self.take_block(zone, found.idx, order, Migratetype::Movable);
+            Fallback::Taken(found.idx)
+        };
+        self.extfrag(zone, candidate, order, mt);
+        Some(outcome)
     }
 
     /// The candidate block: the largest, or the smallest for a movable request that could not claim the largest.

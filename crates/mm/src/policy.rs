@@ -14,6 +14,8 @@ pub use thp::{DefragDefault, HugeCow, ThpPolicy, ZeroWrite};
 pub struct Policy {
     /// Fallback between migratetypes.
     pub fallback: FallbackPolicy,
+    /// Where requests are served by the pageblock index.
+    pub alloc: AllocPolicy,
     /// Watermarks and boosting.
     pub watermark: WatermarkPolicy,
     /// Per-CPU lists.
@@ -61,6 +63,16 @@ pub struct FallbackPolicy {
     pub nofragment: bool,
     /// ALLOC_NOFRAGMENT limits only requests below pageblock order. 6.1+.
     pub nofragment_spares_huge: bool,
+}
+
+/// Where requests are served so that there is less to compact; order9's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AllocPolicy {
+    /// Movable requests are served from the fullest pageblock that could be emptied.
+    pub pack_movable: bool,
+    /// Requests that do not find free memory of their type, and cannot move, take from Movable pageblocks that hold such
+    /// memory already.
+    pub fallback_contaminated: bool,
 }
 
 /// Order of search for a fallback block.
@@ -352,6 +364,9 @@ pub enum EarlyFail {
     HugeUnlessRetryMayFail,
     /// Costly requests without retries, if compaction was skipped or deferred. 5.5+.
     NoRetrySkippedOrDeferred,
+    /// The same, and order 9 in every case if it was skipped or deferred, unless reclaim of pages makes the difference.
+    /// order9's own.
+    UnlessReclaimHelps,
     /// Costly requests without retries if deferred, and order 9 without retries always, kernel threads excepted. Proposed in
     /// 2018, never merged.
     HugeNoRetryAlways,
@@ -396,6 +411,7 @@ impl Default for Policy {
                 nofragment: true,
                 nofragment_spares_huge: false,
             },
+            alloc: AllocPolicy::default(),
             watermark: WatermarkPolicy {
                 scale_factor: Some(10),
                 boost_factor: Some(15_000),

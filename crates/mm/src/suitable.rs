@@ -30,6 +30,12 @@ pub const fn compact_gap(order: Order) -> u64 {
     2 * order.pages().get()
 }
 
+/// What has to be free, beside the lowmem reserve, for a huge page to leave the low mark: below, kswapd would reclaim as many
+/// pages as the huge page has taken.
+const fn huge_mark(zone: &Zone) -> u64 {
+    zone.watermarks.low + Order::PAGEBLOCK.pages().get() - 1
+}
+
 impl<T: Tracer> Mm<T> {
     /// Whether compaction for a block of `order` can start in `zone`, for requests up to `class`, with rights and mark as in
     /// `flags`.
@@ -56,17 +62,59 @@ impl<T: Tracer> Mm<T> {
         Suitable::Continue
     }
 
-    /// What the index knows: whether some pageblock can be emptied, and whether a huge page may then be taken above the min
+    /// What the index knows: whether some pageblock can be emptied, and whether a huge page may then be taken above the low
     /// mark.
     fn suitable_by_index(&self, zone: &Zone, class: ZoneKind, flags: &AllocFlags) -> Option<Suitable> {
         let index = self.index.as_ref().filter(|_| self.policy.compaction.uses_index())?;
-        let mark = zone.watermarks.min + Order::PAGEBLOCK.pages().get() - 1;
+        let mark = huge_mark(zone);
         Some(match () {
-            () if index.is_hopeless(zone.id) => Suitable::NotSuitableZone,
+            () if index.is_hopeless(zone.id) || zone.managed <= mark + zone.lowmem_reserve[class.index()] => {
+                Suitable::NotSuitableZone
+            }
             () if !zone.watermark_ok_at(Order::ZERO, mark, class, flags, &self.policy) => Suitable::Skipped,
             () if index.cheapest(zone.id).is_none() => Suitable::Skipped,
             () => Suitable::Continue,
         })
+    }
+
+    /// Whether `reclaimable` pages, once freed, make the difference for a huge page in `zone`. Where no index knows, they may.
+    pub(crate) fn reclaim_makes_suitable(
+        &self,
+        zone: ZoneId,
+        reclaimable: u64,
+        class: ZoneKind,
+        flags: &AllocFlags,
+    ) -> bool {
+        let zone = self.zone(zone);
+        let free = zone.free() + reclaimable;
+        match self.suitable_by_index(zone, class, flags) {
+            Some(Suitable::Skipped) => zone.would_pass(free, Order::ZERO, huge_mark(zone), class, flags, &self.policy),
+            Some(_) => false,
+            None => true,
+        }
+    }
+
+    /// Whether reclaim for a block of `order` has done its part in `zone`: compaction can start, or would fail however many
+    /// pages were free.
+    #[must_use]
+    pub(crate) fn reclaim_is_done(&self, zone: &Zone, order: Order, class: ZoneKind) -> bool {
+        match self.suitable_for_any(zone, order, class) {
+            Suitable::Success | Suitable::Continue => true,
+            Suitable::NotSuitableZone => order == Order::PAGEBLOCK && self.policy.compaction.uses_index(),
+            Suitable::Skipped => false,
+        }
+    }
+
+    /// Whether compaction can start in some of the zones, or reclaim helps it in none.
+    pub(crate) fn compaction_can_start<'a>(
+        &self,
+        zones: impl Iterator<Item = &'a Zone> + Clone,
+        order: Order,
+        class: ZoneKind,
+    ) -> bool {
+        let ready = |suitable| matches!(suitable, Suitable::Success | Suitable::Continue);
+        zones.clone().any(|zone| ready(self.suitable_for_any(zone, order, class)))
+            || zones.into_iter().all(|zone| self.reclaim_is_done(zone, order, class))
     }
 
     /// The same for somebody without rights of a request, as reclaim and daemons ask.

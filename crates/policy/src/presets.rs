@@ -24,6 +24,7 @@ pub(crate) static PRESETS: &[Preset] = order9_toml::presets![
     "linux-5.6",
     "linux-5.9",
     "linux-6.18",
+    "order9",
 ];
 
 #[cfg(test)]

@@ -3,8 +3,6 @@
 //! A claimed pageblock is of type Isolate: its free frames do not count as free, nothing is allocated from it, and what is
 //! freed in it bypasses per-CPU lists. Its end gives it its type back.
 
-use alloc::vec::Vec;
-
 use order9_units::{Migratetype, Order};
 
 use super::control::CompactControl;
@@ -13,7 +11,6 @@ use crate::Mm;
 use crate::count::Class;
 use crate::frame::{Idx, Word};
 use crate::trace::Tracer;
-use crate::zone::ZoneId;
 
 /// A pageblock that a run empties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,15 +31,17 @@ impl<T: Tracer> Mm<T> {
     pub(super) fn claim(&mut self, run: &mut CompactControl, first: Idx, pages: Pages) {
         let own = self.blocks[first.block()];
         run.claim = Some(Claim { first, was: own.migratetype, free: own.free, pages, surveys: 1 });
+        self.lock_zone(run.zone);
         self.retype_with_free_blocks(run.zone, first, Migratetype::Isolate);
     }
 
-    /// Ends the claim on a pageblock that is empty: its block is held from now on. Where `mt` is given, the pageblock becomes
-    /// of that type.
-    pub(super) fn finish_claim(&mut self, run: &mut CompactControl, mt: Option<Migratetype>) -> Option<Idx> {
+    /// Ends the claim on a pageblock that is empty: its block is held from now on. The pageblock keeps the type it had, also
+    /// for a huge page of the kernel: once that is freed, nothing else of the kernel should come here.
+    pub(super) fn finish_claim(&mut self, run: &mut CompactControl) -> Option<Idx> {
         let claim = run.claim.take()?;
         let first = claim.first;
-        self.retype_with_free_blocks(run.zone, first, mt.unwrap_or(claim.was));
+        self.lock_zone(run.zone);
+        self.retype_with_free_blocks(run.zone, first, claim.was);
         self.remove_from_list(run.zone, first);
         self.count_out(first, Order::PAGEBLOCK, Class::Free);
         self.count_in(first, Order::PAGEBLOCK, Class::Isolated);
@@ -54,6 +53,7 @@ impl<T: Tracer> Mm<T> {
     /// Ends the claim of a run, if it has one: the pageblock is as any other again.
     pub(super) fn release_claim(&mut self, run: &mut CompactControl) {
         if let Some(claim) = run.claim.take() {
+            self.lock_zone(run.zone);
             self.retype_with_free_blocks(run.zone, claim.first, claim.was);
         }
     }
@@ -63,28 +63,17 @@ impl<T: Tracer> Mm<T> {
         let first = run.claim.map(|claim| claim.first);
         self.release_claim(run);
         if let Some(first) = first {
-            self.note_failed_source(run, first);
+            run.failed_claims += 1;
+            self.note_failed_source(first);
         }
     }
 
     /// A pageblock could not be emptied.
-    pub(super) fn note_failed_source(&mut self, run: &mut CompactControl, first: Idx) {
-        run.failed_sources += 1;
+    pub(super) fn note_failed_source(&mut self, first: Idx) {
         self.counters.index_failed += 1;
         let block = first.block();
         if let Some(index) = &mut self.index {
             index.penalize(block, &self.blocks[block], &self.frames);
-        }
-    }
-
-    /// Gives a pageblock another type, and its free blocks to that type's lists, which the index names.
-    fn retype_with_free_blocks(&mut self, zone: ZoneId, first: Idx, mt: Migratetype) {
-        self.lock_zone(zone);
-        self.split_across_pageblocks(first.block());
-        self.retype_block(first.block(), mt);
-        let heads: Vec<Idx> = self.index.iter().flat_map(|index| index.heads(first.block())).collect();
-        for idx in heads {
-            self.move_to_list(zone, idx, mt);
         }
     }
 }

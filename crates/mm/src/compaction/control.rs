@@ -125,8 +125,9 @@ pub(super) struct CompactControl {
     pub(super) last_migrated: Option<Pfn>,
     // Until its pageblock is empty, where it chooses by the index.
     pub(super) claim: Option<Claim>,
-    /// Pageblocks that it has claimed, or was about to, in vain.
-    pub(super) failed_sources: u32,
+    /// Pageblocks that it has looked at in vain, and claimed in vain.
+    pub(super) failed_surveys: u32,
+    pub(super) failed_claims: u32,
     // Until the batch has moved.
     pub(super) migratepages: Vec<Idx>,
     pub(super) nr_migratepages: usize,
@@ -164,7 +165,8 @@ impl CompactControl {
             passing: false,
             last_migrated: None,
             claim: None,
-            failed_sources: 0,
+            failed_surveys: 0,
+            failed_claims: 0,
             migratepages: Vec::new(),
             nr_migratepages: 0,
             freepages: Vec::new(),

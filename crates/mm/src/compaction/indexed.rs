@@ -15,8 +15,10 @@ use crate::frame::{FrameState, Idx};
 use crate::migrate::{MigrateMode, Migrated};
 use crate::trace::{CompactEvent, Event, Tracer};
 
-/// Pageblocks that a run tries in vain before it gives up.
-const FAILED_SOURCES_MAX: u32 = 8;
+/// Pageblocks that a run claims in vain before it gives up.
+const FAILED_CLAIMS_MAX: u32 = 8;
+/// Pageblocks that a run looks at in vain before it gives up: all of them cost less than to move the pages of one.
+const FAILED_SURVEYS_MAX: u32 = 64;
 /// Looks at a claimed pageblock from end to end before it is given up.
 const SURVEYS_MAX: u8 = 3;
 /// Pages beyond which emptying a pageblock makes more work than it saves, unless somebody waits for it.
@@ -59,7 +61,8 @@ impl<T: Tracer> Mm<T> {
         let first = Idx((source.block as u32) << Order::PAGEBLOCK.get());
         let survey = self.survey(run, first);
         if survey.keeps {
-            self.note_failed_source(run, first);
+            run.failed_surveys += 1;
+            self.note_failed_source(first);
             return Round::Next;
         }
         self.claim(run, first, survey.pages);
@@ -72,7 +75,7 @@ impl<T: Tracer> Mm<T> {
 
     /// How the run ends, if it does before another pageblock.
     fn indexed_finished(&mut self, run: &mut CompactControl) -> Option<CompactResult> {
-        if run.failed_sources >= FAILED_SOURCES_MAX {
+        if run.failed_claims >= FAILED_CLAIMS_MAX || run.failed_surveys >= FAILED_SURVEYS_MAX {
             return Some(CompactResult::Complete);
         }
         let judged = match run.order {
@@ -143,9 +146,7 @@ impl<T: Tracer> Mm<T> {
     /// The claimed pageblock is free from end to end.
     fn emptied(&mut self, run: &mut CompactControl) -> Round {
         let captures = run.by.is_direct() && self.policy.compaction.capture;
-        // Who takes the whole pageblock may as well have it as its own.
-        let mt = captures.then_some(run.migratetype);
-        let Some(first) = self.finish_claim(run, mt) else { return Round::Next };
+        let Some(first) = self.finish_claim(run) else { return Round::Next };
         if captures {
             self.counters.compact_captured += 1;
             run.captured = Some(first);

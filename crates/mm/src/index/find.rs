@@ -2,13 +2,10 @@
 
 use order9_units::Order;
 
-use super::{BUCKETS, FRAMES, Index, Kind, PENALTY_MAX, Set};
+use super::{ASKED_MAX, BUCKETS, FRAMES, Index, Kind, PENALTY_MAX, Set};
 use crate::frame::{FrameTable, Idx};
 use crate::pageblock::Pageblock;
 use crate::zone::ZoneId;
-
-/// Members of a bucket that are asked at most before another one is tried.
-const ASKED_MAX: usize = 8;
 
 /// A pageblock that can be emptied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,11 +74,11 @@ impl Index {
         self.touch(block, own, frames);
     }
 
-    fn set(&self, zone: ZoneId, kind: Kind) -> &Set {
+    pub(super) fn set(&self, zone: ZoneId, kind: Kind) -> &Set {
         &self.zones[zone.index()][kind as usize]
     }
 
-    fn members(&self, zone: ZoneId, kind: Kind, bucket: u16) -> impl Iterator<Item = usize> {
+    pub(super) fn members(&self, zone: ZoneId, kind: Kind, bucket: u16) -> impl Iterator<Item = usize> {
         let place = kind as u16 * BUCKETS as u16 + bucket;
         self.links.iter(self.sentinel(zone.index(), place)).map(|block| block as usize)
     }

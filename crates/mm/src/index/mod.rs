@@ -9,6 +9,7 @@
 
 mod check;
 mod find;
+mod serve;
 mod set;
 #[cfg(test)]
 mod tests;
@@ -34,6 +35,8 @@ const FRAMES: u16 = PAGEBLOCK_PAGES.get() as u16;
 const NOWHERE: u16 = u16::MAX;
 /// Failures in a row beyond which a pageblock gets no more expensive.
 const PENALTY_MAX: u8 = 8;
+/// Members of a bucket, or pageblocks, that are asked at most before something else is tried.
+const ASKED_MAX: usize = 8;
 /// Frames by which the free frames of a pageblock have to change for one failure to be forgotten.
 const FORGETS_AFTER: u16 = 32;
 
@@ -233,6 +236,7 @@ impl<T: Tracer> Mm<T> {
     #[inline]
     pub(crate) fn touch_blocks(&mut self, first: usize, blocks: usize) {
         let Some(index) = &mut self.index else { return };
+        self.work.index_updates += blocks as u64;
         for block in first..first + blocks {
             index.touch(block, &self.blocks[block], &self.frames);
         }
@@ -242,6 +246,6 @@ impl<T: Tracer> Mm<T> {
 impl Policy {
     /// Whether some switch needs the index.
     pub(crate) fn needs_index(&self) -> bool {
-        self.compaction.uses_index()
+        self.compaction.uses_index() || self.alloc.pack_movable || self.alloc.fallback_contaminated
     }
 }

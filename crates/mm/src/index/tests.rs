@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use order9_units::{Migratetype, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
-use crate::policy::{BlockSearch, Policy};
+use crate::policy::{AllocPolicy, BlockSearch, Policy};
 use crate::slab::tests::Random;
 use crate::{Gfp, Layout, Mm, MmBuilder, NodeSpec, Request, ZoneSpec};
 
@@ -76,6 +76,7 @@ fn live(mut mm: Mm, seed: u64) {
 fn the_index_follows_the_allocator() {
     live(machine(|_| ()), 1);
     live(machine(|policy| policy.merge_guards_all_types = true), 2);
+    live(machine(|policy| policy.alloc = AllocPolicy { pack_movable: true, fallback_contaminated: true }), 4);
     live(
         machine(|policy| {
             policy.fallback.freelist_hygiene = true;
@@ -83,7 +84,52 @@ fn the_index_follows_the_allocator() {
             policy.pcp.lists = crate::policy::PcpLists::UpToCostly { huge_lists: 2 };
             policy.pcp.keeps_cached_type = false;
             policy.merge_guards_all_types = true;
+            policy.alloc = AllocPolicy { pack_movable: true, fallback_contaminated: true };
         }),
         3,
     );
+}
+
+#[test]
+fn movable_requests_fill_the_fullest_pageblock_first() {
+    let mut mm = machine(|policy| policy.alloc.pack_movable = true);
+    let request = Request { cpu: 9, ..Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE) };
+    let pages: Vec<Pfn> = (0..4 * 512).map(|_| mm.alloc_fast(&request).expect("memory is free")).collect();
+    // One page of the first pageblock is freed, a hundred of each of the others.
+    let block = |pfn: &Pfn| pfn.get() / 512;
+    let first = block(&pages[0]);
+    for (at, &pfn) in pages.iter().enumerate() {
+        if block(&pfn) == first && at == 7 || block(&pfn) != first && pfn.get() % 5 == 0 {
+            mm.free(pfn, 9).expect("it lives");
+        }
+    }
+    for _ in 0..300 {
+        let blocks = mm.blocks.iter().filter(|block| block.is_evacuable() && (1..512).contains(&block.free));
+        let fullest = blocks.map(|block| block.free).min().expect("pageblocks have room");
+        let next = mm.alloc_fast(&request).expect("memory is free");
+        let of_next = mm.pageblock(next).expect("it is there");
+        assert_eq!(of_next.free + 1, fullest, "{of_next:?}");
+    }
+    mm.check().expect("all laws hold");
+}
+
+#[test]
+fn what_cannot_move_goes_where_such_memory_is() {
+    let mut mm = machine(|policy| policy.alloc.fallback_contaminated = true);
+    let of = |gfp| Request { cpu: 9, ..Request::new(Order::ZERO, gfp) };
+    let mut pages = Vec::new();
+    while mm.zones()[0].free() > mm.zones()[0].watermarks().low + 600 {
+        pages.push(mm.alloc_fast(&of(Gfp::GFP_HIGHUSER_MOVABLE)).expect("memory is free"));
+    }
+    // Some room in every pageblock, and the first page of the kernel in one of them.
+    pages.iter().filter(|pfn| pfn.get() % 8 == 0).for_each(|&pfn| mm.free(pfn, 9).expect("it lives"));
+    let mut spoilt = Vec::new();
+    for _ in 0..300 {
+        let Ok(pfn) = mm.alloc_fast(&of(Gfp::GFP_KERNEL)) else { break };
+        spoilt.push(pfn.get() / 512);
+    }
+    spoilt.sort_unstable();
+    spoilt.dedup();
+    assert!(spoilt.len() <= 6, "{} pageblocks for 300 pages", spoilt.len());
+    mm.check().expect("all laws hold");
 }

@@ -142,9 +142,12 @@ impl<T: Tracer> Mm<T> {
             && zone.watermark_ok_at(order, mark, class, &flags, &self.policy)
     }
 
-    /// Whether a zone has a block of `order` above its high mark.
+    /// Whether a zone has a block of `order` above its high mark; or enough pages, where the index knows that a huge page takes
+    /// compaction, or that nothing helps.
     fn is_high(&self, zone: &Zone, order: Order, class: ZoneKind) -> bool {
-        zone.watermark_ok(order, class, &AllocFlags::plain(Mark::High), &self.policy)
+        let passes = |order| zone.watermark_ok(order, class, &AllocFlags::plain(Mark::High), &self.policy);
+        let by_index = order == Order::PAGEBLOCK && self.policy.compaction.uses_index();
+        passes(order) || by_index && passes(Order::ZERO) && self.reclaim_is_done(zone, order, class)
     }
 
     /// Zones that kswapd looks after for requests up to `class`, lowest first.

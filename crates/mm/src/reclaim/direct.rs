@@ -122,6 +122,9 @@ impl<T: Tracer> Mm<T> {
             return false;
         }
         let zone: &Zone = self.zone(zone);
+        if order == Order::PAGEBLOCK && self.policy.compaction.uses_index() {
+            return self.reclaim_is_done(zone, order, search.class);
+        }
         match self.suitable_for_any(zone, order, search.class) {
             Suitable::Success => true,
             Suitable::Continue => {

@@ -11,7 +11,6 @@ use crate::env::{Stall, Until};
 use crate::gfp::Gfp;
 use crate::lru::LruList;
 use crate::shrinker::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
-use crate::suitable::Suitable;
 use crate::trace::Tracer;
 use crate::zone::ZoneId;
 
@@ -128,9 +127,8 @@ impl<T: Tracer> Mm<T> {
         let (scanned, reclaimed) = (run.nr_scanned - before.scanned, run.nr_reclaimed - before.reclaimed);
         let reclaimed_in_all = run.nr_reclaimed;
         let node = self.zone(zone).node();
-        let ready = |suitable| matches!(suitable, Suitable::Success | Suitable::Continue);
-        let mut zones = self.zones.iter().filter(|zone| zone.node == node && zone.kind <= class && zone.managed > 0);
-        let suitable = zones.any(|zone| ready(self.suitable_for_any(zone, order, class)));
+        let zones = self.zones.iter().filter(|zone| zone.node == node && zone.kind <= class && zone.managed > 0);
+        let suitable = self.compaction_can_start(zones, order, class);
         let inactive = self.inactive_pages(zone);
         let progress =
             Progress { order, priority, reclaimed, scanned, reclaimed_in_all, inactive, suitable, retry_may_fail };

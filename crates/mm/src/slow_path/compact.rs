@@ -63,8 +63,20 @@ impl<E: Env + Pressure> SlowPath<'_, E> {
                 costly_no_retry && deferred || huge_io && not_tried
             }
             EarlyFail::NoRetrySkippedOrDeferred => costly_no_retry && not_tried,
+            EarlyFail::UnlessReclaimHelps => {
+                not_tried && (costly_no_retry || order == Order::PAGEBLOCK && !self.reclaim_helps())
+            }
             EarlyFail::HugeNoRetryAlways => costly_no_retry && (deferred || huge && !self.env.task().kthread),
         }
+    }
+
+    /// Whether some zone lacks nothing but free pages for a huge page, and reclaim could free as many.
+    fn reclaim_helps(&self) -> bool {
+        let flags = self.flags();
+        self.zones().any(|zone| {
+            let reclaimable = self.env.reclaimable(zone.zone);
+            self.env.with(|mm| mm.reclaim_makes_suitable(zone.zone, reclaimable, self.search.class, &flags))
+        })
     }
 
     /// Direct compaction with its accounting: another look at the free lists, unless nothing was tried.

@@ -46,6 +46,18 @@ pub(super) static SWITCHES: &[Switch] = &[
         off: "ALLOC_NOFRAGMENT limits requests of every order", "up to 6.0",
         on: "ALLOC_NOFRAGMENT limits only requests below pageblock order", "6.1+"
     ),
+    flag!(
+        alloc.pack_movable,
+        "Whether movable requests are served from the fullest pageblock that could be emptied",
+        off: "movable requests are served from the smallest free block", "every release",
+        on: "movable requests are served from the fullest pageblock that could be emptied", "order9"
+    ),
+    flag!(
+        alloc.fallback_contaminated,
+        "Whether fallback of what cannot move takes from pageblocks that hold such memory already",
+        off: "fallback of what cannot move takes from the pageblock of the block it finds", "every release",
+        on: "fallback of what cannot move takes from Movable pageblocks that hold such memory already", "order9"
+    ),
     Switch {
         key: "watermark.scale_factor",
         meaning: "Distance between the watermarks, in 1/10000 of the zone",

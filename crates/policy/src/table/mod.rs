@@ -74,11 +74,26 @@ pub(crate) struct Conflict {
 }
 
 /// Every combination that is refused.
-pub(crate) static CONFLICTS: &[Conflict] = &[Conflict {
-    one: ("fallback.freelist_hygiene", Value::Flag(true)),
-    other: ("pcp.keeps_cached_type", Value::Flag(true)),
-    why: "pages would come back with an older type than their pageblock's, and lists would disagree with pageblocks",
-}];
+pub(crate) static CONFLICTS: &[Conflict] = &[
+    Conflict {
+        one: ("fallback.freelist_hygiene", Value::Flag(true)),
+        other: ("pcp.keeps_cached_type", Value::Flag(true)),
+        why: "pages would come back with an older type than their pageblock's, and lists would disagree with pageblocks",
+    },
+    index_alone("compaction.source_search", "compaction.target_search", "linear"),
+    index_alone("compaction.source_search", "compaction.target_search", "free_lists"),
+    index_alone("compaction.target_search", "compaction.source_search", "linear"),
+    index_alone("compaction.target_search", "compaction.source_search", "free_lists"),
+];
+
+/// Only one side of compaction goes by the index.
+const fn index_alone(by_index: &'static str, other: &'static str, search: &'static str) -> Conflict {
+    Conflict {
+        one: (by_index, Value::Word("index")),
+        other: (other, Value::Word(search)),
+        why: "a run by the index has no scanner that could look for the other side",
+    }
+}
 
 /// The switch called `key`.
 pub(crate) fn find(key: &str) -> Option<&'static Switch> {
@@ -102,8 +117,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use order9_mm::policy::{
-        CompactionPolicy, FallbackPolicy, HighAtomicPolicy, PcpPolicy, Policy, ReclaimPolicy, SlowPathPolicy,
-        ThpPolicy, WatermarkPolicy,
+        AllocPolicy, CompactionPolicy, FallbackPolicy, HighAtomicPolicy, PcpPolicy, Policy, ReclaimPolicy,
+        SlowPathPolicy, ThpPolicy, WatermarkPolicy,
     };
 
     use super::*;
@@ -121,6 +136,7 @@ mod tests {
     fn every_field_of_the_policy_has_a_switch() {
         let fields = keys!(
             fallback: FallbackPolicy { search, claim, freelist_hygiene, nofragment, nofragment_spares_huge },
+            alloc: AllocPolicy { pack_movable, fallback_contaminated },
             watermark: WatermarkPolicy {
                 scale_factor, boost_factor, boost_skips_tiny_zones, wake_without_boost, atomic_ignores_boost,
                 min_free_kbytes_max, quick_test, reserve_rights

@@ -30,6 +30,9 @@ pub(super) static SWITCHES: &[Switch] = &[
              __GFP_RETRY_MAYFAIL, if it was skipped or deferred", "5.4";
         EarlyFail::NoRetrySkippedOrDeferred: "no_retry_skipped_or_deferred",
             "costly requests without retries, if it was skipped or deferred", "5.5+";
+        EarlyFail::UnlessReclaimHelps: "unless_reclaim_helps",
+            "costly requests without retries, if it was skipped or deferred, and order 9 if it was and reclaim cannot make \
+             the difference", "order9";
         EarlyFail::HugeNoRetryAlways: "huge_no_retry_always",
             "costly requests without retries, if it was deferred, and order 9 without retries always, kernel threads \
              excepted", "proposed in 2018";

@@ -50,4 +50,5 @@ fn what_the_published_comparisons_compare() {
 fn releases_far_apart() {
     compare_diff("linux-4.4", "linux-6.18");
     compare_diff("linux-6.18", "linux-4.4");
+    compare_diff("linux-6.18", "order9");
 }

@@ -55,6 +55,11 @@ fn linux_5_9_which_reclaims_by_the_cost_of_refaults() {
 }
 
 #[test]
+fn order9_which_compacts_by_an_index() {
+    under("order9");
+}
+
+#[test]
 fn linux_6_18_which_stalls_reclaimers_until_events() {
     under("linux-6.18");
 }

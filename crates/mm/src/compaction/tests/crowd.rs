@@ -9,6 +9,7 @@ use super::*;
 use crate::compaction::compact_node;
 use crate::compaction::control::{CompactControl, Compactor};
 use crate::compaction::run::compact_zone;
+use crate::policy::AllocPolicy;
 use crate::slab::tests::Random;
 use crate::space::{Access, FaultStep, MmapRequest, SpaceId, VirtAddr};
 
@@ -183,6 +184,7 @@ fn several_compactors_lose_nothing_among_others() {
     for seed in 1..=6 {
         let mut policy = indexed();
         policy.compaction.capture = seed % 3 != 0;
+        policy.alloc = AllocPolicy { pack_movable: seed % 2 == 1, fallback_contaminated: seed % 2 == 1 };
         policy.fallback.freelist_hygiene = seed % 2 == 0;
         policy.pcp.keeps_cached_type = !policy.fallback.freelist_hygiene;
         policy.merge_guards_all_types = seed % 2 == 0;
