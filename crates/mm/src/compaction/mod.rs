@@ -1,9 +1,9 @@
 //! Compaction: moves pages inside a zone so that free frames merge into blocks of the order that somebody needs.
 //!
-//! Key types: [`CompactControl`] (one run over one zone), [`Compactor`] (who runs it, which says how thoroughly),
-//! [`compact_zone`] (the run from its start to its end). Started by the allocation slow path ([`try_to_compact_pages`]),
+//! Key types: `CompactControl` (one run over one zone), [`Compactor`] (who runs it, which says how thoroughly),
+//! `compact_zone` (the run from its start to its end). Started by the allocation slow path ([`try_to_compact_pages`]),
 //! by the daemon of a node ([`kcompactd`]) and on request ([`compact_node`]); pages are moved by [`crate::migrate`].
-//! Where pages are taken from and where to is behind [`ChooseSource`] and [`ChooseTargets`]. A page never leaves its zone,
+//! Where pages are taken from and where to is behind `ChooseSource` and `ChooseTargets`. A page never leaves its zone,
 //! and nothing here is priced or waits but the loops around bounded steps. Behaviour and sources: docs/compaction.md.
 
 mod capture;
