@@ -73,6 +73,7 @@ impl Start {
                 import(snapshot, policy, disk).map_err(refused)?.mm
             }
         };
+        let mm = mm.with_compaction_account();
         Ok(if plan.check_every.is_some() { mm.with_content_tags() } else { mm })
     }
 

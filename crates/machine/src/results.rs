@@ -135,7 +135,7 @@ impl Record {
 
 /// What Linux does not count: use of the CPUs, of locks of either kind, times in ns; levels of [`HugeOutlook`];
 /// fragmentation events and what reclaim makes of them; time that threads spend in direct compaction, and what it gives them.
-const OWN_COUNTERS: [&str; 37] = [
+const OWN_COUNTERS: [&str; 40] = [
     "order9_cpu_busy_ns",
     "order9_kswapd_cpu_ns",
     "order9_kcompactd_cpu_ns",
@@ -170,6 +170,9 @@ const OWN_COUNTERS: [&str; 37] = [
     "order9_gentle_switches",
     "order9_gentle_reclaimed",
     "order9_slab_pages_freed",
+    "order9_compact_blocks_emptied",
+    "order9_compact_least_moves",
+    "order9_compact_pages_moved",
     "order9_compact_captured",
     "order9_compact_proactive_runs",
     "order9_compact_proactive_deferred",
@@ -288,7 +291,7 @@ impl Kernel {
 }
 
 /// Fragmentation events, boosts, what kswapd did about them, and what compaction did, in the order of [`OWN_COUNTERS`].
-fn boosts(mm: &Engine) -> [u64; 13] {
+fn boosts(mm: &Engine) -> [u64; 16] {
     let counters = mm.counters();
     [
         counters.extfrag.fragmenting(),
@@ -301,6 +304,9 @@ fn boosts(mm: &Engine) -> [u64; 13] {
         counters.gentle_switches,
         counters.gentle_reclaimed,
         counters.slab_pages_freed,
+        counters.compact_blocks_emptied,
+        counters.compact_least_moves,
+        counters.compact_pages_moved,
         counters.compact_captured,
         counters.proactive_runs,
         counters.proactive_deferred,

@@ -120,6 +120,7 @@ impl<T: Tracer> MmBuilder<T> {
             reclaim: ReclaimState::new(scope.sets(layout.zones.len(), layout.nodes.len()), frames.get()),
             compaction: CompactionState::default(),
             index: None,
+            costs: None,
             slab: SlabMemory::new(layout.nodes.len(), blocks),
             fs: None,
             shrinkers: Vec::new(),

@@ -78,6 +78,7 @@ impl<T: Tracer> Mm<T> {
         self.check_page_cache()?;
         self.check_compaction()?;
         self.check_index()?;
+        self.check_costs()?;
         self.check_lru()
     }
 

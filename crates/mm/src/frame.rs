@@ -172,6 +172,11 @@ impl Word {
         self.0 & STATE == FREE
     }
 
+    /// Whether a free block that a per-CPU list holds starts here.
+    pub(crate) const fn is_pcp(self) -> bool {
+        self.0 & STATE == PCP
+    }
+
     pub(crate) const fn is_allocated(self) -> bool {
         self.0 & STATE == ALLOCATED
     }

@@ -8,7 +8,7 @@ use core::fmt;
 use order9_units::{Bytes, Migratetype, Order, Pfn};
 
 use crate::block_types::TypeBits;
-use crate::compaction::{BlockBits, CompactionState};
+use crate::compaction::{BlockBits, CompactionState, Costs};
 use crate::count::Class;
 use crate::frame::{Flag, FrameState, FrameTable, Idx, Word};
 use crate::fs_cache::FsCache;
@@ -61,6 +61,8 @@ pub struct Mm<T: Tracer = NoTrace> {
     pub(crate) compaction: CompactionState,
     /// What pageblocks would cost to empty, where the policy needs to know.
     pub(crate) index: Option<Box<Index>>,
+    /// What it takes to empty pageblocks, where somebody wants to know what compaction is worth.
+    pub(crate) costs: Option<Box<Costs>>,
     /// Kernel objects.
     pub(crate) slab: SlabMemory,
     /// Dentries and inodes, once there is a filesystem.
@@ -110,7 +112,7 @@ impl Mm {
         let Self { frames, blocks, zones, nodes, cpus, policy, settings, mobility_grouping, more_pins, user, .. } =
             self;
         let Self { swap, reclaim, slab, boot_allocated, counters, work, locked_last, lru_batch, wakeups, .. } = self;
-        let Self { fs, shrinkers, types, skip, known_huge, compaction, index, .. } = self;
+        let Self { fs, shrinkers, types, skip, known_huge, compaction, index, costs, .. } = self;
         Mm {
             frames,
             blocks,
@@ -129,6 +131,7 @@ impl Mm {
             reclaim,
             compaction,
             index,
+            costs,
             slab,
             fs,
             shrinkers,
@@ -321,6 +324,7 @@ impl<T: Tracer> Mm<T> {
             + self.types.bytes()
             + self.skip.bytes()
             + self.known_huge.bytes()
+            + self.costs.as_ref().map_or(0, |costs| costs.bytes())
             + self.index.as_ref().map_or(0, |index| index.bytes())
             + self.zones.capacity() * size_of::<Zone>()
             + self.zones.iter().map(|zone| zone.pcps.capacity() * size_of::<pcp::Pcp>()).sum::<usize>()

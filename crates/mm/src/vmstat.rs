@@ -140,6 +140,13 @@ pub struct Counters {
     pub proactive_runs: u64,
     /// Looks that proactive compaction let pass after a run in vain (engine only).
     pub proactive_deferred: u64,
+    /// Pageblocks that compaction for blocks of their size or larger has emptied; counted with an account of compaction
+    /// alone, as the next two (engine only).
+    pub compact_blocks_emptied: u64,
+    /// The least number of moves that could have emptied as many, each time as memory was when the run began (engine only).
+    pub compact_least_moves: u64,
+    /// Pages that these runs moved, those in vain included (engine only).
+    pub compact_pages_moved: u64,
     /// Blocks that tasks captured from what they freed (engine only).
     pub compact_captured: u64,
     /// Pageblocks that were claimed by the index and emptied (engine only).

@@ -62,7 +62,8 @@ fn machine_of(zones: &[(ZoneKind, PfnRange)], policy: Policy, cpus: usize, optio
         cpus: vec![NodeId(0); cpus],
         ..Layout::default()
     };
-    let mm = MmBuilder::new(&layout, policy).expect("zones are a layout").content_tags().boot();
+    let mm =
+        MmBuilder::new(&layout, policy).expect("zones are a layout").content_tags().boot().with_compaction_account();
     Machine::new(mm, vec![NodeId(0); cpus], prices(), options).expect("there are CPUs")
 }
 

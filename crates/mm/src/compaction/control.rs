@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use order9_units::{Migratetype, Order, Pfn, ZoneKind};
 
 use super::Capture;
+use super::account::Account;
 use super::claim::Claim;
 use super::deferral::Asker;
 use crate::env::CompactPriority;
@@ -111,6 +112,7 @@ pub(super) struct CompactControl {
     pub(super) contended: bool,
     pub(super) signs: Signs,
     pub(super) captured: Option<Idx>,
+    pub(super) account: Account,
     // Until the next pageblock.
     pub(super) migrate_pfn: Pfn,
     pub(super) free_pfn: Pfn,
@@ -157,6 +159,7 @@ impl CompactControl {
             contended: false,
             signs: Signs::default(),
             captured: None,
+            account: Account::default(),
             migrate_pfn: Pfn::new(0),
             free_pfn: Pfn::new(0),
             finishing_block: false,

@@ -147,6 +147,7 @@ impl<T: Tracer> Mm<T> {
     fn emptied(&mut self, run: &mut CompactControl) -> Round {
         let captures = run.by.is_direct() && self.policy.compaction.capture;
         let Some(first) = self.finish_claim(run) else { return Round::Next };
+        self.account_claim(run, first);
         if captures {
             self.counters.compact_captured += 1;
             run.captured = Some(first);

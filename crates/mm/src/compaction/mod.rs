@@ -6,6 +6,7 @@
 //! Where pages are taken from and where to is behind `ChooseSource` and `ChooseTargets`. A page never leaves its zone,
 //! and nothing here is priced or waits but the loops around bounded steps. Behaviour and sources: docs/compaction.md.
 
+mod account;
 mod capture;
 mod check;
 mod claim;
@@ -39,6 +40,7 @@ pub use direct::try_to_compact_pages;
 pub use kcompactd::kcompactd;
 pub use request::{compact_memory, compact_node};
 
+pub(crate) use account::Costs;
 pub(crate) use capture::Capture;
 pub(crate) use control::CompactionState;
 pub(crate) use hints::BlockBits;

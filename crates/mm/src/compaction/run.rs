@@ -81,13 +81,15 @@ async fn migrate_batch<E: Stall>(env: &E, id: CompactId) -> Option<CompactResult
         let run = mm.compaction.run(id);
         (core::mem::take(&mut run.migratepages), run.mode)
     });
+    // All of a batch are from one pageblock.
+    let source = sources.first().map_or(0, |idx| idx.block() as u32);
     let moved = migrate_pages(env, &mut sources, &mut RunTargets(id), mode, MigrateReason::Compaction).await;
     let cpu = env.cpu();
     env.with(|mm| {
         let mut run = mm.compaction.take(id);
         run.migratepages = sources;
         run.signs.cpu = cpu;
-        let over = mm.batch_moved(&mut run, &moved);
+        let over = mm.batch_moved(&mut run, &moved, source);
         mm.compaction.put_back(id, run);
         over
     })
@@ -107,6 +109,7 @@ impl<T: Tracer> Mm<T> {
             }
         }
         self.set_cursors(&mut run);
+        self.open_account(&mut run);
         self.trace_ends(&run, None);
         let id = self.compaction.reserve();
         self.compaction.put_back(id, run);
@@ -180,13 +183,14 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Takes in what moving a batch came to; a result where that ends the run.
-    fn batch_moved(&mut self, run: &mut CompactControl, done: &Migrated) -> Option<CompactResult> {
+    fn batch_moved(&mut self, run: &mut CompactControl, done: &Migrated, source: u32) -> Option<CompactResult> {
         let (migrated, left) = (done.moved + done.freed, run.migratepages.len() as u64);
         self.tracer.event(|| {
             let failed = if done.out_of_targets { left } else { done.failed };
             Event::Compaction(CompactEvent::Migratepages { migrated, failed })
         });
         run.nr_migratepages = 0;
+        self.account_moves(run, migrated, source);
         if run.claim.is_some() {
             return self.indexed_batch_moved(run, done);
         }
@@ -211,6 +215,7 @@ impl<T: Tracer> Mm<T> {
     fn end_round(&mut self, run: &mut CompactControl) -> Round {
         self.drain_if_past(run);
         run.captured = run.captured.or_else(|| self.compaction.caught.take());
+        self.account_emptied(run);
         if run.captured.is_some() { Round::Over(CompactResult::Success) } else { Round::Next }
     }
 
@@ -221,6 +226,7 @@ impl<T: Tracer> Mm<T> {
         self.put_back_sources(&mut run);
         self.release_claim(&mut run);
         self.release_targets(&mut run);
+        self.close_account(&mut run);
         self.counters.compact_migrate_scanned += run.totals.migrate_scanned;
         self.counters.compact_free_scanned += run.totals.free_scanned;
         self.trace_ends(&run, Some(result));

@@ -16,6 +16,8 @@ enum Formula {
     Sum(&'static [(f64, &'static str)]),
     /// The first fields in percent of the second ones; `empty` where those are 0.
     Percent { part: &'static str, whole: &'static [&'static str], empty: f64 },
+    /// A field for each of another; nothing where that is 0.
+    Ratio(&'static [&'static str], &'static str),
     /// A field per second of elapsed time.
     PerSecond(&'static str),
     /// Sum of fields, each times its price in cache-line accesses, in millions.
@@ -28,6 +30,11 @@ impl CounterRow {
         match self.formula {
             Formula::Sum(terms) => sum(counters, terms),
             Formula::Cost(terms) => sum(counters, terms).map(|cost| cost / 1e6),
+            Formula::Ratio(parts, whole) => {
+                let parts: Vec<u64> = parts.iter().filter_map(|field| counters.get(field)).collect();
+                let whole = counters.get(whole).filter(|&whole| whole > 0)?;
+                Some(parts.iter().sum::<u64>() as f64 / whole as f64)
+            }
             Formula::PerSecond(field) => {
                 let seconds = elapsed_seconds.filter(|&seconds| seconds > 0.0)?;
                 counters.get(field).map(|count| count as f64 / seconds)
@@ -142,9 +149,41 @@ pub(super) const COUNTER_ROWS: &[CounterRow] = &[
     cost("AutoNUMA cost", &[(7.0, "numa_pte_updates"), (5000.0, "numa_hint_faults"), (19.0, "numa_pages_migrated")]),
 ];
 
+const fn ratio(name: &'static str, parts: &'static [&'static str], whole: &'static str) -> CounterRow {
+    CounterRow { name, unit: Unit::Times, formula: Formula::Ratio(parts, whole) }
+}
+
+/// What compaction of whole pageblocks was worth, where the lab has kept an account of it: how many it emptied, with how
+/// many moves, and how many the cheapest ones would have taken each time a run began; what kept pages where they were.
+pub(super) const COMPACTION_ROWS: &[CounterRow] = &[
+    count("Huge pages gained", Unit::HugePages, &[(1.0, "order9_compact_blocks_emptied")]),
+    count("Pages moved", Pages, &[(1.0, "order9_compact_pages_moved")]),
+    count("Least moves for as many", Pages, &[(1.0, "order9_compact_least_moves")]),
+    ratio("Moved by least", &["order9_compact_pages_moved"], "order9_compact_least_moves"),
+    ratio("Scanned by moved", SCANNED, "order9_compact_pages_moved"),
+    ratio("Scanned by huge page", SCANNED, "order9_compact_blocks_emptied"),
+    count("In the way: pinned", Pages, &[(1.0, "order9_migrate_pinned")]),
+    count("In the way: writeback", Pages, &[(1.0, "order9_migrate_writeback")]),
+    count("In the way: dirty", Pages, &[(1.0, "order9_migrate_dirty"), (1.0, "order9_migrate_private_data")]),
+    count("In the way: locked", Pages, &[(1.0, "order9_migrate_locked")]),
+    count("No frame to move to", Pages, &[(1.0, "order9_migrate_no_target")]),
+];
+
+const SCANNED: &[&str] = &["compact_migrate_scanned", "compact_free_scanned"];
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_moved_is_no_ratio() {
+        let row = COMPACTION_ROWS.iter().find(|row| row.name == "Moved by least").unwrap();
+        let value = |moved, least| {
+            let counters = [("order9_compact_pages_moved", moved), ("order9_compact_least_moves", least)];
+            row.value(&counters.into_iter().collect(), None)
+        };
+        assert_eq!((value(396, 256), value(396, 0)), (Some(396.0 / 256.0), None));
+    }
 
     fn value(name: &str, counters: &[(&str, u64)]) -> Option<f64> {
         let row = COUNTER_ROWS.iter().find(|row| row.name == name).expect("a row of this name");

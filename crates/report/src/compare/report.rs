@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::counter_rows::{COUNTER_ROWS, CounterRow};
+use super::counter_rows::{COMPACTION_ROWS, COUNTER_ROWS, CounterRow};
 use super::{Benchmark, Cell, Change, Column, Comparison, Durations, Row, Section, Table, Unit, text};
 use crate::stats::{Convention, Generation, Rule, Samples, Statistic};
 
@@ -41,7 +41,8 @@ const COUNTER_WIDTH: usize = 15;
 #[must_use]
 pub fn compare(benchmark: &Benchmark, columns: &[Column], style: Style) -> Report {
     let sections = benchmark.sections.iter().map(|section| section_table(benchmark, section, columns, style));
-    let tables = sections.chain([duration_table(columns), counter_table(columns)]).collect();
+    let tables =
+        sections.chain([duration_table(columns), counter_table(columns)]).chain(compaction_table(columns)).collect();
     Report { benchmark: benchmark.name.clone(), style, tables }
 }
 
@@ -117,11 +118,19 @@ fn duration_table(columns: &[Column]) -> Table {
 }
 
 fn counter_table(columns: &[Column]) -> Table {
-    let rows = COUNTER_ROWS.iter().map(|row| {
-        let cells = columns.iter().map(|column| counter_cell(row, column)).collect();
-        plain_row("Ops", row.name, row.unit, cells)
-    });
-    plain_table(columns, COUNTER_WIDTH, rows.collect())
+    plain_table(columns, COUNTER_WIDTH, counter_rows(COUNTER_ROWS, columns))
+}
+
+/// What compaction was worth, if it has moved anything.
+fn compaction_table(columns: &[Column]) -> Option<Table> {
+    let moved = |column: &Column| column.counters.get("order9_compact_pages_moved").is_some_and(|moved| moved > 0);
+    let table = || plain_table(columns, COUNTER_WIDTH, counter_rows(COMPACTION_ROWS, columns));
+    columns.iter().any(moved).then(|| Table { heading: Some("Compaction for huge pages".to_owned()), ..table() })
+}
+
+fn counter_rows(rows: &[CounterRow], columns: &[Column]) -> Vec<Row> {
+    let cells = |row| columns.iter().map(|column| counter_cell(row, column)).collect();
+    rows.iter().map(|row| plain_row("Ops", row.name, row.unit, cells(row))).collect()
 }
 
 fn counter_cell(row: &CounterRow, column: &Column) -> Cell {

@@ -21,6 +21,8 @@ pub enum Unit {
     Percent,
     /// How often something happened.
     Events,
+    /// How much of one thing there is for each of another.
+    Times,
     /// 2 MiB pages.
     HugePages,
     /// 4 KiB pages.
@@ -47,6 +49,7 @@ impl Unit {
             Self::MebibytesPerSecond => "MiB/s",
             Self::Percent => "%",
             Self::Events => "events",
+            Self::Times => "times",
             Self::HugePages => "huge pages",
             Self::Pages => "pages",
             Self::PagesPerSecond => "pages/s",

@@ -15,6 +15,8 @@ fn the_worked_example_comes_out_to_the_frame() {
     assert_eq!(world.ends(), (1024, 2895));
     assert_eq!(world.cached(), [Some(96), Some(0), Some(3584)]);
     assert_eq!((world.skipped(), world.free_huge()), (vec![0, 7], 1));
+    // One pageblock could have been had for 256 moves.
+    assert_eq!(world.account(), [1, 256, 396]);
 }
 
 #[test]

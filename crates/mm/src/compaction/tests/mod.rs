@@ -143,7 +143,7 @@ impl World {
             }
             .expect("every frame is given once");
         }
-        let mut mm = builder.finish();
+        let mut mm = builder.finish().with_compaction_account();
         let file = mm.create_file(Pages::new(frames.len() as u64)).expect("it is the first");
         for (index, (pfn, _)) in span.iter().zip(frames).enumerate().filter(|(_, (_, frame))| **frame == F::Page) {
             mm.set_movable_content(pfn, false).expect("it is allocated");
@@ -229,6 +229,12 @@ impl World {
         let mm = self.mm.borrow();
         let blocks = mm.zones()[0].span().len().get() / 512;
         (0..blocks).filter(|block| mm.pageblock_skip(Pfn::new(BASE + block * 512))).collect()
+    }
+
+    fn account(&self) -> [u64; 3] {
+        let mm = self.mm.borrow();
+        let counters = mm.counters();
+        [counters.compact_blocks_emptied, counters.compact_least_moves, counters.compact_pages_moved]
     }
 
     fn free_huge(&self) -> u64 {

@@ -29,7 +29,8 @@ fn boot(policy: Policy) -> Mm {
         cpus: alloc::vec![NodeId(0)],
         ..Layout::default()
     };
-    let mut mm = MmBuilder::new(&layout, policy).expect("the layout is sound").content_tags().boot();
+    let mut mm =
+        MmBuilder::new(&layout, policy).expect("the layout is sound").content_tags().boot().with_compaction_account();
     mm.set_thp_enabled(HugeEnabled::Always);
     mm.set_thp_defrag(HugeDefrag::Madvise);
     mm.set_thp_use_zero_page(true);
