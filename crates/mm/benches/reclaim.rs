@@ -93,7 +93,9 @@ fn engine(memory: Bytes) -> Mm {
         cpus: vec![NodeId(0)],
         ..Layout::default()
     };
-    MmBuilder::new(&layout, Policy::default()).expect("one zone is a valid layout").boot()
+    let mut mm = MmBuilder::new(&layout, Policy::default()).expect("one zone is a valid layout").boot();
+    mm.write_setting("thp/enabled", "never").expect("there is such a setting");
+    mm
 }
 
 fn median(mut figures: Vec<f64>) -> f64 {
