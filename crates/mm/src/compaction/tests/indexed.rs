@@ -198,3 +198,27 @@ fn smaller_and_larger_orders_are_left_to_the_scanners() {
         world.mm.borrow().check().expect("all laws hold");
     }
 }
+
+#[test]
+fn reclaim_for_a_huge_page_is_asked_for_only_where_it_makes_the_difference() {
+    let flags = crate::AllocFlags::plain(crate::Mark::Min);
+    let asks = |frames: &[F], reclaimable| {
+        let world = World::new(indexed(), frames);
+        let mm = world.mm.borrow();
+        let zone = &mm.zones()[0];
+        let suitable = mm.compaction_suitable(zone.id(), Order::PAGEBLOCK, ZoneKind::Normal, &flags);
+        let helps = mm.reclaim_makes_suitable(zone.id(), reclaimable, ZoneKind::Normal, &flags);
+        let balanced = mm.is_balanced(NodeId(0), Order::PAGEBLOCK, ZoneKind::Normal);
+        (suitable, helps, balanced)
+    };
+    // Every pageblock keeps a page of the kernel: nothing helps, and kswapd does not try.
+    let spoilt: Vec<F> = (0..8 * 512).map(|at| if at % 512 == 9 { F::Kernel } else { F::Free }).collect();
+    assert_eq!(asks(&spoilt, 4096), (Suitable::NotSuitableZone, false, true));
+    // Half of the pages are free: compaction can start, and more free pages are no use.
+    let half: Vec<F> = (0..8 * 512).map(|at| if at % 2 == 0 { F::Page } else { F::Free }).collect();
+    assert_eq!(asks(&half, 4096), (Suitable::Continue, false, true));
+    // A hundred are: it takes the rest of a huge page.
+    let full: Vec<F> = (0..8 * 512).map(|at| if at % 41 == 0 { F::Free } else { F::Page }).collect();
+    assert_eq!(asks(&full, 10), (Suitable::Skipped, false, false));
+    assert_eq!(asks(&full, 1000), (Suitable::Skipped, true, false));
+}
