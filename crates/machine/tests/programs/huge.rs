@@ -16,7 +16,8 @@ const HUGE: Bytes = mib(2);
 fn machine() -> Machine {
     let mut policy = Policy::default();
     policy.thp.madvise_collapse = true;
-    let options = Options { check_every: NonZeroU64::new(1024), disks: vec![disk(Pages::new(8192))], ..Options::new(1) };
+    let options =
+        Options { check_every: NonZeroU64::new(1024), disks: vec![disk(Pages::new(8192))], ..Options::new(1) };
     let span = PfnRange::of(NORMAL, Pages::from_bytes_floor(mib(16)));
     machine_of(&[(ZoneKind::Normal, span)], policy, 2, &options)
 }

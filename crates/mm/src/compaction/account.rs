@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use order9_units::{Order, PAGEBLOCK_PAGES};
+use order9_units::{Migratetype, Order, PAGEBLOCK_PAGES};
 
 use super::control::CompactControl;
 use crate::Mm;
@@ -65,7 +65,8 @@ impl Costs {
 /// Moves after which the pageblock is empty.
 #[inline]
 fn cost(own: &Pageblock, block: usize, frames: &FrameTable) -> u16 {
-    if !own.is_evacuable() {
+    // A run that has claimed a pageblock keeps it from others.
+    if !own.is_evacuable() || own.migratetype == Migratetype::Isolate {
         return NEVER;
     }
     let pages = own.movable() + own.isolated;
