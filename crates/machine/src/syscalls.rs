@@ -118,6 +118,7 @@ impl Sys for Thread {
         self.enter().await?;
         let (mode, advice) = match advice {
             Advice::DontNeed => (Mode::Shared, Madvise::DontNeed),
+            Advice::Free => (Mode::Shared, Madvise::Free),
             Advice::HugePage => (Mode::Exclusive, Madvise::HugePage),
             Advice::NoHugePage => (Mode::Exclusive, Madvise::NoHugePage),
             Advice::Collapse => return self.collapse(start(area), area.length).await,

@@ -218,6 +218,9 @@ pub struct ReclaimPolicy {
     pub unreclaimable: Unreclaimable,
     /// Dropping slab on request gives up sooner with every round: what counts as few objects freed doubles. 5.16+.
     pub drop_slab_doubles: bool,
+    /// `madvise` takes `MADV_FREE`, whose pages are reclaimed with those of files. 4.12+; from 4.5 to 4.11 they stayed
+    /// among anonymous pages.
+    pub lazy_free: bool,
 }
 
 /// What has LRU lists.
@@ -445,6 +448,7 @@ impl Default for Policy {
                 kswapd_balances: BalancedZones::Any,
                 unreclaimable: Unreclaimable::KswapdFailures,
                 drop_slab_doubles: false,
+                lazy_free: true,
             },
             slow_path: SlowPathPolicy {
                 first_compaction: FirstCompaction::CostlyOrUnmovable,

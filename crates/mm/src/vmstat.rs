@@ -72,6 +72,10 @@ pub struct Counters {
     pub pgactivate: u64,
     /// `pgdeactivate`: active pages made inactive.
     pub pgdeactivate: u64,
+    /// `pglazyfree`: pages that programs can do without until they write to them (`MADV_FREE`).
+    pub pglazyfree: u64,
+    /// `pglazyfreed`: those that reclaim has freed.
+    pub pglazyfreed: u64,
     /// `pgrefill`: active pages looked at to be made inactive.
     pub pgrefill: ByZone,
     /// `pgscan_kswapd`: inactive pages looked at by kswapd, those passed over included.

@@ -236,6 +236,8 @@ pub enum Access {
 pub enum Advice {
     /// `MADV_DONTNEED`.
     DontNeed,
+    /// `MADV_FREE`: the pages may be taken until they are written again. Refused with `EINVAL` before 4.5.
+    Free,
     /// `MADV_HUGEPAGE`.
     HugePage,
     /// `MADV_NOHUGEPAGE`.

@@ -297,6 +297,15 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
+    /// A page that was lazily freeable is in use again: isolated, it becomes an active one of the anonymous lists.
+    pub(crate) fn no_longer_lazy(&mut self, idx: Idx) {
+        let word = self.frames.word(idx);
+        self.count_isolated(idx, word, u64::wrapping_sub);
+        let word = word.with_list(LruList::ActiveAnon);
+        self.frames.set(idx, word);
+        self.count_isolated(idx, word, u64::wrapping_add);
+    }
+
     fn count_isolated(&mut self, idx: Idx, word: Word, change: fn(u64, u64) -> u64) {
         let isolated = &mut self.zones[self.blocks[idx.block()].zone.index()].lru.isolated[word.lru_type().index()];
         *isolated = change(*isolated, word.frames());

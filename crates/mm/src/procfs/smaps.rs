@@ -25,6 +25,7 @@ struct Usage {
     private_dirty: u64,
     referenced: u64,
     anonymous: u64,
+    lazy_free: u64,
     /// Mapped as huge pages.
     anon_huge: u64,
     pss_dirty: Share,
@@ -117,6 +118,7 @@ impl<T: Tracer> Mm<T> {
             Owner::File { .. } => usage.pss_shmem += share,
             _ => {
                 usage.anonymous += page;
+                usage.lazy_free += if self.is_lazily_freeable(idx) && !dirty { page } else { 0 };
                 usage.pss_anon += share;
             }
         }
@@ -151,7 +153,7 @@ impl Usage {
         size("Referenced", self.referenced)?;
         size("Anonymous", self.anonymous)?;
         size("KSM", 0)?;
-        size("LazyFree", 0)?;
+        size("LazyFree", self.lazy_free)?;
         size("AnonHugePages", self.anon_huge)?;
         size("ShmemPmdMapped", 0)?;
         size("FilePmdMapped", 0)?;

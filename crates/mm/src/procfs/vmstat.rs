@@ -163,6 +163,9 @@ impl<T: Tracer> Mm<T> {
             ("pgfault", counters.pgfault),
             ("pgmajfault", counters.pgmajfault),
         ]);
+        if self.policy.reclaim.lazy_free {
+            fields.extend([("pglazyfree", counters.pglazyfree), ("pglazyfreed", counters.pglazyfreed)]);
+        }
     }
 
     fn reclaim_events(&self, fields: &mut Fields) {

@@ -46,7 +46,7 @@ impl<T: Tracer> Mm<T> {
                 tally.referenced += word.frames();
                 Outcome::Keep
             }
-            (_, Owner::Huge) => self.split_to_swap(run, idx, tally),
+            (_, Owner::Huge) => self.split_to_swap(run, idx, of, tally),
             _ if word.has(Flag::Pinned) => Outcome::Keep,
             (_, Owner::File { .. }) if of == LruType::File => {
                 if mapped {
@@ -56,6 +56,9 @@ impl<T: Tracer> Mm<T> {
                     return Outcome::Free;
                 }
                 self.write_file_page(run, flags, idx, verdict, tally)
+            }
+            (_, Owner::Anon(_) | Owner::Shared { .. }) if self.is_lazily_freeable(idx) => {
+                self.free_unless_written(idx, tally)
             }
             (_, Owner::Anon(_) | Owner::Shared { .. } | Owner::SwapCache) => self.swap_out(run, idx, tally),
             // A page of tmpfs, which has nowhere to go.
@@ -122,9 +125,17 @@ impl<T: Tracer> Mm<T> {
         Outcome::Keep
     }
 
-    /// Splits an unused huge page, whose parts then go to swap one by one; in use by more than its mappings, it stays.
-    fn split_to_swap(&mut self, run: &ReclaimControl, head: Idx, tally: &mut Tally) -> Outcome {
-        if !run.may_swap || !run.gfp.has(Gfp::IO) {
+    /// Frees a page that its program can do without, if nobody has written to it since.
+    fn free_unless_written(&mut self, idx: Idx, tally: &mut Tally) -> Outcome {
+        let mut freed = false;
+        self.unmap_unflushed(tally, |mm| freed = mm.take_lazily_freed(idx));
+        if freed { Outcome::Free } else { Outcome::Activate }
+    }
+
+    /// Splits an unused huge page, whose parts are then dealt with one by one; in use by more than its mappings, it stays.
+    fn split_to_swap(&mut self, run: &ReclaimControl, head: Idx, of: LruType, tally: &mut Tally) -> Outcome {
+        let may_swap = run.may_swap && run.gfp.has(Gfp::IO);
+        if !may_swap && of == LruType::Anon {
             return Outcome::Keep;
         }
         if self.frames.word(head).has(Flag::Pinned) || self.split_isolated(head, tally.cpu).is_err() {

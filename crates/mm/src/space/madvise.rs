@@ -7,7 +7,7 @@ use order9_units::{Bytes, Pages};
 use super::addr::{TASK_END, VirtAddr, VpnRange};
 use super::fault::Access;
 use super::pte::PteFlag;
-use super::{Errno, HugeAdvice, Prot, SpaceId};
+use super::{Errno, HugeAdvice, Prot, SpaceId, VmaKind};
 use crate::Mm;
 use crate::frame::Idx;
 use crate::trace::Tracer;
@@ -17,6 +17,8 @@ use crate::trace::Tracer;
 pub enum Madvise {
     /// `MADV_DONTNEED`: the pages are discarded; page tables stay.
     DontNeed,
+    /// `MADV_FREE`: the pages may be taken until they are written again. 4.5+.
+    Free,
     /// `MADV_HUGEPAGE`.
     HugePage,
     /// `MADV_NOHUGEPAGE`.
@@ -27,7 +29,8 @@ impl<T: Tracer> Mm<T> {
     /// `madvise`. Where pages are missing, the others are advised nevertheless.
     ///
     /// # Errors
-    /// `EINVAL` for an unaligned address, and for `DontNeed` at the first locked mapping; `ENOMEM` where something in the
+    /// `EINVAL` for an unaligned address, for `DontNeed` and `Free` at the first locked mapping, for `Free` also at the
+    /// first that is not private anonymous memory, and where the kernel does not have it; `ENOMEM` where something in the
     /// range is not mapped.
     pub fn madvise(
         &mut self,
@@ -46,7 +49,11 @@ impl<T: Tracer> Mm<T> {
             from = part.end;
             mapped += part.len();
             match advice {
-                Madvise::DontNeed if vma.locked => return Err(Errno::Einval),
+                Madvise::DontNeed | Madvise::Free if vma.locked => return Err(Errno::Einval),
+                Madvise::Free if vma.kind != VmaKind::Anon || !self.policy.reclaim.lazy_free => {
+                    return Err(Errno::Einval);
+                }
+                Madvise::Free => self.free_lazily(id, part, cpu),
                 Madvise::DontNeed => self.discard(id, part, cpu),
                 Madvise::HugePage => self.modify(id, part, |vma| vma.advice = HugeAdvice::Huge)?,
                 Madvise::NoHugePage => self.modify(id, part, |vma| vma.advice = HugeAdvice::NoHuge)?,

@@ -14,6 +14,7 @@ mod fault;
 mod file_fault;
 mod fork;
 mod inherited;
+mod lazy_free;
 mod madvise;
 mod mmap;
 mod mremap;

@@ -143,4 +143,10 @@ pub(super) static SWITCHES: &[Switch] = &[
         off: "slab is dropped until a round frees no more than 10 objects", "up to 5.15",
         on: "slab is dropped until a round frees few objects, at first 10, and twice as many with every round", "5.16+"
     ),
+    flag!(
+        reclaim.lazy_free,
+        "Whether madvise takes MADV_FREE, whose pages are reclaimed with those of files",
+        off: "no program can have its pages reclaimed without being written to swap", "up to 4.4",
+        on: "madvise takes MADV_FREE, whose pages are reclaimed with those of files", "4.12+"
+    ),
 ];

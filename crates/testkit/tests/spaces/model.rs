@@ -143,8 +143,11 @@ impl Model {
         for (_, page) in self.space(space).range_mut(start..start + length) {
             mapped += 1;
             match advice {
-                Madvise::DontNeed if page.locked => return Err(Errno::Einval),
+                Madvise::DontNeed | Madvise::Free if page.locked => return Err(Errno::Einval),
+                Madvise::Free if page.source != Source::Anon => return Err(Errno::Einval),
                 Madvise::DontNeed => page.own = None,
+                // Only reclaim, which is not among the steps, takes what the advice offers.
+                Madvise::Free => {}
                 Madvise::HugePage => page.advice = HugeAdvice::Huge,
                 Madvise::NoHugePage => page.advice = HugeAdvice::NoHuge,
             }

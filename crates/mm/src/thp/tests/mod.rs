@@ -2,6 +2,7 @@
 
 mod collapse;
 mod faults;
+mod lazy;
 mod operations;
 mod random;
 mod rights;

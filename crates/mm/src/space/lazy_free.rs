@@ -1,0 +1,113 @@
+//! `MADV_FREE`: pages that the program can do without, until it writes to them again.
+//!
+//! Such a page is an anonymous one on a list of pages of files, clean in every entry. Reclaim frees it without writing it
+//! to swap; a write meanwhile makes the entry dirty, and reclaim gives the page back to the anonymous lists. madvise(2);
+//! "mm: move MADV_FREE pages into LRU_INACTIVE_FILE list" (LKML, 2017).
+
+use alloc::vec::Vec;
+
+use order9_units::Pages;
+
+use super::addr::VpnRange;
+use super::pte::{Pte, PteFlag};
+use super::{Mapping, Owner, SpaceId, Vpn};
+use crate::Mm;
+use crate::frame::{Flag, Idx};
+use crate::lru::{LruList, LruType};
+use crate::trace::Tracer;
+
+impl<T: Tracer> Mm<T> {
+    /// Marks the pages of `range`, which is private anonymous memory, as free to take. Pages that others map, that are in
+    /// use otherwise, or that have a copy in swap are passed over; what is in swap only is discarded.
+    pub(super) fn free_lazily(&mut self, id: SpaceId, range: VpnRange, cpu: usize) {
+        self.free_huge_lazily(id, range, cpu);
+        let space = self.user.living(id);
+        let entries: Vec<(Vpn, Pte)> = space
+            .table
+            .tables(range)
+            .flat_map(|(slot, table)| slot.intersect(range).iter().map(|vpn| (vpn, table.get(vpn))))
+            .filter(|(_, pte)| !pte.is_none())
+            .collect();
+        let mut marked = 0;
+        for (vpn, pte) in entries {
+            match (pte.slot(), pte.idx()) {
+                (Some(_), _) => self.discard(id, VpnRange::of(vpn, Pages::new(1)), cpu),
+                (_, Some(idx)) if self.may_free_lazily(idx) => {
+                    self.clean_entry(Mapping { space: id, vpn });
+                    self.mark_lazily_freeable(idx);
+                    marked += 1;
+                }
+                _ => {}
+            }
+        }
+        self.work.tlb_flushes += u64::from(marked > 0);
+    }
+
+    /// Huge entries of `range`: whole ones are marked, those of which it covers a part are split with their page, if that
+    /// can be.
+    fn free_huge_lazily(&mut self, id: SpaceId, range: VpnRange, cpu: usize) {
+        let slots = self.user.living(id).table.huge_slots(range);
+        let slots: Vec<_> = slots.filter_map(|(slot, huge)| huge.head().map(|head| (slot, head))).collect();
+        for (slot, head) in slots {
+            let word = self.frames.word(head);
+            let in_use = word.is_held() || word.has(Flag::Unevictable);
+            if !self.is_huge_exclusive(head) || in_use {
+                continue;
+            }
+            if slot.intersect(range) == slot {
+                let huge = self.user.living(id).table.huge_mut(slot.start).expect("the slot has a huge entry");
+                huge.pte = huge.pte.with(PteFlag::Dirty, false).with(PteFlag::Young, false);
+                self.work.ptes_set += 1;
+                self.work.tlb_flushes += 1;
+                self.mark_lazily_freeable(head);
+            } else {
+                let _refused = self.split_huge_page(self.frames.pfn(head), cpu);
+            }
+        }
+    }
+
+    fn may_free_lazily(&self, idx: Idx) -> bool {
+        let word = self.frames.word(idx);
+        let alone = matches!(self.user.rmap.owner(idx), Owner::Anon(_)) && !word.is_compound();
+        alone && !word.is_held() && !word.has(Flag::SwapCache) && !word.has(Flag::Unevictable)
+    }
+
+    fn clean_entry(&mut self, at: Mapping) {
+        let table = self.user.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
+        let pte = table.get(at.vpn);
+        table.set(at.vpn, pte.with(PteFlag::Dirty, false).with(PteFlag::Young, false));
+        self.work.ptes_set += 1;
+    }
+
+    fn mark_lazily_freeable(&mut self, idx: Idx) {
+        let word = self.frames.word(idx);
+        self.frames.set(idx, word.with(Flag::Dirty, false).with(Flag::Referenced, false));
+        self.move_lru(idx, LruList::InactiveFile);
+        self.batch_lru(idx);
+        self.counters.pglazyfree += word.frames();
+    }
+
+    /// Whether `MADV_FREE` was said of an anonymous page, and reclaim has not found since that it was written.
+    pub(crate) fn is_lazily_freeable(&self, idx: Idx) -> bool {
+        self.frames.word(self.huge_head(idx).unwrap_or(idx)).lru_type() == LruType::File
+    }
+
+    /// Takes an isolated page that is lazily freeable away from all who map it, unless one of them has written to it since;
+    /// says whether it is theirs no more.
+    pub(crate) fn take_lazily_freed(&mut self, idx: Idx) -> bool {
+        let mappings = self.mappings_of(idx);
+        let is_dirty =
+            |at: &Mapping| self.user.space(at.space).is_ok_and(|space| space.table.get(at.vpn).has(PteFlag::Dirty));
+        if self.frames.word(idx).has(Flag::Dirty) || mappings.iter().any(is_dirty) {
+            self.no_longer_lazy(idx);
+            return false;
+        }
+        self.work.rmap_walks += 1;
+        self.unmap_everywhere(idx);
+        if let Some(tags) = &mut self.user.tags {
+            mappings.iter().for_each(|at| tags.discard(at.space, VpnRange::of(at.vpn, Pages::new(1))));
+        }
+        self.counters.pglazyfreed += 1;
+        true
+    }
+}
