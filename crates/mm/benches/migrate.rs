@@ -3,24 +3,21 @@
 //! Figures are medians of rounds, in time on the processor where the host tells it. Run with `cargo bench -p order9-mm
 //! --bench migrate`.
 
+mod alone;
 mod stopwatch;
 
 use std::cell::RefCell;
-use std::future::Future;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use order9_mm::env::{Env, SpinLock, Stall, Task, Until};
+use alone::Alone;
+use order9_mm::env::Env;
 use order9_mm::fs_cache::FsStep;
 use order9_mm::migrate::{MigrateMode, MigrateReason, gather_pages};
 use order9_mm::policy::Policy;
-use order9_mm::reclaim::PageWrite;
 use order9_mm::slab::CacheSpec;
 use order9_mm::space::{Access, FaultStep, MmapRequest, PageView, VpnRange};
-use order9_mm::trace::NoTrace;
 use order9_mm::{Gfp, Layout, Mm, MmBuilder, NodeSpec, Request, ZoneSpec};
-use order9_units::{Bytes, Migratetype, Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
+use order9_units::{Bytes, Migratetype, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 use stopwatch::Stopwatch;
 
 const ROUNDS: usize = 5;
@@ -87,10 +84,9 @@ fn gather_all(mm: Mm, pages: &[Pfn]) -> f64 {
             first(Order::PAGEBLOCK).or_else(|| first(Order::MAX)).expect("memory is free")
         });
         let watch = Stopwatch::start();
-        let gathered = pin!(gather_pages(&world, batch, block, MigrateMode::Async, MigrateReason::Compaction));
-        let done = gathered.poll(&mut Context::from_waker(Waker::noop()));
+        let gathered = gather_pages(&world, batch, block, MigrateMode::Async, MigrateReason::Compaction);
+        let done = alone::run(gathered).expect("all can move");
         time += watch.elapsed();
-        let Poll::Ready(Ok(done)) = done else { panic!("{done:?}") };
         assert_eq!(done.moved, batch.len() as u64);
     }
     time.as_nanos() as f64 / pages.len() as f64
@@ -107,51 +103,4 @@ fn engine(batched: bool) -> Mm {
     let mut policy = Policy::default();
     policy.compaction.batched_migrate = batched;
     MmBuilder::new(&layout, policy).expect("one zone is a valid layout").boot()
-}
-
-/// A machine with one task, on which nothing takes time.
-struct Alone(RefCell<Mm>);
-
-impl Env for Alone {
-    type Tracer = NoTrace;
-
-    fn with<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R {
-        step(&mut self.0.borrow_mut())
-    }
-
-    async fn spend(&self) {}
-
-    fn cpu(&self) -> usize {
-        CPU
-    }
-
-    fn task(&self) -> Task {
-        Task::default()
-    }
-
-    async fn sleep(&self, _: Nanos) {}
-
-    fn need_resched(&self) -> bool {
-        false
-    }
-
-    fn lock_busy(&self, _: SpinLock) -> bool {
-        false
-    }
-}
-
-impl Stall for Alone {
-    async fn submit(&self, writes: Vec<PageWrite>) {
-        unreachable!("nothing is dirty, but {writes:?}");
-    }
-
-    async fn wait(&self, until: Until, _: Option<Nanos>) -> bool {
-        unreachable!("nothing is under way, but a wait for {until:?}");
-    }
-
-    fn wake(&self, _: Until) {}
-
-    fn now(&self) -> Nanos {
-        Nanos::ZERO
-    }
 }

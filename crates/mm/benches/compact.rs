@@ -1,0 +1,68 @@
+//! Cost of looking at one frame with compaction's two scanners, where nothing can be done about what they see.
+//!
+//! Figures are medians of rounds, in time on the processor where the host tells it. Run with `cargo bench -p order9-mm
+//! --bench compact`.
+
+mod alone;
+mod stopwatch;
+
+use std::cell::RefCell;
+
+use alone::Alone;
+use order9_mm::compaction::compact_node;
+use order9_mm::policy::{BlockSearch, Policy, TargetStride};
+use order9_mm::{Contents, Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
+use order9_units::{Bytes, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
+use stopwatch::Stopwatch;
+
+const ROUNDS: usize = 5;
+
+fn main() {
+    println!("{:<60} {:>9}", "ns per frame, median of rounds", "");
+    let row = |what: &str, round: fn() -> f64| {
+        let mut figures: Vec<f64> = (0..ROUNDS).map(|_| round()).collect();
+        figures.sort_by(f64::total_cmp);
+        println!("{what:<60} {:>9.2}", figures[ROUNDS / 2]);
+    };
+    row("migration scanner, pages that stay", || scanned(Bytes::ZERO, |of| of.migrate_scanned));
+    row("free scanner, pages that stay", || scanned(Bytes::from_kib(4096), |of| of.free_scanned));
+}
+
+/// Compacts a zone of 2 GiB full of pages of the kernel, behind `movable` bytes that could move.
+fn scanned(movable: Bytes, counted: fn(&order9_mm::compaction::CompactTotals) -> u64) -> f64 {
+    let world = Alone(RefCell::new(engine(Pages::from_bytes_floor(movable))));
+    let watch = Stopwatch::start();
+    let totals = alone::run(compact_node(&world, NodeId(0)));
+    let time = watch.elapsed();
+    let frames = counted(&totals);
+    assert!(frames > 400_000, "{totals:?}");
+    time.as_nanos() as f64 / frames as f64
+}
+
+fn engine(movable: Pages) -> Mm {
+    let span = PfnRange::of(Pfn::new(1 << 20), Pages::from_bytes_floor(Bytes::from_gib(2)));
+    let layout = Layout {
+        nodes: vec![NodeSpec { distances: vec![10] }],
+        zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
+        cpus: vec![NodeId(0)],
+        ..Layout::default()
+    };
+    let mut policy = Policy::default();
+    policy.compaction.source_search = BlockSearch::Linear;
+    policy.compaction.target_search = BlockSearch::Linear;
+    policy.compaction.target_stride = TargetStride::One;
+    let mut builder = MmBuilder::new(&layout, policy).expect("one zone is a valid layout");
+    for pfn in span.iter() {
+        let offset = pfn - span.start;
+        // Every pageblock has a free frame, so that no scanner passes over it.
+        let given = if offset < movable {
+            builder.allocate(pfn, Order::ZERO, Contents::Movable)
+        } else if offset.get().is_multiple_of(PAGEBLOCK_PAGES.get()) && movable == Pages::ZERO {
+            builder.free(pfn, Order::ZERO)
+        } else {
+            builder.allocate(pfn, Order::ZERO, Contents::Unmovable)
+        };
+        given.expect("every frame is given once");
+    }
+    builder.finish()
+}
