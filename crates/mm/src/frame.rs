@@ -9,7 +9,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use order9_units::{Migratetype, Order, Pfn};
+use order9_units::{Migratetype, Order, Pages, Pfn};
 
 use crate::lru::{LruList, LruType};
 
@@ -170,6 +170,13 @@ impl Word {
 
     pub(crate) const fn is_free(self) -> bool {
         self.0 & STATE == FREE
+    }
+
+    /// Whether this is a single frame that somebody uses and that is on no LRU list, nor movable in another way.
+    #[inline]
+    pub(crate) const fn is_used_alone(self) -> bool {
+        let other = STATE | ORDER | Flag::Lru as u32 | Flag::MovableContent as u32;
+        self.0 & other == ALLOCATED
     }
 
     /// Whether a free block that a per-CPU list holds starts here.
@@ -361,6 +368,13 @@ impl FrameTable {
     #[inline]
     pub(crate) fn word_or_hole(&self, idx: Idx) -> Word {
         self.words.get(idx.at()).copied().unwrap_or(Word::HOLE)
+    }
+
+    /// How many of the `len` frames from `idx` on, up to the first that does not, have words of this kind.
+    #[inline]
+    pub(crate) fn leading(&self, idx: Idx, len: Pages, kind: impl Fn(Word) -> bool) -> Pages {
+        let words = &self.words[idx.at()..idx.at() + len.get() as usize];
+        Pages::new(words.iter().take_while(|word| kind(**word)).count() as u64)
     }
 
     #[inline]

@@ -91,6 +91,13 @@ impl<T: Tracer> Mm<T> {
                 scan.at = end;
                 return false;
             }
+            if scan.range_end.is_none() && word.is_used_alone() {
+                // Long stretches of these are what most scans in vain see.
+                let stretch = self.frames.leading(idx, end - scan.at, Word::is_used_alone);
+                scan.scanned += stretch.get() - 1;
+                scan.at += stretch;
+                continue;
+            }
             match self.classify(run, idx, word) {
                 Found::Free(frames) => {
                     scan.scanned += if self.policy.compaction.scan_counts_jumps { frames - 1 } else { 0 };

@@ -17,6 +17,12 @@ impl<T: Tracer> Mm<T> {
             let idx = self.at(at);
             let word = self.frames.word(idx);
             scanned += 1;
+            if stride == 1 && word.is_used_alone() {
+                let stretch = self.frames.leading(idx, end - at, Word::is_used_alone);
+                scanned += stretch.get() - 1;
+                at += stretch;
+                continue;
+            }
             if !word.is_free() {
                 let compound = word.is_allocated();
                 at += Pages::new(if compound { word.frames() - 1 } else { 0 } + stride);
