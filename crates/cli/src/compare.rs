@@ -8,13 +8,14 @@ use order9_lab::{judge_claim, notes, report};
 use order9_record::{Inputs, Loaded, Run, read};
 use order9_report::claims::{Claim, Outcome, Verdict, parse};
 use order9_report::compare::Report;
+use order9_report::compare::text::Fit;
 use order9_workloads::Workload;
 use serde::Serialize;
 
 use crate::args::CompareArgs;
 use crate::failure::Failure;
 use crate::output::{print, print_json};
-use crate::results::{style, tables};
+use crate::results::{style, with_notes};
 
 /// All of it for programs.
 #[derive(Serialize)]
@@ -51,7 +52,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
         return print_json(&Json { notes: &notes, report: &report, verdicts });
     }
     let verdicts = judged.map(|(claim, verdicts)| verdict_text(&claim, &verdicts)).unwrap_or_default();
-    print(&format!("{}{verdicts}", tables(&report, "", &notes)))
+    print(&format!("{}{verdicts}", with_notes(report.to_text(Fit::Widened), &notes)))
 }
 
 /// A claim about the workload, and what became of its statements in the first two columns.

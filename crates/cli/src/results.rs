@@ -2,22 +2,35 @@
 
 use std::path::Path;
 
-use order9_lab::{Day, days, days_text, notes, report};
+use order9_lab::{Day, Plan, ablation_notes, ablation_report, days, days_text, notes, report};
 use order9_record::{Digest, Experiment, ExtraFile, Outcome, Run};
+use order9_report::ablation::AblationReport;
 use order9_report::compare::text::Fit;
 use order9_report::compare::{Report, Style};
 use order9_report::stats::Generation;
 use order9_report::table::wrap;
-use order9_workloads::Workload;
 use serde::Serialize;
 
 /// Tables, notes and the digest of an experiment.
 pub(crate) struct Results {
-    report: Report,
-    days: Vec<Day>,
+    tables: Tables,
     notes: Vec<String>,
     digest: Digest,
     runs: Vec<RunEnd>,
+}
+
+/// The tables that answer what was asked.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Tables {
+    /// Policies beside each other.
+    Policies {
+        report: Report,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        days: Vec<Day>,
+    },
+    /// A policy taken apart.
+    Switches { ablation: AblationReport },
 }
 
 /// How a run ended.
@@ -36,17 +49,13 @@ pub(crate) struct Json<'a> {
     directory: Option<&'a Path>,
     runs: &'a [RunEnd],
     notes: &'a [String],
-    report: &'a Report,
-    #[serde(skip_serializing_if = "<[Day]>::is_empty")]
-    days: &'a [Day],
+    #[serde(flatten)]
+    tables: &'a Tables,
 }
 
 impl Results {
-    /// Of an experiment: a column for each policy.
-    pub(crate) fn of(workload: Workload, experiment: &Experiment) -> Self {
-        let of_policy = |title: &str| experiment.runs.iter().filter(|run| run.policy == title).collect::<Vec<&Run>>();
-        let titles = experiment.inputs.policies.iter().map(|policy| policy.title.as_str());
-        let columns: Vec<_> = titles.map(|title| (title, of_policy(title))).collect();
+    /// Of an experiment.
+    pub(crate) fn of(plan: &Plan, experiment: &Experiment) -> Self {
         let end = |run: &Run| RunEnd {
             policy: run.policy.clone(),
             seed: run.seed,
@@ -54,9 +63,11 @@ impl Results {
             outcome: run.outcome.clone(),
         };
         Self {
-            report: report(workload, &columns, style()),
-            days: days(&experiment.runs),
-            notes: notes(&experiment.inputs, &experiment.runs),
+            tables: Tables::of(plan, experiment),
+            notes: match plan.ablation {
+                Some(_) => ablation_notes(plan, experiment),
+                None => notes(&experiment.inputs, &experiment.runs),
+            },
             digest: experiment.digest(),
             runs: experiment.runs.iter().map(end).collect(),
         }
@@ -69,18 +80,44 @@ impl Results {
     }
 
     fn tables(&self) -> String {
-        tables(&self.report, &days_text(&self.days), &self.notes)
+        with_notes(self.tables.to_text(), &self.notes)
     }
 
     pub(crate) fn json<'a>(&'a self, directory: Option<&'a Path>) -> Json<'a> {
-        let Self { digest, runs, notes, report, days } = self;
-        Json { digest: *digest, directory, runs, notes, report, days }
+        Json { digest: self.digest, directory, runs: &self.runs, notes: &self.notes, tables: &self.tables }
     }
 
     /// The files of a run directory that hold tables.
     pub(crate) fn files(&self) -> [ExtraFile; 2] {
         let file = |name: &str, content: String| ExtraFile { name: name.to_owned(), content: content.into_bytes() };
-        [file("report.txt", self.tables()), file("report.json", self.report.to_json() + "\n")]
+        [file("report.txt", self.tables()), file("report.json", self.tables.to_json() + "\n")]
+    }
+}
+
+impl Tables {
+    /// A column for each policy, or a row for each switch.
+    fn of(plan: &Plan, experiment: &Experiment) -> Self {
+        if let Some(ablation) = &plan.ablation {
+            return Self::Switches { ablation: ablation_report(plan, ablation, experiment) };
+        }
+        let of_policy = |title: &str| experiment.runs.iter().filter(|run| run.policy == title).collect::<Vec<&Run>>();
+        let titles = plan.policies.iter().map(|policy| policy.name.as_str());
+        let columns: Vec<_> = titles.map(|title| (title, of_policy(title))).collect();
+        Self::Policies { report: report(plan.workload, &columns, style()), days: days(&experiment.runs) }
+    }
+
+    fn to_text(&self) -> String {
+        match self {
+            Self::Policies { report, days } => report.to_text(Fit::Widened) + &days_text(days),
+            Self::Switches { ablation } => ablation.to_text(),
+        }
+    }
+
+    fn to_json(&self) -> String {
+        match self {
+            Self::Policies { report, .. } => report.to_json(),
+            Self::Switches { ablation } => ablation.to_json(),
+        }
     }
 }
 
@@ -92,11 +129,11 @@ pub(crate) fn style() -> Style {
 /// Columns of notes.
 const NOTE_WIDTH: usize = 98;
 
-/// Tables as they are printed, with those of days and notes below.
-pub(crate) fn tables(report: &Report, days: &str, notes: &[String]) -> String {
+/// Tables as they are printed, with notes below.
+pub(crate) fn with_notes(tables: String, notes: &[String]) -> String {
     let notes: String = notes.iter().map(|note| item(note)).collect();
     let heading = if notes.is_empty() { "" } else { "\nNotes\n" };
-    format!("{}{days}{heading}{notes}", report.to_text(Fit::Widened))
+    format!("{tables}{heading}{notes}")
 }
 
 /// A note as an item of a list.

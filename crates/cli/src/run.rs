@@ -24,7 +24,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let plan = plan(args)?;
     let target = target(args)?;
     let (experiment, snapshots) = experiment(args, &plan)?;
-    let results = Results::of(plan.workload, &experiment);
+    let results = Results::of(&plan, &experiment);
     let files = [results.files().as_slice(), &snapshots].concat();
     let written = target.map(|target| target.write(&experiment, &files).map(|_| target)).transpose();
     let written = written.map_err(|error| Failure::Usage(error.to_string()))?;

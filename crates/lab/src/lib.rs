@@ -6,6 +6,7 @@
 //! command line's.
 #![forbid(unsafe_code)]
 
+mod ablation;
 mod cell;
 mod claims;
 mod days;
@@ -24,6 +25,7 @@ pub mod scenario;
 mod start;
 mod tables;
 
+pub use ablation::{Ablated, Ablation, ablation_notes, ablation_report};
 pub use claims::judge_claim;
 pub use days::{Day, days, days_text};
 pub use error::PlanError;

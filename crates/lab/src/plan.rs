@@ -12,6 +12,7 @@ use order9_snapshot::synth::SynthSpec;
 use order9_units::Nanos;
 use order9_workloads::{Value, Workload};
 
+use crate::ablation::Ablation;
 use crate::machines::MachineSpec;
 
 /// An experiment: one workload under several policies and seeds, on one machine, from one state of its memory.
@@ -23,6 +24,8 @@ pub struct Plan {
     pub chosen: BTreeMap<&'static str, Value>,
     /// The policies to compare, at least one; the others are compared with the first. Names are unique.
     pub policies: Vec<Loaded>,
+    /// Where one policy is taken apart switch by switch: which of [`policies`](Self::policies) is which.
+    pub ablation: Option<Ablation>,
     /// CPUs, nodes and prices. CPUs, nodes and memory are the snapshot's where memory comes from one.
     pub machine: MachineSpec,
     /// What memory holds at the start.

@@ -24,25 +24,35 @@ fn benchmark(workload: Workload, columns: &[(&str, Vec<&Run>)]) -> Benchmark {
             workloads::Family::Percentiles => Family::Percentiles,
             workloads::Family::Single(name) => Family::Single(name),
         },
-        direction: match measure.better {
-            Better::Lower => Direction::LowerIsBetter,
-            Better::Higher => Direction::HigherIsBetter,
-        },
-        unit: match measure.unit {
-            workloads::Unit::Seconds => compare::Unit::Seconds,
-            workloads::Unit::Milliseconds => compare::Unit::Milliseconds,
-            workloads::Unit::Microseconds => compare::Unit::Microseconds,
-            workloads::Unit::FilesPerSecond => compare::Unit::FilesPerSecond,
-            workloads::Unit::MebibytesPerSecond => compare::Unit::MebibytesPerSecond,
-            workloads::Unit::Percent => compare::Unit::Percent,
-            workloads::Unit::HugePages => compare::Unit::HugePages,
-            workloads::Unit::Pages => compare::Unit::Pages,
-            workloads::Unit::Gibibytes => compare::Unit::Gibibytes,
-        },
+        direction: direction(measure),
+        unit: unit(measure),
         decimals: measure.decimals,
         operations: operations(measure, columns),
     };
     Benchmark { name: workload.name().to_owned(), sections: workload.measures().iter().map(section).collect() }
+}
+
+/// Which way is better in a table.
+pub(crate) const fn direction(measure: &Measure) -> Direction {
+    match measure.better {
+        Better::Lower => Direction::LowerIsBetter,
+        Better::Higher => Direction::HigherIsBetter,
+    }
+}
+
+/// What a table shows its values in.
+pub(crate) const fn unit(measure: &Measure) -> compare::Unit {
+    match measure.unit {
+        workloads::Unit::Seconds => compare::Unit::Seconds,
+        workloads::Unit::Milliseconds => compare::Unit::Milliseconds,
+        workloads::Unit::Microseconds => compare::Unit::Microseconds,
+        workloads::Unit::FilesPerSecond => compare::Unit::FilesPerSecond,
+        workloads::Unit::MebibytesPerSecond => compare::Unit::MebibytesPerSecond,
+        workloads::Unit::Percent => compare::Unit::Percent,
+        workloads::Unit::HugePages => compare::Unit::HugePages,
+        workloads::Unit::Pages => compare::Unit::Pages,
+        workloads::Unit::Gibibytes => compare::Unit::Gibibytes,
+    }
 }
 
 /// The operations of a table that any column has: by their first word as the table has it, then by number.
@@ -58,7 +68,8 @@ fn operations(measure: &Measure, columns: &[(&str, Vec<&Run>)]) -> Vec<String> {
     ordered.into_iter().map(|(_, _, name)| name).collect()
 }
 
-fn column(workload: Workload, title: &str, runs: &[&Run]) -> Column {
+/// What runs of one policy gave, together.
+pub(crate) fn column(workload: Workload, title: &str, runs: &[&Run]) -> Column {
     let mut pooled: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for run in runs {
         for operation in &run.operations {
@@ -76,9 +87,14 @@ fn column(workload: Workload, title: &str, runs: &[&Run]) -> Column {
     }
 }
 
-fn has(measure: &Measure, operation: &str) -> bool {
-    let word = operation.rsplit_once('-').filter(|(_, number)| number.parse::<u64>().is_ok());
-    measure.operations.contains(&word.map_or(operation, |(word, _)| word))
+fn has(measure: &Measure, name: &str) -> bool {
+    measure.operations.iter().any(|operation| is_operation(operation, name))
+}
+
+/// Whether `name` is `operation`, or that with a dash and a number.
+pub(crate) fn is_operation(operation: &str, name: &str) -> bool {
+    let word = name.rsplit_once('-').filter(|(_, number)| number.parse::<u64>().is_ok());
+    operation == word.map_or(name, |(word, _)| word)
 }
 
 /// How much of what samples count is one of the unit of a table: times are counted in nanoseconds.

@@ -77,6 +77,20 @@ impl Loaded {
         loaded.without_conflict()
     }
 
+    /// This policy with `switch` as `other` has it, called `name`.
+    ///
+    /// # Errors
+    /// [`PolicyError::Conflict`] if the value and one of this policy exclude each other.
+    pub fn with_switch_of(&self, other: &Self, switch: &'static Switch, name: String) -> Result<Self, PolicyError> {
+        let mut changed = self.clone();
+        (switch.set)(&mut changed.policy, switch.get(&other.policy));
+        changed.set_in[place(switches(), switch)] = changed.chain.len();
+        changed.chain.push(name.clone());
+        changed.summary = format!("{} with {} of {}", self.name, switch.key, other.name);
+        changed.name = name;
+        changed.without_conflict()
+    }
+
     fn without_conflict(self) -> Result<Self, PolicyError> {
         let has =
             |(key, value): (&str, Value)| table::find(key).is_some_and(|switch| switch.get(&self.policy) == value);

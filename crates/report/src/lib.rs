@@ -5,6 +5,7 @@
 //! Holds no rules of its own: what a block is, and what could be made of it, is decided in `order9-snapshot`.
 #![forbid(unsafe_code)]
 
+pub mod ablation;
 pub mod claims;
 pub mod compare;
 pub mod facts;

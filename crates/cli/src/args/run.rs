@@ -16,6 +16,12 @@ pub(crate) struct RunArgs {
     /// A policy to compare, with the first one: built-in, or a file. [default: linux-6.18]
     #[arg(long = "policy", value_name = "POLICY", allow_hyphen_values = true)]
     pub(crate) policies: Vec<String>,
+    /// A policy to take apart: what is each of its switches worth? Goes with --against, instead of --policy.
+    #[arg(long, value_name = "POLICY", allow_hyphen_values = true)]
+    pub(crate) ablate: Option<String>,
+    /// The policy to hold --ablate against: every switch in which they differ is tried alone and taken away.
+    #[arg(long, value_name = "POLICY", allow_hyphen_values = true)]
+    pub(crate) against: Option<String>,
     /// Where it runs: a built-in machine, a machine file, or a snapshot file. [default: xeon-1s]
     #[arg(long, value_name = "MACHINE|SNAPSHOT", allow_hyphen_values = true)]
     pub(crate) machine: Option<String>,
@@ -67,9 +73,11 @@ pub(crate) struct RunArgs {
 }
 
 /// Names of the arguments that decide what runs.
-const CHOICES: [&str; 12] = [
+const CHOICES: [&str; 14] = [
     "what",
     "policies",
+    "ablate",
+    "against",
     "machine",
     "memory",
     "prices",
@@ -86,6 +94,7 @@ const EXAMPLES: &str = "\
 Examples:
   order9 run usemem --policy linux-5.0 --policy linux-5.1 --param size=4G --param loops=2
   order9 run scenarios/usemem-two-releases.toml --seeds 3 -o runs/usemem
+  order9 run hugealloc --machine desktop-8g --ablate linux-5.1 --against linux-5.0
   order9 run fill-and-free --machine host.o9snap --param size=1G --set vm.min_free_kbytes=262144
   order9 run --repeat runs/usemem";
 
@@ -93,6 +102,8 @@ impl RunArgs {
     /// What was chosen, option by option.
     pub(crate) fn chosen(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let single = [
+            (&self.ablate, "--ablate"),
+            (&self.against, "--against"),
             (&self.machine, "--machine"),
             (&self.memory, "--memory"),
             (&self.prices, "--prices"),

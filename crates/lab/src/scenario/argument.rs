@@ -19,6 +19,14 @@ impl Scenario {
             "--policy" => {
                 self.policies.retain(|policy| policy.said.is_argument());
                 self.policies.push(asked());
+                self.ablate = self.ablate.take().filter(|ablate| ablate.said.is_argument());
+                self.against = self.against.take().filter(|against| against.said.is_argument());
+                Ok(())
+            }
+            "--ablate" | "--against" => {
+                self.policies.retain(|policy| policy.said.is_argument());
+                let place = if option == "--ablate" { &mut self.ablate } else { &mut self.against };
+                *place = Some(asked());
                 Ok(())
             }
             "--machine" => {

@@ -113,6 +113,14 @@ pub enum Problem {
     /// Two columns of one title.
     #[error("two policies are called {0}: their columns could not be told apart")]
     SamePolicy(String),
+    /// Two policies without a switch to tell apart.
+    #[error("{ablate} differs from {against} in no switch that is modelled: there is nothing to ablate")]
+    NothingToAblate {
+        /// The policy to take apart.
+        ablate: String,
+        /// The policy to hold it against.
+        against: String,
+    },
     /// A file name that cannot title a column.
     #[error("a policy file called '{0}' cannot name a column: expected up to 100 bytes without a dot first")]
     PolicyTitle(String),

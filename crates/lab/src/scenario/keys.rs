@@ -38,6 +38,13 @@ pub static KEYS: &[Key] = &[
         "what is compared, with the first one",
         "`[\"linux-6.18\"]`",
     ),
+    key(
+        "ablate",
+        "a built-in policy or a policy file",
+        "instead of `policies`: what is taken apart, switch by switch",
+        "",
+    ),
+    key("against", "a built-in policy or a policy file", "with `ablate`: what it is held against", "must be given"),
     key("seeds", "a number, or a list of seeds", "how often every policy runs, each time with another seed", "1"),
     key("parameters", "table", "of the workload, see below", ""),
     key("memory.start", "`empty`, `synthetic` or `snapshot`", "what memory holds at the start", "`empty`"),

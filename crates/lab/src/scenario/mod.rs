@@ -5,6 +5,7 @@
 //! a manifest describes. The format is described in docs/running.md.
 //! Never runs anything; whatever can be refused before a run is refused here, at the place where it was asked for.
 
+mod ablate;
 mod argument;
 mod error;
 mod keys;
@@ -41,6 +42,9 @@ pub struct Scenario {
     workload: Workload,
     chosen: BTreeMap<&'static str, Value>,
     policies: Vec<Asked<String>>,
+    /// Policies to take apart and to hold it against, instead of `policies`.
+    ablate: Option<Asked<String>>,
+    against: Option<Asked<String>>,
     machine: Option<Asked<String>>,
     prices: Option<Asked<String>>,
     memory: Option<Asked<MemoryWish>>,
@@ -67,6 +71,8 @@ impl Scenario {
             workload,
             chosen: BTreeMap::new(),
             policies: Vec::new(),
+            ablate: None,
+            against: None,
             machine: None,
             prices: None,
             memory: None,

@@ -5,6 +5,7 @@ use std::path::Path;
 use order9_policy::Loaded;
 use order9_workloads::Workload;
 
+use super::ablate::{Wish, ablation};
 use super::error::{Problem, Said, ScenarioError};
 use super::memory::{MemoryWish, is_snapshot};
 use super::{Asked, Scenario, setting};
@@ -26,13 +27,17 @@ impl Scenario {
     /// # Errors
     /// The first thing that cannot be loaded, does not fit the rest, or is refused.
     pub fn plan(self, command: Vec<String>) -> Result<Plan, ScenarioError> {
-        let policies = policies(self.policies)?;
+        let (policies, ablation) = match Wish::of(self.policies, self.ablate, self.against)? {
+            Wish::Compare(policies) => (self::policies(policies)?, None),
+            Wish::Ablate { ablate, against } => ablation(ablate, against)?,
+        };
         setting::check(&self.settings, &policies)?;
         let (machine, memory) = Place { machine: self.machine, prices: self.prices, memory: self.memory }.load()?;
         Ok(Plan {
             workload: self.workload,
             chosen: self.chosen,
             policies,
+            ablation,
             machine,
             memory,
             settings: with_demanded(self.workload, self.settings),
@@ -58,17 +63,21 @@ fn policies(asked: Vec<Asked<String>>) -> Result<Vec<Loaded>, ScenarioError> {
     let asked = if asked.is_empty() { vec![by_default(POLICY)] } else { asked };
     let mut policies: Vec<Loaded> = Vec::new();
     for Asked { said, value: name } in asked {
-        let policy = policy(&name).map_err(|problem| said.clone().error(problem))?;
-        if policies.iter().any(|before| before.name == policy.name) {
-            return Err(said.error(Problem::SamePolicy(policy.name)));
-        }
-        policies.push(policy);
+        policies.push(policy(&name).map_err(|problem| said.clone().error(problem))?);
+        distinct(&policies).map_err(|problem| said.error(problem))?;
     }
     Ok(policies)
 }
 
+/// Refuses the first policy with the title of one before it.
+pub(super) fn distinct(policies: &[Loaded]) -> Result<(), Problem> {
+    let repeats = |at: &usize| policies[..*at].iter().any(|before| before.name == policies[*at].name);
+    let repeated = (1..policies.len()).find(repeats);
+    repeated.map_or(Ok(()), |at| Err(Problem::SamePolicy(policies[at].name.clone())))
+}
+
 /// A policy under its title: its name, or that of its file without folder and ending.
-fn policy(name: &str) -> Result<Loaded, Problem> {
+pub(super) fn policy(name: &str) -> Result<Loaded, Problem> {
     let mut policy = order9_policy::load(name)?;
     if name.contains('/') || name.ends_with(".toml") {
         let stem = Path::new(name).file_stem().unwrap_or_default().to_string_lossy();

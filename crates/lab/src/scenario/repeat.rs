@@ -61,6 +61,7 @@ pub fn repetition(inputs: &Inputs) -> Result<Plan, RepeatError> {
         workload: scenario.workload,
         chosen: scenario.chosen,
         policies: inputs.policies.iter().map(|policy| reload(&folder, policy)).collect::<Result<_, _>>()?,
+        ablation: None,
         machine: machine(&folder, &inputs.machine)?,
         memory: memory_of(&inputs.memory)?,
         settings: inputs.settings.clone(),

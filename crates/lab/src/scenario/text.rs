@@ -66,6 +66,8 @@ impl Scenario {
                     names.ok_or_else(|| leaf.wrong("a list of policies, such as [\"linux-5.0\", \"mine.toml\"]"))?;
                 self.policies = names.into_iter().map(|name| asked(name, &said)).collect();
             }
+            "ablate" => self.ablate = Some(asked(leaf.line_of_text()?, &said)),
+            "against" => self.against = Some(asked(leaf.line_of_text()?, &said)),
             "seeds" => self.take_seeds(leaf)?,
             "record.every" => self.read_every(&leaf.line_of_text()?)?,
             "record.events" => {

@@ -36,6 +36,7 @@ fn fsmark() -> Plan {
         policies: ["linux-5.3-rc3", "linux-5.3-shrinker"]
             .map(|name| order9_policy::load(name).expect("built in"))
             .into(),
+        ablation: None,
         machine,
         memory: Memory::Empty,
         settings: Vec::new(),

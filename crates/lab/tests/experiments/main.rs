@@ -124,6 +124,7 @@ fn plan(workload: Workload) -> Plan {
         workload,
         chosen,
         policies: ["linux-4.4", "linux-5.0"].map(|name| order9_policy::load(name).expect("it is built in")).into(),
+        ablation: None,
         machine: machines::load("desktop-8g").expect("it is built in"),
         memory: Memory::Empty,
         settings: workload.settings().iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect(),

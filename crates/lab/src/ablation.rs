@@ -1,0 +1,151 @@
+//! Ablation: what every switch in which two policies differ is worth on a workload, alone and among the others.
+//!
+//! Key type: [`Ablation`], the part of a [`Plan`](crate::Plan) that says which of its policies is which. Beside both whole
+//! policies run, for each switch, the first one with this switch of the second, and the second one with this switch of the
+//! first: what a change does by itself, and what is lost without it. [`ablation_report`] holds them against each other.
+//! Never judges an effect: that takes seeds, and a reader.
+
+mod quantity;
+
+use order9_policy::{Loaded, PolicyError, Switch, switches};
+use order9_record::{Experiment, Outcome};
+use order9_report::ablation::{AblationReport, Effect, Row, Whole};
+use order9_workloads::Workload;
+
+use crate::notes::notes;
+use crate::plan::Plan;
+use crate::tables::column;
+use quantity::Measured;
+
+/// Which policies of a plan are held against each other. The first is the starting point, the second is taken apart.
+#[derive(Clone, Debug)]
+pub struct Ablation {
+    /// Every switch in which they differ, in the order of the table of switches.
+    pub switches: Vec<Ablated>,
+}
+
+/// A switch, and where in [`Plan::policies`] the two policies stand that try it, or why there is no such policy.
+#[derive(Clone, Debug)]
+pub struct Ablated {
+    /// The switch.
+    pub switch: &'static Switch,
+    /// The starting point with this switch of the other policy.
+    pub alone: Result<usize, PolicyError>,
+    /// The other policy with this switch of the starting point.
+    pub without: Result<usize, PolicyError>,
+}
+
+/// How many policies of a plan are whole; they come first.
+const WHOLE: usize = 2;
+
+impl Ablation {
+    /// Takes `ablate` apart. Beside the ablation comes every policy of the plan, both whole ones first.
+    #[must_use]
+    pub fn new(against: Loaded, ablate: Loaded) -> (Self, Vec<Loaded>) {
+        let mut policies = vec![against.clone(), ablate.clone()];
+        let mut add = |policy: Result<Loaded, PolicyError>| {
+            policies.push(policy?);
+            Ok(policies.len() - 1)
+        };
+        let differing = switches().filter(|switch| switch.get(&against.policy) != switch.get(&ablate.policy));
+        let ablated = differing.map(|switch| {
+            let alone = format!("{}+{}", against.name, switch.key);
+            let without = format!("{}-{}", ablate.name, switch.key);
+            Ablated {
+                switch,
+                alone: add(against.with_switch_of(&ablate, switch, alone)),
+                without: add(ablate.with_switch_of(&against, switch, without)),
+            }
+        });
+        let switches = ablated.collect();
+        (Self { switches }, policies)
+    }
+}
+
+/// The effects of all switches in an experiment.
+#[must_use]
+pub fn ablation_report(plan: &Plan, ablation: &Ablation, experiment: &Experiment) -> AblationReport {
+    let measured = Measured::of(plan.workload);
+    let values = |at: usize| values(plan.workload, &measured, &plan.policies[at].name, experiment);
+    let whole = |at: usize| Whole { policy: plan.policies[at].name.clone(), values: values(at) };
+    let (against, ablate) = (whole(0), whole(1));
+    let effect = |at: &Result<usize, PolicyError>, whole| match at {
+        Ok(at) => Effect::measured(plan.policies[*at].name.clone(), values(*at), whole),
+        Err(error) => Effect::Excluded { why: error.to_string() },
+    };
+    let row = |ablated: &Ablated| Row {
+        switch: ablated.switch.key,
+        against: ablated.switch.get(&plan.policies[0].policy).to_string(),
+        ablate: ablated.switch.get(&plan.policies[1].policy).to_string(),
+        alone: effect(&ablated.alone, &against),
+        without: effect(&ablated.without, &ablate),
+    };
+    AblationReport {
+        workload: plan.workload.name().to_owned(),
+        runs: plan.seeds.len(),
+        quantities: measured.iter().map(Measured::quantity).collect(),
+        switches: ablation.switches.iter().map(row).collect(),
+        against,
+        ablate,
+    }
+}
+
+/// Notes of both whole policies: what is said of them holds for those with one switch changed as well.
+#[must_use]
+pub fn ablation_notes(plan: &Plan, experiment: &Experiment) -> Vec<String> {
+    let mut inputs = experiment.inputs.clone();
+    inputs.policies.truncate(WHOLE);
+    let runs = plan.cells().take_while(|cell| cell.policy < WHOLE).count();
+    notes(&inputs, &experiment.runs[..runs])
+}
+
+/// Of one policy, the mean of its runs; nothing if one of them did not come to its end, and so did less than others.
+fn values(workload: Workload, measured: &[Measured], policy: &str, experiment: &Experiment) -> Vec<Option<f64>> {
+    let runs: Vec<_> = experiment.runs.iter().filter(|run| run.policy == policy).collect();
+    if runs.iter().any(|run| run.outcome != Outcome::Completed) {
+        return vec![None; measured.len()];
+    }
+    let column = column(workload, policy, &runs);
+    measured.iter().map(|measured| measured.value(&column, runs.len())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loaded(name: &str) -> Loaded {
+        order9_policy::load(name).expect("it is built in")
+    }
+
+    #[test]
+    fn every_differing_switch_is_tried_alone_and_taken_away() {
+        let (against, ablate) = (loaded("linux-5.0"), loaded("linux-5.1"));
+        let (ablation, policies) = Ablation::new(against.clone(), ablate.clone());
+        let differing = order9_policy::Diff::new(&against, &ablate).differences;
+        let keys = |policy: &Loaded, other: &Loaded| {
+            let differences = order9_policy::Diff::new(policy, other).differences;
+            differences.iter().map(|difference| difference.key).collect::<Vec<_>>()
+        };
+        assert_eq!(policies.len(), 2 + 2 * differing.len());
+        assert_eq!(ablation.switches.len(), differing.len());
+        for (ablated, difference) in ablation.switches.iter().zip(&differing) {
+            assert_eq!(ablated.switch.key, difference.key, "in the order of `policies diff`");
+            let policy = |at: &Result<usize, PolicyError>| &policies[*at.as_ref().expect("nothing excludes it")];
+            let (alone, without) = (policy(&ablated.alone), policy(&ablated.without));
+            assert_eq!(keys(&against, alone), [difference.key]);
+            assert_eq!(keys(&ablate, without), [difference.key]);
+            assert_eq!(alone.name, format!("linux-5.0+{}", difference.key));
+            assert_eq!(without.name, format!("linux-5.1-{}", difference.key));
+        }
+    }
+
+    #[test]
+    fn a_switch_that_the_others_exclude_has_a_reason_instead_of_a_policy() {
+        let (ablation, policies) = Ablation::new(loaded("linux-5.0"), loaded("linux-6.18"));
+        let tried = ablation.switches.iter().flat_map(|ablated| [&ablated.alone, &ablated.without]);
+        let excluded: Vec<_> = tried.clone().filter_map(|at| at.as_ref().err()).collect();
+        assert!(!excluded.is_empty() && excluded.iter().all(|error| matches!(error, PolicyError::Conflict { .. })));
+        let places: Vec<_> = tried.filter_map(|at| at.as_ref().ok().copied()).collect();
+        assert_eq!(places, (2..policies.len()).collect::<Vec<_>>(), "every other policy, once");
+    }
+}
