@@ -1,5 +1,6 @@
 //! The built command, end to end: what it prints, what it leaves behind, how it says no.
 
+mod ablate;
 mod bad_input;
 mod capture;
 mod golden;

@@ -104,3 +104,38 @@ fn refusals_name_the_argument() {
     let idle = refusal("workload = 'idle'", &[("--threads", "1")]);
     assert_eq!(idle, "--threads 1: idle has no parameter threads");
 }
+
+#[test]
+fn a_policy_is_taken_apart_in_a_file_as_by_arguments() {
+    let arguments = [("--ablate", "linux-5.0+p22"), ("--against", "linux-5.0")];
+    let by_arguments = plan(FILE, &arguments).unwrap();
+    let titles = |plan: &Plan| plan.policies.iter().map(|policy| policy.name.clone()).collect::<Vec<_>>();
+    let expected = [
+        "linux-5.0",
+        "linux-5.0+p22",
+        "linux-5.0+slow_path.stall_counts",
+        "linux-5.0+p22-slow_path.stall_counts",
+        "linux-5.0+compaction.capture",
+        "linux-5.0+p22-compaction.capture",
+    ];
+    assert_eq!(titles(&by_arguments), expected, "the policies of the file are replaced");
+    let file = "workload = 'usemem'\nablate = 'linux-5.0+p22'\nagainst = 'linux-5.0'\n";
+    let by_file = plan(file, &[]).unwrap();
+    assert_eq!(titles(&by_file), expected);
+    assert_eq!(by_file.ablation.map(|ablation| ablation.switches.len()), Some(2));
+    let replaced = plan(file, &[("--policy", "linux-4.4")]).unwrap();
+    assert!(replaced.ablation.is_none() && titles(&replaced) == ["linux-4.4"]);
+}
+
+#[test]
+fn what_takes_a_policy_apart_goes_together() {
+    let file = |line: &str| refusal(&format!("workload = 'usemem'\n{line}"), &[]);
+    assert!(
+        file("ablate = 'linux-5.1'")
+            .ends_with("mine.toml, line 2: expected the policy to hold it against, too: against")
+    );
+    let both = "policies = ['linux-4.4']\nablate = 'linux-5.1'\nagainst = 'linux-5.0'";
+    assert!(file(both).ends_with("line 2: ablate and against name all policies: leave others out"));
+    let setting = [("--ablate", "linux-5.0"), ("--against", "linux-4.4"), ("--set", "vm.watermark_boost_factor=0")];
+    assert!(refusal("workload = 'usemem'", &setting).contains("does not exist under linux-4.4"));
+}

@@ -99,3 +99,20 @@ fn everything_can_be_written_as_json() {
     let list = serde_json::to_value(List::new().unwrap()).unwrap();
     assert_eq!((&list[0]["name"], list[0]["base"].is_null()), (&"linux-4.4".into(), true));
 }
+
+#[test]
+fn one_switch_can_be_taken_from_another_policy() {
+    let switch = |key: &str| switches().find(|switch| switch.key == key).unwrap();
+    let (old, new) = (load("linux-5.0").unwrap(), load("linux-6.18").unwrap());
+    let capture = switch("compaction.capture");
+    let with = old.with_switch_of(&new, capture, "mine".to_owned()).unwrap();
+    assert_eq!(Diff::new(&old, &with).differences.len(), 1);
+    assert_eq!(capture.get(&with.policy), capture.get(&new.policy));
+    assert_eq!((with.set_in(capture).as_str(), with.base(), with.name.as_str()), ("mine", Some("linux-5.0"), "mine"));
+    assert_eq!(with.summary, "linux-5.0 with compaction.capture of linux-6.18");
+    let excluded = old.with_switch_of(&new, switch("fallback.freelist_hygiene"), "mine".to_owned()).unwrap_err();
+    assert!(
+        excluded.to_string().starts_with("mine: fallback.freelist_hygiene = true (set in mine) and "),
+        "{excluded}"
+    );
+}

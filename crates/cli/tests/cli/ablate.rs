@@ -1,0 +1,74 @@
+//! `order9 run --ablate`: a policy taken apart, and what is refused.
+
+use std::fs;
+
+use crate::support::{folder_with_machine, order9_line};
+
+/// The last patch of the compaction series, which changes two switches, one of which only counts otherwise.
+const CAPTURE: &str = "run hugealloc --machine {}/tiny.toml --ablate linux-5.0+p22 --against linux-5.0";
+
+/// The words of the line of `switch` in the table below `heading`.
+fn row<'a>(text: &'a str, heading: &str, switch: &str) -> Vec<&'a str> {
+    let table = text.split("\n\n").find(|part| part.starts_with(heading)).expect("the table is printed");
+    let line = table.lines().find(|line| line.trim_start().starts_with(switch)).expect("the switch has a row");
+    line.split_whitespace().skip(1).collect()
+}
+
+#[test]
+fn every_switch_is_tried_alone_and_taken_away() {
+    let folder = folder_with_machine();
+    let text = order9_line(&format!("{CAPTURE} -o {{}}/a"), folder.path()).success();
+    assert!(text.starts_with("hugealloc under linux-5.0 and linux-5.0+p22, one run each\n"), "{text}");
+    assert!(text.contains("\n  gained: 2M hugepages allocated (huge pages) "), "{text}");
+    let (alone, without) = ("linux-5.0 with one switch of linux-5.0+p22", "linux-5.0+p22 with one switch of linux-5.0");
+    let counted = row(&text, alone, "slow_path.stall_counts");
+    assert_eq!((&counted[..3], &counted[5..]), (&["-"; 3][..], &["-"; 3][..]), "only success is counted otherwise");
+    assert_ne!(counted[3], "-");
+    assert_ne!(row(&text, without, "compaction.capture"), ["-"; 7]);
+    let notes = text.split_once("\nNotes\n").expect("what is not modelled is noted").1;
+    assert_eq!(notes.matches("not modelled yet").count(), 2, "of both whole policies alone: {notes}");
+
+    let report = fs::read_to_string(folder.path().join("a/report.txt")).unwrap();
+    assert!(text.starts_with(&report), "{report}");
+    let digest = text.lines().find_map(|line| line.strip_prefix("digest ")).expect("a digest is printed");
+    let again = order9_line("run --repeat {}/a", folder.path()).success();
+    assert_eq!(again, format!("recorded  {digest}\nrepeated  {digest}\n"));
+}
+
+#[test]
+fn json_holds_all_values_of_all_seeds() {
+    let folder = folder_with_machine();
+    let text = order9_line(&format!("{CAPTURE} --seeds 2 --json"), folder.path()).success();
+    let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(json["runs"].as_array().map(Vec::len), Some(2 * (2 + 2 * 2)), "both whole policies and four others");
+    let ablation = &json["ablation"];
+    assert_eq!((&ablation["runs"], &ablation["quantities"][0]["name"]), (&2.into(), &"migrate".into()));
+    let capture = &ablation["switches"][1];
+    assert_eq!((&capture["switch"], &capture["ablate"]), (&"compaction.capture".into(), &"true".into()));
+    assert_eq!(capture["without"]["policy"], "linux-5.0+p22-compaction.capture");
+    assert_eq!(capture["alone"]["values"].as_array().map(Vec::len), Some(7));
+}
+
+#[test]
+fn what_cannot_be_ablated_is_refused() {
+    let folder = folder_with_machine();
+    let refused = |arguments: &str, expected: &str| {
+        let ran = order9_line(&format!("run hugealloc -o {{}}/out {arguments}"), folder.path());
+        assert!(ran.refusal().contains(expected), "{}", ran.stderr);
+    };
+    refused("--ablate linux-5.1", "--ablate linux-5.1: expected the policy to hold it against, too: against");
+    refused("--against linux-5.0", "--against linux-5.0: expected the policy to take apart, too: ablate");
+    refused(
+        "--ablate linux-5.1 --against linux-5.0 --policy linux-4.4",
+        "--policy linux-4.4: ablate and against name all policies: leave others out",
+    );
+    refused(
+        "--ablate linux-5.1 --against linux-5.1",
+        "linux-5.1 differs from linux-5.1 in no switch that is modelled: there is nothing to ablate",
+    );
+    refused(
+        "--ablate linux-5.1 --against linux-5.00",
+        "--against linux-5.00: no policy is called 'linux-5.00'; did you mean linux-5.0?",
+    );
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing is left behind");
+}
