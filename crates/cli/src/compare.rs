@@ -52,7 +52,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
         return print_json(&Json { notes: &notes, report: &report, verdicts });
     }
     let verdicts = judged.map(|(claim, verdicts)| verdict_text(&claim, &verdicts)).unwrap_or_default();
-    print(&format!("{}{verdicts}", with_notes(report.to_text(Fit::Widened), &notes)))
+    print(&format!("{}{verdicts}", with_notes(&report.to_text(Fit::Widened), &notes)))
 }
 
 /// A claim about the workload, and what became of its statements in the first two columns.

@@ -80,7 +80,7 @@ impl Results {
     }
 
     fn tables(&self) -> String {
-        with_notes(self.tables.to_text(), &self.notes)
+        with_notes(&self.tables.to_text(), &self.notes)
     }
 
     pub(crate) fn json<'a>(&'a self, directory: Option<&'a Path>) -> Json<'a> {
@@ -130,7 +130,7 @@ pub(crate) fn style() -> Style {
 const NOTE_WIDTH: usize = 98;
 
 /// Tables as they are printed, with notes below.
-pub(crate) fn with_notes(tables: String, notes: &[String]) -> String {
+pub(crate) fn with_notes(tables: &str, notes: &[String]) -> String {
     let notes: String = notes.iter().map(|note| item(note)).collect();
     let heading = if notes.is_empty() { "" } else { "\nNotes\n" };
     format!("{tables}{heading}{notes}")

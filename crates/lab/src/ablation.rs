@@ -41,7 +41,7 @@ const WHOLE: usize = 2;
 impl Ablation {
     /// Takes `ablate` apart. Beside the ablation comes every policy of the plan, both whole ones first.
     #[must_use]
-    pub fn new(against: Loaded, ablate: Loaded) -> (Self, Vec<Loaded>) {
+    pub fn new(against: &Loaded, ablate: &Loaded) -> (Self, Vec<Loaded>) {
         let mut policies = vec![against.clone(), ablate.clone()];
         let mut add = |policy: Result<Loaded, PolicyError>| {
             policies.push(policy?);
@@ -53,8 +53,8 @@ impl Ablation {
             let without = format!("{}-{}", ablate.name, switch.key);
             Ablated {
                 switch,
-                alone: add(against.with_switch_of(&ablate, switch, alone)),
-                without: add(ablate.with_switch_of(&against, switch, without)),
+                alone: add(against.with_switch_of(ablate, switch, alone)),
+                without: add(ablate.with_switch_of(against, switch, without)),
             }
         });
         let switches = ablated.collect();
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn every_differing_switch_is_tried_alone_and_taken_away() {
         let (against, ablate) = (loaded("linux-5.0"), loaded("linux-5.1"));
-        let (ablation, policies) = Ablation::new(against.clone(), ablate.clone());
+        let (ablation, policies) = Ablation::new(&against, &ablate);
         let differing = order9_policy::Diff::new(&against, &ablate).differences;
         let keys = |policy: &Loaded, other: &Loaded| {
             let differences = order9_policy::Diff::new(policy, other).differences;
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_switch_that_the_others_exclude_has_a_reason_instead_of_a_policy() {
-        let (ablation, policies) = Ablation::new(loaded("linux-5.0"), loaded("linux-6.18"));
+        let (ablation, policies) = Ablation::new(&loaded("linux-5.0"), &loaded("linux-6.18"));
         let tried = ablation.switches.iter().flat_map(|ablated| [&ablated.alone, &ablated.without]);
         let excluded: Vec<_> = tried.clone().filter_map(|at| at.as_ref().err()).collect();
         assert!(!excluded.is_empty() && excluded.iter().all(|error| matches!(error, PolicyError::Conflict { .. })));

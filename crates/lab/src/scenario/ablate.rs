@@ -37,16 +37,16 @@ impl Wish {
 
 /// The policies that take `ablate` apart.
 pub(super) fn ablation(
-    ablate: Asked<String>,
-    against: Asked<String>,
+    ablate: &Asked<String>,
+    against: &Asked<String>,
 ) -> Result<(Vec<Loaded>, Option<Ablation>), ScenarioError> {
     let load = |asked: &Asked<String>| policy(&asked.value).map_err(|problem| asked.said.clone().error(problem));
-    let (against, whole) = (load(&against)?, load(&ablate)?);
-    let names = (whole.name.clone(), against.name.clone());
-    let (ablation, policies) = Ablation::new(against, whole);
+    let (against, whole) = (load(against)?, load(ablate)?);
+    let (ablation, policies) = Ablation::new(&against, &whole);
     if ablation.switches.is_empty() {
-        return Err(ablate.said.error(Problem::NothingToAblate { ablate: names.0, against: names.1 }));
+        let nothing = Problem::NothingToAblate { ablate: whole.name, against: against.name };
+        return Err(ablate.said.clone().error(nothing));
     }
-    distinct(&policies).map_err(|problem| ablate.said.error(problem))?;
+    distinct(&policies).map_err(|problem| ablate.said.clone().error(problem))?;
     Ok((policies, Some(ablation)))
 }

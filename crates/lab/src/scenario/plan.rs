@@ -29,7 +29,7 @@ impl Scenario {
     pub fn plan(self, command: Vec<String>) -> Result<Plan, ScenarioError> {
         let (policies, ablation) = match Wish::of(self.policies, self.ablate, self.against)? {
             Wish::Compare(policies) => (self::policies(policies)?, None),
-            Wish::Ablate { ablate, against } => ablation(ablate, against)?,
+            Wish::Ablate { ablate, against } => ablation(&ablate, &against)?,
         };
         setting::check(&self.settings, &policies)?;
         let (machine, memory) = Place { machine: self.machine, prices: self.prices, memory: self.memory }.load()?;
