@@ -141,7 +141,8 @@ impl Env for Daemon {
     }
 
     async fn spend(&self) {
-        let others = self.kernel.cpus.len() as u64 - 1;
+        let flushes = self.kernel.look(|mm| mm.work().tlb_flushes > 0);
+        let others = if flushes { self.kernel.translating_cpus() } else { 0 };
         self.kernel.settle(others).await;
     }
 

@@ -22,6 +22,7 @@ use crate::process::Process;
 use crate::results::Record;
 use crate::storage::{MachineDisk, Storage};
 use crate::time::{Class, Handle, LockId, LockKind, Mode, QueueId, TaskId};
+use crate::translations::Translations;
 
 /// The engine of a machine in virtual time.
 pub type Engine = Mm<EventLog>;
@@ -43,6 +44,7 @@ pub(crate) struct Kernel {
     /// Steps since the last check.
     unchecked: Cell<u64>,
     pub(crate) processes: RefCell<Vec<Rc<Process>>>,
+    pub(crate) translations: Translations,
     pub(crate) record: RefCell<Record>,
     pub(crate) kills: RefCell<Vec<OutOfMemory>>,
     pub(crate) kmalloc: RefCell<Kmalloc>,
@@ -122,6 +124,7 @@ impl Kernel {
             check_every,
             unchecked: Cell::default(),
             processes: RefCell::default(),
+            translations: Translations::default(),
             record: RefCell::default(),
             kills: RefCell::default(),
             kmalloc: RefCell::default(),

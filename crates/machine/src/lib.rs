@@ -25,6 +25,7 @@ mod storage;
 mod syscalls;
 mod thread;
 pub mod time;
+mod translations;
 
 pub use events::{CompactEvent, Event, EventLog, TraceKinds, Traced};
 pub use kernel::Engine;

@@ -286,6 +286,12 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Work done since it was last taken.
+    #[must_use]
+    pub const fn work(&self) -> &Work {
+        &self.work
+    }
+
+    /// The same, and takes it.
     pub fn take_work(&mut self) -> Work {
         core::mem::take(&mut self.work)
     }
