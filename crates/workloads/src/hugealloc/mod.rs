@@ -38,6 +38,20 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         default: |_| Value::Time(Nanos::ZERO),
         default_text: "0s",
     },
+    Parameter {
+        key: "interval",
+        meaning: "how long the driver rests after each block",
+        kind: Kind::Time,
+        default: |_| Value::Time(Nanos::ZERO),
+        default_text: "0s",
+    },
+    Parameter {
+        key: "failures",
+        meaning: "failures in a row after which the driver ends, 1 ms apart",
+        kind: Kind::Count { min: 1, max: 1_000_000 },
+        default: |_| Value::Count(100),
+        default_text: "100",
+    },
 ];
 
 pub(crate) const MEASURES: &[Measure] = &[
@@ -91,7 +105,9 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
     sys.phase("pause");
     sys.sleep(parameters.time("pause")).await?;
     sys.phase("measure");
-    let driver = sys.spawn(ChildKind::Kernel, "hugealloc", move |sys| async move { drive(&sys, free).await }).await?;
+    let pace = Pace { interval: parameters.time("interval"), failures: parameters.count("failures") };
+    let driver = sys.spawn(ChildKind::Kernel, "hugealloc", move |sys| async move { drive(&sys, pace, free).await });
+    let driver = driver.await?;
     sys.wait(driver).await?.result
 }
 
@@ -119,17 +135,34 @@ pub(crate) async fn fragment<S: Sys>(sys: &S, parameters: &Parameters) -> Result
     Ok(())
 }
 
-/// The driver: allocates until it fails.
-async fn drive<S: Sys>(sys: &S, free: Bytes) -> Result<(), Stop> {
-    let mut blocks = 0_u64;
-    loop {
+/// How the driver goes on after a block, and after a failure.
+#[derive(Clone, Copy)]
+struct Pace {
+    interval: Nanos,
+    failures: u64,
+}
+
+/// How long the driver waits after a failure that does not end it.
+const RETRY: Nanos = Nanos::new(1_000_000);
+
+/// The driver: allocates until it fails so many times in a row.
+async fn drive<S: Sys>(sys: &S, pace: Pace, free: Bytes) -> Result<(), Stop> {
+    let (mut blocks, mut failures) = (0_u64, 0);
+    while failures < pace.failures {
         let start = sys.now();
         let block = sys.kernel_alloc(KernelAlloc::new(KernelSize::Block(Order::PAGEBLOCK))).await?;
         if block.is_none() {
-            break;
+            failures += 1;
+            if failures < pace.failures {
+                sys.sleep(RETRY).await?;
+            }
+            continue;
         }
         sys.sample("alloc", sys.now() - start);
-        blocks += 1;
+        (blocks, failures) = (blocks + 1, 0);
+        if pace.interval > Nanos::ZERO {
+            sys.sleep(pace.interval).await?;
+        }
     }
     sys.snapshot("allocated");
     sys.count(ALLOCATED, blocks as f64);
