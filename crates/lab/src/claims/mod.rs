@@ -45,7 +45,11 @@ fn key(row: &Row) -> RowKey {
         }
         statistic => {
             let (metric, param) = parted(&row.operation);
-            RowKey::new(metric, statistic, param)
+            match statistic {
+                // Of thread counts: one figure, which is no statistic.
+                "Percentage" => RowKey::new(&format!("Percentage {metric}"), "", param),
+                _ => RowKey::new(metric, statistic, param),
+            }
         }
     }
 }

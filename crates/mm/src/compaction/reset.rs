@@ -67,11 +67,13 @@ impl<T: Tracer> Mm<T> {
         let first = self.block_start(self.at(start));
         let block = first.block();
         self.work.blocks_passed += 1;
-        if u64::from(self.blocks[block].absent) >= BLOCK.get() || self.is_huge_block(first) {
-            return false;
-        }
         if wanted.source && wanted.target && !self.skip.get(block) {
+            // Either is known already: there is nothing to do, and nobody asks. This is most of a large zone.
             return true;
+        }
+        let is_huge = self.known_huge.get(block) || self.note_huge_block(first);
+        if is_huge || u64::from(self.blocks[block].absent) >= BLOCK.get() {
+            return false;
         }
         let is_movable = self.blocks[block].migratetype == order9_units::Migratetype::Movable;
         if wanted.target && !wanted.source && !is_movable {
