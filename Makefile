@@ -1,13 +1,12 @@
 # order9: what to type. Details: CONTRIBUTING.md.
 
-SNAPSHOT := tests/data/host-fragmented.o9snap
 FUZZ_SECONDS ?= 60
 SOAK_CASES ?= 20000
 
 .PHONY: help run test bench bench-host fuzz soak prepare
 
 help:
-	@echo "make run         build, and inspect the memory of this host (as root; else of a bundled snapshot)"
+	@echo "make run         build, inspect the memory of this host (as root; else of a bundled snapshot), and run thpscale in it"
 	@echo "make test        every check"
 	@echo "make bench       benchmarks of the engine and the analysis"
 	@echo "make bench-host  benchmarks that read or fill this host's memory (as root)"
@@ -17,15 +16,8 @@ help:
 prepare:
 	@bash scripts/prepare.sh
 
-# Reading one word is the test: the file's mode alone does not tell what a container or lockdown forbids.
 run: prepare
-	@cargo build --release --locked -p order9-cli
-	@if head -c 8 /proc/kpageflags >/dev/null 2>&1; then \
-		cargo run --quiet --release --locked -p order9-cli -- inspect; \
-	else \
-		echo "order9: /proc/kpageflags cannot be read here (that takes Linux and root): showing $(SNAPSHOT), taken from a real host"; \
-		cargo run --quiet --release --locked -p order9-cli -- inspect $(SNAPSHOT); \
-	fi
+	@bash scripts/run.sh
 
 test: prepare
 	@bash scripts/check.sh

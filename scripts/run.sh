@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# What `make run` does: the memory of this host (or of a bundled one) as it is, then what two policies make of it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+bundled=tests/data/host-fragmented.o9snap
+order9=${CARGO_TARGET_DIR:-target}/release/order9
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+cargo build --release --locked -p order9-cli
+# Reading one word is the test: the file's mode alone does not tell what a container or lockdown forbids.
+if head -c 8 /proc/kpageflags >/dev/null 2>&1; then
+    "$order9" inspect
+    map=$work/host.o9snap
+    "$order9" capture -o "$map" >/dev/null 2>&1
+else
+    echo "order9: /proc/kpageflags cannot be read here (that takes Linux and root): showing $bundled, taken from a real host"
+    "$order9" inspect "$bundled"
+    map=$bundled
+fi
+
+cat <<'TEXT'
+
+From this very memory: 1, 2 and 4 threads touch 4 GiB that asked for huge pages, under the rules of Linux 6.18 and
+under those of order9, on a simulated machine.
+
+TEXT
+"$order9" run thpscale --machine "$map" --policy linux-6.18 --policy order9 --param madvise=yes --param size=4G \
+    --threads 1,2,4 -o "$work/run" >/dev/null
+rows='^(thpscale|Compaction for|Amean +fault-(huge|both)|Percentage huge|Ops (Huge pages gained|Pages moved|Least moves|Moved by|Scanned by))'
+awk -v rows="$rows" '
+    /^(thpscale|Compaction for)/ { heading = 3 }
+    heading-- > 0 || $0 ~ rows { print }
+    /^$/ && last != "" { print "" }
+    { last = ($0 ~ rows) ? $0 : "" }
+' "$work/run/report.txt"
+
+cat <<'TEXT'
+In words: fault-huge is the mean time of a fault that got a huge page, fault-both of all faults, in us; the share of huge
+ones is below. Huge pages gained are 2 MiB blocks that compaction emptied for them. Moved by least is how many times more
+pages it moved than the cheapest blocks would have taken: every one costs about a microsecond of somebody's time. Nothing
+gained means that free huge pages were enough. `order9 run thpscale --machine ...` prints all of it; see docs/running.md.
+TEXT
