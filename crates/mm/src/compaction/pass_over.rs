@@ -79,7 +79,7 @@ pub(super) enum RuledOut {
 }
 
 /// The first of `bits` that is set, 64 of which `word` gives for each multiple of 64.
-fn first_set(bits: Range<usize>, word: impl Fn(usize) -> u64) -> Option<usize> {
+pub(super) fn first_set(bits: Range<usize>, word: impl Fn(usize) -> u64) -> Option<usize> {
     let mut mask = u64::MAX << (bits.start % 64);
     for at in bits.start / 64..bits.end.div_ceil(64) {
         let set = word(at) & mask;

@@ -5,6 +5,7 @@
 use order9_units::{Order, Pages, Pfn};
 
 use super::BLOCK;
+use super::pass_over::first_set;
 use super::zone::last_block;
 use crate::Mm;
 use crate::frame::{Flag, Idx};
@@ -43,6 +44,10 @@ impl<T: Tracer> Mm<T> {
             }
             migrate = migrate.align_down(Order::PAGEBLOCK) + BLOCK;
             free = Pfn::new(free.get().saturating_sub(BLOCK.get()));
+            if source.is_some() && target.is_some() && migrate <= free {
+                self.reset_between(migrate, free);
+                break;
+            }
         }
         let shift = if self.policy.compaction.reset_free_last_frame { into_block } else { Pages::ZERO };
         let compaction = &mut self.zones[zone.index()].compaction;
@@ -61,6 +66,21 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
+    /// The rest of a walk that has found where runs start: pageblocks without a hint, most of a large zone, are left alone.
+    fn reset_between(&mut self, first: Pfn, last: Pfn) {
+        let (from, to) = (self.at(first).block(), self.at(last).block() + 1);
+        let mut passed = to - from;
+        let mut at = from;
+        let marked = |mm: &Self, word: usize| mm.skip.word(word) & !mm.known_huge.word(word);
+        while let Some(block) = first_set(at..to, |word| marked(self, word)) {
+            let start = first + Pages::new((block - from) as u64 * BLOCK.get());
+            self.reset_block(start, Wanted { source: true, target: true });
+            passed -= 1;
+            at = block + 1;
+        }
+        self.work.blocks_passed += passed as u64;
+    }
+
     /// Clears the hint of the pageblock at `start` if a sample shows what is wanted; says whether it did, or the pageblock had
     /// none and is good anyway.
     fn reset_block(&mut self, start: Pfn, wanted: Wanted) -> bool {
@@ -68,7 +88,7 @@ impl<T: Tracer> Mm<T> {
         let block = first.block();
         self.work.blocks_passed += 1;
         if wanted.source && wanted.target && !self.skip.get(block) {
-            // Either is known already: there is nothing to do, and nobody asks. This is most of a large zone.
+            // Either is known already: there is nothing to do, and nobody asks.
             return true;
         }
         let is_huge = self.known_huge.get(block) || self.note_huge_block(first);
