@@ -113,6 +113,8 @@ pub enum Until {
     KcompactdNeeded(NodeId),
     /// kswapd of the node, for work: the world ends this wait where [`Mm::take_wakeups`] names the node.
     KswapdNeeded(NodeId),
+    /// khugepaged, for somebody to visit: the world ends this wait where [`Mm::take_wakeups`] names it.
+    KhugepagedNeeded,
     /// Tasks that may not reclaim themselves, for kswapd of the node to have freed some.
     ReservesFilled(NodeId),
     /// Reclaimers, for the pages that others have isolated on the node.

@@ -15,10 +15,12 @@ pub struct Wakeups {
     pub written: u64,
     /// Reclaim meets nothing but dirty pages that nobody writes.
     pub flushers: bool,
+    /// khugepaged has somebody to visit, or other pauses to make.
+    pub khugepaged: bool,
 }
 
 impl Wakeups {
-    const NONE: Self = Self { kswapd: 0, kcompactd: 0, written: 0, flushers: false };
+    const NONE: Self = Self { kswapd: 0, kcompactd: 0, written: 0, flushers: false, khugepaged: false };
 
     /// The nodes named by the bits of `mask`.
     pub fn nodes(mask: u64) -> impl Iterator<Item = NodeId> {

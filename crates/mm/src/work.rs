@@ -45,7 +45,7 @@ counts! {
         list_nodes_visited,
         /// Pageblocks whose place in the index was worked out again, and free blocks marked in it or no longer.
         index_updates,
-        /// Frames that compaction looked at without the lock of their zone.
+        /// Frames that compaction or khugepaged looked at without the lock of their zone.
         scanned_unlocked,
         /// Pageblocks that compaction passed over, or asked for their hint, type and first frame.
         blocks_passed,

@@ -37,8 +37,6 @@ pub static PLANNED: &[Planned] = &[
         &["thisnode", "relax", "noretry", "two_step"],
         "On which nodes a fault looks for a huge page, and what each attempt may do",
     ),
-    flag("thp.max_ptes_swap", "khugepaged reads swapped pages back to make a huge page"),
-    flag("thp.max_ptes_shared", "khugepaged collapses pages that are mapped more than once"),
     flag("thp.migration", "Huge pages move whole"),
     flag("thp.shmem", "Shared memory and tmpfs have huge pages"),
 ];

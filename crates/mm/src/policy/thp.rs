@@ -21,6 +21,11 @@ pub struct ThpPolicy {
     pub words_by_prefix: bool,
     /// `madvise` takes `MADV_COLLAPSE`. 6.1+.
     pub madvise_collapse: bool,
+    /// khugepaged reads up to `khugepaged/max_ptes_swap` pages of a slot back from swap, if enough others are in use. 4.8+.
+    pub max_ptes_swap: bool,
+    /// khugepaged collapses slots of which others map up to `khugepaged/max_ptes_shared` pages, and parts of huge pages.
+    /// 5.8+.
+    pub max_ptes_shared: bool,
     /// Disabling huge pages computes `vm.min_free_kbytes` anew. 5.10+.
     pub stop_resets_min_free: bool,
 }
@@ -64,6 +69,8 @@ impl Default for ThpPolicy {
             queue_full_unmap: true,
             words_by_prefix: false,
             madvise_collapse: false,
+            max_ptes_swap: true,
+            max_ptes_shared: false,
             stop_resets_min_free: false,
         }
     }

@@ -55,7 +55,10 @@ impl<T: Tracer> Mm<T> {
                 }
                 Madvise::Free => self.free_lazily(id, part, cpu),
                 Madvise::DontNeed => self.discard(id, part, cpu),
-                Madvise::HugePage => self.modify(id, part, |vma| vma.advice = HugeAdvice::Huge)?,
+                Madvise::HugePage => {
+                    self.modify(id, part, |vma| vma.advice = HugeAdvice::Huge)?;
+                    self.khugepaged_register_at(id, part.start);
+                }
                 Madvise::NoHugePage => self.modify(id, part, |vma| vma.advice = HugeAdvice::NoHuge)?,
             }
         }

@@ -105,6 +105,9 @@ impl<T: Tracer> Mm<T> {
         self.user.insert_vma(id, vma);
         self.user.merge_at(id, range.start);
         self.user.merge_at(id, range.end);
+        if self.user.living(id).vmas.find(range.start).is_some_and(|vma| vma.range != range) {
+            self.khugepaged_register_at(id, range.start); // A mapping that grows may have huge pages now.
+        }
         if let (Backing::AnonShared, Some(file)) = (request.backing, kind.file()) {
             self.close_file(file, cpu)?; // From now on the mapping alone keeps it.
         }

@@ -45,7 +45,7 @@ pub use view::PageView;
 pub use vma::{HugeAdvice, Prot, Vma, VmaKind};
 
 pub(crate) use page::Zap;
-pub(crate) use pte::{Pte, PteFlag};
+pub(crate) use pte::{Pte, PteFlag, PteKind};
 pub(crate) use rmap::{Mapping, Mappings, Owner};
 pub(crate) use table::{Huge, Table};
 
@@ -269,6 +269,7 @@ impl<T: Tracer> Mm<T> {
         self.user.space(id)?;
         self.unmap_range(id, VpnRange::new(Vpn::new(0), TASK_END), cpu)?;
         self.drop_huge_zero(id);
+        self.user.huge.khugepaged.forget(id);
         if let Some(frame) = self.user.living(id).spare_table.take() {
             self.free_page_table(id, frame, cpu);
         }

@@ -114,6 +114,8 @@ pub enum Knob {
     ThpPmdSize,
     /// `transparent_hugepage/use_zero_page`.
     ThpUseZeroPage,
+    /// `transparent_hugepage/khugepaged/*`.
+    Khugepaged(KhugepagedFile),
     /// `vm.vfs_cache_pressure`.
     VfsCachePressure,
     /// `vm.watermark_boost_factor`.
@@ -122,6 +124,29 @@ pub enum Knob {
     WatermarkScaleFactor,
     /// `vm.zone_reclaim_mode`.
     ZoneReclaimMode,
+}
+
+/// A file in `transparent_hugepage/khugepaged`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KhugepagedFile {
+    /// `alloc_sleep_millisecs`.
+    AllocSleepMillisecs,
+    /// `defrag`.
+    Defrag,
+    /// `full_scans`.
+    FullScans,
+    /// `max_ptes_none`.
+    MaxPtesNone,
+    /// `max_ptes_shared`.
+    MaxPtesShared,
+    /// `max_ptes_swap`.
+    MaxPtesSwap,
+    /// `pages_collapsed`.
+    PagesCollapsed,
+    /// `pages_to_scan`.
+    PagesToScan,
+    /// `scan_sleep_millisecs`.
+    ScanSleepMillisecs,
 }
 
 /// Why a setting was not read or written; nothing has changed then.
@@ -252,6 +277,7 @@ impl<T: Tracer> Mm<T> {
             Knob::ThpDefrag | Knob::ThpEnabled => None,
             Knob::ThpPmdSize => Some(one(Order::PAGEBLOCK.pages().bytes().get())),
             Knob::ThpUseZeroPage => Some(one(u64::from(self.thp_use_zero_page()))),
+            Knob::Khugepaged(file) => self.khugepaged_value(file).map(one),
             Knob::VfsCachePressure => Some(one(self.settings.vfs_cache_pressure)),
             Knob::WatermarkBoostFactor => watermark.boost_factor.map(u64::from).map(one),
             Knob::WatermarkScaleFactor => watermark.scale_factor.map(u64::from).map(one),
@@ -301,6 +327,7 @@ impl<T: Tracer> Mm<T> {
             Knob::PageCluster => self.settings.page_cluster = first,
             Knob::PercpuPagelistHighFraction => self.set_percpu_pagelist_high_fraction(first),
             Knob::ThpUseZeroPage => self.set_thp_use_zero_page(first > 0),
+            Knob::Khugepaged(file) => self.set_khugepaged(file, first),
             Knob::ThpDefrag | Knob::ThpEnabled | Knob::ThpPmdSize => {
                 unreachable!("{knob:?} is not written as a number")
             }

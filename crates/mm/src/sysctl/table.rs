@@ -2,7 +2,7 @@
 //! admin-guide/mm/transhuge.rst.
 
 use super::Access::{ReadOnly, ReadWrite, WriteOnly};
-use super::{Knob, Model, RATIOS, Setting, Values};
+use super::{KhugepagedFile, Knob, Model, RATIOS, Setting, Values};
 
 const INT_MAX: i64 = i32::MAX as i64;
 const UINT_MAX: i64 = u32::MAX as i64;
@@ -15,11 +15,14 @@ const LAPTOP: Model = Model::Missing("disk that sleeps");
 const OVERCOMMIT: Model = Model::Missing("accounting of committed memory");
 const OOM: Model = Model::Missing("OOM killer");
 const HUGE_PAGES: Model = Model::Missing("transparent huge page");
-const KHUGEPAGED: Model = Model::Missing("khugepaged");
 const HUGETLB: Model = Model::Missing("pool of huge pages");
 
 const fn engine(knob: Knob) -> Model {
     Model::Engine(knob)
+}
+
+const fn khugepaged(file: KhugepagedFile) -> Model {
+    Model::Engine(Knob::Khugepaged(file))
 }
 
 const fn number(min: i64, max: i64) -> Values {
@@ -153,23 +156,23 @@ pub static SETTINGS: &[Setting] = &[
         "Which mappings get pages of this size; inherit is by thp/enabled"),
     thp!("hugepages-2048kB/shmem_enabled", ReadWrite, Values::Words(&["always", "inherit", "within_size", "advise", "never"]), "", "inherit", HUGE_PAGES,
         "Which shared memory gets pages of this size; inherit is by thp/shmem_enabled"),
-    thp!("khugepaged/alloc_sleep_millisecs", ReadWrite, number(0, UINT_MAX), "ms", "60000", KHUGEPAGED,
+    thp!("khugepaged/alloc_sleep_millisecs", ReadWrite, number(0, UINT_MAX), "ms", "60000", khugepaged(KhugepagedFile::AllocSleepMillisecs),
         "Pause of khugepaged after it found no huge page"),
-    thp!("khugepaged/defrag", ReadWrite, FLAG, "", "1", KHUGEPAGED,
+    thp!("khugepaged/defrag", ReadWrite, FLAG, "", "1", khugepaged(KhugepagedFile::Defrag),
         "Whether khugepaged reclaims and compacts for a huge page"),
-    thp!("khugepaged/full_scans", ReadOnly, number(0, UINT_MAX), "passes", "0", KHUGEPAGED,
+    thp!("khugepaged/full_scans", ReadOnly, number(0, UINT_MAX), "passes", "0", khugepaged(KhugepagedFile::FullScans),
         "How often khugepaged has been through all mappings"),
-    thp!("khugepaged/max_ptes_none", ReadWrite, number(0, 511), "pages", "511", KHUGEPAGED,
+    thp!("khugepaged/max_ptes_none", ReadWrite, number(0, 511), "pages", "511", khugepaged(KhugepagedFile::MaxPtesNone),
         "Unused pages that khugepaged takes into a huge page"),
-    thp!("khugepaged/max_ptes_shared", ReadWrite, number(0, 511), "pages", "256", KHUGEPAGED,
+    thp!("khugepaged/max_ptes_shared", ReadWrite, number(0, 511), "pages", "256", khugepaged(KhugepagedFile::MaxPtesShared),
         "Shared pages that khugepaged copies into a huge page"),
-    thp!("khugepaged/max_ptes_swap", ReadWrite, number(0, 511), "pages", "64", KHUGEPAGED,
+    thp!("khugepaged/max_ptes_swap", ReadWrite, number(0, 511), "pages", "64", khugepaged(KhugepagedFile::MaxPtesSwap),
         "Swapped pages that khugepaged reads back for a huge page"),
-    thp!("khugepaged/pages_collapsed", ReadOnly, number(0, UINT_MAX), "huge pages", "0", KHUGEPAGED,
+    thp!("khugepaged/pages_collapsed", ReadOnly, number(0, UINT_MAX), "huge pages", "0", khugepaged(KhugepagedFile::PagesCollapsed),
         "Huge pages that khugepaged has made"),
-    thp!("khugepaged/pages_to_scan", ReadWrite, number(1, UINT_MAX), "pages", "4096", KHUGEPAGED,
+    thp!("khugepaged/pages_to_scan", ReadWrite, number(1, UINT_MAX), "pages", "4096", khugepaged(KhugepagedFile::PagesToScan),
         "Pages that khugepaged looks at before it sleeps"),
-    thp!("khugepaged/scan_sleep_millisecs", ReadWrite, number(0, UINT_MAX), "ms", "10000", KHUGEPAGED,
+    thp!("khugepaged/scan_sleep_millisecs", ReadWrite, number(0, UINT_MAX), "ms", "10000", khugepaged(KhugepagedFile::ScanSleepMillisecs),
         "Pause of khugepaged between two scans"),
     thp!("shmem_enabled", ReadWrite, Values::Words(&["always", "within_size", "advise", "never", "deny", "force"]), "", "never", HUGE_PAGES,
         "Which shared memory gets huge pages"),

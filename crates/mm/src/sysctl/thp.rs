@@ -1,9 +1,10 @@
-//! Files below /sys/kernel/mm/transparent_hugepage that hold words, the one in force in brackets.
+//! Files below /sys/kernel/mm/transparent_hugepage: those that hold words, the one in force in brackets, and the numbers of
+//! khugepaged.
 
 use alloc::string::String;
 use core::fmt::Write;
 
-use super::Knob;
+use super::{KhugepagedFile, Knob};
 use crate::Mm;
 use crate::thp::{HugeDefrag, HugeEnabled};
 use crate::trace::Tracer;
@@ -35,6 +36,39 @@ impl<T: Tracer> Mm<T> {
             }
             _ => None,
         }
+    }
+
+    /// The number in a file of khugepaged; `None` where the policy in force has no such file.
+    pub(super) fn khugepaged_value(&self, file: KhugepagedFile) -> Option<u64> {
+        let (settings, policy) = (&self.settings.thp.khugepaged, &self.policy.thp);
+        match file {
+            KhugepagedFile::AllocSleepMillisecs => Some(settings.alloc_sleep_ms),
+            KhugepagedFile::Defrag => Some(u64::from(settings.defrag)),
+            KhugepagedFile::FullScans => Some(u64::from(self.khugepaged_full_scans())),
+            KhugepagedFile::MaxPtesNone => Some(settings.max_ptes_none),
+            KhugepagedFile::MaxPtesShared => policy.max_ptes_shared.then_some(settings.max_ptes_shared),
+            KhugepagedFile::MaxPtesSwap => policy.max_ptes_swap.then_some(settings.max_ptes_swap),
+            KhugepagedFile::PagesCollapsed => Some(u64::from(self.khugepaged_pages_collapsed())),
+            KhugepagedFile::PagesToScan => Some(settings.pages_to_scan),
+            KhugepagedFile::ScanSleepMillisecs => Some(settings.scan_sleep_ms),
+        }
+    }
+
+    /// Sets a file of khugepaged that can be written. Writing the length of a pause ends the one that is being made.
+    pub(super) fn set_khugepaged(&mut self, file: KhugepagedFile, number: u64) {
+        let settings = &mut self.settings.thp.khugepaged;
+        match file {
+            KhugepagedFile::AllocSleepMillisecs => settings.alloc_sleep_ms = number,
+            KhugepagedFile::Defrag => settings.defrag = number != 0,
+            KhugepagedFile::MaxPtesNone => settings.max_ptes_none = number,
+            KhugepagedFile::MaxPtesShared => settings.max_ptes_shared = number,
+            KhugepagedFile::MaxPtesSwap => settings.max_ptes_swap = number,
+            KhugepagedFile::PagesToScan => settings.pages_to_scan = number,
+            KhugepagedFile::ScanSleepMillisecs => settings.scan_sleep_ms = number,
+            KhugepagedFile::FullScans | KhugepagedFile::PagesCollapsed => unreachable!("{file:?} is read-only"),
+        }
+        let is_pause = matches!(file, KhugepagedFile::AllocSleepMillisecs | KhugepagedFile::ScanSleepMillisecs);
+        self.wakeups.khugepaged |= is_pause;
     }
 
     fn defrag_words(&self) -> impl Iterator<Item = (HugeDefrag, &'static str)> + use<T> {

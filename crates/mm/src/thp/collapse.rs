@@ -2,17 +2,18 @@
 //!
 //! Key types: [`Collapse`] (a slot that may be collapsed, and where the huge page should lie), [`CollapseFailure`] (why one
 //! was not). The caller allocates, reads back what is in swap, and hands the huge page in; everything is then looked at
-//! again, and either all of the slot is in the huge page or nothing has changed. `MADV_COLLAPSE` is the caller; Linux'
+//! again, and either all of the slot is in the huge page or nothing has changed. `MADV_COLLAPSE` and khugepaged are the
+//! callers; what the latter leaves alone, beside what nobody may collapse, is in [`super::rules`]. Linux'
 //! Documentation/admin-guide/mm/transhuge.rst and madvise(2).
 
 use alloc::vec::Vec;
 
 use order9_units::{Bytes, NodeId, Order, Pfn};
 
-use super::NR;
+use super::{NR, khugepaged_gfp};
 use super::map::HUGE_RSS;
+use super::rules::{Collapser, fails_with_huge_page};
 use crate::Mm;
-use crate::frame::{Flag, Idx};
 use crate::gfp::Gfp;
 use crate::page_alloc::Request;
 use crate::space::{
@@ -26,14 +27,18 @@ pub struct Collapse {
     space: SpaceId,
     slot: Vpn,
     node: NodeId,
+    gfp: Gfp,
+    by: Collapser,
+    /// Pages that were used lately; khugepaged alone counts them.
+    used: u32,
 }
 
 impl Collapse {
-    /// The huge page to allocate, on behalf of `cpu`: on the node that holds most of the slot, with all effort.
+    /// The huge page to allocate, on behalf of `cpu`: on the node that holds most of the slot; with all effort, unless
+    /// `khugepaged/defrag` says otherwise.
     #[must_use]
     pub const fn request(&self, cpu: usize) -> Request {
-        let gfp = Gfp::GFP_TRANSHUGE.with(Gfp::THISNODE);
-        Request { node: self.node, cpu, ..Request::new(Order::PAGEBLOCK, gfp) }
+        Request { node: self.node, cpu, ..Request::new(Order::PAGEBLOCK, self.gfp) }
     }
 }
 
@@ -56,6 +61,18 @@ pub enum CollapseFailure {
     PageLru,
     /// `alloc_huge_page_failed`: there is no huge page.
     AllocHugePage,
+    /// `exceed_none_pte`: more of it was never touched than `khugepaged/max_ptes_none`.
+    ExceedNonePte,
+    /// `exceed_swap_pte`: more of it is in swap than `khugepaged/max_ptes_swap`.
+    ExceedSwapPte,
+    /// `exceed_shared_pte`: others map more of it than `khugepaged/max_ptes_shared`.
+    ExceedSharedPte,
+    /// `page_compound`: a page of it is part of a huge page, which the release leaves alone.
+    PageCompound,
+    /// `lack_referenced_page`: too little of it was used lately.
+    LackReferencedPage,
+    /// `scan_abort`: its pages lie on nodes far apart.
+    ScanAbort,
 }
 
 impl CollapseFailure {
@@ -65,7 +82,7 @@ impl CollapseFailure {
         match self {
             Self::AllocHugePage => Errno::Enomem,
             Self::PageLock | Self::PageLru => Errno::Eagain,
-            Self::PmdNull | Self::VmaCheck | Self::PteNonPresent | Self::PageRo | Self::PageCount => Errno::Einval,
+            _ => Errno::Einval,
         }
     }
 }
@@ -115,14 +132,34 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// Why it cannot be collapsed.
     pub fn collapse_scan(&mut self, id: SpaceId, addr: VirtAddr) -> Result<Option<Collapse>, CollapseFailure> {
+        self.collapse_scan_by(id, addr.vpn(), Collapser::Madvise)
+    }
+
+    pub(super) fn collapse_scan_by(
+        &mut self,
+        id: SpaceId,
+        vpn: Vpn,
+        by: Collapser,
+    ) -> Result<Option<Collapse>, CollapseFailure> {
         let space = self.user.space(id).map_err(|_| CollapseFailure::VmaCheck)?;
-        let slot = addr.vpn().slot();
+        let slot = vpn.slot();
         fills(space.vmas.find(slot.start), slot)?;
         if space.table.huge(slot.start).is_some() {
             return Ok(None);
         }
-        let (_, entries) = self.collapse_entries(id, slot)?;
-        Ok(Some(Collapse { space: id, slot: slot.start, node: self.fullest_node(&entries) }))
+        if by == Collapser::Khugepaged && space.table.table(slot.start).is_some() {
+            self.work.scanned_unlocked += u64::from(NR);
+        }
+        let Plan { entries, used, .. } = self.collapse_plan(id, slot, by)?;
+        let (node, gfp) = match by {
+            Collapser::Madvise => (self.fullest_node(&entries, None), Gfp::GFP_TRANSHUGE),
+            _ => {
+                let node = self.fullest_node(&entries, self.user.huge.khugepaged.last_node);
+                self.user.huge.khugepaged.last_node = Some(node);
+                (node, khugepaged_gfp(self.settings.thp.khugepaged.defrag, &self.policy.thp))
+            }
+        };
+        Ok(Some(Collapse { space: id, slot: slot.start, node, gfp: gfp.with(Gfp::THISNODE), by, used }))
     }
 
     /// Counts the allocation for a collapse.
@@ -131,9 +168,13 @@ impl<T: Tracer> Mm<T> {
         self.counters.thp_collapse_alloc_failed += u64::from(!had);
     }
 
-    /// The first page of a slot that has to be read back from swap, by a read access.
+    /// The first page of a slot that has to be read back from swap, by a read access. `None` also where that is not worth
+    /// it, which [`Mm::collapse_finish`] then says.
     #[must_use]
     pub fn collapse_swapped(&self, collapse: &Collapse) -> Option<VirtAddr> {
+        if self.lacks_use(collapse) {
+            return None;
+        }
         let table = self.user.space(collapse.space).ok()?.table.table(collapse.slot)?;
         let mut pages = collapse.slot.slot().iter();
         pages.find(|&vpn| table.get(vpn).slot().is_some()).map(Vpn::addr)
@@ -148,9 +189,7 @@ impl<T: Tracer> Mm<T> {
     /// If `page` was not allocated for this.
     pub fn collapse_finish(&mut self, collapse: &Collapse, page: Pfn, cpu: usize) -> Result<(), CollapseFailure> {
         let (head, slot) = (self.fresh_block(page, Order::PAGEBLOCK), collapse.slot.slot());
-        let swapped = self.collapse_swapped(collapse).map(|_| CollapseFailure::PteNonPresent);
-        let sound = swapped.map_or_else(|| self.collapse_entries(collapse.space, slot), Err);
-        let (vma, entries) = sound.inspect_err(|_| self.free_fresh(head, cpu))?;
+        let Plan { vma, entries, .. } = self.collapse_again(collapse).inspect_err(|_| self.free_fresh(head, cpu))?;
         for (offset, entry) in (0..NR).zip(entries) {
             match entry.idx() {
                 Some(source) => {
@@ -173,39 +212,65 @@ impl<T: Tracer> Mm<T> {
         Ok(())
     }
 
-    /// The entries of a slot, if every page of it may be moved away.
-    fn collapse_entries(&self, id: SpaceId, slot: VpnRange) -> Result<(Vma, Vec<Pte>), CollapseFailure> {
+    /// Looks at a slot again, with the huge page in hand.
+    fn collapse_again(&self, collapse: &Collapse) -> Result<Plan, CollapseFailure> {
+        if self.lacks_use(collapse) {
+            return Err(CollapseFailure::LackReferencedPage);
+        }
+        if self.collapse_swapped(collapse).is_some() {
+            return Err(CollapseFailure::PteNonPresent);
+        }
+        self.collapse_plan(collapse.space, collapse.slot.slot(), collapse.by)
+    }
+
+    fn lacks_use(&self, collapse: &Collapse) -> bool {
+        collapse.by == Collapser::Khugepaged && fails_with_huge_page(&self.policy.thp, collapse.used)
+    }
+
+    /// What a slot holds, if every page of it may be moved away.
+    fn collapse_plan(&self, id: SpaceId, slot: VpnRange, by: Collapser) -> Result<Plan, CollapseFailure> {
         let space = self.user.space(id).map_err(|_| CollapseFailure::VmaCheck)?;
         let vma = fills(space.vmas.find(slot.start), slot)?;
         let table = space.table.table(slot.start).ok_or(CollapseFailure::PmdNull)?;
         let entries: Vec<Pte> = slot.iter().map(|vpn| table.get(vpn)).collect();
-        for entry in &entries {
-            entry.idx().map_or(Ok(()), |idx| self.may_leave(idx))?;
-        }
         let writable = entries.iter().any(|entry| entry.has(PteFlag::Write));
-        if writable { Ok((*vma, entries)) } else { Err(CollapseFailure::PageRo) }
+        let used = match by {
+            Collapser::Madvise => {
+                entries.iter().filter_map(|entry| entry.idx()).try_for_each(|idx| self.may_leave(idx))?;
+                writable.then_some(0).ok_or(CollapseFailure::PageRo)?
+            }
+            Collapser::Khugepaged => {
+                if !self.is_thp_eligible(vma) {
+                    return Err(CollapseFailure::VmaCheck);
+                }
+                let tally = self.khugepaged_tally(&entries)?;
+                self.lie_near(&entries)?;
+                writable.then_some(()).ok_or(CollapseFailure::PageRo)?;
+                self.is_used_enough(&tally)?;
+                tally.used
+            }
+        };
+        Ok(Plan { vma: *vma, entries, used })
     }
 
-    /// Whether a page may be moved away: nobody but its mappings and the swap cache refers to it.
-    fn may_leave(&self, idx: Idx) -> Result<(), CollapseFailure> {
-        let word = self.frames.word(self.huge_head(idx).unwrap_or(idx));
-        let stays = [
-            (Flag::Locked, CollapseFailure::PageLock),
-            (Flag::Isolated, CollapseFailure::PageLru),
-            (Flag::Pinned, CollapseFailure::PageCount),
-        ];
-        stays.into_iter().find(|&(flag, _)| word.has(flag)).map_or(Ok(()), |(_, failure)| Err(failure))
-    }
-
-    /// The node that holds most of the pages, the first of several.
-    fn fullest_node(&self, entries: &[Pte]) -> NodeId {
+    /// The node that holds most of the pages; of several the next one after `last`, else the first.
+    fn fullest_node(&self, entries: &[Pte], last: Option<NodeId>) -> NodeId {
         let mut loads = alloc::vec![0_u32; self.nodes.len()];
         for idx in entries.iter().filter_map(|entry| entry.idx()) {
             loads[self.node_of(idx).index()] += 1;
         }
-        let nodes = self.nodes.iter().map(crate::Node::id);
-        nodes.rev().max_by_key(|node| loads[node.index()]).expect("a machine has a node")
+        let most = loads.iter().max().expect("a machine has a node");
+        let full = || self.nodes.iter().map(crate::Node::id).filter(|node| loads[node.index()] == *most);
+        let next = full().find(|node| last.is_some_and(|last| *node > last));
+        next.or_else(|| full().next()).expect("some node has most")
     }
+}
+
+/// What a slot holds that may be collapsed.
+struct Plan {
+    vma: Vma,
+    entries: Vec<Pte>,
+    used: u32,
 }
 
 fn may_collapse(vma: &Vma) -> bool {
@@ -218,7 +283,7 @@ fn fills(vma: Option<&Vma>, slot: VpnRange) -> Result<&Vma, CollapseFailure> {
 }
 
 /// First pages of the slots that lie in `range`.
-fn whole_slots(range: VpnRange) -> impl Iterator<Item = Vpn> {
+pub(super) fn whole_slots(range: VpnRange) -> impl Iterator<Item = Vpn> {
     let first = range.start.slot().start;
     let slots = core::iter::successors(Some(first), |vpn| Some(vpn.slot().end)).take_while(move |&vpn| vpn < range.end);
     slots.filter(move |vpn| vpn.slot().intersect(range) == vpn.slot())

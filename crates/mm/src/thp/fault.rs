@@ -36,6 +36,7 @@ impl<T: Tracer> Mm<T> {
         if !vma.touched {
             self.user.living(fault.space).vmas.set_touched(fault.vpn);
         }
+        self.khugepaged_register(fault.space);
         let need = |need, gfp| FaultStep::NeedPage(Fault { need, gfp, ..fault });
         if self.user.living(fault.space).spare_table.is_none() {
             return need(Need::Deposit, Gfp::GFP_PGTABLE_USER);

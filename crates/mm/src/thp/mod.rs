@@ -9,8 +9,10 @@
 mod check;
 mod collapse;
 mod fault;
+mod khugepaged;
 mod map;
 mod queue;
+mod rules;
 mod settings;
 mod split;
 #[cfg(test)]
@@ -23,8 +25,10 @@ use alloc::vec::Vec;
 use order9_units::{Order, PAGEBLOCK_PAGES, Pfn};
 
 pub use collapse::{Collapse, CollapseFailure, CollapseRange};
+pub(crate) use khugepaged::{Khugepaged, KhugepagedSettings};
+pub use khugepaged::{KhugepagedPause, KhugepagedStep};
 pub(crate) use settings::ThpSettings;
-pub use settings::{HugeDefrag, HugeEnabled, fault_gfp, zero_gfp};
+pub use settings::{HugeDefrag, HugeEnabled, fault_gfp, khugepaged_gfp, zero_gfp};
 
 use crate::Mm;
 use crate::frame::{Flag, Idx, Word};
@@ -60,6 +64,8 @@ pub(crate) struct HugeMemory {
     zero: Option<Idx>,
     /// Spaces that hold it.
     zero_users: u64,
+    /// Who makes huge pages of base pages in the background.
+    pub(crate) khugepaged: Khugepaged,
 }
 
 impl HugeMemory {

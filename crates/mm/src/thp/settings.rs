@@ -2,6 +2,7 @@
 //!
 //! Linux' Documentation/admin-guide/mm/transhuge.rst. [`fault_gfp`] is the table of defrag mode, advice and release.
 
+use super::KhugepagedSettings;
 use crate::Mm;
 use crate::gfp::Gfp;
 use crate::policy::{DefragDefault, ThpPolicy};
@@ -72,6 +73,7 @@ pub(crate) struct ThpSettings {
     pub(crate) enabled: HugeEnabled,
     pub(crate) defrag: HugeDefrag,
     pub(crate) use_zero_page: bool,
+    pub(crate) khugepaged: KhugepagedSettings,
 }
 
 impl ThpSettings {
@@ -81,11 +83,16 @@ impl ThpSettings {
             DefragDefault::Always => HugeDefrag::Always,
             DefragDefault::Madvise => HugeDefrag::Madvise,
         };
-        Self { enabled, defrag, use_zero_page: true }
+        Self { enabled, defrag, use_zero_page: true, khugepaged: KhugepagedSettings::DEFAULT }
     }
 
     /// Those of a machine with less than 512 MiB.
-    pub(crate) const OFF: Self = Self { enabled: HugeEnabled::Never, defrag: HugeDefrag::Never, use_zero_page: false };
+    pub(crate) const OFF: Self = Self {
+        enabled: HugeEnabled::Never,
+        defrag: HugeDefrag::Never,
+        use_zero_page: false,
+        khugepaged: KhugepagedSettings { defrag: false, ..KhugepagedSettings::DEFAULT },
+    };
 }
 
 /// Flags with which a fault asks its own node for a huge page; `advised` says that `MADV_HUGEPAGE` names the memory.
@@ -106,6 +113,16 @@ pub const fn fault_gfp(defrag: HugeDefrag, advised: bool, policy: &ThpPolicy) ->
     }
 }
 
+/// Flags with which khugepaged asks for a huge page; `defrag` is `khugepaged/defrag`. It never wakes kswapd.
+#[must_use]
+pub const fn khugepaged_gfp(defrag: bool, policy: &ThpPolicy) -> Gfp {
+    match defrag {
+        true if policy.madvised_noretry => Gfp::GFP_TRANSHUGE.with(Gfp::NORETRY),
+        true => Gfp::GFP_TRANSHUGE,
+        false => Gfp::GFP_TRANSHUGE_LIGHT,
+    }
+}
+
 /// Flags with which the huge page of zeros is allocated, whatever the mode: it is never given back while somebody maps it.
 #[must_use]
 pub const fn zero_gfp(policy: &ThpPolicy) -> Gfp {
@@ -121,11 +138,15 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Sets `transparent_hugepage/enabled`: for faults from now on; what is mapped stays. Enabling raises
-    /// `vm.min_free_kbytes` to what keeping pageblocks free takes, and never lowers it.
+    /// `vm.min_free_kbytes` to what keeping pageblocks free takes, and never lowers it. khugepaged runs from then on, and
+    /// rests while they are disabled.
     pub fn set_thp_enabled(&mut self, enabled: HugeEnabled) {
         let was = core::mem::replace(&mut self.settings.thp.enabled, enabled);
         match (was == HugeEnabled::Never, enabled == HugeEnabled::Never) {
-            (true, false) => self.raise_min_free_for_huge_pages(),
+            (true, false) => {
+                self.raise_min_free_for_huge_pages();
+                self.wakeups.khugepaged = true;
+            }
             (false, true) if self.policy.thp.stop_resets_min_free => self.setup_watermarks(),
             _ => {}
         }

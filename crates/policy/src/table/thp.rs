@@ -70,6 +70,18 @@ pub(super) static SWITCHES: &[Switch] = &[
         on: "madvise takes MADV_COLLAPSE", "6.1+"
     ),
     flag!(
+        thp.max_ptes_swap,
+        "Whether khugepaged reads pages back from swap to make a huge page",
+        off: "khugepaged leaves slots alone of which a page is in swap", "up to 4.7",
+        on: "khugepaged reads up to khugepaged/max_ptes_swap pages of a slot back from swap", "4.8+"
+    ),
+    flag!(
+        thp.max_ptes_shared,
+        "Whether khugepaged collapses slots of which others map pages, and parts of huge pages",
+        off: "khugepaged leaves slots alone of which others map a page, and parts of huge pages", "up to 5.7",
+        on: "khugepaged collapses slots of which others map up to khugepaged/max_ptes_shared pages, and parts of huge pages", "5.8+"
+    ),
+    flag!(
         thp.stop_resets_min_free,
         "Whether disabling huge pages computes vm.min_free_kbytes anew",
         off: "vm.min_free_kbytes stays raised when huge pages are disabled", "up to 5.9",

@@ -1,0 +1,243 @@
+//! khugepaged: which address spaces it visits, how far it is, and what it does next.
+//!
+//! Key types: [`Khugepaged`] (its list and cursor), [`KhugepagedSettings`], [`KhugepagedStep`] (one bounded step of a scan),
+//! [`KhugepagedPause`]. A space is registered once, by its first fault that may have a huge page or by `MADV_HUGEPAGE`, and
+//! visited in that order. A pass looks at `pages_to_scan` pages and then sleeps. The world takes the locks, allocates and
+//! sleeps; the slots that are found here are collapsed by the steps of [`super::collapse`], as [`super::rules`] allow.
+//! Linux' Documentation/admin-guide/mm/transhuge.rst.
+
+use alloc::vec::Vec;
+
+use order9_units::{Nanos, NodeId};
+
+use super::collapse::{Collapse, CollapseFailure, whole_slots};
+use super::rules::Collapser;
+use super::{HugeEnabled, NR};
+use crate::Mm;
+use crate::space::{SpaceId, TASK_END, Vpn, VpnRange};
+use crate::trace::Tracer;
+
+/// `transparent_hugepage/khugepaged/*`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KhugepagedSettings {
+    /// It reclaims and compacts for a huge page.
+    pub(crate) defrag: bool,
+    /// Base pages to look at in a pass; at least 1.
+    pub(crate) pages_to_scan: u64,
+    /// Pause between passes, in milliseconds.
+    pub(crate) scan_sleep_ms: u64,
+    /// Pause after there was no huge page, in milliseconds.
+    pub(crate) alloc_sleep_ms: u64,
+    /// Pages of a slot that may be empty or zeros.
+    pub(crate) max_ptes_none: u64,
+    /// Pages of a slot that may be in swap.
+    pub(crate) max_ptes_swap: u64,
+    /// Pages of a slot that others may map, too.
+    pub(crate) max_ptes_shared: u64,
+}
+
+impl KhugepagedSettings {
+    /// Those of a machine with memory to spare: 4096 pages every 10 s, a minute of rest where there is no huge page.
+    pub(crate) const DEFAULT: Self = Self {
+        defrag: true,
+        pages_to_scan: 8 * NR as u64,
+        scan_sleep_ms: 10_000,
+        alloc_sleep_ms: 60_000,
+        max_ptes_none: NR as u64 - 1,
+        max_ptes_swap: NR as u64 / 8,
+        max_ptes_shared: NR as u64 / 2,
+    };
+}
+
+/// Whom khugepaged visits, and how far it is.
+#[derive(Clone, Default)]
+pub(crate) struct Khugepaged {
+    /// Registered spaces, the first registered first.
+    spaces: Vec<SpaceId>,
+    /// The space that is visited, and the next page to look at there. Outlives passes, and the end of huge pages.
+    cursor: Option<(SpaceId, Vpn)>,
+    /// The node of the last huge page it asked for: of equals, it takes the next one.
+    pub(super) last_node: Option<NodeId>,
+    /// `full_scans`.
+    pub(crate) full_scans: u32,
+    /// `pages_collapsed`.
+    pub(crate) pages_collapsed: u32,
+    pass: Pass,
+}
+
+/// One pass.
+#[derive(Clone, Copy, Default)]
+struct Pass {
+    /// What it has cost, in base pages.
+    progress: u64,
+    /// How often it came to the beginning of the list.
+    heads: u32,
+    /// There was no huge page once.
+    refused: bool,
+    over: bool,
+}
+
+/// What looking at the next part of a space came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KhugepagedStep {
+    /// Nothing to be done there; go on.
+    Scanned,
+    /// A slot to be collapsed, without the lock of the space. Report to [`Mm::khugepaged_done`].
+    Found(Collapse),
+    /// The space is through, or the pass is over.
+    Leave,
+}
+
+/// How long khugepaged sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KhugepagedPause {
+    /// Not at all.
+    None,
+    /// So long, or until it is woken.
+    For(Nanos),
+    /// Until it is woken: huge pages are off, or there is nobody to visit.
+    UntilWoken,
+}
+
+impl Khugepaged {
+    pub(crate) fn is_registered(&self, space: SpaceId) -> bool {
+        self.spaces.contains(&space)
+    }
+
+    /// Goes on with the space after the one that is visited.
+    fn next_space(&mut self) {
+        let Some((space, _)) = self.cursor else { return };
+        let at = self.spaces.iter().position(|&other| other == space).expect("a visited space is registered");
+        self.cursor = self.spaces.get(at + 1).map(|&next| (next, Vpn::new(0)));
+        self.full_scans = self.full_scans.wrapping_add(u32::from(self.cursor.is_none()));
+    }
+
+    /// Forgets a space that has ended.
+    pub(crate) fn forget(&mut self, space: SpaceId) {
+        if self.cursor.is_some_and(|(visited, _)| visited == space) {
+            self.next_space();
+        }
+        self.spaces.retain(|&other| other != space);
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Registers a space of which a mapping may have huge pages. khugepaged is woken for the first one.
+    pub(crate) fn khugepaged_register(&mut self, space: SpaceId) {
+        let khugepaged = &mut self.user.huge.khugepaged;
+        if !khugepaged.is_registered(space) {
+            self.wakeups.khugepaged |= khugepaged.spaces.is_empty();
+            khugepaged.spaces.push(space);
+        }
+    }
+
+    /// The same, if the mapping at `vpn` has a slot that may be huge.
+    pub(crate) fn khugepaged_register_at(&mut self, id: SpaceId, vpn: Vpn) {
+        let vma = self.user.space(id).ok().and_then(|space| space.vmas.find(vpn));
+        if vma.is_some_and(|vma| self.is_thp_eligible(vma) && whole_slots(vma.range).next().is_some()) {
+            self.khugepaged_register(id);
+        }
+    }
+
+    /// Huge pages khugepaged has made: `pages_collapsed`.
+    #[must_use]
+    pub const fn khugepaged_pages_collapsed(&self) -> u32 {
+        self.user.huge.khugepaged.pages_collapsed
+    }
+
+    /// How often khugepaged has been through all spaces: `full_scans`.
+    #[must_use]
+    pub const fn khugepaged_full_scans(&self) -> u32 {
+        self.user.huge.khugepaged.full_scans
+    }
+
+    /// Begins a pass.
+    pub fn khugepaged_begin_pass(&mut self) {
+        self.user.huge.khugepaged.pass = Pass::default();
+    }
+
+    /// The space to visit next, of which its lock is to be tried: where it is busy, [`Mm::khugepaged_pass_by`]. `None` ends
+    /// the pass: it has looked at enough, been through all spaces, or huge pages are off.
+    pub fn khugepaged_next(&mut self) -> Option<SpaceId> {
+        self.work.vma_lookups += 1;
+        let khugepaged = &mut self.user.huge.khugepaged;
+        if khugepaged.cursor.is_none() {
+            khugepaged.pass.heads += 1;
+            khugepaged.cursor = khugepaged.spaces.first().map(|&space| (space, Vpn::new(0)));
+        }
+        let seen_all = khugepaged.pass.heads > 1;
+        if seen_all || self.khugepaged_is_over() {
+            return None;
+        }
+        let khugepaged = &mut self.user.huge.khugepaged;
+        khugepaged.pass.progress += 1;
+        khugepaged.cursor.map(|(space, _)| space)
+    }
+
+    /// Leaves the space that is visited for the next one.
+    pub fn khugepaged_pass_by(&mut self) {
+        self.user.huge.khugepaged.next_space();
+    }
+
+    /// Looks at the next slot of the space that is visited, under its lock.
+    pub fn khugepaged_scan(&mut self) -> KhugepagedStep {
+        let Some((id, from)) = self.user.huge.khugepaged.cursor.filter(|_| !self.khugepaged_is_over()) else {
+            return KhugepagedStep::Leave;
+        };
+        self.work.vma_lookups += 1;
+        let rest = VpnRange::new(from, TASK_END);
+        let Some(vma) = self.user.space(id).ok().and_then(|space| space.vmas.first_within(rest)).copied() else {
+            self.user.huge.khugepaged.next_space();
+            return KhugepagedStep::Leave;
+        };
+        let slot = if self.is_thp_eligible(&vma) { whole_slots(vma.range.intersect(rest)).next() } else { None };
+        let khugepaged = &mut self.user.huge.khugepaged;
+        let Some(slot) = slot else {
+            khugepaged.pass.progress += u64::from(from <= vma.range.start);
+            khugepaged.cursor = Some((id, vma.range.end));
+            return KhugepagedStep::Scanned;
+        };
+        khugepaged.pass.progress += u64::from(NR);
+        khugepaged.cursor = Some((id, slot.slot().end));
+        match self.collapse_scan_by(id, slot, Collapser::Khugepaged) {
+            Ok(Some(collapse)) => KhugepagedStep::Found(collapse),
+            Ok(None) | Err(_) => KhugepagedStep::Scanned,
+        }
+    }
+
+    /// Takes note of what became of a slot that was to be collapsed. A pause is to be slept before the pass goes on: the
+    /// first time that there is no huge page. The second time ends the pass.
+    pub fn khugepaged_done(&mut self, end: Result<(), CollapseFailure>) -> KhugepagedPause {
+        let has_budget = !self.khugepaged_is_over();
+        let khugepaged = &mut self.user.huge.khugepaged;
+        khugepaged.pages_collapsed = khugepaged.pages_collapsed.wrapping_add(u32::from(end.is_ok()));
+        if end != Err(CollapseFailure::AllocHugePage) || !has_budget {
+            return KhugepagedPause::None;
+        }
+        if core::mem::replace(&mut khugepaged.pass.refused, true) {
+            khugepaged.pass.over = true;
+            return KhugepagedPause::None;
+        }
+        pause(self.settings.thp.khugepaged.alloc_sleep_ms)
+    }
+
+    /// How long to sleep after a pass.
+    #[must_use]
+    pub fn khugepaged_pause(&self) -> KhugepagedPause {
+        let is_off = self.settings.thp.enabled == HugeEnabled::Never;
+        if is_off || self.user.huge.khugepaged.spaces.is_empty() {
+            return KhugepagedPause::UntilWoken;
+        }
+        pause(self.settings.thp.khugepaged.scan_sleep_ms)
+    }
+
+    fn khugepaged_is_over(&self) -> bool {
+        let pass = &self.user.huge.khugepaged.pass;
+        let is_off = self.settings.thp.enabled == HugeEnabled::Never;
+        is_off || pass.over || pass.progress >= self.settings.thp.khugepaged.pages_to_scan
+    }
+}
+
+const fn pause(ms: u64) -> KhugepagedPause {
+    if ms == 0 { KhugepagedPause::None } else { KhugepagedPause::For(Nanos::new(ms * 1_000_000)) }
+}

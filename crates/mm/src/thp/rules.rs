@@ -1,0 +1,115 @@
+//! Which slots khugepaged collapses: limits on what they lack, how much they must be in use, and what differs by release.
+//!
+//! Key types: [`Collapser`] (who asks), [`Tally`] (what a slot holds). `MADV_COLLAPSE` knows none of these limits. Linux'
+//! Documentation/admin-guide/mm/transhuge.rst; LKML: "mm: make optimistic check for swapin readahead" (2016), "khugepaged:
+//! allow to collapse PTE-mapped compound pages" (2020).
+
+use alloc::vec::Vec;
+
+use order9_units::NodeId;
+
+use super::NR;
+use super::collapse::CollapseFailure;
+use crate::Mm;
+use crate::frame::{Flag, Idx};
+use crate::policy::ThpPolicy;
+use crate::space::{Pte, PteFlag, PteKind};
+use crate::trace::Tracer;
+
+/// Nodes further apart than this do not share a huge page where near memory is reclaimed first: `RECLAIM_DISTANCE`.
+const DISTANCE_MAX: u32 = 30;
+/// Pages of a slot that must be in use for others to be read back from swap.
+const USED_FOR_SWAP_IN: u32 = NR / 2;
+
+/// Who wants a slot collapsed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Collapser {
+    /// The program, by `MADV_COLLAPSE`.
+    Madvise,
+    /// khugepaged.
+    Khugepaged,
+}
+
+/// What a slot holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    none: u64,
+    swapped: u64,
+    shared: u64,
+    /// Pages that were used lately.
+    pub(super) used: u32,
+}
+
+/// Whether a slot of which so many pages were used may not be read back from swap. From 4.8 to 5.7 that is asked even where
+/// nothing is in swap, with the huge page in hand.
+pub(super) const fn fails_with_huge_page(policy: &ThpPolicy, used: u32) -> bool {
+    policy.max_ptes_swap && !policy.max_ptes_shared && used < USED_FOR_SWAP_IN
+}
+
+impl<T: Tracer> Mm<T> {
+    /// What a slot holds, if khugepaged may collapse it as far as its pages go.
+    pub(super) fn khugepaged_tally(&self, entries: &[Pte]) -> Result<Tally, CollapseFailure> {
+        let (limits, policy) = (&self.settings.thp.khugepaged, &self.policy.thp);
+        let (max_swap, max_shared) = (
+            if policy.max_ptes_swap { limits.max_ptes_swap } else { 0 },
+            if policy.max_ptes_shared { limits.max_ptes_shared } else { 0 },
+        );
+        let mut tally = Tally::default();
+        for entry in entries {
+            match entry.kind() {
+                PteKind::None | PteKind::Zero => tally.none += 1,
+                PteKind::Swap => tally.swapped += 1,
+                PteKind::Present => self.tally_page(*entry, &mut tally)?,
+            }
+            match () {
+                () if tally.none > limits.max_ptes_none => return Err(CollapseFailure::ExceedNonePte),
+                () if tally.swapped > max_swap => return Err(CollapseFailure::ExceedSwapPte),
+                () if tally.shared > max_shared && !policy.max_ptes_shared => return Err(CollapseFailure::PageCount),
+                () if tally.shared > max_shared => return Err(CollapseFailure::ExceedSharedPte),
+                () => {}
+            }
+        }
+        Ok(tally)
+    }
+
+    fn tally_page(&self, entry: Pte, tally: &mut Tally) -> Result<(), CollapseFailure> {
+        let idx = entry.idx().expect("a present entry names a frame");
+        let head = self.huge_head(idx);
+        if head.is_some() && !self.policy.thp.max_ptes_shared {
+            return Err(CollapseFailure::PageCompound);
+        }
+        let referenced = self.frames.word(head.unwrap_or(idx)).has(Flag::Referenced);
+        tally.used += u32::from(entry.has(PteFlag::Young) || referenced);
+        tally.shared += u64::from(self.mapcount(self.frames.pfn(idx)) > 1);
+        self.may_leave(idx)
+    }
+
+    /// Whether so much of a slot was used lately that it is worth a huge page.
+    pub(super) fn is_used_enough(&self, tally: &Tally) -> Result<(), CollapseFailure> {
+        let wants_half = self.policy.thp.max_ptes_shared && tally.swapped > 0;
+        let enough = if wants_half { USED_FOR_SWAP_IN } else { 1 };
+        if tally.used < enough { Err(CollapseFailure::LackReferencedPage) } else { Ok(()) }
+    }
+
+    /// Whether the pages lie near enough to each other, where `vm.zone_reclaim_mode` says that this matters.
+    pub(super) fn lie_near(&self, entries: &[Pte]) -> Result<(), CollapseFailure> {
+        if self.settings.zone_reclaim_mode == 0 {
+            return Ok(());
+        }
+        let mut seen: Vec<NodeId> = entries.iter().filter_map(|entry| entry.idx()).map(|idx| self.node_of(idx)).collect();
+        seen.dedup();
+        let is_far = |a: &NodeId| seen.iter().any(|&b| self.nodes[a.index()].distance(b) > DISTANCE_MAX);
+        if seen.iter().any(is_far) { Err(CollapseFailure::ScanAbort) } else { Ok(()) }
+    }
+
+    /// Whether a page may be moved away: nobody but its mappings and the swap cache refers to it.
+    pub(super) fn may_leave(&self, idx: Idx) -> Result<(), CollapseFailure> {
+        let word = self.frames.word(self.huge_head(idx).unwrap_or(idx));
+        let stays = [
+            (Flag::Locked, CollapseFailure::PageLock),
+            (Flag::Isolated, CollapseFailure::PageLru),
+            (Flag::Pinned, CollapseFailure::PageCount),
+        ];
+        stays.into_iter().find(|&(flag, _)| word.has(flag)).map_or(Ok(()), |(_, failure)| Err(failure))
+    }
+}
