@@ -1,4 +1,5 @@
-//! `MADV_COLLAPSE`: slot by slot, the base pages that are there become a huge page, on the calling thread.
+//! Collapse: slot by slot, the base pages that are there become a huge page, on the thread that calls `MADV_COLLAPSE` or in
+//! khugepaged.
 
 use order9_mm::env::Env as _;
 use order9_mm::space::{Access, VirtAddr};
@@ -25,6 +26,7 @@ impl Thread {
             let Err(failure) = self.collapse_slot(slot).await? else { continue };
             end = Err(failure.errno());
             if failure == CollapseFailure::AllocHugePage {
+                self.alive()?;
                 break;
             }
         }
@@ -39,20 +41,21 @@ impl Thread {
             self.spend().await;
             scanned
         };
-        let collapse = match scanned {
-            Ok(Some(collapse)) => collapse,
-            Ok(None) => return Ok(Ok(())),
-            Err(failure) => return Ok(Err(failure)),
-        };
+        match scanned {
+            Ok(Some(collapse)) => self.collapse_found(&collapse).await,
+            Ok(None) => Ok(Ok(())),
+            Err(failure) => Ok(Err(failure)),
+        }
+    }
+
+    /// Makes a slot huge that may be.
+    pub(crate) async fn collapse_found(&self, collapse: &Collapse) -> Result<Result<(), CollapseFailure>, Stop> {
         let page = alloc_pages(self, &collapse.request(self.cpu())).await;
         self.kernel.with(|mm| mm.collapse_allocated(page.is_ok()));
-        let Ok(page) = page else {
-            self.alive()?;
-            return Ok(Err(CollapseFailure::AllocHugePage));
-        };
-        let read_back = self.read_back(&collapse).await;
+        let Ok(page) = page else { return Ok(Err(CollapseFailure::AllocHugePage)) };
+        let read_back = self.read_back(collapse).await;
         let _lock = self.mmap_lock(Mode::Exclusive).await;
-        let done = self.kernel.with(|mm| mm.collapse_finish(&collapse, page, self.cpu()));
+        let done = self.kernel.with(|mm| mm.collapse_finish(collapse, page, self.cpu()));
         self.spend().await;
         read_back?;
         Ok(done)

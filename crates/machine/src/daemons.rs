@@ -85,7 +85,7 @@ impl Kernel {
     /// Wakes daemons that a step of the engine has found work for.
     #[cold]
     pub(crate) fn wake_daemons(&self, engine: &mut Engine) {
-        let Wakeups { kswapd, kcompactd, written, flushers } = engine.take_wakeups();
+        let Wakeups { kswapd, kcompactd, written, flushers, khugepaged } = engine.take_wakeups();
         for node in Wakeups::nodes(kswapd) {
             self.wake(Until::KswapdNeeded(node));
         }
@@ -94,6 +94,9 @@ impl Kernel {
         }
         for node in Wakeups::nodes(written) {
             self.wake(Until::PagesWritten(node));
+        }
+        if khugepaged {
+            self.wake(Until::KhugepagedNeeded);
         }
         if flushers {
             self.flusher.write_all(&self.handle, engine.write_pending(None).dirty);
@@ -108,6 +111,7 @@ impl Kernel {
             Until::ReservesFilled(node) => Some(of(node).reserves),
             Until::FewIsolated(node) => Some(of(node).isolated),
             Until::PagesWritten(node) => Some(of(node).written),
+            Until::KhugepagedNeeded => Some(self.khugepaged_wait),
             Until::Transferred => Some(self.transferred),
             Until::Uncongested => None,
         }
@@ -119,7 +123,7 @@ impl Kernel {
         }
     }
 
-    async fn wait(&self, until: Until, timeout: Option<Nanos>) -> bool {
+    pub(crate) async fn wait(&self, until: Until, timeout: Option<Nanos>) -> bool {
         let timeout = timeout.unwrap_or(FOR_EVER);
         let wake = match (self.queue(until), self.storage.slowest()) {
             (Some(queue), _) => self.handle.wait(queue, Some(timeout)).await,

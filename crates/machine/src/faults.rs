@@ -67,7 +67,8 @@ impl Thread {
                 return self.pay_user_at_once(price.times(mapped.get()));
             }
         }
-        if self.process.threads.get() > 1 {
+        // Else nobody but khugepaged could have the lock.
+        if self.process.threads.get() > 1 || self.kernel.handle.is_busy(self.process.mmap_lock) {
             *faulting = false;
             return AtOnce::Stopped(None);
         }

@@ -59,6 +59,8 @@ pub(crate) struct Kernel {
     pub(crate) flusher: Flusher,
     /// Tasks that wait for the end of writes.
     pub(crate) written: QueueId,
+    /// Where khugepaged waits for work.
+    pub(crate) khugepaged_wait: QueueId,
     /// Tasks that wait for the end of any transfer.
     pub(crate) transferred: QueueId,
     /// By node.
@@ -112,6 +114,7 @@ impl Kernel {
             engine.mount(CacheSpec::XFS_INODE).expect("an engine without filesystem");
         }
         let (flusher, written) = (Flusher::new(&handle), handle.new_queue("end of writes"));
+        let khugepaged_wait = handle.new_queue("khugepaged");
         let transferred = handle.new_queue("end of transfers");
         Self {
             cpus: handle.cpus(),
@@ -136,6 +139,7 @@ impl Kernel {
             throttle: RefCell::default(),
             flusher,
             written,
+            khugepaged_wait,
             transferred,
             waiting,
             kswapds: RefCell::default(),

@@ -15,6 +15,7 @@ mod faults;
 mod files;
 mod kernel;
 mod kernel_memory;
+mod khugepaged;
 mod machine;
 mod oom;
 mod oom_report;

@@ -142,6 +142,7 @@ impl Machine {
     {
         let ended = Rc::new(RefCell::new(None));
         self.kernel.start_daemons();
+        self.kernel.start_khugepaged();
         self.kernel.start_flusher();
         self.start(name, body, Rc::clone(&ended));
         let mut tick = Nanos::ZERO;

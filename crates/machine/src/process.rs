@@ -118,7 +118,7 @@ impl Kernel {
     {
         let process = Rc::new(Process::new(&self.handle, name, space, kind == ChildKind::Kernel));
         self.processes.borrow_mut().push(Rc::clone(&process));
-        let thread = Thread { kernel: Rc::clone(self), process };
+        let thread = Thread { kernel: Rc::clone(self), process, visits: false };
         let own = thread.clone();
         thread.start(name, async move {
             let result = body(own.clone()).await;
@@ -226,11 +226,13 @@ impl Thread {
         }
         self.unpin_all();
         let space = self.process.space;
+        let lock = self.mmap_lock(Mode::Exclusive).await;
         let mut rest = VpnRange::new(Vpn::new(0), TASK_END);
         while self.kernel.with(|mm| mm.unmap_step(space, &mut rest, self.cpu())) == Ok(true) {
             self.kernel.settle(0).await;
         }
         self.kernel.with(|mm| mm.exit(space, self.cpu())).expect("a process ends once");
+        drop(lock);
         self.drop_unlinked();
         self.kernel.settle(0).await;
         self.process.threads.set(0);

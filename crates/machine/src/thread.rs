@@ -18,6 +18,8 @@ use crate::time::{Class, Guard, Mode};
 pub struct Thread {
     pub(crate) kernel: Rc<Kernel>,
     pub(crate) process: Rc<Process>,
+    /// It is khugepaged, on a visit to the process.
+    pub(crate) visits: bool,
 }
 
 impl Thread {
@@ -45,21 +47,19 @@ impl Thread {
         Ok(())
     }
 
-    /// Takes the lock of the address space, where another thread could want it.
-    pub(crate) async fn mmap_lock(&self, mode: Mode) -> Option<Guard> {
-        if self.process.threads.get() == 1 {
-            return None;
-        }
+    /// Takes the lock of the address space.
+    pub(crate) async fn mmap_lock(&self, mode: Mode) -> Guard {
         let (handle, lock) = (&self.kernel.handle, self.process.mmap_lock);
         match handle.try_lock(lock, mode) {
-            None => Some(handle.lock(lock, mode).await),
-            taken => taken,
+            None => handle.lock(lock, mode).await,
+            Some(taken) => taken,
         }
     }
 
     /// Other CPUs that may hold translations of this address space.
     pub(crate) fn other_cpus(&self) -> u64 {
-        self.process.threads.get().min(self.kernel.cpus.len() as u64) - 1
+        let cpus = self.process.threads.get() + u64::from(self.visits);
+        cpus.min(self.kernel.cpus.len() as u64).saturating_sub(1)
     }
 }
 
@@ -81,6 +81,9 @@ impl Env for Thread {
     }
 
     fn task(&self) -> Task {
+        if self.visits {
+            return Task { kthread: true, ..Task::default() };
+        }
         Task { oom_victim: self.process.killed.get(), kthread: self.process.kthread, ..Task::default() }
     }
 

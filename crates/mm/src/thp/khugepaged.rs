@@ -160,16 +160,17 @@ impl<T: Tracer> Mm<T> {
     /// the pass: it has looked at enough, been through all spaces, or huge pages are off.
     pub fn khugepaged_next(&mut self) -> Option<SpaceId> {
         self.work.vma_lookups += 1;
-        let khugepaged = &mut self.user.huge.khugepaged;
-        if khugepaged.cursor.is_none() {
-            khugepaged.pass.heads += 1;
-            khugepaged.cursor = khugepaged.spaces.first().map(|&space| (space, Vpn::new(0)));
-        }
-        let seen_all = khugepaged.pass.heads > 1;
-        if seen_all || self.khugepaged_is_over() {
+        if self.khugepaged_is_over() {
             return None;
         }
         let khugepaged = &mut self.user.huge.khugepaged;
+        if khugepaged.cursor.is_none() {
+            khugepaged.pass.heads += 1;
+            if khugepaged.pass.heads > 1 {
+                return None;
+            }
+            khugepaged.cursor = khugepaged.spaces.first().map(|&space| (space, Vpn::new(0)));
+        }
         khugepaged.pass.progress += 1;
         khugepaged.cursor.map(|(space, _)| space)
     }
