@@ -5,10 +5,10 @@
 
 use std::rc::Rc;
 
-use order9_mm::env::{Env as _, Until};
 #[cfg(doc)]
 use order9_mm::Mm;
 use order9_mm::SpaceId;
+use order9_mm::env::{Env as _, Until};
 use order9_mm::thp::{Collapse, CollapseFailure, KhugepagedPause, KhugepagedStep};
 
 use crate::kernel::Kernel;

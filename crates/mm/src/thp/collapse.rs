@@ -10,9 +10,9 @@ use alloc::vec::Vec;
 
 use order9_units::{Bytes, NodeId, Order, Pfn};
 
-use super::{NR, khugepaged_gfp};
 use super::map::HUGE_RSS;
 use super::rules::{Collapser, fails_with_huge_page};
+use super::{NR, khugepaged_gfp};
 use crate::Mm;
 use crate::gfp::Gfp;
 use crate::page_alloc::Request;
@@ -254,7 +254,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// The node that holds most of the pages; of several the next one after `last`, else the first.
-    fn fullest_node(&self, entries: &[Pte], last: Option<NodeId>) -> NodeId {
+    pub(super) fn fullest_node(&self, entries: &[Pte], last: Option<NodeId>) -> NodeId {
         let mut loads = alloc::vec![0_u32; self.nodes.len()];
         for idx in entries.iter().filter_map(|entry| entry.idx()) {
             loads[self.node_of(idx).index()] += 1;

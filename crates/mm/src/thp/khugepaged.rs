@@ -72,6 +72,8 @@ struct Pass {
     progress: u64,
     /// How often it came to the beginning of the list.
     heads: u32,
+    /// It has come to a space and looked at nothing there yet.
+    begins_visit: bool,
     /// There was no huge page once.
     refused: bool,
     over: bool,
@@ -171,7 +173,7 @@ impl<T: Tracer> Mm<T> {
             }
             khugepaged.cursor = khugepaged.spaces.first().map(|&space| (space, Vpn::new(0)));
         }
-        khugepaged.pass.progress += 1;
+        khugepaged.pass.begins_visit = true;
         khugepaged.cursor.map(|(space, _)| space)
     }
 
@@ -193,6 +195,7 @@ impl<T: Tracer> Mm<T> {
         };
         let slot = if self.is_thp_eligible(&vma) { whole_slots(vma.range.intersect(rest)).next() } else { None };
         let khugepaged = &mut self.user.huge.khugepaged;
+        khugepaged.pass.progress += u64::from(core::mem::take(&mut khugepaged.pass.begins_visit));
         let Some(slot) = slot else {
             khugepaged.pass.progress += u64::from(from <= vma.range.start);
             khugepaged.cursor = Some((id, vma.range.end));

@@ -96,7 +96,8 @@ impl<T: Tracer> Mm<T> {
         if self.settings.zone_reclaim_mode == 0 {
             return Ok(());
         }
-        let mut seen: Vec<NodeId> = entries.iter().filter_map(|entry| entry.idx()).map(|idx| self.node_of(idx)).collect();
+        let mut seen: Vec<NodeId> =
+            entries.iter().filter_map(|entry| entry.idx()).map(|idx| self.node_of(idx)).collect();
         seen.dedup();
         let is_far = |a: &NodeId| seen.iter().any(|&b| self.nodes[a.index()].distance(b) > DISTANCE_MAX);
         if seen.iter().any(is_far) { Err(CollapseFailure::ScanAbort) } else { Ok(()) }

@@ -2,10 +2,12 @@
 
 mod collapse;
 mod faults;
+mod khugepaged;
 mod lazy;
 mod operations;
 mod random;
 mod rights;
+mod rules;
 mod splits;
 
 use order9_units::{Bytes, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};

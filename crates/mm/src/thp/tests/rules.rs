@@ -1,0 +1,165 @@
+//! Which slots khugepaged collapses, by release.
+
+use alloc::vec::Vec;
+
+use order9_units::{NodeId, Pages, Pfn, PfnRange, ZoneKind};
+
+use super::khugepaged::{base_pages, pass, set};
+use super::{CPU, HUGE, HugeEnabled, access, at, boot, fork, frame, is_huge, pages, program, write};
+use crate::policy::Policy;
+use crate::space::{Access, Madvise, PteFlag, SpaceId};
+use crate::thp::{CollapseFailure, KhugepagedStep};
+use crate::{Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
+
+/// The rules of a release, by the two switches that they follow from.
+fn release(max_ptes_swap: bool, max_ptes_shared: bool) -> Policy {
+    let mut policy = Policy::default();
+    (policy.thp.max_ptes_swap, policy.thp.max_ptes_shared) = (max_ptes_swap, max_ptes_shared);
+    policy
+}
+
+/// Rules of 4.4 to 4.7, 4.8 to 5.7, and 5.8 on.
+fn releases() -> [Policy; 3] {
+    [release(false, false), release(true, false), release(true, true)]
+}
+
+/// Writes the pages of the first slot up to `count`.
+fn fill(mm: &mut Mm, space: SpaceId, count: u64) {
+    mm.set_thp_enabled(HugeEnabled::Never);
+    (0..count).for_each(|page| write(mm, space, page));
+    mm.set_thp_enabled(HugeEnabled::Always);
+}
+
+/// Why the slot of a plan fails with the huge page in hand, if it was found at all.
+fn in_hand(mm: &mut Mm) -> Option<Result<(), CollapseFailure>> {
+    mm.khugepaged_begin_pass();
+    mm.khugepaged_next()?;
+    let KhugepagedStep::Found(found) = mm.khugepaged_scan() else { return None };
+    let page = mm.alloc_fast(&found.request(CPU)).expect("memory is free");
+    Some(mm.collapse_finish(&found, page, CPU))
+}
+
+/// Makes all pages of the first slot old.
+fn age(mm: &mut Mm, space: SpaceId, count: u64) {
+    let table = mm.user.living(space).table.table_mut(at(0).vpn()).expect("the slot has a table");
+    for page in 0..count {
+        let pte = table.get(at(page).vpn());
+        table.set(at(page).vpn(), pte.with(PteFlag::Young, false));
+    }
+}
+
+#[test]
+fn empty_pages_are_taken_up_to_a_limit() {
+    for policy in releases() {
+        let (mut mm, spaces) = base_pages(policy, &[1]);
+        fill(&mut mm, spaces[0], 412);
+        set(&mut mm, "max_ptes_none", 99);
+        pass(&mut mm, true);
+        assert!(!is_huge(&mm, spaces[0], 0), "100 are empty");
+        set(&mut mm, "max_ptes_none", 100);
+        pass(&mut mm, true);
+        assert!(is_huge(&mm, spaces[0], 0));
+        assert_eq!(mm.space(spaces[0]).unwrap().rss().anon_pages, 512, "the program has more memory than it used");
+    }
+}
+
+#[test]
+fn pages_of_others_are_taken_from_5_8_on_up_to_a_limit() {
+    for (policy, limit, huge) in [
+        (release(false, false), 511, false),
+        (release(true, false), 511, false),
+        (release(true, true), 300, true),
+        (release(true, true), 299, false),
+    ] {
+        let has_limit = policy.thp.max_ptes_shared;
+        let (mut mm, spaces) = base_pages(policy, &[1]);
+        fill(&mut mm, spaces[0], 400);
+        let _child = fork(&mut mm, spaces[0]);
+        fill(&mut mm, spaces[0], 100);
+        if has_limit {
+            set(&mut mm, "max_ptes_shared", limit);
+        }
+        pass(&mut mm, true);
+        assert_eq!(is_huge(&mm, spaces[0], 0), huge, "300 are shared, {limit} may be");
+    }
+}
+
+#[test]
+fn parts_of_huge_pages_are_collapsed_from_5_8_on() {
+    for (policy, huge) in releases().into_iter().zip([false, false, true]) {
+        let mut mm = boot(policy);
+        let space = program(&mut mm, HUGE);
+        write(&mut mm, space, 0);
+        mm.madvise(space, at(0), pages(7), Madvise::DontNeed, CPU).unwrap();
+        pass(&mut mm, true);
+        assert_eq!(is_huge(&mm, space, 0), huge);
+    }
+}
+
+#[test]
+fn pinned_pages_forbid_it() {
+    for policy in releases() {
+        let (mut mm, spaces) = base_pages(policy, &[1]);
+        mm.pin(frame(&mm, spaces[0], 0)).unwrap();
+        pass(&mut mm, true);
+        assert_eq!((is_huge(&mm, spaces[0], 0), mm.counters().thp_collapse_alloc), (false, 0));
+    }
+}
+
+#[test]
+fn something_must_be_writable() {
+    for policy in releases() {
+        let mut mm = boot(policy);
+        mm.set_thp_enabled(HugeEnabled::Never);
+        let space = program(&mut mm, HUGE);
+        access(&mut mm, space, at(0), Access::Read, true);
+        mm.set_thp_enabled(HugeEnabled::Always);
+        mm.madvise(space, at(0), pages(HUGE), Madvise::HugePage, CPU).unwrap();
+        pass(&mut mm, true);
+        assert!(!is_huge(&mm, space, 0));
+    }
+}
+
+#[test]
+fn something_must_have_been_used() {
+    for policy in releases() {
+        let (mut mm, spaces) = base_pages(policy, &[1]);
+        fill(&mut mm, spaces[0], 400);
+        age(&mut mm, spaces[0], 400);
+        assert_eq!(in_hand(&mut mm), None);
+    }
+}
+
+#[test]
+fn from_4_8_to_5_7_half_must_have_been_used_which_is_asked_late() {
+    let ends: Vec<_> = releases()
+        .into_iter()
+        .map(|policy| {
+            let (mut mm, spaces) = base_pages(policy, &[1]);
+            fill(&mut mm, spaces[0], 400);
+            age(&mut mm, spaces[0], 145);
+            in_hand(&mut mm)
+        })
+        .collect();
+    assert_eq!(ends, [Some(Ok(())), Some(Err(CollapseFailure::LackReferencedPage)), Some(Ok(()))]);
+    let (mut mm, spaces) = base_pages(release(true, false), &[1]);
+    fill(&mut mm, spaces[0], 256);
+    assert_eq!(in_hand(&mut mm), Some(Ok(())), "256 were used");
+}
+
+#[test]
+fn of_equal_nodes_the_next_one_is_taken() {
+    let zone = |node: u16| {
+        let span = PfnRange::of(Pfn::new((1 + u64::from(node)) << 20), Pages::new(4 << 10));
+        ZoneSpec { node: NodeId(node), kind: ZoneKind::Normal, span }
+    };
+    let layout = Layout {
+        nodes: alloc::vec![NodeSpec { distances: alloc::vec![10, 20] }, NodeSpec { distances: alloc::vec![20, 10] }],
+        zones: alloc::vec![zone(0), zone(1)],
+        cpus: alloc::vec![NodeId(0)],
+        ..Layout::default()
+    };
+    let mm = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot();
+    let after = |last: Option<u16>| mm.fullest_node(&[], last.map(NodeId)).0;
+    assert_eq!((after(None), after(Some(0)), after(Some(1))), (0, 1, 0));
+}
