@@ -4,10 +4,14 @@ use std::num::NonZeroU64;
 
 use order9_machine::{Machine, Options, Outcome, Results, Thread};
 use order9_mm::policy::Policy;
-use order9_units::{Bytes, PAGE_SIZE, Pages, PfnRange, ZoneKind};
+use order9_mm::thp::HugeEnabled;
+use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
+use order9_units::{Bytes, Nanos, NodeId, PAGE_SIZE, Pages, PfnRange, ZoneKind};
 use order9_workloads::{Access, Advice, Area, Mapping, Stop, Sys};
 
-use crate::{NORMAL, counter, disk, machine_of, mib};
+use crate::{NORMAL, counter, disk, machine_of, mib, prices};
+
+const SECOND: Nanos = Nanos::new(1_000_000_000);
 
 /// Size of a huge page.
 const HUGE: Bytes = mib(2);
@@ -45,6 +49,75 @@ fn base_pages_become_a_huge_one_at_once() {
     });
     assert_eq!(results.outcome, Outcome::Completed);
     assert_eq!((counter(&results, "pgfault"), counter(&results, "thp_collapse_alloc")), (256, 1));
+}
+
+/// The same without swap, where advised memory gets huge pages if they are free.
+fn advised() -> Machine {
+    let layout = Layout {
+        nodes: vec![NodeSpec { distances: vec![10] }],
+        zones: vec![ZoneSpec {
+            node: NodeId(0),
+            kind: ZoneKind::Normal,
+            span: PfnRange::of(NORMAL, Pages::from_bytes_floor(mib(16))),
+        }],
+        cpus: vec![NodeId(0); 2],
+        ..Layout::default()
+    };
+    let mut mm = MmBuilder::new(&layout, Policy::default()).expect("zones are a layout").content_tags().boot();
+    mm.set_thp_enabled(HugeEnabled::Madvise);
+    mm.set_min_free_kbytes(128);
+    let options = Options { check_every: NonZeroU64::new(1024), ..Options::new(1) };
+    Machine::new(mm, vec![NodeId(0); 2], prices(), &options).expect("there are CPUs")
+}
+
+/// Whole slots, each half used in base pages.
+async fn half_used(sys: &Thread, slots: u64) -> Result<Area, Stop> {
+    let mapped = sys.mmap(Mapping::anon(Bytes::new((slots + 1) * HUGE.get()))).await?;
+    let ahead = mapped.start.next_multiple_of(HUGE.get()) - mapped.start;
+    let area = mapped.part(Bytes::new(ahead), Bytes::new(slots * HUGE.get()));
+    for slot in 0..slots {
+        sys.touch(area.part(Bytes::new(slot * HUGE.get()), mib(1)), Access::Write).await?;
+    }
+    Ok(area)
+}
+
+#[test]
+fn khugepaged_makes_base_pages_huge_behind_the_program() {
+    let results = advised().run_program(
+        "program",
+        async |sys| {
+            let area = half_used(&sys, 2).await?;
+            sys.madvise(area, Advice::HugePage).await?;
+            sys.sleep(SECOND).await?;
+            sys.touch(area, Access::Write).await
+        },
+        |_| (),
+    );
+    assert_eq!(results.outcome, Outcome::Completed);
+    assert_eq!((counter(&results, "pgfault"), counter(&results, "thp_collapse_alloc")), (512, 2));
+    assert_eq!(counter(&results, "thp_collapse_alloc_failed"), 0);
+}
+
+#[test]
+fn failures_to_allocate_make_khugepaged_rest() {
+    let failures_after = |seconds| {
+        let results = advised().run_program(
+            "program",
+            async move |sys| {
+                let area = half_used(&sys, 4).await?;
+                let rest = Bytes::new(sys.memory().free.get() - mib(1).get());
+                let filler = sys.mmap(Mapping::anon(rest)).await?;
+                sys.touch(filler, Access::Write).await?;
+                sys.madvise(area, Advice::HugePage).await?;
+                sys.sleep(Nanos::new(seconds * SECOND.get())).await
+            },
+            |_| (),
+        );
+        assert_eq!(results.outcome, Outcome::Completed);
+        assert_eq!(counter(&results, "thp_collapse_alloc"), 0);
+        counter(&results, "thp_collapse_alloc_failed")
+    };
+    assert_eq!([59, 61, 69, 71, 129, 131].map(failures_after), [1, 2, 2, 3, 3, 4]);
 }
 
 #[test]

@@ -161,7 +161,6 @@ impl<T: Tracer> Mm<T> {
     /// The space to visit next, of which its lock is to be tried: where it is busy, [`Mm::khugepaged_pass_by`]. `None` ends
     /// the pass: it has looked at enough, been through all spaces, or huge pages are off.
     pub fn khugepaged_next(&mut self) -> Option<SpaceId> {
-        self.work.vma_lookups += 1;
         if self.khugepaged_is_over() {
             return None;
         }
@@ -174,7 +173,9 @@ impl<T: Tracer> Mm<T> {
             khugepaged.cursor = khugepaged.spaces.first().map(|&space| (space, Vpn::new(0)));
         }
         khugepaged.pass.begins_visit = true;
-        khugepaged.cursor.map(|(space, _)| space)
+        let (space, _) = khugepaged.cursor?;
+        self.work.vma_lookups += 1;
+        Some(space)
     }
 
     /// Leaves the space that is visited for the next one.

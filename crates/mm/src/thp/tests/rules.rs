@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 use order9_units::{NodeId, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::khugepaged::{base_pages, pass, set};
+use super::splits::reclaim;
 use super::{CPU, HUGE, HugeEnabled, access, at, boot, fork, frame, is_huge, pages, program, write};
-use crate::policy::Policy;
+use crate::policy::{NewAnon, Policy};
 use crate::space::{Access, Madvise, PteFlag, SpaceId};
 use crate::thp::{CollapseFailure, KhugepagedStep};
 use crate::{Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
@@ -82,6 +83,40 @@ fn pages_of_others_are_taken_from_5_8_on_up_to_a_limit() {
         pass(&mut mm, true);
         assert_eq!(is_huge(&mm, spaces[0], 0), huge, "300 are shared, {limit} may be");
     }
+}
+
+#[test]
+fn pages_in_swap_are_read_back_up_to_a_limit() {
+    let found = |mut policy: Policy, limit| {
+        policy.reclaim.new_anon = NewAnon::Inactive;
+        let has_limit = policy.thp.max_ptes_swap;
+        let mut mm = boot(policy);
+        mm.swapon(Pages::new(4096));
+        let space = program(&mut mm, HUGE);
+        fill(&mut mm, space, 64);
+        (0..4).for_each(|_| {
+            reclaim(&mut mm);
+        });
+        assert_eq!(mm.space(space).unwrap().swapped(), Pages::new(64));
+        (64..400).for_each(|page| write(&mut mm, space, page));
+        mm.madvise(space, at(0), pages(HUGE), Madvise::HugePage, CPU).unwrap();
+        if has_limit {
+            set(&mut mm, "max_ptes_swap", limit);
+        }
+        mm.khugepaged_begin_pass();
+        mm.khugepaged_next().expect("the space is registered");
+        let KhugepagedStep::Found(found) = mm.khugepaged_scan() else { return false };
+        let page = mm.alloc_fast(&found.request(CPU)).expect("memory is free");
+        while let Some(addr) = mm.collapse_swapped(&found) {
+            access(&mut mm, space, addr, Access::Read, true);
+        }
+        assert_eq!((mm.collapse_finish(&found, page, CPU), mm.counters().pswpin), (Ok(()), 64));
+        true
+    };
+    let [first, second, third] = releases();
+    assert!(!found(first, 0), "no page may be in swap");
+    assert!(!found(second.clone(), 63) && found(second, 64));
+    assert!(!found(third.clone(), 63) && found(third, 64));
 }
 
 #[test]

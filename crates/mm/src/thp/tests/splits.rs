@@ -111,7 +111,7 @@ fn freeing_the_rest_takes_a_page_off_the_queue() {
 }
 
 /// A thorough pass; returns pages reclaimed.
-fn reclaim(mm: &mut Mm) -> u64 {
+pub(super) fn reclaim(mm: &mut Mm) -> u64 {
     let mut control = ReclaimControl::new(Reclaimer::Direct, Order::ZERO, u64::MAX, ZoneKind::Movable);
     control.priority = 0;
     let id = mm.begin_reclaim(control);
