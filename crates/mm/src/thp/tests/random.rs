@@ -79,7 +79,8 @@ impl World {
             18..=20 => self.reclaim(),
             21 => self.end_writes(),
             22 => self.lock(),
-            23 | 26 | 27 => self.collapse(),
+            23 | 26 => self.collapse(),
+            27 => drop(super::khugepaged::pass(&mut self.mm, true)),
             _ => {
                 self.mm.split_deferred(NodeId(0), CPU);
                 self.mm.shrink_huge_zero(CPU);
@@ -274,7 +275,7 @@ impl World {
 
 #[test]
 fn nothing_is_lost_whatever_happens() {
-    let (mut split_all, mut collapsed, mut lazily_freed) = ([0; 6], 0, 0);
+    let (mut split_all, mut collapsed, mut by_daemon, mut lazily_freed) = ([0; 6], 0, 0, 0);
     for (seed, cow, zero_write, new_anon, queue_full_unmap) in [
         (1, HugeCow::Huge, ZeroWrite::Huge, NewAnon::Active, true),
         (2, HugeCow::Split, ZeroWrite::Split, NewAnon::Inactive, false),
@@ -282,6 +283,7 @@ fn nothing_is_lost_whatever_happens() {
     ] {
         let mut policy = Policy::default();
         (policy.thp.cow, policy.thp.zero_write, policy.thp.queue_full_unmap) = (cow, zero_write, queue_full_unmap);
+        policy.thp.max_ptes_shared = cow == HugeCow::Split;
         policy.reclaim.new_anon = new_anon;
         let mut world = World::new(policy, seed);
         for _ in 0..STEPS {
@@ -291,10 +293,11 @@ fn nothing_is_lost_whatever_happens() {
             *sum += count;
         }
         collapsed += world.collapsed;
+        by_daemon += world.mm.khugepaged_pages_collapsed();
         lazily_freed += world.mm.counters().pglazyfreed;
         world.end();
     }
     assert!(split_all.iter().all(|&count| count > 0), "everything happened: {split_all:?}");
-    assert!(collapsed > 5, "{collapsed} collapsed");
+    assert!(collapsed > 5 && by_daemon > 5, "{collapsed} and {by_daemon} collapsed");
     assert!(lazily_freed > 100, "{lazily_freed} lazily freed");
 }
