@@ -24,19 +24,10 @@ const fn flag(key: &'static str, meaning: &'static str) -> Planned {
     Planned { key, meaning, values: ON }
 }
 
-const fn one_of(key: &'static str, values: &'static [&'static str], meaning: &'static str) -> Planned {
-    Planned { key, meaning, values }
-}
-
 /// Every switch that the engine does not have yet.
 pub static PLANNED: &[Planned] = &[
     flag("slow_path.compact_only", "A request may ask for compaction without reclaim (__GFP_COMPACT_ONLY)"),
     flag("alloc.defrag_mode", "Requests refuse to mix types until reclaim and compaction are exhausted"),
-    one_of(
-        "thp.placement",
-        &["thisnode", "relax", "noretry", "two_step"],
-        "On which nodes a fault looks for a huge page, and what each attempt may do",
-    ),
     flag("thp.migration", "Huge pages move whole"),
     flag("thp.shmem", "Shared memory and tmpfs have huge pages"),
 ];

@@ -11,6 +11,8 @@ pub struct ThpPolicy {
     pub defer_madvise: bool,
     /// Faults in advised memory give up after one round, as others do. Up to 4.7.
     pub madvised_noretry: bool,
+    /// On which nodes a fault looks for a huge page, and what each attempt may do.
+    pub placement: HugePlacement,
     /// What a write to a huge page copies that others map, too.
     pub cow: HugeCow,
     /// What a write to the huge page of zeros gets.
@@ -39,6 +41,24 @@ pub enum DefragDefault {
     Madvise,
 }
 
+/// On which nodes a fault looks for a huge page, and what each attempt may do.
+///
+/// "mm: thp: relax __GFP_THISNODE for MADV_HUGEPAGE mappings" (2018) and what followed it. What a fault may do at all is the
+/// business of [`crate::thp::fault_gfp`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HugePlacement {
+    /// The node of the CPU alone. Up to 5.2.
+    ThisNode,
+    /// Faults that may reclaim: every node, the nearest first. Others: the node of the CPU alone. 5.3, and proposed in 2018.
+    Relax,
+    /// The node of the CPU alone, in one round. Proposed in 2018.
+    NoRetry,
+    /// The node of the CPU with all that is allowed; then, if the fault may reclaim, every node in one round. 5.4.
+    TwoStepLocalEffort,
+    /// The node of the CPU in one round; then, if the fault may reclaim, every node with all that is allowed. 5.5+.
+    TwoStep,
+}
+
 /// What a write to a huge page copies that others map, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HugeCow {
@@ -64,6 +84,7 @@ impl Default for ThpPolicy {
             defer: true,
             defer_madvise: true,
             madvised_noretry: false,
+            placement: HugePlacement::ThisNode,
             cow: HugeCow::Huge,
             zero_write: ZeroWrite::Huge,
             queue_full_unmap: true,

@@ -87,6 +87,8 @@ pub struct Fault {
     pub(crate) need: Need,
     /// Flags of the allocation.
     pub(crate) gfp: Gfp,
+    /// Flags of a second allocation, if the first fails: of a huge page that is looked for elsewhere.
+    pub(crate) second_gfp: Option<Gfp>,
     /// The entry as the first step saw it.
     pub(crate) seen: Pte,
     /// The mappings as the first step saw them.
@@ -318,7 +320,7 @@ impl<T: Tracer> Mm<T> {
         let locked = vma.locked;
         let fault = |need: Need, seen| {
             let gfp = need.gfp();
-            Fault { space: id, vpn, access, need, gfp, seen, generation, locked, whole_slot: None }
+            Fault { space: id, vpn, access, need, gfp, second_gfp: None, seen, generation, locked, whole_slot: None }
         };
         let wait = |need, seen| FaultStep::NeedPage(fault(need, seen));
         let Some(pte) = seen else { return self.resolve_slot(fault(Need::PageTable, Pte::NONE), &vma) };

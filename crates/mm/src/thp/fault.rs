@@ -1,7 +1,7 @@
 //! Faults that may be served with a huge page: who is eligible, what is needed, and what happens where it cannot be had.
 
 use super::map::HUGE_RSS;
-use super::{HugeEnabled, NR, fault_gfp, subpages, zero_gfp};
+use super::{HugeEnabled, NR, huge_attempts, subpages, zero_gfp};
 use crate::Mm;
 use crate::frame::Idx;
 use crate::gfp::Gfp;
@@ -47,11 +47,14 @@ impl<T: Tracer> Mm<T> {
             Access::Read => return self.map_huge_zero(&fault),
             Access::Write => {}
         }
-        need(Need::HugePage, self.huge_gfp(vma))
+        self.ask_huge(fault, Need::HugePage, vma)
     }
 
-    fn huge_gfp(&self, vma: &Vma) -> Gfp {
-        fault_gfp(self.settings.thp.defrag, vma.advice == HugeAdvice::Huge, &self.policy.thp)
+    /// Asks for a huge page where the policy looks first.
+    fn ask_huge(&self, fault: Fault, need: Need, vma: &Vma) -> FaultStep {
+        let advised = vma.advice == HugeAdvice::Huge;
+        let attempts = huge_attempts(self.settings.thp.defrag, advised, &self.policy.thp);
+        FaultStep::NeedPage(Fault { need, gfp: attempts.first, second_gfp: attempts.second, ..fault })
     }
 
     /// An access to a slot with a huge mapping that this does not allow, though the mapping of memory does.
@@ -60,7 +63,6 @@ impl<T: Tracer> Mm<T> {
         if fault.access.allowed_by_entry(entry) {
             return self.map_huge_write(&fault, fault.access.mark(entry));
         }
-        let huge = |need, gfp| FaultStep::NeedPage(Fault { need, gfp, ..fault });
         match entry.idx() {
             Some(head) if self.is_huge_exclusive(head) => {
                 self.map_huge_write(&fault, Access::Write.mark(entry).with(PteFlag::Write, true))
@@ -68,8 +70,8 @@ impl<T: Tracer> Mm<T> {
             None if self.policy.thp.zero_write == ZeroWrite::Split => self.split_and_resolve(&fault),
             Some(_) if self.policy.thp.cow == HugeCow::Split => self.split_and_resolve(&fault),
             head if !self.is_thp_eligible(vma) => self.refuse_huge(&fault, head),
-            Some(head) => huge(Need::HugeCopyOf(self.frames.pfn(head)), self.huge_gfp(vma)),
-            None => huge(Need::HugePage, self.huge_gfp(vma)),
+            Some(head) => self.ask_huge(fault, Need::HugeCopyOf(self.frames.pfn(head)), vma),
+            None => self.ask_huge(fault, Need::HugePage, vma),
         }
     }
 
@@ -116,10 +118,13 @@ impl<T: Tracer> Mm<T> {
         FaultStep::Done
     }
 
-    /// Says that no huge page could be had for a fault that asked for one: it goes on with base pages, which are allocated
-    /// straight from the fast path as far as that goes.
+    /// Says that no huge page could be had for a fault that asked for one: it makes its second attempt if it has one, else
+    /// it goes on with base pages. Both are allocated straight from the fast path as far as that goes.
     pub fn fault_refused(&mut self, fault: &Fault, cpu: usize) -> FaultStep {
-        let step = self.resolve_refused(fault);
+        let step = match fault.second_gfp {
+            Some(gfp) => FaultStep::NeedPage(Fault { gfp, second_gfp: None, ..*fault }),
+            None => self.resolve_refused(fault),
+        };
         self.go_on_fast(step, cpu)
     }
 

@@ -5,7 +5,7 @@
 use super::KhugepagedSettings;
 use crate::Mm;
 use crate::gfp::Gfp;
-use crate::policy::{DefragDefault, ThpPolicy};
+use crate::policy::{DefragDefault, HugePlacement, ThpPolicy};
 use crate::trace::Tracer;
 
 /// `transparent_hugepage/enabled`, and the boot parameter `transparent_hugepage=`: which anonymous memory gets huge pages.
@@ -95,21 +95,45 @@ impl ThpSettings {
     };
 }
 
-/// Flags with which a fault asks its own node for a huge page; `advised` says that `MADV_HUGEPAGE` names the memory.
+/// Flags of the allocations with which a fault asks for a huge page, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HugeAttempts {
+    /// Those of the first.
+    pub first: Gfp,
+    /// Those of the second, if there is one.
+    pub second: Option<Gfp>,
+}
+
+/// With which flags a fault asks which nodes for a huge page; `advised` says that `MADV_HUGEPAGE` names the memory.
+#[must_use]
+pub const fn huge_attempts(defrag: HugeDefrag, advised: bool, policy: &ThpPolicy) -> HugeAttempts {
+    let gfp = fault_gfp(defrag, advised, policy);
+    let local = gfp.with(Gfp::THISNODE);
+    let (first, second) = match policy.placement {
+        HugePlacement::Relax if gfp.has(Gfp::DIRECT_RECLAIM) => (gfp, None),
+        HugePlacement::ThisNode | HugePlacement::Relax => (local, None),
+        HugePlacement::NoRetry => (local.with(Gfp::NORETRY), None),
+        HugePlacement::TwoStepLocalEffort => (local, Some(gfp.with(Gfp::NORETRY))),
+        HugePlacement::TwoStep => (local.with(Gfp::NORETRY), Some(gfp)),
+    };
+    HugeAttempts { first, second: if gfp.has(Gfp::DIRECT_RECLAIM) { second } else { None } }
+}
+
+/// What a fault may do for a huge page, wherever it looks for one; `advised` says that `MADV_HUGEPAGE` names the memory.
 ///
 /// Who may reclaim does not wake kswapd: the task that stalls is the one that needs the page.
 #[must_use]
 pub const fn fault_gfp(defrag: HugeDefrag, advised: bool, policy: &ThpPolicy) -> Gfp {
     use HugeDefrag::{Always, Defer, DeferMadvise, Madvise, Never};
-    let own = Gfp::GFP_TRANSHUGE_LIGHT.with(Gfp::THISNODE);
+    let light = Gfp::GFP_TRANSHUGE_LIGHT;
     match (defrag, advised) {
         (Always | DeferMadvise | Madvise, true) if policy.madvised_noretry => {
-            own.with(Gfp::DIRECT_RECLAIM).with(Gfp::NORETRY)
+            light.with(Gfp::DIRECT_RECLAIM).with(Gfp::NORETRY)
         }
-        (Always | DeferMadvise | Madvise, true) => own.with(Gfp::DIRECT_RECLAIM),
-        (Always, false) => own.with(Gfp::DIRECT_RECLAIM).with(Gfp::NORETRY),
-        (Defer, _) | (DeferMadvise, false) => own.with(Gfp::KSWAPD_RECLAIM),
-        (Madvise, false) | (Never, _) => own,
+        (Always | DeferMadvise | Madvise, true) => light.with(Gfp::DIRECT_RECLAIM),
+        (Always, false) => light.with(Gfp::DIRECT_RECLAIM).with(Gfp::NORETRY),
+        (Defer, _) | (DeferMadvise, false) => light.with(Gfp::KSWAPD_RECLAIM),
+        (Madvise, false) | (Never, _) => light,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Switches of transparent huge pages.
 
-use order9_mm::policy::{DefragDefault, HugeCow, ZeroWrite};
+use order9_mm::policy::{DefragDefault, HugeCow, HugePlacement, ZeroWrite};
 
 use crate::switch::{Case, Switch, Value, Values};
 
@@ -32,6 +32,22 @@ pub(super) static SWITCHES: &[Switch] = &[
         "Whether faults in advised memory give up after one round, as others do",
         off: "faults in advised memory reclaim and compact more than once", "4.8+",
         on: "faults in advised memory give up after one round, as others do", "up to 4.7"
+    ),
+    choice!(
+        thp.placement,
+        "On which nodes a fault looks for a huge page, and what each attempt may do",
+        "a fault takes a huge page from",
+        HugePlacement::ThisNode: "thisnode",
+            "the node of its CPU alone", "up to 5.2";
+        HugePlacement::Relax: "relax",
+            "any node, the nearest first, if it may reclaim, else from the node of its CPU alone",
+            "5.3, and proposed in 2018";
+        HugePlacement::NoRetry: "noretry",
+            "the node of its CPU alone, in one round", "proposed in 2018";
+        HugePlacement::TwoStepLocalEffort: "two_step_local_effort",
+            "the node of its CPU with all that it may do, then, if it may reclaim, from any node in one round", "5.4";
+        HugePlacement::TwoStep: "two_step",
+            "the node of its CPU in one round, then, if it may reclaim, from any node with all that it may do", "5.5+";
     ),
     choice!(
         thp.cow,

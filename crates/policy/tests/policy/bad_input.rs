@@ -85,9 +85,9 @@ fn needs_name_what_is_planned() {
                                                   thp.migration?"
     );
     assert_eq!(
-        of("'thp.placement = relax',\n'thp.placement = tiny'"),
-        "mine.toml, line 4: thp.placement is \"thp.placement = tiny\", expected \
-                                                            thisnode or relax or noretry or two_step, or false to take a need of the base back"
+        of("'thp.migration = true',\n'thp.migration = tiny'"),
+        "mine.toml, line 4: thp.migration is \"thp.migration = tiny\", expected true, or false to take a need of the base \
+         back"
     );
     assert_eq!(of("3"), "mine.toml, line 3: an entry of needs is 3, expected \"switch = value\"");
     assert_eq!(refused("needs = 'x'"), "mine.toml, line 1: needs is \"x\", expected an array of \"switch = value\"");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use order9_mm::policy::{FallbackSearch, PcpLists, Policy, SlabUnderBoost};
+use order9_mm::policy::{FallbackSearch, HugePlacement, PcpLists, Policy, SlabUnderBoost};
 use order9_policy::{Diff, List, Loaded, Show, load, switches};
 
 /// Every built-in policy.
@@ -34,6 +34,8 @@ fn releases_differ_where_they_did() {
     assert!(!policy("linux-5.0").fallback.nofragment && policy("linux-5.1").fallback.nofragment);
     let slab = |name| policy(name).reclaim.slab_under_boost;
     assert_eq!((slab("linux-5.3-rc3"), slab("linux-5.3-shrinker")), (SlabUnderBoost::Exempt, SlabUnderBoost::Shrunk));
+    let placement = |name| policy(name).thp.placement;
+    assert_eq!((placement("linux-5.0"), placement("linux-5.6")), (HugePlacement::ThisNode, HugePlacement::TwoStep));
     assert_eq!(policy("linux-6.18").fallback.search, FallbackSearch::ClaimThenSteal);
     assert_eq!(policy("linux-6.18").pcp.lists, PcpLists::UpToCostly { huge_lists: 2 });
 }
@@ -41,8 +43,6 @@ fn releases_differ_where_they_did() {
 #[test]
 fn a_preset_names_the_mechanisms_it_needs() {
     let needs = |name: &str| load(name).unwrap().needs.into_iter().map(|need| (need.switch.key, need.value));
-    let placement = |name| needs(name).find(|(key, _)| *key == "thp.placement").map(|(_, value)| value);
-    assert_eq!((placement("linux-4.4"), placement("linux-5.6")), (Some("thisnode"), Some("two_step")));
     let has = |name| needs(name).any(|(key, _)| key == "thp.migration");
     assert!(!has("linux-4.4") && has("linux-4.19"));
 }
