@@ -5,6 +5,7 @@ mod huge;
 mod kernel;
 mod memory;
 mod out_of_memory;
+mod placement;
 mod pressure;
 mod processes;
 mod steady;

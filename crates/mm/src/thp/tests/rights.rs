@@ -6,8 +6,9 @@ use alloc::string::String;
 use order9_units::NodeId;
 
 use super::{CPU, HUGE, at, boot, pages, program};
-use crate::policy::{DefragDefault, Policy, ThpPolicy};
+use crate::policy::{DefragDefault, HugePlacement, Policy, ThpPolicy};
 use crate::space::{Access, FaultStep, Madvise, Need};
+use crate::thp::{HugeDefrag, huge_attempts};
 use crate::{Gfp, Mm};
 
 const MODES: [&str; 5] = ["always", "defer", "defer+madvise", "madvise", "never"];
@@ -54,6 +55,30 @@ fn written(gfp: Gfp) -> String {
     let flags = [(Gfp::DIRECT_RECLAIM, 'D'), (Gfp::KSWAPD_RECLAIM, 'K'), (Gfp::NORETRY, 'N')];
     let text: String = flags.into_iter().filter(|&(flag, _)| gfp.has(flag)).map(|(_, letter)| letter).collect();
     if text.is_empty() { "-".to_owned() } else { text }
+}
+
+/// The attempts of a fault, each with its rights, and with T if it asks one node only.
+fn attempts(placement: HugePlacement, defrag: HugeDefrag, advised: bool) -> String {
+    let attempts = huge_attempts(defrag, advised, &ThpPolicy { placement, ..ThpPolicy::default() });
+    let one = |gfp: Gfp| written(gfp) + if gfp.has(Gfp::THISNODE) { "T" } else { "" };
+    attempts.second.map_or_else(|| one(attempts.first), |second| one(attempts.first) + ", " + &one(second))
+}
+
+#[test]
+fn nodes_follow_placement_and_rights() {
+    let expected = [
+        (HugePlacement::ThisNode, ["DT", "DNT", "KT", "-T"]),
+        (HugePlacement::Relax, ["D", "DN", "KT", "-T"]),
+        (HugePlacement::NoRetry, ["DNT", "DNT", "KNT", "NT"]),
+        (HugePlacement::TwoStepLocalEffort, ["DT, DN", "DNT, DN", "KT", "-T"]),
+        (HugePlacement::TwoStep, ["DNT, D", "DNT, DN", "KNT", "NT"]),
+    ];
+    for (placement, expected) in expected {
+        let rights = [(HugeDefrag::Always, true), (HugeDefrag::Always, false), (HugeDefrag::Defer, true)];
+        let asked = rights.map(|(defrag, advised)| attempts(placement, defrag, advised));
+        assert_eq!(asked, expected[..3], "{placement:?}");
+        assert_eq!(attempts(placement, HugeDefrag::Never, true), expected[3], "{placement:?}");
+    }
 }
 
 #[test]

@@ -1,0 +1,159 @@
+//! Where programs get huge pages on two nodes, when their own has none free: under every rule of where faults look.
+//!
+//! The program runs on node 0, whose memory it fills with base pages; what remains spills over to node 1, of which half
+//! stays free. Then it writes to advised memory.
+
+use std::cell::RefCell;
+use std::num::NonZeroU64;
+use std::rc::Rc;
+
+use order9_machine::{Machine, Options, Outcome, Results};
+use order9_mm::policy::{EarlyFail, HugePlacement, Policy, StallCounts, Withdrawn};
+use order9_mm::thp::{HugeDefrag, HugeEnabled};
+use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
+use order9_units::{Bytes, NodeId, PAGE_SIZE, Pages, PfnRange, ZoneKind};
+use order9_workloads::{Access, Advice, Mapping, Sys};
+
+use crate::{NORMAL, counter, disk, mib, prices};
+
+/// Memory of a node.
+const NODE: Bytes = mib(128);
+/// Slots that are written to in the end.
+const SLOTS: u64 = 16;
+
+/// What the memory of node 0 is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Near {
+    /// Used up.
+    Full,
+    /// In small pieces, which compaction can put together.
+    InPieces,
+}
+
+/// Where the slots ended up, and what it took.
+#[derive(Debug, PartialEq, Eq)]
+struct Found {
+    /// Slots that start on the node of the program, and on the other one.
+    slots: [u64; 2],
+    /// `thp_fault_alloc` and `thp_fault_fallback`.
+    huge: u64,
+    fallback: u64,
+    /// Direct compactions, skipped ones as well.
+    compacted: bool,
+    /// Something went to swap.
+    swapped: bool,
+}
+
+/// A policy that looks for huge pages like this, with the rule of giving up that the same release has.
+fn policy(placement: HugePlacement) -> Policy {
+    let mut policy = Policy::default();
+    policy.thp.placement = placement;
+    policy.slow_path.stall_counts = StallCounts::All;
+    policy.slow_path.early_fail = match placement {
+        HugePlacement::ThisNode | HugePlacement::Relax => EarlyFail::NoRetryDeferred,
+        HugePlacement::NoRetry => EarlyFail::HugeNoRetryAlways,
+        HugePlacement::TwoStepLocalEffort => EarlyFail::HugeUnlessRetryMayFail,
+        HugePlacement::TwoStep => EarlyFail::NoRetrySkippedOrDeferred,
+    };
+    policy.slow_path.withdrawn = Withdrawn::SkippedOnly;
+    policy
+}
+
+/// Two nodes, one CPU each, with swap; the program starts on node 0.
+fn machine(policy: Policy) -> Machine {
+    let pages = Pages::from_bytes_floor(NODE);
+    let zone = |node: u8, start| ZoneSpec {
+        node: NodeId(node.into()),
+        kind: ZoneKind::Normal,
+        span: PfnRange::of(start, pages),
+    };
+    let cpus = vec![NodeId(0), NodeId(1)];
+    let layout = Layout {
+        nodes: vec![NodeSpec { distances: vec![10, 20] }, NodeSpec { distances: vec![20, 10] }],
+        zones: vec![zone(0, NORMAL), zone(1, NORMAL + pages)],
+        cpus: cpus.clone(),
+        ..Layout::default()
+    };
+    let mut mm = MmBuilder::new(&layout, policy).expect("nodes are a layout").content_tags().boot();
+    mm.set_thp_enabled(HugeEnabled::Madvise);
+    mm.set_thp_defrag(HugeDefrag::Madvise);
+    // Less than huge pages raise it to: what is kept free has none.
+    mm.write_setting("vm/min_free_kbytes", "512").expect("it is a number in range");
+    let options =
+        Options { check_every: NonZeroU64::new(1 << 16), disks: vec![disk(Pages::new(1 << 16))], ..Options::new(1) };
+    Machine::new(mm.with_compaction_account(), cpus, prices(), &options).expect("there are CPUs")
+}
+
+/// Fills node 0, then writes to `SLOTS` slots, advised or not.
+fn run(placement: HugePlacement, near: Near) -> Found {
+    let nodes = Rc::new(RefCell::new([0, 0]));
+    let counts = Rc::clone(&nodes);
+    let results = machine(policy(placement)).run_program(
+        "program",
+        async move |sys: order9_machine::Thread| {
+            let much = sys.mmap(Mapping::anon(NODE)).await?;
+            sys.touch(much, Access::Write).await?;
+            if near == Near::InPieces {
+                for page in (0..much.pages()).step_by(3) {
+                    sys.madvise(much.part(Pages::new(page).bytes(), PAGE_SIZE), Advice::DontNeed).await?;
+                }
+            }
+            let huge = mib(2);
+            let mapped = sys.mmap(Mapping::anon(mib(2 * (SLOTS + 1)))).await?;
+            let start = Bytes::new(mapped.start.next_multiple_of(huge.get()) - mapped.start);
+            let area = mapped.part(start, mib(2 * SLOTS));
+            sys.madvise(area, Advice::HugePage).await?;
+            for slot in 0..SLOTS {
+                let slot = area.part(mib(2 * slot), huge);
+                sys.touch(slot, Access::Write).await?;
+                let node = sys.page_node(slot).await?;
+                counts.borrow_mut()[usize::from(node != sys.node())] += 1;
+            }
+            Ok(())
+        },
+        |_| (),
+    );
+    found(&results, *nodes.borrow())
+}
+
+fn found(results: &Results, slots: [u64; 2]) -> Found {
+    assert_eq!(results.outcome, Outcome::Completed);
+    Found {
+        slots,
+        huge: counter(results, "thp_fault_alloc"),
+        fallback: counter(results, "thp_fault_fallback"),
+        compacted: counter(results, "compact_stall") > 0,
+        swapped: counter(results, "pswpout") > 0,
+    }
+}
+
+#[test]
+fn a_full_node_is_swapped_out_by_faults_that_look_nowhere_else() {
+    let found = run(HugePlacement::ThisNode, Near::Full);
+    assert!(found.swapped && found.huge > SLOTS / 2, "{found:?}");
+    assert!(found.huge <= found.slots[0], "no huge page comes from the other node: {found:?}");
+}
+
+#[test]
+fn faults_without_retries_make_do_with_base_pages_of_another_node() {
+    let base = Found { slots: [0, SLOTS], huge: 0, fallback: SLOTS, compacted: true, swapped: false };
+    assert_eq!(run(HugePlacement::NoRetry, Near::Full), base);
+}
+
+#[test]
+fn faults_that_may_look_further_take_huge_pages_of_another_node() {
+    let there = |compacted| Found { slots: [0, SLOTS], huge: SLOTS, fallback: 0, compacted, swapped: false };
+    assert_eq!(run(HugePlacement::Relax, Near::Full), there(false), "no attempt at its own node");
+    assert_eq!(run(HugePlacement::TwoStepLocalEffort, Near::Full), there(true), "its own node is asked first");
+    assert_eq!(run(HugePlacement::TwoStep, Near::Full), there(true), "its own node is asked first");
+}
+
+#[test]
+fn a_node_in_pieces_is_compacted_before_faults_look_further() {
+    let here = Found { slots: [SLOTS, 0], huge: SLOTS, fallback: 0, compacted: true, swapped: false };
+    for placement in [HugePlacement::ThisNode, HugePlacement::TwoStepLocalEffort, HugePlacement::TwoStep] {
+        assert_eq!(run(placement, Near::InPieces), here, "{placement:?}");
+    }
+    let there = Found { slots: [0, SLOTS], huge: SLOTS, fallback: 0, compacted: false, swapped: false };
+    assert_eq!(run(HugePlacement::Relax, Near::InPieces), there);
+}
