@@ -52,7 +52,7 @@ fn policy(placement: HugePlacement) -> Policy {
     policy.slow_path.early_fail = match placement {
         HugePlacement::ThisNode | HugePlacement::Relax => EarlyFail::NoRetryDeferred,
         HugePlacement::NoRetry => EarlyFail::HugeNoRetryAlways,
-        HugePlacement::TwoStepLocalEffort => EarlyFail::HugeUnlessRetryMayFail,
+        HugePlacement::TwoStepLocal => EarlyFail::HugeUnlessRetryMayFail,
         HugePlacement::TwoStep => EarlyFail::NoRetrySkippedOrDeferred,
     };
     policy.slow_path.withdrawn = Withdrawn::SkippedOnly;
@@ -144,14 +144,14 @@ fn faults_without_retries_make_do_with_base_pages_of_another_node() {
 fn faults_that_may_look_further_take_huge_pages_of_another_node() {
     let there = |compacted| Found { slots: [0, SLOTS], huge: SLOTS, fallback: 0, compacted, swapped: false };
     assert_eq!(run(HugePlacement::Relax, Near::Full), there(false), "no attempt at its own node");
-    assert_eq!(run(HugePlacement::TwoStepLocalEffort, Near::Full), there(true), "its own node is asked first");
+    assert_eq!(run(HugePlacement::TwoStepLocal, Near::Full), there(true), "its own node is asked first");
     assert_eq!(run(HugePlacement::TwoStep, Near::Full), there(true), "its own node is asked first");
 }
 
 #[test]
 fn a_node_in_pieces_is_compacted_before_faults_look_further() {
     let here = Found { slots: [SLOTS, 0], huge: SLOTS, fallback: 0, compacted: true, swapped: false };
-    for placement in [HugePlacement::ThisNode, HugePlacement::TwoStepLocalEffort, HugePlacement::TwoStep] {
+    for placement in [HugePlacement::ThisNode, HugePlacement::TwoStepLocal, HugePlacement::TwoStep] {
         assert_eq!(run(placement, Near::InPieces), here, "{placement:?}");
     }
     let there = Found { slots: [0, SLOTS], huge: SLOTS, fallback: 0, compacted: false, swapped: false };

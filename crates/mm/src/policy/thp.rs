@@ -54,7 +54,7 @@ pub enum HugePlacement {
     /// The node of the CPU alone, in one round. Proposed in 2018.
     NoRetry,
     /// The node of the CPU with all that is allowed; then, if the fault may reclaim, every node in one round. 5.4.
-    TwoStepLocalEffort,
+    TwoStepLocal,
     /// The node of the CPU in one round; then, if the fault may reclaim, every node with all that is allowed. 5.5+.
     TwoStep,
 }

@@ -113,7 +113,7 @@ pub const fn huge_attempts(defrag: HugeDefrag, advised: bool, policy: &ThpPolicy
         HugePlacement::Relax if gfp.has(Gfp::DIRECT_RECLAIM) => (gfp, None),
         HugePlacement::ThisNode | HugePlacement::Relax => (local, None),
         HugePlacement::NoRetry => (local.with(Gfp::NORETRY), None),
-        HugePlacement::TwoStepLocalEffort => (local, Some(gfp.with(Gfp::NORETRY))),
+        HugePlacement::TwoStepLocal => (local, Some(gfp.with(Gfp::NORETRY))),
         HugePlacement::TwoStep => (local.with(Gfp::NORETRY), Some(gfp)),
     };
     HugeAttempts { first, second: if gfp.has(Gfp::DIRECT_RECLAIM) { second } else { None } }

@@ -44,7 +44,7 @@ pub(super) static SWITCHES: &[Switch] = &[
             "5.3, and proposed in 2018";
         HugePlacement::NoRetry: "noretry",
             "the node of its CPU alone, in one round", "proposed in 2018";
-        HugePlacement::TwoStepLocalEffort: "two_step_local_effort",
+        HugePlacement::TwoStepLocal: "two_step_local",
             "the node of its CPU with all that it may do, then, if it may reclaim, from any node in one round", "5.4";
         HugePlacement::TwoStep: "two_step",
             "the node of its CPU in one round, then, if it may reclaim, from any node with all that it may do", "5.5+";

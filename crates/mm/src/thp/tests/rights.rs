@@ -70,7 +70,7 @@ fn nodes_follow_placement_and_rights() {
         (HugePlacement::ThisNode, ["DT", "DNT", "KT", "-T"]),
         (HugePlacement::Relax, ["D", "DN", "KT", "-T"]),
         (HugePlacement::NoRetry, ["DNT", "DNT", "KNT", "NT"]),
-        (HugePlacement::TwoStepLocalEffort, ["DT, DN", "DNT, DN", "KT", "-T"]),
+        (HugePlacement::TwoStepLocal, ["DT, DN", "DNT, DN", "KT", "-T"]),
         (HugePlacement::TwoStep, ["DNT, D", "DNT, DN", "KNT", "NT"]),
     ];
     for (placement, expected) in expected {
