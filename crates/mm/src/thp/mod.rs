@@ -28,9 +28,7 @@ pub use collapse::{Collapse, CollapseFailure, CollapseRange};
 pub(crate) use khugepaged::{Khugepaged, KhugepagedSettings};
 pub use khugepaged::{KhugepagedPause, KhugepagedStep};
 pub(crate) use settings::ThpSettings;
-pub use settings::{
-    HugeAttempts, HugeDefrag, HugeEnabled, fault_gfp, huge_attempts, khugepaged_gfp, zero_gfp,
-};
+pub use settings::{HugeAttempts, HugeDefrag, HugeEnabled, fault_gfp, huge_attempts, khugepaged_gfp, zero_gfp};
 
 use crate::Mm;
 use crate::frame::{Flag, Idx, Word};
