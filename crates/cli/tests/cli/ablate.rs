@@ -22,8 +22,8 @@ fn every_switch_is_tried_alone_and_taken_away() {
     assert!(text.contains("\n  gained: 2M hugepages allocated (huge pages) "), "{text}");
     let (alone, without) = ("linux-5.0 with one switch of linux-5.0+p22", "linux-5.0+p22 with one switch of linux-5.0");
     let counted = row(&text, alone, "slow_path.stall_counts");
-    assert_eq!((&counted[..3], &counted[5..]), (&["-"; 3][..], &["-"; 3][..]), "only success is counted otherwise");
-    assert_ne!(counted[3], "-");
+    assert_eq!(&counted[..3], &["-"; 3], "it moves nothing else");
+    assert_ne!(counted[3], "-", "success is counted otherwise");
     assert_ne!(row(&text, without, "compaction.capture"), ["-"; 7]);
     let notes = text.split_once("\nNotes\n").expect("what is not modelled is noted").1;
     assert_eq!(notes.matches("not modelled yet").count(), 2, "of both whole policies alone: {notes}");
