@@ -11,8 +11,8 @@ use std::cell::RefCell;
 use alone::Alone;
 use order9_mm::compaction::compact_node;
 use order9_mm::policy::{BlockSearch, Policy, TargetStride};
-use order9_mm::{Contents, Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
-use order9_units::{Bytes, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
+use order9_mm::{Contents, Mm};
+use order9_units::{Bytes, NodeId, Order, PAGEBLOCK_PAGES, Pages, PfnRange};
 use stopwatch::Stopwatch;
 
 const ROUNDS: usize = 5;
@@ -41,20 +41,14 @@ fn scanned(movable: Bytes, counted: fn(&order9_mm::compaction::CompactTotals) ->
 }
 
 fn engine(movable: Pages) -> Mm {
-    let span = PfnRange::of(Pfn::new(1 << 20), Pages::from_bytes_floor(Bytes::from_gib(2)));
-    let layout = Layout {
-        nodes: vec![NodeSpec { distances: vec![10] }],
-        zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
-        cpus: vec![NodeId(0)],
-        ..Layout::default()
-    };
     let mut policy = Policy::default();
     policy.compaction.source_search = BlockSearch::Linear;
     policy.compaction.target_search = BlockSearch::Linear;
     policy.compaction.target_stride = TargetStride::One;
-    let mut builder = MmBuilder::new(&layout, policy).expect("one zone is a valid layout");
-    for pfn in span.iter() {
-        let offset = pfn - span.start;
+    let memory = Bytes::from_gib(2);
+    let mut builder = alone::builder(memory, policy);
+    for pfn in PfnRange::of(alone::START, Pages::from_bytes_floor(memory)).iter() {
+        let offset = pfn - alone::START;
         // Every pageblock has a free frame, so that no scanner passes over it.
         let given = if offset < movable {
             builder.allocate(pfn, Order::ZERO, Contents::Movable)

@@ -16,8 +16,8 @@ use order9_mm::migrate::{MigrateMode, MigrateReason, gather_pages};
 use order9_mm::policy::Policy;
 use order9_mm::slab::CacheSpec;
 use order9_mm::space::{Access, FaultStep, MmapRequest, PageView, VpnRange};
-use order9_mm::{Gfp, Layout, Mm, MmBuilder, NodeSpec, Request, ZoneSpec};
-use order9_units::{Bytes, Migratetype, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
+use order9_mm::{Gfp, Mm, Request};
+use order9_units::{Bytes, Migratetype, Order, Pages, Pfn};
 use stopwatch::Stopwatch;
 
 const ROUNDS: usize = 5;
@@ -93,14 +93,7 @@ fn gather_all(mm: Mm, pages: &[Pfn]) -> f64 {
 }
 
 fn engine(batched: bool) -> Mm {
-    let span = PfnRange::of(Pfn::new(1 << 20), Pages::from_bytes_floor(Bytes::from_gib(3)));
-    let layout = Layout {
-        nodes: vec![NodeSpec { distances: vec![10] }],
-        zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
-        cpus: vec![NodeId(0)],
-        ..Layout::default()
-    };
     let mut policy = Policy::default();
     policy.compaction.batched_migrate = batched;
-    MmBuilder::new(&layout, policy).expect("one zone is a valid layout").boot()
+    alone::builder(Bytes::from_gib(3), policy).boot()
 }

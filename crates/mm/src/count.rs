@@ -79,6 +79,22 @@ impl<T: Tracer> Mm<T> {
         self.touch_blocks(idx.block(), blocks);
     }
 
+    /// Brings the index and the account of compaction, if there are such, up to date with `blocks` pageblocks from `first`
+    /// on.
+    #[inline]
+    pub(crate) fn touch_blocks(&mut self, first: usize, blocks: usize) {
+        if let Some(costs) = &mut self.costs {
+            for block in first..first + blocks {
+                costs.touch(block, &self.blocks[block], &self.frames);
+            }
+        }
+        let Some(index) = &mut self.index else { return };
+        self.work.index_updates += blocks as u64;
+        for block in first..first + blocks {
+            index.touch(block, &self.blocks[block], &self.frames);
+        }
+    }
+
     /// Changes flags of the live allocation at `idx`, moving its frames to the class they then belong to.
     #[cold]
     pub(crate) fn reflag(&mut self, idx: Idx, flag: Flag, on: bool) {

@@ -5,11 +5,12 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use order9_mm::Mm;
 use order9_mm::env::{Env, SpinLock, Stall, Task, Until};
+use order9_mm::policy::Policy;
 use order9_mm::reclaim::PageWrite;
 use order9_mm::trace::NoTrace;
-use order9_units::Nanos;
+use order9_mm::{Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
+use order9_units::{Bytes, Nanos, NodeId, Pages, Pfn, PfnRange, ZoneKind};
 
 /// Runs what never waits to its end.
 pub(crate) fn run<R>(future: impl Future<Output = R>) -> R {
@@ -17,6 +18,21 @@ pub(crate) fn run<R>(future: impl Future<Output = R>) -> R {
         Poll::Ready(result) => result,
         Poll::Pending => unreachable!("there is nobody to wait for"),
     }
+}
+
+/// First frame of the zone.
+pub(crate) const START: Pfn = Pfn::new(1 << 20);
+
+/// One zone of `memory`, of which nothing is given out yet, and one CPU.
+pub(crate) fn builder(memory: Bytes, policy: Policy) -> MmBuilder {
+    let span = PfnRange::of(START, Pages::from_bytes_floor(memory));
+    let layout = Layout {
+        nodes: vec![NodeSpec { distances: vec![10] }],
+        zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
+        cpus: vec![NodeId(0)],
+        ..Layout::default()
+    };
+    MmBuilder::new(&layout, policy).expect("one zone is a valid layout")
 }
 
 /// The machine.

@@ -19,11 +19,9 @@ use alloc::vec::Vec;
 
 use order9_units::{Migratetype, Order, PAGEBLOCK_PAGES};
 
-use crate::Mm;
 use crate::frame::{FrameTable, Idx, Word};
 use crate::pageblock::Pageblock;
 use crate::policy::Policy;
-use crate::trace::Tracer;
 use crate::zone::ZoneId;
 use set::{BUCKETS, Set};
 
@@ -229,24 +227,6 @@ const fn rank(free: u16, penalty: u8) -> u16 {
 /// Whether a pageblock that starts with this frame and has no free one is part of one block.
 pub(crate) fn is_whole(first: Word) -> bool {
     first == Word::TAIL || first.is_used_from(Order::PAGEBLOCK)
-}
-
-impl<T: Tracer> Mm<T> {
-    /// Brings the index and the account of compaction, if there are such, up to date with `blocks` pageblocks from `first`
-    /// on.
-    #[inline]
-    pub(crate) fn touch_blocks(&mut self, first: usize, blocks: usize) {
-        if let Some(costs) = &mut self.costs {
-            for block in first..first + blocks {
-                costs.touch(block, &self.blocks[block], &self.frames);
-            }
-        }
-        let Some(index) = &mut self.index else { return };
-        self.work.index_updates += blocks as u64;
-        for block in first..first + blocks {
-            index.touch(block, &self.blocks[block], &self.frames);
-        }
-    }
 }
 
 impl Policy {

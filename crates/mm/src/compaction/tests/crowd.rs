@@ -6,6 +6,7 @@ use core::pin::Pin;
 
 use super::indexed::indexed;
 use super::*;
+use crate::Counters;
 use crate::compaction::compact_node;
 use crate::compaction::control::{CompactControl, Compactor};
 use crate::compaction::run::compact_zone;
@@ -178,6 +179,26 @@ impl Stall for Crowd {
     }
 }
 
+/// Lets eight compactors of every kind run at once, and everybody leave; what was counted.
+fn crowded(policy: Policy, seed: u64) -> Counters {
+    let crowd = Crowd::new(policy, seed);
+    let mut compactors: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> =
+        (0..8).map(|kind| Box::pin(crowd.compactor(kind)) as Pin<Box<_>>).collect();
+    let mut polls = 0;
+    while !compactors.is_empty() {
+        let at = crowd.below(compactors.len() as u64) as usize;
+        if compactors[at].as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+            drop(compactors.swap_remove(at));
+        }
+        polls += 1;
+        assert!(polls < 200_000, "seed {seed}: every run ends");
+    }
+    drop(compactors);
+    let counters = crowd.world.mm.borrow().counters().clone();
+    crowd.end();
+    counters
+}
+
 #[test]
 fn several_compactors_lose_nothing_among_others() {
     let (mut emptied, mut failed, mut captured) = (0, 0, 0);
@@ -189,24 +210,23 @@ fn several_compactors_lose_nothing_among_others() {
         policy.pcp.keeps_cached_type = !policy.fallback.freelist_hygiene;
         policy.merge_guards_all_types = seed % 2 == 0;
         policy.compaction.batched_migrate = seed % 4 == 0;
-        let crowd = Crowd::new(policy, seed);
-        let mut compactors: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> =
-            (0..8).map(|kind| Box::pin(crowd.compactor(kind)) as Pin<Box<_>>).collect();
-        let mut polls = 0;
-        while !compactors.is_empty() {
-            let at = crowd.below(compactors.len() as u64) as usize;
-            if compactors[at].as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
-                drop(compactors.swap_remove(at));
-            }
-            polls += 1;
-            assert!(polls < 200_000, "seed {seed}: every run ends");
-        }
-        drop(compactors);
-        let counters = crowd.world.mm.borrow().counters().clone();
+        let counters = crowded(policy, seed);
         emptied += counters.index_emptied;
         failed += counters.index_failed;
         captured += counters.compact_captured;
-        crowd.end();
     }
     assert!(emptied > 10 && failed > 0 && captured > 0, "{emptied} emptied, {failed} failed, {captured} captured");
+}
+
+#[test]
+fn several_scanners_lose_nothing_among_others() {
+    let (mut emptied, mut captured) = (0, 0);
+    for seed in 1..=6 {
+        let mut policy = if seed % 2 == 0 { classic() } else { series() };
+        policy.compaction.batched_migrate = seed % 4 == 0;
+        let counters = crowded(policy, seed);
+        emptied += counters.compact_blocks_emptied;
+        captured += counters.compact_captured;
+    }
+    assert!(emptied > 10 && captured > 0, "{emptied} emptied, {captured} captured");
 }
