@@ -114,7 +114,7 @@ impl Thread {
                         Err(error) => return Err(self.no_memory(error)),
                     };
                     if let Need::SwapIn(slot) = fault.need() {
-                        self.read_from_swap(slot, &request).await;
+                        self.read_from_swap(slot).await;
                     }
                     step = self.kernel.with(|mm| mm.fault_go_on(&fault, page, self.cpu()));
                 }
@@ -136,10 +136,11 @@ impl Thread {
     }
 
     /// Reads a slot of swap, and beside it those that are worth it, as far as pages for them can be had at once.
-    async fn read_from_swap(&self, slot: SlotId, request: &Request) {
+    pub(crate) async fn read_from_swap(&self, slot: SlotId) {
+        let request = self.request(Gfp::GFP_HIGHUSER_MOVABLE);
         let ahead: Vec<(SlotId, Pfn)> = self.kernel.with(|mm| {
             let slots = mm.swap_readahead(slot);
-            slots.into_iter().map_while(|slot| Some((slot, mm.alloc_fast(request).ok()?))).collect()
+            slots.into_iter().map_while(|slot| Some((slot, mm.alloc_fast(&request).ok()?))).collect()
         });
         let mut slots: Vec<SlotId> = ahead.iter().map(|&(slot, _)| slot).collect();
         slots.insert(slots.partition_point(|&other| other < slot), slot);
@@ -172,8 +173,11 @@ impl Thread {
 
     /// One page, from wherever it can be had.
     pub(crate) async fn page(&self, gfp: Gfp) -> Result<Pfn, Stop> {
-        let request = Request { node: self.cpu_node(), cpu: self.cpu(), ..Request::new(Order::ZERO, gfp) };
-        alloc_pages(self, &request).await.map_err(|error| self.no_memory(error))
+        alloc_pages(self, &self.request(gfp)).await.map_err(|error| self.no_memory(error))
+    }
+
+    fn request(&self, gfp: Gfp) -> Request {
+        Request { node: self.cpu_node(), cpu: self.cpu(), ..Request::new(Order::ZERO, gfp) }
     }
 
     /// What becomes of a program whose page cannot be had.

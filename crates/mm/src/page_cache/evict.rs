@@ -99,7 +99,14 @@ impl<T: Tracer> Mm<T> {
         while let Some((found, idx)) = self.user.file(id).ok().and_then(|file| file.first_page(from, end)) {
             from = found + 1;
             self.take_from_file(id, found, None);
-            self.disown(idx, cpu);
+            if self.frames.word(idx).has(Flag::SwapCache) {
+                self.leave_in_swap_cache(idx, cpu); // It came back while it was written; the end of that frees it.
+            } else {
+                self.disown(idx, cpu);
+            }
+        }
+        if !self.user.files.is_on_disk(id) {
+            self.forget_swapped(id, index, end, cpu);
         }
         if let Some(file) = self.user.files.get_mut(id).filter(|_| end == u64::MAX) {
             file.tree.drop_shadows(index);

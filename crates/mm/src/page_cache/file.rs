@@ -14,6 +14,7 @@ use super::tree::PageTree;
 use crate::frame::Idx;
 use crate::fs_cache::FsError;
 use crate::space::{Errno, Mapping};
+use crate::swap::SlotId;
 
 /// A file, on disk or of tmpfs; the number is never given to another one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -122,7 +123,7 @@ impl File {
         self.tree.count_mapping(index, change)
     }
 
-    /// Puts a page where there is none; returns the shadow that was there.
+    /// Puts a page where there is none; returns the shadow that was there, or on tmpfs the slot.
     pub(crate) fn insert(&mut self, index: u64, idx: Idx) -> Option<Shadow> {
         self.nr_pages += 1;
         self.tree.insert(index, idx)
@@ -142,6 +143,26 @@ impl File {
     /// The first page of `[from, end)`.
     pub(super) fn first_page(&self, from: u64, end: u64) -> Option<(u64, Idx)> {
         self.tree.first_page(from, end)
+    }
+
+    /// The slot of swap that has what a place of a tmpfs file holds.
+    pub(crate) fn swapped(&self, index: u64) -> Option<SlotId> {
+        self.tree.shadow(index).map(|Shadow(slot)| SlotId(slot))
+    }
+
+    /// The first place of `[from, end)` of a tmpfs file that is in swap, and its slot.
+    pub(crate) fn first_swapped(&self, from: u64, end: u64) -> Option<(u64, SlotId)> {
+        self.tree.first_shadow(from, end).map(|(index, Shadow(slot))| (index, SlotId(slot)))
+    }
+
+    /// Takes an unmapped page out of a tmpfs file, in whose place its slot of swap is named.
+    pub(crate) fn take_to_swap(&mut self, index: u64, slot: SlotId) -> Idx {
+        self.take(index, Some(Shadow(slot.0)))
+    }
+
+    /// Names no slot at a place of a tmpfs file any more.
+    pub(crate) fn forget_swapped(&mut self, index: u64) {
+        self.tree.forget_shadow(index);
     }
 
     /// Notes whether mappings hold the file on disk open; says whether that is new.

@@ -1,5 +1,8 @@
 //! The pages of one file by their place in it, and the shadows of pages that reclaim took.
 //!
+//! On tmpfs reclaim leaves the number of a slot of swap instead of a shadow, by which the content is found again: such places
+//! are never dropped but by whoever frees the slot.
+//!
 //! A file of one page keeps it in place, which makes millions of small files cheap; others have chunks of 64 places that
 //! hold eight bytes for each: a page with the number of its mappings, or a shadow. Bits tell which, and which are dirty.
 
@@ -272,6 +275,48 @@ impl PageTree {
         }
     }
 
+    /// What reclaim left at `index`.
+    pub(super) fn shadow(&self, index: u64) -> Option<Shadow> {
+        self.first_shadow(index, index + 1).map(|(_, shadow)| shadow)
+    }
+
+    /// The first place of `[from, end)` where reclaim left something.
+    pub(super) fn first_shadow(&self, from: u64, end: u64) -> Option<(u64, Shadow)> {
+        match self {
+            Self::Many(chunks) if from < end => {
+                let mut chunks = chunks.by_number.range(place(from).0..=place(end - 1).0);
+                chunks.find_map(|(&number, chunk)| {
+                    let bits = chunk.shadows & within(number, from, end);
+                    let at = bits.trailing_zeros();
+                    (bits != 0).then(|| (number * CHUNK + u64::from(at), Shadow(chunk.slots[at as usize].value)))
+                })
+            }
+            &Self::One { index, slot, state: One::Shadow } => {
+                (from..end).contains(&index).then_some((index, Shadow(slot.value)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Forgets what reclaim left at `index`.
+    pub(super) fn forget_shadow(&mut self, index: u64) {
+        match self {
+            Self::One { index: only, state: One::Shadow, .. } if *only == index => *self = Self::Empty,
+            Self::Many(chunks) => {
+                let (number, at) = place(index);
+                let Some(chunk) = chunks.by_number.get_mut(&number) else { return };
+                chunk.shadows &= !(1 << at);
+                if chunk.present | chunk.shadows == 0 {
+                    chunks.by_number.remove(&number);
+                }
+                if chunks.by_number.is_empty() {
+                    *self = Self::Empty;
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// The first page of `[from, end)`.
     pub(super) fn first_page(&self, from: u64, end: u64) -> Option<(u64, Idx)> {
         match self {
@@ -378,6 +423,22 @@ mod tests {
             other.into_iter().for_each(|index| assert_eq!(tree.take(index, None), Idx(2)));
             assert!(tree.is_empty());
         }
+    }
+
+    #[test]
+    fn what_reclaim_left_is_found_in_order_and_forgotten_place_by_place() {
+        let mut tree = PageTree::default();
+        for index in [5, 63, 64, 700] {
+            tree.insert(index, Idx(1));
+            tree.take(index, Some(Shadow(index as u32 + 1)));
+        }
+        assert_eq!((tree.shadow(63), tree.shadow(62)), (Some(Shadow(64)), None));
+        assert_eq!(tree.first_shadow(6, 64), Some((63, Shadow(64))));
+        assert_eq!((tree.first_shadow(65, 700), tree.first_shadow(65, 701)), (None, Some((700, Shadow(701)))));
+        [63, 62, 700, 5].into_iter().for_each(|index| tree.forget_shadow(index));
+        assert_eq!(tree.first_shadow(0, u64::MAX), Some((64, Shadow(65))));
+        tree.forget_shadow(64);
+        assert!(tree.is_empty());
     }
 
     #[test]

@@ -26,6 +26,8 @@ struct Usage {
     referenced: u64,
     anonymous: u64,
     lazy_free: u64,
+    swap: u64,
+    swap_pss: Share,
     /// Mapped as huge pages.
     anon_huge: u64,
     pss_dirty: Share,
@@ -95,7 +97,20 @@ impl<T: Tracer> Mm<T> {
             if let Some(idx) = pte.idx() {
                 self.add_page(usage, pte, idx, vma.locked);
             }
+            if let Some(slot) = pte.slot() {
+                usage.swap += PAGE_SIZE.get();
+                usage.swap_pss += Share::of_page(self.swap.entries(slot));
+            }
         }
+        // What is in swap of a tmpfs file counts for every mapping of it, but for nobody's share.
+        usage.swap += self.swapped_behind(space, vma) * PAGE_SIZE.get();
+    }
+
+    /// Pages of a tmpfs file in swap that a mapping would show.
+    fn swapped_behind(&self, space: &Space, vma: &Vma) -> u64 {
+        let Some(file) = vma.kind.file().filter(|&file| !self.user.files.is_on_disk(file)) else { return 0 };
+        let swapped = |vpn| self.swapped_at(file, vma.index(vpn)).is_some() && space.table.get(vpn).is_none();
+        vma.range.iter().filter(|&vpn| swapped(vpn)).count() as u64
     }
 
     fn add_page(&self, usage: &mut Usage, pte: Pte, idx: Idx, locked: bool) {
@@ -157,9 +172,10 @@ impl Usage {
         size("AnonHugePages", self.anon_huge)?;
         size("ShmemPmdMapped", 0)?;
         size("FilePmdMapped", 0)?;
-        for name in ["Shared_Hugetlb", "Private_Hugetlb", "Swap", "SwapPss"] {
-            size(name, 0)?;
-        }
+        size("Shared_Hugetlb", 0)?;
+        size("Private_Hugetlb", 0)?;
+        size("Swap", self.swap)?;
+        size("SwapPss", self.swap_pss.bytes())?;
         size("Locked", self.pss_locked.bytes())
     }
 }

@@ -61,7 +61,7 @@ impl<T: Tracer> Mm<T> {
                 self.free_unless_written(idx, tally)
             }
             (_, Owner::Anon(_) | Owner::Shared { .. } | Owner::SwapCache) => self.swap_out(run, idx, tally),
-            // A page of tmpfs, which has nowhere to go.
+            (_, Owner::File { .. }) => self.swap_out_shmem(run, idx, mapped, tally),
             _ => Outcome::Activate,
         }
     }
@@ -145,6 +145,21 @@ impl<T: Tracer> Mm<T> {
         Outcome::Split
     }
 
+    /// Takes an unused page of tmpfs as far: unmapped, and out of its file for the swap cache, where it is being written.
+    fn swap_out_shmem(&mut self, run: &mut ReclaimControl, idx: Idx, mapped: bool, tally: &mut Tally) -> Outcome {
+        if mapped {
+            self.unmap_unflushed(tally, |mm| mm.unmap_everywhere(idx));
+        }
+        if !run.may_swap || !run.may_writepage || !run.gfp.has(Gfp::FS) {
+            return Outcome::Keep;
+        }
+        if !self.shmem_to_swap(idx) {
+            return Outcome::Activate;
+        }
+        self.write_to_swap(run, idx, tally);
+        Outcome::Keep
+    }
+
     /// Takes an unused anonymous page as far towards swap as can be done at once: unmapped and being written, or freed.
     fn swap_out(&mut self, run: &mut ReclaimControl, idx: Idx, tally: &mut Tally) -> Outcome {
         let may_start_io = run.gfp.has(Gfp::IO);
@@ -160,12 +175,16 @@ impl<T: Tracer> Mm<T> {
             return Outcome::Free;
         }
         if run.may_writepage && may_start_io {
-            self.flush_unmapped(tally);
-            let write = self.start_swap_write(idx);
-            self.tracer.event(|| Event::Writepage { pfn: write.pfn, of: LruType::Anon });
-            run.writes.push(PageWrite::Swap(write));
-            tally.written += self.frames.word(idx).frames();
+            self.write_to_swap(run, idx, tally);
         }
         Outcome::Keep
+    }
+
+    fn write_to_swap(&mut self, run: &mut ReclaimControl, idx: Idx, tally: &mut Tally) {
+        self.flush_unmapped(tally);
+        let write = self.start_swap_write(idx);
+        self.tracer.event(|| Event::Writepage { pfn: write.pfn, of: LruType::Anon });
+        run.writes.push(PageWrite::Swap(write));
+        tally.written += self.frames.word(idx).frames();
     }
 }

@@ -20,7 +20,7 @@ struct Seen {
     anon_entries: u64,
     /// Entries by frame, for pages of files.
     file_entries: BTreeMap<u32, u32>,
-    /// Entries by slot of swap.
+    /// Entries, and places of tmpfs files, by slot of swap.
     swap_entries: BTreeMap<u32, u32>,
     tables: u64,
 }
@@ -33,6 +33,7 @@ impl<T: Tracer> Mm<T> {
             self.check_vmas(id, space)?;
             self.check_space(id, space, &mut seen)?;
         }
+        self.check_files_in_swap(&mut seen)?;
         self.check_swap(&seen.swap_entries)?;
         self.check_files(&seen)?;
         self.check_owners(&seen)?;
@@ -166,6 +167,24 @@ impl<T: Tracer> Mm<T> {
             }
             _ => require(false, "a mapped frame has an owner", || format!("{at:?} maps {pfn:?}: {owner:?}")),
         }
+    }
+
+    /// Places of tmpfs files that are in swap lie within the file, and hold nothing else.
+    fn check_files_in_swap(&self, seen: &mut Seen) -> Verdict {
+        for (id, file) in self.user.files.iter().filter(|&(id, _)| !self.user.files.is_on_disk(id)) {
+            let size = self.user.files.size(id).map(Pages::get);
+            let mut from = 0;
+            while let Some((index, slot)) = file.first_swapped(from, u64::MAX) {
+                require(
+                    Some(index) < size && file.page(index).is_none(),
+                    "what is in swap of a file is part of it",
+                    || format!("{id:?}: page {index} in {slot:?}, size {size:?}"),
+                )?;
+                *seen.swap_entries.entry(slot.0).or_insert(0) += 1;
+                from = index + 1;
+            }
+        }
+        Ok(())
     }
 
     fn check_files(&self, seen: &Seen) -> Verdict {

@@ -39,7 +39,10 @@ impl<T: Tracer> Mm<T> {
             return Answer::Beyond;
         }
         let on_disk = self.user.files.is_on_disk(file);
-        let page = self.user.file(file).expect("a mapped file lives").page(index);
+        let page = self.shown_at(file, index);
+        if let Some(slot) = self.swapped_at(file, index) {
+            return Answer::Need(Need::SwapIn(slot));
+        }
         self.counters.pgmajfault += u64::from(on_disk && page.is_none());
         let Some(idx) = page.filter(|&idx| !self.frames.word(idx).has(Flag::Locked)) else {
             return if on_disk { Answer::Read(file, index) } else { Answer::Need(Need::FilePage(file, index)) };

@@ -1,4 +1,4 @@
-//! Faults on pages that were swapped out.
+//! Faults on anonymous pages that were swapped out, and the end of the read of any.
 
 use super::fault::{Access, Answer, Fault, Need};
 use super::page::NO_CPU;
@@ -23,10 +23,17 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
-    /// Whether the entry still names the slot that was read, and nobody else has read it since.
+    /// Whether the entry, or the file that is mapped there, still names the slot that was read, and nobody else has read it since.
     pub(super) fn may_finish_swap_in(&self, fault: &Fault, slot: SlotId) -> bool {
-        let space = self.user.space(fault.space);
-        space.is_ok_and(|space| space.table.get(fault.vpn) == fault.seen) && self.swap.page(slot).is_none()
+        let Ok(space) = self.user.space(fault.space) else { return false };
+        let is_named = match fault.seen.slot() {
+            Some(_) => space.table.get(fault.vpn) == fault.seen,
+            None => space.vmas.find(fault.vpn).is_some_and(|vma| {
+                let file = vma.kind.file();
+                file.is_some_and(|file| self.swapped_at(file, vma.index(fault.vpn)) == Some(slot))
+            }),
+        };
+        is_named && self.swap.page(slot).is_none()
     }
 
     /// Whether the entry still names `slot`, and `idx` still has it.

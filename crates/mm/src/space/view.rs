@@ -11,6 +11,7 @@ use super::{Mapping, Mappings, Owner, Space, SpaceId};
 use crate::Mm;
 use crate::frame::{Flag, Idx};
 use crate::page_cache::FileId;
+use crate::swap::SlotId;
 use crate::tags::{Tag, Tags};
 use crate::trace::Tracer;
 
@@ -130,7 +131,7 @@ impl<T: Tracer> Mm<T> {
         let tags = self.user.tags.as_ref()?;
         let pte = space.table.get(addr.vpn());
         if let Some(slot) = pte.slot() {
-            return Some(self.swap.page(slot).map_or(self.swap.tag(slot), |idx| tags.frame(idx)));
+            return Some(self.slot_tag(tags, slot));
         }
         let behind = vma.kind.file().filter(|_| pte.kind() != PteKind::Zero);
         Some(match (pte.idx(), behind) {
@@ -140,10 +141,19 @@ impl<T: Tracer> Mm<T> {
         })
     }
 
-    /// What a page of a file holds: in memory if it is there, else on disk.
+    /// What a slot of swap stands for.
+    fn slot_tag(&self, tags: &Tags, slot: SlotId) -> Tag {
+        self.swap.page(slot).map_or(self.swap.tag(slot), |idx| tags.frame(idx))
+    }
+
+    /// What a page of a file holds: in memory if it is there, else in swap or on disk.
     pub(super) fn file_tag(&self, tags: &Tags, file: FileId, index: u64) -> Tag {
         let page = self.user.file(file).ok().and_then(|file| file.page(index));
         let page = page.filter(|&idx| !self.frames.word(idx).has(Flag::Locked));
-        page.map_or_else(|| tags.on_disk(file, index), |idx| tags.frame(idx))
+        match (page, self.swapped_at(file, index)) {
+            (Some(idx), _) => tags.frame(idx),
+            (None, Some(slot)) => self.slot_tag(tags, slot),
+            (None, None) => tags.on_disk(file, index),
+        }
     }
 }

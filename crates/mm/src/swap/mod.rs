@@ -1,10 +1,11 @@
-//! Swap: slots that keep the contents of anonymous pages, and the swap cache, pages that have a slot.
+//! Swap: slots that keep the contents of anonymous and tmpfs pages, and the swap cache, pages that have a slot.
 //!
 //! Key types: [`SwapArea`] (all slots), [`SwapWrite`] (a page to be written to its slot). Reclaim gives a page a slot,
 //! replaces its entries by the number of the slot, and hands the write to the caller, who ends it with
 //! [`Mm::swap_written`]; a fault on such an entry maps the page again if it is still in memory, else asks for a page to read
 //! the slot into. A slot is in use while an entry names it or a page has it. A page that is written while more than half of
-//! the slots are in use loses its slot. Never does I/O; pages of tmpfs have no slots.
+//! the slots are in use loses its slot. A page of tmpfs leaves its file for the swap cache, and the file names the slot: see
+//! [`crate::shmem`]. Never does I/O.
 
 mod cache;
 mod check;
@@ -46,9 +47,9 @@ pub struct SwapWrite {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Slot {
-    /// Page table entries that name it.
-    entries: u32,
+pub(crate) struct Slot {
+    /// Page table entries and places of files that name it.
+    pub(crate) entries: u32,
     /// The page that has it.
     cache: Option<Idx>,
     /// What was last written to it.
@@ -86,18 +87,23 @@ impl SwapArea {
         self.free() < self.capacity / 2
     }
 
-    fn slot(&mut self, id: SlotId) -> &mut Slot {
+    pub(crate) fn slot(&mut self, id: SlotId) -> &mut Slot {
         &mut self.slots[id.0 as usize]
     }
 
     /// The slot of a page in the swap cache.
-    fn of(&self, idx: Idx) -> SlotId {
+    pub(crate) fn of(&self, idx: Idx) -> SlotId {
         self.cached.get(idx).expect("the page is in the swap cache")
     }
 
     /// The page that has a slot, if one is in memory.
     pub(crate) fn page(&self, id: SlotId) -> Option<Idx> {
         self.slots[id.0 as usize].cache
+    }
+
+    /// Page table entries and places of files that name a slot.
+    pub(crate) fn entries(&self, id: SlotId) -> u32 {
+        self.slots[id.0 as usize].entries
     }
 
     pub(crate) fn tag(&self, id: SlotId) -> Tag {
@@ -159,7 +165,7 @@ impl<T: Tracer> Mm<T> {
         Pages::new(self.swap.cached.len())
     }
 
-    /// Gives an anonymous page a slot, unless it has one; says whether it has one now.
+    /// Gives an anonymous or tmpfs page a slot, unless it has one; says whether it has one now.
     pub(crate) fn add_to_swap(&mut self, idx: Idx) -> bool {
         let word = self.frames.word(idx);
         if word.has(Flag::SwapCache) {
@@ -249,17 +255,24 @@ impl<T: Tracer> Mm<T> {
         self.drop_if_useless(idx, cpu);
     }
 
-    /// Frees a page in the swap cache that neither mappings nor entries lead to, unless it is being written.
+    /// Frees a page in the swap cache that neither mappings nor entries lead to, unless it is being written. One that a file
+    /// has again is the file's alone.
     fn drop_if_useless(&mut self, idx: Idx, cpu: usize) {
+        if self.frames.word(idx).has(Flag::Writeback) {
+            return;
+        }
         let slot = self.swap.of(idx);
-        let used = self.user.rmap.owner(idx) != Owner::SwapCache || self.swap.slot(slot).entries > 0;
-        if !used && !self.frames.word(idx).has(Flag::Writeback) {
-            self.remove_from_swap_cache(idx);
-            self.disown(idx, cpu);
+        match self.user.rmap.owner(idx) {
+            Owner::File { .. } => self.remove_from_swap_cache(idx),
+            Owner::SwapCache if self.swap.slot(slot).entries == 0 => {
+                self.remove_from_swap_cache(idx);
+                self.disown(idx, cpu);
+            }
+            _ => {}
         }
     }
 
-    /// An entry of a space that names a slot is gone.
+    /// An entry of a space or file that names a slot is gone.
     pub(crate) fn drop_swap_entry(&mut self, slot: SlotId, cpu: usize) {
         self.swap.slot(slot).entries -= 1;
         match self.swap.page(slot) {

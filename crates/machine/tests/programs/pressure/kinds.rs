@@ -2,7 +2,7 @@
 
 use order9_machine::Thread;
 use order9_units::{Bytes, Nanos, PAGE_SIZE};
-use order9_workloads::{Access, Area, FileId, Mapping, Stop, Sys};
+use order9_workloads::{Access, Area, FileId, Mapping, Of, Stop, Sys};
 
 use crate::kib;
 
@@ -11,6 +11,8 @@ use crate::kib;
 pub(super) enum Kind {
     /// Memory of their own, written over and over.
     Anon,
+    /// Shared memory, written over and over.
+    Shared,
     /// A file, written once and read over and over.
     Read,
     /// A file, written over and over.
@@ -29,6 +31,11 @@ impl Kind {
         let half = Bytes::new(share.get() / 2 / PAGE_SIZE.get() * PAGE_SIZE.get());
         match self {
             Self::Anon => write_all(&sys, anon(&sys, share).await?).await,
+            Self::Shared => {
+                let area = sys.mmap(Mapping { length: share, of: Of::Shared }).await?;
+                sys.touch(area, Access::Write).await?;
+                write_all(&sys, area).await
+            }
             Self::Read => {
                 let file = sys.create_file(share).await?;
                 read_all(&sys, file, share).await?;

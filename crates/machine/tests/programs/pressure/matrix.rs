@@ -28,7 +28,7 @@ impl Pressure {
         let wanted = memory * self.percent / 100;
         let (anon, unevictable) = match self.kind {
             Kind::Read | Kind::Dirty => (0, 0),
-            Kind::Anon => (wanted, 0),
+            Kind::Anon | Kind::Shared => (wanted, 0),
             Kind::Mlocked | Kind::Pinned => (wanted, wanted / 2),
             Kind::Slab => (wanted / 2, 0),
         };
@@ -68,6 +68,11 @@ fn matrix(kind: Kind) {
 #[test]
 fn anonymous_memory() {
     matrix(Kind::Anon);
+}
+
+#[test]
+fn shared_memory() {
+    matrix(Kind::Shared);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::{Kind, Pressure};
 use crate::{NORMAL, machine_of, mib};
 
 const MEMORY: Bytes = mib(16);
-const KINDS: [Kind; 6] = [Kind::Anon, Kind::Read, Kind::Dirty, Kind::Mlocked, Kind::Pinned, Kind::Slab];
+const KINDS: [Kind; 7] = [Kind::Anon, Kind::Shared, Kind::Read, Kind::Dirty, Kind::Mlocked, Kind::Pinned, Kind::Slab];
 
 fn machine(policy: &str, options: &Options) -> Machine {
     let half = Pages::new(Pages::from_bytes_floor(MEMORY).get() / 2);

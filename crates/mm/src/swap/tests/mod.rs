@@ -1,5 +1,7 @@
 //! Pages on their way to swap and back: what they hold survives, and slots come free.
 
+mod shmem;
+
 use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use crate::frame::Flag;

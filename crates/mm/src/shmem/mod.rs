@@ -1,7 +1,12 @@
-//! Memory of tmpfs files, memfds and shared anonymous mappings: pages that belong to a file and live in memory alone.
+//! Memory of tmpfs files, memfds and shared anonymous mappings: pages that belong to a file and live in memory and swap.
 //!
-//! Such a [`File`] is one of [`crate::page_cache`] without a disk. A page stays until it is truncated, punched out, or the
-//! file goes with its last handle and mapping; unmapping alone never frees it. A page beyond the size cannot be had.
+//! Such a [`File`] is one of [`crate::page_cache`] without a disk. What it holds stays until it is truncated, punched out, or
+//! the file goes with its last handle and mapping; unmapping alone never frees it. A page beyond the size cannot be had.
+//! Pages are on the lists of anonymous memory, and go to swap as `swap` has it.
+
+mod swap;
+
+pub use swap::ShmemPage;
 
 use order9_units::{Pages, Pfn};
 
@@ -59,7 +64,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Gives a tmpfs file the page just allocated, zeroed, at `index`, as a write or `fallocate` does. If it has one there by
-    /// now, the new one is freed.
+    /// now, in memory or in swap, the new one is freed.
     ///
     /// # Errors
     /// `EBADF` where the file is not open, `EFBIG` beyond its size; the page is still the caller's then.
@@ -79,7 +84,8 @@ impl<T: Tracer> Mm<T> {
     /// Puts a fresh page into a hole within a tmpfs file; frees it where there is none.
     pub(crate) fn fill_hole(&mut self, id: FileId, index: u64, idx: Idx, cpu: usize) {
         let is_beyond = self.user.files.size(id).is_none_or(|size| index >= size.get());
-        if is_beyond || self.user.file(id).is_ok_and(|file| file.page(index).is_some()) {
+        let is_there = |file: &File| file.page(index).is_some() || file.swapped(index).is_some();
+        if is_beyond || self.user.file(id).is_ok_and(is_there) {
             self.free_fresh(idx, cpu);
             return;
         }

@@ -1,0 +1,101 @@
+//! Pages of tmpfs go to swap and come back.
+//!
+//! Reclaim takes an unused page out of its file: the page moves to the swap cache, and the file names its slot where the page
+//! was. Whoever accesses the place moves the page back if it is still in memory, or has it read; the slot is free then. Linux
+//! waits where a page is wanted back that is still being written; here the write goes on beside its use, and the slot is
+//! freed when it ends. All pages of tmpfs are taken for written: Linux drops those that were only ever read.
+
+use order9_units::Pfn;
+
+use crate::Mm;
+use crate::frame::Idx;
+use crate::page_cache::FileId;
+use crate::space::Owner;
+use crate::swap::SlotId;
+use crate::trace::Tracer;
+
+/// What a system call finds at a place of a tmpfs file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShmemPage {
+    /// A page.
+    Present(Pfn),
+    /// Nothing, which reads as zeros; a write needs a page ([`Mm::shmem_hole`]).
+    Hole,
+    /// This slot of swap: allocate a page, read the slot into it, hand it to [`Mm::shmem_swap_in`], and look again.
+    Swapped(SlotId),
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Takes an unmapped page of a tmpfs file out of it, into the swap cache; says whether there was a slot for it.
+    pub(crate) fn shmem_to_swap(&mut self, idx: Idx) -> bool {
+        let Owner::File { file, index } = self.user.rmap.owner(idx) else { unreachable!("the page is of a file") };
+        if !self.add_to_swap(idx) {
+            return false;
+        }
+        let slot = self.swap.of(idx);
+        self.user.file_mut(file).take_to_swap(index, slot);
+        self.swap.slot(slot).entries += 1;
+        self.user.levels.shmem -= 1;
+        self.user.rmap.set(idx, Owner::SwapCache);
+        true
+    }
+
+    /// The page at a place of a file; one of tmpfs is moved back from the swap cache.
+    pub(crate) fn shown_at(&mut self, id: FileId, index: u64) -> Option<Idx> {
+        let file = self.user.file(id).ok()?;
+        file.page(index).or_else(|| self.shmem_from_swap_cache(id, index))
+    }
+
+    fn shmem_from_swap_cache(&mut self, id: FileId, index: u64) -> Option<Idx> {
+        let slot = self.swapped_at(id, index)?;
+        let idx = self.swap.page(slot)?;
+        self.note_swap_cache_hit(slot);
+        self.user.file_mut(id).insert(index, idx);
+        self.user.rmap.set(idx, Owner::File { file: id, index });
+        self.user.levels.shmem += 1;
+        self.drop_swap_entry(slot, usize::MAX);
+        Some(idx)
+    }
+
+    /// The slot that a place of a tmpfs file names.
+    pub(crate) fn swapped_at(&self, id: FileId, index: u64) -> Option<SlotId> {
+        if self.user.files.is_on_disk(id) {
+            return None;
+        }
+        self.user.file(id).ok()?.swapped(index)
+    }
+
+    /// What is at `index` of a tmpfs file, for a read or write by a system call. What was swapped out and is still in memory
+    /// is the file's again.
+    pub fn shmem_page(&mut self, id: FileId, index: u64) -> ShmemPage {
+        match (self.shown_at(id, index), self.swapped_at(id, index)) {
+            (Some(idx), _) => ShmemPage::Present(self.frames.pfn(idx)),
+            (None, Some(slot)) => ShmemPage::Swapped(slot),
+            (None, None) => ShmemPage::Hole,
+        }
+    }
+
+    /// Takes the page just allocated, into which `slot` was read for the place `index` of a tmpfs file; frees it if that
+    /// place is not in this slot any more, or somebody else has read it.
+    ///
+    /// # Panics
+    /// If `page` is not a single page that was just allocated.
+    pub fn shmem_swap_in(&mut self, id: FileId, index: u64, slot: SlotId, page: Pfn, cpu: usize) {
+        let idx = self.fresh(page);
+        if self.swapped_at(id, index) == Some(slot) && self.swap.page(slot).is_none() {
+            self.finish_swap_in(slot, idx);
+            self.shmem_from_swap_cache(id, index);
+        } else {
+            self.free_fresh(idx, cpu);
+        }
+    }
+
+    /// Frees the slots of the places `[index, end)` of a tmpfs file.
+    pub(crate) fn forget_swapped(&mut self, id: FileId, index: u64, end: u64, cpu: usize) {
+        let next = |mm: &Self| mm.user.file(id).ok()?.first_swapped(index, end);
+        while let Some((at, slot)) = next(self) {
+            self.user.file_mut(id).forget_swapped(at);
+            self.drop_swap_entry(slot, cpu);
+        }
+    }
+}
