@@ -62,7 +62,7 @@ pub(crate) fn target(args: &RunArgs) -> Result<Option<Target>, Failure> {
 
 /// Runs all cells; beside them the snapshots that workloads asked for, if results are stored.
 pub(crate) fn experiment(args: &RunArgs, plan: &Plan) -> Result<(Experiment, Vec<ExtraFile>), Failure> {
-    let jobs = jobs(args.jobs.as_deref())?;
+    let jobs = jobs(args.jobs.as_deref(), plan)?;
     let proc_dir = args.proc_dir.as_deref().map(ProcDir::new).transpose()?;
     let snapshots = args.output.is_some().then(Mutex::default);
     let watch = Watch { plan, progress: Progress::new(), proc_dir, snapshots };
@@ -76,8 +76,11 @@ pub(crate) fn experiment(args: &RunArgs, plan: &Plan) -> Result<(Experiment, Vec
     Ok((experiment, snapshots))
 }
 
-fn jobs(asked: Option<&str>) -> Result<NonZeroUsize, Failure> {
-    let Some(text) = asked else { return Ok(std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)) };
+fn jobs(asked: Option<&str>, plan: &Plan) -> Result<NonZeroUsize, Failure> {
+    let Some(text) = asked else {
+        let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        return Ok(plan.jobs(cores));
+    };
     text.parse().map_err(|_| Failure::Usage(format!("--jobs {text}: expected a whole number from 1 on")))
 }
 

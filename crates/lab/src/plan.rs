@@ -1,7 +1,7 @@
 //! An experiment, complete: everything that decides its results.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 
 use order9_machine::TraceKinds;
@@ -9,11 +9,17 @@ use order9_policy::Loaded;
 use order9_record::Digest;
 use order9_snapshot::Snapshot;
 use order9_snapshot::synth::SynthSpec;
-use order9_units::Nanos;
+use order9_units::{Nanos, Pages};
 use order9_workloads::{Value, Workload};
 
 use crate::ablation::Ablation;
 use crate::machines::MachineSpec;
+
+/// Memory of the host that simultaneous runs may take together.
+const HOST_MEMORY: u64 = 10 << 30;
+/// Memory of the host that a run takes for each frame of its machine: 20 bytes of the engine, and page tables of programs
+/// that use most of it.
+const HOST_MEMORY_PER_FRAME: u64 = 28;
 
 /// An experiment: one workload under several policies and seeds, on one machine, from one state of its memory.
 #[derive(Clone, Debug)]
@@ -77,5 +83,17 @@ impl Plan {
     pub fn cells(&self) -> impl Iterator<Item = Cell> {
         let of_policy = |policy| self.seeds.iter().map(move |&seed| Cell { policy, seed });
         (0..self.policies.len()).flat_map(of_policy)
+    }
+
+    /// How many runs may go on at the same time on a host with so many cores: one on each, as long as they are expected to
+    /// need no more than 10 GiB of the host's memory together, but always one.
+    #[must_use]
+    pub fn jobs(&self, cores: NonZeroUsize) -> NonZeroUsize {
+        let memory = match &self.memory {
+            Memory::Snapshot { snapshot, .. } => snapshot.zones.iter().map(|zone| zone.present).sum(),
+            Memory::Empty | Memory::Synthetic(_) => Pages::from_bytes_floor(self.machine.memory()),
+        };
+        let fit = HOST_MEMORY / (HOST_MEMORY_PER_FRAME * memory.get().max(1));
+        NonZeroUsize::new(fit as usize).map_or(NonZeroUsize::MIN, |fit| fit.min(cores))
     }
 }

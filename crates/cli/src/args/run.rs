@@ -64,7 +64,7 @@ pub(crate) struct RunArgs {
     /// Write the files of /proc into this directory whenever counters are read.
     #[arg(long, value_name = "DIR")]
     pub(crate) proc_dir: Option<PathBuf>,
-    /// How many runs go on at the same time. [default: one per core]
+    /// How many runs go on at the same time. [default: one per core, as far as 10 GiB are enough for all]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) jobs: Option<String>,
     /// Run again what this directory holds, and compare the digests: exit status 1 if they differ.

@@ -68,6 +68,13 @@ fn a_run_starts_from_the_memory_that_another_one_kept() {
 }
 
 #[test]
+fn runs_of_large_machines_go_on_one_after_the_other() {
+    let two = NonZeroUsize::MIN.saturating_add(1);
+    let jobs = |name| Plan { machine: machines::load(name).expect("it is built in"), ..plan(Workload::Idle) }.jobs(two);
+    assert_eq!((jobs("xeon-2s"), jobs("server-1t")), (two, NonZeroUsize::MIN));
+}
+
+#[test]
 fn a_machine_that_starts_full_of_page_cache_reclaims_it() {
     let full = SynthSpec { fill: 0.98, clean_cache: 0.8, ..SynthSpec::default() };
     let mut full =
