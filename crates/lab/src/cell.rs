@@ -110,7 +110,7 @@ const fn unit(unit: order9_machine::Unit) -> Unit {
 }
 
 fn counters(series: &Series) -> Counters {
-    let mut counters = Counters::new(series.names.iter().copied());
+    let mut counters = Counters::new(series.names.iter());
     series.times.iter().zip(&series.rows).for_each(|(&at, row)| counters.push(at, row));
     counters
 }

@@ -32,6 +32,19 @@ pub struct Day {
     pub restart_p95_us: Option<f64>,
     /// CPU time of kcompactd, in percent of the day.
     pub kcompactd_cpu_percent: f64,
+    /// How scattered the free memory of each zone is.
+    pub zones: Vec<DayZone>,
+}
+
+/// A zone at the end of a day.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DayZone {
+    /// As Linux counts nodes, and calls zones: `node0_Normal`.
+    pub name: String,
+    /// Share of free memory below order 9, in percent.
+    pub score: u64,
+    /// Fragmentation index of order 9, in thousandths; 0 where a huge page is free.
+    pub extfrag_index: u64,
 }
 
 /// Every whole day of the runs; none where the workload has no days.
@@ -63,6 +76,7 @@ impl Day {
                 phase.at_end[kcompactd].saturating_sub(phase.at_begin[kcompactd]),
                 (phase.end - phase.begin).get(),
             ),
+            zones: zones(run, phase),
         })
     }
 
@@ -77,8 +91,25 @@ impl Day {
             known(self.restart_huge_percent),
             known(self.restart_p95_us),
             format!("{:.2}", self.kcompactd_cpu_percent),
+            figures(&self.zones, |zone| zone.score),
+            figures(&self.zones, |zone| zone.extfrag_index),
         ]
     }
+}
+
+/// A figure of every zone, in the order of zones.
+fn figures(zones: &[DayZone], figure: impl Fn(&DayZone) -> u64) -> String {
+    zones.iter().map(|zone| figure(zone).to_string()).collect::<Vec<_>>().join("/")
+}
+
+fn zones(run: &Run, phase: &Phase) -> Vec<DayZone> {
+    let levels = run.counters.columns.iter().zip(&phase.at_end);
+    let scores = levels.filter_map(|(column, &score)| {
+        let name = column.name.strip_prefix("order9_nr_fragmentation_score_")?.to_owned();
+        let index = run.counters.position(&format!("order9_nr_extfrag_index_{name}"))?;
+        Some(DayZone { name, score, extfrag_index: phase.at_end[index] })
+    });
+    scores.collect()
 }
 
 fn percent(part: u64, of: u64) -> f64 {
@@ -90,8 +121,18 @@ fn p95(samples: &Samples) -> f64 {
 }
 
 /// Titles of the columns, as docs/workloads.md explains them.
-const HEADER: [&str; 8] =
-    ["day", "free%", "order9%", "recoverable%", "polluted-blocks", "restart-huge%", "restart-p95-us", "kcompactd-cpu%"];
+const HEADER: [&str; 10] = [
+    "day",
+    "free%",
+    "order9%",
+    "recoverable%",
+    "polluted-blocks",
+    "restart-huge%",
+    "restart-p95-us",
+    "kcompactd-cpu%",
+    "score%",
+    "index",
+];
 
 /// A table for each run, under its policy and seed; nothing where there are no days.
 #[must_use]
@@ -100,7 +141,10 @@ pub fn days_text(days: &[Day]) -> String {
     let of_run = |days: &[Day]| {
         let mut table = Table::new(HEADER);
         days.iter().for_each(|day| table.row(day.cells()));
-        format!("\nDays of {}, seed {}\n{}", days[0].policy, days[0].seed, table.render(usize::MAX, ColourDepth::None))
+        let Day { policy, seed, zones, .. } = &days[0];
+        let names: Vec<_> = zones.iter().map(|zone| zone.name.as_str()).collect();
+        let zones = if names.is_empty() { String::new() } else { format!("; zones {}", names.join("/")) };
+        format!("\nDays of {policy}, seed {seed}{zones}\n{}", table.render(usize::MAX, ColourDepth::None))
     };
     days.chunk_by(same_run).map(of_run).collect()
 }
@@ -111,7 +155,7 @@ mod tests {
     use order9_record::{Counters, Unit};
     use order9_units::Nanos;
 
-    const NAMES: [&str; 7] = [
+    const NAMES: [&str; 9] = [
         "nr_free_pages",
         "nr_free_pages_blocks",
         "order9_nr_huge_free",
@@ -119,6 +163,8 @@ mod tests {
         "order9_nr_huge_lost",
         "order9_nr_polluted_blocks",
         "order9_kcompactd_cpu_ns",
+        "order9_nr_fragmentation_score_node0_Normal",
+        "order9_nr_extfrag_index_node0_Normal",
     ];
 
     fn phase(name: &str, at_end: [u64; NAMES.len()]) -> Phase {
@@ -132,8 +178,8 @@ mod tests {
         run.counters = Counters::new(NAMES);
         run.phases = vec![
             phase("prepare", [0; NAMES.len()]),
-            phase("day-1", [2560, 1024, 2, 6, 2, 3, 30]),
-            phase("day-2", [0, 0, 0, 0, 10, 0, 0]),
+            phase("day-1", [2560, 1024, 2, 6, 2, 3, 30, 60, 987]),
+            phase("day-2", [0, 0, 0, 0, 10, 0, 0, 0, 0]),
         ];
         let (huge, unit) = (run.operation("huge-1", Unit::Percent), run.operation("unit-1", Unit::Nanos));
         let sample = |operation, value| order9_record::Sample { operation, at: Nanos::new(500), value };
@@ -145,10 +191,10 @@ mod tests {
         assert_eq!((found[0].restart_huge_percent, found[0].restart_p95_us), (Some(75.0), Some(19.0)));
         assert_eq!((found[1].restart_huge_percent, found[1].restart_p95_us), (None, None));
         let text = days_text(&found);
-        assert!(text.starts_with("\nDays of linux-5.1, seed 7\n"), "{text}");
+        assert!(text.starts_with("\nDays of linux-5.1, seed 7; zones node0_Normal\n"), "{text}");
         let row = text.lines().nth(3).expect("a header comes first");
         let cells: Vec<_> = row.split_whitespace().collect();
-        assert_eq!(cells, ["1", "50.0", "40.0", "80.0", "3", "75.0", "19.0", "3.00"]);
+        assert_eq!(cells, ["1", "50.0", "40.0", "80.0", "3", "75.0", "19.0", "3.00", "60", "987"]);
         assert_eq!(days_text(&[]), "");
     }
 }

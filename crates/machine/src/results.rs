@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use order9_mm::HugeOutlook;
+use order9_mm::{HugeOutlook, ZoneFragmentation};
 use order9_units::Nanos;
 use order9_workloads::{Stop, Times};
 
@@ -103,7 +103,7 @@ pub struct Phase {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Series {
     /// The fields.
-    pub names: Vec<&'static str>,
+    pub names: Vec<String>,
     /// When they were read.
     pub times: Vec<Nanos>,
     /// For each time, the value of each field.
@@ -196,9 +196,18 @@ const MIGRATION_COUNTERS: [&str; 14] = [
     "order9_migrate_swap_write_wait_ns",
 ];
 
+/// Names of the levels of a zone: its score, in percent, and its fragmentation index of order 9, in thousandths.
+fn zone_levels(zone: ZoneFragmentation) -> [String; 2] {
+    let of = |level: &str| format!("order9_nr_{level}_node{}_{}", zone.node.0, zone.kind.name());
+    [of("fragmentation_score"), of("extfrag_index")]
+}
+
 impl Kernel {
-    fn counter_names(&self) -> Vec<&'static str> {
-        self.look(|mm| mm.vmstat().map(|(name, _)| name).chain(OWN_COUNTERS).chain(MIGRATION_COUNTERS).collect())
+    fn counter_names(&self) -> Vec<String> {
+        self.look(|mm| {
+            let fields = mm.vmstat().map(|(name, _)| name).chain(OWN_COUNTERS).chain(MIGRATION_COUNTERS);
+            fields.map(str::to_owned).chain(mm.zone_fragmentation().flat_map(zone_levels)).collect()
+        })
     }
 
     fn counters(&self) -> Vec<u64> {
@@ -216,6 +225,9 @@ impl Kernel {
         counters.extend(self.outlook());
         counters.extend(self.look(boosts));
         counters.extend(self.look(migration));
+        // Linux prints an index of -1000 where a huge page is free; a level has no sign.
+        let levels = |zone: ZoneFragmentation| [zone.score, zone.index.max(0) as u64];
+        self.look(|mm| counters.extend(mm.zone_fragmentation().flat_map(levels)));
         counters
     }
 

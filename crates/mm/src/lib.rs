@@ -90,7 +90,7 @@ pub use layout::{BuildError, Layout, NodeSpec, ZoneSpec};
 pub use lru::{Locked, LruList, LruType};
 pub use mm::{FreeError, Metadata, Mm};
 pub use node::{DaemonRequest, Node, ZoneRef};
-pub use outlook::HugeOutlook;
+pub use outlook::{HugeOutlook, ZoneFragmentation};
 pub use page_alloc::{AllocError, GaveUp, Request};
 pub use page_cache::{File, FileId};
 pub use page_view::{BlockUser, BlockView};

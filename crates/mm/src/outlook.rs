@@ -5,7 +5,8 @@
 
 use alloc::vec;
 
-use order9_units::{Migratetype, Order, PAGEBLOCK_PAGES};
+use order9_units::metrics::{FreeBlocks, external_fragmentation, fragmentation_index};
+use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, ZoneKind};
 
 use crate::Mm;
 use crate::pageblock::Pageblock;
@@ -32,6 +33,19 @@ pub struct HugeOutlook {
     /// Share of free memory, in percent, that is not in free blocks of order 9 or above, weighted by zone: the fragmentation
     /// score of proactive compaction, for all nodes together.
     pub fragmentation_score: u64,
+}
+
+/// How scattered the free memory of a zone is, as a request for a huge page sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZoneFragmentation {
+    /// Node of the zone.
+    pub node: NodeId,
+    /// Which of the node's zones.
+    pub kind: ZoneKind,
+    /// Share of free memory, in percent, that is not in free blocks of order 9 or above: the zone's score.
+    pub score: u64,
+    /// Fragmentation index of order 9, as [`fragmentation_index`] defines it.
+    pub index: i64,
 }
 
 /// Pageblocks of one zone.
@@ -89,18 +103,25 @@ impl<T: Tracer> Mm<T> {
         outlook
     }
 
+    /// Every zone that has memory, in the order of [`Mm::zones`].
+    pub fn zone_fragmentation(&self) -> impl Iterator<Item = ZoneFragmentation> {
+        self.zones.iter().filter(|zone| zone.present > 0).map(|zone| ZoneFragmentation {
+            node: zone.node,
+            kind: zone.kind,
+            score: external_fragmentation(&free_blocks(zone), Order::PAGEBLOCK),
+            index: fragmentation_index(&free_blocks(zone), Order::PAGEBLOCK),
+        })
+    }
+
     fn fragmentation_score(&self) -> u64 {
         let present: u64 = self.zones.iter().map(|zone| zone.present).sum();
-        let scores = self.zones.iter().map(|zone| scattered_percent(zone) * zone.present);
-        scores.sum::<u64>() / (present + 1)
+        let score = |zone| external_fragmentation(&free_blocks(zone), Order::PAGEBLOCK);
+        self.zones.iter().map(|zone| score(zone) * zone.present).sum::<u64>() / (present + 1)
     }
 }
 
-/// Share of the zone's free memory that is not in blocks of order 9 or above; 0 where nothing is free.
-fn scattered_percent(zone: &Zone) -> u64 {
-    let suitable = Order::all().filter(|&order| order >= Order::PAGEBLOCK);
-    let suitable: u64 = suitable.map(|order| zone.areas[order.index()].total() * order.pages().get()).sum();
-    zone.free.saturating_sub(suitable).saturating_mul(100).checked_div(zone.free).unwrap_or(0)
+fn free_blocks(zone: &Zone) -> FreeBlocks {
+    zone.areas.map(|area| area.total())
 }
 
 #[cfg(test)]
@@ -150,6 +171,8 @@ mod tests {
         let half = mm.huge_outlook();
         assert_eq!((half.recoverable, half.lost), (2, 16 - half.free - 2));
         assert_eq!(half.fragmentation_score, 4 * 256 * 100 / (16 * 512 - 4 * 256) * 8192 / 8193);
+        let zone = mm.zone_fragmentation().next().expect("there is one zone");
+        assert_eq!((zone.score, zone.index), (4 * 256 * 100 / (16 * 512 - 4 * 256), -1000), "huge pages are free");
         mm.pin(*pages.iter().find(|page| page.get() % 2 == 1).expect("half are left")).expect("it lives");
         assert_eq!(mm.huge_outlook().recoverable, 2, "three blocks still have room for two");
     }

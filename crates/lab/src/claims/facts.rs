@@ -1,5 +1,7 @@
 //! Facts of published claims that are figures over time: how each is read off the counters of a run.
 
+use std::collections::BTreeSet;
+
 use order9_record::Run;
 
 /// A figure of every reading of the counters.
@@ -48,9 +50,29 @@ pub(super) fn value(name: &str, baseline: &[&Run], patched: &[&Run]) -> Option<f
         "slab share of slab + page cache, patched, high" => quantile(patched, slab_share, 0.95),
         "dirty pages, patched" => quantile(patched, dirty_percent, 0.5),
         "cache split when memory first fills" => first(patched, cache_percent),
+        "time between attempts" => seconds_between_attempts(patched.first()?),
         "samples" => patched.first().map(|run| run.samples.len() as f64),
         _ => None,
     }
+}
+
+/// Mean time, in seconds, between attempts of proactive compaction of a node: from the first reading that has one to the
+/// last that has one more, of all nodes together.
+fn seconds_between_attempts(run: &Run) -> Option<f64> {
+    let counters = &run.counters;
+    let attempts = &counters.columns[counters.position("order9_compact_proactive_runs")?].values;
+    let mut rises = (1..attempts.len()).filter(|&at| attempts[at] > attempts[at - 1]);
+    let (first, last) = (rises.clone().next()?, rises.next_back()?);
+    let between = attempts[last] - attempts[first];
+    let seconds = (counters.times[last] - counters.times[first]).get() as f64 / 1e9;
+    (between > 0).then(|| seconds * nodes(run) / between as f64)
+}
+
+/// How many nodes the machine of a run has.
+fn nodes(run: &Run) -> f64 {
+    let names = run.counters.columns.iter().filter_map(|column| column.name.strip_prefix("order9_nr_extfrag_index_"));
+    let nodes: BTreeSet<&str> = names.filter_map(|zone| zone.split('_').next()).collect();
+    nodes.len() as f64
 }
 
 /// Readings from when memory was first full, which is when reclaim first found something, to the phase in which everything

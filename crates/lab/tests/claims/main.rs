@@ -26,22 +26,20 @@ impl Observer for Nobody {
     fn ended(&self, _: Cell, _: &Run) {}
 }
 
-/// The machine of the claim with an eighth of its memory: the workload grows with memory, and the test would take minutes.
-fn fsmark() -> Plan {
+/// A claim's workload under its two policies, on one node of this memory.
+fn plan(workload: Workload, chosen: &[(&'static str, Value)], policies: [&str; 2], memory: Bytes) -> Plan {
     let mut machine = machines::load("xeon-1s").expect("it is built in");
-    machine.nodes[0].memory = Bytes::from_gib(2);
+    machine.nodes[0].memory = memory;
     Plan {
-        workload: Workload::FsMark,
-        chosen: [("iterations", Value::Count(14))].into_iter().collect(),
-        policies: ["linux-5.3-rc3", "linux-5.3-shrinker"]
-            .map(|name| order9_policy::load(name).expect("built in"))
-            .into(),
+        workload,
+        chosen: chosen.iter().cloned().collect(),
+        policies: policies.map(|name| order9_policy::load(name).expect("built in")).into(),
         ablation: None,
         machine,
         memory: Memory::Empty,
         settings: Vec::new(),
         seeds: vec![1],
-        sample_every: Workload::FsMark.counters_every(),
+        sample_every: workload.counters_every(),
         check_every: None,
         trace: TraceKinds::NONE,
         command: vec!["a test".to_owned()],
@@ -69,13 +67,30 @@ fn verdicts(claim: &str, plan: &Plan) -> String {
     lines
 }
 
-#[test]
-fn slab_reclaim_under_boosted_watermarks() {
-    let found = verdicts("001-fsmark-small-file-stream.toml", &fsmark());
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/claims-001.txt");
+/// Holds what becomes of a claim to its golden file.
+fn compare_with(golden: &str, found: &str) {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(golden);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(&golden, &found).expect("the golden file can be written");
+        fs::write(&golden, found).expect("the golden file can be written");
     }
     let expected = fs::read_to_string(&golden).expect("there is a golden file");
     assert_eq!(found, expected, "UPDATE_GOLDEN=1 if the change is meant, and docs/results.md with it");
+}
+
+#[test]
+fn slab_reclaim_under_boosted_watermarks() {
+    // The claim's machine with an eighth of its memory: the workload grows with memory, and would take minutes.
+    let small = plan(
+        Workload::FsMark,
+        &[("iterations", Value::Count(14))],
+        ["linux-5.3-rc3", "linux-5.3-shrinker"],
+        Bytes::from_gib(2),
+    );
+    compare_with("claims-001.txt", &verdicts("001-fsmark-small-file-stream.toml", &small));
+}
+
+#[test]
+fn proactive_compaction_backs_off_where_nothing_can_be_moved() {
+    let small = plan(Workload::HugeAllocUnmovable, &[], ["linux-5.6", "linux-5.9"], Bytes::from_gib(4));
+    compare_with("claims-000-unmovable.txt", &verdicts("000-unmovable-backoff.toml", &small));
 }

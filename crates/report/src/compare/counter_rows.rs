@@ -20,6 +20,8 @@ enum Formula {
     Ratio(&'static [&'static str], &'static str),
     /// A field per second of elapsed time.
     PerSecond(&'static str),
+    /// A field in ns of CPU time, in percent of elapsed time: 100 is one CPU all the time.
+    CpuPercent(&'static str),
     /// Sum of fields, each times its price in cache-line accesses, in millions.
     Cost(&'static [(f64, &'static str)]),
 }
@@ -38,6 +40,10 @@ impl CounterRow {
             Formula::PerSecond(field) => {
                 let seconds = elapsed_seconds.filter(|&seconds| seconds > 0.0)?;
                 counters.get(field).map(|count| count as f64 / seconds)
+            }
+            Formula::CpuPercent(field) => {
+                let seconds = elapsed_seconds.filter(|&seconds| seconds > 0.0)?;
+                counters.get(field).map(|ns| ns as f64 / 1e7 / seconds)
             }
             Formula::Percent { part, whole, empty } => {
                 let known: Vec<u64> = whole.iter().filter_map(|field| counters.get(field)).collect();
@@ -64,6 +70,10 @@ const fn percent(name: &'static str, part: &'static str, whole: &'static [&'stat
 
 const fn velocity(name: &'static str, field: &'static str) -> CounterRow {
     CounterRow { name, unit: Unit::PagesPerSecond, formula: Formula::PerSecond(field) }
+}
+
+const fn cpu(name: &'static str, field: &'static str) -> CounterRow {
+    CounterRow { name, unit: Unit::Percent, formula: Formula::CpuPercent(field) }
 }
 
 const fn cost(name: &'static str, prices: &'static [(f64, &'static str)]) -> CounterRow {
@@ -169,6 +179,15 @@ pub(super) const COMPACTION_ROWS: &[CounterRow] = &[
     count("No frame to move to", Pages, &[(1.0, "order9_migrate_no_target")]),
 ];
 
+/// What daemons, those of all nodes together, and waits for direct compaction cost: 100 is one CPU all the time.
+pub(super) const DAEMON_ROWS: &[CounterRow] = &[
+    cpu("kswapd CPU %", "order9_kswapd_cpu_ns"),
+    cpu("kcompactd CPU %", "order9_kcompactd_cpu_ns"),
+    cpu("khugepaged CPU %", "order9_khugepaged_cpu_ns"),
+    cpu("Flusher CPU %", "order9_flusher_cpu_ns"),
+    cpu("Direct compaction %", "order9_compact_stall_ns"),
+];
+
 const SCANNED: &[&str] = &["compact_migrate_scanned", "compact_free_scanned"];
 
 #[cfg(test)]
@@ -196,6 +215,9 @@ mod tests {
         assert_eq!(value("Kswapd efficiency %", &[("pgsteal_kswapd", 1), ("pgscan_kswapd", 4)]), Some(25.0));
         assert_eq!(value("Kswapd velocity", &[("pgscan_kswapd", 45)]), Some(4.5));
         assert_eq!(value("Percentage direct scans", &[("pgscan_direct", 1), ("pgscan_kswapd", 3)]), Some(25.0));
+        let kcompactd = DAEMON_ROWS.iter().find(|row| row.name == "kcompactd CPU %").unwrap();
+        let second = [("order9_kcompactd_cpu_ns", 1_000_000_000)].into_iter().collect();
+        assert_eq!(kcompactd.value(&second, Some(10.0)), Some(10.0));
         assert_eq!(value("Page writes file", &[("nr_vmscan_write", 5), ("pswpout", 7)]), Some(-2.0));
     }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::counter_rows::{COMPACTION_ROWS, COUNTER_ROWS, CounterRow};
+use super::counter_rows::{COMPACTION_ROWS, COUNTER_ROWS, CounterRow, DAEMON_ROWS};
 use super::{Benchmark, Cell, Change, Column, Comparison, Durations, Row, Section, Table, Unit, text};
 use crate::stats::{Convention, Generation, Rule, Samples, Statistic};
 
@@ -41,8 +41,9 @@ const COUNTER_WIDTH: usize = 15;
 #[must_use]
 pub fn compare(benchmark: &Benchmark, columns: &[Column], style: Style) -> Report {
     let sections = benchmark.sections.iter().map(|section| section_table(benchmark, section, columns, style));
-    let tables =
-        sections.chain([duration_table(columns), counter_table(columns)]).chain(compaction_table(columns)).collect();
+    let totals = [duration_table(columns), counter_table(columns)];
+    let own = [compaction_table(columns), daemon_table(columns)];
+    let tables = sections.chain(totals).chain(own.into_iter().flatten()).collect();
     Report { benchmark: benchmark.name.clone(), style, tables }
 }
 
@@ -126,6 +127,14 @@ fn compaction_table(columns: &[Column]) -> Option<Table> {
     let moved = |column: &Column| column.counters.get("order9_compact_pages_moved").is_some_and(|moved| moved > 0);
     let table = || plain_table(columns, COUNTER_WIDTH, counter_rows(COMPACTION_ROWS, columns));
     columns.iter().any(moved).then(|| Table { heading: Some("Compaction for huge pages".to_owned()), ..table() })
+}
+
+/// What daemons cost, where a run counts it and they did anything.
+fn daemon_table(columns: &[Column]) -> Option<Table> {
+    let mut rows = counter_rows(DAEMON_ROWS, columns);
+    rows.retain(|row| row.cells.iter().any(|cell| cell.value().is_some_and(|percent| percent > 0.0)));
+    let heading = Some("Daemons and stalls, in percent of the time of one CPU".to_owned());
+    (!rows.is_empty()).then(|| Table { heading, ..plain_table(columns, COUNTER_WIDTH, rows) })
 }
 
 fn counter_rows(rows: &[CounterRow], columns: &[Column]) -> Vec<Row> {
