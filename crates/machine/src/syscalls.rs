@@ -3,6 +3,8 @@
 use std::future::Future;
 use std::ops::Range;
 
+use order9_mm::Errno;
+use order9_mm::compaction::{compact_memory, compact_node};
 use order9_mm::env::Env as _;
 use order9_mm::space::{self, Backing, Madvise, MmapRequest, Mremap, MremapTo, Place, VirtAddr, VpnRange};
 use order9_units::{Bytes, Nanos, NodeId, PAGE_SIZE, Pages};
@@ -220,6 +222,19 @@ impl Sys for Thread {
 
     async fn drop_caches(&self, what: DropCaches) -> Result<(), Stop> {
         self.drop_cached(what).await
+    }
+
+    async fn compact(&self, node: Option<NodeId>) -> Result<(), Stop> {
+        self.enter().await?;
+        match node {
+            None => compact_memory(self).await,
+            Some(node) if node.index() < self.facts().nodes.len() => {
+                compact_node(self, node).await;
+            }
+            Some(_) => return Err(refused("open", Errno::Enoent)),
+        }
+        self.spend().await;
+        self.alive()
     }
 
     async fn kernel_alloc(&self, what: KernelAlloc) -> Result<Option<KernelMemory>, Stop> {

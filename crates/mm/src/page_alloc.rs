@@ -125,7 +125,7 @@ impl<T: Tracer> Mm<T> {
             no_watermarks: false,
             reserve: Reserve::default(),
             cma: search.mt == Migratetype::Movable,
-            nofragment: self.avoids_fragmentation(search.preferred),
+            nofragment: self.settings.defrag_mode || self.avoids_fragmentation(search.preferred),
             kswapd: search.request.gfp.has(Gfp::KSWAPD_RECLAIM),
         }
     }
@@ -178,12 +178,13 @@ impl<T: Tracer> Mm<T> {
         zones.into_iter().find(|&(_, zone)| search.request.admits(zone, search.class))
     }
 
-    /// Asks for kswapd on every node that may serve.
+    /// Asks for kswapd on every node that may serve. Whoever may not mix types needs a pageblock.
     pub(crate) fn wake_all_kswapds(&mut self, search: &Search) {
+        let least = if self.settings.defrag_mode { Order::PAGEBLOCK } else { Order::ZERO };
         let mut at = search.first;
         while let Some((position, ZoneRef { node, .. })) = self.eligible_from(search, at) {
             let Request { order, gfp, .. } = search.request;
-            self.wakeup_kswapd(node, DaemonRequest { order, class: search.class }, gfp);
+            self.wakeup_kswapd(node, DaemonRequest { order: order.max(least), class: search.class }, gfp);
             at = position + 1;
         }
     }
@@ -215,7 +216,7 @@ impl<T: Tracer> Mm<T> {
             return page;
         }
         let page = self.walk(search, search.first + 1, &flags, Fairness::ListOrder);
-        if page.is_some() || !flags.nofragment {
+        if page.is_some() || !flags.nofragment || self.settings.defrag_mode {
             return page;
         }
         // Nothing on this node without mixing types: locality beats fragmentation avoidance.
@@ -225,7 +226,8 @@ impl<T: Tracer> Mm<T> {
 
     /// Tries the zones of the list from position `from` on.
     fn walk(&mut self, search: &Search, from: usize, flags: &AllocFlags, fairness: Fairness) -> Option<Pfn> {
-        let local_only = flags.nofragment && self.nodes.len() > 1 || fairness == Fairness::LocalBatches;
+        let avoids = flags.nofragment && !self.settings.defrag_mode;
+        let local_only = avoids && self.nodes.len() > 1 || fairness == Fairness::LocalBatches;
         for at in from..self.zonelist(&search.request).len() {
             let zone = self.zonelist(&search.request)[at];
             if !search.request.admits(zone, search.class) {

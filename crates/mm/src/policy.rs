@@ -63,6 +63,8 @@ pub struct FallbackPolicy {
     pub nofragment: bool,
     /// ALLOC_NOFRAGMENT limits only requests below pageblock order. 6.1+.
     pub nofragment_spares_huge: bool,
+    /// `vm.defrag_mode` exists. 6.15+.
+    pub defrag_mode: bool,
 }
 
 /// Where requests are served so that there is less to compact; order9's own.
@@ -413,6 +415,7 @@ impl Default for Policy {
                 freelist_hygiene: false,
                 nofragment: true,
                 nofragment_spares_huge: false,
+                defrag_mode: false,
             },
             alloc: AllocPolicy::default(),
             watermark: WatermarkPolicy {

@@ -43,6 +43,8 @@ pub(crate) struct Settings {
     pub(crate) compaction_proactiveness: u64,
     /// `vm.compact_unevictable_allowed`: compaction moves mlocked pages.
     pub(crate) compact_unevictable_allowed: bool,
+    /// `vm.defrag_mode`: requests reclaim and compact before they mix types in a pageblock.
+    pub(crate) defrag_mode: bool,
     /// Largest `vm.watermark_boost_factor` since boosts were last reset: what bounds the boosts there are.
     pub(crate) boost_factor_max: u32,
 }
@@ -66,6 +68,7 @@ impl Settings {
             extfrag_threshold: 500,
             compaction_proactiveness: 20,
             compact_unevictable_allowed: true,
+            defrag_mode: false,
             boost_factor_max: 0,
         }
     }

@@ -42,9 +42,28 @@ impl<T: Tracer> Mm<T> {
     #[must_use]
     pub fn compaction_suitable(&self, zone: ZoneId, order: Order, class: ZoneKind, flags: &AllocFlags) -> Suitable {
         let zone = self.zone(zone);
-        if zone.watermark_ok(order, class, flags, &self.policy) {
-            return Suitable::Success;
+        match zone.watermark_ok(order, class, flags, &self.policy) {
+            true => Suitable::Success,
+            false => self.room_to_compact(zone, order, class, flags),
         }
+    }
+
+    /// The same for kcompactd, which under `vm.defrag_mode` makes pageblocks until the high mark is free in them.
+    pub(crate) fn suitable_for_kcompactd(&self, zone: &Zone, order: Order, class: ZoneKind) -> Suitable {
+        match () {
+            () if !self.settings.defrag_mode => self.suitable_for_any(zone, order, class),
+            () if self.is_high_in_blocks(zone, order, class) => Suitable::Success,
+            () => self.room_to_compact(zone, order, class, &AllocFlags::plain(Mark::Min)),
+        }
+    }
+
+    /// Whether the high mark, boost included, is free in whole pageblocks, and a block of `order` among them.
+    pub(crate) fn is_high_in_blocks(&self, zone: &Zone, order: Order, class: ZoneKind) -> bool {
+        let flags = AllocFlags::plain(Mark::High);
+        zone.would_pass(zone.free_in_pageblocks(), order, zone.mark(Mark::High), class, &flags, &self.policy)
+    }
+
+    fn room_to_compact(&self, zone: &Zone, order: Order, class: ZoneKind, flags: &AllocFlags) -> Suitable {
         if order == Order::PAGEBLOCK
             && let Some(suitable) = self.suitable_by_index(zone, class, flags)
         {

@@ -23,6 +23,7 @@ fn all_settings() -> Policy {
     let mut policy = Policy::default();
     policy.pcp.high = PcpHigh::AutoTuned;
     policy.compaction.proactive = true;
+    policy.fallback.defrag_mode = true;
     policy.thp.max_ptes_shared = true;
     policy
 }

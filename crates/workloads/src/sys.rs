@@ -102,6 +102,10 @@ pub trait Sys: Clone + 'static {
     /// Writes to /proc/sys/vm/drop_caches.
     fn drop_caches(&self, what: DropCaches) -> impl Future<Output = Result<(), Stop>>;
 
+    /// Writes 1 to /proc/sys/vm/compact_memory, or to /sys/devices/system/node/nodeN/compact: all that can be moved there is
+    /// packed, however long that takes.
+    fn compact(&self, node: Option<NodeId>) -> impl Future<Output = Result<(), Stop>>;
+
     /// The kernel allocates for itself, on behalf of this thread. `None` where it would have to go without: an atomic request,
     /// or one of an order above 3, that memory has no room for. What is not freed outlives the process.
     fn kernel_alloc(&self, what: KernelAlloc) -> impl Future<Output = Result<Option<Self::KernelMemory>, Stop>>;

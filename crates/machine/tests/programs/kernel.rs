@@ -1,10 +1,12 @@
 //! Memory of the kernel, pins, single pages and files, as programs ask for them.
 
+use std::num::NonZeroU64;
+
 use order9_machine::{Machine, Options, Outcome, Thread, Unit};
 use order9_units::{Bytes, Nanos, NodeId, Order, Pages, PfnRange, ZoneKind};
-use order9_workloads::{Advice, DropCaches, FileId, KernelAlloc, KernelSize, Mapping, Stop, Sys};
+use order9_workloads::{Access, Advice, DropCaches, FileId, KernelAlloc, KernelSize, Mapping, Stop, Sys};
 
-use crate::{MEMORY, NORMAL, counter, disk, kib, machine, machine_of, mib, run};
+use crate::{MEMORY, NORMAL, counter, disk, kib, machine, machine_of, machine_with, mib, run};
 
 const fn block(order: u8) -> KernelAlloc {
     KernelAlloc::new(KernelSize::Block(Order::new(order).expect("an order")))
@@ -154,4 +156,32 @@ fn kswapd_compacts_itself_where_no_daemon_does() {
         assert!(scanned[0] > 0 && (scanned[1] == 0) == by_kswapd, "{scanned:?}");
         assert_eq!((counter(&results, "compact_stall"), counter(&results, "compact_daemon_wake") == 0), (0, by_kswapd));
     }
+}
+
+#[test]
+fn memory_is_packed_on_request_and_only_where_there_is_any() {
+    let options = Options { check_every: NonZeroU64::new(64), ..Options::new(1) };
+    let machine = machine_with(mib(32), 2, &options);
+    let results = machine.run_program(
+        "program",
+        |sys| async move {
+            let area = sys.mmap(Mapping::anon(mib(20))).await?;
+            sys.madvise(area, Advice::NoHugePage).await?;
+            sys.touch(area, Access::Write).await?;
+            for page in (0..mib(20).get()).step_by(2 * 4096) {
+                sys.madvise(area.part(Bytes::new(page), kib(4)), Advice::DontNeed).await?;
+            }
+            assert!(matches!(sys.compact(Some(NodeId(7))).await, Err(Stop::Refused { .. })));
+            sys.phase("compact");
+            sys.compact(None).await
+        },
+        |_| (),
+    );
+    assert_eq!(results.outcome, order9_machine::Outcome::Completed);
+    let at = results.series.names.iter().position(|name| name == "order9_nr_huge_free").expect("it is read");
+    let before = results.phases.iter().find(|phase| phase.name == "compact").expect("it began").counters[at];
+    assert!(
+        counter(&results, "order9_nr_huge_free") >= before + 3,
+        "half of ten pageblocks, less what the scanners leave"
+    );
 }

@@ -92,6 +92,12 @@ impl<T: Tracer> Mm<T> {
             run.finishing_block = false;
         }
         let zone = self.zone(run.zone);
+        if self.settings.defrag_mode && run.by == Compactor::Kcompactd {
+            return match self.is_high_in_blocks(zone, order, run.class) {
+                true => Finished::Over(CompactResult::Success),
+                false => Finished::NoSuitablePage,
+            };
+        }
         let movable = run.migratetype == Migratetype::Movable;
         for order in order.to(Order::MAX) {
             let own = zone.has_block_of(run.migratetype, order);

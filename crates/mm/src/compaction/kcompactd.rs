@@ -84,7 +84,8 @@ impl<T: Tracer> Mm<T> {
         if !of.kcompactd_asleep {
             return;
         }
-        let suitable = |zone: &ZoneId| self.suitable_for_any(self.zone(*zone), order, class) == Suitable::Continue;
+        let suitable =
+            |zone: &ZoneId| self.suitable_for_kcompactd(self.zone(*zone), order, class) == Suitable::Continue;
         if !self.zones_up_to(node, class).iter().any(suitable) {
             return;
         }

@@ -4,7 +4,7 @@
 
 use order9_units::{Nanos, Order};
 
-use super::control::{CompactControl, CompactId, CompactTotals, Signs};
+use super::control::{CompactControl, CompactId, CompactTotals, Compactor, Signs};
 use super::finished::Finished;
 use super::source::Isolate;
 use super::target::RunTargets;
@@ -117,7 +117,10 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn suitable_traced(&mut self, run: &CompactControl, order: Order) -> Suitable {
-        let suitable = self.compaction_suitable(run.zone, order, run.class, &run.flags);
+        let suitable = match run.by {
+            Compactor::Kcompactd => self.suitable_for_kcompactd(self.zone(run.zone), order, run.class),
+            _ => self.compaction_suitable(run.zone, order, run.class, &run.flags),
+        };
         let zone = self.zone(run.zone);
         let (node, kind) = (zone.node, zone.kind);
         self.tracer.event(|| {

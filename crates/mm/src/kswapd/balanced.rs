@@ -145,6 +145,9 @@ impl<T: Tracer> Mm<T> {
     /// Whether a zone has a block of `order` above its high mark; or enough pages, where the index knows that a huge page takes
     /// compaction, or that nothing helps.
     fn is_high(&self, zone: &Zone, order: Order, class: ZoneKind) -> bool {
+        if self.settings.defrag_mode && order > Order::ZERO {
+            return self.is_high_in_blocks(zone, order, class);
+        }
         let passes = |order| zone.watermark_ok(order, class, &AllocFlags::plain(Mark::High), &self.policy);
         let by_index = order == Order::PAGEBLOCK && self.policy.compaction.uses_index();
         passes(order) || by_index && passes(Order::ZERO) && self.reclaim_is_done(zone, order, class)

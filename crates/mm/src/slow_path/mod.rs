@@ -60,6 +60,8 @@ struct SlowPath<'e, E> {
     no_progress: u32,
     /// Pages reclaimed so far.
     reclaimed: u64,
+    /// Types are not mixed, as `vm.defrag_mode` asks, while reclaim and compaction may still help.
+    keeps_types_apart: bool,
 }
 
 /// What one round came to.
@@ -71,7 +73,8 @@ enum Round {
 
 impl<'e, E: Env + Pressure> SlowPath<'e, E> {
     fn new(env: &'e E, request: &Request) -> Result<Self, AllocError> {
-        let (search, policy) = env.with(|mm| (mm.search_for(request), mm.policy().clone()));
+        let (search, policy, keeps_types_apart) =
+            env.with(|mm| (mm.search_for(request), mm.policy().clone(), mm.settings.defrag_mode));
         Ok(Self {
             env,
             search: search?,
@@ -80,6 +83,7 @@ impl<'e, E: Env + Pressure> SlowPath<'e, E> {
             compaction_retries: 0,
             no_progress: 0,
             reclaimed: 0,
+            keeps_types_apart,
         })
     }
 
@@ -121,6 +125,7 @@ impl<'e, E: Env + Pressure> SlowPath<'e, E> {
             match self.round().await {
                 Round::Page(pfn) => return Ok(pfn),
                 Round::Again => {}
+                Round::Stop(reason) if self.mixes_types_after(reason) => {}
                 Round::Stop(_) if self.must_not_fail() => match self.last_reserves().await {
                     Some(pfn) => return Ok(pfn),
                     None => self.env.sleep(TICK).await,
@@ -165,8 +170,19 @@ impl<'e, E: Env + Pressure> SlowPath<'e, E> {
         if self.should_reclaim_retry(progress).await || progress > 0 && self.should_compact_retry(compacted.result) {
             return Round::Again;
         }
+        if self.keeps_types_apart {
+            self.keeps_types_apart = false;
+            return Round::Again;
+        }
         flags = self.flags();
         self.out_of_memory(flags).await
+    }
+
+    /// Whether the request goes on by mixing types, since it cannot reclaim or must not fail. Others that stop would rather
+    /// fail than spoil a pageblock.
+    fn mixes_types_after(&mut self, reason: GaveUp) -> bool {
+        let mixes = reason == GaveUp::NoDirectReclaim || self.must_not_fail();
+        mixes && core::mem::take(&mut self.keeps_types_apart)
     }
 
     /// Direct reclaim, then another look: first as it is, then with cached and reserved pages returned.
@@ -240,12 +256,13 @@ impl<'e, E: Env + Pressure> SlowPath<'e, E> {
         let mut reserve = Reserve::of(gfp, task.rt, order.get() > 0, rights);
         reserve.oom = task.oom_victim;
         let may_use_all = gfp.has(Gfp::MEMALLOC) || task.memalloc;
+        let no_watermarks = may_use_all && !gfp.has(Gfp::NOMEMALLOC);
         AllocFlags {
             mark: Mark::Min,
-            no_watermarks: may_use_all && !gfp.has(Gfp::NOMEMALLOC),
+            no_watermarks,
             reserve,
             cma: self.search.mt == order9_units::Migratetype::Movable,
-            nofragment: false,
+            nofragment: self.keeps_types_apart && !no_watermarks,
             kswapd: gfp.has(Gfp::KSWAPD_RECLAIM),
         }
     }

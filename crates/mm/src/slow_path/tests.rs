@@ -11,6 +11,8 @@ use core::task::{Context, Poll, Waker};
 
 use order9_units::{Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
+mod defrag_mode;
+
 use super::alloc_pages;
 use crate::env::{CompactPriority, CompactResult, Compacted, Env, OomKill, Pressure, SpinLock, Task};
 use crate::page_alloc::{AllocError, GaveUp, Request};

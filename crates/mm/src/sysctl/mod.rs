@@ -74,6 +74,8 @@ pub enum Knob {
     CompactUnevictableAllowed,
     /// `vm.compaction_proactiveness`.
     CompactionProactiveness,
+    /// `vm.defrag_mode`.
+    DefragMode,
     /// `vm.dirty_background_bytes`.
     DirtyBackgroundBytes,
     /// `vm.dirty_background_ratio`.
@@ -254,6 +256,7 @@ impl<T: Tracer> Mm<T> {
             Knob::CompactionProactiveness => {
                 self.policy.compaction.proactive.then(|| one(self.settings.compaction_proactiveness))
             }
+            Knob::DefragMode => self.policy.fallback.defrag_mode.then(|| one(u64::from(self.settings.defrag_mode))),
             Knob::DirtyBackgroundBytes => Some(one(dirty.background_bytes)),
             Knob::DirtyBackgroundRatio => Some(one(dirty.background_ratio)),
             Knob::DirtyBytes => Some(one(dirty.bytes)),
@@ -304,6 +307,7 @@ impl<T: Tracer> Mm<T> {
         match knob {
             Knob::CompactUnevictableAllowed => self.settings.compact_unevictable_allowed = first != 0,
             Knob::CompactionProactiveness => self.set_compaction_proactiveness(first),
+            Knob::DefragMode => self.settings.defrag_mode = first != 0,
             Knob::DirtyBackgroundBytes => (dirty.background_bytes, dirty.background_ratio) = (first, 0),
             Knob::DirtyBackgroundRatio => (dirty.background_ratio, dirty.background_bytes) = (first, 0),
             // Unlike those above, these leave their counterpart alone where they do not change.

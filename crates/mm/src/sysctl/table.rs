@@ -76,7 +76,7 @@ pub static SETTINGS: &[Setting] = &[
         "Whether compaction moves mlocked pages"),
     sysctl!("vm", "compaction_proactiveness", ReadWrite, number(0, 100), "", "20", engine(Knob::CompactionProactiveness),
         "How hard kcompactd works against fragmentation before anyone asks"),
-    sysctl!("vm", "defrag_mode", ReadWrite, FLAG, "", "0", Model::Missing("defrag_mode"),
+    sysctl!("vm", "defrag_mode", ReadWrite, FLAG, "", "0", engine(Knob::DefragMode),
         "Whether requests reclaim and compact before they mix mobility types in a pageblock"),
     sysctl!("vm", "dirty_background_bytes", ReadWrite, number(1, LONG), "bytes", "0", engine(Knob::DirtyBackgroundBytes),
         "Dirty memory at which writeback begins; 0 is by dirty_background_ratio"),

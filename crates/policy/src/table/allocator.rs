@@ -47,6 +47,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         on: "ALLOC_NOFRAGMENT limits only requests below pageblock order", "6.1+"
     ),
     flag!(
+        fallback.defrag_mode,
+        "Whether vm.defrag_mode exists, which is 0 until it is written",
+        off: "there is no vm.defrag_mode", "up to 6.14",
+        on: "with vm.defrag_mode at 1, requests reclaim and compact before they mix types in a pageblock", "6.15+"
+    ),
+    flag!(
         alloc.pack_movable,
         "Whether movable requests are served from the fullest pageblock that could be emptied",
         off: "movable requests are served from the smallest free block", "every release",

@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn every_field_of_the_policy_has_a_switch() {
         let fields = keys!(
-            fallback: FallbackPolicy { search, claim, freelist_hygiene, nofragment, nofragment_spares_huge },
+            fallback: FallbackPolicy { search, claim, freelist_hygiene, nofragment, nofragment_spares_huge, defrag_mode },
             alloc: AllocPolicy { pack_movable, fallback_contaminated },
             watermark: WatermarkPolicy {
                 scale_factor, boost_factor, boost_skips_tiny_zones, wake_without_boost, atomic_ignores_boost,

@@ -32,6 +32,13 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     FREED_PERCENT,
     PATTERN,
     Parameter {
+        key: "compact",
+        meaning: "whether 1 is written to vm.compact_memory before the pause",
+        kind: Kind::Word(&["no", "yes"]),
+        default: |_| Value::Word("no"),
+        default_text: "no",
+    },
+    Parameter {
         key: "pause",
         meaning: "how long nothing happens before the driver starts",
         kind: Kind::Time,
@@ -102,6 +109,10 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
     fragment(sys, parameters).await?;
     sys.snapshot("fragmented");
     let free = sys.memory().free;
+    if parameters.word("compact") == "yes" {
+        sys.phase("compact");
+        sys.compact(None).await?;
+    }
     sys.phase("pause");
     sys.sleep(parameters.time("pause")).await?;
     sys.phase("measure");
