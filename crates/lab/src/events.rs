@@ -70,6 +70,23 @@ fn fields(event: &Event) -> String {
         Event::KswapdWake { node, class, order } => {
             format!("nid={} zid={} order={}", node.0, class.index(), order.get())
         }
+        Event::ReclaimRetryZone {
+            node,
+            zone,
+            order,
+            reclaimable,
+            available,
+            min_wmark,
+            no_progress_loops,
+            wmark_check,
+        } => format!(
+            "node={} zone={:<8} order={} reclaimable={reclaimable} available={available} min_wmark={min_wmark} \
+             no_progress_loops={no_progress_loops} wmark_check={}",
+            node.0,
+            zone.name(),
+            order.get(),
+            u8::from(*wmark_check)
+        ),
         Event::DirectReclaimBegin { order, gfp } => format!("order={} gfp_flags={gfp:?}", order.get()),
         Event::DirectReclaimEnd { reclaimed } => format!("nr_reclaimed={reclaimed}"),
         Event::LruIsolate { class, order, requested, scanned, skipped, taken, list } => format!(

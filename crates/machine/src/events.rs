@@ -10,7 +10,7 @@ use crate::time::{CpuId, Handle, TaskId};
 pub use order9_mm::trace::{CompactEvent, Event};
 
 /// Tracepoints, as Linux names them, in the order of their bits.
-const NAMES: [&str; 34] = [
+const NAMES: [&str; 35] = [
     "mm_page_alloc",
     "mm_page_alloc_zone_locked",
     "mm_page_alloc_extfrag",
@@ -45,6 +45,7 @@ const NAMES: [&str; 34] = [
     "mm_compaction_wakeup_kcompactd",
     "mm_compaction_kcompactd_wake",
     "compact_retry",
+    "reclaim_retry_zone",
 ];
 
 /// A set of tracepoints.
@@ -118,6 +119,7 @@ const fn kind(event: &Event) -> usize {
             CompactEvent::KcompactdWake { .. } => 32,
             CompactEvent::Retry { .. } => 33,
         },
+        Event::ReclaimRetryZone { .. } => 34,
     }
 }
 

@@ -125,6 +125,25 @@ pub enum Event {
         /// Order it balances for.
         order: Order,
     },
+    /// `reclaim_retry_zone`: whether reclaim could bring a zone above its min mark, asked before a request tries again.
+    ReclaimRetryZone {
+        /// Node of the zone.
+        node: NodeId,
+        /// The zone.
+        zone: ZoneKind,
+        /// Order of the request.
+        order: Order,
+        /// Pages of the zone that reclaim could free.
+        reclaimable: u64,
+        /// The same and free pages.
+        available: u64,
+        /// The min mark, in pages.
+        min_wmark: u64,
+        /// Rounds in which reclaim made no progress.
+        no_progress_loops: u32,
+        /// The answer.
+        wmark_check: bool,
+    },
     /// `mm_vmscan_direct_reclaim_begin`: a task reclaims for a request of its own.
     DirectReclaimBegin {
         /// Order of the request.

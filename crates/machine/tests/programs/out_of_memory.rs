@@ -1,10 +1,10 @@
 //! Programs that want more than there is.
 
-use order9_machine::{Outcome, Results, Thread};
-use order9_units::{Bytes, Nanos};
-use order9_workloads::{Access, ChildKind, Mapping, Stop, Sys};
+use order9_machine::{Event, Options, Outcome, Results, Thread, TraceKinds};
+use order9_units::{Bytes, Nanos, Order, Pages};
+use order9_workloads::{Access, ChildKind, KernelAlloc, KernelSize, Mapping, Stop, Sys};
 
-use crate::{counter, kib, mib, run};
+use crate::{counter, disk, kib, machine_with, mib, run};
 
 async fn hog(sys: Thread, memory: Bytes) -> Result<(), Stop> {
     let area = sys.mmap(Mapping::anon(memory)).await?;
@@ -100,4 +100,32 @@ fn the_report_of_a_kill_has_the_lines_of_the_kernel() {
     for start in starts {
         assert!(lines.any(|line| line.starts_with(start)), "no line starts with {start:?}, or not there: {report}");
     }
+}
+
+#[test]
+fn why_a_request_goes_on_or_gives_up_can_be_traced() {
+    let kinds = ["compact_retry", "reclaim_retry_zone"];
+    let trace = kinds.into_iter().fold(TraceKinds::NONE, |trace, name| trace.with(name).expect("it is a tracepoint"));
+    let options = Options { trace, trace_max: 10_000, disks: vec![disk(Pages::new(2048))], ..Options::new(1) };
+    let results = machine_with(mib(8), 2, &options).run_program(
+        "program",
+        async |sys: Thread| {
+            let area = sys.mmap(Mapping::anon(mib(7))).await?;
+            for page in (0..area.length.get()).step_by(4 * 4096) {
+                sys.pin(area.part(Bytes::new(page), kib(4))).await?;
+                sys.touch(area.part(Bytes::new(page), kib(16)), Access::Write).await?;
+            }
+            let block = KernelAlloc::new(KernelSize::Block(Order::new(3).expect("a small order")));
+            for _ in 0..200 {
+                sys.kernel_alloc(block).await?;
+            }
+            hog(sys, mib(32)).await
+        },
+        |_| (),
+    );
+    let decided = |name: &str| results.events.iter().filter(|traced| traced.name() == name).count();
+    assert!(kinds.iter().all(|name| decided(name) > 0), "{:?}", kinds.map(decided));
+    let last = results.events.iter().rev().find(|traced| traced.name() == "reclaim_retry_zone");
+    let Some(Event::ReclaimRetryZone { wmark_check, .. }) = last.map(|traced| traced.event) else { panic!("{last:?}") };
+    assert!(!wmark_check, "who is killed had nothing left to hope for");
 }

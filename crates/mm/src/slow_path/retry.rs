@@ -9,6 +9,7 @@ use crate::node::ZoneRef;
 use crate::page_alloc::{GaveUp, Request};
 use crate::policy::Withdrawn;
 use crate::suitable::compact_gap;
+use crate::trace::{CompactEvent, Event, Tracer};
 
 /// Rounds without reclaim progress after which a request stops hoping.
 const MAX_RECLAIM_RETRIES: u32 = 16;
@@ -18,6 +19,10 @@ const MAX_COMPACT_RETRIES: u32 = 16;
 const WRITEBACK_WAIT: Nanos = Nanos::new(100_000_000);
 /// Longest wait between rounds of [`crate::policy::RetryRule::Repeat`], where dirty pages are those of a congested disk.
 const CONGESTION_WAIT: Nanos = Nanos::new(20_000_000);
+
+const fn max_compact_retries(order: Order) -> u32 {
+    if order.is_costly() { MAX_COMPACT_RETRIES / 4 } else { MAX_COMPACT_RETRIES }
+}
 
 impl<E: Env + Pressure> SlowPath<'_, E> {
     /// Whether some zone would pass its min mark if all that can be reclaimed were free.
@@ -34,7 +39,9 @@ impl<E: Env + Pressure> SlowPath<'_, E> {
         let flags = self.flags();
         for zone in self.zones() {
             let reclaimable = self.env.reclaimable(zone.zone);
-            if !self.would_pass(zone, order, 0, reclaimable, &flags) {
+            let passes = self.would_pass(zone, order, 0, reclaimable, &flags);
+            self.trace_reclaim_retry(zone, reclaimable, passes);
+            if !passes {
                 continue;
             }
             let stuck = progress == 0 && 2 * self.env.write_pending(zone.zone) > reclaimable;
@@ -46,17 +53,45 @@ impl<E: Env + Pressure> SlowPath<'_, E> {
         false
     }
 
+    fn trace_reclaim_retry(&self, zone: ZoneRef, reclaimable: u64, passes: bool) {
+        let (order, no_progress_loops) = (self.search.request.order, self.no_progress);
+        self.env.with(|mm| {
+            let of = mm.zone(zone.zone);
+            let (available, min_wmark) = (of.free() + reclaimable, of.mark(Mark::Min));
+            mm.tracer.event(|| Event::ReclaimRetryZone {
+                node: zone.node,
+                zone: zone.kind,
+                order,
+                reclaimable,
+                available,
+                min_wmark,
+                no_progress_loops,
+                wmark_check: passes,
+            });
+        });
+    }
+
     /// Whether compaction may still succeed, here or with more effort.
     pub(super) fn should_compact_retry(&mut self, result: CompactResult) -> bool {
-        let order = self.search.request.order;
+        let (order, priority) = (self.search.request.order, self.priority);
         if order == Order::ZERO {
             return false;
         }
+        let should_retry = self.compaction_is_hopeful(result);
+        let (retries, max_retries) = (self.compaction_retries, max_compact_retries(order));
+        self.env.with(|mm| {
+            mm.tracer.event(|| {
+                Event::Compaction(CompactEvent::Retry { order, priority, result, retries, max_retries, should_retry })
+            });
+        });
+        should_retry
+    }
+
+    fn compaction_is_hopeful(&mut self, result: CompactResult) -> bool {
         match (result, self.policy.slow_path.withdrawn) {
             (CompactResult::Success, _) => {
                 self.compaction_retries += 1;
-                let most = if order.is_costly() { MAX_COMPACT_RETRIES / 4 } else { MAX_COMPACT_RETRIES };
-                self.compaction_retries <= most || self.escalate()
+                self.compaction_retries <= max_compact_retries(self.search.request.order) || self.escalate()
             }
             (CompactResult::Complete, _) => self.escalate(),
             (CompactResult::Skipped, _) => self.could_be_suitable(),
