@@ -118,6 +118,9 @@ impl Thread {
                     }
                     step = self.kernel.with(|mm| mm.fault_go_on(&fault, page, self.cpu()));
                 }
+                FaultStep::NeedPool(fault) => {
+                    step = self.kernel.with(|mm| mm.hugetlb_fault(&fault, self.cpu_node(), self.cpu()));
+                }
                 FaultStep::Retry => step = touch(),
                 FaultStep::NeedRead { file, index } => {
                     self.read_for_fault(file, index).await?;

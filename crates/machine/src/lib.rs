@@ -13,6 +13,7 @@ pub mod disk;
 mod events;
 mod faults;
 mod files;
+mod hugetlb;
 mod kernel;
 mod kernel_memory;
 mod khugepaged;

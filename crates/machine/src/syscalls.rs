@@ -7,7 +7,7 @@ use order9_mm::Errno;
 use order9_mm::compaction::{compact_memory, compact_node};
 use order9_mm::env::Env as _;
 use order9_mm::space::{self, Backing, Madvise, MmapRequest, Mremap, MremapTo, Place, VirtAddr, VpnRange};
-use order9_units::{Bytes, Nanos, NodeId, PAGE_SIZE, Pages};
+use order9_units::{Bytes, Nanos, NodeId, Order, PAGE_SIZE, Pages};
 use order9_workloads::{
     Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, Mapping, Memory, Of, Prot, Stop,
     Sys,
@@ -22,6 +22,8 @@ use crate::process::Child;
 use crate::results::Unit;
 use crate::thread::Thread;
 use crate::time::{Class, Mode};
+
+const HUGE_PAGE: Bytes = Order::PAGEBLOCK.pages().bytes();
 
 impl Sys for Thread {
     type Child = Child;
@@ -64,13 +66,24 @@ impl Sys for Thread {
         let request = self.mmap_request(mapping);
         // A program opens a file to map it, and closes it then: the mapping keeps it.
         let opened = self.open_for_mapping(mapping.of).await?;
-        let start = self.kernel.with(|mm| mm.mmap(self.process.space, &request, self.cpu()));
+        if let Of::Hugetlb { .. } = mapping.of {
+            self.grow_pool_for(mapping.length).await;
+        }
+        let start = self.kernel.with(|mm| {
+            let start = mm.mmap(self.process.space, &request, self.cpu());
+            mm.hugetlb_trim(self.cpu());
+            start
+        });
         if let Some(file) = opened {
             self.kernel.with(|mm| mm.fs_close(file)).expect("it was opened above");
         }
         self.spend().await;
         let start = start.map_err(|errno| refused("mmap", errno))?;
-        Ok(Area { start: start.get(), length: whole_pages(mapping.length) })
+        let length = match mapping.of {
+            Of::Hugetlb { .. } => Bytes::new(mapping.length.get().next_multiple_of(HUGE_PAGE.get())),
+            _ => whole_pages(mapping.length),
+        };
+        Ok(Area { start: start.get(), length })
     }
 
     async fn munmap(&self, area: Area) -> Result<(), Stop> {
@@ -237,6 +250,10 @@ impl Sys for Thread {
         self.alive()
     }
 
+    async fn set_nr_hugepages(&self, count: u64) -> Result<u64, Stop> {
+        self.resize_pools(count).await
+    }
+
     async fn kernel_alloc(&self, what: KernelAlloc) -> Result<Option<KernelMemory>, Stop> {
         self.alloc_for_kernel(what).await
     }
@@ -309,6 +326,7 @@ impl Thread {
         let backing = match mapping.of {
             Of::Anon => Backing::AnonPrivate,
             Of::Shared => Backing::AnonShared,
+            Of::Hugetlb { shared } => Backing::Hugetlb { shared, reserves: true },
             Of::File(file, offset) => {
                 Backing::File { file: file_of(file), offset: Pages::from_bytes_floor(offset), shared: true }
             }

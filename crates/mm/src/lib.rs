@@ -43,6 +43,7 @@ mod frame;
 pub mod fs_cache;
 mod gfp;
 mod highatomic;
+pub mod hugetlb;
 mod index;
 mod isolate;
 pub mod kswapd;

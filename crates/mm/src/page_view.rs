@@ -79,7 +79,7 @@ impl<T: Tracer> Mm<T> {
                     BlockUser::Slab { reclaimable: self.slab.cache(cache).is_ok_and(|cache| cache.spec.reclaimable) }
                 }
                 Owner::Nobody | Owner::Kept if has(Flag::MovableContent) => BlockUser::Movable,
-                Owner::Nobody | Owner::Kept | Owner::HugeZero => BlockUser::Kernel,
+                Owner::Nobody | Owner::Kept | Owner::HugeZero | Owner::Hugetlb => BlockUser::Kernel,
             },
             lru: has(Flag::Lru).then(|| word.lru_list()),
             mapcount: if in_use { self.mapcount(pfn) } else { 0 },

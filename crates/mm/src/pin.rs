@@ -5,6 +5,7 @@ use order9_units::Pfn;
 use crate::Mm;
 use crate::frame::Flag;
 use crate::mm::FreeError;
+use crate::space::Owner;
 use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
@@ -44,6 +45,9 @@ impl<T: Tracer> Mm<T> {
             None => {
                 self.reflag(idx, Flag::Pinned, false);
                 self.free_if_kept(idx);
+                if self.user.rmap.owner(idx) == Owner::Hugetlb {
+                    self.hugetlb_unpinned(idx);
+                }
                 Ok(true)
             }
         }

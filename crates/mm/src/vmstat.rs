@@ -183,6 +183,10 @@ pub struct Counters {
     pub thp_zero_page_alloc: u64,
     /// `thp_zero_page_alloc_failed`: times that it could not be.
     pub thp_zero_page_alloc_failed: u64,
+    /// `htlb_buddy_alloc_success`: pages that hugetlb pools got from the allocator.
+    pub htlb_buddy_alloc_success: u64,
+    /// `htlb_buddy_alloc_fail`: those that they did not get.
+    pub htlb_buddy_alloc_fail: u64,
     /// `numa_*`, by node.
     pub numa: Vec<NumaCounters>,
     /// Fragmentation events (engine only).

@@ -1,4 +1,4 @@
-//! docs/thp.md names for every rule a test that is there.
+//! docs/thp.md and docs/hugetlb.md name for every rule a test that is there.
 
 use std::fs;
 use std::path::Path;
@@ -19,14 +19,19 @@ fn sources(folder: &Path, text: &mut String) {
 fn every_test_that_the_document_names_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut text = String::new();
-    for folder in ["src/thp", "tests", "../machine/tests"] {
+    for folder in ["src/thp", "src/hugetlb", "tests", "../machine/tests"] {
         sources(&root.join(folder), &mut text);
     }
-    let document = fs::read_to_string(root.join("../../docs/thp.md")).expect("the document is readable");
-    let words = document.split('`').skip(1).step_by(2);
-    let names: Vec<&str> = words.filter(|word| word.matches('_').count() > 2 && !word.contains(['.', '/'])).collect();
-    assert!(names.len() > 30, "{} names", names.len());
-    for name in names.into_iter().filter(|name| !name.starts_with("thp_")) {
-        assert!(text.contains(&format!("fn {name}()")), "docs/thp.md names {name}");
+    for (document, least) in [("docs/thp.md", 30), ("docs/hugetlb.md", 15)] {
+        let words = fs::read_to_string(root.join("../..").join(document)).expect("the document is readable");
+        let words = words.split('`').skip(1).step_by(2);
+        // Tests are sentences; what else has underscores are names of Linux.
+        let linux = |word: &str| ["thp_", "htlb_", "__GFP_", "mm_"].iter().any(|start| word.starts_with(start));
+        let is_name = |word: &&str| word.matches('_').count() > 2 && !word.contains(['.', '/']) && !linux(word);
+        let names: Vec<&str> = words.filter(is_name).collect();
+        assert!(names.len() > least, "{} names in {document}", names.len());
+        for name in names {
+            assert!(text.contains(&format!("fn {name}()")), "{document} names {name}");
+        }
     }
 }

@@ -106,6 +106,10 @@ pub trait Sys: Clone + 'static {
     /// packed, however long that takes.
     fn compact(&self, node: Option<NodeId>) -> impl Future<Output = Result<(), Stop>>;
 
+    /// Writes to /proc/sys/vm/nr_hugepages, and reads back how many pages the hugetlb pools hold then: fewer, where memory
+    /// does not yield as many.
+    fn set_nr_hugepages(&self, count: u64) -> impl Future<Output = Result<u64, Stop>>;
+
     /// The kernel allocates for itself, on behalf of this thread. `None` where it would have to go without: an atomic request,
     /// or one of an order above 3, that memory has no room for. What is not freed outlives the process.
     fn kernel_alloc(&self, what: KernelAlloc) -> impl Future<Output = Result<Option<Self::KernelMemory>, Stop>>;
@@ -205,6 +209,12 @@ pub enum Of {
     Anon,
     /// Memory shared with children that are forked.
     Shared,
+    /// Pages of the hugetlb pools (`MAP_HUGETLB`); the length is rounded up to whole huge pages. `ENOMEM` where the pools have
+    /// too few.
+    Hugetlb {
+        /// Shared with children that are forked.
+        shared: bool,
+    },
     /// A file from this offset on, shared and read-only.
     File(FileId, Bytes),
     /// A file from this offset on, private: what is written is the process's own.

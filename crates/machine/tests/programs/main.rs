@@ -2,6 +2,7 @@
 
 mod chaos;
 mod huge;
+mod hugetlb;
 mod kernel;
 mod memory;
 mod out_of_memory;

@@ -28,6 +28,8 @@ pub struct ThpPolicy {
     /// khugepaged collapses slots of which others map up to `khugepaged/max_ptes_shared` pages, and parts of huge pages.
     /// 5.8+.
     pub max_ptes_shared: bool,
+    /// A hugetlb pool that grows tries hard on a node only until that had no page once. 5.4+.
+    pub hugetlb_noretry: bool,
     /// Disabling huge pages computes `vm.min_free_kbytes` anew. 5.10+.
     pub stop_resets_min_free: bool,
 }
@@ -92,6 +94,7 @@ impl Default for ThpPolicy {
             madvise_collapse: false,
             max_ptes_swap: true,
             max_ptes_shared: false,
+            hugetlb_noretry: false,
             stop_resets_min_free: false,
         }
     }

@@ -51,6 +51,7 @@ impl<T: Tracer> Mm<T> {
         let slab = self.slab.total();
         let cma: u64 = self.zones.iter().map(|zone| self.cma_pages(zone)).sum();
         let cma_free = sum(|zone| zone.free_of_type(Migratetype::Cma));
+        let pool = self.hugetlb_pool();
         let (user, pending) = (self.user_levels(), self.write_pending(None));
         let lru = |list| self.zones.iter().map(|zone| zone.lru_pages(list)).sum::<u64>();
         let [inactive_anon, active_anon, inactive_file, active_file, unevictable] = LruList::ALL.map(lru);
@@ -102,12 +103,12 @@ impl<T: Tracer> Mm<T> {
             ("CmaTotal", cma),
             ("CmaFree", cma_free),
             ("Balloon", 0),
-            ("HugePages_Total", 0),
-            ("HugePages_Free", 0),
-            ("HugePages_Rsvd", 0),
-            ("HugePages_Surp", 0),
+            ("HugePages_Total", pool.total),
+            ("HugePages_Free", pool.free),
+            ("HugePages_Rsvd", pool.reserved),
+            ("HugePages_Surp", pool.surplus),
             ("Hugepagesize", Order::PAGEBLOCK.pages().get()),
-            ("Hugetlb", 0),
+            ("Hugetlb", pool.total * Order::PAGEBLOCK.pages().get()),
             ("DirectMap4k", 0),
             ("DirectMap2M", 0),
             ("DirectMap1G", 0),

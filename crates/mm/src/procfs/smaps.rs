@@ -30,6 +30,8 @@ struct Usage {
     swap_pss: Share,
     /// Mapped as huge pages.
     anon_huge: u64,
+    private_hugetlb: u64,
+    shared_hugetlb: u64,
     pss_dirty: Share,
     pss_anon: Share,
     pss_shmem: Share,
@@ -66,8 +68,9 @@ impl<T: Tracer> Mm<T> {
         for vma in space.vmas() {
             render_header(out, vma)?;
             labelled(out, "Size", kilobytes(vma.range.len().bytes().get()), " kB")?;
-            labelled(out, "KernelPageSize", kilobytes(PAGE_SIZE.get()), " kB")?;
-            labelled(out, "MMUPageSize", kilobytes(PAGE_SIZE.get()), " kB")?;
+            let page = if is_hugetlb(vma) { Order::PAGEBLOCK.pages().bytes() } else { PAGE_SIZE };
+            labelled(out, "KernelPageSize", kilobytes(page.get()), " kB")?;
+            labelled(out, "MMUPageSize", kilobytes(page.get()), " kB")?;
             let mut usage = Usage::default();
             self.add_usage(&mut usage, space, vma);
             usage.render(out, false)?;
@@ -93,6 +96,9 @@ impl<T: Tracer> Mm<T> {
     fn add_usage(&self, usage: &mut Usage, space: &Space, vma: &Vma) {
         let huge = space.table.huge_slots(vma.range).filter(|(_, huge)| huge.head().is_some()).count();
         usage.anon_huge += huge as u64 * Order::PAGEBLOCK.pages().bytes().get();
+        let [private, shared] = self.hugetlb_usage(space, vma);
+        usage.private_hugetlb += private;
+        usage.shared_hugetlb += shared;
         for pte in space.entries(vma.range) {
             if let Some(idx) = pte.idx() {
                 self.add_page(usage, pte, idx, vma.locked);
@@ -172,12 +178,17 @@ impl Usage {
         size("AnonHugePages", self.anon_huge)?;
         size("ShmemPmdMapped", 0)?;
         size("FilePmdMapped", 0)?;
-        size("Shared_Hugetlb", 0)?;
-        size("Private_Hugetlb", 0)?;
+        size("Shared_Hugetlb", self.shared_hugetlb)?;
+        size("Private_Hugetlb", self.private_hugetlb)?;
         size("Swap", self.swap)?;
         size("SwapPss", self.swap_pss.bytes())?;
         size("Locked", self.pss_locked.bytes())
     }
+}
+
+/// Whether a mapping is served from hugetlb pools alone.
+const fn is_hugetlb(vma: &Vma) -> bool {
+    matches!(vma.kind, VmaKind::Hugetlb { .. })
 }
 
 /// Whether a huge page fits into a mapping.
@@ -191,19 +202,20 @@ const fn kilobytes(bytes: u64) -> u64 {
     bytes / 1024
 }
 
-/// The line of a mapping, as in /proc/PID/maps. Files are shown as memfds by their number; their
-/// inode's is one above, because 0 says that there is none.
+/// The line of a mapping, as in /proc/PID/maps. Files are shown as memfds by their number; an inode's number is one above,
+/// because 0 says that there is none.
 fn render_header(out: &mut impl Write, vma: &Vma) -> Result {
     let (start, end) = (vma.range.start.addr().get(), vma.range.end.addr().get());
     let letter = |prot, letter| if vma.prot.has(prot) { letter } else { '-' };
     let [r, w, x] = [letter(Prot::READ, 'r'), letter(Prot::WRITE, 'w'), letter(Prot::EXEC, 'x')];
-    let VmaKind::File { file, shared } = vma.kind else {
-        return writeln!(out, "{start:08x}-{end:08x} {r}{w}{x}p 00000000 00:00 0 ");
+    let (inode, shared, device, name) = match vma.kind {
+        VmaKind::Anon => return writeln!(out, "{start:08x}-{end:08x} {r}{w}{x}p 00000000 00:00 0 "),
+        VmaKind::File { file, shared } => (file.index(), shared, "00:01", format!("/memfd:{}", file.index())),
+        VmaKind::Hugetlb { map, shared } => (map.index(), shared, "00:0f", "/anon_hugepage".into()),
     };
-    let s = if shared { 's' } else { 'p' };
-    let (offset, number) = (Pages::new(vma.offset).bytes().get(), file.index());
-    let place = format!("{start:08x}-{end:08x} {r}{w}{x}{s} {offset:08x} 00:01 {} ", number + 1);
-    named(out, &place, format_args!("/memfd:{number} (deleted)"))
+    let (s, offset) = (if shared { 's' } else { 'p' }, Pages::new(vma.offset).bytes().get());
+    let place = format!("{start:08x}-{end:08x} {r}{w}{x}{s} {offset:08x} {device} {} ", inode + 1);
+    named(out, &place, format_args!("{name} (deleted)"))
 }
 
 /// A line with a name, which stands in a column of its own.
@@ -215,7 +227,7 @@ fn named(out: &mut impl Write, place: &str, name: impl Display) -> Result {
 fn render_flags(out: &mut impl Write, vma: &Vma) -> Result {
     let is_shared = !vma.kind.is_private();
     // A private mapping is charged when it may be written; one that was written stays charged when it no longer may.
-    let is_charged = !is_shared && (vma.prot.has(Prot::WRITE) || vma.touched);
+    let is_charged = !is_shared && !is_hugetlb(vma) && (vma.prot.has(Prot::WRITE) || vma.touched);
     let flags = [
         ("rd", vma.prot.has(Prot::READ)),
         ("wr", vma.prot.has(Prot::WRITE)),
@@ -227,6 +239,7 @@ fn render_flags(out: &mut impl Write, vma: &Vma) -> Result {
         ("ms", is_shared),
         ("lo", vma.locked),
         ("ac", is_charged),
+        ("ht", is_hugetlb(vma)),
         ("hg", vma.advice == HugeAdvice::Huge),
         ("nh", vma.advice == HugeAdvice::NoHuge),
     ];

@@ -26,6 +26,7 @@ impl Space {
             ("VmData", mapped(|vma| vma.kind.is_private() && vma.prot.has(Prot::WRITE))),
             ("VmPTE", Pages::new(self.page_tables())),
             ("VmSwap", self.swapped()),
+            ("HugetlbPages", self.hugetlb()),
         ] {
             writeln!(out, "{name}:\t{:>8} kB", pages.bytes().get() / 1024)?;
         }

@@ -51,6 +51,8 @@ impl<T: Tracer> Mm<T> {
             ("compact_daemon_wake", self.counters.compact_daemon_wake),
             ("compact_daemon_migrate_scanned", self.counters.compact_daemon_migrate_scanned),
             ("compact_daemon_free_scanned", self.counters.compact_daemon_free_scanned),
+            ("htlb_buddy_alloc_success", self.counters.htlb_buddy_alloc_success),
+            ("htlb_buddy_alloc_fail", self.counters.htlb_buddy_alloc_fail),
             ("thp_fault_alloc", self.counters.thp_fault_alloc),
             ("thp_fault_fallback", self.counters.thp_fault_fallback),
             ("thp_collapse_alloc", self.counters.thp_collapse_alloc),

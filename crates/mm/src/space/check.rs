@@ -39,6 +39,7 @@ impl<T: Tracer> Mm<T> {
         self.check_owners(&seen)?;
         self.check_driver_pages()?;
         self.check_thp()?;
+        self.check_hugetlb()?;
         self.user.tags.as_ref().map_or(Ok(()), |tags| self.check_tags(tags))
     }
 
@@ -54,7 +55,7 @@ impl<T: Tracer> Mm<T> {
                 format!("{id:?}: {vma:?}")
             })?;
             let known = match vma.kind {
-                VmaKind::Anon => true,
+                VmaKind::Anon | VmaKind::Hugetlb { .. } => true,
                 VmaKind::File { file, .. } => {
                     self.user.file(file).is_ok_and(|file| file.mapped_by.contains(&Mapping { space: id, vpn: start }))
                 }
@@ -269,7 +270,7 @@ impl<T: Tracer> Mm<T> {
                     require(known, "the pages of a slab are its cache's", || format!("{pfn:?} is {owner:?}"))?;
                 }
                 Owner::Huge => levels.anon += self.huge_anon_pages(idx),
-                Owner::Kept | Owner::SwapCache | Owner::HugeZero | Owner::Nobody => {}
+                Owner::Kept | Owner::SwapCache | Owner::HugeZero | Owner::Hugetlb | Owner::Nobody => {}
             }
         }
         levels.anon_thps = self.user.levels.anon_thps; // Recounted with the laws of huge pages.

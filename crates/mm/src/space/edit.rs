@@ -11,7 +11,7 @@ impl<T: Tracer> Mm<T> {
     /// Changes all mappings in `range` as [`UserMemory::modify`] does. A huge mapping that a new edge cuts is split.
     ///
     /// # Errors
-    /// As there.
+    /// As there, and `EINVAL` where an edge would cut a page of a hugetlb pool.
     pub(super) fn modify(&mut self, id: SpaceId, range: VpnRange, change: impl Fn(&mut Vma)) -> Result<(), Errno> {
         let changes = |vma: &Vma| {
             let mut after = *vma;
@@ -21,6 +21,9 @@ impl<T: Tracer> Mm<T> {
         let vmas = &self.user.living(id).vmas;
         let cuts = |edge: Vpn| vmas.find(edge).is_some_and(|vma| vma.range.start < edge && changes(vma));
         for edge in [range.start, range.end].into_iter().filter(|&edge| cuts(edge)).collect::<Vec<_>>() {
+            if self.user.living(id).vmas.find(edge).is_some_and(|vma| Self::cuts_hugetlb(vma, edge)) {
+                return Err(Errno::Einval);
+            }
             self.split_pmd_at_edge(id, edge);
         }
         self.user.modify(id, range, change)
@@ -33,6 +36,7 @@ impl UserMemory {
         if let Some(file) = vma.kind.file() {
             self.files.ensure(file).mapped_by.insert(Mapping { space: id, vpn: vma.range.start });
         }
+        self.hugetlb.count_vma(vma.kind, u32::wrapping_add);
         self.living(id).vmas.insert(vma);
     }
 
@@ -42,6 +46,7 @@ impl UserMemory {
         if let Some(file) = vma.kind.file() {
             self.file_mut(file).mapped_by.remove(&Mapping { space: id, vpn: start });
         }
+        self.hugetlb.count_vma(vma.kind, u32::wrapping_sub);
         vma
     }
 

@@ -8,7 +8,7 @@ use order9_units::{Nanos, NodeId, Order, Pages, Pfn};
 
 use super::addr::{VirtAddr, Vpn, VpnRange};
 use super::pte::{Pte, PteFlag, PteKind};
-use super::table::Slot;
+use super::table::{Huge, Slot};
 use super::{Mapping, Owner, Prot, SpaceId, Vma, VmaKind};
 use crate::Mm;
 use crate::frame::Idx;
@@ -36,6 +36,8 @@ pub enum FaultStep {
     Done,
     /// A page is needed: allocate one with [`Fault::request`] and pass it to [`Mm::fault_finish`].
     NeedPage(Fault),
+    /// A page of a hugetlb pool is needed: [`Mm::hugetlb_fault`] takes it, which is told for which node.
+    NeedPool(Fault),
     /// The space changed while the page was allocated; it is freed, and the program repeats the access.
     Retry,
     /// The page of a file on disk is not in memory, or still being read ([`Mm::find_page`] tells which): once the caller has
@@ -51,7 +53,7 @@ pub enum FaultStep {
     NeedMkwrite,
     /// `SIGSEGV`: nothing is mapped there, or not for this access.
     Segv,
-    /// `SIGBUS`: the mapping reaches beyond the end of its file.
+    /// `SIGBUS`: the mapping reaches beyond the end of its file, or its hugetlb pool is empty.
     Bus,
 }
 
@@ -68,6 +70,8 @@ pub enum Need {
     HugeCopyOf(Pfn),
     /// The huge page of zeros, which the machine does not have yet. The same.
     HugeZero,
+    /// A page for a hugetlb pool that is empty and may grow. Where there is none, [`Mm::fault_refused`] goes on.
+    Surplus,
     /// Zeroed memory of the space alone.
     Zeroed,
     /// A copy of this page, which is shared.
@@ -104,7 +108,7 @@ impl Need {
     #[must_use]
     pub const fn order(self) -> Order {
         match self {
-            Self::HugePage | Self::HugeCopyOf(_) | Self::HugeZero => Order::PAGEBLOCK,
+            Self::HugePage | Self::HugeCopyOf(_) | Self::HugeZero | Self::Surplus => Order::PAGEBLOCK,
             _ => Order::ZERO,
         }
     }
@@ -112,7 +116,7 @@ impl Need {
     /// Whether the fault can go on without.
     #[must_use]
     pub const fn may_be_refused(self) -> bool {
-        matches!(self, Self::HugePage | Self::HugeCopyOf(_) | Self::HugeZero)
+        matches!(self, Self::HugePage | Self::HugeCopyOf(_) | Self::HugeZero | Self::Surplus)
     }
 
     const fn gfp(self) -> Gfp {
@@ -185,8 +189,8 @@ impl<T: Tracer> Mm<T> {
                     return FaultStep::Hit;
                 }
             }
-            Some(Slot::Huge(huge)) if access.allowed_by_entry(huge.pte) => {
-                huge.pte = access.mark(huge.pte);
+            Some(Slot::Huge(Huge { pte, .. }) | Slot::Hugetlb(pte)) if access.allowed_by_entry(*pte) => {
+                *pte = access.mark(*pte);
                 self.wrote(id, vpn, access);
                 return FaultStep::Hit;
             }
@@ -209,6 +213,7 @@ impl<T: Tracer> Mm<T> {
             Need::Deposit | Need::HugePage | Need::HugeCopyOf(_) | Need::HugeZero => {
                 return self.finish_huge(fault, idx, cpu);
             }
+            Need::Surplus => return self.finish_surplus(fault, page, cpu),
             Need::PageTable => self.give_table(fault.space, fault.vpn, page, cpu),
             Need::FilePage(file, index) => self.fill_hole(file, index, idx, cpu),
             Need::SwapIn(slot) if !self.may_finish_swap_in(fault, slot) => {
@@ -260,6 +265,9 @@ impl<T: Tracer> Mm<T> {
     #[inline]
     pub(crate) fn go_on_fast(&mut self, mut step: FaultStep, cpu: usize) -> FaultStep {
         let node = self.cpus.get(cpu).copied().unwrap_or_default();
+        if let FaultStep::NeedPool(fault) = step {
+            step = self.hugetlb_fault(&fault, node, cpu);
+        }
         while let FaultStep::NeedPage(fault) = step
             && !matches!(fault.need, Need::SwapIn(_))
         {
@@ -288,8 +296,8 @@ impl<T: Tracer> Mm<T> {
                     range.start = vpn + Pages::new(1);
                 }
             }
-            Some(Slot::Huge(huge)) if access.allowed_by_entry(huge.pte) => {
-                huge.pte = access.mark(huge.pte);
+            Some(Slot::Huge(Huge { pte, .. }) | Slot::Hugetlb(pte)) if access.allowed_by_entry(*pte) => {
+                *pte = access.mark(*pte);
                 range.start = within.end;
             }
             _ => {}
@@ -330,6 +338,7 @@ impl<T: Tracer> Mm<T> {
             (PteKind::None, VmaKind::Anon) | (PteKind::Zero, _) => Answer::Need(Need::Zeroed),
             (PteKind::None, VmaKind::File { file, .. }) => self.answer_from_file(id, &vma, file, vpn, access, now),
             (PteKind::Present, _) => self.answer_write(&vma, pte, now),
+            (PteKind::None, VmaKind::Hugetlb { .. }) => unreachable!("{vpn:?} of a hugetlb pool has a page table"),
             (PteKind::Swap, _) => self.answer_from_swap(&vma, Mapping { space: id, vpn }, pte, access),
         };
         match answer {
@@ -464,9 +473,12 @@ impl<T: Tracer> Mm<T> {
     fn tag_written(&mut self, id: SpaceId, vpn: Vpn) {
         let space = self.user.living(id);
         let idx = space.table.get(vpn).idx().expect("a written page is present");
-        let vma = space.vmas.find(vpn).expect("a written page is mapped");
+        let vma = *space.vmas.find(vpn).expect("a written page is mapped");
         let behind = vma.kind.file().map(|file| (file, vma.index(vpn)));
         let owner = self.user.rmap.owner(idx);
+        if let VmaKind::Hugetlb { shared: true, .. } = vma.kind {
+            return; // Only what a space alone writes is followed.
+        }
         let Some(tags) = &mut self.user.tags else { return };
         match owner {
             Owner::File { file, index } => tags.write_file(idx, file, index),

@@ -59,7 +59,10 @@ impl<T: Tracer> Mm<T> {
             let (slot, _) = parent.table.used_slots(range).next()?;
             Some(slot.intersect(range))
         });
-        let Some(piece) = next else { return Ok(TableStep::Done) };
+        let Some(piece) = next else {
+            self.fork_hugetlb(fork.parent, fork.child);
+            return Ok(TableStep::Done);
+        };
         let huge = parent.table.huge(piece.start);
         if self.user.space(fork.child)?.table.table(piece.start).is_none() {
             return Ok(TableStep::NeedTable(piece.start));

@@ -7,7 +7,7 @@ use order9_units::{Bytes, Pages};
 use super::addr::{TASK_END, VirtAddr, VpnRange};
 use super::fault::Access;
 use super::pte::PteFlag;
-use super::{Errno, HugeAdvice, Prot, SpaceId, VmaKind};
+use super::{Errno, HugeAdvice, Prot, SpaceId, Vma, VmaKind};
 use crate::Mm;
 use crate::frame::Idx;
 use crate::trace::Tracer;
@@ -29,7 +29,7 @@ impl<T: Tracer> Mm<T> {
     /// `madvise`. Where pages are missing, the others are advised nevertheless.
     ///
     /// # Errors
-    /// `EINVAL` for an unaligned address, for `DontNeed` and `Free` at the first locked mapping, for `Free` also at the
+    /// `EINVAL` for an unaligned address, memory of hugetlb pools, for `DontNeed` and `Free` at the first locked mapping, for `Free` also at the
     /// first that is not private anonymous memory, and where the kernel does not have it; `ENOMEM` where something in the
     /// range is not mapped.
     pub fn madvise(
@@ -49,6 +49,7 @@ impl<T: Tracer> Mm<T> {
             from = part.end;
             mapped += part.len();
             match advice {
+                _ if matches!(vma.kind, VmaKind::Hugetlb { .. }) => return Err(Errno::Einval),
                 Madvise::DontNeed | Madvise::Free if vma.locked => return Err(Errno::Einval),
                 Madvise::Free if vma.kind != VmaKind::Anon || !self.policy.reclaim.lazy_free => {
                     return Err(Errno::Einval);
@@ -88,7 +89,9 @@ impl<T: Tracer> Mm<T> {
         let bytes = length.get().checked_add(addr.get() - addr.vpn().addr().get()).ok_or(Errno::Einval)?;
         let range = VpnRange::of_call(addr.vpn().addr(), Bytes::new(bytes), Errno::Enomem)?;
         let mapped = vmas.mapped_part(range);
-        self.modify(id, mapped, |vma| vma.locked = locked)?;
+        // Pages of hugetlb pools stay in memory anyway.
+        let can_lock = |vma: &Vma| !matches!(vma.kind, VmaKind::Hugetlb { .. });
+        self.modify(id, mapped, |vma| vma.locked = locked && can_lock(vma))?;
         let pages: Vec<Idx> = self.user.living(id).entries(mapped).filter_map(|pte| pte.idx()).collect();
         let change = if locked { Self::mlock_page } else { Self::munlock_page };
         pages.into_iter().for_each(|idx| change(self, idx));

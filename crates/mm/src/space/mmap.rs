@@ -2,13 +2,14 @@
 
 use alloc::vec::Vec;
 
-use order9_units::{Bytes, Pages};
+use order9_units::{Bytes, Order, Pages};
 
-use super::addr::{MMAP_BASE, MMAP_MIN, TASK_END, VirtAddr, VpnRange};
+use super::addr::{MMAP_BASE, MMAP_MIN, TASK_END, VirtAddr, Vpn, VpnRange};
 use super::page::Zap;
 use super::pte::PteFlag;
 use super::{Errno, HugeAdvice, Prot, SpaceId, Vma, VmaKind};
 use crate::Mm;
+use crate::hugetlb::whole_huge_pages;
 use crate::page_cache::FileId;
 use crate::trace::Tracer;
 
@@ -35,6 +36,13 @@ pub enum Backing {
     AnonPrivate,
     /// `MAP_SHARED | MAP_ANONYMOUS`: a file of its own without a name.
     AnonShared,
+    /// `MAP_HUGETLB | MAP_ANONYMOUS`: pages of the hugetlb pools. The length is rounded up to whole huge pages.
+    Hugetlb {
+        /// `MAP_SHARED`, else `MAP_PRIVATE`.
+        shared: bool,
+        /// Not `MAP_NORESERVE`: the pool promises all pages of the mapping to it.
+        reserves: bool,
+    },
     /// A file on disk, a tmpfs file or a memfd.
     File {
         /// The file.
@@ -75,10 +83,13 @@ impl<T: Tracer> Mm<T> {
     ///
     /// # Errors
     /// `EINVAL` for no length or an unaligned fixed address, `ENOMEM` without room or with too many mappings, `EPERM` below
-    /// `vm.mmap_min_addr`, `EEXIST` where `FixedNoReplace` finds a mapping, `EBADF` for a file that is not open.
+    /// `vm.mmap_min_addr`, `ENOMEM` where hugetlb pools have too few pages, `EEXIST` where `FixedNoReplace` finds a mapping, `EBADF` for a file that is not open.
     pub fn mmap(&mut self, id: SpaceId, request: &MmapRequest, cpu: usize) -> Result<VirtAddr, Errno> {
         let mappings = self.user.space(id)?.vmas.len();
-        let pages = Pages::from_bytes_ceil(request.length);
+        let (pages, align) = match request.backing {
+            Backing::Hugetlb { .. } => (whole_huge_pages(request.length), Order::PAGEBLOCK.pages()),
+            _ => (Pages::from_bytes_ceil(request.length), Pages::new(1)),
+        };
         if pages == Pages::ZERO {
             return Err(Errno::Einval);
         }
@@ -88,7 +99,7 @@ impl<T: Tracer> Mm<T> {
         if let Backing::File { file, .. } = request.backing {
             self.require_open(file)?;
         }
-        let range = self.place(id, request.place, pages)?;
+        let range = self.place(id, request.place, pages, align)?;
         if let Place::Fixed(_) = request.place {
             self.unmap_range(id, range, cpu)?;
         }
@@ -96,6 +107,9 @@ impl<T: Tracer> Mm<T> {
             Backing::AnonPrivate => (VmaKind::Anon, range.start.get()),
             Backing::AnonShared => (VmaKind::File { file: self.create_file(pages)?, shared: true }, 0),
             Backing::File { file, offset, shared } => (VmaKind::File { file, shared }, offset.get()),
+            Backing::Hugetlb { shared, reserves } => {
+                (VmaKind::Hugetlb { map: self.make_hugetlb(id, pages, shared, reserves)?, shared }, 0)
+            }
         };
         if let Some(file) = kind.file() {
             self.open_by_mappings(file);
@@ -114,13 +128,17 @@ impl<T: Tracer> Mm<T> {
         Ok(range.start.addr())
     }
 
-    /// The pages a mapping would take.
-    pub(super) fn place(&self, id: SpaceId, place: Place, pages: Pages) -> Result<VpnRange, Errno> {
+    /// The pages a mapping would take that starts at a multiple of `align`.
+    pub(super) fn place(&self, id: SpaceId, place: Place, pages: Pages, align: Pages) -> Result<VpnRange, Errno> {
         let vmas = &self.user.space(id)?.vmas;
         let is_free = |range| vmas.first_within(range).is_none();
         let fixed = |addr: VirtAddr| {
             let range = VpnRange::of_call(addr, pages.bytes(), Errno::Enomem)?;
-            if range.start < MMAP_MIN { Err(Errno::Eperm) } else { Ok(range) }
+            match range.start {
+                start if start < MMAP_MIN => Err(Errno::Eperm),
+                start if !start.get().is_multiple_of(align.get()) => Err(Errno::Einval),
+                _ => Ok(range),
+            }
         };
         match place {
             Place::Fixed(addr) => return fixed(addr),
@@ -130,19 +148,21 @@ impl<T: Tracer> Mm<T> {
             }
             Place::Hint(addr) => {
                 let start = addr.vpn().max(MMAP_MIN);
+                let start = Vpn::new(start.get().next_multiple_of(align.get()));
                 if start <= TASK_END && pages <= TASK_END - start && is_free(VpnRange::of(start, pages)) {
                     return Ok(VpnRange::of(start, pages));
                 }
             }
             Place::Anywhere => {}
         }
-        vmas.highest_gap(pages, MMAP_MIN, MMAP_BASE).ok_or(Errno::Enomem)
+        vmas.highest_gap(pages, align, MMAP_MIN, MMAP_BASE).ok_or(Errno::Enomem)
     }
 
     /// `munmap`: everything mapped in the range goes.
     ///
     /// # Errors
-    /// `EINVAL` for no length, an unaligned address or a range beyond the address space, `ENOMEM` where a hole in a mapping
+    /// `EINVAL` for no length, an unaligned address, a range beyond the address space or one that cuts a page of a hugetlb
+    /// pool, `ENOMEM` where a hole in a mapping
     /// would make too many of it.
     pub fn munmap(&mut self, id: SpaceId, addr: VirtAddr, length: Bytes, cpu: usize) -> Result<(), Errno> {
         self.user.space(id)?;
@@ -184,6 +204,10 @@ impl<T: Tracer> Mm<T> {
         if vmas.len() >= self.user.map_limit.now && vmas.find(range.start).is_some_and(leaves_both_ends) {
             return Err(Errno::Enomem);
         }
+        if [range.start, range.end].iter().any(|&edge| vmas.find(edge).is_some_and(|vma| Self::cuts_hugetlb(vma, edge)))
+        {
+            return Err(Errno::Einval);
+        }
         for edge in [range.start, range.end] {
             self.split_pmd_at_edge(id, edge);
             self.user.split_at(id, edge);
@@ -198,6 +222,7 @@ impl<T: Tracer> Mm<T> {
             if let Some(file) = vma.kind.file() {
                 self.drop_if_unused(file, cpu);
             }
+            self.hugetlb_closed(id, &vma, cpu);
         }
         self.free_tables(id, range, cpu);
         Ok(())
@@ -232,6 +257,9 @@ impl<T: Tracer> Mm<T> {
             let huge = self.user.living(id).table.huge_mut(slot).expect("the slot has a huge mapping");
             huge.pte = huge.pte.with(PteFlag::Access, prot != Prot::NONE).with(PteFlag::Write, false);
             changed += 1;
+        }
+        if let VmaKind::Hugetlb { shared, .. } = kind {
+            self.protect_hugetlb(id, range, prot, shared);
         }
         let mut from = range.start;
         while let Some((slot, mut table)) = self.user.living(id).table.take_next(VpnRange::new(from, range.end)) {

@@ -30,7 +30,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::{AddAssign, SubAssign};
 
-use order9_units::Pages;
+use order9_units::{Order, Pages};
 
 pub use addr::{TASK_END, VirtAddr, Vpn, VpnRange};
 pub use errno::Errno;
@@ -51,6 +51,7 @@ pub(crate) use table::{Huge, Table};
 
 use crate::Mm;
 use crate::frame::Idx;
+use crate::hugetlb::Hugetlb;
 use crate::migrate::DriverPages;
 use crate::page_cache::{FileTable, Orphans};
 use crate::settings::MapLimit;
@@ -86,6 +87,8 @@ pub struct Space {
     pub(crate) spare_table: Option<Idx>,
     /// It maps the huge page of zeros, or did.
     pub(crate) holds_huge_zero: bool,
+    /// Pages of hugetlb pools.
+    pub(crate) hugetlb_pages: u64,
 }
 
 /// How an operation that fills a page table goes on.
@@ -164,6 +167,7 @@ pub(crate) struct UserMemory {
     /// Movable pages that are neither programs' nor files'.
     pub(crate) drivers: DriverPages,
     pub(crate) huge: HugeMemory,
+    pub(crate) hugetlb: Hugetlb,
     pub(crate) levels: UserLevels,
     pub(crate) map_limit: MapLimit,
     pub(crate) tags: Option<Tags>,
@@ -214,6 +218,12 @@ impl Space {
     #[must_use]
     pub const fn swapped(&self) -> Pages {
         Pages::new(self.swap_pages)
+    }
+
+    /// Pages of hugetlb pools mapped, which do not count as resident: `HugetlbPages`.
+    #[must_use]
+    pub const fn hugetlb(&self) -> Pages {
+        Pages::new(self.hugetlb_pages * Order::PAGEBLOCK.pages().get())
     }
 
     /// Bytes that the page table takes here, on the host.

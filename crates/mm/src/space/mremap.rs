@@ -61,7 +61,7 @@ impl<T: Tracer> Mm<T> {
     /// `mremap`. An old length of 0, which duplicates a shared mapping, is not taken.
     ///
     /// # Errors
-    /// `EINVAL` for no length, unaligned or overlapping addresses; `EFAULT` where the old range is not one mapping;
+    /// `EINVAL` for no length, unaligned or overlapping addresses, and memory of hugetlb pools, which stays where it is; `EFAULT` where the old range is not one mapping;
     /// `ENOMEM` where it cannot grow or there are too many mappings; `EPERM` below `vm.mmap_min_addr`.
     pub fn mremap(
         &mut self,
@@ -79,13 +79,15 @@ impl<T: Tracer> Mm<T> {
         if old.is_empty() || new == Pages::ZERO {
             return Err(Errno::Einval);
         }
-        vmas.find(old.start).ok_or(Errno::Efault)?;
+        if let VmaKind::Hugetlb { .. } = vmas.find(old.start).ok_or(Errno::Efault)?.kind {
+            return Err(Errno::Einval);
+        }
         if let MremapTo::Fixed(target) = to {
             let target = VpnRange::of_call(target, new.bytes(), Errno::Einval)?;
             if !target.intersect(old).is_empty() {
                 return Err(Errno::Einval);
             }
-            self.place(id, Place::Fixed(target.start.addr()), new)?;
+            self.place(id, Place::Fixed(target.start.addr()), new, Pages::new(1))?;
             self.room_to_move(id)?;
             self.unmap_range(id, target, cpu)?;
         }
@@ -112,7 +114,7 @@ impl<T: Tracer> Mm<T> {
             return Err(Errno::Enomem);
         }
         self.room_to_move(id)?;
-        let target = self.place(id, Place::Anywhere, new)?;
+        let target = self.place(id, Place::Anywhere, new, Pages::new(1))?;
         self.start_move(id, &vma, old, target)
     }
 

@@ -165,6 +165,7 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn zap(&mut self, id: SpaceId, range: VpnRange, which: Zap, cpu: usize) {
         if which == Zap::All {
             self.zap_huge(id, range, cpu);
+            self.zap_hugetlb(id, range, cpu);
         }
         let mut zapped = Zapped::default();
         let mut from = range.start;

@@ -64,6 +64,8 @@ pub(crate) enum Owner {
     Huge,
     /// The huge page of zeros.
     HugeZero,
+    /// The first frame of a page of a hugetlb pool: [`crate::hugetlb`] knows who maps it.
+    Hugetlb,
 }
 
 /// Bits of a page number; a space or file takes the rest above.
@@ -78,7 +80,7 @@ pub(crate) const IDS: u32 = 1 << (u64::BITS - PLACE_BITS - KIND_BITS);
 impl Owner {
     /// Whether it is memory of the kernel, which cannot be moved.
     pub(crate) const fn is_kernel(self) -> bool {
-        matches!(self, Self::PageTable(_) | Self::Slab { .. } | Self::HugeZero)
+        matches!(self, Self::PageTable(_) | Self::Slab { .. } | Self::HugeZero | Self::Hugetlb)
     }
 
     const fn packed(self) -> u64 {
@@ -92,6 +94,7 @@ impl Owner {
             Self::SwapCache => 7,
             Self::Huge => 8,
             Self::HugeZero => 9,
+            Self::Hugetlb => 10,
             Self::Slab { cache, slab } => pack(6, cache.0 as u32, slab as u64),
         }
     }
@@ -109,6 +112,7 @@ impl Owner {
             6 => Self::Slab { cache: CacheId(id as u16), slab: place as u32 },
             7 => Self::SwapCache,
             8 => Self::Huge,
+            10 => Self::Hugetlb,
             _ => Self::HugeZero,
         }
     }
@@ -288,6 +292,7 @@ mod tests {
             Owner::SwapCache,
             Owner::Huge,
             Owner::HugeZero,
+            Owner::Hugetlb,
             Owner::Slab { cache: CacheId(u16::MAX), slab: u32::MAX },
         ];
         for owner in owners {

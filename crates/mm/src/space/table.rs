@@ -27,6 +27,8 @@ pub(crate) enum Slot {
     Table(Box<Table>),
     /// A huge page, or the huge page of zeros.
     Huge(Huge),
+    /// A page of a hugetlb pool, which is never split.
+    Hugetlb(Pte),
 }
 
 /// One entry for a whole slot.
@@ -46,9 +48,14 @@ impl Huge {
 
     /// The entry that a base page of the slot would have.
     pub(crate) fn base(self, vpn: Vpn) -> Pte {
-        let offset = if self.head().is_some() { position(vpn) as u32 } else { 0 };
-        Pte { frame: self.pte.frame + offset, ..self.pte }
+        base(self.pte, vpn)
     }
+}
+
+/// The entry that a base page would have under the one entry of its slot.
+fn base(pte: Pte, vpn: Vpn) -> Pte {
+    let offset = if pte.idx().is_some() { position(vpn) as u32 } else { 0 };
+    Pte { frame: pte.frame + offset, ..pte }
 }
 
 /// The 512 entries of a slot.
@@ -122,7 +129,7 @@ impl PageTable {
     #[inline]
     pub(crate) fn table(&self, vpn: Vpn) -> Option<&Table> {
         match self.slot(vpn) {
-            Slot::Empty | Slot::Huge(_) => None,
+            Slot::Empty | Slot::Huge(_) | Slot::Hugetlb(_) => None,
             Slot::Table(table) => Some(table),
         }
     }
@@ -130,7 +137,7 @@ impl PageTable {
     #[inline]
     pub(crate) fn table_mut(&mut self, vpn: Vpn) -> Option<&mut Table> {
         match self.slot_mut(vpn)? {
-            Slot::Empty | Slot::Huge(_) => None,
+            Slot::Empty | Slot::Huge(_) | Slot::Hugetlb(_) => None,
             Slot::Table(table) => Some(table),
         }
     }
@@ -139,7 +146,7 @@ impl PageTable {
     pub(crate) fn huge(&self, vpn: Vpn) -> Option<Huge> {
         match self.slot(vpn) {
             Slot::Huge(huge) => Some(*huge),
-            Slot::Empty | Slot::Table(_) => None,
+            Slot::Empty | Slot::Table(_) | Slot::Hugetlb(_) => None,
         }
     }
 
@@ -147,8 +154,18 @@ impl PageTable {
     pub(crate) fn huge_mut(&mut self, vpn: Vpn) -> Option<&mut Huge> {
         match self.slot_mut(vpn)? {
             Slot::Huge(huge) => Some(huge),
-            Slot::Empty | Slot::Table(_) => None,
+            Slot::Empty | Slot::Table(_) | Slot::Hugetlb(_) => None,
         }
+    }
+
+    /// The entry of the slot of `vpn` for a page of a hugetlb pool.
+    pub(crate) fn hugetlb(&self, vpn: Vpn) -> Option<Pte> {
+        if let Slot::Hugetlb(pte) = self.slot(vpn) { Some(*pte) } else { None }
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn hugetlb_mut(&mut self, vpn: Vpn) -> Option<&mut Pte> {
+        if let Slot::Hugetlb(pte) = self.slot_mut(vpn)? { Some(pte) } else { None }
     }
 
     /// The slot of `vpn`, if its GiB has any table.
@@ -174,6 +191,7 @@ impl PageTable {
             Slot::Empty => Pte::NONE,
             Slot::Table(table) => table.get(vpn),
             Slot::Huge(huge) => huge.base(vpn),
+            Slot::Hugetlb(pte) => base(*pte, vpn),
         }
     }
 
@@ -185,6 +203,18 @@ impl PageTable {
     /// Gives the empty slot of `vpn` a huge mapping.
     pub(crate) fn install_huge(&mut self, vpn: Vpn, huge: Huge) {
         self.fill(vpn, Slot::Huge(huge));
+    }
+
+    /// Gives the empty slot of `vpn` a page of a hugetlb pool.
+    pub(crate) fn install_hugetlb(&mut self, vpn: Vpn, pte: Pte) {
+        self.fill(vpn, Slot::Hugetlb(pte));
+    }
+
+    /// Empties the slot of `vpn` if it has a page of a hugetlb pool; returns its entry.
+    pub(crate) fn remove_hugetlb(&mut self, vpn: Vpn) -> Option<Pte> {
+        let pte = self.hugetlb(vpn)?;
+        self.clear(vpn);
+        Some(pte)
     }
 
     /// Fills the empty slot of `vpn`.
@@ -242,7 +272,7 @@ impl PageTable {
             None => self.next_table(range.start, range.end)?.0,
         };
         match core::mem::replace(self.slot_mut(found.start)?, Slot::Empty) {
-            Slot::Empty | Slot::Huge(_) => None,
+            Slot::Empty | Slot::Huge(_) | Slot::Hugetlb(_) => None,
             Slot::Table(table) => Some((found, table)),
         }
     }
@@ -260,7 +290,7 @@ impl PageTable {
     /// Every table whose slot meets `range`, upward.
     pub(crate) fn tables(&self, range: VpnRange) -> impl Iterator<Item = (VpnRange, &Table)> {
         self.slots(range).filter_map(|(at, slot)| match slot {
-            Slot::Empty | Slot::Huge(_) => None,
+            Slot::Empty | Slot::Huge(_) | Slot::Hugetlb(_) => None,
             Slot::Table(table) => Some((at, &**table)),
         })
     }
@@ -268,15 +298,20 @@ impl PageTable {
     /// Every huge mapping whose slot meets `range`, upward.
     pub(crate) fn huge_slots(&self, range: VpnRange) -> impl Iterator<Item = (VpnRange, Huge)> {
         self.slots(range).filter_map(|(at, slot)| match slot {
-            Slot::Empty | Slot::Table(_) => None,
+            Slot::Empty | Slot::Table(_) | Slot::Hugetlb(_) => None,
             Slot::Huge(huge) => Some((at, *huge)),
         })
     }
 
-    /// Every slot that meets `range` and maps something, upward.
+    /// Every page of a hugetlb pool whose slot meets `range`, upward.
+    pub(crate) fn hugetlb_slots(&self, range: VpnRange) -> impl Iterator<Item = (VpnRange, Pte)> {
+        self.slots(range).filter_map(|(at, slot)| if let Slot::Hugetlb(pte) = slot { Some((at, *pte)) } else { None })
+    }
+
+    /// Every slot that meets `range` and maps something that is not of a hugetlb pool, upward.
     pub(crate) fn used_slots(&self, range: VpnRange) -> impl Iterator<Item = (VpnRange, &Slot)> {
         self.slots(range).filter(|(_, slot)| match slot {
-            Slot::Empty => false,
+            Slot::Empty | Slot::Hugetlb(_) => false,
             Slot::Table(table) => table.used > 0,
             Slot::Huge(_) => true,
         })

@@ -38,12 +38,13 @@ pub enum PageView {
 }
 
 impl Space {
-    /// The entries of `range` that are not none, upward; a huge mapping has one for every base page.
+    /// The entries of `range` that are not none, upward; a huge mapping has one for every base page. Pages of hugetlb pools
+    /// are left out, as they are wherever resident pages are counted.
     pub(crate) fn entries(&self, range: VpnRange) -> impl Iterator<Item = Pte> {
         let used = self.table.used_slots(range);
         let entries = used.flat_map(move |(slot, content)| {
             slot.intersect(range).iter().map(|vpn| match content {
-                Slot::Empty => Pte::NONE,
+                Slot::Empty | Slot::Hugetlb(_) => Pte::NONE,
                 Slot::Table(table) => table.get(vpn),
                 Slot::Huge(huge) => huge.base(vpn),
             })
@@ -87,8 +88,8 @@ impl<T: Tracer> Mm<T> {
             Owner::Shared { mappings, .. } => mappings,
             Owner::File { file, index } => self.user.file(file).map_or(0, |file| file.mappings(index)),
             Owner::Nobody | Owner::PageTable(_) | Owner::Slab { .. } | Owner::Kept | Owner::SwapCache => 0,
-            // Both are mapped by slots, which are counted elsewhere.
-            Owner::Huge | Owner::HugeZero => 0,
+            // They are mapped by slots, which are counted elsewhere.
+            Owner::Huge | Owner::HugeZero | Owner::Hugetlb => 0,
         }
     }
 

@@ -9,6 +9,7 @@ use core::ops::BitOr;
 use order9_units::Pages;
 
 use super::addr::{Vpn, VpnRange};
+use crate::hugetlb::HugetlbId;
 use crate::page_cache::FileId;
 
 /// What a program may do with the pages of a mapping: `PROT_*`.
@@ -60,20 +61,27 @@ pub enum VmaKind {
         /// `MAP_SHARED`; else the first write to a page gives this space its own copy.
         shared: bool,
     },
+    /// Pages of the hugetlb pools: `MAP_HUGETLB`.
+    Hugetlb {
+        /// What the call that made it has.
+        map: HugetlbId,
+        /// `MAP_SHARED`: children that are forked write the same pages.
+        shared: bool,
+    },
 }
 
 impl VmaKind {
     /// Whether written pages belong to this space alone.
     #[must_use]
     pub const fn is_private(self) -> bool {
-        matches!(self, Self::Anon | Self::File { shared: false, .. })
+        matches!(self, Self::Anon | Self::File { shared: false, .. } | Self::Hugetlb { shared: false, .. })
     }
 
     /// The file behind the mapping.
     #[must_use]
     pub const fn file(self) -> Option<FileId> {
         match self {
-            Self::Anon => None,
+            Self::Anon | Self::Hugetlb { .. } => None,
             Self::File { file, .. } => Some(file),
         }
     }
@@ -225,14 +233,18 @@ impl VmaSet {
         previous.continues_in(next).then_some((*previous, *next))
     }
 
-    /// The highest range of `length` pages without a mapping in `[floor, ceiling)`.
-    pub(super) fn highest_gap(&self, length: Pages, floor: Vpn, ceiling: Vpn) -> Option<VpnRange> {
+    /// The highest range of `length` pages without a mapping in `[floor, ceiling)` that starts at a multiple of `align`.
+    pub(super) fn highest_gap(&self, length: Pages, align: Pages, floor: Vpn, ceiling: Vpn) -> Option<VpnRange> {
         let mut end = ceiling;
         let below = self.by_start.range(..ceiling).rev().map(|(_, vma)| vma.range);
         for mapped in below.chain([VpnRange::new(floor, floor)]) {
             let start = mapped.end.max(floor);
             if start <= end && end - start >= length {
-                return Some(VpnRange::new(end - length, end));
+                let first = end - length;
+                let first = first - Pages::new(first.get() % align.get());
+                if start <= first {
+                    return Some(VpnRange::of(first, length));
+                }
             }
             end = end.min(mapped.start);
         }
@@ -261,11 +273,19 @@ mod tests {
         let mut vmas = VmaSet::default();
         vmas.insert(anon(80, 90));
         vmas.insert(anon(95, 120));
-        let gap = |pages| vmas.highest_gap(Pages::new(pages), Vpn::new(16), Vpn::new(100)).map(|gap| gap.start.get());
+        let gap = |pages| {
+            vmas.highest_gap(Pages::new(pages), Pages::new(1), Vpn::new(16), Vpn::new(100)).map(|gap| gap.start.get())
+        };
         assert_eq!(gap(5), Some(90));
         assert_eq!(gap(6), Some(74));
         assert_eq!(gap(64), Some(16));
         assert_eq!(gap(65), None);
+        let aligned = |pages| vmas.highest_gap(Pages::new(pages), Pages::new(8), Vpn::new(16), Vpn::new(100));
+        assert_eq!(
+            aligned(4).map(|gap| gap.start.get()),
+            Some(72),
+            "the gap at the top holds no multiple of 8 with room"
+        );
     }
 
     #[test]

@@ -29,7 +29,8 @@ use crate::trace::Tracer;
 /// A setting of Linux, modelled or not.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// As sysctl(8) calls it, `vm.swappiness`; files in /sys/kernel/mm/transparent_hugepage are `thp/` and their path there.
+    /// As sysctl(8) calls it, `vm.swappiness`; files in /sys/kernel/mm/transparent_hugepage are `thp/` and their path there,
+    /// those in /sys/kernel/mm/hugepages/hugepages-2048kB `hugetlb/` and theirs.
     pub name: &'static str,
     /// The file.
     pub path: &'static str,
@@ -94,6 +95,8 @@ pub enum Knob {
     ExtfragThreshold,
     /// `vm.lowmem_reserve_ratio`.
     LowmemReserveRatio,
+    /// `vm.nr_hugepages` and the files of /sys/kernel/mm/hugepages.
+    Hugetlb(HugetlbFile),
     /// `vm.max_map_count`.
     MaxMapCount,
     /// `vm.min_free_kbytes`.
@@ -126,6 +129,21 @@ pub enum Knob {
     WatermarkScaleFactor,
     /// `vm.zone_reclaim_mode`.
     ZoneReclaimMode,
+}
+
+/// A file in `hugepages/hugepages-2048kB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HugetlbFile {
+    /// `nr_hugepages`, `nr_hugepages_mempolicy`.
+    Nr,
+    /// `nr_overcommit_hugepages`.
+    NrOvercommit,
+    /// `free_hugepages`.
+    Free,
+    /// `resv_hugepages`.
+    Resv,
+    /// `surplus_hugepages`.
+    Surplus,
 }
 
 /// A file in `transparent_hugepage/khugepaged`.
@@ -266,6 +284,7 @@ impl<T: Tracer> Mm<T> {
             Knob::DropCaches => Some(Vec::new()),
             Knob::ExtfragThreshold => Some(one(self.settings.extfrag_threshold)),
             Knob::LowmemReserveRatio => Some(self.settings.lowmem_reserve_ratio.to_vec()),
+            Knob::Hugetlb(file) => Some(one(self.hugetlb_value(file))),
             Knob::MaxMapCount => Some(one(self.user.map_limit.now as u64)),
             Knob::Swappiness => Some(one(self.settings.swappiness)),
             Knob::MinFreeKbytes => Some(one(self.min_free_kbytes())),
@@ -285,6 +304,17 @@ impl<T: Tracer> Mm<T> {
             Knob::WatermarkBoostFactor => watermark.boost_factor.map(u64::from).map(one),
             Knob::WatermarkScaleFactor => watermark.scale_factor.map(u64::from).map(one),
             Knob::ZoneReclaimMode => Some(one(self.settings.zone_reclaim_mode)),
+        }
+    }
+
+    fn hugetlb_value(&self, file: HugetlbFile) -> u64 {
+        let pool = self.hugetlb_pool();
+        match file {
+            HugetlbFile::Nr => pool.total,
+            HugetlbFile::NrOvercommit => self.user.hugetlb.overcommit,
+            HugetlbFile::Free => pool.free,
+            HugetlbFile::Resv => pool.reserved,
+            HugetlbFile::Surplus => pool.surplus,
         }
     }
 
@@ -323,6 +353,9 @@ impl<T: Tracer> Mm<T> {
             }
             Knob::DropCaches => self.drop_caches(first),
             Knob::ExtfragThreshold => self.settings.extfrag_threshold = first,
+            Knob::Hugetlb(HugetlbFile::Nr) => self.set_nr_hugepages(first, None),
+            Knob::Hugetlb(HugetlbFile::NrOvercommit) => self.user.hugetlb.overcommit = first,
+            Knob::Hugetlb(file) => unreachable!("{file:?} is read-only"),
             Knob::MaxMapCount => self.user.map_limit.set(first as usize),
             Knob::Swappiness => self.settings.swappiness = first,
             Knob::MinFreeKbytes => self.set_min_free_kbytes(first),

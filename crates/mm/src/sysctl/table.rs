@@ -2,7 +2,7 @@
 //! admin-guide/mm/transhuge.rst.
 
 use super::Access::{ReadOnly, ReadWrite, WriteOnly};
-use super::{KhugepagedFile, Knob, Model, RATIOS, Setting, Values};
+use super::{HugetlbFile, KhugepagedFile, Knob, Model, RATIOS, Setting, Values};
 
 const INT_MAX: i64 = i32::MAX as i64;
 const UINT_MAX: i64 = u32::MAX as i64;
@@ -15,7 +15,6 @@ const LAPTOP: Model = Model::Missing("disk that sleeps");
 const OVERCOMMIT: Model = Model::Missing("accounting of committed memory");
 const OOM: Model = Model::Missing("OOM killer");
 const HUGE_PAGES: Model = Model::Missing("transparent huge page");
-const HUGETLB: Model = Model::Missing("pool of huge pages");
 
 const fn engine(knob: Knob) -> Model {
     Model::Engine(knob)
@@ -23,6 +22,10 @@ const fn engine(knob: Knob) -> Model {
 
 const fn khugepaged(file: KhugepagedFile) -> Model {
     Model::Engine(Knob::Khugepaged(file))
+}
+
+const fn hugetlb(file: HugetlbFile) -> Model {
+    Model::Engine(Knob::Hugetlb(file))
 }
 
 const fn number(min: i64, max: i64) -> Values {
@@ -59,6 +62,22 @@ macro_rules! thp {
             values: $values,
             access: $access,
             model: $model,
+        }
+    };
+}
+
+/// Settings in /sys/kernel/mm/hugepages/hugepages-2048kB: file, access, model, meaning.
+macro_rules! pool {
+    ($file:literal, $access:ident, $of:ident, $meaning:literal) => {
+        Setting {
+            name: concat!("hugetlb/", $file),
+            path: concat!("/sys/kernel/mm/hugepages/hugepages-2048kB/", $file),
+            meaning: $meaning,
+            unit: "huge pages",
+            default: "0",
+            values: number(0, LONG),
+            access: $access,
+            model: hugetlb(HugetlbFile::$of),
         }
     };
 }
@@ -108,10 +127,12 @@ pub static SETTINGS: &[Setting] = &[
         "Unmapped page cache above which zone_reclaim_mode reclaims"),
     sysctl!("vm", "mmap_min_addr", ReadWrite, number(0, LONG), "address", "65536", Model::Missing("choice: it is 65536"),
         "Lowest address of a mapping"),
-    sysctl!("vm", "nr_hugepages", ReadWrite, number(0, LONG), "huge pages", "0", HUGETLB,
-        "Size of the pool of huge pages"),
-    sysctl!("vm", "nr_overcommit_hugepages", ReadWrite, number(0, LONG), "huge pages", "0", HUGETLB,
-        "How far the pool of huge pages may grow on demand"),
+    sysctl!("vm", "nr_hugepages", ReadWrite, number(0, LONG), "huge pages", "0", hugetlb(HugetlbFile::Nr),
+        "Size of the hugetlb pools; they are made as large as possible"),
+    sysctl!("vm", "nr_hugepages_mempolicy", ReadWrite, number(0, LONG), "huge pages", "0", hugetlb(HugetlbFile::Nr),
+        "The same, on the nodes that the writer may use"),
+    sysctl!("vm", "nr_overcommit_hugepages", ReadWrite, number(0, LONG), "huge pages", "0", hugetlb(HugetlbFile::NrOvercommit),
+        "How far the hugetlb pools may grow beyond their size on demand"),
     sysctl!("vm", "numa_stat", ReadWrite, FLAG, "", "1", Model::Missing("choice: they are counted"),
         "Whether the numa_ counters count"),
     sysctl!("vm", "numa_zonelist_order", ReadWrite, Values::Words(&["Node"]), "", "Node", Model::Missing("choice: it is Node"),
@@ -146,6 +167,12 @@ pub static SETTINGS: &[Setting] = &[
         "Distance between the watermarks of a zone, at least a quarter of its min mark"),
     sysctl!("vm", "zone_reclaim_mode", ReadWrite, number(0, INT_MAX), "bits", "0", engine(Knob::ZoneReclaimMode),
         "Whether a node is reclaimed before another is used (1), by writeback too (2), by unmapping too (4)"),
+    pool!("free_hugepages", ReadOnly, Free, "Pages of the hugetlb pools that no mapping uses"),
+    pool!("nr_hugepages", ReadWrite, Nr, "Size of the hugetlb pools; they are made as large as possible"),
+    pool!("nr_hugepages_mempolicy", ReadWrite, Nr, "The same, on the nodes that the writer may use"),
+    pool!("nr_overcommit_hugepages", ReadWrite, NrOvercommit, "How far the hugetlb pools may grow beyond their size on demand"),
+    pool!("resv_hugepages", ReadOnly, Resv, "Free pages of the hugetlb pools that are promised to mappings"),
+    pool!("surplus_hugepages", ReadOnly, Surplus, "Pages beyond the size of the hugetlb pools, which go when they become free"),
     thp!("defrag", ReadWrite, Values::Words(&["always", "defer", "defer+madvise", "madvise", "never"]), "", "madvise", engine(Knob::ThpDefrag),
         "Which faults reclaim and compact for a huge page"),
     thp!("enabled", ReadWrite, Values::Words(&["always", "madvise", "never"]), "", "always or madvise, by build", engine(Knob::ThpEnabled),

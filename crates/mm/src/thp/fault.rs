@@ -27,6 +27,9 @@ impl<T: Tracer> Mm<T> {
     #[cold]
     pub(crate) fn resolve_slot(&mut self, fault: Fault, vma: &Vma) -> FaultStep {
         let slot = fault.vpn.slot();
+        if let VmaKind::Hugetlb { .. } = vma.kind {
+            return self.resolve_hugetlb(fault, vma);
+        }
         if let Some(huge) = self.user.living(fault.space).table.huge(fault.vpn) {
             return self.resolve_huge(Fault { seen: huge.pte, ..fault }, vma);
         }
@@ -123,6 +126,10 @@ impl<T: Tracer> Mm<T> {
     pub fn fault_refused(&mut self, fault: &Fault, cpu: usize) -> FaultStep {
         let step = match fault.second_gfp {
             Some(gfp) => FaultStep::NeedPage(Fault { gfp, second_gfp: None, ..*fault }),
+            None if fault.need == Need::Surplus => {
+                self.hugetlb_give_surplus(None);
+                self.hugetlb_refused(fault, cpu)
+            }
             None => self.resolve_refused(fault),
         };
         self.go_on_fast(step, cpu)

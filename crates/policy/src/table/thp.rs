@@ -98,6 +98,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         on: "khugepaged collapses slots of which others map up to khugepaged/max_ptes_shared pages, and parts of huge pages", "5.8+"
     ),
     flag!(
+        thp.hugetlb_noretry,
+        "Whether a hugetlb pool that grows tries hard on a node only until that had no page once",
+        off: "a hugetlb pool that grows tries as hard on every node each time", "up to 5.3",
+        on: "a hugetlb pool that grows tries hard on a node only until that had no page once", "5.4+"
+    ),
+    flag!(
         thp.stop_resets_min_free,
         "Whether disabling huge pages computes vm.min_free_kbytes anew",
         off: "vm.min_free_kbytes stays raised when huge pages are disabled", "up to 5.9",

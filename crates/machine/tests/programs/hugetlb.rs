@@ -1,0 +1,86 @@
+//! hugetlb pools as programs meet them.
+
+use order9_machine::{Outcome, Results, Thread};
+use order9_units::{Bytes, PAGE_SIZE};
+use order9_workloads::{Access, Advice, Area, ChildKind, Mapping, Of, Stop, Sys};
+
+use crate::{counter, machine, mib};
+
+const HUGE: Bytes = mib(2);
+const POOL: Of = Of::Hugetlb { shared: false };
+
+fn run<F>(program: impl FnOnce(Thread) -> F + 'static) -> Results
+where
+    F: Future<Output = Result<(), Stop>> + 'static,
+{
+    machine(mib(16), 2, 1).run_program("program", program, |_| ())
+}
+
+/// Base pages all over memory, every other one of which is free again.
+async fn in_pieces(sys: &Thread) -> Result<Area, Stop> {
+    let area = sys.mmap(Mapping::anon(mib(10))).await?;
+    sys.madvise(area, Advice::NoHugePage).await?;
+    sys.touch(area, Access::Write).await?;
+    for page in (0..area.length.get() / PAGE_SIZE.get()).step_by(2) {
+        sys.madvise(area.part(Bytes::new(page * PAGE_SIZE.get()), PAGE_SIZE), Advice::DontNeed).await?;
+    }
+    Ok(area)
+}
+
+#[test]
+fn a_pool_is_made_by_compaction_and_serves_its_mappings() {
+    let results = run(async |sys| {
+        let area = in_pieces(&sys).await?;
+        let reached = sys.set_nr_hugepages(3).await?;
+        assert_eq!(reached, 3);
+        let mapped = sys.mmap(Mapping { length: mib(6), of: POOL }).await?;
+        sys.touch(mapped, Access::Write).await?;
+        sys.munmap(mapped).await?;
+        sys.touch(area, Access::Read).await?;
+        assert_eq!(sys.set_nr_hugepages(0).await?, 0);
+        Ok(())
+    });
+    assert_eq!(results.outcome, Outcome::Completed);
+    assert_eq!((counter(&results, "htlb_buddy_alloc_success"), counter(&results, "thp_fault_alloc")), (3, 0));
+    assert!(counter(&results, "compact_success") > 0 && counter(&results, "pgmigrate_success") > 0);
+}
+
+#[test]
+fn a_pool_that_cannot_be_made_stays_smaller_and_the_write_succeeds() {
+    let results = run(async |sys| {
+        let reached = sys.set_nr_hugepages(100).await?;
+        assert!((1..8).contains(&reached), "{reached} of 8 slots");
+        let refused = sys.mmap(Mapping { length: Bytes::new(100 * HUGE.get()), of: POOL }).await;
+        assert_eq!(refused, Err(Stop::Refused { call: "mmap", errno: "ENOMEM" }));
+        Ok(())
+    });
+    assert_eq!((results.outcome.clone(), counter(&results, "htlb_buddy_alloc_fail")), (Outcome::Completed, 1));
+}
+
+#[test]
+fn a_child_without_a_page_of_its_own_gets_a_signal() {
+    let results = run(async |sys| {
+        sys.set_nr_hugepages(1).await?;
+        let mapped = sys.mmap(Mapping { length: HUGE, of: POOL }).await?;
+        sys.touch(mapped, Access::Write).await?;
+        let child =
+            sys.spawn(ChildKind::Fork, "child", async move |sys| sys.touch(mapped, Access::Write).await).await?;
+        let ended = sys.wait(child).await?;
+        assert!(matches!(ended.result, Err(Stop::Signal { signal: "SIGBUS", .. })), "{ended:?}");
+        sys.touch(mapped, Access::Write).await
+    });
+    assert_eq!(results.outcome, Outcome::Completed);
+}
+
+#[test]
+fn shared_pools_are_written_by_parent_and_child() {
+    let results = run(async |sys| {
+        sys.set_nr_hugepages(2).await?;
+        let mapped = sys.mmap(Mapping { length: mib(4), of: Of::Hugetlb { shared: true } }).await?;
+        let body = async move |sys: Thread| sys.touch(mapped, Access::Write).await;
+        let child = sys.spawn(ChildKind::Fork, "child", body).await?;
+        sys.touch(mapped, Access::Write).await?;
+        sys.wait(child).await?.result
+    });
+    assert_eq!(results.outcome, Outcome::Completed);
+}

@@ -1,0 +1,215 @@
+//! Pools grow and shrink: page by page, round robin over the nodes.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use order9_units::{NodeId, Order, Pfn};
+
+use super::{POOL_GFP, UsedPage};
+use crate::Mm;
+use crate::frame::{Flag, Idx};
+use crate::gfp::Gfp;
+use crate::page_alloc::Request;
+use crate::space::Owner;
+use crate::trace::Tracer;
+
+/// What a resize needs next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PoolStep {
+    /// A page: allocate it, and hand in what came of it with [`PoolResize::give`].
+    NeedPage(Request),
+    /// Nothing: the pool is as large as it could be made.
+    Done,
+}
+
+/// A pool on its way to another size.
+///
+/// Like the file it stands for it never fails: where no more pages can be had, the pool stays smaller.
+#[derive(Clone, Debug)]
+pub struct PoolResize {
+    /// Pages that all pools together shall have.
+    target: u64,
+    nodes: Vec<NodeId>,
+    /// Nodes in a row that had no page.
+    failed: usize,
+    /// Nodes that had none when they were last asked.
+    exhausted: BTreeSet<NodeId>,
+    asked: NodeId,
+}
+
+impl PoolResize {
+    /// A write of `count` to `nr_hugepages`, of the machine or of `node`.
+    #[must_use]
+    pub fn new<T: Tracer>(mm: &Mm<T>, count: u64, node: Option<NodeId>) -> Self {
+        let elsewhere = |node| mm.hugetlb_pool().total - mm.hugetlb_pool_of(node).total;
+        Self {
+            target: count.saturating_add(node.map_or(0, elsewhere)),
+            nodes: mm.pool_nodes().into_iter().filter(|&other| node.is_none_or(|node| other == node)).collect(),
+            failed: 0,
+            exhausted: BTreeSet::new(),
+            asked: NodeId(0),
+        }
+    }
+
+    /// Does what needs no memory, on behalf of `cpu`, and says what is needed then.
+    pub fn step<T: Tracer>(&mut self, mm: &mut Mm<T>, cpu: usize) -> PoolStep {
+        while mm.hugetlb_pool().persistent() < self.target && mm.adopt_surplus(&self.nodes) {}
+        if mm.hugetlb_pool().persistent() < self.target {
+            return self.grow(mm, cpu);
+        }
+        mm.shrink_pool(self.target, &self.nodes, cpu);
+        PoolStep::Done
+    }
+
+    fn grow<T: Tracer>(&mut self, mm: &mut Mm<T>, cpu: usize) -> PoolStep {
+        if self.failed >= self.nodes.len() {
+            return PoolStep::Done;
+        }
+        self.asked = next_of(&self.nodes, &mut mm.user.hugetlb.next_alloc);
+        let spares = mm.policy.thp.hugetlb_noretry && self.exhausted.contains(&self.asked);
+        let gfp = if spares { POOL_GFP.without(Gfp::RETRY_MAYFAIL) } else { POOL_GFP };
+        let request = Request::new(Order::PAGEBLOCK, gfp.with(Gfp::THISNODE));
+        PoolStep::NeedPage(Request { node: self.asked, cpu, ..request })
+    }
+
+    /// Hands in the page that was needed, or says that there is none.
+    ///
+    /// # Panics
+    /// If `page` was not allocated for this.
+    pub fn give<T: Tracer>(&mut self, mm: &mut Mm<T>, page: Option<Pfn>) {
+        mm.count_pool_page(page.is_some());
+        if let Some(page) = page {
+            mm.add_pool_page(page, false);
+            self.failed = 0;
+            self.exhausted.remove(&self.asked);
+        } else {
+            self.failed += 1;
+            self.exhausted.insert(self.asked);
+        }
+    }
+}
+
+/// The node at the cursor among `nodes`, or the next above it; the cursor goes on to the one behind.
+fn next_of(nodes: &[NodeId], cursor: &mut usize) -> NodeId {
+    let at = nodes.iter().position(|node| node.index() >= *cursor).unwrap_or(0);
+    *cursor = nodes[(at + 1) % nodes.len()].index();
+    nodes[at]
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Resizes the pool of the machine or of `node` as far as free memory goes, as the boot parameter `hugepages=` does. A
+    /// program that writes to `nr_hugepages` takes the steps of [`PoolResize`], which reclaim and compact as well.
+    pub fn set_nr_hugepages(&mut self, count: u64, node: Option<NodeId>) {
+        let mut resize = PoolResize::new(self, count, node);
+        while let PoolStep::NeedPage(request) = resize.step(self, usize::MAX) {
+            let page = self.alloc_fast(&request).ok();
+            resize.give(self, page);
+        }
+    }
+
+    pub(super) fn count_pool_page(&mut self, had: bool) {
+        self.counters.htlb_buddy_alloc_success += u64::from(had);
+        self.counters.htlb_buddy_alloc_fail += u64::from(!had);
+    }
+
+    /// Puts a fresh huge page into the pool of its node.
+    pub(super) fn add_pool_page(&mut self, page: Pfn, surplus: bool) {
+        let head = self.fresh_block(page, Order::PAGEBLOCK);
+        self.user.rmap.make_room(self.frames.len());
+        self.adopt(head, Owner::Hugetlb);
+        let pool = self.user.hugetlb.node(self.node_of(head));
+        pool.total += 1;
+        pool.surplus += u64::from(surplus);
+        pool.free.push(head);
+    }
+
+    /// Takes a free page of the pool for use, from the node nearest to `node`.
+    pub(super) fn take_pool_page(&mut self, node: NodeId) -> Option<Idx> {
+        let distances = &self.nodes[node.index()];
+        let holds = |id: &NodeId| self.user.hugetlb.nodes.get(id.index()).is_some_and(|pool| !pool.free.is_empty());
+        let nearest =
+            self.pool_nodes().into_iter().filter(holds).min_by_key(|&id| (distances.distance(id), id != node, id))?;
+        let head = self.user.hugetlb.node(nearest).free.pop()?;
+        self.user.hugetlb.used.insert(head.0, UsedPage::default());
+        Some(head)
+    }
+
+    /// Puts a page that nobody uses any more back into its pool; a surplus one leaves it. A pin keeps it in use.
+    pub(super) fn put_pool_page(&mut self, head: Idx, cpu: usize) {
+        let page = self.user.hugetlb.used.get(&head.0).copied().unwrap_or_default();
+        if page.mappings > 0 || page.shared || self.frames.word(head).has(Flag::Pinned) {
+            return;
+        }
+        self.user.hugetlb.used.remove(&head.0);
+        let pool = self.user.hugetlb.node(self.node_of(head));
+        if pool.surplus > 0 {
+            (pool.total, pool.surplus) = (pool.total - 1, pool.surplus - 1);
+            self.disown(head, cpu);
+        } else {
+            pool.free.push(head);
+        }
+    }
+
+    /// The last pin of a page is gone.
+    pub(crate) fn hugetlb_unpinned(&mut self, head: Idx) {
+        self.put_pool_page(head, usize::MAX);
+    }
+
+    /// Makes a surplus page a persistent one; says whether there was any.
+    fn adopt_surplus(&mut self, nodes: &[NodeId]) -> bool {
+        self.in_turn(nodes, true, |pool| pool.surplus > 0, |pool| pool.surplus -= 1)
+    }
+
+    /// Frees pages that nobody has or was promised until `target` are left; of the others so many become surplus.
+    fn shrink_pool(&mut self, target: u64, nodes: &[NodeId], cpu: usize) {
+        while self.hugetlb_pool().persistent() > target && self.hugetlb_pool().available() > 0 {
+            let mut gone = None;
+            let has_free = |pool: &super::NodePool| !pool.free.is_empty();
+            self.in_turn(nodes, false, has_free, |pool| {
+                pool.total -= 1;
+                gone = pool.free.pop();
+            });
+            let Some(head) = gone else { break };
+            self.disown(head, cpu);
+        }
+        while self.hugetlb_pool().persistent() > target
+            && self.in_turn(nodes, false, |pool| pool.surplus < pool.total, |pool| pool.surplus += 1)
+        {}
+    }
+
+    /// Frees surplus pages that are promised to nobody.
+    pub(super) fn trim_surplus(&mut self, cpu: usize) {
+        let nodes = self.pool_nodes();
+        while self.hugetlb_pool().available() > 0 {
+            let mut gone = None;
+            let has_both = |pool: &super::NodePool| pool.surplus > 0 && !pool.free.is_empty();
+            self.in_turn(&nodes, false, has_both, |pool| {
+                (pool.total, pool.surplus) = (pool.total - 1, pool.surplus - 1);
+                gone = pool.free.pop();
+            });
+            let Some(head) = gone else { break };
+            self.disown(head, cpu);
+        }
+    }
+
+    /// Changes the pool of the next node in turn that is `eligible`; says whether one was.
+    fn in_turn(
+        &mut self,
+        nodes: &[NodeId],
+        grows: bool,
+        eligible: impl Fn(&super::NodePool) -> bool,
+        change: impl FnOnce(&mut super::NodePool),
+    ) -> bool {
+        let hugetlb = &mut self.user.hugetlb;
+        for _ in nodes {
+            let cursor = if grows { &mut hugetlb.next_alloc } else { &mut hugetlb.next_free };
+            let node = next_of(nodes, cursor);
+            let pool = hugetlb.node(node);
+            if eligible(pool) {
+                change(pool);
+                return true;
+            }
+        }
+        false
+    }
+}
