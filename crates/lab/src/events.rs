@@ -1,5 +1,6 @@
 //! Trace events as tracefs shows them: names of tasks and `key=value` text.
 
+mod collapse;
 mod compaction;
 
 use std::sync::Arc;
@@ -126,6 +127,7 @@ fn fields(event: &Event) -> String {
             class.index(),
             reclaim_flags(*of)
         ),
+        Event::Collapse(event) => collapse::fields(event),
         Event::Compaction(event) => compaction::fields(event),
         Event::ShrinkSlabStart { shrinker, node, deferred, gfp, cache_items, delta, total_scan, priority } => format!(
             "shrink={} nid={} nr_objects_to_shrink={deferred} gfp_flags={gfp:?} cache_items={cache_items} \
@@ -151,11 +153,21 @@ const fn reclaim_flags(of: LruType) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use order9_machine::CollapseEvent;
     use order9_mm::LruList;
     use order9_mm::reclaim::PassStats;
     use order9_units::{NodeId, Pfn, ZoneKind};
 
     use super::*;
+
+    #[test]
+    fn events_of_collapse_have_the_fields_of_the_kernel_in_its_order() {
+        let pfn = Pfn::new(0x200);
+        let isolate =
+            CollapseEvent::Isolate { pfn, none_or_zero: 3, referenced: 9, writable: true, status: "succeeded" };
+        let text = "scan_pfn=0x200, none_or_zero=3, referenced=9, writable=1, status=succeeded";
+        assert_eq!(fields(&Event::Collapse(isolate)), text);
+    }
 
     #[test]
     fn events_of_reclaim_have_the_fields_of_the_kernel_in_its_order() {

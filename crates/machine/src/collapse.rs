@@ -51,7 +51,7 @@ impl Thread {
     /// Makes a slot huge that may be.
     pub(crate) async fn collapse_found(&self, collapse: &Collapse) -> Result<Result<(), CollapseFailure>, Stop> {
         let page = alloc_pages(self, &collapse.request(self.cpu())).await;
-        self.kernel.with(|mm| mm.collapse_allocated(page.is_ok()));
+        self.kernel.with(|mm| mm.collapse_allocated(collapse, page.is_ok()));
         let Ok(page) = page else { return Ok(Err(CollapseFailure::AllocHugePage)) };
         let read_back = self.read_back(collapse).await;
         let _lock = self.mmap_lock(Mode::Exclusive).await;

@@ -7,10 +7,10 @@ use order9_units::Nanos;
 
 use crate::time::{CpuId, Handle, TaskId};
 
-pub use order9_mm::trace::{CompactEvent, Event};
+pub use order9_mm::trace::{CollapseEvent, CompactEvent, Event};
 
 /// Tracepoints, as Linux names them, in the order of their bits.
-const NAMES: [&str; 35] = [
+const NAMES: [&str; 39] = [
     "mm_page_alloc",
     "mm_page_alloc_zone_locked",
     "mm_page_alloc_extfrag",
@@ -46,6 +46,10 @@ const NAMES: [&str; 35] = [
     "mm_compaction_kcompactd_wake",
     "compact_retry",
     "reclaim_retry_zone",
+    "mm_khugepaged_scan_pmd",
+    "mm_collapse_huge_page",
+    "mm_collapse_huge_page_isolate",
+    "mm_collapse_huge_page_swapin",
 ];
 
 /// A set of tracepoints.
@@ -102,6 +106,12 @@ const fn kind(event: &Event) -> usize {
         Event::InactiveListIsLow { .. } => 16,
         Event::MigratePages { .. } => 17,
         Event::Throttled { .. } => 18,
+        Event::Collapse(event) => match event {
+            CollapseEvent::ScanPmd { .. } => 35,
+            CollapseEvent::HugePage { .. } => 36,
+            CollapseEvent::Isolate { .. } => 37,
+            CollapseEvent::Swapin { .. } => 38,
+        },
         Event::Compaction(event) => match event {
             CompactEvent::IsolateMigratepages { .. } => 19,
             CompactEvent::IsolateFreepages { .. } => 20,

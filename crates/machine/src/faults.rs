@@ -153,7 +153,7 @@ impl Thread {
         }
     }
 
-    /// Takes the steps of an operation that fills the page table of `space`, giving it the page tables it needs.
+    /// Takes the steps of an operation that fills the page table of `space`, giving it the page tables and copies it needs.
     pub(crate) async fn fill_tables(
         &self,
         call: &'static str,
@@ -167,6 +167,10 @@ impl Thread {
                 TableStep::NeedTable(vpn) => {
                     let page = self.page(Gfp::GFP_PGTABLE_USER).await?;
                     self.kernel.with(|mm| mm.give_table(space, vpn, page, self.cpu()));
+                }
+                TableStep::NeedCopy(copy) => {
+                    let page = self.page(Gfp::GFP_HIGHUSER_MOVABLE).await?;
+                    self.kernel.with(|mm| mm.give_copy(&copy, page, self.cpu()));
                 }
             }
         }

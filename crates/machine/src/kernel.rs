@@ -71,6 +71,7 @@ pub(crate) struct Kernel {
     pub(crate) compact_stall: Cell<Nanos>,
     /// By node with memory, where there is one.
     pub(crate) kcompactds: RefCell<Vec<TaskId>>,
+    pub(crate) khugepaged: Cell<Option<TaskId>>,
 }
 
 /// Keeps the state of memory under a name.
@@ -144,6 +145,7 @@ impl Kernel {
             waiting,
             kswapds: RefCell::default(),
             kcompactds: RefCell::default(),
+            khugepaged: Cell::default(),
             compact_stall: Cell::default(),
         }
     }

@@ -26,7 +26,8 @@ impl Kernel {
                 kernel.khugepaged_sleep(pause).await;
             }
         };
-        self.handle.spawn(TaskSpec::new("khugepaged").daemon(), body).expect("a task that may run on every CPU");
+        let task = self.handle.spawn(TaskSpec::new("khugepaged").daemon(), body);
+        self.khugepaged.set(Some(task.expect("a task that may run on every CPU")));
     }
 
     /// Visits spaces until the pass is over (`khugepaged_do_scan`).

@@ -29,7 +29,7 @@ mod thread;
 pub mod time;
 mod translations;
 
-pub use events::{CompactEvent, Event, EventLog, TraceKinds, Traced};
+pub use events::{CollapseEvent, CompactEvent, Event, EventLog, TraceKinds, Traced};
 pub use kernel::Engine;
 pub use machine::{Machine, MachineError, Options, Tick};
 pub use oom::OutOfMemory;

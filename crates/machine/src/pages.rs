@@ -2,6 +2,7 @@
 
 use order9_mm::Errno;
 use order9_mm::env::Env as _;
+use order9_mm::migrate::{self, MigrateReason};
 use order9_mm::space::{Access, PageView, VirtAddr, Vpn, VpnRange};
 use order9_units::{NodeId, Pages, Pfn};
 use order9_workloads::Stop;
@@ -54,6 +55,18 @@ impl Thread {
                 PageView::None | PageView::Swapped => self.bring_in("get_mempolicy", addr.vpn(), Access::Read).await?,
             }
         }
+    }
+
+    /// Moves the pages of `range` to `node`; returns how many lie there then.
+    pub(crate) async fn pages_to_node(&self, range: VpnRange, node: NodeId) -> Result<u64, Stop> {
+        self.enter().await?;
+        if self.kernel.look(|mm| mm.nodes().iter().all(|known| known.id() != node)) {
+            return Err(refused("move_pages", Errno::Enodev));
+        }
+        let pages: Vec<VirtAddr> = range.iter().map(Vpn::addr).collect();
+        let moved = migrate::move_pages(self, self.process.space, &pages, node, MigrateReason::Syscall).await;
+        self.alive()?;
+        Ok(moved.into_iter().filter(|&at| at == Ok(node)).count() as u64)
     }
 
     /// Pins all pages of `range`, or none.

@@ -135,10 +135,11 @@ impl Record {
 
 /// What Linux does not count: use of the CPUs, of locks of either kind, times in ns; levels of [`HugeOutlook`];
 /// fragmentation events and what reclaim makes of them; time that threads spend in direct compaction, and what it gives them.
-const OWN_COUNTERS: [&str; 40] = [
+const OWN_COUNTERS: [&str; 41] = [
     "order9_cpu_busy_ns",
     "order9_kswapd_cpu_ns",
     "order9_kcompactd_cpu_ns",
+    "order9_khugepaged_cpu_ns",
     "order9_compact_stall_ns",
     "order9_flusher_cpu_ns",
     "order9_zone_lock_acquisitions",
@@ -216,6 +217,7 @@ impl Kernel {
         counters.push(cpus.map(|cpu| cpu.busy.get()).sum());
         counters.push(self.cpu_of(self.kswapds.borrow().iter().copied()));
         counters.push(self.cpu_of(self.kcompactds.borrow().iter().copied()));
+        counters.push(self.cpu_of(self.khugepaged.get().into_iter()));
         counters.push(self.compact_stall.get().get());
         counters.push(self.cpu_of(self.flusher.task().into_iter()));
         counters.extend(self.use_of(self.zone_locks.iter().copied()));

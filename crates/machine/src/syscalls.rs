@@ -185,6 +185,10 @@ impl Sys for Thread {
         self.node_of_page(start(area)).await
     }
 
+    async fn move_pages(&self, area: Area, node: NodeId) -> Result<u64, Stop> {
+        self.pages_to_node(range(area), node).await
+    }
+
     fn node(&self) -> NodeId {
         self.cpu_node()
     }

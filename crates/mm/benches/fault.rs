@@ -151,6 +151,7 @@ fn fork(mm: &mut Mm, parent: SpaceId) -> SpaceId {
                 let page = mm.alloc_fast(&request).expect("memory is free");
                 mm.give_table(fork.child(), vpn, page, CPU);
             }
+            TableStep::NeedCopy(_) => unreachable!("nothing is pinned"),
             TableStep::Done => return fork.child(),
         }
     }

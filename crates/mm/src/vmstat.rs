@@ -183,6 +183,18 @@ pub struct Counters {
     pub thp_zero_page_alloc: u64,
     /// `thp_zero_page_alloc_failed`: times that it could not be.
     pub thp_zero_page_alloc_failed: u64,
+    /// `thp_migration_success`: huge pages that moved whole.
+    pub thp_migration_success: u64,
+    /// `thp_migration_fail`: those that could not move.
+    pub thp_migration_fail: u64,
+    /// `thp_migration_split`: those that were split since there was no huge page for them to move to.
+    pub thp_migration_split: u64,
+    /// `thp_scan_exceed_none_pte`: slots left alone since too much of them is empty.
+    pub thp_scan_exceed_none_pte: u64,
+    /// `thp_scan_exceed_swap_pte`: since too much of them is in swap.
+    pub thp_scan_exceed_swap_pte: u64,
+    /// `thp_scan_exceed_share_pte`: since others map too much of them.
+    pub thp_scan_exceed_share_pte: u64,
     /// `htlb_buddy_alloc_success`: pages that hugetlb pools got from the allocator.
     pub htlb_buddy_alloc_success: u64,
     /// `htlb_buddy_alloc_fail`: those that they did not get.

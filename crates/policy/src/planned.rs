@@ -27,7 +27,6 @@ const fn flag(key: &'static str, meaning: &'static str) -> Planned {
 /// Every switch that the engine does not have yet.
 pub static PLANNED: &[Planned] = &[
     flag("slow_path.compact_only", "A request may ask for compaction without reclaim (__GFP_COMPACT_ONLY)"),
-    flag("thp.migration", "Huge pages move whole"),
     flag("thp.shmem", "Shared memory and tmpfs have huge pages"),
 ];
 

@@ -62,6 +62,9 @@ pub trait Sys: Clone + 'static {
     /// not there.
     fn page_node(&self, area: Area) -> impl Future<Output = Result<NodeId, Stop>>;
 
+    /// `move_pages` with `MPOL_MF_MOVE` of every base page of `area` to `node`: how many of them lie there then.
+    fn move_pages(&self, area: Area, node: NodeId) -> impl Future<Output = Result<u64, Stop>>;
+
     /// `getcpu`: the node of the CPU that runs this thread.
     fn node(&self) -> NodeId;
 

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use order9_machine::{Machine, Options, Outcome, Results, Thread};
+use order9_machine::{CollapseEvent, Event, Machine, Options, Outcome, Results, Thread, TraceKinds};
 use order9_mm::policy::Policy;
 use order9_mm::thp::HugeEnabled;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
@@ -53,6 +53,11 @@ fn base_pages_become_a_huge_one_at_once() {
 
 /// The same without swap, where advised memory gets huge pages if they are free.
 fn advised() -> Machine {
+    traced(TraceKinds::NONE)
+}
+
+/// The same with these events kept.
+fn traced(trace: TraceKinds) -> Machine {
     let layout = Layout {
         nodes: vec![NodeSpec { distances: vec![10] }],
         zones: vec![ZoneSpec {
@@ -66,7 +71,7 @@ fn advised() -> Machine {
     let mut mm = MmBuilder::new(&layout, Policy::default()).expect("zones are a layout").content_tags().boot();
     mm.set_thp_enabled(HugeEnabled::Madvise);
     mm.set_min_free_kbytes(128);
-    let options = Options { check_every: NonZeroU64::new(1024), ..Options::new(1) };
+    let options = Options { check_every: NonZeroU64::new(1024), trace, trace_max: 100, ..Options::new(1) };
     Machine::new(mm, vec![NodeId(0); 2], prices(), &options).expect("there are CPUs")
 }
 
@@ -97,6 +102,35 @@ fn khugepaged_makes_base_pages_huge_behind_the_program() {
     assert_eq!(results.outcome, Outcome::Completed);
     assert_eq!((counter(&results, "pgfault"), counter(&results, "thp_collapse_alloc")), (512, 2));
     assert_eq!(counter(&results, "thp_collapse_alloc_failed"), 0);
+}
+
+#[test]
+fn khugepaged_is_traced_and_its_time_counted() {
+    let names = ["mm_khugepaged_scan_pmd", "mm_collapse_huge_page", "mm_collapse_huge_page_isolate"];
+    let kinds = names.into_iter().fold(TraceKinds::NONE, |kinds, name| kinds.with(name).expect("it exists"));
+    let results = traced(kinds).run_program(
+        "program",
+        async |sys| {
+            let area = half_used(&sys, 1).await?;
+            sys.madvise(area, Advice::HugePage).await?;
+            sys.sleep(Nanos::new(11 * SECOND.get())).await
+        },
+        |_| (),
+    );
+    let events: Vec<CollapseEvent> = results
+        .events
+        .iter()
+        .filter_map(|traced| if let Event::Collapse(event) = traced.event { Some(event) } else { None })
+        .collect();
+    let [scan, isolate, done] = events[..] else { panic!("{events:?}") };
+    let CollapseEvent::ScanPmd { writable: true, referenced: 256, none_or_zero: 256, unmapped: 0, status, .. } = scan
+    else {
+        panic!("{scan:?}")
+    };
+    assert_eq!(status, "succeeded");
+    assert!(matches!(isolate, CollapseEvent::Isolate { none_or_zero: 256, status: "succeeded", .. }), "{isolate:?}");
+    assert!(matches!(done, CollapseEvent::HugePage { isolated: true, status: "succeeded", .. }), "{done:?}");
+    assert!(counter(&results, "order9_khugepaged_cpu_ns") > 512 * 10, "it copied a huge page");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use order9_mm::policy::{EarlyFail, HugePlacement, Policy, StallCounts, Withdrawn
 use order9_mm::thp::{HugeDefrag, HugeEnabled};
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 use order9_units::{Bytes, NodeId, PAGE_SIZE, Pages, PfnRange, ZoneKind};
-use order9_workloads::{Access, Advice, Mapping, Sys};
+use order9_workloads::{Access, Advice, Mapping, Stop, Sys};
 
 use crate::{NORMAL, counter, disk, mib, prices};
 
@@ -156,4 +156,26 @@ fn a_node_in_pieces_is_compacted_before_faults_look_further() {
     }
     let there = Found { slots: [0, SLOTS], huge: SLOTS, fallback: 0, compacted: false, swapped: false };
     assert_eq!(run(HugePlacement::Relax, Near::InPieces), there);
+}
+
+#[test]
+fn pages_move_to_the_node_they_are_wanted_on() {
+    let results = machine(policy(HugePlacement::ThisNode)).run_program(
+        "program",
+        async |sys: order9_machine::Thread| {
+            let mapped = sys.mmap(Mapping::anon(mib(4))).await?;
+            let start = Bytes::new(mapped.start.next_multiple_of(mib(2).get()) - mapped.start);
+            let slot = mapped.part(start, mib(2));
+            sys.madvise(slot, Advice::HugePage).await?;
+            sys.touch(slot, Access::Write).await?;
+            assert_eq!(sys.move_pages(slot, NodeId(1)).await?, 512);
+            assert_eq!(sys.page_node(slot).await?, NodeId(1));
+            let nowhere = sys.move_pages(slot, NodeId(7)).await;
+            assert_eq!(nowhere, Err(Stop::Refused { call: "move_pages", errno: "ENODEV" }));
+            sys.touch(slot, Access::Write).await
+        },
+        |_| (),
+    );
+    assert_eq!(results.outcome, Outcome::Completed);
+    assert_eq!((counter(&results, "thp_migration_success"), counter(&results, "pgfault")), (1, 1));
 }

@@ -65,7 +65,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Isolates the single page at `pfn`, if it is one that can be moved and is not isolated yet.
-    fn isolate_movable(&mut self, pfn: Pfn) -> Option<Idx> {
+    pub(super) fn isolate_movable(&mut self, pfn: Pfn) -> Option<Idx> {
         let (idx, word) = self.live(pfn).ok()?;
         let fits = word.order() == Order::ZERO && word.has(Flag::MovableContent) && !word.has(Flag::Isolated);
         let allowed = self.user.drivers.answer(idx) != Some(DriverAnswer::Keeps);

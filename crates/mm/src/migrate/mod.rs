@@ -12,12 +12,14 @@ mod driver;
 mod gather;
 mod page;
 mod place;
+mod place_pages;
 mod run;
 
 pub use counts::{MigrateFailures, MigrateWaits, Waits};
 pub(crate) use driver::DriverPages;
 pub use driver::{DriverAnswer, DriverPageId};
 pub use gather::gather_pages;
+pub use place_pages::{move_pages, offline_pages};
 pub use run::Migrated;
 pub(crate) use run::migrate_pages;
 

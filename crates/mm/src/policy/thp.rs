@@ -28,6 +28,12 @@ pub struct ThpPolicy {
     /// khugepaged collapses slots of which others map up to `khugepaged/max_ptes_shared` pages, and parts of huge pages.
     /// 5.8+.
     pub max_ptes_shared: bool,
+    /// Huge pages move whole to another node or out of a range; else they are split first. 4.14+.
+    pub migration: bool,
+    /// `fork` copies pages that are pinned instead of sharing them. 5.9+.
+    pub fork_pin_copy: bool,
+    /// Which new mappings start at the start of a slot.
+    pub mmap_align: MmapAlign,
     /// A hugetlb pool that grows tries hard on a node only until that had no page once. 5.4+.
     pub hugetlb_noretry: bool,
     /// Disabling huge pages computes `vm.min_free_kbytes` anew. 5.10+.
@@ -79,6 +85,17 @@ pub enum ZeroWrite {
     Split,
 }
 
+/// Which new mappings of anonymous memory start at the start of a slot, unless the program says where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MmapAlign {
+    /// None: mappings lie side by side. Up to 6.6.
+    None,
+    /// Those of at least 2 MiB. 6.7+.
+    Large,
+    /// Those of a multiple of 2 MiB. 6.13+.
+    Multiple,
+}
+
 impl Default for ThpPolicy {
     fn default() -> Self {
         Self {
@@ -94,6 +111,9 @@ impl Default for ThpPolicy {
             madvise_collapse: false,
             max_ptes_swap: true,
             max_ptes_shared: false,
+            migration: true,
+            fork_pin_copy: false,
+            mmap_align: MmapAlign::None,
             hugetlb_noretry: false,
             stop_resets_min_free: false,
         }

@@ -31,7 +31,7 @@ impl<T: Tracer> Mm<T> {
         self.vmstat().try_for_each(|(name, value)| writeln!(out, "{name} {value}"))
     }
 
-    /// The fields of /proc/vmstat that the engine has, in the kernel's order. Where zones have LRU lists, what reclaim does
+    /// The fields of /proc/vmstat that the engine has, in the kernel's order, those of huge pages all, under today's names. Where zones have LRU lists, what reclaim does
     /// is counted by kind of zone; where anonymous pages start inactive, refaults are counted by type.
     pub fn vmstat(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let mut fields = Vec::with_capacity(128);
@@ -42,6 +42,9 @@ impl<T: Tracer> Mm<T> {
         fields.extend([
             ("pgmigrate_success", self.counters.pgmigrate_success),
             ("pgmigrate_fail", self.counters.pgmigrate_fail),
+            ("thp_migration_success", self.counters.thp_migration_success),
+            ("thp_migration_fail", self.counters.thp_migration_fail),
+            ("thp_migration_split", self.counters.thp_migration_split),
             ("compact_migrate_scanned", self.counters.compact_migrate_scanned),
             ("compact_free_scanned", self.counters.compact_free_scanned),
             ("compact_isolated", self.counters.compact_isolated),
@@ -61,8 +64,16 @@ impl<T: Tracer> Mm<T> {
             ("thp_split_page_failed", self.counters.thp_split_page_failed),
             ("thp_deferred_split_page", self.counters.thp_deferred_split_page),
             ("thp_split_pmd", self.counters.thp_split_pmd),
+            ("thp_scan_exceed_none_pte", self.counters.thp_scan_exceed_none_pte),
+            ("thp_scan_exceed_swap_pte", self.counters.thp_scan_exceed_swap_pte),
+            ("thp_scan_exceed_share_pte", self.counters.thp_scan_exceed_share_pte),
+            // Entries of 1 GiB do not exist.
+            ("thp_split_pud", 0),
             ("thp_zero_page_alloc", self.counters.thp_zero_page_alloc),
             ("thp_zero_page_alloc_failed", self.counters.thp_zero_page_alloc_failed),
+            // Reclaim splits huge pages before it swaps them.
+            ("thp_swpout", 0),
+            ("thp_swpout_fallback", 0),
             ("swap_ra", self.counters.swap_ra),
             ("swap_ra_hit", self.counters.swap_ra_hit),
         ]);

@@ -19,6 +19,8 @@ pub enum Errno {
     Enomem,
     /// `EBUSY`: the file is open.
     Ebusy,
+    /// `ENODEV`: no such node.
+    Enodev,
     /// `EACCES`: a setting that cannot be read, or not written.
     Eacces,
     /// `EFAULT`: the range is not covered by one mapping.
@@ -45,6 +47,7 @@ impl Errno {
             Self::Eagain => "EAGAIN",
             Self::Enomem => "ENOMEM",
             Self::Ebusy => "EBUSY",
+            Self::Enodev => "ENODEV",
             Self::Eacces => "EACCES",
             Self::Efault => "EFAULT",
             Self::Eexist => "EEXIST",

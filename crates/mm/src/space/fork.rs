@@ -1,10 +1,15 @@
-//! `fork`: the child gets the parent's mappings and shares its private pages until one of them writes.
+//! `fork`: the child gets the parent's mappings and shares its private pages until one of them writes. Of pages that are
+//! pinned it may get copies at once ("mm: Trial do_wp_page() simplification" and "mm: Do early cow for pinned pages
+//! during fork()", LKML, 2020).
+
+use order9_units::{Pages, Pfn};
 
 use super::addr::{TASK_END, Vpn, VpnRange};
 use super::pte::{Pte, PteFlag};
-use super::table::Table;
-use super::{Errno, Mapping, Owner, SpaceId, TableStep, Vma};
+use super::table::{Huge, Table};
+use super::{Errno, Mapping, Owner, Prot, SpaceId, TableStep, Vma};
 use crate::Mm;
+use crate::frame::{Flag, Idx};
 use crate::trace::Tracer;
 
 /// A fork under way: the child exists, and its page table fills up slot by slot.
@@ -16,6 +21,14 @@ pub struct Fork {
     at: Vpn,
     /// The parent's mappings as they were at the start.
     generation: u64,
+}
+
+/// A page of which the child of a fork gets a copy at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForkCopy {
+    parent: SpaceId,
+    child: SpaceId,
+    vpn: Vpn,
 }
 
 impl Fork {
@@ -64,8 +77,15 @@ impl<T: Tracer> Mm<T> {
             return Ok(TableStep::Done);
         };
         let huge = parent.table.huge(piece.start);
+        if huge.and_then(Huge::head).is_some_and(|head| self.must_copy(head)) {
+            self.split_pmd(fork.parent, piece.start);
+            return Ok(TableStep::Progress);
+        }
         if self.user.space(fork.child)?.table.table(piece.start).is_none() {
             return Ok(TableStep::NeedTable(piece.start));
+        }
+        if let Some(copy) = self.next_to_copy(fork.parent, fork.child, piece) {
+            return Ok(TableStep::NeedCopy(copy));
         }
         match huge {
             Some(_) => self.fork_huge(fork.parent, fork.child, piece),
@@ -78,6 +98,46 @@ impl<T: Tracer> Mm<T> {
         Ok(TableStep::Progress)
     }
 
+    /// Whether a child gets a copy of an anonymous page at once: a device may be writing to the parent's.
+    fn must_copy(&self, idx: Idx) -> bool {
+        let (head, owner) = (self.huge_head(idx), self.user.rmap.owner(idx));
+        let anon = head.is_some() || matches!(owner, Owner::Anon(_) | Owner::Shared { .. });
+        self.policy.thp.fork_pin_copy && anon && self.frames.word(head.unwrap_or(idx)).has(Flag::Pinned)
+    }
+
+    /// The first page of `piece` of which the child still needs a copy.
+    fn next_to_copy(&self, parent: SpaceId, child: SpaceId, piece: VpnRange) -> Option<ForkCopy> {
+        if !self.policy.thp.fork_pin_copy {
+            return None;
+        }
+        let of = |id| self.user.space(id).ok()?.table.table(piece.start);
+        let (from, to) = (of(parent)?, of(child)?);
+        let missing = |&vpn: &Vpn| to.get(vpn).is_none() && from.get(vpn).idx().is_some_and(|idx| self.must_copy(idx));
+        piece.iter().find(missing).map(|vpn| ForkCopy { parent, child, vpn })
+    }
+
+    /// Gives the child of a fork a copy of its own, on behalf of `cpu`; frees the page where none is needed (any more).
+    ///
+    /// # Panics
+    /// If `page` is not a single page that was just allocated.
+    pub fn give_copy(&mut self, copy: &ForkCopy, page: Pfn, cpu: usize) {
+        let &ForkCopy { parent, child, vpn } = copy;
+        let idx = self.fresh(page);
+        let wanted = self.next_to_copy(parent, child, VpnRange::of(vpn, Pages::new(1))).is_some();
+        let pte = self.user.space(parent).map_or(Pte::NONE, |space| space.table.get(vpn));
+        let Some(source) = pte.idx().filter(|_| wanted) else { return self.free_fresh(idx, cpu) };
+        self.copy_page(source, idx);
+        self.adopt_anon(idx, Owner::Anon(Mapping { space: child, vpn }), false);
+        self.user.levels.anon += 1;
+        let space = self.user.living(child);
+        let writable = space.vmas.find(vpn).is_some_and(|vma| vma.prot.has(Prot::WRITE));
+        let entry = Pte::present(idx).with(PteFlag::Access, pte.has(PteFlag::Access));
+        let entry = entry.with(PteFlag::Write, writable).with(PteFlag::Dirty, true);
+        space.table.table_mut(vpn).expect("the child has a table").set(vpn, entry);
+        space.rss.anon_pages += 1;
+        self.work.ptes_set += 1;
+    }
+
     /// Copies the entries of `piece`, which lies in one slot where both have a table.
     fn share_pages(&mut self, fork: &Fork, piece: VpnRange) {
         let mut take = |id| {
@@ -86,7 +146,8 @@ impl<T: Tracer> Mm<T> {
         };
         let (mut from, mut to) = (take(fork.parent), take(fork.child));
         for vpn in piece.iter() {
-            if !from.get(vpn).is_none() {
+            // A page of which the child has a copy stays the parent's alone.
+            if !from.get(vpn).is_none() && to.get(vpn).is_none() {
                 let shared = self.share_page(&mut from, Mapping { space: fork.child, vpn });
                 to.set(vpn, shared);
                 self.work.ptes_set += 1;

@@ -11,6 +11,7 @@ use super::{Errno, HugeAdvice, Prot, SpaceId, Vma, VmaKind};
 use crate::Mm;
 use crate::hugetlb::whole_huge_pages;
 use crate::page_cache::FileId;
+use crate::policy::MmapAlign;
 use crate::trace::Tracer;
 
 /// Mappings a space may have, unless another number is set: the default of `vm.max_map_count`.
@@ -99,7 +100,10 @@ impl<T: Tracer> Mm<T> {
         if let Backing::File { file, .. } = request.backing {
             self.require_open(file)?;
         }
-        let range = self.place(id, request.place, pages, align)?;
+        let range = match request.backing {
+            Backing::AnonPrivate => self.place_anon(id, request.place, pages)?,
+            _ => self.place(id, request.place, pages, align)?,
+        };
         if let Place::Fixed(_) = request.place {
             self.unmap_range(id, range, cpu)?;
         }
@@ -126,6 +130,26 @@ impl<T: Tracer> Mm<T> {
             self.close_file(file, cpu)?; // From now on the mapping alone keeps it.
         }
         Ok(range.start.addr())
+    }
+
+    /// The pages that a mapping of anonymous memory would take: whole slots where the policy cares and there is room.
+    fn place_anon(&self, id: SpaceId, place: Place, pages: Pages) -> Result<VpnRange, Errno> {
+        let slot = Order::PAGEBLOCK.pages();
+        let aligns = match self.policy.thp.mmap_align {
+            MmapAlign::None => false,
+            MmapAlign::Large => pages >= slot,
+            MmapAlign::Multiple => pages.get().is_multiple_of(slot.get()),
+        };
+        let range = self.place(id, place, pages, Pages::new(1))?;
+        let chosen = matches!(place, Place::Fixed(_) | Place::FixedNoReplace(_))
+            || matches!(place, Place::Hint(addr) if addr.vpn() == range.start);
+        if !aligns || chosen {
+            return Ok(range);
+        }
+        // As the kernel looks for it: in a gap with a slot to spare.
+        let gap = self.user.space(id)?.vmas.highest_gap(pages + slot, Pages::new(1), MMAP_MIN, MMAP_BASE);
+        let start = gap.map(|gap| Vpn::new((gap.start.get() + 1).next_multiple_of(slot.get())));
+        Ok(start.map_or(range, |start| VpnRange::of(start, pages)))
     }
 
     /// The pages a mapping would take that starts at a multiple of `align`.

@@ -35,7 +35,7 @@ use order9_units::{Order, Pages};
 pub use addr::{TASK_END, VirtAddr, Vpn, VpnRange};
 pub use errno::Errno;
 pub use fault::{Access, Fault, FaultStep, Need};
-pub use fork::Fork;
+pub use fork::{Fork, ForkCopy};
 pub(crate) use inherited::Inherited;
 pub use inherited::{UserPage, UserPageUse};
 pub use madvise::Madvise;
@@ -99,6 +99,9 @@ pub enum TableStep {
     /// The slot of this page needs a page table: allocate a page with [`crate::Gfp::GFP_PGTABLE_USER`], pass it to
     /// [`Mm::give_table`], and call again.
     NeedTable(Vpn),
+    /// The child needs a copy of this page of its own: allocate a page with [`crate::Gfp::GFP_HIGHUSER_MOVABLE`], pass it to
+    /// [`Mm::give_copy`], and call again.
+    NeedCopy(ForkCopy),
     /// Nothing is left.
     Done,
 }

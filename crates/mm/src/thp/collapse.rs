@@ -24,13 +24,15 @@ use crate::trace::Tracer;
 /// A slot that may be collapsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collapse {
-    space: SpaceId,
-    slot: Vpn,
+    pub(super) space: SpaceId,
+    pub(super) slot: Vpn,
     node: NodeId,
     gfp: Gfp,
     by: Collapser,
     /// Pages that were used lately; khugepaged alone counts them.
     used: u32,
+    /// Pages in swap.
+    pub(super) swapped: u32,
 }
 
 impl Collapse {
@@ -76,6 +78,27 @@ pub enum CollapseFailure {
 }
 
 impl CollapseFailure {
+    /// What trace events call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PmdNull => "pmd_null",
+            Self::VmaCheck => "vma_check_failed",
+            Self::PteNonPresent => "pte_non_present",
+            Self::PageRo => "no_writable_page",
+            Self::PageCount => "not_suitable_page_count",
+            Self::PageLock => "page_locked",
+            Self::PageLru => "page_not_in_lru",
+            Self::AllocHugePage => "alloc_huge_page_failed",
+            Self::ExceedNonePte => "exceed_none_pte",
+            Self::ExceedSwapPte => "exceed_swap_pte",
+            Self::ExceedSharedPte => "exceed_shared_pte",
+            Self::PageCompound => "page_compound",
+            Self::LackReferencedPage => "lack_referenced_page",
+            Self::ScanAbort => "scan_aborted",
+        }
+    }
+
     /// What `MADV_COLLAPSE` answers.
     #[must_use]
     pub const fn errno(self) -> Errno {
@@ -150,7 +173,10 @@ impl<T: Tracer> Mm<T> {
         if by == Collapser::Khugepaged && space.table.table(slot.start).is_some() {
             self.work.scanned_unlocked += u64::from(NR);
         }
-        let Plan { entries, used, .. } = self.collapse_plan(id, slot, by)?;
+        let plan = self.collapse_plan(id, slot, by);
+        self.trace_scan(id, slot, plan.as_ref().err().copied());
+        let Plan { entries, used, .. } = plan.inspect_err(|&failure| self.count_scan_failure(failure))?;
+        let swapped = entries.iter().filter(|entry| entry.slot().is_some()).count() as u32;
         let (node, gfp) = match by {
             Collapser::Madvise => (self.fullest_node(&entries, None), Gfp::GFP_TRANSHUGE),
             _ => {
@@ -159,13 +185,16 @@ impl<T: Tracer> Mm<T> {
                 (node, khugepaged_gfp(self.settings.thp.khugepaged.defrag, &self.policy.thp))
             }
         };
-        Ok(Some(Collapse { space: id, slot: slot.start, node, gfp: gfp.with(Gfp::THISNODE), by, used }))
+        Ok(Some(Collapse { space: id, slot: slot.start, node, gfp: gfp.with(Gfp::THISNODE), by, used, swapped }))
     }
 
-    /// Counts the allocation for a collapse.
-    pub fn collapse_allocated(&mut self, had: bool) {
+    /// Counts the allocation for a collapse, which is over where there was no huge page.
+    pub fn collapse_allocated(&mut self, collapse: &Collapse, had: bool) {
         self.counters.thp_collapse_alloc += u64::from(had);
         self.counters.thp_collapse_alloc_failed += u64::from(!had);
+        if !had {
+            self.trace_collapse(collapse, Err(CollapseFailure::AllocHugePage));
+        }
     }
 
     /// The first page of a slot that has to be read back from swap, by a read access. `None` also where that is not worth
@@ -188,8 +217,20 @@ impl<T: Tracer> Mm<T> {
     /// # Panics
     /// If `page` was not allocated for this.
     pub fn collapse_finish(&mut self, collapse: &Collapse, page: Pfn, cpu: usize) -> Result<(), CollapseFailure> {
+        let done = self.collapse_into(collapse, page, cpu);
+        self.trace_collapse(collapse, done);
+        done
+    }
+
+    fn collapse_into(&mut self, collapse: &Collapse, page: Pfn, cpu: usize) -> Result<(), CollapseFailure> {
         let (head, slot) = (self.fresh_block(page, Order::PAGEBLOCK), collapse.slot.slot());
-        let Plan { vma, entries, .. } = self.collapse_again(collapse).inspect_err(|_| self.free_fresh(head, cpu))?;
+        self.trace_swapin(collapse);
+        let plan = self.collapse_again(collapse);
+        self.trace_isolate(collapse, page, plan.as_ref().err().copied());
+        let Plan { vma, entries, .. } = plan.inspect_err(|&failure| {
+            self.free_fresh(head, cpu);
+            self.count_scan_failure(failure);
+        })?;
         for (offset, entry) in (0..NR).zip(entries) {
             match entry.idx() {
                 Some(source) => {
@@ -221,6 +262,16 @@ impl<T: Tracer> Mm<T> {
             return Err(CollapseFailure::PteNonPresent);
         }
         self.collapse_plan(collapse.space, collapse.slot.slot(), collapse.by)
+    }
+
+    /// Counts slots that are left alone for a limit of khugepaged.
+    const fn count_scan_failure(&mut self, failure: CollapseFailure) {
+        match failure {
+            CollapseFailure::ExceedNonePte => self.counters.thp_scan_exceed_none_pte += 1,
+            CollapseFailure::ExceedSwapPte => self.counters.thp_scan_exceed_swap_pte += 1,
+            CollapseFailure::ExceedSharedPte => self.counters.thp_scan_exceed_share_pte += 1,
+            _ => {}
+        }
     }
 
     fn lacks_use(&self, collapse: &Collapse) -> bool {

@@ -99,16 +99,21 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
+    /// Mappings of a base page of a huge page by itself.
+    pub(super) fn own_mappings(&self, idx: Idx) -> Vec<Mapping> {
+        match self.user.rmap.owner(self.user.rmap.of_subpage(idx)) {
+            Owner::Anon(at) => alloc::vec![at],
+            Owner::Shared { first, .. } => self.user.rmap.chain(first).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Where a base page of a huge page is mapped: by its own entries and as part of huge ones.
     pub(crate) fn subpage_mappings(&self, idx: Idx) -> Vec<Mapping> {
         let (head, offset) = (head_of(idx), u64::from(idx.0 % NR));
         let part = |at: &Mapping| Mapping { vpn: Vpn::new(at.vpn.get() + offset), ..*at };
         let mut mappings: Vec<Mapping> = self.user.huge.page(head).pmds.iter().map(part).collect();
-        match self.user.rmap.owner(self.user.rmap.of_subpage(idx)) {
-            Owner::Anon(at) => mappings.push(at),
-            Owner::Shared { first, .. } => mappings.extend(self.user.rmap.chain(first)),
-            _ => {}
-        }
+        mappings.extend(self.own_mappings(idx));
         mappings
     }
 

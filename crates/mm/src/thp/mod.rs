@@ -11,12 +11,14 @@ mod collapse;
 mod fault;
 mod khugepaged;
 mod map;
+mod migrate;
 mod queue;
 mod rules;
 mod settings;
 mod split;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod zero;
 
 use alloc::collections::BTreeMap;

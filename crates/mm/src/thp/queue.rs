@@ -17,7 +17,7 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
-    fn enqueue(&mut self, head: Idx) {
+    pub(super) fn enqueue(&mut self, head: Idx) {
         let node = self.node_of(head);
         let huge = &mut self.user.huge;
         huge.tickets += 1;

@@ -1,6 +1,6 @@
 //! Switches of transparent huge pages.
 
-use order9_mm::policy::{DefragDefault, HugeCow, HugePlacement, ZeroWrite};
+use order9_mm::policy::{DefragDefault, HugeCow, HugePlacement, MmapAlign, ZeroWrite};
 
 use crate::switch::{Case, Switch, Value, Values};
 
@@ -96,6 +96,29 @@ pub(super) static SWITCHES: &[Switch] = &[
         "Whether khugepaged collapses slots of which others map pages, and parts of huge pages",
         off: "khugepaged leaves slots alone of which others map a page, and parts of huge pages", "up to 5.7",
         on: "khugepaged collapses slots of which others map up to khugepaged/max_ptes_shared pages, and parts of huge pages", "5.8+"
+    ),
+    flag!(
+        thp.migration,
+        "Whether huge pages move whole to another node or out of a range",
+        off: "huge pages are split before they move to another node or out of a range", "up to 4.13",
+        on: "huge pages move whole to another node or out of a range", "4.14+"
+    ),
+    flag!(
+        thp.fork_pin_copy,
+        "Whether fork copies pages that are pinned instead of sharing them",
+        off: "fork shares pages that are pinned like others", "up to 5.8",
+        on: "fork copies pages that are pinned, huge ones as base pages", "5.9+"
+    ),
+    choice!(
+        thp.mmap_align,
+        "Which new mappings of anonymous memory start at the start of a slot",
+        "the kernel chooses the start of a slot for",
+        MmapAlign::None: "none",
+            "no mapping of anonymous memory", "up to 6.6";
+        MmapAlign::Large: "large",
+            "mappings of at least 2 MiB of anonymous memory", "6.7 to 6.12";
+        MmapAlign::Multiple: "multiple",
+            "mappings of a multiple of 2 MiB of anonymous memory", "6.13+";
     ),
     flag!(
         thp.hugetlb_noretry,

@@ -66,8 +66,8 @@ fn wrong_values() {
 
 #[test]
 fn what_the_engine_does_not_have_is_refused_by_name() {
-    let refusal = refused("base = 'linux-5.0'\n[thp]\nmigration = true");
-    assert!(refusal.starts_with("mine.toml, line 3: thp.migration is not modelled yet ("), "{refusal}");
+    let refusal = refused("base = 'linux-5.0'\n[slow_path]\ncompact_only = true");
+    assert!(refusal.starts_with("mine.toml, line 3: slow_path.compact_only is not modelled yet ("), "{refusal}");
     assert!(refusal.ends_with("leave it out, or name it in `needs`"), "{refusal}");
 }
 
@@ -80,13 +80,13 @@ fn needs_name_what_is_planned() {
                                              `needs`"
     );
     assert_eq!(
-        of("'thp.migratio = true'"),
-        "mine.toml, line 3: unknown key thp.migratio; did you mean \
-                                                  thp.migration?"
+        of("'slow_path.compact_onl = true'"),
+        "mine.toml, line 3: unknown key slow_path.compact_onl; did you mean \
+                                                  slow_path.compact_only?"
     );
     assert_eq!(
-        of("'thp.migration = true',\n'thp.migration = tiny'"),
-        "mine.toml, line 4: thp.migration is \"thp.migration = tiny\", expected true, or false to take a need of the base \
+        of("'slow_path.compact_only = true',\n'slow_path.compact_only = tiny'"),
+        "mine.toml, line 4: slow_path.compact_only is \"slow_path.compact_only = tiny\", expected true, or false to take a need of the base \
          back"
     );
     assert_eq!(of("3"), "mine.toml, line 3: an entry of needs is 3, expected \"switch = value\"");

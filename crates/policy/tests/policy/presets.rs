@@ -43,7 +43,7 @@ fn releases_differ_where_they_did() {
 #[test]
 fn a_preset_names_the_mechanisms_it_needs() {
     let needs = |name: &str| load(name).unwrap().needs.into_iter().map(|need| (need.switch.key, need.value));
-    let has = |name| needs(name).any(|(key, _)| key == "thp.migration");
+    let has = |name| needs(name).any(|(key, _)| key == "thp.shmem");
     assert!(!has("linux-4.4") && has("linux-4.19"));
 }
 

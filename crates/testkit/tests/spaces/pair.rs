@@ -317,6 +317,7 @@ impl Pair {
                     let page = self.table_page();
                     self.mm.give_table(run.space(), vpn, page, CPU);
                 }
+                TableStep::NeedCopy(_) => unreachable!("nothing is pinned"),
                 TableStep::Done => return Some(run.to()),
             }
             self.mm.check().expect("laws hold between the steps of a move");
@@ -340,6 +341,7 @@ impl Pair {
                     let page = self.table_page();
                     self.mm.give_table(fork.child(), vpn, page, CPU);
                 }
+                TableStep::NeedCopy(_) => unreachable!("nothing is pinned"),
                 TableStep::Done => break,
             }
             self.mm.check().expect("laws hold between the steps of a fork");

@@ -1,5 +1,6 @@
 //! What becomes of pages in every state, with every mode and pass; every law holds after every step.
 
+mod huge;
 mod outcomes;
 mod passes;
 mod random;
@@ -50,7 +51,11 @@ impl World {
             cpus: vec![NodeId(0)],
             ..Layout::default()
         };
-        let mut mm = MmBuilder::new(&layout, policy).expect("the layout is sound").content_tags().boot();
+        Self::of(&layout, policy)
+    }
+
+    fn of(layout: &Layout, policy: Policy) -> Self {
+        let mut mm = MmBuilder::new(layout, policy).expect("the layout is sound").content_tags().boot();
         mm.mount(CacheSpec::EXT4_INODE).expect("nothing is mounted");
         mm.swapon(Pages::new(100));
         let mm = mm.with_tracer(Vec::new());

@@ -60,6 +60,7 @@ fn a_page_of_several_programs_moves_for_all_of_them() {
                     let table = mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_PGTABLE_USER)).expect("it is free");
                     mm.give_table(fork.child(), vpn, table, CPU);
                 }
+                TableStep::NeedCopy(_) => unreachable!("nothing is pinned"),
                 TableStep::Done => break fork.child(),
             }
         }

@@ -99,6 +99,7 @@ fn fork(mm: &mut Mm, parent: SpaceId) -> SpaceId {
                 let table = mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_PGTABLE_USER)).expect("memory is free");
                 mm.give_table(fork.child(), vpn, table, CPU);
             }
+            TableStep::NeedCopy(_) => unreachable!("nothing is pinned"),
             TableStep::Done => return fork.child(),
         }
     }

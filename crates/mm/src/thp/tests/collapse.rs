@@ -25,7 +25,7 @@ fn base_pages() -> Mm {
 fn collapse(mm: &mut Mm, space: SpaceId, page: u64) -> Result<(), CollapseFailure> {
     let Some(plan) = mm.collapse_scan(space, at(page))? else { return Ok(()) };
     let head = mm.alloc_fast(&plan.request(CPU)).map_err(|_| CollapseFailure::AllocHugePage);
-    mm.collapse_allocated(head.is_ok());
+    mm.collapse_allocated(&plan, head.is_ok());
     let done = mm.collapse_finish(&plan, head?, CPU);
     checked(mm);
     done

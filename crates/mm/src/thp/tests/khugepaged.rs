@@ -58,7 +58,7 @@ pub(super) fn pass(mm: &mut Mm, huge: bool) -> (Vec<SpaceId>, Vec<KhugepagedPaus
                 KhugepagedStep::Leave => break,
                 KhugepagedStep::Found(found) => {
                     let page = if huge { mm.alloc_fast(&found.request(CPU)).ok() } else { None };
-                    mm.collapse_allocated(page.is_some());
+                    mm.collapse_allocated(&found, page.is_some());
                     let done = page.ok_or(CollapseFailure::AllocHugePage);
                     let done = done.and_then(|page| mm.collapse_finish(&found, page, CPU));
                     pauses.extend(Some(mm.khugepaged_done(done)).filter(|pause| *pause != KhugepagedPause::None));

@@ -1,6 +1,7 @@
 //! Huge pages by rule, and in random order with everything else that programs and reclaim do.
 
 mod collapse;
+mod counters;
 mod faults;
 mod khugepaged;
 mod lazy;
@@ -100,6 +101,11 @@ fn fork(mm: &mut Mm, parent: SpaceId) -> SpaceId {
             TableStep::NeedTable(vpn) => {
                 let table = mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_PGTABLE_USER)).expect("memory is free");
                 mm.give_table(fork.child(), vpn, table, CPU);
+            }
+            TableStep::NeedCopy(copy) => {
+                let page =
+                    mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE)).expect("memory is free");
+                mm.give_copy(&copy, page, CPU);
             }
             TableStep::Done => {
                 checked(mm);

@@ -1,8 +1,8 @@
 //! What operations on address spaces do to huge mappings: whole slots, parts of them, and edges that cut them.
 
 use super::{CPU, HUGE, at, boot, checked, events, fork, frame, is_huge, map, pages, program, read, write};
-use crate::policy::Policy;
-use crate::space::{Access, Madvise, Mremap, MremapTo, Prot, SpaceId, TableStep, VirtAddr};
+use crate::policy::{MmapAlign, Policy};
+use crate::space::{Access, Madvise, MmapRequest, Mremap, MremapTo, Place, Prot, SpaceId, TableStep, VirtAddr};
 use crate::{Gfp, LruList, Mm, Request};
 use order9_units::{NodeId, Order};
 
@@ -97,6 +97,7 @@ fn move_to(mm: &mut Mm, space: SpaceId, from: u64, count: u64, to: u64) {
                 let table = mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_PGTABLE_USER)).unwrap();
                 mm.give_table(space, vpn, table, CPU);
             }
+            TableStep::NeedCopy(_) => unreachable!("nothing is pinned"),
             TableStep::Done => break,
         }
     }
@@ -164,4 +165,52 @@ fn mappings_over_huge_ones_replace_them() {
     checked(&mm);
     assert_eq!(events(mm.counters())[2], 2);
     assert_eq!(mm.space(space).unwrap().rss().anon_pages, 1534);
+}
+
+#[test]
+fn forks_copy_pinned_pages_from_5_9_on() {
+    for copies in [false, true] {
+        let mut policy = Policy::default();
+        policy.thp.fork_pin_copy = copies;
+        let mut mm = boot(policy);
+        let parent = program(&mut mm, 3 * HUGE);
+        write(&mut mm, parent, 0);
+        write(&mut mm, parent, HUGE);
+        mm.set_thp_enabled(crate::thp::HugeEnabled::Never);
+        write(&mut mm, parent, 2 * HUGE);
+        let pinned = [5, 2 * HUGE].map(|page| frame(&mm, parent, page));
+        pinned.iter().for_each(|&pfn| mm.pin(pfn).unwrap());
+        let child = fork(&mut mm, parent);
+        assert_eq!((is_huge(&mm, parent, 0), is_huge(&mm, child, HUGE)), (!copies, true), "its mapping is split");
+        for (page, pfn) in [5, 2 * HUGE].into_iter().zip(pinned) {
+            assert_eq!(frame(&mm, child, page) == pfn, !copies);
+            write(&mut mm, parent, page);
+            assert_eq!(frame(&mm, parent, page) == pfn, copies, "what the device writes is what the parent reads");
+        }
+        assert_eq!(mm.counters().thp_split_pmd, u64::from(copies));
+        pinned.iter().for_each(|&pfn| assert_eq!(mm.unpin(pfn), Ok(true)));
+        checked(&mm);
+    }
+}
+
+#[test]
+fn new_mappings_start_at_slots_where_the_release_cares() {
+    for (align, pages_mapped, at_slot) in [
+        (MmapAlign::None, HUGE, false),
+        (MmapAlign::Large, HUGE - 1, false),
+        (MmapAlign::Large, HUGE + 5, true),
+        (MmapAlign::Multiple, HUGE + 5, false),
+        (MmapAlign::Multiple, 2 * HUGE, true),
+    ] {
+        let mut policy = Policy::default();
+        policy.thp.mmap_align = align;
+        let mut mm = boot(policy);
+        let space = mm.create_space().unwrap();
+        mm.mmap(space, &MmapRequest::anon(pages(1)), CPU).unwrap();
+        let start = mm.mmap(space, &MmapRequest::anon(pages(pages_mapped)), CPU).unwrap();
+        assert_eq!(start.vpn().slot().start == start.vpn(), at_slot, "{pages_mapped} pages at {start} with {align:?}");
+        let hint = MmapRequest { place: Place::Hint(at(7)), ..MmapRequest::anon(pages(2 * HUGE)) };
+        assert_eq!(mm.mmap(space, &hint, CPU), Ok(at(7)), "a place that was asked for is given");
+        checked(&mm);
+    }
 }

@@ -155,9 +155,14 @@ impl World {
                     let table = self.table();
                     self.mm.give_table(space, vpn, table, CPU);
                 }
+                TableStep::NeedCopy(_) => unreachable!("a move copies nothing"),
                 TableStep::Done => return,
             }
         }
+    }
+
+    fn page(&mut self) -> Pfn {
+        self.mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE)).expect("memory is free")
     }
 
     fn table(&mut self) -> Pfn {
@@ -177,6 +182,10 @@ impl World {
                 TableStep::NeedTable(vpn) => {
                     let table = self.table();
                     self.mm.give_table(fork.child(), vpn, table, CPU);
+                }
+                TableStep::NeedCopy(copy) => {
+                    let page = self.page();
+                    self.mm.give_copy(&copy, page, CPU);
                 }
                 TableStep::Done => break,
             }
@@ -203,7 +212,7 @@ impl World {
         let (space, addr) = (self.space(), self.addr());
         let Ok(Some(plan)) = self.mm.collapse_scan(space, addr) else { return };
         let Ok(page) = self.mm.alloc_fast(&plan.request(CPU)) else { return };
-        self.mm.collapse_allocated(true);
+        self.mm.collapse_allocated(&plan, true);
         for _ in 0..self.random.below(2 * HUGE) {
             let Some(swapped) = self.mm.collapse_swapped(&plan) else { break };
             self.access(space, swapped, Access::Read, true);

@@ -1,0 +1,25 @@
+//! Events of collapse, with the fields of Linux.
+
+use order9_machine::CollapseEvent;
+
+pub(super) fn fields(event: &CollapseEvent) -> String {
+    match event {
+        CollapseEvent::ScanPmd { pfn, writable, referenced, none_or_zero, unmapped, status, .. } => format!(
+            "scan_pfn={:#x}, writable={}, referenced={referenced}, none_or_zero={none_or_zero}, status={status}, \
+             unmapped={unmapped}",
+            pfn.map_or(u64::MAX, |pfn| pfn.get()),
+            u8::from(*writable),
+        ),
+        CollapseEvent::HugePage { isolated, status, .. } => {
+            format!("isolated={}, status={status}", u8::from(*isolated))
+        }
+        CollapseEvent::Isolate { pfn, none_or_zero, referenced, writable, status } => format!(
+            "scan_pfn={:#x}, none_or_zero={none_or_zero}, referenced={referenced}, writable={}, status={status}",
+            pfn.get(),
+            u8::from(*writable),
+        ),
+        CollapseEvent::Swapin { swapped_in, referenced, ret, .. } => {
+            format!("swapped_in={swapped_in}, referenced={referenced}, ret={}", u8::from(*ret))
+        }
+    }
+}

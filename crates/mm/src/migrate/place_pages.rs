@@ -1,0 +1,274 @@
+//! Pages go where somebody wants them: to a node, or out of a range that is about to be taken out.
+//!
+//! Huge pages move whole where the policy has that, else they are split first, as `FOLL_SPLIT` asks for. move_pages(2),
+//! mbind(2); Linux' Documentation/admin-guide/mm/memory-hotplug.rst.
+
+use alloc::vec::Vec;
+
+use order9_units::{NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange};
+
+use super::{MigrateMode, MigrateReason, Targets, migrate_pages};
+use crate::Mm;
+use crate::count::Class;
+use crate::env::{Pressure, Stall};
+use crate::frame::{Flag, FrameState, Idx, Word};
+use crate::gfp::Gfp;
+use crate::isolate::IsolateError;
+use crate::page_alloc::Request;
+use crate::slow_path::alloc_pages;
+use crate::space::{Errno, Owner, PageView, SpaceId, VirtAddr};
+use crate::trace::{Event, Tracer};
+
+/// Where pages may go.
+#[derive(Clone, Copy)]
+struct Destination {
+    node: NodeId,
+    /// No other node will do.
+    only: bool,
+    reason: MigrateReason,
+}
+
+/// Moves pages of a program to `node`, and says for each where it is now (`move_pages`, `mbind` with `MPOL_MF_MOVE`).
+///
+/// A page that lies there already stays; several pages of one huge page move once. Errors of a page: `ENOENT` where there is
+/// none, `EFAULT` for the page of zeros, `EACCES` where others map it, `EBUSY` where it cannot move, `ENOMEM` where the node has
+/// no room.
+pub async fn move_pages<E: Stall + Pressure>(
+    env: &E,
+    space: SpaceId,
+    pages: &[VirtAddr],
+    node: NodeId,
+    reason: MigrateReason,
+) -> Vec<Result<NodeId, Errno>> {
+    let to = Destination { node, only: true, reason };
+    let mut moved = Vec::with_capacity(pages.len());
+    for &addr in pages {
+        moved.push(move_page(env, space, addr, to).await);
+    }
+    moved
+}
+
+async fn move_page<E: Stall + Pressure>(
+    env: &E,
+    space: SpaceId,
+    addr: VirtAddr,
+    to: Destination,
+) -> Result<NodeId, Errno> {
+    let follow = |mm: &mut Mm<E::Tracer>| match mm.page_at(space, addr) {
+        PageView::Present { pfn, .. } => Ok((pfn, mm.node_of_pfn(pfn), mm.mapcount(pfn))),
+        PageView::Zero => Err(Errno::Efault),
+        PageView::None | PageView::Swapped => Err(Errno::Enoent),
+    };
+    let (pfn, at, mapcount) = env.with(follow)?;
+    if at == to.node {
+        return Ok(at);
+    }
+    if mapcount > 1 {
+        return Err(Errno::Eacces);
+    }
+    relocate(env, pfn, to).await?;
+    env.with(follow).map(|(_, at, _)| at)
+}
+
+/// Moves the page at `pfn`, and all of the huge page that it is part of.
+async fn relocate<E: Stall + Pressure>(env: &E, pfn: Pfn, to: Destination) -> Result<(), Errno> {
+    let huge = env.with(|mm| mm.huge_head_of(pfn));
+    let Some(head) = huge else { return relocate_base(env, &[pfn], to).await };
+    if !env.with(|mm| mm.policy.thp.migration) {
+        env.with(|mm| mm.follow_split(pfn, env.cpu()))?;
+        env.spend().await;
+        return relocate_base(env, &[pfn], to).await;
+    }
+    relocate_huge(env, head, to).await
+}
+
+/// Moves a huge page whole. Where there is no huge page for it, it is split and its parts move.
+async fn relocate_huge<E: Stall + Pressure>(env: &E, head: Pfn, to: Destination) -> Result<(), Errno> {
+    if !env.with(|mm| mm.isolate_huge(mm.at(head))) {
+        return Err(Errno::Ebusy);
+    }
+    env.spend().await;
+    let target = alloc_pages(env, &to.request(env, Order::PAGEBLOCK)).await;
+    let done = env.with(|mm| mm.settle_huge(head, target.ok(), to.reason, env.cpu()));
+    env.spend().await;
+    match done {
+        HugeMove::Moved => Ok(()),
+        HugeMove::Failed(errno) => Err(errno),
+        HugeMove::Split => {
+            let parts: Vec<Pfn> = (0..PAGEBLOCK_PAGES.get()).map(|offset| head + Pages::new(offset)).collect();
+            relocate_base(env, &parts, to).await
+        }
+    }
+}
+
+/// What became of a huge page that was to move.
+enum HugeMove {
+    /// It is elsewhere, or nobody needs it any more.
+    Moved,
+    /// It is base pages now, where it was.
+    Split,
+    Failed(Errno),
+}
+
+/// Moves base pages; those that nobody has any more are passed over.
+async fn relocate_base<E: Stall + Pressure>(env: &E, pages: &[Pfn], to: Destination) -> Result<(), Errno> {
+    let mut sources: Vec<Idx> = env.with(|mm| pages.iter().rev().filter_map(|&pfn| mm.isolate_movable(pfn)).collect());
+    let mut room = Room(Vec::new());
+    for _ in 0..sources.len() {
+        let page = alloc_pages(env, &to.request(env, Order::ZERO)).await;
+        match page {
+            Ok(page) => room.0.push(env.with(|mm| mm.hold_fresh(page))),
+            Err(_) => break,
+        }
+    }
+    let (wanted, had) = (sources.len(), room.0.len());
+    let done = migrate_pages(env, &mut sources, &mut room, MigrateMode::Sync, to.reason).await;
+    env.with(|mm| {
+        sources.into_iter().for_each(|idx| mm.putback_movable(idx, env.cpu()));
+        room.0.into_iter().for_each(|idx| mm.release_held(idx));
+    });
+    env.spend().await;
+    match done.failed {
+        0 if wanted > 0 => Ok(()),
+        _ if had < wanted => Err(Errno::Enomem),
+        _ => Err(Errno::Ebusy),
+    }
+}
+
+/// Takes the pageblocks of `range` out of use: nothing is allocated there any more, and what can be moved is moved out. Says
+/// whether the range is free then; else it is given back.
+///
+/// # Errors
+/// Those of [`Mm::isolate_pageblock`]; nothing has happened then.
+pub async fn offline_pages<E: Stall + Pressure>(env: &E, range: PfnRange) -> Result<bool, IsolateError> {
+    let blocks: Vec<Pfn> = range.iter().step_by(PAGEBLOCK_PAGES.get() as usize).collect();
+    let mut types = Vec::new();
+    for &block in &blocks {
+        match env.with(|mm| mm.isolate_pageblock(block)) {
+            Ok(mt) => types.push(mt),
+            Err(error) => {
+                env.with(|mm| give_back(mm, &blocks, &types));
+                return Err(error);
+            }
+        }
+    }
+    env.with(Mm::drain_all);
+    let node = env.with(|mm| mm.node_of_pfn(range.start));
+    let to = Destination { node, only: false, reason: MigrateReason::MemoryHotplug };
+    let mut at = range.start;
+    while let Some(page) = env.with(|mm| mm.next_movable(at, range.end)) {
+        let _left_behind = relocate(env, page, to).await;
+        at = page + Pages::new(1);
+    }
+    Ok(env.with(|mm| {
+        let free = mm.next_used(range.start, range.end).is_none();
+        if !free {
+            give_back(mm, &blocks, &types);
+        }
+        free
+    }))
+}
+
+fn give_back<T: Tracer>(mm: &mut Mm<T>, blocks: &[Pfn], types: &[order9_units::Migratetype]) {
+    for (&block, &mt) in blocks.iter().zip(types) {
+        mm.unisolate_pageblock(block, mt).expect("it was isolated above");
+    }
+}
+
+impl Destination {
+    fn request<E: Stall>(self, env: &E, order: Order) -> Request {
+        let gfp = if order == Order::ZERO { Gfp::GFP_HIGHUSER_MOVABLE } else { Gfp::GFP_TRANSHUGE };
+        let gfp = if self.only { gfp.with(Gfp::THISNODE) } else { gfp };
+        Request { node: self.node, cpu: env.cpu(), ..Request::new(order, gfp) }
+    }
+}
+
+/// Held frames, the last one first.
+struct Room(Vec<Idx>);
+
+impl<T: Tracer> Targets<T> for Room {
+    fn take(&mut self, _: &mut Mm<T>, _: Idx) -> Option<Idx> {
+        self.0.pop()
+    }
+
+    fn give_back(&mut self, _: &mut Mm<T>, target: Idx) {
+        self.0.push(target);
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    fn node_of_pfn(&self, pfn: Pfn) -> NodeId {
+        self.frames.idx(pfn).map_or(NodeId(0), |idx| self.node_of(idx))
+    }
+
+    fn huge_head_of(&self, pfn: Pfn) -> Option<Pfn> {
+        let head = self.huge_head(self.frames.idx(pfn)?)?;
+        Some(self.frames.pfn(head))
+    }
+
+    /// Makes a fresh page a held frame: it counts as freed, and as one that was migrated to once it is.
+    fn hold_fresh(&mut self, page: Pfn) -> Idx {
+        let idx = self.fresh(page);
+        self.count_out(idx, Order::ZERO, Class::of_used(self.frames.word(idx)));
+        self.count_in(idx, Order::ZERO, Class::Isolated);
+        self.frames.set(idx, Word::held(Order::ZERO));
+        self.counters.pgfree += 1;
+        idx
+    }
+
+    /// Moves an isolated huge page to `target`; where there is none, or it cannot move, it is put back, and for want of a
+    /// target split.
+    fn settle_huge(&mut self, head: Pfn, target: Option<Pfn>, reason: MigrateReason, cpu: usize) -> HugeMove {
+        let source = self.at(head);
+        let wanted = self.user.rmap.owner(source) == Owner::Huge;
+        let done = match target {
+            Some(target) if wanted => self.migrate_huge(source, target, cpu).inspect_err(|_| {
+                let target = self.at(target);
+                self.free_fresh(target, cpu);
+            }),
+            Some(target) => {
+                let target = self.at(target);
+                self.free_fresh(target, cpu);
+                Ok(())
+            }
+            None => Err(Errno::Enomem),
+        };
+        if wanted && done.is_ok() {
+            self.count_huge_migration(true, reason);
+            return HugeMove::Moved;
+        }
+        self.putback_movable(source, cpu);
+        let Err(errno) = done else { return HugeMove::Moved };
+        if errno == Errno::Enomem && self.split_huge_page(head, cpu).is_ok() {
+            self.counters.thp_migration_split += 1;
+            return HugeMove::Split;
+        }
+        self.count_huge_migration(false, reason);
+        HugeMove::Failed(errno)
+    }
+
+    /// Counts a huge page that moved whole, or did not.
+    fn count_huge_migration(&mut self, moved: bool, reason: MigrateReason) {
+        let (succeeded, failed) = if moved { (PAGEBLOCK_PAGES.get(), 0) } else { (0, PAGEBLOCK_PAGES.get()) };
+        self.counters.thp_migration_success += u64::from(moved);
+        self.counters.thp_migration_fail += u64::from(!moved);
+        self.counters.pgmigrate_success += succeeded;
+        self.counters.pgmigrate_fail += failed;
+        self.tracer.event(|| Event::MigratePages { succeeded, failed, mode: MigrateMode::Sync, reason });
+    }
+
+    /// The first page from `from` on, below `end`, that can be moved.
+    fn next_movable(&self, from: Pfn, end: Pfn) -> Option<Pfn> {
+        PfnRange::new(from, end).iter().find(|&pfn| {
+            let word = self.live(pfn).map(|(_, word)| word);
+            word.is_ok_and(|word| word.has(Flag::MovableContent) && !word.has(Flag::Isolated))
+        })
+    }
+
+    /// The first page from `from` on, below `end`, that is neither free nor missing.
+    fn next_used(&self, from: Pfn, end: Pfn) -> Option<Pfn> {
+        PfnRange::new(from, end)
+            .iter()
+            .find(|&pfn| !matches!(self.frame(pfn), FrameState::Free { .. } | FrameState::Tail | FrameState::Hole))
+    }
+}
