@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod generate;
+pub mod huge;
 mod laws;
 pub mod machines;
 pub mod op;

@@ -364,7 +364,11 @@ impl Pair {
             FaultStep::Hit | FaultStep::Done => Outcome::Ok,
             FaultStep::Segv => Outcome::Segv,
             FaultStep::Bus => Outcome::Bus,
-            FaultStep::NeedPage(_) | FaultStep::NeedRead { .. } | FaultStep::NeedMkwrite | FaultStep::Retry => {
+            FaultStep::NeedPool(_)
+            | FaultStep::NeedPage(_)
+            | FaultStep::NeedRead { .. }
+            | FaultStep::NeedMkwrite
+            | FaultStep::Retry => {
                 panic!("an access came to {step:?}")
             }
         };
@@ -406,6 +410,7 @@ impl Pair {
             for (&vpn, page) in pages {
                 let vma = space.vma_at(addr(vpn)).unwrap_or_else(|| panic!("{vpn:#x} is mapped in space {at}"));
                 let source = match vma.kind {
+                    VmaKind::Hugetlb { .. } => unreachable!("nothing is mapped of pools"),
                     VmaKind::Anon => Source::Anon,
                     VmaKind::File { file, shared } => {
                         let file = self.files.iter().position(|&known| known == file).expect("a known file");

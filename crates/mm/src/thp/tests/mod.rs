@@ -6,7 +6,6 @@ mod faults;
 mod khugepaged;
 mod lazy;
 mod operations;
-mod random;
 mod rights;
 mod rules;
 mod splits;

@@ -1,0 +1,209 @@
+//! Everything that programs, daemons and the administrator do with huge pages, in any order: after every step every law
+//! holds, and every page reads as what was last written to it.
+//!
+//! Key types: [`World`] (a machine of two nodes with a few programs, and what it does next), [`Choices`] (who decides that: a
+//! random number generator in property tests, the bytes of an input in fuzzing), [`Tally`] (what has happened).
+
+mod machine;
+mod steps;
+
+use order9_mm::hugetlb::{PoolResize, PoolStep};
+use order9_mm::policy::{HugeCow, MmapAlign, NewAnon, Policy, ZeroWrite};
+use order9_mm::space::VirtAddr;
+use order9_mm::{Mm, SpaceId};
+use order9_units::{Pages, Pfn};
+
+use machine::Machine;
+
+const CPU: usize = 0;
+/// Base pages of a huge page.
+const HUGE: u64 = 512;
+/// Where programs have memory: the start of a slot.
+const START: VirtAddr = VirtAddr::new(0x7f00_0000_0000);
+/// Pages that programs use of ordinary memory: four slots, and what lies between them.
+const PAGES: u64 = 4 * HUGE;
+/// The same with those that mappings of hugetlb pools may have behind them.
+const ALL_PAGES: u64 = 6 * HUGE;
+/// Programs at a time.
+const SPACES: usize = 4;
+
+/// Who decides what happens.
+pub trait Choices {
+    /// A number below `bound`, which is at least 1.
+    fn below(&mut self, bound: u64) -> u64;
+}
+
+/// Pseudo-random numbers from a seed: a linear congruential generator, of which the upper bits count.
+#[derive(Clone, Debug)]
+pub struct Random(pub u64);
+
+impl Choices for Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// The bytes of an input, two for each choice; 0 once they are used up.
+#[derive(Clone, Debug)]
+pub struct Input<'a>(pub &'a [u8]);
+
+impl Choices for Input<'_> {
+    fn below(&mut self, bound: u64) -> u64 {
+        let Some((bytes, rest)) = self.0.split_first_chunk::<2>() else {
+            self.0 = &[];
+            return 0;
+        };
+        self.0 = rest;
+        u64::from(u16::from_le_bytes(*bytes)) % bound
+    }
+}
+
+/// What has happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Slots that programs had collapsed.
+    pub collapsed: u64,
+    /// Slots that khugepaged collapsed.
+    pub by_khugepaged: u64,
+    /// Pages that programs could do without, and that reclaim freed.
+    pub lazily_freed: u64,
+    /// Fault allocations and fallbacks, splits of mappings and pages, refused ones, pages queued for one.
+    pub thp: [u64; 6],
+    /// Huge pages that moved whole, and pages that moved at all.
+    pub moved: [u64; 2],
+    /// Pages written to swap, and read back.
+    pub swapped: [u64; 2],
+    /// Pages that hugetlb pools got.
+    pub pool: u64,
+}
+
+/// A machine with programs, and what becomes of them.
+pub struct World<C> {
+    machine: Machine,
+    choices: C,
+    spaces: Vec<SpaceId>,
+    pins: Vec<Pfn>,
+    collapsed: u64,
+}
+
+/// The switches that matter here, one way or another.
+fn policy(choices: &mut impl Choices) -> Policy {
+    let mut policy = Policy::default();
+    let mut either = || choices.below(2) == 1;
+    policy.thp.cow = if either() { HugeCow::Split } else { HugeCow::Huge };
+    policy.thp.zero_write = if either() { ZeroWrite::Split } else { ZeroWrite::Huge };
+    policy.thp.queue_full_unmap = either();
+    policy.thp.max_ptes_shared = either();
+    policy.thp.migration = either();
+    policy.thp.fork_pin_copy = either();
+    policy.thp.mmap_align = if either() { MmapAlign::Multiple } else { MmapAlign::None };
+    policy.reclaim.new_anon = if either() { NewAnon::Inactive } else { NewAnon::Active };
+    policy
+}
+
+impl<C: Choices> World<C> {
+    /// A machine with a program that has mapped its memory and touched nothing of it.
+    pub fn new(mut choices: C) -> Self {
+        let machine = Machine::boot(policy(&mut choices));
+        let mut world = Self { machine, choices, spaces: Vec::new(), pins: Vec::new(), collapsed: 0 };
+        let space = world.with(|mm| mm.create_space().expect("it is the first"));
+        world.spaces.push(space);
+        world.map(space, 0, PAGES);
+        world
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.choices.below(bound)
+    }
+
+    fn with<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R {
+        self.machine.step(step)
+    }
+
+    /// Checks every law.
+    ///
+    /// # Panics
+    /// If one is broken.
+    pub fn check(&self) {
+        self.with(|mm| mm.check()).unwrap_or_else(|violation| panic!("{violation}"));
+    }
+
+    /// What has happened so far.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        self.with(|mm| {
+            let counters = mm.counters();
+            Tally {
+                collapsed: self.collapsed,
+                by_khugepaged: u64::from(mm.khugepaged_pages_collapsed()),
+                lazily_freed: counters.pglazyfreed,
+                thp: [
+                    counters.thp_fault_alloc,
+                    counters.thp_fault_fallback,
+                    counters.thp_split_pmd,
+                    counters.thp_split_page,
+                    counters.thp_split_page_failed,
+                    counters.thp_deferred_split_page,
+                ],
+                moved: [counters.thp_migration_success, counters.pgmigrate_success],
+                swapped: [counters.pswpout, counters.pswpin],
+                pool: counters.htlb_buddy_alloc_success,
+            }
+        })
+    }
+
+    /// Ends all programs, pins and pools: nothing is left then.
+    ///
+    /// # Panics
+    /// If something is.
+    pub fn end(mut self) {
+        self.machine.end_writes();
+        for space in core::mem::take(&mut self.spaces) {
+            self.with(|mm| mm.exit(space, CPU)).expect("it lives");
+        }
+        for pfn in core::mem::take(&mut self.pins) {
+            self.with(|mm| mm.unpin(pfn)).expect("it is pinned");
+        }
+        self.resize_pools(0);
+        self.shrink();
+        self.check();
+        let (levels, pool) = self.with(|mm| (mm.user_levels(), mm.hugetlb_pool()));
+        assert_eq!((levels.anon, levels.anon_thps, levels.page_tables, pool.total), (0, 0, 0, 0));
+    }
+
+    fn resize_pools(&self, count: u64) {
+        self.with(|mm| {
+            let mut resize = PoolResize::new(mm, count, None);
+            while let PoolStep::NeedPage(request) = resize.step(mm, CPU) {
+                let page = mm.alloc_fast(&request).ok();
+                resize.give(mm, page);
+            }
+        });
+    }
+}
+
+/// Runs an input to its end, which is what a fuzzer looks for faults of.
+///
+/// # Panics
+/// If a law is broken, or something is left at the end.
+pub fn run_input(input: &[u8]) {
+    /// Longer inputs find nothing that several short ones do not.
+    const STEPS: u32 = 400;
+    let mut world = World::new(Input(input));
+    for _ in 0..STEPS {
+        if world.choices.0.is_empty() {
+            break;
+        }
+        world.step();
+    }
+    world.end();
+}
+
+fn pages(count: u64) -> order9_units::Bytes {
+    Pages::new(count).bytes()
+}
+
+fn at(page: u64) -> VirtAddr {
+    VirtAddr::new(START.get() + pages(page).get())
+}

@@ -1,0 +1,350 @@
+//! What can happen next.
+
+use order9_mm::compaction::compact_node;
+use order9_mm::migrate::{MigrateReason, move_pages, offline_pages};
+use order9_mm::reclaim::{Reclaimer, direct_reclaim};
+use order9_mm::shrinker::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
+use order9_mm::space::{
+    Access, Backing, FaultStep, Madvise, MmapRequest, Mremap, MremapTo, PageView, Place, Prot, TableStep, VirtAddr,
+    VpnRange,
+};
+use order9_mm::thp::{CollapseFailure, HugeEnabled, KhugepagedStep};
+use order9_mm::{Gfp, Mm, Request, SpaceId, alloc_pages};
+use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange};
+
+use super::{ALL_PAGES, CPU, Choices, HUGE, PAGES, SPACES, World, at, pages};
+
+impl<C: Choices> World<C> {
+    /// Does something, and checks every law.
+    ///
+    /// # Panics
+    /// If one is broken.
+    pub fn step(&mut self) {
+        match self.below(40) {
+            0..=8 => self.touch(),
+            9 => self.advise(Madvise::DontNeed),
+            10 | 11 => self.advise(Madvise::Free),
+            12 => self.advise(Madvise::HugePage),
+            13 => self.advise(Madvise::NoHugePage),
+            14 if self.below(3) == 0 => self.unmap(),
+            15 if self.below(3) == 0 => self.remap(1),
+            14..=17 => self.remap(HUGE),
+            18 => self.protect(),
+            19 => self.relocate(),
+            20 => self.fork_or_exit(),
+            21 => self.pin_or_unpin(),
+            22 => self.split(),
+            23..=25 => self.reclaim(),
+            26 => self.machine.end_writes(),
+            27 => self.lock(),
+            28 | 29 => self.collapse(),
+            30 | 31 => self.khugepaged(),
+            32 => self.shrink(),
+            33 => self.move_pages(),
+            34 => self.compact(),
+            35 => self.offline(),
+            36 => self.set_pools(),
+            37 | 38 => self.map_pool(),
+            _ => self.enable(),
+        }
+        self.check();
+    }
+
+    fn space(&mut self) -> SpaceId {
+        let at = self.below(self.spaces.len() as u64);
+        self.spaces[at as usize]
+    }
+
+    fn addr(&mut self) -> VirtAddr {
+        at(self.below(ALL_PAGES))
+    }
+
+    /// A range of pages: whole slots, parts of one, or what lies across an edge.
+    fn range(&mut self) -> (VirtAddr, u64) {
+        let grain = [1, 64, HUGE][self.below(3) as usize];
+        let start = self.below(ALL_PAGES / grain) * grain;
+        let most = (ALL_PAGES - start) / grain;
+        let length = (self.below(most.min(HUGE / grain + 1)) + 1).min(most) * grain;
+        (at(start), length)
+    }
+
+    pub(super) fn map(&mut self, space: SpaceId, first: u64, count: u64) {
+        let request = MmapRequest { place: Place::Fixed(at(first)), ..MmapRequest::anon(pages(count)) };
+        let _cuts_a_pool_page = self.with(|mm| mm.mmap(space, &request, CPU));
+    }
+
+    /// Touches a few places, and often what lies behind them.
+    fn touch(&mut self) {
+        for _ in 0..=self.below(4) {
+            self.touch_one();
+        }
+    }
+
+    fn touch_one(&mut self) {
+        let (space, addr) = (self.space(), self.addr());
+        let access = if self.below(3) == 0 { Access::Read } else { Access::Write };
+        let huge = self.below(8) > 0;
+        self.access(space, addr, access, huge);
+        if self.below(2) == 0 {
+            let mut rest = VpnRange::of(addr.vpn(), Pages::new(self.below(HUGE)));
+            self.with(|mm| mm.touch_mapped(space, &mut rest, access));
+        }
+    }
+
+    /// An access with all that it needs, as far as there is memory; `huge` says whether there are huge pages.
+    fn access(&self, space: SpaceId, addr: VirtAddr, access: Access, huge: bool) {
+        let mut step = self.with(|mm| mm.fault_begin(space, addr, access));
+        loop {
+            step = match step {
+                FaultStep::NeedPage(fault) => {
+                    let refused = fault.need().may_be_refused();
+                    let request = fault.request(NodeId(0), CPU);
+                    let page = match refused {
+                        true if !huge => None,
+                        true => self.with(|mm| mm.alloc_fast(&request)).ok(),
+                        false => self.machine.run(alloc_pages(&self.machine, &request)).ok(),
+                    };
+                    match page {
+                        Some(page) => self.with(|mm| mm.fault_finish(&fault, page, CPU)),
+                        None if refused => self.with(|mm| mm.fault_refused(&fault, CPU)),
+                        None => return,
+                    }
+                }
+                FaultStep::NeedPool(fault) => self.with(|mm| mm.hugetlb_fault(&fault, NodeId(0), CPU)),
+                FaultStep::Retry => self.with(|mm| mm.fault_begin(space, addr, access)),
+                _ => return,
+            };
+        }
+    }
+
+    fn advise(&mut self, advice: Madvise) {
+        let (space, (start, length)) = (self.space(), self.range());
+        let _ = self.with(|mm| mm.madvise(space, start, pages(length), advice, CPU));
+    }
+
+    fn unmap(&mut self) {
+        let (space, (start, length)) = (self.space(), self.range());
+        let _cuts_a_pool_page = self.with(|mm| mm.munmap(space, start, pages(length), CPU));
+    }
+
+    /// Maps fresh memory, from a multiple of `grain` pages on.
+    fn remap(&mut self, grain: u64) {
+        let space = self.space();
+        let first = self.below(PAGES / grain) * grain;
+        let length = (self.below(3) + 1) * grain;
+        self.map(space, first, length.min(PAGES - first));
+    }
+
+    fn protect(&mut self) {
+        let (space, (start, length)) = (self.space(), self.range());
+        let prot = [Prot::NONE, Prot::READ, Prot::RW, Prot::RW][self.below(4) as usize];
+        let _ = self.with(|mm| mm.mprotect(space, start, pages(length), prot));
+    }
+
+    /// Moves a range within the slots, aligned or not.
+    fn relocate(&mut self) {
+        let (space, (start, length)) = (self.space(), self.range());
+        let to = MremapTo::Fixed(self.range().0);
+        let moved = self.with(|mm| mm.mremap(space, start, pages(length), pages(length), to, CPU));
+        let Ok(Mremap::Moving(mut run)) = moved else { return };
+        self.fill_tables(space, |mm| mm.move_step(&mut run, CPU).expect("nobody interferes"));
+    }
+
+    /// Takes steps to the end, with all that they need; says whether there was memory for that.
+    fn fill_tables(&self, space: SpaceId, mut step: impl FnMut(&mut Mm) -> TableStep) -> bool {
+        loop {
+            match self.with(&mut step) {
+                TableStep::Progress => {}
+                TableStep::NeedTable(vpn) => {
+                    let Some(page) = self.page(Gfp::GFP_PGTABLE_USER) else { return false };
+                    self.with(|mm| mm.give_table(space, vpn, page, CPU));
+                }
+                TableStep::NeedCopy(copy) => {
+                    let Some(page) = self.page(Gfp::GFP_HIGHUSER_MOVABLE) else { return false };
+                    self.with(|mm| mm.give_copy(&copy, page, CPU));
+                }
+                TableStep::Done => return true,
+            }
+        }
+    }
+
+    fn page(&self, gfp: Gfp) -> Option<Pfn> {
+        self.machine.run(alloc_pages(&self.machine, &Request::new(Order::ZERO, gfp))).ok()
+    }
+
+    fn fork_or_exit(&mut self) {
+        let which = self.below(self.spaces.len() as u64) as usize;
+        if self.spaces.len() == SPACES {
+            let space = self.spaces.swap_remove(which);
+            return self.with(|mm| mm.exit(space, CPU)).expect("it lives");
+        }
+        let mut fork = self.with(|mm| mm.fork(self.spaces[which])).expect("the parent lives");
+        if self.fill_tables(fork.child(), |mm| mm.fork_step(&mut fork).expect("nobody interferes")) {
+            self.spaces.push(fork.child());
+        } else {
+            self.with(|mm| mm.exit(fork.child(), CPU)).expect("the child has not run");
+        }
+    }
+
+    fn pin_or_unpin(&mut self) {
+        if self.pins.len() > 2 {
+            let which = self.below(self.pins.len() as u64) as usize;
+            let pfn = self.pins.swap_remove(which);
+            self.with(|mm| mm.unpin(pfn)).expect("it is pinned");
+            return;
+        }
+        if let Some(pfn) = self.some_page() {
+            self.with(|mm| mm.pin(pfn)).expect("it is mapped");
+            self.pins.push(pfn);
+        }
+    }
+
+    /// A page that some program has, if it has one where we look.
+    fn some_page(&mut self) -> Option<Pfn> {
+        let (space, addr) = (self.space(), self.addr());
+        match self.with(|mm| mm.page_at(space, addr)) {
+            PageView::Present { pfn, .. } => Some(pfn),
+            _ => None,
+        }
+    }
+
+    fn split(&mut self) {
+        if let Some(pfn) = self.some_page() {
+            let _refused = self.with(|mm| mm.follow_split(pfn, CPU));
+        }
+    }
+
+    /// Collapses a slot, after accesses to what is in swap of it.
+    fn collapse(&mut self) {
+        let (space, addr) = (self.space(), self.addr());
+        let Ok(Some(plan)) = self.with(|mm| mm.collapse_scan(space, addr)) else { return };
+        let page = self.machine.run(alloc_pages(&self.machine, &plan.request(CPU)));
+        self.with(|mm| mm.collapse_allocated(&plan, page.is_ok()));
+        let Ok(page) = page else { return };
+        for _ in 0..self.below(2 * HUGE) {
+            let Some(swapped) = self.with(|mm| mm.collapse_swapped(&plan)) else { break };
+            self.access(space, swapped, Access::Read, true);
+        }
+        self.collapsed += u64::from(self.with(|mm| mm.collapse_finish(&plan, page, CPU)).is_ok());
+    }
+
+    /// One pass of khugepaged, which something may happen in the middle of.
+    fn khugepaged(&mut self) {
+        self.with(|mm| mm.khugepaged_begin_pass());
+        while let Some(space) = self.with(|mm| mm.khugepaged_next()) {
+            loop {
+                match self.with(|mm| mm.khugepaged_scan()) {
+                    KhugepagedStep::Scanned => {}
+                    KhugepagedStep::Leave => break,
+                    KhugepagedStep::Found(found) => {
+                        let page = self.machine.run(alloc_pages(&self.machine, &found.request(CPU)));
+                        self.with(|mm| mm.collapse_allocated(&found, page.is_ok()));
+                        if self.below(4) == 0 {
+                            self.touch_one();
+                        }
+                        while self.below(8) > 0
+                            && let Some(swapped) = self.with(|mm| mm.collapse_swapped(&found))
+                        {
+                            self.access(space, swapped, Access::Read, true);
+                        }
+                        let done = page.map_err(|_| CollapseFailure::AllocHugePage);
+                        let done = done.and_then(|page| self.with(|mm| mm.collapse_finish(&found, page, CPU)));
+                        self.with(|mm| mm.khugepaged_done(done));
+                        break;
+                    }
+                }
+            }
+            self.check();
+        }
+    }
+
+    fn reclaim(&mut self) {
+        let swappiness = if self.below(2) == 0 { "0" } else { "100" };
+        self.with(|mm| mm.write_setting("vm.swappiness", swappiness)).expect("it is in range");
+        let request = Request { node: self.node(), ..Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE) };
+        self.machine.run(direct_reclaim(&self.machine, &request));
+    }
+
+    fn node(&mut self) -> NodeId {
+        NodeId(self.below(2) as u16)
+    }
+
+    /// All shrinkers, with all effort.
+    pub(super) fn shrink(&mut self) {
+        for node in [NodeId(0), NodeId(1)] {
+            let lru = LruScan { scanned: 1000, eligible: 1000 };
+            let (gfp, by) = (Gfp::GFP_KERNEL, Reclaimer::Direct);
+            let mut run = ShrinkSlab::new(ShrinkControl { node, gfp, priority: 0, lru, by, cpu: CPU });
+            while !matches!(self.with(|mm| run.step(mm)), ShrinkStep::Done(_)) {}
+        }
+    }
+
+    fn lock(&mut self) {
+        let (space, (start, length)) = (self.space(), self.range());
+        let _ = match self.below(3) {
+            0 => self.with(|mm| mm.mlock(space, start, pages(length))),
+            _ => self.with(|mm| mm.munlock(space, start, pages(length))),
+        };
+    }
+
+    fn move_pages(&mut self) {
+        let (space, (start, length), node) = (self.space(), self.range(), self.node());
+        let moved: Vec<VirtAddr> =
+            (0..length.min(16)).map(|page| VirtAddr::new(start.get() + pages(page).get())).collect();
+        self.machine.run(move_pages(&self.machine, space, &moved, node, MigrateReason::Syscall));
+    }
+
+    fn compact(&mut self) {
+        let node = self.node();
+        self.machine.run(compact_node(&self.machine, node));
+    }
+
+    /// Takes the pageblock of a page out, and puts it back into use.
+    fn offline(&mut self) {
+        let Some(pfn) = self.some_page() else { return };
+        let block = PfnRange::of(Pfn::new(pfn.get() & !(HUGE - 1)), PAGEBLOCK_PAGES);
+        if self.machine.run(offline_pages(&self.machine, block)) == Ok(true) {
+            self.with(|mm| mm.unisolate_pageblock(block.start, Migratetype::Movable)).expect("it was taken out");
+        }
+    }
+
+    fn set_pools(&mut self) {
+        let (count, surplus) = (self.below(5), self.below(3).to_string());
+        self.with(|mm| mm.write_setting("vm.nr_overcommit_hugepages", &surplus)).expect("it is in range");
+        self.resize_pools(count);
+    }
+
+    /// Maps pages of pools behind ordinary memory, or over it.
+    fn map_pool(&mut self) {
+        let space = self.space();
+        let (first, count) = (self.below(ALL_PAGES / HUGE), self.below(2) + 1);
+        let backing = Backing::Hugetlb { shared: self.below(2) == 0, reserves: self.below(3) > 0 };
+        let place = Place::Fixed(at(first * HUGE));
+        let length = pages(count.min(ALL_PAGES / HUGE - first) * HUGE);
+        self.with(|mm| {
+            while let Some(request) = mm.hugetlb_shortfall(length, NodeId(0), CPU) {
+                let page = mm.alloc_fast(&request).ok();
+                mm.hugetlb_give_surplus(page);
+                if page.is_none() {
+                    break;
+                }
+            }
+            let _too_few = mm.mmap(space, &MmapRequest { place, backing, ..MmapRequest::anon(length) }, CPU);
+            mm.hugetlb_trim(CPU);
+        });
+    }
+
+    /// Huge pages mostly stay enabled.
+    fn enable(&mut self) {
+        let enabled = match self.below(8) {
+            0 => HugeEnabled::Never,
+            1 | 2 => HugeEnabled::Madvise,
+            _ => HugeEnabled::Always,
+        };
+        let zeros = self.below(4) > 0;
+        self.with(|mm| {
+            mm.set_thp_enabled(enabled);
+            mm.set_thp_use_zero_page(zeros);
+        });
+    }
+}
