@@ -1,4 +1,4 @@
-//! Cost of base-page faults with everything counted, beside the bare allocations they stand on, in the same run.
+//! Cost of faults of base and huge pages with everything counted, beside the bare allocations they stand on, in the same run.
 //!
 //! Figures are medians of rounds in which both take turns, in time on the processor where the host tells it, so that a busy
 //! machine disturbs them little and both alike. Run with `cargo bench -p order9-mm --bench fault`.
@@ -9,7 +9,8 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use order9_mm::policy::Policy;
-use order9_mm::space::{Access, FaultStep, Madvise, MmapRequest, TableStep, VirtAddr, VpnRange};
+use order9_mm::space::{Access, FaultStep, Madvise, MmapRequest, Place, TableStep, VirtAddr, VpnRange};
+use order9_mm::thp::HugeEnabled;
 use order9_mm::{Gfp, Layout, Mm, MmBuilder, NodeSpec, Request, SpaceId, ZoneSpec};
 use order9_units::{Bytes, NodeId, Order, PAGE_SIZE, Pages, Pfn, PfnRange, ZoneKind};
 use stopwatch::Stopwatch;
@@ -18,6 +19,8 @@ const ROUNDS: usize = 7;
 /// Repetitions of a round: many scheduler ticks, to which the host counts time on the processor.
 const REPEATS: u64 = 10;
 const PAIRS: u32 = 10_000_000;
+const HUGE_PAIRS: u32 = 1_000_000;
+const HUGE: Bytes = Bytes::new(2 << 20);
 const CPU: usize = 0;
 /// What is filled and freed at once, besides the large run.
 const PIECE: Bytes = Bytes::from_gib(1);
@@ -36,7 +39,58 @@ fn main() {
     println!("{:<52} {fault:>9.1}", "1 GiB read page by page (page of zeros), unmapped");
     let forked = fork_and_exit(&mut mm, space);
     println!("{:<52} {forked:>9.1}", "1 GiB shared by fork, exit of the child");
+    huge();
     large();
+}
+
+/// Huge pages: a slot written and discarded again and again, and memory that was never touched before.
+fn huge() {
+    println!("\n{:<52} {:>9} {:>9} {:>7}", "ns per huge page, median of rounds", "fault", "bare", "ratio");
+    let mut mm = engine(Bytes::from_gib(4));
+    mm.set_thp_enabled(HugeEnabled::Always);
+    let space = mm.create_space().expect("it is the first");
+    let mapped = mm.mmap(space, &MmapRequest::anon(Bytes::new(2 * HUGE.get())), CPU).expect("the space is empty");
+    let slot = VirtAddr::new(mapped.get().next_multiple_of(HUGE.get()));
+    let mut other = engine(Bytes::from_gib(4));
+    let (fault, bare) = turns(|| hot_huge_fault(&mut mm, space, slot), || hot_huge_pair(&mut other));
+    row("one slot again and again, write and MADV_DONTNEED", fault, bare);
+    let (fault, _) = turns(|| fill_huge(&mut mm, space), || 0.0);
+    println!("{:<52} {fault:>9.1}", "1 GiB, one write to each slot, then unmapped");
+}
+
+fn hot_huge_fault(mm: &mut Mm, space: SpaceId, slot: VirtAddr) -> f64 {
+    let start = Stopwatch::start();
+    for _ in 0..HUGE_PAIRS {
+        assert_eq!(mm.touch(space, black_box(slot), Access::Write, CPU), FaultStep::Done);
+        mm.madvise(space, slot, HUGE, Madvise::DontNeed, CPU).expect("the slot is mapped");
+    }
+    per(start.elapsed(), u64::from(HUGE_PAIRS))
+}
+
+fn hot_huge_pair(mm: &mut Mm) -> f64 {
+    let request = Request::new(Order::PAGEBLOCK, Gfp::GFP_TRANSHUGE);
+    let start = Stopwatch::start();
+    for _ in 0..HUGE_PAIRS {
+        let pfn = mm.alloc_fast(black_box(&request)).expect("memory is free");
+        mm.free(black_box(pfn), CPU).expect("it was just allocated");
+    }
+    per(start.elapsed(), u64::from(HUGE_PAIRS))
+}
+
+/// A GiB of huge pages filled and freed again and again.
+fn fill_huge(mm: &mut Mm, space: SpaceId) -> f64 {
+    let request = MmapRequest { place: Place::Fixed(VirtAddr::new(1 << 40)), ..MmapRequest::anon(PIECE) };
+    let slots = PIECE.get() / HUGE.get();
+    let start = Stopwatch::start();
+    for _ in 0..REPEATS {
+        let addr = mm.mmap(space, &request, CPU).expect("there is room");
+        for slot in 0..slots {
+            let step = mm.touch(space, VirtAddr::new(addr.get() + slot * HUGE.get()), Access::Write, CPU);
+            assert_eq!(step, FaultStep::Done);
+        }
+        mm.munmap(space, addr, PIECE, CPU).expect("the range is mapped");
+    }
+    per(start.elapsed(), REPEATS * slots)
 }
 
 fn row(what: &str, fault: f64, bare: f64) {
@@ -71,7 +125,9 @@ fn engine(memory: Bytes) -> Mm {
         cpus: vec![NodeId(0)],
         ..Layout::default()
     };
-    MmBuilder::new(&layout, Policy::default()).expect("one zone is a valid layout").boot()
+    let mut mm = MmBuilder::new(&layout, Policy::default()).expect("one zone is a valid layout").boot();
+    mm.set_thp_enabled(HugeEnabled::Never);
+    mm
 }
 
 fn hot_fault(mm: &mut Mm, space: SpaceId, addr: VirtAddr) -> f64 {
