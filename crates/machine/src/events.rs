@@ -10,7 +10,7 @@ use crate::time::{CpuId, Handle, TaskId};
 pub use order9_mm::trace::{CollapseEvent, CompactEvent, Event};
 
 /// Tracepoints, as Linux names them, in the order of their bits.
-const NAMES: [&str; 39] = [
+const NAMES: [&str; 40] = [
     "mm_page_alloc",
     "mm_page_alloc_zone_locked",
     "mm_page_alloc_extfrag",
@@ -50,6 +50,7 @@ const NAMES: [&str; 39] = [
     "mm_collapse_huge_page",
     "mm_collapse_huge_page_isolate",
     "mm_collapse_huge_page_swapin",
+    "mm_compaction_fast_isolate_freepages",
 ];
 
 /// A set of tracepoints.
@@ -128,6 +129,7 @@ const fn kind(event: &Event) -> usize {
             CompactEvent::WakeupKcompactd { .. } => 31,
             CompactEvent::KcompactdWake { .. } => 32,
             CompactEvent::Retry { .. } => 33,
+            CompactEvent::FastIsolateFreepages { .. } => 39,
         },
         Event::ReclaimRetryZone { .. } => 34,
     }

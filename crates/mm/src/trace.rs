@@ -374,6 +374,15 @@ pub enum CompactEvent {
         /// Frames isolated.
         taken: u64,
     },
+    /// `mm_compaction_fast_isolate_freepages`: free lists were searched for free frames.
+    FastIsolateFreepages {
+        /// The part of the zone where what is found would do.
+        range: PfnRange,
+        /// List entries looked at.
+        scanned: u64,
+        /// Frames isolated.
+        taken: u64,
+    },
     /// `mm_compaction_migratepages`: a batch was moved.
     Migratepages {
         /// Pages moved, or freed meanwhile.

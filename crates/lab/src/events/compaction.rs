@@ -9,7 +9,8 @@ use order9_units::{Order, PfnRange};
 pub(super) fn fields(event: &CompactEvent) -> String {
     match event {
         CompactEvent::IsolateMigratepages { range, scanned, taken }
-        | CompactEvent::IsolateFreepages { range, scanned, taken } => {
+        | CompactEvent::IsolateFreepages { range, scanned, taken }
+        | CompactEvent::FastIsolateFreepages { range, scanned, taken } => {
             let PfnRange { start, end } = range;
             format!("range=({start} ~ {end}) nr_scanned={scanned} nr_taken={taken}")
         }

@@ -1,6 +1,6 @@
 //! Finding free frames by the free lists instead of scanning for them.
 
-use order9_units::{Migratetype, Order, Pages, Pfn};
+use order9_units::{Migratetype, Order, Pages, Pfn, PfnRange};
 
 use super::BLOCK;
 use super::control::CompactControl;
@@ -9,7 +9,7 @@ use super::target::ChooseTargets;
 use crate::Mm;
 use crate::frame::Idx;
 use crate::migrate::MigrateMode;
-use crate::trace::Tracer;
+use crate::trace::{CompactEvent, Event, Tracer};
 
 /// Entries that the first search of a run visits at most: half a pageblock.
 const START_LIMIT: u64 = 256;
@@ -51,6 +51,11 @@ impl<T: Tracer> ChooseTargets<T> for FreeListTargets {
         note_highest(mm, run, search.highest);
         run.totals.free_scanned += search.visited;
         mm.work.list_nodes_visited += search.visited;
+        mm.tracer.event(|| {
+            let range = PfnRange::new(search.min.min(run.free_pfn), run.free_pfn);
+            let taken = found.map_or(0, |(_, frames)| frames);
+            Event::Compaction(CompactEvent::FastIsolateFreepages { range, scanned: search.visited, taken })
+        });
         match found {
             Some((idx, frames)) => scan_around(mm, run, mm.frames.pfn(idx), frames),
             None => {

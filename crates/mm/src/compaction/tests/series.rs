@@ -125,6 +125,8 @@ fn rule_11_takes_targets_from_the_lists() {
     assert_eq!(linear.totals().free_scanned, 3 * HUGE + 1 + 256 + 1, "three and a half pageblocks in vain");
     assert!(fast.totals().free_scanned <= 10, "{:?}", fast.totals());
     assert_eq!(fast.ends().1, 13 * HUGE, "the scanner stays where it is");
+    let searches = |world: &World| world.events(|event| matches!(event, CompactEvent::FastIsolateFreepages { .. }));
+    assert!(searches(&linear) == 0 && searches(&fast) > 0);
 }
 
 #[test]
