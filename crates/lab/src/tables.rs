@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use order9_record::Run;
 use order9_report::compare::{self, Benchmark, Column, Counters, Durations, Report, Section, Style, Title};
 use order9_report::stats::{Direction, Family, Samples};
+use order9_units::PAGEBLOCK_PAGES;
 use order9_workloads::{self as workloads, Better, Measure, Workload};
 
 /// Compares columns of runs: a title each, and its runs, whose samples are pooled as iterations are. All are of `workload`.
@@ -135,5 +136,45 @@ fn counters(runs: &[&Run]) -> Counters {
             *sums.entry(&counter.name).or_default() += growth.unwrap_or(0);
         }
     }
+    sums.extend(MEANS.map(|(name, level, pages)| (name, mean(runs, level, pages))));
     Counters::from_iter(sums)
+}
+
+/// Levels of which tables show the mean over time, in base pages: what they are called then, and how large one is.
+const MEANS: [(&str, &str, u64); 2] = [
+    ("order9_mean_anon_pages", "nr_anon_pages", 1),
+    ("order9_mean_anon_huge", "nr_anon_transparent_hugepages", PAGEBLOCK_PAGES.get()),
+];
+
+/// Mean of a level, in base pages, over the time of all runs, each reading being that of the time up to the next.
+fn mean(runs: &[&Run], level: &str, pages: u64) -> u64 {
+    let mut sum = (0_u128, 0_u128);
+    for run in runs {
+        let Some(at) = run.counters.position(level) else { continue };
+        let readings = run.counters.times.windows(2).zip(&run.counters.columns[at].values);
+        for (times, &value) in readings {
+            let time = u128::from((times[1] - times[0]).get());
+            sum = (sum.0 + u128::from(value * pages) * time, sum.1 + time);
+        }
+    }
+    sum.0.checked_div(sum.1).unwrap_or(0) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use order9_units::Nanos;
+
+    use super::*;
+
+    #[test]
+    fn levels_are_weighted_by_the_time_they_lasted() {
+        let mut run = Run::new("linux-5.1", 1);
+        run.counters = order9_record::Counters::new(["nr_anon_pages", "nr_anon_transparent_hugepages"]);
+        for (at, values) in [(0, [100, 0]), (10, [200, 3]), (40, [9, 9])] {
+            run.counters.push(Nanos::new(at), &values);
+        }
+        let counters = counters(&[&run]);
+        assert_eq!(counters.get("order9_mean_anon_pages"), Some((100 * 10 + 200 * 30) / 40));
+        assert_eq!(counters.get("order9_mean_anon_huge"), Some(3 * 512 * 30 / 40));
+    }
 }

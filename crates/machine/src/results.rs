@@ -177,6 +177,7 @@ const OWN_COUNTERS: [&str; 41] = [
     "order9_compact_captured",
     "order9_compact_proactive_runs",
     "order9_compact_proactive_deferred",
+    "order9_collapse_filled",
 ];
 
 /// Attempts to move a page that failed, by reason; waits of migration, by who had the page, and their time in ns.
@@ -304,8 +305,8 @@ impl Kernel {
     }
 }
 
-/// Fragmentation events, boosts, what kswapd did about them, and what compaction did, in the order of [`OWN_COUNTERS`].
-fn boosts(mm: &Engine) -> [u64; 16] {
+/// Fragmentation events, boosts, what kswapd did about them, and what compaction and collapse did, in the order of [`OWN_COUNTERS`].
+fn boosts(mm: &Engine) -> [u64; 17] {
     let counters = mm.counters();
     [
         counters.extfrag.fragmenting(),
@@ -324,6 +325,7 @@ fn boosts(mm: &Engine) -> [u64; 16] {
         counters.compact_captured,
         counters.proactive_runs,
         counters.proactive_deferred,
+        counters.collapse_filled,
     ]
 }
 

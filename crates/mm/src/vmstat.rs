@@ -153,6 +153,8 @@ pub struct Counters {
     pub compact_pages_moved: u64,
     /// Blocks that tasks captured from what they freed (engine only).
     pub compact_captured: u64,
+    /// Pages that collapse added to programs: parts of huge pages that nobody had touched. Engine only.
+    pub collapse_filled: u64,
     /// Pageblocks that were claimed by the index and emptied (engine only).
     pub index_emptied: u64,
     /// Pageblocks that could not be emptied, when or before they were claimed (engine only).

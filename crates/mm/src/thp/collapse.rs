@@ -237,7 +237,10 @@ impl<T: Tracer> Mm<T> {
                     self.work.pages_isolated += 1;
                     self.copy_page(source, head.plus(offset));
                 }
-                None => self.clear_page(head.plus(offset)),
+                None => {
+                    self.counters.collapse_filled += 1;
+                    self.clear_page(head.plus(offset));
+                }
             }
         }
         let id = collapse.space;

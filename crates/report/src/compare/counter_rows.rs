@@ -188,6 +188,13 @@ pub(super) const DAEMON_ROWS: &[CounterRow] = &[
     cpu("Direct compaction %", "order9_compact_stall_ns"),
 ];
 
+/// Memory of programs in huge pages, over the time of the test, and what it costs them in memory that they do not use.
+pub(super) const HUGE_ROWS: &[CounterRow] = &[
+    count("Anonymous memory, mean", Pages, &[(1.0, "order9_mean_anon_pages")]),
+    percent("Huge part of it %", "order9_mean_anon_huge", &["order9_mean_anon_pages"], 0.0),
+    count("Pages added by collapse", Pages, &[(1.0, "order9_collapse_filled")]),
+];
+
 const SCANNED: &[&str] = &["compact_migrate_scanned", "compact_free_scanned"];
 
 #[cfg(test)]

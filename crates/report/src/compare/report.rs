@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::counter_rows::{COMPACTION_ROWS, COUNTER_ROWS, CounterRow, DAEMON_ROWS};
+use super::counter_rows::{COMPACTION_ROWS, COUNTER_ROWS, CounterRow, DAEMON_ROWS, HUGE_ROWS};
 use super::{Benchmark, Cell, Change, Column, Comparison, Durations, Row, Section, Table, Unit, text};
 use crate::stats::{Convention, Generation, Rule, Samples, Statistic};
 
@@ -42,7 +42,7 @@ const COUNTER_WIDTH: usize = 15;
 pub fn compare(benchmark: &Benchmark, columns: &[Column], style: Style) -> Report {
     let sections = benchmark.sections.iter().map(|section| section_table(benchmark, section, columns, style));
     let totals = [duration_table(columns), counter_table(columns)];
-    let own = [compaction_table(columns), daemon_table(columns)];
+    let own = [huge_table(columns), compaction_table(columns), daemon_table(columns)];
     let tables = sections.chain(totals).chain(own.into_iter().flatten()).collect();
     Report { benchmark: benchmark.name.clone(), style, tables }
 }
@@ -120,6 +120,13 @@ fn duration_table(columns: &[Column]) -> Table {
 
 fn counter_table(columns: &[Column]) -> Table {
     plain_table(columns, COUNTER_WIDTH, counter_rows(COUNTER_ROWS, columns))
+}
+
+/// What part of memory was huge, where any was.
+fn huge_table(columns: &[Column]) -> Option<Table> {
+    let huge = |column: &Column| column.counters.get("order9_mean_anon_huge").is_some_and(|pages| pages > 0);
+    let table = || plain_table(columns, COUNTER_WIDTH, counter_rows(HUGE_ROWS, columns));
+    columns.iter().any(huge).then(|| Table { heading: Some("Memory in huge pages".to_owned()), ..table() })
 }
 
 /// What compaction was worth, if it has moved anything.

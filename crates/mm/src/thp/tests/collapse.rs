@@ -56,6 +56,7 @@ fn pages_move_and_holes_are_filled() {
     assert_eq!((levels.anon, levels.anon_thps), (512, 1));
     let counters = mm.counters();
     assert_eq!((counters.thp_collapse_alloc, counters.thp_collapse_alloc_failed, counters.thp_fault_alloc), (1, 0, 0));
+    assert_eq!(counters.collapse_filled, 341, "what nobody had touched");
     let faults = mm.counters().pgfault;
     write(&mut mm, space, 511);
     assert_eq!(mm.counters().pgfault, faults, "the huge mapping can be written");
