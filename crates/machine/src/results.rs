@@ -135,7 +135,7 @@ impl Record {
 
 /// What Linux does not count: use of the CPUs, of locks of either kind, times in ns; levels of [`HugeOutlook`];
 /// fragmentation events and what reclaim makes of them; time that threads spend in direct compaction, and what it gives them.
-const OWN_COUNTERS: [&str; 41] = [
+const OWN_COUNTERS: [&str; 42] = [
     "order9_cpu_busy_ns",
     "order9_kswapd_cpu_ns",
     "order9_kcompactd_cpu_ns",
