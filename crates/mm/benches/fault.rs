@@ -20,6 +20,8 @@ const ROUNDS: usize = 7;
 const REPEATS: u64 = 10;
 const PAIRS: u32 = 10_000_000;
 const HUGE_PAIRS: u32 = 1_000_000;
+/// The same for huge pages, of which there are fewer.
+const HUGE_REPEATS: u64 = 400;
 const HUGE: Bytes = Bytes::new(2 << 20);
 const CPU: usize = 0;
 /// What is filled and freed at once, besides the large run.
@@ -82,7 +84,7 @@ fn fill_huge(mm: &mut Mm, space: SpaceId) -> f64 {
     let request = MmapRequest { place: Place::Fixed(VirtAddr::new(1 << 40)), ..MmapRequest::anon(PIECE) };
     let slots = PIECE.get() / HUGE.get();
     let start = Stopwatch::start();
-    for _ in 0..REPEATS {
+    for _ in 0..HUGE_REPEATS {
         let addr = mm.mmap(space, &request, CPU).expect("there is room");
         for slot in 0..slots {
             let step = mm.touch(space, VirtAddr::new(addr.get() + slot * HUGE.get()), Access::Write, CPU);
@@ -90,7 +92,7 @@ fn fill_huge(mm: &mut Mm, space: SpaceId) -> f64 {
         }
         mm.munmap(space, addr, PIECE, CPU).expect("the range is mapped");
     }
-    per(start.elapsed(), REPEATS * slots)
+    per(start.elapsed(), HUGE_REPEATS * slots)
 }
 
 fn row(what: &str, fault: f64, bare: f64) {

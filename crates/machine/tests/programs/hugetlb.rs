@@ -1,10 +1,10 @@
 //! hugetlb pools as programs meet them.
 
-use order9_machine::{Outcome, Results, Thread};
-use order9_units::{Bytes, PAGE_SIZE};
+use order9_machine::{Options, Outcome, Results, Thread};
+use order9_units::{Bytes, PAGE_SIZE, Pages};
 use order9_workloads::{Access, Advice, Area, ChildKind, Mapping, Of, Stop, Sys};
 
-use crate::{counter, machine, mib};
+use crate::{counter, disk, machine, machine_with, mib};
 
 const HUGE: Bytes = mib(2);
 const POOL: Of = Of::Hugetlb { shared: false };
@@ -83,4 +83,46 @@ fn shared_pools_are_written_by_parent_and_child() {
         sys.wait(child).await?.result
     });
     assert_eq!(results.outcome, Outcome::Completed);
+}
+
+/// Pages that `ask` looks at in reclaim, and how often it reclaims, where swap has room but a pin holds every pageblock.
+fn effort<F>(ask: impl FnOnce(Thread) -> F + 'static) -> [u64; 2]
+where
+    F: Future<Output = Result<(), Stop>> + 'static,
+{
+    let options = Options { disks: vec![disk(Pages::new(8192))], ..Options::new(1) };
+    let results = machine_with(mib(16), 1, &options).run_program(
+        "program",
+        async |sys| {
+            let area = sys.mmap(Mapping::anon(mib(14))).await?;
+            sys.madvise(area, Advice::NoHugePage).await?;
+            sys.touch(area, Access::Write).await?;
+            for half in 0..14 {
+                sys.pin(area.part(mib(half), PAGE_SIZE)).await?;
+            }
+            sys.phase("ask");
+            ask(sys).await
+        },
+        |_| (),
+    );
+    assert_eq!(results.outcome, Outcome::Completed);
+    [counter(&results, "pgscan_direct"), counter(&results, "allocstall_movable")]
+}
+
+#[test]
+fn where_nothing_can_be_emptied_the_writer_goes_on_in_reclaim() {
+    let idle = effort(async |_| Ok(()));
+    let fault = effort(async |sys| {
+        let mapped = sys.mmap(Mapping::anon(mib(4))).await?;
+        sys.madvise(mapped, Advice::HugePage).await?;
+        let slot = mapped.part(Bytes::new(mapped.start.next_multiple_of(HUGE.get()) - mapped.start), PAGE_SIZE);
+        sys.touch(slot, Access::Write).await
+    });
+    let pool = effort(async |sys| {
+        assert_eq!(sys.set_nr_hugepages(1).await?, 0, "no pageblock can be emptied");
+        Ok(())
+    });
+    let rounds = [fault, pool].map(|[_, rounds]| rounds - idle[1]);
+    assert!(rounds[1] > 3 * rounds[0].max(1), "a fault gives up, the pool does not: {idle:?} {fault:?} {pool:?}");
+    assert!(pool[0] > fault[0], "{fault:?} {pool:?}");
 }

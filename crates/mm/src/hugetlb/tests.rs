@@ -139,8 +139,14 @@ fn a_node_has_a_pool_of_its_own() {
     let mut mm = boot(2, Policy::default());
     mm.set_nr_hugepages(4, None);
     assert_eq!([0, 1].map(|node| mm.hugetlb_pool_of(NodeId(node)).total), [2, 2], "round robin");
-    mm.set_nr_hugepages(5, Some(NodeId(1)));
-    assert_eq!([0, 1].map(|node| mm.hugetlb_pool_of(NodeId(node)).total), [2, 5]);
+    let file = |node, file| alloc::format!("/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/{file}");
+    mm.write_setting(&file(1, "nr_hugepages"), "5\n").unwrap();
+    assert_eq!([0, 1].map(|node| mm.read_setting(&file(node, "nr_hugepages")).unwrap()), ["2\n", "5\n"]);
+    assert_eq!(mm.read_setting(&file(1, "free_hugepages")).unwrap(), "5\n");
+    for (node, name) in [(7, "nr_hugepages"), (0, "resv_hugepages")] {
+        assert_eq!(mm.read_setting(&file(node, name)), Err(crate::sysctl::SettingError::Unknown));
+    }
+    assert!(mm.write_setting(&file(0, "surplus_hugepages"), "1").is_err(), "it is read-only");
     mm.set_nr_hugepages(0, Some(NodeId(0)));
     checked(&mm);
     assert_eq!([0, 1].map(|node| mm.hugetlb_pool_of(NodeId(node)).total), [0, 5]);

@@ -6,6 +6,7 @@
 //! What differs between releases and is no setting there is a [`crate::policy::Policy`]. Behaviour and sources:
 //! docs/settings.md.
 
+mod hugetlb;
 mod table;
 mod thp;
 mod value;
@@ -219,11 +220,15 @@ impl Setting {
 }
 
 impl<T: Tracer> Mm<T> {
-    /// The content of the file of a setting, closing newline included. `name` is as [`Setting::find`] takes it.
+    /// The content of the file of a setting, closing newline included. `name` is as [`Setting::find`] takes it, or the path of
+    /// a file of a node's hugetlb pool.
     ///
     /// # Errors
     /// [`SettingError`], never `ReadOnly` or `Invalid`.
     pub fn read_setting(&self, name: &str) -> Result<String, SettingError> {
+        if let Some((node, setting)) = hugetlb::of_node(name) {
+            return self.read_node_pool(node, setting);
+        }
         let setting = Setting::find(name).ok_or(SettingError::Unknown)?;
         if setting.access == Access::WriteOnly {
             return Err(SettingError::WriteOnly(setting));
@@ -236,11 +241,14 @@ impl<T: Tracer> Mm<T> {
         Ok(value::render(&numbers))
     }
 
-    /// Writes `value` to a setting, as a program that writes to its file once. `name` is as [`Setting::find`] takes it.
+    /// Writes `value` to a setting, as a program that writes to its file once. `name` is as for [`Mm::read_setting`].
     ///
     /// # Errors
     /// [`SettingError`], never `WriteOnly`.
     pub fn write_setting(&mut self, name: &str, value: &str) -> Result<(), SettingError> {
+        if let Some((node, setting)) = hugetlb::of_node(name) {
+            return self.write_node_pool(node, setting, value);
+        }
         let setting = Setting::find(name).ok_or(SettingError::Unknown)?;
         if setting.access == Access::ReadOnly {
             return Err(SettingError::ReadOnly(setting));
@@ -304,17 +312,6 @@ impl<T: Tracer> Mm<T> {
             Knob::WatermarkBoostFactor => watermark.boost_factor.map(u64::from).map(one),
             Knob::WatermarkScaleFactor => watermark.scale_factor.map(u64::from).map(one),
             Knob::ZoneReclaimMode => Some(one(self.settings.zone_reclaim_mode)),
-        }
-    }
-
-    fn hugetlb_value(&self, file: HugetlbFile) -> u64 {
-        let pool = self.hugetlb_pool();
-        match file {
-            HugetlbFile::Nr => pool.total,
-            HugetlbFile::NrOvercommit => self.user.hugetlb.overcommit,
-            HugetlbFile::Free => pool.free,
-            HugetlbFile::Resv => pool.reserved,
-            HugetlbFile::Surplus => pool.surplus,
         }
     }
 

@@ -1,0 +1,65 @@
+//! Files of hugetlb pools: those of the machine, and those of each node, which are like three of them.
+
+use alloc::format;
+use alloc::string::String;
+
+use order9_units::NodeId;
+
+use super::{Access, HugetlbFile, Knob, Model, Setting, SettingError, value};
+use crate::Mm;
+use crate::hugetlb::HugetlbPool;
+use crate::trace::Tracer;
+
+/// The node whose pool has a file at `path`, and the setting of the machine that it is like.
+pub(super) fn of_node(path: &str) -> Option<(NodeId, &'static Setting)> {
+    let (node, file) =
+        path.strip_prefix("/sys/devices/system/node/node")?.split_once("/hugepages/hugepages-2048kB/")?;
+    let exists = ["nr_hugepages", "free_hugepages", "surplus_hugepages"].contains(&file);
+    let setting = Setting::find(&format!("hugetlb/{file}")).filter(|_| exists)?;
+    Some((NodeId(node.parse().ok()?), setting))
+}
+
+impl<T: Tracer> Mm<T> {
+    /// The number in a file of the pools of all nodes.
+    pub(super) fn hugetlb_value(&self, file: HugetlbFile) -> u64 {
+        match file {
+            HugetlbFile::NrOvercommit => self.user.hugetlb.overcommit,
+            file => number(self.hugetlb_pool(), file),
+        }
+    }
+
+    pub(super) fn read_node_pool(&self, node: NodeId, setting: &'static Setting) -> Result<String, SettingError> {
+        self.known(node)?;
+        let Model::Engine(Knob::Hugetlb(file)) = setting.model else { return Err(SettingError::NotModelled(setting)) };
+        Ok(value::render(&[number(self.hugetlb_pool_of(node), file)]))
+    }
+
+    pub(super) fn write_node_pool(
+        &mut self,
+        node: NodeId,
+        setting: &'static Setting,
+        text: &str,
+    ) -> Result<(), SettingError> {
+        self.known(node)?;
+        if setting.access == Access::ReadOnly {
+            return Err(SettingError::ReadOnly(setting));
+        }
+        let numbers = setting.values.parse_sysfs(text).ok_or(SettingError::Invalid(setting))?;
+        self.set_nr_hugepages(numbers[0].unsigned_abs(), Some(node));
+        Ok(())
+    }
+
+    fn known(&self, node: NodeId) -> Result<(), SettingError> {
+        self.nodes.get(node.index()).map(|_| ()).ok_or(SettingError::Unknown)
+    }
+}
+
+const fn number(pool: HugetlbPool, file: HugetlbFile) -> u64 {
+    match file {
+        HugetlbFile::Nr => pool.total,
+        HugetlbFile::Free => pool.free,
+        HugetlbFile::Resv => pool.reserved,
+        HugetlbFile::Surplus => pool.surplus,
+        HugetlbFile::NrOvercommit => 0,
+    }
+}
