@@ -1,11 +1,12 @@
 //! hugetlb pools as programs use them: writes to `nr_hugepages`, and pages that a mapping reserves beyond the pool.
 
-use order9_mm::alloc_pages;
 use order9_mm::env::Env as _;
 use order9_mm::hugetlb::{PoolResize, PoolStep};
-use order9_units::Bytes;
+use order9_mm::space::{MmapRequest, VirtAddr};
+use order9_mm::{Errno, alloc_pages};
 use order9_workloads::Stop;
 
+use crate::kernel::Engine;
 use crate::thread::Thread;
 
 impl Thread {
@@ -23,14 +24,20 @@ impl Thread {
         Ok(self.kernel.look(|mm| mm.hugetlb_pool().total))
     }
 
-    /// Adds the pages to the pool that a mapping of `length` lacks, as far as they may be had.
-    pub(crate) async fn grow_pool_for(&self, length: Bytes) {
-        while let Some(request) = self.kernel.look(|mm| mm.hugetlb_shortfall(length, self.cpu_node(), self.cpu())) {
-            let page = alloc_pages(self, &request).await.ok();
+    /// `mmap` with `MAP_HUGETLB`: what the pools lack is allocated first, as far as it may be had.
+    pub(crate) async fn map_from_pools(&self, request: &MmapRequest) -> Result<VirtAddr, Errno> {
+        let lacking = |mm: &Engine| mm.hugetlb_shortfall(request.length, self.cpu_node(), self.cpu());
+        while let Some(surplus) = self.kernel.look(lacking) {
+            let page = alloc_pages(self, &surplus).await.ok();
             self.kernel.with(|mm| mm.hugetlb_give_surplus(page));
             if page.is_none() {
                 break;
             }
         }
+        self.kernel.with(|mm| {
+            let start = mm.mmap(self.process.space, request, self.cpu());
+            mm.hugetlb_trim(self.cpu());
+            start
+        })
     }
 }

@@ -66,14 +66,10 @@ impl Sys for Thread {
         let request = self.mmap_request(mapping);
         // A program opens a file to map it, and closes it then: the mapping keeps it.
         let opened = self.open_for_mapping(mapping.of).await?;
-        if let Of::Hugetlb { .. } = mapping.of {
-            self.grow_pool_for(mapping.length).await;
-        }
-        let start = self.kernel.with(|mm| {
-            let start = mm.mmap(self.process.space, &request, self.cpu());
-            mm.hugetlb_trim(self.cpu());
-            start
-        });
+        let start = match mapping.of {
+            Of::Hugetlb { .. } => self.map_from_pools(&request).await,
+            _ => self.kernel.with(|mm| mm.mmap(self.process.space, &request, self.cpu())),
+        };
         if let Some(file) = opened {
             self.kernel.with(|mm| mm.fs_close(file)).expect("it was opened above");
         }

@@ -1,10 +1,14 @@
 //! hugetlb pools as programs meet them.
 
-use order9_machine::{Options, Outcome, Results, Thread};
-use order9_units::{Bytes, PAGE_SIZE, Pages};
+use std::num::NonZeroU64;
+
+use order9_machine::{Machine, Options, Outcome, Results, Thread};
+use order9_mm::policy::Policy;
+use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
+use order9_units::{Bytes, NodeId, PAGE_SIZE, Pages, PfnRange, ZoneKind};
 use order9_workloads::{Access, Advice, Area, ChildKind, Mapping, Of, Stop, Sys};
 
-use crate::{counter, disk, machine, machine_with, mib};
+use crate::{NORMAL, counter, disk, machine, machine_with, mib, prices};
 
 const HUGE: Bytes = mib(2);
 const POOL: Of = Of::Hugetlb { shared: false };
@@ -83,6 +87,38 @@ fn shared_pools_are_written_by_parent_and_child() {
         sys.wait(child).await?.result
     });
     assert_eq!(results.outcome, Outcome::Completed);
+}
+
+#[test]
+fn a_mapping_beyond_the_pool_makes_it_grow_as_far_as_overcommit_allows() {
+    let zone = ZoneSpec {
+        node: NodeId(0),
+        kind: ZoneKind::Normal,
+        span: PfnRange::of(NORMAL, Pages::from_bytes_floor(mib(16))),
+    };
+    let layout = Layout {
+        nodes: vec![NodeSpec { distances: vec![10] }],
+        zones: vec![zone],
+        cpus: vec![NodeId(0)],
+        ..Layout::default()
+    };
+    let mut mm = MmBuilder::new(&layout, Policy::default()).expect("a zone is a layout").content_tags().boot();
+    mm.write_setting("vm.nr_overcommit_hugepages", "2").expect("it is in range");
+    let options = Options { check_every: NonZeroU64::new(1), ..Options::new(1) };
+    let machine = Machine::new(mm, vec![NodeId(0)], prices(), &options).expect("there is a CPU");
+    let results = machine.run_program(
+        "program",
+        async |sys| {
+            let refused = sys.mmap(Mapping { length: mib(6), of: POOL }).await;
+            assert_eq!(refused, Err(Stop::Refused { call: "mmap", errno: "ENOMEM" }), "two are all");
+            let mapped = sys.mmap(Mapping { length: mib(4), of: POOL }).await?;
+            sys.touch(mapped, Access::Write).await?;
+            sys.munmap(mapped).await
+        },
+        |_| (),
+    );
+    assert_eq!(results.outcome, Outcome::Completed);
+    assert_eq!((counter(&results, "htlb_buddy_alloc_success"), counter(&results, "pgfault")), (4, 2));
 }
 
 /// Pages that `ask` looks at in reclaim, and how often it reclaims, where swap has room but a pin holds every pageblock.

@@ -179,6 +179,9 @@ impl<T: Tracer> Mm<T> {
 
     /// Frees surplus pages that are promised to nobody.
     pub(super) fn trim_surplus(&mut self, cpu: usize) {
+        if self.hugetlb_pool().surplus == 0 {
+            return;
+        }
         let nodes = self.pool_nodes();
         while self.hugetlb_pool().available() > 0 {
             let mut gone = None;
