@@ -27,6 +27,7 @@ mod storage;
 mod syscalls;
 mod thread;
 pub mod time;
+mod tmpfs;
 mod translations;
 
 pub use events::{CollapseEvent, CompactEvent, Event, EventLog, TraceKinds, Traced};

@@ -9,8 +9,8 @@ use order9_mm::env::Env as _;
 use order9_mm::space::{self, Backing, Madvise, MmapRequest, Mremap, MremapTo, Place, VirtAddr, VpnRange};
 use order9_units::{Bytes, Nanos, NodeId, Order, PAGE_SIZE, Pages};
 use order9_workloads::{
-    Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, Mapping, Memory, Of, Prot, Stop,
-    Sys,
+    Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, Mapping, Memory, Mount, Of, Prot,
+    Stop, Sys, TmpfsHuge,
 };
 use rand_pcg::rand_core::Rng as _;
 
@@ -130,6 +130,7 @@ impl Sys for Thread {
         let (mode, advice) = match advice {
             Advice::DontNeed => (Mode::Shared, Madvise::DontNeed),
             Advice::Free => (Mode::Shared, Madvise::Free),
+            Advice::Remove => (Mode::Shared, Madvise::Remove),
             Advice::HugePage => (Mode::Exclusive, Madvise::HugePage),
             Advice::NoHugePage => (Mode::Exclusive, Madvise::NoHugePage),
             Advice::Collapse => return self.collapse(start(area), area.length).await,
@@ -195,6 +196,26 @@ impl Sys for Thread {
 
     async fn unpin(&self, area: Area) -> Result<(), Stop> {
         self.unpin_pages(start(area)).await
+    }
+
+    async fn mount_tmpfs(&self, huge: TmpfsHuge) -> Result<Mount, Stop> {
+        self.mount(huge).await
+    }
+
+    async fn remount_tmpfs(&self, mount: Mount, huge: TmpfsHuge) -> Result<(), Stop> {
+        self.remount(mount, huge).await
+    }
+
+    async fn create_on(&self, mount: Mount) -> Result<FileId, Stop> {
+        self.new_file_on(mount).await
+    }
+
+    async fn truncate(&self, file: FileId, length: Bytes) -> Result<(), Stop> {
+        self.truncate_tmpfs(file, length).await
+    }
+
+    async fn punch_hole(&self, file: FileId, offset: Bytes, length: Bytes) -> Result<(), Stop> {
+        self.punch(file, offset, length).await
     }
 
     async fn create_file(&self, length: Bytes) -> Result<FileId, Stop> {
@@ -327,7 +348,7 @@ impl Thread {
             Of::Anon => Backing::AnonPrivate,
             Of::Shared => Backing::AnonShared,
             Of::Hugetlb { shared } => Backing::Hugetlb { shared, reserves: true },
-            Of::File(file, offset) => {
+            Of::File(file, offset) | Of::FileShared(file, offset) => {
                 Backing::File { file: file_of(file), offset: Pages::from_bytes_floor(offset), shared: true }
             }
             Of::FilePrivate(file, offset) => {

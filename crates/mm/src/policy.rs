@@ -7,7 +7,7 @@ mod compaction;
 mod thp;
 
 pub use compaction::{Background, BlockSearch, CompactionPolicy, DrainMark, ProactiveBackoff, SkipReset, TargetStride};
-pub use thp::{DefragDefault, HugeCow, HugePlacement, MmapAlign, ThpPolicy, ZeroWrite};
+pub use thp::{DefragDefault, HugeCow, HugePlacement, MmapAlign, ShmemGfp, ShmemPunch, ThpPolicy, ZeroWrite};
 
 /// Switches of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -165,6 +165,11 @@ impl Tags {
         self.files.iter().map(|(&(file, index), &tag)| (file, index, tag))
     }
 
+    /// Whether a program wrote this page of a file and has not discarded it.
+    pub(crate) fn is_file_written(&self, file: FileId, index: u64) -> bool {
+        self.files.contains_key(&(file, index))
+    }
+
     /// Whether a program wrote this private page and has not discarded it.
     pub(crate) fn is_written(&self, page: Mapping) -> bool {
         self.private.contains_key(&page)

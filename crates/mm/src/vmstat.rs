@@ -173,6 +173,12 @@ pub struct Counters {
     pub thp_collapse_alloc: u64,
     /// `thp_collapse_alloc_failed`: times that there was none for that.
     pub thp_collapse_alloc_failed: u64,
+    /// `thp_file_alloc`: huge pages added to tmpfs by faults and system calls.
+    pub thp_file_alloc: u64,
+    /// `thp_file_fallback`: times that there was none for that.
+    pub thp_file_fallback: u64,
+    /// `thp_file_mapped`: faults that mapped a huge page of tmpfs as such.
+    pub thp_file_mapped: u64,
     /// `thp_split_page`: huge pages split into base pages.
     pub thp_split_page: u64,
     /// `thp_split_page_failed`: those that could not be split.

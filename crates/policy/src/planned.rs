@@ -25,10 +25,8 @@ const fn flag(key: &'static str, meaning: &'static str) -> Planned {
 }
 
 /// Every switch that the engine does not have yet.
-pub static PLANNED: &[Planned] = &[
-    flag("slow_path.compact_only", "A request may ask for compaction without reclaim (__GFP_COMPACT_ONLY)"),
-    flag("thp.shmem", "Shared memory and tmpfs have huge pages"),
-];
+pub static PLANNED: &[Planned] =
+    &[flag("slow_path.compact_only", "A request may ask for compaction without reclaim (__GFP_COMPACT_ONLY)")];
 
 /// The planned switch called `key`.
 pub(crate) fn find(key: &str) -> Option<&'static Planned> {

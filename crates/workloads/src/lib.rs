@@ -20,6 +20,7 @@ mod stream_reader;
 mod stutter;
 mod sys;
 mod thp;
+mod tmpfs;
 mod unit;
 mod uptime;
 mod usemem;
@@ -31,4 +32,5 @@ pub use sys::{
     Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, KernelSize, Mapping, Memory, Of,
     Prot, Stop, Sys, Times,
 };
+pub use tmpfs::{Mount, TmpfsHuge};
 pub use workload::{Better, Family, Measure, Unit, Workload};

@@ -8,6 +8,8 @@ use std::ops::{Add, Range};
 
 use order9_units::{Bytes, Nanos, NodeId, Order, PAGE_SIZE};
 
+use crate::tmpfs::{Mount, TmpfsHuge};
+
 /// The system, as seen by one thread of one process. A clone is the same thread's.
 pub trait Sys: Clone + 'static {
     /// What the machine has.
@@ -74,6 +76,21 @@ pub trait Sys: Clone + 'static {
 
     /// Ends a pin; `EINVAL` where no pinned area starts there.
     fn unpin(&self, area: Area) -> impl Future<Output = Result<(), Stop>>;
+
+    /// `mount` of tmpfs with the option `huge=`. Refused with `EINVAL` before 4.8, unless that is never.
+    fn mount_tmpfs(&self, huge: TmpfsHuge) -> impl Future<Output = Result<Mount, Stop>>;
+
+    /// `mount` with `MS_REMOUNT`: another `huge=`, for pages to come.
+    fn remount_tmpfs(&self, mount: Mount, huge: TmpfsHuge) -> impl Future<Output = Result<(), Stop>>;
+
+    /// `open` with `O_CREAT` on a mount of tmpfs: a new, empty file, open.
+    fn create_on(&self, mount: Mount) -> impl Future<Output = Result<FileId, Stop>>;
+
+    /// `ftruncate` of a file on tmpfs; `EOPNOTSUPP` on disk.
+    fn truncate(&self, file: FileId, length: Bytes) -> impl Future<Output = Result<(), Stop>>;
+
+    /// `fallocate` with `FALLOC_FL_PUNCH_HOLE` of a file on tmpfs; `EOPNOTSUPP` on disk.
+    fn punch_hole(&self, file: FileId, offset: Bytes, length: Bytes) -> impl Future<Output = Result<(), Stop>>;
 
     /// Makes a file of `length` and writes all of it with what cannot be compressed: create, write, close.
     fn create_file(&self, length: Bytes) -> impl Future<Output = Result<FileId, Stop>>;
@@ -220,6 +237,8 @@ pub enum Of {
     },
     /// A file from this offset on, shared and read-only.
     File(FileId, Bytes),
+    /// The same, writable.
+    FileShared(FileId, Bytes),
     /// A file from this offset on, private: what is written is the process's own.
     FilePrivate(FileId, Bytes),
 }
@@ -255,6 +274,8 @@ pub enum Advice {
     DontNeed,
     /// `MADV_FREE`: the pages may be taken until they are written again. Refused with `EINVAL` before 4.5.
     Free,
+    /// `MADV_REMOVE`: what the area shows of a file is punched out of it.
+    Remove,
     /// `MADV_HUGEPAGE`.
     HugePage,
     /// `MADV_NOHUGEPAGE`.

@@ -59,6 +59,14 @@ fn denied(call: &'static str, error: FsError) -> Stop {
 pub(crate) struct Lengths(BTreeMap<FileId, Bytes>);
 
 impl Lengths {
+    /// A file is `length` long now.
+    pub(crate) fn set(&mut self, file: FileId, length: Bytes) {
+        self.0.remove(&file);
+        if !length.get().is_multiple_of(PAGE_SIZE.get()) {
+            self.0.insert(file, length);
+        }
+    }
+
     /// A write has made a file, which has `size` now, `length` long, unless others made it longer meanwhile.
     fn grow(&mut self, file: FileId, length: Bytes, size: Pages) {
         let is_longer = self.0.get(&file).is_some_and(|&now| now >= length) || Pages::from_bytes_ceil(length) < size;
@@ -130,7 +138,11 @@ impl Thread {
 
     /// Opens a file on disk that is to be mapped, if it is one.
     pub(crate) async fn open_for_mapping(&self, of: workloads::Of) -> Result<Option<FileId>, Stop> {
-        let (workloads::Of::File(file, _) | workloads::Of::FilePrivate(file, _)) = of else { return Ok(None) };
+        let (workloads::Of::File(file, _) | workloads::Of::FileShared(file, _) | workloads::Of::FilePrivate(file, _)) =
+            of
+        else {
+            return Ok(None);
+        };
         let file = file_of(file);
         if !self.is_on_disk(file) {
             return Ok(None);

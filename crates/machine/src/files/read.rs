@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use order9_mm::env::Env as _;
 use order9_mm::fs_cache::FsError;
 use order9_mm::page_cache::{Added, CachedPage};
-use order9_mm::{Errno, FileId, Gfp, ShmemPage};
+use order9_mm::{Errno, FileId, Gfp};
 use order9_units::{Bytes, PAGE_SIZE, Pages, Pfn};
 use order9_workloads::{self as workloads, Stop};
 
@@ -91,29 +91,10 @@ impl Thread {
                 self.read_page(file, index, wanted).await?;
             }
         } else {
-            for index in offset.get() / PAGE_SIZE.get()..end.get().div_ceil(PAGE_SIZE.get()) {
-                if let Some(pfn) = self.tmpfs_page(file, index).await? {
-                    self.kernel.with(|mm| mm.mark_accessed(pfn));
-                }
-            }
+            self.read_tmpfs(file, offset, end).await?;
         }
         self.kernel.pay(Class::System, self.copying(read)).await;
         Ok(read)
-    }
-
-    /// The page at `index` of a file of tmpfs, read back from swap if it is there; `None` for a hole.
-    pub(super) async fn tmpfs_page(&self, file: FileId, index: u64) -> Result<Option<Pfn>, Stop> {
-        loop {
-            match self.kernel.with(|mm| mm.shmem_page(file, index)) {
-                ShmemPage::Present(pfn) => return Ok(Some(pfn)),
-                ShmemPage::Hole => return Ok(None),
-                ShmemPage::Swapped(slot) => {
-                    let page = self.page(Gfp::GFP_HIGHUSER_MOVABLE).await?;
-                    self.read_from_swap(slot).await;
-                    self.kernel.with(|mm| mm.shmem_swap_in(file, index, slot, page, self.cpu()));
-                }
-            }
-        }
     }
 
     /// Has the page at `index` in memory, marks it as used, and reads ahead.

@@ -156,21 +156,6 @@ impl Thread {
         self.kernel.look(|mm| mm.file_size(file)).is_some_and(|size| index < size.get())
     }
 
-    async fn write_tmpfs_page(&self, file: FileId, index: u64) -> Result<(), Stop> {
-        loop {
-            if let Some(pfn) = self.tmpfs_page(file, index).await? {
-                self.kernel.with(|mm| {
-                    mm.mark_accessed(pfn);
-                    mm.write_page(file, index, self.kernel.handle.now());
-                });
-                return Ok(());
-            }
-            let page = self.page(Gfp::GFP_HIGHUSER_MOVABLE).await?;
-            let added = self.kernel.with(|mm| mm.add_file_page(file, index, page, self.cpu()));
-            added.map_err(|errno| refused("pwrite", errno))?;
-        }
-    }
-
     fn grow(&self, file: FileId, end: Bytes) -> Result<(), Stop> {
         let size = order9_units::Pages::from_bytes_ceil(end);
         if self.kernel.look(|mm| mm.file_size(file)).is_some_and(|now| size <= now) {

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use order9_machine::{Options, Outcome, Results, Thread};
 use order9_units::{Bytes, Nanos, PAGE_SIZE, Pages};
-use order9_workloads::{Access, Advice, Area, ChildKind, DropCaches, FileId, Mapping, Of, Prot, Stop, Sys};
+use order9_workloads::{Access, Advice, Area, ChildKind, DropCaches, FileId, Mapping, Of, Prot, Stop, Sys, TmpfsHuge};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;
 
@@ -49,8 +49,13 @@ impl Program {
 
     async fn map(&mut self) -> Result<(), Stop> {
         let length = self.pages(PAGES_MAX);
-        let of = match (self.below(4), self.files.last()) {
+        let of = match (self.below(5), self.files.last()) {
             (0, Some(&file)) => Of::File(file, Bytes::ZERO),
+            (4, Some(&file)) => {
+                let area = self.sys.mmap(Mapping { length: mib(3), of: Of::FileShared(file, Bytes::ZERO) }).await?;
+                self.areas.push(area);
+                return Ok(());
+            }
             (1, Some(&file)) => Of::FilePrivate(file, Bytes::ZERO),
             (2, _) => Of::Shared,
             _ => Of::Anon,
@@ -75,6 +80,15 @@ impl Program {
         Ok(())
     }
 
+    /// A sparse file on a mount with huge pages.
+    async fn file_on_tmpfs(&mut self) -> Result<(), Stop> {
+        let mount = self.sys.mount_tmpfs(TmpfsHuge::Always).await?;
+        let file = self.sys.create_on(mount).await?;
+        self.files.push(file);
+        let length = self.pages(1000);
+        self.sys.truncate(file, length).await
+    }
+
     /// A call on one of its files.
     async fn file_call(&mut self, choice: u64) -> Result<(), Stop> {
         let at = self.below(self.files.len().max(1) as u64) as usize;
@@ -93,7 +107,9 @@ impl Program {
                 sys.write(file, offset, length).await?;
                 sys.close(file).await
             }
-            3 => sys.fsync(file).await,
+            3 if self.below(2) == 0 => sys.fsync(file).await,
+            3 if self.below(4) == 0 => sys.truncate(file, self.pages(1000)).await,
+            3 => sys.punch_hole(file, offset, self.pages(600)).await,
             _ if self.below(4) == 0 => sys.drop_caches(DropCaches::All).await,
             _ => sys.sync().await,
         }
@@ -108,11 +124,12 @@ impl Program {
         let Some(piece) = self.piece().filter(|_| choice > 4) else {
             return match choice {
                 0 => self.child().await,
-                1 => {
+                1 if self.below(2) == 0 => {
                     let length = self.pages(200);
                     self.files.push(sys.create_file(length).await?);
                     Ok(())
                 }
+                1 => self.file_on_tmpfs().await,
                 2 if !self.files.is_empty() => {
                     let at = self.below(self.files.len() as u64) as usize;
                     sys.remove_file(self.files.swap_remove(at)).await
@@ -130,6 +147,7 @@ impl Program {
                 self.areas.push(moved);
                 Ok(())
             }
+            9 if self.below(3) == 0 => sys.madvise(piece, Advice::Remove).await,
             // A third of them, by place.
             9 if piece.start.is_multiple_of(3) => sys.madvise(piece, Advice::Free).await,
             9 => sys.madvise(piece, Advice::DontNeed).await,
@@ -174,7 +192,7 @@ fn cases() -> u64 {
 
 #[test]
 fn random_programs_break_no_law_and_lose_no_content() {
-    let (mut out_of_memory, mut swapped) = (0, 0);
+    let (mut out_of_memory, mut swapped, mut huge) = (0, 0, 0);
     for seed in 0..cases() {
         // A third of the machines are too small for what may come.
         let memory = if seed % 3 == 0 { mib(2) } else { mib(4) };
@@ -186,9 +204,11 @@ fn random_programs_break_no_law_and_lose_no_content() {
         }
         out_of_memory += results.kills.len();
         swapped += u64::from(counter(&results, "pswpin") > 0 && counter(&results, "pswpout") > 0);
+        huge += counter(&results, "thp_file_alloc");
     }
     assert!(out_of_memory > 0, "some machines were too small");
     assert!(swapped > 3, "some machines swapped: {swapped}");
+    assert!(huge > 3, "files had huge pages: {huge}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod placement;
 mod pressure;
 mod processes;
 mod steady;
+mod tmpfs;
 mod workloads;
 
 use std::num::NonZeroU64;

@@ -333,8 +333,8 @@ impl<T: Tracer> Mm<T> {
 
     /// Whether a locked mapping shows the page.
     pub(crate) fn is_mlocked(&self, idx: Idx) -> bool {
-        if self.huge_head(idx).is_some() {
-            return self.is_huge_mlocked(idx);
+        if self.frames.word(idx).is_compound() {
+            return self.is_huge_mlocked(crate::thp::head_of(idx));
         }
         self.mappings_of(idx).iter().any(|at| {
             let vma = self.user.space(at.space).ok().and_then(|space| space.vmas.find(at.vpn));

@@ -70,15 +70,15 @@ async fn move_page<E: Stall + Pressure>(
     env.with(follow).map(|(_, at, _)| at)
 }
 
-/// Moves the page at `pfn`, and all of the huge page that it is part of.
+/// Moves the page at `pfn`, and all of the huge page that it is part of. One of a file is split first.
 async fn relocate<E: Stall + Pressure>(env: &E, pfn: Pfn, to: Destination) -> Result<(), Errno> {
     let huge = env.with(|mm| mm.huge_head_of(pfn));
-    let Some(head) = huge else { return relocate_base(env, &[pfn], to).await };
-    if !env.with(|mm| mm.policy.thp.migration) {
+    let whole = env.with(|mm| mm.policy.thp.migration);
+    let Some(head) = huge.filter(|_| whole) else {
         env.with(|mm| mm.follow_split(pfn, env.cpu()))?;
         env.spend().await;
         return relocate_base(env, &[pfn], to).await;
-    }
+    };
     relocate_huge(env, head, to).await
 }
 

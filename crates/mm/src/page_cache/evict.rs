@@ -5,8 +5,11 @@ use order9_units::Pages;
 use super::{FileId, Shadow};
 use crate::Mm;
 use crate::frame::{Flag, Idx, Word};
+use crate::shmem::huge_index;
 use crate::space::{Mapping, Zap};
 use crate::trace::Tracer;
+
+const HUGE: u64 = crate::thp::NR as u64;
 
 /// Pages that a step of invalidation looks at.
 const STEP: u64 = 1024;
@@ -98,6 +101,18 @@ impl<T: Tracer> Mm<T> {
         let mut from = index;
         while let Some((found, idx)) = self.user.file(id).ok().and_then(|file| file.first_page(from, end)) {
             from = found + 1;
+            if let Some(head) = self.file_huge_head(idx) {
+                let base = huge_index(found);
+                let part = base < index || end < base + HUGE;
+                if !part {
+                    self.evict_huge_file_page(id, base, head, cpu);
+                } else if self.punch_huge_page(base, head, index, end, cpu) {
+                    from = found; // Base pages now, some of which may be gone.
+                    continue;
+                }
+                from = base + HUGE;
+                continue;
+            }
             self.take_from_file(id, found, None);
             if self.frames.word(idx).has(Flag::SwapCache) {
                 self.leave_in_swap_cache(idx, cpu); // It came back while it was written; the end of that frees it.

@@ -13,6 +13,7 @@ use super::shadows::ShadowChunks;
 use super::tree::PageTree;
 use crate::frame::Idx;
 use crate::fs_cache::FsError;
+use crate::shmem::MountId;
 use crate::space::{Errno, Mapping};
 use crate::swap::SlotId;
 
@@ -141,7 +142,7 @@ impl File {
     }
 
     /// The first page of `[from, end)`.
-    pub(super) fn first_page(&self, from: u64, end: u64) -> Option<(u64, Idx)> {
+    pub(crate) fn first_page(&self, from: u64, end: u64) -> Option<(u64, Idx)> {
         self.tree.first_page(from, end)
     }
 
@@ -203,10 +204,10 @@ const NONE: u32 = u32::MAX;
 const UNCACHED: u32 = u32::MAX;
 /// The file is gone.
 const GONE: u32 = u32::MAX - 1;
-/// A file of tmpfs, which lives in memory alone.
-const TMPFS: u32 = u32::MAX - 2;
 /// What a machine starts with of a disk: no file of its filesystem, and without an inode that could be freed.
-const DEVICE: u32 = u32::MAX - 3;
+const DEVICE: u32 = u32::MAX - 2;
+/// A file of tmpfs, which lives in memory and swap alone, on the first mount; those of others follow.
+const TMPFS: u32 = DEVICE - MountId::MAX as u32;
 
 const _: () = assert!(size_of::<Entry>() == 16, "files outnumber everything else");
 
@@ -214,7 +215,7 @@ const _: () = assert!(size_of::<Entry>() == 16, "files outnumber everything else
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Home {
     Disk,
-    Tmpfs,
+    Tmpfs(MountId),
     Device,
 }
 
@@ -242,7 +243,7 @@ impl FileTable {
         let id = FileId(self.entries.len() as u32);
         let inode = match home {
             Home::Disk => UNCACHED,
-            Home::Tmpfs => TMPFS,
+            Home::Tmpfs(mount) => TMPFS + u32::from(mount.0),
             Home::Device => DEVICE,
         };
         (id.index() < FILES_MAX).then(|| self.entries.push(Entry { size, file: NONE, inode }))?;
@@ -282,7 +283,15 @@ impl FileTable {
 
     #[inline]
     pub(crate) fn is_on_disk(&self, id: FileId) -> bool {
-        self.entries.get(id.index()).is_some_and(|entry| !matches!(entry.inode, TMPFS | GONE))
+        self.entries
+            .get(id.index())
+            .is_some_and(|entry| !((TMPFS..DEVICE).contains(&entry.inode) || entry.inode == GONE))
+    }
+
+    /// The mount of a file of tmpfs.
+    pub(crate) fn mount_of(&self, id: FileId) -> Option<MountId> {
+        let entry = self.entries.get(id.index()).filter(|entry| (TMPFS..DEVICE).contains(&entry.inode))?;
+        Some(MountId((entry.inode - TMPFS) as u16))
     }
 
     /// Whether it is a device's, which needs no inode.
@@ -293,7 +302,7 @@ impl FileTable {
     /// The cached inode of a file on disk, by object number.
     pub(crate) fn inode_of(&self, id: FileId) -> Result<Option<u32>, FsError> {
         match self.entries.get(id.index()).map(|entry| entry.inode) {
-            None | Some(GONE | TMPFS | DEVICE) => Err(FsError::NoSuchFile(id)),
+            None | Some(GONE | TMPFS..=DEVICE) => Err(FsError::NoSuchFile(id)),
             Some(UNCACHED) => Ok(None),
             Some(inode) => Ok(Some(inode)),
         }
@@ -306,7 +315,7 @@ impl FileTable {
 
     /// Files on disk with a cached inode.
     pub(crate) fn inodes(&self) -> impl Iterator<Item = (FileId, u32)> {
-        let cached = |entry: &Entry| (entry.inode < DEVICE).then_some(entry.inode);
+        let cached = |entry: &Entry| (entry.inode < TMPFS).then_some(entry.inode);
         self.entries.iter().enumerate().filter_map(move |(at, entry)| Some((FileId(at as u32), cached(entry)?)))
     }
 

@@ -36,6 +36,17 @@ pub struct ThpPolicy {
     pub mmap_align: MmapAlign,
     /// A hugetlb pool that grows tries hard on a node only until that had no page once. 5.4+.
     pub hugetlb_noretry: bool,
+    /// Shared memory and tmpfs have huge pages. 4.8+.
+    pub shmem: bool,
+    /// What an allocation may do for a huge page of shared memory.
+    pub shmem_gfp: ShmemGfp,
+    /// What becomes of a huge page of tmpfs that is truncated or punched in part.
+    pub shmem_punch: ShmemPunch,
+    /// `huge=within_size` asks whether the huge page that holds the accessed page ends within the file, not the one that ends
+    /// where it starts. 5.15+.
+    pub within_size_end: bool,
+    /// Collapse takes the page tables off what shows a huge page of tmpfs by single entries. 5.4+.
+    pub shmem_retract: bool,
     /// Disabling huge pages computes `vm.min_free_kbytes` anew. 5.10+.
     pub stop_resets_min_free: bool,
 }
@@ -96,6 +107,24 @@ pub enum MmapAlign {
     Multiple,
 }
 
+/// What an allocation may do for a huge page of shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShmemGfp {
+    /// What it may do for any page of the file, in one round: it reclaims, compacts and wakes kswapd. Up to 5.11.
+    Mapping,
+    /// What a fault may do for an anonymous one; a system call counts as unadvised. 5.12+.
+    Mode,
+}
+
+/// What becomes of a huge page of tmpfs that is truncated or punched in part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShmemPunch {
+    /// It stays, zeroed in part. Up to 5.9.
+    Zero,
+    /// It is split, unless it is pinned, and what is punched is freed. 5.10+.
+    Split,
+}
+
 impl Default for ThpPolicy {
     fn default() -> Self {
         Self {
@@ -115,6 +144,11 @@ impl Default for ThpPolicy {
             fork_pin_copy: false,
             mmap_align: MmapAlign::None,
             hugetlb_noretry: false,
+            shmem: true,
+            shmem_gfp: ShmemGfp::Mapping,
+            shmem_punch: ShmemPunch::Zero,
+            within_size_end: false,
+            shmem_retract: false,
             stop_resets_min_free: false,
         }
     }

@@ -32,6 +32,7 @@ struct Usage {
     anon_huge: u64,
     private_hugetlb: u64,
     shared_hugetlb: u64,
+    shmem_huge: u64,
     pss_dirty: Share,
     pss_anon: Share,
     pss_shmem: Share,
@@ -74,7 +75,7 @@ impl<T: Tracer> Mm<T> {
             let mut usage = Usage::default();
             self.add_usage(&mut usage, space, vma);
             usage.render(out, false)?;
-            labelled(out, "THPeligible", u64::from(self.is_thp_eligible(vma) && has_slot(vma)), "")?;
+            labelled(out, "THPeligible", u64::from(self.may_have_huge_pages(vma) && has_slot(vma)), "")?;
             render_flags(out, vma)?;
         }
         Ok(())
@@ -94,8 +95,10 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn add_usage(&self, usage: &mut Usage, space: &Space, vma: &Vma) {
-        let huge = space.table.huge_slots(vma.range).filter(|(_, huge)| huge.head().is_some()).count();
-        usage.anon_huge += huge as u64 * Order::PAGEBLOCK.pages().bytes().get();
+        for (_, huge) in space.table.huge_slots(vma.range).filter(|(_, huge)| huge.head().is_some()) {
+            let mapped = if self.is_of_file(huge) { &mut usage.shmem_huge } else { &mut usage.anon_huge };
+            *mapped += Order::PAGEBLOCK.pages().bytes().get();
+        }
         let [private, shared] = self.hugetlb_usage(space, vma);
         usage.private_hugetlb += private;
         usage.shared_hugetlb += shared;
@@ -176,7 +179,7 @@ impl Usage {
         size("KSM", 0)?;
         size("LazyFree", self.lazy_free)?;
         size("AnonHugePages", self.anon_huge)?;
-        size("ShmemPmdMapped", 0)?;
+        size("ShmemPmdMapped", self.shmem_huge)?;
         size("FilePmdMapped", 0)?;
         size("Shared_Hugetlb", self.shared_hugetlb)?;
         size("Private_Hugetlb", self.private_hugetlb)?;

@@ -23,7 +23,11 @@ impl<T: Tracer> Mm<T> {
         tally: &mut Tally,
     ) -> Outcome {
         let (word, owner) = (self.frames.word(idx), self.user.rmap.owner(idx));
-        let mapped = owner == Owner::Huge || self.mapcount_of(owner) > 0;
+        let mapped = match owner {
+            Owner::Huge => true,
+            Owner::File { .. } if word.is_compound() => self.is_huge_file_page_mapped(idx),
+            _ => self.mapcount_of(owner) > 0,
+        };
         match owner {
             // Whoever had it has dropped it since.
             Owner::Kept if word.with(Flag::Isolated, false).is_held() => return Outcome::Keep,
@@ -47,6 +51,7 @@ impl<T: Tracer> Mm<T> {
                 Outcome::Keep
             }
             (_, Owner::Huge) => self.split_to_swap(run, idx, of, tally),
+            (_, Owner::File { .. }) if word.is_compound() => self.split_to_swap(run, idx, of, tally),
             _ if word.has(Flag::Pinned) => Outcome::Keep,
             (_, Owner::File { .. }) if of == LruType::File => {
                 if mapped {

@@ -57,7 +57,7 @@ impl<T: Tracer> Mm<T> {
     /// Counts the mappings by which a page was accessed, and forgets the accesses.
     pub(crate) fn take_uses(&mut self, idx: Idx) -> Uses {
         self.work.rmap_walks += 1;
-        if self.huge_head(idx).is_some() {
+        if self.frames.word(idx).is_compound() {
             return self.take_huge_uses(idx);
         }
         let mut uses = Uses::default();

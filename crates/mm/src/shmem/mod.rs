@@ -2,10 +2,20 @@
 //!
 //! Such a [`File`] is one of [`crate::page_cache`] without a disk. What it holds stays until it is truncated, punched out, or
 //! the file goes with its last handle and mapping; unmapping alone never frees it. A page beyond the size cannot be had.
-//! Pages are on the lists of anonymous memory, and go to swap as `swap` has it.
+//! Pages are on the lists of anonymous memory, and go to swap as `swap` has it; which of them are huge is decided in `huge`,
+//! by the options in `mount`.
 
+mod hole;
+mod huge;
+mod mount;
+mod place;
+mod shrink;
 mod swap;
 
+pub use hole::ShmemHole;
+pub(crate) use huge::huge_index;
+pub(crate) use mount::Mounts;
+pub use mount::{MountId, ShmemEnabled, ShmemHuge};
 pub use swap::ShmemPage;
 
 use order9_units::{Pages, Pfn};
@@ -34,10 +44,19 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// `EFBIG` above 128 TiB, `EAGAIN` after 2^26 files.
     pub fn create_file(&mut self, size: Pages) -> Result<FileId, Errno> {
+        self.create_file_on(MountId::INTERNAL, size)
+    }
+
+    /// The same on a mount of tmpfs.
+    ///
+    /// # Errors
+    /// As there, and `ENOENT` where there is no such mount.
+    pub fn create_file_on(&mut self, mount: MountId, size: Pages) -> Result<FileId, Errno> {
         if size > PAGES_MAX {
             return Err(Errno::Efbig);
         }
-        let id = self.user.files.create(size, Home::Tmpfs).ok_or(Errno::Eagain)?;
+        self.tmpfs_huge(mount).ok_or(Errno::Enoent)?;
+        let id = self.user.files.create(size, Home::Tmpfs(mount)).ok_or(Errno::Eagain)?;
         self.user.rmap.make_room(self.frames.len());
         self.user.files.ensure(id).open = true;
         Ok(id)
@@ -108,6 +127,7 @@ impl<T: Tracer> Mm<T> {
         if size < self.user.files.set_size(id, size) {
             self.unmap_file_range(id, size.get(), u64::MAX, Zap::All, cpu);
             self.evict(id, size.get(), u64::MAX, cpu);
+            self.queue_if_longer(id);
         }
         Ok(())
     }
@@ -119,9 +139,13 @@ impl<T: Tracer> Mm<T> {
     /// `EBADF` where the file is not open.
     pub fn punch_hole(&mut self, id: FileId, index: u64, pages: Pages, cpu: usize) -> Result<(), Errno> {
         self.require_open(id)?;
+        self.punch_range(id, index, pages, cpu);
+        Ok(())
+    }
+
+    pub(crate) fn punch_range(&mut self, id: FileId, index: u64, pages: Pages, cpu: usize) {
         self.unmap_file_range(id, index, pages.get(), Zap::FilePages, cpu);
         self.evict(id, index, pages.get(), cpu);
-        Ok(())
     }
 
     /// Nobody maps a file any more: one of tmpfs that nobody has open ends, one on disk is no longer held open by mappings.
@@ -131,6 +155,7 @@ impl<T: Tracer> Mm<T> {
             self.close_by_mappings(id);
         } else if !file.open {
             self.evict(id, 0, u64::MAX, cpu);
+            self.forget_for_shrink(id);
             self.user.files.remove(id);
         }
     }

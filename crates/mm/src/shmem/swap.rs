@@ -10,7 +10,7 @@ use order9_units::Pfn;
 use crate::Mm;
 use crate::frame::Idx;
 use crate::page_cache::FileId;
-use crate::space::Owner;
+use crate::space::{NO_CPU, Owner};
 use crate::swap::SlotId;
 use crate::trace::Tracer;
 
@@ -53,7 +53,7 @@ impl<T: Tracer> Mm<T> {
         self.user.file_mut(id).insert(index, idx);
         self.user.rmap.set(idx, Owner::File { file: id, index });
         self.user.levels.shmem += 1;
-        self.drop_swap_entry(slot, usize::MAX);
+        self.drop_swap_entry(slot, NO_CPU);
         Some(idx)
     }
 

@@ -44,6 +44,8 @@ pub enum ShrinkerKind {
     DeferredSplit,
     /// The huge page of zeros, once nobody maps it.
     HugeZeroPage,
+    /// Huge pages of tmpfs that reach beyond the end of their file, which splitting frees in part; needs `__GFP_FS`.
+    Shmem,
 }
 
 impl ShrinkerKind {
@@ -51,7 +53,7 @@ impl ShrinkerKind {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Superblock => "super_cache_scan",
+            Self::Superblock | Self::Shmem => "super_cache_scan",
             Self::DeferredSplit => "deferred_split_scan",
             Self::HugeZeroPage => "shrink_huge_zero_page_scan",
         }
@@ -68,6 +70,9 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn register_thp_shrinkers(&mut self) {
         self.register_shrinker(ShrinkerKind::HugeZeroPage, SHRINK_BATCH);
         self.register_shrinker(ShrinkerKind::DeferredSplit, SHRINK_BATCH);
+        if self.policy.thp.shmem {
+            self.register_shrinker(ShrinkerKind::Shmem, 1024);
+        }
     }
 
     fn register_shrinker(&mut self, kind: ShrinkerKind, batch: u64) {

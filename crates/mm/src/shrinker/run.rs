@@ -67,6 +67,8 @@ enum Scan {
     /// So many huge pages are still to be split.
     Splits(u64),
     HugeZeroPage,
+    /// The same of tmpfs.
+    ShmemSplits(u64),
 }
 
 impl ShrinkSlab {
@@ -95,10 +97,17 @@ impl ShrinkSlab {
         };
         let step = match &mut batch.scan {
             Scan::Fs(scan) => mm.fs_scan(scan, &mut call.freed, self.control.cpu),
-            Scan::Splits(0) => ScanStep::Done,
+            Scan::Splits(0) | Scan::ShmemSplits(0) => ScanStep::Done,
             Scan::Splits(left) => {
                 *left -= 1;
                 call.freed.objects += u64::from(mm.split_deferred(self.control.node, self.control.cpu));
+                call.batch = Some(batch);
+                self.now = Some(call);
+                return ShrinkStep::Progress;
+            }
+            Scan::ShmemSplits(left) => {
+                *left -= 1;
+                call.freed.objects += u64::from(mm.shrink_shmem(self.control.cpu));
                 call.batch = Some(batch);
                 self.now = Some(call);
                 return ShrinkStep::Progress;
@@ -138,6 +147,7 @@ impl ShrinkSlab {
         let freeable = match kind {
             ShrinkerKind::Superblock => mm.fs_freeable(node),
             ShrinkerKind::DeferredSplit => mm.deferred_splits(node),
+            ShrinkerKind::Shmem => mm.shmem_shrinkable(),
             // It knows no nodes, and is asked with the first.
             ShrinkerKind::HugeZeroPage if node == NodeId(0) => mm.huge_zero_freeable(),
             ShrinkerKind::HugeZeroPage => 0,
@@ -166,10 +176,11 @@ impl ShrinkSlab {
     fn next_batch<T: Tracer>(&self, mm: &Mm<T>, plan: &ShrinkPlan) -> Option<Batch> {
         let objects = plan.next_batch()?;
         let scan = match mm.shrinkers[self.at].kind {
-            ShrinkerKind::Superblock if !self.control.gfp.has(Gfp::FS) => return None,
+            ShrinkerKind::Superblock | ShrinkerKind::Shmem if !self.control.gfp.has(Gfp::FS) => return None,
             ShrinkerKind::Superblock => Scan::Fs(mm.fs.as_ref()?.scan(self.control.node, objects)),
             ShrinkerKind::DeferredSplit => Scan::Splits(objects.min(mm.deferred_splits(self.control.node))),
             ShrinkerKind::HugeZeroPage => Scan::HugeZeroPage,
+            ShrinkerKind::Shmem => Scan::ShmemSplits(objects.min(mm.shmem_shrinkable())),
         };
         Some(Batch { scan, objects })
     }

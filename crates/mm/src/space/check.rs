@@ -10,6 +10,7 @@ use super::{Mapping, Owner, Prot, Rss, Space, SpaceId, TASK_END, UserLevels, Vma
 use crate::Mm;
 use crate::check::{Verdict, require};
 use crate::frame::{Flag, Idx, Word};
+use crate::shmem::huge_index;
 use crate::tags::{Tag, Tags};
 use crate::trace::Tracer;
 
@@ -74,8 +75,9 @@ impl<T: Tracer> Mm<T> {
     fn check_space(&self, id: SpaceId, space: &Space, seen: &mut Seen) -> Verdict {
         let (mut rss, mut tables) = (Rss::default(), u64::from(space.spare_table.is_some()));
         for (_, huge) in space.table.huge_slots(VpnRange::new(Vpn::new(0), TASK_END)) {
-            tables += 1;
-            rss.anon_pages += huge.head().map_or(0, |_| Order::PAGEBLOCK.pages().get());
+            tables += u64::from(huge.deposit.is_some());
+            let pages = huge.head().map_or(0, |_| Order::PAGEBLOCK.pages().get());
+            *if self.is_of_file(huge) { &mut rss.shmem_pages } else { &mut rss.anon_pages } += pages;
         }
         for (slot, table) in space.table.tables(VpnRange::new(Vpn::new(0), TASK_END)) {
             tables += 1;
@@ -134,7 +136,7 @@ impl<T: Tracer> Mm<T> {
             });
         };
         let (pfn, word, owner) = (self.frames.pfn(idx), self.frames.word(idx), self.user.rmap.owner(idx));
-        let subpage = self.huge_head(idx).is_some();
+        let subpage = self.huge_head(idx).or_else(|| self.file_huge_head(idx)).is_some();
         let live = subpage || word.is_allocated() && word.has(Flag::Owned) && word.order() == Order::ZERO;
         require(live, "a mapped frame is allocated and owned", || format!("{at:?} maps {pfn:?}: {:?}", word.state()))?;
         match owner {
@@ -202,16 +204,18 @@ impl<T: Tracer> Mm<T> {
                 require(owner == Owner::File { file: id, index }, "a page of a file knows its place", || {
                     format!("{:?} is page {index} of {id:?}, but is {owner:?}", self.frames.pfn(idx))
                 })?;
-                require(Some(index) < size, "a file has no pages beyond its size", || {
+                // A huge page may reach beyond the end.
+                let first = if self.file_huge_head(idx).is_some() { huge_index(index) } else { index };
+                require(Some(first) < size, "a file has no pages beyond its size", || {
                     format!("{id:?}: page {index}, size {size:?}")
                 })?;
                 let entries = seen.file_entries.get(&idx.0).copied().unwrap_or(0);
                 require(entries == mappings, "a page of a file counts its mappings", || {
                     format!("page {index} of {id:?}: {entries} entries, {mappings} counted")
                 })?;
-                let found = self.mappings_of(idx).len();
-                require(found == mappings as usize, "a page of a file is found where it is mapped", || {
-                    format!("page {index} of {id:?}: {found} found, {mappings} counted")
+                let (found, mapped_by) = (self.mappings_of(idx).len(), mappings + self.file_pmds(idx));
+                require(found == mapped_by as usize, "a page of a file is found where it is mapped", || {
+                    format!("page {index} of {id:?}: {found} found, {mapped_by} counted")
                 })?;
                 mapped_frames += usize::from(mappings > 0);
             }
@@ -228,7 +232,7 @@ impl<T: Tracer> Mm<T> {
             let (idx, word) = (Idx(at), self.frames.word(Idx(at)));
             let owner = self.user.rmap.owner(idx);
             let pfn = self.frames.pfn(idx);
-            let subpage = word.is_tail() && self.huge_head(idx).is_some();
+            let subpage = word.is_tail() && self.huge_head(idx).or_else(|| self.file_huge_head(idx)).is_some();
             require(
                 subpage || word.has(Flag::Owned) == (owner != Owner::Nobody),
                 "an owned frame has an owner",
@@ -273,7 +277,9 @@ impl<T: Tracer> Mm<T> {
                 Owner::Kept | Owner::SwapCache | Owner::HugeZero | Owner::Hugetlb | Owner::Nobody => {}
             }
         }
-        levels.anon_thps = self.user.levels.anon_thps; // Recounted with the laws of huge pages.
+        // Recounted with the laws of huge pages.
+        let UserLevels { anon_thps, shmem_thps, shmem_pmdmapped, .. } = self.user.levels;
+        (levels.anon_thps, levels.shmem_thps, levels.shmem_pmdmapped) = (anon_thps, shmem_thps, shmem_pmdmapped);
         require(named == seen.anon_entries, "every reverse mapping has its entry", || {
             format!("{named} named, {} entries", seen.anon_entries)
         })?;
@@ -320,6 +326,14 @@ impl<T: Tracer> Mm<T> {
             require(found == tag, "a page of a file reads what was written to it", || {
                 format!("page {index} of {file:?}: {found:?} instead of {tag:?}")
             })?;
+        }
+        for (id, file) in self.user.files.iter().filter(|&(id, _)| !self.user.files.is_on_disk(id)) {
+            for (index, idx, _) in file.iter() {
+                let clean = tags.is_file_written(id, index) || tags.frame(idx) == Tag::ZERO;
+                require(clean, "a page of tmpfs that was never written reads zeros", || {
+                    format!("page {index} of {id:?}")
+                })?;
+            }
         }
         for at in 0..self.frames.len() as u32 {
             if let Owner::Anon(page) = self.user.rmap.owner(Idx(at)) {

@@ -21,7 +21,7 @@ pub enum Errno {
     Ebusy,
     /// `ENODEV`: no such node.
     Enodev,
-    /// `EACCES`: a setting that cannot be read, or not written.
+    /// `EACCES`: a setting that cannot be read, or not written; a mapping by which its file cannot be written.
     Eacces,
     /// `EFAULT`: the range is not covered by one mapping.
     Efault,
@@ -31,6 +31,8 @@ pub enum Errno {
     Efbig,
     /// `ENOSPC`: no room on the disk.
     Enospc,
+    /// `EOPNOTSUPP`: nothing that this file can do.
+    Eopnotsupp,
     /// `EINVAL`: an address, length or flag that the call does not take.
     Einval,
 }
@@ -53,6 +55,7 @@ impl Errno {
             Self::Eexist => "EEXIST",
             Self::Efbig => "EFBIG",
             Self::Enospc => "ENOSPC",
+            Self::Eopnotsupp => "EOPNOTSUPP",
             Self::Einval => "EINVAL",
         }
     }

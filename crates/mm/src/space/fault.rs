@@ -78,6 +78,8 @@ pub enum Need {
     CopyOf(Pfn),
     /// A page for a hole in a file.
     FilePage(FileId, u64),
+    /// A huge page for an aligned hole in a file, around this page. Where there is none, [`Mm::fault_refused`] goes on.
+    HugeFilePage(FileId, u64),
     /// A page that this slot of swap has been read into: the caller allocates, then reads, then hands it in.
     SwapIn(SlotId),
 }
@@ -108,7 +110,9 @@ impl Need {
     #[must_use]
     pub const fn order(self) -> Order {
         match self {
-            Self::HugePage | Self::HugeCopyOf(_) | Self::HugeZero | Self::Surplus => Order::PAGEBLOCK,
+            Self::HugePage | Self::HugeCopyOf(_) | Self::HugeZero | Self::Surplus | Self::HugeFilePage(..) => {
+                Order::PAGEBLOCK
+            }
             _ => Order::ZERO,
         }
     }
@@ -116,10 +120,10 @@ impl Need {
     /// Whether the fault can go on without.
     #[must_use]
     pub const fn may_be_refused(self) -> bool {
-        matches!(self, Self::HugePage | Self::HugeCopyOf(_) | Self::HugeZero | Self::Surplus)
+        self.order().get() > 0
     }
 
-    const fn gfp(self) -> Gfp {
+    pub(crate) const fn gfp(self) -> Gfp {
         match self {
             Self::PageTable | Self::Deposit => Gfp::GFP_PGTABLE_USER,
             Self::Zeroed => Gfp::GFP_HIGHUSER_MOVABLE.with(Gfp::ZERO),
@@ -216,6 +220,7 @@ impl<T: Tracer> Mm<T> {
             Need::Surplus => return self.finish_surplus(fault, page, cpu),
             Need::PageTable => self.give_table(fault.space, fault.vpn, page, cpu),
             Need::FilePage(file, index) => self.fill_hole(file, index, idx, cpu),
+            Need::HugeFilePage(file, index) => self.fill_huge_hole(file, index, idx, cpu),
             Need::SwapIn(slot) if !self.may_finish_swap_in(fault, slot) => {
                 self.free_fresh(idx, cpu);
                 return FaultStep::Retry;
@@ -354,6 +359,10 @@ impl<T: Tracer> Mm<T> {
                 }
                 wait(need, pte)
             }
+            Answer::Hole(file) if self.wants_huge_page(file, vma.index(vpn), Some(&vma)) => {
+                self.ask_huge_file_page(fault(Need::PageTable, pte), &vma, file)
+            }
+            Answer::Hole(file) => wait(Need::FilePage(file, vma.index(vpn)), pte),
             Answer::Read(file, index) => FaultStep::NeedRead { file, index },
             Answer::Mkwrite => FaultStep::NeedMkwrite,
             Answer::Beyond => FaultStep::Bus,
@@ -493,6 +502,8 @@ pub(super) enum Answer {
     Map(Pte),
     /// A page has to be allocated first.
     Need(Need),
+    /// A hole of this file on tmpfs has to be filled first.
+    Hole(FileId),
     /// This page of a file on disk has to be read first.
     Read(FileId, u64),
     /// The page becomes dirty first, for which the time has to be known.

@@ -45,7 +45,7 @@ impl<T: Tracer> Mm<T> {
         }
         self.counters.pgmajfault += u64::from(on_disk && page.is_none());
         let Some(idx) = page.filter(|&idx| !self.frames.word(idx).has(Flag::Locked)) else {
-            return if on_disk { Answer::Read(file, index) } else { Answer::Need(Need::FilePage(file, index)) };
+            return if on_disk { Answer::Read(file, index) } else { Answer::Hole(file) };
         };
         if access == Access::Write && vma.kind.is_private() {
             return Answer::Need(Need::CopyOf(self.frames.pfn(idx)));

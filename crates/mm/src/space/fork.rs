@@ -77,6 +77,10 @@ impl<T: Tracer> Mm<T> {
             return Ok(TableStep::Done);
         };
         let huge = parent.table.huge(piece.start);
+        if huge.is_some_and(|huge| self.is_of_file(huge)) {
+            fork.at = piece.end; // It can be had from the file again.
+            return Ok(TableStep::Progress);
+        }
         if huge.and_then(Huge::head).is_some_and(|head| self.must_copy(head)) {
             self.split_pmd(fork.parent, piece.start);
             return Ok(TableStep::Progress);

@@ -17,6 +17,7 @@ use crate::frame::{Flag, Idx};
 use crate::layout::BuildError;
 use crate::lru::LruList;
 use crate::page_cache::{FileId, Home, PAGES_MAX};
+use crate::shmem::MountId;
 use crate::trace::Tracer;
 
 /// What a page of a program or file is that a machine starts with.
@@ -117,7 +118,7 @@ impl<T: Tracer> MmBuilder<T> {
         const FIRST: &str = "the first of its kind";
         let space = self.mm.create_space().expect(FIRST);
         let mut file = |home| Filled { file: self.mm.user.files.create(PAGES_MAX, home).expect(FIRST), pages: 0 };
-        let (devices, tmpfs) = ([file(Home::Device), file(Home::Device)], file(Home::Tmpfs));
+        let (devices, tmpfs) = ([file(Home::Device), file(Home::Device)], file(Home::Tmpfs(MountId::INTERNAL)));
         self.mm.user.files.ensure(tmpfs.file).open = true;
         self.inherited.owners = Some(Owners { space, devices, tmpfs, anon: 0, locked: 0 });
     }

@@ -19,6 +19,8 @@ pub enum Madvise {
     DontNeed,
     /// `MADV_FREE`: the pages may be taken until they are written again. 4.5+.
     Free,
+    /// `MADV_REMOVE`: what the mapping shows of its file is punched out of that.
+    Remove,
     /// `MADV_HUGEPAGE`.
     HugePage,
     /// `MADV_NOHUGEPAGE`.
@@ -29,9 +31,10 @@ impl<T: Tracer> Mm<T> {
     /// `madvise`. Where pages are missing, the others are advised nevertheless.
     ///
     /// # Errors
-    /// `EINVAL` for an unaligned address, memory of hugetlb pools, for `DontNeed` and `Free` at the first locked mapping, for `Free` also at the
-    /// first that is not private anonymous memory, and where the kernel does not have it; `ENOMEM` where something in the
-    /// range is not mapped.
+    /// `EINVAL` for an unaligned address, memory of hugetlb pools, for `DontNeed`, `Free` and `Remove` at the first locked
+    /// mapping, for `Free` also at the first that is not private anonymous memory, and where the kernel does not have it, for
+    /// `Remove` at the first without file; `EACCES` for `Remove` at the first that is not shared and writable; `ENOMEM` where
+    /// something in the range is not mapped.
     pub fn madvise(
         &mut self,
         id: SpaceId,
@@ -50,12 +53,20 @@ impl<T: Tracer> Mm<T> {
             mapped += part.len();
             match advice {
                 _ if matches!(vma.kind, VmaKind::Hugetlb { .. }) => return Err(Errno::Einval),
-                Madvise::DontNeed | Madvise::Free if vma.locked => return Err(Errno::Einval),
+                Madvise::DontNeed | Madvise::Free | Madvise::Remove if vma.locked => return Err(Errno::Einval),
                 Madvise::Free if vma.kind != VmaKind::Anon || !self.policy.reclaim.lazy_free => {
                     return Err(Errno::Einval);
                 }
                 Madvise::Free => self.free_lazily(id, part, cpu),
                 Madvise::DontNeed => self.discard(id, part, cpu),
+                Madvise::Remove => {
+                    let file = vma.kind.file().ok_or(Errno::Einval)?;
+                    if vma.kind.is_private() || !vma.prot.has(Prot::WRITE) {
+                        return Err(Errno::Eacces);
+                    }
+                    let index = vma.index(part.start);
+                    self.punch_range(file, index, part.len(), cpu);
+                }
                 Madvise::HugePage => {
                     self.modify(id, part, |vma| vma.advice = HugeAdvice::Huge)?;
                     self.khugepaged_register_at(id, part.start);

@@ -100,9 +100,12 @@ impl<T: Tracer> Mm<T> {
         if let Backing::File { file, .. } = request.backing {
             self.require_open(file)?;
         }
-        let range = match request.backing {
-            Backing::AnonPrivate => self.place_anon(id, request.place, pages)?,
-            _ => self.place(id, request.place, pages, align)?,
+        let range = match (request.backing, request.place) {
+            (Backing::AnonPrivate, place) => self.place_anon(id, place, pages)?,
+            (backing @ (Backing::AnonShared | Backing::File { .. }), Place::Anywhere) => {
+                self.place_anywhere(id, backing, pages)?
+            }
+            (_, place) => self.place(id, place, pages, align)?,
         };
         if let Place::Fixed(_) = request.place {
             self.unmap_range(id, range, cpu)?;
@@ -123,8 +126,9 @@ impl<T: Tracer> Mm<T> {
         self.user.insert_vma(id, vma);
         self.user.merge_at(id, range.start);
         self.user.merge_at(id, range.end);
-        if self.user.living(id).vmas.find(range.start).is_some_and(|vma| vma.range != range) {
-            self.khugepaged_register_at(id, range.start); // A mapping that grows may have huge pages now.
+        let grew = self.user.living(id).vmas.find(range.start).is_some_and(|vma| vma.range != range);
+        if grew || kind.file().is_some() {
+            self.khugepaged_register_at(id, range.start); // It may have huge pages, which no fault may notice.
         }
         if let (Backing::AnonShared, Some(file)) = (request.backing, kind.file()) {
             self.close_file(file, cpu)?; // From now on the mapping alone keeps it.
@@ -153,7 +157,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// The pages a mapping would take that starts at a multiple of `align`.
-    pub(super) fn place(&self, id: SpaceId, place: Place, pages: Pages, align: Pages) -> Result<VpnRange, Errno> {
+    pub(crate) fn place(&self, id: SpaceId, place: Place, pages: Pages, align: Pages) -> Result<VpnRange, Errno> {
         let vmas = &self.user.space(id)?.vmas;
         let is_free = |range| vmas.first_within(range).is_none();
         let fixed = |addr: VirtAddr| {

@@ -44,7 +44,7 @@ pub use mremap::{Move, Mremap, MremapTo};
 pub use view::PageView;
 pub use vma::{HugeAdvice, Prot, Vma, VmaKind};
 
-pub(crate) use page::Zap;
+pub(crate) use page::{NO_CPU, Zap};
 pub(crate) use pte::{Pte, PteFlag, PteKind};
 pub(crate) use rmap::{Mapping, Mappings, Owner};
 pub(crate) use table::{Huge, Table};
@@ -55,6 +55,7 @@ use crate::hugetlb::Hugetlb;
 use crate::migrate::DriverPages;
 use crate::page_cache::{FileTable, Orphans};
 use crate::settings::MapLimit;
+use crate::shmem::Mounts;
 use crate::tags::Tags;
 use crate::thp::HugeMemory;
 use crate::trace::Tracer;
@@ -152,6 +153,10 @@ pub struct UserLevels {
     pub mapped: u64,
     /// `nr_shmem`: pages of tmpfs files.
     pub shmem: u64,
+    /// `nr_shmem_hugepages`: huge pages of tmpfs files.
+    pub shmem_thps: u64,
+    /// `nr_shmem_pmdmapped`: those with a huge mapping.
+    pub shmem_pmdmapped: u64,
     /// Pages of files on disk.
     pub file: u64,
     /// `nr_page_table_pages`: page tables of the lowest level.
@@ -171,6 +176,7 @@ pub(crate) struct UserMemory {
     pub(crate) drivers: DriverPages,
     pub(crate) huge: HugeMemory,
     pub(crate) hugetlb: Hugetlb,
+    pub(crate) mounts: Mounts,
     pub(crate) levels: UserLevels,
     pub(crate) map_limit: MapLimit,
     pub(crate) tags: Option<Tags>,

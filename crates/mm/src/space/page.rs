@@ -14,7 +14,7 @@ use crate::page_cache::FileId;
 use crate::trace::Tracer;
 
 /// A CPU that has no per-CPU lists.
-pub(super) const NO_CPU: usize = usize::MAX;
+pub(crate) const NO_CPU: usize = usize::MAX;
 
 /// Which pages of a range to unmap.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -99,10 +99,12 @@ impl<T: Tracer> Mm<T> {
     /// Accounts that `mapping` no longer maps the page; says what the space has fewer of.
     #[inline]
     pub(super) fn unmap_page(&mut self, mapping: Mapping, idx: Idx, cpu: usize) -> Rss {
-        if self.frames.word(idx).is_compound() {
-            return self.unmap_subpage(mapping, idx, cpu);
-        }
         match self.user.rmap.owner(idx) {
+            Owner::File { file, .. } => {
+                self.count_file_mapping(idx, u32::wrapping_sub);
+                self.rss_of_page(file)
+            }
+            _ if self.frames.word(idx).is_compound() => self.unmap_subpage(mapping, idx, cpu),
             Owner::Anon(_) => {
                 self.user.levels.anon -= 1;
                 if self.frames.word(idx).has(Flag::SwapCache) {
@@ -115,11 +117,6 @@ impl<T: Tracer> Mm<T> {
             Owner::Shared { .. } => {
                 self.user.rmap.unshare(idx, mapping);
                 Rss { anon_pages: 1, ..Rss::default() }
-            }
-            Owner::File { file, index } => {
-                let left = self.user.file_mut(file).count_mapping(index, u32::wrapping_sub);
-                self.user.levels.mapped -= u64::from(left == 0);
-                self.rss_of_page(file)
             }
             owner => unreachable!("{mapping:?} maps a page that is {owner:?}"),
         }
@@ -163,8 +160,8 @@ impl<T: Tracer> Mm<T> {
     ///
     /// Bounded by the range: to unmap much without keeping others waiting, call it slot by slot.
     pub(crate) fn zap(&mut self, id: SpaceId, range: VpnRange, which: Zap, cpu: usize) {
+        self.zap_huge(id, range, which, cpu);
         if which == Zap::All {
-            self.zap_huge(id, range, cpu);
             self.zap_hugetlb(id, range, cpu);
         }
         let mut zapped = Zapped::default();
@@ -256,9 +253,8 @@ impl<T: Tracer> Mm<T> {
 
     /// Maps a page of a file, by a mapping that is `locked` or not; returns the entry.
     pub(super) fn map_file_page(&mut self, id: SpaceId, idx: Idx, locked: bool) -> Pte {
-        let Owner::File { file, index } = self.user.rmap.owner(idx) else { unreachable!("the page is of a file") };
-        let mappings = self.user.file_mut(file).count_mapping(index, u32::wrapping_add);
-        self.user.levels.mapped += u64::from(mappings == 1);
+        let Owner::File { file, .. } = self.user.rmap.owner(idx) else { unreachable!("the page is of a file") };
+        self.count_file_mapping(idx, u32::wrapping_add);
         let rss = self.rss_of_page(file);
         self.user.living(id).rss += rss;
         if locked {

@@ -36,8 +36,9 @@ pub(crate) enum Slot {
 pub(crate) struct Huge {
     /// The entry: it names the first frame of the huge page, or is that of the page of zeros.
     pub(crate) pte: Pte,
-    /// The frame of the page table that a split will need, so that it never lacks memory.
-    pub(crate) deposit: Idx,
+    /// The frame of the page table that a split will need, so that it never lacks memory. A huge page of a file has none: its
+    /// split unmaps it.
+    pub(crate) deposit: Option<Idx>,
 }
 
 impl Huge {

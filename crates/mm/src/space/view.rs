@@ -77,10 +77,11 @@ impl<T: Tracer> Mm<T> {
         if let Some(idx) = self.frames.idx(pfn).filter(|&idx| self.huge_head(idx).is_some()) {
             return self.subpage_mapcount(idx);
         }
-        self.mapcount_of(self.frames.idx(pfn).map_or(Owner::Nobody, |idx| self.user.rmap.owner(idx)))
+        let Some(idx) = self.frames.idx(pfn) else { return 0 };
+        self.mapcount_of(self.user.rmap.owner(idx)) + self.file_pmds(idx)
     }
 
-    /// The same for a page by its owner.
+    /// The same for a single page by its owner.
     #[inline]
     pub(crate) fn mapcount_of(&self, owner: Owner) -> u32 {
         match owner {
@@ -107,7 +108,9 @@ impl<T: Tracer> Mm<T> {
         match self.user.rmap.owner(idx) {
             Owner::Anon(mapping) => Mappings::One(mapping),
             Owner::Shared { first, .. } => Mappings::Several(self.user.rmap.chain(first).collect()),
-            Owner::File { file, index } if self.user.file(file).is_ok_and(|file| file.mappings(index) > 0) => {
+            Owner::File { file, index }
+                if self.user.file(file).is_ok_and(|file| file.mappings(index) > 0) || self.file_pmds(idx) > 0 =>
+            {
                 let candidates = self.user.file(file).into_iter().flat_map(|file| &file.mapped_by);
                 Mappings::Several(candidates.filter_map(|&start| self.file_mapping(start, index, idx)).collect())
             }

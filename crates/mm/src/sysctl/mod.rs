@@ -118,6 +118,8 @@ pub enum Knob {
     ThpEnabled,
     /// `transparent_hugepage/hpage_pmd_size`.
     ThpPmdSize,
+    /// `transparent_hugepage/shmem_enabled`.
+    ThpShmemEnabled,
     /// `transparent_hugepage/use_zero_page`.
     ThpUseZeroPage,
     /// `transparent_hugepage/khugepaged/*`.
@@ -304,7 +306,7 @@ impl<T: Tracer> Mm<T> {
                 is_there.then(|| one(self.settings.pcp_high_fraction))
             }
             // These hold words.
-            Knob::ThpDefrag | Knob::ThpEnabled => None,
+            Knob::ThpDefrag | Knob::ThpEnabled | Knob::ThpShmemEnabled => None,
             Knob::ThpPmdSize => Some(one(Order::PAGEBLOCK.pages().bytes().get())),
             Knob::ThpUseZeroPage => Some(one(u64::from(self.thp_use_zero_page()))),
             Knob::Khugepaged(file) => self.khugepaged_value(file).map(one),
@@ -362,7 +364,7 @@ impl<T: Tracer> Mm<T> {
             Knob::PercpuPagelistHighFraction => self.set_percpu_pagelist_high_fraction(first),
             Knob::ThpUseZeroPage => self.set_thp_use_zero_page(first > 0),
             Knob::Khugepaged(file) => self.set_khugepaged(file, first),
-            Knob::ThpDefrag | Knob::ThpEnabled | Knob::ThpPmdSize => {
+            Knob::ThpDefrag | Knob::ThpEnabled | Knob::ThpShmemEnabled | Knob::ThpPmdSize => {
                 unreachable!("{knob:?} is not written as a number")
             }
             Knob::VfsCachePressure => self.settings.vfs_cache_pressure = first,

@@ -201,7 +201,7 @@ pub static SETTINGS: &[Setting] = &[
         "Pages that khugepaged looks at before it sleeps"),
     thp!("khugepaged/scan_sleep_millisecs", ReadWrite, number(0, UINT_MAX), "ms", "10000", khugepaged(KhugepagedFile::ScanSleepMillisecs),
         "Pause of khugepaged between two scans"),
-    thp!("shmem_enabled", ReadWrite, Values::Words(&["always", "within_size", "advise", "never", "deny", "force"]), "", "never", HUGE_PAGES,
+    thp!("shmem_enabled", ReadWrite, Values::Words(&["always", "within_size", "advise", "never", "deny", "force"]), "", "never", engine(Knob::ThpShmemEnabled),
         "Which shared memory gets huge pages"),
     thp!("shrink_underused", ReadWrite, FLAG, "", "1", HUGE_PAGES,
         "Whether huge pages that hold mostly zeros are split under memory pressure"),

@@ -6,20 +6,24 @@ use core::fmt::Write;
 
 use super::{KhugepagedFile, Knob};
 use crate::Mm;
+use crate::shmem::ShmemEnabled;
 use crate::thp::{HugeDefrag, HugeEnabled};
 use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
-    /// The content of the file; `None` if it holds no words.
+    /// The content of the file; `None` if it holds no words, or the policy in force has no such file.
     pub(super) fn read_words(&self, knob: Knob) -> Option<String> {
         match knob {
             Knob::ThpEnabled => Some(bracketed(HugeEnabled::WORDS.into_iter(), self.thp_enabled())),
             Knob::ThpDefrag => Some(bracketed(self.defrag_words(), self.thp_defrag())),
+            Knob::ThpShmemEnabled if self.policy.thp.shmem => {
+                Some(bracketed(ShmemEnabled::WORDS.into_iter(), self.shmem_enabled()))
+            }
             _ => None,
         }
     }
 
-    /// Writes a word to the file, and says whether it is one of its words; `None` if it holds no words.
+    /// Writes a word to the file, and says whether it is one of its words; `None` as [`Mm::read_words`].
     pub(super) fn write_words(&mut self, knob: Knob, text: &str) -> Option<bool> {
         let is_named = |word: &str| match self.policy.thp.words_by_prefix {
             true => !text.is_empty() && text.bytes().zip(word.bytes()).all(|(a, b)| a == b),
@@ -33,6 +37,10 @@ impl<T: Tracer> Mm<T> {
             Knob::ThpDefrag => {
                 let found = self.defrag_words().find(|(_, word)| is_named(word));
                 Some(found.map(|(value, _)| self.set_thp_defrag(value)).is_some())
+            }
+            Knob::ThpShmemEnabled if self.policy.thp.shmem => {
+                let found = ShmemEnabled::WORDS.into_iter().find(|(_, word)| is_named(word));
+                Some(found.map(|(value, _)| self.set_shmem_enabled(value)).is_some())
             }
             _ => None,
         }

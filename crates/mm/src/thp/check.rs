@@ -10,7 +10,7 @@ use super::{HugePage, NR, subpages};
 use crate::Mm;
 use crate::check::{Verdict, require};
 use crate::frame::{Flag, Idx};
-use crate::space::{Huge, Mapping, Owner, Prot, PteFlag, SpaceId, TASK_END, Vma, Vpn, VpnRange};
+use crate::space::{Huge, Mapping, Owner, Prot, PteFlag, SpaceId, TASK_END, Vma, VmaKind, Vpn, VpnRange};
 use crate::tags::Tag;
 use crate::trace::Tracer;
 
@@ -21,6 +21,8 @@ struct Seen {
     pmds: BTreeMap<u32, Vec<Mapping>>,
     zero_spaces: u64,
     thps: u64,
+    /// Huge pages of files, and those with a huge mapping.
+    shmem: (u64, u64),
     queued: u64,
 }
 
@@ -43,6 +45,8 @@ impl<T: Tracer> Mm<T> {
         for head in (0..self.user.huge.pages.len() as u32).map(|block| Idx(block * NR)) {
             if self.user.rmap.owner(head) == Owner::Huge {
                 self.check_huge_page(head, &mut seen)?;
+            } else if self.file_huge_head(head).is_some() {
+                self.check_huge_file_page(head, &mut seen)?;
             } else {
                 let page = self.user.huge.page(head);
                 let empty = page.pmds.is_empty() && page.mapped == 0 && page.ptes == 0 && page.queued.is_none();
@@ -54,6 +58,10 @@ impl<T: Tracer> Mm<T> {
         require(seen.thps == self.user.levels.anon_thps, "nr_anon_transparent_hugepages equals a recount", || {
             format!("{} by frames, {} counted", seen.thps, self.user.levels.anon_thps)
         })?;
+        let shmem = (self.user.levels.shmem_thps, self.user.levels.shmem_pmdmapped);
+        require(seen.shmem == shmem, "nr_shmem_hugepages and nr_shmem_pmdmapped equal a recount", || {
+            format!("{:?} by frames, {shmem:?} counted", seen.shmem)
+        })?;
         let queued: u64 = self.user.huge.queues.iter().map(|queue| queue.len() as u64).sum();
         require(seen.queued == queued, "the deferred split queue holds huge pages that know it", || {
             format!("{} pages, {queued} in queues", seen.queued)
@@ -62,9 +70,11 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn check_huge_entry(&self, at: Mapping, huge: Huge, vma: &Vma, seen: &mut Seen) -> Verdict {
-        let owner = self.user.rmap.owner(huge.deposit);
-        require(owner == Owner::PageTable(at), "the page table kept for a split knows its slot", || {
-            format!("{at:?}: {owner:?}")
+        let of_file = self.is_of_file(huge);
+        let table = huge.deposit.map(|deposit| self.user.rmap.owner(deposit));
+        let kept = if of_file { table.is_none() } else { table == Some(Owner::PageTable(at)) };
+        require(kept, "the page table kept for a split knows its slot, pages of files keep none", || {
+            format!("{at:?}: {table:?}")
         })?;
         require(
             huge.pte.has(PteFlag::Access) == (vma.prot != Prot::NONE),
@@ -75,7 +85,12 @@ impl<T: Tracer> Mm<T> {
         require(!writable || vma.prot.has(Prot::WRITE), "a huge entry is writable only if its mapping is", || {
             format!("{at:?} in {:?}", vma.prot)
         })?;
-        require(vma.touched && vma.kind.is_private(), "huge pages lie in private mappings", || format!("{at:?}"))?;
+        if of_file {
+            return self.check_huge_file_entry(at, huge, vma, seen);
+        }
+        require(vma.touched && vma.kind == VmaKind::Anon, "anonymous huge pages lie in anonymous mappings", || {
+            format!("{at:?}")
+        })?;
         let Some(head) = huge.head() else {
             let holds = self.user.space(at.space).is_ok_and(|space| space.holds_huge_zero);
             let sound = !writable && holds && self.user.huge.zero.is_some();
@@ -92,6 +107,48 @@ impl<T: Tracer> Mm<T> {
         Ok(())
     }
 
+    fn check_huge_file_entry(&self, at: Mapping, huge: Huge, vma: &Vma, seen: &mut Seen) -> Verdict {
+        let head = huge.head().expect("it shows a page of a file");
+        let Owner::File { file, index } = self.user.rmap.owner(head) else { unreachable!("it is of a file") };
+        let shows = vma.kind.file() == Some(file) && vma.index(at.vpn) == index && head.0.is_multiple_of(NR);
+        require(shows, "a huge entry of a file shows its huge page from the first base page on", || {
+            format!("{at:?} of {vma:?} maps page {index} of {file:?}")
+        })?;
+        let writable = huge.pte.has(PteFlag::Write);
+        require(!(writable && vma.kind.is_private()), "a private mapping never writes to its file", || {
+            format!("{at:?}")
+        })?;
+        seen.pmds.entry(head.0).or_default().push(at);
+        Ok(())
+    }
+
+    fn check_huge_file_page(&self, head: Idx, seen: &mut Seen) -> Verdict {
+        let Owner::File { file, index: base } = self.user.rmap.owner(head) else { unreachable!("it is of a file") };
+        let pfn = self.frames.pfn(head);
+        self.check_huge_frames(head)?;
+        let places = (base..).zip(subpages(head));
+        let in_order = base % u64::from(NR) == 0
+            && places.clone().all(|(index, idx)| self.user.rmap.owner(idx) == Owner::File { file, index });
+        require(in_order, "a huge page of a file fills an aligned range of it", || {
+            format!("{pfn:?}: {file:?} {base}")
+        })?;
+        let size = self.user.files.size(file).map_or(0, order9_units::Pages::get);
+        require(base < size, "a huge page of a file begins before its end", || format!("{pfn:?}: {base} of {size}"))?;
+        let page = self.user.huge.page(head);
+        self.check_named(head, seen)?;
+        let mappings = |index| self.user.file(file).map_or(0, |file| file.mappings(index));
+        let counts = places.map(|(index, _)| mappings(index));
+        let (mapped, ptes) = counts.fold((0, 0), |(mapped, ptes), n| (mapped + u32::from(n > 0), ptes + n));
+        require(
+            (mapped, ptes) == (page.mapped, page.ptes),
+            "a huge page counts the mappings of its base pages",
+            || format!("{pfn:?}: {mapped} base pages, {ptes} mappings; {} and {} counted", page.mapped, page.ptes),
+        )?;
+        seen.shmem.0 += 1;
+        seen.shmem.1 += u64::from(!page.pmds.is_empty());
+        require(page.queued.is_none(), "pages of files do not wait for their split", || format!("{pfn:?}"))
+    }
+
     fn check_spare(&self, id: SpaceId, spare: Option<Idx>) -> Verdict {
         let Some(frame) = spare else { return Ok(()) };
         let owner = self.user.rmap.owner(frame);
@@ -100,20 +157,10 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn check_huge_page(&self, head: Idx, seen: &mut Seen) -> Verdict {
-        let (pfn, word, page) = (self.frames.pfn(head), self.frames.word(head), self.user.huge.page(head));
-        let live = word.is_allocated() && word.order() == Order::PAGEBLOCK && word.has(Flag::Owned);
-        require(live, "a huge page is one allocation of order 9", || format!("{pfn:?}: {:?}", word.state()))?;
-        let tails = subpages(head).skip(1).all(|idx| self.frames.word(idx).is_tail());
-        require(tails, "the other frames of a huge page are its tails", || format!("{pfn:?}"))?;
-        let zone = self.blocks[head.block()].zone;
-        require(zone.index() < self.zones.len(), "a huge page lies in a zone", || format!("{pfn:?}"))?;
-        let mut entries = seen.pmds.remove(&head.0).unwrap_or_default();
-        let mut named = page.pmds.clone();
-        entries.sort_unstable();
-        named.sort_unstable();
-        require(entries == named, "a huge page names each of its huge mappings", || {
-            format!("{pfn:?}: {entries:?} by entries, {named:?} named")
-        })?;
+        let (pfn, page) = (self.frames.pfn(head), self.user.huge.page(head));
+        self.check_huge_frames(head)?;
+        let named = &page.pmds;
+        self.check_named(head, seen)?;
         let counts = subpages(head).map(|idx| self.user.rmap.subpage_mappings(idx));
         let (mapped, ptes) = counts.fold((0, 0), |(mapped, ptes), n| (mapped + u32::from(n > 0), ptes + n));
         require(
@@ -137,6 +184,26 @@ impl<T: Tracer> Mm<T> {
         let partly = page.pmds.is_empty() && page.mapped < NR;
         require(!partly || ticket.is_some(), "a huge page mapped in part waits for its split", || {
             format!("{:?}: {} base pages are mapped", self.frames.pfn(head), page.mapped)
+        })
+    }
+
+    fn check_huge_frames(&self, head: Idx) -> Verdict {
+        let (pfn, word) = (self.frames.pfn(head), self.frames.word(head));
+        let live = word.is_allocated() && word.order() == Order::PAGEBLOCK && word.has(Flag::Owned);
+        require(live, "a huge page is one allocation of order 9", || format!("{pfn:?}: {:?}", word.state()))?;
+        let tails = subpages(head).skip(1).all(|idx| self.frames.word(idx).is_tail());
+        require(tails, "the other frames of a huge page are its tails", || format!("{pfn:?}"))?;
+        let zone = self.blocks[head.block()].zone;
+        require(zone.index() < self.zones.len(), "a huge page lies in a zone", || format!("{pfn:?}"))
+    }
+
+    fn check_named(&self, head: Idx, seen: &mut Seen) -> Verdict {
+        let mut entries = seen.pmds.remove(&head.0).unwrap_or_default();
+        let mut named = self.user.huge.page(head).pmds.clone();
+        entries.sort_unstable();
+        named.sort_unstable();
+        require(entries == named, "a huge page names each of its huge mappings", || {
+            format!("{:?}: {entries:?} by entries, {named:?} named", self.frames.pfn(head))
         })
     }
 

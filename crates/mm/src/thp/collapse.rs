@@ -8,14 +8,16 @@
 
 use alloc::vec::Vec;
 
-use order9_units::{Bytes, NodeId, Order, Pfn};
+use order9_units::{Bytes, NodeId, Order, Pages, Pfn};
 
 use super::map::HUGE_RSS;
 use super::rules::{Collapser, fails_with_huge_page};
 use super::{NR, khugepaged_gfp};
 use crate::Mm;
+use crate::frame::Idx;
 use crate::gfp::Gfp;
 use crate::page_alloc::Request;
+use crate::page_cache::FileId;
 use crate::space::{
     Errno, Huge, HugeAdvice, Mapping, Prot, Pte, PteFlag, SpaceId, VirtAddr, Vma, VmaKind, Vpn, VpnRange, Zap,
 };
@@ -33,9 +35,15 @@ pub struct Collapse {
     used: u32,
     /// Pages in swap.
     pub(super) swapped: u32,
+    /// The range of a file on tmpfs that the slot shows, which is collapsed then.
+    file: Option<(FileId, u64)>,
 }
 
 impl Collapse {
+    pub(super) const fn by(&self) -> Collapser {
+        self.by
+    }
+
     /// The huge page to allocate, on behalf of `cpu`: on the node that holds most of the slot; with all effort, unless
     /// `khugepaged/defrag` says otherwise.
     #[must_use]
@@ -73,6 +81,8 @@ pub enum CollapseFailure {
     PageCompound,
     /// `lack_referenced_page`: too little of it was used lately.
     LackReferencedPage,
+    /// `truncated`: nothing of the range of the file is there.
+    Truncated,
     /// `scan_abort`: its pages lie on nodes far apart.
     ScanAbort,
 }
@@ -95,6 +105,7 @@ impl CollapseFailure {
             Self::ExceedSharedPte => "exceed_shared_pte",
             Self::PageCompound => "page_compound",
             Self::LackReferencedPage => "lack_referenced_page",
+            Self::Truncated => "truncated",
             Self::ScanAbort => "scan_aborted",
         }
     }
@@ -135,7 +146,7 @@ impl<T: Tracer> Mm<T> {
         let mut found = CollapseRange { slots: Vec::new(), end: Ok(()) };
         let mut from = range.start;
         for vma in space.vmas.within(range) {
-            if !may_collapse(vma) {
+            if !self.may_collapse(vma) {
                 found.end = Err(Errno::Einval);
                 return Ok(found);
             }
@@ -166,33 +177,50 @@ impl<T: Tracer> Mm<T> {
     ) -> Result<Option<Collapse>, CollapseFailure> {
         let space = self.user.space(id).map_err(|_| CollapseFailure::VmaCheck)?;
         let slot = vpn.slot();
-        fills(space.vmas.find(slot.start), slot)?;
+        let vma = self.fills(space.vmas.find(slot.start), slot)?;
         if space.table.huge(slot.start).is_some() {
             return Ok(None);
         }
-        if by == Collapser::Khugepaged && space.table.table(slot.start).is_some() {
+        let file = vma.kind.file().map(|file| (file, vma.index(slot.start)));
+        if by == Collapser::Khugepaged && (file.is_some() || space.table.table(slot.start).is_some()) {
             self.work.scanned_unlocked += u64::from(NR);
         }
-        let plan = self.collapse_plan(id, slot, by);
-        self.trace_scan(id, slot, plan.as_ref().err().copied());
-        let Plan { entries, used, .. } = plan.inspect_err(|&failure| self.count_scan_failure(failure))?;
-        let swapped = entries.iter().filter(|entry| entry.slot().is_some()).count() as u32;
-        let (node, gfp) = match by {
-            Collapser::Madvise => (self.fullest_node(&entries, None), Gfp::GFP_TRANSHUGE),
-            _ => {
-                let node = self.fullest_node(&entries, self.user.huge.khugepaged.last_node);
+        let (pages, used, swapped) = match file {
+            Some((file, base)) if self.is_huge_in_file(id, slot, file, base) => return Ok(None),
+            Some((file, base)) => {
+                let plan = self.file_plan(file, base, by);
+                (plan.inspect_err(|&failure| self.count_scan_failure(failure))?, 0, 0)
+            }
+            None => {
+                let plan = self.collapse_plan(id, slot, by);
+                self.trace_scan(id, slot, plan.as_ref().err().copied());
+                let Plan { entries, used, .. } = plan.inspect_err(|&failure| self.count_scan_failure(failure))?;
+                let swapped = entries.iter().filter(|entry| entry.slot().is_some()).count() as u32;
+                (entries.into_iter().map(Pte::idx).collect(), used, swapped)
+            }
+        };
+        let (node, gfp) = self.where_to_collapse(&pages, by);
+        let gfp = gfp.with(Gfp::THISNODE);
+        Ok(Some(Collapse { space: id, slot: slot.start, node, gfp, by, used, swapped, file }))
+    }
+
+    /// The node to allocate on for these pages, and what may be done for it.
+    fn where_to_collapse(&mut self, pages: &[Option<Idx>], by: Collapser) -> (NodeId, Gfp) {
+        match by {
+            Collapser::Madvise => (self.fullest_node(pages, None), Gfp::GFP_TRANSHUGE),
+            Collapser::Khugepaged => {
+                let node = self.fullest_node(pages, self.user.huge.khugepaged.last_node);
                 self.user.huge.khugepaged.last_node = Some(node);
                 (node, khugepaged_gfp(self.settings.thp.khugepaged.defrag, &self.policy.thp))
             }
-        };
-        Ok(Some(Collapse { space: id, slot: slot.start, node, gfp: gfp.with(Gfp::THISNODE), by, used, swapped }))
+        }
     }
 
     /// Counts the allocation for a collapse, which is over where there was no huge page.
     pub fn collapse_allocated(&mut self, collapse: &Collapse, had: bool) {
         self.counters.thp_collapse_alloc += u64::from(had);
         self.counters.thp_collapse_alloc_failed += u64::from(!had);
-        if !had {
+        if !had && collapse.file.is_none() {
             self.trace_collapse(collapse, Err(CollapseFailure::AllocHugePage));
         }
     }
@@ -201,6 +229,10 @@ impl<T: Tracer> Mm<T> {
     /// it, which [`Mm::collapse_finish`] then says.
     #[must_use]
     pub fn collapse_swapped(&self, collapse: &Collapse) -> Option<VirtAddr> {
+        if let Some((file, base)) = collapse.file {
+            let (index, _) = self.user.file(file).ok()?.first_swapped(base, base + u64::from(NR))?;
+            return Some((collapse.slot + Pages::new(index - base)).addr());
+        }
         if self.lacks_use(collapse) {
             return None;
         }
@@ -217,6 +249,9 @@ impl<T: Tracer> Mm<T> {
     /// # Panics
     /// If `page` was not allocated for this.
     pub fn collapse_finish(&mut self, collapse: &Collapse, page: Pfn, cpu: usize) -> Result<(), CollapseFailure> {
+        if let Some(place) = collapse.file {
+            return self.collapse_file_finish(collapse, place, page, cpu);
+        }
         let done = self.collapse_into(collapse, page, cpu);
         self.trace_collapse(collapse, done);
         done
@@ -249,7 +284,7 @@ impl<T: Tracer> Mm<T> {
         let pte = Pte::present(head).with(PteFlag::Dirty, true).with(PteFlag::Write, vma.prot.has(Prot::WRITE));
         let space = self.user.living(id);
         let deposit = space.table.remove(slot.start).expect("the slot had a table");
-        space.table.install_huge(slot.start, Huge { pte, deposit });
+        space.table.install_huge(slot.start, Huge { pte, deposit: Some(deposit) });
         space.rss += HUGE_RSS;
         self.adopt_huge(head, at, vma.locked);
         self.work.ptes_set += 1;
@@ -268,7 +303,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Counts slots that are left alone for a limit of khugepaged.
-    const fn count_scan_failure(&mut self, failure: CollapseFailure) {
+    pub(super) const fn count_scan_failure(&mut self, failure: CollapseFailure) {
         match failure {
             CollapseFailure::ExceedNonePte => self.counters.thp_scan_exceed_none_pte += 1,
             CollapseFailure::ExceedSwapPte => self.counters.thp_scan_exceed_swap_pte += 1,
@@ -284,7 +319,7 @@ impl<T: Tracer> Mm<T> {
     /// What a slot holds, if every page of it may be moved away.
     fn collapse_plan(&self, id: SpaceId, slot: VpnRange, by: Collapser) -> Result<Plan, CollapseFailure> {
         let space = self.user.space(id).map_err(|_| CollapseFailure::VmaCheck)?;
-        let vma = fills(space.vmas.find(slot.start), slot)?;
+        let vma = self.fills(space.vmas.find(slot.start), slot)?;
         let table = space.table.table(slot.start).ok_or(CollapseFailure::PmdNull)?;
         let entries: Vec<Pte> = slot.iter().map(|vpn| table.get(vpn)).collect();
         let writable = entries.iter().any(|entry| entry.has(PteFlag::Write));
@@ -308,15 +343,25 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// The node that holds most of the pages; of several the next one after `last`, else the first.
-    pub(super) fn fullest_node(&self, entries: &[Pte], last: Option<NodeId>) -> NodeId {
+    pub(super) fn fullest_node(&self, pages: &[Option<Idx>], last: Option<NodeId>) -> NodeId {
         let mut loads = alloc::vec![0_u32; self.nodes.len()];
-        for idx in entries.iter().filter_map(|entry| entry.idx()) {
+        for &idx in pages.iter().flatten() {
             loads[self.node_of(idx).index()] += 1;
         }
         let most = loads.iter().max().expect("a machine has a node");
         let full = || self.nodes.iter().map(crate::Node::id).filter(|node| loads[node.index()] == *most);
         let next = full().find(|node| last.is_some_and(|last| *node > last));
         next.or_else(|| full().next()).expect("some node has most")
+    }
+
+    fn may_collapse(&self, vma: &Vma) -> bool {
+        vma.advice != HugeAdvice::NoHuge && (vma.kind == VmaKind::Anon || self.is_congruent_shmem(vma))
+    }
+
+    /// The mapping, if it fills the slot and may have huge pages.
+    fn fills<'a>(&self, vma: Option<&'a Vma>, slot: VpnRange) -> Result<&'a Vma, CollapseFailure> {
+        let fills = |vma: &&Vma| self.may_collapse(vma) && slot.intersect(vma.range) == slot;
+        vma.filter(fills).ok_or(CollapseFailure::VmaCheck)
     }
 }
 
@@ -325,15 +370,6 @@ struct Plan {
     vma: Vma,
     entries: Vec<Pte>,
     used: u32,
-}
-
-fn may_collapse(vma: &Vma) -> bool {
-    vma.kind == VmaKind::Anon && vma.advice != HugeAdvice::NoHuge
-}
-
-/// The mapping, if it fills the slot and may have huge pages.
-fn fills(vma: Option<&Vma>, slot: VpnRange) -> Result<&Vma, CollapseFailure> {
-    vma.filter(|vma| may_collapse(vma) && slot.intersect(vma.range) == slot).ok_or(CollapseFailure::VmaCheck)
 }
 
 /// First pages of the slots that lie in `range`.

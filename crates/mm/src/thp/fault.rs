@@ -12,15 +12,26 @@ use crate::space::{
 use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
-    /// Whether faults in a mapping may get huge pages: `THPeligible`, as far as single slots do not matter.
+    /// Whether faults in a mapping may get anonymous huge pages, as far as single slots do not matter.
     #[must_use]
     pub fn is_thp_eligible(&self, vma: &Vma) -> bool {
-        let enabled = match self.settings.thp.enabled {
-            HugeEnabled::Always => true,
+        self.is_enabled_for(vma) && vma.kind == VmaKind::Anon
+    }
+
+    /// Whether `transparent_hugepage/enabled` and advice allow huge pages in a mapping.
+    pub(super) fn is_enabled_for(&self, vma: &Vma) -> bool {
+        match self.settings.thp.enabled {
+            HugeEnabled::Always => vma.advice != HugeAdvice::NoHuge,
             HugeEnabled::Madvise => vma.advice == HugeAdvice::Huge,
             HugeEnabled::Never => false,
-        };
-        enabled && vma.kind == VmaKind::Anon && vma.advice != HugeAdvice::NoHuge
+        }
+    }
+
+    /// Whether a mapping may have huge pages, of its own or of its file: `THPeligible`, as far as single slots do not matter,
+    /// and what khugepaged asks.
+    #[must_use]
+    pub fn may_have_huge_pages(&self, vma: &Vma) -> bool {
+        self.is_thp_eligible(vma) || self.is_shmem_eligible(vma)
     }
 
     /// A fault in a slot that has no table: with a huge page if it may have one, else `fault`, which asks for a table.
@@ -32,6 +43,9 @@ impl<T: Tracer> Mm<T> {
         }
         if let Some(huge) = self.user.living(fault.space).table.huge(fault.vpn) {
             return self.resolve_huge(Fault { seen: huge.pte, ..fault }, vma);
+        }
+        if let Some(file) = vma.kind.file().filter(|&file| !self.user.files.is_on_disk(file)) {
+            return self.resolve_shmem_slot(fault, vma, file);
         }
         if !self.is_thp_eligible(vma) || slot.intersect(vma.range) != slot {
             return FaultStep::NeedPage(fault);
@@ -65,6 +79,12 @@ impl<T: Tracer> Mm<T> {
         let entry = fault.seen;
         if fault.access.allowed_by_entry(entry) {
             return self.map_huge_write(&fault, fault.access.mark(entry));
+        }
+        if entry.idx().is_some_and(|head| self.file_huge_head(head).is_some()) {
+            return match vma.kind.is_private() {
+                true => self.split_and_resolve(&fault),
+                false => self.map_huge_write(&fault, Access::Write.mark(entry).with(PteFlag::Write, true)),
+            };
         }
         match entry.idx() {
             Some(head) if self.is_huge_exclusive(head) => {
@@ -136,6 +156,9 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn resolve_refused(&mut self, fault: &Fault) -> FaultStep {
+        if let Need::HugeFilePage(file, index) = fault.need {
+            return self.refuse_huge_file_page(fault, file, index);
+        }
         let Ok(space) = self.user.space(fault.space) else { return FaultStep::Retry };
         let now = space.table.huge(fault.vpn).map_or(Pte::NONE, |huge| huge.pte);
         if space.vmas.generation != fault.generation || now != fault.seen {
@@ -192,7 +215,7 @@ impl<T: Tracer> Mm<T> {
         let at = Mapping { space: fault.space, vpn: fault.vpn.slot().start };
         let space = self.user.living(at.space);
         let deposit = space.spare_table.take().expect("a page table was allocated for the slot");
-        space.table.install_huge(at.vpn, Huge { pte, deposit });
+        space.table.install_huge(at.vpn, Huge { pte, deposit: Some(deposit) });
         self.user.rmap.set(deposit, Owner::PageTable(at));
         self.work.ptes_set += 1;
     }

@@ -14,7 +14,7 @@ use super::collapse::{Collapse, CollapseFailure, whole_slots};
 use super::rules::Collapser;
 use super::{HugeEnabled, NR};
 use crate::Mm;
-use crate::space::{SpaceId, TASK_END, Vpn, VpnRange};
+use crate::space::{SpaceId, TASK_END, Vma, Vpn, VpnRange};
 use crate::trace::Tracer;
 
 /// `transparent_hugepage/khugepaged/*`.
@@ -133,10 +133,11 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
-    /// The same, if the mapping at `vpn` has a slot that may be huge.
+    /// The same, if the mapping at `vpn` has a slot that may be huge, or one of tmpfs whose file may later have huge pages.
     pub(crate) fn khugepaged_register_at(&mut self, id: SpaceId, vpn: Vpn) {
         let vma = self.user.space(id).ok().and_then(|space| space.vmas.find(vpn));
-        if vma.is_some_and(|vma| self.is_thp_eligible(vma) && whole_slots(vma.range).next().is_some()) {
+        let may = |vma: &Vma| self.is_thp_eligible(vma) || self.is_enabled_for(vma) && self.is_congruent_shmem(vma);
+        if vma.is_some_and(|vma| may(vma) && whole_slots(vma.range).next().is_some()) {
             self.khugepaged_register(id);
         }
     }
@@ -194,7 +195,7 @@ impl<T: Tracer> Mm<T> {
             self.user.huge.khugepaged.next_space();
             return KhugepagedStep::Leave;
         };
-        let slot = if self.is_thp_eligible(&vma) { whole_slots(vma.range.intersect(rest)).next() } else { None };
+        let slot = if self.may_have_huge_pages(&vma) { whole_slots(vma.range.intersect(rest)).next() } else { None };
         let khugepaged = &mut self.user.huge.khugepaged;
         khugepaged.pass.progress += u64::from(core::mem::take(&mut khugepaged.pass.begins_visit));
         let Some(slot) = slot else {

@@ -2,12 +2,13 @@
 
 use alloc::vec::Vec;
 
+use super::file_map::SHMEM_RSS;
 use super::{HugePage, NR, head_of, subpages};
 use crate::Mm;
 use crate::frame::{Flag, Idx};
 use crate::lru::LruList;
 use crate::reclaim::Uses;
-use crate::space::{Huge, Mapping, Owner, PteFlag, Rss, SpaceId, Vpn, VpnRange};
+use crate::space::{Huge, Mapping, Owner, PteFlag, Rss, SpaceId, Vpn, VpnRange, Zap};
 use crate::trace::Tracer;
 
 /// What a huge mapping of anonymous memory adds to a space.
@@ -16,13 +17,17 @@ pub(super) const HUGE_RSS: Rss = Rss { anon_pages: NR as u64, shmem_pages: 0, fi
 impl<T: Tracer> Mm<T> {
     /// Makes a fresh huge page the anonymous one of a mapping, the first page of which is `at`.
     pub(super) fn adopt_huge(&mut self, head: Idx, at: Mapping, locked: bool) {
-        if self.user.huge.pages.is_empty() {
-            self.user.huge.pages.resize(self.blocks.len(), HugePage::default());
-        }
+        self.make_room_for_huge();
         self.adopt_anon(head, Owner::Huge, locked);
         self.user.huge.page_mut(head).pmds.push(at);
         self.user.levels.anon += u64::from(NR);
         self.user.levels.anon_thps += 1;
+    }
+
+    pub(super) fn make_room_for_huge(&mut self) {
+        if self.user.huge.pages.is_empty() {
+            self.user.huge.pages.resize(self.blocks.len(), HugePage::default());
+        }
     }
 
     /// A huge mapping is gone: a page that only base mappings are left of waits for its split, one without any is freed.
@@ -44,8 +49,14 @@ impl<T: Tracer> Mm<T> {
         let place = page.pmds.iter().position(|&pmd| pmd == at).expect("the page has this mapping");
         page.pmds.swap_remove(place);
         if page.pmds.is_empty() {
-            self.user.levels.anon_thps -= 1;
-            self.user.levels.anon -= u64::from(NR - page.mapped);
+            let (no_longer, levels) = (u64::from(NR - page.mapped), &mut self.user.levels);
+            if self.user.rmap.owner(head) == Owner::Huge {
+                levels.anon_thps -= 1;
+                levels.anon -= no_longer;
+            } else {
+                levels.shmem_pmdmapped -= 1;
+                levels.mapped -= no_longer;
+            }
         }
     }
 
@@ -146,10 +157,11 @@ impl<T: Tracer> Mm<T> {
         })
     }
 
-    /// A locked mapping shows the page now. A huge page stays evictable unless that is its only mapping.
+    /// A locked mapping shows the page now. A huge page stays evictable unless that is its only mapping; one of a file, unless
+    /// all its mappings are huge.
     pub(crate) fn mlock_huge(&mut self, head: Idx) {
-        let page = self.user.huge.page(head);
-        let only = page.pmds.len() == 1 && page.ptes == 0;
+        let (page, is_anon) = (self.user.huge.page(head), self.huge_head(head).is_some());
+        let only = page.ptes == 0 && if is_anon { page.pmds.len() == 1 } else { !page.pmds.is_empty() };
         if only && !self.frames.word(head).has(Flag::Unevictable) {
             self.move_lru(head, LruList::Unevictable);
         }
@@ -164,7 +176,7 @@ impl<T: Tracer> Mm<T> {
             huge.pte = huge.pte.with(PteFlag::Young, false);
         }
         if self.user.huge.page(head).ptes > 0 {
-            for at in subpages(head).flat_map(|idx| self.subpage_mappings(idx)).collect::<Vec<_>>() {
+            for at in subpages(head).flat_map(|idx| self.mappings_of(idx).to_vec()).collect::<Vec<_>>() {
                 let Some(table) = self.user.living(at.space).table.table_mut(at.vpn) else { continue };
                 let pte = table.get(at.vpn);
                 uses.young += u32::from(pte.has(PteFlag::Young));
@@ -181,7 +193,7 @@ impl<T: Tracer> Mm<T> {
         let pte = from.pte.with(PteFlag::Young, false);
         let to = self.user.living(child);
         let deposit = to.table.remove(slot.start).expect("the child has a table");
-        to.table.install_huge(slot.start, Huge { pte, deposit });
+        to.table.install_huge(slot.start, Huge { pte, deposit: Some(deposit) });
         match pte.idx() {
             Some(head) => {
                 to.rss += HUGE_RSS;
@@ -198,7 +210,9 @@ impl<T: Tracer> Mm<T> {
         let huge = table.remove_huge(slot.start).expect("the slot has a huge mapping");
         table.install_huge(target, huge);
         let [from, to] = [slot.start, target].map(|vpn| Mapping { space: id, vpn });
-        self.user.rmap.set(huge.deposit, Owner::PageTable(to));
+        if let Some(deposit) = huge.deposit {
+            self.user.rmap.set(deposit, Owner::PageTable(to));
+        }
         if let Some(head) = huge.head() {
             let pmds = &mut self.user.huge.page_mut(head).pmds;
             *pmds.iter_mut().find(|at| **at == from).expect("the page has this mapping") = to;
@@ -211,10 +225,14 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
-    /// Unmaps the huge mappings of `range`. Those of slots that it covers only in part become tables first.
-    pub(crate) fn zap_huge(&mut self, id: SpaceId, range: VpnRange, cpu: usize) {
-        let slots: Vec<VpnRange> = self.user.living(id).table.huge_slots(range).map(|(slot, _)| slot).collect();
-        for slot in slots {
+    /// Unmaps the huge mappings of `range`, or those of files alone. Those of slots that it covers only in part are split
+    /// first.
+    pub(crate) fn zap_huge(&mut self, id: SpaceId, range: VpnRange, which: Zap, cpu: usize) {
+        let slots: Vec<_> = self.user.living(id).table.huge_slots(range).collect();
+        for (slot, huge) in slots {
+            if which == Zap::FilePages && !self.is_of_file(huge) {
+                continue;
+            }
             if slot.intersect(range) == slot {
                 self.zap_huge_slot(id, slot, cpu);
             } else {
@@ -223,12 +241,20 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
-    fn zap_huge_slot(&mut self, id: SpaceId, slot: VpnRange, cpu: usize) {
+    pub(super) fn zap_huge_slot(&mut self, id: SpaceId, slot: VpnRange, cpu: usize) {
         let huge = self.user.living(id).table.remove_huge(slot.start).expect("the slot has a huge mapping");
-        self.free_page_table(id, huge.deposit, cpu);
+        if let Some(deposit) = huge.deposit {
+            self.free_page_table(id, deposit, cpu);
+        }
         if let Some(head) = huge.head() {
-            self.user.living(id).rss -= HUGE_RSS;
-            self.unmap_huge(Mapping { space: id, vpn: slot.start }, head, cpu);
+            let at = Mapping { space: id, vpn: slot.start };
+            if self.is_of_file(huge) {
+                self.user.living(id).rss -= SHMEM_RSS;
+                self.forget_pmd(at, head);
+            } else {
+                self.user.living(id).rss -= HUGE_RSS;
+                self.unmap_huge(at, head, cpu);
+            }
             self.munlock_page(head);
         }
         self.work.ptes_cleared += 1;

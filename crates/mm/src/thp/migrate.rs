@@ -86,7 +86,7 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// `EBUSY` where it cannot be split.
     pub fn follow_split(&mut self, pfn: Pfn, cpu: usize) -> Result<(), Errno> {
-        match self.frames.idx(pfn).and_then(|idx| self.huge_head(idx)) {
+        match self.frames.idx(pfn).and_then(|idx| self.huge_head(idx).or_else(|| self.file_huge_head(idx))) {
             Some(head) => self.split_head(head, cpu),
             None => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! Transparent huge pages of anonymous memory: what they are, who maps them, and what is left of them when they are split.
+//! Transparent huge pages: what they are, who maps them, and what is left of them when they are split.
 //!
 //! Key types: `HugePage` (the mappings of one huge page), `HugeMemory` (all of them, the deferred split queues, the huge
 //! page of zeros), [`crate::policy::ThpPolicy`]. A huge page is one allocation: its first frame carries the word, its owner is
@@ -8,7 +8,10 @@
 
 mod check;
 mod collapse;
+mod collapse_file;
 mod fault;
+mod file_map;
+mod file_split;
 mod khugepaged;
 mod map;
 mod migrate;
@@ -30,7 +33,9 @@ pub use collapse::{Collapse, CollapseFailure, CollapseRange};
 pub(crate) use khugepaged::{Khugepaged, KhugepagedSettings};
 pub use khugepaged::{KhugepagedPause, KhugepagedStep};
 pub(crate) use settings::ThpSettings;
-pub use settings::{HugeAttempts, HugeDefrag, HugeEnabled, fault_gfp, huge_attempts, khugepaged_gfp, zero_gfp};
+pub use settings::{
+    HugeAttempts, HugeDefrag, HugeEnabled, fault_gfp, huge_attempts, khugepaged_gfp, shmem_attempts, zero_gfp,
+};
 
 use crate::Mm;
 use crate::frame::{Flag, Idx, Word};

@@ -5,7 +5,7 @@
 use super::KhugepagedSettings;
 use crate::Mm;
 use crate::gfp::Gfp;
-use crate::policy::{DefragDefault, HugePlacement, ThpPolicy};
+use crate::policy::{DefragDefault, HugePlacement, ShmemGfp, ThpPolicy};
 use crate::trace::Tracer;
 
 /// `transparent_hugepage/enabled`, and the boot parameter `transparent_hugepage=`: which anonymous memory gets huge pages.
@@ -107,7 +107,21 @@ pub struct HugeAttempts {
 /// With which flags a fault asks which nodes for a huge page; `advised` says that `MADV_HUGEPAGE` names the memory.
 #[must_use]
 pub const fn huge_attempts(defrag: HugeDefrag, advised: bool, policy: &ThpPolicy) -> HugeAttempts {
-    let gfp = fault_gfp(defrag, advised, policy);
+    placed(fault_gfp(defrag, advised, policy), policy)
+}
+
+/// The same for a huge page of shared memory: `advised` says that a fault asks, by a mapping that `MADV_HUGEPAGE` names.
+#[must_use]
+pub const fn shmem_attempts(defrag: HugeDefrag, advised: bool, policy: &ThpPolicy) -> HugeAttempts {
+    let gfp = match policy.shmem_gfp {
+        ShmemGfp::Mapping => Gfp::GFP_TRANSHUGE.with(Gfp::KSWAPD_RECLAIM).with(Gfp::NORETRY),
+        ShmemGfp::Mode => fault_gfp(defrag, advised, policy),
+    };
+    placed(gfp, policy)
+}
+
+/// Where to look for a huge page for which `gfp` may be done.
+const fn placed(gfp: Gfp, policy: &ThpPolicy) -> HugeAttempts {
     let local = gfp.with(Gfp::THISNODE);
     let (first, second) = match policy.placement {
         HugePlacement::Relax if gfp.has(Gfp::DIRECT_RECLAIM) => (gfp, None),

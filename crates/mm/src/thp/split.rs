@@ -8,14 +8,18 @@ use order9_units::{Order, Pfn};
 use super::{NR, subpages};
 use crate::Mm;
 use crate::frame::{Flag, Idx};
-use crate::space::{Errno, Mapping, Owner, SpaceId, Table, Vpn};
+use crate::space::{Errno, Mapping, NO_CPU, Owner, SpaceId, Table, Vpn};
 use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
-    /// Splits the huge mapping of the slot of `vpn`, if there is one, into single mappings: the page table was kept for it.
+    /// Splits the huge mapping of the slot of `vpn`, if there is one, into single mappings: the page table was kept for it. A
+    /// page of a file is unmapped there.
     pub(crate) fn split_pmd(&mut self, id: SpaceId, vpn: Vpn) {
-        if self.user.living(id).table.huge(vpn).is_some() {
-            self.counters.thp_split_pmd += 1;
+        let Some(huge) = self.user.living(id).table.huge(vpn) else { return };
+        self.counters.thp_split_pmd += 1;
+        if self.is_of_file(huge) {
+            self.zap_huge_slot(id, vpn.slot(), NO_CPU);
+        } else {
             self.pmd_to_table(id, vpn);
         }
     }
@@ -31,7 +35,7 @@ impl<T: Tracer> Mm<T> {
     pub(super) fn pmd_to_table(&mut self, id: SpaceId, vpn: Vpn) {
         let slot = vpn.slot();
         let huge = self.user.living(id).table.huge(vpn).expect("the slot has a huge mapping");
-        let mut table = Box::new(Table::new(huge.deposit));
+        let mut table = Box::new(Table::new(huge.deposit.expect("private memory keeps a table for the split")));
         slot.iter().for_each(|vpn| {
             table.set(vpn, huge.base(vpn));
         });
@@ -47,13 +51,14 @@ impl<T: Tracer> Mm<T> {
         self.work.tlb_flushes += 1;
     }
 
-    /// Splits the anonymous huge page that starts at `pfn` into base pages, those that nobody maps being freed on behalf of
-    /// `cpu`.
+    /// Splits the huge page of a program or file that starts at `pfn` into base pages, those that nobody maps, or that lie
+    /// beyond the end of the file, being freed on behalf of `cpu`.
     ///
     /// # Errors
-    /// `EBUSY` where it is pinned or isolated, `EINVAL` where no anonymous huge page starts; nothing has changed then.
+    /// `EBUSY` where it is pinned or isolated, `EINVAL` where no such huge page starts; nothing has changed then.
     pub fn split_huge_page(&mut self, pfn: Pfn, cpu: usize) -> Result<(), Errno> {
-        let head = self.frames.idx(pfn).filter(|&idx| self.huge_head(idx) == Some(idx)).ok_or(Errno::Einval)?;
+        let starts = |&idx: &Idx| self.huge_head(idx).or_else(|| self.file_huge_head(idx)) == Some(idx);
+        let head = self.frames.idx(pfn).filter(starts).ok_or(Errno::Einval)?;
         self.split_head(head, cpu)
     }
 
@@ -71,6 +76,10 @@ impl<T: Tracer> Mm<T> {
         if !Self::can_split(self.frames.word(head), isolated) {
             self.counters.thp_split_page_failed += 1;
             return Err(Errno::Ebusy);
+        }
+        if self.file_huge_head(head).is_some() {
+            self.split_file_page(head, cpu);
+            return Ok(());
         }
         for at in self.user.huge.page(head).pmds.clone() {
             self.split_pmd(at.space, at.vpn);
@@ -93,13 +102,15 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Makes 512 pages of one. On an LRU list they take its place, the first being the oldest.
-    fn take_apart(&mut self, head: Idx) {
+    pub(super) fn take_apart(&mut self, head: Idx) {
         self.forget_huge_block(head, Order::PAGEBLOCK);
         let word = self.frames.word(head).single();
-        let first = self.user.rmap.of_subpage(head);
-        let mappings = self.user.rmap.owner(first);
-        self.user.rmap.set(first, Owner::Nobody);
-        self.user.rmap.set(head, mappings);
+        if self.user.rmap.owner(head) == Owner::Huge {
+            let first = self.user.rmap.of_subpage(head);
+            let mappings = self.user.rmap.owner(first);
+            self.user.rmap.set(first, Owner::Nobody);
+            self.user.rmap.set(head, mappings);
+        }
         for idx in subpages(head) {
             self.frames.set(idx, word);
         }

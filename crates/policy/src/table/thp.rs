@@ -1,6 +1,6 @@
 //! Switches of transparent huge pages.
 
-use order9_mm::policy::{DefragDefault, HugeCow, HugePlacement, MmapAlign, ZeroWrite};
+use order9_mm::policy::{DefragDefault, HugeCow, HugePlacement, MmapAlign, ShmemGfp, ShmemPunch, ZeroWrite};
 
 use crate::switch::{Case, Switch, Value, Values};
 
@@ -125,6 +125,44 @@ pub(super) static SWITCHES: &[Switch] = &[
         "Whether a hugetlb pool that grows tries hard on a node only until that had no page once",
         off: "a hugetlb pool that grows tries as hard on every node each time", "up to 5.3",
         on: "a hugetlb pool that grows tries hard on a node only until that had no page once", "5.4+"
+    ),
+    flag!(
+        thp.shmem,
+        "Whether shared memory and tmpfs have huge pages",
+        off: "shared memory and tmpfs have base pages alone", "up to 4.7",
+        on: "shared memory and tmpfs have huge pages where mount options and transparent_hugepage/shmem_enabled say so",
+            "4.8+"
+    ),
+    choice!(
+        thp.shmem_gfp,
+        "What an allocation may do for a huge page of shared memory",
+        "for a huge page of shared memory one may do",
+        ShmemGfp::Mapping: "mapping",
+            "what one may for any page of the file, in one round: reclaim, compact and wake kswapd", "up to 5.11";
+        ShmemGfp::Mode: "mode",
+            "what a fault may for an anonymous one", "5.12+";
+    ),
+    choice!(
+        thp.shmem_punch,
+        "What becomes of a huge page of tmpfs that is truncated or punched in part",
+        "a huge page of tmpfs that is truncated or punched in part",
+        ShmemPunch::Zero: "zero",
+            "stays, zeroed in part", "up to 5.9";
+        ShmemPunch::Split: "split",
+            "is split unless it is pinned, and the part is freed", "5.10+";
+    ),
+    flag!(
+        thp.within_size_end,
+        "Whether huge=within_size asks for the end of the huge page that holds the accessed page",
+        off: "huge=within_size rounds the place of the accessed page up, so that the first of a huge page needs none of it",
+            "up to 5.14",
+        on: "huge=within_size asks for the end of the huge page that holds the accessed page", "5.15+"
+    ),
+    flag!(
+        thp.shmem_retract,
+        "Whether collapse maps huge pages of tmpfs anew that single entries show",
+        off: "collapse leaves huge pages of tmpfs alone that single entries show", "up to 5.3",
+        on: "collapse maps huge pages of tmpfs anew that single entries show", "5.4+"
     ),
     flag!(
         thp.stop_resets_min_free,

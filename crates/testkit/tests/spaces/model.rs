@@ -139,11 +139,33 @@ impl Model {
     }
 
     pub(crate) fn madvise(&mut self, space: usize, start: u64, length: u64, advice: Madvise) -> Result<(), Errno> {
+        let mut removed = Vec::new();
+        let done = self.advise_pages(space, start, length, advice, &mut removed);
+        removed.into_iter().for_each(|(file, index)| self.punch(file, index, 1));
+        done
+    }
+
+    /// The same, but for what is to be punched out of files.
+    fn advise_pages(
+        &mut self,
+        space: usize,
+        start: u64,
+        length: u64,
+        advice: Madvise,
+        removed: &mut Vec<(usize, u64)>,
+    ) -> Result<(), Errno> {
         let mut mapped = 0;
         for (_, page) in self.space(space).range_mut(start..start + length) {
             mapped += 1;
             match advice {
-                Madvise::DontNeed | Madvise::Free if page.locked => return Err(Errno::Einval),
+                Madvise::DontNeed | Madvise::Free | Madvise::Remove if page.locked => return Err(Errno::Einval),
+                Madvise::Remove => match page.source {
+                    Source::Anon => return Err(Errno::Einval),
+                    Source::File { file, index, shared: true } if page.prot.has(Prot::WRITE) => {
+                        removed.push((file, index));
+                    }
+                    Source::File { .. } => return Err(Errno::Eacces),
+                },
                 Madvise::Free if page.source != Source::Anon => return Err(Errno::Einval),
                 Madvise::DontNeed => page.own = None,
                 // Only reclaim, which is not among the steps, takes what the advice offers.

@@ -199,8 +199,12 @@ fn race() -> impl Strategy<Value = Race> {
 pub(crate) fn op() -> impl Strategy<Value = Op> {
     let space = 0..3_usize;
     let range = (space.clone(), page(), pages()).boxed();
-    let advice =
-        prop_oneof![2 => Just(Madvise::DontNeed), 1 => Just(Madvise::HugePage), 1 => Just(Madvise::NoHugePage)];
+    let advice = prop_oneof![
+        2 => Just(Madvise::DontNeed),
+        1 => Just(Madvise::Remove),
+        1 => Just(Madvise::HugePage),
+        1 => Just(Madvise::NoHugePage)
+    ];
     let to = prop_oneof![Just(To::InPlace), Just(To::MayMove), page().prop_map(To::Fixed)];
     prop_oneof![
         1 => Just(Op::Create),

@@ -8,6 +8,7 @@ mod lazy;
 mod operations;
 mod rights;
 mod rules;
+mod shmem;
 mod splits;
 
 use order9_units::{Bytes, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};

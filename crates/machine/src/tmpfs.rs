@@ -1,0 +1,127 @@
+//! Files on tmpfs: mounts, pages that system calls read and write, and parts that are cut out.
+
+use order9_mm::env::Env as _;
+use order9_mm::{Errno, FileId, Gfp, MountId, ShmemHole, ShmemHuge, ShmemPage, alloc_pages};
+use order9_units::{Bytes, PAGE_SIZE, Pages, Pfn};
+use order9_workloads::{self as workloads, Mount, Stop, TmpfsHuge};
+
+use crate::faults::refused;
+use crate::files::file_of;
+use crate::thread::Thread;
+use crate::time::Class;
+
+const fn option(huge: TmpfsHuge) -> ShmemHuge {
+    match huge {
+        TmpfsHuge::Never => ShmemHuge::Never,
+        TmpfsHuge::Always => ShmemHuge::Always,
+        TmpfsHuge::WithinSize => ShmemHuge::WithinSize,
+        TmpfsHuge::Advise => ShmemHuge::Advise,
+    }
+}
+
+impl Thread {
+    pub(crate) async fn mount(&self, huge: TmpfsHuge) -> Result<Mount, Stop> {
+        self.enter().await?;
+        let mount = self.kernel.with(|mm| mm.mount_tmpfs(option(huge))).map_err(|errno| refused("mount", errno))?;
+        Ok(Mount(mount.number()))
+    }
+
+    pub(crate) async fn remount(&self, mount: Mount, huge: TmpfsHuge) -> Result<(), Stop> {
+        self.enter().await?;
+        let done = self.kernel.with(|mm| mm.remount_tmpfs(MountId::new(mount.0), option(huge)));
+        done.map_err(|errno| refused("mount", errno))
+    }
+
+    /// A new, empty file on a mount.
+    pub(crate) async fn new_file_on(&self, mount: Mount) -> Result<workloads::FileId, Stop> {
+        self.enter().await?;
+        let prices = &self.kernel.prices;
+        self.kernel.pay(Class::System, prices.file_open + prices.file_create).await;
+        let file = self.kernel.with(|mm| mm.create_file_on(MountId::new(mount.0), Pages::ZERO));
+        file.map(|file| workloads::FileId(file.index() as u32)).map_err(|errno| refused("open", errno))
+    }
+
+    pub(crate) async fn truncate_tmpfs(&self, number: workloads::FileId, length: Bytes) -> Result<(), Stop> {
+        let file = self.tmpfs_file("ftruncate", number).await?;
+        let done = self.kernel.with(|mm| mm.truncate(file, Pages::from_bytes_ceil(length), self.cpu()));
+        self.kernel.lengths.borrow_mut().set(file, length);
+        self.spend().await;
+        done.map_err(|errno| refused("ftruncate", errno))
+    }
+
+    /// Punches the whole pages of a range out of a file; parts of pages are zeroed, which takes no memory.
+    pub(crate) async fn punch(&self, number: workloads::FileId, offset: Bytes, length: Bytes) -> Result<(), Stop> {
+        let file = self.tmpfs_file("fallocate", number).await?;
+        let (first, end) = (Pages::from_bytes_ceil(offset), Pages::from_bytes_floor(offset + length));
+        let done = self.kernel.with(|mm| mm.punch_hole(file, first.get(), end - end.min(first), self.cpu()));
+        self.spend().await;
+        done.map_err(|errno| refused("fallocate", errno))
+    }
+
+    /// A file that a call is about, if it is one of tmpfs.
+    async fn tmpfs_file(&self, call: &'static str, number: workloads::FileId) -> Result<FileId, Stop> {
+        self.enter().await?;
+        let file = file_of(number);
+        match self.kernel.look(|mm| (mm.file_size(file), mm.is_on_disk(file))) {
+            (None, _) => Err(refused(call, Errno::Ebadf)),
+            (Some(_), true) => Err(refused(call, Errno::Eopnotsupp)),
+            (Some(_), false) => Ok(file),
+        }
+    }
+
+    /// The page at `index` of a file of tmpfs, read back from swap if it is there; `None` for a hole.
+    pub(crate) async fn tmpfs_page(&self, file: FileId, index: u64) -> Result<Option<Pfn>, Stop> {
+        loop {
+            match self.kernel.with(|mm| mm.shmem_page(file, index)) {
+                ShmemPage::Present(pfn) => return Ok(Some(pfn)),
+                ShmemPage::Hole => return Ok(None),
+                ShmemPage::Swapped(slot) => {
+                    let page = self.page(Gfp::GFP_HIGHUSER_MOVABLE).await?;
+                    self.read_from_swap(slot).await;
+                    self.kernel.with(|mm| mm.shmem_swap_in(file, index, slot, page, self.cpu()));
+                }
+            }
+        }
+    }
+
+    /// Reads what lies in `[offset, end)` of a file of tmpfs, which uses its pages; holes have none.
+    pub(crate) async fn read_tmpfs(&self, file: FileId, offset: Bytes, end: Bytes) -> Result<(), Stop> {
+        for index in offset.get() / PAGE_SIZE.get()..end.get().div_ceil(PAGE_SIZE.get()) {
+            if let Some(pfn) = self.tmpfs_page(file, index).await? {
+                self.kernel.with(|mm| mm.mark_accessed(pfn));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the page at `index` of a file of tmpfs.
+    pub(crate) async fn write_tmpfs_page(&self, file: FileId, index: u64) -> Result<(), Stop> {
+        loop {
+            if let Some(pfn) = self.tmpfs_page(file, index).await? {
+                self.kernel.with(|mm| {
+                    mm.mark_accessed(pfn);
+                    mm.write_page(file, index, self.kernel.handle.now());
+                });
+                return Ok(());
+            }
+            let hole = self.kernel.with(|mm| mm.shmem_hole(file, index));
+            let (hole, page) = self.page_for_hole(hole).await?;
+            let filled = self.kernel.with(|mm| {
+                let filled = mm.fill_shmem_hole(&hole, page, self.cpu());
+                filled.inspect_err(|_| mm.free(page, self.cpu()).expect("the page was just allocated"))
+            });
+            filled.map_err(|errno| refused("pwrite", errno))?;
+        }
+    }
+
+    /// What can be had for a hole, and the page.
+    async fn page_for_hole(&self, mut hole: ShmemHole) -> Result<(ShmemHole, Pfn), Stop> {
+        loop {
+            match alloc_pages(self, &hole.request(self.cpu_node(), self.cpu())).await {
+                Ok(page) => return Ok((hole, page)),
+                Err(_) if hole.may_be_refused() => hole = self.kernel.with(|mm| mm.shmem_refused(&hole)),
+                Err(error) => return Err(self.no_memory(error)),
+            }
+        }
+    }
+}

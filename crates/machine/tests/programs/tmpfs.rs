@@ -1,0 +1,115 @@
+//! Files on tmpfs, their huge pages, and what becomes of them when memory is short.
+
+use std::num::NonZeroU64;
+
+use order9_machine::{Machine, Options, Outcome, Results, Thread};
+use order9_mm::policy::Policy;
+use order9_mm::thp::HugeEnabled;
+use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
+use order9_units::{Bytes, Nanos, NodeId, Pages, PfnRange, ZoneKind};
+use order9_workloads::{Access, Advice, Area, FileId, Mapping, Mount, Of, Stop, Sys, TmpfsHuge};
+
+use crate::{NORMAL, counter, disk, machine_with, mib, prices};
+
+fn machine(memory: Bytes, swap: Bytes) -> Machine {
+    let disks = vec![disk(Pages::from_bytes_floor(swap))];
+    machine_with(memory, 2, &Options { check_every: NonZeroU64::new(509), disks, ..Options::new(1) })
+}
+
+fn run<F>(machine: Machine, program: impl FnOnce(Thread) -> F + 'static) -> Results
+where
+    F: Future<Output = Result<(), Stop>> + 'static,
+{
+    let results = machine.run_program("program", program, |tick| {
+        if tick.is_last {
+            tick.engine.check().expect("every law holds at the end");
+        }
+    });
+    assert_eq!(results.outcome, Outcome::Completed);
+    results
+}
+
+/// A file of `length` on a mount, and all of it mapped.
+async fn mapped(sys: &Thread, mount: Mount, length: Bytes) -> Result<(FileId, Area), Stop> {
+    let file = sys.create_on(mount).await?;
+    sys.truncate(file, length).await?;
+    Ok((file, sys.mmap(Mapping { length, of: Of::FileShared(file, Bytes::ZERO) }).await?))
+}
+
+#[test]
+fn faults_and_calls_make_huge_pages_where_the_mount_says_so() {
+    let results = run(machine(mib(32), Bytes::ZERO), async |sys| {
+        let mount = sys.mount_tmpfs(TmpfsHuge::Always).await?;
+        let (_, area) = mapped(&sys, mount, mib(4)).await?;
+        sys.touch(area, Access::Write).await?;
+        let written = sys.create_on(mount).await?;
+        sys.write(written, Bytes::ZERO, mib(2)).await?;
+        sys.remount_tmpfs(mount, TmpfsHuge::Never).await?;
+        let (_, area) = mapped(&sys, mount, mib(2)).await?;
+        sys.touch(area, Access::Write).await
+    });
+    let counters = ["thp_file_alloc", "thp_file_mapped", "thp_file_fallback", "nr_shmem", "nr_shmem_hugepages"];
+    assert_eq!(counters.map(|name| counter(&results, name)), [3, 2, 0, 4 * 512, 3]);
+    assert_eq!(counter(&results, "pgfault"), 2 + 512);
+}
+
+#[test]
+fn holes_are_punched_by_files_and_mappings_and_files_on_disk_are_refused() {
+    let results = run(machine(mib(32), Bytes::ZERO), async |sys| {
+        let mount = sys.mount_tmpfs(TmpfsHuge::Always).await?;
+        let (file, area) = mapped(&sys, mount, mib(6)).await?;
+        sys.touch(area, Access::Write).await?;
+        sys.punch_hole(file, Bytes::new(100), mib(2)).await?;
+        sys.madvise(area.part(mib(4), mib(2)), Advice::Remove).await?;
+        let on_disk = sys.create_file(mib(1)).await?;
+        let refused = |call| Err(Stop::Refused { call, errno: "EOPNOTSUPP" });
+        assert_eq!(sys.punch_hole(on_disk, Bytes::ZERO, mib(1)).await, refused("fallocate"));
+        assert_eq!(sys.truncate(on_disk, Bytes::ZERO).await, refused("ftruncate"));
+        Ok(())
+    });
+    // The hole begins behind the first byte and ends within the second huge page.
+    assert_eq!(["nr_shmem", "nr_shmem_hugepages"].map(|name| counter(&results, name)), [1024, 2]);
+}
+
+#[test]
+fn files_larger_than_memory_go_to_swap_and_come_back() {
+    for huge in [TmpfsHuge::Never, TmpfsHuge::Always] {
+        let results = run(machine(mib(16), mib(64)), async move |sys| {
+            let mount = sys.mount_tmpfs(huge).await?;
+            let (_, area) = mapped(&sys, mount, mib(12)).await?;
+            let written = sys.create_on(mount).await?;
+            sys.touch(area, Access::Write).await?;
+            sys.write(written, Bytes::ZERO, mib(12)).await?;
+            sys.touch(area, Access::Write).await?;
+            sys.read(written, Bytes::ZERO, mib(12)).await.map(|_| ())
+        });
+        assert!(results.kills.is_empty(), "{huge:?}");
+        assert!(counter(&results, "pswpout") > 2000 && counter(&results, "pswpin") > 2000, "{huge:?}");
+        assert_eq!(counter(&results, "thp_split_page") > 0, huge == TmpfsHuge::Always);
+    }
+}
+
+#[test]
+fn khugepaged_collapses_files_behind_the_program() {
+    let span = PfnRange::of(NORMAL, Pages::from_bytes_floor(mib(64)));
+    let layout = Layout {
+        nodes: vec![NodeSpec { distances: vec![10] }],
+        zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
+        cpus: vec![NodeId(0); 2],
+        ..Layout::default()
+    };
+    let mut mm = MmBuilder::new(&layout, Policy::default()).expect("zones are a layout").content_tags().boot();
+    mm.set_thp_enabled(HugeEnabled::Always);
+    let options = Options { check_every: NonZeroU64::new(4999), ..Options::new(1) };
+    let machine = Machine::new(mm, vec![NodeId(0); 2], prices(), &options).expect("there are CPUs");
+    let results = run(machine, async |sys| {
+        // Which places the mapping for huge pages, but gives it none.
+        let mount = sys.mount_tmpfs(TmpfsHuge::Advise).await?;
+        let (_, area) = mapped(&sys, mount, mib(4)).await?;
+        sys.touch(area, Access::Write).await?;
+        sys.remount_tmpfs(mount, TmpfsHuge::Always).await?;
+        sys.sleep(Nanos::new(40_000_000_000)).await?;
+        sys.touch(area, Access::Read).await
+    });
+    assert_eq!(counter(&results, "nr_shmem_hugepages"), 2);
+}

@@ -1,0 +1,82 @@
+//! Holes of tmpfs files that system calls write into.
+
+use order9_units::{NodeId, Order, Pfn};
+
+use crate::Mm;
+use crate::gfp::Gfp;
+use crate::page_alloc::Request;
+use crate::page_cache::FileId;
+use crate::space::Errno;
+use crate::trace::Tracer;
+
+/// A hole in a tmpfs file, and the page to allocate for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShmemHole {
+    file: FileId,
+    index: u64,
+    order: Order,
+    gfp: Gfp,
+    /// Flags of a second attempt to get a huge page.
+    second_gfp: Option<Gfp>,
+}
+
+impl ShmemHole {
+    /// The allocation to make, for a program on `cpu` of `node`.
+    #[must_use]
+    pub fn request(&self, node: NodeId, cpu: usize) -> Request {
+        Request { node, cpu, ..Request::new(self.order, self.gfp) }
+    }
+
+    /// Whether a smaller page will do: [`Mm::shmem_refused`] then says what to ask for next.
+    #[must_use]
+    pub const fn may_be_refused(&self) -> bool {
+        self.order.get() > 0
+    }
+
+    const fn base_page(self) -> Self {
+        Self { order: Order::ZERO, gfp: Gfp::GFP_HIGHUSER_MOVABLE, second_gfp: None, ..self }
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// What a write by a system call, or `fallocate`, needs for the hole at `index` of a tmpfs file, which
+    /// [`Mm::shmem_page`] has found there. No mapping advises it.
+    #[must_use]
+    pub fn shmem_hole(&self, file: FileId, index: u64) -> ShmemHole {
+        let hole = ShmemHole { file, index, order: Order::PAGEBLOCK, gfp: Gfp::GFP_HIGHUSER_MOVABLE, second_gfp: None };
+        if !self.wants_huge_page(file, index, None) {
+            return hole.base_page();
+        }
+        let attempts = self.shmem_attempts_for(false);
+        ShmemHole { gfp: attempts.first, second_gfp: attempts.second, ..hole }
+    }
+
+    /// Says that no huge page could be had for a hole; what to ask for instead.
+    pub fn shmem_refused(&mut self, hole: &ShmemHole) -> ShmemHole {
+        if let Some(gfp) = hole.second_gfp {
+            return ShmemHole { gfp, second_gfp: None, ..*hole };
+        }
+        self.counters.thp_file_fallback += 1;
+        hole.base_page()
+    }
+
+    /// Fills a hole with the page just allocated for it, zeroed; frees that where there is no such hole any more.
+    ///
+    /// # Errors
+    /// `EBADF` where the file is not open, `EFBIG` beyond its size; the page is still the caller's then.
+    ///
+    /// # Panics
+    /// If `page` is not what was asked for, or was not just allocated.
+    pub fn fill_shmem_hole(&mut self, hole: &ShmemHole, page: Pfn, cpu: usize) -> Result<(), Errno> {
+        self.user.files.get_mut(hole.file).filter(|file| file.open).ok_or(Errno::Ebadf)?;
+        if self.user.files.size(hole.file).is_none_or(|size| hole.index >= size.get()) {
+            return Err(Errno::Efbig);
+        }
+        let idx = self.fresh_block(page, hole.order);
+        match hole.order {
+            Order::ZERO => self.fill_hole(hole.file, hole.index, idx, cpu),
+            _ => self.fill_huge_hole(hole.file, hole.index, idx, cpu),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,163 @@
+//! Huge pages of tmpfs: which places of files get them, how faults ask for them, and what becomes of them in their file.
+//!
+//! A huge page is 512 pages of its file, each at a place of its own; what maps them is in [`crate::thp`]. The first access to
+//! an aligned 2 MiB of a file, by a fault or a system call, may make all of it huge. A fault in an empty slot that shows it
+//! as a whole maps it as such. Who may do what for the page, and where, is as for anonymous memory or by the mapping of the
+//! file (`thp.shmem_gfp`). LKML: "huge tmpfs: THP-enabled tmpfs" (2016). Behaviour: docs/thp.md.
+
+use super::mount::{ShmemEnabled, ShmemHuge};
+use crate::Mm;
+use crate::frame::Idx;
+use crate::lru::LruList;
+use crate::page_cache::FileId;
+use crate::policy::ShmemPunch;
+use crate::space::{Access, Fault, FaultStep, HugeAdvice, Need, Owner, Vma, VmaKind, VpnRange};
+use crate::thp::{HugeAttempts, NR, shmem_attempts, subpages};
+use crate::trace::Tracer;
+
+/// Base pages of a huge page.
+const HUGE: u64 = NR as u64;
+
+/// The place in a file where the huge page that holds `index` starts.
+pub(crate) const fn huge_index(index: u64) -> u64 {
+    index & !(HUGE - 1)
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Whether a hole at `index` of a tmpfs file is to be filled with a huge page; `vma` is the mapping of a fault.
+    pub(crate) fn wants_huge_page(&self, file: FileId, index: u64, vma: Option<&Vma>) -> bool {
+        let advice = vma.map_or(HugeAdvice::None, |vma| vma.advice);
+        let base = huge_index(index);
+        advice != HugeAdvice::NoHuge
+            && self.has_huge_pages(file, advice == HugeAdvice::Huge, |end_too| index + u64::from(end_too))
+            && self.is_empty_range(file, base, base + HUGE)
+    }
+
+    /// Whether khugepaged may make huge pages of what a mapping shows.
+    pub(crate) fn is_shmem_eligible(&self, vma: &Vma) -> bool {
+        let VmaKind::File { file, .. } = vma.kind else { return false };
+        vma.advice != HugeAdvice::NoHuge
+            && vma.offset % HUGE == vma.range.start.get() % HUGE
+            && self.has_huge_pages(file, vma.advice == HugeAdvice::Huge, |_| vma.offset)
+    }
+
+    /// Whether a file may have huge pages, as far as the place does not matter, or with `huge=within_size` up to the end of
+    /// the one that `place` is in; that is told whether the end of the page itself counts.
+    fn has_huge_pages(&self, file: FileId, advised: bool, place: impl Fn(bool) -> u64) -> bool {
+        let Some(mount) = self.user.files.mount_of(file).filter(|_| self.policy.thp.shmem) else { return false };
+        match self.user.mounts.rule_of(mount) {
+            ShmemEnabled::Deny | ShmemEnabled::Mount(ShmemHuge::Never) => false,
+            ShmemEnabled::Force | ShmemEnabled::Mount(ShmemHuge::Always) => true,
+            ShmemEnabled::Mount(ShmemHuge::Advise) => advised,
+            ShmemEnabled::Mount(ShmemHuge::WithinSize) => {
+                let size = self.user.files.size(file).map_or(0, order9_units::Pages::get);
+                let end = place(self.policy.thp.within_size_end).next_multiple_of(HUGE);
+                size >= HUGE && size >= end || advised
+            }
+        }
+    }
+
+    /// Whether nothing of a file is in memory or swap in `[from, end)`.
+    fn is_empty_range(&self, file: FileId, from: u64, end: u64) -> bool {
+        let file = self.user.file(file);
+        file.is_ok_and(|file| file.first_page(from, end).is_none() && file.first_swapped(from, end).is_none())
+    }
+
+    /// Whether the slot of a mapping can show a huge page of its file by one entry.
+    fn can_map_huge(vma: &Vma, slot: VpnRange) -> bool {
+        let lies_within = slot.intersect(vma.range) == slot;
+        lies_within && vma.index(slot.start).is_multiple_of(HUGE) && vma.advice != HugeAdvice::NoHuge
+    }
+
+    /// A fault in an empty slot of a mapping of a tmpfs file: a huge page that is there, or comes to be there, is mapped as
+    /// such where that fits; `fault` asks for a page table.
+    pub(crate) fn resolve_shmem_slot(&mut self, fault: Fault, vma: &Vma, file: FileId) -> FaultStep {
+        let (slot, index) = (fault.vpn.slot(), vma.index(fault.vpn));
+        if self.user.files.size(file).is_none_or(|size| index >= size.get()) {
+            return FaultStep::Bus;
+        }
+        let copies = fault.access == Access::Write && vma.kind.is_private();
+        let head = self.shown_at(file, index).and_then(|idx| self.file_huge_head(idx));
+        match head {
+            Some(head) if !copies && Self::can_map_huge(vma, slot) => {
+                self.map_file_huge(fault.space, vma, slot, head, fault.access);
+                self.wrote(fault.space, fault.vpn, fault.access);
+                FaultStep::Done
+            }
+            None if self.wants_huge_page(file, index, Some(vma)) => self.ask_huge_file_page(fault, vma, file),
+            _ => FaultStep::NeedPage(fault),
+        }
+    }
+
+    /// Asks for the huge page that is to fill a hole where the policy looks first.
+    pub(crate) fn ask_huge_file_page(&self, fault: Fault, vma: &Vma, file: FileId) -> FaultStep {
+        let attempts = self.shmem_attempts_for(vma.advice == HugeAdvice::Huge);
+        let need = Need::HugeFilePage(file, vma.index(fault.vpn));
+        FaultStep::NeedPage(Fault { need, gfp: attempts.first, second_gfp: attempts.second, ..fault })
+    }
+
+    pub(super) fn shmem_attempts_for(&self, advised: bool) -> HugeAttempts {
+        shmem_attempts(self.settings.thp.defrag, advised, &self.policy.thp)
+    }
+
+    /// There is no huge page for a hole: counts that, and asks for a base page.
+    pub(crate) fn refuse_huge_file_page(&mut self, fault: &Fault, file: FileId, index: u64) -> FaultStep {
+        self.counters.thp_file_fallback += 1;
+        let need = Need::FilePage(file, index);
+        FaultStep::NeedPage(Fault { need, gfp: need.gfp(), ..*fault })
+    }
+
+    /// Puts a fresh huge page into the aligned hole around `index` of a tmpfs file; frees it where there is none any more.
+    pub(crate) fn fill_huge_hole(&mut self, id: FileId, index: u64, head: Idx, cpu: usize) {
+        let base = huge_index(index);
+        let is_beyond = self.user.files.size(id).is_none_or(|size| index >= size.get());
+        if is_beyond || !self.is_empty_range(id, base, base + HUGE) {
+            return self.free_fresh(head, cpu);
+        }
+        subpages(head).for_each(|idx| self.clear_page(idx));
+        self.insert_huge_file_page(id, base, head);
+        self.counters.thp_file_alloc += 1;
+    }
+
+    /// Makes a huge page with content that of an empty range of a file.
+    pub(crate) fn insert_huge_file_page(&mut self, id: FileId, base: u64, head: Idx) {
+        for (index, idx) in (base..).zip(subpages(head)) {
+            self.user.file_mut(id).insert(index, idx);
+            self.user.rmap.set(idx, Owner::File { file: id, index });
+        }
+        self.adopt_huge_file_page(head);
+        self.adopt_page(head, Owner::File { file: id, index: base }, LruList::InactiveAnon);
+        self.user.levels.shmem += HUGE;
+        self.user.levels.shmem_thps += 1;
+        if self.user.files.size(id).is_some_and(|size| size.get() < base + HUGE) {
+            self.queue_for_shrink(id);
+        }
+    }
+
+    /// Takes the huge page at `base`, which nobody maps, out of its file and frees it.
+    pub(crate) fn evict_huge_file_page(&mut self, id: FileId, base: u64, head: Idx, cpu: usize) {
+        for (index, idx) in (base..).zip(subpages(head)) {
+            self.take_from_file(id, index, None);
+            if idx != head {
+                self.user.rmap.set(idx, Owner::Nobody);
+            }
+        }
+        self.user.levels.shmem_thps -= 1;
+        self.disown(head, cpu);
+    }
+
+    /// What becomes of a huge page at `base` of which the places `[from, end)` are truncated or punched out, where nobody
+    /// maps it any more: says whether its base pages are to be freed one by one.
+    pub(crate) fn punch_huge_page(&mut self, base: u64, head: Idx, from: u64, end: u64, cpu: usize) -> bool {
+        if self.policy.thp.shmem_punch == ShmemPunch::Split && self.split_huge_page(self.frames.pfn(head), cpu).is_ok()
+        {
+            return true;
+        }
+        for (index, idx) in (base..).zip(subpages(head)) {
+            if (from..end).contains(&index) {
+                self.clear_page(idx);
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,44 @@
+//! Where mappings of tmpfs go: so that their addresses and their places in the file can share huge pages.
+
+use order9_units::Pages;
+
+use super::MountId;
+use super::mount::{ShmemEnabled, ShmemHuge};
+use crate::Mm;
+use crate::space::{Backing, Errno, Place, SpaceId, VpnRange};
+use crate::thp::NR;
+use crate::trace::Tracer;
+
+const HUGE: u64 = NR as u64;
+
+impl<T: Tracer> Mm<T> {
+    /// The pages that a mapping of `backing` takes that may lie anywhere. One of tmpfs with huge pages, and with room for one,
+    /// starts at an address congruent to its place in the file.
+    ///
+    /// # Errors
+    /// `ENOMEM` without room.
+    pub(crate) fn place_anywhere(&self, id: SpaceId, backing: Backing, pages: Pages) -> Result<VpnRange, Errno> {
+        let plain = self.place(id, Place::Anywhere, pages, Pages::new(1))?;
+        let Some(offset) = self.congruence(backing, pages) else { return Ok(plain) };
+        if plain.start.get() % HUGE == offset {
+            return Ok(plain);
+        }
+        let room = self.place(id, Place::Anywhere, pages + Pages::new(HUGE - 1), Pages::new(1));
+        let Ok(room) = room else { return Ok(plain) };
+        let forward = (offset + HUGE - room.start.get() % HUGE) % HUGE;
+        Ok(VpnRange::of(room.start + Pages::new(forward), pages))
+    }
+
+    /// To what, modulo a huge page, the address should be congruent; `None` where it does not matter.
+    fn congruence(&self, backing: Backing, pages: Pages) -> Option<u64> {
+        let (mount, offset) = match backing {
+            Backing::AnonPrivate | Backing::Hugetlb { .. } => return None,
+            Backing::AnonShared => (MountId::INTERNAL, 0),
+            Backing::File { file, offset, .. } => (self.user.files.mount_of(file)?, offset.get() % HUGE),
+        };
+        let has_none =
+            matches!(self.user.mounts.rule_of(mount), ShmemEnabled::Deny | ShmemEnabled::Mount(ShmemHuge::Never));
+        let has_room = pages.get() >= HUGE && (offset == 0 || offset + pages.get() >= 2 * HUGE);
+        (self.policy.thp.shmem && !has_none && has_room).then_some(offset)
+    }
+}

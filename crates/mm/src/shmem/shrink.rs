@@ -1,0 +1,55 @@
+//! Huge pages that reach beyond the end of their file: split when memory is short, which frees what lies beyond.
+
+use order9_units::Pages;
+
+use super::huge::huge_index;
+use crate::Mm;
+use crate::frame::Idx;
+use crate::page_cache::FileId;
+use crate::trace::Tracer;
+
+impl<T: Tracer> Mm<T> {
+    /// Puts a file in the list of those whose last page may be split, unless it is there.
+    pub(super) fn queue_for_shrink(&mut self, id: FileId) {
+        let list = &mut self.user.mounts.shrinklist;
+        if !list.contains(&id) {
+            list.push_back(id);
+        }
+    }
+
+    /// A file that was truncated may end within a huge page now.
+    pub(super) fn queue_if_longer(&mut self, id: FileId) {
+        if self.last_huge_page(id).is_some() {
+            self.queue_for_shrink(id);
+        }
+    }
+
+    pub(super) fn forget_for_shrink(&mut self, id: FileId) {
+        self.user.mounts.shrinklist.retain(|&other| other != id);
+    }
+
+    /// The huge page that reaches beyond the end of a file.
+    fn last_huge_page(&self, id: FileId) -> Option<Idx> {
+        let size = self.user.files.size(id).map_or(0, Pages::get);
+        let last = self.user.file(id).ok()?.page(huge_index(size)).filter(|_| size != huge_index(size))?;
+        self.file_huge_head(last)
+    }
+
+    /// Files whose last huge page may be split.
+    #[must_use]
+    pub fn shmem_shrinkable(&self) -> u64 {
+        self.user.mounts.shrinklist.len() as u64
+    }
+
+    /// Splits the last page of the first such file if it reaches beyond the end; where that is refused, the file goes to the
+    /// end of the list. Says whether a page was split.
+    pub(crate) fn shrink_shmem(&mut self, cpu: usize) -> bool {
+        let Some(id) = self.user.mounts.shrinklist.pop_front() else { return false };
+        let Some(head) = self.last_huge_page(id) else { return false };
+        let split = self.split_huge_page(self.frames.pfn(head), cpu).is_ok();
+        if !split {
+            self.user.mounts.shrinklist.push_back(id);
+        }
+        split
+    }
+}

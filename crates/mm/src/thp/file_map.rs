@@ -1,0 +1,87 @@
+//! Who maps huge pages of tmpfs.
+//!
+//! Each of the 512 base pages belongs to its own place of the file, which counts its single mappings; huge mappings are listed
+//! with the page, as those of anonymous ones. No page table is kept for the split of a huge mapping: that unmaps it, and
+//! faults map again what is needed.
+
+use super::{NR, head_of};
+use crate::Mm;
+use crate::frame::Idx;
+use crate::space::{Access, Huge, Mapping, Owner, Prot, Pte, PteFlag, Rss, SpaceId, Vma, VpnRange};
+use crate::trace::Tracer;
+
+/// What a huge mapping of shared memory adds to a space.
+pub(super) const SHMEM_RSS: Rss = Rss { anon_pages: 0, shmem_pages: NR as u64, file_pages: 0 };
+
+impl<T: Tracer> Mm<T> {
+    /// The first frame of the huge page of a file that `idx` is part of.
+    #[inline]
+    pub(crate) fn file_huge_head(&self, idx: Idx) -> Option<Idx> {
+        let is_compound = self.frames.word(idx).is_compound();
+        let of_file = is_compound && matches!(self.user.rmap.owner(head_of(idx)), Owner::File { .. });
+        of_file.then_some(head_of(idx))
+    }
+
+    /// Whether a huge mapping shows a page of a file.
+    pub(crate) fn is_of_file(&self, huge: Huge) -> bool {
+        huge.head().is_some_and(|head| self.file_huge_head(head).is_some())
+    }
+
+    /// Huge mappings that show a page of a file.
+    #[inline]
+    pub(crate) fn file_pmds(&self, idx: Idx) -> u32 {
+        self.file_huge_head(idx).map_or(0, |head| self.user.huge.page(head).pmds.len() as u32)
+    }
+
+    /// Whether anybody maps any of the huge page of a file that starts at `head`.
+    pub(crate) fn is_huge_file_page_mapped(&self, head: Idx) -> bool {
+        let page = self.user.huge.page(head);
+        !page.pmds.is_empty() || page.ptes > 0
+    }
+
+    /// Makes room for the mappings of a huge page that a file is about to have.
+    pub(crate) fn adopt_huge_file_page(&mut self, head: Idx) {
+        self.make_room_for_huge();
+        let page = self.user.huge.page(head);
+        debug_assert!(page.pmds.is_empty() && page.ptes == 0, "nobody maps a fresh huge page");
+    }
+
+    /// A page of a file has a single mapping more, or one less.
+    #[inline]
+    pub(crate) fn count_file_mapping(&mut self, idx: Idx, change: fn(u32, u32) -> u32) {
+        let Owner::File { file, index } = self.user.rmap.owner(idx) else { unreachable!("the page is of a file") };
+        let now = self.user.file_mut(file).count_mapping(index, change);
+        // Of none there is one now, or of one there is none.
+        let (comes, goes) = (now == change(0, 1), now == 0);
+        if let Some(head) = self.file_huge_head(idx) {
+            let page = self.user.huge.page_mut(head);
+            page.ptes = change(page.ptes, 1);
+            page.mapped = if comes || goes { change(page.mapped, 1) } else { page.mapped };
+            if !page.pmds.is_empty() {
+                return;
+            }
+        }
+        self.user.levels.mapped += u64::from(comes);
+        self.user.levels.mapped -= u64::from(goes);
+    }
+
+    /// Maps the huge page of a tmpfs file at an empty slot that shows all of it.
+    pub(crate) fn map_file_huge(&mut self, id: SpaceId, vma: &Vma, slot: VpnRange, head: Idx, access: Access) {
+        let writable = vma.prot.has(Prot::WRITE) && !vma.kind.is_private();
+        let pte = access.mark(Pte::present(head)).with(PteFlag::Write, writable);
+        let space = self.user.living(id);
+        space.table.install_huge(slot.start, Huge { pte, deposit: None });
+        space.rss += SHMEM_RSS;
+        let page = self.user.huge.page_mut(head);
+        page.pmds.push(Mapping { space: id, vpn: slot.start });
+        if page.pmds.len() == 1 {
+            self.user.levels.shmem_pmdmapped += 1;
+            self.user.levels.mapped += u64::from(NR - page.mapped);
+        }
+        self.counters.thp_file_mapped += 1;
+        self.work.ptes_set += 1;
+        if vma.locked {
+            self.mlock_page(head);
+        }
+    }
+}
