@@ -20,6 +20,7 @@ fn nothing_is_lost_whatever_happens() {
         sum.by_khugepaged += tally.by_khugepaged;
         sum.lazily_freed += tally.lazily_freed;
         sum.pool += tally.pool;
+        sum.files.iter_mut().zip(tally.files).for_each(|(sum, count)| *sum += count);
         for (sums, counts) in [(&mut sum.thp[..], &tally.thp[..]), (&mut sum.moved, &tally.moved)] {
             sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
         }
@@ -29,6 +30,7 @@ fn nothing_is_lost_whatever_happens() {
     let counts = [&sum.thp[..], &sum.moved, &sum.swapped].concat();
     assert!(counts.iter().all(|&count| count > 0), "everything happened: {sum:?}");
     assert!(sum.collapsed > 5 && sum.by_khugepaged > 5 && sum.pool > 5, "{sum:?}");
+    assert!(sum.files.iter().all(|&count| count > 5), "{sum:?}");
     assert!(sum.lazily_freed > 100, "{sum:?}");
 }
 

@@ -4,13 +4,14 @@
 //! Key types: [`World`] (a machine of two nodes with a few programs, and what it does next), [`Choices`] (who decides that: a
 //! random number generator in property tests, the bytes of an input in fuzzing), [`Tally`] (what has happened).
 
+mod files;
 mod machine;
 mod steps;
 
 use order9_mm::hugetlb::{PoolResize, PoolStep};
-use order9_mm::policy::{HugeCow, MmapAlign, NewAnon, Policy, ZeroWrite};
+use order9_mm::policy::{HugeCow, MmapAlign, NewAnon, Policy, ShmemPunch, ZeroWrite};
 use order9_mm::space::VirtAddr;
-use order9_mm::{Mm, SpaceId};
+use order9_mm::{FileId, Mm, MountId, ShmemHuge, SpaceId};
 use order9_units::{Pages, Pfn};
 
 use machine::Machine;
@@ -76,6 +77,8 @@ pub struct Tally {
     pub swapped: [u64; 2],
     /// Pages that hugetlb pools got.
     pub pool: u64,
+    /// Huge pages that the file got, and that were mapped as such.
+    pub files: [u64; 2],
 }
 
 /// A machine with programs, and what becomes of them.
@@ -83,6 +86,9 @@ pub struct World<C> {
     machine: Machine,
     choices: C,
     spaces: Vec<SpaceId>,
+    /// The file that programs share, and where it is.
+    file: FileId,
+    mount: MountId,
     pins: Vec<Pfn>,
     collapsed: u64,
 }
@@ -98,6 +104,8 @@ fn policy(choices: &mut impl Choices) -> Policy {
     policy.thp.migration = either();
     policy.thp.fork_pin_copy = either();
     policy.thp.mmap_align = if either() { MmapAlign::Multiple } else { MmapAlign::None };
+    policy.thp.shmem_punch = if either() { ShmemPunch::Split } else { ShmemPunch::Zero };
+    policy.thp.shmem_retract = either();
     policy.reclaim.new_anon = if either() { NewAnon::Inactive } else { NewAnon::Active };
     policy
 }
@@ -106,7 +114,11 @@ impl<C: Choices> World<C> {
     /// A machine with a program that has mapped its memory and touched nothing of it.
     pub fn new(mut choices: C) -> Self {
         let machine = Machine::boot(policy(&mut choices));
-        let mut world = Self { machine, choices, spaces: Vec::new(), pins: Vec::new(), collapsed: 0 };
+        let (mount, file) = machine.step(|mm| {
+            let mount = mm.mount_tmpfs(ShmemHuge::Always).expect("the policy has it");
+            (mount, mm.create_file_on(mount, Pages::new(files::FILE)).expect("the mount exists"))
+        });
+        let mut world = Self { machine, choices, spaces: Vec::new(), file, mount, pins: Vec::new(), collapsed: 0 };
         let space = world.with(|mm| mm.create_space().expect("it is the first"));
         world.spaces.push(space);
         world.map(space, 0, PAGES);
@@ -149,6 +161,7 @@ impl<C: Choices> World<C> {
                 moved: [counters.thp_migration_success, counters.pgmigrate_success],
                 swapped: [counters.pswpout, counters.pswpin],
                 pool: counters.htlb_buddy_alloc_success,
+                files: [counters.thp_file_alloc, counters.thp_file_mapped],
             }
         })
     }
@@ -165,11 +178,14 @@ impl<C: Choices> World<C> {
         for pfn in core::mem::take(&mut self.pins) {
             self.with(|mm| mm.unpin(pfn)).expect("it is pinned");
         }
+        self.with(|mm| mm.close_file(self.file, CPU)).expect("it is open");
         self.resize_pools(0);
         self.shrink();
         self.check();
         let (levels, pool) = self.with(|mm| (mm.user_levels(), mm.hugetlb_pool()));
         assert_eq!((levels.anon, levels.anon_thps, levels.page_tables, pool.total), (0, 0, 0, 0));
+        assert_eq!((levels.shmem, levels.shmem_thps, levels.mapped), (0, 0, 0));
+        self.with(|mm| assert_eq!((mm.swap_free(), mm.shmem_shrinkable()), (mm.swap_total(), 0)));
     }
 
     fn resize_pools(&self, count: u64) {

@@ -20,7 +20,7 @@ impl<C: Choices> World<C> {
     /// # Panics
     /// If one is broken.
     pub fn step(&mut self) {
-        match self.below(40) {
+        match self.below(46) {
             0..=8 => self.touch(),
             9 => self.advise(Madvise::DontNeed),
             10 | 11 => self.advise(Madvise::Free),
@@ -45,12 +45,13 @@ impl<C: Choices> World<C> {
             35 => self.offline(),
             36 => self.set_pools(),
             37 | 38 => self.map_pool(),
+            40..=45 => self.step_on_file(),
             _ => self.enable(),
         }
         self.check();
     }
 
-    fn space(&mut self) -> SpaceId {
+    pub(super) fn space(&mut self) -> SpaceId {
         let at = self.below(self.spaces.len() as u64);
         self.spaces[at as usize]
     }
@@ -117,7 +118,7 @@ impl<C: Choices> World<C> {
         }
     }
 
-    fn advise(&mut self, advice: Madvise) {
+    pub(super) fn advise(&mut self, advice: Madvise) {
         let (space, (start, length)) = (self.space(), self.range());
         let _ = self.with(|mm| mm.madvise(space, start, pages(length), advice, CPU));
     }
@@ -168,7 +169,7 @@ impl<C: Choices> World<C> {
         }
     }
 
-    fn page(&self, gfp: Gfp) -> Option<Pfn> {
+    pub(super) fn page(&self, gfp: Gfp) -> Option<Pfn> {
         self.machine.run(alloc_pages(&self.machine, &Request::new(Order::ZERO, gfp))).ok()
     }
 
@@ -265,7 +266,7 @@ impl<C: Choices> World<C> {
         self.machine.run(direct_reclaim(&self.machine, &request));
     }
 
-    fn node(&mut self) -> NodeId {
+    pub(super) fn node(&mut self) -> NodeId {
         NodeId(self.below(2) as u16)
     }
 

@@ -1,0 +1,87 @@
+//! What can happen to a file of tmpfs, which all programs share, and to its huge pages.
+
+use order9_mm::space::{Backing, Madvise, MmapRequest, Place};
+use order9_mm::{Gfp, ShmemHuge, ShmemPage, alloc_pages};
+use order9_units::{Nanos, Pages};
+
+use super::{CPU, Choices, HUGE, PAGES, World, at, pages};
+
+/// Pages of the file: two huge ones, and part of a third.
+pub(super) const FILE: u64 = 2 * HUGE + 100;
+
+impl<C: Choices> World<C> {
+    pub(super) fn step_on_file(&mut self) {
+        match self.below(6) {
+            0 | 1 => self.map_file(),
+            2 => self.change_file(),
+            3 => self.call_on_file(),
+            4 => self.remount(),
+            _ => self.advise(Madvise::Remove),
+        }
+    }
+
+    /// Maps part of the file, at addresses that are congruent to it or not.
+    fn map_file(&mut self) {
+        let (space, shift) = (self.space(), self.below(4) / 3);
+        let (first, offset) = (self.below(4) * HUGE, self.below(2) * HUGE + shift);
+        let count = [HUGE, HUGE / 2, 2 * HUGE][self.below(3) as usize].min(PAGES - first);
+        let shared = self.below(3) > 0;
+        let backing = Backing::File { file: self.file, offset: Pages::new(offset), shared };
+        let request = MmapRequest { place: Place::Fixed(at(first)), backing, ..MmapRequest::anon(pages(count)) };
+        let _cuts_a_pool_page = self.with(|mm| mm.mmap(space, &request, CPU));
+    }
+
+    /// Truncates the file, lets it grow again, or punches a hole.
+    fn change_file(&mut self) {
+        let (file, index) = (self.file, self.below(FILE));
+        let (grain, count) = [(1, 1), (1, 40), (HUGE, HUGE), (HUGE, FILE)][self.below(4) as usize];
+        let done = match self.below(4) {
+            0 => self.with(|mm| mm.truncate(file, Pages::new(index), CPU)),
+            1 => self.with(|mm| mm.truncate(file, Pages::new(FILE), CPU)),
+            _ => self.with(|mm| mm.punch_hole(file, index / grain * grain, Pages::new(count), CPU)),
+        };
+        done.expect("the file is open");
+    }
+
+    /// A system call writes a page.
+    fn call_on_file(&mut self) {
+        let (file, index) = (self.file, self.below(FILE));
+        match self.with(|mm| mm.shmem_page(file, index)) {
+            ShmemPage::Present(_) => {}
+            ShmemPage::Swapped(slot) => {
+                let Some(page) = self.page(Gfp::GFP_HIGHUSER_MOVABLE) else { return };
+                self.with(|mm| mm.shmem_swap_in(file, index, slot, page, CPU));
+            }
+            ShmemPage::Hole => self.fill_hole(index),
+        }
+        self.with(|mm| {
+            if let ShmemPage::Present(_) = mm.shmem_page(file, index) {
+                mm.write_page(file, index, Nanos::ZERO);
+            }
+        });
+    }
+
+    fn fill_hole(&mut self, index: u64) {
+        let mut hole = self.with(|mm| mm.shmem_hole(self.file, index));
+        let page = loop {
+            let request = hole.request(self.node(), CPU);
+            match self.machine.run(alloc_pages(&self.machine, &request)) {
+                Ok(page) => break page,
+                Err(_) if hole.may_be_refused() => hole = self.with(|mm| mm.shmem_refused(&hole)),
+                Err(_) => return,
+            }
+        };
+        self.with(|mm| {
+            if mm.fill_shmem_hole(&hole, page, CPU).is_err() {
+                mm.free(page, CPU).expect("it was just allocated");
+            }
+        });
+    }
+
+    /// Most of the time the mount has huge pages.
+    fn remount(&mut self) {
+        let huge = [ShmemHuge::Never, ShmemHuge::Always, ShmemHuge::WithinSize, ShmemHuge::Always];
+        let huge = huge[self.below(4) as usize];
+        self.with(|mm| mm.remount_tmpfs(self.mount, huge)).expect("it exists");
+    }
+}
