@@ -124,13 +124,19 @@ pub(crate) enum Flag {
     Locked = 1 << 24,
     /// An LRU page that was active before.
     Workingset = 1 << 25,
+    /// An anonymous page that its program can do without, where such pages stay on lists of anonymous ones.
+    LazyFree = 1 << 26,
 }
 
 /// First of the flags that name an LRU list.
 const LIST_SHIFT: u32 = 16;
 /// What ends with the use of a frame by its owner.
-const USE: u32 =
-    Flag::Owned as u32 | Flag::MovableContent as u32 | Flag::Lru as u32 | 0xf << LIST_SHIFT | Flag::Workingset as u32;
+const USE: u32 = Flag::Owned as u32
+    | Flag::MovableContent as u32
+    | Flag::Lru as u32
+    | 0xf << LIST_SHIFT
+    | Flag::Workingset as u32
+    | Flag::LazyFree as u32;
 
 impl Word {
     pub(crate) const TAIL: Self = Self(TAIL);

@@ -220,9 +220,8 @@ pub struct ReclaimPolicy {
     pub unreclaimable: Unreclaimable,
     /// Dropping slab on request gives up sooner with every round: what counts as few objects freed doubles. 5.16+.
     pub drop_slab_doubles: bool,
-    /// `madvise` takes `MADV_FREE`, whose pages are reclaimed with those of files. 4.12+; from 4.5 to 4.11 they stayed
-    /// among anonymous pages.
-    pub lazy_free: bool,
+    /// Among which pages those wait of which `madvise` says `MADV_FREE`.
+    pub lazy_free: LazyFree,
 }
 
 /// What has LRU lists.
@@ -250,6 +249,17 @@ pub enum ContinueRule {
     GapFirst,
     /// Compaction can start; then, whether there is twice the block to reclaim. 5.4+.
     SuitableFirst,
+}
+
+/// Among which pages those wait that a program can do without until it writes to them again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LazyFree {
+    /// `MADV_FREE` does not exist. Up to 4.4.
+    None,
+    /// Anonymous ones: they go only where swap lets reclaim look at those. 4.5 to 4.11.
+    AnonLists,
+    /// Those of files: they go before anything that has to be written. 4.12+.
+    FileLists,
 }
 
 /// Where new anonymous pages start.
@@ -451,7 +461,7 @@ impl Default for Policy {
                 kswapd_balances: BalancedZones::Any,
                 unreclaimable: Unreclaimable::KswapdFailures,
                 drop_slab_doubles: false,
-                lazy_free: true,
+                lazy_free: LazyFree::FileLists,
             },
             slow_path: SlowPathPolicy {
                 first_compaction: FirstCompaction::CostlyOrUnmovable,

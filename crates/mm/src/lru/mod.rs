@@ -301,7 +301,7 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn no_longer_lazy(&mut self, idx: Idx) {
         let word = self.frames.word(idx);
         self.count_isolated(idx, word, u64::wrapping_sub);
-        let word = word.with_list(LruList::ActiveAnon);
+        let word = word.with_list(LruList::ActiveAnon).with(Flag::LazyFree, false);
         self.frames.set(idx, word);
         self.count_isolated(idx, word, u64::wrapping_add);
     }

@@ -7,7 +7,7 @@ use order9_units::{Migratetype, Order, ZoneKind};
 
 use crate::Mm;
 use crate::lru::{LruList, LruType};
-use crate::policy::{LruScope, NewAnon};
+use crate::policy::{LazyFree, LruScope, NewAnon};
 use crate::trace::Tracer;
 use crate::vmstat::{ByZone, Counters, NumaCounters};
 use crate::zone::Zone;
@@ -182,8 +182,11 @@ impl<T: Tracer> Mm<T> {
             ("pgfault", counters.pgfault),
             ("pgmajfault", counters.pgmajfault),
         ]);
-        if self.policy.reclaim.lazy_free {
-            fields.extend([("pglazyfree", counters.pglazyfree), ("pglazyfreed", counters.pglazyfreed)]);
+        if self.policy.reclaim.lazy_free == LazyFree::FileLists {
+            fields.push(("pglazyfree", counters.pglazyfree));
+        }
+        if self.policy.reclaim.lazy_free != LazyFree::None {
+            fields.push(("pglazyfreed", counters.pglazyfreed));
         }
     }
 

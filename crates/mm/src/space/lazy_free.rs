@@ -1,6 +1,7 @@
 //! `MADV_FREE`: pages that the program can do without, until it writes to them again.
 //!
-//! Such a page is an anonymous one on a list of pages of files, clean in every entry. Reclaim frees it without writing it
+//! Such a page is an anonymous one on a list of pages of files, or in older releases a marked one on its own list, clean in
+//! every entry. Reclaim frees it without writing it
 //! to swap; a write meanwhile makes the entry dirty, and reclaim gives the page back to the anonymous lists. madvise(2);
 //! "mm: move MADV_FREE pages into LRU_INACTIVE_FILE list" (LKML, 2017).
 
@@ -14,6 +15,7 @@ use super::{Mapping, Owner, SpaceId, Vpn};
 use crate::Mm;
 use crate::frame::{Flag, Idx};
 use crate::lru::{LruList, LruType};
+use crate::policy::LazyFree;
 use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
@@ -81,15 +83,18 @@ impl<T: Tracer> Mm<T> {
 
     fn mark_lazily_freeable(&mut self, idx: Idx) {
         let word = self.frames.word(idx);
-        self.frames.set(idx, word.with(Flag::Dirty, false).with(Flag::Referenced, false));
-        self.move_lru(idx, LruList::InactiveFile);
+        let stays = self.policy.reclaim.lazy_free == LazyFree::AnonLists;
+        let marked = word.with(Flag::Dirty, false).with(Flag::Referenced, false).with(Flag::LazyFree, stays);
+        self.frames.set(idx, marked);
+        self.move_lru(idx, if stays { LruList::InactiveAnon } else { LruList::InactiveFile });
         self.batch_lru(idx);
         self.counters.pglazyfree += word.frames();
     }
 
     /// Whether `MADV_FREE` was said of an anonymous page, and reclaim has not found since that it was written.
     pub(crate) fn is_lazily_freeable(&self, idx: Idx) -> bool {
-        self.frames.word(self.huge_head(idx).unwrap_or(idx)).lru_type() == LruType::File
+        let word = self.frames.word(self.huge_head(idx).unwrap_or(idx));
+        word.lru_type() == LruType::File || word.has(Flag::LazyFree)
     }
 
     /// Takes an isolated page that is lazily freeable away from all who map it, unless one of them has written to it since;

@@ -10,6 +10,7 @@ use super::pte::PteFlag;
 use super::{Errno, HugeAdvice, Prot, SpaceId, Vma, VmaKind};
 use crate::Mm;
 use crate::frame::Idx;
+use crate::policy::LazyFree;
 use crate::trace::Tracer;
 
 /// What `madvise` says about a range.
@@ -54,7 +55,7 @@ impl<T: Tracer> Mm<T> {
             match advice {
                 _ if matches!(vma.kind, VmaKind::Hugetlb { .. }) => return Err(Errno::Einval),
                 Madvise::DontNeed | Madvise::Free | Madvise::Remove if vma.locked => return Err(Errno::Einval),
-                Madvise::Free if vma.kind != VmaKind::Anon || !self.policy.reclaim.lazy_free => {
+                Madvise::Free if vma.kind != VmaKind::Anon || self.policy.reclaim.lazy_free == LazyFree::None => {
                     return Err(Errno::Einval);
                 }
                 Madvise::Free => self.free_lazily(id, part, cpu),

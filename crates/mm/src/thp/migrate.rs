@@ -28,7 +28,7 @@ impl<T: Tracer> Mm<T> {
         let word = self.frames.word(source);
         self.end_isolation(source);
         self.adopt_page(target, Owner::Huge, word.lru_list());
-        for flag in [Flag::Referenced, Flag::Dirty, Flag::Workingset] {
+        for flag in [Flag::Referenced, Flag::Dirty, Flag::Workingset, Flag::LazyFree] {
             let moved = self.frames.word(target).with(flag, word.has(flag));
             self.frames.set(target, moved);
         }

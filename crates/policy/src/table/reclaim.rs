@@ -1,8 +1,8 @@
 //! Switches of LRU lists and reclaim.
 
 use order9_mm::policy::{
-    BalanceRule, BalancedZones, ContinueRule, InodeCache, LruScope, NewAnon, SlabDeferred, SlabTarget, SlabUnderBoost,
-    ThrottleRule, Unreclaimable,
+    BalanceRule, BalancedZones, ContinueRule, InodeCache, LazyFree, LruScope, NewAnon, SlabDeferred, SlabTarget,
+    SlabUnderBoost, ThrottleRule, Unreclaimable,
 };
 
 use crate::switch::{Case, Switch, Value, Values};
@@ -143,10 +143,15 @@ pub(super) static SWITCHES: &[Switch] = &[
         off: "slab is dropped until a round frees no more than 10 objects", "up to 5.15",
         on: "slab is dropped until a round frees few objects, at first 10, and twice as many with every round", "5.16+"
     ),
-    flag!(
+    choice!(
         reclaim.lazy_free,
-        "Whether madvise takes MADV_FREE, whose pages are reclaimed with those of files",
-        off: "no program can have its pages reclaimed without being written to swap", "up to 4.4",
-        on: "madvise takes MADV_FREE, whose pages are reclaimed with those of files", "4.12+"
+        "Among which pages those wait of which madvise says MADV_FREE",
+        "pages that a program can do without are",
+        LazyFree::None: "none",
+            "unknown to the kernel", "up to 4.4";
+        LazyFree::AnonLists: "anon_lists",
+            "marked, and freed where reclaim looks at anonymous pages, as it does with swap", "4.5 to 4.11";
+        LazyFree::FileLists: "file_lists",
+            "reclaimed with those of files", "4.12+";
     ),
 ];

@@ -4,7 +4,7 @@ use order9_units::{NodeId, Order, ZoneKind};
 
 use super::{CPU, HUGE, HugeEnabled, at, boot, checked, events, fork, frame, is_huge, pages, program, read, write};
 use crate::lru::LruList;
-use crate::policy::Policy;
+use crate::policy::{LazyFree, Policy};
 use crate::reclaim::{ReclaimControl, ReclaimStep, Reclaimer};
 use crate::space::{Errno, Madvise, PageView, SpaceId};
 use crate::{Mm, ZoneId};
@@ -80,6 +80,27 @@ fn what_is_shared_later_is_freed_for_all() {
 }
 
 #[test]
+fn from_4_5_to_4_11_they_stay_among_anonymous_pages_and_go_only_with_swap() {
+    let mut policy = Policy::default();
+    policy.reclaim.lazy_free = LazyFree::AnonLists;
+    let mut mm = boot(policy);
+    mm.set_thp_enabled(HugeEnabled::Never);
+    let space = program(&mut mm, HUGE);
+    (0..100).for_each(|page| write(&mut mm, space, page));
+    free(&mut mm, space, 0, 90).unwrap();
+    let lists = [LruList::InactiveAnon, LruList::InactiveFile].map(|list| mm.lru_pages(NodeId(0), list));
+    assert_eq!((lists, mm.counters().pglazyfree), ([90, 0], 90));
+    (0..40).for_each(|page| write(&mut mm, space, page));
+    reclaim(&mut mm);
+    assert_eq!(mm.counters().pglazyfreed, 0, "without swap nobody looks at them");
+    mm.swapon(order9_units::Pages::new(16));
+    (0..8).map(|_| super::splits::reclaim(&mut mm)).for_each(|_| ());
+    assert_eq!((mm.counters().pglazyfreed, mm.page_at(space, at(60))), (50, PageView::None));
+    assert!(!matches!(mm.page_at(space, at(39)), PageView::None), "what was written again stays");
+    assert!(mm.vmstat().all(|(name, _)| name != "pglazyfree") && mm.vmstat().any(|(name, _)| name == "pglazyfreed"));
+}
+
+#[test]
 fn huge_pages_are_freed_whole_and_split_where_the_range_cuts_them() {
     let mut mm = boot(Policy::default());
     let space = program(&mut mm, 3 * HUGE);
@@ -113,7 +134,7 @@ fn only_private_memory_of_releases_that_know_it_can_be_freed() {
     mm.mlock(space, at(0), pages(1)).unwrap();
     assert_eq!(free(&mut mm, space, 0, 1), Err(Errno::Einval));
     let mut old = Policy::default();
-    old.reclaim.lazy_free = false;
+    old.reclaim.lazy_free = LazyFree::None;
     let mut mm = boot(old);
     let space = program(&mut mm, 1);
     assert_eq!(free(&mut mm, space, 0, 1), Err(Errno::Einval));
