@@ -44,9 +44,12 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     let titles = titles(&args.directories, &stored)?;
     let all = stored.iter().flat_map(|stored| columns(&stored.loaded));
     let columns: Vec<_> = titles.iter().map(String::as_str).zip(all).collect();
-    let report = report(workload, &columns, style());
+    let claim = args.claim.as_deref().map(|path| Ok::<_, Failure>((path, claim(path, workload)?))).transpose()?;
+    // Whoever holds runs against a claim wants to see its rows.
+    let style = claim.as_ref().map_or_else(style, |(_, claim)| claim.generation.into());
+    let report = report(workload, &columns, style);
     let notes = all_notes(&stored);
-    let judged = args.claim.as_deref().map(|path| judged(path, workload, &report, &columns)).transpose()?;
+    let judged = claim.map(|(path, claim)| judged(path, claim, &report, &columns)).transpose()?;
     if args.json {
         let verdicts = judged.as_ref().map(|(_, verdicts)| verdicts.as_slice());
         return print_json(&Json { notes: &notes, report: &report, verdicts });
@@ -55,13 +58,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     print(&format!("{}{verdicts}", with_notes(&report.to_text(Fit::Widened), &notes)))
 }
 
-/// A claim about the workload, and what became of its statements in the first two columns.
-fn judged(
-    path: &Path,
-    workload: Workload,
-    report: &Report,
-    columns: &[(&str, Vec<&Run>)],
-) -> Result<(Claim, Vec<Verdict>), Failure> {
+/// A claim about the workload.
+fn claim(path: &Path, workload: Workload) -> Result<Claim, Failure> {
     let usage = |sentence: String| Failure::Usage(sentence);
     let text = fs::read_to_string(path).map_err(|error| Failure::file(path, error.to_string()))?;
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
@@ -71,6 +69,16 @@ fn judged(
         let name = workload.name();
         return Err(Failure::file(path, format!("the claim is about the workload {about}, the runs are of {name}")));
     }
+    Ok(claim)
+}
+
+/// What became of the statements of a claim in the first two columns.
+fn judged(
+    path: &Path,
+    claim: Claim,
+    report: &Report,
+    columns: &[(&str, Vec<&Run>)],
+) -> Result<(Claim, Vec<Verdict>), Failure> {
     let [(_, baseline), (_, patched), ..] = columns else {
         return Err(Failure::file(path, "a claim compares two policies, the runs have one".to_owned()));
     };

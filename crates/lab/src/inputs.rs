@@ -15,6 +15,7 @@ pub(crate) fn inputs(plan: &Plan, parameters: &Parameters) -> Inputs {
     let policy = |policy: &order9_policy::Loaded| record::Policy {
         title: policy.name.clone(),
         text: Show::new(policy).to_string(),
+        settings: plan.own_settings.get(&policy.name).cloned().unwrap_or_default(),
         needs: policy.needs.iter().map(|need| format!("{} = {}", need.switch.key, need.value)).collect(),
     };
     Inputs {

@@ -30,7 +30,7 @@ pub use claims::judge_claim;
 pub use days::{Day, days, days_text};
 pub use error::PlanError;
 pub use notes::notes;
-pub use plan::{Cell, Memory, Plan};
+pub use plan::{Cell, Memory, Plan, Settings};
 pub use plot::{Changed, PlotChoice, PlotError, Plotted, changed, plot, plot_time};
 pub use proc_files::{machine_files, process_files};
 pub use run::{Observer, run};

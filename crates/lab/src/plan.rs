@@ -21,6 +21,9 @@ const HOST_MEMORY: u64 = 10 << 30;
 /// that use most of it.
 const HOST_MEMORY_PER_FRAME: u64 = 28;
 
+/// Settings by their Linux names, and what is written to them, in order.
+pub type Settings = Vec<(String, String)>;
+
 /// An experiment: one workload under several policies and seeds, on one machine, from one state of its memory.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -30,6 +33,8 @@ pub struct Plan {
     pub chosen: BTreeMap<&'static str, Value>,
     /// The policies to compare, at least one; the others are compared with the first. Names are unique.
     pub policies: Vec<Loaded>,
+    /// Settings to write before the start under one policy alone, after [`settings`](Self::settings), by its name.
+    pub own_settings: BTreeMap<String, Settings>,
     /// Where one policy is taken apart switch by switch: which of [`policies`](Self::policies) is which.
     pub ablation: Option<Ablation>,
     /// CPUs, nodes and prices. CPUs, nodes and memory are the snapshot's where memory comes from one.
@@ -37,7 +42,7 @@ pub struct Plan {
     /// What memory holds at the start.
     pub memory: Memory,
     /// Settings to write before the start, by their Linux names, in this order.
-    pub settings: Vec<(String, String)>,
+    pub settings: Settings,
     /// Seeds, at least one.
     pub seeds: Vec<u64>,
     /// How often counters are read, in virtual time; not zero.

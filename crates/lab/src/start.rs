@@ -40,8 +40,9 @@ impl Start {
 
     /// The machine of one run.
     pub(crate) fn machine(&self, plan: &Plan, cell: Cell) -> Result<Machine, PlanError> {
-        let mut mm = self.engine(plan, plan.policies[cell.policy].policy.clone())?;
-        for (name, value) in &plan.settings {
+        let policy = &plan.policies[cell.policy];
+        let mut mm = self.engine(plan, policy.policy.clone())?;
+        for (name, value) in plan.settings.iter().chain(plan.own_settings.get(&policy.name).into_iter().flatten()) {
             mm.write_setting(name, value).map_err(|error| PlanError::Setting {
                 name: name.clone(),
                 value: value.clone(),

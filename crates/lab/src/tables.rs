@@ -47,6 +47,7 @@ pub(crate) const fn unit(measure: &Measure) -> compare::Unit {
         workloads::Unit::Seconds => compare::Unit::Seconds,
         workloads::Unit::Milliseconds => compare::Unit::Milliseconds,
         workloads::Unit::Microseconds => compare::Unit::Microseconds,
+        workloads::Unit::Nanoseconds => compare::Unit::Nanoseconds,
         workloads::Unit::FilesPerSecond => compare::Unit::FilesPerSecond,
         workloads::Unit::MebibytesPerSecond => compare::Unit::MebibytesPerSecond,
         workloads::Unit::Percent => compare::Unit::Percent,
@@ -105,7 +106,8 @@ fn divisor(measure: &Measure) -> f64 {
         workloads::Unit::Milliseconds => 1e6,
         workloads::Unit::Microseconds => 1e3,
         workloads::Unit::Gibibytes => (1_u64 << 30) as f64,
-        workloads::Unit::FilesPerSecond
+        workloads::Unit::Nanoseconds
+        | workloads::Unit::FilesPerSecond
         | workloads::Unit::MebibytesPerSecond
         | workloads::Unit::Percent
         | workloads::Unit::HugePages

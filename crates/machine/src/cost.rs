@@ -7,6 +7,8 @@
 use order9_mm::Work;
 use order9_units::Nanos;
 
+use crate::access::AccessPrices;
+
 /// A length of time in picoseconds: single steps of memory management take less than a nanosecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Picos(u64);
@@ -79,6 +81,8 @@ macro_rules! prices {
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Prices {
             $($(#[doc = $meaning])+ pub $field: Picos,)*
+            /// The TLB, and memory of other nodes.
+            pub access: AccessPrices,
         }
 
         /// Every price there is.
@@ -143,7 +147,7 @@ prices! {
     spawn,
     /// Passing a lock that is waited for from one CPU to another.
     lock_handover,
-    /// A program touching a page that is mapped: one access, its cache and TLB misses included.
+    /// A program touching base pages that are mapped, in order: one access, its cache and TLB misses included.
     touch_page,
     /// A program writing all 4096 bytes of a page that is mapped.
     fill_page,
@@ -167,6 +171,14 @@ prices! {
     slab_object,
     /// A shrinker looking at one unused dentry or inode. Freeing is not included.
     slab_scan,
+    /// A load that waits for the one before, from memory of the own node whose translation the TLB holds.
+    load,
+    /// The same from a base page whose translation the TLB does not hold, with far more such pages in use than it holds.
+    load_base,
+    /// The same from a huge page.
+    load_huge,
+    /// What of `touch_page` is the page walk, which a page within a huge one is spared.
+    touch_walk,
 }
 
 /// What some work comes to.

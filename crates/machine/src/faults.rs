@@ -1,11 +1,12 @@
 //! Accesses of programs, and everything else that needs pages for a page table: allocation between engine steps.
 
 use order9_mm::env::Env as _;
-use order9_mm::space::{Access, FaultStep, Need, TableStep, VirtAddr, VpnRange};
+use order9_mm::space::{Access, FaultStep, Need, PageView, TableStep, Touched, VirtAddr, Vpn, VpnRange};
 use order9_mm::{AllocError, Errno, GaveUp, Gfp, Request, SlotId, SpaceId, alloc_pages, alloc_slow};
 use order9_units::{Order, Pages, Pfn};
 use order9_workloads::Stop;
 
+use crate::access::{Pass, Place};
 use crate::cost::Picos;
 use crate::kernel::{Bill, Engine};
 use crate::thread::Thread;
@@ -32,11 +33,11 @@ pub(crate) fn refused(call: &'static str, errno: Errno) -> Stop {
 }
 
 impl Thread {
-    /// Accesses every page of `range`, upward, each access taking `price` in user space.
-    pub(crate) async fn access(&self, range: VpnRange, access: Access, price: Picos) -> Result<(), Stop> {
+    /// Accesses every page of `range`, upward, which takes what `pass` says in user space.
+    pub(crate) async fn access(&self, range: VpnRange, access: Access, pass: Pass) -> Result<(), Stop> {
         let (mut rest, mut faulting) = (range, false);
         while !rest.is_empty() {
-            match self.access_at_once(&mut rest, access, price, &mut faulting) {
+            match self.access_at_once(&mut rest, access, &pass, &mut faulting) {
                 AtOnce::Done => {}
                 AtOnce::Owed { bill, user } => {
                     if let Some(bill) = bill {
@@ -48,7 +49,7 @@ impl Thread {
                 AtOnce::Stopped(step) => {
                     self.alive()?;
                     self.fault(rest.start.addr(), access, step).await?;
-                    self.kernel.pay(Class::User, price).await;
+                    self.kernel.pay(Class::User, self.first_access(rest.start, &pass)).await;
                     rest.start = rest.start + Pages::new(1);
                 }
             }
@@ -59,12 +60,12 @@ impl Thread {
     /// Accesses pages at the front of `rest`, as long as nothing has to be waited for, and takes them off it: pages that
     /// are mapped, or one that faults. `faulting` remembers which it was: the next is likely the same.
     #[inline]
-    fn access_at_once(&self, rest: &mut VpnRange, access: Access, price: Picos, faulting: &mut bool) -> AtOnce {
+    fn access_at_once(&self, rest: &mut VpnRange, access: Access, pass: &Pass, faulting: &mut bool) -> AtOnce {
         let space = self.process.space;
         if !*faulting {
-            let mapped = self.kernel.with(|mm| mm.touch_mapped(space, rest, access));
-            if mapped > Pages::ZERO {
-                return self.pay_user_at_once(price.times(mapped.get()));
+            let Touched { pages, huge, first } = self.kernel.with(|mm| mm.touch_mapped(space, rest, access));
+            if pages > Pages::ZERO {
+                return self.pay_user_at_once(pass.over(pages.get(), huge, self.place_of(first)));
             }
         }
         // Else nobody but khugepaged could have the lock.
@@ -82,10 +83,36 @@ impl Thread {
         });
         *faulting = step == FaultStep::Done;
         let Some(bill) = bill else { return AtOnce::Stopped(Some(step)) };
+        let price = self.first_access(rest.start, pass);
         rest.start = rest.start + Pages::new(1);
         match bill.without_locks() {
             Some(time) if self.kernel.pay_at_once(Class::System, time) => self.pay_user_at_once(price),
             _ => AtOnce::Owed { bill: Some(bill), user: price },
+        }
+    }
+
+    /// What the access to a page takes that has just been faulted in.
+    #[inline]
+    fn first_access(&self, vpn: Vpn, pass: &Pass) -> Picos {
+        if self.kernel.places.are_one() {
+            return pass.over(1, false, Place::Local);
+        }
+        let first = match self.kernel.look(|mm| mm.page_at(self.process.space, vpn.addr())) {
+            PageView::Present { pfn, .. } => Some(pfn),
+            PageView::None | PageView::Zero | PageView::Swapped => None,
+        };
+        pass.over(1, false, self.place_of(first))
+    }
+
+    /// How far a frame is from the CPU that this thread runs on; pages of zeros stay in the CPU's caches.
+    #[inline]
+    fn place_of(&self, frame: Option<Pfn>) -> Place {
+        match frame {
+            Some(pfn) if !self.kernel.places.are_one() => {
+                let node = self.kernel.look(|mm| mm.node_of_frame(pfn));
+                self.kernel.places.of(self.cpu_node(), node)
+            }
+            _ => Place::Local,
         }
     }
 

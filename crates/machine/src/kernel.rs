@@ -12,6 +12,7 @@ use order9_mm::slab::CacheSpec;
 use order9_mm::{FileId, Locked, Mm, Zone};
 use order9_units::{Nanos, NodeId};
 
+use crate::access::Places;
 use crate::cost::{Cost, Picos, Prices};
 use crate::daemons::Waiting;
 use crate::events::EventLog;
@@ -30,6 +31,8 @@ pub type Engine = Mm<EventLog>;
 pub(crate) struct Kernel {
     pub(crate) handle: Handle,
     pub(crate) prices: Prices,
+    /// How far apart the nodes are.
+    pub(crate) places: Places,
     /// Node of every CPU.
     pub(crate) cpus: Vec<NodeId>,
     engine: RefCell<Engine>,
@@ -117,10 +120,12 @@ impl Kernel {
         let (flusher, written) = (Flusher::new(&handle), handle.new_queue("end of writes"));
         let khugepaged_wait = handle.new_queue("khugepaged");
         let transferred = handle.new_queue("end of transfers");
+        let places = Places::new(engine.nodes());
         Self {
             cpus: handle.cpus(),
             handle,
             prices,
+            places,
             engine: RefCell::new(engine),
             zone_locks,
             lru_locks,

@@ -2,10 +2,12 @@
 //!
 //! Key types: [`Machine`] (an engine, CPUs and prices: runs a program and says what came of it), [`Thread`] (how a program
 //! sees it: the lab's [`Sys`](order9_workloads::Sys)), [`Results`] (samples, counters, events, times). Below lie
-//! [`time`], the executor, which knows nothing of memory, [`cost`], what the engine's work takes, and [`disk`].
+//! [`time`], the executor, which knows nothing of memory, [`cost`], what the engine's work takes, [`access`], what
+//! accesses of programs take, and [`disk`].
 //! One thread, no unsafe code, no wall clock, nothing unordered: the same inputs give the same results anywhere.
 #![forbid(unsafe_code)]
 
+pub mod access;
 mod collapse;
 pub mod cost;
 mod daemons;

@@ -3,14 +3,15 @@
 use order9_mm::Errno;
 use order9_mm::env::Env as _;
 use order9_mm::migrate::{self, MigrateReason};
-use order9_mm::space::{Access, PageView, VirtAddr, Vpn, VpnRange};
+use order9_mm::space::{Access, PageView, Residence, VirtAddr, Vpn, VpnRange};
 use order9_units::{NodeId, Pages, Pfn};
-use order9_workloads::Stop;
+use order9_workloads::{Loads, Stop};
 
-use crate::cost::Picos;
+use crate::access::{Pass, mean_load};
 use crate::faults::refused;
 use crate::kernel::Engine;
 use crate::thread::Thread;
+use crate::time::Class;
 
 /// Pages that a process had pinned with one call.
 pub(crate) struct Pin {
@@ -49,7 +50,7 @@ impl Thread {
         loop {
             let page = self.kernel.look(|mm| mm.page_at(self.process.space, addr));
             match page {
-                PageView::Present { pfn, .. } => return Ok(self.kernel.look(|mm| node_of(mm, pfn))),
+                PageView::Present { pfn, .. } => return Ok(self.kernel.look(|mm| mm.node_of_frame(pfn))),
                 // The page of zeros is on the first node, where the kernel was loaded.
                 PageView::Zero => return Ok(NodeId(0)),
                 PageView::None | PageView::Swapped => self.bring_in("get_mempolicy", addr.vpn(), Access::Read).await?,
@@ -67,6 +68,24 @@ impl Thread {
         let moved = migrate::move_pages(self, self.process.space, &pages, node, MigrateReason::Syscall).await;
         self.alive()?;
         Ok(moved.into_iter().filter(|&at| at == Ok(node)).count() as u64)
+    }
+
+    /// Loads at random from what of `range` is in memory; where nothing is, nothing happens.
+    pub(crate) async fn load_at_random(&self, range: VpnRange, loads: u64) -> Result<Loads, Stop> {
+        self.alive()?;
+        let mapped = self.kernel.look(|mm| mm.residence(self.process.space, range));
+        let mut places = [Residence::default(); 3];
+        for (node, of) in (0..).map(NodeId).zip(mapped) {
+            let place = &mut places[self.kernel.places.of(self.cpu_node(), node) as usize];
+            place.base += of.base;
+            place.huge += of.huge;
+        }
+        let Some(mean) = mean_load(places, &self.kernel.prices) else { return Ok(Loads::default()) };
+        let time = mean.time.times(loads);
+        self.kernel.pay(Class::User, time).await;
+        self.alive()?;
+        let tlb_misses = (mean.misses * loads as f64).round() as u64;
+        Ok(Loads { loads, time: time.split().0, tlb_misses })
     }
 
     /// Pins all pages of `range`, or none.
@@ -125,13 +144,9 @@ impl Thread {
 
     /// Accesses a page on behalf of a system call, for which what would be a signal is `EFAULT`.
     async fn bring_in(&self, call: &'static str, vpn: Vpn, access: Access) -> Result<(), Stop> {
-        match self.access(VpnRange::of(vpn, Pages::new(1)), access, Picos::ZERO).await {
+        match self.access(VpnRange::of(vpn, Pages::new(1)), access, Pass::FREE).await {
             Err(Stop::Signal { .. }) => Err(refused(call, Errno::Efault)),
             accessed => accessed,
         }
     }
-}
-
-fn node_of(mm: &Engine, pfn: Pfn) -> NodeId {
-    mm.zone_of(pfn).map_or(NodeId(0), |zone| mm.zone(zone).node())
 }

@@ -9,12 +9,12 @@ use order9_mm::env::Env as _;
 use order9_mm::space::{self, Backing, Madvise, MmapRequest, Mremap, MremapTo, Place, VirtAddr, VpnRange};
 use order9_units::{Bytes, Nanos, NodeId, Order, PAGE_SIZE, Pages};
 use order9_workloads::{
-    Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, Mapping, Memory, Mount, Of, Prot,
-    Stop, Sys, TmpfsHuge,
+    Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, Loads, Mapping, Memory, Mount, Of,
+    Prot, Stop, Sys, TmpfsHuge,
 };
 use rand_pcg::rand_core::Rng as _;
 
-use crate::cost::Picos;
+use crate::access::Pass;
 use crate::faults::refused;
 use crate::files::file_of;
 use crate::kernel_memory::KernelMemory;
@@ -167,11 +167,15 @@ impl Sys for Thread {
     }
 
     async fn touch(&self, area: Area, access: Access) -> Result<(), Stop> {
-        self.access_all(area, access, self.kernel.prices.touch_page).await
+        self.access_all(area, access, Pass::touch(&self.kernel.prices)).await
     }
 
     async fn fill(&self, area: Area) -> Result<(), Stop> {
-        self.access_all(area, Access::Write, self.kernel.prices.fill_page).await
+        self.access_all(area, Access::Write, Pass::fill(&self.kernel.prices)).await
+    }
+
+    async fn load(&self, area: Area, loads: u64) -> Result<Loads, Stop> {
+        self.load_at_random(range(area), loads).await
     }
 
     async fn mincore(&self, area: Area) -> Result<u64, Stop> {
@@ -311,6 +315,10 @@ impl Sys for Thread {
         self.record(operation, Unit::PerSecond, per_second);
     }
 
+    fn mean(&self, operation: &str, total: Nanos, of: u64) {
+        self.record(operation, Unit::Nanos, total.get() as f64 / of.max(1) as f64);
+    }
+
     fn percent(&self, operation: &str, percent: f64) {
         self.record(operation, Unit::Percent, percent);
     }
@@ -335,12 +343,12 @@ impl Thread {
         self.kernel.record.borrow_mut().sample(operation, unit, self.now(), value);
     }
 
-    async fn access_all(&self, area: Area, access: Access, price: Picos) -> Result<(), Stop> {
+    async fn access_all(&self, area: Area, access: Access, pass: Pass) -> Result<(), Stop> {
         let access = match access {
             Access::Read => space::Access::Read,
             Access::Write => space::Access::Write,
         };
-        self.access(range(area), access, price).await
+        self.access(range(area), access, pass).await
     }
 
     fn mmap_request(&self, mapping: Mapping) -> MmapRequest {

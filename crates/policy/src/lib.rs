@@ -22,7 +22,7 @@ mod text;
 pub use diff::{Diff, Difference, PlannedDifference};
 pub use error::{PolicyError, Problem};
 pub use list::{List, Listed};
-pub use load::{Loaded, Need, load};
+pub use load::{Loaded, Need, load, split_changes};
 pub use planned::{PLANNED, Planned};
 pub use show::{Show, ShowNeed, ShowSwitch};
 pub use switch::{Case, Switch, Value, Values};

@@ -1,7 +1,7 @@
 //! A policy with all its bases: from the name of a preset or the path of a file to switches the engine can run with.
 
 use order9_mm::policy::Policy;
-use order9_toml::{Member, chain};
+use order9_toml::{Definition as _, Member, chain};
 
 use crate::error::PolicyError;
 use crate::planned::{PLANNED, Planned};
@@ -37,39 +37,75 @@ pub struct Need {
     pub(crate) set_in: usize,
 }
 
-/// Loads the policy called `name`: a preset, or a file if there is a `/` or an ending `.toml` in it.
+/// Loads the policy called `name`: a preset, or a file if there is a `/` or an ending `.toml` in it; behind it any number of
+/// `+SWITCH=VALUE`.
 ///
 /// # Errors
-/// The first thing wrong with it or one of its bases.
+/// The first thing wrong with it or one of its bases, or with a switch behind it.
 pub fn load(name: &str) -> Result<Loaded, PolicyError> {
-    Loaded::new(name, &chain(name)?)
+    let (base, changes) = split_changes(name);
+    let members = chain::<PolicyText>(base)?;
+    let changed = (!changes.is_empty()).then(|| PolicyText::parse(name, &as_file(&changes))).transpose()?;
+    let mut texts: Vec<_> = members.iter().map(|Member { name, said, .. }| (name.as_str(), said)).collect();
+    texts.extend(changed.as_ref().map(|said| (name, said)));
+    Loaded::new(name, &texts)
+}
+
+/// The name of a policy without the changes behind it, and these: names and values. A `+` belongs to the value before it
+/// where no `=` comes before the next one.
+#[must_use]
+pub fn split_changes(name: &str) -> (&str, Vec<(String, String)>) {
+    let begins_change = |at: &usize| name[at + 1..].split('+').next().is_some_and(|change| change.contains('='));
+    let first = name.match_indices('+').map(|(at, _)| at).find(begins_change);
+    let (base, rest) = name.split_at(first.unwrap_or(name.len()));
+    let mut changes: Vec<(String, String)> = Vec::new();
+    for part in rest.split('+').skip(1) {
+        match (part.split_once('='), changes.last_mut()) {
+            (None, Some((_, value))) => *value += &format!("+{part}"),
+            (key_and_value, _) => {
+                let (key, value) = key_and_value.unwrap_or((part, ""));
+                changes.push((key.to_owned(), value.to_owned()));
+            }
+        }
+    }
+    (base, changes)
+}
+
+/// Changes as a policy file has them.
+fn as_file(changes: &[(String, String)]) -> String {
+    let line = |(key, value): &(String, String)| {
+        let is_bare = matches!(value.as_str(), "true" | "false") || value.parse::<u64>().is_ok();
+        let value = if is_bare { value.clone() } else { format!("{value:?}") };
+        format!("{key} = {value}\n")
+    };
+    changes.iter().map(line).collect()
 }
 
 impl Loaded {
-    /// Puts a chain together, from the text without base on.
-    fn new(name: &str, texts: &[Member<PolicyText>]) -> Result<Self, PolicyError> {
+    /// Puts a chain of texts with their names together, from the one without base on.
+    fn new(name: &str, texts: &[(&str, &PolicyText)]) -> Result<Self, PolicyError> {
         let mut policy = Policy::default();
         let mut set_in = vec![None; switches().count()];
         let mut needs: Vec<Option<Need>> = vec![None; PLANNED.len()];
-        for (at, text) in texts.iter().enumerate() {
-            for (switch, value) in &text.said.settings {
+        for (at, (_, text)) in texts.iter().enumerate() {
+            for (switch, value) in &text.settings {
                 (switch.set)(&mut policy, *value);
                 set_in[place(switches(), switch)] = Some(at);
             }
-            for (switch, value) in &text.said.needs {
+            for (switch, value) in &text.needs {
                 needs[place(PLANNED, switch)] = value.map(|value| Need { switch, value, set_in: at });
             }
         }
         let missing = switches().zip(&set_in).filter(|(_, set)| set.is_none()).map(|(switch, _)| switch.key);
         let missing: Vec<_> = missing.collect();
         if !missing.is_empty() {
-            return Err(PolicyError::Incomplete { file: texts[0].name.clone(), missing });
+            return Err(PolicyError::Incomplete { file: texts[0].0.to_owned(), missing });
         }
-        let summary = texts.last().map(|text| text.said.summary.clone()).unwrap_or_default();
+        let summary = texts.last().map(|(_, text)| text.summary.clone()).unwrap_or_default();
         let loaded = Self {
             name: name.to_owned(),
             summary,
-            chain: texts.iter().map(|text| text.name.clone()).collect(),
+            chain: texts.iter().map(|(name, _)| (*name).to_owned()).collect(),
             policy,
             needs: needs.into_iter().flatten().collect(),
             set_in: set_in.into_iter().flatten().collect(),
@@ -121,4 +157,40 @@ impl Loaded {
 /// Position of `entry` in the table it is from.
 fn place<T>(table: impl IntoIterator<Item = &'static T>, entry: &'static T) -> usize {
     table.into_iter().position(|other| std::ptr::eq(other, entry)).expect("an entry of the table")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_stand_behind_a_name() {
+        assert_eq!(split_changes("linux-5.0"), ("linux-5.0", vec![]));
+        let (base, changes) = split_changes("a+b/c.toml+thp.cow=x+y+a.b=3+c=true");
+        assert_eq!(base, "a+b/c.toml");
+        assert_eq!(as_file(&changes), "thp.cow = \"x+y\"\na.b = 3\nc = true\n");
+    }
+
+    #[test]
+    fn a_changed_policy_has_the_other_value_and_says_where_it_is_from() {
+        let plain = load("linux-5.0").expect("a preset");
+        let changed = load("linux-5.0+thp.defrag=always").expect("a value of the switch");
+        let defrag = table::find("thp.defrag").expect("a switch");
+        assert_eq!(defrag.get(&changed.policy), Value::Word("always"));
+        assert_ne!(defrag.get(&plain.policy), defrag.get(&changed.policy));
+        assert_eq!(changed.set_in(defrag), "linux-5.0+thp.defrag=always");
+    }
+
+    #[test]
+    fn a_wrong_change_is_refused_as_a_line_of_a_file() {
+        let refusal = |name| load(name).expect_err("refused").to_string();
+        assert!(
+            refusal("linux-5.0+thp.defrga=always").contains("thp.defrag"),
+            "{}",
+            refusal("linux-5.0+thp.defrga=always")
+        );
+        assert!(
+            refusal("linux-5.0+thp.defrag=allways").starts_with("linux-5.0+thp.defrag=allways, line 1: thp.defrag is")
+        );
+    }
 }

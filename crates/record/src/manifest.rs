@@ -126,6 +126,9 @@ pub struct Policy {
     pub title: String,
     /// Every switch with its value, as a policy file without base.
     pub text: String,
+    /// Settings written before the start under this policy alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<(String, String)>,
     /// Mechanisms that it needs and the engine does not have.
     pub needs: Vec<String>,
 }

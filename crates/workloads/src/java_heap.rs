@@ -3,6 +3,7 @@
 
 use order9_units::{Bytes, Nanos};
 
+use crate::access::{ACCESS, Accesses};
 use crate::hugealloc;
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::pattern::{FREED_PERCENT, PATTERN};
@@ -12,7 +13,7 @@ use crate::workload::{Better, Family, Measure, Unit};
 
 pub(crate) const DESCRIPTION: &str = "\
     A process wants all its memory at once and huge, as a Java heap that is touched before use, and starts in \
-    fragmented memory. Measured is how long that takes.";
+    fragmented memory. Measured are how long that takes, and how fast the heap is then.";
 
 pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter {
@@ -34,14 +35,16 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-pub(crate) const MEASURES: &[Measure] = &[Measure {
+const START: Measure = Measure {
     heading: "Start",
     operations: &["User", "System", "Elapsed"],
     family: Family::Single("Duration"),
     better: Better::Lower,
     unit: Unit::Seconds,
     decimals: 2,
-}];
+};
+
+pub(crate) const MEASURES: &[Measure] = &[START, ACCESS[0], ACCESS[1]];
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
     sys.phase("prepare");
@@ -51,17 +54,22 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
     sys.sleep(parameters.time("pause")).await?;
     sys.phase("measure");
     let (start, heap) = (sys.now(), parameters.bytes("heap"));
-    let java = sys.spawn(ChildKind::Process, "java", move |sys| async move { touch_heap(&sys, heap).await }).await?;
+    let accesses = Accesses::default();
+    let own = accesses.clone();
+    let body = move |sys: S| async move { touch_heap(&sys, heap, &own).await };
+    let java = sys.spawn(ChildKind::Process, "java", body).await?;
     let Ended { times, result } = sys.wait(java).await?;
     result?;
     sys.sample("User", times.user);
     sys.sample("System", times.system);
     sys.sample("Elapsed", sys.now() - start);
+    accesses.report(sys, "");
     Ok(())
 }
 
-async fn touch_heap<S: Sys>(sys: &S, length: Bytes) -> Result<(), Stop> {
+async fn touch_heap<S: Sys>(sys: &S, length: Bytes, accesses: &Accesses) -> Result<(), Stop> {
     let heap = sys.mmap(Mapping::anon(length)).await?;
     sys.madvise(heap, Advice::HugePage).await?;
-    sys.touch(heap, Access::Write).await
+    sys.touch(heap, Access::Write).await?;
+    accesses.measure(sys, heap).await
 }

@@ -6,6 +6,7 @@
 //! A workload knows nothing of either world: no clock, no random numbers, no memory but what [`Sys`] gives it.
 #![forbid(unsafe_code)]
 
+mod access;
 mod dice;
 mod fill_and_free;
 mod frag_mix;
@@ -29,8 +30,8 @@ mod workload;
 pub use ladder::thread_ladder;
 pub use parameters::{Kind, Parameter, Parameters, Value};
 pub use sys::{
-    Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, KernelSize, Mapping, Memory, Of,
-    Prot, Stop, Sys, Times,
+    Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, KernelSize, Loads, Mapping, Memory,
+    Of, Prot, Stop, Sys, Times,
 };
 pub use tmpfs::{Mount, TmpfsHuge};
 pub use workload::{Better, Family, Measure, Unit, Workload};

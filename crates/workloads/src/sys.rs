@@ -57,6 +57,10 @@ pub trait Sys: Clone + 'static {
     /// Stores to every byte of `area`, upward.
     fn fill(&self, area: Area) -> impl Future<Output = Result<(), Stop>>;
 
+    /// Loads `loads` words of `area`, each at random and not before the one before has come: what memory takes that caches and
+    /// prefetching do not hide. What is not in memory is left out.
+    fn load(&self, area: Area, loads: u64) -> impl Future<Output = Result<Loads, Stop>>;
+
     /// `mincore`: how many base pages of `area` are in memory.
     fn mincore(&self, area: Area) -> impl Future<Output = Result<u64, Stop>>;
 
@@ -159,6 +163,9 @@ pub trait Sys: Clone + 'static {
 
     /// Records a latency or duration of `operation`.
     fn sample(&self, operation: &str, time: Nanos);
+
+    /// Records the mean time of `of` operations that took `total` together.
+    fn mean(&self, operation: &str, total: Nanos, of: u64);
 
     /// Records a rate of `operation`: how many per second.
     fn rate(&self, operation: &str, per_second: f64);
@@ -265,6 +272,17 @@ pub enum Access {
     Read,
     /// One word is stored.
     Write,
+}
+
+/// What loads at random took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loads {
+    /// How many there were.
+    pub loads: u64,
+    /// CPU time of all of them together.
+    pub time: Nanos,
+    /// Those whose translation the TLB did not hold: `dTLB-load-misses` of perf(1).
+    pub tlb_misses: u64,
 }
 
 /// What `madvise` says.

@@ -6,6 +6,7 @@
 
 use order9_units::{Bytes, PAGE_SIZE};
 
+use crate::access::{ACCESS, Accesses};
 use crate::ladder::thread_ladder;
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{Access, Area, ChildKind, Ended, FileId, Mapping, Of, Stop, Sys, Times};
@@ -56,14 +57,16 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
 ];
 
 /// The second name is spelled as mmtests has it.
-pub(crate) const MEASURES: &[Measure] = &[Measure {
+pub(crate) const MEASURES: &[Measure] = &[TIMES, ACCESS[0], ACCESS[1]];
+
+const TIMES: Measure = Measure {
     heading: "",
     operations: &["System", "Elapsd"],
     family: Family::Samples,
     better: Better::Lower,
     unit: Unit::Seconds,
     decimals: 2,
-}];
+};
 
 /// What the file has beyond what is read of it.
 const FILE_EXTRA: Bytes = Bytes::new(32 << 20);
@@ -86,9 +89,11 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
     for &threads in parameters.counts("threads") {
         sys.phase(&format!("threads-{threads}"));
         let share = |bytes| Share { threads, bytes: whole_pages(bytes / threads), loops: parameters.count("loops") };
+        let accesses = Accesses::default();
         for _ in 0..parameters.count("iterations") {
-            measure(sys, file, share(anon), share(file_bytes)).await?;
+            measure(sys, file, share(anon), share(file_bytes), &accesses).await?;
         }
+        accesses.report(sys, &format!("-{threads}"));
     }
     sys.phase("clean-up");
     sys.remove_file(file).await
@@ -100,11 +105,13 @@ fn whole_pages(bytes: u64) -> Bytes {
 }
 
 /// Runs both processes once.
-async fn measure<S: Sys>(sys: &S, file: FileId, anon: Share, cached: Share) -> Result<(), Stop> {
+async fn measure<S: Sys>(sys: &S, file: FileId, anon: Share, cached: Share, accesses: &Accesses) -> Result<(), Stop> {
     let start = sys.now();
-    let writer = sys.spawn(ChildKind::Process, "usemem-anon", move |sys| pass_over(sys, Of::Anon, anon)).await?;
+    let own = accesses.clone();
+    let body = move |sys| pass_over(sys, Of::Anon, anon, Some(own));
+    let writer = sys.spawn(ChildKind::Process, "usemem-anon", body).await?;
     let of_file = Of::File(file, Bytes::ZERO);
-    let reader = sys.spawn(ChildKind::Process, "usemem-file", move |sys| pass_over(sys, of_file, cached)).await?;
+    let reader = sys.spawn(ChildKind::Process, "usemem-file", move |sys| pass_over(sys, of_file, cached, None)).await?;
     let mut times = Times::default();
     for child in [writer, reader] {
         let Ended { times: used, result } = sys.wait(child).await?;
@@ -116,11 +123,13 @@ async fn measure<S: Sys>(sys: &S, file: FileId, anon: Share, cached: Share) -> R
     Ok(())
 }
 
-/// One process: every thread maps memory of its own and passes over it.
-async fn pass_over<S: Sys>(sys: S, of: Of, share: Share) -> Result<(), Stop> {
+/// One process: every thread maps memory of its own and passes over it; how fast it is then goes to `accesses`.
+async fn pass_over<S: Sys>(sys: S, of: Of, share: Share, accesses: Option<Accesses>) -> Result<(), Stop> {
     let mut threads = Vec::new();
     for _ in 0..share.threads {
-        threads.push(sys.spawn(ChildKind::Thread, "usemem", move |sys| pass(sys, of, share)).await?);
+        let accesses = accesses.clone();
+        let body = move |sys| pass(sys, of, share, accesses);
+        threads.push(sys.spawn(ChildKind::Thread, "usemem", body).await?);
     }
     for thread in threads {
         sys.wait(thread).await?.result?;
@@ -128,11 +137,14 @@ async fn pass_over<S: Sys>(sys: S, of: Of, share: Share) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn pass<S: Sys>(sys: S, of: Of, share: Share) -> Result<(), Stop> {
+async fn pass<S: Sys>(sys: S, of: Of, share: Share, accesses: Option<Accesses>) -> Result<(), Stop> {
     let area: Area = sys.mmap(Mapping { length: share.bytes, of }).await?;
     let access = if of == Of::Anon { Access::Write } else { Access::Read };
     for _ in 0..share.loops {
         sys.touch(area, access).await?;
     }
-    Ok(())
+    match accesses {
+        Some(accesses) => accesses.measure(&sys, area).await,
+        None => Ok(()),
+    }
 }

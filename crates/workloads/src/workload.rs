@@ -85,6 +85,8 @@ pub enum Unit {
     Milliseconds,
     /// Latencies.
     Microseconds,
+    /// Latencies of single accesses.
+    Nanoseconds,
     /// Throughput of file systems; samples are rates.
     FilesPerSecond,
     /// Throughput of streams; samples are rates.
@@ -216,7 +218,7 @@ impl Workload {
             Self::JavaHeap => java_heap::MEASURES,
             Self::Stutter => stutter::MEASURES,
             Self::ThpChallenge => thp::challenge::MEASURES,
-            Self::ThpScale => &thp::FAULTS,
+            Self::ThpScale => thp::scale::MEASURES,
             Self::FsMark => fsmark::MEASURES,
             Self::StreamReader => stream_reader::MEASURES,
             Self::Uptime => uptime::MEASURES,

@@ -51,6 +51,7 @@ pub(super) fn value(name: &str, baseline: &[&Run], patched: &[&Run]) -> Option<f
         "dirty pages, patched" => quantile(patched, dirty_percent, 0.5),
         "cache split when memory first fills" => first(patched, cache_percent),
         "time between attempts" => seconds_between_attempts(patched.first()?),
+        "proactive compaction runs during the test" => measured(patched.first()?, "order9_compact_proactive_runs"),
         "samples" => patched.first().map(|run| run.samples.len() as f64),
         _ => None,
     }
@@ -82,6 +83,13 @@ fn readings(run: &Run) -> impl Iterator<Item = Reading<'_>> {
     let is_full = |reading: &Reading<'_>| reading.level("pgsteal_kswapd") + reading.level("pgsteal_direct") > 0.0;
     let rows = (0..run.counters.times.len()).filter(move |&row| run.counters.times[row] <= end);
     rows.map(move |row| Reading { run, row }).skip_while(move |reading| !is_full(reading))
+}
+
+/// How often something happened in the phase that is measured.
+fn measured(run: &Run, counter: &str) -> Option<f64> {
+    let at = run.counters.position(counter)?;
+    let phase = run.phases.iter().find(|phase| phase.name == "measure")?;
+    Some((phase.at_end[at] - phase.at_begin[at]) as f64)
 }
 
 fn quantile(runs: &[&Run], figure: Figure, quantile: f64) -> Option<f64> {

@@ -7,16 +7,16 @@ mod facts;
 
 use order9_record::Run;
 use order9_report::claims::{Claim, Measured, Reading, RowKey, Verdict, judge};
-use order9_report::compare::{Cell, Report, Row};
+use order9_report::compare::{Cell, Comparison, Report, Row};
 
 /// Judges every statement of `claim`: the first column of `report` is its baseline, the second its patched kernel, and the
 /// runs are theirs.
 #[must_use]
 pub fn judge_claim(claim: &Claim, report: &Report, baseline: &[&Run], patched: &[&Run]) -> Vec<Verdict> {
     let mut measured = Measured::default();
-    for row in report.tables.iter().flat_map(|table| &table.rows) {
-        if let Some(reading) = reading(row) {
-            measured.insert(key(row), reading);
+    for table in &report.tables {
+        for (row, reading) in table.rows.iter().filter_map(|row| Some((row, reading(row)?))) {
+            measured.insert(key(row, table.comparison), reading);
         }
     }
     for fact in &claim.facts {
@@ -35,10 +35,12 @@ fn reading(row: &Row) -> Option<Reading> {
     Some(Reading::Pair { baseline, patched, significant: change.map(|change| change.significant) })
 }
 
-/// What claims call a row of a table.
-fn key(row: &Row) -> RowKey {
+/// What claims call a row of a table. Durations that are compared are those of what was measured, the others those of the whole
+/// benchmark.
+fn key(row: &Row, comparison: Comparison) -> RowKey {
     match row.statistic.as_str() {
         "Ops" => RowKey::counter(&row.operation),
+        "Duration" if comparison == Comparison::WithFirst => RowKey::new("time", "", &row.operation.to_lowercase()),
         "Duration" => RowKey::new("Duration", "", &row.operation),
         statistic if let Some(percent) = statistic.strip_prefix("Pctile-") => {
             RowKey::new(&format!("{}-latency", row.operation), "", percent)

@@ -69,7 +69,7 @@ pub enum Needed {
     Always,
     /// With several nodes.
     SeveralNodes,
-    /// Never: only the analysis of real hosts uses it.
+    /// Never: only the analysis of real hosts uses it, or there is something to take its place.
     Never,
 }
 
@@ -89,7 +89,7 @@ pub struct Figure {
 }
 
 /// Sizes and ratios; times that are no price.
-const OTHERS: [(&str, Unit, &str, Needed); 6] = [
+const OTHERS: [(&str, Unit, &str, Needed); 11] = [
     ("slice", Unit::Time, "How long a task may run while others wait for its CPU.", Needed::Always),
     ("reserved.kernel_image", Unit::Size, "What the kernel's code and data keep from 16 MiB on.", Needed::Always),
     ("reserved.boot_tables", Unit::Size, "Hash tables and other large tables made at boot, on node 0.", Needed::Always),
@@ -106,6 +106,11 @@ const OTHERS: [(&str, Unit, &str, Needed); 6] = [
         "How many times longer clearing, copying or filling a page of another node takes.",
         Needed::SeveralNodes,
     ),
+    ("remote.load_base", Unit::Time, "As `prices.load_base`, of the nearest other nodes.", Needed::SeveralNodes),
+    ("remote.load_huge", Unit::Time, "As `prices.load_huge`, of the nearest other nodes.", Needed::SeveralNodes),
+    ("remote.far_load_base", Unit::Time, "As `prices.load_base`, of nodes further away than these.", Needed::Never),
+    ("remote.far_load_huge", Unit::Time, "As `prices.load_huge`, of nodes further away than these.", Needed::Never),
+    ("tlb.entries", Unit::Count, "Translations that the TLB holds, each of a base or a huge page.", Needed::Always),
 ];
 
 /// Every figure there is: sizes and ratios, prices of the lab, prices for the analysis of real hosts.

@@ -1,5 +1,6 @@
 //! A machine with all its bases: from a built-in name or the path of a file to something that can be simulated.
 
+use order9_machine::access::{AccessPrices, RemotePrices};
 use order9_machine::cost::{PRICES, Picos, Prices};
 use order9_toml::{Member, chain};
 use order9_units::{Bytes, Nanos};
@@ -46,7 +47,7 @@ pub fn load(name: &str) -> Result<MachineSpec, MachineError> {
         },
         slice: Nanos::new(value(&figures, "slice").div_ceil(1000)),
         remote: remote(&figures),
-        prices: prices(&figures),
+        prices: with_access(prices(&figures), &figures),
         disks: disks.map(|member| member.said.disks.iter().map(|text| text.disk.clone()).collect()).unwrap_or_default(),
         figures,
     };
@@ -104,4 +105,29 @@ fn prices(figures: &[Figure]) -> Prices {
         *(info.field)(&mut prices) = Picos::new(value(figures, &format!("prices.{}", info.key)));
     }
     prices
+}
+
+/// The same with what accesses to other nodes cost; as to the own one where nothing is said of them.
+fn with_access(local: Prices, figures: &[Figure]) -> Prices {
+    let Remote { latency, bandwidth } =
+        remote(figures).unwrap_or(Remote { latency: Factor::ONE, bandwidth: Factor::ONE });
+    let price = |key| find(figures, key).map(|figure| Picos::new(figure.value));
+    // The walk goes through page tables, which are near the CPU that made them.
+    let touched = local.touch_page.saturating_sub(local.touch_walk);
+    let near = RemotePrices {
+        touch_page: latency.of(touched) + local.touch_walk,
+        fill_page: bandwidth.of(local.fill_page),
+        load: latency.of(local.load),
+        load_base: price("remote.load_base").unwrap_or(local.load_base),
+        load_huge: price("remote.load_huge").unwrap_or(local.load_huge),
+    };
+    let far_base = price("remote.far_load_base").unwrap_or(near.load_base);
+    let far = RemotePrices {
+        // What is further for a load that walks is as much further for one that does not.
+        load: near.load + far_base.saturating_sub(near.load_base),
+        load_base: far_base,
+        load_huge: price("remote.far_load_huge").unwrap_or(near.load_huge),
+        ..near
+    };
+    Prices { access: AccessPrices { tlb_entries: value(figures, "tlb.entries"), near, far }, ..local }
 }

@@ -1,7 +1,9 @@
 //! From what was asked for to a plan: names become policies, machines and maps.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use order9_mm::sysctl::Setting;
 use order9_policy::Loaded;
 use order9_workloads::Workload;
 
@@ -10,7 +12,7 @@ use super::error::{Problem, Said, ScenarioError};
 use super::memory::{MemoryWish, is_snapshot};
 use super::{Asked, Scenario, setting};
 use crate::machines::{self, MachineSpec};
-use crate::plan::{Memory, Plan};
+use crate::plan::{Memory, Plan, Settings};
 
 /// The policy that runs where none is asked for.
 const POLICY: &str = "linux-6.18";
@@ -27,9 +29,15 @@ impl Scenario {
     /// # Errors
     /// The first thing that cannot be loaded, does not fit the rest, or is refused.
     pub fn plan(self, command: Vec<String>) -> Result<Plan, ScenarioError> {
-        let (policies, ablation) = match Wish::of(self.policies, self.ablate, self.against)? {
-            Wish::Compare(policies) => (self::policies(policies)?, None),
-            Wish::Ablate { ablate, against } => ablation(&ablate, &against)?,
+        let (policies, own_settings, ablation) = match Wish::of(self.policies, self.ablate, self.against)? {
+            Wish::Compare(policies) => {
+                let (policies, own_settings) = self::policies(policies)?;
+                (policies, own_settings, None)
+            }
+            Wish::Ablate { ablate, against } => {
+                let (policies, ablation) = ablation(&ablate, &against)?;
+                (policies, BTreeMap::new(), ablation)
+            }
         };
         setting::check(&self.settings, &policies)?;
         let (machine, memory) = Place { machine: self.machine, prices: self.prices, memory: self.memory }.load()?;
@@ -37,6 +45,7 @@ impl Scenario {
             workload: self.workload,
             chosen: self.chosen,
             policies,
+            own_settings,
             ablation,
             machine,
             memory,
@@ -59,14 +68,41 @@ fn with_demanded(workload: Workload, asked: Vec<Asked<(&'static str, String)>>) 
     demanded.into_iter().chain(asked).collect()
 }
 
-fn policies(asked: Vec<Asked<String>>) -> Result<Vec<Loaded>, ScenarioError> {
+/// Policies, and by name the settings of those that have some of their own.
+fn policies(asked: Vec<Asked<String>>) -> Result<(Vec<Loaded>, BTreeMap<String, Settings>), ScenarioError> {
     let asked = if asked.is_empty() { vec![by_default(POLICY)] } else { asked };
-    let mut policies: Vec<Loaded> = Vec::new();
+    let (mut policies, mut own_settings): (Vec<Loaded>, _) = (Vec::new(), BTreeMap::new());
     for Asked { said, value: name } in asked {
-        policies.push(policy(&name).map_err(|problem| said.clone().error(problem))?);
+        let (name, settings) = with_settings(&name);
+        let mut policy = policy(&name).map_err(|problem| said.clone().error(problem))?;
+        for (setting, value) in &settings {
+            // A name of Linux is a path; what is left of it is its file, as a title of a column and a folder can be.
+            let file = setting.rsplit('/').next().unwrap_or(setting);
+            policy.name += &format!("+{file}={value}");
+            let asked = Asked { said: said.clone(), value: (*setting, value.clone()) };
+            setting::check(&[asked], std::slice::from_ref(&policy))?;
+        }
+        let owned: Settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        if !owned.is_empty() {
+            own_settings.insert(policy.name.clone(), owned);
+        }
+        policies.push(policy);
         distinct(&policies).map_err(|problem| said.error(problem))?;
     }
-    Ok(policies)
+    Ok((policies, own_settings))
+}
+
+/// Parts the changes behind the name of a policy: those of settings, and the rest with the name.
+fn with_settings(name: &str) -> (String, Vec<(&'static str, String)>) {
+    let (base, changes) = order9_policy::split_changes(name);
+    let (mut policy, mut settings) = (base.to_owned(), Vec::new());
+    for (name, value) in changes {
+        match Setting::find(&name) {
+            Some(setting) => settings.push((setting.name, value)),
+            None => policy += &format!("+{name}={value}"),
+        }
+    }
+    (policy, settings)
 }
 
 /// Refuses the first policy with the title of one before it.
@@ -76,12 +112,14 @@ pub(super) fn distinct(policies: &[Loaded]) -> Result<(), Problem> {
     repeated.map_or(Ok(()), |at| Err(Problem::SamePolicy(policies[at].name.clone())))
 }
 
-/// A policy under its title: its name, or that of its file without folder and ending.
+/// A policy under its title: its name, or that of its file without folder and ending; then its changes.
 pub(super) fn policy(name: &str) -> Result<Loaded, Problem> {
     let mut policy = order9_policy::load(name)?;
-    if name.contains('/') || name.ends_with(".toml") {
-        let stem = Path::new(name).file_stem().unwrap_or_default().to_string_lossy();
-        policy.name = stem.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let (base, changes) = order9_policy::split_changes(name);
+    if base.contains('/') || base.ends_with(".toml") {
+        let stem = Path::new(base).file_stem().unwrap_or_default().to_string_lossy();
+        let changes: String = changes.iter().map(|(switch, value)| format!("+{switch}={value}")).collect();
+        policy.name = format!("{stem}{changes}").chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     }
     let title = &policy.name;
     let fits = !title.is_empty() && title.len() <= TITLE_MAX && !title.starts_with('.');

@@ -1,5 +1,6 @@
 //! The plan of a run that took place, from its manifest alone and, where it began with one, its snapshot.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::num::NonZeroU64;
@@ -13,9 +14,9 @@ use tempfile::TempDir;
 
 use super::error::{Problem, Said};
 use super::memory::{self, MemoryWish};
-use super::{Scenario, value};
+use super::{Scenario, setting, value};
 use crate::machines::{self, MachineSpec};
-use crate::plan::{Memory, Plan};
+use crate::plan::{Memory, Plan, Settings};
 
 /// Inputs that cannot be had again.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +62,7 @@ pub fn repetition(inputs: &Inputs) -> Result<Plan, RepeatError> {
         workload: scenario.workload,
         chosen: scenario.chosen,
         policies: inputs.policies.iter().map(|policy| reload(&folder, policy)).collect::<Result<_, _>>()?,
+        own_settings: own_settings(inputs)?,
         ablation: None,
         machine: machine(&folder, &inputs.machine)?,
         memory: memory_of(&inputs.memory)?,
@@ -71,6 +73,16 @@ pub fn repetition(inputs: &Inputs) -> Result<Plan, RepeatError> {
         trace: scenario.events,
         command: inputs.command.clone(),
     })
+}
+
+/// Settings of single policies, each of which must still exist.
+fn own_settings(inputs: &Inputs) -> Result<BTreeMap<String, Settings>, Problem> {
+    let own = inputs.policies.iter().filter(|policy| !policy.settings.is_empty());
+    own.map(|policy| {
+        policy.settings.iter().try_for_each(|(name, _)| setting::named(name).map(|_| ()))?;
+        Ok((policy.title.clone(), policy.settings.clone()))
+    })
+    .collect()
 }
 
 /// A parameter as it would be written on the command line.

@@ -13,14 +13,17 @@ use super::{Asked, Scenario};
 impl Scenario {
     /// Writes a setting before the start. Written twice, the later value counts.
     pub(super) fn set(&mut self, said: Said, name: &str, value: String) -> Result<(), Problem> {
-        let Some(setting) = Setting::find(name) else {
-            let nearest = nearest(name, SETTINGS.iter().map(|setting| setting.name));
-            return Err(Problem::NoSetting { name: shown(name), nearest });
-        };
+        let setting = named(name)?;
         self.settings.retain(|asked| asked.value.0 != setting.name);
         self.settings.push(Asked { said, value: (setting.name, value) });
         Ok(())
     }
+}
+
+/// The setting of this name.
+pub(super) fn named(name: &str) -> Result<&'static Setting, Problem> {
+    let nearest = || nearest(name, SETTINGS.iter().map(|setting| setting.name));
+    Setting::find(name).ok_or_else(|| Problem::NoSetting { name: shown(name), nearest: nearest() })
 }
 
 /// Refuses the first setting that some policy does not take.

@@ -151,8 +151,9 @@ impl MemoryTable {
 
 /// A name, or a path from the folder of the file that names it.
 fn beside(file: &str, name: String) -> String {
-    let ending = Path::new(&name).extension();
-    let is_file = name.contains('/') || ending.is_some_and(|ending| ending == "toml" || ending == format::EXTENSION);
+    let (base, _) = order9_policy::split_changes(&name);
+    let ending = Path::new(base).extension();
+    let is_file = base.contains('/') || ending.is_some_and(|ending| ending == "toml" || ending == format::EXTENSION);
     match Path::new(file).parent() {
         Some(folder) if is_file => folder.join(name).display().to_string(),
         _ => name,

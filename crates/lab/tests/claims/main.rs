@@ -1,6 +1,7 @@
 //! Published claims, re-run small: what becomes of every statement is printed, and held to a golden file, so that a change
 //! of behaviour that changes a verdict is seen. The full sizes are in docs/results.md.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -34,6 +35,7 @@ fn plan(workload: Workload, chosen: &[(&'static str, Value)], policies: [&str; 2
         workload,
         chosen: chosen.iter().cloned().collect(),
         policies: policies.map(|name| order9_policy::load(name).expect("built in")).into(),
+        own_settings: BTreeMap::new(),
         ablation: None,
         machine,
         memory: Memory::Empty,

@@ -131,6 +131,7 @@ fn plan(workload: Workload) -> Plan {
         workload,
         chosen,
         policies: ["linux-4.4", "linux-5.0"].map(|name| order9_policy::load(name).expect("it is built in")).into(),
+        own_settings: BTreeMap::new(),
         ablation: None,
         machine: machines::load("desktop-8g").expect("it is built in"),
         memory: Memory::Empty,

@@ -95,7 +95,8 @@ fn distances_that_cannot_be() {
     ));
     assert_eq!(
         two("[10, 21]", "[21, 10]"),
-        "mine.toml: expected a base, or a value for every key; without value: remote.latency, remote.bandwidth"
+        "mine.toml: expected a base, or a value for every key; without value: remote.latency, remote.bandwidth, \
+         remote.load_base, remote.load_huge"
     );
 }
 

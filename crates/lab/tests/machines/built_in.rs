@@ -3,6 +3,7 @@
 use std::fs;
 
 use order9_lab::machines::{FIGURES, Figure, List, MachineDisk, MachineSpec, Show, load};
+use order9_machine::cost::{Picos, Prices};
 use order9_units::{Bytes, Nanos};
 
 /// Every built-in machine.
@@ -114,9 +115,35 @@ fn everything_can_be_written_as_json() {
     let machine = load("this-host").unwrap();
     let show = serde_json::to_value(Show::new(&machine)).unwrap();
     let (figures, of_disks) = (show["figures"].as_array().unwrap(), ["vda"].len() * 8);
-    assert_eq!(figures.len(), FIGURES.len() - 2 + of_disks, "no remote factors on one node");
+    assert_eq!(figures.len(), FIGURES.len() - 6 + of_disks, "nothing of other nodes where there is one");
     assert_eq!((&show["figures"][0]["key"], &show["figures"][0]["unit"]), (&"slice".into(), &"ns".into()));
     assert_eq!(show["nodes"][0]["memory"], Bytes::from_gib(24).get());
     let list = serde_json::to_value(List::new().unwrap()).unwrap();
     assert!(list.as_array().unwrap().iter().any(|machine| machine["name"] == "this-host"));
+}
+
+/// What the machine pays for a load from a page of another kind, as a multiple of one from a local base page.
+#[test]
+fn loads_cost_what_was_published_for_their_processor() {
+    let Prices { load_base, load_huge, access, .. } = load("xeon-2s").unwrap().prices;
+    let ratio = |price: Picos| price.get() as f64 / load_base.get() as f64;
+    let near = |value: f64, expected: f64| (value - expected).abs() < 0.001;
+    assert!(near(ratio(access.near.load_huge), 1.139), "remote huge against local base pages, Haswell");
+    let remote = access.near.load_huge.get() as f64 / access.near.load_base.get() as f64;
+    assert!(near(remote, 0.95), "remote huge against remote base pages, Broadwell");
+    assert!(near(ratio(load_huge), 0.66), "local huge against local base pages, Broadwell and Naples");
+}
+
+#[test]
+fn nearer_memory_and_larger_pages_are_never_slower() {
+    for machine in all() {
+        let Prices { load: held, load_base, load_huge, access, .. } = machine.prices;
+        assert!(held <= load_huge && load_huge <= load_base, "{}", machine.name);
+        assert!(access.near.load_huge <= access.near.load_base, "{}", machine.name);
+        assert!(
+            load_huge <= access.near.load_huge && access.near.load_huge <= access.far.load_huge,
+            "{}",
+            machine.name
+        );
+    }
 }

@@ -6,7 +6,7 @@
 
 use order9_units::{Nanos, NodeId, Order, Pages, Pfn};
 
-use super::addr::{VirtAddr, Vpn, VpnRange};
+use super::addr::{VirtAddr, Vpn};
 use super::pte::{Pte, PteFlag, PteKind};
 use super::table::{Huge, Slot};
 use super::{Mapping, Owner, Prot, SpaceId, Vma, VmaKind};
@@ -280,37 +280,6 @@ impl<T: Tracer> Mm<T> {
             step = self.fault_finish(&fault, page, cpu);
         }
         step
-    }
-
-    /// Accesses the pages at the front of `range` that need no fault, within one slot, and takes them off it.
-    pub fn touch_mapped(&mut self, id: SpaceId, range: &mut VpnRange, access: Access) -> Pages {
-        let first = range.start;
-        let Ok(space) = self.user.space_mut(id) else { return Pages::ZERO };
-        let within = first.slot().intersect(*range);
-        match space.table.slot_mut(first) {
-            Some(Slot::Table(table)) => {
-                for vpn in within.iter() {
-                    let pte = table.get(vpn);
-                    if !access.allowed_by_entry(pte) {
-                        break;
-                    }
-                    let marked = access.mark(pte);
-                    if marked != pte {
-                        table.set(vpn, marked);
-                    }
-                    range.start = vpn + Pages::new(1);
-                }
-            }
-            Some(Slot::Huge(Huge { pte, .. }) | Slot::Hugetlb(pte)) if access.allowed_by_entry(*pte) => {
-                *pte = access.mark(*pte);
-                range.start = within.end;
-            }
-            _ => {}
-        }
-        if self.user.tags.is_some() {
-            VpnRange::new(first, range.start).iter().for_each(|vpn| self.wrote(id, vpn, access));
-        }
-        range.start - first
     }
 
     /// Handles a fault as far as it needs no page; `seen` is the entry, if the slot has a table, and `now` the time if it is

@@ -20,6 +20,7 @@ mod mmap;
 mod mremap;
 mod page;
 mod pte;
+mod residence;
 mod rmap;
 mod swap_in;
 mod table;
@@ -41,6 +42,7 @@ pub use inherited::{UserPage, UserPageUse};
 pub use madvise::Madvise;
 pub use mmap::{Backing, MAX_MAP_COUNT, MmapRequest, Place};
 pub use mremap::{Move, Mremap, MremapTo};
+pub use residence::{Residence, Touched};
 pub use view::PageView;
 pub use vma::{HugeAdvice, Prot, Vma, VmaKind};
 

@@ -12,6 +12,7 @@ pub(crate) fn inputs() -> Inputs {
     let policy = |title: &str| Policy {
         title: title.to_owned(),
         text: "[pcp]\nbatch_max = 63\n".to_owned(),
+        settings: Vec::new(),
         needs: vec!["compaction".to_owned()],
     };
     Inputs {

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{Reading, RowKey, Statement};
-use crate::stats::Direction;
+use crate::stats::{Direction, Generation};
 
 /// One published experiment, as one file of `claims/` holds it. Numbers are exactly the printed ones.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +24,8 @@ pub struct Claim {
     pub variant: Option<String>,
     /// The machine, as far as the source says.
     pub machine: String,
+    /// By which statistics its tables were printed.
+    pub generation: Generation,
     /// What the rows hold.
     pub kind: Kind,
     /// Kernel counters, and counts that are none, of the same run.

@@ -10,7 +10,7 @@ use toml::Spanned;
 use super::raw::{RawClaim, RawCounter, RawKind, RawRow, RawStatement};
 use super::resolve::statement;
 use super::{Claim, Counter, Kind, PercentOnly, RatioRow, RowKey, Side, Table, TableRow};
-use crate::stats::Direction;
+use crate::stats::{Direction, Generation, UnknownGeneration};
 
 /// Why a claim cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -100,6 +100,7 @@ fn claim(file: &str, raw: RawClaim) -> Result<Claim, Problem> {
         },
     };
     named_once(&raw)?;
+    let generation = generation(&raw)?;
     let mut claim = Claim {
         id: raw.id.into_inner(),
         title: raw.title,
@@ -109,6 +110,7 @@ fn claim(file: &str, raw: RawClaim) -> Result<Claim, Problem> {
         spec: raw.spec,
         variant: raw.variant,
         machine: raw.machine,
+        generation,
         kind,
         counters: raw.counters.into_iter().map(|raw| counter(raw.into_inner())).collect(),
         counters_in: raw.counters_in,
@@ -123,6 +125,12 @@ fn claim(file: &str, raw: RawClaim) -> Result<Claim, Problem> {
     };
     claim.shape = raw.shape.into_iter().map(resolve).collect::<Result<_, _>>()?;
     Ok(claim)
+}
+
+/// Statistics are those of our reports where the file names none.
+fn generation(raw: &RawClaim) -> Result<Generation, Problem> {
+    let Some(name) = &raw.statistics else { return Ok(Generation::default()) };
+    name.get_ref().parse().map_err(|error: UnknownGeneration| Problem::at(name, error.to_string()))
 }
 
 /// A row, counter or fact that is there twice could mean either number.

@@ -35,6 +35,7 @@ pub(super) struct RawClaim {
     pub(super) decimals: Option<usize>,
     pub(super) change_printed: Option<bool>,
     pub(super) significance_marked: Option<bool>,
+    pub(super) statistics: Option<Spanned<String>>,
     pub(super) counters_in: Option<String>,
     pub(super) source_note: Option<String>,
     pub(super) rows: Vec<Spanned<RawRow>>,

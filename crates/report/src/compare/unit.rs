@@ -7,6 +7,8 @@ use serde::{Serialize, Serializer};
 /// The unit of the values in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
+    /// Latencies of single accesses to memory.
+    Nanoseconds,
     /// Latencies of faults.
     Microseconds,
     /// Latencies of mappings.
@@ -42,6 +44,7 @@ impl Unit {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Nanoseconds => "ns",
             Self::Microseconds => "us",
             Self::Milliseconds => "ms",
             Self::Seconds => "s",

@@ -5,6 +5,7 @@ use order9_units::Bytes;
 
 use super::file_load::{self, Running};
 use super::{FAULTS, LOCALITY, MADVISE, Tally, fill_units, map_units};
+use crate::access::{ACCESS, Accesses};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{ChildKind, Facts, Stop, Sys};
 use crate::unit::UNIT;
@@ -46,7 +47,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     MADVISE,
 ];
 
-pub(crate) const MEASURES: &[Measure] = &[FAULTS[0], FAULTS[1], LOCALITY];
+pub(crate) const MEASURES: &[Measure] = &[FAULTS[0], FAULTS[1], LOCALITY, ACCESS[0], ACCESS[1]];
 
 /// Mappings grow in steps of this.
 const STEP: u64 = 8 << 20;
@@ -66,14 +67,15 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
     };
     for &threads in parameters.counts("threads") {
         sys.phase(&format!("threads-{threads}"));
-        let tally = Tally::default();
-        let (own, size) = (tally.clone(), parameters.bytes("size").get());
+        let (tally, accesses) = (Tally::default(), Accesses::default());
+        let (own, size) = ((tally.clone(), accesses.clone()), parameters.bytes("size").get());
         let madvise = parameters.word("madvise") == "yes";
         let body = move |sys: S| async move { all_threads(&sys, threads, size, madvise, &own).await };
         let process = sys.spawn(ChildKind::Process, "thpchallenge", body).await?;
         sys.wait(process).await?.result?;
         tally.report(sys, threads);
         tally.report_locality(sys, threads);
+        accesses.report(sys, &format!("-{threads}"));
     }
     sys.phase("clean-up");
     match load {
@@ -82,14 +84,21 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
     }
 }
 
-async fn all_threads<S: Sys>(sys: &S, threads: u64, size: u64, madvise: bool, tally: &Tally) -> Result<(), Stop> {
+async fn all_threads<S: Sys>(
+    sys: &S,
+    threads: u64,
+    size: u64,
+    madvise: bool,
+    sums: &(Tally, Accesses),
+) -> Result<(), Stop> {
     let mut children = Vec::new();
     for _ in 0..threads {
-        let tally = tally.clone();
+        let (tally, accesses) = sums.clone();
         let body = move |sys: S| async move {
             let (_, area) = map_units(&sys, Bytes::new((size / threads).next_multiple_of(STEP)), madvise).await?;
             sys.barrier("units", threads).await?;
-            fill_units(&sys, area, size / threads / UNIT.get() / 2, threads, &tally).await
+            fill_units(&sys, area, size / threads / UNIT.get() / 2, threads, &tally).await?;
+            accesses.measure(&sys, area).await
         };
         children.push(sys.spawn(ChildKind::Thread, "thpchallenge", body).await?);
     }

@@ -3,11 +3,13 @@
 
 use order9_units::{Bytes, PAGE_SIZE};
 
-use super::{MADVISE, Tally, fill_units, map_units};
+use super::{FAULTS, MADVISE, Tally, fill_units, map_units};
+use crate::access::{ACCESS, Accesses};
 use crate::ladder::thread_ladder;
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{Access, Area, ChildKind, DropCaches, FileId, Mapping, Of, Stop, Sys};
 use crate::unit::UNIT;
+use crate::workload::Measure;
 
 pub(crate) const DESCRIPTION: &str = "\
     Threads touch memory for the first time, 2 MiB by 2 MiB, where huge pages can be had by direct compaction only. \
@@ -31,6 +33,8 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     MADVISE,
 ];
 
+pub(crate) const MEASURES: &[Measure] = &[FAULTS[0], FAULTS[1], ACCESS[0], ACCESS[1]];
+
 /// What the file has beyond what is read of it.
 const FILE_EXTRA: Bytes = Bytes::new(16 << 20);
 
@@ -45,6 +49,7 @@ struct Round {
     units: u64,
     madvise: bool,
     tally: Tally,
+    accesses: Accesses,
 }
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
@@ -57,9 +62,11 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
         let share = size / threads / UNIT.get() * UNIT.get();
         let units = size / threads / UNIT.get() / 2;
         let madvise = parameters.word("madvise") == "yes";
-        let round = Round { file, threads, share, units, madvise, tally: Tally::default() };
+        let round =
+            Round { file, threads, share, units, madvise, tally: Tally::default(), accesses: Accesses::default() };
         measure(sys, &round).await?;
         round.tally.report(sys, threads);
+        round.accesses.report(sys, &format!("-{threads}"));
     }
     sys.phase("clean-up");
     sys.remove_file(file).await
@@ -99,6 +106,7 @@ async fn thread<S: Sys>(sys: S, round: Round, number: u64) -> Result<(), Stop> {
     sys.sample("fileinit", sys.now() - start);
     sys.barrier("units", round.threads).await?;
     fill_units(&sys, area, round.units, round.threads, &round.tally).await?;
+    round.accesses.measure(&sys, area).await?;
     sys.munmap(mapped).await?;
     sys.munmap(file).await?;
     sys.munmap(first).await

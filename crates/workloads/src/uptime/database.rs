@@ -5,6 +5,7 @@ use order9_units::{Bytes, Nanos, PAGE_SIZE};
 
 use super::agenda::Arrivals;
 use super::{HOUR, Server, sleep_until, start, unless_killed};
+use crate::access::Accesses;
 use crate::dice::Dice;
 use crate::sys::{Access, Advice, Area, Mapping, Stop, Sys};
 use crate::unit::{UNIT, fill_unit};
@@ -54,6 +55,9 @@ async fn serve<S: Sys>(sys: S, server: Server, restarts: u64, until: Nanos) -> R
         sys.percent(&format!("huge-{restarts}"), huge as f64 * 100.0 / all as f64);
         sys.percent(&format!("local-{restarts}"), local as f64 * 100.0 / all as f64);
         sys.sample(&format!("restart-{restarts}"), sys.now() - begun);
+        let accesses = Accesses::default();
+        accesses.measure(&sys, area).await?;
+        accesses.report(&sys, &format!("-{restarts}"));
     }
     serve_requests(&sys, server, restarts, area, until).await
 }

@@ -18,6 +18,7 @@ use std::future::Future;
 
 use order9_units::{Bytes, Nanos, PAGE_SIZE};
 
+use crate::access::ACCESS;
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{Access, Advice, Area, ChildKind, Mapping, Stop, Sys};
 use crate::workload::{Better, Family, Measure, Unit};
@@ -78,6 +79,8 @@ pub(crate) const MEASURES: &[Measure] = &[
         unit: Unit::Seconds,
         decimals: 2,
     },
+    ACCESS[0],
+    ACCESS[1],
 ];
 
 const HOUR: Nanos = Nanos::new(3_600_000_000_000);

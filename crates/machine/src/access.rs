@@ -1,0 +1,211 @@
+//! What accesses of programs to their own memory cost: by page size, by node, and by what the TLB holds.
+//!
+//! Two kinds: a pass over pages in order ([`Passes`]), and single loads at random of which each waits for the one before
+//! ([`mean_load`]). Both are closed forms over what is mapped ([`Residence`]): no access is simulated. The formula and its
+//! sources are in docs/access.md. Never knows what a price should be.
+
+use order9_mm::Node;
+use order9_mm::space::Residence;
+use order9_units::{NodeId, Order};
+
+use crate::cost::{Picos, Prices};
+
+/// What the TLB holds, and what memory of other nodes costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccessPrices {
+    /// Translations that the second level of the TLB holds, each of a base page or of a huge one.
+    pub tlb_entries: u64,
+    /// Memory of the nearest other nodes; zero where there are none.
+    pub near: RemotePrices,
+    /// Memory of nodes further away.
+    pub far: RemotePrices,
+}
+
+/// What accesses to memory of another node cost, as the prices of the same name in [`Prices`] do for the own node's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RemotePrices {
+    /// As [`Prices::touch_page`].
+    pub touch_page: Picos,
+    /// As [`Prices::fill_page`].
+    pub fill_page: Picos,
+    /// As [`Prices::load`].
+    pub load: Picos,
+    /// As [`Prices::load_base`].
+    pub load_base: Picos,
+    /// As [`Prices::load_huge`].
+    pub load_huge: Picos,
+}
+
+/// How far away memory is from a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Local,
+    /// On one of the nearest other nodes.
+    Near,
+    Far,
+}
+
+/// How far apart the nodes are.
+pub(crate) struct Places(Vec<Vec<Place>>);
+
+impl Places {
+    pub(crate) fn new(nodes: &[Node]) -> Self {
+        let row = |from: &Node| {
+            let others = nodes.iter().filter(|to| to.id() != from.id());
+            let nearest = others.map(|to| from.distance(to.id())).min();
+            let place = |to: &Node| match from.distance(to.id()) {
+                _ if to.id() == from.id() => Place::Local,
+                distance if Some(distance) == nearest => Place::Near,
+                _ => Place::Far,
+            };
+            nodes.iter().map(place).collect()
+        };
+        Self(nodes.iter().map(row).collect())
+    }
+
+    /// How far memory of `to` is from CPUs of `from`.
+    pub(crate) fn of(&self, from: NodeId, to: NodeId) -> Place {
+        self.0[from.index()][to.index()]
+    }
+
+    /// Whether all memory is local.
+    pub(crate) fn are_one(&self) -> bool {
+        self.0.len() == 1
+    }
+}
+
+/// What each page of a pass costs, in order.
+#[derive(Clone, Copy)]
+pub(crate) struct Pass {
+    /// By [`Place`].
+    page: [Picos; 3],
+    /// The part of it that a page in a huge one is spared, but for the first.
+    walk: Picos,
+}
+
+impl Pass {
+    /// Nothing: accesses on behalf of the kernel, whose price is that of the call.
+    pub(crate) const FREE: Self = Self { page: [Picos::ZERO; 3], walk: Picos::ZERO };
+
+    /// One access in each page.
+    pub(crate) fn touch(prices: &Prices) -> Self {
+        let AccessPrices { near, far, .. } = prices.access;
+        Self { page: [prices.touch_page, near.touch_page, far.touch_page], walk: prices.touch_walk }
+    }
+
+    /// Stores to every byte. Hardware fetches the translation of the next page while a page is written.
+    pub(crate) fn fill(prices: &Prices) -> Self {
+        let AccessPrices { near, far, .. } = prices.access;
+        Self { page: [prices.fill_page, near.fill_page, far.fill_page], walk: Picos::ZERO }
+    }
+
+    /// `pages` pages in one slot.
+    pub(crate) fn over(&self, pages: u64, huge: bool, place: Place) -> Picos {
+        let spared = if huge { self.walk.times(pages.saturating_sub(1)) } else { Picos::ZERO };
+        self.page[place as usize].times(pages).saturating_sub(spared)
+    }
+}
+
+/// What a load costs on average, and how many miss the TLB.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct MeanLoad {
+    pub(crate) time: Picos,
+    /// From 0 to 1.
+    pub(crate) misses: f64,
+}
+
+/// A load at random from what is mapped, by [`Place`]; `None` where nothing is.
+///
+/// A huge page is asked for 512 times as often as a base page, so huge pages get the TLB's entries first.
+pub(crate) fn mean_load(mapped: [Residence; 3], prices: &Prices) -> Option<MeanLoad> {
+    let AccessPrices { tlb_entries, near, far } = prices.access;
+    let base: u64 = mapped.iter().map(|of| of.base).sum();
+    let huge: u64 = mapped.iter().map(|of| of.huge).sum();
+    let held_huge = huge.min(tlb_entries);
+    let held_base = base.min(tlb_entries - held_huge);
+    let (miss_base, miss_huge) = (1.0 - share(held_base, base), 1.0 - share(held_huge, huge));
+    let loads = [
+        [prices.load, prices.load_base, prices.load_huge],
+        [near.load, near.load_base, near.load_huge],
+        [far.load, far.load_base, far.load_huge],
+    ];
+    let per_huge = Order::PAGEBLOCK.pages().get();
+    let (mut pages, mut time, mut missed) = (0.0, 0.0, 0.0);
+    for (of, prices) in mapped.iter().zip(loads) {
+        let [held, walk_base, walk_huge] = prices.map(|price| price.get() as f64);
+        for (count, miss, walked) in [(of.base, miss_base, walk_base), (of.huge * per_huge, miss_huge, walk_huge)] {
+            pages += count as f64;
+            time += count as f64 * (held + miss * (walked - held));
+            missed += count as f64 * miss;
+        }
+    }
+    (pages > 0.0).then(|| MeanLoad { time: Picos::new((time / pages) as u64), misses: missed / pages })
+}
+
+fn share(part: u64, all: u64) -> f64 {
+    if all == 0 { 1.0 } else { part as f64 / all as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 100 entries; a load takes 100, a walk 50 more for a base page and 5 for a huge one; remote memory twice that.
+    fn prices() -> Prices {
+        let ns = |ns: u64| Picos::new(1000 * ns);
+        let near = RemotePrices { load: ns(200), load_base: ns(300), load_huge: ns(210), ..RemotePrices::default() };
+        let access = AccessPrices { tlb_entries: 100, near, far: near };
+        Prices { load: ns(100), load_base: ns(150), load_huge: ns(105), access, ..Prices::default() }
+    }
+
+    fn local(base: u64, huge: u64) -> [Residence; 3] {
+        [Residence { base, huge }, Residence::default(), Residence::default()]
+    }
+
+    fn ns(mapped: [Residence; 3]) -> f64 {
+        mean_load(mapped, &prices()).expect("something is mapped").time.get() as f64 / 1000.0
+    }
+
+    #[test]
+    fn what_the_tlb_holds_costs_a_load_and_no_more() {
+        assert_eq!(ns(local(100, 0)), 100.0);
+        assert_eq!(ns(local(0, 100)), 100.0);
+        assert_eq!(mean_load(local(0, 100), &prices()).map(|load| load.misses), Some(0.0));
+    }
+
+    #[test]
+    fn beyond_its_reach_the_rest_is_walked_for() {
+        // A tenth of the pages is held.
+        assert_eq!(ns(local(1000, 0)), 145.0);
+        assert_eq!(ns(local(0, 1000)), 104.5);
+        assert_eq!(mean_load(local(0, 1000), &prices()).map(|load| load.misses), Some(0.9));
+    }
+
+    #[test]
+    fn huge_pages_get_the_entries_first() {
+        // Half of the memory is one huge page and held; the 512 base pages share the other 99 entries.
+        let expected = 100.0 + 50.0 * (1.0 - 99.0 / 512.0) / 2.0;
+        assert!((ns(local(512, 1)) - expected).abs() < 0.01);
+    }
+
+    #[test]
+    fn memory_of_other_nodes_costs_what_it_costs_there() {
+        let of = |base, huge| Residence { base, huge };
+        assert_eq!(ns([of(0, 0), of(100, 0), of(0, 0)]), 200.0);
+        assert_eq!(ns([of(50, 0), of(50, 0), of(0, 0)]), 150.0);
+        assert_eq!(ns([of(0, 0), of(0, 0), of(0, 1000)]), 209.0);
+    }
+
+    #[test]
+    fn a_pass_over_a_huge_page_walks_once() {
+        let prices = Prices { touch_page: Picos::new(15), touch_walk: Picos::new(5), ..Prices::default() };
+        let pass = Pass::touch(&prices);
+        assert_eq!(pass.over(512, false, Place::Local), Picos::new(512 * 15));
+        assert_eq!(pass.over(512, true, Place::Local), Picos::new(512 * 10 + 5));
+    }
+
+    #[test]
+    fn nothing_mapped_has_no_mean() {
+        assert_eq!(mean_load(local(0, 0), &prices()), None);
+    }
+}

@@ -1,0 +1,114 @@
+//! How the memory of a program is mapped, and on which nodes it lies: what its accesses cost depends on it.
+//!
+//! Key types: [`Residence`] (what is mapped on one node), [`Touched`] (pages that were accessed without a fault).
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use order9_units::{NodeId, Pages, Pfn};
+
+use super::addr::{Vpn, VpnRange};
+use super::table::{Huge, Slot, Table};
+use super::{Access, SpaceId};
+use crate::Mm;
+use crate::frame::Idx;
+use crate::trace::Tracer;
+
+/// What is mapped of a range on one node. Pages of zeros are left out: one page, or one huge page, serves them all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Residence {
+    /// Base pages that have entries of their own.
+    pub base: u64,
+    /// Huge entries, those included of which the range has a part only.
+    pub huge: u64,
+}
+
+/// Pages that were accessed without a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touched {
+    /// How many, all in one slot.
+    pub pages: Pages,
+    /// They are mapped by one huge entry.
+    pub huge: bool,
+    /// The frame of the first one; `None` for a page of zeros.
+    pub first: Option<Pfn>,
+}
+
+impl<T: Tracer> Mm<T> {
+    /// What is mapped of `range`, by node.
+    #[must_use]
+    pub fn residence(&self, id: SpaceId, range: VpnRange) -> Vec<Residence> {
+        let mut nodes = vec![Residence::default(); self.nodes.len()];
+        let Ok(space) = self.user.space(id) else { return nodes };
+        for (slot, content) in space.table.used_slots(range) {
+            match content {
+                Slot::Empty => {}
+                Slot::Table(table) => self.count_entries(table, slot.intersect(range), &mut nodes),
+                Slot::Huge(Huge { pte, .. }) | Slot::Hugetlb(pte) => {
+                    if let Some(head) = pte.idx() {
+                        nodes[self.node_of(head).index()].huge += 1;
+                    }
+                }
+            }
+        }
+        nodes
+    }
+
+    fn count_entries(&self, table: &Table, range: VpnRange, nodes: &mut [Residence]) {
+        let frames = range.iter().filter_map(|vpn| table.get(vpn).idx());
+        match nodes {
+            [only] => only.base += frames.count() as u64,
+            nodes => frames.for_each(|idx| nodes[self.node_of(idx).index()].base += 1),
+        }
+    }
+
+    /// Accesses the pages at the front of `range` that need no fault, within one slot, and takes them off it.
+    pub fn touch_mapped(&mut self, id: SpaceId, range: &mut VpnRange, access: Access) -> Touched {
+        let first = range.start;
+        let (mut huge, mut frame) = (false, None);
+        if let Ok(space) = self.user.space_mut(id) {
+            let within = first.slot().intersect(*range);
+            match space.table.slot_mut(first) {
+                Some(Slot::Table(table)) => {
+                    frame = table.get(first).idx();
+                    range.start = touch_entries(table, within, access);
+                }
+                Some(Slot::Huge(Huge { pte, .. }) | Slot::Hugetlb(pte)) if access.allowed_by_entry(*pte) => {
+                    *pte = access.mark(*pte);
+                    (huge, frame) = (true, pte.idx());
+                    range.start = within.end;
+                }
+                _ => {}
+            }
+        }
+        if self.user.tags.is_some() {
+            VpnRange::new(first, range.start).iter().for_each(|vpn| self.wrote(id, vpn, access));
+        }
+        Touched { pages: range.start - first, huge, first: frame.map(|idx: Idx| self.frames.pfn(idx)) }
+    }
+
+    /// The node of the frame `pfn`, which must be one of the machine's.
+    ///
+    /// # Panics
+    /// If it is not.
+    #[must_use]
+    pub fn node_of_frame(&self, pfn: Pfn) -> NodeId {
+        self.node_of(self.frames.idx(pfn).expect("a frame of the machine"))
+    }
+}
+
+/// Accesses base pages until one would fault: which.
+#[inline]
+fn touch_entries(table: &mut Table, within: VpnRange, access: Access) -> Vpn {
+    for vpn in within.iter() {
+        let pte = table.get(vpn);
+        if !access.allowed_by_entry(pte) {
+            return vpn;
+        }
+        let marked = access.mark(pte);
+        if marked != pte {
+            table.set(vpn, marked);
+        }
+    }
+    within.end
+}
