@@ -388,6 +388,7 @@ impl<T: Tracer> Mm<T> {
         self.counters.pgalloc[zone.kind.index()] += pages;
         let cpu = self.cpus.get(request.cpu).copied().unwrap_or(request.node);
         self.counters.count_numa(search.preferred.node, zone.node, cpu);
+        self.wake_to_work_ahead(id, request.order);
     }
 
     fn reset_fair_batches(&mut self, node: NodeId) {

@@ -83,7 +83,7 @@ impl<T: Tracer> Mm<T> {
 
     /// What the index knows: whether some pageblock can be emptied, and whether a huge page may then be taken above the low
     /// mark.
-    fn suitable_by_index(&self, zone: &Zone, class: ZoneKind, flags: &AllocFlags) -> Option<Suitable> {
+    pub(crate) fn suitable_by_index(&self, zone: &Zone, class: ZoneKind, flags: &AllocFlags) -> Option<Suitable> {
         let index = self.index.as_ref().filter(|_| self.policy.compaction.uses_index())?;
         let mark = huge_mark(zone);
         Some(match () {

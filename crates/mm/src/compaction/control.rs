@@ -25,6 +25,8 @@ pub enum Compactor {
     Kcompactd,
     /// The reclaiming daemon of a node, where there is no other.
     Kswapd,
+    /// The daemon of a node, for requests to come.
+    Ahead,
     /// The daemon of a node, of itself.
     Proactive,
     /// `vm.compact_memory` or `nodeN/compact`.
@@ -35,7 +37,7 @@ impl Compactor {
     pub(super) const fn mode(self) -> MigrateMode {
         match self {
             Self::Direct(CompactPriority::Async) | Self::Kswapd => MigrateMode::Async,
-            Self::Direct(_) | Self::Kcompactd | Self::Proactive => MigrateMode::SyncLight,
+            Self::Direct(_) | Self::Kcompactd | Self::Ahead | Self::Proactive => MigrateMode::SyncLight,
             Self::Request => MigrateMode::Sync,
         }
     }

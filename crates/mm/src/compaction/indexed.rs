@@ -22,7 +22,7 @@ const FAILED_SURVEYS_MAX: u32 = 64;
 /// Looks at a claimed pageblock from end to end before it is given up.
 const SURVEYS_MAX: u8 = 3;
 /// Pages beyond which emptying a pageblock makes more work than it saves, unless somebody waits for it.
-const BACKGROUND_COST_MAX: u16 = PAGEBLOCK_PAGES.get() as u16 / 2;
+pub(super) const BACKGROUND_COST_MAX: u16 = PAGEBLOCK_PAGES.get() as u16 / 2;
 
 impl<T: Tracer> Mm<T> {
     /// Whether the run empties whole pageblocks by the index; smaller orders and larger ones are left to the scanners.
@@ -80,6 +80,7 @@ impl<T: Tracer> Mm<T> {
         }
         let judged = match run.order {
             _ if run.by == Compactor::Proactive => self.judge_score(run),
+            _ if run.by == Compactor::Ahead => self.judge_reserve(run),
             Some(order) => self.judge_lists(run, order),
             None => Finished::Continue,
         };

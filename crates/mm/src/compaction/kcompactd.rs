@@ -2,7 +2,8 @@
 
 use order9_units::{Nanos, NodeId, Order, ZoneKind};
 
-use super::control::{CompactControl, Compactor};
+use super::ahead::work_ahead;
+use super::control::{CompactControl, CompactTotals, Compactor};
 use super::deferral::Asker;
 use super::proactive::Proactive;
 use super::run::compact_zone;
@@ -55,8 +56,7 @@ async fn work<E: Stall>(env: &E, node: NodeId, request: DaemonRequest) {
         let Ok(id) = env.with(|mm| mm.begin_for_daemon(zone, order, class)) else { continue };
         let end = compact_zone(env, id).await;
         env.with(|mm| {
-            mm.counters.compact_daemon_migrate_scanned += end.totals.migrate_scanned;
-            mm.counters.compact_daemon_free_scanned += end.totals.free_scanned;
+            mm.count_daemon_scans(end.totals);
             match end.result {
                 CompactResult::Success => mm.compaction_succeeded(zone, order, Asker::Local, false),
                 CompactResult::Complete | CompactResult::PartialSkipped => {
@@ -68,6 +68,9 @@ async fn work<E: Stall>(env: &E, node: NodeId, request: DaemonRequest) {
             }
         });
         env.spend().await;
+    }
+    if order == Order::PAGEBLOCK {
+        work_ahead(env, node, class).await;
     }
     env.with(|mm| mm.nodes[node.index()].kcompactd_done(request));
 }
@@ -100,6 +103,12 @@ impl<T: Tracer> Mm<T> {
         let mut zones: alloc::vec::Vec<_> = self.zones.iter().filter(suits).map(|zone| (zone.kind, zone.id)).collect();
         zones.sort_unstable();
         zones.into_iter().map(|(_, zone)| zone).collect()
+    }
+
+    /// Adds what the daemon's runs looked at to its counters.
+    pub(super) fn count_daemon_scans(&mut self, totals: CompactTotals) {
+        self.counters.compact_daemon_migrate_scanned += totals.migrate_scanned;
+        self.counters.compact_daemon_free_scanned += totals.free_scanned;
     }
 
     fn begin_for_daemon(

@@ -7,6 +7,7 @@
 //! and nothing here is priced or waits but the loops around bounded steps. Behaviour and sources: docs/compaction.md.
 
 mod account;
+mod ahead;
 mod capture;
 mod check;
 mod claim;

@@ -57,6 +57,8 @@ pub struct CompactionPolicy {
     pub proactive_zone_weighted: bool,
     /// How proactive compaction pauses after a run that gained nothing.
     pub proactive_backoff: ProactiveBackoff,
+    /// kcompactd empties cheap pageblocks for requests to come, once some are made. order9's own, with the index.
+    pub works_ahead: bool,
     /// Frames that were jumped over count as scanned. 6.4+.
     pub scan_counts_jumps: bool,
     /// Pages are unmapped together, flushed once and moved together, in batches of up to 512. 6.3+.
@@ -169,6 +171,7 @@ impl Default for CompactionPolicy {
             proactive: false,
             proactive_zone_weighted: false,
             proactive_backoff: ProactiveBackoff::Count64,
+            works_ahead: false,
             scan_counts_jumps: false,
             batched_migrate: false,
             migrate_large_folios: false,

@@ -196,6 +196,12 @@ pub(super) static SWITCHES: &[Switch] = &[
             "sleeps 64 times as long", "5.15+";
     ),
     flag!(
+        compaction.works_ahead,
+        "Whether kcompactd empties cheap pageblocks for huge pages that may be asked for next",
+        off: "kcompactd makes one block each time that it is asked to", "every release",
+        on: "kcompactd keeps as many huge pages free as lie between the low and the high mark, once some are taken", "order9"
+    ),
+    flag!(
         compaction.scan_counts_jumps,
         "Whether frames that were jumped over count as scanned",
         off: "a block that is jumped over counts as one scanned frame", "up to 6.3",

@@ -4,6 +4,7 @@ use order9_units::Migratetype;
 
 use super::*;
 use crate::Suitable;
+use crate::compaction::ahead::work_ahead;
 use crate::compaction::compact_node;
 use crate::env::CompactResult;
 use crate::slab::tests::Random;
@@ -187,6 +188,25 @@ fn without_capture_the_block_is_free_for_everybody() {
         world.mm.borrow().pageblock(Pfn::new(BASE + 4 * HUGE)).expect("it is there").migratetype,
         Migratetype::Movable
     );
+}
+
+#[test]
+fn kcompactd_works_ahead_once_a_huge_page_is_taken_as_long_as_that_is_cheap() {
+    let of = |free: u64, works_ahead| {
+        let mut policy = indexed();
+        policy.compaction.works_ahead = works_ahead;
+        let frames: Vec<F> = (0..8 * 512).map(|at| if at % 512 < free { F::Free } else { F::Page }).collect();
+        let world = World::new(policy, &frames);
+        world.mm.borrow_mut().nodes[0].kcompactd_asleep = true;
+        world.compact_huge(CompactPriority::Async).captured.expect("there is room for one");
+        let woken = !world.mm.borrow().nodes[0].kcompactd_asleep;
+        world.run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
+        (woken, world.free_huge())
+    };
+    // Between the low and the high mark there is room for one.
+    assert_eq!(of(300, true), (true, 1));
+    assert_eq!(of(300, false), (false, 0));
+    assert_eq!(of(256, true), (false, 0), "half a pageblock would have to move for nobody in particular");
 }
 
 #[test]

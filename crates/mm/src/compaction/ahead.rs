@@ -1,0 +1,83 @@
+//! Working ahead: kcompactd empties the cheapest pageblocks before the next request for a huge page has to do so for itself.
+//!
+//! A zone keeps as many huge pages free as lie between its low and its high mark: what kswapd reclaims ahead, in blocks.
+//! A request that leaves less than half of that asks for more. Demand is what starts it, so that nothing is moved where
+//! nobody takes huge pages; and only pageblocks that are cheap to empty are emptied for a request that may never come.
+
+use order9_units::{NodeId, Order, ZoneKind};
+
+use super::control::{CompactControl, Compactor};
+use super::finished::Finished;
+use super::indexed::BACKGROUND_COST_MAX;
+use super::run::compact_zone;
+use crate::Mm;
+use crate::env::{CompactResult, Stall};
+use crate::gfp::{AllocFlags, Mark};
+use crate::node::DaemonRequest;
+use crate::suitable::Suitable;
+use crate::trace::{CompactEvent, Event, Tracer};
+use crate::zone::{Zone, ZoneId};
+
+/// Fills the reserves of the zones of `node` up to `class`, as far as that is cheap.
+pub(super) async fn work_ahead<E: Stall>(env: &E, node: NodeId, class: ZoneKind) {
+    for zone in env.with(|mm| mm.zones_up_to(node, class)) {
+        if !env.with(|mm| mm.may_work_ahead(zone)) {
+            continue;
+        }
+        let run = CompactControl::new(Compactor::Ahead, zone, None, class);
+        let Ok(id) = env.with(|mm| mm.compact_begin(run)) else { continue };
+        let end = compact_zone(env, id).await;
+        env.with(|mm| mm.count_daemon_scans(end.totals));
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// A request of `order` was served from `zone`: where few huge pages are left, kcompactd is woken to make more.
+    #[inline]
+    pub(crate) fn wake_to_work_ahead(&mut self, zone: ZoneId, order: Order) {
+        if order == Order::PAGEBLOCK && self.policy.compaction.works_ahead {
+            self.note_huge_page_taken(zone);
+        }
+    }
+
+    fn note_huge_page_taken(&mut self, zone: ZoneId) {
+        let of = self.zone(zone);
+        let (node, class, low) = (of.node, of.kind, huge_pages_free(of) < reserve(of).div_ceil(2));
+        if !low || !self.nodes[node.index()].kcompactd_asleep || !self.may_work_ahead(zone) {
+            return;
+        }
+        let order = Order::PAGEBLOCK;
+        let of = &mut self.nodes[node.index()];
+        of.ask_kcompactd(DaemonRequest { order, class });
+        of.kcompactd_asleep = false;
+        self.wakeups.kcompactd |= 1 << node.0;
+        self.tracer.event(|| Event::Compaction(CompactEvent::WakeupKcompactd { node, order, class }));
+    }
+
+    /// Whether the reserve of the zone is not full, and some pageblock is worth to be emptied for nobody in particular.
+    fn may_work_ahead(&self, zone: ZoneId) -> bool {
+        let of = self.zone(zone);
+        let suitable =
+            || self.suitable_by_index(of, of.kind, &AllocFlags::plain(Mark::Min)) == Some(Suitable::Continue);
+        let source = || self.index.as_ref().and_then(|index| index.cheapest(zone));
+        self.policy.compaction.works_ahead
+            && huge_pages_free(of) < reserve(of)
+            && suitable()
+            && source().is_some_and(|source| source.used < BACKGROUND_COST_MAX)
+    }
+
+    /// Whether the run leaves off.
+    pub(super) fn judge_reserve(&self, run: &CompactControl) -> Finished {
+        if self.may_work_ahead(run.zone) { Finished::Continue } else { Finished::Over(CompactResult::Success) }
+    }
+}
+
+/// Huge pages that are free in the zone, those in larger blocks included.
+fn huge_pages_free(zone: &Zone) -> u64 {
+    zone.free_in_pageblocks() / Order::PAGEBLOCK.pages().get()
+}
+
+/// Huge pages that the zone keeps free while there is demand.
+fn reserve(zone: &Zone) -> u64 {
+    (zone.watermarks.high - zone.watermarks.low).div_ceil(Order::PAGEBLOCK.pages().get())
+}
