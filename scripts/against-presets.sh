@@ -74,13 +74,13 @@ echo "|---|---|---|---|---|---|"
 for machine in no-swap swap; do
     for pattern in first stride random; do
         experiment "hugealloc, $pattern, $machine" alloc "Ops Share of free memory allocated" \
-            hugealloc --machine "$work/$machine.toml" --param "pattern=$pattern"
+            hugealloc --machine "$work/$machine.toml" --param "pattern=$pattern" --param failures=1000
     done
     experiment "frag-mix, $machine" alloc "Ops Huge pages got" frag-mix --machine "$work/$machine.toml"
 done
 for map in fragmented fresh; do
     host=tests/data/host-$map.o9snap
-    experiment "hugealloc, $map host" alloc "Ops Share of free memory allocated" hugealloc --machine "$host"
+    experiment "hugealloc, $map host" alloc "Ops Share of free memory allocated" hugealloc --machine "$host" --param failures=1000
     for threads in 1 2; do
         experiment "thpscale, $map host, $threads threads" "fault-huge-$threads" "Percentage huge-$threads" \
             thpscale --machine "$host" --param madvise=yes --param size=4G --threads "$threads"

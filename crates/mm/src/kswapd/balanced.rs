@@ -10,6 +10,7 @@ use crate::gfp::{AllocFlags, Gfp, Mark};
 use crate::node::DaemonRequest;
 use crate::policy::{BalancedZones, SlabUnderBoost, Unreclaimable};
 use crate::reclaim::{DEF_PRIORITY, NodePass};
+use crate::suitable::Suitable;
 use crate::trace::{Event, Tracer};
 use crate::zone::Zone;
 
@@ -29,7 +30,12 @@ impl<T: Tracer> Mm<T> {
     pub fn is_balanced(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
         let mut zones = self.balanced_zones(node, class).peekable();
         match self.policy.reclaim.kswapd_balances {
-            BalancedZones::Any => zones.peek().is_none() || zones.any(|zone| self.is_high(zone, order, class)),
+            // One that can never have a block is no help to anybody, unless none can.
+            BalancedZones::Any => {
+                zones.peek().is_none()
+                    || zones.any(|zone| self.can_serve(zone, order, class))
+                    || self.balanced_zones(node, class).all(|zone| self.is_high(zone, order, class))
+            }
             BalancedZones::Every => {
                 let done = |zone: &&Zone| self.is_unreclaimable(zone.id) || self.is_high(zone, order, zone.kind);
                 let managed = |zone: &Zone| zone.managed;
@@ -145,12 +151,32 @@ impl<T: Tracer> Mm<T> {
     /// Whether a zone has a block of `order` above its high mark; or enough pages, where the index knows that a huge page takes
     /// compaction, or that nothing helps.
     fn is_high(&self, zone: &Zone, order: Order, class: ZoneKind) -> bool {
-        if self.settings.defrag_mode && order > Order::ZERO {
+        let is_done = || self.has_pages_for(zone, order, class) && self.reclaim_is_done(zone, order, class);
+        self.can_serve(zone, order, class) || !self.counts_blocks(order) && is_done()
+    }
+
+    /// The same but for zones that nothing helps.
+    fn can_serve(&self, zone: &Zone, order: Order, class: ZoneKind) -> bool {
+        if self.counts_blocks(order) {
             return self.is_high_in_blocks(zone, order, class);
         }
-        let passes = |order| zone.watermark_ok(order, class, &AllocFlags::plain(Mark::High), &self.policy);
+        let suits = || matches!(self.suitable_for_any(zone, order, class), Suitable::Success | Suitable::Continue);
+        self.is_above_high(zone, order, class) || self.has_pages_for(zone, order, class) && suits()
+    }
+
+    /// Whether what is free counts in whole pageblocks.
+    const fn counts_blocks(&self, order: Order) -> bool {
+        self.settings.defrag_mode && order.get() > 0
+    }
+
+    /// Whether a zone has enough pages, where the index knows what more a block of `order` takes.
+    fn has_pages_for(&self, zone: &Zone, order: Order, class: ZoneKind) -> bool {
         let by_index = order == Order::PAGEBLOCK && self.policy.compaction.uses_index();
-        passes(order) || by_index && passes(Order::ZERO) && self.reclaim_is_done(zone, order, class)
+        by_index && self.is_above_high(zone, Order::ZERO, class)
+    }
+
+    fn is_above_high(&self, zone: &Zone, order: Order, class: ZoneKind) -> bool {
+        zone.watermark_ok(order, class, &AllocFlags::plain(Mark::High), &self.policy)
     }
 
     /// Zones that kswapd looks after for requests up to `class`, lowest first.
@@ -166,8 +192,8 @@ mod tests {
     use order9_units::{Pages, Pfn, PfnRange};
 
     use super::*;
-    use crate::policy::Policy;
-    use crate::{Layout, LruList, MmBuilder, NodeSpec, ZoneSpec};
+    use crate::policy::{BlockSearch, Policy};
+    use crate::{Contents, Layout, LruList, MmBuilder, NodeSpec, ZoneSpec};
 
     const NODE: NodeId = NodeId(0);
     const CLASS: ZoneKind = ZoneKind::Normal;
@@ -252,5 +278,36 @@ mod tests {
             mm.nodes[0].ask_kswapd(DaemonRequest { order: Order::ZERO, class }, BalancedZones::Every);
         }
         assert_eq!(mm.nodes[0].kswapd_request().map(|asked| asked.class), Some(ZoneKind::Dma32));
+    }
+
+    #[test]
+    fn a_zone_that_can_never_have_a_huge_page_balances_no_node() {
+        let spans = [PfnRange::of(Pfn::new(4096), Pages::new(2048)), PfnRange::of(Pfn::new(1 << 20), Pages::new(2048))];
+        let zone = |kind, span| ZoneSpec { node: NODE, kind, span };
+        let layout = Layout {
+            nodes: vec![NodeSpec { distances: vec![10] }],
+            zones: vec![zone(ZoneKind::Dma32, spans[0]), zone(CLASS, spans[1])],
+            ..Layout::default()
+        };
+        let mut policy = Policy::default();
+        policy.compaction.source_search = BlockSearch::Index;
+        policy.compaction.target_search = BlockSearch::Index;
+        let balanced = |every: u64| {
+            let mut builder = MmBuilder::new(&layout, policy.clone()).expect("the layout is sound").min_free_kbytes(40);
+            // In DMA32 every pageblock keeps a page of the kernel; of Normal some pages are free, of the rest all could move.
+            for (pfn, contents, every) in spans[0]
+                .iter()
+                .map(|pfn| (pfn, Contents::Unmovable, 512))
+                .chain(spans[1].iter().map(|pfn| (pfn, Contents::Movable, every)))
+            {
+                let used = (pfn.get() % every == 0) == (contents == Contents::Unmovable);
+                let done =
+                    if used { builder.allocate(pfn, Order::ZERO, contents) } else { builder.free(pfn, Order::ZERO) };
+                done.expect("every frame is given once");
+            }
+            builder.finish().is_balanced(NODE, Order::PAGEBLOCK, CLASS)
+        };
+        assert!(balanced(2), "half of Normal is free, and can be compacted");
+        assert!(!balanced(40), "Normal lacks pages for a huge page");
     }
 }
