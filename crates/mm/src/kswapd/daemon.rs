@@ -1,13 +1,13 @@
 //! The daemon of a node: it runs while the node is not balanced, naps, and sleeps until an allocation wakes it.
 
-use order9_units::{Nanos, NodeId, Order};
+use order9_units::{Nanos, NodeId, Order, ZoneKind};
 
 use super::{Balance, Pass, RunEnd};
 use crate::Mm;
 use crate::compaction::compact_for_kswapd;
 use crate::env::{Stall, Until};
 use crate::node::DaemonRequest;
-use crate::reclaim::{ReclaimControl, ReclaimFlags, ReclaimId, Reclaimer, shrink_node};
+use crate::reclaim::{DEF_PRIORITY, ReclaimControl, ReclaimFlags, ReclaimId, Reclaimer, shrink_node};
 use crate::trace::{Event, Tracer};
 
 /// How long it naps before it sleeps, so that a node that is short again at once is noticed: 100 ms.
@@ -20,6 +20,10 @@ pub async fn kswapd<E: Stall>(env: &E, node: NodeId) {
         let DaemonRequest { order, class } = request;
         env.with(|mm| mm.tracer.event(|| Event::KswapdWake { node, class, order }));
         let end = balance(env, node, request).await;
+        if end.failed {
+            env.with(|mm| mm.count_looks_in_vain(node));
+            env.spend().await;
+        }
         let done = DaemonRequest { order: end.order, class: request.class };
         request = match nap(env, node, request, done).await {
             Some(next) => next,
@@ -148,6 +152,13 @@ impl<T: Tracer> Mm<T> {
     /// Hands what kswapd of `node` was asked for to it.
     pub fn take_kswapd_request(&mut self, node: NodeId) -> Option<DaemonRequest> {
         self.nodes[node.index()].kswapd.take()
+    }
+
+    /// A run in vain has looked at every zone of the node in each of its passes. Where all pages are being written, this is
+    /// all that it does: if it took no time, the pages would never be written.
+    fn count_looks_in_vain(&mut self, node: NodeId) {
+        let zones = self.balanced_zones(node, ZoneKind::Movable).count() as u64;
+        self.work.zones_checked += zones * u64::from(DEF_PRIORITY);
     }
 
     /// Forgets what passes over a balanced node have found.
