@@ -18,16 +18,19 @@ use crate::suitable::Suitable;
 use crate::trace::{CompactEvent, Event, Tracer};
 use crate::zone::{Zone, ZoneId};
 
-/// Fills the reserves of the zones of `node` up to `class`, as far as that is cheap.
+/// Fills the reserves of the zones of `node` up to `class`, as far as that is cheap: one run for each huge page, so that each
+/// takes what is cheapest by then.
 pub(super) async fn work_ahead<E: Stall>(env: &E, node: NodeId, class: ZoneKind) {
     for zone in env.with(|mm| mm.zones_up_to(node, class)) {
-        if !env.with(|mm| mm.may_work_ahead(zone)) {
-            continue;
+        while env.with(|mm| mm.may_work_ahead(zone)) {
+            let run = CompactControl::new(Compactor::Ahead, zone, None, class);
+            let Ok(id) = env.with(|mm| mm.compact_begin(run)) else { break };
+            let end = compact_zone(env, id).await;
+            env.with(|mm| mm.count_daemon_scans(end.totals));
+            if end.result != CompactResult::Success {
+                break;
+            }
         }
-        let run = CompactControl::new(Compactor::Ahead, zone, None, class);
-        let Ok(id) = env.with(|mm| mm.compact_begin(run)) else { continue };
-        let end = compact_zone(env, id).await;
-        env.with(|mm| mm.count_daemon_scans(end.totals));
     }
 }
 

@@ -155,7 +155,8 @@ impl<T: Tracer> Mm<T> {
             return Round::Over(CompactResult::Success);
         }
         self.release_held_block(first, Order::PAGEBLOCK);
-        if run.order.is_some() { Round::Over(CompactResult::Success) } else { Round::Next }
+        let wants_one = run.order.is_some() || run.by == Compactor::Ahead;
+        if wants_one { Round::Over(CompactResult::Success) } else { Round::Next }
     }
 
     /// Takes in what moving a batch came to; a result where that ends the run.
