@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
 # order9 against every other built-in policy: what it moves, looks at, gets, and how long that takes, beside the best of
 # the others. Prints the table of docs/results.md, "order9 against every preset". Takes some minutes.
+#
+#   scripts/against-presets.sh                  # all others
+#   scripts/against-presets.sh linux-6.18       # or these
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,10 +12,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 cargo build --release --locked -p order9-cli
-policies=()
-for file in policies/linux-*.toml policies/order9.toml; do
-    policies+=("$(basename "$file" .toml)")
-done
+policies=("$@")
+if [ $# -eq 0 ]; then
+    for file in policies/linux-*.toml; do policies+=("$(basename "$file" .toml)"); done
+fi
+policies+=(order9)
 
 # Two small machines: one of a server that cannot swap, one of a desktop that can.
 machine() {
