@@ -1,7 +1,7 @@
 //! What accesses of programs to their own memory cost: by page size, by node, and by what the TLB holds.
 //!
-//! Two kinds: a pass over pages in order ([`Passes`]), and single loads at random of which each waits for the one before
-//! ([`mean_load`]). Both are closed forms over what is mapped ([`Residence`]): no access is simulated. The formula and its
+//! Two kinds: a pass over pages in order (`Pass`), and single loads at random of which each waits for the one before
+//! (`mean_load`). Both are closed forms over what is mapped ([`Residence`]): no access is simulated. The formula and its
 //! sources are in docs/access.md. Never knows what a price should be.
 
 use order9_mm::Node;
