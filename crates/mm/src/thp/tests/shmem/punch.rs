@@ -110,3 +110,15 @@ fn reclaim_splits_huge_pages_of_files_and_swaps_their_parts() {
     read(&mut mm, space, 250);
     assert_eq!(thps(&mm), (0, 0), "it comes back as a base page");
 }
+
+#[test]
+fn whoever_moves_pages_splits_huge_ones_of_files_first() {
+    let (mut mm, file, space) = written(ShmemPunch::Zero);
+    let part = mm.file_page(file, 250).expect("it is there");
+    mm.pin(part).expect("it is in use");
+    assert_eq!(mm.follow_split(part, CPU), Err(Errno::Ebusy));
+    mm.unpin(part).expect("it is pinned");
+    assert_eq!((mm.follow_split(part, CPU), thps(&mm)), (Ok(()), (0, 0)));
+    checked(&mm);
+    [0, 250, 511].into_iter().for_each(|page| read(&mut mm, space, page));
+}
