@@ -25,8 +25,7 @@ fn every_switch_is_tried_alone_and_taken_away() {
     assert_eq!(&counted[..3], &["-"; 3], "it moves nothing else");
     assert_ne!(counted[3], "-", "success is counted otherwise");
     assert_ne!(row(&text, without, "compaction.capture"), ["-"; 7]);
-    let notes = text.split_once("\nNotes\n").expect("what is not modelled is noted").1;
-    assert_eq!(notes.matches("not modelled yet").count(), 2, "of both whole policies alone: {notes}");
+    assert!(!text.contains("not modelled yet"), "presets need nothing that is missing: {text}");
 
     let report = fs::read_to_string(folder.path().join("a/report.txt")).unwrap();
     assert!(text.starts_with(&report), "{report}");
