@@ -108,7 +108,7 @@ fn prices(figures: &[Figure]) -> Prices {
 }
 
 /// The same with what accesses to other nodes cost; as to the own one where nothing is said of them.
-fn with_access(local: Prices, figures: &[Figure]) -> Prices {
+fn with_access(mut local: Prices, figures: &[Figure]) -> Prices {
     let Remote { latency, bandwidth } =
         remote(figures).unwrap_or(Remote { latency: Factor::ONE, bandwidth: Factor::ONE });
     let price = |key| find(figures, key).map(|figure| Picos::new(figure.value));
@@ -129,5 +129,6 @@ fn with_access(local: Prices, figures: &[Figure]) -> Prices {
         load_huge: price("remote.far_load_huge").unwrap_or(near.load_huge),
         ..near
     };
-    Prices { access: AccessPrices { tlb_entries: value(figures, "tlb.entries"), near, far }, ..local }
+    local.access = AccessPrices { tlb_entries: value(figures, "tlb.entries"), near, far };
+    local
 }
