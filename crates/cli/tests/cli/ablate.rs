@@ -4,14 +4,15 @@ use std::fs;
 
 use crate::support::{folder_with_machine, order9_line};
 
-/// The last patch of the compaction series, which changes two switches, one of which only counts otherwise.
+/// The last patch of the compaction series, which changes two switches, one of which counts otherwise, and has requests for
+/// which nothing was tried look at the free lists once more.
 const CAPTURE: &str = "run hugealloc --machine {}/tiny.toml --ablate linux-5.0+p22 --against linux-5.0";
 
-/// The words of the line of `switch` in the table below `heading`.
+/// The cells of the line of `switch` in the table below `heading`.
 fn row<'a>(text: &'a str, heading: &str, switch: &str) -> Vec<&'a str> {
     let table = text.split("\n\n").find(|part| part.starts_with(heading)).expect("the table is printed");
     let line = table.lines().find(|line| line.trim_start().starts_with(switch)).expect("the switch has a row");
-    line.split_whitespace().skip(1).collect()
+    line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).skip(1).collect()
 }
 
 #[test]
@@ -22,7 +23,7 @@ fn every_switch_is_tried_alone_and_taken_away() {
     assert!(text.contains("\n  gained: 2M hugepages allocated (huge pages) "), "{text}");
     let (alone, without) = ("linux-5.0 with one switch of linux-5.0+p22", "linux-5.0+p22 with one switch of linux-5.0");
     let counted = row(&text, alone, "slow_path.stall_counts");
-    assert_eq!(&counted[..3], &["-"; 3], "it moves nothing else");
+    assert_eq!(counted.len(), 7, "{counted:?}");
     assert_ne!(counted[3], "-", "success is counted otherwise");
     assert_ne!(row(&text, without, "compaction.capture"), ["-"; 7]);
     assert!(!text.contains("not modelled yet"), "presets need nothing that is missing: {text}");

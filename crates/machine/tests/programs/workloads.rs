@@ -84,7 +84,7 @@ fn uptime_ages_memory_for_days_and_keeps_the_state_of_each() {
     let phases: Vec<_> = results.phases.iter().map(|phase| phase.name.as_str()).collect();
     assert_eq!(phases, ["prepare", "day-1", "day-2", "end"]);
     let restart = |day: u64| {
-        let names = ["unit", "huge", "local", "restart"];
+        let names = ["unit", "huge", "local", "restart", "access", "tlb-miss"];
         names.map(|name| format!("{name}-{day}"))
     };
     let expected: Vec<String> = restart(1).into_iter().chain(restart(2)).collect();
