@@ -28,17 +28,18 @@ under those of order9, on a simulated machine.
 TEXT
 "$order9" run thpscale --machine "$map" --policy linux-6.18 --policy order9 --param madvise=yes --param size=4G \
     --threads 1,2,4 -o "$work/run" >/dev/null
-rows='^(thpscale|Compaction for|Amean +fault-(huge|both)|Percentage huge|Ops (Huge pages gained|Pages moved|Least moves|Moved by|Scanned by))'
+rows='^(Amean +fault-(huge|both)|Mean access|Percentage (huge|tlb-miss)|Ops (Huge pages gained|Pages moved|Least moves|Moved by|Scanned by))'
 awk -v rows="$rows" '
-    /^(thpscale|Compaction for)/ { heading = 3 }
+    /^(thpscale|Compaction for)/ { heading = 3; if (NR > 1) print "" }
     heading-- > 0 || $0 ~ rows { print }
-    /^$/ && last != "" { print "" }
-    { last = ($0 ~ rows) ? $0 : "" }
 ' "$work/run/report.txt"
+echo
 
 cat <<'TEXT'
 In words: fault-huge is the mean time of a fault that got a huge page, fault-both of all faults, in us; the share of huge
-ones is below. Huge pages gained are 2 MiB blocks that compaction emptied for them. Moved by least is how many times more
-pages it moved than the cheapest blocks would have taken: every one costs about a microsecond of somebody's time. Nothing
-gained means that free huge pages were enough. `order9 run thpscale --machine ...` prints all of it; see docs/running.md.
+ones is below. Access is what a load at random from the touched memory takes, in ns, and below that how many of them miss
+the TLB: what huge pages are for. Huge pages gained are 2 MiB blocks that compaction emptied for them. Moved by least is
+how many times more pages it moved than the cheapest blocks would have taken: every one costs about a microsecond of
+somebody's time. Nothing gained means that free huge pages were enough. `order9 run thpscale --machine ...` prints all of
+it; see docs/running.md.
 TEXT
