@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use order9_units::{Order, Pfn};
 
-use super::{DriverAnswer, MigrateMode, MigrateReason, Migrated, Targets, migrate_pages};
+use super::{DriverAnswer, MigrateMode, MigrateReason, Migrated, Room, migrate_pages};
 use crate::Mm;
 use crate::env::Stall;
 use crate::frame::{Flag, Idx, Word};
@@ -36,19 +36,6 @@ pub async fn gather_pages<E: Stall>(
     });
     env.spend().await;
     Ok(done)
-}
-
-/// Held frames, the last one first.
-struct Room(Vec<Idx>);
-
-impl<T: Tracer> Targets<T> for Room {
-    fn take(&mut self, _: &mut Mm<T>, _: Idx) -> Option<Idx> {
-        self.0.pop()
-    }
-
-    fn give_back(&mut self, _: &mut Mm<T>, target: Idx) {
-        self.0.push(target);
-    }
 }
 
 impl<T: Tracer> Mm<T> {

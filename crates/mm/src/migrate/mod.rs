@@ -23,6 +23,8 @@ pub use place_pages::{move_pages, offline_pages};
 pub use run::Migrated;
 pub(crate) use run::migrate_pages;
 
+use alloc::vec::Vec;
+
 use crate::Mm;
 use crate::frame::Idx;
 use crate::trace::Tracer;
@@ -92,6 +94,19 @@ pub(crate) trait Targets<T: Tracer> {
 
     /// Takes a frame back that was not needed; it is still held.
     fn give_back(&mut self, mm: &mut Mm<T>, target: Idx);
+}
+
+/// Held frames, the last one first.
+struct Room(Vec<Idx>);
+
+impl<T: Tracer> Targets<T> for Room {
+    fn take(&mut self, _: &mut Mm<T>, _: Idx) -> Option<Idx> {
+        self.0.pop()
+    }
+
+    fn give_back(&mut self, _: &mut Mm<T>, target: Idx) {
+        self.0.push(target);
+    }
 }
 
 #[cfg(test)]

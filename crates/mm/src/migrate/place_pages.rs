@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use order9_units::{NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange};
 
-use super::{MigrateMode, MigrateReason, Targets, migrate_pages};
+use super::{MigrateMode, MigrateReason, Room, migrate_pages};
 use crate::Mm;
 use crate::count::Class;
 use crate::env::{Pressure, Stall};
@@ -180,19 +180,6 @@ impl Destination {
         let gfp = if order == Order::ZERO { Gfp::GFP_HIGHUSER_MOVABLE } else { Gfp::GFP_TRANSHUGE };
         let gfp = if self.only { gfp.with(Gfp::THISNODE) } else { gfp };
         Request { node: self.node, cpu: env.cpu(), ..Request::new(order, gfp) }
-    }
-}
-
-/// Held frames, the last one first.
-struct Room(Vec<Idx>);
-
-impl<T: Tracer> Targets<T> for Room {
-    fn take(&mut self, _: &mut Mm<T>, _: Idx) -> Option<Idx> {
-        self.0.pop()
-    }
-
-    fn give_back(&mut self, _: &mut Mm<T>, target: Idx) {
-        self.0.push(target);
     }
 }
 

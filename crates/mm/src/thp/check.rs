@@ -8,7 +8,7 @@ use order9_units::Order;
 
 use super::{HugePage, NR, subpages};
 use crate::Mm;
-use crate::check::{Verdict, require};
+use crate::check::{Verdict, Violation, require};
 use crate::frame::{Flag, Idx};
 use crate::space::{Huge, Mapping, Owner, Prot, PteFlag, SpaceId, TASK_END, Vma, VmaKind, Vpn, VpnRange};
 use crate::tags::Tag;
@@ -137,16 +137,22 @@ impl<T: Tracer> Mm<T> {
         let page = self.user.huge.page(head);
         self.check_named(head, seen)?;
         let mappings = |index| self.user.file(file).map_or(0, |file| file.mappings(index));
-        let counts = places.map(|(index, _)| mappings(index));
-        let (mapped, ptes) = counts.fold((0, 0), |(mapped, ptes), n| (mapped + u32::from(n > 0), ptes + n));
+        self.check_mappings(head, places.map(|(index, _)| mappings(index)))?;
+        seen.shmem.0 += 1;
+        seen.shmem.1 += u64::from(!page.pmds.is_empty());
+        require(page.queued.is_none(), "pages of files do not wait for their split", || format!("{pfn:?}"))
+    }
+
+    /// Compares what a huge page counts with the mappings of each base page by single entries; returns their sum.
+    fn check_mappings(&self, head: Idx, of_each: impl Iterator<Item = u32>) -> Result<u32, Violation> {
+        let (pfn, page) = (self.frames.pfn(head), self.user.huge.page(head));
+        let (mapped, ptes) = of_each.fold((0, 0), |(mapped, ptes), n| (mapped + u32::from(n > 0), ptes + n));
         require(
             (mapped, ptes) == (page.mapped, page.ptes),
             "a huge page counts the mappings of its base pages",
             || format!("{pfn:?}: {mapped} base pages, {ptes} mappings; {} and {} counted", page.mapped, page.ptes),
         )?;
-        seen.shmem.0 += 1;
-        seen.shmem.1 += u64::from(!page.pmds.is_empty());
-        require(page.queued.is_none(), "pages of files do not wait for their split", || format!("{pfn:?}"))
+        Ok(ptes)
     }
 
     fn check_spare(&self, id: SpaceId, spare: Option<Idx>) -> Verdict {
@@ -161,13 +167,7 @@ impl<T: Tracer> Mm<T> {
         self.check_huge_frames(head)?;
         let named = &page.pmds;
         self.check_named(head, seen)?;
-        let counts = subpages(head).map(|idx| self.user.rmap.subpage_mappings(idx));
-        let (mapped, ptes) = counts.fold((0, 0), |(mapped, ptes), n| (mapped + u32::from(n > 0), ptes + n));
-        require(
-            (mapped, ptes) == (page.mapped, page.ptes),
-            "a huge page counts the mappings of its base pages",
-            || format!("{pfn:?}: {mapped} base pages, {ptes} mappings; {} and {} counted", page.mapped, page.ptes),
-        )?;
+        let ptes = self.check_mappings(head, subpages(head).map(|idx| self.user.rmap.subpage_mappings(idx)))?;
         require(!named.is_empty() || ptes > 0, "a huge page that nobody maps is freed", || format!("{pfn:?}"))?;
         seen.thps += u64::from(!named.is_empty());
         self.check_queued(head, page, seen)?;
