@@ -8,6 +8,7 @@
 
 mod addr;
 mod check;
+mod content;
 mod edit;
 mod errno;
 mod fault;
@@ -19,8 +20,10 @@ mod madvise;
 mod mmap;
 mod mremap;
 mod page;
+mod private;
 mod pte;
 mod residence;
+mod resolve;
 mod rmap;
 mod swap_in;
 mod table;

@@ -1,0 +1,179 @@
+//! What differs between releases about LRU lists, and what reclaim takes from them.
+
+/// LRU lists and what reclaim takes from them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReclaimPolicy {
+    /// Whether zones or nodes have LRU lists and are reclaimed. 4.8+: nodes.
+    pub lru: LruScope,
+    /// The list on which new anonymous pages start. 5.9+: inactive.
+    pub new_anon: NewAnon,
+    /// Inactive pages of files are too few by a ratio that grows with memory, as anonymous ones always were. 4.7+; before,
+    /// as soon as there are fewer of them than active ones.
+    pub file_ratio: bool,
+    /// How scanning is shared between anonymous pages and pages of files.
+    pub balance: BalanceRule,
+    /// Which test ends reclaim for a costly request first.
+    pub should_continue: ContinueRule,
+    /// What decides how much slab one pass shrinks. 4.16+: its priority.
+    pub slab_target: SlabTarget,
+    /// Every pass asks each shrinker for at least one batch, or all it has. 4.18 and 4.19.
+    pub slab_small_caches: bool,
+    /// How much shrinking that was put off is carried over.
+    pub slab_deferred: SlabDeferred,
+    /// Whether kswapd shrinks slab while it works off a boost of watermarks.
+    pub slab_under_boost: SlabUnderBoost,
+    /// What shrinking does with an unused inode that has page cache.
+    pub inode_cache: InodeCache,
+    /// What reclaimers that are stopped wait for.
+    pub throttle: ThrottleRule,
+    /// Reclaim waits after a pass while more pages are being written than may be dirty. Up to 4.8.
+    pub throttle_vm_writeout: bool,
+    /// Direct reclaim that got nothing starts anew and ages active lists that it had left alone. 5.5+.
+    pub force_deactivate: bool,
+    /// Which zones of a node have to be above their high marks for kswapd to rest.
+    pub kswapd_balances: BalancedZones,
+    /// When reclaim takes memory for unreclaimable.
+    pub unreclaimable: Unreclaimable,
+    /// Dropping slab on request gives up sooner with every round: what counts as few objects freed doubles. 5.16+.
+    pub drop_slab_doubles: bool,
+    /// Among which pages those wait of which `madvise` says `MADV_FREE`.
+    pub lazy_free: LazyFree,
+}
+
+/// What has LRU lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LruScope {
+    /// Every zone. Up to 4.7.
+    Zone,
+    /// Every node. 4.8+.
+    Node,
+}
+
+/// Where new anonymous pages start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewAnon {
+    /// On the active list. Up to 5.8.
+    Active,
+    /// On the inactive list, from which use has to save them. 5.9+.
+    Inactive,
+}
+
+/// How scanning is shared between anonymous pages and pages of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BalanceRule {
+    /// By the share of scanned pages that were found in use. Up to 5.7.
+    Rotation,
+    /// By what reclaim of each type has cost: refaults, rotations and writes. 5.8+.
+    RefaultCost,
+}
+
+/// Which test ends reclaim for a costly request first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContinueRule {
+    /// Twice the block is reclaimed, or there is not so much to reclaim; then, whether compaction can start. Up to 5.3.
+    GapFirst,
+    /// Compaction can start; then, whether there is twice the block to reclaim. 5.4+.
+    SuitableFirst,
+}
+
+/// What decides how much slab one pass shrinks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlabTarget {
+    /// The share of the LRU pages that it scanned. Up to 4.15.
+    ScanShare,
+    /// Its priority. 4.16+.
+    Priority,
+}
+
+/// How much shrinking that was put off is carried over to the next pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlabDeferred {
+    /// What was left of the pass after its limits. Up to 4.13.
+    Capped,
+    /// All that was asked for and not done, limits notwithstanding. 4.14 to 5.12.
+    Planned,
+    /// The same, at most twice the objects there are; a pass takes on as much of it as its priority says. 5.13+.
+    Scaled,
+}
+
+/// Whether kswapd shrinks slab while it works off a boost of watermarks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlabUnderBoost {
+    /// It takes pages of files only. 5.0 to 5.2, as they were released.
+    Exempt,
+    /// As in any other run. 5.3+.
+    Shrunk,
+}
+
+/// What shrinking does with an unused inode that has page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InodeCache {
+    /// Its clean pages are dropped; it goes when it is met again. Up to 5.15.
+    DroppedWithInode,
+    /// Nothing: page cache keeps its inode. 5.16+.
+    KeepsInode,
+}
+
+/// What reclaimers wait for that would only get in each other's way, or overtake the disks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThrottleRule {
+    /// A disk that is no longer congested, for up to 100 ms, whatever the cause. Up to 5.15.
+    Congestion,
+    /// What ends the cause: pages written, for up to 100 ms; pages that others have isolated, 20 ms; where nobody can tell,
+    /// one tick. 5.16+.
+    Events,
+}
+
+/// Which zones of a node have to be above their high marks for kswapd to rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BalancedZones {
+    /// All, without lowmem reserves; for an order above 0, zones with a quarter of the pages. Up to 4.7.
+    Every,
+    /// Any. 4.8+.
+    Any,
+}
+
+/// When reclaim takes memory for unreclaimable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreclaimable {
+    /// Lists of which six times as many pages were scanned as could be freed, since one was last freed. Only first passes go
+    /// over them, and direct reclaim reports progress as long as other lists are left. Up to 4.11.
+    PagesScanned,
+    /// A node on which kswapd has run 16 times in vain. 4.12+.
+    KswapdFailures,
+}
+
+/// Among which pages those wait that a program can do without until it writes to them again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LazyFree {
+    /// `MADV_FREE` does not exist. Up to 4.4.
+    None,
+    /// Anonymous ones: they go only where swap lets reclaim look at those. 4.5 to 4.11.
+    AnonLists,
+    /// Those of files: they go before anything that has to be written. 4.12+.
+    FileLists,
+}
+
+impl Default for ReclaimPolicy {
+    fn default() -> Self {
+        Self {
+            lru: LruScope::Node,
+            new_anon: NewAnon::Active,
+            file_ratio: true,
+            balance: BalanceRule::Rotation,
+            should_continue: ContinueRule::GapFirst,
+            slab_target: SlabTarget::Priority,
+            slab_small_caches: false,
+            slab_deferred: SlabDeferred::Planned,
+            slab_under_boost: SlabUnderBoost::Shrunk,
+            inode_cache: InodeCache::DroppedWithInode,
+            throttle: ThrottleRule::Congestion,
+            throttle_vm_writeout: false,
+            force_deactivate: false,
+            kswapd_balances: BalancedZones::Any,
+            unreclaimable: Unreclaimable::KswapdFailures,
+            drop_slab_doubles: false,
+            lazy_free: LazyFree::FileLists,
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Page faults, in two steps with an allocation between them that may take any time.
+//!
+//! [`Mm::fault_begin`] does what needs no memory; [`Mm::fault_finish`] takes the page, looks again at everything the first
+//! step saw, and frees the page where that has changed. Where a huge page may serve, [`crate::thp`] decides. Private pages
+//! are in `private`, pages of files in `file_fault`, pages in swap in `swap_in`.
+
+use order9_units::{Nanos, Pfn};
+
+use super::addr::{VirtAddr, Vpn};
+use super::fault::{Access, Answer, Fault, FaultStep, Need};
+use super::pte::{Pte, PteKind};
+use super::table::{Huge, Slot};
+use super::{Mapping, SpaceId, VmaKind};
+use crate::Mm;
+use crate::trace::Tracer;
+
+impl<T: Tracer> Mm<T> {
+    /// An access by a program: through the page table where it allows it, else a fault up to where it needs memory.
+    pub fn fault_begin(&mut self, id: SpaceId, addr: VirtAddr, access: Access) -> FaultStep {
+        let vpn = addr.vpn();
+        let Ok(space) = self.user.space_mut(id) else { return FaultStep::Segv };
+        let mut seen = None;
+        match space.table.slot_mut(vpn) {
+            Some(Slot::Table(table)) => {
+                let pte = table.get(vpn);
+                seen = Some(pte);
+                if access.allowed_by_entry(pte) {
+                    let marked = access.mark(pte);
+                    if marked != pte {
+                        table.set(vpn, marked);
+                    }
+                    self.wrote(id, vpn, access);
+                    return FaultStep::Hit;
+                }
+            }
+            Some(Slot::Huge(Huge { pte, .. }) | Slot::Hugetlb(pte)) if access.allowed_by_entry(*pte) => {
+                *pte = access.mark(*pte);
+                self.wrote(id, vpn, access);
+                return FaultStep::Hit;
+            }
+            _ => {}
+        }
+        self.work.faults += 1;
+        let step = self.resolve(id, vpn, access, seen, None);
+        // An access that waits for a read is repeated, and counted then.
+        self.counters.pgfault += u64::from(!matches!(step, FaultStep::Segv | FaultStep::NeedRead { .. }));
+        step
+    }
+
+    /// Hands in the page that a fault needed, on behalf of `cpu`.
+    ///
+    /// # Panics
+    /// If `page` is not a page of the order that was asked for, or was not just allocated.
+    pub fn fault_finish(&mut self, fault: &Fault, page: Pfn, cpu: usize) -> FaultStep {
+        let idx = self.fresh_block(page, fault.need.order());
+        match fault.need {
+            Need::Deposit | Need::HugePage | Need::HugeCopyOf(_) | Need::HugeZero => {
+                return self.finish_huge(fault, idx, cpu);
+            }
+            Need::Surplus => return self.finish_surplus(fault, page, cpu),
+            Need::PageTable => self.give_table(fault.space, fault.vpn, page, cpu),
+            Need::FilePage(file, index) => self.fill_hole(file, index, idx, cpu),
+            Need::HugeFilePage(file, index) => self.fill_huge_hole(file, index, idx, cpu),
+            Need::SwapIn(slot) if !self.may_finish_swap_in(fault, slot) => {
+                self.free_fresh(idx, cpu);
+                return FaultStep::Retry;
+            }
+            Need::SwapIn(slot) => self.finish_swap_in(slot, idx),
+            Need::Zeroed | Need::CopyOf(_) => return self.finish_private(fault, idx, cpu),
+        }
+        self.resolve_again(fault)
+    }
+
+    /// Looks again at a fault, the table of whose slot may have changed.
+    pub(crate) fn resolve_again(&mut self, fault: &Fault) -> FaultStep {
+        let table = self.user.space(fault.space).ok().and_then(|space| space.table.table(fault.vpn));
+        let seen = table.map(|table| table.get(fault.vpn));
+        let step = self.resolve(fault.space, fault.vpn, fault.access, seen, None);
+        self.counters.pgfault -= u64::from(matches!(step, FaultStep::NeedRead { .. }));
+        step
+    }
+
+    /// Gives the slot of `vpn` the page table just allocated; frees the page where none is needed (any more).
+    ///
+    /// # Panics
+    /// If `page` is not a single page that was just allocated.
+    pub fn give_table(&mut self, id: SpaceId, vpn: Vpn, page: Pfn, cpu: usize) {
+        let idx = self.fresh(page);
+        match self.user.space(id) {
+            Ok(space) if matches!(space.table.slot(vpn), Slot::Empty) && space.vmas.find(vpn).is_some() => {
+                self.install_table(id, vpn, idx);
+            }
+            _ => self.free_fresh(idx, cpu),
+        }
+    }
+
+    /// Accesses a page with allocations straight from the fast path. Where one fails, that is what the fault needs: the
+    /// slow path's turn.
+    pub fn touch(&mut self, id: SpaceId, addr: VirtAddr, access: Access, cpu: usize) -> FaultStep {
+        let step = self.fault_begin(id, addr, access);
+        self.go_on_fast(step, cpu)
+    }
+
+    /// Goes on with a fault that needed `page`, with further allocations straight from the fast path.
+    pub fn fault_go_on(&mut self, fault: &Fault, page: Pfn, cpu: usize) -> FaultStep {
+        let step = self.fault_finish(fault, page, cpu);
+        self.go_on_fast(step, cpu)
+    }
+
+    #[inline]
+    pub(crate) fn go_on_fast(&mut self, mut step: FaultStep, cpu: usize) -> FaultStep {
+        let node = self.cpus.get(cpu).copied().unwrap_or_default();
+        if let FaultStep::NeedPool(fault) = step {
+            step = self.hugetlb_fault(&fault, node, cpu);
+        }
+        while let FaultStep::NeedPage(fault) = step
+            && !matches!(fault.need, Need::SwapIn(_))
+        {
+            let Ok(page) = self.alloc_fast(&fault.request(node, cpu)) else { break };
+            step = self.fault_finish(&fault, page, cpu);
+        }
+        step
+    }
+
+    /// Handles a fault as far as it needs no page; `seen` is the entry, if the slot has a table, and `now` the time if it is
+    /// known.
+    #[inline(always)] // Returned in memory, a step costs as much as the rest of this.
+    pub(super) fn resolve(
+        &mut self,
+        id: SpaceId,
+        vpn: Vpn,
+        access: Access,
+        seen: Option<Pte>,
+        now: Option<Nanos>,
+    ) -> FaultStep {
+        self.work.vma_lookups += 1;
+        let Ok(space) = self.user.space_mut(id) else { return FaultStep::Segv };
+        let generation = space.vmas.generation;
+        let Some(vma) = space.vmas.find_for_fault(vpn).filter(|vma| access.allowed_by(vma.prot)) else {
+            return FaultStep::Segv;
+        };
+        let locked = vma.locked;
+        let fault = |need: Need, seen| {
+            let gfp = need.gfp();
+            Fault { space: id, vpn, access, need, gfp, second_gfp: None, seen, generation, locked, whole_slot: None }
+        };
+        let wait = |need, seen| FaultStep::NeedPage(fault(need, seen));
+        let Some(pte) = seen else { return self.resolve_slot(fault(Need::PageTable, Pte::NONE), &vma) };
+        let answer = match (pte.kind(), vma.kind) {
+            _ if access.allowed_by_entry(pte) => Answer::Map(access.mark(pte)),
+            (PteKind::None, VmaKind::Anon) if access == Access::Read => Answer::Map(Pte::ZERO),
+            (PteKind::None, VmaKind::Anon) | (PteKind::Zero, _) => Answer::Need(Need::Zeroed),
+            (PteKind::None, VmaKind::File { file, .. }) => self.answer_from_file(id, &vma, file, vpn, access, now),
+            (PteKind::Present, _) => self.answer_write(&vma, pte, now),
+            (PteKind::None, VmaKind::Hugetlb { .. }) => unreachable!("{vpn:?} of a hugetlb pool has a page table"),
+            (PteKind::Swap, _) => self.answer_from_swap(&vma, Mapping { space: id, vpn }, pte, access),
+        };
+        match answer {
+            Answer::Map(entry) => {
+                self.user.living(id).table.table_mut(vpn).expect("the slot has a table").set(vpn, entry);
+                self.work.ptes_set += 1;
+                self.wrote(id, vpn, access);
+                FaultStep::Done
+            }
+            Answer::Need(need) => {
+                if !vma.touched && matches!(need, Need::Zeroed | Need::CopyOf(_)) {
+                    self.user.living(id).vmas.set_touched(vpn);
+                }
+                wait(need, pte)
+            }
+            Answer::Hole(file) if self.wants_huge_page(file, vma.index(vpn), Some(&vma)) => {
+                self.ask_huge_file_page(fault(Need::PageTable, pte), &vma, file)
+            }
+            Answer::Hole(file) => wait(Need::FilePage(file, vma.index(vpn)), pte),
+            Answer::Read(file, index) => FaultStep::NeedRead { file, index },
+            Answer::Mkwrite => FaultStep::NeedMkwrite,
+            Answer::Beyond => FaultStep::Bus,
+        }
+    }
+}
