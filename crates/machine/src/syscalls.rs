@@ -10,7 +10,7 @@ use order9_mm::space::{self, Backing, Madvise, MmapRequest, Mremap, MremapTo, Pl
 use order9_units::{Bytes, Nanos, NodeId, Order, PAGE_SIZE, Pages};
 use order9_workloads::{
     Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, Loads, Mapping, Memory, Mount, Of,
-    Prot, Stop, Sys, TmpfsHuge,
+    Prot, Statfs, Stop, Sys,
 };
 use rand_pcg::rand_core::Rng as _;
 
@@ -202,12 +202,16 @@ impl Sys for Thread {
         self.unpin_pages(start(area)).await
     }
 
-    async fn mount_tmpfs(&self, huge: TmpfsHuge) -> Result<Mount, Stop> {
-        self.mount(huge).await
+    async fn mount_tmpfs(&self, options: &str) -> Result<Mount, Stop> {
+        self.mount(options).await
     }
 
-    async fn remount_tmpfs(&self, mount: Mount, huge: TmpfsHuge) -> Result<(), Stop> {
-        self.remount(mount, huge).await
+    async fn remount_tmpfs(&self, mount: Mount, options: &str) -> Result<(), Stop> {
+        self.remount(mount, options).await
+    }
+
+    async fn statfs(&self, mount: Mount) -> Result<Statfs, Stop> {
+        self.statfs_tmpfs(mount).await
     }
 
     async fn create_on(&self, mount: Mount) -> Result<FileId, Stop> {
@@ -216,6 +220,10 @@ impl Sys for Thread {
 
     async fn truncate(&self, file: FileId, length: Bytes) -> Result<(), Stop> {
         self.truncate_tmpfs(file, length).await
+    }
+
+    async fn fallocate(&self, file: FileId, offset: Bytes, length: Bytes) -> Result<(), Stop> {
+        self.preallocate(file, offset, length).await
     }
 
     async fn punch_hole(&self, file: FileId, offset: Bytes, length: Bytes) -> Result<(), Stop> {

@@ -1,35 +1,33 @@
 //! Files on tmpfs: mounts, pages that system calls read and write, and parts that are cut out.
 
 use order9_mm::env::Env as _;
-use order9_mm::{Errno, FileId, Gfp, MountId, ShmemHole, ShmemHuge, ShmemPage, alloc_pages};
+use order9_mm::{Errno, FileId, Gfp, MountId, ShmemHole, ShmemPage, TmpfsOptions, alloc_pages};
 use order9_units::{Bytes, PAGE_SIZE, Pages, Pfn};
-use order9_workloads::{self as workloads, Mount, Stop, TmpfsHuge};
+use order9_workloads::{self as workloads, Mount, Statfs, Stop};
 
 use crate::faults::refused;
 use crate::files::file_of;
 use crate::thread::Thread;
 use crate::time::Class;
 
-const fn option(huge: TmpfsHuge) -> ShmemHuge {
-    match huge {
-        TmpfsHuge::Never => ShmemHuge::Never,
-        TmpfsHuge::Always => ShmemHuge::Always,
-        TmpfsHuge::WithinSize => ShmemHuge::WithinSize,
-        TmpfsHuge::Advise => ShmemHuge::Advise,
-    }
-}
-
 impl Thread {
-    pub(crate) async fn mount(&self, huge: TmpfsHuge) -> Result<Mount, Stop> {
+    pub(crate) async fn mount(&self, options: &str) -> Result<Mount, Stop> {
         self.enter().await?;
-        let mount = self.kernel.with(|mm| mm.mount_tmpfs(option(huge))).map_err(|errno| refused("mount", errno))?;
-        Ok(Mount(mount.number()))
+        let mount = TmpfsOptions::parse(options).and_then(|options| self.kernel.with(|mm| mm.mount_tmpfs(options)));
+        mount.map(|mount| Mount(mount.number())).map_err(|errno| refused("mount", errno))
     }
 
-    pub(crate) async fn remount(&self, mount: Mount, huge: TmpfsHuge) -> Result<(), Stop> {
+    pub(crate) async fn remount(&self, mount: Mount, options: &str) -> Result<(), Stop> {
         self.enter().await?;
-        let done = self.kernel.with(|mm| mm.remount_tmpfs(MountId::new(mount.0), option(huge)));
-        done.map_err(|errno| refused("mount", errno))
+        let remount = |options| self.kernel.with(|mm| mm.remount_tmpfs(MountId::new(mount.0), options));
+        TmpfsOptions::parse(options).and_then(remount).map_err(|errno| refused("mount", errno))
+    }
+
+    pub(crate) async fn statfs_tmpfs(&self, mount: Mount) -> Result<Statfs, Stop> {
+        self.enter().await?;
+        let known = self.kernel.look(|mm| mm.statfs(MountId::new(mount.0)));
+        let known = known.ok_or_else(|| refused("statfs", Errno::Enoent))?;
+        Ok(Statfs { blocks: known.blocks, free: known.free })
     }
 
     /// A new, empty file on a mount.
@@ -56,6 +54,50 @@ impl Thread {
         let done = self.kernel.with(|mm| mm.punch_hole(file, first.get(), end - end.min(first), self.cpu()));
         self.spend().await;
         done.map_err(|errno| refused("fallocate", errno))
+    }
+
+    /// Gives a file all pages of a range, or none: what it had not before goes again where there is not room for all.
+    pub(crate) async fn preallocate(
+        &self,
+        number: workloads::FileId,
+        offset: Bytes,
+        length: Bytes,
+    ) -> Result<(), Stop> {
+        let file = self.tmpfs_file("fallocate", number).await?;
+        let (first, end) = (Pages::from_bytes_floor(offset), Pages::from_bytes_ceil(offset + length));
+        let before = self.kernel.look(|mm| mm.file_size(file)).unwrap_or_default();
+        if end > before {
+            let grown = self.kernel.with(|mm| mm.truncate(file, end, self.cpu()));
+            grown.map_err(|errno| refused("fallocate", errno))?;
+        }
+        let mut filled = Vec::new();
+        for index in first.get()..end.get() {
+            match self.tmpfs_page_to_write("fallocate", file, index).await {
+                Ok(hole) => filled.extend(hole),
+                Err(stop) => {
+                    self.undo_preallocation(file, (before, end), filled);
+                    return Err(stop);
+                }
+            }
+            self.spend().await;
+        }
+        if offset + length > self.length(file) {
+            self.kernel.lengths.borrow_mut().set(file, offset + length);
+        }
+        Ok(())
+    }
+
+    /// Makes holes of what filled some, and a file that was to grow from one size to another as large as it was, unless it has
+    /// another size by now. One that was closed meanwhile is left.
+    fn undo_preallocation(&self, file: FileId, (before, end): (Pages, Pages), filled: Vec<(u64, Pages)>) {
+        self.kernel.with(|mm| {
+            for (index, pages) in filled {
+                let _closed = mm.punch_hole(file, index, pages, self.cpu());
+            }
+            if end > before && mm.file_size(file) == Some(end) {
+                let _closed = mm.truncate(file, before, self.cpu());
+            }
+        });
     }
 
     /// A file that a call is about, if it is one of tmpfs.
@@ -96,21 +138,33 @@ impl Thread {
 
     /// Writes the page at `index` of a file of tmpfs.
     pub(crate) async fn write_tmpfs_page(&self, file: FileId, index: u64) -> Result<(), Stop> {
+        self.tmpfs_page_to_write("pwrite", file, index).await?;
+        self.kernel.with(|mm| mm.write_page(file, index, self.kernel.handle.now()));
+        Ok(())
+    }
+
+    /// Sees to it that there is a page at `index` of a file of tmpfs, as whoever writes there does; the hole that had to be
+    /// filled for it, if there was one.
+    async fn tmpfs_page_to_write(
+        &self,
+        call: &'static str,
+        file: FileId,
+        index: u64,
+    ) -> Result<Option<(u64, Pages)>, Stop> {
+        let mut filled = None;
         loop {
             if let Some(pfn) = self.tmpfs_page(file, index).await? {
-                self.kernel.with(|mm| {
-                    mm.mark_accessed(pfn);
-                    mm.write_page(file, index, self.kernel.handle.now());
-                });
-                return Ok(());
+                self.kernel.with(|mm| mm.mark_accessed(pfn));
+                return Ok(filled);
             }
-            let hole = self.kernel.with(|mm| mm.shmem_hole(file, index));
-            let (hole, page) = self.page_for_hole(hole).await?;
-            let filled = self.kernel.with(|mm| {
-                let filled = mm.fill_shmem_hole(&hole, page, self.cpu());
-                filled.inspect_err(|_| mm.free(page, self.cpu()).expect("the page was just allocated"))
+            let hole = self.kernel.with(|mm| mm.shmem_hole(file, index, self.cpu()));
+            let (hole, page) = self.page_for_hole(hole.map_err(|errno| refused(call, errno))?).await?;
+            let done = self.kernel.with(|mm| {
+                let done = mm.fill_shmem_hole(&hole, page, self.cpu());
+                done.inspect_err(|_| mm.free(page, self.cpu()).expect("the page was just allocated"))
             });
-            filled.map_err(|errno| refused("pwrite", errno))?;
+            done.map_err(|errno| refused(call, errno))?;
+            filled = Some(hole.pages());
         }
     }
 

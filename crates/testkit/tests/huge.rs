@@ -10,7 +10,7 @@ use order9_testkit::huge::{Random, Tally, World, run_input};
 #[test]
 fn nothing_is_lost_whatever_happens() {
     let mut sum = Tally::default();
-    for seed in 1..=4 {
+    for seed in 1..=6 {
         let mut world = World::new(Random(seed));
         for _ in 0..600 {
             world.step();
@@ -20,6 +20,7 @@ fn nothing_is_lost_whatever_happens() {
         sum.by_khugepaged += tally.by_khugepaged;
         sum.lazily_freed += tally.lazily_freed;
         sum.pool += tally.pool;
+        sum.full += tally.full;
         sum.files.iter_mut().zip(tally.files).for_each(|(sum, count)| *sum += count);
         for (sums, counts) in [(&mut sum.thp[..], &tally.thp[..]), (&mut sum.moved, &tally.moved)] {
             sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
@@ -29,9 +30,9 @@ fn nothing_is_lost_whatever_happens() {
     }
     let counts = [&sum.thp[..], &sum.moved, &sum.swapped].concat();
     assert!(counts.iter().all(|&count| count > 0), "everything happened: {sum:?}");
-    assert!(sum.collapsed > 5 && sum.by_khugepaged > 5 && sum.pool > 5, "{sum:?}");
+    assert!(sum.collapsed > 1 && sum.by_khugepaged > 5 && sum.pool > 5, "{sum:?}");
     assert!(sum.files.iter().all(|&count| count > 5), "{sum:?}");
-    assert!(sum.lazily_freed > 100, "{sum:?}");
+    assert!(sum.lazily_freed > 100 && sum.full > 0, "{sum:?}");
 }
 
 #[test]

@@ -33,5 +33,5 @@ pub use sys::{
     Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, KernelSize, Loads, Mapping, Memory,
     Of, Prot, Stop, Sys, Times,
 };
-pub use tmpfs::{Mount, TmpfsHuge};
+pub use tmpfs::{Mount, Statfs};
 pub use workload::{Better, Family, Measure, Unit, Workload};

@@ -8,7 +8,7 @@ use std::ops::{Add, Range};
 
 use order9_units::{Bytes, Nanos, NodeId, Order, PAGE_SIZE};
 
-use crate::tmpfs::{Mount, TmpfsHuge};
+use crate::tmpfs::{Mount, Statfs};
 
 /// The system, as seen by one thread of one process. A clone is the same thread's.
 pub trait Sys: Clone + 'static {
@@ -81,17 +81,25 @@ pub trait Sys: Clone + 'static {
     /// Ends a pin; `EINVAL` where no pinned area starts there.
     fn unpin(&self, area: Area) -> impl Future<Output = Result<(), Stop>>;
 
-    /// `mount` of tmpfs with the option `huge=`. Refused with `EINVAL` before 4.8, unless that is never.
-    fn mount_tmpfs(&self, huge: TmpfsHuge) -> impl Future<Output = Result<Mount, Stop>>;
+    /// `mount` of tmpfs with `options` as mount(8) takes them: `huge=` and `size=` (tmpfs(5)), separated by commas. `EINVAL` for
+    /// others, and before 4.8 for any `huge=` but never.
+    fn mount_tmpfs(&self, options: &str) -> impl Future<Output = Result<Mount, Stop>>;
 
-    /// `mount` with `MS_REMOUNT`: another `huge=`, for pages to come.
-    fn remount_tmpfs(&self, mount: Mount, huge: TmpfsHuge) -> impl Future<Output = Result<(), Stop>>;
+    /// `mount` with `MS_REMOUNT`: another `huge=`, for pages to come, or another `size=`; `EINVAL` where its files hold more.
+    fn remount_tmpfs(&self, mount: Mount, options: &str) -> impl Future<Output = Result<(), Stop>>;
+
+    /// `statfs` of a mount of tmpfs: its size, and how much of it is free.
+    fn statfs(&self, mount: Mount) -> impl Future<Output = Result<Statfs, Stop>>;
 
     /// `open` with `O_CREAT` on a mount of tmpfs: a new, empty file, open.
     fn create_on(&self, mount: Mount) -> impl Future<Output = Result<FileId, Stop>>;
 
     /// `ftruncate` of a file on tmpfs; `EOPNOTSUPP` on disk.
     fn truncate(&self, file: FileId, length: Bytes) -> impl Future<Output = Result<(), Stop>>;
+
+    /// `fallocate` of a file on tmpfs, which grows where it has to; `EOPNOTSUPP` on disk. Where the mount has no room for all of
+    /// it, `ENOSPC`, and the file is as before.
+    fn fallocate(&self, file: FileId, offset: Bytes, length: Bytes) -> impl Future<Output = Result<(), Stop>>;
 
     /// `fallocate` with `FALLOC_FL_PUNCH_HOLE` of a file on tmpfs; `EOPNOTSUPP` on disk.
     fn punch_hole(&self, file: FileId, offset: Bytes, length: Bytes) -> impl Future<Output = Result<(), Stop>>;
@@ -114,7 +122,7 @@ pub trait Sys: Clone + 'static {
     /// One `pread`: how much was read, which is less than `length` where the file ends.
     fn read(&self, file: FileId, offset: Bytes, length: Bytes) -> impl Future<Output = Result<Bytes, Stop>>;
 
-    /// One `pwrite`; the file grows where it has to.
+    /// One `pwrite`; the file grows where it has to. `ENOSPC` where there is no room for all of it: what had room is written.
     fn write(&self, file: FileId, offset: Bytes, length: Bytes) -> impl Future<Output = Result<(), Stop>>;
 
     /// `fsync`.

@@ -83,7 +83,7 @@ impl Lengths {
 
 impl Thread {
     /// How long a file is.
-    fn length(&self, file: FileId) -> Bytes {
+    pub(crate) fn length(&self, file: FileId) -> Bytes {
         let whole = || self.kernel.look(|mm| mm.file_size(file)).unwrap_or_default().bytes();
         self.kernel.lengths.borrow().0.get(&file).copied().unwrap_or_else(whole)
     }

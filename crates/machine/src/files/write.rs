@@ -7,7 +7,7 @@
 use order9_mm::env::Env as _;
 use order9_mm::page_cache::{Added, CachedPage};
 use order9_mm::{Errno, FileId, Gfp};
-use order9_units::{Bytes, Nanos, PAGE_SIZE};
+use order9_units::{Bytes, Nanos, PAGE_SIZE, Pages};
 use order9_workloads::{self as workloads, Stop};
 
 use super::read::READ;
@@ -88,8 +88,9 @@ impl Thread {
             let copied = end.min(start + PAGE_SIZE) - offset.max(start);
             if on_disk {
                 self.write_page(file, index, copied == PAGE_SIZE).await?;
-            } else {
-                self.write_tmpfs_page(file, index).await?;
+            } else if let Err(stop) = self.write_tmpfs_page(file, index).await {
+                self.cut_back(file, end, before, start.max(before));
+                return Err(stop);
             }
             self.kernel.pay(Class::System, self.kernel.prices.file_page + self.copying(copied)).await;
             self.spend().await;
@@ -102,6 +103,19 @@ impl Thread {
             self.kernel.lengths.borrow_mut().grow(file, end, size);
         }
         Ok(())
+    }
+
+    /// A write that was to make a file of tmpfs end at `end` came to `written` only: the file ends there, unless others have
+    /// changed its size meanwhile.
+    fn cut_back(&self, file: FileId, end: Bytes, before: Bytes, written: Bytes) {
+        let size = self.kernel.look(|mm| mm.file_size(file));
+        if end > before && size == Some(Pages::from_bytes_ceil(end)) {
+            let cut = self.kernel.with(|mm| mm.truncate(file, Pages::from_bytes_ceil(written), self.cpu()));
+            // Else it was closed meanwhile.
+            if cut.is_ok() {
+                self.kernel.lengths.borrow_mut().set(file, written);
+            }
+        }
     }
 
     /// Writes the page at `index` of a file on disk, all of it or after what it holds was read.
@@ -147,7 +161,7 @@ impl Thread {
     /// Refuses a page that the disk has no room for; dirty pages may need a place each.
     fn leave_room(&self, call: &'static str, file: FileId, index: u64) -> Result<(), Stop> {
         let blocks = self.kernel.storage.blocks.borrow();
-        let has_place = blocks.piece(file, index, order9_units::Pages::new(1)).at.is_some();
+        let has_place = blocks.piece(file, index, Pages::new(1)).at.is_some();
         let dirty = self.kernel.look(|mm| mm.write_pending(None).dirty);
         if has_place || blocks.free().get() > dirty { Ok(()) } else { Err(refused(call, Errno::Enospc)) }
     }
@@ -157,7 +171,7 @@ impl Thread {
     }
 
     fn grow(&self, file: FileId, end: Bytes) -> Result<(), Stop> {
-        let size = order9_units::Pages::from_bytes_ceil(end);
+        let size = Pages::from_bytes_ceil(end);
         if self.kernel.look(|mm| mm.file_size(file)).is_some_and(|now| size <= now) {
             return Ok(());
         }
@@ -194,7 +208,7 @@ impl Kernel {
         if dirty.dirty > limits.background.get() {
             self.flusher.wake(&self.handle);
         }
-        let ratio = limits.pos_ratio(order9_units::Pages::new(dirty.total())).map(|ratio| ratio.0);
+        let ratio = limits.pos_ratio(Pages::new(dirty.total())).map(|ratio| ratio.0);
         self.throttle.borrow_mut().look(self.handle.now(), written, dirtied, ratio.unwrap_or(ONE));
         ratio
     }

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use order9_machine::{Options, Outcome, Results, Thread};
 use order9_units::{Bytes, Nanos, PAGE_SIZE, Pages};
-use order9_workloads::{Access, Advice, Area, ChildKind, DropCaches, FileId, Mapping, Of, Prot, Stop, Sys, TmpfsHuge};
+use order9_workloads::{Access, Advice, Area, ChildKind, DropCaches, FileId, Mapping, Of, Prot, Stop, Sys};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;
 
@@ -80,13 +80,19 @@ impl Program {
         Ok(())
     }
 
-    /// A sparse file on a mount with huge pages.
+    /// A sparse file on a mount with huge pages, which may be a small one, and change its size with the file there.
     async fn file_on_tmpfs(&mut self) -> Result<(), Stop> {
-        let mount = self.sys.mount_tmpfs(TmpfsHuge::Always).await?;
+        const SIZES: [&str; 4] =
+            ["huge=always,size=100k", "huge=always,size=2100k", "huge=always,size=200%", "huge=always"];
+        let [size, resized] = [self.below(4), self.below(4)].map(|at| SIZES[at as usize]);
+        let mount = self.sys.mount_tmpfs(size).await?;
         let file = self.sys.create_on(mount).await?;
         self.files.push(file);
         let length = self.pages(1000);
-        self.sys.truncate(file, length).await
+        self.sys.truncate(file, length).await?;
+        let length = self.pages(40);
+        self.sys.fallocate(file, Bytes::ZERO, length).await?;
+        self.sys.remount_tmpfs(mount, resized).await
     }
 
     /// A call on one of its files.

@@ -7,7 +7,7 @@ use order9_mm::policy::Policy;
 use order9_mm::thp::HugeEnabled;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 use order9_units::{Bytes, Nanos, NodeId, Pages, PfnRange, ZoneKind};
-use order9_workloads::{Access, Advice, Area, FileId, Mapping, Mount, Of, Stop, Sys, TmpfsHuge};
+use order9_workloads::{Access, Advice, Area, FileId, Mapping, Mount, Of, Statfs, Stop, Sys};
 
 use crate::{NORMAL, counter, disk, machine_with, mib, prices};
 
@@ -39,12 +39,12 @@ async fn mapped(sys: &Thread, mount: Mount, length: Bytes) -> Result<(FileId, Ar
 #[test]
 fn faults_and_calls_make_huge_pages_where_the_mount_says_so() {
     let results = run(machine(mib(32), Bytes::ZERO), async |sys| {
-        let mount = sys.mount_tmpfs(TmpfsHuge::Always).await?;
+        let mount = sys.mount_tmpfs("huge=always").await?;
         let (_, area) = mapped(&sys, mount, mib(4)).await?;
         sys.touch(area, Access::Write).await?;
         let written = sys.create_on(mount).await?;
         sys.write(written, Bytes::ZERO, mib(2)).await?;
-        sys.remount_tmpfs(mount, TmpfsHuge::Never).await?;
+        sys.remount_tmpfs(mount, "huge=never").await?;
         let (_, area) = mapped(&sys, mount, mib(2)).await?;
         sys.touch(area, Access::Write).await
     });
@@ -56,7 +56,7 @@ fn faults_and_calls_make_huge_pages_where_the_mount_says_so() {
 #[test]
 fn holes_are_punched_by_files_and_mappings_and_files_on_disk_are_refused() {
     let results = run(machine(mib(32), Bytes::ZERO), async |sys| {
-        let mount = sys.mount_tmpfs(TmpfsHuge::Always).await?;
+        let mount = sys.mount_tmpfs("huge=always").await?;
         let (file, area) = mapped(&sys, mount, mib(6)).await?;
         sys.touch(area, Access::Write).await?;
         sys.punch_hole(file, Bytes::new(100), mib(2)).await?;
@@ -73,7 +73,7 @@ fn holes_are_punched_by_files_and_mappings_and_files_on_disk_are_refused() {
 
 #[test]
 fn files_larger_than_memory_go_to_swap_and_come_back() {
-    for huge in [TmpfsHuge::Never, TmpfsHuge::Always] {
+    for huge in ["huge=never,size=24m", "huge=always,size=24m"] {
         let results = run(machine(mib(16), mib(64)), async move |sys| {
             let mount = sys.mount_tmpfs(huge).await?;
             let (_, area) = mapped(&sys, mount, mib(12)).await?;
@@ -83,9 +83,9 @@ fn files_larger_than_memory_go_to_swap_and_come_back() {
             sys.touch(area, Access::Write).await?;
             sys.read(written, Bytes::ZERO, mib(12)).await.map(|_| ())
         });
-        assert!(results.kills.is_empty(), "{huge:?}");
-        assert!(counter(&results, "pswpout") > 2000 && counter(&results, "pswpin") > 2000, "{huge:?}");
-        assert_eq!(counter(&results, "thp_split_page") > 0, huge == TmpfsHuge::Always);
+        assert!(results.kills.is_empty(), "{huge}");
+        assert!(counter(&results, "pswpout") > 2000 && counter(&results, "pswpin") > 2000, "{huge}");
+        assert_eq!(counter(&results, "thp_split_page") > 0, huge.contains("always"));
     }
 }
 
@@ -104,12 +104,45 @@ fn khugepaged_collapses_files_behind_the_program() {
     let machine = Machine::new(mm, vec![NodeId(0); 2], prices(), &options).expect("there are CPUs");
     let results = run(machine, async |sys| {
         // Which places the mapping for huge pages, but gives it none.
-        let mount = sys.mount_tmpfs(TmpfsHuge::Advise).await?;
+        let mount = sys.mount_tmpfs("huge=advise").await?;
         let (_, area) = mapped(&sys, mount, mib(4)).await?;
         sys.touch(area, Access::Write).await?;
-        sys.remount_tmpfs(mount, TmpfsHuge::Always).await?;
+        sys.remount_tmpfs(mount, "huge=always").await?;
         sys.sleep(Nanos::new(40_000_000_000)).await?;
         sys.touch(area, Access::Read).await
     });
     assert_eq!(counter(&results, "nr_shmem_hugepages"), 2);
+}
+
+#[test]
+fn a_full_mount_refuses_calls_and_ends_programs_that_fault() {
+    let results = run(machine(mib(32), Bytes::ZERO), async |sys| {
+        let refused = |call, errno| Stop::Refused { call, errno };
+        let mount = sys.mount_tmpfs("huge=always,size=3m").await?;
+        let df = async || sys.statfs(mount).await.map(|Statfs { blocks, free }| (blocks.get(), free.get()));
+        assert_eq!(df().await?, (768, 768));
+        let written = sys.create_on(mount).await?;
+        sys.write(written, Bytes::ZERO, mib(2)).await?;
+        assert_eq!(df().await?, (768, 256), "one huge page");
+        let call = sys.write(written, mib(2) - Bytes::new(100), mib(2)).await;
+        assert_eq!((call, df().await?), (Err(refused("pwrite", "ENOSPC")), (768, 0)));
+        assert_eq!(sys.read(written, Bytes::ZERO, mib(8)).await?, mib(3), "the file ends where it was written");
+        sys.truncate(written, mib(2)).await?;
+        let other = sys.create_on(mount).await?;
+        sys.write(other, Bytes::ZERO, Bytes::new(5000)).await?;
+        assert_eq!(sys.fallocate(other, Bytes::ZERO, mib(2)).await, Err(refused("fallocate", "ENOSPC")));
+        assert_eq!((sys.read(other, Bytes::ZERO, mib(8)).await?, df().await?), (Bytes::new(5000), (768, 254)));
+        sys.fallocate(other, Bytes::new(4096), mib(1) - Bytes::new(4096)).await?;
+        assert_eq!((sys.read(other, Bytes::ZERO, mib(8)).await?, df().await?), (mib(1), (768, 0)));
+        assert_eq!(sys.remount_tmpfs(mount, "size=2m").await, Err(refused("mount", "EINVAL")));
+        let (_, area) = mapped(&sys, mount, mib(1)).await?;
+        let addr = area.start;
+        assert_eq!(sys.touch(area, Access::Write).await, Err(Stop::Signal { signal: "SIGBUS", addr }));
+        sys.remount_tmpfs(mount, "size=25%").await?;
+        sys.touch(area, Access::Write).await?;
+        assert_eq!(sys.mount_tmpfs("size=lots").await, Err(refused("mount", "EINVAL")));
+        Ok(())
+    });
+    // What the last file holds reaches beyond its end.
+    assert_eq!(["nr_shmem", "thp_file_fallback"].map(|name| counter(&results, name)), [512 + 256 + 512, 0]);
 }

@@ -2,7 +2,7 @@
 
 use alloc::format;
 
-use order9_units::Nanos;
+use order9_units::{Nanos, Pages};
 
 use super::{File, FileId, WritePending};
 use crate::Mm;
@@ -22,6 +22,7 @@ impl<T: Tracer> Mm<T> {
             }
         }
         self.check_queue()?;
+        self.check_mounts()?;
         for idx in self.user.orphans.iter() {
             let word = self.frames.word(idx);
             let held = word.has(Flag::Locked) || word.has(Flag::Writeback);
@@ -87,6 +88,25 @@ impl<T: Tracer> Mm<T> {
         require(dirty == file.queue.queued || dirty && waits, "dirty files are queued or wait for their writes", || {
             format!("{id:?}: dirty {dirty}, queued {}", file.queue.queued)
         })
+    }
+
+    /// What files of tmpfs hold, in memory and in swap, is what their mounts count, and no more than they may.
+    fn check_mounts(&self) -> Verdict {
+        let mut found = alloc::collections::BTreeMap::new();
+        for (id, file) in self.user.files.iter() {
+            let Some(mount) = self.user.files.mount_of(id) else { continue };
+            *found.entry(mount).or_insert(Pages::ZERO) += file.pages() + file.swapped_pages();
+        }
+        for (id, mount) in self.user.mounts.iter() {
+            let held = found.get(&id).copied().unwrap_or_default();
+            require(held == mount.used, "a mount counts what its files hold", || {
+                format!("{id:?}: {held:?} found, {:?} counted", mount.used)
+            })?;
+            require(mount.limit.is_none_or(|limit| held <= limit), "a mount holds no more than it may", || {
+                format!("{id:?}: {held:?} of {:?}", mount.limit)
+            })?;
+        }
+        Ok(())
     }
 
     fn check_queue(&self) -> Verdict {

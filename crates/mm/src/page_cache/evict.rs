@@ -35,6 +35,7 @@ impl<T: Tracer> Mm<T> {
         let word = self.frames.word(idx);
         if !self.user.files.is_on_disk(id) {
             self.user.levels.shmem -= 1;
+            self.uncharge(id, 1);
             return self.user.file_mut(id).take(index, None);
         }
         self.user.levels.file -= 1;

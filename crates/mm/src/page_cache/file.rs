@@ -156,6 +156,12 @@ impl File {
         self.tree.first_shadow(from, end).map(|(index, Shadow(slot))| (index, SlotId(slot)))
     }
 
+    /// Places of a tmpfs file that are in swap.
+    pub(crate) fn swapped_pages(&self) -> Pages {
+        let next = |from| self.first_swapped(from, u64::MAX).map(|(index, _)| index + 1);
+        Pages::new(core::iter::successors(next(0), |&from| next(from)).count() as u64)
+    }
+
     /// Takes an unmapped page out of a tmpfs file, in whose place its slot of swap is named.
     pub(crate) fn take_to_swap(&mut self, index: u64, slot: SlotId) -> Idx {
         self.take(index, Some(Shadow(slot.0)))

@@ -13,6 +13,12 @@ use crate::trace::Tracer;
 use crate::zone::Zone;
 
 impl<T: Tracer> Mm<T> {
+    /// Pages that the allocator manages: `MemTotal`.
+    #[must_use]
+    pub fn managed_pages(&self) -> Pages {
+        Pages::new(self.zones.iter().map(Zone::managed).sum())
+    }
+
     /// Pages that nobody uses: `MemFree`.
     #[must_use]
     pub fn free_pages(&self) -> Pages {
@@ -47,7 +53,7 @@ impl<T: Tracer> Mm<T> {
     /// `CmaTotal` and `CmaFree` are there on machines with contiguous memory areas.
     pub fn meminfo(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let sum = |of: fn(&Zone) -> u64| self.zones.iter().map(of).sum::<u64>();
-        let (managed, free, available) = (sum(Zone::managed), sum(Zone::free), self.available().get());
+        let (managed, free, available) = (self.managed_pages().get(), sum(Zone::free), self.available().get());
         let slab = self.slab.total();
         let cma: u64 = self.zones.iter().map(|zone| self.cma_pages(zone)).sum();
         let cma_free = sum(|zone| zone.free_of_type(Migratetype::Cma));

@@ -1,6 +1,6 @@
 //! Holes of tmpfs files that system calls write into.
 
-use order9_units::{NodeId, Order, Pfn};
+use order9_units::{NodeId, Order, Pages, Pfn};
 
 use crate::Mm;
 use crate::gfp::Gfp;
@@ -33,6 +33,13 @@ impl ShmemHole {
         self.order.get() > 0
     }
 
+    /// The first place in the file that the page is for, and how many there are.
+    #[must_use]
+    pub const fn pages(&self) -> (u64, Pages) {
+        let pages = self.order.pages();
+        (self.index & !(pages.get() - 1), pages)
+    }
+
     const fn base_page(self) -> Self {
         Self { order: Order::ZERO, gfp: Gfp::GFP_HIGHUSER_MOVABLE, second_gfp: None, ..self }
     }
@@ -40,15 +47,17 @@ impl ShmemHole {
 
 impl<T: Tracer> Mm<T> {
     /// What a write by a system call, or `fallocate`, needs for the hole at `index` of a tmpfs file, which
-    /// [`Mm::shmem_page`] has found there. No mapping advises it.
-    #[must_use]
-    pub fn shmem_hole(&self, file: FileId, index: u64) -> ShmemHole {
+    /// [`Mm::shmem_page`] has found there, on behalf of `cpu`. No mapping advises it.
+    ///
+    /// # Errors
+    /// `ENOSPC` where the mount is full.
+    pub fn shmem_hole(&mut self, file: FileId, index: u64, cpu: usize) -> Result<ShmemHole, Errno> {
         let hole = ShmemHole { file, index, order: Order::PAGEBLOCK, gfp: Gfp::GFP_HIGHUSER_MOVABLE, second_gfp: None };
-        if !self.wants_huge_page(file, index, None) {
-            return hole.base_page();
+        if self.wants_huge_page(file, index, None) {
+            let attempts = self.shmem_attempts_for(false);
+            return Ok(ShmemHole { gfp: attempts.first, second_gfp: attempts.second, ..hole });
         }
-        let attempts = self.shmem_attempts_for(false);
-        ShmemHole { gfp: attempts.first, second_gfp: attempts.second, ..hole }
+        if self.has_room(file, cpu) { Ok(hole.base_page()) } else { Err(Errno::Enospc) }
     }
 
     /// Says that no huge page could be had for a hole; what to ask for instead.
@@ -60,7 +69,8 @@ impl<T: Tracer> Mm<T> {
         hole.base_page()
     }
 
-    /// Fills a hole with the page just allocated for it, zeroed; frees that where there is no such hole any more.
+    /// Fills a hole with the page just allocated for it, zeroed; frees that where there is no such hole any more, or no
+    /// room for it: the caller looks again.
     ///
     /// # Errors
     /// `EBADF` where the file is not open, `EFBIG` beyond its size; the page is still the caller's then.

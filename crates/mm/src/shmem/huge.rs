@@ -31,6 +31,7 @@ impl<T: Tracer> Mm<T> {
         advice != HugeAdvice::NoHuge
             && self.has_huge_pages(file, advice == HugeAdvice::Huge, |end_too| index + u64::from(end_too))
             && self.is_empty_range(file, base, base + HUGE)
+            && self.room_for(file) >= HUGE
     }
 
     /// Whether khugepaged may make huge pages of what a mapping shows.
@@ -107,11 +108,12 @@ impl<T: Tracer> Mm<T> {
         FaultStep::NeedPage(Fault { need, gfp: need.gfp(), ..*fault })
     }
 
-    /// Puts a fresh huge page into the aligned hole around `index` of a tmpfs file; frees it where there is none any more.
+    /// Puts a fresh huge page into the aligned hole around `index` of a tmpfs file; frees it where there is none any more, or
+    /// no room for it.
     pub(crate) fn fill_huge_hole(&mut self, id: FileId, index: u64, head: Idx, cpu: usize) {
         let base = huge_index(index);
         let is_beyond = self.user.files.size(id).is_none_or(|size| index >= size.get());
-        if is_beyond || !self.is_empty_range(id, base, base + HUGE) {
+        if is_beyond || !self.is_empty_range(id, base, base + HUGE) || self.room_for(id) < HUGE {
             return self.free_fresh(head, cpu);
         }
         subpages(head).for_each(|idx| self.clear_page(idx));
@@ -128,6 +130,7 @@ impl<T: Tracer> Mm<T> {
         self.adopt_huge_file_page(head);
         self.adopt_page(head, Owner::File { file: id, index: base }, LruList::InactiveAnon);
         self.user.levels.shmem += HUGE;
+        self.charge(id, HUGE);
         self.user.levels.shmem_thps += 1;
         if self.user.files.size(id).is_some_and(|size| size.get() < base + HUGE) {
             self.queue_for_shrink(id);

@@ -3,19 +3,24 @@
 //! Such a [`File`] is one of [`crate::page_cache`] without a disk. What it holds stays until it is truncated, punched out, or
 //! the file goes with its last handle and mapping; unmapping alone never frees it. A page beyond the size cannot be had.
 //! Pages are on the lists of anonymous memory, and go to swap as `swap` has it; which of them are huge is decided in `huge`,
-//! by the options in `mount`.
+//! by the options in `mount`,
+//! and how many there may be in `limit`.
 
 mod hole;
 mod huge;
+mod limit;
 mod mount;
+mod options;
 mod place;
 mod shrink;
 mod swap;
 
 pub use hole::ShmemHole;
 pub(crate) use huge::huge_index;
+pub use limit::Statfs;
 pub(crate) use mount::Mounts;
 pub use mount::{MountId, ShmemEnabled, ShmemHuge};
+pub use options::{TmpfsOptions, TmpfsSize};
 pub use swap::ShmemPage;
 
 use order9_units::{Pages, Pfn};
@@ -83,7 +88,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Gives a tmpfs file the page just allocated, zeroed, at `index`, as a write or `fallocate` does. If it has one there by
-    /// now, in memory or in swap, the new one is freed.
+    /// now, in memory or in swap, or its mount is full, the new one is freed.
     ///
     /// # Errors
     /// `EBADF` where the file is not open, `EFBIG` beyond its size; the page is still the caller's then.
@@ -100,17 +105,18 @@ impl<T: Tracer> Mm<T> {
         Ok(())
     }
 
-    /// Puts a fresh page into a hole within a tmpfs file; frees it where there is none.
+    /// Puts a fresh page into a hole within a tmpfs file; frees it where there is none, or no room for it.
     pub(crate) fn fill_hole(&mut self, id: FileId, index: u64, idx: Idx, cpu: usize) {
         let is_beyond = self.user.files.size(id).is_none_or(|size| index >= size.get());
         let is_there = |file: &File| file.page(index).is_some() || file.swapped(index).is_some();
-        if is_beyond || self.user.file(id).is_ok_and(is_there) {
+        if is_beyond || self.user.file(id).is_ok_and(is_there) || self.room_for(id) == 0 {
             self.free_fresh(idx, cpu);
             return;
         }
         self.adopt_page(idx, Owner::File { file: id, index }, LruList::InactiveAnon);
         self.user.file_mut(id).insert(index, idx);
         self.user.levels.shmem += 1;
+        self.charge(id, 1);
         self.clear_page(idx);
     }
 

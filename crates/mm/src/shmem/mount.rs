@@ -1,11 +1,15 @@
-//! Mounts of tmpfs and their option `huge=`, and `transparent_hugepage/shmem_enabled`: which files get huge pages.
+//! Mounts of tmpfs, and `transparent_hugepage/shmem_enabled`: which files get huge pages, and how large they may be.
 //!
 //! Key types: [`MountId`], [`ShmemHuge`] (the option of a mount), [`ShmemEnabled`] (the file). Memfds and shared anonymous
-//! memory are on a mount of the kernel's own, [`MountId::INTERNAL`]. Linux' Documentation/admin-guide/mm/transhuge.rst.
+//! memory are on a mount of the kernel's own, [`MountId::INTERNAL`], which has no limit. tmpfs(5), and Linux'
+//! Documentation/admin-guide/mm/transhuge.rst.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use order9_units::Pages;
+
+use super::options::{TmpfsOptions, TmpfsSize};
 use crate::Mm;
 use crate::page_cache::FileId;
 use crate::space::Errno;
@@ -83,11 +87,21 @@ impl ShmemEnabled {
     ];
 }
 
+/// A mount.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Mount {
+    pub(super) huge: ShmemHuge,
+    /// The most pages that its files may hold; `None` where there is no limit.
+    pub(crate) limit: Option<Pages>,
+    /// Pages that they hold, in memory and in swap.
+    pub(crate) used: Pages,
+}
+
 /// All mounts, and files whose last huge page reaches beyond their end.
 #[derive(Clone)]
 pub(crate) struct Mounts {
     enabled: ShmemEnabled,
-    huge: Vec<ShmemHuge>,
+    all: Vec<Mount>,
     /// Files with a huge page that may be split to give back what lies beyond their end, first come first.
     pub(super) shrinklist: VecDeque<FileId>,
 }
@@ -96,7 +110,7 @@ impl Default for Mounts {
     fn default() -> Self {
         Self {
             enabled: ShmemEnabled::Mount(ShmemHuge::Never),
-            huge: alloc::vec![ShmemHuge::Never],
+            all: alloc::vec![Mount::default()],
             shrinklist: VecDeque::new(),
         }
     }
@@ -106,33 +120,59 @@ impl Mounts {
     /// What holds for the files of a mount.
     pub(super) fn rule_of(&self, mount: MountId) -> ShmemEnabled {
         match self.enabled {
-            ShmemEnabled::Mount(_) => ShmemEnabled::Mount(self.huge[usize::from(mount.0)]),
+            ShmemEnabled::Mount(_) => ShmemEnabled::Mount(self.all[usize::from(mount.0)].huge),
             all => all,
         }
+    }
+
+    pub(crate) fn get(&self, mount: MountId) -> Option<&Mount> {
+        self.all.get(usize::from(mount.0))
+    }
+
+    /// How many pages files of a mount hold.
+    pub(super) fn used(&mut self, mount: MountId) -> &mut Pages {
+        &mut self.all[usize::from(mount.0)].used
+    }
+
+    /// Every mount.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (MountId, &Mount)> {
+        self.all.iter().enumerate().map(|(at, mount)| (MountId(at as u16), mount))
     }
 }
 
 impl<T: Tracer> Mm<T> {
-    /// Mounts tmpfs with `huge=`.
+    /// Mounts tmpfs.
     ///
     /// # Errors
-    /// `EINVAL` for another value than [`ShmemHuge::Never`] where the kernel has no huge pages of tmpfs, `EAGAIN` after 2^16
+    /// `EINVAL` for another `huge=` than [`ShmemHuge::Never`] where the kernel has no huge pages of tmpfs, `EAGAIN` after 2^16
     /// mounts.
-    pub fn mount_tmpfs(&mut self, huge: ShmemHuge) -> Result<MountId, Errno> {
+    pub fn mount_tmpfs(&mut self, options: impl Into<TmpfsOptions>) -> Result<MountId, Errno> {
+        let options = options.into();
+        let huge = options.huge.unwrap_or_default();
         self.allows(huge)?;
-        let mounts = &mut self.user.mounts.huge;
+        let limit = options.size.unwrap_or(TmpfsSize::HALF).limit(self.managed_pages());
+        let mounts = &mut self.user.mounts.all;
         let id = MountId(u16::try_from(mounts.len()).map_err(|_| Errno::Eagain)?);
-        mounts.push(huge);
+        mounts.push(Mount { huge, limit, used: Pages::ZERO });
         Ok(id)
     }
 
-    /// Changes `huge=` of a mount: for pages to come. What is huge stays so.
+    /// Changes options of a mount, `huge=` for pages to come: what is huge stays so. A refused call changes nothing.
     ///
     /// # Errors
-    /// `EINVAL` as [`Mm::mount_tmpfs`], and where there is no such mount.
-    pub fn remount_tmpfs(&mut self, mount: MountId, huge: ShmemHuge) -> Result<(), Errno> {
+    /// `EINVAL` as [`Mm::mount_tmpfs`], where there is no such mount, for a `size=` below what its files hold, and for any but
+    /// 0 of a mount that had no limit.
+    pub fn remount_tmpfs(&mut self, mount: MountId, options: impl Into<TmpfsOptions>) -> Result<(), Errno> {
+        let (options, memory) = (options.into(), self.managed_pages());
+        let now = *self.user.mounts.get(mount).ok_or(Errno::Einval)?;
+        let huge = options.huge.unwrap_or(now.huge);
         self.allows(huge)?;
-        *self.user.mounts.huge.get_mut(usize::from(mount.0)).ok_or(Errno::Einval)? = huge;
+        let limit = options.size.map_or(now.limit, |size| size.limit(memory));
+        let is_sound = options.size.is_none() || limit.is_none_or(|limit| now.limit.is_some() && limit >= now.used);
+        if !is_sound {
+            return Err(Errno::Einval);
+        }
+        self.user.mounts.all[usize::from(mount.0)] = Mount { huge, limit, ..now };
         Ok(())
     }
 
@@ -143,7 +183,7 @@ impl<T: Tracer> Mm<T> {
     /// `huge=` of a mount; `None` where there is no such mount.
     #[must_use]
     pub fn tmpfs_huge(&self, mount: MountId) -> Option<ShmemHuge> {
-        self.user.mounts.huge.get(usize::from(mount.0)).copied()
+        self.user.mounts.get(mount).map(|mount| mount.huge)
     }
 
     /// `transparent_hugepage/shmem_enabled`.
@@ -158,7 +198,7 @@ impl<T: Tracer> Mm<T> {
         let mounts = &mut self.user.mounts;
         mounts.enabled = enabled;
         if let ShmemEnabled::Mount(huge) = enabled {
-            mounts.huge[usize::from(MountId::INTERNAL.0)] = huge;
+            mounts.all[usize::from(MountId::INTERNAL.0)].huge = huge;
         }
     }
 }

@@ -1,7 +1,9 @@
-//! Huge pages that reach beyond the end of their file: split when memory is short, which frees what lies beyond.
+//! Huge pages that reach beyond the end of their file: split when memory is short, or their mount full, which frees
+//! what lies beyond.
 
 use order9_units::Pages;
 
+use super::MountId;
 use super::huge::huge_index;
 use crate::Mm;
 use crate::frame::Idx;
@@ -44,7 +46,19 @@ impl<T: Tracer> Mm<T> {
     /// Splits the last page of the first such file if it reaches beyond the end; where that is refused, the file goes to the
     /// end of the list. Says whether a page was split.
     pub(crate) fn shrink_shmem(&mut self, cpu: usize) -> bool {
-        let Some(id) = self.user.mounts.shrinklist.pop_front() else { return false };
+        let first = self.user.mounts.shrinklist.pop_front();
+        first.is_some_and(|id| self.shrink_file(id, cpu))
+    }
+
+    /// The same for the first file of a mount.
+    pub(super) fn shrink_mount(&mut self, mount: MountId, cpu: usize) -> bool {
+        let first = self.user.mounts.shrinklist.iter().position(|&id| self.user.files.mount_of(id) == Some(mount));
+        let first = first.and_then(|at| self.user.mounts.shrinklist.remove(at));
+        first.is_some_and(|id| self.shrink_file(id, cpu))
+    }
+
+    /// Splits the last page of a file that was taken off the list.
+    fn shrink_file(&mut self, id: FileId, cpu: usize) -> bool {
         let Some(head) = self.last_huge_page(id) else { return false };
         let split = self.split_huge_page(self.frames.pfn(head), cpu).is_ok();
         if !split {

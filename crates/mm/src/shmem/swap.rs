@@ -95,6 +95,7 @@ impl<T: Tracer> Mm<T> {
         let next = |mm: &Self| mm.user.file(id).ok()?.first_swapped(index, end);
         while let Some((at, slot)) = next(self) {
             self.user.file_mut(id).forget_swapped(at);
+            self.uncharge(id, 1);
             self.drop_swap_entry(slot, cpu);
         }
     }

@@ -29,7 +29,7 @@ pub enum Errno {
     Eexist,
     /// `EFBIG`: larger than a file can be.
     Efbig,
-    /// `ENOSPC`: no room on the disk.
+    /// `ENOSPC`: no room on the disk, or the mount of tmpfs.
     Enospc,
     /// `EOPNOTSUPP`: nothing that this file can do.
     Eopnotsupp,

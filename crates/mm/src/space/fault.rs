@@ -48,7 +48,7 @@ pub enum FaultStep {
     NeedMkwrite,
     /// `SIGSEGV`: nothing is mapped there, or not for this access.
     Segv,
-    /// `SIGBUS`: the mapping reaches beyond the end of its file, or its hugetlb pool is empty.
+    /// `SIGBUS`: the mapping reaches beyond the end of its file, its mount of tmpfs is full, or its hugetlb pool empty.
     Bus,
 }
 

@@ -172,6 +172,7 @@ impl<T: Tracer> MmBuilder<T> {
         self.mm.user.files.ensure(file).insert(index, idx);
         self.mm.adopt_page(idx, Owner::File { file, index }, list);
         self.mm.user.levels.shmem += 1;
+        self.mm.charge(file, 1);
         self.note_use(idx, of);
     }
 

@@ -10,7 +10,7 @@ use super::addr::{VirtAddr, Vpn};
 use super::fault::{Access, Answer, Fault, FaultStep, Need};
 use super::pte::{Pte, PteKind};
 use super::table::{Huge, Slot};
-use super::{Mapping, SpaceId, VmaKind};
+use super::{Mapping, NO_CPU, SpaceId, VmaKind};
 use crate::Mm;
 use crate::trace::Tracer;
 
@@ -171,6 +171,7 @@ impl<T: Tracer> Mm<T> {
             Answer::Hole(file) if self.wants_huge_page(file, vma.index(vpn), Some(&vma)) => {
                 self.ask_huge_file_page(fault(Need::PageTable, pte), &vma, file)
             }
+            Answer::Hole(file) if !self.has_room(file, NO_CPU) => FaultStep::Bus,
             Answer::Hole(file) => wait(Need::FilePage(file, vma.index(vpn)), pte),
             Answer::Read(file, index) => FaultStep::NeedRead { file, index },
             Answer::Mkwrite => FaultStep::NeedMkwrite,

@@ -55,6 +55,8 @@ impl Collapse {
 /// Why a slot is not collapsed; Linux' names in the trace event `mm_collapse_huge_page`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollapseFailure {
+    /// `failed`: the mount of the file has no room for what is not there of it.
+    Fail,
     /// `pmd_null`: nothing of it was ever touched.
     PmdNull,
     /// `vma_check`: no mapping that may have huge pages fills it any more.
@@ -92,6 +94,7 @@ impl CollapseFailure {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Fail => "failed",
             Self::PmdNull => "pmd_null",
             Self::VmaCheck => "vma_check_failed",
             Self::PteNonPresent => "pte_non_present",

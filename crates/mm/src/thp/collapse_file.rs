@@ -77,8 +77,15 @@ impl<T: Tracer> Mm<T> {
     ) -> Result<(), CollapseFailure> {
         let head = self.fresh_block(page, Order::PAGEBLOCK);
         let in_swap = self.user.file(file).is_ok_and(|file| file.first_swapped(base, base + HUGE).is_some());
-        let plan =
-            if in_swap { Err(CollapseFailure::PteNonPresent) } else { self.file_plan(file, base, collapse.by()) };
+        let plan = match in_swap {
+            true => Err(CollapseFailure::PteNonPresent),
+            false => self.file_plan(file, base, collapse.by()),
+        };
+        let holes = |plan: &Vec<Option<Idx>>| plan.iter().filter(|page| page.is_none()).count() as u64;
+        let plan = plan.and_then(|plan| match holes(&plan) <= self.room_for(file) {
+            true => Ok(plan),
+            false => Err(CollapseFailure::Fail),
+        });
         let pages = plan.inspect_err(|&failure| {
             self.free_fresh(head, cpu);
             self.count_scan_failure(failure);

@@ -1,13 +1,22 @@
 //! What can happen to a file of tmpfs, which all programs share, and to its huge pages.
 
 use order9_mm::space::{Backing, Madvise, MmapRequest, Place};
-use order9_mm::{Gfp, ShmemHuge, ShmemPage, alloc_pages};
+use order9_mm::{Gfp, ShmemHuge, ShmemPage, TmpfsOptions, TmpfsSize, alloc_pages};
 use order9_units::{Nanos, Pages};
 
 use super::{CPU, Choices, HUGE, PAGES, World, at, pages};
 
 /// Pages of the file: two huge ones, and part of a third.
 pub(super) const FILE: u64 = 2 * HUGE + 100;
+
+/// Sizes of the mount.
+pub(super) const SIZES: u64 = 4;
+
+/// One of them, which has room for part of the file or all of it.
+pub(super) fn size(choice: u64) -> TmpfsSize {
+    let pages = [HUGE / 4, HUGE + 100, FILE - 10, 2 * FILE][choice as usize];
+    TmpfsSize::Bytes(Pages::new(pages).bytes())
+}
 
 impl<C: Choices> World<C> {
     pub(super) fn step_on_file(&mut self) {
@@ -43,9 +52,14 @@ impl<C: Choices> World<C> {
         done.expect("the file is open");
     }
 
-    /// A system call writes a page.
+    /// A system call writes a page, or many.
     fn call_on_file(&mut self) {
-        let (file, index) = (self.file, self.below(FILE));
+        let (first, count) = (self.below(FILE), [1, 1, 200][self.below(3) as usize]);
+        (first..FILE.min(first + count)).for_each(|index| self.write_page(index));
+    }
+
+    fn write_page(&mut self, index: u64) {
+        let file = self.file;
         match self.with(|mm| mm.shmem_page(file, index)) {
             ShmemPage::Present(_) => {}
             ShmemPage::Swapped(slot) => {
@@ -62,7 +76,10 @@ impl<C: Choices> World<C> {
     }
 
     fn fill_hole(&mut self, index: u64) {
-        let mut hole = self.with(|mm| mm.shmem_hole(self.file, index));
+        let Ok(mut hole) = self.with(|mm| mm.shmem_hole(self.file, index, CPU)) else {
+            self.full += 1;
+            return;
+        };
         let page = loop {
             let request = hole.request(self.node(), CPU);
             match self.machine.run(alloc_pages(&self.machine, &request)) {
@@ -78,10 +95,14 @@ impl<C: Choices> World<C> {
         });
     }
 
-    /// Most of the time the mount has huge pages.
+    /// Most of the time the mount has huge pages, and it may get larger or smaller, but not than what it holds.
     fn remount(&mut self) {
         let huge = [ShmemHuge::Never, ShmemHuge::Always, ShmemHuge::WithinSize, ShmemHuge::Always];
-        let huge = huge[self.below(4) as usize];
-        self.with(|mm| mm.remount_tmpfs(self.mount, huge)).expect("it exists");
+        let options = TmpfsOptions::from(huge[self.below(4) as usize]);
+        let size = size(self.below(SIZES));
+        self.with(|mm| {
+            mm.remount_tmpfs(self.mount, options).expect("it exists");
+            let _holds_more = mm.remount_tmpfs(self.mount, size);
+        });
     }
 }

@@ -11,7 +11,7 @@ mod steps;
 use order9_mm::hugetlb::{PoolResize, PoolStep};
 use order9_mm::policy::{HugeCow, MmapAlign, NewAnon, Policy, ShmemPunch, ZeroWrite};
 use order9_mm::space::VirtAddr;
-use order9_mm::{FileId, Mm, MountId, ShmemHuge, SpaceId};
+use order9_mm::{FileId, Mm, MountId, ShmemHuge, SpaceId, TmpfsOptions};
 use order9_units::{Pages, Pfn};
 
 use machine::Machine;
@@ -79,6 +79,8 @@ pub struct Tally {
     pub pool: u64,
     /// Huge pages that the file got, and that were mapped as such.
     pub files: [u64; 2],
+    /// System calls that were refused a page, since the mount was full.
+    pub full: u64,
 }
 
 /// A machine with programs, and what becomes of them.
@@ -91,6 +93,7 @@ pub struct World<C> {
     mount: MountId,
     pins: Vec<Pfn>,
     collapsed: u64,
+    full: u64,
 }
 
 /// The switches that matter here, one way or another.
@@ -114,11 +117,14 @@ impl<C: Choices> World<C> {
     /// A machine with a program that has mapped its memory and touched nothing of it.
     pub fn new(mut choices: C) -> Self {
         let machine = Machine::boot(policy(&mut choices));
+        let size = files::size(choices.below(files::SIZES));
         let (mount, file) = machine.step(|mm| {
-            let mount = mm.mount_tmpfs(ShmemHuge::Always).expect("the policy has it");
+            let options = TmpfsOptions::from(ShmemHuge::Always).sized(size);
+            let mount = mm.mount_tmpfs(options).expect("the policy has it");
             (mount, mm.create_file_on(mount, Pages::new(files::FILE)).expect("the mount exists"))
         });
-        let mut world = Self { machine, choices, spaces: Vec::new(), file, mount, pins: Vec::new(), collapsed: 0 };
+        let mut world =
+            Self { machine, choices, spaces: Vec::new(), file, mount, pins: Vec::new(), collapsed: 0, full: 0 };
         let space = world.with(|mm| mm.create_space().expect("it is the first"));
         world.spaces.push(space);
         world.map(space, 0, PAGES);
@@ -162,6 +168,7 @@ impl<C: Choices> World<C> {
                 swapped: [counters.pswpout, counters.pswpin],
                 pool: counters.htlb_buddy_alloc_success,
                 files: [counters.thp_file_alloc, counters.thp_file_mapped],
+                full: self.full,
             }
         })
     }

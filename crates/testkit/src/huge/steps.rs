@@ -209,8 +209,12 @@ impl<C: Choices> World<C> {
         }
     }
 
+    fn pinned_or_some_page(&mut self) -> Option<Pfn> {
+        if self.below(4) == 0 { self.pins.last().copied() } else { self.some_page() }
+    }
+
     fn split(&mut self) {
-        if let Some(pfn) = self.some_page() {
+        if let Some(pfn) = self.pinned_or_some_page() {
             let _refused = self.with(|mm| mm.follow_split(pfn, CPU));
         }
     }

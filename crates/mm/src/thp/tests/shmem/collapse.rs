@@ -1,6 +1,7 @@
 //! Collapse of ranges of files.
 
 use super::*;
+use crate::shmem::TmpfsSize;
 use crate::thp::CollapseFailure;
 use crate::thp::tests::khugepaged::pass;
 
@@ -118,4 +119,16 @@ fn huge_pages_shown_by_single_entries_are_mapped_anew_from_5_4_on() {
         read(&mut mm, space, 3);
         assert_eq!(thps(&mm), (1, u64::from(retract)));
     }
+}
+
+#[test]
+fn collapse_needs_room_for_what_it_fills() {
+    let (mut mm, mount, _, space) = base_pages(newest(), 1);
+    let size = |count| TmpfsSize::Bytes(pages(count));
+    mm.remount_tmpfs(mount, size(HUGE - 1)).expect("it holds less");
+    assert_eq!(collapse(&mut mm, space, 0), Err(CollapseFailure::Fail));
+    assert_eq!((thps(&mm).0, mm.user_levels().shmem), (0, 1));
+    mm.remount_tmpfs(mount, size(HUGE)).expect("it holds less");
+    assert_eq!((collapse(&mut mm, space, 0), thps(&mm).0), (Ok(()), 1));
+    assert_eq!(mm.statfs(mount).expect("it exists").free, Pages::ZERO);
 }
