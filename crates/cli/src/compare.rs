@@ -184,6 +184,7 @@ fn differences(one: &Inputs, other: &Inputs) -> Vec<&'static str> {
         (one.workload == other.workload, "parameters"),
         (one.machine.text == other.machine.text, "machine"),
         (one.memory == other.memory, "memory"),
+        (one.cmdline == other.cmdline, "kernel command line"),
         (one.settings == other.settings, "settings"),
         (one.seeds == other.seeds, "seeds"),
     ];

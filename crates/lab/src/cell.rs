@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use order9_machine::{Outcome, Results, Series, Tick};
+use order9_mm::command_line::LogLine;
 use order9_record::{self as record, Counters, Durations, ProcFile, Run, Unit};
 use order9_snapshot::Snapshot;
 use order9_units::Nanos;
@@ -33,7 +34,7 @@ pub(crate) fn run_cell(
     cell: Cell,
     mut watch: impl FnMut(&Tick<'_>),
 ) -> Result<Ran, PlanError> {
-    let mut machine = start.machine(plan, cell)?;
+    let (mut machine, boot_log) = start.machine(plan, cell)?;
     let snapshots = Rc::new(RefCell::new(Vec::new()));
     let (kept, cpus) = (Rc::clone(&snapshots), start.cpus(&plan.machine));
     machine.keep_snapshots(move |name, engine| kept.borrow_mut().push((name.to_owned(), export(engine, &cpus))));
@@ -50,9 +51,10 @@ pub(crate) fn run_cell(
         watch(tick);
     });
     let mut run = record_of(plan, cell, &results);
+    run.notes.extend(boot_log.iter().filter(|line| line.is_warning).map(|line| line.text.clone()));
     run.traces = monitors.into_traces(facts.cpus, last);
     run.traces.events = events(&results);
-    run.traces.end.extend(kernel_log(&results));
+    run.traces.end.extend(kernel_log(&boot_log, &results));
     Ok(Ran { run, parameters, snapshots: snapshots.take() })
 }
 
@@ -94,9 +96,10 @@ fn record_of(plan: &Plan, cell: Cell, results: &Results) -> Run {
     run
 }
 
-/// What the kernel has written to its log, if anything: its reports of kills for memory.
-fn kernel_log(results: &Results) -> Option<ProcFile> {
-    let content: String = results.kills.iter().map(|kill| kill.report.as_str()).collect();
+/// What the kernel has written to its log, if anything: about its command line, and its reports of kills for memory.
+fn kernel_log(boot: &[LogLine], results: &Results) -> Option<ProcFile> {
+    let boot = boot.iter().flat_map(|line| [line.text.as_str(), "\n"]);
+    let content: String = boot.chain(results.kills.iter().map(|kill| kill.report.as_str())).collect();
     (!content.is_empty()).then(|| ProcFile { path: "/dev/kmsg".to_owned(), content })
 }
 

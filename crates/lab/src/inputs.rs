@@ -29,6 +29,7 @@ pub(crate) fn inputs(plan: &Plan, parameters: &Parameters) -> Inputs {
             text: machines::Show::new(&plan.machine).to_string(),
         },
         memory: memory(&plan.memory),
+        cmdline: plan.cmdline.text().to_owned(),
         settings: plan.settings.clone(),
         recorded: record::Recorded {
             every: plan.sample_every,

@@ -5,6 +5,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 
 use order9_machine::TraceKinds;
+use order9_mm::command_line::CommandLine;
 use order9_policy::Loaded;
 use order9_record::Digest;
 use order9_snapshot::Snapshot;
@@ -41,6 +42,8 @@ pub struct Plan {
     pub machine: MachineSpec,
     /// What memory holds at the start.
     pub memory: Memory,
+    /// What the kernel is booted with.
+    pub cmdline: CommandLine,
     /// Settings to write before the start, by their Linux names, in this order.
     pub settings: Settings,
     /// Seeds, at least one.

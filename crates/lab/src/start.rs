@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use order9_import::{Disk, import};
 use order9_machine::{Machine, Options};
+use order9_mm::command_line::LogLine;
 use order9_mm::{Layout, Mm, MmBuilder, policy::Policy};
 use order9_snapshot::Snapshot;
 use order9_snapshot::synth::{SynthSpec, synth};
@@ -38,10 +39,11 @@ impl Start {
         })
     }
 
-    /// The machine of one run.
-    pub(crate) fn machine(&self, plan: &Plan, cell: Cell) -> Result<Machine, PlanError> {
+    /// The machine of one run, and what its kernel has written to its log.
+    pub(crate) fn machine(&self, plan: &Plan, cell: Cell) -> Result<(Machine, Vec<LogLine>), PlanError> {
         let policy = &plan.policies[cell.policy];
         let mut mm = self.engine(plan, policy.policy.clone())?;
+        let log = mm.boot_with(&plan.cmdline);
         for (name, value) in plan.settings.iter().chain(plan.own_settings.get(&policy.name).into_iter().flatten()) {
             mm.write_setting(name, value).map_err(|error| PlanError::Setting {
                 name: name.clone(),
@@ -59,7 +61,8 @@ impl Start {
             ..Options::new(cell.seed)
         };
         let refused = |error| PlanError::Machine { machine: plan.machine.name.clone(), error };
-        Machine::new(mm, self.cpus(&plan.machine), plan.machine.prices.clone(), &options).map_err(refused)
+        let machine = Machine::new(mm, self.cpus(&plan.machine), plan.machine.prices.clone(), &options);
+        machine.map(|machine| (machine, log)).map_err(refused)
     }
 
     fn engine(&self, plan: &Plan, policy: Policy) -> Result<Mm, PlanError> {

@@ -343,7 +343,7 @@ impl<T: Tracer> MmBuilder<T> {
         build_zonelists(&mut mm.nodes, &mm.zones, &has_cpus);
         let managed: u64 = mm.zones.iter().map(|zone| zone.managed).sum();
         mm.mobility_grouping = managed >= PAGEBLOCK_PAGES.get() * Migratetype::COUNT as u64;
-        if managed < LEAST_FOR_THP.get() {
+        if !mm.has_memory_for_thp() {
             mm.settings.thp = ThpSettings::OFF;
         }
         mm.register_thp_shrinkers();
@@ -353,6 +353,14 @@ impl<T: Tracer> MmBuilder<T> {
         }
         (mm.work, mm.lru_batch) = (Work::NONE, LruBatch::default());
         mm
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Whether there is memory to spare for huge pages.
+    pub(crate) fn has_memory_for_thp(&self) -> bool {
+        let managed: u64 = self.zones.iter().map(|zone| zone.managed).sum();
+        managed >= LEAST_FOR_THP.get()
     }
 }
 

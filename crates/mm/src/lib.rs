@@ -35,6 +35,7 @@ mod block_types;
 mod boot;
 mod buddy;
 mod check;
+pub mod command_line;
 pub mod compaction;
 mod count;
 pub mod env;

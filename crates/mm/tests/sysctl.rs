@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use order9_mm::command_line::{BootParameter, PARAMETERS};
 use order9_mm::policy::{PcpHigh, PcpPolicy, Policy};
 use order9_mm::space::MmapRequest;
 use order9_mm::sysctl::{Access, HugetlbFile, Knob, Model, SETTINGS, Setting, SettingError};
-use order9_mm::thp::HugeEnabled;
-use order9_mm::{Errno, Gfp, Layout, Mark, Mm, MmBuilder, NodeSpec, Request, ZoneSpec};
-use order9_units::{Bytes, Nanos, NodeId, Order, PAGE_SIZE, Pages, Pfn, PfnRange, ZoneKind};
+use order9_mm::{Errno, Gfp, Mark, Mm, Request};
+use order9_units::{Bytes, Nanos, Order, PAGE_SIZE, Pages};
 
 fn boot(policy: Policy) -> Mm {
     common::boot(policy, Pages::ZERO)
@@ -158,33 +158,6 @@ fn old_releases_know_fewer_words_and_take_beginnings() {
     let mut mm = boot(policy);
     write(&mut mm, "thp/defrag", "defer+madvise");
     assert_eq!(read(&mm, "thp/defrag"), "always [defer] madvise never\n");
-}
-
-#[test]
-fn the_boot_parameter_sets_enabled_and_small_machines_start_without() {
-    let machine = |gib: u64, enabled| {
-        let memory = Pages::new(if gib == 0 { 511 << 8 } else { gib << 18 });
-        let zone = ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span: PfnRange::of(Pfn::new(1 << 20), memory) };
-        let layout = Layout {
-            nodes: vec![NodeSpec { distances: vec![10] }],
-            zones: vec![zone],
-            cpus: vec![NodeId(0)],
-            ..Layout::default()
-        };
-        let builder = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound");
-        builder.transparent_hugepage(HugeEnabled::find(enabled).expect("it is a word")).boot()
-    };
-    let files = ["thp/enabled", "thp/defrag", "thp/use_zero_page", "thp/khugepaged/defrag"];
-    let shown = |mm: &Mm| files.map(|file| read(mm, file));
-    let defrag = "always defer defer+madvise [madvise] never\n";
-    assert_eq!(shown(&machine(1, "madvise")), ["always [madvise] never\n", defrag, "1\n", "1\n"]);
-    assert_eq!(shown(&machine(1, "never")), ["always madvise [never]\n", defrag, "1\n", "1\n"]);
-    assert_eq!(HugeEnabled::find("sometimes"), None, "anything else is none of its words");
-    let mut small = machine(0, "always");
-    let off = ["always madvise [never]\n", "always defer defer+madvise madvise [never]\n", "0\n", "0\n"];
-    assert_eq!(shown(&small), off, "less than 512 MiB");
-    write(&mut small, "thp/enabled", "always");
-    assert_eq!(read(&small, "thp/enabled"), "[always] madvise never\n", "the administrator may");
 }
 
 #[test]
@@ -362,6 +335,14 @@ fn rows(modelled: bool) -> String {
     rows
 }
 
+/// The parameters of the kernel, in Markdown.
+fn parameter_rows() -> String {
+    let rows = PARAMETERS
+        .iter()
+        .map(|BootParameter { name, takes, meaning, .. }| format!("| `{name}=` | {takes} | {meaning} |\n"));
+    ["| parameter | takes | meaning |\n|---|---|---|\n".to_owned()].into_iter().chain(rows).collect()
+}
+
 /// `text` with the table below `heading` replaced by `table`.
 fn with_table(text: &str, heading: &str, table: &str) -> String {
     let start = text.find(heading).unwrap_or_else(|| panic!("docs/settings.md has the heading {heading}"));
@@ -371,10 +352,11 @@ fn with_table(text: &str, heading: &str, table: &str) -> String {
 }
 
 #[test]
-fn the_document_lists_every_setting() {
+fn the_document_lists_every_setting_and_parameter() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/settings.md");
     let text = fs::read_to_string(&path).expect("docs/settings.md is readable");
     let expected = with_table(&text, "## Settings", &rows(true));
+    let expected = with_table(&expected, "## Boot parameters", &parameter_rows());
     let expected = with_table(&expected, "## Not modelled yet", &rows(false));
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&path, &expected).expect("docs/settings.md can be written");

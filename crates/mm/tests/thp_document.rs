@@ -19,7 +19,7 @@ fn sources(folder: &Path, text: &mut String) {
 fn every_test_that_the_document_names_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut text = String::new();
-    for folder in ["src", "tests", "../machine/tests", "../testkit/tests"] {
+    for folder in ["src", "tests", "../lab/tests", "../machine/tests", "../testkit/tests"] {
         sources(&root.join(folder), &mut text);
     }
     for (document, least) in [("docs/thp.md", 30), ("docs/hugetlb.md", 15)] {

@@ -51,6 +51,9 @@ pub struct Inputs {
     pub machine: Machine,
     /// What memory held when it began.
     pub memory: Memory,
+    /// The kernel's command line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cmdline: String,
     /// Settings that were changed, by Linux path or name, in the order in which they were written.
     pub settings: Vec<(String, String)>,
     /// What was recorded beside the measurements: part of the results, so part of what decides them.

@@ -40,6 +40,9 @@ pub(crate) struct RunArgs {
     /// A parameter of the workload.
     #[arg(long = "param", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     pub(crate) parameters: Vec<String>,
+    /// What the kernel is booted with, "transparent_hugepage=madvise hugepages=64" for instance.
+    #[arg(long, value_name = "PARAMETERS", allow_hyphen_values = true)]
+    pub(crate) cmdline: Option<String>,
     /// A setting by its Linux name, written before the start.
     #[arg(long = "set", value_name = "NAME=VALUE", allow_hyphen_values = true)]
     pub(crate) settings: Vec<String>,
@@ -73,7 +76,7 @@ pub(crate) struct RunArgs {
 }
 
 /// Names of the arguments that decide what runs.
-const CHOICES: [&str; 14] = [
+const CHOICES: [&str; 15] = [
     "what",
     "policies",
     "ablate",
@@ -84,6 +87,7 @@ const CHOICES: [&str; 14] = [
     "seeds",
     "threads",
     "parameters",
+    "cmdline",
     "settings",
     "every",
     "events",
@@ -109,6 +113,7 @@ impl RunArgs {
             (&self.prices, "--prices"),
             (&self.seeds, "--seeds"),
             (&self.threads, "--threads"),
+            (&self.cmdline, "--cmdline"),
             (&self.every, "--every"),
             (&self.check, "--check"),
         ];

@@ -10,6 +10,7 @@ fn a_repetition_needs_the_directory_alone() {
     let policy = "base = 'linux-5.0'\n[pcp]\nhigh = 'low_mark'\n";
     fs::write(folder.path().join("mine.toml"), policy).unwrap();
     let line = format!("run {SHORT} --policy linux-5.0 --policy {{}}/mine.toml --seeds 2 --every 10ms -o {{}}/a");
+    let line = format!("{line} --cmdline hugepages=4");
     order9_line(&line, folder.path()).success();
     fs::remove_file(folder.path().join("tiny.toml")).unwrap();
     fs::remove_file(folder.path().join("mine.toml")).unwrap();

@@ -42,6 +42,7 @@ fn names_that_do_not_exist() {
         "--set vm.min_fre_kbytes=1",
         &["no setting is called 'vm.min_fre_kbytes'; did you mean vm.min_free_kbytes?"],
     );
+    refused("--cmdline thp=never", &["--cmdline thp=never: no kernel parameter is called 'thp'"]);
     refused("--polcy x", &["'--polcy'", "a similar argument exists: '--policy'"]);
 }
 

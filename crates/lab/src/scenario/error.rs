@@ -1,5 +1,6 @@
 //! Why a scenario is no good: one sentence with file and line, or the argument, what was expected, and the nearest name.
 
+use order9_mm::command_line::CommandLineError;
 use order9_policy::PolicyError;
 use order9_toml::{FileError, proposal};
 
@@ -94,6 +95,14 @@ pub enum Problem {
         /// The setting that was probably meant.
         nearest: Option<&'static str>,
     },
+    /// A parameter of the kernel that does not exist.
+    #[error("no kernel parameter is called '{name}'{}; docs/settings.md names all", proposal(*.nearest))]
+    NoBootParameter {
+        /// As given.
+        name: String,
+        /// The parameter that was probably meant.
+        nearest: Option<&'static str>,
+    },
     /// A setting that cannot be written.
     #[error("{why}: {meaning}")]
     Setting {
@@ -132,6 +141,9 @@ pub enum Problem {
         /// What is wrong with it.
         problem: String,
     },
+    /// A command line that the engine cannot boot with.
+    #[error("{0}")]
+    CommandLine(CommandLineError),
     /// Parts that do not go together.
     #[error("{0}")]
     Contradiction(&'static str),

@@ -65,6 +65,12 @@ pub static KEYS: &[Key] = &[
     key("memory.contamination", "a share", "of partly used pageblocks: hold one unmovable page", "0.2"),
     key("memory.seed", "a number", "same seed, same memory", "1"),
     key(
+        "boot.cmdline",
+        "kernel parameters, separated by blanks",
+        "what the kernel is booted with; see settings.md",
+        "`\"\"`",
+    ),
+    key(
         "settings",
         "table",
         "Linux' names and what is written to them before the start, in this order; see settings.md",

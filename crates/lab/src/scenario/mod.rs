@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use order9_machine::TraceKinds;
+use order9_mm::command_line::CommandLine;
 use order9_toml::chain;
 use order9_units::Nanos;
 use order9_workloads::{Value, Workload};
@@ -48,6 +49,7 @@ pub struct Scenario {
     machine: Option<Asked<String>>,
     prices: Option<Asked<String>>,
     memory: Option<Asked<MemoryWish>>,
+    cmdline: CommandLine,
     /// By [`order9_mm::sysctl::Setting::name`].
     settings: Vec<Asked<(&'static str, String)>>,
     seeds: Vec<u64>,
@@ -76,6 +78,7 @@ impl Scenario {
             machine: None,
             prices: None,
             memory: None,
+            cmdline: CommandLine::default(),
             settings: Vec::new(),
             seeds: vec![1],
             every: None,

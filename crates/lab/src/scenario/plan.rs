@@ -49,6 +49,7 @@ impl Scenario {
             ablation,
             machine,
             memory,
+            cmdline: self.cmdline,
             settings: with_demanded(self.workload, self.settings),
             seeds: self.seeds,
             sample_every: self.every.unwrap_or(self.workload.counters_every()),

@@ -1,5 +1,6 @@
-//! Settings, tried on a small machine under every policy before anything runs.
+//! Parameters of the kernel, and settings, tried on a small machine under every policy before anything runs.
 
+use order9_mm::command_line::{CommandLine, CommandLineError, PARAMETERS};
 use order9_mm::policy::Policy;
 use order9_mm::sysctl::{SETTINGS, Setting, SettingError};
 use order9_mm::{Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
@@ -16,6 +17,18 @@ impl Scenario {
         let setting = named(name)?;
         self.settings.retain(|asked| asked.value.0 != setting.name);
         self.settings.push(Asked { said, value: (setting.name, value) });
+        Ok(())
+    }
+}
+
+impl Scenario {
+    /// Boots the kernel with the parameters in `text`, instead of others.
+    pub(super) fn boot(&mut self, text: &str) -> Result<(), Problem> {
+        let nearest = |name: &str| nearest(name, PARAMETERS.iter().map(|parameter| parameter.name));
+        self.cmdline = CommandLine::parse(text).map_err(|error| match error {
+            CommandLineError::Unknown(name) => Problem::NoBootParameter { nearest: nearest(&name), name: shown(&name) },
+            CommandLineError::NotModelled { .. } => Problem::CommandLine(error),
+        })?;
         Ok(())
     }
 }

@@ -49,7 +49,7 @@ impl Definition for Scenario {
 
 /// Tables of keys. Names of settings have dots, which make tables of TOML where they stand without quotes.
 fn is_table(key: &str) -> bool {
-    matches!(key, "parameters" | "memory" | "settings" | "record") || key.starts_with("settings.")
+    matches!(key, "parameters" | "memory" | "boot" | "settings" | "record") || key.starts_with("settings.")
 }
 
 impl Scenario {
@@ -69,13 +69,14 @@ impl Scenario {
             "ablate" => self.ablate = Some(asked(leaf.line_of_text()?, &said)),
             "against" => self.against = Some(asked(leaf.line_of_text()?, &said)),
             "seeds" => self.take_seeds(leaf)?,
+            "boot.cmdline" => self.boot(&leaf.line_of_text()?)?,
             "record.every" => self.read_every(&leaf.line_of_text()?)?,
             "record.events" => {
                 let names = texts(leaf).ok_or_else(|| leaf.wrong("a list of tracepoints"))?;
                 names.iter().try_for_each(|name| self.keep_events(name))?;
             }
             "record.check" => self.read_check(&written(leaf)?)?,
-            "parameters" | "memory" | "settings" | "record" => {
+            "parameters" | "memory" | "boot" | "settings" | "record" => {
                 // Only an empty one is not taken apart.
                 leaf.entries().ok_or_else(|| leaf.wrong("a table"))?;
             }

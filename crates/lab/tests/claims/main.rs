@@ -8,6 +8,7 @@ use std::path::Path;
 
 use order9_lab::{Cell, Memory, Observer, Plan, judge_claim, machines, report, run};
 use order9_machine::{Tick, TraceKinds};
+use order9_mm::command_line::CommandLine;
 use order9_record::Run;
 use order9_report::claims::{Outcome, parse};
 use order9_report::compare::Style;
@@ -39,6 +40,7 @@ fn plan(workload: Workload, chosen: &[(&'static str, Value)], policies: [&str; 2
         ablation: None,
         machine,
         memory: Memory::Empty,
+        cmdline: CommandLine::default(),
         settings: Vec::new(),
         seeds: vec![1],
         sample_every: workload.counters_every(),

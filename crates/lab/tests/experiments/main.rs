@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use order9_lab::{Cell, Memory, Observer, Plan, PlanError, machines, report, run};
 use order9_machine::{Tick, TraceKinds};
+use order9_mm::command_line::CommandLine;
 use order9_mm::sysctl::SETTINGS;
 use order9_record::{Digest, Experiment, Outcome, ProcFile, Run};
 use order9_report::compare::Style;
@@ -135,6 +136,7 @@ fn plan(workload: Workload) -> Plan {
         ablation: None,
         machine: machines::load("desktop-8g").expect("it is built in"),
         memory: Memory::Empty,
+        cmdline: CommandLine::default(),
         settings: workload.settings().iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect(),
         seeds: vec![1, 2],
         sample_every: workload.counters_every(),
@@ -280,6 +282,33 @@ fn settings_are_written_before_the_start_and_refused_in_words() {
     let planned = SETTINGS.iter().find(|setting| setting.path.ends_with("/laptop_mode")).expect("it is in the list");
     let told = refused(planned.path, "1");
     assert!(told.contains("not modelled yet"), "{told}");
+}
+
+#[test]
+fn the_kernel_is_booted_with_its_command_line() {
+    let with = |text: &str, settings: &[(&str, &str)]| {
+        let mut plan = plan(Workload::Usemem);
+        plan.cmdline = CommandLine::parse(text).expect("it has these parameters");
+        plan.settings = settings.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+        on(2, &plan).expect("it runs").runs.remove(0)
+    };
+    let log = |run: &Run| {
+        let files = run.traces.end.iter().filter(|file| file.path == "/dev/kmsg");
+        files.map(|file| file.content.clone()).collect::<String>()
+    };
+    let huge = |run: &Run| {
+        let at = run.counters.position("thp_fault_alloc").expect("it is recorded");
+        *run.counters.columns[at].values.last().expect("it was read")
+    };
+    let never = with("transparent_hugepage=never", &[]);
+    assert_eq!((log(&never).as_str(), huge(&never)), ("Kernel command line: transparent_hugepage=never\n", 0));
+    assert!(huge(&with("transparent_hugepage=never", &[("thp/enabled", "always")])) > 0, "settings come later");
+    let ignored = with("transparent_hugepage=on", &[]);
+    let warning = "huge_memory: transparent_hugepage= cannot parse, ignored";
+    assert_eq!(log(&ignored), format!("Kernel command line: transparent_hugepage=on\n{warning}\n"));
+    assert!(huge(&ignored) > 0 && ignored.notes.contains(&warning.to_owned()), "{:?}", ignored.notes);
+    let plain = with("", &[]);
+    assert!(log(&plain).is_empty() && plain.digest() != never.digest());
 }
 
 #[test]

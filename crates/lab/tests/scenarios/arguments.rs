@@ -45,6 +45,18 @@ fn settings_of_a_workload_come_first_and_give_way_to_those_asked_for() {
 }
 
 #[test]
+fn the_kernel_is_booted_with_one_command_line() {
+    let file = "workload = 'idle'\n[boot]\ncmdline = 'transparent_hugepage=never'\n";
+    let of = |arguments: &[(&str, &str)]| plan(file, arguments).unwrap().cmdline.text().to_owned();
+    assert_eq!(of(&[]), "transparent_hugepage=never");
+    assert_eq!(of(&[("--cmdline", "hugepages=8")]), "hugepages=8", "an argument replaces what the file says");
+    assert_eq!(
+        refusal(file, &[("--cmdline", "hugepage=8")]),
+        "--cmdline hugepage=8: no kernel parameter is called 'hugepage'; did you mean hugepages?; docs/settings.md names all"
+    );
+}
+
+#[test]
 fn what_is_not_replaced_stays() {
     let arguments = [
         ("--policy", "linux-4.4"),

@@ -43,6 +43,22 @@ fn keys_that_do_not_exist() {
 }
 
 #[test]
+fn kernel_parameters_that_do_not_exist() {
+    let boot = |text: &str| refusal(&format!("workload = 'idle'\n[boot]\ncmdline = \"{text}\""));
+    assert_eq!(
+        boot("transparent_hugepages=never"),
+        "mine.toml, line 3: no kernel parameter is called 'transparent_hugepages'; did you mean transparent_hugepage?; \
+         docs/settings.md names all"
+    );
+    assert!(boot("hugepages=8 quiet").contains("no kernel parameter is called 'quiet'"));
+    assert!(boot("hugepages=0:8").contains("hugepages=0:8 is not modelled yet"));
+    refused(
+        "workload = 'idle'\n[boot]\ncmdlin = ''",
+        "mine.toml, line 3: unknown key boot.cmdlin; did you mean boot.cmdline?",
+    );
+}
+
+#[test]
 fn workloads_that_do_not_exist() {
     refused("seeds = 1", "mine.toml, line 1: expected a workload, such as workload = \"usemem\"");
     assert!(

@@ -26,6 +26,7 @@ pub(crate) fn inputs() -> Inputs {
         },
         machine: Machine { name: "xeon-1s".to_owned(), text: "cpus = 8\n".to_owned() },
         memory: Memory::Synthetic { arguments: "--size 1G --seed 7".to_owned() },
+        cmdline: "transparent_hugepage=madvise".to_owned(),
         settings: vec![("vm.swappiness".to_owned(), "10".to_owned()), ("thp/defrag".to_owned(), "defer".to_owned())],
         recorded: Recorded {
             every: Nanos::new(SECOND),

@@ -1,0 +1,209 @@
+//! The kernel's command line: parameters that decide, before anything runs, what files of /proc and /sys decide later.
+//!
+//! Key types: [`BootParameter`] (a name, and what it takes), [`PARAMETERS`] (all of them), [`CommandLine`] (what was given).
+//! A value that a parameter does not take is ignored and the kernel says so in its log, as Linux does; a parameter that
+//! the engine does not have is refused, since ignoring it would make results look as if it had been obeyed. Linux'
+//! Documentation/admin-guide/kernel-parameters.txt and admin-guide/mm/transhuge.rst.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::Mm;
+use crate::thp::HugeEnabled;
+use crate::trace::Tracer;
+
+/// A parameter of the kernel that has an effect.
+#[derive(Debug, PartialEq, Eq)]
+pub struct BootParameter {
+    /// What stands before the `=`.
+    pub name: &'static str,
+    /// What may stand behind it.
+    pub takes: &'static str,
+    /// What it decides.
+    pub meaning: &'static str,
+    effect: Effect,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    Hugepages,
+    TransparentHugepage,
+}
+
+/// Every parameter that has an effect, by name.
+pub static PARAMETERS: &[BootParameter] = &[
+    BootParameter {
+        name: "hugepages",
+        takes: "a number of huge pages",
+        meaning: "`vm.nr_hugepages` at the start; the pool is made as large as free memory allows",
+        effect: Effect::Hugepages,
+    },
+    BootParameter {
+        name: "transparent_hugepage",
+        takes: "always, madvise, never",
+        meaning: "`thp/enabled` at the start, and nothing else; machines with less than 512 MiB start with never",
+        effect: Effect::TransparentHugepage,
+    },
+];
+
+impl BootParameter {
+    /// The parameter called `name`, in which `-` and `_` are the same.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Self> {
+        let canonical = |byte: u8| if byte == b'-' { b'_' } else { byte };
+        PARAMETERS.iter().find(|parameter| parameter.name.bytes().eq(name.bytes().map(canonical)))
+    }
+}
+
+/// What a kernel is booted with. The default is nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommandLine {
+    text: String,
+    given: Vec<(&'static BootParameter, String)>,
+}
+
+/// A command line that the engine cannot boot with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommandLineError {
+    /// There is no [`BootParameter`] of this name.
+    Unknown(String),
+    /// Linux takes this value, the engine does not.
+    NotModelled {
+        /// The parameter and its value.
+        given: String,
+        /// What the engine does not have.
+        missing: &'static str,
+    },
+}
+
+impl CommandLine {
+    /// Parameters separated by blanks, each `name=value`. Values are not judged here, but at boot.
+    ///
+    /// # Errors
+    /// The first parameter, or form of a value, that the engine does not have.
+    pub fn parse(text: &str) -> Result<Self, CommandLineError> {
+        let given = text.split_ascii_whitespace().map(|word| {
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            let parameter = BootParameter::find(name).ok_or_else(|| CommandLineError::Unknown(name.to_string()))?;
+            if parameter.effect == Effect::Hugepages && value.contains(':') {
+                return Err(CommandLineError::NotModelled { given: word.to_string(), missing: "pool by node at boot" });
+            }
+            Ok((parameter, value.to_string()))
+        });
+        Ok(Self { given: given.collect::<Result<_, _>>()?, text: text.to_string() })
+    }
+
+    /// As it was given.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for CommandLineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(name) => write!(f, "no kernel parameter is called '{name}'"),
+            Self::NotModelled { given, missing } => write!(f, "{given} is not modelled yet (there is no {missing})"),
+        }
+    }
+}
+
+impl core::error::Error for CommandLineError {}
+
+/// A line of the kernel's log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// Without its end.
+    pub text: String,
+    /// Whether it says that something was not done.
+    pub is_warning: bool,
+}
+
+impl LogLine {
+    const fn info(text: String) -> Self {
+        Self { text, is_warning: false }
+    }
+
+    const fn warning(text: String) -> Self {
+        Self { text, is_warning: true }
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Does what the parameters of `line` say, and returns what the kernel writes to its log about it; nothing where there
+    /// are none. Call it before anything runs. Memory taken from a running host counts as just booted.
+    pub fn boot_with(&mut self, line: &CommandLine) -> Vec<LogLine> {
+        if line.given.is_empty() {
+            return Vec::new();
+        }
+        let mut log = alloc::vec![LogLine::info(format!("Kernel command line: {}", line.text))];
+        let mut pool = None;
+        for (parameter, value) in &line.given {
+            match parameter.effect {
+                Effect::TransparentHugepage => log.extend(self.boot_thp(value)),
+                Effect::Hugepages if pool.is_some() => log.push(LogLine::warning(format!(
+                    "HugeTLB: hugepages= specified twice without interleaving hugepagesz=, ignoring hugepages={value}"
+                ))),
+                Effect::Hugepages => match value.parse::<u64>() {
+                    Ok(pages) => pool = Some(pages),
+                    Err(_) => log.push(LogLine::warning(format!("HugeTLB: Invalid hugepages parameter {value}"))),
+                },
+            }
+        }
+        // Pools are made when the allocator is up, after all parameters have been read.
+        log.extend(pool.into_iter().flat_map(|pages| self.boot_pool(pages)));
+        log
+    }
+
+    /// `transparent_hugepage=`, and the complaint about a word that it does not take.
+    fn boot_thp(&mut self, word: &str) -> Option<LogLine> {
+        let Some(enabled) = HugeEnabled::find(word) else {
+            return Some(LogLine::warning("huge_memory: transparent_hugepage= cannot parse, ignored".into()));
+        };
+        if self.has_memory_for_thp() {
+            self.settings.thp.enabled = enabled;
+            self.setup_watermarks();
+        }
+        None
+    }
+
+    fn boot_pool(&mut self, pages: u64) -> Vec<LogLine> {
+        self.set_nr_hugepages(pages, None);
+        let got = self.hugetlb_pool().total;
+        let short =
+            format!("HugeTLB: allocating {pages} of page size 2.00 MiB failed.  Only allocated {got} hugepages.");
+        let short = (got < pages).then_some(LogLine::warning(short));
+        let registered = format!("HugeTLB: registered 2.00 MiB page size, pre-allocated {got} pages");
+        short.into_iter().chain([LogLine::info(registered)]).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_named_as_linux_names_them() {
+        for spelling in ["transparent_hugepage", "transparent-hugepage"] {
+            assert_eq!(BootParameter::find(spelling).map(|parameter| parameter.name), Some("transparent_hugepage"));
+        }
+        assert_eq!(BootParameter::find("Transparent_hugepage"), None);
+        let names: Vec<_> = PARAMETERS.iter().map(|parameter| parameter.name).collect();
+        assert!(names.is_sorted(), "{names:?}");
+    }
+
+    #[test]
+    fn what_the_engine_does_not_have_is_refused() {
+        assert_eq!(CommandLine::parse("quiet"), Err(CommandLineError::Unknown("quiet".into())));
+        let by_node = CommandLine::parse("transparent_hugepage=never hugepages=0:2,1:2").expect_err("by node");
+        let says = "hugepages=0:2,1:2 is not modelled yet (there is no pool by node at boot)";
+        assert_eq!(by_node.to_string(), says);
+        let line =
+            CommandLine::parse(" transparent_hugepage=sometimes\thugepages ").expect("values are judged at boot");
+        assert_eq!(line.given.len(), 2);
+        assert_eq!(CommandLine::parse(""), Ok(CommandLine::default()));
+    }
+}
