@@ -17,7 +17,9 @@ pub use reclaim::{
     SlabTarget, SlabUnderBoost, ThrottleRule, Unreclaimable,
 };
 pub use slow_path::{EarlyFail, FirstCompaction, RetryRule, SlowPathPolicy, StallCounts, Withdrawn};
-pub use thp::{DefragDefault, HugeCow, HugePlacement, MmapAlign, ShmemGfp, ShmemPunch, ThpPolicy, ZeroWrite};
+pub use thp::{
+    DefragDefault, HugeCow, HugeInterface, HugePlacement, MmapAlign, ShmemGfp, ShmemPunch, ThpPolicy, ZeroWrite,
+};
 pub use watermark::{HighAtomicPolicy, QuickTest, ReserveRights, WatermarkPolicy};
 
 /// Switches of the engine.

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use order9_mm::policy::Policy;
+use order9_mm::policy::{HugeInterface, Policy};
 use order9_mm::space::{Access, Backing, FaultStep, Madvise, MmapRequest, Prot, TableStep, VirtAddr};
 use order9_mm::{Gfp, Mm, Request, Space, SpaceId};
 use order9_units::{Bytes, Order, Pages};
@@ -45,9 +45,16 @@ fn fork(mm: &mut Mm, parent: SpaceId) -> SpaceId {
     }
 }
 
+/// A release that has these files and fields about huge pages, and `shmem`, huge pages of shared memory.
+fn release(interface: HugeInterface, shmem: bool) -> Policy {
+    let mut policy = Policy::default();
+    (policy.thp.interface, policy.thp.shmem) = (interface, shmem);
+    policy
+}
+
 /// A program with every kind of mapping and pages in every state, and its child, which has written some of them since.
 fn two_programs() -> (Mm, SpaceId, SpaceId) {
-    let mut mm = common::boot(Policy::default(), Pages::ZERO);
+    let mut mm = common::boot(release(HugeInterface::Sizes, true), Pages::ZERO);
     let parent = mm.create_space().expect("it is the first");
     let map = |mm: &mut Mm, backing, count, prot, locked| {
         let request = MmapRequest { backing, prot, locked, ..MmapRequest::anon(pages(count)) };
@@ -126,6 +133,39 @@ fn meminfo_says_what_the_engine_holds() {
     assert_eq!(read.page_tables, Some(bytes(user.page_tables)));
     assert_eq!((read.mlocked, read.unevictable), (Some(bytes(4)), Some(bytes(4))));
     assert_eq!((read.hugepages_total, read.hugepagesize), (Some(0), Some(2 << 20)));
+}
+
+#[test]
+fn fields_of_huge_pages_come_with_their_release() {
+    use HugeInterface::{Base, Eligible, File, HugetlbTotal, PmdSize, Sizes};
+    let shown = |text: &str, names: &[&str]| -> Vec<String> {
+        let names_of_lines = text.lines().filter_map(|line| line.split(':').next()).map(str::to_owned);
+        names_of_lines.filter(|name| names.contains(&name.as_str())).collect()
+    };
+    let in_meminfo = ["AnonHugePages", "ShmemHugePages", "ShmemPmdMapped", "FileHugePages", "FilePmdMapped", "Hugetlb"];
+    let in_smaps = ["AnonHugePages", "ShmemPmdMapped", "FilePmdMapped", "THPeligible"];
+    for (interface, shmem, meminfo, smaps) in [
+        (Base, false, &[0][..], &[0][..]),
+        (Base, true, &[0, 1, 2], &[0, 1]),
+        (PmdSize, true, &[0, 1, 2], &[0, 1]),
+        (HugetlbTotal, true, &[0, 1, 2, 5], &[0, 1]),
+        (Eligible, true, &[0, 1, 2, 5], &[0, 1, 3]),
+        (File, true, &[0, 1, 2, 3, 4, 5], &[0, 1, 2, 3]),
+        (Sizes, true, &[0, 1, 2, 3, 4, 5], &[0, 1, 2, 3]),
+    ] {
+        let mut mm = common::boot(release(interface, shmem), Pages::ZERO);
+        let id = mm.create_space().expect("it is the first");
+        mm.mmap(id, &MmapRequest::anon(pages(1)), CPU).expect("there is room");
+        let space = living(&mm, id);
+        let of = |names: &[&str], which: &[usize]| which.iter().map(|&at| names[at].to_owned()).collect::<Vec<_>>();
+        let read = rendered(|out| mm.render_meminfo(out));
+        assert_eq!(shown(&read, &in_meminfo), of(&in_meminfo, meminfo), "{interface:?}");
+        let read = rendered(|out| mm.render_smaps(space, out));
+        assert_eq!(shown(&read, &in_smaps), of(&in_smaps, smaps), "{interface:?}");
+        let read = rendered(|out| mm.render_smaps_rollup(space, out));
+        let but_eligible: Vec<usize> = smaps.iter().copied().filter(|&at| in_smaps[at] != "THPeligible").collect();
+        assert_eq!(shown(&read, &in_smaps), of(&in_smaps, &but_eligible), "{interface:?}");
+    }
 }
 
 #[test]
@@ -220,5 +260,5 @@ fn a_program_without_mappings_has_an_empty_file_and_a_rollup() {
     assert_eq!(rendered(|out| mm.render_smaps(space, out)), "");
     let rollup = rendered(|out| mm.render_smaps_rollup(space, out));
     assert!(rollup.starts_with("00000000-00000000 ---p 00000000 00:00 0 "), "{rollup}");
-    assert_eq!(rollup.lines().count(), 23);
+    assert_eq!(rollup.lines().count(), 22);
 }

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use order9_mm::command_line::{BootParameter, PARAMETERS};
-use order9_mm::policy::{PcpHigh, PcpPolicy, Policy};
+use order9_mm::policy::{HugeInterface, PcpHigh, PcpPolicy, Policy, ThpPolicy};
 use order9_mm::space::MmapRequest;
 use order9_mm::sysctl::{Access, HugetlbFile, Knob, Model, SETTINGS, Setting, SettingError};
 use order9_mm::{Errno, Gfp, Mark, Mm, Request};
@@ -26,6 +26,7 @@ fn all_settings() -> Policy {
     policy.compaction.proactive = true;
     policy.fallback.defrag_mode = true;
     policy.thp.max_ptes_shared = true;
+    policy.thp.interface = HugeInterface::Sizes;
     policy
 }
 
@@ -158,6 +159,36 @@ fn old_releases_know_fewer_words_and_take_beginnings() {
     let mut mm = boot(policy);
     write(&mut mm, "thp/defrag", "defer+madvise");
     assert_eq!(read(&mm, "thp/defrag"), "always [defer] madvise never\n");
+}
+
+#[test]
+fn files_of_huge_pages_come_with_their_release() {
+    let exists = |policy: Policy, name: &str| match boot(policy).read_setting(name) {
+        Ok(_) => true,
+        Err(error) => {
+            assert_eq!(error.errno(), Some(Errno::Enoent), "{name}: {error}");
+            false
+        }
+    };
+    let since = |name: &str, change: fn(&mut Policy, bool)| {
+        for has in [false, true] {
+            let mut policy = Policy::default();
+            change(&mut policy, has);
+            assert_eq!(exists(policy, name), has, "{name}");
+        }
+    };
+    let base =
+        Policy { thp: ThpPolicy { interface: HugeInterface::Base, ..Policy::default().thp }, ..Policy::default() };
+    for name in ["thp/enabled", "thp/defrag", "thp/use_zero_page", "thp/khugepaged/defrag", "thp/khugepaged/full_scans"]
+    {
+        assert!(exists(base.clone(), name), "{name} is in all releases");
+    }
+    since("thp/shmem_enabled", |policy, has| policy.thp.shmem = has);
+    since("thp/khugepaged/max_ptes_swap", |policy, has| policy.thp.max_ptes_swap = has);
+    since("thp/khugepaged/max_ptes_shared", |policy, has| policy.thp.max_ptes_shared = has);
+    since("thp/hpage_pmd_size", |policy, has| {
+        policy.thp.interface = if has { HugeInterface::PmdSize } else { HugeInterface::Base };
+    });
 }
 
 #[test]

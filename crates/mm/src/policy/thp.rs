@@ -49,6 +49,26 @@ pub struct ThpPolicy {
     pub shmem_retract: bool,
     /// Disabling huge pages computes `vm.min_free_kbytes` anew. 5.10+.
     pub stop_resets_min_free: bool,
+    /// Which files and fields about huge pages there are.
+    pub interface: HugeInterface,
+}
+
+/// Which files and fields about huge pages there are, beside those of mechanisms with a switch of their own. Each has those of
+/// the ones before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HugeInterface {
+    /// `enabled`, `defrag`, `use_zero_page` and `khugepaged/`; `AnonHugePages`. Up to 4.9.
+    Base,
+    /// `hpage_pmd_size`. 4.10+.
+    PmdSize,
+    /// `Hugetlb` of /proc/meminfo. 4.16+.
+    HugetlbTotal,
+    /// `THPeligible` of smaps. 5.0+.
+    Eligible,
+    /// `FileHugePages` of /proc/meminfo, `FilePmdMapped` of it and of smaps. 5.4+.
+    File,
+    /// `hugepages-2048kB/` with its statistics, and boot parameters of shared memory. 6.8+, complete as of 6.14.
+    Sizes,
 }
 
 /// Which faults reclaim and compact for a huge page unless the administrator says otherwise.
@@ -150,6 +170,7 @@ impl Default for ThpPolicy {
             within_size_end: false,
             shmem_retract: false,
             stop_resets_min_free: false,
+            interface: HugeInterface::Eligible,
         }
     }
 }

@@ -9,6 +9,7 @@ use super::labelled;
 use crate::Mm;
 use crate::frame::Idx;
 use crate::lru::LruList;
+use crate::policy::HugeInterface;
 use crate::trace::Tracer;
 use crate::zone::Zone;
 
@@ -37,7 +38,7 @@ impl<T: Tracer> Mm<T> {
         Pages::new(free + unused_part(page_cache) + unused_part(self.slab.total().reclaimable))
     }
 
-    /// Writes /proc/meminfo with the fields of Linux 6.18; 0 stands where the engine does not have the mechanism.
+    /// Writes /proc/meminfo with the fields of Linux 6.18, those of huge pages by release; 0 stands where the engine does not have the mechanism.
     ///
     /// # Errors
     /// Those of `out`.
@@ -119,8 +120,14 @@ impl<T: Tracer> Mm<T> {
             ("DirectMap2M", 0),
             ("DirectMap1G", 0),
         ];
-        let has_cma = cma > 0;
-        let shown = pages.into_iter().filter(move |&(name, _)| has_cma || !name.starts_with("Cma"));
+        let (has_cma, policy) = (cma > 0, &self.policy.thp);
+        let shown = pages.into_iter().filter(move |&(name, _)| match name {
+            "CmaTotal" | "CmaFree" => has_cma,
+            "ShmemHugePages" | "ShmemPmdMapped" => policy.shmem,
+            "FileHugePages" | "FilePmdMapped" => policy.interface >= HugeInterface::File,
+            "Hugetlb" => policy.interface >= HugeInterface::HugetlbTotal,
+            _ => true,
+        });
         shown.map(|(name, pages)| (name, if is_number(name) { pages } else { Pages::new(pages).bytes().get() / 1024 }))
     }
 

@@ -9,6 +9,7 @@ use order9_units::{Order, PAGE_SIZE, Pages};
 use super::labelled;
 use crate::Mm;
 use crate::frame::{Flag, Idx};
+use crate::policy::{HugeInterface, ThpPolicy};
 use crate::space::{HugeAdvice, Owner, Prot, Pte, PteFlag, Space, Vma, VmaKind};
 use crate::trace::Tracer;
 
@@ -74,8 +75,10 @@ impl<T: Tracer> Mm<T> {
             labelled(out, "MMUPageSize", kilobytes(page.get()), " kB")?;
             let mut usage = Usage::default();
             self.add_usage(&mut usage, space, vma);
-            usage.render(out, false)?;
-            labelled(out, "THPeligible", u64::from(self.may_have_huge_pages(vma) && has_slot(vma)), "")?;
+            usage.render(out, false, &self.policy.thp)?;
+            if self.policy.thp.interface >= HugeInterface::Eligible {
+                labelled(out, "THPeligible", u64::from(self.may_have_huge_pages(vma) && has_slot(vma)), "")?;
+            }
             render_flags(out, vma)?;
         }
         Ok(())
@@ -91,7 +94,7 @@ impl<T: Tracer> Mm<T> {
         let ends = space.vmas().map(|vma| (vma.range.start.addr().get(), vma.range.end.addr().get()));
         let (start, end) = ends.reduce(|first, last| (first.0, last.1)).unwrap_or_default();
         named(out, &format!("{start:08x}-{end:08x} ---p 00000000 00:00 0 "), "[rollup]")?;
-        usage.render(out, true)
+        usage.render(out, true, &self.policy.thp)
     }
 
     fn add_usage(&self, usage: &mut Usage, space: &Space, vma: &Vma) {
@@ -157,7 +160,7 @@ impl<T: Tracer> Mm<T> {
 
 impl Usage {
     /// Writes the lines from `Rss` to `Locked`; with the proportional sizes by kind, as only `smaps_rollup` has them.
-    fn render(&self, out: &mut impl Write, by_kind: bool) -> Result {
+    fn render(&self, out: &mut impl Write, by_kind: bool, policy: &ThpPolicy) -> Result {
         let mut size = |name, bytes| labelled(out, name, kilobytes(bytes), " kB");
         let mut pss = self.pss_anon;
         pss += self.pss_shmem;
@@ -179,8 +182,12 @@ impl Usage {
         size("KSM", 0)?;
         size("LazyFree", self.lazy_free)?;
         size("AnonHugePages", self.anon_huge)?;
-        size("ShmemPmdMapped", self.shmem_huge)?;
-        size("FilePmdMapped", 0)?;
+        if policy.shmem {
+            size("ShmemPmdMapped", self.shmem_huge)?;
+        }
+        if policy.interface >= HugeInterface::File {
+            size("FilePmdMapped", 0)?;
+        }
         size("Shared_Hugetlb", self.shared_hugetlb)?;
         size("Private_Hugetlb", self.private_hugetlb)?;
         size("Swap", self.swap)?;

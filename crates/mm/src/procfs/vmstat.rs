@@ -58,6 +58,8 @@ impl<T: Tracer> Mm<T> {
             ("htlb_buddy_alloc_fail", self.counters.htlb_buddy_alloc_fail),
             ("thp_fault_alloc", self.counters.thp_fault_alloc),
             ("thp_fault_fallback", self.counters.thp_fault_fallback),
+            // There are no memory cgroups that could refuse a page.
+            ("thp_fault_fallback_charge", 0),
             ("thp_collapse_alloc", self.counters.thp_collapse_alloc),
             ("thp_collapse_alloc_failed", self.counters.thp_collapse_alloc_failed),
             ("thp_file_alloc", self.counters.thp_file_alloc),
@@ -134,6 +136,9 @@ impl<T: Tracer> Mm<T> {
             ("nr_page_table_pages", user.page_tables),
             ("nr_shmem_hugepages", user.shmem_thps),
             ("nr_shmem_pmdmapped", user.shmem_pmdmapped),
+            // Files on disk have base pages.
+            ("nr_file_hugepages", 0),
+            ("nr_file_pmdmapped", 0),
             ("nr_anon_transparent_hugepages", user.anon_thps),
             ("nr_vmscan_write", self.counters.nr_vmscan_write),
             ("nr_vmscan_immediate_reclaim", self.counters.nr_vmscan_immediate_reclaim),

@@ -22,7 +22,7 @@ pub use value::Values;
 
 use crate::Mm;
 use crate::page_cache::DropPagecache;
-use crate::policy::{BalanceRule, PcpHigh};
+use crate::policy::{BalanceRule, HugeInterface, PcpHigh};
 use crate::shrinker::{DropSlab, ShrinkStep};
 use crate::space::Errno;
 use crate::trace::Tracer;
@@ -307,7 +307,10 @@ impl<T: Tracer> Mm<T> {
             }
             // These hold words.
             Knob::ThpDefrag | Knob::ThpEnabled | Knob::ThpShmemEnabled => None,
-            Knob::ThpPmdSize => Some(one(Order::PAGEBLOCK.pages().bytes().get())),
+            Knob::ThpPmdSize => {
+                let is_there = self.policy.thp.interface >= HugeInterface::PmdSize;
+                is_there.then(|| one(Order::PAGEBLOCK.pages().bytes().get()))
+            }
             Knob::ThpUseZeroPage => Some(one(u64::from(self.thp_use_zero_page()))),
             Knob::Khugepaged(file) => self.khugepaged_value(file).map(one),
             Knob::VfsCachePressure => Some(one(self.settings.vfs_cache_pressure)),

@@ -1,6 +1,8 @@
 //! Switches of transparent huge pages.
 
-use order9_mm::policy::{DefragDefault, HugeCow, HugePlacement, MmapAlign, ShmemGfp, ShmemPunch, ZeroWrite};
+use order9_mm::policy::{
+    DefragDefault, HugeCow, HugeInterface, HugePlacement, MmapAlign, ShmemGfp, ShmemPunch, ZeroWrite,
+};
 
 use crate::switch::{Case, Switch, Value, Values};
 
@@ -169,5 +171,22 @@ pub(super) static SWITCHES: &[Switch] = &[
         "Whether disabling huge pages computes vm.min_free_kbytes anew",
         off: "vm.min_free_kbytes stays raised when huge pages are disabled", "up to 5.9",
         on: "disabling huge pages computes vm.min_free_kbytes anew", "5.10+"
+    ),
+    choice!(
+        thp.interface,
+        "Which files and fields about huge pages there are; each value has those of the ones before it",
+        "files and fields about huge pages end with",
+        HugeInterface::Base: "base",
+            "enabled, defrag, use_zero_page, khugepaged/ and AnonHugePages", "up to 4.9";
+        HugeInterface::PmdSize: "pmd_size",
+            "hpage_pmd_size", "4.10 to 4.15";
+        HugeInterface::HugetlbTotal: "hugetlb_total",
+            "Hugetlb of /proc/meminfo", "4.16 to 4.20";
+        HugeInterface::Eligible: "eligible",
+            "THPeligible of smaps", "5.0 to 5.3";
+        HugeInterface::File: "file",
+            "FileHugePages and FilePmdMapped", "5.4 to 6.7";
+        HugeInterface::Sizes: "sizes",
+            "hugepages-2048kB/, its statistics, and boot parameters of shared memory", "6.8+, complete as of 6.14";
     ),
 ];

@@ -12,12 +12,13 @@ use crate::policy::{HugeCow, NewAnon, Policy, ZeroWrite};
 use crate::space::{Access, Madvise, Prot, SpaceId};
 
 /// The counters of huge pages, in the kernel's order; those of shared memory are counted elsewhere.
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 20] = [
     "thp_migration_success",
     "thp_migration_fail",
     "thp_migration_split",
     "thp_fault_alloc",
     "thp_fault_fallback",
+    "thp_fault_fallback_charge",
     "thp_collapse_alloc",
     "thp_collapse_alloc_failed",
     "thp_split_page",
