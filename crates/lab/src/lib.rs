@@ -32,6 +32,6 @@ pub use error::PlanError;
 pub use notes::notes;
 pub use plan::{Cell, Memory, Plan, Settings};
 pub use plot::{Changed, PlotChoice, PlotError, Plotted, changed, plot, plot_time};
-pub use proc_files::{machine_files, process_files};
+pub use proc_files::{machine_files, node_files, process_files, setting_files};
 pub use run::{Observer, run};
 pub use tables::report;

@@ -1,8 +1,9 @@
-//! The files of /proc that the engine and the disks can show.
+//! The files of /proc and /sys that the engine and the disks can show.
 
 use std::fmt;
 
 use order9_machine::{Engine, Tick};
+use order9_mm::sysctl::{SETTINGS, Setting};
 use order9_record::ProcFile;
 
 /// How one file is written.
@@ -23,6 +24,32 @@ pub fn machine_files(tick: &Tick<'_>) -> Vec<ProcFile> {
     let file = |(path, render): (&str, Render)| proc_file(path.to_owned(), |out| render(tick.engine, out));
     let disks = ProcFile { path: "/proc/diskstats".to_owned(), content: tick.diskstats() };
     FILES.into_iter().map(file).chain([disks]).collect()
+}
+
+/// Files about every node, below /sys/devices/system/node, as Linux shows them. Each walks the frames of its node.
+#[must_use]
+pub fn node_files(engine: &Engine) -> Vec<ProcFile> {
+    let files = engine.nodes().iter().flat_map(|node| {
+        let id = node.id();
+        let path = |name: &str| format!("/sys/devices/system/node/node{id}/{name}");
+        [
+            proc_file(path("meminfo"), |out| engine.render_node_meminfo(id, out)),
+            proc_file(path("vmstat"), |out| engine.render_node_vmstat(id, out)),
+            proc_file(path("numastat"), |out| engine.render_numastat(id, out)),
+            proc_file(path("distance"), |out| engine.render_node_distance(id, out)),
+            proc_file(path("cpulist"), |out| engine.render_node_cpulist(id, out)),
+        ]
+    });
+    files.collect()
+}
+
+/// Every setting that can be read, as the file that it is on Linux.
+#[must_use]
+pub fn setting_files(engine: &Engine) -> Vec<ProcFile> {
+    let file = |setting: &Setting| {
+        Some(ProcFile { path: setting.path.to_owned(), content: engine.read_setting(setting.name).ok()? })
+    };
+    SETTINGS.iter().filter_map(file).collect()
 }
 
 /// Files about every living process, whose number is that of its address space, from 1 on.

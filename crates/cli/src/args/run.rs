@@ -64,7 +64,7 @@ pub(crate) struct RunArgs {
     /// Print everything as JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the files of /proc into this directory whenever counters are read.
+    /// Write the files of /proc and /sys into this directory whenever counters are read.
     #[arg(long, value_name = "DIR")]
     pub(crate) proc_dir: Option<PathBuf>,
     /// How many runs go on at the same time. [default: one per core, as far as 10 GiB are enough for all]

@@ -1,11 +1,11 @@
-//! `--proc-dir`: the files of /proc as a run goes on, `POLICY/seed-N/SECONDS/proc/vmstat` and so on.
+//! `--proc-dir`: the files of /proc and /sys as a run goes on, `POLICY/seed-N/SECONDS/proc/vmstat` and so on.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use order9_lab::{machine_files, process_files};
+use order9_lab::{machine_files, node_files, process_files, setting_files};
 use order9_machine::Tick;
 
 use crate::failure::{Failure, io_sentence};
@@ -39,7 +39,8 @@ impl ProcDir {
         // So many digits that ten days sort by name.
         let seconds = format!("{:010.3}", tick.now.get() as f64 / 1e9);
         let folder = self.root.join(policy).join(format!("seed-{seed}")).join(seconds);
-        for file in machine_files(tick).into_iter().chain(process_files(tick.engine)) {
+        let files = [node_files, setting_files, process_files].into_iter().flat_map(|files| files(tick.engine));
+        for file in machine_files(tick).into_iter().chain(files) {
             let path = folder.join(file.path.trim_start_matches('/'));
             let written =
                 fs::create_dir_all(path.parent().unwrap_or(&folder)).and_then(|()| fs::write(&path, file.content));

@@ -113,7 +113,17 @@ fn files_of_proc_are_those_of_a_host() {
         words[1].parse::<u64>().expect("a number")
     };
     assert!(free(&run.join(&moments[0])) > free(&run.join(&moments[1])));
+    let last = run.join(moments.last().expect("there are some"));
     assert!(fs::read_dir(run.join(&moments[1]).join("proc")).unwrap().count() > 5, "processes have files");
+    let read = |path: &str| fs::read_to_string(last.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    assert_eq!(read("sys/kernel/mm/transparent_hugepage/hpage_pmd_size"), "2097152\n");
+    assert_eq!(read("proc/sys/vm/swappiness"), "60\n");
+    let free = |path: &str, before: &str| {
+        let line = read(path).lines().find_map(|line| line.strip_prefix(before).map(str::to_owned));
+        line.unwrap_or_else(|| panic!("no {before} in {path}")).trim().to_owned()
+    };
+    assert_eq!(free("sys/devices/system/node/node0/meminfo", "Node 0 MemFree:"), free("proc/meminfo", "MemFree:"));
+    assert_eq!(read("sys/devices/system/node/node0/cpulist"), "0-1\n");
 }
 
 #[test]

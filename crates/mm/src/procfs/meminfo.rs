@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::fmt::{Result, Write};
 
-use order9_units::{Migratetype, Order, Pages};
+use order9_units::{Migratetype, NodeId, Order, Pages};
 
 use super::labelled;
 use crate::Mm;
@@ -76,7 +76,7 @@ impl<T: Tracer> Mm<T> {
             ("Active(file)", active_file),
             ("Inactive(file)", inactive_file),
             ("Unevictable", unevictable),
-            ("Mlocked", self.mlocked()),
+            ("Mlocked", self.mlocked(None)),
             ("SwapTotal", self.swap_total().get()),
             ("SwapFree", self.swap_free().get()),
             ("Zswap", 0),
@@ -131,12 +131,13 @@ impl<T: Tracer> Mm<T> {
         shown.map(|(name, pages)| (name, if is_number(name) { pages } else { Pages::new(pages).bytes().get() / 1024 }))
     }
 
-    /// `nr_mlock`: pages that an mlocked mapping maps, each once.
-    pub(super) fn mlocked(&self) -> u64 {
+    /// `nr_mlock` of the machine or of `node`: pages that an mlocked mapping maps, each once.
+    pub(super) fn mlocked(&self, node: Option<NodeId>) -> u64 {
         let mut pages: Vec<Idx> = Vec::new();
         for (_, space) in self.spaces() {
             for vma in space.vmas().filter(|vma| vma.locked) {
-                pages.extend(space.entries(vma.range).filter_map(|pte| pte.idx()));
+                let frames = space.entries(vma.range).filter_map(|pte| pte.idx());
+                pages.extend(frames.filter(|&idx| node.is_none_or(|node| self.node_of(idx) == node)));
             }
         }
         pages.sort_unstable();

@@ -1,11 +1,13 @@
-//! The files of /proc that show the allocator and address spaces, rendered byte for byte as Linux lays them out.
+//! The files of /proc, and of /sys about nodes, that show the allocator and address spaces, rendered byte for byte as Linux lays them out.
 //!
 //! Values come from engine state alone. Counters of mechanisms the engine does not have are left out; where readers expect
-//! every field, in `meminfo` and `smaps`, they are 0, which is what such a machine would show. Layout: the kernel's `proc(5)` files as printed by 6.x; a `CMA` column appears on machines with contiguous memory
-//! areas, as on kernels built with them.
+//! every field, in `meminfo` and `smaps`, they are 0, which is what such a machine would show. Layout: the kernel's `proc(5)`
+//! files as printed by 6.x, fields of huge pages being those of the release; a `CMA` column appears on machines with contiguous
+//! memory areas, as on kernels built with them.
 
 mod buddyinfo;
 mod meminfo;
+mod node;
 mod pagetypeinfo;
 mod slabinfo;
 mod smaps;

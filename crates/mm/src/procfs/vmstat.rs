@@ -99,7 +99,7 @@ impl<T: Tracer> Mm<T> {
             ("nr_zone_active_file", lru(LruList::ActiveFile)),
             ("nr_zone_unevictable", lru(LruList::Unevictable)),
             ("nr_zone_write_pending", self.write_pending(None).total()),
-            ("nr_mlock", self.mlocked()),
+            ("nr_mlock", self.mlocked(None)),
             ("nr_free_cma", sum(|zone| zone.free_of_type(Migratetype::Cma))),
             ("numa_hit", numa(|node| node.hit)),
             ("numa_miss", numa(|node| node.miss)),

@@ -119,6 +119,11 @@ impl<T: Tracer> Mm<T> {
         if part { self.frames.pfn(head_of(idx)) } else { pfn }
     }
 
+    /// Whether a huge mapping shows the huge page that starts at `head`.
+    pub(crate) fn is_pmd_mapped(&self, head: Idx) -> bool {
+        !self.user.huge.page(head).pmds.is_empty()
+    }
+
     /// Mappings of the huge page that starts at `pfn`, huge ones and those of base pages: `total_mapcount`. `None` where no
     /// anonymous huge page starts.
     #[must_use]

@@ -1,0 +1,258 @@
+//! /sys/devices/system/node/nodeN: meminfo, vmstat and numastat of one node, its CPUs and distances.
+//!
+//! What the engine counts for the machine alone is counted anew here, by a walk over the frames of the node. Events that
+//! Linux counts by node and the engine does not are left out of `vmstat`.
+
+use alloc::vec::Vec;
+use core::fmt::{Result, Write};
+
+use order9_units::{Migratetype, NodeId, Order, Pages};
+
+use super::labelled;
+use crate::Mm;
+use crate::frame::{Flag, Idx};
+use crate::lru::{LruList, LruType};
+use crate::policy::HugeInterface;
+use crate::space::{Owner, UserLevels};
+use crate::trace::Tracer;
+use crate::vmstat::NumaCounters;
+use crate::zone::Zone;
+
+/// Names and values.
+type Fields = Vec<(&'static str, u64)>;
+
+/// What frames of a node are used for by programs and files.
+#[derive(Default)]
+struct NodeUse {
+    levels: UserLevels,
+    /// Pages in the swap cache.
+    swap_cached: u64,
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Writes /sys/devices/system/node/nodeN/meminfo with the fields of Linux 6.18, those of huge pages by release; 0 stands
+    /// where the engine does not have the mechanism.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn render_node_meminfo(&self, node: NodeId, out: &mut impl Write) -> Result {
+        for (name, pages) in self.node_meminfo(node) {
+            write!(out, "Node {node} ")?;
+            labelled(out, name, Pages::new(pages).bytes().get() / 1024, " kB")?;
+        }
+        let pool = self.hugetlb_pool_of(node);
+        for (name, pages) in [("Total:", pool.total), ("Free:", pool.free), ("Surp:", pool.surplus)] {
+            writeln!(out, "Node {node} HugePages_{name:<6} {pages:>5}")?;
+        }
+        Ok(())
+    }
+
+    /// Writes /sys/devices/system/node/nodeN/vmstat as far as the engine counts by node.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn render_node_vmstat(&self, node: NodeId, out: &mut impl Write) -> Result {
+        self.node_vmstat(node).into_iter().try_for_each(|(name, value)| writeln!(out, "{name} {value}"))
+    }
+
+    /// Writes /sys/devices/system/node/nodeN/numastat.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn render_numastat(&self, node: NodeId, out: &mut impl Write) -> Result {
+        let NumaCounters { hit, miss, foreign, local, other } = self.numa_counters(node);
+        for (name, value) in [
+            ("numa_hit", hit),
+            ("numa_miss", miss),
+            ("numa_foreign", foreign),
+            // No policy interleaves.
+            ("interleave_hit", 0),
+            ("local_node", local),
+            ("other_node", other),
+        ] {
+            writeln!(out, "{name} {value}")?;
+        }
+        Ok(())
+    }
+
+    /// Writes /sys/devices/system/node/nodeN/distance: how far each node is, 10 being the node itself.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn render_node_distance(&self, node: NodeId, out: &mut impl Write) -> Result {
+        for to in &self.nodes {
+            let blank = if to.id == NodeId(0) { "" } else { " " };
+            write!(out, "{blank}{}", self.nodes[node.index()].distance(to.id))?;
+        }
+        out.write_char('\n')
+    }
+
+    /// Writes /sys/devices/system/node/nodeN/cpulist: the CPUs of the node, as ranges.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn render_node_cpulist(&self, node: NodeId, out: &mut impl Write) -> Result {
+        let mut cpus = (0..self.cpus.len()).filter(|&cpu| self.cpus[cpu] == node).peekable();
+        let mut comma = "";
+        while let Some(first) = cpus.next() {
+            let mut last = first;
+            while let Some(next) = cpus.next_if_eq(&(last + 1)) {
+                last = next;
+            }
+            match last == first {
+                true => write!(out, "{comma}{first}")?,
+                false => write!(out, "{comma}{first}-{last}")?,
+            }
+            comma = ",";
+        }
+        out.write_char('\n')
+    }
+
+    fn numa_counters(&self, node: NodeId) -> NumaCounters {
+        self.counters.numa.get(node.index()).copied().unwrap_or_default()
+    }
+
+    /// The fields of a node's meminfo in the kernel's order, in pages, without those of its hugetlb pool.
+    pub fn node_meminfo(&self, node: NodeId) -> impl Iterator<Item = (&'static str, u64)> {
+        let sum = |of: fn(&Zone) -> u64| self.zones_of(node).map(of).sum::<u64>();
+        let (managed, free, slab) = (sum(Zone::managed), sum(Zone::free), self.slab_levels(node));
+        let (NodeUse { levels: user, swap_cached }, pending) = (self.node_use(node), self.write_pending(Some(node)));
+        let [inactive_anon, active_anon, inactive_file, active_file, unevictable] =
+            LruList::ALL.map(|list| self.lru_pages(node, list));
+        let huge = |count: u64| count * Order::PAGEBLOCK.pages().get();
+        let pages = [
+            ("MemTotal", managed),
+            ("MemFree", free),
+            ("MemUsed", managed - free),
+            ("SwapCached", swap_cached),
+            ("Active", active_anon + active_file),
+            ("Inactive", inactive_anon + inactive_file),
+            ("Active(anon)", active_anon),
+            ("Inactive(anon)", inactive_anon),
+            ("Active(file)", active_file),
+            ("Inactive(file)", inactive_file),
+            ("Unevictable", unevictable),
+            ("Mlocked", self.mlocked(Some(node))),
+            ("Dirty", pending.dirty),
+            ("Writeback", pending.writeback),
+            ("FilePages", user.file + user.shmem + swap_cached),
+            ("Mapped", user.mapped),
+            ("AnonPages", user.anon),
+            ("Shmem", user.shmem),
+            ("KernelStack", 0),
+            ("PageTables", user.page_tables),
+            ("SecPageTables", 0),
+            ("NFS_Unstable", 0),
+            ("Bounce", 0),
+            ("WritebackTmp", 0),
+            ("KReclaimable", slab.reclaimable),
+            ("Slab", slab.reclaimable + slab.unreclaimable),
+            ("SReclaimable", slab.reclaimable),
+            ("SUnreclaim", slab.unreclaimable),
+            ("AnonHugePages", huge(user.anon_thps)),
+            ("ShmemHugePages", huge(user.shmem_thps)),
+            ("ShmemPmdMapped", huge(user.shmem_pmdmapped)),
+            ("FileHugePages", 0),
+            ("FilePmdMapped", 0),
+        ];
+        let policy = &self.policy.thp;
+        pages.into_iter().filter(move |&(name, _)| match name {
+            "ShmemHugePages" | "ShmemPmdMapped" => policy.shmem,
+            "FileHugePages" | "FilePmdMapped" => policy.interface >= HugeInterface::File,
+            _ => true,
+        })
+    }
+
+    /// The fields of a node's vmstat that the engine has, in the kernel's order.
+    fn node_vmstat(&self, node: NodeId) -> Fields {
+        let sum = |of: fn(&Zone) -> u64| self.zones_of(node).map(of).sum::<u64>();
+        let isolated = |of| self.zones_of(node).map(|zone| zone.lru_isolated(of)).sum::<u64>();
+        let lru = LruList::ALL.map(|list| self.lru_pages(node, list));
+        let (slab, pending) = (self.slab_levels(node), self.write_pending(Some(node)));
+        let (NodeUse { levels: user, swap_cached }, numa) = (self.node_use(node), self.numa_counters(node));
+        let mut fields: Fields = Vec::with_capacity(48);
+        fields.extend([("nr_free_pages", sum(Zone::free)), ("nr_free_pages_blocks", sum(Zone::free_in_pageblocks))]);
+        fields.extend(ZONE_LISTS.into_iter().zip(lru));
+        fields.extend([
+            ("nr_zone_write_pending", pending.total()),
+            ("nr_mlock", self.mlocked(Some(node))),
+            ("nr_free_cma", sum(|zone| zone.free_of_type(Migratetype::Cma))),
+            ("numa_hit", numa.hit),
+            ("numa_miss", numa.miss),
+            ("numa_foreign", numa.foreign),
+            ("numa_interleave", 0),
+            ("numa_local", numa.local),
+            ("numa_other", numa.other),
+        ]);
+        fields.extend(NODE_LISTS.into_iter().zip(lru));
+        fields.extend([
+            ("nr_slab_reclaimable", slab.reclaimable),
+            ("nr_slab_unreclaimable", slab.unreclaimable),
+            ("nr_isolated_anon", isolated(LruType::Anon)),
+            ("nr_isolated_file", isolated(LruType::File)),
+            ("nr_anon_pages", user.anon),
+            ("nr_mapped", user.mapped),
+            ("nr_file_pages", user.file + user.shmem + swap_cached),
+            ("nr_dirty", pending.dirty),
+            ("nr_writeback", pending.writeback),
+            ("nr_shmem", user.shmem),
+            ("nr_shmem_hugepages", user.shmem_thps),
+            ("nr_shmem_pmdmapped", user.shmem_pmdmapped),
+            ("nr_file_hugepages", 0),
+            ("nr_file_pmdmapped", 0),
+            ("nr_anon_transparent_hugepages", user.anon_thps),
+            ("nr_page_table_pages", user.page_tables),
+            ("nr_swapcached", swap_cached),
+        ]);
+        fields
+    }
+
+    fn zones_of(&self, node: NodeId) -> impl Iterator<Item = &Zone> {
+        self.zones.iter().filter(move |zone| zone.node == node)
+    }
+
+    /// What frames of a node are used for by programs and files.
+    fn node_use(&self, node: NodeId) -> NodeUse {
+        let mut found = NodeUse::default();
+        for pfn in self.zones_of(node).flat_map(|zone| zone.span.iter()) {
+            let idx = self.at(pfn);
+            self.add_frame(&mut found.levels, idx);
+            found.swap_cached += u64::from(self.frames.word(idx).has(Flag::SwapCache));
+        }
+        found
+    }
+
+    fn add_frame(&self, levels: &mut UserLevels, idx: Idx) {
+        let is_part = || self.frames.word(idx).is_tail() && self.huge_head(idx).is_some();
+        match self.user.rmap.owner(idx) {
+            Owner::Anon(_) | Owner::Shared { .. } => levels.anon += u64::from(!is_part()),
+            Owner::File { file, .. } => {
+                let on_disk = self.user.files.is_on_disk(file);
+                *(if on_disk { &mut levels.file } else { &mut levels.shmem }) += 1;
+                levels.mapped += u64::from(self.mapcount(self.frames.pfn(idx)) > 0);
+                if self.file_huge_head(idx) == Some(idx) {
+                    levels.shmem_thps += 1;
+                    levels.shmem_pmdmapped += u64::from(self.is_pmd_mapped(idx));
+                }
+            }
+            Owner::PageTable(_) => levels.page_tables += 1,
+            Owner::Huge => {
+                levels.anon += self.huge_anon_pages(idx);
+                levels.anon_thps += u64::from(self.is_pmd_mapped(idx));
+            }
+            Owner::Slab { .. } | Owner::Kept | Owner::SwapCache | Owner::HugeZero | Owner::Hugetlb | Owner::Nobody => {}
+        }
+    }
+}
+
+/// Sizes of LRU lists, as they were called when zones had them.
+const ZONE_LISTS: [&str; LruList::COUNT] = [
+    "nr_zone_inactive_anon",
+    "nr_zone_active_anon",
+    "nr_zone_inactive_file",
+    "nr_zone_active_file",
+    "nr_zone_unevictable",
+];
+/// The same, by node.
+const NODE_LISTS: [&str; LruList::COUNT] =
+    ["nr_inactive_anon", "nr_active_anon", "nr_inactive_file", "nr_active_file", "nr_unevictable"];
