@@ -154,8 +154,9 @@ const fn reclaim_flags(of: LruType) -> &'static str {
 #[cfg(test)]
 mod tests {
     use order9_machine::CollapseEvent;
-    use order9_mm::LruList;
     use order9_mm::reclaim::PassStats;
+    use order9_mm::space::VirtAddr;
+    use order9_mm::{FileId, LruList, SpaceId};
     use order9_units::{NodeId, Pfn, ZoneKind};
 
     use super::*;
@@ -167,6 +168,14 @@ mod tests {
             CollapseEvent::Isolate { pfn, none_or_zero: 3, referenced: 9, writable: true, status: "succeeded" };
         let text = "scan_pfn=0x200, none_or_zero=3, referenced=9, writable=1, status=succeeded";
         assert_eq!(fields(&Event::Collapse(isolate)), text);
+        let (space, file, result) = (SpaceId::default(), FileId::new(7), "succeeded");
+        let scan = CollapseEvent::ScanFile { space, pfn: None, file, present: 500, swap: 12, result };
+        let text = "scan_pfn=0xffffffffffffffff, filename=7, present=500, swap=12, result=succeeded";
+        assert_eq!(fields(&Event::Collapse(scan)), text);
+        let addr = VirtAddr::new(0x7f00_0020_0000);
+        let done = CollapseEvent::CollapseFile { space, pfn: Some(pfn), file, index: 512, addr, result };
+        let text = "hpage_pfn=0x200, index=512, addr=7f0000200000, is_shmem=1, filename=7, nr=512, result=succeeded";
+        assert_eq!(fields(&Event::Collapse(done)), text);
     }
 
     #[test]

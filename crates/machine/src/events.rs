@@ -10,7 +10,7 @@ use crate::time::{CpuId, Handle, TaskId};
 pub use order9_mm::trace::{CollapseEvent, CompactEvent, Event};
 
 /// Tracepoints, as Linux names them, in the order of their bits.
-const NAMES: [&str; 40] = [
+const NAMES: [&str; 42] = [
     "mm_page_alloc",
     "mm_page_alloc_zone_locked",
     "mm_page_alloc_extfrag",
@@ -51,6 +51,8 @@ const NAMES: [&str; 40] = [
     "mm_collapse_huge_page_isolate",
     "mm_collapse_huge_page_swapin",
     "mm_compaction_fast_isolate_freepages",
+    "mm_khugepaged_scan_file",
+    "mm_khugepaged_collapse_file",
 ];
 
 /// A set of tracepoints.
@@ -112,6 +114,8 @@ const fn kind(event: &Event) -> usize {
             CollapseEvent::HugePage { .. } => 36,
             CollapseEvent::Isolate { .. } => 37,
             CollapseEvent::Swapin { .. } => 38,
+            CollapseEvent::ScanFile { .. } => 40,
+            CollapseEvent::CollapseFile { .. } => 41,
         },
         Event::Compaction(event) => match event {
             CompactEvent::IsolateMigratepages { .. } => 19,

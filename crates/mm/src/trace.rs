@@ -2,6 +2,8 @@
 //!
 //! A tracer is a type parameter of [`crate::Mm`]: with [`NoTrace`] no event is even built.
 
+mod collapse;
+
 use order9_units::{Migratetype, Nanos, NodeId, Order, Pfn, PfnRange, ZoneKind};
 
 use crate::env::{CompactPriority, CompactResult};
@@ -10,8 +12,8 @@ use crate::lru::{LruList, LruType};
 use crate::migrate::{MigrateMode, MigrateReason};
 use crate::reclaim::{PassStats, Stalled};
 use crate::shrinker::ShrinkerKind;
-use crate::space::SpaceId;
 use crate::zone::ZoneId;
+pub use collapse::CollapseEvent;
 
 /// Receives events as they happen.
 pub trait Tracer {
@@ -296,61 +298,6 @@ impl Extfrag {
     pub fn is_fragmenting(&self) -> bool {
         self.fallback_order < Order::PAGEBLOCK
     }
-}
-
-/// An event of a collapse. What it came to is called as in the kernel, `succeeded` where nothing stood in the way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CollapseEvent {
-    /// `mm_khugepaged_scan_pmd`: a slot was looked at.
-    ScanPmd {
-        /// Whose slot.
-        space: SpaceId,
-        /// Its last page that is in memory.
-        pfn: Option<Pfn>,
-        /// Some of its pages may be written.
-        writable: bool,
-        /// Pages used lately.
-        referenced: u32,
-        /// Pages empty or zeros.
-        none_or_zero: u32,
-        /// Pages in swap.
-        unmapped: u32,
-        /// What stands in the way of a collapse.
-        status: &'static str,
-    },
-    /// `mm_collapse_huge_page_swapin`: pages of a slot were read back from swap.
-    Swapin {
-        /// Whose slot.
-        space: SpaceId,
-        /// Pages read back.
-        swapped_in: u32,
-        /// Pages used lately.
-        referenced: u32,
-        /// All are there now.
-        ret: bool,
-    },
-    /// `mm_collapse_huge_page_isolate`: a slot was looked at again, with the huge page in hand.
-    Isolate {
-        /// First frame of the huge page.
-        pfn: Pfn,
-        /// Pages empty or zeros.
-        none_or_zero: u32,
-        /// Pages used lately.
-        referenced: u32,
-        /// Some of its pages may be written.
-        writable: bool,
-        /// What stands in the way.
-        status: &'static str,
-    },
-    /// `mm_collapse_huge_page`: a collapse is over.
-    HugePage {
-        /// Whose slot.
-        space: SpaceId,
-        /// Its pages moved.
-        isolated: bool,
-        /// What it came to.
-        status: &'static str,
-    },
 }
 
 /// An event of compaction.

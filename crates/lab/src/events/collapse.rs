@@ -10,6 +10,17 @@ pub(super) fn fields(event: &CollapseEvent) -> String {
             pfn.map_or(u64::MAX, |pfn| pfn.get()),
             u8::from(*writable),
         ),
+        CollapseEvent::ScanFile { pfn, file, present, swap, result, .. } => format!(
+            "scan_pfn={:#x}, filename={}, present={present}, swap={swap}, result={result}",
+            pfn.map_or(u64::MAX, |pfn| pfn.get()),
+            file.index(),
+        ),
+        CollapseEvent::CollapseFile { pfn, file, index, addr, result, .. } => format!(
+            "hpage_pfn={:#x}, index={index}, addr={:x}, is_shmem=1, filename={}, nr=512, result={result}",
+            pfn.map_or(u64::MAX, |pfn| pfn.get()),
+            addr.get(),
+            file.index(),
+        ),
         CollapseEvent::HugePage { isolated, status, .. } => {
             format!("isolated={}, status={status}", u8::from(*isolated))
         }

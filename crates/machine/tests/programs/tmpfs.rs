@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use order9_machine::{Machine, Options, Outcome, Results, Thread};
+use order9_machine::{CollapseEvent, Event, Machine, Options, Outcome, Results, Thread, TraceKinds};
 use order9_mm::policy::Policy;
 use order9_mm::thp::HugeEnabled;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
@@ -89,8 +89,8 @@ fn files_larger_than_memory_go_to_swap_and_come_back() {
     }
 }
 
-#[test]
-fn khugepaged_collapses_files_behind_the_program() {
+/// Two ranges of a file that khugepaged collapses behind its program.
+fn collapsed(policy: Policy) -> Results {
     let span = PfnRange::of(NORMAL, Pages::from_bytes_floor(mib(64)));
     let layout = Layout {
         nodes: vec![NodeSpec { distances: vec![10] }],
@@ -98,11 +98,13 @@ fn khugepaged_collapses_files_behind_the_program() {
         cpus: vec![NodeId(0); 2],
         ..Layout::default()
     };
-    let mut mm = MmBuilder::new(&layout, Policy::default()).expect("zones are a layout").content_tags().boot();
+    let mut mm = MmBuilder::new(&layout, policy).expect("zones are a layout").content_tags().boot();
     mm.set_thp_enabled(HugeEnabled::Always);
-    let options = Options { check_every: NonZeroU64::new(4999), ..Options::new(1) };
+    let names = ["mm_khugepaged_scan_file", "mm_khugepaged_collapse_file"];
+    let trace = names.into_iter().fold(TraceKinds::NONE, |kinds, name| kinds.with(name).expect("it exists"));
+    let options = Options { check_every: NonZeroU64::new(4999), trace, trace_max: 100, ..Options::new(1) };
     let machine = Machine::new(mm, vec![NodeId(0); 2], prices(), &options).expect("there are CPUs");
-    let results = run(machine, async |sys| {
+    run(machine, async |sys| {
         // Which places the mapping for huge pages, but gives it none.
         let mount = sys.mount_tmpfs("huge=advise").await?;
         let (_, area) = mapped(&sys, mount, mib(4)).await?;
@@ -110,8 +112,31 @@ fn khugepaged_collapses_files_behind_the_program() {
         sys.remount_tmpfs(mount, "huge=always").await?;
         sys.sleep(Nanos::new(40_000_000_000)).await?;
         sys.touch(area, Access::Read).await
-    });
+    })
+}
+
+#[test]
+fn khugepaged_collapses_files_behind_the_program() {
+    let results = collapsed(Policy::default());
     assert_eq!(counter(&results, "nr_shmem_hugepages"), 2);
+    assert_eq!(results.events, [], "before 6.1 nobody sees it");
+}
+
+#[test]
+fn from_6_1_on_collapses_of_files_are_traced() {
+    let mut policy = Policy::default();
+    policy.thp.madvise_collapse = true;
+    let results = collapsed(policy);
+    let events: Vec<_> = results.events.iter().map(|traced| (traced.name(), traced.event)).collect();
+    let [scan, done, second, ..] = events[..] else { panic!("{events:?}") };
+    let Event::Collapse(CollapseEvent::ScanFile { present: 512, swap: 0, result: "succeeded", .. }) = scan.1 else {
+        panic!("{scan:?}")
+    };
+    let Event::Collapse(CollapseEvent::CollapseFile { index: 0, pfn: Some(_), result: "succeeded", .. }) = done.1
+    else {
+        panic!("{done:?}")
+    };
+    assert_eq!([scan.0, done.0, second.0], ["mm_khugepaged_scan_file", "mm_khugepaged_collapse_file", scan.0]);
 }
 
 #[test]

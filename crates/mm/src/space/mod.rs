@@ -69,7 +69,7 @@ use table::PageTable;
 use vma::VmaSet;
 
 /// An address space; the number is never given to another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpaceId(pub(crate) u32);
 
 impl SpaceId {

@@ -12,6 +12,7 @@ use order9_units::{Bytes, NodeId, Order, Pages, Pfn};
 
 use super::map::HUGE_RSS;
 use super::rules::{Collapser, fails_with_huge_page};
+use super::trace::status;
 use super::{NR, khugepaged_gfp};
 use crate::Mm;
 use crate::frame::Idx;
@@ -36,7 +37,7 @@ pub struct Collapse {
     /// Pages in swap.
     pub(super) swapped: u32,
     /// The range of a file on tmpfs that the slot shows, which is collapsed then.
-    file: Option<(FileId, u64)>,
+    pub(super) file: Option<(FileId, u64)>,
 }
 
 impl Collapse {
@@ -189,9 +190,13 @@ impl<T: Tracer> Mm<T> {
             self.work.scanned_unlocked += u64::from(NR);
         }
         let (pages, used, swapped) = match file {
-            Some((file, base)) if self.is_huge_in_file(id, slot, file, base) => return Ok(None),
+            Some((file, base)) if self.is_huge_in_file(id, slot, file, base) => {
+                self.trace_file_scan(id, (file, base), "pte_mapped_hugepage");
+                return Ok(None);
+            }
             Some((file, base)) => {
                 let plan = self.file_plan(file, base, by);
+                self.trace_file_scan(id, (file, base), status(plan.as_ref().err().copied()));
                 (plan.inspect_err(|&failure| self.count_scan_failure(failure))?, 0, 0)
             }
             None => {
@@ -223,8 +228,8 @@ impl<T: Tracer> Mm<T> {
     pub fn collapse_allocated(&mut self, collapse: &Collapse, had: bool) {
         self.counters.thp_collapse_alloc += u64::from(had);
         self.counters.thp_collapse_alloc_failed += u64::from(!had);
-        if !had && collapse.file.is_none() {
-            self.trace_collapse(collapse, Err(CollapseFailure::AllocHugePage));
+        if !had {
+            self.trace_collapse(collapse, None, Err(CollapseFailure::AllocHugePage));
         }
     }
 
@@ -252,11 +257,11 @@ impl<T: Tracer> Mm<T> {
     /// # Panics
     /// If `page` was not allocated for this.
     pub fn collapse_finish(&mut self, collapse: &Collapse, page: Pfn, cpu: usize) -> Result<(), CollapseFailure> {
-        if let Some(place) = collapse.file {
-            return self.collapse_file_finish(collapse, place, page, cpu);
-        }
-        let done = self.collapse_into(collapse, page, cpu);
-        self.trace_collapse(collapse, done);
+        let done = match collapse.file {
+            Some(place) => self.collapse_file_finish(collapse, place, page, cpu),
+            None => self.collapse_into(collapse, page, cpu),
+        };
+        self.trace_collapse(collapse, Some(page), done);
         done
     }
 

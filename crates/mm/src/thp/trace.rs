@@ -2,8 +2,10 @@
 
 use order9_units::Pfn;
 
+use super::NR;
 use super::collapse::{Collapse, CollapseFailure};
 use crate::Mm;
+use crate::page_cache::FileId;
 use crate::space::{PteFlag, PteKind, SpaceId, UserMemory, VpnRange};
 use crate::trace::{CollapseEvent, Event, Tracer};
 
@@ -32,7 +34,7 @@ impl Seen {
     }
 }
 
-fn status(failure: Option<CollapseFailure>) -> &'static str {
+pub(super) fn status(failure: Option<CollapseFailure>) -> &'static str {
     failure.map_or("succeeded", CollapseFailure::name)
 }
 
@@ -68,8 +70,41 @@ impl<T: Tracer> Mm<T> {
         });
     }
 
-    pub(super) fn trace_collapse(&mut self, collapse: &Collapse, done: Result<(), CollapseFailure>) {
-        let (space, isolated) = (collapse.space, done.is_ok());
-        self.tracer.event(|| Event::Collapse(CollapseEvent::HugePage { space, isolated, status: status(done.err()) }));
+    /// A collapse is over, for which `page` was allocated.
+    pub(super) fn trace_collapse(&mut self, collapse: &Collapse, page: Option<Pfn>, done: Result<(), CollapseFailure>) {
+        let (space, result) = (collapse.space, status(done.err()));
+        let traced = self.policy.thp.madvise_collapse || collapse.file.is_none();
+        if traced {
+            self.tracer.event(|| {
+                Event::Collapse(match collapse.file {
+                    None => CollapseEvent::HugePage { space, isolated: done.is_ok(), status: result },
+                    Some((file, index)) => {
+                        let addr = collapse.slot.addr();
+                        CollapseEvent::CollapseFile { space, pfn: page, file, index, addr, result }
+                    }
+                })
+            });
+        }
+    }
+
+    /// A range of a file was looked at, as it is traced since `MADV_COLLAPSE` knows files.
+    pub(super) fn trace_file_scan(&mut self, space: SpaceId, (file, base): (FileId, u64), result: &'static str) {
+        if !self.policy.thp.madvise_collapse {
+            return;
+        }
+        let (user, frames) = (&self.user, &self.frames);
+        self.tracer.event(|| {
+            let places = base..base + u64::from(NR);
+            let of = user.file(file).ok();
+            let (mut present, mut swap, mut last) = (0, 0, None);
+            for place in places {
+                let page = of.and_then(|of| of.page(place));
+                present += u32::from(page.is_some());
+                swap += u32::from(of.is_some_and(|of| page.is_none() && of.swapped(place).is_some()));
+                last = page.or(last);
+            }
+            let pfn = last.map(|idx| frames.pfn(idx));
+            Event::Collapse(CollapseEvent::ScanFile { space, pfn, file, present, swap, result })
+        });
     }
 }

@@ -1,0 +1,91 @@
+//! Trace events of khugepaged and `MADV_COLLAPSE`: [`CollapseEvent`].
+
+use order9_units::Pfn;
+
+use crate::page_cache::FileId;
+use crate::space::{SpaceId, VirtAddr};
+
+/// An event of a collapse. What it came to is called as in the kernel, `succeeded` where nothing stood in the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CollapseEvent {
+    /// `mm_khugepaged_scan_pmd`: a slot was looked at.
+    ScanPmd {
+        /// Whose slot.
+        space: SpaceId,
+        /// Its last page that is in memory.
+        pfn: Option<Pfn>,
+        /// Some of its pages may be written.
+        writable: bool,
+        /// Pages used lately.
+        referenced: u32,
+        /// Pages empty or zeros.
+        none_or_zero: u32,
+        /// Pages in swap.
+        unmapped: u32,
+        /// What stands in the way of a collapse.
+        status: &'static str,
+    },
+    /// `mm_khugepaged_scan_file`, 6.1+: a range of a file was looked at.
+    ScanFile {
+        /// Who maps it.
+        space: SpaceId,
+        /// Its last page that is in memory.
+        pfn: Option<Pfn>,
+        /// The file.
+        file: FileId,
+        /// Pages in memory.
+        present: u32,
+        /// Pages in swap.
+        swap: u32,
+        /// What stands in the way of a collapse.
+        result: &'static str,
+    },
+    /// `mm_khugepaged_collapse_file`, 6.1+ (6.2+ on Linux): a collapse of a range of a file is over.
+    CollapseFile {
+        /// Who maps it.
+        space: SpaceId,
+        /// First frame of the huge page, if there was one.
+        pfn: Option<Pfn>,
+        /// The file.
+        file: FileId,
+        /// First page of the range.
+        index: u64,
+        /// Where it is mapped.
+        addr: VirtAddr,
+        /// What it came to.
+        result: &'static str,
+    },
+    /// `mm_collapse_huge_page_swapin`: pages of a slot were read back from swap.
+    Swapin {
+        /// Whose slot.
+        space: SpaceId,
+        /// Pages read back.
+        swapped_in: u32,
+        /// Pages used lately.
+        referenced: u32,
+        /// All are there now.
+        ret: bool,
+    },
+    /// `mm_collapse_huge_page_isolate`: a slot was looked at again, with the huge page in hand.
+    Isolate {
+        /// First frame of the huge page.
+        pfn: Pfn,
+        /// Pages empty or zeros.
+        none_or_zero: u32,
+        /// Pages used lately.
+        referenced: u32,
+        /// Some of its pages may be written.
+        writable: bool,
+        /// What stands in the way.
+        status: &'static str,
+    },
+    /// `mm_collapse_huge_page`: a collapse is over.
+    HugePage {
+        /// Whose slot.
+        space: SpaceId,
+        /// Its pages moved.
+        isolated: bool,
+        /// What it came to.
+        status: &'static str,
+    },
+}
