@@ -17,6 +17,8 @@ pub struct ThpPolicy {
     pub cow: HugeCow,
     /// What a write to the huge page of zeros gets.
     pub zero_write: ZeroWrite,
+    /// Whoever splits a huge mapping splits its page with it, for all who map it. Up to 4.4.
+    pub split_page_with_pmd: bool,
     /// A huge page whose last mapping goes is queued for a split, too, although it is freed at once. Up to 5.4.
     pub queue_full_unmap: bool,
     /// `enabled` and `defrag` compare words up to the end of the shorter one. Up to 4.10.
@@ -155,6 +157,7 @@ impl Default for ThpPolicy {
             placement: HugePlacement::ThisNode,
             cow: HugeCow::Huge,
             zero_write: ZeroWrite::Huge,
+            split_page_with_pmd: false,
             queue_full_unmap: true,
             words_by_prefix: false,
             madvise_collapse: false,

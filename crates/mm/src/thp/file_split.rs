@@ -14,7 +14,7 @@ impl<T: Tracer> Mm<T> {
     pub(super) fn split_file_page(&mut self, head: Idx, cpu: usize) {
         let Owner::File { file, index: base } = self.user.rmap.owner(head) else { unreachable!("it is of a file") };
         for at in self.user.huge.page(head).pmds.clone() {
-            self.split_pmd(at.space, at.vpn);
+            self.split_entry(at.space, at.vpn);
         }
         if self.user.huge.page(head).ptes > 0 {
             subpages(head).for_each(|idx| self.unmap_everywhere(idx));

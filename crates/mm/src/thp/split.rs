@@ -13,8 +13,22 @@ use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
     /// Splits the huge mapping of the slot of `vpn`, if there is one, into single mappings: the page table was kept for it. A
-    /// page of a file is unmapped there.
+    /// page of a file is unmapped there. Where the policy splits the page of a program with its mapping, it does, unless
+    /// somebody holds the page.
     pub(crate) fn split_pmd(&mut self, id: SpaceId, vpn: Vpn) {
+        let Some(huge) = self.user.living(id).table.huge(vpn) else { return };
+        self.split_entry(id, vpn);
+        let together = |&head: &Idx| {
+            let page = self.frames.word(head);
+            self.policy.thp.split_page_with_pmd && self.huge_head(head).is_some() && Self::can_split(page, false)
+        };
+        if let Some(head) = huge.head().filter(together) {
+            self.split_head(head, NO_CPU).expect("nobody holds the page");
+        }
+    }
+
+    /// Splits the huge mapping of the slot of `vpn` alone, if there is one.
+    pub(super) fn split_entry(&mut self, id: SpaceId, vpn: Vpn) {
         let Some(huge) = self.user.living(id).table.huge(vpn) else { return };
         self.counters.thp_split_pmd += 1;
         if self.is_of_file(huge) {
@@ -82,7 +96,7 @@ impl<T: Tracer> Mm<T> {
             return Ok(());
         }
         for at in self.user.huge.page(head).pmds.clone() {
-            self.split_pmd(at.space, at.vpn);
+            self.split_entry(at.space, at.vpn);
         }
         self.leave_queue(head);
         // Every mapping is taken away while the page comes apart, and put back.

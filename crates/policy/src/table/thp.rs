@@ -70,6 +70,12 @@ pub(super) static SWITCHES: &[Switch] = &[
             "a base page", "5.8 to 6.12";
     ),
     flag!(
+        thp.split_page_with_pmd,
+        "Whether a huge page is split together with a mapping of it that is cut",
+        off: "a huge page of which a part is unmapped stays whole until memory is short", "4.5+",
+        on: "a huge page is split as soon as one of its mappings is cut", "up to 4.4"
+    ),
+    flag!(
         thp.queue_full_unmap,
         "Whether a huge page whose last mapping goes is queued for a split before it is freed",
         off: "only huge pages that stay mapped in part are queued for a split", "5.5+",

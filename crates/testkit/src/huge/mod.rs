@@ -102,6 +102,7 @@ fn policy(choices: &mut impl Choices) -> Policy {
     let mut either = || choices.below(2) == 1;
     policy.thp.cow = if either() { HugeCow::Split } else { HugeCow::Huge };
     policy.thp.zero_write = if either() { ZeroWrite::Split } else { ZeroWrite::Huge };
+    policy.thp.split_page_with_pmd = either();
     policy.thp.queue_full_unmap = either();
     policy.thp.max_ptes_shared = either();
     policy.thp.migration = either();

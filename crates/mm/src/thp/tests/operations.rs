@@ -64,6 +64,33 @@ fn only_pages_that_stay_mapped_in_part_are_queued_by_later_releases() {
 }
 
 #[test]
+fn up_to_4_4_a_page_is_split_with_its_mapping() {
+    let mut policy = Policy::default();
+    policy.thp.split_page_with_pmd = true;
+    let mut mm = boot(policy);
+    let space = program(&mut mm, 3 * HUGE);
+    (0..3).for_each(|slot| write(&mut mm, space, slot * HUGE));
+    let child = fork(&mut mm, space);
+    mm.drain_all();
+    let free = mm.free_pages();
+    mm.munmap(space, at(0), pages(HUGE / 2), CPU).unwrap();
+    checked(&mm);
+    assert!(!is_huge(&mm, space, HUGE - 1) && !is_huge(&mm, child, 0), "the page is split for all who map it");
+    mm.munmap(child, at(0), pages(HUGE / 2), CPU).unwrap();
+    checked(&mm);
+    mm.drain_all();
+    assert_eq!((mm.free_pages() - free).get(), HUGE / 2, "what nobody maps is free at once");
+    assert_eq!((mm.counters().thp_split_page, mm.deferred_splits(NodeId(0))), (1, 0));
+
+    let held = frame(&mm, space, HUGE);
+    mm.pin(held).unwrap();
+    mm.mprotect(space, at(HUGE), pages(1), Prot::READ).unwrap();
+    checked(&mm);
+    assert!(!is_huge(&mm, space, HUGE) && is_huge(&mm, child, HUGE), "a pinned page stays whole");
+    assert_eq!((mm.counters().thp_split_page, mm.counters().thp_split_page_failed), (1, 0));
+}
+
+#[test]
 fn discarded_slots_fault_afresh_and_huge() {
     let (mut mm, space) = three();
     mm.madvise(space, at(HUGE), pages(HUGE), Madvise::DontNeed, CPU).unwrap();
