@@ -150,7 +150,8 @@ impl<T: Tracer> Mm<T> {
 
     /// Keeps as much free as whole pageblocks take to stay free, unless more is kept free already.
     pub(crate) fn raise_min_free_for_huge_pages(&mut self) {
-        let zones = self.zones.iter().filter(|zone| zone.kind <= ZoneKind::Normal && zone.managed > 0).count();
+        let most = if self.policy.thp.min_free_all_zones { ZoneKind::Movable } else { ZoneKind::Normal };
+        let zones = self.zones.iter().filter(|zone| zone.kind <= most && zone.managed > 0).count();
         let wanted = 4 * recommended_min_free(zones as u64, self.lowmem());
         if wanted > self.settings.min_free_kbytes {
             self.set_marks(wanted);

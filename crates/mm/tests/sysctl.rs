@@ -12,8 +12,8 @@ use order9_mm::command_line::{BootParameter, PARAMETERS};
 use order9_mm::policy::{HugeInterface, PcpHigh, PcpPolicy, Policy, ThpPolicy};
 use order9_mm::space::MmapRequest;
 use order9_mm::sysctl::{Access, HugetlbFile, Knob, Model, SETTINGS, Setting, SettingError};
-use order9_mm::{Errno, Gfp, Mark, Mm, Request};
-use order9_units::{Bytes, Nanos, Order, PAGE_SIZE, Pages};
+use order9_mm::{Errno, Gfp, Layout, Mark, Mm, MmBuilder, NodeSpec, Request, ZoneSpec};
+use order9_units::{Bytes, Nanos, NodeId, Order, PAGE_SIZE, Pages, Pfn, PfnRange, ZoneKind};
 
 fn boot(policy: Policy) -> Mm {
     common::boot(policy, Pages::ZERO)
@@ -138,6 +138,11 @@ fn files_of_huge_pages_hold_the_words_of_their_release() {
         let written = mm.write_setting("thp/use_zero_page", wrong);
         assert_eq!(written.map_err(SettingError::errno), Err(Some(Errno::Einval)), "{wrong:?}");
     }
+    for wrong in ["0", "4294967296", "-1", "+", "1k", "0x10", "1.5", " 1", "", "\n", "1\n\n"] {
+        let written = mm.write_setting("thp/khugepaged/pages_to_scan", wrong);
+        assert_eq!(written.map_err(SettingError::errno), Err(Some(Errno::Einval)), "{wrong:?}");
+        assert_eq!(read(&mm, "thp/khugepaged/pages_to_scan"), "4096\n");
+    }
     write(&mut mm, "thp/use_zero_page", "0\n");
     assert_eq!((read(&mm, "thp/use_zero_page"), read(&mm, "thp/hpage_pmd_size")), ("0\n".into(), "2097152\n".into()));
 }
@@ -160,6 +165,32 @@ fn old_releases_know_fewer_words_and_take_beginnings() {
     write(&mut mm, "thp/defrag", "defer+madvise");
     assert_eq!(read(&mm, "thp/defrag"), "always [defer] madvise never\n");
 }
+
+#[test]
+fn shmem_enabled_takes_its_six_words_exactly_in_every_release() {
+    for words_by_prefix in [false, true] {
+        let mut policy = Policy::default();
+        policy.thp.words_by_prefix = words_by_prefix;
+        let mut mm = boot(policy);
+        let file = "thp/shmem_enabled";
+        assert_eq!(read(&mm, file), "always within_size advise [never] deny force\n");
+        for word in ["always", "within_size", "advise", "deny", "force", "never"] {
+            for text in [word.to_owned(), format!("{word}\n")] {
+                write(&mut mm, file, "never");
+                write(&mut mm, file, &text);
+                assert_eq!(read(&mm, file), NAMES_OF_SHMEM.replace(word, &format!("[{word}]")));
+            }
+        }
+        for wrong in ["", "\n", "a", "alw", "Force", "forceX", "deny\n\n", " deny", "[deny]", "within_size_or_so", "1"]
+        {
+            let written = mm.write_setting(file, wrong);
+            assert_eq!(written.map_err(SettingError::errno), Err(Some(Errno::Einval)), "{wrong:?}");
+            assert_eq!(read(&mm, file), NAMES_OF_SHMEM.replace("never", "[never]"));
+        }
+    }
+}
+
+const NAMES_OF_SHMEM: &str = "always within_size advise never deny force\n";
 
 #[test]
 fn files_of_huge_pages_come_with_their_release() {
@@ -206,6 +237,27 @@ fn enabling_huge_pages_keeps_more_memory_free() {
         write(&mut mm, "thp/enabled", "always");
         assert_eq!(mm.min_free_kbytes(), 2 * raised, "never lowered");
     }
+}
+
+#[test]
+fn zone_movable_counts_for_that_up_to_4_15() {
+    let raised = |min_free_all_zones| {
+        let mut policy = Policy::default();
+        policy.thp.min_free_all_zones = min_free_all_zones;
+        let zone = |kind, start, mib: u64| {
+            let span = PfnRange::of(Pfn::new(start), Pages::new(mib << 8));
+            ZoneSpec { node: NodeId(0), kind, span }
+        };
+        let layout = Layout {
+            nodes: vec![NodeSpec { distances: vec![10] }],
+            zones: vec![zone(ZoneKind::Normal, 1 << 20, 4096), zone(ZoneKind::Movable, 1 << 22, 4096)],
+            cpus: vec![NodeId(0)],
+            ..Layout::default()
+        };
+        MmBuilder::new(&layout, policy).expect("the layout is sound").boot().min_free_kbytes()
+    };
+    // A block for each of 11 reasons to keep one, in every zone.
+    assert_eq!([false, true].map(raised), [512 * 11 * 4, 2 * 512 * 11 * 4]);
 }
 
 #[test]

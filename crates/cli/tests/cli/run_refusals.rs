@@ -30,6 +30,7 @@ fn refused(more: &str, parts: &[&str]) {
 fn names_that_do_not_exist() {
     refused_with(&[], "usemen -o {}/out", &["no workload is called 'usemen'; did you mean usemem?"]);
     refused_with(&[], "{}/gone.toml", &["/gone.toml: no such file or directory"]);
+    refused_with(&[], "idle --machine {}/gone.toml", &["--machine: ", "/gone.toml: no such file or directory"]);
     refused("--policy linux-5.00", &["--policy linux-5.00: no policy is called 'linux-5.00'; did you mean linux-5.0?"]);
     refused_with(
         &[],

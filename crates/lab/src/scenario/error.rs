@@ -41,13 +41,23 @@ impl Said {
         let problem = problem.into();
         match self {
             Self::Line { file, line } => FileError::At { file, line, problem }.into(),
-            Self::Argument(argument) => ScenarioError::Argument { argument, problem },
+            Self::Argument(argument) => ScenarioError::Argument { argument: before(argument, &problem), problem },
             Self::Nowhere => problem.into(),
         }
     }
 
     pub(super) const fn is_argument(&self) -> bool {
         matches!(self, Self::Argument(_))
+    }
+}
+
+/// The argument as it is named before its problem: a file that the problem names is not named twice.
+fn before(argument: String, problem: &Problem) -> String {
+    let text = problem.to_string();
+    let named_again = |file: &str| text.strip_prefix(file).is_some_and(|rest| rest.starts_with([':', ',']));
+    match argument.split_once(' ') {
+        Some((option, file)) if named_again(file) => option.to_owned(),
+        _ => argument,
     }
 }
 

@@ -7,11 +7,12 @@ use std::cell::RefCell;
 use std::num::NonZeroU64;
 use std::rc::Rc;
 
-use order9_machine::{Machine, Options, Outcome, Results};
+use order9_machine::{Machine, Options, Outcome, Results, TraceKinds};
 use order9_mm::policy::{EarlyFail, HugePlacement, Policy, StallCounts, Withdrawn};
 use order9_mm::thp::{HugeDefrag, HugeEnabled};
+use order9_mm::trace::Event;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
-use order9_units::{Bytes, NodeId, PAGE_SIZE, Pages, PfnRange, ZoneKind};
+use order9_units::{Bytes, Nanos, NodeId, Order, PAGE_SIZE, Pages, PfnRange, ZoneKind};
 use order9_workloads::{Access, Advice, Mapping, Stop, Sys};
 
 use crate::{NORMAL, counter, disk, mib, prices};
@@ -20,6 +21,8 @@ use crate::{NORMAL, counter, disk, mib, prices};
 const NODE: Bytes = mib(128);
 /// Slots that are written to in the end.
 const SLOTS: u64 = 16;
+/// Until kswapd, which base pages have woken, sleeps again.
+const REST: Nanos = Nanos::new(2_000_000_000);
 
 /// What the memory of node 0 is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +63,7 @@ fn policy(placement: HugePlacement) -> Policy {
 }
 
 /// Two nodes, one CPU each, with swap; the program starts on node 0.
-fn machine(policy: Policy) -> Machine {
+fn machine(policy: Policy, defrag: HugeDefrag) -> Machine {
     let pages = Pages::from_bytes_floor(NODE);
     let zone = |node: u8, start| ZoneSpec {
         node: NodeId(node.into()),
@@ -75,34 +78,49 @@ fn machine(policy: Policy) -> Machine {
         ..Layout::default()
     };
     let mut mm = MmBuilder::new(&layout, policy).expect("nodes are a layout").content_tags().boot();
-    mm.set_thp_enabled(HugeEnabled::Madvise);
-    mm.set_thp_defrag(HugeDefrag::Madvise);
+    mm.set_thp_enabled(HugeEnabled::Always);
+    mm.set_thp_defrag(defrag);
     // Less than huge pages raise it to: what is kept free has none.
     mm.write_setting("vm/min_free_kbytes", "512").expect("it is a number in range");
-    let options =
-        Options { check_every: NonZeroU64::new(1 << 16), disks: vec![disk(Pages::new(1 << 16))], ..Options::new(1) };
+    let trace = TraceKinds::NONE.with("mm_vmscan_wakeup_kswapd").expect("it exists");
+    let options = Options {
+        check_every: NonZeroU64::new(1 << 16),
+        disks: vec![disk(Pages::new(1 << 16))],
+        trace,
+        trace_max: 1 << 20,
+        ..Options::new(1)
+    };
     Machine::new(mm.with_compaction_account(), cpus, prices(), &options).expect("there are CPUs")
 }
 
-/// Fills node 0, then writes to `SLOTS` slots, advised or not.
+/// Fills node 0, then writes to `SLOTS` advised slots.
 fn run(placement: HugePlacement, near: Near) -> Found {
+    run_mode(placement, near, Nanos::ZERO, HugeDefrag::Madvise, true).0
+}
+
+/// The same after a rest, under a mode of `defrag`, advised or not; says also whether kswapd was woken for a huge page.
+fn run_mode(placement: HugePlacement, near: Near, rest: Nanos, defrag: HugeDefrag, advised: bool) -> (Found, bool) {
     let nodes = Rc::new(RefCell::new([0, 0]));
     let counts = Rc::clone(&nodes);
-    let results = machine(policy(placement)).run_program(
+    let results = machine(policy(placement), defrag).run_program(
         "program",
         async move |sys: order9_machine::Thread| {
             let much = sys.mmap(Mapping::anon(NODE)).await?;
+            sys.madvise(much, Advice::NoHugePage).await?;
             sys.touch(much, Access::Write).await?;
             if near == Near::InPieces {
                 for page in (0..much.pages()).step_by(3) {
                     sys.madvise(much.part(Pages::new(page).bytes(), PAGE_SIZE), Advice::DontNeed).await?;
                 }
             }
+            sys.sleep(rest).await?;
             let huge = mib(2);
             let mapped = sys.mmap(Mapping::anon(mib(2 * (SLOTS + 1)))).await?;
             let start = Bytes::new(mapped.start.next_multiple_of(huge.get()) - mapped.start);
             let area = mapped.part(start, mib(2 * SLOTS));
-            sys.madvise(area, Advice::HugePage).await?;
+            if advised {
+                sys.madvise(area, Advice::HugePage).await?;
+            }
             for slot in 0..SLOTS {
                 let slot = area.part(mib(2 * slot), huge);
                 sys.touch(slot, Access::Write).await?;
@@ -113,7 +131,10 @@ fn run(placement: HugePlacement, near: Near) -> Found {
         },
         |_| (),
     );
-    found(&results, *nodes.borrow())
+    let is_for_huge_page =
+        |event: &Event| matches!(event, Event::WakeupKswapd { order, .. } if *order == Order::PAGEBLOCK);
+    let woken = results.events.iter().any(|traced| is_for_huge_page(&traced.event));
+    (found(&results, *nodes.borrow()), woken)
 }
 
 fn found(results: &Results, slots: [u64; 2]) -> Found {
@@ -154,13 +175,45 @@ fn a_node_in_pieces_is_compacted_before_faults_look_further() {
     for placement in [HugePlacement::ThisNode, HugePlacement::TwoStepLocal, HugePlacement::TwoStep] {
         assert_eq!(run(placement, Near::InPieces), here, "{placement:?}");
     }
+    let hasty = run(HugePlacement::NoRetry, Near::InPieces);
+    assert!(hasty.slots == [SLOTS, 0] && hasty.huge > SLOTS / 2, "not every first compaction is enough: {hasty:?}");
     let there = Found { slots: [0, SLOTS], huge: SLOTS, fallback: 0, compacted: false, swapped: false };
     assert_eq!(run(HugePlacement::Relax, Near::InPieces), there);
 }
 
 #[test]
+fn faults_without_the_right_to_compact_never_take_huge_pages_of_another_node() {
+    use HugePlacement::{NoRetry, Relax, ThisNode, TwoStep, TwoStepLocal};
+    let base = Found { slots: [0, SLOTS], huge: 0, fallback: SLOTS, compacted: false, swapped: false };
+    for placement in [ThisNode, Relax, NoRetry, TwoStepLocal, TwoStep] {
+        let (found, _) = run_mode(placement, Near::Full, Nanos::ZERO, HugeDefrag::Madvise, false);
+        assert_eq!(found, base, "{placement:?}");
+    }
+}
+
+#[test]
+fn only_who_may_compacts_or_wakes_the_daemons() {
+    use HugeDefrag::{Always, Defer, DeferMadvise, Madvise, Never};
+    // What advised faults do, and others: compact themselves, wake the daemons.
+    let rights = [
+        (Always, [(true, false), (true, false)]),
+        (Defer, [(false, true), (false, true)]),
+        (DeferMadvise, [(true, false), (false, true)]),
+        (Madvise, [(true, false), (false, false)]),
+        (Never, [(false, false), (false, false)]),
+    ];
+    for (defrag, expected) in rights {
+        let does = [true, false].map(|advised| {
+            let (found, woken) = run_mode(HugePlacement::ThisNode, Near::InPieces, REST, defrag, advised);
+            (found.compacted, woken)
+        });
+        assert_eq!(does, expected, "{defrag:?}: advised, not advised");
+    }
+}
+
+#[test]
 fn pages_move_to_the_node_they_are_wanted_on() {
-    let results = machine(policy(HugePlacement::ThisNode)).run_program(
+    let results = machine(policy(HugePlacement::ThisNode), HugeDefrag::Madvise).run_program(
         "program",
         async |sys: order9_machine::Thread| {
             let mapped = sys.mmap(Mapping::anon(mib(4))).await?;

@@ -5,7 +5,7 @@
 pub struct CompactionPolicy {
     /// Which thread compacts in the background.
     pub background: Background,
-    /// A request that may not reclaim wakes kcompactd of nodes on which kswapd has nothing to do. 4.19+.
+    /// A request that may not reclaim wakes kcompactd of nodes on which kswapd has nothing to do. 4.17+.
     pub wake_when_balanced: bool,
     /// Where a run looks for pages to move.
     pub source_search: BlockSearch,

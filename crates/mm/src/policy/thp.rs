@@ -51,6 +51,13 @@ pub struct ThpPolicy {
     pub shmem_retract: bool,
     /// Disabling huge pages computes `vm.min_free_kbytes` anew. 5.10+.
     pub stop_resets_min_free: bool,
+    /// Zone Movable counts among those for which huge pages raise `vm.min_free_kbytes`. Up to 4.15.
+    pub min_free_all_zones: bool,
+    /// The huge page of zeros is held by each slot that maps it, not by each space until its end. Up to 4.8.
+    pub zero_by_slot: bool,
+    /// Collapse takes the huge page from any of the nodes that hold most of the slot, if these are several; else from one of
+    /// them, the next in turn. 6.2+.
+    pub collapse_equal_nodes: bool,
     /// Which files and fields about huge pages there are.
     pub interface: HugeInterface,
 }
@@ -173,6 +180,9 @@ impl Default for ThpPolicy {
             within_size_end: false,
             shmem_retract: false,
             stop_resets_min_free: false,
+            min_free_all_zones: false,
+            zero_by_slot: false,
+            collapse_equal_nodes: false,
             interface: HugeInterface::Eligible,
         }
     }

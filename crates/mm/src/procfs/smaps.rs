@@ -77,7 +77,12 @@ impl<T: Tracer> Mm<T> {
             self.add_usage(&mut usage, space, vma);
             usage.render(out, false, &self.policy.thp)?;
             if self.policy.thp.interface >= HugeInterface::Eligible {
-                labelled(out, "THPeligible", u64::from(self.may_have_huge_pages(vma) && has_slot(vma)), "")?;
+                labelled(
+                    out,
+                    "THPeligible",
+                    u64::from(self.may_have_huge_pages(&space.seen_by_thp(vma)) && has_slot(vma)),
+                    "",
+                )?;
             }
             render_flags(out, vma)?;
         }

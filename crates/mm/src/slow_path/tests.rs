@@ -210,6 +210,24 @@ fn who_may_not_reclaim_only_looks() {
 }
 
 #[test]
+fn up_to_4_5_a_request_for_one_node_that_may_not_reclaim_wakes_nobody() {
+    let light = Gfp::GFP_TRANSHUGE_LIGHT.with(Gfp::KSWAPD_RECLAIM);
+    for (thisnode_needs_reclaim, gfp, asks) in [
+        (true, light.with(Gfp::THISNODE), false),
+        (true, light, true),
+        (false, light.with(Gfp::THISNODE), true),
+        (false, Gfp::GFP_TRANSHUGE_LIGHT.with(Gfp::THISNODE), false),
+    ] {
+        let mut policy = Policy::default();
+        policy.slow_path.thisnode_needs_reclaim = thisnode_needs_reclaim;
+        let world = World::exhausted(policy);
+        assert_eq!(world.gives_up(9, gfp), GaveUp::NoDirectReclaim);
+        let asked = world.mm.borrow().nodes()[0].kswapd_request().map(|asked| asked.order);
+        assert_eq!((asked, world.said()), (asks.then_some(Order::PAGEBLOCK), Vec::<String>::new()), "{gfp:?}");
+    }
+}
+
+#[test]
 fn nodes_with_page_cache_to_spare_are_reclaimed_first_if_that_is_on() {
     let world = |mode: &str, cache: u64| {
         let world = World::exhausted(Policy::default()).with_free(1);

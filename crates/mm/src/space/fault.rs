@@ -97,6 +97,8 @@ pub struct Fault {
     pub(crate) generation: u64,
     /// The mapping is mlocked.
     pub(crate) locked: bool,
+    /// It is in `pgfault` already.
+    pub(crate) counted: bool,
     /// All of the slot is copied, for an access to this page.
     pub(crate) whole_slot: Option<Vpn>,
 }

@@ -91,10 +91,12 @@ pub struct Space {
     pub(crate) page_tables: u64,
     /// The frame of a page table that no slot has yet; it counts as one.
     pub(crate) spare_table: Option<Idx>,
-    /// It maps the huge page of zeros, or did.
+    /// It maps the huge page of zeros, or did, and holds it until its end.
     pub(crate) holds_huge_zero: bool,
     /// Pages of hugetlb pools.
     pub(crate) hugetlb_pages: u64,
+    /// `prctl(PR_SET_THP_DISABLE)`.
+    pub(crate) thp_disabled: bool,
 }
 
 /// How an operation that fills a page table goes on.
@@ -220,6 +222,11 @@ impl Space {
     #[must_use]
     pub fn vma_at(&self, addr: VirtAddr) -> Option<&Vma> {
         self.vmas.find(addr.vpn())
+    }
+
+    /// A mapping as the rules of huge pages have it: `prctl(PR_SET_THP_DISABLE)` advises against all of them.
+    pub(crate) fn seen_by_thp(&self, vma: &Vma) -> Vma {
+        Vma { advice: if self.thp_disabled { HugeAdvice::NoHuge } else { vma.advice }, ..*vma }
     }
 
     /// Pages mapped.

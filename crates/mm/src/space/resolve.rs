@@ -41,10 +41,24 @@ impl<T: Tracer> Mm<T> {
             _ => {}
         }
         self.work.faults += 1;
-        let step = self.resolve(id, vpn, access, seen, None);
-        // An access that waits for a read is repeated, and counted then.
-        self.counters.pgfault += u64::from(!matches!(step, FaultStep::Segv | FaultStep::NeedRead { .. }));
+        let mut step = self.resolve(id, vpn, access, seen, None);
+        self.count_fault(&mut step, false);
         step
+    }
+
+    /// Counts a fault once. An access that waits for a read is repeated, and counted then; a fault that only lacks its page
+    /// table may still come to that.
+    #[inline]
+    pub(crate) fn count_fault(&mut self, step: &mut FaultStep, counted: bool) {
+        let counts = match step {
+            FaultStep::Segv | FaultStep::NeedRead { .. } => false,
+            FaultStep::NeedPage(fault) => fault.need != Need::PageTable,
+            _ => true,
+        };
+        self.counters.pgfault += u64::from(counts && !counted);
+        if let FaultStep::NeedPage(fault) | FaultStep::NeedPool(fault) = step {
+            fault.counted = counted || counts;
+        }
     }
 
     /// Hands in the page that a fault needed, on behalf of `cpu`.
@@ -52,6 +66,13 @@ impl<T: Tracer> Mm<T> {
     /// # Panics
     /// If `page` is not a page of the order that was asked for, or was not just allocated.
     pub fn fault_finish(&mut self, fault: &Fault, page: Pfn, cpu: usize) -> FaultStep {
+        let mut step = self.take_page(fault, page, cpu);
+        self.count_fault(&mut step, fault.counted);
+        step
+    }
+
+    #[inline]
+    fn take_page(&mut self, fault: &Fault, page: Pfn, cpu: usize) -> FaultStep {
         let idx = self.fresh_block(page, fault.need.order());
         match fault.need {
             Need::Deposit | Need::HugePage | Need::HugeCopyOf(_) | Need::HugeZero => {
@@ -75,9 +96,7 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn resolve_again(&mut self, fault: &Fault) -> FaultStep {
         let table = self.user.space(fault.space).ok().and_then(|space| space.table.table(fault.vpn));
         let seen = table.map(|table| table.get(fault.vpn));
-        let step = self.resolve(fault.space, fault.vpn, fault.access, seen, None);
-        self.counters.pgfault -= u64::from(matches!(step, FaultStep::NeedRead { .. }));
-        step
+        self.resolve(fault.space, fault.vpn, fault.access, seen, None)
     }
 
     /// Gives the slot of `vpn` the page table just allocated; frees the page where none is needed (any more).
@@ -142,7 +161,8 @@ impl<T: Tracer> Mm<T> {
         let locked = vma.locked;
         let fault = |need: Need, seen| {
             let gfp = need.gfp();
-            Fault { space: id, vpn, access, need, gfp, second_gfp: None, seen, generation, locked, whole_slot: None }
+            let (second_gfp, counted, whole_slot) = (None, false, None);
+            Fault { space: id, vpn, access, need, gfp, second_gfp, seen, generation, locked, counted, whole_slot }
         };
         let wait = |need, seen| FaultStep::NeedPage(fault(need, seen));
         let Some(pte) = seen else { return self.resolve_slot(fault(Need::PageTable, Pte::NONE), &vma) };
@@ -168,11 +188,16 @@ impl<T: Tracer> Mm<T> {
                 }
                 wait(need, pte)
             }
-            Answer::Hole(file) if self.wants_huge_page(file, vma.index(vpn), Some(&vma)) => {
-                self.ask_huge_file_page(fault(Need::PageTable, pte), &vma, file)
+            Answer::Hole(file) => {
+                let seen = self.user.living(id).seen_by_thp(&vma);
+                match () {
+                    () if self.wants_huge_page(file, vma.index(vpn), Some(&seen)) => {
+                        self.ask_huge_file_page(fault(Need::PageTable, pte), &vma, file)
+                    }
+                    () if !self.has_room(file, NO_CPU) => FaultStep::Bus,
+                    () => wait(Need::FilePage(file, vma.index(vpn)), pte),
+                }
             }
-            Answer::Hole(file) if !self.has_room(file, NO_CPU) => FaultStep::Bus,
-            Answer::Hole(file) => wait(Need::FilePage(file, vma.index(vpn)), pte),
             Answer::Read(file, index) => FaultStep::NeedRead { file, index },
             Answer::Mkwrite => FaultStep::NeedMkwrite,
             Answer::Beyond => FaultStep::Bus,

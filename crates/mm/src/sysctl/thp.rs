@@ -25,9 +25,10 @@ impl<T: Tracer> Mm<T> {
 
     /// Writes a word to the file, and says whether it is one of its words; `None` as [`Mm::read_words`].
     pub(super) fn write_words(&mut self, knob: Knob, text: &str) -> Option<bool> {
+        let is_exactly = |word: &str| text.strip_suffix('\n').unwrap_or(text) == word;
         let is_named = |word: &str| match self.policy.thp.words_by_prefix {
             true => !text.is_empty() && text.bytes().zip(word.bytes()).all(|(a, b)| a == b),
-            false => text.strip_suffix('\n').unwrap_or(text) == word,
+            false => is_exactly(word),
         };
         match knob {
             Knob::ThpEnabled => {
@@ -39,7 +40,7 @@ impl<T: Tracer> Mm<T> {
                 Some(found.map(|(value, _)| self.set_thp_defrag(value)).is_some())
             }
             Knob::ThpShmemEnabled if self.policy.thp.shmem => {
-                let found = ShmemEnabled::WORDS.into_iter().find(|(_, word)| is_named(word));
+                let found = ShmemEnabled::WORDS.into_iter().find(|(_, word)| is_exactly(word));
                 Some(found.map(|(value, _)| self.set_shmem_enabled(value)).is_some())
             }
             _ => None,

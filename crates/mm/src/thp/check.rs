@@ -19,7 +19,8 @@ use crate::trace::Tracer;
 struct Seen {
     /// Huge mappings, by the first frame of their page.
     pmds: BTreeMap<u32, Vec<Mapping>>,
-    zero_spaces: u64,
+    /// Who holds the huge page of zeros.
+    zero_users: u64,
     thps: u64,
     /// Huge pages of files, and those with a huge mapping.
     shmem: (u64, u64),
@@ -40,7 +41,7 @@ impl<T: Tracer> Mm<T> {
                 }
             }
             self.check_spare(id, space.spare_table)?;
-            seen.zero_spaces += u64::from(space.holds_huge_zero);
+            seen.zero_users += u64::from(space.holds_huge_zero);
         }
         for head in (0..self.user.huge.pages.len() as u32).map(|block| Idx(block * NR)) {
             if self.user.rmap.owner(head) == Owner::Huge {
@@ -92,7 +93,9 @@ impl<T: Tracer> Mm<T> {
             format!("{at:?}")
         })?;
         let Some(head) = huge.head() else {
-            let holds = self.user.space(at.space).is_ok_and(|space| space.holds_huge_zero);
+            let by_slot = self.policy.thp.zero_by_slot;
+            seen.zero_users += u64::from(by_slot);
+            let holds = by_slot || self.user.space(at.space).is_ok_and(|space| space.holds_huge_zero);
             let sound = !writable && holds && self.user.huge.zero.is_some();
             return require(sound, "the huge page of zeros is there, held and read-only", || format!("{at:?}"));
         };
@@ -182,7 +185,7 @@ impl<T: Tracer> Mm<T> {
         require(there, "a queued huge page is in the queue of its node", || format!("{:?}", self.frames.pfn(head)))?;
         seen.queued += u64::from(ticket.is_some());
         let partly = page.pmds.is_empty() && page.mapped < NR;
-        require(!partly || ticket.is_some(), "a huge page mapped in part waits for its split", || {
+        require(partly == ticket.is_some(), "a huge page waits for its split while it is mapped in part", || {
             format!("{:?}: {} base pages are mapped", self.frames.pfn(head), page.mapped)
         })
     }
@@ -220,12 +223,12 @@ impl<T: Tracer> Mm<T> {
 
     fn check_huge_zero(&self, seen: &Seen) -> Verdict {
         let huge = &self.user.huge;
-        require(seen.zero_spaces == huge.zero_users, "the huge page of zeros counts its spaces", || {
-            format!("{} spaces, {} counted", seen.zero_spaces, huge.zero_users)
+        require(seen.zero_users == huge.zero_users, "the huge page of zeros counts who holds it", || {
+            format!("{} hold it, {} counted", seen.zero_users, huge.zero_users)
         })?;
         let Some(head) = huge.zero else {
             return require(huge.zero_users == 0, "a huge page of zeros that is held exists", || {
-                format!("{} spaces", huge.zero_users)
+                format!("{} hold it", huge.zero_users)
             });
         };
         let word = self.frames.word(head);

@@ -20,7 +20,7 @@ use crate::gfp::Gfp;
 use crate::page_alloc::Request;
 use crate::page_cache::FileId;
 use crate::space::{
-    Errno, Huge, HugeAdvice, Mapping, Prot, Pte, PteFlag, SpaceId, VirtAddr, Vma, VmaKind, Vpn, VpnRange, Zap,
+    Errno, Huge, HugeAdvice, Mapping, Prot, Pte, PteFlag, Space, SpaceId, VirtAddr, Vma, VmaKind, Vpn, VpnRange, Zap,
 };
 use crate::trace::Tracer;
 
@@ -30,6 +30,7 @@ pub struct Collapse {
     pub(super) space: SpaceId,
     pub(super) slot: Vpn,
     node: NodeId,
+    nodemask: Option<u64>,
     gfp: Gfp,
     by: Collapser,
     /// Pages that were used lately; khugepaged alone counts them.
@@ -49,7 +50,8 @@ impl Collapse {
     /// `khugepaged/defrag` says otherwise.
     #[must_use]
     pub const fn request(&self, cpu: usize) -> Request {
-        Request { node: self.node, cpu, ..Request::new(Order::PAGEBLOCK, self.gfp) }
+        let Self { node, nodemask, gfp, .. } = *self;
+        Request { node, nodemask, cpu, ..Request::new(Order::PAGEBLOCK, gfp) }
     }
 }
 
@@ -150,7 +152,7 @@ impl<T: Tracer> Mm<T> {
         let mut found = CollapseRange { slots: Vec::new(), end: Ok(()) };
         let mut from = range.start;
         for vma in space.vmas.within(range) {
-            if !self.may_collapse(vma) {
+            if !self.may_collapse(&space.seen_by_thp(vma)) {
                 found.end = Err(Errno::Einval);
                 return Ok(found);
             }
@@ -181,7 +183,7 @@ impl<T: Tracer> Mm<T> {
     ) -> Result<Option<Collapse>, CollapseFailure> {
         let space = self.user.space(id).map_err(|_| CollapseFailure::VmaCheck)?;
         let slot = vpn.slot();
-        let vma = self.fills(space.vmas.find(slot.start), slot)?;
+        let vma = self.fills(space, slot)?;
         if space.table.huge(slot.start).is_some() {
             return Ok(None);
         }
@@ -207,21 +209,29 @@ impl<T: Tracer> Mm<T> {
                 (entries.into_iter().map(Pte::idx).collect(), used, swapped)
             }
         };
-        let (node, gfp) = self.where_to_collapse(&pages, by);
-        let gfp = gfp.with(Gfp::THISNODE);
-        Ok(Some(Collapse { space: id, slot: slot.start, node, gfp, by, used, swapped, file }))
+        let Request { node, nodemask, gfp, .. } = self.where_to_collapse(&pages, by);
+        Ok(Some(Collapse { space: id, slot: slot.start, node, nodemask, gfp, by, used, swapped, file }))
     }
 
-    /// The node to allocate on for these pages, and what may be done for it.
-    fn where_to_collapse(&mut self, pages: &[Option<Idx>], by: Collapser) -> (NodeId, Gfp) {
-        match by {
-            Collapser::Madvise => (self.fullest_node(pages, None), Gfp::GFP_TRANSHUGE),
-            Collapser::Khugepaged => {
-                let node = self.fullest_node(pages, self.user.huge.khugepaged.last_node);
-                self.user.huge.khugepaged.last_node = Some(node);
-                (node, khugepaged_gfp(self.settings.thp.khugepaged.defrag, &self.policy.thp))
-            }
+    /// What to ask which nodes for: one that holds most of the pages, or any of those that do.
+    pub(super) fn where_to_collapse(&mut self, pages: &[Option<Idx>], by: Collapser) -> Request {
+        let gfp = match by {
+            Collapser::Madvise => Gfp::GFP_TRANSHUGE,
+            Collapser::Khugepaged => khugepaged_gfp(self.settings.thp.khugepaged.defrag, &self.policy.thp),
+        };
+        let full = self.fullest_nodes(pages);
+        if self.policy.thp.collapse_equal_nodes {
+            let nodemask = full.iter().fold(0, |mask, node| mask | 1 << node.0);
+            return Request { node: full[0], nodemask: Some(nodemask), ..Request::new(Order::PAGEBLOCK, gfp) };
         }
+        let node = match by {
+            Collapser::Madvise => full[0],
+            Collapser::Khugepaged => {
+                let last = &mut self.user.huge.khugepaged.last_node;
+                *last.insert(next_of(&full, *last))
+            }
+        };
+        Request { node, ..Request::new(Order::PAGEBLOCK, gfp.with(Gfp::THISNODE)) }
     }
 
     /// Counts the allocation for a collapse, which is over where there was no huge page.
@@ -327,7 +337,7 @@ impl<T: Tracer> Mm<T> {
     /// What a slot holds, if every page of it may be moved away.
     fn collapse_plan(&self, id: SpaceId, slot: VpnRange, by: Collapser) -> Result<Plan, CollapseFailure> {
         let space = self.user.space(id).map_err(|_| CollapseFailure::VmaCheck)?;
-        let vma = self.fills(space.vmas.find(slot.start), slot)?;
+        let vma = self.fills(space, slot)?;
         let table = space.table.table(slot.start).ok_or(CollapseFailure::PmdNull)?;
         let entries: Vec<Pte> = slot.iter().map(|vpn| table.get(vpn)).collect();
         let writable = entries.iter().any(|entry| entry.has(PteFlag::Write));
@@ -337,7 +347,7 @@ impl<T: Tracer> Mm<T> {
                 writable.then_some(0).ok_or(CollapseFailure::PageRo)?
             }
             Collapser::Khugepaged => {
-                if !self.is_thp_eligible(vma) {
+                if !self.is_thp_eligible(&vma) {
                     return Err(CollapseFailure::VmaCheck);
                 }
                 let tally = self.khugepaged_tally(&entries)?;
@@ -347,19 +357,17 @@ impl<T: Tracer> Mm<T> {
                 tally.used
             }
         };
-        Ok(Plan { vma: *vma, entries, used })
+        Ok(Plan { vma, entries, used })
     }
 
-    /// The node that holds most of the pages; of several the next one after `last`, else the first.
-    pub(super) fn fullest_node(&self, pages: &[Option<Idx>], last: Option<NodeId>) -> NodeId {
+    /// The nodes that hold most of the pages, equally many each, upward.
+    pub(super) fn fullest_nodes(&self, pages: &[Option<Idx>]) -> Vec<NodeId> {
         let mut loads = alloc::vec![0_u32; self.nodes.len()];
         for &idx in pages.iter().flatten() {
             loads[self.node_of(idx).index()] += 1;
         }
         let most = loads.iter().max().expect("a machine has a node");
-        let full = || self.nodes.iter().map(crate::Node::id).filter(|node| loads[node.index()] == *most);
-        let next = full().find(|node| last.is_some_and(|last| *node > last));
-        next.or_else(|| full().next()).expect("some node has most")
+        self.nodes.iter().map(crate::Node::id).filter(|node| loads[node.index()] == *most).collect()
     }
 
     fn may_collapse(&self, vma: &Vma) -> bool {
@@ -367,8 +375,9 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// The mapping, if it fills the slot and may have huge pages.
-    fn fills<'a>(&self, vma: Option<&'a Vma>, slot: VpnRange) -> Result<&'a Vma, CollapseFailure> {
-        let fills = |vma: &&Vma| self.may_collapse(vma) && slot.intersect(vma.range) == slot;
+    fn fills(&self, space: &Space, slot: VpnRange) -> Result<Vma, CollapseFailure> {
+        let vma = space.vmas.find(slot.start).map(|vma| space.seen_by_thp(vma));
+        let fills = |vma: &Vma| self.may_collapse(vma) && slot.intersect(vma.range) == slot;
         vma.filter(fills).ok_or(CollapseFailure::VmaCheck)
     }
 }
@@ -378,6 +387,12 @@ struct Plan {
     vma: Vma,
     entries: Vec<Pte>,
     used: u32,
+}
+
+/// The next one of equally full nodes after `last`, else the first.
+fn next_of(full: &[NodeId], last: Option<NodeId>) -> NodeId {
+    let next = full.iter().find(|&&node| last.is_some_and(|last| node > last));
+    *next.unwrap_or(&full[0])
 }
 
 /// First pages of the slots that lie in `range`.

@@ -7,7 +7,8 @@ use crate::frame::Idx;
 use crate::gfp::Gfp;
 use crate::policy::{HugeCow, ZeroWrite};
 use crate::space::{
-    Access, Fault, FaultStep, Huge, HugeAdvice, Mapping, Need, Owner, Prot, Pte, PteFlag, SpaceId, Vma, VmaKind, Vpn,
+    Access, Errno, Fault, FaultStep, Huge, HugeAdvice, Mapping, Need, Owner, Prot, Pte, PteFlag, SpaceId, Vma, VmaKind,
+    Vpn,
 };
 use crate::trace::Tracer;
 
@@ -27,6 +28,24 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
+    /// Whether a space has huge pages disabled: `prctl(PR_GET_THP_DISABLE)`.
+    ///
+    /// # Errors
+    /// `ESRCH` where there is no such space.
+    pub fn thp_disabled(&self, id: SpaceId) -> Result<bool, Errno> {
+        self.user.space(id).map(|space| space.thp_disabled)
+    }
+
+    /// `prctl(PR_SET_THP_DISABLE)`: no mapping of the space gets huge pages from now on, whatever else says so. What is huge
+    /// stays; a child of `fork` inherits it.
+    ///
+    /// # Errors
+    /// `ESRCH` where there is no such space.
+    pub fn set_thp_disabled(&mut self, id: SpaceId, disabled: bool) -> Result<(), Errno> {
+        self.user.space_mut(id)?.thp_disabled = disabled;
+        Ok(())
+    }
+
     /// Whether a mapping may have huge pages, of its own or of its file: `THPeligible`, as far as single slots do not matter,
     /// and what khugepaged asks.
     #[must_use]
@@ -41,6 +60,7 @@ impl<T: Tracer> Mm<T> {
         if let VmaKind::Hugetlb { .. } = vma.kind {
             return self.resolve_hugetlb(fault, vma);
         }
+        let vma = &self.user.living(fault.space).seen_by_thp(vma);
         if let Some(huge) = self.user.living(fault.space).table.huge(fault.vpn) {
             return self.resolve_huge(Fault { seen: huge.pte, ..fault }, vma);
         }
@@ -144,7 +164,7 @@ impl<T: Tracer> Mm<T> {
     /// Says that no huge page could be had for a fault that asked for one: it makes its second attempt if it has one, else
     /// it goes on with base pages. Both are allocated straight from the fast path as far as that goes.
     pub fn fault_refused(&mut self, fault: &Fault, cpu: usize) -> FaultStep {
-        let step = match fault.second_gfp {
+        let mut step = match fault.second_gfp {
             Some(gfp) => FaultStep::NeedPage(Fault { gfp, second_gfp: None, ..*fault }),
             None if fault.need == Need::Surplus => {
                 self.hugetlb_give_surplus(None);
@@ -152,6 +172,7 @@ impl<T: Tracer> Mm<T> {
             }
             None => self.resolve_refused(fault),
         };
+        self.count_fault(&mut step, fault.counted);
         self.go_on_fast(step, cpu)
     }
 
@@ -255,6 +276,9 @@ impl<T: Tracer> Mm<T> {
                 self.munlock_page(old);
             }
             None => self.user.living(at.space).rss += HUGE_RSS,
+        }
+        if !fault.seen.is_none() && fault.seen.idx().is_none() {
+            self.release_huge_zero();
         }
         self.counters.thp_fault_alloc += 1;
         self.wrote(fault.space, fault.vpn, fault.access);

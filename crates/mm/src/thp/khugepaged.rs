@@ -14,7 +14,7 @@ use super::collapse::{Collapse, CollapseFailure, whole_slots};
 use super::rules::Collapser;
 use super::{HugeEnabled, NR};
 use crate::Mm;
-use crate::space::{SpaceId, TASK_END, Vma, Vpn, VpnRange};
+use crate::space::{Space, SpaceId, TASK_END, Vma, Vpn, VpnRange};
 use crate::trace::Tracer;
 
 /// `transparent_hugepage/khugepaged/*`.
@@ -86,7 +86,7 @@ pub enum KhugepagedStep {
     Scanned,
     /// A slot to be collapsed, without the lock of the space. Report to [`Mm::khugepaged_done`].
     Found(Collapse),
-    /// The space is through, or the pass is over.
+    /// The space is through, its lock was given back to look at a file, or the pass is over.
     Leave,
 }
 
@@ -135,9 +135,9 @@ impl<T: Tracer> Mm<T> {
 
     /// The same, if the mapping at `vpn` has a slot that may be huge, or one of tmpfs whose file may later have huge pages.
     pub(crate) fn khugepaged_register_at(&mut self, id: SpaceId, vpn: Vpn) {
-        let vma = self.user.space(id).ok().and_then(|space| space.vmas.find(vpn));
+        let vma = self.user.space(id).ok().and_then(|space| Some(space.seen_by_thp(space.vmas.find(vpn)?)));
         let may = |vma: &Vma| self.is_thp_eligible(vma) || self.is_enabled_for(vma) && self.is_congruent_shmem(vma);
-        if vma.is_some_and(|vma| may(vma) && whole_slots(vma.range).next().is_some()) {
+        if vma.is_some_and(|vma| may(&vma) && whole_slots(vma.range).next().is_some()) {
             self.khugepaged_register(id);
         }
     }
@@ -191,7 +191,8 @@ impl<T: Tracer> Mm<T> {
         };
         self.work.vma_lookups += 1;
         let rest = VpnRange::new(from, TASK_END);
-        let Some(vma) = self.user.space(id).ok().and_then(|space| space.vmas.first_within(rest)).copied() else {
+        let next = |space: &Space| Some(space.seen_by_thp(space.vmas.first_within(rest)?));
+        let Some(vma) = self.user.space(id).ok().and_then(next) else {
             self.user.huge.khugepaged.next_space();
             return KhugepagedStep::Leave;
         };
@@ -207,6 +208,8 @@ impl<T: Tracer> Mm<T> {
         khugepaged.cursor = Some((id, slot.slot().end));
         match self.collapse_scan_by(id, slot, Collapser::Khugepaged) {
             Ok(Some(collapse)) => KhugepagedStep::Found(collapse),
+            // The lock is given back to look at a file.
+            Ok(None) | Err(_) if vma.kind.file().is_some() => KhugepagedStep::Leave,
             Ok(None) | Err(_) => KhugepagedStep::Scanned,
         }
     }

@@ -256,6 +256,8 @@ impl<T: Tracer> Mm<T> {
                 self.unmap_huge(at, head, cpu);
             }
             self.munlock_page(head);
+        } else {
+            self.release_huge_zero();
         }
         self.work.ptes_cleared += 1;
         self.work.tlb_flushes += 1;

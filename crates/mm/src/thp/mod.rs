@@ -69,7 +69,7 @@ pub(crate) struct HugeMemory {
     tickets: u64,
     /// The huge page of zeros.
     zero: Option<Idx>,
-    /// Spaces that hold it.
+    /// Spaces or slots that hold it.
     zero_users: u64,
     /// Who makes huge pages of base pages in the background.
     pub(crate) khugepaged: Khugepaged,

@@ -60,6 +60,8 @@ impl<T: Tracer> Mm<T> {
             }
             self.forget_pmd(Mapping { space: id, vpn: slot.start }, head);
             self.munlock_page(head);
+        } else {
+            self.release_huge_zero();
         }
         self.work.ptes_set += u64::from(NR);
         self.work.tlb_flushes += 1;

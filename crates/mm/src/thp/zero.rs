@@ -1,4 +1,4 @@
-//! The huge page of zeros: one for all, kept while a space holds it and until memory is short.
+//! The huge page of zeros: one for all, kept while somebody holds it and until memory is short.
 
 use super::NR;
 use crate::Mm;
@@ -13,7 +13,7 @@ impl<T: Tracer> Mm<T> {
         self.user.huge.zero.is_some()
     }
 
-    /// Spaces that hold the huge page of zeros.
+    /// Who holds the huge page of zeros: spaces, or the slots that map it (`thp.zero_by_slot`).
     #[must_use]
     pub const fn huge_zero_users(&self) -> u64 {
         self.user.huge.zero_users
@@ -31,11 +31,18 @@ impl<T: Tracer> Mm<T> {
         self.counters.thp_zero_page_alloc += 1;
     }
 
-    /// A space maps it, perhaps for the first time.
+    /// A slot of a space maps it.
     pub(super) fn hold_huge_zero(&mut self, id: SpaceId) {
         let space = self.user.living(id);
-        if !core::mem::replace(&mut space.holds_huge_zero, true) {
+        if self.policy.thp.zero_by_slot || !core::mem::replace(&mut space.holds_huge_zero, true) {
             self.user.huge.zero_users += 1;
+        }
+    }
+
+    /// A slot does not map it any more.
+    pub(super) const fn release_huge_zero(&mut self) {
+        if self.policy.thp.zero_by_slot {
+            self.user.huge.zero_users -= 1;
         }
     }
 
@@ -47,12 +54,12 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
-    /// Pages that its shrinker offers: all of it once no space holds it.
+    /// Pages that its shrinker offers: all of it once nobody holds it.
     pub(crate) fn huge_zero_freeable(&self) -> u64 {
         if self.has_huge_zero_page() && self.user.huge.zero_users == 0 { u64::from(NR) } else { 0 }
     }
 
-    /// Frees it if no space holds it; returns the pages freed.
+    /// Frees it if nobody holds it; returns the pages freed.
     pub(crate) fn shrink_huge_zero(&mut self, cpu: usize) -> u64 {
         let freeable = self.huge_zero_freeable();
         if freeable > 0

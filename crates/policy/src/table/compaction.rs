@@ -18,8 +18,8 @@ pub(super) static SWITCHES: &[Switch] = &[
     flag!(
         compaction.wake_when_balanced,
         "Whether requests that may not reclaim wake kcompactd where kswapd has nothing to do",
-        off: "kcompactd is woken by kswapd alone", "up to 4.18",
-        on: "a request that may not reclaim wakes kcompactd where kswapd has nothing to do", "4.19+"
+        off: "kcompactd is woken by kswapd alone", "up to 4.16",
+        on: "a request that may not reclaim wakes kcompactd where kswapd has nothing to do", "4.17+"
     ),
     choice!(
         compaction.source_search,

@@ -178,6 +178,24 @@ pub(super) static SWITCHES: &[Switch] = &[
         off: "vm.min_free_kbytes stays raised when huge pages are disabled", "up to 5.9",
         on: "disabling huge pages computes vm.min_free_kbytes anew", "5.10+"
     ),
+    flag!(
+        thp.min_free_all_zones,
+        "Whether zone Movable counts where huge pages raise vm.min_free_kbytes",
+        off: "huge pages raise vm.min_free_kbytes for all zones but Movable", "4.16+",
+        on: "huge pages raise vm.min_free_kbytes for all zones", "up to 4.15"
+    ),
+    flag!(
+        thp.zero_by_slot,
+        "Who keeps the huge page of zeros from being freed",
+        off: "a program that has mapped the huge page of zeros keeps it until it ends", "4.9+",
+        on: "the huge page of zeros is kept while a slot maps it", "up to 4.8"
+    ),
+    flag!(
+        thp.collapse_equal_nodes,
+        "From which of several nodes that hold most of a slot collapse takes the huge page",
+        off: "of nodes that hold equally much of a slot collapse asks one, the next in turn", "up to 6.1",
+        on: "of nodes that hold equally much of a slot collapse takes whichever has a huge page", "6.2+"
+    ),
     choice!(
         thp.interface,
         "Which files and fields about huge pages there are; each value has those of the ones before it",

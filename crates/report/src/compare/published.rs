@@ -260,7 +260,8 @@ Percentage huge-3       85.99 (   0.00%)       97.96 (  13.92%)";
     assert_eq!(huge, expected, "\n{huge}");
     assert!(durations.ends_with("Duration Elapsed     8124.76     8124.76"), "{durations}");
     assert!(counters.contains("Ops Kswapd velocity                     5585.75        5585.75\n"), "{counters}");
-    let expected = "Statistics as of 2019; * x.xx%* marks means that differ by Student's t-test, p < 0.10.\n";
+    let expected = "Statistics as of 2019; * x.xx%* marks means that differ by Student's t-test, p < 0.10.
+Units: thpscale Fault Latencies us, thpscale Percentage Faults Huge %, Duration s.\n";
     assert_eq!(note, expected);
 }
 

@@ -48,12 +48,24 @@ pub fn compare(benchmark: &Benchmark, columns: &[Column], style: Style) -> Repor
 }
 
 impl Report {
-    /// The tables as mmtests prints them, and below them by which statistics they were made.
+    /// The tables as mmtests prints them, and below them by which statistics they were made, and the units, which that
+    /// layout leaves to the reader to know.
     #[must_use]
     pub fn to_text(&self, fit: text::Fit) -> String {
         let tables: Vec<_> = self.tables.iter().map(|table| text::with_heading(table, fit)).collect();
         let marks = self.style.rule.map_or("nothing is marked", Rule::explanation);
-        format!("{}\nStatistics as of {}; {marks}.\n", tables.join("\n"), self.style.generation)
+        let units = self.units();
+        format!("{}\nStatistics as of {}; {marks}.\nUnits: {units}.\n", tables.join("\n"), self.style.generation)
+    }
+
+    /// What the benchmark's own tables and durations are measured in.
+    fn units(&self) -> String {
+        let of_own = |table: &Table| match table.comparison {
+            Comparison::WithFirst => Some(format!("{} {}", table.heading.as_ref()?, table.rows.first()?.unit)),
+            Comparison::None => None,
+        };
+        let own = self.tables.iter().filter_map(of_own);
+        own.chain([format!("Duration {}", Unit::Seconds)]).collect::<Vec<_>>().join(", ")
     }
 
     /// The tables for other programs. A value that is not a number is `null` or its cell says why there is none.

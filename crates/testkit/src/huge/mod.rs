@@ -11,7 +11,7 @@ mod steps;
 use order9_mm::hugetlb::{PoolResize, PoolStep};
 use order9_mm::policy::{HugeCow, MmapAlign, NewAnon, Policy, ShmemPunch, ZeroWrite};
 use order9_mm::space::VirtAddr;
-use order9_mm::{FileId, Mm, MountId, ShmemHuge, SpaceId, TmpfsOptions};
+use order9_mm::{FileId, FrameState, Mm, MountId, ShmemHuge, SpaceId, TmpfsOptions};
 use order9_units::{Pages, Pfn};
 
 use machine::Machine;
@@ -91,7 +91,8 @@ pub struct World<C> {
     /// The file that programs share, and where it is.
     file: FileId,
     mount: MountId,
-    pins: Vec<Pfn>,
+    /// Frames that drivers have pinned, and what they are part of.
+    pins: Vec<(Pfn, FrameState)>,
     collapsed: u64,
     full: u64,
 }
@@ -110,6 +111,8 @@ fn policy(choices: &mut impl Choices) -> Policy {
     policy.thp.mmap_align = if either() { MmapAlign::Multiple } else { MmapAlign::None };
     policy.thp.shmem_punch = if either() { ShmemPunch::Split } else { ShmemPunch::Zero };
     policy.thp.shmem_retract = either();
+    policy.thp.zero_by_slot = either();
+    policy.thp.collapse_equal_nodes = either();
     policy.reclaim.new_anon = if either() { NewAnon::Inactive } else { NewAnon::Active };
     policy
 }
@@ -146,6 +149,10 @@ impl<C: Choices> World<C> {
     /// If one is broken.
     pub fn check(&self) {
         self.with(|mm| mm.check()).unwrap_or_else(|violation| panic!("{violation}"));
+        for &(pfn, state) in &self.pins {
+            let now = self.with(|mm| mm.frame(pfn));
+            assert_eq!(now, state, "{pfn:?} is pinned: it is not freed, moved, split or collapsed");
+        }
     }
 
     /// What has happened so far.
@@ -183,7 +190,7 @@ impl<C: Choices> World<C> {
         for space in core::mem::take(&mut self.spaces) {
             self.with(|mm| mm.exit(space, CPU)).expect("it lives");
         }
-        for pfn in core::mem::take(&mut self.pins) {
+        for (pfn, _) in core::mem::take(&mut self.pins) {
             self.with(|mm| mm.unpin(pfn)).expect("it is pinned");
         }
         self.with(|mm| mm.close_file(self.file, CPU)).expect("it is open");

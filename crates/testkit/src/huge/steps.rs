@@ -190,13 +190,13 @@ impl<C: Choices> World<C> {
     fn pin_or_unpin(&mut self) {
         if self.pins.len() > 2 {
             let which = self.below(self.pins.len() as u64) as usize;
-            let pfn = self.pins.swap_remove(which);
+            let (pfn, _) = self.pins.swap_remove(which);
             self.with(|mm| mm.unpin(pfn)).expect("it is pinned");
             return;
         }
         if let Some(pfn) = self.some_page() {
             self.with(|mm| mm.pin(pfn)).expect("it is mapped");
-            self.pins.push(pfn);
+            self.pins.push((pfn, self.with(|mm| mm.frame(pfn))));
         }
     }
 
@@ -210,7 +210,7 @@ impl<C: Choices> World<C> {
     }
 
     fn pinned_or_some_page(&mut self) -> Option<Pfn> {
-        if self.below(4) == 0 { self.pins.last().copied() } else { self.some_page() }
+        if self.below(4) == 0 { self.pins.last().map(|&(pfn, _)| pfn) } else { self.some_page() }
     }
 
     fn split(&mut self) {
@@ -347,7 +347,9 @@ impl<C: Choices> World<C> {
             _ => HugeEnabled::Always,
         };
         let zeros = self.below(4) > 0;
+        let (space, disabled) = (self.space(), self.below(8) == 0);
         self.with(|mm| {
+            mm.set_thp_disabled(space, disabled).expect("it lives");
             mm.set_thp_enabled(enabled);
             mm.set_thp_use_zero_page(zeros);
         });

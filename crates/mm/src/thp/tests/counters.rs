@@ -40,7 +40,7 @@ fn counts(mm: &Mm) -> Vec<(&'static str, u64)> {
 }
 
 /// What `happens` adds to which counters.
-fn adds(mm: &mut Mm, happens: impl FnOnce(&mut Mm)) -> Vec<(&'static str, u64)> {
+pub(super) fn adds(mm: &mut Mm, happens: impl FnOnce(&mut Mm)) -> Vec<(&'static str, u64)> {
     let before = counts(mm);
     happens(mm);
     let after = counts(mm).into_iter().zip(before);
@@ -55,7 +55,7 @@ fn one(policy: Policy) -> (Mm, SpaceId) {
     (mm, space)
 }
 
-fn recent() -> Policy {
+pub(super) fn recent() -> Policy {
     let mut policy = Policy::default();
     (policy.thp.queue_full_unmap, policy.thp.max_ptes_shared) = (false, true);
     (policy.thp.cow, policy.thp.zero_write) = (HugeCow::Split, ZeroWrite::Split);

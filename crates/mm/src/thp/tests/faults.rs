@@ -134,6 +134,26 @@ fn reads_map_the_huge_page_of_zeros() {
 }
 
 #[test]
+fn up_to_4_8_the_page_of_zeros_is_held_by_the_slots_that_map_it() {
+    let mut policy = Policy::default();
+    policy.thp.zero_by_slot = true;
+    let mut mm = boot(policy);
+    let space = program(&mut mm, 4 * HUGE);
+    (0..4).for_each(|slot| read(&mut mm, space, slot * HUGE));
+    let child = fork(&mut mm, space);
+    assert_eq!(mm.huge_zero_users(), 8);
+    mm.exit(child, CPU).unwrap();
+    write(&mut mm, space, 0);
+    mm.mprotect(space, at(HUGE), super::pages(1), Prot::READ).unwrap();
+    mm.madvise(space, at(2 * HUGE), super::pages(HUGE), Madvise::DontNeed, CPU).unwrap();
+    checked(&mm);
+    assert_eq!((mm.huge_zero_users(), mm.shrink_huge_zero(CPU)), (1, 0), "a huge page, a table, nothing, and it");
+    mm.munmap(space, at(3 * HUGE), super::pages(HUGE), CPU).unwrap();
+    assert_eq!((mm.huge_zero_users(), mm.shrink_huge_zero(CPU)), (0, 512), "the program lives");
+    checked(&mm);
+}
+
+#[test]
 fn without_the_page_of_zeros_reads_take_huge_pages() {
     let mut mm = boot(Policy::default());
     mm.set_thp_use_zero_page(false);

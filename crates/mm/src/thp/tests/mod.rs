@@ -7,6 +7,7 @@ mod khugepaged;
 mod lazy;
 mod operations;
 mod rights;
+mod rows;
 mod rules;
 mod shmem;
 mod splits;

@@ -113,7 +113,7 @@ fn protection_changes_in_the_huge_entry_and_a_write_gives_the_right_back() {
     assert_eq!(events(mm.counters()), [3, 0, 0, 0, 0, 0]);
 }
 
-fn move_to(mm: &mut Mm, space: SpaceId, from: u64, count: u64, to: u64) {
+pub(super) fn move_to(mm: &mut Mm, space: SpaceId, from: u64, count: u64, to: u64) {
     let moved = mm.mremap(space, at(from), pages(count), pages(count), MremapTo::Fixed(at(to)), CPU).unwrap();
     let Mremap::Moving(mut run) = moved else { panic!("{moved:?}") };
     loop {

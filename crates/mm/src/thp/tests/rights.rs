@@ -2,13 +2,15 @@
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
+use alloc::vec::Vec;
+use alloc::{format, vec};
 
 use order9_units::NodeId;
 
 use super::{CPU, HUGE, at, boot, pages, program};
 use crate::policy::{DefragDefault, HugePlacement, Policy, ThpPolicy};
 use crate::space::{Access, FaultStep, Madvise, Need};
-use crate::thp::{HugeDefrag, huge_attempts};
+use crate::thp::{HugeDefrag, huge_attempts, khugepaged_gfp, zero_gfp};
 use crate::{Gfp, Mm};
 
 const MODES: [&str; 5] = ["always", "defer", "defer+madvise", "madvise", "never"];
@@ -33,8 +35,8 @@ fn releases() -> [(&'static str, ThpPolicy, Rights); 4] {
     ]
 }
 
-/// Flags with which a first write asks for a huge page.
-fn asks(mm: &mut Mm, advised: bool) -> Gfp {
+/// Flags with which a first write asks for a huge page, and once more if there is none.
+fn asks(mm: &mut Mm, advised: bool) -> (Gfp, Option<Gfp>) {
     let space = program(mm, HUGE);
     if advised {
         mm.madvise(space, at(0), pages(HUGE), Madvise::HugePage, CPU).expect("it is mapped");
@@ -44,7 +46,7 @@ fn asks(mm: &mut Mm, advised: bool) -> Gfp {
         let FaultStep::NeedPage(fault) = step else { panic!("{step:?}") };
         let request = fault.request(NodeId(0), CPU);
         if fault.need() == Need::HugePage {
-            return request.gfp;
+            return (request.gfp, fault.second_gfp);
         }
         let page = mm.alloc_fast(&request).expect("memory is free");
         step = mm.fault_finish(&fault, page, CPU);
@@ -92,8 +94,51 @@ fn rights_follow_mode_advice_and_release() {
                 continue;
             };
             assert!(taken, "{release} refuses {mode}");
-            let asked = [true, false].map(|advised| written(asks(&mut mm, advised)));
+            let asked = [true, false].map(|advised| written(asks(&mut mm, advised).0));
             assert_eq!(asked, expected, "{release}, {mode}: advised, not advised");
+        }
+    }
+}
+
+/// The attempts of a fault with these rights, by the table of placements.
+fn placed(placement: HugePlacement, rights: &str) -> Vec<String> {
+    let (all, direct) = (rights.trim_matches('-'), rights.contains('D'));
+    let noretry = if all.contains('N') { all.to_owned() } else { format!("{all}N") };
+    let local = |rights: &str| format!("{rights}T");
+    let mut attempts = match placement {
+        HugePlacement::ThisNode => vec![local(all)],
+        HugePlacement::Relax if direct => vec![all.to_owned()],
+        HugePlacement::Relax => vec![local(all)],
+        HugePlacement::NoRetry => vec![local(&noretry)],
+        HugePlacement::TwoStepLocal => vec![local(all), noretry],
+        HugePlacement::TwoStep => vec![local(&noretry), all.to_owned()],
+    };
+    attempts.truncate(if direct { 2 } else { 1 });
+    attempts
+}
+
+#[test]
+fn attempts_follow_release_mode_advice_and_placement() {
+    use HugePlacement::{NoRetry, Relax, ThisNode, TwoStep, TwoStepLocal};
+    let one = |gfp: Gfp| written(gfp).replace('-', "") + if gfp.has(Gfp::THISNODE) { "T" } else { "" };
+    for (release, thp, rights) in releases() {
+        for placement in [ThisNode, Relax, NoRetry, TwoStepLocal, TwoStep] {
+            for (mode, expected) in MODES.into_iter().zip(rights).filter_map(|(mode, rights)| Some((mode, rights?))) {
+                for (advised, rights) in [true, false].into_iter().zip(expected) {
+                    let mut mm = boot(Policy { thp: ThpPolicy { placement, ..thp.clone() }, ..Policy::default() });
+                    mm.write_setting("thp/defrag", mode).expect("the release has it");
+                    let (first, second) = asks(&mut mm, advised);
+                    let asked: Vec<String> = [Some(first), second].into_iter().flatten().map(one).collect();
+                    let case = format!("{release}, {placement:?}, {mode}, advised {advised}");
+                    assert_eq!(asked, placed(placement, rights), "{case}");
+                }
+            }
+        }
+        let zero = zero_gfp(&thp);
+        let noretry = if thp.madvised_noretry { "DN" } else { "D" };
+        assert_eq!((written(zero).as_str(), zero.has(Gfp::THISNODE)), (noretry, false), "{release}: the page of zeros");
+        for (defrag, rights) in [(true, noretry), (false, "-")] {
+            assert_eq!(written(khugepaged_gfp(defrag, &thp)), rights, "{release}: khugepaged, defrag {defrag}");
         }
     }
 }
@@ -104,7 +149,7 @@ fn what_all_requests_have_in_common() {
         for advised in [true, false] {
             let mut mm = boot(Policy::default());
             mm.write_setting("thp/defrag", mode).expect("all words are taken");
-            let gfp = asks(&mut mm, advised);
+            let (gfp, _) = asks(&mut mm, advised);
             assert!(gfp.has(Gfp::MOVABLE | Gfp::COMP | Gfp::NOMEMALLOC | Gfp::NOWARN | Gfp::THISNODE), "{mode}");
             assert!(!gfp.has(Gfp::RETRY_MAYFAIL) && !gfp.has(Gfp::HIGH), "{mode}");
         }

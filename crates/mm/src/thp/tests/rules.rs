@@ -9,8 +9,9 @@ use super::splits::reclaim;
 use super::{CPU, HUGE, HugeEnabled, access, at, boot, fork, frame, is_huge, pages, program, write};
 use crate::policy::{NewAnon, Policy};
 use crate::space::{Access, Madvise, PteFlag, SpaceId};
+use crate::thp::rules::Collapser;
 use crate::thp::{CollapseFailure, KhugepagedStep};
-use crate::{Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
+use crate::{Gfp, Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
 
 /// The rules of a release, by the two switches that they follow from.
 fn release(max_ptes_swap: bool, max_ptes_shared: bool) -> Policy {
@@ -183,8 +184,8 @@ fn from_4_8_to_5_7_half_must_have_been_used_which_is_asked_late() {
     assert_eq!(in_hand(&mut mm), Some(Ok(())), "256 were used");
 }
 
-#[test]
-fn of_equal_nodes_the_next_one_is_taken() {
+/// Two empty nodes.
+fn two_nodes(policy: Policy) -> Mm {
     let zone = |node: u16| {
         let span = PfnRange::of(Pfn::new((1 + u64::from(node)) << 20), Pages::new(4 << 10));
         ZoneSpec { node: NodeId(node), kind: ZoneKind::Normal, span }
@@ -195,7 +196,36 @@ fn of_equal_nodes_the_next_one_is_taken() {
         cpus: alloc::vec![NodeId(0)],
         ..Layout::default()
     };
-    let mm = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot();
-    let after = |last: Option<u16>| mm.fullest_node(&[], last.map(NodeId)).0;
-    assert_eq!((after(None), after(Some(0)), after(Some(1))), (0, 1, 0));
+    MmBuilder::new(&layout, policy).expect("the layout is sound").boot()
+}
+
+/// What is asked of which nodes for the frames `near` of node 0 and `far` of node 1.
+fn asked(mm: &mut Mm, by: Collapser, near: u64, far: u64) -> (u16, Option<u64>, bool) {
+    let frames = |node: u64, count| (0..count).map(move |at| Pfn::new(((1 + node) << 20) + at));
+    let pages: Vec<_> = frames(0, near).chain(frames(1, far)).map(|pfn| Some(mm.at(pfn))).collect();
+    let request = mm.where_to_collapse(&pages, by);
+    (request.node.0, request.nodemask, request.gfp.has(Gfp::THISNODE))
+}
+
+#[test]
+fn of_equal_nodes_the_next_one_is_taken() {
+    use Collapser::{Khugepaged, Madvise};
+    let mut mm = two_nodes(Policy::default());
+    let full = [(2, 2), (2, 2), (2, 2), (1, 2), (2, 1), (2, 2)];
+    let nodes = full.map(|(near, far)| asked(&mut mm, Khugepaged, near, far));
+    let at = |node| (node, None, true);
+    assert_eq!(nodes, [at(0), at(1), at(0), at(1), at(0), at(1)]);
+    assert_eq!([0; 2].map(|_| asked(&mut mm, Madvise, 2, 2)), [at(0), at(0)], "MADV_COLLAPSE has no turn");
+}
+
+#[test]
+fn from_6_2_on_any_of_equal_nodes_will_do() {
+    let mut policy = Policy::default();
+    policy.thp.collapse_equal_nodes = true;
+    let mut mm = two_nodes(policy);
+    for by in [Collapser::Khugepaged, Collapser::Madvise] {
+        let asked = [(2, 2), (2, 2), (1, 2), (2, 1)].map(|(near, far)| asked(&mut mm, by, near, far));
+        let of = |node, mask| (node, Some(mask), false);
+        assert_eq!(asked, [of(0, 0b11), of(0, 0b11), of(1, 0b10), of(0, 0b01)], "{by:?}");
+    }
 }

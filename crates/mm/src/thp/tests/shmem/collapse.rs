@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::shmem::TmpfsSize;
-use crate::thp::CollapseFailure;
 use crate::thp::tests::khugepaged::pass;
+use crate::thp::{CollapseFailure, KhugepagedStep};
 
 /// A file whose pages from 0 to `count` are there, singly, written by the program that maps all of it.
 fn base_pages(policy: Policy, count: u64) -> (Mm, MountId, FileId, SpaceId) {
@@ -51,6 +51,27 @@ fn khugepaged_collapses_files_and_all_who_map_them_see_it() {
         read(&mut mm, program, 299);
         assert!(is_huge(&mm, program, 0), "the next access maps it");
     }
+}
+
+#[test]
+fn a_look_at_a_file_ends_the_visit() {
+    let (mut mm, mount, _, space) = base_pages(Policy::default(), 1);
+    let second = file(&mut mm, mount, HUGE);
+    map_file(&mut mm, space, HUGE, second, 0, HUGE, true);
+    read(&mut mm, space, HUGE);
+    mm.settings.thp.khugepaged.max_ptes_none = 0;
+    mm.khugepaged_register(space);
+    mm.khugepaged_begin_pass();
+    let mut visits = 0;
+    while let Some(visited) = mm.khugepaged_next() {
+        assert_eq!((visited, mm.khugepaged_scan()), (space, KhugepagedStep::Leave));
+        visits += 1;
+    }
+    assert_eq!(
+        (visits, mm.khugepaged_full_scans()),
+        (3, 1),
+        "once for each slot, and once to see that nothing is left"
+    );
 }
 
 #[test]
