@@ -1,7 +1,7 @@
 //! Accesses of programs, and everything else that needs pages for a page table: allocation between engine steps.
 
 use order9_mm::env::Env as _;
-use order9_mm::space::{Access, FaultStep, Need, PageView, TableStep, Touched, VirtAddr, Vpn, VpnRange};
+use order9_mm::space::{Access, Fault, FaultStep, Need, PageView, TableStep, Touched, VirtAddr, Vpn, VpnRange};
 use order9_mm::{AllocError, Errno, GaveUp, Gfp, Request, SlotId, SpaceId, alloc_pages, alloc_slow};
 use order9_units::{Order, Pages, Pfn};
 use order9_workloads::Stop;
@@ -131,8 +131,7 @@ impl Thread {
             match step {
                 FaultStep::Hit | FaultStep::Done => break,
                 FaultStep::NeedPage(fault) => {
-                    let request = fault.request(self.cpu_node(), self.cpu());
-                    let page = match alloc_slow(self, &request).await {
+                    let page = match self.page_for(&fault).await {
                         Ok(page) => page,
                         Err(_) if fault.need().may_be_refused() => {
                             step = self.kernel.with(|mm| mm.fault_refused(&fault, self.cpu()));
@@ -163,6 +162,16 @@ impl Thread {
         }
         self.spend().await;
         self.balance_dirty_pages().await
+    }
+
+    /// The page that a fault needs. What the engine could have taken from the free lists, it has: only pages to read into
+    /// were not looked for yet.
+    async fn page_for(&self, fault: &Fault) -> Result<Pfn, AllocError> {
+        let request = fault.request(self.cpu_node(), self.cpu());
+        match fault.need() {
+            Need::SwapIn(_) => alloc_pages(self, &request).await,
+            _ => alloc_slow(self, &request).await,
+        }
     }
 
     /// Reads a slot of swap, and beside it those that are worth it, as far as pages for them can be had at once.

@@ -4,7 +4,7 @@
 //! Two processes run at the same time with as many threads each: one passes over private memory, storing to every page,
 //! the other reads a file that all its threads map from the beginning. Measured is what `/usr/bin/time` shows around both.
 
-use order9_units::{Bytes, PAGE_SIZE};
+use order9_units::{Bytes, Nanos, PAGE_SIZE};
 
 use crate::access::{ACCESS, Accesses};
 use crate::ladder::thread_ladder;
@@ -71,6 +71,10 @@ const TIMES: Measure = Measure {
 /// What the file has beyond what is read of it.
 const FILE_EXTRA: Bytes = Bytes::new(32 << 20);
 
+/// About how long a shell takes to start a program (`fork+/bin/sh` of lmbench): by then the one before has its threads.
+/// Where both began in one instant, their threads would come up in turns, and each program's on a node of its own.
+const BETWEEN_PROGRAMS: Nanos = Nanos::new(1_000_000);
+
 /// What one process does.
 #[derive(Clone, Copy)]
 struct Share {
@@ -110,6 +114,7 @@ async fn measure<S: Sys>(sys: &S, file: FileId, anon: Share, cached: Share, acce
     let own = accesses.clone();
     let body = move |sys| pass_over(sys, Of::Anon, anon, Some(own));
     let writer = sys.spawn(ChildKind::Process, "usemem-anon", body).await?;
+    sys.sleep(BETWEEN_PROGRAMS).await?;
     let of_file = Of::File(file, Bytes::ZERO);
     let reader = sys.spawn(ChildKind::Process, "usemem-file", move |sys| pass_over(sys, of_file, cached, None)).await?;
     let mut times = Times::default();

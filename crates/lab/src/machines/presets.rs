@@ -9,6 +9,7 @@ pub(super) static PRESETS: &[Preset] = order9_toml::presets![
     "xeon-1s",
     "this-host",
     "xeon-2s",
+    "xeon-2s-ssd",
     "server-1t",
 ];
 

@@ -37,6 +37,7 @@ fn machines_are_as_large_as_their_names_say() {
     assert_eq!(shape("xeon-1s"), (8, 1, Bytes::from_gib(16)));
     assert_eq!(shape("this-host"), (2, 1, Bytes::from_gib(24)));
     assert_eq!(shape("xeon-2s"), (48, 2, Bytes::from_gib(64)));
+    assert_eq!(shape("xeon-2s-ssd"), shape("xeon-2s"));
     assert_eq!(shape("server-1t"), (80, 2, Bytes::from_gib(1024)));
 }
 
@@ -93,6 +94,8 @@ fn disks_are_what_the_experiments_had() {
     assert_eq!((ssd.swap.bytes(), rotating.swap.bytes()), (Bytes::from_gib(4), Bytes::from_gib(8)));
     assert_eq!((host.name.as_str(), host.spec.size.bytes(), host.swap.get()), ("vda", Bytes::from_gib(256), 0));
     assert!(load("xeon-2s").unwrap().disks.is_empty());
+    let swapping = disk("xeon-2s-ssd");
+    assert_eq!((swapping.spec, swapping.swap.bytes()), (ssd.spec, Bytes::from_gib(32)));
 }
 
 #[test]

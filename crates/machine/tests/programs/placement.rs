@@ -156,6 +156,29 @@ fn a_full_node_is_swapped_out_by_faults_that_look_nowhere_else() {
 }
 
 #[test]
+fn what_was_swapped_out_of_a_full_node_comes_back_on_another_and_wakes_no_kswapd() {
+    let results = machine(policy(HugePlacement::ThisNode)).run_program(
+        "program",
+        async |sys: order9_machine::Thread| {
+            let much = sys.mmap(Mapping::anon(NODE)).await?;
+            sys.touch(much, Access::Write).await?;
+            let advised = sys.mmap(Mapping::anon(mib(2 * SLOTS))).await?;
+            sys.madvise(advised, Advice::HugePage).await?;
+            sys.touch(advised, Access::Write).await?;
+            for _ in 0..3 {
+                sys.touch(much, Access::Write).await?;
+            }
+            Ok(())
+        },
+        |_| (),
+    );
+    assert_eq!(results.outcome, Outcome::Completed);
+    let [out, back, kswapd] = ["pswpout", "pswpin", "pageoutrun"].map(|name| counter(&results, name));
+    assert!(back > 0 && back <= out, "{back} of {out} pages");
+    assert_eq!(kswapd, 0, "the other node has room for them");
+}
+
+#[test]
 fn faults_without_retries_make_do_with_base_pages_of_another_node() {
     let base = Found { slots: [0, SLOTS], huge: 0, fallback: SLOTS, compacted: true, swapped: false };
     assert_eq!(run(HugePlacement::NoRetry, Near::Full), base);
