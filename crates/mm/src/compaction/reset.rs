@@ -14,6 +14,8 @@ use crate::zone::ZoneId;
 
 /// One frame in so many is looked at: `1 << PAGE_ALLOC_COSTLY_ORDER`.
 const SAMPLE: u32 = 8;
+/// Frames looked at in a pageblock.
+const SAMPLES: u64 = BLOCK.get() / SAMPLE as u64;
 
 /// What makes a pageblock good.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -99,17 +101,21 @@ impl<T: Tracer> Mm<T> {
         if wanted.target && !wanted.source && !is_movable {
             return false;
         }
-        let samples = (0..BLOCK.get() as u32).step_by(SAMPLE as usize);
-        let mut looked_at = 0;
-        let good = samples.map(|frame| first.plus(frame)).any(|idx| {
-            looked_at += 1;
-            self.is_wanted(idx, wanted)
-        });
-        self.work.scanned_unlocked += looked_at;
-        if good {
+        let shown = self.first_wanted(first, wanted);
+        self.work.scanned_unlocked += shown.map_or(SAMPLES, |at| at + 1);
+        if shown.is_some() {
             self.skip.set(block, false);
         }
-        good
+        shown.is_some()
+    }
+
+    /// Which sample of the pageblock that starts at `first` is the first to show what is wanted.
+    fn first_wanted(&self, first: Idx, wanted: Wanted) -> Option<u64> {
+        if !wanted.source && self.blocks[first.block()].free == 0 {
+            // Most pageblocks above the place where targets are left: a terabyte has a quarter of a million.
+            return None;
+        }
+        (0..SAMPLES).find(|&at| self.is_wanted(first.plus(at as u32 * SAMPLE), wanted))
     }
 
     fn is_wanted(&self, idx: Idx, wanted: Wanted) -> bool {
