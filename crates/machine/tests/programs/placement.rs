@@ -157,7 +157,7 @@ fn a_full_node_is_swapped_out_by_faults_that_look_nowhere_else() {
 
 #[test]
 fn what_was_swapped_out_of_a_full_node_comes_back_on_another_without_kswapd() {
-    let results = machine(policy(HugePlacement::ThisNode)).run_program(
+    let results = machine(policy(HugePlacement::ThisNode), HugeDefrag::Madvise).run_program(
         "program",
         async |sys: order9_machine::Thread| {
             let much = sys.mmap(Mapping::anon(NODE)).await?;
