@@ -11,6 +11,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::Mm;
+use crate::policy::{HugeInterface, ThpPolicy};
+use crate::shmem::ShmemEnabled;
 use crate::thp::HugeEnabled;
 use crate::trace::Tracer;
 
@@ -30,6 +32,7 @@ pub struct BootParameter {
 enum Effect {
     Hugepages,
     TransparentHugepage,
+    TransparentHugepageShmem,
 }
 
 /// Every parameter that has an effect, by name.
@@ -45,6 +48,12 @@ pub static PARAMETERS: &[BootParameter] = &[
         takes: "always, madvise, never",
         meaning: "`thp/enabled` at the start, and nothing else; machines with less than 512 MiB start with never",
         effect: Effect::TransparentHugepage,
+    },
+    BootParameter {
+        name: "transparent_hugepage_shmem",
+        takes: "always, within_size, advise, never, deny, force",
+        meaning: "`thp/shmem_enabled` at the start (6.13+)",
+        effect: Effect::TransparentHugepageShmem,
     },
 ];
 
@@ -95,6 +104,13 @@ impl CommandLine {
         Ok(Self { given: given.collect::<Result<_, _>>()?, text: text.to_string() })
     }
 
+    /// The first parameter that kernels of this policy do not have.
+    #[must_use]
+    pub fn first_absent(&self, policy: &ThpPolicy) -> Option<&'static BootParameter> {
+        let has = |effect| effect != Effect::TransparentHugepageShmem || policy.interface >= HugeInterface::Sizes;
+        self.given.iter().map(|&(parameter, _)| parameter).find(|parameter| !has(parameter.effect))
+    }
+
     /// As it was given.
     #[must_use]
     pub fn text(&self) -> &str {
@@ -134,7 +150,7 @@ impl LogLine {
 
 impl<T: Tracer> Mm<T> {
     /// Does what the parameters of `line` say, and returns what the kernel writes to its log about it; nothing where there
-    /// are none. Call it before anything runs. Memory taken from a running host counts as just booted.
+    /// are none. Call it before anything runs, with parameters that the policy in force has. Memory taken from a running host counts as just booted.
     pub fn boot_with(&mut self, line: &CommandLine) -> Vec<LogLine> {
         if line.given.is_empty() {
             return Vec::new();
@@ -144,6 +160,7 @@ impl<T: Tracer> Mm<T> {
         for (parameter, value) in &line.given {
             match parameter.effect {
                 Effect::TransparentHugepage => log.extend(self.boot_thp(value)),
+                Effect::TransparentHugepageShmem => log.extend(self.boot_shmem(value)),
                 Effect::Hugepages if pool.is_some() => log.push(LogLine::warning(format!(
                     "HugeTLB: hugepages= specified twice without interleaving hugepagesz=, ignoring hugepages={value}"
                 ))),
@@ -167,6 +184,15 @@ impl<T: Tracer> Mm<T> {
             self.settings.thp.enabled = enabled;
             self.setup_watermarks();
         }
+        None
+    }
+
+    /// `transparent_hugepage_shmem=`, likewise.
+    fn boot_shmem(&mut self, word: &str) -> Option<LogLine> {
+        let Some(enabled) = ShmemEnabled::find(word) else {
+            return Some(LogLine::warning("transparent_hugepage_shmem= cannot parse, ignored".into()));
+        };
+        self.set_shmem_enabled(enabled);
         None
     }
 

@@ -143,7 +143,7 @@ impl<T: Tracer> Mm<T> {
         self.zones.iter_mut().for_each(|zone| zone.watermarks = Watermarks::default());
         let formula = min_free_kbytes(4 * self.lowmem(), &self.policy.watermark);
         self.set_marks(formula);
-        if self.settings.thp.enabled != HugeEnabled::Never {
+        if !self.settings.thp.is_off() {
             self.raise_min_free_for_huge_pages();
         }
     }

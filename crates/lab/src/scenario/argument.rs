@@ -48,7 +48,7 @@ impl Scenario {
             "--set" => {
                 pair(text, "NAME=VALUE").and_then(|(name, value)| self.set(said.clone(), name, value.to_owned()))
             }
-            "--cmdline" => self.boot(text),
+            "--cmdline" => self.boot(said.clone(), text),
             "--every" => self.read_every(text),
             "--check" => self.read_check(text),
             "--events" => text.split(',').try_for_each(|name| self.keep_events(name.trim())),

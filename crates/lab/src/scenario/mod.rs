@@ -49,7 +49,7 @@ pub struct Scenario {
     machine: Option<Asked<String>>,
     prices: Option<Asked<String>>,
     memory: Option<Asked<MemoryWish>>,
-    cmdline: CommandLine,
+    cmdline: Asked<CommandLine>,
     /// By [`order9_mm::sysctl::Setting::name`].
     settings: Vec<Asked<(&'static str, String)>>,
     seeds: Vec<u64>,
@@ -78,7 +78,7 @@ impl Scenario {
             machine: None,
             prices: None,
             memory: None,
-            cmdline: CommandLine::default(),
+            cmdline: Asked { said: Said::Nowhere, value: CommandLine::default() },
             settings: Vec::new(),
             seeds: vec![1],
             every: None,

@@ -39,6 +39,7 @@ impl Scenario {
                 (policies, BTreeMap::new(), ablation)
             }
         };
+        setting::check_boot(&self.cmdline, &policies)?;
         setting::check(&self.settings, &policies)?;
         let (machine, memory) = Place { machine: self.machine, prices: self.prices, memory: self.memory }.load()?;
         Ok(Plan {
@@ -49,7 +50,7 @@ impl Scenario {
             ablation,
             machine,
             memory,
-            cmdline: self.cmdline,
+            cmdline: self.cmdline.value,
             settings: with_demanded(self.workload, self.settings),
             seeds: self.seeds,
             sample_every: self.every.unwrap_or(self.workload.counters_every()),

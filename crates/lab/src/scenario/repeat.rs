@@ -54,7 +54,7 @@ pub fn repetition(inputs: &Inputs) -> Result<Plan, RepeatError> {
     for (name, value) in &inputs.settings {
         scenario.set(Said::Nowhere, name, value.clone())?;
     }
-    scenario.boot(&inputs.cmdline)?;
+    scenario.boot(Said::Nowhere, &inputs.cmdline)?;
     let no_seeds = || Problem::value("seeds", &format!("{:?}", inputs.seeds), "different whole numbers");
     scenario.name_seeds(inputs.seeds.clone()).ok_or_else(no_seeds)?;
     inputs.recorded.events.iter().try_for_each(|name| scenario.keep_events(name))?;
@@ -67,7 +67,7 @@ pub fn repetition(inputs: &Inputs) -> Result<Plan, RepeatError> {
         ablation: None,
         machine: machine(&folder, &inputs.machine)?,
         memory: memory_of(&inputs.memory)?,
-        cmdline: scenario.cmdline,
+        cmdline: scenario.cmdline.value,
         settings: inputs.settings.clone(),
         seeds: scenario.seeds,
         sample_every: every(inputs)?,

@@ -1,6 +1,6 @@
 //! Parameters of the kernel, and settings, tried on a small machine under every policy before anything runs.
 
-use order9_mm::command_line::{CommandLine, CommandLineError, PARAMETERS};
+use order9_mm::command_line::{BootParameter, CommandLine, CommandLineError, PARAMETERS};
 use order9_mm::policy::Policy;
 use order9_mm::sysctl::{SETTINGS, Setting, SettingError};
 use order9_mm::{Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
@@ -23,12 +23,13 @@ impl Scenario {
 
 impl Scenario {
     /// Boots the kernel with the parameters in `text`, instead of others.
-    pub(super) fn boot(&mut self, text: &str) -> Result<(), Problem> {
+    pub(super) fn boot(&mut self, said: Said, text: &str) -> Result<(), Problem> {
         let nearest = |name: &str| nearest(name, PARAMETERS.iter().map(|parameter| parameter.name));
-        self.cmdline = CommandLine::parse(text).map_err(|error| match error {
+        let value = CommandLine::parse(text).map_err(|error| match error {
             CommandLineError::Unknown(name) => Problem::NoBootParameter { nearest: nearest(&name), name: shown(&name) },
             CommandLineError::NotModelled { .. } => Problem::CommandLine(error),
         })?;
+        self.cmdline = Asked { said, value };
         Ok(())
     }
 }
@@ -37,6 +38,17 @@ impl Scenario {
 pub(super) fn named(name: &str) -> Result<&'static Setting, Problem> {
     let nearest = || nearest(name, SETTINGS.iter().map(|setting| setting.name));
     Setting::find(name).ok_or_else(|| Problem::NoSetting { name: shown(name), nearest: nearest() })
+}
+
+/// Refuses the first parameter of the kernel that some policy does not have.
+pub(super) fn check_boot(line: &Asked<CommandLine>, policies: &[Loaded]) -> Result<(), ScenarioError> {
+    for policy in policies {
+        if let Some(BootParameter { name, meaning, .. }) = line.value.first_absent(&policy.policy.thp) {
+            let why = format!("{name}= does not exist under {}", policy.name);
+            return Err(line.said.clone().error(Problem::Setting { why, meaning }));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses the first setting that some policy does not take.

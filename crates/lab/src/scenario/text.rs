@@ -69,7 +69,7 @@ impl Scenario {
             "ablate" => self.ablate = Some(asked(leaf.line_of_text()?, &said)),
             "against" => self.against = Some(asked(leaf.line_of_text()?, &said)),
             "seeds" => self.take_seeds(leaf)?,
-            "boot.cmdline" => self.boot(&leaf.line_of_text()?)?,
+            "boot.cmdline" => self.boot(said, &leaf.line_of_text()?)?,
             "record.every" => self.read_every(&leaf.line_of_text()?)?,
             "record.events" => {
                 let names = texts(leaf).ok_or_else(|| leaf.wrong("a list of tracepoints"))?;

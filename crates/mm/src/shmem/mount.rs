@@ -13,6 +13,7 @@ use super::options::{TmpfsOptions, TmpfsSize};
 use crate::Mm;
 use crate::page_cache::FileId;
 use crate::space::Errno;
+use crate::thp::SizeShmemEnabled;
 use crate::trace::Tracer;
 
 /// A mount of tmpfs.
@@ -85,6 +86,12 @@ impl ShmemEnabled {
         (Self::Deny, "deny"),
         (Self::Force, "force"),
     ];
+
+    /// The value called `word`.
+    #[must_use]
+    pub fn find(word: &str) -> Option<Self> {
+        Self::WORDS.into_iter().find(|&(_, name)| name == word).map(|(value, _)| value)
+    }
 }
 
 /// A mount.
@@ -101,6 +108,8 @@ pub(crate) struct Mount {
 #[derive(Clone)]
 pub(crate) struct Mounts {
     enabled: ShmemEnabled,
+    /// `hugepages-2048kB/shmem_enabled`, of the kernel's own mount.
+    pub(crate) size_enabled: SizeShmemEnabled,
     all: Vec<Mount>,
     /// Files with a huge page that may be split to give back what lies beyond their end, first come first.
     pub(super) shrinklist: VecDeque<FileId>,
@@ -110,6 +119,7 @@ impl Default for Mounts {
     fn default() -> Self {
         Self {
             enabled: ShmemEnabled::Mount(ShmemHuge::Never),
+            size_enabled: SizeShmemEnabled::Inherit,
             all: alloc::vec![Mount::default()],
             shrinklist: VecDeque::new(),
         }
@@ -119,9 +129,13 @@ impl Default for Mounts {
 impl Mounts {
     /// What holds for the files of a mount.
     pub(super) fn rule_of(&self, mount: MountId) -> ShmemEnabled {
-        match self.enabled {
-            ShmemEnabled::Mount(_) => ShmemEnabled::Mount(self.all[usize::from(mount.0)].huge),
-            all => all,
+        let own = if mount == MountId::INTERNAL { self.size_enabled } else { SizeShmemEnabled::Inherit };
+        match (self.enabled, own) {
+            (ShmemEnabled::Mount(_), SizeShmemEnabled::Inherit) => ShmemEnabled::Mount(self.all[usize::from(mount.0)].huge),
+            (ShmemEnabled::Mount(_), SizeShmemEnabled::Own(huge)) => ShmemEnabled::Mount(huge),
+            // Only sizes that inherit are forced.
+            (ShmemEnabled::Force, SizeShmemEnabled::Own(_)) => ShmemEnabled::Mount(ShmemHuge::Never),
+            (all, _) => all,
         }
     }
 

@@ -25,6 +25,7 @@ use crate::page_cache::DropPagecache;
 use crate::policy::{BalanceRule, HugeInterface, PcpHigh};
 use crate::shrinker::{DropSlab, ShrinkStep};
 use crate::space::Errno;
+use crate::thp::SizeStat;
 use crate::trace::Tracer;
 
 /// A setting of Linux, modelled or not.
@@ -120,6 +121,12 @@ pub enum Knob {
     ThpPmdSize,
     /// `transparent_hugepage/shmem_enabled`.
     ThpShmemEnabled,
+    /// `transparent_hugepage/hugepages-2048kB/enabled`.
+    ThpSizeEnabled,
+    /// `transparent_hugepage/hugepages-2048kB/shmem_enabled`.
+    ThpSizeShmemEnabled,
+    /// `transparent_hugepage/hugepages-2048kB/stats/*`.
+    ThpSizeStat(SizeStat),
     /// `transparent_hugepage/use_zero_page`.
     ThpUseZeroPage,
     /// `transparent_hugepage/khugepaged/*`.
@@ -307,6 +314,8 @@ impl<T: Tracer> Mm<T> {
             }
             // These hold words.
             Knob::ThpDefrag | Knob::ThpEnabled | Knob::ThpShmemEnabled => None,
+            Knob::ThpSizeEnabled | Knob::ThpSizeShmemEnabled => None,
+            Knob::ThpSizeStat(stat) => self.has_sizes().then(|| one(self.thp_size_stat(stat))),
             Knob::ThpPmdSize => {
                 let is_there = self.policy.thp.interface >= HugeInterface::PmdSize;
                 is_there.then(|| one(Order::PAGEBLOCK.pages().bytes().get()))
@@ -367,9 +376,13 @@ impl<T: Tracer> Mm<T> {
             Knob::PercpuPagelistHighFraction => self.set_percpu_pagelist_high_fraction(first),
             Knob::ThpUseZeroPage => self.set_thp_use_zero_page(first > 0),
             Knob::Khugepaged(file) => self.set_khugepaged(file, first),
-            Knob::ThpDefrag | Knob::ThpEnabled | Knob::ThpShmemEnabled | Knob::ThpPmdSize => {
-                unreachable!("{knob:?} is not written as a number")
-            }
+            Knob::ThpDefrag
+            | Knob::ThpEnabled
+            | Knob::ThpShmemEnabled
+            | Knob::ThpPmdSize
+            | Knob::ThpSizeEnabled
+            | Knob::ThpSizeShmemEnabled
+            | Knob::ThpSizeStat(_) => unreachable!("{knob:?} is not written as a number"),
             Knob::VfsCachePressure => self.settings.vfs_cache_pressure = first,
             Knob::WatermarkBoostFactor => self.set_watermark_boost_factor(first as u32),
             Knob::WatermarkScaleFactor => self.set_watermark_scale_factor(first as u32),

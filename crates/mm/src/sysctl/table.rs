@@ -2,7 +2,7 @@
 //! admin-guide/mm/transhuge.rst.
 
 use super::Access::{ReadOnly, ReadWrite, WriteOnly};
-use super::{HugetlbFile, KhugepagedFile, Knob, Model, RATIOS, Setting, Values};
+use super::{HugetlbFile, KhugepagedFile, Knob, Model, RATIOS, Setting, SizeStat, Values};
 
 const INT_MAX: i64 = i32::MAX as i64;
 const UINT_MAX: i64 = u32::MAX as i64;
@@ -78,6 +78,22 @@ macro_rules! pool {
             values: number(0, LONG),
             access: $access,
             model: hugetlb(HugetlbFile::$of),
+        }
+    };
+}
+
+/// Statistics in /sys/kernel/mm/transparent_hugepage/hugepages-2048kB/stats: file, unit, statistic, meaning.
+macro_rules! stat {
+    ($file:literal, $unit:literal, $of:ident, $meaning:literal) => {
+        Setting {
+            name: concat!("thp/hugepages-2048kB/stats/", $file),
+            path: concat!("/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/stats/", $file),
+            meaning: $meaning,
+            unit: $unit,
+            default: "0",
+            values: number(0, LONG),
+            access: ReadOnly,
+            model: engine(Knob::ThpSizeStat(SizeStat::$of)),
         }
     };
 }
@@ -179,10 +195,27 @@ pub static SETTINGS: &[Setting] = &[
         "Which mappings get huge pages"),
     thp!("hpage_pmd_size", ReadOnly, number(2 << 20, 2 << 20), "bytes", "2097152", engine(Knob::ThpPmdSize),
         "Size of a huge page"),
-    thp!("hugepages-2048kB/enabled", ReadWrite, Values::Words(&["always", "inherit", "madvise", "never"]), "", "inherit", HUGE_PAGES,
+    thp!("hugepages-2048kB/enabled", ReadWrite, Values::Words(&["always", "inherit", "madvise", "never"]), "", "inherit", engine(Knob::ThpSizeEnabled),
         "Which mappings get pages of this size; inherit is by thp/enabled"),
-    thp!("hugepages-2048kB/shmem_enabled", ReadWrite, Values::Words(&["always", "inherit", "within_size", "advise", "never"]), "", "inherit", HUGE_PAGES,
-        "Which shared memory gets pages of this size; inherit is by thp/shmem_enabled"),
+    thp!("hugepages-2048kB/shmem_enabled", ReadWrite, Values::Words(&["always", "inherit", "within_size", "advise", "never"]), "", "inherit", engine(Knob::ThpSizeShmemEnabled),
+        "Which shared anonymous memory and memfds get pages of this size; inherit is by thp/shmem_enabled"),
+    stat!("anon_fault_alloc", "faults", AnonFaultAlloc, "Faults that got a huge page"),
+    stat!("anon_fault_fallback", "faults", AnonFaultFallback, "Faults that might have had one and got none"),
+    stat!("anon_fault_fallback_charge", "faults", Zero, "Of these, those whose memory cgroup was full; there are none here"),
+    stat!("nr_anon", "huge pages", NrAnon, "Anonymous huge pages there are, whether huge or single entries show them"),
+    stat!("nr_anon_partially_mapped", "huge pages", NrAnonPartiallyMapped, "Of these, those of which nobody maps some base pages"),
+    stat!("shmem_alloc", "huge pages", ShmemAlloc, "Huge pages added to tmpfs and shared memory by faults and system calls"),
+    stat!("shmem_fallback", "times", ShmemFallback, "Times that there was none for that"),
+    stat!("shmem_fallback_charge", "times", Zero, "Of these, those for which a memory cgroup was full; there are none here"),
+    stat!("split", "huge pages", Split, "Huge pages split into base pages"),
+    stat!("split_deferred", "huge pages", SplitDeferred, "Huge pages that wait for their split since nobody maps some base pages"),
+    stat!("split_failed", "huge pages", SplitFailed, "Huge pages that could not be split"),
+    stat!("swpin", "huge pages", Zero, "Huge pages read from swap in one piece; here base pages are"),
+    stat!("swpin_fallback", "times", Zero, "Times that such a page could not be had"),
+    stat!("swpin_fallback_charge", "times", Zero, "Of these, those for which a memory cgroup was full"),
+    stat!("swpout", "huge pages", Zero, "Huge pages swapped in one piece; here they are split first"),
+    stat!("swpout_fallback", "huge pages", Zero, "Huge pages split since swap had no room in one piece"),
+    stat!("zswpout", "huge pages", Zero, "Huge pages compressed into zswap, which there is none of"),
     thp!("khugepaged/alloc_sleep_millisecs", ReadWrite, number(0, UINT_MAX), "ms", "60000", khugepaged(KhugepagedFile::AllocSleepMillisecs),
         "Pause of khugepaged after it found no huge page"),
     thp!("khugepaged/defrag", ReadWrite, FLAG, "", "1", khugepaged(KhugepagedFile::Defrag),

@@ -7,7 +7,7 @@ use core::fmt::Write;
 use super::{KhugepagedFile, Knob};
 use crate::Mm;
 use crate::shmem::ShmemEnabled;
-use crate::thp::{HugeDefrag, HugeEnabled};
+use crate::thp::{HugeDefrag, HugeEnabled, SizeEnabled, SizeShmemEnabled};
 use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
@@ -18,6 +18,12 @@ impl<T: Tracer> Mm<T> {
             Knob::ThpDefrag => Some(bracketed(self.defrag_words(), self.thp_defrag())),
             Knob::ThpShmemEnabled if self.policy.thp.shmem => {
                 Some(bracketed(ShmemEnabled::WORDS.into_iter(), self.shmem_enabled()))
+            }
+            Knob::ThpSizeEnabled if self.has_sizes() => {
+                Some(bracketed(SizeEnabled::WORDS.into_iter(), self.thp_size_enabled()))
+            }
+            Knob::ThpSizeShmemEnabled if self.has_sizes() => {
+                Some(bracketed(SizeShmemEnabled::WORDS.into_iter(), self.shmem_size_enabled()))
             }
             _ => None,
         }
@@ -41,7 +47,16 @@ impl<T: Tracer> Mm<T> {
             }
             Knob::ThpShmemEnabled if self.policy.thp.shmem => {
                 let found = ShmemEnabled::WORDS.into_iter().find(|(_, word)| is_exactly(word));
+                let found = found.filter(|&(value, _)| self.may_enable_shmem(value));
                 Some(found.map(|(value, _)| self.set_shmem_enabled(value)).is_some())
+            }
+            Knob::ThpSizeEnabled if self.has_sizes() => {
+                let found = SizeEnabled::WORDS.into_iter().find(|(_, word)| is_exactly(word));
+                Some(found.map(|(value, _)| self.set_thp_size_enabled(value)).is_some())
+            }
+            Knob::ThpSizeShmemEnabled if self.has_sizes() => {
+                let found = SizeShmemEnabled::WORDS.into_iter().find(|(_, word)| is_exactly(word));
+                Some(found.map(|(value, _)| self.set_shmem_size_enabled(value)).is_some())
             }
             _ => None,
         }

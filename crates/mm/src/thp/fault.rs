@@ -19,9 +19,9 @@ impl<T: Tracer> Mm<T> {
         self.is_enabled_for(vma) && vma.kind == VmaKind::Anon
     }
 
-    /// Whether `transparent_hugepage/enabled` and advice allow huge pages in a mapping.
+    /// Whether `transparent_hugepage/enabled`, that of the size, and advice allow huge pages in a mapping.
     pub(super) fn is_enabled_for(&self, vma: &Vma) -> bool {
-        match self.settings.thp.enabled {
+        match self.settings.thp.rule() {
             HugeEnabled::Always => vma.advice != HugeAdvice::NoHuge,
             HugeEnabled::Madvise => vma.advice == HugeAdvice::Huge,
             HugeEnabled::Never => false,

@@ -12,7 +12,7 @@ use order9_units::{Nanos, NodeId};
 
 use super::collapse::{Collapse, CollapseFailure, whole_slots};
 use super::rules::Collapser;
-use super::{HugeEnabled, NR};
+use super::NR;
 use crate::Mm;
 use crate::space::{Space, SpaceId, TASK_END, Vma, Vpn, VpnRange};
 use crate::trace::Tracer;
@@ -233,8 +233,7 @@ impl<T: Tracer> Mm<T> {
     /// How long to sleep after a pass.
     #[must_use]
     pub fn khugepaged_pause(&self) -> KhugepagedPause {
-        let is_off = self.settings.thp.enabled == HugeEnabled::Never;
-        if is_off || self.user.huge.khugepaged.spaces.is_empty() {
+        if self.settings.thp.is_off() || self.user.huge.khugepaged.spaces.is_empty() {
             return KhugepagedPause::UntilWoken;
         }
         pause(self.settings.thp.khugepaged.scan_sleep_ms)
@@ -242,8 +241,7 @@ impl<T: Tracer> Mm<T> {
 
     fn khugepaged_is_over(&self) -> bool {
         let pass = &self.user.huge.khugepaged.pass;
-        let is_off = self.settings.thp.enabled == HugeEnabled::Never;
-        is_off || pass.over || pass.progress >= self.settings.thp.khugepaged.pages_to_scan
+        self.settings.thp.is_off() || pass.over || pass.progress >= self.settings.thp.khugepaged.pages_to_scan
     }
 }
 

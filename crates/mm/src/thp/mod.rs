@@ -18,6 +18,7 @@ mod migrate;
 mod queue;
 mod rules;
 mod settings;
+mod size;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,8 @@ pub(crate) use settings::ThpSettings;
 pub use settings::{
     HugeAttempts, HugeDefrag, HugeEnabled, fault_gfp, huge_attempts, khugepaged_gfp, shmem_attempts, zero_gfp,
 };
+
+pub use size::{SizeEnabled, SizeShmemEnabled, SizeStat};
 
 use crate::Mm;
 use crate::frame::{Flag, Idx, Word};

@@ -2,7 +2,7 @@
 //!
 //! Linux' Documentation/admin-guide/mm/transhuge.rst. [`fault_gfp`] is the table of defrag mode, advice and release.
 
-use super::KhugepagedSettings;
+use super::{KhugepagedSettings, SizeEnabled};
 use crate::Mm;
 use crate::gfp::Gfp;
 use crate::policy::{DefragDefault, HugePlacement, ShmemGfp, ThpPolicy};
@@ -71,6 +71,8 @@ impl HugeDefrag {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ThpSettings {
     pub(crate) enabled: HugeEnabled,
+    /// `hugepages-2048kB/enabled`.
+    pub(crate) size_enabled: SizeEnabled,
     pub(crate) defrag: HugeDefrag,
     pub(crate) use_zero_page: bool,
     pub(crate) khugepaged: KhugepagedSettings,
@@ -83,12 +85,25 @@ impl ThpSettings {
             DefragDefault::Always => HugeDefrag::Always,
             DefragDefault::Madvise => HugeDefrag::Madvise,
         };
-        Self { enabled, defrag, use_zero_page: true, khugepaged: KhugepagedSettings::DEFAULT }
+        let (size_enabled, khugepaged) = (SizeEnabled::Inherit, KhugepagedSettings::DEFAULT);
+        Self { enabled, size_enabled, defrag, use_zero_page: true, khugepaged }
+    }
+
+    /// Who gets huge pages.
+    pub(crate) const fn rule(&self) -> HugeEnabled {
+        self.size_enabled.rule(self.enabled)
+    }
+
+    /// Whether khugepaged rests: neither the file of all sizes nor that of this one names anybody.
+    pub(crate) const fn is_off(&self) -> bool {
+        let named = matches!(self.size_enabled, SizeEnabled::Always | SizeEnabled::Madvise);
+        matches!(self.enabled, HugeEnabled::Never) && !named
     }
 
     /// Those of a machine with less than 512 MiB.
     pub(crate) const OFF: Self = Self {
         enabled: HugeEnabled::Never,
+        size_enabled: SizeEnabled::Inherit,
         defrag: HugeDefrag::Never,
         use_zero_page: false,
         khugepaged: KhugepagedSettings { defrag: false, ..KhugepagedSettings::DEFAULT },
@@ -179,8 +194,14 @@ impl<T: Tracer> Mm<T> {
     /// `vm.min_free_kbytes` to what keeping pageblocks free takes, and never lowers it. khugepaged runs from then on, and
     /// rests while they are disabled.
     pub fn set_thp_enabled(&mut self, enabled: HugeEnabled) {
-        let was = core::mem::replace(&mut self.settings.thp.enabled, enabled);
-        match (was == HugeEnabled::Never, enabled == HugeEnabled::Never) {
+        self.change_enabled(|thp| thp.enabled = enabled);
+    }
+
+    /// Changes who gets huge pages, which may start or stop khugepaged.
+    pub(super) fn change_enabled(&mut self, change: impl FnOnce(&mut ThpSettings)) {
+        let was_off = self.settings.thp.is_off();
+        change(&mut self.settings.thp);
+        match (was_off, self.settings.thp.is_off()) {
             (true, false) => {
                 self.raise_min_free_for_huge_pages();
                 self.wakeups.khugepaged = true;

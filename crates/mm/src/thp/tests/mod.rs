@@ -10,6 +10,7 @@ mod rights;
 mod rows;
 mod rules;
 mod shmem;
+mod sizes;
 mod splits;
 
 use order9_units::{Bytes, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};

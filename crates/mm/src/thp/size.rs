@@ -1,0 +1,157 @@
+//! `transparent_hugepage/hugepages-2048kB/`: who gets huge pages of this size, and what has become of them.
+//!
+//! Key types: [`SizeEnabled`], [`SizeShmemEnabled`] (the two files that can be written), [`SizeStat`] (the files of `stats/`).
+//! Linux has such a folder for each size of page that memory can be mapped by; 2 MiB is the only one here. LKML: "mm: thp:
+//! introduce multi-size THP sysfs interface" (2023), "mm: add per-order mTHP alloc and swpout counters" (2024); Linux'
+//! Documentation/admin-guide/mm/transhuge.rst.
+
+use super::HugeEnabled;
+use crate::Mm;
+use crate::frame::Idx;
+use crate::policy::HugeInterface;
+use crate::shmem::{ShmemEnabled, ShmemHuge};
+use crate::space::Owner;
+use crate::trace::Tracer;
+
+/// `hugepages-2048kB/enabled`: which anonymous memory gets huge pages of this size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SizeEnabled {
+    /// All, unless advised against.
+    Always,
+    /// What `transparent_hugepage/enabled` says.
+    Inherit,
+    /// What `MADV_HUGEPAGE` names.
+    Madvise,
+    /// None.
+    Never,
+}
+
+/// `hugepages-2048kB/shmem_enabled`: which shared anonymous memory and memfds get huge pages of this size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SizeShmemEnabled {
+    /// What `transparent_hugepage/shmem_enabled` says.
+    #[default]
+    Inherit,
+    /// What this option of a mount would give them.
+    Own(ShmemHuge),
+}
+
+/// A file of `hugepages-2048kB/stats`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SizeStat {
+    /// `anon_fault_alloc`.
+    AnonFaultAlloc,
+    /// `anon_fault_fallback`.
+    AnonFaultFallback,
+    /// `nr_anon`.
+    NrAnon,
+    /// `nr_anon_partially_mapped`.
+    NrAnonPartiallyMapped,
+    /// `shmem_alloc`.
+    ShmemAlloc,
+    /// `shmem_fallback`.
+    ShmemFallback,
+    /// `split`.
+    Split,
+    /// `split_deferred`.
+    SplitDeferred,
+    /// `split_failed`.
+    SplitFailed,
+    /// Those that stay 0: there are no memory cgroups that could refuse a page, and huge pages are split before they are
+    /// swapped.
+    Zero,
+}
+
+impl SizeEnabled {
+    /// All values, as the file shows them.
+    pub const WORDS: [(Self, &'static str); 4] =
+        [(Self::Always, "always"), (Self::Inherit, "inherit"), (Self::Madvise, "madvise"), (Self::Never, "never")];
+
+    /// Who gets huge pages where `transparent_hugepage/enabled` is `all_sizes`.
+    #[must_use]
+    pub const fn rule(self, all_sizes: HugeEnabled) -> HugeEnabled {
+        match self {
+            Self::Always => HugeEnabled::Always,
+            Self::Inherit => all_sizes,
+            Self::Madvise => HugeEnabled::Madvise,
+            Self::Never => HugeEnabled::Never,
+        }
+    }
+}
+
+impl SizeShmemEnabled {
+    /// All values, as the file shows them.
+    pub const WORDS: [(Self, &'static str); 5] = [
+        (Self::Own(ShmemHuge::Always), "always"),
+        (Self::Inherit, "inherit"),
+        (Self::Own(ShmemHuge::WithinSize), "within_size"),
+        (Self::Own(ShmemHuge::Advise), "advise"),
+        (Self::Own(ShmemHuge::Never), "never"),
+    ];
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Whether the kernel has a folder for each size.
+    pub(crate) fn has_sizes(&self) -> bool {
+        self.policy.thp.interface >= HugeInterface::Sizes
+    }
+
+    /// `hugepages-2048kB/enabled`.
+    #[must_use]
+    pub const fn thp_size_enabled(&self) -> SizeEnabled {
+        self.settings.thp.size_enabled
+    }
+
+    /// Sets `hugepages-2048kB/enabled`, for faults from now on; else as [`Mm::set_thp_enabled`].
+    pub fn set_thp_size_enabled(&mut self, enabled: SizeEnabled) {
+        self.change_enabled(|thp| thp.size_enabled = enabled);
+    }
+
+    /// `hugepages-2048kB/shmem_enabled`.
+    #[must_use]
+    pub const fn shmem_size_enabled(&self) -> SizeShmemEnabled {
+        self.user.mounts.size_enabled
+    }
+
+    /// Sets `hugepages-2048kB/shmem_enabled`, for pages to come.
+    pub fn set_shmem_size_enabled(&mut self, enabled: SizeShmemEnabled) {
+        self.user.mounts.size_enabled = enabled;
+    }
+
+    /// Whether `shmem_enabled` can be set so: `force` is for sizes that inherit.
+    pub(crate) fn may_enable_shmem(&self, enabled: ShmemEnabled) -> bool {
+        enabled != ShmemEnabled::Force || self.shmem_size_enabled() == SizeShmemEnabled::Inherit
+    }
+
+    /// The number in a file of `hugepages-2048kB/stats`.
+    #[must_use]
+    pub fn thp_size_stat(&self, stat: SizeStat) -> u64 {
+        let counters = &self.counters;
+        match stat {
+            SizeStat::AnonFaultAlloc => counters.thp_fault_alloc,
+            // Reads that did not get the page of zeros are faults that fell back, but not from a page of this size.
+            SizeStat::AnonFaultFallback => counters.thp_fault_fallback - counters.thp_zero_page_alloc_failed,
+            SizeStat::NrAnon => self.anon_huge_pages().count() as u64,
+            SizeStat::NrAnonPartiallyMapped => {
+                self.anon_huge_pages().filter(|&head| self.is_partially_mapped(head)).count() as u64
+            }
+            SizeStat::ShmemAlloc => counters.thp_file_alloc,
+            SizeStat::ShmemFallback => counters.thp_file_fallback,
+            SizeStat::Split => counters.thp_split_page,
+            SizeStat::SplitDeferred => counters.thp_deferred_split_page,
+            SizeStat::SplitFailed => counters.thp_split_page_failed,
+            SizeStat::Zero => 0,
+        }
+    }
+
+    /// The first frames of all anonymous huge pages, whoever maps them.
+    fn anon_huge_pages(&self) -> impl Iterator<Item = Idx> {
+        let heads = (0..self.user.huge.pages.len() as u32).map(|block| Idx(block * super::NR));
+        heads.filter(|&head| self.user.rmap.owner(head) == Owner::Huge)
+    }
+
+    /// Whether a huge page waits for its split since nobody maps some of its base pages.
+    fn is_partially_mapped(&self, head: Idx) -> bool {
+        self.user.huge.page(head).queued.is_some()
+    }
+}

@@ -1,0 +1,175 @@
+//! The folder of pages of 2 MiB: who gets them by its files, and what its statistics count.
+
+use alloc::format;
+
+use order9_units::{NodeId, Pages};
+
+use super::khugepaged::{base_pages, pass};
+use super::{CPU, HUGE, access, at, boot, fork, frame, is_huge, pages, program, write};
+use crate::Mm;
+use crate::page_cache::FileId;
+use crate::policy::{HugeInterface, Policy};
+use crate::shmem::{MountId, ShmemEnabled, ShmemHuge};
+use crate::space::{Access, Backing, Madvise, MmapRequest, Place};
+use crate::thp::KhugepagedPause;
+
+const FOLDER: &str = "thp/hugepages-2048kB";
+
+fn with_sizes() -> Policy {
+    let mut policy = Policy::default();
+    (policy.thp.interface, policy.thp.queue_full_unmap) = (HugeInterface::Sizes, false);
+    policy
+}
+
+fn set(mm: &mut Mm, file: &str, value: &str) {
+    mm.write_setting(file, value).unwrap_or_else(|error| panic!("{file} = {value}: {error}"));
+}
+
+fn stat(mm: &Mm, file: &str) -> u64 {
+    let text = mm.read_setting(&format!("{FOLDER}/stats/{file}")).unwrap_or_else(|error| panic!("{file}: {error}"));
+    text.trim().parse().expect("a number")
+}
+
+#[test]
+fn the_file_of_the_size_decides_unless_it_inherits() {
+    // By words of this size: whether all memory, and advised memory, gets huge pages; with always and never for all sizes.
+    for (word, with_always, with_never) in [
+        ("always", [true, true], [true, true]),
+        ("inherit", [true, true], [false, false]),
+        ("madvise", [false, true], [false, true]),
+        ("never", [false, false], [false, false]),
+    ] {
+        for (all_sizes, expected) in [("always", with_always), ("never", with_never)] {
+            let mut mm = boot(with_sizes());
+            set(&mut mm, "thp/enabled", all_sizes);
+            set(&mut mm, &format!("{FOLDER}/enabled"), word);
+            let space = program(&mut mm, 2 * HUGE);
+            mm.madvise(space, at(HUGE), pages(HUGE), Madvise::HugePage, CPU).expect("it is mapped");
+            [0, HUGE].iter().for_each(|&page| write(&mut mm, space, page));
+            let found = [0, HUGE].map(|page| is_huge(&mm, space, page));
+            assert_eq!(found, expected, "{word}, {all_sizes} for all sizes");
+        }
+    }
+}
+
+#[test]
+fn khugepaged_rests_when_neither_file_names_anybody() {
+    for (word, all_sizes, rests) in [
+        ("inherit", "never", true),
+        ("never", "never", true),
+        ("madvise", "never", false),
+        ("always", "never", false),
+        ("inherit", "madvise", false),
+        ("never", "always", false),
+    ] {
+        let (mut mm, _) = base_pages(with_sizes(), &[1]);
+        let raised = mm.min_free_kbytes();
+        set(&mut mm, "thp/enabled", all_sizes);
+        set(&mut mm, &format!("{FOLDER}/enabled"), word);
+        assert_eq!(mm.khugepaged_pause() == KhugepagedPause::UntilWoken, rests, "{word}, {all_sizes} for all sizes");
+        assert!(mm.min_free_kbytes() <= raised);
+    }
+}
+
+/// Whether the first access to shared anonymous memory, or to a file of `mount`, makes a huge page.
+fn gets_huge(mm: &mut Mm, mount: Option<MountId>, advised: bool) -> bool {
+    let before = stat(mm, "shmem_alloc");
+    let space = mm.create_space().expect("there are few");
+    let file: Option<FileId> = mount.map(|mount| mm.create_file_on(mount, Pages::new(HUGE)).expect("there is room"));
+    let backing = match file {
+        Some(file) => Backing::File { file, offset: Pages::ZERO, shared: true },
+        None => Backing::AnonShared,
+    };
+    let request = MmapRequest { place: Place::Fixed(at(0)), backing, ..MmapRequest::anon(pages(HUGE)) };
+    mm.mmap(space, &request, CPU).expect("there is room");
+    if advised {
+        mm.madvise(space, at(0), pages(HUGE), Madvise::HugePage, CPU).expect("it is mapped");
+    }
+    access(mm, space, at(0), Access::Write, true);
+    mm.exit(space, CPU).expect("it lives");
+    stat(mm, "shmem_alloc") > before
+}
+
+#[test]
+fn shared_memory_follows_the_file_of_the_size_and_mounts_their_option() {
+    let mut mm = boot(with_sizes());
+    let never = mm.mount_tmpfs(ShmemHuge::Never).expect("it is allowed");
+    for (word, expected) in
+        [("inherit", [false, false]), ("always", [true, true]), ("advise", [false, true]), ("never", [false, false])]
+    {
+        set(&mut mm, &format!("{FOLDER}/shmem_enabled"), word);
+        assert_eq!([false, true].map(|advised| gets_huge(&mut mm, None, advised)), expected, "{word}");
+        assert!(!gets_huge(&mut mm, Some(never), true), "a mount goes by its option");
+    }
+    set(&mut mm, "thp/shmem_enabled", "always");
+    assert!(!gets_huge(&mut mm, None, false), "never of this size");
+    set(&mut mm, &format!("{FOLDER}/shmem_enabled"), "inherit");
+    assert!(gets_huge(&mut mm, None, false));
+    set(&mut mm, "thp/shmem_enabled", "deny");
+    set(&mut mm, &format!("{FOLDER}/shmem_enabled"), "always");
+    assert!(!gets_huge(&mut mm, None, true), "deny holds for all");
+    let forced = mm.write_setting("thp/shmem_enabled", "force").expect_err("only sizes that inherit are forced");
+    assert_eq!(forced.errno(), Some(crate::Errno::Einval));
+    assert_eq!(mm.shmem_enabled(), ShmemEnabled::Deny, "a refused write changes nothing");
+    set(&mut mm, &format!("{FOLDER}/shmem_enabled"), "inherit");
+    set(&mut mm, "thp/shmem_enabled", "force");
+    assert!(gets_huge(&mut mm, None, false) && gets_huge(&mut mm, Some(never), false));
+}
+
+#[test]
+fn statistics_of_the_size_count_what_happens_to_its_pages() {
+    let mut mm = boot(with_sizes());
+    let space = program(&mut mm, 8 * HUGE);
+    let anon = |mm: &Mm| {
+        ["anon_fault_alloc", "anon_fault_fallback", "nr_anon", "nr_anon_partially_mapped", "split_deferred", "split"]
+            .map(|file| stat(mm, file))
+    };
+    [0, HUGE, 2 * HUGE].iter().for_each(|&page| write(&mut mm, space, page));
+    assert_eq!(anon(&mm), [3, 0, 3, 0, 0, 0]);
+    let refused = |mm: &mut Mm, kind, page| {
+        let _ = access(mm, space, at(page), kind, false);
+    };
+    refused(&mut mm, Access::Write, 3 * HUGE);
+    refused(&mut mm, Access::Read, 4 * HUGE);
+    assert_eq!(mm.counters().thp_fault_fallback, 2, "of which one is a read that got no page of zeros");
+    assert_eq!(anon(&mm), [3, 1, 3, 0, 0, 0]);
+    mm.munmap(space, at(0), pages(1), CPU).expect("it is mapped");
+    assert_eq!(anon(&mm), [3, 1, 3, 1, 1, 0], "it is there, though no huge entry shows it");
+    assert_eq!(mm.user_levels().anon_thps, 2);
+    assert!(mm.split_deferred(NodeId(0), CPU));
+    assert_eq!(anon(&mm), [3, 1, 2, 0, 1, 1]);
+    let head = frame(&mm, space, HUGE);
+    mm.pin(head).expect("it is mapped");
+    assert!(mm.split_huge_page(head, CPU).is_err());
+    assert_eq!(stat(&mm, "split_failed"), 1);
+    mm.unpin(head).expect("it is pinned");
+    let child = fork(&mut mm, space);
+    assert_eq!(stat(&mm, "nr_anon"), 2, "each once, whoever maps it");
+    mm.exit(child, CPU).expect("it lives");
+    mm.exit(space, CPU).expect("it lives");
+    assert_eq!(stat(&mm, "nr_anon"), 0);
+    mm.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
+    assert!(gets_huge(&mut mm, None, false));
+    assert_eq!(["shmem_alloc", "shmem_fallback"].map(|file| stat(&mm, file)), [1, 0]);
+    for file in [
+        "anon_fault_fallback_charge",
+        "shmem_fallback_charge",
+        "swpin",
+        "swpin_fallback",
+        "swpin_fallback_charge",
+        "swpout",
+        "swpout_fallback",
+        "zswpout",
+    ] {
+        assert_eq!(stat(&mm, file), 0, "{file}");
+        assert!(mm.write_setting(&format!("{FOLDER}/stats/{file}"), "0").is_err(), "{file} is read-only");
+    }
+}
+
+#[test]
+fn collapse_makes_pages_that_the_statistics_know() {
+    let (mut mm, spaces) = base_pages(with_sizes(), &[1]);
+    pass(&mut mm, true);
+    assert!(is_huge(&mm, spaces[0], 0));
+    assert_eq!((stat(&mm, "nr_anon"), stat(&mm, "anon_fault_alloc")), (1, 0));
+}
