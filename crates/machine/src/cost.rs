@@ -234,6 +234,8 @@ impl Prices {
             + self.vma_lookup.times(work.vma_lookups)
             + self.clear_page.times(work.pages_cleared)
             + self.copy_page.times(work.pages_copied)
+            // A copy reads as much as it writes.
+            + Picos(self.copy_page.0 / 2).times(work.pages_compared)
             + self.pte_set.times(work.ptes_set)
             + self.pte_clear.times(work.ptes_cleared)
             + self.page_table.times(work.page_tables_allocated)

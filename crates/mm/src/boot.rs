@@ -26,7 +26,7 @@ use crate::slab::SlabMemory;
 use crate::space::{Inherited, UserMemory};
 use crate::swap::SwapArea;
 use crate::tags::Tags;
-use crate::thp::{HugeEnabled, ThpSettings};
+use crate::thp::{Filled, HugeEnabled, HugeMemory, ThpSettings};
 use crate::trace::{NoTrace, Tracer};
 use crate::vmstat::Counters;
 use crate::wakeups::Wakeups;
@@ -102,6 +102,8 @@ impl<T: Tracer> MmBuilder<T> {
             writeback_waiters: 0,
             written_since: 0,
         };
+        let filled = policy.thp.shrink_underused.then(|| Filled::new(table.len()));
+        let huge = HugeMemory::new(filled);
         let mm = Mm {
             frames: table,
             blocks: alloc::vec![Pageblock::absent(ZoneId(u8::MAX)); blocks],
@@ -115,7 +117,7 @@ impl<T: Tracer> MmBuilder<T> {
             policy,
             mobility_grouping: true,
             more_pins: BTreeMap::new(),
-            user: UserMemory::default(),
+            user: UserMemory { huge, ..UserMemory::default() },
             swap: SwapArea::default(),
             reclaim: ReclaimState::new(scope.sets(layout.zones.len(), layout.nodes.len()), frames.get()),
             compaction: CompactionState::default(),

@@ -185,6 +185,8 @@ pub struct Counters {
     pub thp_split_page_failed: u64,
     /// `thp_deferred_split_page`: huge pages put on the deferred split queue.
     pub thp_deferred_split_page: u64,
+    /// `thp_underused_split_page`: huge pages split since most of them was zeros.
+    pub thp_underused_split_page: u64,
     /// `thp_split_pmd`: huge mappings split into single ones.
     pub thp_split_pmd: u64,
     /// `thp_zero_page_alloc`: times that the huge page of zeros was allocated.

@@ -59,6 +59,8 @@ counts! {
         pages_cleared,
         /// Pages copied, of 4096 bytes.
         pages_copied,
+        /// Pages of 4096 bytes read to their end in search of something but zeros.
+        pages_compared,
         /// Page table entries filled or changed.
         ptes_set,
         /// Page table entries emptied.

@@ -3,7 +3,7 @@
 mod common;
 
 use order9_mm::command_line::CommandLine;
-use order9_mm::policy::Policy;
+use order9_mm::policy::{HugeInterface, Policy};
 use order9_mm::{Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
 use order9_units::{NodeId, Pages, Pfn, PfnRange, ZoneKind};
 
@@ -82,6 +82,22 @@ fn a_machine_that_boots_without_huge_pages_keeps_no_memory_free_for_them() {
         boot_with(&mut always, "transparent_hugepage=always");
         assert_eq!(always.min_free_kbytes(), with);
     }
+}
+
+#[test]
+fn the_boot_parameter_of_shared_memory_sets_its_file() {
+    let mut policy = Policy::default();
+    let line = CommandLine::parse("transparent_hugepage_shmem=advise").expect("there is one");
+    assert_eq!(line.first_absent(&policy.thp).map(|parameter| parameter.name), Some("transparent_hugepage_shmem"));
+    policy.thp.interface = HugeInterface::Sizes;
+    assert_eq!(line.first_absent(&policy.thp), None);
+    let mut mm = machine(policy, 1024);
+    boot_with(&mut mm, line.text());
+    let shown = "always within_size [advise] never deny force\n";
+    assert_eq!(read(&mm, "thp/shmem_enabled"), shown);
+    let log = boot_with(&mut mm, "transparent_hugepage_shmem=madvise");
+    assert_eq!(log[1..], ["transparent_hugepage_shmem= cannot parse, ignored"]);
+    assert_eq!(read(&mm, "thp/shmem_enabled"), shown);
 }
 
 #[test]

@@ -27,6 +27,7 @@ fn all_settings() -> Policy {
     policy.fallback.defrag_mode = true;
     policy.thp.max_ptes_shared = true;
     policy.thp.interface = HugeInterface::Sizes;
+    policy.thp.shrink_underused = true;
     policy
 }
 
@@ -148,6 +149,24 @@ fn files_of_huge_pages_hold_the_words_of_their_release() {
 }
 
 #[test]
+fn the_folder_of_the_size_holds_the_words_of_linux() {
+    let mut mm = boot(all_settings());
+    let (enabled, shmem) = ("thp/hugepages-2048kB/enabled", "thp/hugepages-2048kB/shmem_enabled");
+    assert_eq!(read(&mm, enabled), "always [inherit] madvise never\n");
+    assert_eq!(read(&mm, shmem), "always [inherit] within_size advise never\n");
+    write(&mut mm, enabled, "madvise\n");
+    write(&mut mm, shmem, "within_size");
+    assert_eq!(read(&mm, enabled), "always inherit [madvise] never\n");
+    assert_eq!(read(&mm, shmem), "always inherit [within_size] advise never\n");
+    for (file, wrong) in [(enabled, "advise"), (enabled, "inheri"), (enabled, ""), (shmem, "deny"), (shmem, "madvise")]
+    {
+        assert_eq!(mm.write_setting(file, wrong).map_err(SettingError::errno), Err(Some(Errno::Einval)), "{wrong:?}");
+    }
+    assert_eq!(mm.write_setting("thp/shmem_enabled", "force").map_err(SettingError::errno), Err(Some(Errno::Einval)));
+    assert_eq!(read(&mm, "thp/hugepages-2048kB/stats/nr_anon"), "0\n");
+}
+
+#[test]
 fn old_releases_know_fewer_words_and_take_beginnings() {
     let mut policy = Policy::default();
     (policy.thp.defer, policy.thp.defer_madvise, policy.thp.words_by_prefix) = (false, false, true);
@@ -217,6 +236,12 @@ fn files_of_huge_pages_come_with_their_release() {
     since("thp/shmem_enabled", |policy, has| policy.thp.shmem = has);
     since("thp/khugepaged/max_ptes_swap", |policy, has| policy.thp.max_ptes_swap = has);
     since("thp/khugepaged/max_ptes_shared", |policy, has| policy.thp.max_ptes_shared = has);
+    since("thp/shrink_underused", |policy, has| policy.thp.shrink_underused = has);
+    for name in ["enabled", "shmem_enabled", "stats/nr_anon", "stats/swpout"] {
+        since(&format!("thp/hugepages-2048kB/{name}"), |policy, has| {
+            policy.thp.interface = if has { HugeInterface::Sizes } else { HugeInterface::File };
+        });
+    }
     since("thp/hpage_pmd_size", |policy, has| {
         policy.thp.interface = if has { HugeInterface::PmdSize } else { HugeInterface::Base };
     });

@@ -44,6 +44,12 @@ fn keys_that_do_not_exist() {
 
 #[test]
 fn kernel_parameters_that_do_not_exist() {
+    let old = "policies = ['linux-5.0']\n[boot]\ncmdline = 'transparent_hugepage_shmem=always'";
+    refused(
+        &format!("workload = 'idle'\n{old}"),
+        "mine.toml, line 4: transparent_hugepage_shmem= does not exist under linux-5.0: `thp/shmem_enabled` at the start \
+         (6.13+)",
+    );
     let boot = |text: &str| refusal(&format!("workload = 'idle'\n[boot]\ncmdline = \"{text}\""));
     assert_eq!(
         boot("transparent_hugepages=never"),

@@ -58,6 +58,9 @@ pub struct ThpPolicy {
     /// Collapse takes the huge page from any of the nodes that hold most of the slot, if these are several; else from one of
     /// them, the next in turn. 6.2+.
     pub collapse_equal_nodes: bool,
+    /// Every new huge page waits in the deferred split queue to be looked at, and one that is mostly zeros is split there; a
+    /// split maps the page of zeros where a part holds nothing else. 6.12+.
+    pub shrink_underused: bool,
     /// Which files and fields about huge pages there are.
     pub interface: HugeInterface,
 }
@@ -183,6 +186,7 @@ impl Default for ThpPolicy {
             min_free_all_zones: false,
             zero_by_slot: false,
             collapse_equal_nodes: false,
+            shrink_underused: false,
             interface: HugeInterface::Eligible,
         }
     }

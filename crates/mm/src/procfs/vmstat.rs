@@ -69,6 +69,7 @@ impl<T: Tracer> Mm<T> {
             ("thp_split_page", self.counters.thp_split_page),
             ("thp_split_page_failed", self.counters.thp_split_page_failed),
             ("thp_deferred_split_page", self.counters.thp_deferred_split_page),
+            ("thp_underused_split_page", self.counters.thp_underused_split_page),
             ("thp_split_pmd", self.counters.thp_split_pmd),
             ("thp_scan_exceed_none_pte", self.counters.thp_scan_exceed_none_pte),
             ("thp_scan_exceed_swap_pte", self.counters.thp_scan_exceed_swap_pte),

@@ -131,7 +131,9 @@ impl Mounts {
     pub(super) fn rule_of(&self, mount: MountId) -> ShmemEnabled {
         let own = if mount == MountId::INTERNAL { self.size_enabled } else { SizeShmemEnabled::Inherit };
         match (self.enabled, own) {
-            (ShmemEnabled::Mount(_), SizeShmemEnabled::Inherit) => ShmemEnabled::Mount(self.all[usize::from(mount.0)].huge),
+            (ShmemEnabled::Mount(_), SizeShmemEnabled::Inherit) => {
+                ShmemEnabled::Mount(self.all[usize::from(mount.0)].huge)
+            }
             (ShmemEnabled::Mount(_), SizeShmemEnabled::Own(huge)) => ShmemEnabled::Mount(huge),
             // Only sizes that inherit are forced.
             (ShmemEnabled::Force, SizeShmemEnabled::Own(_)) => ShmemEnabled::Mount(ShmemHuge::Never),

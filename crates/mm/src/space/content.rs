@@ -1,10 +1,15 @@
-//! What pages hold, as far as that is followed: tags of what was written last. See `crate::tags`.
+//! What pages hold, as far as that is followed: tags of what was written last (`crate::tags`), and which parts of huge pages
+//! were written at all (`crate::thp`).
 
-use super::addr::Vpn;
+use order9_units::Order;
+
+use super::addr::{Vpn, VpnRange};
 use super::fault::Access;
+use super::table::Slot;
 use super::{Mapping, Owner, SpaceId, VmaKind};
 use crate::Mm;
 use crate::frame::Idx;
+use crate::thp::{Filled, subpages};
 use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
@@ -14,6 +19,18 @@ impl<T: Tracer> Mm<T> {
         if let Some(tags) = &mut self.user.tags {
             tags.clear(idx);
         }
+        self.fill_part(idx, |_| false);
+    }
+
+    /// Clears all of a huge page.
+    pub(crate) fn clear_huge_page(&mut self, head: Idx) {
+        self.work.pages_cleared += Order::PAGEBLOCK.pages().get();
+        if let Some(tags) = &mut self.user.tags {
+            subpages(head).for_each(|idx| tags.clear(idx));
+        }
+        if let Some(filled) = &mut self.user.huge.filled {
+            filled.clear_page(head);
+        }
     }
 
     pub(crate) fn copy_page(&mut self, from: Idx, to: Idx) {
@@ -21,12 +38,62 @@ impl<T: Tracer> Mm<T> {
         if let Some(tags) = &mut self.user.tags {
             tags.copy(from, to);
         }
+        let is_part = self.frames.word(from).is_compound();
+        self.fill_part(to, |filled| !is_part || filled.get(from));
     }
 
-    /// Gives a page that a program has just written a new tag, where contents are tracked.
+    /// Notes whether a part of a huge page holds something, where that is followed.
+    #[inline]
+    fn fill_part(&mut self, idx: Idx, holds: impl FnOnce(&Filled) -> bool) {
+        if let Some(filled) = &mut self.user.huge.filled
+            && self.frames.word(idx).is_compound()
+        {
+            let holds = holds(filled);
+            filled.set(idx, holds);
+        }
+    }
+
+    /// A program has written to pages of one slot, which are mapped.
+    pub(super) fn wrote_range(&mut self, id: SpaceId, pages: VpnRange) {
+        self.fill_written(id, pages);
+        if self.user.tags.is_some() {
+            pages.iter().for_each(|vpn| self.tag_written(id, vpn));
+        }
+    }
+
+    /// Notes that pages of one slot hold something, where they are parts of a huge one and that is followed.
+    #[inline]
+    fn fill_written(&mut self, id: SpaceId, pages: VpnRange) {
+        let Some(mut filled) = self.user.huge.filled.take() else { return };
+        match self.user.space(id).map(|space| space.table.slot(pages.start)) {
+            Ok(Slot::Huge(huge)) => {
+                if let Some(first) = huge.base(pages.start).idx() {
+                    filled.fill(first, pages.len().get() as u32);
+                }
+            }
+            Ok(Slot::Table(table)) => {
+                let frames = pages.iter().filter_map(|vpn| table.get(vpn).idx());
+                let parts = frames.filter(|&idx| self.frames.word(idx).is_compound());
+                parts.for_each(|idx| filled.set(idx, true));
+            }
+            _ => {}
+        }
+        self.user.huge.filled = Some(filled);
+    }
+
+    /// Notes that a program has just written to a page, as far as contents are followed.
     #[inline]
     pub(crate) fn wrote(&mut self, id: SpaceId, vpn: Vpn, access: Access) {
-        if access == Access::Write && self.user.tags.is_some() {
+        if access == Access::Write {
+            self.fill_written(id, VpnRange::new(vpn, Vpn::new(vpn.get() + 1)));
+            self.wrote_base(id, vpn);
+        }
+    }
+
+    /// The same of a page that is known to be no part of a huge one.
+    #[inline]
+    pub(super) fn wrote_base(&mut self, id: SpaceId, vpn: Vpn) {
+        if self.user.tags.is_some() {
             self.tag_written(id, vpn);
         }
     }

@@ -46,11 +46,11 @@ impl<T: Tracer> Mm<T> {
             self.replaced(mapping, fault.seen, cpu);
         }
         let Some(accessed) = fault.whole_slot else {
-            self.wrote(fault.space, fault.vpn, Access::Write);
+            self.wrote_base(fault.space, fault.vpn);
             return FaultStep::Done;
         };
         if accessed == fault.vpn {
-            self.wrote(fault.space, fault.vpn, Access::Write);
+            self.wrote_base(fault.space, fault.vpn);
         }
         self.copy_slot_from(fault, fault.vpn + Pages::new(1))
     }

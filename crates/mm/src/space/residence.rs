@@ -81,8 +81,8 @@ impl<T: Tracer> Mm<T> {
                 _ => {}
             }
         }
-        if self.user.tags.is_some() {
-            VpnRange::new(first, range.start).iter().for_each(|vpn| self.wrote(id, vpn, access));
+        if access == Access::Write {
+            self.wrote_range(id, VpnRange::new(first, range.start));
         }
         Touched { pages: range.start - first, huge, first: frame.map(|idx: Idx| self.frames.pfn(idx)) }
     }

@@ -121,6 +121,8 @@ pub enum Knob {
     ThpPmdSize,
     /// `transparent_hugepage/shmem_enabled`.
     ThpShmemEnabled,
+    /// `transparent_hugepage/shrink_underused`.
+    ThpShrinkUnderused,
     /// `transparent_hugepage/hugepages-2048kB/enabled`.
     ThpSizeEnabled,
     /// `transparent_hugepage/hugepages-2048kB/shmem_enabled`.
@@ -320,6 +322,9 @@ impl<T: Tracer> Mm<T> {
                 let is_there = self.policy.thp.interface >= HugeInterface::PmdSize;
                 is_there.then(|| one(Order::PAGEBLOCK.pages().bytes().get()))
             }
+            Knob::ThpShrinkUnderused => {
+                self.policy.thp.shrink_underused.then(|| one(u64::from(self.settings.thp.shrink_underused)))
+            }
             Knob::ThpUseZeroPage => Some(one(u64::from(self.thp_use_zero_page()))),
             Knob::Khugepaged(file) => self.khugepaged_value(file).map(one),
             Knob::VfsCachePressure => Some(one(self.settings.vfs_cache_pressure)),
@@ -374,6 +379,7 @@ impl<T: Tracer> Mm<T> {
             Knob::MinUnmappedRatio => self.settings.min_unmapped_ratio = first,
             Knob::PageCluster => self.settings.page_cluster = first,
             Knob::PercpuPagelistHighFraction => self.set_percpu_pagelist_high_fraction(first),
+            Knob::ThpShrinkUnderused => self.set_thp_shrink_underused(first > 0),
             Knob::ThpUseZeroPage => self.set_thp_use_zero_page(first > 0),
             Knob::Khugepaged(file) => self.set_khugepaged(file, first),
             Knob::ThpDefrag

@@ -14,7 +14,6 @@ const STEPS: Model = Model::Missing("setting that works in steps");
 const LAPTOP: Model = Model::Missing("disk that sleeps");
 const OVERCOMMIT: Model = Model::Missing("accounting of committed memory");
 const OOM: Model = Model::Missing("OOM killer");
-const HUGE_PAGES: Model = Model::Missing("transparent huge page");
 
 const fn engine(knob: Knob) -> Model {
     Model::Engine(knob)
@@ -236,7 +235,7 @@ pub static SETTINGS: &[Setting] = &[
         "Pause of khugepaged between two scans"),
     thp!("shmem_enabled", ReadWrite, Values::Words(&["always", "within_size", "advise", "never", "deny", "force"]), "", "never", engine(Knob::ThpShmemEnabled),
         "Which shared memory gets huge pages"),
-    thp!("shrink_underused", ReadWrite, FLAG, "", "1", HUGE_PAGES,
+    thp!("shrink_underused", ReadWrite, FLAG, "", "1", engine(Knob::ThpShrinkUnderused),
         "Whether huge pages that hold mostly zeros are split under memory pressure"),
     thp!("use_zero_page", ReadWrite, FLAG, "", "1", engine(Knob::ThpUseZeroPage),
         "Whether reads of untouched memory map one huge page of zeros"),

@@ -184,8 +184,12 @@ impl<T: Tracer> Mm<T> {
         let there = ticket.is_none_or(|ticket| queue.and_then(|queue| queue.get(&ticket)) == Some(&head));
         require(there, "a queued huge page is in the queue of its node", || format!("{:?}", self.frames.pfn(head)))?;
         seen.queued += u64::from(ticket.is_some());
+        let looked_at = self.policy.thp.shrink_underused && !page.partial;
+        require(page.partial == ticket.is_some() || looked_at, "a huge page is queued for a reason", || {
+            format!("{:?}: {ticket:?}", self.frames.pfn(head))
+        })?;
         let partly = page.pmds.is_empty() && page.mapped < NR;
-        require(partly == ticket.is_some(), "a huge page waits for its split while it is mapped in part", || {
+        require(partly == page.partial, "a huge page waits for its split while it is mapped in part", || {
             format!("{:?}: {} base pages are mapped", self.frames.pfn(head), page.mapped)
         })
     }
@@ -212,7 +216,14 @@ impl<T: Tracer> Mm<T> {
 
     /// A page that one space alone maps, and that it never wrote to, reads zeros.
     fn check_huge_tags(&self, head: Idx, page: &HugePage) -> Verdict {
-        let (Some(tags), [at]) = (&self.user.tags, page.pmds.as_slice()) else { return Ok(()) };
+        let Some(tags) = &self.user.tags else { return Ok(()) };
+        if let Some(filled) = &self.user.huge.filled {
+            let lost = subpages(head).find(|&idx| !filled.get(idx) && tags.frame(idx) != Tag::ZERO);
+            require(lost.is_none(), "a part of a huge page that is taken for zeros holds zeros", || {
+                format!("{lost:?}")
+            })?;
+        }
+        let [at] = page.pmds.as_slice() else { return Ok(()) };
         for (offset, idx) in (0..).zip(subpages(head)) {
             let own = Mapping { vpn: Vpn::new(at.vpn.get() + offset), ..*at };
             let clean = tags.is_written(own) || tags.frame(idx) == Tag::ZERO;

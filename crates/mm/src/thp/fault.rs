@@ -1,7 +1,7 @@
 //! Faults that may be served with a huge page: who is eligible, what is needed, and what happens where it cannot be had.
 
 use super::map::HUGE_RSS;
-use super::{HugeEnabled, NR, huge_attempts, subpages, zero_gfp};
+use super::{HugeEnabled, NR, huge_attempts, zero_gfp};
 use crate::Mm;
 use crate::frame::Idx;
 use crate::gfp::Gfp;
@@ -257,7 +257,7 @@ impl<T: Tracer> Mm<T> {
         };
         match fault.need {
             Need::HugeCopyOf(source) => self.copy_huge(self.at(source), head),
-            _ => subpages(head).for_each(|idx| self.clear_page(idx)),
+            _ => self.clear_huge_page(head),
         }
         let at = Mapping { space: fault.space, vpn: slot.start };
         let entry = Access::Write.mark(Pte::present(head)).with(PteFlag::Write, vma.prot.has(Prot::WRITE));

@@ -10,9 +10,9 @@ use alloc::vec::Vec;
 
 use order9_units::{Nanos, NodeId};
 
+use super::NR;
 use super::collapse::{Collapse, CollapseFailure, whole_slots};
 use super::rules::Collapser;
-use super::NR;
 use crate::Mm;
 use crate::space::{Space, SpaceId, TASK_END, Vma, Vpn, VpnRange};
 use crate::trace::Tracer;

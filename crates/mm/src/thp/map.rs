@@ -22,6 +22,9 @@ impl<T: Tracer> Mm<T> {
         self.user.huge.page_mut(head).pmds.push(at);
         self.user.levels.anon += u64::from(NR);
         self.user.levels.anon_thps += 1;
+        if self.policy.thp.shrink_underused && self.settings.thp.shrink_underused {
+            self.enqueue(head);
+        }
     }
 
     pub(super) fn make_room_for_huge(&mut self) {

@@ -6,7 +6,7 @@
 
 use order9_units::{Order, Pfn};
 
-use super::NR;
+use super::{HugePage, NR};
 use crate::Mm;
 use crate::frame::{Flag, Idx};
 use crate::space::{Errno, Owner};
@@ -41,7 +41,7 @@ impl<T: Tracer> Mm<T> {
 
     /// Lets every mapping of a huge page show `target` instead; both pages keep their words.
     fn remap_huge(&mut self, source: Idx, target: Idx) {
-        let queued = self.user.huge.page(source).queued.is_some();
+        let HugePage { queued, partial, .. } = *self.user.huge.page(source);
         self.leave_queue(source);
         let page = core::mem::take(self.user.huge.page_mut(source));
         for at in &page.pmds {
@@ -65,8 +65,9 @@ impl<T: Tracer> Mm<T> {
         self.work.ptes_set += entries;
         self.work.tlb_flushes += 1;
         *self.user.huge.page_mut(target) = page;
-        if queued {
+        if queued.is_some() {
             self.enqueue(target);
+            self.user.huge.page_mut(target).partial = partial;
         }
     }
 

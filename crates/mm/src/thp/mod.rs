@@ -12,6 +12,7 @@ mod collapse_file;
 mod fault;
 mod file_map;
 mod file_split;
+mod filled;
 mod khugepaged;
 mod map;
 mod migrate;
@@ -23,6 +24,7 @@ mod split;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod underused;
 mod zero;
 
 use alloc::collections::BTreeMap;
@@ -31,6 +33,7 @@ use alloc::vec::Vec;
 use order9_units::{Order, PAGEBLOCK_PAGES, Pfn};
 
 pub use collapse::{Collapse, CollapseFailure, CollapseRange};
+pub(crate) use filled::Filled;
 pub(crate) use khugepaged::{Khugepaged, KhugepagedSettings};
 pub use khugepaged::{KhugepagedPause, KhugepagedStep};
 pub(crate) use settings::ThpSettings;
@@ -59,6 +62,8 @@ pub(crate) struct HugePage {
     ptes: u32,
     /// Its ticket in the deferred split queue.
     queued: Option<core::num::NonZeroU64>,
+    /// It is there since nobody maps some of its base pages.
+    partial: bool,
 }
 
 /// All huge pages.
@@ -74,11 +79,18 @@ pub(crate) struct HugeMemory {
     zero: Option<Idx>,
     /// Spaces or slots that hold it.
     zero_users: u64,
+    /// Which parts hold something, where the policy asks for that.
+    pub(crate) filled: Option<Filled>,
     /// Who makes huge pages of base pages in the background.
     pub(crate) khugepaged: Khugepaged,
 }
 
 impl HugeMemory {
+    /// None yet; `filled` follows what they will hold.
+    pub(crate) fn new(filled: Option<Filled>) -> Self {
+        Self { filled, ..Self::default() }
+    }
+
     fn page(&self, head: Idx) -> &HugePage {
         &self.pages[head.block()]
     }
@@ -90,7 +102,8 @@ impl HugeMemory {
     /// Bytes on the host.
     pub(crate) fn bytes(&self) -> usize {
         let lists: usize = self.pages.iter().map(|page| page.pmds.capacity()).sum();
-        self.pages.capacity() * size_of::<HugePage>() + lists * size_of::<Mapping>()
+        let filled = self.filled.as_ref().map_or(0, Filled::bytes);
+        self.pages.capacity() * size_of::<HugePage>() + lists * size_of::<Mapping>() + filled
     }
 }
 

@@ -1,4 +1,5 @@
-//! The deferred split queue: huge pages some of whose base pages nobody maps, split when memory is short.
+//! The deferred split queue: huge pages some of whose base pages nobody maps, and by policy new ones, which may turn out to be
+//! mostly zeros. They are split when memory is short.
 
 use core::num::NonZeroU64;
 
@@ -9,14 +10,17 @@ use crate::frame::Idx;
 use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
-    /// Puts a page at the end of its node's queue, unless it is queued already.
+    /// Nobody maps some base pages of a page any more: it is put at the end of its node's queue, unless it is there already.
     pub(super) fn queue_deferred(&mut self, head: Idx) {
         if self.user.huge.page(head).queued.is_none() {
             self.enqueue(head);
+        }
+        if !core::mem::replace(&mut self.user.huge.page_mut(head).partial, true) {
             self.counters.thp_deferred_split_page += 1;
         }
     }
 
+    /// Puts a page that is not queued at the end of its node's queue.
     pub(super) fn enqueue(&mut self, head: Idx) {
         let node = self.node_of(head);
         let huge = &mut self.user.huge;
@@ -32,32 +36,41 @@ impl<T: Tracer> Mm<T> {
     /// Takes a page off the queue, if it is on it.
     pub(super) fn leave_queue(&mut self, head: Idx) {
         let node = self.node_of(head);
-        if let Some(ticket) = self.user.huge.page_mut(head).queued.take() {
+        let page = self.user.huge.page_mut(head);
+        page.partial = false;
+        if let Some(ticket) = page.queued.take() {
             self.user.huge.queues[node.index()].remove(&ticket.get());
         }
     }
 
-    /// Huge pages that wait for their split on a node.
+    /// Huge pages that wait on a node for their split, or to be looked at.
     #[must_use]
     pub fn deferred_splits(&self, node: NodeId) -> u64 {
         self.user.huge.queues.get(node.index()).map_or(0, |queue| queue.len() as u64)
     }
 
-    /// The huge pages that wait for their split on a node, first come first.
+    /// The huge pages that wait on a node for their split, or to be looked at, first come first.
     pub fn deferred_split_queue(&self, node: NodeId) -> impl Iterator<Item = Pfn> {
         let queue = self.user.huge.queues.get(node.index()).into_iter();
         queue.flat_map(|queue| queue.values().map(|&head| self.frames.pfn(head)))
     }
 
-    /// Splits the first page of a node's queue; one that cannot be split goes to the end. Says whether a page was split.
+    /// Splits the first page of a node's queue, unless it waits only to be looked at and is in use; one that cannot be split
+    /// goes to the end if nobody maps some of it, and else is left alone from then on. Says whether a page was split.
     pub(crate) fn split_deferred(&mut self, node: NodeId, cpu: usize) -> bool {
         let first = self.user.huge.queues.get(node.index()).and_then(|queue| queue.values().next().copied());
         let Some(head) = first else { return false };
-        let split = self.split_head(head, cpu).is_ok();
-        if !split {
-            self.leave_queue(head);
-            self.enqueue(head);
+        let partial = self.user.huge.page(head).partial;
+        let split = (partial || self.is_underused(head)) && self.split_head(head, cpu).is_ok();
+        if split {
+            self.counters.thp_underused_split_page += u64::from(!partial);
+            return true;
         }
-        split
+        self.leave_queue(head);
+        if partial {
+            self.enqueue(head);
+            self.user.huge.page_mut(head).partial = true;
+        }
+        false
     }
 }

@@ -75,6 +75,7 @@ pub(crate) struct ThpSettings {
     pub(crate) size_enabled: SizeEnabled,
     pub(crate) defrag: HugeDefrag,
     pub(crate) use_zero_page: bool,
+    pub(crate) shrink_underused: bool,
     pub(crate) khugepaged: KhugepagedSettings,
 }
 
@@ -86,7 +87,7 @@ impl ThpSettings {
             DefragDefault::Madvise => HugeDefrag::Madvise,
         };
         let (size_enabled, khugepaged) = (SizeEnabled::Inherit, KhugepagedSettings::DEFAULT);
-        Self { enabled, size_enabled, defrag, use_zero_page: true, khugepaged }
+        Self { enabled, size_enabled, defrag, use_zero_page: true, shrink_underused: true, khugepaged }
     }
 
     /// Who gets huge pages.
@@ -106,6 +107,7 @@ impl ThpSettings {
         size_enabled: SizeEnabled::Inherit,
         defrag: HugeDefrag::Never,
         use_zero_page: false,
+        shrink_underused: true,
         khugepaged: KhugepagedSettings { defrag: false, ..KhugepagedSettings::DEFAULT },
     };
 }
@@ -231,6 +233,11 @@ impl<T: Tracer> Mm<T> {
     /// Sets `transparent_hugepage/use_zero_page`.
     pub fn set_thp_use_zero_page(&mut self, on: bool) {
         self.settings.thp.use_zero_page = on;
+    }
+
+    /// Sets `transparent_hugepage/shrink_underused`: for huge pages from now on.
+    pub fn set_thp_shrink_underused(&mut self, on: bool) {
+        self.settings.thp.shrink_underused = on;
     }
 }
 

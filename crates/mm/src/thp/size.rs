@@ -152,6 +152,6 @@ impl<T: Tracer> Mm<T> {
 
     /// Whether a huge page waits for its split since nobody maps some of its base pages.
     fn is_partially_mapped(&self, head: Idx) -> bool {
-        self.user.huge.page(head).queued.is_some()
+        self.user.huge.page(head).partial
     }
 }

@@ -108,11 +108,14 @@ impl<T: Tracer> Mm<T> {
         self.work.ptes_set += ptes;
         self.work.tlb_flushes += 1;
         self.counters.thp_split_page += 1;
+        let zeros = self.zeros_of(head);
         self.take_apart(head);
         let unmapped = |idx: &Idx| self.user.rmap.owner(*idx) == Owner::Nobody;
         let (unmapped, mapped): (Vec<Idx>, Vec<Idx>) = subpages(head).partition(unmapped);
         unmapped.into_iter().for_each(|idx| self.disown(idx, cpu));
-        let locked: Vec<Idx> = mapped.into_iter().filter(|&idx| self.is_mlocked(idx)).collect();
+        self.map_zeros_for(zeros, cpu);
+        let is_locked = |idx: &Idx| self.user.rmap.owner(*idx) != Owner::Nobody && self.is_mlocked(*idx);
+        let locked: Vec<Idx> = mapped.into_iter().filter(is_locked).collect();
         locked.into_iter().for_each(|idx| self.mlock_page(idx));
         Ok(())
     }

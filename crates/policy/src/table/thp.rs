@@ -196,6 +196,14 @@ pub(super) static SWITCHES: &[Switch] = &[
         off: "of nodes that hold equally much of a slot collapse asks one, the next in turn", "up to 6.1",
         on: "of nodes that hold equally much of a slot collapse takes whichever has a huge page", "6.2+"
     ),
+    flag!(
+        thp.shrink_underused,
+        "Whether huge pages that are mostly zeros are split under pressure",
+        off: "huge pages stay huge however little of them is used, and their zeros are swapped like all else",
+            "up to 6.11",
+        on: "huge pages with more zeros than khugepaged/max_ptes_none are split under pressure, and splits free zeros",
+            "6.12+"
+    ),
     choice!(
         thp.interface,
         "Which files and fields about huge pages there are; each value has those of the ones before it",

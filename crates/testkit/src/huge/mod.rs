@@ -114,6 +114,7 @@ fn policy(choices: &mut impl Choices) -> Policy {
     policy.thp.zero_by_slot = either();
     policy.thp.collapse_equal_nodes = either();
     policy.reclaim.new_anon = if either() { NewAnon::Inactive } else { NewAnon::Active };
+    policy.thp.shrink_underused = either();
     policy
 }
 

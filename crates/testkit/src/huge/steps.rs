@@ -274,14 +274,17 @@ impl<C: Choices> World<C> {
         NodeId(self.below(2) as u16)
     }
 
-    /// All shrinkers, with all effort.
+    /// All shrinkers, with all effort, and with few or any zeros in huge pages.
     pub(super) fn shrink(&mut self) {
+        let zeros = if self.below(2) == 0 { "511" } else { "100" };
+        self.with(|mm| mm.write_setting("thp/khugepaged/max_ptes_none", zeros)).expect("it is in range");
         for node in [NodeId(0), NodeId(1)] {
             let lru = LruScan { scanned: 1000, eligible: 1000 };
             let (gfp, by) = (Gfp::GFP_KERNEL, Reclaimer::Direct);
             let mut run = ShrinkSlab::new(ShrinkControl { node, gfp, priority: 0, lru, by, cpu: CPU });
             while !matches!(self.with(|mm| run.step(mm)), ShrinkStep::Done(_)) {}
         }
+        self.with(|mm| mm.write_setting("thp/khugepaged/max_ptes_none", "511")).expect("it is in range");
     }
 
     fn lock(&mut self) {

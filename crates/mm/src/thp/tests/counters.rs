@@ -12,7 +12,7 @@ use crate::policy::{HugeCow, NewAnon, Policy, ZeroWrite};
 use crate::space::{Access, Madvise, Prot, SpaceId};
 
 /// The counters of huge pages, in the kernel's order; those of shared memory are counted elsewhere.
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 21] = [
     "thp_migration_success",
     "thp_migration_fail",
     "thp_migration_split",
@@ -24,6 +24,7 @@ const NAMES: [&str; 20] = [
     "thp_split_page",
     "thp_split_page_failed",
     "thp_deferred_split_page",
+    "thp_underused_split_page",
     "thp_split_pmd",
     "thp_scan_exceed_none_pte",
     "thp_scan_exceed_swap_pte",

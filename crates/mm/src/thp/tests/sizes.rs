@@ -18,6 +18,7 @@ const FOLDER: &str = "thp/hugepages-2048kB";
 fn with_sizes() -> Policy {
     let mut policy = Policy::default();
     (policy.thp.interface, policy.thp.queue_full_unmap) = (HugeInterface::Sizes, false);
+    policy.thp.max_ptes_shared = true;
     policy
 }
 

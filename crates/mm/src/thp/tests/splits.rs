@@ -14,7 +14,7 @@ fn counts(mm: &Mm, head: Pfn) -> (u64, u64, u64) {
     (page.pmds.len() as u64, u64::from(page.ptes), mm.huge_page_count(head).unwrap())
 }
 
-fn shrink(mm: &mut Mm) -> u64 {
+pub(super) fn shrink(mm: &mut Mm) -> u64 {
     let control = ShrinkControl {
         node: NodeId(0),
         gfp: Gfp::GFP_KERNEL,
