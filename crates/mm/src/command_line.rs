@@ -5,15 +5,19 @@
 //! the engine does not have is refused, since ignoring it would make results look as if it had been obeyed. Linux'
 //! Documentation/admin-guide/kernel-parameters.txt and admin-guide/mm/transhuge.rst.
 
+mod by_size;
+
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
+use by_size::{Malformed, word_of_huge_pages};
+
 use crate::Mm;
 use crate::policy::{HugeInterface, ThpPolicy};
-use crate::shmem::ShmemEnabled;
-use crate::thp::HugeEnabled;
+use crate::shmem::{ShmemEnabled, ShmemHuge};
+use crate::thp::{HugeEnabled, SizeEnabled, SizeShmemEnabled};
 use crate::trace::Tracer;
 
 /// A parameter of the kernel that has an effect.
@@ -31,6 +35,8 @@ pub struct BootParameter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
     Hugepages,
+    ThpAnon,
+    ThpShmem,
     TransparentHugepage,
     TransparentHugepageShmem,
 }
@@ -42,6 +48,18 @@ pub static PARAMETERS: &[BootParameter] = &[
         takes: "a number of huge pages",
         meaning: "`vm.nr_hugepages` at the start; the pool is made as large as free memory allows",
         effect: Effect::Hugepages,
+    },
+    BootParameter {
+        name: "thp_anon",
+        takes: "sizes and words, such as 16K-64K:never;2M:madvise",
+        meaning: "`thp/hugepages-2048kB/enabled` at the start, never where this size is not named (6.12+)",
+        effect: Effect::ThpAnon,
+    },
+    BootParameter {
+        name: "thp_shmem",
+        takes: "sizes and words, such as 2M:advise",
+        meaning: "`thp/hugepages-2048kB/shmem_enabled` at the start, likewise (6.13+)",
+        effect: Effect::ThpShmem,
     },
     BootParameter {
         name: "transparent_hugepage",
@@ -107,7 +125,12 @@ impl CommandLine {
     /// The first parameter that kernels of this policy do not have.
     #[must_use]
     pub fn first_absent(&self, policy: &ThpPolicy) -> Option<&'static BootParameter> {
-        let has = |effect| effect != Effect::TransparentHugepageShmem || policy.interface >= HugeInterface::Sizes;
+        let has = |effect| match effect {
+            Effect::Hugepages | Effect::TransparentHugepage => true,
+            Effect::ThpAnon | Effect::ThpShmem | Effect::TransparentHugepageShmem => {
+                policy.interface >= HugeInterface::Sizes
+            }
+        };
         self.given.iter().map(|&(parameter, _)| parameter).find(|parameter| !has(parameter.effect))
     }
 
@@ -128,6 +151,12 @@ impl fmt::Display for CommandLineError {
 }
 
 impl core::error::Error for CommandLineError {}
+
+/// Bytes of the smallest huge pages of anonymous and of shared memory on Linux.
+const SMALLEST_ANON: u64 = 16 << 10;
+const SMALLEST_SHMEM: u64 = 8 << 10;
+/// How the kernel complains about settings by size.
+const IGNORED: &str = "error parsing string, ignoring setting";
 
 /// A line of the kernel's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,11 +185,19 @@ impl<T: Tracer> Mm<T> {
             return Vec::new();
         }
         let mut log = alloc::vec![LogLine::info(format!("Kernel command line: {}", line.text))];
-        let mut pool = None;
+        let (mut pool, mut anon, mut shmem) = (None, None, None);
         for (parameter, value) in &line.given {
             match parameter.effect {
                 Effect::TransparentHugepage => log.extend(self.boot_thp(value)),
                 Effect::TransparentHugepageShmem => log.extend(self.boot_shmem(value)),
+                Effect::ThpAnon => match word_of_huge_pages(value, &SizeEnabled::WORDS, SMALLEST_ANON) {
+                    Ok(word) => anon = word.or(anon).or(Some(SizeEnabled::Never)),
+                    Err(Malformed) => log.push(LogLine::warning(format!("huge_memory: thp_anon={value}: {IGNORED}"))),
+                },
+                Effect::ThpShmem => match word_of_huge_pages(value, &SizeShmemEnabled::WORDS, SMALLEST_SHMEM) {
+                    Ok(word) => shmem = word.or(shmem).or(Some(SizeShmemEnabled::Own(ShmemHuge::Never))),
+                    Err(Malformed) => log.push(LogLine::warning(format!("thp_shmem={value}: {IGNORED}"))),
+                },
                 Effect::Hugepages if pool.is_some() => log.push(LogLine::warning(format!(
                     "HugeTLB: hugepages= specified twice without interleaving hugepagesz=, ignoring hugepages={value}"
                 ))),
@@ -169,6 +206,13 @@ impl<T: Tracer> Mm<T> {
                     Err(_) => log.push(LogLine::warning(format!("HugeTLB: Invalid hugepages parameter {value}"))),
                 },
             }
+        }
+        if let Some(enabled) = anon {
+            self.settings.thp.size_enabled = enabled;
+            self.setup_watermarks();
+        }
+        if let Some(enabled) = shmem {
+            self.set_shmem_size_enabled(enabled);
         }
         // Pools are made when the allocator is up, after all parameters have been read.
         log.extend(pool.into_iter().flat_map(|pages| self.boot_pool(pages)));

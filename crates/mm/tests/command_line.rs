@@ -101,6 +101,33 @@ fn the_boot_parameter_of_shared_memory_sets_its_file() {
 }
 
 #[test]
+fn boot_parameters_by_size_set_the_files_of_the_size() {
+    let mut policy = Policy::default();
+    policy.thp.interface = HugeInterface::Sizes;
+    let (anon, shmem) = ("thp/hugepages-2048kB/enabled", "thp/hugepages-2048kB/shmem_enabled");
+    for (text, file, shown) in [
+        ("thp_anon=2M:madvise", anon, "always inherit [madvise] never\n"),
+        ("thp_anon=64K:always", anon, "always inherit madvise [never]\n"),
+        ("thp_anon=2M:always thp_anon=64K:never", anon, "[always] inherit madvise never\n"),
+        ("thp_shmem=8K-2M:within_size", shmem, "always inherit [within_size] advise never\n"),
+        ("thp_shmem=64K:always", shmem, "always inherit within_size advise [never]\n"),
+    ] {
+        let mut mm = machine(policy.clone(), 1024);
+        assert_eq!(boot_with(&mut mm, text).len(), 1, "{text}: nothing to complain about");
+        assert_eq!(read(&mm, file), shown, "{text}");
+    }
+    let mut mm = machine(policy, 1024);
+    assert_eq!(
+        boot_with(&mut mm, "thp_anon=32,64K:always thp_shmem=2M:deny")[1..],
+        [
+            "huge_memory: thp_anon=32,64K:always: error parsing string, ignoring setting",
+            "thp_shmem=2M:deny: error parsing string, ignoring setting"
+        ]
+    );
+    assert_eq!(read(&mm, anon), "always [inherit] madvise never\n");
+}
+
+#[test]
 fn pools_are_made_at_boot_as_large_as_free_memory_allows() {
     let log_of = |mm: &mut Mm, text| boot_with(mm, text).split_off(1);
     let mut mm = common::boot(Policy::default(), Pages::ZERO);

@@ -145,15 +145,15 @@ impl<T: Tracer> Mm<T> {
 
     /// Unmaps a page of a file wherever it is mapped; the next access faults.
     pub(crate) fn unmap_everywhere(&mut self, idx: Idx) {
-        self.replace_everywhere(idx, Pte::NONE, NO_CPU);
+        self.replace_everywhere(idx, |_| Pte::NONE, NO_CPU);
     }
 
-    /// Puts `entry` wherever a page is mapped, on behalf of `cpu`.
-    pub(crate) fn replace_everywhere(&mut self, idx: Idx, entry: Pte, cpu: usize) {
+    /// Puts another entry wherever a page is mapped, on behalf of `cpu`.
+    pub(crate) fn replace_everywhere(&mut self, idx: Idx, entry: fn(Pte) -> Pte, cpu: usize) {
         let mappings = self.mappings_of(idx);
         for &at in &*mappings {
             let table = self.user.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
-            table.set(at.vpn, entry);
+            table.set(at.vpn, entry(table.get(at.vpn)));
             let gone = self.unmap_page(at, idx, cpu);
             self.user.living(at.space).rss -= gone;
         }

@@ -54,6 +54,11 @@ impl Pte {
         Self { flags: PRESENT | PteFlag::Access as u8 | PteFlag::Young as u8, frame: idx.0 }
     }
 
+    /// The page of zeros instead of what the entry shows, no more accessible than that is.
+    pub(crate) const fn zeroed(self) -> Self {
+        Self::ZERO.with(PteFlag::Access, self.has(PteFlag::Access)).with(PteFlag::Young, self.has(PteFlag::Young))
+    }
+
     /// An entry that names a slot.
     pub(crate) const fn swap(slot: SlotId) -> Self {
         Self { flags: SWAP, frame: slot.0 }

@@ -67,6 +67,12 @@ impl SizeEnabled {
     pub const WORDS: [(Self, &'static str); 4] =
         [(Self::Always, "always"), (Self::Inherit, "inherit"), (Self::Madvise, "madvise"), (Self::Never, "never")];
 
+    /// The value called `word`.
+    #[must_use]
+    pub fn find(word: &str) -> Option<Self> {
+        Self::WORDS.into_iter().find(|&(_, name)| name == word).map(|(value, _)| value)
+    }
+
     /// Who gets huge pages where `transparent_hugepage/enabled` is `all_sizes`.
     #[must_use]
     pub const fn rule(self, all_sizes: HugeEnabled) -> HugeEnabled {

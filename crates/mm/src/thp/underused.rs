@@ -47,7 +47,7 @@ impl<T: Tracer> Mm<T> {
         for idx in zeros {
             let is_mapped = matches!(self.user.rmap.owner(idx), Owner::Anon(_) | Owner::Shared { .. });
             if is_mapped && !self.is_mlocked(idx) {
-                self.replace_everywhere(idx, Pte::ZERO, cpu);
+                self.replace_everywhere(idx, Pte::zeroed, cpu);
             }
         }
     }

@@ -6,7 +6,7 @@ use super::khugepaged::{base_pages, pass, set};
 use super::splits::{reclaim, shrink};
 use super::{CPU, HUGE, access, at, boot, checked, fork, frame, is_huge, map, pages, program, read, write};
 use crate::policy::{NewAnon, Policy};
-use crate::space::{Access, Madvise, MmapRequest, PageView, Place, PteKind, SpaceId, VpnRange};
+use crate::space::{Access, Madvise, MmapRequest, PageView, Place, Prot, PteKind, SpaceId, VpnRange};
 use crate::{Gfp, LruList, Mm, Request};
 
 const NODE: NodeId = NodeId(0);
@@ -150,6 +150,17 @@ fn pinned_pages_are_looked_at_once_and_mlocked_ones_keep_their_zeros() {
     write(&mut mm, space, 0);
     assert_eq!((shrink(&mut mm), anon(&mm, space)), (1, HUGE), "mlock promises pages");
     assert_eq!(mm.lru_pages(NODE, LruList::Unevictable), HUGE);
+}
+
+#[test]
+fn zeros_are_no_more_accessible_than_they_were() {
+    let (mut mm, space) = sparse(5, 100);
+    mm.mprotect(space, at(0), pages(HUGE), Prot::NONE).expect("it is mapped");
+    assert_eq!((shrink(&mut mm), anon(&mm, space)), (1, 5));
+    assert_eq!(access(&mut mm, space, at(100), Access::Read, true), crate::space::FaultStep::Segv);
+    mm.mprotect(space, at(0), pages(HUGE), Prot::RW).expect("it is mapped");
+    write(&mut mm, space, 100);
+    assert_eq!(anon(&mm, space), 6);
 }
 
 #[test]

@@ -1,0 +1,95 @@
+//! `thp_anon=` and `thp_shmem=`: a word for sizes of huge pages, such as `16K-64K:always;128K,512K:inherit;2M:madvise`.
+
+/// Bytes of a huge page.
+const HUGE: u64 = 2 << 20;
+
+/// A value that Linux does not take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Malformed;
+
+/// The word for pages of 2 MiB in `value`, the last one where there are several, and nothing where it does not name them.
+/// Sizes are powers of two from `smallest` bytes on; one word that is not of `words`, or one size that is none, spoils all.
+pub(super) fn word_of_huge_pages<V: Copy>(
+    value: &str,
+    words: &[(V, &str)],
+    smallest: u64,
+) -> Result<Option<V>, Malformed> {
+    let mut found = None;
+    for setting in value.split(';') {
+        let (sizes, word) = setting.split_once(':').ok_or(Malformed)?;
+        let &(word, _) = words.iter().find(|(_, name)| *name == word).ok_or(Malformed)?;
+        for range in sizes.split(',') {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let (first, last) = (size(first, smallest)?, size(last, smallest)?);
+            if first > last {
+                return Err(Malformed);
+            }
+            if last == HUGE {
+                found = Some(word);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// `64K`, `2M`: bytes, if there may be huge pages of this size.
+fn size(text: &str, smallest: u64) -> Result<u64, Malformed> {
+    let digits = text.trim_end_matches(['K', 'k', 'M', 'm', 'G', 'g']);
+    let shift = match &text[digits.len()..] {
+        "" => 0,
+        "K" | "k" => 10,
+        "M" | "m" => 20,
+        "G" | "g" => 30,
+        _ => return Err(Malformed),
+    };
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Malformed); // A number may have a sign for `parse`, but not here.
+    }
+    let number = digits.parse::<u32>().map_err(|_| Malformed)?;
+    let bytes = u64::from(number) << shift;
+    if bytes.is_power_of_two() && (smallest..=HUGE).contains(&bytes) { Ok(bytes) } else { Err(Malformed) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORDS: [(u8, &str); 3] = [(1, "always"), (2, "madvise"), (3, "never")];
+
+    #[test]
+    fn sizes_and_ranges_have_a_word() {
+        for (value, word) in [
+            ("2M:always", Some(1)),
+            ("2048K:madvise", Some(2)),
+            ("16K-2M:never", Some(3)),
+            ("16K-64K:always;128K,512K:madvise", None),
+            ("16K-64K:always;128K,2m:madvise", Some(2)),
+            ("2M:always;64K:never", Some(1)),
+            ("2M:always;1M-2M:never", Some(3)),
+        ] {
+            assert_eq!(word_of_huge_pages(value, &WORDS, 16 << 10), Ok(word), "{value}");
+        }
+        for wrong in [
+            "",
+            "2M",
+            "always",
+            ":always",
+            "2M:",
+            "2M:sometimes",
+            "2M:always;",
+            "32,64K:always",
+            "8K:always",
+            "4M:always",
+            "48K:always",
+            "2M-64K:always",
+            "2X:always",
+            "2MK:always",
+            "-2M:always",
+            "+2M:always",
+            "2M:always:never",
+        ] {
+            assert_eq!(word_of_huge_pages(wrong, &WORDS, 16 << 10), Err(Malformed), "{wrong}");
+        }
+        assert_eq!(word_of_huge_pages("8K:always", &WORDS, 8 << 10), Ok(None), "shared memory has smaller ones");
+    }
+}
