@@ -150,6 +150,7 @@ impl<T: Tracer> Mm<T> {
     /// Puts a block that is on no list on the list of `mt` and says so on its first frame.
     #[inline]
     pub(crate) fn add_to_list(&mut self, zone: ZoneId, idx: Idx, order: Order, mt: Migratetype, end: ListEnd) {
+        self.split_stretch(zone, order, mt);
         let zone = &mut self.zones[zone.index()];
         let list = zone.list(order, mt);
         match end {
@@ -172,6 +173,7 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn remove_from_list(&mut self, zone: ZoneId, idx: Idx) {
         let word = self.frames.word(idx);
         let (order, mt) = (word.order(), word.list());
+        self.leave_stretch(zone, order, idx);
         let zone = &mut self.zones[zone.index()];
         self.frames.unlink(idx);
         if let Some(index) = &mut self.index {

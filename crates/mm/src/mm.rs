@@ -330,6 +330,7 @@ impl<T: Tracer> Mm<T> {
             + self.types.bytes()
             + self.skip.bytes()
             + self.known_huge.bytes()
+            + self.compaction.stretches.bytes()
             + self.costs.as_ref().map_or(0, |costs| costs.bytes())
             + self.index.as_ref().map_or(0, |index| index.bytes())
             + self.zones.capacity() * size_of::<Zone>()

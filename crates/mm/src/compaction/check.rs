@@ -21,8 +21,32 @@ impl<T: Tracer> Mm<T> {
             self.known_huge.get(block) && !self.is_huge_block(Idx((block as u32) << Order::PAGEBLOCK.get()))
         });
         require(forgotten.is_none(), "pageblocks known to begin inside a huge block do", || format!("{forgotten:?}"))?;
+        self.check_stretches()?;
         let (mut held, mut claims) = (BTreeSet::new(), BTreeSet::new());
         self.compaction.runs().try_for_each(|run| self.check_run(run, &mut held, &mut claims))
+    }
+
+    /// What searches pass over as a whole is what they would have passed over one by one.
+    fn check_stretches(&self) -> Verdict {
+        let mut members = 0;
+        for (zone, order, stretch) in self.stretches() {
+            members += stretch.len;
+            let of_it = |idx: &Idx| {
+                self.frames.word(*idx).state() == FrameState::Free { order, list: Migratetype::Movable }
+                    && self.compaction.stretches.has(*idx)
+                    && self.skip.get(idx.block())
+                    && *idx <= stretch.highest
+            };
+            let blocks = self.blocks_of(zone, order, stretch);
+            let ends = self.blocks_of(zone, order, stretch).last() == Some(stretch.last);
+            require(
+                ends && blocks.filter(of_it).count() as u64 == stretch.len,
+                "stretches are what they were",
+                || format!("{zone:?}, {order:?}: {stretch:?}"),
+            )?;
+        }
+        let marked = self.stretch_members();
+        require(marked == members, "marked blocks are in a stretch", || format!("{marked} of {members}"))
     }
 
     fn check_zone_compaction(&self, zone: &Zone) -> Verdict {

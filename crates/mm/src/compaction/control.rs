@@ -10,6 +10,7 @@ use super::Capture;
 use super::account::Account;
 use super::claim::Claim;
 use super::deferral::Asker;
+use super::stretch::Stretches;
 use crate::env::CompactPriority;
 use crate::frame::Idx;
 use crate::gfp::{AllocFlags, Gfp, Mark};
@@ -218,6 +219,8 @@ pub(crate) struct CompactionState {
     pub(crate) capture: Option<Capture>,
     /// What it has got in this step; its run has it at the latest when the step ends.
     pub(super) caught: Option<Idx>,
+    /// What searches for sources have passed over.
+    pub(crate) stretches: Stretches,
 }
 
 impl CompactionState {

@@ -101,7 +101,7 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
-    fn reset_fully(&mut self, zone: ZoneId) {
+    pub(super) fn reset_fully(&mut self, zone: ZoneId) {
         let span = self.zone(zone).span;
         let (first, last) = (self.at(span.start).block(), self.at(super::zone::last_block(span)).block());
         for block in first..=last {
@@ -110,6 +110,7 @@ impl<T: Tracer> Mm<T> {
             }
         }
         self.work.blocks_passed += (last - first + 1) as u64;
+        self.forget_stretches(zone);
         let compaction = &mut self.zones[zone.index()].compaction;
         compaction.blockskip_flush = false;
         compaction.reset_cached(span);

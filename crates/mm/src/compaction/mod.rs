@@ -29,6 +29,7 @@ mod run;
 mod source;
 mod source_fast;
 mod source_scan;
+mod stretch;
 mod survey;
 mod target;
 mod target_fast;

@@ -51,6 +51,7 @@ impl<T: Tracer> Mm<T> {
                 break;
             }
         }
+        self.forget_stretches(zone);
         let shift = if self.policy.compaction.reset_free_last_frame { into_block } else { Pages::ZERO };
         let compaction = &mut self.zones[zone.index()].compaction;
         compaction.blockskip_flush = false;

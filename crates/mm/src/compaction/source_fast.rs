@@ -4,11 +4,12 @@ use order9_units::{Migratetype, Order, Pages};
 
 use super::control::CompactControl;
 use super::source::{ChooseSource, Source};
+use super::stretch::Walked;
 use crate::Mm;
 use crate::trace::Tracer;
 
 /// Lowest order of free blocks that are looked at: `PAGE_ALLOC_COSTLY_ORDER`.
-const LOWEST: Order = Order::new(3).unwrap();
+pub(super) const LOWEST: Order = Order::new(3).unwrap();
 
 /// Pageblocks of large free blocks in the lower part of the zone, then in the order of addresses
 /// (`fast_find_migrateblock`).
@@ -38,7 +39,12 @@ pub(super) fn scan_limit(run: &CompactControl) -> u64 {
     (super::CLUSTER as u64 >> run.fast_search_fail.min(63)) + 1
 }
 
-fn search<T: Tracer>(mm: &mut Mm<T>, run: &mut CompactControl, order: Order, at_start: bool) -> Option<Source> {
+pub(super) fn search<T: Tracer>(
+    mm: &mut Mm<T>,
+    run: &mut CompactControl,
+    order: Order,
+    at_start: bool,
+) -> Option<Source> {
     let limit = scan_limit(run);
     // The lower half of what lies between the scanners, and then an eighth: what was a target is not to become a source.
     let gap = run.free_pfn.get().saturating_sub(run.migrate_pfn.get()) / 2;
@@ -53,12 +59,27 @@ fn search<T: Tracer>(mm: &mut Mm<T>, run: &mut CompactControl, order: Order, at_
             continue;
         }
         mm.lock_zone(run.zone);
+        mm.split_stretch(run.zone, order, Migratetype::Movable);
+        let mut walked = Walked::default();
         let list = mm.zone(run.zone).list(order, Migratetype::Movable);
         let mut entry = mm.frames.first(list);
         while let Some(idx) = entry {
+            if let Some(known) = mm.stretch_from(run.zone, order, idx, high) {
+                visited += known.len;
+                walked.add_known(known);
+                entry = mm.frames.next(list, known.last);
+                continue;
+            }
             visited += 1;
             let pfn = mm.frames.pfn(idx);
-            if pfn < high && !mm.skip.get(idx.block()) {
+            if pfn < high && mm.skip.get(idx.block()) {
+                // Not held against the limit: an oversight.
+                walked.add(idx);
+                entry = mm.frames.next(list, idx);
+                continue;
+            }
+            mm.remember_stretch(run.zone, order, core::mem::take(&mut walked));
+            if pfn < high {
                 mm.frames.rotate_behind(list, idx);
                 run.fast_start = Some(run.fast_start.map_or(pfn, |start| start.min(pfn)));
                 run.fast_search_fail = 0;
@@ -66,14 +87,14 @@ fn search<T: Tracer>(mm: &mut Mm<T>, run: &mut CompactControl, order: Order, at_
                 found = Some(Source { start: pfn.align_down(Order::PAGEBLOCK), is_fresh: true });
                 break;
             }
-            // Entries that are passed over for their hint are not held against the limit: an oversight.
-            if pfn >= high && visited >= limit {
+            if visited >= limit {
                 run.fast_search_fail += 1;
                 mm.frames.rotate_behind(list, idx);
                 break;
             }
             entry = mm.frames.next(list, idx);
         }
+        mm.remember_stretch(run.zone, order, walked);
     }
     run.totals.migrate_scanned += visited;
     mm.work.list_nodes_visited += visited;

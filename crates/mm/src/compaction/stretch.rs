@@ -1,0 +1,362 @@
+//! Long stretches of free lists that a search for sources has walked in vain, so that the next one need not.
+//!
+//! A search passes over free blocks in the lower part of the zone whose pageblocks are marked, and counts them. In a zone of
+//! half a terabyte a list can hold a hundred thousand of those in a row, all of which are walked for every huge page. Of each
+//! list one [`Stretch`] is remembered, which is counted and passed as a whole. It shrinks with the list and is forgotten
+//! with the hints. Never changes what a search finds or counts.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use order9_units::{Migratetype, Order, Pfn};
+
+use super::source_fast::LOWEST;
+use super::zone::last_block;
+use crate::Mm;
+use crate::frame::Idx;
+use crate::trace::Tracer;
+use crate::zone::ZoneId;
+
+/// Orders whose lists are searched.
+const ORDERS: usize = (Order::PAGEBLOCK.get() - LOWEST.get()) as usize;
+/// Shorter ones are walked as fast; tests have no long ones.
+const LEAST: u64 = if cfg!(test) { 2 } else { 64 };
+
+/// Neighbours on a list of movable blocks, in marked pageblocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stretch {
+    pub(super) first: Idx,
+    pub(super) last: Idx,
+    /// In blocks.
+    pub(super) len: u64,
+    /// None of them lies above.
+    pub(super) highest: Idx,
+}
+
+/// What is remembered of all lists.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stretches {
+    /// By zone; empty as long as there is none.
+    of: Vec<[Option<Stretch>; ORDERS]>,
+    /// A word for each pageblock, with a bit for each place where a block of the lowest order can start: it is in a stretch.
+    members: Vec<u64>,
+}
+
+impl Stretches {
+    fn get(&self, zone: ZoneId, order: Order) -> Option<Stretch> {
+        self.of.get(zone.index())?.get(slot(order)).copied()?
+    }
+
+    fn set(&mut self, zone: ZoneId, order: Order, stretch: Option<Stretch>) {
+        self.of[zone.index()][slot(order)] = stretch;
+    }
+
+    #[inline]
+    pub(super) fn has(&self, idx: Idx) -> bool {
+        self.members.get(idx.block()).is_some_and(|word| word & bit(idx) != 0)
+    }
+
+    fn mark(&mut self, idx: Idx, on: bool) {
+        let word = &mut self.members[idx.block()];
+        *word = if on { *word | bit(idx) } else { *word & !bit(idx) };
+    }
+
+    /// Bytes of metadata, by capacity.
+    pub(crate) fn bytes(&self) -> usize {
+        self.members.capacity() * size_of::<u64>() + self.of.capacity() * size_of::<[Option<Stretch>; ORDERS]>()
+    }
+}
+
+const fn slot(order: Order) -> usize {
+    (order.get() - LOWEST.get()) as usize
+}
+
+const fn bit(idx: Idx) -> u64 {
+    1 << (idx.0 % (1 << Order::PAGEBLOCK.get()) >> LOWEST.get())
+}
+
+/// The marked blocks that a search has just passed over, one behind the other.
+#[derive(Default)]
+pub(super) struct Walked {
+    all: Option<Stretch>,
+    /// The part that was remembered.
+    known: Option<Stretch>,
+}
+
+impl Walked {
+    pub(super) fn add(&mut self, idx: Idx) {
+        self.join(Stretch { first: idx, last: idx, len: 1, highest: idx });
+    }
+
+    pub(super) fn add_known(&mut self, known: Stretch) {
+        self.join(known);
+        self.known = Some(known);
+    }
+
+    fn join(&mut self, next: Stretch) {
+        self.all = Some(self.all.map_or(next, |before| Stretch {
+            first: before.first,
+            last: next.last,
+            len: before.len + next.len,
+            highest: before.highest.max(next.highest),
+        }));
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// The stretch that starts at `idx`, if all of it lies below `high`.
+    pub(super) fn stretch_from(&self, zone: ZoneId, order: Order, idx: Idx, high: Pfn) -> Option<Stretch> {
+        let known = self.compaction.stretches.get(zone, order)?;
+        (known.first == idx && self.frames.pfn(known.highest) < high).then_some(known)
+    }
+
+    /// Remembers what a search has passed over, if it is worth it.
+    pub(super) fn remember_stretch(&mut self, zone: ZoneId, order: Order, walked: Walked) {
+        let Some(all) = walked.all.filter(|_| order < Order::PAGEBLOCK) else { return };
+        if let Some(known) = walked.known {
+            if all.len > known.len {
+                self.mark_stretch(zone, order, all.first, known.first, true);
+                self.mark_stretch(zone, order, known.last, all.last, true);
+            }
+        } else {
+            let before = self.compaction.stretches.get(zone, order);
+            if all.len < LEAST.max(before.map_or(0, |before| 2 * before.len)) {
+                return;
+            }
+            if let Some(before) = before {
+                self.mark_stretch(zone, order, before.first, before.last, false);
+            }
+            if self.compaction.stretches.of.is_empty() {
+                self.compaction.stretches.of = vec![[None; ORDERS]; self.zones.len()];
+                self.compaction.stretches.members = vec![0; self.blocks.len()];
+            }
+            self.mark_stretch(zone, order, all.first, all.last, true);
+        }
+        self.compaction.stretches.set(zone, order, Some(all));
+    }
+
+    /// Sets the bits of the blocks from `first` to `last`.
+    fn mark_stretch(&mut self, zone: ZoneId, order: Order, first: Idx, last: Idx, on: bool) {
+        let mut at = first;
+        self.compaction.stretches.mark(at, on);
+        while at != last {
+            at = self.behind(zone, order, at);
+            self.compaction.stretches.mark(at, on);
+        }
+    }
+
+    /// The next block of the list, the first one being behind the last.
+    fn behind(&self, zone: ZoneId, order: Order, idx: Idx) -> Idx {
+        let list = self.zone(zone).list(order, Migratetype::Movable);
+        let next = self.frames.next(list, idx).or_else(|| self.frames.first(list));
+        next.expect("a list with a block has a first one")
+    }
+
+    fn before(&self, zone: ZoneId, order: Order, idx: Idx) -> Idx {
+        let list = self.zone(zone).list(order, Migratetype::Movable);
+        let prev = self.frames.prev(list, idx).or_else(|| self.frames.last(list));
+        prev.expect("a list with a block has a last one")
+    }
+
+    /// A free block leaves its list.
+    #[inline]
+    pub(crate) fn leave_stretch(&mut self, zone: ZoneId, order: Order, idx: Idx) {
+        if self.compaction.stretches.has(idx) {
+            self.shrink_stretch(zone, order, idx);
+        }
+    }
+
+    #[cold]
+    fn shrink_stretch(&mut self, zone: ZoneId, order: Order, idx: Idx) {
+        let Some(mut stretch) = self.compaction.stretches.get(zone, order) else { return };
+        self.compaction.stretches.mark(idx, false);
+        stretch.len -= 1;
+        if idx == stretch.first {
+            stretch.first = self.behind(zone, order, idx);
+        }
+        if idx == stretch.last {
+            stretch.last = self.before(zone, order, idx);
+        }
+        self.compaction.stretches.set(zone, order, Some(stretch).filter(|stretch| stretch.len > 0));
+    }
+
+    /// Before the ends of a list are used: where a search has made them lie inside the stretch, its shorter part is given up.
+    #[inline]
+    pub(crate) fn split_stretch(&mut self, zone: ZoneId, order: Order, mt: Migratetype) {
+        let searched = mt == Migratetype::Movable && order >= LOWEST && order < Order::PAGEBLOCK;
+        if searched && !self.compaction.stretches.of.is_empty() {
+            self.split_stretch_at_ends(zone, order);
+        }
+    }
+
+    fn split_stretch_at_ends(&mut self, zone: ZoneId, order: Order) {
+        let Some(mut stretch) = self.compaction.stretches.get(zone, order) else { return };
+        let list = self.zone(zone).list(order, Migratetype::Movable);
+        let (Some(head), Some(tail)) = (self.frames.first(list), self.frames.last(list)) else { return };
+        if head == stretch.first || !self.compaction.stretches.has(head) {
+            return;
+        }
+        let (mut down, mut up, mut len) = (tail, head, 1);
+        while down != stretch.first && up != stretch.last {
+            (down, up, len) = (self.before(zone, order, down), self.behind(zone, order, up), len + 1);
+        }
+        if down == stretch.first {
+            self.mark_stretch(zone, order, stretch.first, tail, false);
+            stretch.first = head;
+        } else {
+            self.mark_stretch(zone, order, head, stretch.last, false);
+            stretch.last = tail;
+        }
+        stretch.len -= len;
+        self.compaction.stretches.set(zone, order, Some(stretch));
+    }
+
+    /// Forgets what is remembered of a zone, hints of which are cleared.
+    pub(super) fn forget_stretches(&mut self, zone: ZoneId) {
+        let span = self.zone(zone).span;
+        let (first, last) = (self.at(span.start).block(), self.at(last_block(span)).block());
+        let stretches = &mut self.compaction.stretches;
+        if stretches.of.get(zone.index()).is_some_and(|of| of.iter().any(Option::is_some)) {
+            stretches.of[zone.index()] = [None; ORDERS];
+            stretches.members[first..=last].fill(0);
+        }
+    }
+
+    /// What is remembered of every list.
+    pub(super) fn stretches(&self) -> impl Iterator<Item = (ZoneId, Order, Stretch)> {
+        let orders = || LOWEST.to(Order::PAGEBLOCK).take(ORDERS);
+        let of_zone = move |zone: ZoneId| {
+            orders().filter_map(move |order| Some((zone, order, self.compaction.stretches.get(zone, order)?)))
+        };
+        self.zones.iter().map(|zone| zone.id).flat_map(of_zone)
+    }
+
+    /// The blocks of a stretch.
+    pub(super) fn blocks_of(&self, zone: ZoneId, order: Order, stretch: Stretch) -> impl Iterator<Item = Idx> {
+        let next = move |&idx: &Idx| Some(self.behind(zone, order, idx));
+        core::iter::successors(Some(stretch.first), next).take(stretch.len as usize)
+    }
+
+    /// Bits that are set.
+    pub(super) fn stretch_members(&self) -> u64 {
+        self.compaction.stretches.members.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use order9_units::{NodeId, Pages, PfnRange, ZoneKind};
+
+    use super::super::control::{CompactControl, Compactor};
+    use super::super::source_fast::search;
+    use super::*;
+    use crate::env::CompactPriority;
+    use crate::gfp::Gfp;
+    use crate::page_alloc::Request;
+    use crate::policy::Policy;
+    use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
+
+    const BASE: u64 = 1 << 20;
+    const BLOCKS: u64 = 48;
+    const ZONE: ZoneId = ZoneId(0);
+    /// Past the only CPU, so that blocks go to the lists at once.
+    const NO_CPU: usize = 1;
+
+    /// Numbers that look random.
+    struct Dice(u64);
+
+    impl Dice {
+        fn below(&mut self, limit: u64) -> u64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) % limit
+        }
+    }
+
+    /// A zone in use, in blocks of several orders.
+    fn full() -> (Mm, Vec<Pfn>) {
+        let span = PfnRange::of(Pfn::new(BASE), Pages::new(BLOCKS * 512));
+        let layout = Layout {
+            nodes: vec![NodeSpec { distances: vec![10] }],
+            zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
+            cpus: vec![NodeId(0)],
+            ..Layout::default()
+        };
+        let mut mm = MmBuilder::new(&layout, Policy::default()).expect("one zone is a layout").boot();
+        let mut used = Vec::new();
+        for order in [8, 7, 6, 3].into_iter().cycle() {
+            match mm.alloc_fast(&request(order)) {
+                Ok(pfn) => used.push(pfn),
+                Err(_) => break,
+            }
+        }
+        (mm, used)
+    }
+
+    fn request(order: u8) -> Request {
+        let order = Order::new(order).expect("an order");
+        Request { cpu: NO_CPU, ..Request::new(order, Gfp::GFP_HIGHUSER_MOVABLE) }
+    }
+
+    /// A search of a run whose scanners stand at these pageblocks: what it finds, and how many blocks it visits.
+    fn searches(mm: &mut Mm, scanners: [u64; 2], fails: u32) -> (Option<Pfn>, u64) {
+        let by = Compactor::Direct(CompactPriority::Async);
+        let mut run = CompactControl::new(by, ZONE, Some(Order::PAGEBLOCK), ZoneKind::Normal);
+        [run.migrate_pfn, run.free_pfn] = scanners.map(|block| Pfn::new(BASE + 512 * block));
+        run.fast_search_fail = fails;
+        let found = search(mm, &mut run, Order::PAGEBLOCK, scanners[0] == 0);
+        (found.map(|source| source.start), run.totals.migrate_scanned)
+    }
+
+    fn lists(mm: &Mm) -> Vec<Vec<Pfn>> {
+        LOWEST.to(Order::PAGEBLOCK).map(|order| mm.free_list(ZONE, order, Migratetype::Movable).collect()).collect()
+    }
+
+    /// The same is done to a memory that remembers and to one that has forgotten everything before each search.
+    #[test]
+    fn what_is_passed_as_a_whole_changes_nothing() {
+        let mut passed = 0;
+        for seed in 0..4 {
+            let ((mut mm, mut used), mut dice) = (full(), Dice(seed));
+            let mut naive = mm.clone();
+            for step in 0..1000 {
+                match dice.below(16) {
+                    0..5 if !used.is_empty() => {
+                        let pfn = used.swap_remove(dice.below(used.len() as u64) as usize);
+                        [&mut mm, &mut naive].into_iter().for_each(|mm| mm.free(pfn, NO_CPU).expect("it is in use"));
+                    }
+                    5..8 => {
+                        let request = request(3 + dice.below(6) as u8);
+                        let [pfn, other] = [&mut mm, &mut naive].map(|mm| mm.alloc_fast(&request).ok());
+                        assert_eq!(pfn, other);
+                        used.extend(pfn);
+                    }
+                    8 => {
+                        let order = Order::new(3 + dice.below(6) as u8).expect("an order");
+                        let back = dice.below(8) as usize;
+                        for mm in [&mut mm, &mut naive] {
+                            let list = mm.zones[0].list(order, Migratetype::Movable);
+                            let chosen = mm.frames.iter(list).nth(back);
+                            if let Some(idx) = chosen {
+                                mm.frames.rotate_before(list, idx);
+                            }
+                        }
+                    }
+                    9 if dice.below(40) == 0 => [&mut mm, &mut naive].into_iter().for_each(|mm| mm.reset_fully(ZONE)),
+                    _ => {
+                        let scanners = [dice.below(3) * 4, BLOCKS - dice.below(20)];
+                        let fails = dice.below(6) as u32;
+                        passed += mm.stretches().map(|(.., stretch)| stretch.len).sum::<u64>();
+                        naive.forget_stretches(ZONE);
+                        let [remembering, forgetful] = [&mut mm, &mut naive].map(|mm| searches(mm, scanners, fails));
+                        assert_eq!(remembering, forgetful, "seed {seed}, step {step}");
+                    }
+                }
+                assert_eq!(lists(&mm), lists(&naive), "seed {seed}, step {step}");
+                if step % 16 == 0 {
+                    assert_eq!(mm.check(), Ok(()), "seed {seed}, step {step}");
+                }
+            }
+        }
+        assert!(passed > 1000, "there was something to pass: {passed}");
+    }
+}
