@@ -78,7 +78,7 @@ pub(super) fn search<T: Tracer>(
                 entry = mm.frames.next(list, idx);
                 continue;
             }
-            mm.remember_stretch(run.zone, order, core::mem::take(&mut walked));
+            mm.remember_stretch(run.zone, order, &core::mem::take(&mut walked));
             if pfn < high {
                 mm.frames.rotate_behind(list, idx);
                 run.fast_start = Some(run.fast_start.map_or(pfn, |start| start.min(pfn)));
@@ -94,7 +94,7 @@ pub(super) fn search<T: Tracer>(
             }
             entry = mm.frames.next(list, idx);
         }
-        mm.remember_stretch(run.zone, order, walked);
+        mm.remember_stretch(run.zone, order, &walked);
     }
     run.totals.migrate_scanned += visited;
     mm.work.list_nodes_visited += visited;

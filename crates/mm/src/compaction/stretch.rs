@@ -72,7 +72,7 @@ const fn slot(order: Order) -> usize {
 }
 
 const fn bit(idx: Idx) -> u64 {
-    1 << (idx.0 % (1 << Order::PAGEBLOCK.get()) >> LOWEST.get())
+    1 << ((idx.0 % (1 << Order::PAGEBLOCK.get())) >> LOWEST.get())
 }
 
 /// The marked blocks that a search has just passed over, one behind the other.
@@ -111,7 +111,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Remembers what a search has passed over, if it is worth it.
-    pub(super) fn remember_stretch(&mut self, zone: ZoneId, order: Order, walked: Walked) {
+    pub(super) fn remember_stretch(&mut self, zone: ZoneId, order: Order, walked: &Walked) {
         let Some(all) = walked.all.filter(|_| order < Order::PAGEBLOCK) else { return };
         if let Some(known) = walked.known {
             if all.len > known.len {
