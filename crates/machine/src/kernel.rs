@@ -113,7 +113,7 @@ impl Kernel {
         let lru_locks = engine.nodes().iter().map(|node| lock(format!("LRU lock of node {}", node.id().0))).collect();
         let waiting = engine.nodes().iter().map(|node| Waiting::new(&handle, node.id())).collect();
         let storage = Storage::new(&handle, disks, this);
-        engine.swapon(storage.swap());
+        storage.swapon(&mut engine);
         if storage.main().is_some() {
             engine.mount(CacheSpec::XFS_INODE).expect("an engine without filesystem");
         }

@@ -123,9 +123,14 @@ impl Storage {
         }
     }
 
-    /// All swap space.
-    pub(crate) fn swap(&self) -> Pages {
-        Pages::new(self.disks.iter().map(|disk| disk.swap.get()).sum())
+    /// Tells the engine of all swap space.
+    pub(crate) fn swapon(&self, engine: &mut Engine) {
+        for Installed { disk, swap } in &self.disks {
+            match disk.spec().rotating {
+                Some(_) => engine.swapon(*swap),
+                None => engine.swapon_solid_state(*swap),
+            }
+        }
     }
 
     /// The disk with the filesystem.
@@ -189,7 +194,7 @@ impl Kernel {
                 PageWrite::Swap(write) => {
                     let (disk, first) = self.storage.place_of_slot(write.slot);
                     wait_for_room(disk).await;
-                    self.storage.submit(disk, Op::Write, first, Pages::new(1), Io::SwapOut(write));
+                    self.storage.submit(disk, Op::Write, first, write.pages, Io::SwapOut(write));
                 }
                 PageWrite::File(write) => {
                     wait_for_room(self.storage.main().expect("files on disk have a disk")).await;

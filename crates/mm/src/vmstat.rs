@@ -197,6 +197,10 @@ pub struct Counters {
     pub thp_migration_success: u64,
     /// `thp_migration_fail`: those that could not move.
     pub thp_migration_fail: u64,
+    /// `thp_swpout`: huge pages written to swap in one piece.
+    pub thp_swpout: u64,
+    /// `thp_swpout_fallback`: those that were split since swap had no room in one piece.
+    pub thp_swpout_fallback: u64,
     /// `thp_migration_split`: those that were split since there was no huge page for them to move to.
     pub thp_migration_split: u64,
     /// `thp_scan_exceed_none_pte`: slots left alone since too much of them is empty.

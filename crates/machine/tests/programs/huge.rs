@@ -133,6 +133,53 @@ fn khugepaged_is_traced_and_its_time_counted() {
     assert!(counter(&results, "order9_khugepaged_cpu_ns") > 512 * 10, "it copied a huge page");
 }
 
+/// Two CPUs and huge pages for all, which go to swap in one piece or are split.
+pub(crate) fn huge_machine(memory: Bytes, swap_whole: bool, options: &Options) -> Machine {
+    let layout = Layout {
+        nodes: vec![NodeSpec { distances: vec![10] }],
+        zones: vec![ZoneSpec {
+            node: NodeId(0),
+            kind: ZoneKind::Normal,
+            span: PfnRange::of(NORMAL, Pages::from_bytes_floor(memory)),
+        }],
+        cpus: vec![NodeId(0); 2],
+        ..Layout::default()
+    };
+    let mut policy = Policy::default();
+    policy.thp.swap_whole = swap_whole;
+    let mut mm = MmBuilder::new(&layout, policy).expect("zones are a layout").content_tags().boot();
+    mm.set_thp_enabled(HugeEnabled::Always);
+    mm.set_min_free_kbytes(1024);
+    Machine::new(mm, vec![NodeId(0); 2], prices(), options).expect("there are CPUs")
+}
+
+#[test]
+fn huge_pages_go_to_swap_whole_and_come_back_as_base_pages() {
+    for swap_whole in [true, false] {
+        let disks = vec![disk(Pages::from_bytes_floor(mib(128)))];
+        let options = Options { check_every: NonZeroU64::new(509), disks, ..Options::new(1) };
+        let results = huge_machine(mib(32), swap_whole, &options).run_program(
+            "program",
+            async |sys| {
+                let area = sys.mmap(Mapping::anon(mib(48))).await?;
+                sys.touch(area, Access::Write).await?;
+                sys.touch(area, Access::Read).await?;
+                sys.munmap(area).await
+            },
+            |tick| {
+                if tick.is_last {
+                    tick.engine.check().expect("every law holds at the end");
+                }
+            },
+        );
+        assert_eq!(results.outcome, Outcome::Completed);
+        assert!(counter(&results, "pswpout") > 4096 && counter(&results, "pswpin") > 4096);
+        assert_eq!(counter(&results, "thp_swpout") > 4, swap_whole);
+        assert_eq!(counter(&results, "thp_split_page") > 4, !swap_whole);
+        assert_eq!(counter(&results, "thp_swpout_fallback"), 0);
+    }
+}
+
 #[test]
 fn failures_to_allocate_make_khugepaged_rest() {
     let failures_after = |seconds| {

@@ -48,7 +48,7 @@ impl<T: Tracer> Mm<T> {
                 format!("{:?} is {:?}", self.frames.pfn(idx), word.state())
             })?;
             pending.dirty += u64::from(dirty && word.has(Flag::File));
-            pending.writeback += u64::from(word.has(Flag::Writeback));
+            pending.writeback += if word.has(Flag::Writeback) { word.frames() } else { 0 };
         }
         for (zone, recount) in self.zones.iter().zip(pending) {
             require(recount == zone.write_pending, "dirty pages and those being written equal a recount", || {

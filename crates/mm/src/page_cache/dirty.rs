@@ -94,14 +94,14 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn set_writeback(&mut self, idx: Idx) {
         let word = self.frames.word(idx);
         self.frames.set(idx, word.with(Flag::Writeback, true));
-        self.write_pending_of(idx).writeback += 1;
+        self.write_pending_of(idx).writeback += word.frames();
     }
 
     /// The write of a page is done. If reclaim waits for it, the page is the oldest of its list now.
     pub(crate) fn end_writeback(&mut self, idx: Idx) {
         let word = self.frames.word(idx);
         self.frames.set(idx, word.with(Flag::Writeback, false).with(Flag::Reclaim, false));
-        self.write_pending_of(idx).writeback -= 1;
+        self.write_pending_of(idx).writeback -= word.frames();
         self.counters.nr_written += word.frames();
         self.note_written(idx, word.frames());
         if word.has(Flag::Reclaim) && self.rotate_lru(idx) {

@@ -49,6 +49,8 @@ pub struct ThpPolicy {
     pub within_size_end: bool,
     /// Collapse takes the page tables off what shows a huge page of tmpfs by single entries. 5.4+.
     pub shmem_retract: bool,
+    /// Reclaim writes anonymous huge pages whole to swap that has room for them in one piece, and frees them whole. 4.14+.
+    pub swap_whole: bool,
     /// Disabling huge pages computes `vm.min_free_kbytes` anew. 5.10+.
     pub stop_resets_min_free: bool,
     /// Zone Movable counts among those for which huge pages raise `vm.min_free_kbytes`. Up to 4.15.
@@ -182,6 +184,7 @@ impl Default for ThpPolicy {
             shmem_punch: ShmemPunch::Zero,
             within_size_end: false,
             shmem_retract: false,
+            swap_whole: true,
             stop_resets_min_free: false,
             min_free_all_zones: false,
             zero_by_slot: false,

@@ -78,9 +78,8 @@ impl<T: Tracer> Mm<T> {
             ("thp_split_pud", 0),
             ("thp_zero_page_alloc", self.counters.thp_zero_page_alloc),
             ("thp_zero_page_alloc_failed", self.counters.thp_zero_page_alloc_failed),
-            // Reclaim splits huge pages before it swaps them.
-            ("thp_swpout", 0),
-            ("thp_swpout_fallback", 0),
+            ("thp_swpout", self.counters.thp_swpout),
+            ("thp_swpout_fallback", self.counters.thp_swpout_fallback),
             ("swap_ra", self.counters.swap_ra),
             ("swap_ra_hit", self.counters.swap_ra_hit),
         ]);

@@ -24,8 +24,8 @@ impl<T: Tracer> Mm<T> {
     ) -> Outcome {
         let (word, owner) = (self.frames.word(idx), self.user.rmap.owner(idx));
         let mapped = match owner {
-            Owner::Huge => true,
-            Owner::File { .. } if word.is_compound() => self.is_huge_file_page_mapped(idx),
+            Owner::Huge => self.is_huge_page_mapped(idx),
+            Owner::File { .. } if word.is_compound() => self.is_huge_page_mapped(idx),
             _ => self.mapcount_of(owner) > 0,
         };
         match owner {
@@ -50,7 +50,7 @@ impl<T: Tracer> Mm<T> {
                 tally.referenced += word.frames();
                 Outcome::Keep
             }
-            (_, Owner::Huge) => self.split_to_swap(run, idx, of, tally),
+            (_, Owner::Huge) => self.swap_out_huge(run, idx, of, tally),
             (_, Owner::File { .. }) if word.is_compound() => self.split_to_swap(run, idx, of, tally),
             _ if word.has(Flag::Pinned) => Outcome::Keep,
             (_, Owner::File { .. }) if of == LruType::File => {
@@ -137,6 +137,27 @@ impl<T: Tracer> Mm<T> {
         if freed { Outcome::Free } else { Outcome::Activate }
     }
 
+    /// Takes an unused anonymous huge page as far towards swap as [`Self::swap_out`] does, in one piece. One that is mapped
+    /// singly is split, since some parts may be free then without I/O; so is one that swap has no room for in one piece.
+    fn swap_out_huge(&mut self, run: &mut ReclaimControl, head: Idx, of: LruType, tally: &mut Tally) -> Outcome {
+        let (word, may_start_io) = (self.frames.word(head), run.gfp.has(Gfp::IO));
+        let cached = word.has(Flag::SwapCache);
+        let wanted = self.policy.thp.swap_whole && self.is_mapped_huge(head) && !self.is_lazily_freeable(head);
+        if !cached && (!wanted || !run.may_swap || !may_start_io) {
+            return self.split_to_swap(run, head, of, tally);
+        }
+        if word.has(Flag::Pinned) {
+            return Outcome::Activate;
+        }
+        if !cached && !self.add_huge_to_swap(head) {
+            let done = self.split_to_swap(run, head, of, tally);
+            self.counters.thp_swpout_fallback += u64::from(matches!(done, Outcome::Split));
+            return done;
+        }
+        self.unmap_unflushed(tally, |mm| mm.unmap_huge_to_swap(head));
+        self.write_or_free(run, head, tally)
+    }
+
     /// Splits an unused huge page, whose parts are then dealt with one by one; in use by more than its mappings, it stays.
     fn split_to_swap(&mut self, run: &ReclaimControl, head: Idx, of: LruType, tally: &mut Tally) -> Outcome {
         let may_swap = run.may_swap && run.gfp.has(Gfp::IO);
@@ -176,10 +197,15 @@ impl<T: Tracer> Mm<T> {
             return Outcome::Activate;
         }
         self.unmap_unflushed(tally, |mm| mm.unmap_to_swap(idx));
+        self.write_or_free(run, idx, tally)
+    }
+
+    /// A page in the swap cache that nobody maps any more goes where its slot holds what it does; else it is written first.
+    fn write_or_free(&mut self, run: &mut ReclaimControl, idx: Idx, tally: &mut Tally) -> Outcome {
         if !self.frames.word(idx).has(Flag::Dirty) {
             return Outcome::Free;
         }
-        if run.may_writepage && may_start_io {
+        if run.may_writepage && run.gfp.has(Gfp::IO) {
             self.write_to_swap(run, idx, tally);
         }
         Outcome::Keep

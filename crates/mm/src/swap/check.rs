@@ -4,6 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 
 use super::SlotId;
+use super::free::CLUSTER;
 use crate::Mm;
 use crate::check::{Verdict, require};
 use crate::frame::{Flag, Idx};
@@ -13,24 +14,27 @@ use crate::trace::Tracer;
 impl<T: Tracer> Mm<T> {
     /// Slots know their entries, counted by slot in `entries`, and their pages; a slot without either is unused.
     pub(crate) fn check_swap(&self, entries: &BTreeMap<u32, u32>) -> Verdict {
-        let mut unused = 0;
+        let mut used = 0;
         for (at, slot) in self.swap.slots.iter().enumerate() {
             let found = entries.get(&(at as u32)).copied().unwrap_or(0);
             require(found == slot.entries, "a slot counts the entries that name it", || {
                 format!("slot {at}: {found} entries, {} counted", slot.entries)
             })?;
-            unused += usize::from(found == 0 && slot.cache.is_none());
+            let in_use = found > 0 || slot.cache.is_some();
+            used += u64::from(in_use);
+            require(in_use != self.swap.free.is_free(at as u32), "slots that nothing leads to are free", || {
+                format!("slot {at}: in use {in_use}")
+            })?;
             let Some(idx) = slot.cache else { continue };
             require(self.swap.cached.get(idx) == Some(SlotId(at as u32)), "a page knows its slot", || {
                 format!("slot {at}: {:?}", self.frames.pfn(idx))
             })?;
         }
-        require(unused == self.swap.unused.len(), "slots that nothing leads to are unused", || {
-            format!("{unused} slots, {} counted", self.swap.unused.len())
+        require(used == self.swap.free.used(), "slots in use are counted", || {
+            format!("{used} slots, {} counted", self.swap.free.used())
         })?;
-        require(self.swap.slots.len() as u64 <= self.swap.capacity, "no more slots are used than there are", || {
-            format!("{} of {}", self.swap.slots.len(), self.swap.capacity)
-        })?;
+        let (slots, capacity) = (self.swap.slots.len() as u64, self.swap.free.capacity());
+        require(slots <= capacity, "no more slots are used than there are", || format!("{slots} of {capacity}"))?;
         let mut cached = 0;
         for at in 0..self.frames.len() as u32 {
             let (idx, word) = (Idx(at), self.frames.word(Idx(at)));
@@ -43,7 +47,11 @@ impl<T: Tracer> Mm<T> {
                 })?;
                 continue;
             }
-            cached += 1;
+            cached += word.frames();
+            if self.huge_head(idx) == Some(idx) {
+                self.check_huge_in_swap_cache(idx)?;
+                continue;
+            }
             let slot = self.swap.cached.get(idx).and_then(|slot| self.swap.slots.get(slot.0 as usize));
             let there = slot.is_some_and(|slot| slot.cache == Some(idx));
             require(there, "a page in the swap cache has a slot", || format!("{:?}", self.frames.pfn(idx)))?;
@@ -54,6 +62,26 @@ impl<T: Tracer> Mm<T> {
         }
         require(cached == self.swap.cached.len(), "the swap cache counts its pages", || {
             format!("{cached} by frames, {} counted", self.swap.cached.len())
+        })
+    }
+
+    /// A huge page in the swap cache has a cluster, in order; no huge entry maps it, something leads to it, and it does not
+    /// wait for its split.
+    fn check_huge_in_swap_cache(&self, head: Idx) -> Verdict {
+        let pfn = self.frames.pfn(head);
+        let first = self.swap.cached.get(head).map_or(u32::MAX, |slot| slot.0);
+        let has = |offset: u32| {
+            let (slot, idx) = (first + offset, head.plus(offset));
+            let there = self.swap.slots.get(slot as usize).is_some_and(|slot| slot.cache == Some(idx));
+            there && self.swap.cached.get(idx) == Some(SlotId(slot))
+        };
+        let in_order = first.is_multiple_of(CLUSTER) && (0..CLUSTER).all(has);
+        require(in_order, "a huge page in the swap cache has a cluster in order", || format!("{pfn:?}: {first}"))?;
+        let named = (first..first + CLUSTER).any(|slot| self.swap.slots[slot as usize].entries > 0);
+        let used = named || self.is_huge_page_mapped(head) || self.frames.word(head).has(Flag::Writeback);
+        require(used, "something leads to a huge page in the swap cache", || format!("{pfn:?}"))?;
+        require(!self.is_partially_mapped(head), "a huge page in the swap cache does not wait for its split", || {
+            format!("{pfn:?}")
         })
     }
 }

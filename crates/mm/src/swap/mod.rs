@@ -5,10 +5,11 @@
 //! [`Mm::swap_written`]; a fault on such an entry maps the page again if it is still in memory, else asks for a page to read
 //! the slot into. A slot is in use while an entry names it or a page has it. A page that is written while more than half of
 //! the slots are in use loses its slot. A page of tmpfs leaves its file for the swap cache, and the file names the slot: see
-//! [`crate::shmem`]. Never does I/O.
+//! [`crate::shmem`]. A huge page has 512 slots in a row, and is one write. Never does I/O.
 
 mod cache;
 mod check;
+mod free;
 mod readahead;
 
 use alloc::vec::Vec;
@@ -23,6 +24,7 @@ use crate::tags::Tag;
 use crate::trace::Tracer;
 use crate::workingset::Shadow;
 use cache::SwapCache;
+use free::{CLUSTER, FreeSlots};
 use readahead::Window;
 
 /// Place of a page in swap.
@@ -44,6 +46,8 @@ pub struct SwapWrite {
     pub slot: SlotId,
     /// Which page.
     pub pfn: Pfn,
+    /// Its base pages, each to its slot.
+    pub pages: Pages,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -63,11 +67,9 @@ pub(crate) struct Slot {
 /// All slots.
 #[derive(Clone, Default)]
 pub(crate) struct SwapArea {
-    capacity: u64,
-    /// Slots that were ever used.
+    /// Up to the last one that was ever used.
     slots: Vec<Slot>,
-    /// Those that are not in use.
-    unused: Vec<u32>,
+    free: FreeSlots,
     /// Slots of pages in the swap cache, by frame.
     cached: SwapCache,
     window: Window,
@@ -76,15 +78,15 @@ pub(crate) struct SwapArea {
 impl SwapArea {
     /// Bytes on the host.
     pub(crate) fn bytes(&self) -> usize {
-        self.slots.capacity() * size_of::<Slot>() + self.unused.capacity() * size_of::<u32>() + self.cached.bytes()
+        self.slots.capacity() * size_of::<Slot>() + self.free.bytes() + self.cached.bytes()
     }
 
     const fn free(&self) -> u64 {
-        self.capacity - self.slots.len() as u64 + self.unused.len() as u64
+        self.free.capacity() - self.free.used()
     }
 
     const fn is_half_used(&self) -> bool {
-        self.free() < self.capacity / 2
+        self.free() < self.free.capacity() / 2
     }
 
     pub(crate) fn slot(&mut self, id: SlotId) -> &mut Slot {
@@ -110,29 +112,40 @@ impl SwapArea {
         self.slots[id.0 as usize].tag
     }
 
-    /// A page in the swap cache is in another frame now.
+    /// A base page in the swap cache is in another frame now.
     pub(crate) fn relocate(&mut self, from: Idx, to: Idx) {
         let slot = self.cached.remove(from);
         self.cached.insert(to, slot);
         self.slot(slot).cache = Some(to);
     }
 
-    fn take(&mut self) -> Option<SlotId> {
-        if let Some(slot) = self.unused.pop() {
-            return Some(SlotId(slot));
+    /// Gives a page a slot; says whether there was one.
+    fn give_slot(&mut self, idx: Idx) -> bool {
+        let slot = self.free.take();
+        slot.inspect(|&slot| self.give(SlotId(slot), idx)).is_some()
+    }
+
+    /// Gives the base pages of a huge page 512 slots in a row; says whether there were as many.
+    pub(crate) fn give_cluster(&mut self, head: Idx) -> bool {
+        let first = self.free.take_cluster();
+        let give = |&first: &u32| (0..CLUSTER).for_each(|offset| self.give(SlotId(first + offset), head.plus(offset)));
+        first.inspect(give).is_some()
+    }
+
+    fn give(&mut self, slot: SlotId, idx: Idx) {
+        let end = slot.0 as usize + 1;
+        if self.slots.len() < end {
+            self.slots.resize(end, Slot::default());
         }
-        if self.slots.len() as u64 == self.capacity {
-            return None;
-        }
-        self.slots.push(Slot::default());
-        Some(SlotId(self.slots.len() as u32 - 1))
+        self.slot(slot).cache = Some(idx);
+        self.cached.insert(idx, slot);
     }
 
     fn release_if_unused(&mut self, id: SlotId) {
         let slot = self.slot(id);
         if slot.entries == 0 && slot.cache.is_none() {
             *slot = Slot::default();
-            self.unused.push(id.0);
+            self.free.release(id.0);
         }
     }
 }
@@ -143,14 +156,21 @@ impl<T: Tracer> Mm<T> {
     /// # Panics
     /// Beyond 2^32 slots.
     pub fn swapon(&mut self, slots: Pages) {
-        self.swap.capacity += slots.get();
-        assert!(self.swap.capacity <= u64::from(u32::MAX), "{} slots: at most 2^32 are kept apart", self.swap.capacity);
+        self.swap.free.add(slots.get(), false);
+    }
+
+    /// The same on a disk without moving parts, where huge pages have room in one piece if the policy has it so.
+    ///
+    /// # Panics
+    /// Beyond 2^32 slots.
+    pub fn swapon_solid_state(&mut self, slots: Pages) {
+        self.swap.free.add(slots.get(), self.policy.thp.swap_whole);
     }
 
     /// Swap space: `SwapTotal`.
     #[must_use]
     pub const fn swap_total(&self) -> Pages {
-        Pages::new(self.swap.capacity)
+        Pages::new(self.swap.free.capacity())
     }
 
     /// Slots not in use: `SwapFree`.
@@ -171,9 +191,9 @@ impl<T: Tracer> Mm<T> {
         if word.has(Flag::SwapCache) {
             return true;
         }
-        let Some(slot) = self.swap.take() else { return false };
-        self.swap.slot(slot).cache = Some(idx);
-        self.swap.cached.insert(idx, slot);
+        if !self.swap.give_slot(idx) {
+            return false;
+        }
         self.frames.set(idx, word.with(Flag::SwapCache, true).with(Flag::Dirty, true));
         true
     }
@@ -208,12 +228,16 @@ impl<T: Tracer> Mm<T> {
         let (slot, word) = (self.swap.of(idx), self.frames.word(idx));
         self.frames.set(idx, word.with(Flag::Dirty, false).with(Flag::Reclaim, true));
         self.set_writeback(idx);
+        let pages = word.frames();
         if let Some(tags) = &self.user.tags {
-            self.swap.slot(slot).tag = tags.frame(idx);
+            for offset in 0..pages as u32 {
+                self.swap.slot(SlotId(slot.0 + offset)).tag = tags.frame(idx.plus(offset));
+            }
         }
-        self.counters.pswpout += 1;
-        self.counters.nr_vmscan_write += 1;
-        SwapWrite { slot, pfn: self.frames.pfn(idx) }
+        self.counters.pswpout += pages;
+        self.counters.nr_vmscan_write += pages;
+        self.counters.thp_swpout += u64::from(pages > 1);
+        SwapWrite { slot, pfn: self.frames.pfn(idx), pages: Pages::new(pages) }
     }
 
     /// Ends a write: the page is the oldest of its list now, if reclaim still waits for it.
@@ -232,19 +256,24 @@ impl<T: Tracer> Mm<T> {
     /// Takes a page that reclaim evicts out of the swap cache. Where anonymous pages start inactive, its slot remembers it:
     /// what comes back has to be told from what is new.
     pub(crate) fn evict_to_swap(&mut self, idx: Idx) {
-        let slot = self.swap.of(idx);
         if self.policy.reclaim.new_anon == NewAnon::Inactive {
-            self.swap.slot(slot).shadow = Some(self.workingset_eviction(idx));
+            let shadow = self.workingset_eviction(idx);
+            for offset in 0..self.frames.word(idx).frames() as u32 {
+                let slot = self.swap.of(idx.plus(offset));
+                self.swap.slot(slot).shadow = Some(shadow);
+            }
         }
         self.remove_from_swap_cache(idx);
     }
 
-    /// Takes a page out of the swap cache.
+    /// Takes a page, with all its base pages, out of the swap cache.
     pub(crate) fn remove_from_swap_cache(&mut self, idx: Idx) {
-        let slot = self.swap.cached.remove(idx);
-        (self.swap.slot(slot).cache, self.swap.slot(slot).ahead) = (None, false);
-        self.swap.release_if_unused(slot);
         let word = self.frames.word(idx);
+        for offset in 0..word.frames() as u32 {
+            let slot = self.swap.cached.remove(idx.plus(offset));
+            (self.swap.slot(slot).cache, self.swap.slot(slot).ahead) = (None, false);
+            self.swap.release_if_unused(slot);
+        }
         self.frames.set(idx, word.with(Flag::SwapCache, false).with(Flag::Dirty, false).with(Flag::Reclaim, false));
     }
 
@@ -257,7 +286,10 @@ impl<T: Tracer> Mm<T> {
 
     /// Frees a page in the swap cache that neither mappings nor entries lead to, unless it is being written. One that a file
     /// has again is the file's alone.
-    fn drop_if_useless(&mut self, idx: Idx, cpu: usize) {
+    pub(crate) fn drop_if_useless(&mut self, idx: Idx, cpu: usize) {
+        if let Some(head) = self.huge_head(idx) {
+            return self.drop_huge_if_useless(head, cpu);
+        }
         if self.frames.word(idx).has(Flag::Writeback) {
             return;
         }
@@ -290,10 +322,13 @@ impl<T: Tracer> Mm<T> {
     /// Whether nothing but its one mapping leads to a page, so that it may be written in place. `entry` is an entry that is
     /// about to map it.
     pub(crate) fn is_exclusive(&self, idx: Idx, entry: bool) -> bool {
-        if let Some(head) = self.huge_head(idx) {
-            return self.is_huge_exclusive(head);
-        }
         let entries = self.swap.cached.get(idx).map_or(0, |slot| self.swap.slots[slot.0 as usize].entries);
+        if let Some(head) = self.huge_head(idx) {
+            return match self.frames.word(head).has(Flag::SwapCache) {
+                true => self.subpage_mapcount(idx) == u32::from(!entry) && entries == u32::from(entry),
+                false => self.is_huge_exclusive(head),
+            };
+        }
         match self.user.rmap.owner(idx) {
             Owner::Anon(_) => !entry && entries == 0,
             Owner::SwapCache => entry && entries == 1,
@@ -305,11 +340,13 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn map_from_swap(&mut self, at: Mapping, slot: SlotId, vma: &Vma, access: Access, cpu: usize) -> Pte {
         let idx = self.swap.page(slot).expect("the page is in memory");
         let writable = access == Access::Write && self.is_exclusive(idx, true);
-        if self.user.rmap.owner(idx) == Owner::SwapCache {
-            self.user.rmap.set(idx, Owner::Anon(at));
-            self.user.levels.anon += 1;
-        } else {
-            self.user.rmap.share(idx, at);
+        match self.user.rmap.owner(idx) {
+            _ if self.huge_head(idx).is_some() => self.map_subpage(at, idx),
+            Owner::SwapCache => {
+                self.user.rmap.set(idx, Owner::Anon(at));
+                self.user.levels.anon += 1;
+            }
+            _ => self.user.rmap.share(idx, at),
         }
         if vma.locked {
             self.mlock_page(idx);
@@ -324,10 +361,11 @@ impl<T: Tracer> Mm<T> {
         Pte::present(idx).with(PteFlag::Access, vma.prot != Prot::NONE).with(PteFlag::Write, writable)
     }
 
-    /// A page may be written from now on: what its slot holds grows old, and is given up where slots are scarce.
+    /// A page may be written from now on: what its slot holds grows old, and is given up where slots are scarce. The slots of a
+    /// huge page stay together.
     pub(crate) fn wrote_swap_page(&mut self, idx: Idx) {
         let word = self.frames.word(idx);
-        if word.has(Flag::SwapCache) && !word.has(Flag::Writeback) && self.swap.is_half_used() {
+        if !word.is_compound() && word.has(Flag::SwapCache) && !word.has(Flag::Writeback) && self.swap.is_half_used() {
             self.remove_from_swap_cache(idx);
         }
     }

@@ -171,7 +171,11 @@ impl<T: Tracer> Mm<T> {
         let named = &page.pmds;
         self.check_named(head, seen)?;
         let ptes = self.check_mappings(head, subpages(head).map(|idx| self.user.rmap.subpage_mappings(idx)))?;
-        require(!named.is_empty() || ptes > 0, "a huge page that nobody maps is freed", || format!("{pfn:?}"))?;
+        let in_swap = self.frames.word(head).has(Flag::SwapCache);
+        require(!named.is_empty() || ptes > 0 || in_swap, "a huge page that nobody maps is freed", || {
+            format!("{pfn:?}")
+        })?;
+        require(named.is_empty() || !in_swap, "no huge entry maps a page in the swap cache", || format!("{pfn:?}"))?;
         seen.thps += u64::from(!named.is_empty());
         self.check_queued(head, page, seen)?;
         self.check_huge_tags(head, page)
@@ -188,7 +192,8 @@ impl<T: Tracer> Mm<T> {
         require(page.partial == ticket.is_some() || looked_at, "a huge page is queued for a reason", || {
             format!("{:?}: {ticket:?}", self.frames.pfn(head))
         })?;
-        let partly = page.pmds.is_empty() && page.mapped < NR;
+        let in_swap = self.frames.word(head).has(Flag::SwapCache);
+        let partly = page.pmds.is_empty() && page.mapped < NR && !in_swap;
         require(partly == page.partial, "a huge page waits for its split while it is mapped in part", || {
             format!("{:?}: {} base pages are mapped", self.frames.pfn(head), page.mapped)
         })

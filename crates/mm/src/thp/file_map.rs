@@ -34,7 +34,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Whether anybody maps any of the huge page of a file that starts at `head`.
-    pub(crate) fn is_huge_file_page_mapped(&self, head: Idx) -> bool {
+    pub(crate) fn is_huge_page_mapped(&self, head: Idx) -> bool {
         let page = self.user.huge.page(head);
         !page.pmds.is_empty() || page.ptes > 0
     }

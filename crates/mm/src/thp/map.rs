@@ -82,7 +82,9 @@ impl<T: Tracer> Mm<T> {
         page.mapped -= u32::from(last);
         if last && page.pmds.is_empty() {
             self.user.levels.anon -= 1;
-            self.queue_deferred(head);
+            if !self.frames.word(head).has(Flag::SwapCache) {
+                self.queue_deferred(head);
+            }
         }
         self.free_if_unmapped(head, cpu);
         Rss { anon_pages: 1, ..Rss::default() }
@@ -104,12 +106,16 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
-    /// Frees a huge page that nobody maps any more; a pin or isolation keeps it until it ends.
+    /// Frees a huge page that nobody maps any more; a pin or isolation keeps it until it ends, and swap as long as an entry
+    /// names a slot of it.
     fn free_if_unmapped(&mut self, head: Idx, cpu: usize) {
-        let page = self.user.huge.page(head);
-        if page.pmds.is_empty() && page.ptes == 0 {
-            self.leave_queue(head);
-            self.disown(head, cpu);
+        if self.is_huge_page_mapped(head) {
+            return;
+        }
+        self.leave_queue(head);
+        match self.frames.word(head).has(Flag::SwapCache) {
+            true => self.drop_huge_if_useless(head, cpu),
+            false => self.disown(head, cpu),
         }
     }
 

@@ -17,18 +17,21 @@ impl<T: Tracer> Mm<T> {
     /// `target`, on behalf of `cpu`. One step: nobody ever meets a half-moved page.
     ///
     /// # Errors
-    /// `EBUSY` where it is pinned; the source is isolated as before then, and the target the caller's.
+    /// `EBUSY` where it is pinned or being written; the source is isolated as before then, and the target the caller's.
     pub(crate) fn migrate_huge(&mut self, source: Idx, target: Pfn, cpu: usize) -> Result<(), Errno> {
-        if self.frames.word(source).has(Flag::Pinned) {
+        let word = self.frames.word(source);
+        if word.has(Flag::Pinned) || word.has(Flag::Writeback) {
             return Err(Errno::Ebusy);
         }
         let target = self.fresh_block(target, Order::PAGEBLOCK);
         (0..NR).for_each(|offset| self.copy_page(source.plus(offset), target.plus(offset)));
         self.remap_huge(source, target);
-        let word = self.frames.word(source);
+        if word.has(Flag::SwapCache) {
+            self.relocate_in_swap_cache(source, target);
+        }
         self.end_isolation(source);
         self.adopt_page(target, Owner::Huge, word.lru_list());
-        for flag in [Flag::Referenced, Flag::Dirty, Flag::Workingset, Flag::LazyFree] {
+        for flag in [Flag::Referenced, Flag::Dirty, Flag::Workingset, Flag::LazyFree, Flag::SwapCache, Flag::Reclaim] {
             let moved = self.frames.word(target).with(flag, word.has(flag));
             self.frames.set(target, moved);
         }

@@ -21,6 +21,7 @@ mod rules;
 mod settings;
 mod size;
 mod split;
+mod swap;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -149,18 +150,21 @@ impl<T: Tracer> Mm<T> {
         Some(page.pmds.len() as u64 + u64::from(page.ptes))
     }
 
-    /// References to the huge page that starts at `pfn`: its mappings, its pins, and reclaim or compaction if it is isolated.
+    /// References to the huge page that starts at `pfn`: its mappings, its pins, 512 of the swap cache if it is there, and
+    /// reclaim or compaction if it is isolated.
     #[must_use]
     pub fn huge_page_count(&self, pfn: Pfn) -> Option<u64> {
         let mappings = self.total_mapcount(pfn)?;
         let (head, word) = self.live(pfn).ok()?;
         let pins = u64::from(word.has(Flag::Pinned)) + u64::from(self.more_pins.get(&head.0).copied().unwrap_or(0));
-        Some(mappings + pins + u64::from(word.has(Flag::Isolated)))
+        let cache = if word.has(Flag::SwapCache) { u64::from(NR) } else { 0 };
+        Some(mappings + pins + cache + u64::from(word.has(Flag::Isolated)))
     }
 
-    /// Whether nobody but its mappings, and reclaim if it has isolated the page, refers to it. The kernel compares
+    /// Whether nobody but its mappings, the swap cache, and reclaim if it has isolated the page, refers to it, and it is not
+    /// being written. The kernel compares
     /// `total_mapcount` with `page_count` less the caller's own reference; what the two differ by are these.
     fn can_split(word: Word, isolated_by_caller: bool) -> bool {
-        !word.has(Flag::Pinned) && word.has(Flag::Isolated) == isolated_by_caller
+        !word.has(Flag::Pinned) && !word.has(Flag::Writeback) && word.has(Flag::Isolated) == isolated_by_caller
     }
 }

@@ -43,6 +43,11 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
+    /// Whether a page waits for its split since nobody maps some of its base pages.
+    pub(crate) fn is_partially_mapped(&self, head: Idx) -> bool {
+        self.user.huge.page(head).partial
+    }
+
     /// Huge pages that wait on a node for their split, or to be looked at.
     #[must_use]
     pub fn deferred_splits(&self, node: NodeId) -> u64 {

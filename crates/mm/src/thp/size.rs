@@ -155,9 +155,4 @@ impl<T: Tracer> Mm<T> {
         let heads = (0..self.user.huge.pages.len() as u32).map(|block| Idx(block * super::NR));
         heads.filter(|&head| self.user.rmap.owner(head) == Owner::Huge)
     }
-
-    /// Whether a huge page waits for its split since nobody maps some of its base pages.
-    fn is_partially_mapped(&self, head: Idx) -> bool {
-        self.user.huge.page(head).partial
-    }
 }

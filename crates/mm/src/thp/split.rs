@@ -71,7 +71,7 @@ impl<T: Tracer> Mm<T> {
     /// beyond the end of the file, being freed on behalf of `cpu`.
     ///
     /// # Errors
-    /// `EBUSY` where it is pinned or isolated, `EINVAL` where no such huge page starts; nothing has changed then.
+    /// `EBUSY` where it is pinned, isolated or being written, `EINVAL` where no such huge page starts; nothing has changed then.
     pub fn split_huge_page(&mut self, pfn: Pfn, cpu: usize) -> Result<(), Errno> {
         let starts = |&idx: &Idx| self.huge_head(idx).or_else(|| self.file_huge_head(idx)) == Some(idx);
         let head = self.frames.idx(pfn).filter(starts).ok_or(Errno::Einval)?;
@@ -112,7 +112,12 @@ impl<T: Tracer> Mm<T> {
         self.take_apart(head);
         let unmapped = |idx: &Idx| self.user.rmap.owner(*idx) == Owner::Nobody;
         let (unmapped, mapped): (Vec<Idx>, Vec<Idx>) = subpages(head).partition(unmapped);
-        unmapped.into_iter().for_each(|idx| self.disown(idx, cpu));
+        for idx in unmapped {
+            match self.frames.word(idx).has(Flag::SwapCache) {
+                true => self.leave_in_swap_cache(idx, cpu),
+                false => self.disown(idx, cpu),
+            }
+        }
         self.map_zeros_for(zeros, cpu);
         let is_locked = |idx: &Idx| self.user.rmap.owner(*idx) != Owner::Nobody && self.is_mlocked(*idx);
         let locked: Vec<Idx> = mapped.into_iter().filter(is_locked).collect();

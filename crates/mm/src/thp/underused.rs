@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use super::{NR, subpages};
 use crate::Mm;
-use crate::frame::Idx;
+use crate::frame::{Flag, Idx};
 use crate::space::{Owner, Pte};
 use crate::trace::Tracer;
 
@@ -34,9 +34,13 @@ impl<T: Tracer> Mm<T> {
         zeros > limit
     }
 
-    /// The base pages of a huge page that are zeros and could be had from the page of zeros: all but those that are mlocked.
+    /// The base pages of a huge page that are zeros and could be had from the page of zeros: all but those that are mlocked
+    /// or have a copy in swap.
     pub(super) fn zeros_of(&mut self, head: Idx) -> Vec<Idx> {
         let Some(filled) = &self.user.huge.filled else { return Vec::new() };
+        if self.frames.word(head).has(Flag::SwapCache) {
+            return Vec::new();
+        }
         let zeros: Vec<Idx> = subpages(head).filter(|&idx| !filled.get(idx)).collect();
         self.work.pages_compared += zeros.len() as u64;
         zeros

@@ -173,6 +173,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         on: "collapse maps huge pages of tmpfs anew that single entries show", "5.4+"
     ),
     flag!(
+        thp.swap_whole,
+        "Whether reclaim swaps anonymous huge pages out in one piece",
+        off: "anonymous huge pages are split before they go to swap", "up to 4.13",
+        on: "anonymous huge pages go to swap in one piece where it has room for that, and are freed in one piece", "4.14+"
+    ),
+    flag!(
         thp.stop_resets_min_free,
         "Whether disabling huge pages computes vm.min_free_kbytes anew",
         off: "vm.min_free_kbytes stays raised when huge pages are disabled", "up to 5.9",

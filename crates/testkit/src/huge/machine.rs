@@ -46,7 +46,7 @@ impl Machine {
         mm.set_thp_defrag(HugeDefrag::Madvise);
         mm.set_thp_use_zero_page(true);
         mm.set_min_free_kbytes(512);
-        mm.swapon(SWAP);
+        mm.swapon_solid_state(SWAP);
         Self { mm: RefCell::new(mm), writes: RefCell::default() }
     }
 

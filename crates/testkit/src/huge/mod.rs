@@ -75,6 +75,8 @@ pub struct Tally {
     pub moved: [u64; 2],
     /// Pages written to swap, and read back.
     pub swapped: [u64; 2],
+    /// Huge pages written to swap in one piece, and those that were split since there was no room for that.
+    pub swapped_whole: [u64; 2],
     /// Pages that hugetlb pools got.
     pub pool: u64,
     /// Huge pages that the file got, and that were mapped as such.
@@ -111,6 +113,7 @@ fn policy(choices: &mut impl Choices) -> Policy {
     policy.thp.mmap_align = if either() { MmapAlign::Multiple } else { MmapAlign::None };
     policy.thp.shmem_punch = if either() { ShmemPunch::Split } else { ShmemPunch::Zero };
     policy.thp.shmem_retract = either();
+    policy.thp.swap_whole = either();
     policy.thp.zero_by_slot = either();
     policy.thp.collapse_equal_nodes = either();
     policy.reclaim.new_anon = if either() { NewAnon::Inactive } else { NewAnon::Active };
@@ -175,6 +178,7 @@ impl<C: Choices> World<C> {
                 ],
                 moved: [counters.thp_migration_success, counters.pgmigrate_success],
                 swapped: [counters.pswpout, counters.pswpin],
+                swapped_whole: [counters.thp_swpout, counters.thp_swpout_fallback],
                 pool: counters.htlb_buddy_alloc_success,
                 files: [counters.thp_file_alloc, counters.thp_file_mapped],
                 full: self.full,

@@ -209,14 +209,19 @@ impl<C: Choices> World<C> {
         }
     }
 
-    fn pinned_or_some_page(&mut self) -> Option<Pfn> {
-        if self.below(4) == 0 { self.pins.last().map(|&(pfn, _)| pfn) } else { self.some_page() }
-    }
-
+    /// Splits a page, which somebody may have pinned meanwhile.
     fn split(&mut self) {
-        if let Some(pfn) = self.pinned_or_some_page() {
-            let _refused = self.with(|mm| mm.follow_split(pfn, CPU));
-        }
+        let Some(pfn) = (0..8).find_map(|_| self.some_page()) else { return };
+        let pinned = self.below(2) == 0;
+        self.with(|mm| {
+            if pinned {
+                mm.pin(pfn).expect("it is mapped");
+            }
+            let _refused = mm.follow_split(pfn, CPU);
+            if pinned {
+                mm.unpin(pfn).expect("it is pinned");
+            }
+        });
     }
 
     /// Collapses a slot, after accesses to what is in swap of it.

@@ -4,6 +4,7 @@ use order9_machine::{Machine, Options};
 use order9_units::{Bytes, Pages};
 
 use super::{Kind, Pressure};
+use crate::huge::huge_machine;
 use crate::{machine_with, mib};
 
 const MEMORY: Bytes = mib(64);
@@ -53,6 +54,10 @@ impl Pressure {
 }
 
 fn matrix(kind: Kind) {
+    matrix_on(kind, |options| machine_with(MEMORY, 2, options));
+}
+
+fn matrix_on(kind: Kind, machine: fn(&Options) -> Machine) {
     let ample = Pages::from_bytes_floor(Bytes::new(MEMORY.get() * 4));
     let percents = [50, 90, 110, 150, 300];
     let mut tasks = [1, 4, 16, 64].into_iter().cycle();
@@ -60,7 +65,7 @@ fn matrix(kind: Kind) {
         for percent in percents {
             let tasks = tasks.next().expect("a cycle has no end");
             let pressure = Pressure { memory: MEMORY, kind, percent, swap, tasks };
-            pressure.check(|options| machine_with(MEMORY, 2, options));
+            pressure.check(machine);
         }
     }
 }
@@ -68,6 +73,12 @@ fn matrix(kind: Kind) {
 #[test]
 fn anonymous_memory() {
     matrix(Kind::Anon);
+}
+
+#[test]
+fn anonymous_memory_in_huge_pages() {
+    matrix_on(Kind::Anon, |options| huge_machine(MEMORY, true, options));
+    matrix_on(Kind::Mlocked, |options| huge_machine(MEMORY, true, options));
 }
 
 #[test]

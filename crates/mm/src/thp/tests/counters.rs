@@ -170,15 +170,6 @@ fn slots_beyond_a_limit_count_which() {
     assert_eq!(adds(&mut mm, |mm| drop(pass(mm, true))), [("thp_scan_exceed_swap_pte", 1)]);
 }
 
-#[test]
-fn reclaim_splits_and_swaps_no_huge_page_whole() {
-    let (mut mm, space) = one(recent());
-    mm.swapon(Pages::new(1024));
-    let added = adds(&mut mm, |mm| (0..4).map(|_| reclaim(mm)).for_each(|_| ()));
-    assert_eq!(added, [("thp_split_page", 1), ("thp_split_pmd", 1)]);
-    assert_eq!((mm.space(space).unwrap().swapped(), mm.counters().pswpout), (Pages::new(512), 512));
-}
-
 /// What /proc/meminfo, /proc/vmstat and smaps say agrees.
 fn outputs_agree(mm: &Mm, spaces: &[SpaceId]) -> [u64; 3] {
     let meminfo = |name| mm.meminfo().find(|&(field, _)| field == name).expect("a field").1;

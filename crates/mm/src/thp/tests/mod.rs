@@ -12,6 +12,7 @@ mod rules;
 mod shmem;
 mod sizes;
 mod splits;
+mod swap;
 mod underused;
 
 use order9_units::{Bytes, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};

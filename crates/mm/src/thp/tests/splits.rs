@@ -7,7 +7,7 @@ use crate::policy::Policy;
 use crate::reclaim::{PageWrite, ReclaimControl, ReclaimStep, Reclaimer};
 use crate::shrinker::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
 use crate::space::{Access, Errno, PageView, Prot};
-use crate::{Gfp, LruList, Mm, ZoneId};
+use crate::{Gfp, LruList, Mm, SwapWrite, ZoneId};
 
 fn counts(mm: &Mm, head: Pfn) -> (u64, u64, u64) {
     let page = mm.user.huge.page(mm.at(head));
@@ -110,8 +110,8 @@ fn freeing_the_rest_takes_a_page_off_the_queue() {
     assert_eq!((mm.deferred_splits(NodeId(0)), mm.counters().thp_deferred_split_page), (0, 1));
 }
 
-/// A thorough pass; returns pages reclaimed.
-pub(super) fn reclaim(mm: &mut Mm) -> u64 {
+/// A thorough pass; returns pages reclaimed, and the writes that are to follow.
+pub(super) fn start_reclaim(mm: &mut Mm) -> (u64, alloc::vec::Vec<SwapWrite>) {
     let mut control = ReclaimControl::new(Reclaimer::Direct, Order::ZERO, u64::MAX, ZoneKind::Movable);
     control.priority = 0;
     let id = mm.begin_reclaim(control);
@@ -120,12 +120,16 @@ pub(super) fn reclaim(mm: &mut Mm) -> u64 {
         checked(mm);
     }
     let run = mm.end_reclaim(id);
-    for write in run.writes {
-        let PageWrite::Swap(write) = write else { panic!("{write:?} is of no file") };
-        mm.swap_written(write, CPU);
-    }
+    let swap = |write| if let PageWrite::Swap(write) = write { write } else { panic!("{write:?} is of no file") };
+    (run.nr_reclaimed, run.writes.into_iter().map(swap).collect())
+}
+
+/// The same with writes that take no time.
+pub(super) fn reclaim(mm: &mut Mm) -> u64 {
+    let (reclaimed, writes) = start_reclaim(mm);
+    writes.into_iter().for_each(|write| mm.swap_written(write, CPU));
     checked(mm);
-    run.nr_reclaimed
+    reclaimed
 }
 
 #[test]

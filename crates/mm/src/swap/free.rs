@@ -1,0 +1,182 @@
+//! Which slots of swap are not in use, one by one, and 512 in a row.
+//!
+//! Key type: [`FreeSlots`]. On a disk without moving parts slots come in clusters, aligned runs of as many as a huge page
+//! has base pages: single slots are taken from one cluster until that is full, so that others stay whole. A rotating disk has
+//! none, nor does what is left over at the ends. LKML: "swap: change block allocation algorithm for SSD" (2013), "THP swap:
+//! Delay splitting THP during swapping out" (2017).
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use order9_units::PAGEBLOCK_PAGES;
+
+/// Slots of a cluster.
+pub(super) const CLUSTER: u32 = PAGEBLOCK_PAGES.get() as u32;
+
+/// The slots of a cluster that are in use.
+#[derive(Clone, Default)]
+struct Cluster {
+    bits: [u64; CLUSTER as usize / 64],
+    used: u32,
+}
+
+/// Slots that are not in use.
+#[derive(Clone, Default)]
+pub(super) struct FreeSlots {
+    /// All slots.
+    capacity: u64,
+    /// Those in use.
+    used: u64,
+    /// Slots in no cluster that were never used.
+    fresh: Vec<Range<u32>>,
+    /// Other slots in no cluster that are not in use.
+    unused: Vec<u32>,
+    /// By number: cluster `n` starts at slot `512 * n`.
+    clusters: Vec<Option<Box<Cluster>>>,
+    /// Clusters of which nothing is in use.
+    empty: BTreeSet<u32>,
+    /// Clusters of which something is in use, not all, and that no slots are taken from.
+    partial: BTreeSet<u32>,
+    /// The cluster that single slots are taken from; not full.
+    current: Option<u32>,
+}
+
+impl FreeSlots {
+    /// All slots there are.
+    pub(super) const fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Those in use.
+    pub(super) const fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Adds `slots` behind those there are, in clusters as far as these are whole, or without.
+    ///
+    /// # Panics
+    /// Beyond 2^32 slots.
+    pub(super) fn add(&mut self, slots: u64, in_clusters: bool) {
+        let start = self.capacity as u32;
+        self.capacity += slots;
+        let end = u32::try_from(self.capacity).expect("at most 2^32 slots are kept apart");
+        let (first, last) = (start.div_ceil(CLUSTER), end / CLUSTER);
+        if !in_clusters || first >= last {
+            return self.fresh.push(start..end);
+        }
+        self.clusters.resize_with(last as usize, || None);
+        for cluster in first..last {
+            self.clusters[cluster as usize] = Some(Box::default());
+        }
+        self.empty.extend(first..last);
+        self.fresh.extend([start..first * CLUSTER, last * CLUSTER..end]);
+    }
+
+    /// Takes a slot; a cluster in use goes before an empty one, and both before what is in none.
+    pub(super) fn take(&mut self) -> Option<u32> {
+        let cluster = self.current.or_else(|| self.empty.pop_first()).or_else(|| self.partial.pop_first());
+        let slot = match cluster {
+            Some(cluster) => self.take_from(cluster),
+            None => self.unused.pop().or_else(|| self.fresh.iter_mut().find_map(Iterator::next))?,
+        };
+        self.used += 1;
+        Some(slot)
+    }
+
+    fn take_from(&mut self, number: u32) -> u32 {
+        let cluster = self.clusters[number as usize].as_mut().expect("only clusters are chosen");
+        let word = cluster.bits.iter().position(|&word| word != u64::MAX).expect("the cluster is not full");
+        let bit = cluster.bits[word].trailing_ones();
+        cluster.bits[word] |= 1 << bit;
+        cluster.used += 1;
+        self.current = (cluster.used < CLUSTER).then_some(number);
+        number * CLUSTER + word as u32 * 64 + bit
+    }
+
+    /// Takes all slots of an empty cluster; the first.
+    pub(super) fn take_cluster(&mut self) -> Option<u32> {
+        let number = self.empty.pop_first()?;
+        let cluster = self.clusters[number as usize].as_mut().expect("only clusters are empty");
+        **cluster = Cluster { bits: [u64::MAX; CLUSTER as usize / 64], used: CLUSTER };
+        self.used += u64::from(CLUSTER);
+        Some(number * CLUSTER)
+    }
+
+    /// A slot is not in use any more.
+    pub(super) fn release(&mut self, slot: u32) {
+        self.used -= 1;
+        let (number, at) = (slot / CLUSTER, slot % CLUSTER);
+        let Some(cluster) = self.clusters.get_mut(number as usize).and_then(Option::as_mut) else {
+            return self.unused.push(slot);
+        };
+        cluster.bits[at as usize / 64] &= !(1 << (at % 64));
+        cluster.used -= 1;
+        if cluster.used == 0 {
+            self.partial.remove(&number);
+            self.empty.insert(number);
+            self.current = self.current.filter(|&current| current != number);
+        } else if self.current != Some(number) {
+            self.partial.insert(number);
+        }
+    }
+
+    /// Whether a slot is not in use, by the lists.
+    pub(super) fn is_free(&self, slot: u32) -> bool {
+        match self.clusters.get((slot / CLUSTER) as usize).and_then(Option::as_ref) {
+            Some(cluster) => cluster.bits[(slot % CLUSTER) as usize / 64] >> (slot % 64) & 1 == 0,
+            None => self.unused.contains(&slot) || self.fresh.iter().any(|range| range.contains(&slot)),
+        }
+    }
+
+    /// Bytes on the host.
+    pub(super) fn bytes(&self) -> usize {
+        let clusters = self.clusters.iter().flatten().count() * size_of::<Cluster>();
+        let lists = self.unused.capacity() * size_of::<u32>() + self.clusters.capacity() * size_of::<usize>();
+        clusters + lists
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn single_slots_leave_other_clusters_whole() {
+        let mut free = FreeSlots::default();
+        free.add(3 * 512 + 10, true);
+        assert_eq!([free.take(), free.take()], [Some(0), Some(1)]);
+        assert_eq!([free.take_cluster(), free.take_cluster(), free.take_cluster()], [Some(512), Some(1024), None]);
+        (2..512).for_each(|slot| assert_eq!(free.take(), Some(slot)));
+        assert_eq!((free.take(), free.used()), (Some(1536), 1537), "what is in no cluster goes last");
+        free.release(700);
+        free.release(3);
+        assert_eq!([free.take(), free.take()], [Some(3), Some(700)]);
+        (512..1024).for_each(|slot| free.release(slot));
+        assert!(free.is_free(512) && free.is_free(1023) && !free.is_free(1024) && !free.is_free(1536));
+        assert_eq!((free.take_cluster(), free.take()), (Some(512), Some(1537)));
+    }
+
+    #[test]
+    fn the_cluster_in_use_is_whole_again_when_its_last_slot_is_free() {
+        let mut free = FreeSlots::default();
+        free.add(512, true);
+        assert_eq!(free.take(), Some(0));
+        assert_eq!(free.take_cluster(), None);
+        free.release(0);
+        assert_eq!((free.take_cluster(), free.take(), free.used()), (Some(0), None, 512));
+    }
+
+    #[test]
+    fn rotating_disks_and_ends_have_no_clusters() {
+        let mut free = FreeSlots::default();
+        free.add(700, false);
+        free.add(900, true);
+        assert_eq!((free.take_cluster(), free.take_cluster()), (Some(1024), None));
+        assert_eq!([free.take(), free.take()], [Some(0), Some(1)]);
+        free.release(0);
+        assert_eq!(free.take(), Some(0), "the last one freed is the next");
+        assert_eq!((free.capacity(), free.used()), (1600, 514));
+    }
+}
