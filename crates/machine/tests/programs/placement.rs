@@ -175,8 +175,8 @@ fn what_was_swapped_out_of_a_full_node_comes_back_on_another_without_kswapd() {
     assert_eq!(results.outcome, Outcome::Completed);
     let [out, back, kswapd] = ["pswpout", "pswpin", "pageoutrun"].map(|name| counter(&results, name));
     assert!(back > 0 && back <= out, "{back} of {out} pages");
-    // A run for each page that comes back would be thousands; one there may be for reasons of its own.
-    assert!(kswapd <= 1, "the other node has room for them: {kswapd} runs");
+    // There may be a run for reasons of its own, but none for each page that comes back.
+    assert!(kswapd * 100 < back, "the other node has room for {back} pages: {kswapd} runs");
 }
 
 #[test]
