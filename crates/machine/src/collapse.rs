@@ -13,16 +13,23 @@ use crate::thread::Thread;
 use crate::time::Mode;
 
 impl Thread {
-    /// Collapses all slots of a range. What fails for one slot does not stop the others, but for want of memory; the call
-    /// answers with the last failure.
+    /// Collapses all slots of a range. What fails for one slot does not stop the others of its mapping, but for want of
+    /// memory; the call then ends with its mapping, and answers with the last failure.
     pub(crate) async fn collapse(&self, addr: VirtAddr, length: Bytes) -> Result<(), Stop> {
         let failed = |errno| refused("madvise", errno);
         let range = {
             let _lock = self.mmap_lock(Mode::Shared).await;
             self.kernel.with(|mm| mm.collapse_range(self.process.space, addr, length)).map_err(failed)?
         };
-        let mut end: Result<(), Errno> = range.end;
-        for slot in range.slots {
+        for slots in range.mappings {
+            self.collapse_slots(slots).await?.map_err(failed)?;
+        }
+        range.end.map_err(failed)
+    }
+
+    async fn collapse_slots(&self, slots: Vec<VirtAddr>) -> Result<Result<(), Errno>, Stop> {
+        let mut end = Ok(());
+        for slot in slots {
             let Err(failure) = self.collapse_slot(slot).await? else { continue };
             end = Err(failure.errno());
             if failure == CollapseFailure::AllocHugePage {
@@ -30,7 +37,7 @@ impl Thread {
                 break;
             }
         }
-        end.map_err(failed)
+        Ok(end)
     }
 
     async fn collapse_slot(&self, slot: VirtAddr) -> Result<Result<(), CollapseFailure>, Stop> {

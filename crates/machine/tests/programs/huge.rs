@@ -233,3 +233,24 @@ fn what_was_never_touched_cannot_be_collapsed() {
     assert_eq!(results.outcome, Outcome::Completed);
     assert_eq!(counter(&results, "thp_collapse_alloc"), 0);
 }
+
+#[test]
+fn a_slot_that_fails_ends_the_call_with_its_mapping() {
+    let results = run(async |sys| {
+        let mapped = sys.mmap(Mapping::anon(mib(10))).await?;
+        let start = Bytes::new(mapped.start.next_multiple_of(HUGE.get()) - mapped.start);
+        let slots = [0, 1, 2, 3].map(|slot| mapped.part(start + Bytes::new(slot * HUGE.get()), HUGE));
+        // Advice makes two mappings of two slots each.
+        sys.madvise(mapped.part(start, mib(4)), Advice::HugePage).await?;
+        for touched in [&slots[1], &slots[3]] {
+            sys.touch(touched.part(Bytes::ZERO, mib(1)), Access::Write).await?;
+        }
+        let refused = Err(Stop::Refused { call: "madvise", errno: "EINVAL" });
+        assert_eq!(sys.madvise(mapped.part(start, mib(8)), Advice::Collapse).await, refused, "the first has nothing");
+        sys.touch(slots[1], Access::Write).await?;
+        sys.touch(slots[3], Access::Write).await
+    });
+    assert_eq!(results.outcome, Outcome::Completed);
+    assert_eq!(counter(&results, "thp_collapse_alloc"), 1, "the second slot alone, not the fourth");
+    assert_eq!(counter(&results, "pgfault"), 256 + 256 + 256);
+}

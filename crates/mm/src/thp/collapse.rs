@@ -130,8 +130,8 @@ impl CollapseFailure {
 /// What `MADV_COLLAPSE` of a range has to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CollapseRange {
-    /// First pages of the slots to collapse.
-    pub slots: Vec<VirtAddr>,
+    /// First pages of the slots to collapse, mapping by mapping: the call ends after a mapping of which one could not be.
+    pub mappings: Vec<Vec<VirtAddr>>,
     /// How the call ends if all of them are collapsed.
     pub end: Result<(), Errno>,
 }
@@ -149,7 +149,7 @@ impl<T: Tracer> Mm<T> {
         }
         self.work.vma_lookups += 1;
         let range = VpnRange::of_call(addr, length, Errno::Enomem)?;
-        let mut found = CollapseRange { slots: Vec::new(), end: Ok(()) };
+        let mut found = CollapseRange { mappings: Vec::new(), end: Ok(()) };
         let mut from = range.start;
         for vma in space.vmas.within(range) {
             if !self.may_collapse(&space.seen_by_thp(vma)) {
@@ -158,7 +158,7 @@ impl<T: Tracer> Mm<T> {
             }
             let part = vma.range.intersect(range);
             found.end = if part.start == from { found.end } else { Err(Errno::Enomem) };
-            found.slots.extend(whole_slots(part).map(Vpn::addr));
+            found.mappings.push(whole_slots(part).map(Vpn::addr).collect());
             from = part.end;
         }
         if from < range.end {

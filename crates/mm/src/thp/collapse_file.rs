@@ -48,9 +48,9 @@ impl<T: Tracer> Mm<T> {
         let present = pages.iter().flatten().count() as u64;
         let limits = &self.settings.thp.khugepaged;
         match by {
-            _ if present + swapped == 0 => Err(CollapseFailure::Truncated),
             Collapser::Khugepaged if swapped > limits.max_ptes_swap => Err(CollapseFailure::ExceedSwapPte),
             Collapser::Khugepaged if HUGE - present > limits.max_ptes_none => Err(CollapseFailure::ExceedNonePte),
+            _ if present + swapped == 0 => Err(CollapseFailure::Truncated),
             _ => Ok(pages),
         }
     }

@@ -34,7 +34,7 @@ fn collapse(mm: &mut Mm, space: SpaceId, page: u64) -> Result<(), CollapseFailur
 /// Slots that the call is about, by page, and how it ends.
 fn range(mm: &mut Mm, space: SpaceId, first: u64, count: u64) -> Result<(Vec<u64>, Result<(), Errno>), Errno> {
     let range = mm.collapse_range(space, at(first), pages(count))?;
-    let slots = range.slots.into_iter().map(|slot| (slot.get() - at(0).get()) / pages(1).get()).collect();
+    let slots = range.mappings.into_iter().flatten().map(|slot| (slot.get() - at(0).get()) / pages(1).get()).collect();
     Ok((slots, range.end))
 }
 

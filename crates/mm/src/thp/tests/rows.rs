@@ -192,7 +192,7 @@ fn a_program_that_disables_huge_pages_keeps_what_it_has_and_its_children_inherit
     assert!(is_huge(&mm, space, 0) && !is_huge(&mm, space, HUGE));
     assert_eq!(mm.collapse_scan(space, at(HUGE)), Err(CollapseFailure::VmaCheck));
     let range = mm.collapse_range(space, at(HUGE), pages(HUGE)).unwrap();
-    assert_eq!((range.slots.len(), range.end), (0, Err(Errno::Einval)));
+    assert_eq!((range.mappings.len(), range.end), (0, Err(Errno::Einval)));
     assert_eq!(adds(&mut mm, |mm| drop(pass(mm, true))), [], "khugepaged leaves it alone, too");
     let mut smaps = alloc::string::String::new();
     mm.render_smaps(mm.space(space).unwrap(), &mut smaps).unwrap();

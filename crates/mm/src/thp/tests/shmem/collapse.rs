@@ -76,8 +76,8 @@ fn a_look_at_a_file_ends_the_visit() {
 
 #[test]
 fn limits_on_holes_and_swap_hold_for_files() {
-    for (max_none, count, failure) in [(HUGE - 301, 300, Some(CollapseFailure::ExceedNonePte)), (HUGE - 300, 300, None)]
-    {
+    let exceed = Some(CollapseFailure::ExceedNonePte);
+    for (max_none, count, failure) in [(HUGE - 301, 300, exceed), (HUGE - 300, 300, None), (HUGE - 1, 0, exceed)] {
         let (mut mm, _, _, space) = base_pages(Policy::default(), count);
         mm.settings.thp.khugepaged.max_ptes_none = max_none;
         mm.khugepaged_register(space);
