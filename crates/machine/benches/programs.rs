@@ -1,4 +1,5 @@
-//! What programs on a machine cost the host, everything counted: faults, priced and recorded, against the budget.
+//! What programs on a machine cost the host, everything counted: faults of base pages, priced and recorded, against the
+//! budget.
 //!
 //! `cargo bench -p order9-machine --bench programs`. Prints ns of host time per page, medians of several rounds.
 
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 use order9_machine::cost::{PRICES, Picos, Prices};
 use order9_machine::{Machine, Options, Outcome, Thread};
 use order9_mm::policy::Policy;
+use order9_mm::thp::HugeEnabled;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 use order9_units::{Bytes, NodeId, PAGE_SIZE, Pages, Pfn, PfnRange, ZoneKind};
 use order9_workloads::{Access, Advice, ChildKind, Mapping, Stop, Sys};
@@ -97,7 +99,8 @@ fn machine(memory: Bytes, cpus: usize) -> Machine {
         cpus: vec![NodeId(0); cpus],
         ..Layout::default()
     };
-    let mm = MmBuilder::new(&layout, Policy::default()).expect("one zone is a layout").boot();
+    let builder = MmBuilder::new(&layout, Policy::default()).expect("one zone is a layout");
+    let mm = builder.transparent_hugepage(HugeEnabled::Never).boot();
     let mut prices = Prices::default();
     PRICES.iter().for_each(|price| *(price.field)(&mut prices) = Picos::new(100_500));
     Machine::new(mm, vec![NodeId(0); cpus], prices, &Options::new(1)).expect("there are CPUs")
