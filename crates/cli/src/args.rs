@@ -86,6 +86,9 @@ pub(crate) struct CaptureArgs {
     /// Read copies of /proc and /sys below this directory instead of this host's.
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
+    /// Keep the kernel's release whole; what its builders added to it may name them.
+    #[arg(long)]
+    pub(crate) full_release: bool,
     /// Print the cost as JSON.
     #[arg(long)]
     pub(crate) json: bool,

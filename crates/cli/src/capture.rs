@@ -9,11 +9,11 @@ use order9_units::Bytes;
 use crate::args::CaptureArgs;
 use crate::failure::{Failure, io_sentence};
 use crate::output::{print, print_json, write_file};
-use crate::source;
+use crate::source::{self, Wish};
 
 /// Captures into a file and prints what that cost and what is missing.
 pub(crate) fn run(args: &CaptureArgs) -> Result<(), Failure> {
-    let snapshot = source::capture(args.root.as_deref())?;
+    let snapshot = source::capture(args.root.as_deref(), Wish { full_release: args.full_release })?;
     let length = save(&snapshot, &args.output)?;
     let facts = Facts::new(&snapshot, length);
     if args.json { print_json(&facts) } else { print(&facts::captured(&facts, &args.output.display().to_string())) }

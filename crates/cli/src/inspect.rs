@@ -15,8 +15,9 @@ use crate::args::InspectArgs;
 use crate::failure::Failure;
 use crate::output::{height, print, print_json, width};
 use crate::picture_file::PictureFile;
+use crate::source::{self, Wish};
 use crate::timing::Timing;
-use crate::{source, watch};
+use crate::watch;
 
 /// Prints what there is to say about a memory map.
 pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
     let mut timing = Timing::start();
     let snapshot = match &args.snapshot {
         Some(file) => source::read(file)?,
-        None => source::capture(args.root.as_deref())?,
+        None => source::capture(args.root.as_deref(), Wish::default())?,
     };
     timing.phase(if args.snapshot.is_some() { "read the file" } else { "capture" });
     let view = View::of(&snapshot, args.node)?;

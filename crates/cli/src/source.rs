@@ -9,6 +9,13 @@ use order9_snapshot::{Snapshot, format};
 
 use crate::failure::{Failure, io_sentence};
 
+/// How much of a host to keep.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wish {
+    /// The kernel's release with its local part.
+    pub(crate) full_release: bool,
+}
+
 /// Reads the snapshot file at `path`.
 pub(crate) fn read(path: &Path) -> Result<Snapshot, Failure> {
     if path.is_dir() {
@@ -20,24 +27,24 @@ pub(crate) fn read(path: &Path) -> Result<Snapshot, Failure> {
 }
 
 /// Captures this host, or the copies of a host's files below `directory`.
-pub(crate) fn capture(directory: Option<&Path>) -> Result<Snapshot, Failure> {
+pub(crate) fn capture(directory: Option<&Path>, wish: Wish) -> Result<Snapshot, Failure> {
     let root = root(directory)?;
-    capture_from(&root, &progress_bar())
+    capture_from(&root, wish, &progress_bar())
 }
 
 /// As [`capture`], without a progress bar.
-pub(crate) fn capture_quietly(directory: Option<&Path>) -> Result<Snapshot, Failure> {
-    capture_from(&root(directory)?, &ProgressBar::hidden())
+pub(crate) fn capture_quietly(directory: Option<&Path>, wish: Wish) -> Result<Snapshot, Failure> {
+    capture_from(&root(directory)?, wish, &ProgressBar::hidden())
 }
 
-fn capture_from(root: &Root, bar: &ProgressBar) -> Result<Snapshot, Failure> {
+fn capture_from(root: &Root, wish: Wish, bar: &ProgressBar) -> Result<Snapshot, Failure> {
     let mut report = |progress: Progress| {
         if let Some(total) = progress.total {
             bar.set_length(total.get());
         }
         bar.set_position(progress.done.get());
     };
-    let captured = order9_host::capture(root, Options { progress: Some(&mut report) });
+    let captured = order9_host::capture(root, Options { progress: Some(&mut report), full_release: wish.full_release });
     bar.finish_and_clear();
     captured.map_err(|error| Failure::Usage(error.to_string()))
 }

@@ -11,14 +11,14 @@ use crate::failure::Failure;
 use crate::inspect::{View, canvas};
 use crate::output::height;
 use crate::screen::Screen;
-use crate::source;
+use crate::source::{self, Wish};
 
 /// Redraws every `interval` until the user leaves.
 pub(crate) fn run(args: &InspectArgs, interval: Duration) -> Result<(), Failure> {
     if !std::io::stdout().is_terminal() {
         return Err(Failure::Usage("--watch needs a terminal on standard output".to_owned()));
     }
-    let look = || View::of(&source::capture_quietly(args.root.as_deref())?, args.node);
+    let look = || View::of(&source::capture_quietly(args.root.as_deref(), Wish::default())?, args.node);
     let mut before = look()?;
     let mut taken = Instant::now();
     let mut screen = Screen::open()?;

@@ -6,8 +6,8 @@ use order9_snapshot::{Snapshot, Source, ZoneInfo};
 use order9_units::{Bytes, NodeId, Order, PAGE_SIZE, Pages, ZoneKind};
 
 use crate::parse::pagetypeinfo::ZoneTypes;
-use crate::parse::{buddyinfo, cmdline, counters, iomem, pagetypeinfo, pressure, uptime, zoneinfo};
-use crate::source::Files;
+use crate::parse::{buddyinfo, cmdline, counters, iomem, pagetypeinfo, pressure, release, uptime, zoneinfo};
+use crate::source::{COUNTERS_MAX, Files, LINE_MAX, TABLE_MAX};
 use crate::stopwatch::Stopwatch;
 use crate::{Progress, Root, frames, settings, topology};
 
@@ -41,6 +41,8 @@ pub enum CaptureError {
 pub struct Options<'a> {
     /// Called after every 128 MiB of memory.
     pub progress: Option<&'a mut dyn FnMut(Progress)>,
+    /// Whether the kernel's release is kept with what its builders added to it, which may name them.
+    pub full_release: bool,
 }
 
 /// Reads a host's memory. Reads every file once (/proc/zoneinfo of a live host a second time, to see how far memory moved
@@ -59,7 +61,7 @@ pub fn capture(root: &Root, options: Options<'_>) -> Result<Snapshot, CaptureErr
         ..Snapshot::default()
     };
     check_huge_page(root, &snapshot)?;
-    read_machine(&mut files, &mut snapshot)?;
+    read_machine(&mut files, &mut snapshot, options.full_release)?;
     read_memory(&mut files, &mut snapshot, options)?;
     if snapshot.zones.is_empty() && snapshot.vmstat.is_empty() && snapshot.frames.is_none() {
         return Err(if root.is_live() {
@@ -75,17 +77,18 @@ pub fn capture(root: &Root, options: Options<'_>) -> Result<Snapshot, CaptureErr
 }
 
 /// Reads what hardly changes.
-fn read_machine(files: &mut Files<'_>, snapshot: &mut Snapshot) -> Result<(), CaptureError> {
-    let release = files.text("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let line = cmdline::filter(&files.text("/proc/cmdline").unwrap_or_default());
+fn read_machine(files: &mut Files<'_>, snapshot: &mut Snapshot, full_release: bool) -> Result<(), CaptureError> {
+    let keep = if full_release { release::Keep::Everything } else { release::Keep::Version };
+    let release = files.parse("/proc/sys/kernel/osrelease", LINE_MAX, |text| release::parse(text, keep))?;
+    let line = cmdline::filter(&files.text("/proc/cmdline", LINE_MAX).unwrap_or_default());
     let machine = &mut snapshot.machine;
-    machine.kernel_release = release.trim().to_owned();
+    machine.kernel_release = release.unwrap_or_default();
     machine.kernel_command_line = line.kept;
     machine.kernel_parameters_dropped = line.dropped;
     machine.page_size = PAGE_SIZE;
     machine.pageblock_order = Order::PAGEBLOCK.get();
-    machine.uptime = files.parse("/proc/uptime", uptime::parse)?;
-    match files.parse("/proc/iomem", iomem::parse)? {
+    machine.uptime = files.parse("/proc/uptime", LINE_MAX, uptime::parse)?;
+    match files.parse("/proc/iomem", TABLE_MAX, iomem::parse)? {
         Some(Some(ram)) => snapshot.ram = ram,
         Some(None) => files.miss("/proc/iomem", "shows no addresses: needs root (CAP_SYS_ADMIN)"),
         None => {}
@@ -97,10 +100,10 @@ fn read_machine(files: &mut Files<'_>, snapshot: &mut Snapshot) -> Result<(), Ca
 /// Reads what changes all the time: the totals just before the map, which takes longest.
 fn read_memory(files: &mut Files<'_>, snapshot: &mut Snapshot, options: Options<'_>) -> Result<(), CaptureError> {
     const ZONEINFO: &str = "/proc/zoneinfo";
-    snapshot.meminfo = files.parse("/proc/meminfo", counters::parse)?.unwrap_or_default();
-    snapshot.vmstat = files.parse("/proc/vmstat", counters::parse)?.unwrap_or_default();
-    snapshot.pressure = files.parse("/proc/pressure/memory", pressure::parse)?;
-    let before = files.parse(ZONEINFO, zoneinfo::parse)?.unwrap_or_default();
+    snapshot.meminfo = files.parse("/proc/meminfo", COUNTERS_MAX, counters::parse)?.unwrap_or_default();
+    snapshot.vmstat = files.parse("/proc/vmstat", COUNTERS_MAX, counters::parse)?.unwrap_or_default();
+    snapshot.pressure = files.parse("/proc/pressure/memory", LINE_MAX, pressure::parse)?;
+    let before = files.parse(ZONEINFO, TABLE_MAX, zoneinfo::parse)?.unwrap_or_default();
     snapshot.zones = before.zones;
     snapshot.nodes = topology::nodes(files, &snapshot.zones, &before.node_counters, &mut snapshot.settings)?;
     snapshot.machine.cpus = topology::cpus_online(files, &snapshot.zones)?;
@@ -114,7 +117,7 @@ fn read_memory(files: &mut Files<'_>, snapshot: &mut Snapshot, options: Options<
         snapshot.frames = Some(frames.map);
     }
     if files.root().is_live()
-        && let Some(after) = files.parse(ZONEINFO, zoneinfo::parse)?
+        && let Some(after) = files.parse(ZONEINFO, TABLE_MAX, zoneinfo::parse)?
     {
         snapshot.cost.free_drift = free_drift(&snapshot.zones, &after.zones);
     }
@@ -123,8 +126,8 @@ fn read_memory(files: &mut Files<'_>, snapshot: &mut Snapshot, options: Options<
 
 /// Adds what /proc/buddyinfo and /proc/pagetypeinfo say to the zones.
 fn read_free_blocks(files: &mut Files<'_>, zones: &mut [ZoneInfo]) -> Result<(), CaptureError> {
-    let mut free_blocks = files.parse("/proc/buddyinfo", buddyinfo::parse)?.unwrap_or_default();
-    let mut types = files.parse("/proc/pagetypeinfo", pagetypeinfo::parse)?.unwrap_or_default();
+    let mut free_blocks = files.parse("/proc/buddyinfo", TABLE_MAX, buddyinfo::parse)?.unwrap_or_default();
+    let mut types = files.parse("/proc/pagetypeinfo", TABLE_MAX, pagetypeinfo::parse)?.unwrap_or_default();
     for zone in zones {
         let key: (NodeId, ZoneKind) = (zone.node, zone.kind);
         zone.free_blocks = free_blocks.remove(&key).unwrap_or_default();

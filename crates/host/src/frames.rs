@@ -6,7 +6,6 @@
 use std::fs::File;
 use std::io::{self, Read as _};
 
-use order9_snapshot::flags::PRIVATE_BITS;
 use order9_snapshot::frames::CHUNK_PAGES;
 use order9_snapshot::{FrameMap, FrameMapBuilder};
 use order9_units::{Nanos, Pages};
@@ -41,8 +40,8 @@ pub(crate) struct Frames {
 pub(crate) fn read(files: &mut Files<'_>, end: Option<Pages>, mut progress: impl FnMut(Progress)) -> Option<Frames> {
     // Both are opened first, so that both are named where both are missing.
     let (flag_file, count_file) = (files.open(FLAGS), files.open(COUNTS));
-    let mut flag_words = Words::new(flag_file?);
-    let mut count_words = count_file.map(Words::new);
+    let mut flag_words = Words::new(flag_file?, is_flags);
+    let mut count_words = count_file.map(|file| Words::new(file, is_count));
     let mut builder = FrameMapBuilder::new();
     let mut contradictions = Contradictions::default();
     let mut done = 0;
@@ -53,7 +52,6 @@ pub(crate) fn read(files: &mut Files<'_>, end: Option<Pages>, mut progress: impl
             break;
         }
         let counts = count_words.as_mut().map_or(&mut [][..], |words| next(files, COUNTS, words, flags.len()));
-        flags.iter_mut().for_each(|word| *word &= !PRIVATE_BITS);
         counts.iter_mut().for_each(|word| *word = mapped_times(*word));
         contradictions.look_at(flags, counts);
         builder.push_words(flags, counts);
@@ -113,8 +111,8 @@ pub struct PlainRead {
 pub fn plain_read(root: &Root) -> io::Result<PlainRead> {
     let watch = Stopwatch::start();
     let mut read = 0;
-    for path in [FLAGS, COUNTS] {
-        let mut words = Words::new(root.open(path)?);
+    for (path, fits) in [(FLAGS, is_flags as fn(u64) -> bool), (COUNTS, is_count)] {
+        let mut words = Words::new(root.open(path)?, fits);
         while !words.next(CHUNK_PAGES)?.is_empty() {}
         read += words.read.get();
     }
@@ -124,14 +122,16 @@ pub fn plain_read(root: &Root) -> io::Result<PlainRead> {
 /// A file of 64-bit words.
 struct Words {
     file: File,
+    /// What a word of this file looks like: a copy may be any file.
+    fits: fn(u64) -> bool,
     buffer: Vec<u64>,
     /// Words read so far, one per frame.
     read: Pages,
 }
 
 impl Words {
-    fn new(file: File) -> Self {
-        Self { file, buffer: vec![0; CHUNK_PAGES], read: Pages::ZERO }
+    fn new(file: File, fits: fn(u64) -> bool) -> Self {
+        Self { file, fits, buffer: vec![0; CHUNK_PAGES], read: Pages::ZERO }
     }
 
     /// The next `want` words, at most [`CHUNK_PAGES`]; fewer at the end of the file and none behind it. A part of a word
@@ -150,8 +150,26 @@ impl Words {
         }
         let whole = filled / size_of::<u64>();
         self.read += Pages::new(whole as u64);
-        Ok(&mut self.buffer[..whole])
+        let words = &mut self.buffer[..whole];
+        if words.iter().all(|&word| (self.fits)(word)) {
+            Ok(words)
+        } else {
+            Err(io::Error::new(io::ErrorKind::InvalidData, "holds a word that no kernel prints there"))
+        }
     }
+}
+
+/// Whether `flags` can be a word of /proc/kpageflags: no kernel sets the upper bits. A text has some in every word.
+fn is_flags(flags: u64) -> bool {
+    const BITS: u32 = 48;
+    flags >> BITS == 0
+}
+
+/// Whether `count` can be a word of /proc/kpagecount. Older kernels print the type of a special page there, as a negative
+/// number of 32 bits.
+fn is_count(count: u64) -> bool {
+    const MAX: i64 = 1 << 40;
+    (i64::from(i32::MIN)..MAX).contains(&(count as i64))
 }
 
 #[cfg(test)]
@@ -162,5 +180,14 @@ mod tests {
     fn negative_counts_of_old_kernels_mean_not_mapped() {
         assert_eq!(mapped_times((-127_i64) as u64), 0);
         assert_eq!(mapped_times(7), 7);
+        assert!(is_count((-127_i64) as u64) && is_count(7));
+    }
+
+    #[test]
+    fn words_of_a_text_are_neither_flags_nor_counts() {
+        for text in [b"root:$6$", b"60\n     ", b"secret\n\n"] {
+            let word = u64::from_ne_bytes(*text);
+            assert!(!is_flags(word) && !is_count(word), "{text:?}");
+        }
     }
 }

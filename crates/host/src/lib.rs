@@ -6,6 +6,12 @@
 //! processes: no file below /proc/PID, no names, no command lines but the kernel's own, of which it keeps a fixed list of
 //! memory parameters.
 //!
+//! # Copies may come from anyone
+//!
+//! A support bundle is read as root, so nothing in it can lead out of it: links and mounts are refused by name, only
+//! regular files are opened, and each has a limit. What is kept is a fixed list of files, each with the form that a kernel
+//! gives it; a text under the name of a number is left out and named, and never quoted.
+//!
 //! # What it costs the host
 //!
 //! The kernel looks at every frame once per file, tens of nanoseconds each, on one CPU and without holding a lock. Nothing
@@ -27,8 +33,10 @@
 //! but each was true when it was read. `CaptureCost::free_drift` says how far free memory moved meanwhile.
 #![forbid(unsafe_code)]
 
+mod beneath;
 mod capture;
 mod consistency;
+mod form;
 mod frames;
 mod parse;
 mod root;

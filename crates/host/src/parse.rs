@@ -10,6 +10,7 @@ pub(crate) mod cpulist;
 pub(crate) mod iomem;
 pub(crate) mod pagetypeinfo;
 pub(crate) mod pressure;
+pub(crate) mod release;
 pub(crate) mod uptime;
 pub(crate) mod zoneinfo;
 
@@ -19,14 +20,18 @@ mod never_panics;
 use std::fmt::Display;
 use std::str::FromStr;
 
+use order9_snapshot::limits::{CPUS_MAX, NODES_MAX};
 use order9_units::{NodeId, Order, Pages, ZoneKind};
 
-/// Why a file's text could not be taken.
+use crate::form::is_counter;
+
+/// Why a file's text could not be taken. Nothing of the text is quoted: under the name of a kernel's file a bundle of copies
+/// may hold any other, and what is said here ends up in the snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ParseError {
     /// The text is not what this file holds.
-    #[error("line {line}: expected {expected}, found `{found}`")]
-    Malformed { line: usize, expected: &'static str, found: String },
+    #[error("line {line}: expected {expected}")]
+    Malformed { line: usize, expected: &'static str },
     /// The file is sound and describes a machine that order9 does not model.
     #[error("line {line}: {what}")]
     Unsupported { line: usize, what: String },
@@ -49,13 +54,7 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
 impl Line<'_> {
     /// The line is not what it should be.
     pub(crate) fn malformed(&self, expected: &'static str) -> ParseError {
-        const SHOWN: usize = 60;
-        let text = self.text.trim();
-        let mut found: String = text.chars().take(SHOWN).collect();
-        if found.len() < text.len() {
-            found.push_str("...");
-        }
-        ParseError::Malformed { line: self.number, expected, found }
+        ParseError::Malformed { line: self.number, expected }
     }
 
     /// The line describes a machine that order9 does not model.
@@ -74,6 +73,27 @@ impl Line<'_> {
             n if n <= PAGES_MAX => Ok(Pages::new(n)),
             _ => Err(self.malformed("a number of pages below 2^40, which is 4 PiB")),
         }
+    }
+
+    /// `word` as the number of a node.
+    fn node(&self, word: &str) -> Result<NodeId, ParseError> {
+        match self.number(Some(word), "the number of a node")? {
+            node if node < NODES_MAX => Ok(NodeId(node)),
+            _ => Err(self.malformed("the number of a node, below 1024")),
+        }
+    }
+
+    /// `word` as the number of a CPU.
+    pub(crate) fn cpu(&self, word: &str) -> Result<u32, ParseError> {
+        match self.number(Some(word), "the number of a CPU")? {
+            cpu if cpu < CPUS_MAX => Ok(cpu),
+            _ => Err(self.malformed("the number of a CPU, below 8192")),
+        }
+    }
+
+    /// `word` as the name of a counter.
+    pub(crate) fn counter<'w>(&self, word: &'w str) -> Result<&'w str, ParseError> {
+        Some(word).filter(|word| is_counter(word)).ok_or_else(|| self.malformed("the name of a counter"))
     }
 
     /// `words` as one number per order.
@@ -101,12 +121,13 @@ impl Line<'_> {
         let kind = match name {
             "Device" => None,
             _ => Some(name.parse().map_err(|_| {
+                let shown = if name == "HighMem" { "zone `HighMem`" } else { "an unknown zone" };
                 self.unsupported(format_args!(
-                    "zone `{name}`, where order9 knows DMA, DMA32, Normal, Movable and Device of 64-bit x86"
+                    "{shown}, where order9 knows DMA, DMA32, Normal, Movable and Device of 64-bit x86"
                 ))
             })?),
         };
-        Ok(ZoneLine { node: NodeId(self.number(Some(node), EXPECTED)?), kind, rest })
+        Ok(ZoneLine { node: self.node(node)?, kind, rest })
     }
 }
 

@@ -4,12 +4,16 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::Dir;
+
+use crate::beneath;
+
 /// Where a capture reads from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root(Option<PathBuf>);
 
-/// No text file of the kernel comes near this, not even /proc/zoneinfo of the largest machine.
-const TEXT_MAX: u64 = 64 << 20;
+/// More entries than a directory of the kernel has: 64 TiB in memory blocks of 128 MiB are half as many.
+const ENTRIES_MAX: usize = 1 << 20;
 
 impl Root {
     /// The kernel this program runs on.
@@ -19,6 +23,7 @@ impl Root {
     }
 
     /// A directory that holds copies of a host's files under their own paths: `DIR/proc/zoneinfo`, `DIR/sys/kernel/mm/...`.
+    /// It may come from anyone: nothing outside it is read, whatever it holds.
     #[must_use]
     pub fn directory(path: impl Into<PathBuf>) -> Self {
         Self(Some(path.into()))
@@ -30,7 +35,7 @@ impl Root {
         self.0.is_none()
     }
 
-    /// Where the file of Linux path `path` really is.
+    /// Where the file of Linux path `path` is, for messages.
     pub(crate) fn locate(&self, path: &str) -> PathBuf {
         match &self.0 {
             None => PathBuf::from(path),
@@ -38,38 +43,50 @@ impl Root {
         }
     }
 
-    /// Opens a regular file for reading. Copies may come from anyone, so a link, pipe or device among them is refused: it
-    /// would read another file of this host or wait for ever.
+    /// Opens a file for reading.
     pub(crate) fn open(&self, path: &str) -> io::Result<File> {
-        let real = self.locate(path);
-        if !self.is_live() && !fs::symlink_metadata(&real)?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        match &self.0 {
+            None => File::open(path),
+            Some(directory) => beneath::open(directory, path),
         }
-        File::open(real)
     }
 
-    /// The whole text of a file.
-    pub(crate) fn read_text(&self, path: &str) -> io::Result<String> {
-        let mut text = String::new();
-        let read = self.open(path)?.take(TEXT_MAX).read_to_string(&mut text)?;
-        if read as u64 == TEXT_MAX {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "longer than 64 MiB"));
+    /// The whole text of a file, of at most `max` bytes.
+    pub(crate) fn read_text(&self, path: &str, max: u64) -> io::Result<String> {
+        let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
+        let mut bytes = Vec::new();
+        let read = self.open(path)?.take(max + 1).read_to_end(&mut bytes)?;
+        if read as u64 > max {
+            return Err(invalid(format!("longer than {max} bytes")));
         }
-        Ok(text)
+        String::from_utf8(bytes).map_err(|_| invalid("no text".to_owned()))
     }
 
     /// Names in a directory, sorted so that results never depend on the order of the file system; names that are not
     /// UTF-8 are no names of Linux and are left out.
     pub(crate) fn list(&self, path: &str) -> io::Result<Vec<String>> {
-        let entries = fs::read_dir(self.locate(path))?;
-        let mut names: Vec<String> = entries.flatten().flat_map(|entry| entry.file_name().into_string()).collect();
+        let mut names: Vec<String> = match &self.0 {
+            None => {
+                let entries = fs::read_dir(path)?.flatten();
+                entries.flat_map(|entry| entry.file_name().into_string()).take(ENTRIES_MAX).collect()
+            }
+            Some(directory) => {
+                let entries = Dir::new(beneath::directory(directory, path)?)?.flatten();
+                let names = entries.flat_map(|entry| entry.file_name().to_str().map(str::to_owned));
+                names.filter(|name| name != "." && name != "..").take(ENTRIES_MAX).collect()
+            }
+        };
         names.sort_unstable();
         Ok(names)
     }
 
-    /// Whether `path` is a directory and no link to one.
-    pub(crate) fn is_directory(&self, path: &str) -> bool {
-        fs::symlink_metadata(self.locate(path)).is_ok_and(|meta| meta.is_dir())
+    /// Fails where `path` is no directory.
+    pub(crate) fn check_directory(&self, path: &str) -> io::Result<()> {
+        match &self.0 {
+            None if fs::metadata(path)?.is_dir() => Ok(()),
+            None => Err(io::ErrorKind::NotADirectory.into()),
+            Some(directory) => beneath::directory(directory, path).map(drop),
+        }
     }
 
     /// The name to show for this place.
@@ -88,14 +105,14 @@ mod tests {
         assert_eq!(Root::live().locate("/proc/vmstat"), Path::new("/proc/vmstat"));
     }
 
-    #[cfg(unix)]
     #[test]
-    fn links_among_copies_are_not_followed() {
+    fn a_text_has_a_limit() {
         let bundle = tempfile::tempdir().unwrap();
-        fs::write(bundle.path().join("secret"), "x").unwrap();
-        std::os::unix::fs::symlink(bundle.path().join("secret"), bundle.path().join("vmstat")).unwrap();
+        fs::create_dir(bundle.path().join("proc")).unwrap();
+        fs::write(bundle.path().join("proc/vmstat"), "12345").unwrap();
         let root = Root::directory(bundle.path());
-        assert_eq!(root.read_text("/secret").unwrap(), "x");
-        assert_eq!(root.read_text("/vmstat").unwrap_err().to_string(), "not a regular file");
+        assert_eq!(root.read_text("/proc/vmstat", 5).unwrap(), "12345");
+        assert_eq!(root.read_text("/proc/vmstat", 4).unwrap_err().to_string(), "longer than 4 bytes");
+        assert_eq!(root.list("/proc").unwrap(), ["vmstat"]);
     }
 }

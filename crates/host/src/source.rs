@@ -7,6 +7,7 @@ use order9_snapshot::Missing;
 
 use crate::CaptureError;
 use crate::Root;
+use crate::beneath::Refusal;
 use crate::parse::ParseError;
 
 /// Why a file may be absent from a kernel, by how its path starts; the first match counts.
@@ -28,6 +29,13 @@ const ABSENT: &[(&str, &str)] = &[
     ("/sys/kernel/mm/transparent_hugepage/hugepages-", "not in this kernel (since 6.8)"),
     ("/sys/kernel/mm/transparent_hugepage", "kernel built without CONFIG_TRANSPARENT_HUGEPAGE"),
 ];
+
+/// Most bytes of a file of one line: the list of 8192 CPUs, none beside the next, is the longest.
+pub(crate) const LINE_MAX: u64 = 64 << 10;
+/// Most bytes of a file of counters.
+pub(crate) const COUNTERS_MAX: u64 = 256 << 10;
+/// Most bytes of a file with lines for each zone or CPU: not even /proc/zoneinfo of the largest machine comes near.
+pub(crate) const TABLE_MAX: u64 = 64 << 20;
 
 /// Files of one root, and what was missing among those asked for.
 pub(crate) struct Files<'a> {
@@ -68,6 +76,7 @@ impl<'a> Files<'a> {
                 let known = ABSENT.iter().find(|(start, _)| path.starts_with(start));
                 known.map_or("not in this kernel", |(_, reason)| reason).to_owned()
             }
+            _ if error.get_ref().is_some_and(|inner| inner.is::<Refusal>()) => error.to_string(),
             _ => format!("cannot be read: {error}"),
         };
         self.miss(path, reason);
@@ -77,22 +86,37 @@ impl<'a> Files<'a> {
         self.root.open(path).map_err(|error| self.fail(path, &error)).ok()
     }
 
-    pub(crate) fn text(&mut self, path: &str) -> Option<String> {
-        self.root.read_text(path).map_err(|error| self.fail(path, &error)).ok()
+    /// The text of a file of at most `max` bytes.
+    pub(crate) fn text(&mut self, path: &str, max: u64) -> Option<String> {
+        self.root.read_text(path, max).map_err(|error| self.fail(path, &error)).ok()
     }
 
     pub(crate) fn list(&mut self, path: &str) -> Vec<String> {
         self.root.list(path).map_err(|error| self.fail(path, &error)).unwrap_or_default()
     }
 
-    /// Reads and parses `path`. A malformed file is missing, with its line; a file that describes a machine order9 does
+    /// Whether `path` is a directory. One that is not there is noted only if it is expected.
+    pub(crate) fn has_directory(&mut self, path: &str, expected: bool) -> bool {
+        match self.root.check_directory(path) {
+            Ok(()) => true,
+            Err(error) => {
+                if expected || error.kind() != io::ErrorKind::NotFound {
+                    self.fail(path, &error);
+                }
+                false
+            }
+        }
+    }
+
+    /// Reads and parses `path`, of at most `max` bytes. A malformed file is missing, with its line; a file that describes a machine order9 does
     /// not model ends the capture.
     pub(crate) fn parse<T>(
         &mut self,
         path: &str,
+        max: u64,
         parser: impl FnOnce(&str) -> Result<T, ParseError>,
     ) -> Result<Option<T>, CaptureError> {
-        let Some(text) = self.text(path) else { return Ok(None) };
+        let Some(text) = self.text(path, max) else { return Ok(None) };
         match parser(&text) {
             Ok(value) => Ok(Some(value)),
             Err(ParseError::Malformed { .. }) if text.trim().is_empty() => {

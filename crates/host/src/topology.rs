@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use order9_snapshot::limits::NODES_MAX;
 use order9_snapshot::{NodeInfo, ZoneInfo};
 use order9_units::{Bytes, NodeId, Pages, Pfn, PfnRange};
 
 use crate::CaptureError;
 use crate::parse::{ParseError, cpulist};
 use crate::settings;
-use crate::source::Files;
+use crate::source::{Files, LINE_MAX};
 
 const NODES: &str = "/sys/devices/system/node";
 const MEMORY: &str = "/sys/devices/system/memory";
@@ -19,7 +20,7 @@ const LOCAL_DISTANCE: u32 = 10;
 
 /// How many CPUs are online; where the list is missing, how many have per-CPU lists.
 pub(crate) fn cpus_online(files: &mut Files<'_>, zones: &[ZoneInfo]) -> Result<u32, CaptureError> {
-    let listed = files.parse(CPUS_ONLINE, cpulist::parse)?.map(|cpus| cpus.len());
+    let listed = files.parse(CPUS_ONLINE, LINE_MAX, cpulist::parse)?.map(|cpus| cpus.len());
     let cpus = listed.unwrap_or_else(|| zones.iter().map(|zone| zone.pcp.len()).max().unwrap_or(0));
     Ok(u32::try_from(cpus).unwrap_or(u32::MAX))
 }
@@ -31,16 +32,16 @@ pub(crate) fn nodes(
     counters: &BTreeMap<NodeId, BTreeMap<String, u64>>,
     settings: &mut BTreeMap<String, String>,
 ) -> Result<Vec<NodeInfo>, CaptureError> {
-    let listed: BTreeSet<NodeId> = numbered(files, NODES, "node").map(NodeId).collect();
+    let listed: BTreeSet<NodeId> = numbered(files, NODES, "node").filter(|&id| id < NODES_MAX).map(NodeId).collect();
     let all: BTreeSet<NodeId> = listed.iter().copied().chain(zones.iter().map(|zone| zone.node)).collect();
     let mut nodes = Vec::with_capacity(all.len());
     for &id in &all {
         let mut node = NodeInfo { id, ..NodeInfo::default() };
         if listed.contains(&id) {
             let directory = format!("{NODES}/node{id}");
-            node.cpus = files.parse(&format!("{directory}/cpulist"), cpulist::parse)?.unwrap_or_default();
+            node.cpus = files.parse(&format!("{directory}/cpulist"), LINE_MAX, cpulist::parse)?.unwrap_or_default();
             node.distances = distances(files, &format!("{directory}/distance"), all.len())?;
-            settings::read_tree(files, &format!("{directory}/hugepages"), 1, settings);
+            settings::read_pools(files, &format!("{directory}/hugepages"), settings);
         } else if all.len() == 1 {
             node.distances = vec![LOCAL_DISTANCE];
         }
@@ -54,22 +55,22 @@ pub(crate) fn nodes(
 fn distances(files: &mut Files<'_>, path: &str, nodes: usize) -> Result<Vec<u32>, CaptureError> {
     let parse = |text: &str| {
         let distances: Option<Vec<u32>> = text.split_whitespace().map(|word| word.parse().ok()).collect();
-        distances.filter(|all| all.len() == nodes).ok_or_else(|| ParseError::Malformed {
-            line: 1,
-            expected: "one distance per node",
-            found: text.trim().chars().take(60).collect(),
-        })
+        distances
+            .filter(|all| all.len() == nodes)
+            .ok_or(ParseError::Malformed { line: 1, expected: "one distance per node" })
     };
-    Ok(files.parse(path, parse)?.unwrap_or_default())
+    Ok(files.parse(path, LINE_MAX, parse)?.unwrap_or_default())
 }
 
 /// The frames of memory blocks that exist and are offline, ascending, neighbours joined.
 pub(crate) fn offline_memory(files: &mut Files<'_>) -> Result<Vec<PfnRange>, CaptureError> {
-    let Some(block) = files.parse(&format!("{MEMORY}/block_size_bytes"), block_size)? else { return Ok(Vec::new()) };
+    let Some(block) = files.parse(&format!("{MEMORY}/block_size_bytes"), LINE_MAX, block_size)? else {
+        return Ok(Vec::new());
+    };
     let numbers: BTreeSet<u32> = numbered(files, MEMORY, "memory").collect();
     let mut offline: Vec<PfnRange> = Vec::new();
     for number in numbers {
-        let state = files.text(&format!("{MEMORY}/memory{number}/state"));
+        let state = files.text(&format!("{MEMORY}/memory{number}/state"), LINE_MAX);
         if state.is_none_or(|state| state.trim() != "offline") {
             continue;
         }
@@ -90,10 +91,9 @@ fn block_size(text: &str) -> Result<Pages, ParseError> {
         .ok()
         .filter(|bytes| bytes.is_power_of_two() && (BYTES_MIN..=BYTES_MAX).contains(bytes))
         .map(|bytes| Pages::from_bytes_floor(Bytes::new(bytes)))
-        .ok_or_else(|| ParseError::Malformed {
+        .ok_or(ParseError::Malformed {
             line: 1,
             expected: "the size of a memory block in hexadecimal, such as 8000000",
-            found: text.trim().chars().take(60).collect(),
         })
 }
 

@@ -1,7 +1,7 @@
 //! What a snapshot holds, without any analysis: `order9 snapshot info`.
 
 use order9_snapshot::{CaptureCost, Machine, Missing, Snapshot, Source, ZoneInfo};
-use order9_units::{Bytes, Pages};
+use order9_units::{Bytes, Nanos, Pages};
 use serde::Serialize;
 
 use crate::number::{count_of, duration, grouped, percent, size};
@@ -70,7 +70,8 @@ impl<'a> Facts<'a> {
             ),
         ];
         if let Some(uptime) = self.machine.uptime {
-            facts.push(("uptime", duration(uptime)));
+            // Captures know whole hours.
+            facts.push(("uptime", if uptime == Nanos::ZERO { "under 1 h".to_owned() } else { duration(uptime) }));
         }
         facts.push(("map", self.map_sentence()));
         facts.push(("file", size(self.file)));

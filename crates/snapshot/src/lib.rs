@@ -14,6 +14,7 @@ pub mod format;
 pub mod frames;
 pub mod infer;
 pub mod inspection;
+pub mod limits;
 pub mod model;
 pub mod prices;
 pub mod synth;

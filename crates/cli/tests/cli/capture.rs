@@ -54,6 +54,83 @@ fn a_capture_without_the_map_keeps_what_there_is() {
 }
 
 #[test]
+fn secrets_that_a_bundle_links_to_are_in_no_output() {
+    const SECRET: &str = "hunter2";
+    let outside = tempfile::tempdir().unwrap();
+    for name in ["shadow", "swappiness"] {
+        fs::write(outside.path().join(name), format!("root:$6${SECRET}:19000:0:99999:7:::\n")).unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    bundle(folder.path());
+    let proc = folder.path().join("proc");
+    fs::create_dir_all(proc.join("sys/kernel")).unwrap();
+    std::os::unix::fs::symlink(outside.path(), proc.join("sys/vm")).unwrap();
+    std::os::unix::fs::symlink(outside.path().join("shadow"), proc.join("cmdline")).unwrap();
+    fs::copy(outside.path().join("shadow"), proc.join("sys/kernel/osrelease")).unwrap();
+    fs::copy(outside.path().join("shadow"), proc.join("kpageflags")).unwrap();
+    let path = folder.path().join("bundle.o9snap");
+    let words = ["capture", "-o", path.to_str().unwrap(), "--root", folder.path().to_str().unwrap()];
+    let captured = order9(words).success();
+    for refused in [
+        "not read: /proc/sys/vm: refused: proc/sys/vm is a link",
+        "not read: /proc/cmdline: refused: proc/cmdline is a link",
+        "not read: /proc/sys/kernel/osrelease: cannot be used: line 1: expected a kernel release",
+        "not read: /proc/kpageflags: cannot be read: holds a word that no kernel prints there",
+    ] {
+        assert!(captured.contains(refused), "{captured}");
+    }
+    let shown = [
+        captured,
+        order9_line("snapshot info --json {}", &path).success(),
+        order9_line("inspect --json {}", &path).success(),
+        order9_line("inspect --root {}", folder.path()).success(),
+    ];
+    assert!(shown.iter().all(|text| !text.contains(SECRET)), "{shown:?}");
+    assert!(!unpacked(&fs::read(&path).unwrap()).windows(SECRET.len()).any(|bytes| bytes == SECRET.as_bytes()));
+}
+
+/// The decompressed sections of a snapshot file, one after the other.
+fn unpacked(file: &[u8]) -> Vec<u8> {
+    let (mut rest, mut all) = (&file[24..], Vec::new());
+    while !rest.is_empty() {
+        let stored = u64::from_le_bytes(rest[8..16].try_into().unwrap()) as usize;
+        all.extend(zstd::decode_all(&rest[24..24 + stored]).unwrap());
+        rest = &rest[24 + stored..];
+    }
+    all
+}
+
+#[test]
+fn what_identifies_a_host_is_cut_to_what_an_analysis_needs() {
+    let folder = tempfile::tempdir().unwrap();
+    bundle(folder.path());
+    fs::create_dir_all(folder.path().join("proc/sys/kernel")).unwrap();
+    for (name, text) in [
+        ("sys/kernel/osrelease", "5.14.0-503.11.1.el9_5.acme.x86_64\n"),
+        ("uptime", "93784.12 1.00\n"),
+        ("cmdline", "root=UUID=12 hugepagesz=2M hostname=web7 mem=16G zswap.compressor=acme\n"),
+    ] {
+        fs::write(folder.path().join("proc").join(name), text).unwrap();
+    }
+    let path = folder.path().join("cut.o9snap");
+    let capture = |more: &[&str]| {
+        let words = ["capture", "-o", path.to_str().unwrap(), "--root", folder.path().to_str().unwrap()];
+        order9(words.into_iter().chain(more.iter().copied())).success();
+        order9_line("snapshot info --json {}", &path).success()
+    };
+    let info = capture(&[]);
+    for kept in [
+        "\"kernel_release\": \"5.14.0-503.el9\"",
+        "\"uptime\": 93600000000000",
+        "\"kernel_command_line\": \"hugepagesz=2M mem=16G zswap.compressor=?\"",
+        "\"kernel_parameters_dropped\": 2",
+    ] {
+        assert!(info.contains(kept), "{kept}: {info}");
+    }
+    assert!(capture(&["--full-release"]).contains("5.14.0-503.11.1.el9_5.acme.x86_64"));
+}
+
+#[test]
 fn a_linked_output_keeps_its_link() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let (target, link) = (directory.path().join("target.o9snap"), directory.path().join("link.o9snap"));

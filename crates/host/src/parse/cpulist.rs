@@ -1,9 +1,8 @@
 //! Lists of CPUs, as in /sys/devices/system/cpu/online: `0-3,8,10-11`.
 
-use super::{ParseError, lines};
+use order9_snapshot::limits::CPUS_MAX;
 
-/// Linux can be built for 8192 CPUs at most.
-const CPUS_MAX: u32 = 8192;
+use super::{ParseError, lines};
 
 /// Reads a list of CPUs; empty for the memory-only node that has none.
 pub(crate) fn parse(text: &str) -> Result<Vec<u32>, ParseError> {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{buddyinfo, cmdline, counters, cpulist, iomem, pagetypeinfo, pressure, uptime, zoneinfo};
+use super::{buddyinfo, cmdline, counters, cpulist, iomem, pagetypeinfo, pressure, release, uptime, zoneinfo};
 
 /// Feeds `text` to every parser.
 fn parse_all(text: &str) {
@@ -12,6 +12,7 @@ fn parse_all(text: &str) {
     let _ = iomem::parse(text);
     let _ = pagetypeinfo::parse(text);
     let _ = pressure::parse(text);
+    let _ = release::parse(text, release::Keep::Version);
     let _ = uptime::parse(text);
     let _ = zoneinfo::parse(text);
     let _ = cmdline::filter(text);
@@ -28,6 +29,7 @@ const REAL: &[&str] = &[
     "psi=1 slub_debug=\"FZ, kmalloc-64\" -- quiet\n",
     "0-3,8,10-11\n",
     "215.88 407.56\n",
+    "5.14.0-503.11.1.el9_5.x86_64\n",
 ];
 
 /// Pieces that files of this kind are made of, and some that they should not be made of.

@@ -43,7 +43,7 @@ pub(crate) fn parse(text: &str) -> Result<PageTypes, ParseError> {
         }
     }
     if zones.is_empty() {
-        return Err(ParseError::Malformed { line: 1, expected: EXPECTED, found: String::new() });
+        return Err(ParseError::Malformed { line: 1, expected: EXPECTED });
     }
     Ok(zones)
 }

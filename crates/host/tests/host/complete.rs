@@ -35,11 +35,11 @@ fn host() -> Bundle {
         )
         .with("/proc/vmstat", "nr_free_pages 38400\ncompact_stall 12\n")
         .with("/proc/meminfo", "MemTotal: 163840 kB\nHugePages_Total: 0\n")
-        .with("/proc/uptime", "61.50 60.00\n")
+        .with("/proc/uptime", "7261.50 60.00\n")
         .with("/proc/cmdline", "root=/dev/sda1 transparent_hugepage=always -- secret\n")
         .with("/proc/iomem", "00000000-09ffffff : System RAM\n0a000000-0a000fff : 0000:00:01.0\n")
         .with("/proc/pressure/memory", "some avg10=0.00 total=17\nfull avg10=0.00 total=5\n")
-        .with("/proc/sys/kernel/osrelease", "6.12.3\n")
+        .with("/proc/sys/kernel/osrelease", "6.12.3-acme-web7\n")
         .with("/proc/sys/kernel/numa_balancing", "1\n")
         .with("/proc/sys/vm/swappiness", "60\n")
         .with("/proc/sys/vm/stat_refresh", "never read\n")
@@ -69,12 +69,19 @@ fn everything_lands_in_its_place() {
     assert_eq!(snapshot.machine.kernel_command_line, "transparent_hugepage=always");
     assert_eq!(snapshot.machine.kernel_parameters_dropped, 2);
     assert_eq!((snapshot.machine.cpus, snapshot.machine.pageblock_order), (4, 9));
-    assert_eq!(snapshot.machine.uptime, Some(Nanos::new(61_500_000_000)));
+    assert_eq!(snapshot.machine.uptime, Some(Nanos::new(7_200_000_000_000)));
     assert_eq!(snapshot.ram, [PfnRange::of(Pfn::new(0), Pages::new(FRAMES))]);
     assert_eq!(snapshot.offline, [PfnRange::of(Pfn::new(3 << 15), Pages::new(2 << 15))]);
     assert_eq!(snapshot.pressure, Some(Pressure { some_us: 17, full_us: 5 }));
     assert_eq!(snapshot.vmstat["compact_stall"], 12);
     assert_eq!(snapshot.meminfo["MemTotal"], 163_840);
+}
+
+#[test]
+fn a_release_is_kept_whole_where_that_was_asked_for() {
+    let options = Options { full_release: true, ..Options::default() };
+    let snapshot = capture(&Root::directory(host().path()), options).unwrap();
+    assert_eq!(snapshot.machine.kernel_release, "6.12.3-acme-web7");
 }
 
 #[test]
@@ -118,7 +125,7 @@ fn progress_counts_up_to_the_end_of_the_last_zone() {
     let bundle = host();
     let mut seen = Vec::new();
     let mut note = |progress: Progress| seen.push(progress);
-    capture(&Root::directory(bundle.path()), Options { progress: Some(&mut note) }).unwrap();
+    capture(&Root::directory(bundle.path()), Options { progress: Some(&mut note), ..Options::default() }).unwrap();
     let total = Some(Pages::new(FRAMES));
     assert_eq!(seen, [Progress { done: Pages::new(1 << 15), total }, Progress { done: Pages::new(FRAMES), total }]);
 }

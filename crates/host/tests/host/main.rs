@@ -4,4 +4,5 @@ mod complete;
 mod live;
 mod partial;
 mod real_maps;
+mod secrets;
 mod support;
