@@ -105,6 +105,25 @@ pub enum Problem {
         /// The setting that was probably meant.
         nearest: Option<&'static str>,
     },
+    /// A change behind the name of a policy that is neither of a switch nor of a setting.
+    #[error("no switch and no setting is called '{name}'{}; docs/policies.md and docs/settings.md name all", proposal(*.nearest))]
+    NoChange {
+        /// As given.
+        name: String,
+        /// The switch or setting that was probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// A change behind the name of a policy that may be of a switch or of a setting.
+    #[error(
+        "{name} is a switch of the policy, what the kernel boots with, and a setting that is written later: expected {setting} \
+         for the setting, or a policy file with the switch"
+    )]
+    SwitchOrSetting {
+        /// As given.
+        name: String,
+        /// The name of the setting that is no name of a switch.
+        setting: &'static str,
+    },
     /// A parameter of the kernel that does not exist.
     #[error("no kernel parameter is called '{name}'{}; docs/settings.md names all", proposal(*.nearest))]
     NoBootParameter {

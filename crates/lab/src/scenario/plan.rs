@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use order9_mm::sysctl::Setting;
-use order9_policy::Loaded;
+use order9_mm::sysctl::{SETTINGS, Setting};
+use order9_policy::{Loaded, PLANNED};
+use order9_toml::shown;
 use order9_workloads::Workload;
 
 use super::ablate::{Wish, ablation};
@@ -75,7 +76,7 @@ fn policies(asked: Vec<Asked<String>>) -> Result<(Vec<Loaded>, BTreeMap<String, 
     let asked = if asked.is_empty() { vec![by_default(POLICY)] } else { asked };
     let (mut policies, mut own_settings): (Vec<Loaded>, _) = (Vec::new(), BTreeMap::new());
     for Asked { said, value: name } in asked {
-        let (name, settings) = with_settings(&name);
+        let (name, settings) = with_settings(&name).map_err(|problem| said.clone().error(problem))?;
         let mut policy = policy(&name).map_err(|problem| said.clone().error(problem))?;
         for (setting, value) in &settings {
             // A name of Linux is a path; what is left of it is its file, as a title of a column and a folder can be.
@@ -94,17 +95,23 @@ fn policies(asked: Vec<Asked<String>>) -> Result<(Vec<Loaded>, BTreeMap<String, 
     Ok((policies, own_settings))
 }
 
-/// Parts the changes behind the name of a policy: those of settings, and the rest with the name.
-fn with_settings(name: &str) -> (String, Vec<(&'static str, String)>) {
+/// Parts the changes behind the name of a policy: those of settings, and those of switches with the name.
+fn with_settings(name: &str) -> Result<(String, Vec<(&'static str, String)>), Problem> {
     let (base, changes) = order9_policy::split_changes(name);
     let (mut policy, mut settings) = (base.to_owned(), Vec::new());
+    let switches = || order9_policy::switches().map(|switch| switch.key).chain(PLANNED.iter().map(|switch| switch.key));
     for (name, value) in changes {
-        match Setting::find(&name) {
-            Some(setting) => settings.push((setting.name, value)),
-            None => policy += &format!("+{name}={value}"),
+        match (switches().any(|key| key == name), Setting::find(&name)) {
+            (true, None) => policy += &format!("+{name}={value}"),
+            (false, Some(setting)) => settings.push((setting.name, value)),
+            (true, Some(setting)) => return Err(Problem::SwitchOrSetting { name, setting: setting.name }),
+            (false, None) => {
+                let names = switches().chain(SETTINGS.iter().map(|setting| setting.name));
+                return Err(Problem::NoChange { nearest: order9_toml::nearest(&name, names), name: shown(&name) });
+            }
         }
     }
-    (policy, settings)
+    Ok((policy, settings))
 }
 
 /// Refuses the first policy with the title of one before it.

@@ -108,6 +108,15 @@ fn refusals_name_the_argument() {
         one("--policy", "linux-5.00")
             .starts_with("--policy linux-5.00: no policy is called 'linux-5.00'; did you mean")
     );
+    let change = |change: &str| one("--policy", &format!("linux-6.18+{change}"));
+    assert!(
+        change("thp.defrag=always").contains("expected thp/defrag for the setting, or a policy file with the switch")
+    );
+    assert!(
+        change("vm.swappines=1")
+            .contains("no switch and no setting is called 'vm.swappines'; did you mean vm.swappiness?")
+    );
+    assert!(change("thp.coww=split").contains("did you mean thp.cow?"));
     assert!(
         one("--set", "vm.oom_dump_tasks=1")
             .starts_with("--set vm.oom_dump_tasks=1: vm.oom_dump_tasks is not modelled yet")
