@@ -15,6 +15,7 @@ use crate::events::events;
 use crate::export::export;
 use crate::monitors::Monitors;
 use crate::plan::{Cell, Plan};
+use crate::pools::pool_notes;
 use crate::proc_files::machine_files;
 use crate::start::Start;
 
@@ -90,6 +91,7 @@ fn record_of(plan: &Plan, cell: Cell, results: &Results) -> Run {
     let needs = policy.needs.iter();
     let needs = needs.map(|need| format!("{} is not modelled yet: {}", need.switch.key, need.switch.meaning));
     run.notes = results.notes.iter().map(|note| (*note).to_owned()).chain(needs).collect();
+    run.notes.extend(pool_notes(&results.pools));
     if results.events_lost > 0 {
         run.notes.push(format!("{} trace events came after the log was full", results.events_lost));
     }

@@ -19,6 +19,7 @@ mod monitors;
 mod notes;
 mod plan;
 mod plot;
+mod pools;
 mod proc_files;
 mod run;
 pub mod scenario;

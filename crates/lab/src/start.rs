@@ -44,12 +44,17 @@ impl Start {
         let policy = &plan.policies[cell.policy];
         let mut mm = self.engine(plan, policy.policy.clone())?;
         let log = mm.boot_with(&plan.cmdline);
+        let mut pools = Vec::new();
         for (name, value) in plan.settings.iter().chain(plan.own_settings.get(&policy.name).into_iter().flatten()) {
-            mm.write_setting(name, value).map_err(|error| PlanError::Setting {
-                name: name.clone(),
-                value: value.clone(),
-                error,
-            })?;
+            let written = match mm.pool_size(name, value) {
+                Ok(Some(size)) => {
+                    pools.push(size);
+                    Ok(())
+                }
+                Ok(None) => mm.write_setting(name, value),
+                Err(error) => Err(error),
+            };
+            written.map_err(|error| PlanError::Setting { name: name.clone(), value: value.clone(), error })?;
         }
         let options = Options {
             slice: plan.machine.slice,
@@ -58,6 +63,7 @@ impl Start {
             trace: plan.trace,
             trace_max: TRACE_MAX,
             disks: plan.machine.disks.clone(),
+            pools,
             ..Options::new(cell.seed)
         };
         let refused = |error| PlanError::Machine { machine: plan.machine.name.clone(), error };

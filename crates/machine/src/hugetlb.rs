@@ -1,27 +1,67 @@
 //! hugetlb pools as programs use them: writes to `nr_hugepages`, and pages that a mapping reserves beyond the pool.
+//!
+//! Key type: [`PoolResized`], the account of one such write.
 
 use order9_mm::env::Env as _;
-use order9_mm::hugetlb::{PoolResize, PoolStep};
+use order9_mm::hugetlb::{PoolResize, PoolSize, PoolStep};
 use order9_mm::space::{MmapRequest, VirtAddr};
-use order9_mm::{Errno, alloc_pages};
+use order9_mm::{AllocError, Errno, HugeOutlook, alloc_pages};
+use order9_units::Nanos;
 use order9_workloads::Stop;
 
 use crate::kernel::Engine;
 use crate::thread::Thread;
 
+/// Account of a write to `nr_hugepages`. Linux lets such a write succeed whatever came of it; a reader of results wants more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolResized {
+    /// The size that was written.
+    pub asked: PoolSize,
+    /// Huge pages of the pools that were meant, before the write.
+    pub had: u64,
+    /// Huge pages of these pools after the write.
+    pub has: u64,
+    /// Time that the write took.
+    pub took: Nanos,
+    /// Requests for a page that failed.
+    pub failed: u64,
+    /// Error of the last request that failed.
+    pub error: Option<AllocError>,
+    /// State of all pageblocks after the write.
+    pub left: HugeOutlook,
+}
+
+impl PoolResized {
+    /// Whether the pools stayed smaller than was asked for.
+    #[must_use]
+    pub const fn fell_short(&self) -> bool {
+        self.has < self.asked.pages
+    }
+}
+
 impl Thread {
-    /// Makes the pools `count` pages large, as far as reclaim and compaction get it; returns what they hold then.
-    pub(crate) async fn resize_pools(&self, count: u64) -> Result<u64, Stop> {
+    /// Resizes hugetlb pools as far as reclaim and compaction get it; returns how many pages they hold then.
+    pub(crate) async fn resize_pools(&self, asked: PoolSize) -> Result<u64, Stop> {
         self.enter().await?;
-        let mut resize = self.kernel.look(|mm| PoolResize::new(mm, count, None));
+        let start = self.kernel.handle.now();
+        let pages = |mm: &Engine| asked.node.map_or_else(|| mm.hugetlb_pool(), |node| mm.hugetlb_pool_of(node)).total;
+        let (had, mut failed, mut error) = (self.kernel.look(pages), 0, None);
+        let mut resize = self.kernel.look(|mm| PoolResize::new(mm, asked));
         while let PoolStep::NeedPage(request) = self.kernel.with(|mm| resize.step(mm, self.cpu())) {
-            let page = alloc_pages(self, &request).await.ok();
-            self.kernel.with(|mm| resize.give(mm, page));
+            let page = alloc_pages(self, &request).await;
+            if let Err(why) = page {
+                failed += 1;
+                error = Some(why);
+            }
+            self.kernel.with(|mm| resize.give(mm, page.ok()));
             self.spend().await;
             self.alive()?;
         }
         self.spend().await;
-        Ok(self.kernel.look(|mm| mm.hugetlb_pool().total))
+        let (has, left) = self.kernel.look(|mm| (pages(mm), mm.huge_outlook()));
+        let took = self.kernel.handle.now() - start;
+        self.kernel.record.borrow_mut().pools.push(PoolResized { asked, had, has, took, failed, error, left });
+        Ok(has)
     }
 
     /// `mmap` with `MAP_HUGETLB`: what the pools lack is allocated first, as far as it may be had.

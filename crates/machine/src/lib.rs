@@ -33,6 +33,7 @@ mod tmpfs;
 mod translations;
 
 pub use events::{CollapseEvent, CompactEvent, Event, EventLog, TraceKinds, Traced};
+pub use hugetlb::PoolResized;
 pub use kernel::Engine;
 pub use machine::{Machine, MachineError, Options, Tick};
 pub use oom::OutOfMemory;

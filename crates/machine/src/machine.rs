@@ -6,6 +6,7 @@ use std::num::NonZeroU64;
 use std::rc::Rc;
 
 use order9_mm::Mm;
+use order9_mm::hugetlb::PoolSize;
 use order9_units::{Bytes, Nanos, NodeId, Pages};
 use order9_workloads::{ChildKind, Facts, Parameters, Stop, Times, Workload};
 
@@ -23,6 +24,7 @@ pub struct Machine {
     executor: Executor,
     kernel: Rc<Kernel>,
     sample_every: Nanos,
+    pools: Vec<PoolSize>,
 }
 
 /// Why there is no such machine.
@@ -81,6 +83,8 @@ pub struct Options {
     pub trace_max: usize,
     /// Its disks; swap is used in their order.
     pub disks: Vec<MachineDisk>,
+    /// Sizes of hugetlb pools that a program writes, in this order, before the first program of the run starts.
+    pub pools: Vec<PoolSize>,
 }
 
 impl Options {
@@ -88,7 +92,16 @@ impl Options {
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         let (slice, sample_every) = (Nanos::new(3_000_000), Nanos::new(1_000_000_000));
-        Self { seed, slice, sample_every, check_every: None, trace: TraceKinds::NONE, trace_max: 0, disks: Vec::new() }
+        Self {
+            seed,
+            slice,
+            sample_every,
+            check_every: None,
+            trace: TraceKinds::NONE,
+            trace_max: 0,
+            disks: Vec::new(),
+            pools: Vec::new(),
+        }
     }
 }
 
@@ -109,7 +122,7 @@ impl Machine {
         let engine = mm.with_tracer(log);
         let kernel =
             Rc::new_cyclic(|this| Kernel::new(handle, engine, prices, options.check_every, &options.disks, this));
-        Ok(Self { executor, kernel, sample_every: options.sample_every })
+        Ok(Self { executor, kernel, sample_every: options.sample_every, pools: options.pools.clone() })
     }
 
     /// What the machine has.
@@ -144,7 +157,7 @@ impl Machine {
         self.kernel.start_daemons();
         self.kernel.start_khugepaged();
         self.kernel.start_flusher();
-        self.start(name, body, Rc::clone(&ended));
+        self.start(name.to_owned(), body, Rc::clone(&ended));
         let mut tick = Nanos::ZERO;
         let stuck = loop {
             self.kernel.read_counters();
@@ -159,15 +172,32 @@ impl Machine {
         self.conclude(stuck, ended.take(), &mut watch)
     }
 
-    fn start<F>(&self, name: &str, body: impl FnOnce(Thread) -> F + 'static, ended: Rc<RefCell<Option<Ended>>>)
+    /// Starts the program; where pools are to be resized, the process that does it first starts the program at its end.
+    fn start<F>(&self, name: String, body: impl FnOnce(Thread) -> F + 'static, ended: Rc<RefCell<Option<Ended>>>)
     where
         F: Future<Output = Result<(), Stop>> + 'static,
     {
-        let space = self.kernel.with(|mm| mm.create_space()).expect("the first address space");
-        self.kernel.start_process(name, ChildKind::Process, space, None, move |thread| async move {
-            let result = body(thread.clone()).await;
-            *ended.borrow_mut() = Some(Ended { result: result.clone(), thread });
-            result
+        let kernel = Rc::clone(&self.kernel);
+        let program = move || {
+            kernel.start_first(&name, move |thread| async move {
+                let result = body(thread.clone()).await;
+                *ended.borrow_mut() = Some(Ended { result: result.clone(), thread });
+                result
+            });
+        };
+        if self.pools.is_empty() {
+            return program();
+        }
+        let pools = self.pools.clone();
+        self.kernel.start_first("sysctl", move |thread| async move {
+            for size in pools {
+                // A kill ends this process, not the run.
+                if thread.resize_pools(size).await.is_err() {
+                    break;
+                }
+            }
+            program();
+            Ok(())
         });
     }
 
@@ -195,6 +225,15 @@ struct Ended {
 }
 
 impl Kernel {
+    /// Starts a process that no other process waits for.
+    fn start_first<F>(self: &Rc<Self>, name: &str, body: impl FnOnce(Thread) -> F + 'static)
+    where
+        F: Future<Output = Result<(), Stop>> + 'static,
+    {
+        let space = self.with(|mm| mm.create_space()).expect("the first address spaces");
+        self.start_process(name, ChildKind::Process, space, None, body);
+    }
+
     pub(crate) fn facts(&self) -> Facts {
         self.look(|mm| {
             let managed = |of: &dyn Fn(NodeId) -> bool| -> Bytes {

@@ -7,6 +7,7 @@ use order9_units::Nanos;
 use order9_workloads::{Stop, Times};
 
 use crate::events::Traced;
+use crate::hugetlb::PoolResized;
 use crate::kernel::{Engine, Kernel};
 use crate::oom::OutOfMemory;
 use crate::time::{CpuId, LockId, RunError, TaskId};
@@ -36,6 +37,8 @@ pub struct Results {
     pub tasks: Vec<String>,
     /// Kills for memory.
     pub kills: Vec<OutOfMemory>,
+    /// Changes of the size of hugetlb pools, in order.
+    pub pools: Vec<PoolResized>,
     /// What a reader of the results must know, a sentence each.
     pub notes: Vec<&'static str>,
     /// Hash of everything the scheduler did.
@@ -117,6 +120,7 @@ pub(crate) struct Record {
     pub(crate) samples: Vec<Sample>,
     pub(crate) phases: Vec<Phase>,
     pub(crate) series: Series,
+    pub(crate) pools: Vec<PoolResized>,
     pub(crate) notes: BTreeSet<&'static str>,
 }
 
@@ -281,7 +285,7 @@ impl Kernel {
 
     /// Puts together what came of a run.
     pub(crate) fn results(&self, outcome: Outcome, elapsed: Nanos, times: Times) -> Results {
-        let Record { operations, samples, phases, series, notes } = self.record.take();
+        let Record { operations, samples, phases, series, pools, notes } = self.record.take();
         let kills = self.kills.take();
         let (events, events_lost) = self.with(|mm| mm.tracer_mut().take());
         let name = |task: TaskId| self.handle.task_name(task).to_string();
@@ -299,6 +303,7 @@ impl Kernel {
             events_lost,
             tasks,
             kills,
+            pools,
             notes: notes.into_iter().collect(),
             schedule,
         }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use order9_mm::Errno;
 use order9_mm::compaction::{compact_memory, compact_node};
 use order9_mm::env::Env as _;
+use order9_mm::hugetlb::PoolSize;
 use order9_mm::space::{self, Backing, Madvise, MmapRequest, Mremap, MremapTo, Place, VirtAddr, VpnRange};
 use order9_units::{Bytes, Nanos, NodeId, Order, PAGE_SIZE, Pages};
 use order9_workloads::{
@@ -284,7 +285,7 @@ impl Sys for Thread {
     }
 
     async fn set_nr_hugepages(&self, count: u64) -> Result<u64, Stop> {
-        self.resize_pools(count).await
+        self.resize_pools(PoolSize::all(count)).await
     }
 
     async fn kernel_alloc(&self, what: KernelAlloc) -> Result<Option<KernelMemory>, Stop> {

@@ -15,6 +15,7 @@ use core::fmt;
 use by_size::{Malformed, word_of_huge_pages};
 
 use crate::Mm;
+use crate::hugetlb::PoolSize;
 use crate::policy::{HugeInterface, ThpPolicy};
 use crate::shmem::{ShmemEnabled, ShmemHuge};
 use crate::thp::{HugeEnabled, SizeEnabled, SizeShmemEnabled};
@@ -241,7 +242,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn boot_pool(&mut self, pages: u64) -> Vec<LogLine> {
-        self.set_nr_hugepages(pages, None);
+        self.set_nr_hugepages(PoolSize::all(pages));
         let got = self.hugetlb_pool().total;
         let short =
             format!("HugeTLB: allocating {pages} of page size 2.00 MiB failed.  Only allocated {got} hugepages.");

@@ -12,6 +12,7 @@ mod fill_and_free;
 mod frag_mix;
 mod fsmark;
 mod hugealloc;
+mod hugetlb_grow;
 mod idle;
 mod java_heap;
 mod ladder;

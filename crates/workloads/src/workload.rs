@@ -4,7 +4,10 @@ use order9_units::Nanos;
 
 use crate::parameters::{Parameter, Parameters};
 use crate::sys::{Stop, Sys};
-use crate::{fill_and_free, frag_mix, fsmark, hugealloc, idle, java_heap, stream_reader, stutter, thp, uptime, usemem};
+use crate::{
+    fill_and_free, frag_mix, fsmark, hugealloc, hugetlb_grow, idle, java_heap, stream_reader, stutter, thp, uptime,
+    usemem,
+};
 
 /// A program of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,6 +22,8 @@ pub enum Workload {
     HugeAlloc,
     /// The same fragmented by what cannot move, to see compaction give up.
     HugeAllocUnmovable,
+    /// Asks for a pool of huge pages again and again.
+    HugetlbGrow,
     /// Sleeps.
     Idle,
     /// Starts a process that touches a large heap in fragmented memory.
@@ -103,12 +108,13 @@ pub enum Unit {
 
 impl Workload {
     /// All of them, by name.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::FillAndFree,
         Self::FragMix,
         Self::FsMark,
         Self::HugeAlloc,
         Self::HugeAllocUnmovable,
+        Self::HugetlbGrow,
         Self::Idle,
         Self::JavaHeap,
         Self::StreamReader,
@@ -134,6 +140,7 @@ impl Workload {
             Self::FragMix => "frag-mix",
             Self::HugeAlloc => "hugealloc",
             Self::HugeAllocUnmovable => "hugealloc-unmovable",
+            Self::HugetlbGrow => "hugetlb-grow",
             Self::Idle => "idle",
             Self::JavaHeap => "java-heap",
             Self::Stutter => "stutter",
@@ -154,6 +161,7 @@ impl Workload {
             Self::FragMix => "huge pages under fragmentation of a chosen degree and mix that somebody keeps making",
             Self::HugeAlloc => "the kernel takes huge pages where none is free but nearly all memory is movable",
             Self::HugeAllocUnmovable => "memory full of what cannot move: does compaction notice that it cannot win",
+            Self::HugetlbGrow => "an administrator wants a hugetlb pool in fragmented memory: what does each try give",
             Self::Idle => "sleeps: what a machine does by itself",
             Self::JavaHeap => "one process wants all its memory at once and huge, in fragmented memory",
             Self::Stutter => "maps and touches memory beside a hog and a large copy: what a desktop user feels",
@@ -174,6 +182,7 @@ impl Workload {
             Self::FragMix => frag_mix::DESCRIPTION,
             Self::HugeAlloc => hugealloc::DESCRIPTION,
             Self::HugeAllocUnmovable => hugealloc::unmovable::DESCRIPTION,
+            Self::HugetlbGrow => hugetlb_grow::DESCRIPTION,
             Self::Idle => idle::DESCRIPTION,
             Self::JavaHeap => java_heap::DESCRIPTION,
             Self::Stutter => stutter::DESCRIPTION,
@@ -194,6 +203,7 @@ impl Workload {
             Self::FragMix => frag_mix::PARAMETERS,
             Self::HugeAlloc => hugealloc::PARAMETERS,
             Self::HugeAllocUnmovable => hugealloc::unmovable::PARAMETERS,
+            Self::HugetlbGrow => hugetlb_grow::PARAMETERS,
             Self::Idle => idle::PARAMETERS,
             Self::JavaHeap => java_heap::PARAMETERS,
             Self::Stutter => stutter::PARAMETERS,
@@ -214,6 +224,7 @@ impl Workload {
             Self::FragMix => frag_mix::MEASURES,
             Self::HugeAlloc => hugealloc::MEASURES,
             Self::HugeAllocUnmovable => hugealloc::unmovable::MEASURES,
+            Self::HugetlbGrow => hugetlb_grow::MEASURES,
             Self::Idle => idle::MEASURES,
             Self::JavaHeap => java_heap::MEASURES,
             Self::Stutter => stutter::MEASURES,
@@ -236,7 +247,7 @@ impl Workload {
                 &[("thp/enabled", "always")]
             }
             Self::Uptime => &[("thp/enabled", "always"), ("thp/defrag", "madvise")],
-            Self::HugeAlloc | Self::HugeAllocUnmovable | Self::JavaHeap => {
+            Self::HugeAlloc | Self::HugeAllocUnmovable | Self::HugetlbGrow | Self::JavaHeap => {
                 &[("thp/enabled", "madvise"), ("thp/defrag", "madvise")]
             }
             Self::FillAndFree => &[("thp/enabled", "madvise")],
@@ -255,6 +266,7 @@ impl Workload {
             | Self::FragMix
             | Self::HugeAlloc
             | Self::HugeAllocUnmovable
+            | Self::HugetlbGrow
             | Self::Idle
             | Self::JavaHeap
             | Self::StreamReader
@@ -275,6 +287,7 @@ impl Workload {
             Self::FragMix => frag_mix::run(&sys, parameters).await,
             Self::HugeAlloc => hugealloc::run(&sys, parameters).await,
             Self::HugeAllocUnmovable => hugealloc::unmovable::run(&sys, parameters).await,
+            Self::HugetlbGrow => hugetlb_grow::run(&sys, parameters).await,
             Self::Idle => idle::run(&sys, parameters).await,
             Self::JavaHeap => java_heap::run(&sys, parameters).await,
             Self::Stutter => stutter::run(&sys, parameters).await,

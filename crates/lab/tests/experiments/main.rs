@@ -120,6 +120,7 @@ fn plan(workload: Workload) -> Plan {
         Workload::HugeAllocUnmovable => {
             [("spare_percent", Value::Count(90)), ("watch", Value::Time(Nanos::new(40_000_000_000)))].into()
         }
+        Workload::HugetlbGrow => [("fill_percent", Value::Count(10)), ("size", mib(64))].into(),
         Workload::JavaHeap => [("fill_percent", Value::Count(10)), ("heap", mib(64))].into(),
         Workload::Stutter => {
             [("hog", mib(64)), ("file", mib(64)), ("copies", Value::Count(1)), ("probe", mib(4))].into()

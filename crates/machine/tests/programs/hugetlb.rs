@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 
 use order9_machine::{Machine, Options, Outcome, Results, Thread};
+use order9_mm::hugetlb::PoolSize;
 use order9_mm::policy::Policy;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 use order9_units::{Bytes, NodeId, PAGE_SIZE, Pages, PfnRange, ZoneKind};
@@ -47,6 +48,24 @@ fn a_pool_is_made_by_compaction_and_serves_its_mappings() {
     assert_eq!(results.outcome, Outcome::Completed);
     assert_eq!((counter(&results, "htlb_buddy_alloc_success"), counter(&results, "thp_fault_alloc")), (3, 0));
     assert!(counter(&results, "compact_success") > 0 && counter(&results, "pgmigrate_success") > 0);
+}
+
+#[test]
+fn a_pool_that_is_set_before_the_start_is_there_when_the_program_begins() {
+    let options = Options { pools: vec![PoolSize::all(100), PoolSize::all(5)], ..Options::new(1) };
+    let results = machine_with(mib(16), 2, &options).run_program(
+        "program",
+        async |sys: Thread| {
+            let mapped = sys.mmap(Mapping { length: mib(10), of: POOL }).await?;
+            sys.touch(mapped, Access::Write).await
+        },
+        |_| (),
+    );
+    assert_eq!(results.outcome, Outcome::Completed);
+    let [first, second] = &results.pools[..] else { panic!("{:?}", results.pools) };
+    assert!(first.had == 0 && first.has < 8 && first.fell_short() && first.error.is_some(), "{first:?}");
+    assert_eq!((first.failed, first.left.recoverable), (1, 0));
+    assert_eq!((second.had, second.has, second.failed, second.fell_short()), (first.has, 5, 0, false));
 }
 
 #[test]

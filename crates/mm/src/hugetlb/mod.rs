@@ -21,7 +21,7 @@ use order9_units::{NodeId, Order};
 pub use map::HugetlbId;
 use map::HugetlbMap;
 pub(crate) use map::whole_huge_pages;
-pub use pool::{PoolResize, PoolStep};
+pub use pool::{PoolResize, PoolSize, PoolStep};
 
 use crate::Mm;
 use crate::frame::Idx;

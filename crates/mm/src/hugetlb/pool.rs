@@ -22,6 +22,23 @@ pub enum PoolStep {
     Done,
 }
 
+/// A size that somebody writes for the hugetlb pools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolSize {
+    /// Huge pages that the pools shall have.
+    pub pages: u64,
+    /// The node whose pool alone is meant; `None` means all pools together.
+    pub node: Option<NodeId>,
+}
+
+impl PoolSize {
+    /// `pages` huge pages in all pools together.
+    #[must_use]
+    pub const fn all(pages: u64) -> Self {
+        Self { pages, node: None }
+    }
+}
+
 /// A pool on its way to another size.
 ///
 /// Like the file it stands for it never fails: where no more pages can be had, the pool stays smaller.
@@ -38,12 +55,13 @@ pub struct PoolResize {
 }
 
 impl PoolResize {
-    /// A write of `count` to `nr_hugepages`, of the machine or of `node`.
+    /// A write of `size` to `nr_hugepages`.
     #[must_use]
-    pub fn new<T: Tracer>(mm: &Mm<T>, count: u64, node: Option<NodeId>) -> Self {
+    pub fn new<T: Tracer>(mm: &Mm<T>, size: PoolSize) -> Self {
+        let PoolSize { pages, node } = size;
         let elsewhere = |node| mm.hugetlb_pool().total - mm.hugetlb_pool_of(node).total;
         Self {
-            target: count.saturating_add(node.map_or(0, elsewhere)),
+            target: pages.saturating_add(node.map_or(0, elsewhere)),
             nodes: mm.pool_nodes().into_iter().filter(|&other| node.is_none_or(|node| other == node)).collect(),
             failed: 0,
             exhausted: BTreeSet::new(),
@@ -97,10 +115,10 @@ fn next_of(nodes: &[NodeId], cursor: &mut usize) -> NodeId {
 }
 
 impl<T: Tracer> Mm<T> {
-    /// Resizes the pool of the machine or of `node` as far as free memory goes, as the boot parameter `hugepages=` does. A
-    /// program that writes to `nr_hugepages` takes the steps of [`PoolResize`], which reclaim and compact as well.
-    pub fn set_nr_hugepages(&mut self, count: u64, node: Option<NodeId>) {
-        let mut resize = PoolResize::new(self, count, node);
+    /// Resizes pools as far as free memory goes, as the boot parameter `hugepages=` does. A program that writes to
+    /// `nr_hugepages` takes the steps of [`PoolResize`], which reclaim and compact as well.
+    pub fn set_nr_hugepages(&mut self, size: PoolSize) {
+        let mut resize = PoolResize::new(self, size);
         while let PoolStep::NeedPage(request) = resize.step(self, usize::MAX) {
             let page = self.alloc_fast(&request).ok();
             resize.give(self, page);

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use order9_units::{Bytes, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
-use super::{HugetlbPool, PoolResize, PoolStep};
+use super::{HugetlbPool, PoolResize, PoolSize, PoolStep};
 use crate::policy::Policy;
 use crate::space::{
     Access, Backing, Errno, FaultStep, HugeAdvice, Madvise, MmapRequest, Mremap, MremapTo, Need, PageView, Place, Prot,
@@ -35,7 +35,7 @@ fn boot(nodes: u16, policy: Policy) -> Mm {
 
 fn with_pool(pages: u64) -> Mm {
     let mut mm = boot(1, Policy::default());
-    mm.set_nr_hugepages(pages, None);
+    mm.set_nr_hugepages(PoolSize::all(pages));
     checked(&mm);
     mm
 }
@@ -92,15 +92,15 @@ fn pools_grow_and_shrink_to_the_number_written() {
     assert_eq!(pool(&mm), (3, 3, 0, 0));
     assert_eq!((mm.counters().htlb_buddy_alloc_success, mm.counters().htlb_buddy_alloc_fail), (3, 0));
     let free = mm.free_pages();
-    mm.set_nr_hugepages(1, None);
+    mm.set_nr_hugepages(PoolSize::all(1));
     checked(&mm);
     assert_eq!((pool(&mm), mm.free_pages().get()), ((1, 1, 0, 0), free.get() + 1024), "they go back whole");
-    mm.set_nr_hugepages(1000, None);
+    mm.set_nr_hugepages(PoolSize::all(1000));
     checked(&mm);
     let (total, ..) = pool(&mm);
     assert!((5..16).contains(&total), "{total}: the pool is as large as it could be made");
     assert_eq!(mm.counters().htlb_buddy_alloc_fail, 1);
-    mm.set_nr_hugepages(0, None);
+    mm.set_nr_hugepages(PoolSize::all(0));
     checked(&mm);
     assert_eq!(pool(&mm), (0, 0, 0, 0));
 }
@@ -110,7 +110,7 @@ fn pages_are_asked_for_node_by_node_with_all_effort() {
     let mut policy = Policy::default();
     policy.thp.hugetlb_noretry = true;
     let mut mm = boot(2, policy);
-    let mut resize = PoolResize::new(&mm, 3, None);
+    let mut resize = PoolResize::new(&mm, PoolSize::all(3));
     let mut asked = Vec::new();
     // Node 1 has none the first time, then one.
     while let PoolStep::NeedPage(request) = resize.step(&mut mm, CPU) {
@@ -127,7 +127,7 @@ fn pages_are_asked_for_node_by_node_with_all_effort() {
 #[test]
 fn older_releases_press_every_node_again() {
     let mut mm = boot(1, Policy::default());
-    let mut resize = PoolResize::new(&mm, 1, None);
+    let mut resize = PoolResize::new(&mm, PoolSize::all(1));
     let PoolStep::NeedPage(request) = resize.step(&mut mm, CPU) else { panic!("the pool is to grow") };
     assert!(request.gfp.has(Gfp::RETRY_MAYFAIL));
     resize.give(&mut mm, None);
@@ -137,7 +137,7 @@ fn older_releases_press_every_node_again() {
 #[test]
 fn a_node_has_a_pool_of_its_own() {
     let mut mm = boot(2, Policy::default());
-    mm.set_nr_hugepages(4, None);
+    mm.set_nr_hugepages(PoolSize::all(4));
     assert_eq!([0, 1].map(|node| mm.hugetlb_pool_of(NodeId(node)).total), [2, 2], "round robin");
     let file = |node, file| alloc::format!("/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/{file}");
     mm.write_setting(&file(1, "nr_hugepages"), "5\n").unwrap();
@@ -147,7 +147,7 @@ fn a_node_has_a_pool_of_its_own() {
         assert_eq!(mm.read_setting(&file(node, name)), Err(crate::sysctl::SettingError::Unknown));
     }
     assert!(mm.write_setting(&file(0, "surplus_hugepages"), "1").is_err(), "it is read-only");
-    mm.set_nr_hugepages(0, Some(NodeId(0)));
+    mm.set_nr_hugepages(PoolSize { pages: 0, node: Some(NodeId(0)) });
     checked(&mm);
     assert_eq!([0, 1].map(|node| mm.hugetlb_pool_of(NodeId(node)).total), [0, 5]);
 }
@@ -203,10 +203,10 @@ fn what_is_in_use_or_promised_turns_surplus_and_goes_when_it_is_free() {
     let a = mm.create_space().unwrap();
     map(&mut mm, a, 2, false, true).unwrap();
     touch(&mut mm, a, 0, Access::Write);
-    mm.set_nr_hugepages(0, None);
+    mm.set_nr_hugepages(PoolSize::all(0));
     checked(&mm);
     assert_eq!((pool(&mm), mm.hugetlb_pool().persistent()), ((2, 1, 1, 2), 0));
-    mm.set_nr_hugepages(1, None);
+    mm.set_nr_hugepages(PoolSize::all(1));
     assert_eq!((pool(&mm), mm.hugetlb_pool().persistent()), ((2, 1, 1, 1), 1), "surplus pages are taken over first");
     mm.exit(a, CPU).unwrap();
     checked(&mm);

@@ -7,7 +7,7 @@ use order9_units::NodeId;
 
 use super::{Access, HugetlbFile, Knob, Model, Setting, SettingError, value};
 use crate::Mm;
-use crate::hugetlb::HugetlbPool;
+use crate::hugetlb::{HugetlbPool, PoolSize};
 use crate::trace::Tracer;
 
 /// The node whose pool has a file at `path`, and the setting of the machine that it is like.
@@ -34,19 +34,30 @@ impl<T: Tracer> Mm<T> {
         Ok(value::render(&[number(self.hugetlb_pool_of(node), file)]))
     }
 
-    pub(super) fn write_node_pool(
-        &mut self,
-        node: NodeId,
-        setting: &'static Setting,
-        text: &str,
-    ) -> Result<(), SettingError> {
-        self.known(node)?;
+    /// The pool size that writing `value` to the setting `name` asks for; `None` where that setting is no size of a pool.
+    ///
+    /// Whoever can wait takes the steps of [`PoolResize`](crate::hugetlb::PoolResize) with it, as a program on Linux does that
+    /// writes to the file. [`Mm::write_setting`] takes free memory alone.
+    ///
+    /// # Errors
+    /// As [`Mm::write_setting`], for a size of a pool.
+    pub fn pool_size(&self, name: &str, value: &str) -> Result<Option<PoolSize>, SettingError> {
+        let (node, setting) = match of_node(name) {
+            Some((node, setting)) => {
+                self.known(node)?;
+                (Some(node), setting)
+            }
+            None => match Setting::find(name) {
+                Some(setting) if setting.model == Model::Engine(Knob::Hugetlb(HugetlbFile::Nr)) => (None, setting),
+                _ => return Ok(None),
+            },
+        };
         if setting.access == Access::ReadOnly {
             return Err(SettingError::ReadOnly(setting));
         }
-        let numbers = setting.values.parse_sysfs(text).ok_or(SettingError::Invalid(setting))?;
-        self.set_nr_hugepages(numbers[0].unsigned_abs(), Some(node));
-        Ok(())
+        let parse = if setting.is_sysfs() { super::Values::parse_sysfs } else { super::Values::parse };
+        let numbers = parse(&setting.values, value).ok_or(SettingError::Invalid(setting))?;
+        Ok(Some(PoolSize { pages: numbers[0].unsigned_abs(), node }))
     }
 
     fn known(&self, node: NodeId) -> Result<(), SettingError> {

@@ -252,13 +252,15 @@ impl<T: Tracer> Mm<T> {
         Ok(value::render(&numbers))
     }
 
-    /// Writes `value` to a setting, as a program that writes to its file once. `name` is as for [`Mm::read_setting`].
+    /// Writes `value` to a setting, as a program that writes to its file once. `name` is as for [`Mm::read_setting`]. A pool
+    /// of huge pages grows as far as free memory goes, see [`Mm::pool_size`].
     ///
     /// # Errors
     /// [`SettingError`], never `WriteOnly`.
     pub fn write_setting(&mut self, name: &str, value: &str) -> Result<(), SettingError> {
-        if let Some((node, setting)) = hugetlb::of_node(name) {
-            return self.write_node_pool(node, setting, value);
+        if let Some(size) = self.pool_size(name, value)? {
+            self.set_nr_hugepages(size);
+            return Ok(());
         }
         let setting = Setting::find(name).ok_or(SettingError::Unknown)?;
         if setting.access == Access::ReadOnly {
@@ -369,9 +371,8 @@ impl<T: Tracer> Mm<T> {
             }
             Knob::DropCaches => self.drop_caches(first),
             Knob::ExtfragThreshold => self.settings.extfrag_threshold = first,
-            Knob::Hugetlb(HugetlbFile::Nr) => self.set_nr_hugepages(first, None),
             Knob::Hugetlb(HugetlbFile::NrOvercommit) => self.user.hugetlb.overcommit = first,
-            Knob::Hugetlb(file) => unreachable!("{file:?} is read-only"),
+            Knob::Hugetlb(file) => unreachable!("{file:?} is read-only, or the size of a pool"),
             Knob::MaxMapCount => self.user.map_limit.set(first as usize),
             Knob::Swappiness => self.settings.swappiness = first,
             Knob::MinFreeKbytes => self.set_min_free_kbytes(first),

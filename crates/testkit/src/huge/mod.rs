@@ -8,7 +8,7 @@ mod files;
 mod machine;
 mod steps;
 
-use order9_mm::hugetlb::{PoolResize, PoolStep};
+use order9_mm::hugetlb::{PoolResize, PoolSize, PoolStep};
 use order9_mm::policy::{HugeCow, MmapAlign, NewAnon, Policy, ShmemPunch, ZeroWrite};
 use order9_mm::space::VirtAddr;
 use order9_mm::{FileId, FrameState, Mm, MountId, ShmemHuge, SpaceId, TmpfsOptions};
@@ -210,7 +210,7 @@ impl<C: Choices> World<C> {
 
     fn resize_pools(&self, count: u64) {
         self.with(|mm| {
-            let mut resize = PoolResize::new(mm, count, None);
+            let mut resize = PoolResize::new(mm, PoolSize::all(count));
             while let PoolStep::NeedPage(request) = resize.step(mm, CPU) {
                 let page = mm.alloc_fast(&request).ok();
                 resize.give(mm, page);

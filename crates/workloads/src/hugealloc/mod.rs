@@ -80,7 +80,7 @@ pub(crate) const MEASURES: &[Measure] = &[
     },
     Measure {
         heading: "Memory",
-        operations: &[MEMORY, FREE],
+        operations: &[MEMORY, FREE, FREED],
         family: Family::Single("Ops"),
         better: Better::Higher,
         unit: Unit::Gibibytes,
@@ -99,6 +99,7 @@ pub(crate) const MEASURES: &[Measure] = &[
 const ALLOCATED: &str = "2M hugepages allocated";
 const MEMORY: &str = "Memory allocated";
 const FREE: &str = "Memory free at start";
+const FREED: &str = "Memory freed meanwhile";
 const SHARE: &str = "Share of free memory allocated";
 
 /// How much is filled between two looks at what is available.
@@ -178,8 +179,13 @@ async fn drive<S: Sys>(sys: &S, pace: Pace, free: Bytes) -> Result<(), Stop> {
     sys.snapshot("allocated");
     sys.count(ALLOCATED, blocks as f64);
     let memory = blocks * UNIT.get();
+    // Memory that was dropped or swapped out since was not free at the start, but the driver could have it.
+    let freed = (memory + sys.memory().free.get()).saturating_sub(free.get());
     sys.count(MEMORY, memory as f64);
     sys.count(FREE, free.get() as f64);
-    sys.percent(SHARE, 100.0 * memory as f64 / free.get() as f64);
+    if freed > 0 {
+        sys.count(FREED, freed as f64);
+    }
+    sys.percent(SHARE, 100.0 * memory as f64 / (free.get() + freed).max(1) as f64);
     Ok(())
 }

@@ -1,0 +1,134 @@
+//! `hugetlb-grow`: an administrator asks for a pool of huge pages, gets fewer, and asks again. How many does each try give,
+//! and how long does it take?
+
+use order9_units::{Bytes, Nanos};
+
+use crate::hugealloc;
+use crate::parameters::{Kind, Parameter, Parameters, Value};
+use crate::pattern::{FREED_PERCENT, PATTERN};
+use crate::sys::{DropCaches, Stop, Sys};
+use crate::unit::UNIT;
+use crate::workload::{Better, Family, Measure, Unit};
+
+pub(crate) const DESCRIPTION: &str = "\
+    Writes a number of huge pages to vm.nr_hugepages in fragmented memory, and writes it again while the kernel has \
+    made fewer. Measured are the time of every try and the huge pages that it gave.";
+
+pub(crate) const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        key: "size",
+        meaning: "size of the pool that is asked for",
+        kind: Kind::Bytes { min: UNIT },
+        default: |facts| Value::Bytes(Bytes::new(facts.memory.get() / 2).max(UNIT)),
+        default_text: "1/2 of memory",
+    },
+    Parameter {
+        key: "tries",
+        meaning: "how often the size is written, at most",
+        kind: Kind::Count { min: 1, max: 1000 },
+        default: |_| Value::Count(5),
+        default_text: "5",
+    },
+    Parameter {
+        key: "pause",
+        meaning: "time between two tries",
+        kind: Kind::Time,
+        default: |_| Value::Time(Nanos::new(1_000_000_000)),
+        default_text: "1s",
+    },
+    Parameter {
+        key: "drop_caches",
+        meaning: "whether 3 is written to vm.drop_caches before each try but the first",
+        kind: Kind::Word(&["no", "yes"]),
+        default: |_| Value::Word("no"),
+        default_text: "no",
+    },
+    Parameter {
+        key: "compact",
+        meaning: "whether 1 is written to vm.compact_memory before each try but the first",
+        kind: Kind::Word(&["no", "yes"]),
+        default: |_| Value::Word("no"),
+        default_text: "no",
+    },
+    hugealloc::FILL_PERCENT,
+    FREED_PERCENT,
+    PATTERN,
+];
+
+pub(crate) const MEASURES: &[Measure] = &[
+    Measure {
+        heading: "Time of each try",
+        operations: &["try"],
+        family: Family::Single("Elapsed"),
+        better: Better::Lower,
+        unit: Unit::Milliseconds,
+        decimals: 2,
+    },
+    Measure {
+        heading: "Gained by each try",
+        operations: &["gained"],
+        family: Family::Single("Ops"),
+        better: Better::Higher,
+        unit: Unit::HugePages,
+        decimals: 0,
+    },
+    Measure {
+        heading: "Pool",
+        operations: &[POOL, ASKED],
+        family: Family::Single("Ops"),
+        better: Better::Higher,
+        unit: Unit::HugePages,
+        decimals: 0,
+    },
+    Measure {
+        heading: "Success",
+        operations: &[SUCCESS],
+        family: Family::Single("Ops"),
+        better: Better::Higher,
+        unit: Unit::Percent,
+        decimals: 2,
+    },
+];
+
+const POOL: &str = "Huge pages in the pool";
+const ASKED: &str = "Huge pages asked for";
+const SUCCESS: &str = "Share of what was asked for";
+
+pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
+    sys.phase("prepare");
+    hugealloc::fragment(sys, parameters).await?;
+    sys.snapshot("fragmented");
+    sys.phase("measure");
+    let asked = parameters.bytes("size").get() / UNIT.get();
+    let mut pool = 0;
+    for nth in 1..=parameters.count("tries") {
+        if nth > 1 {
+            help(sys, parameters).await?;
+        }
+        let start = sys.now();
+        let reached = sys.set_nr_hugepages(asked).await?;
+        sys.sample(&format!("try-{nth}"), sys.now() - start);
+        sys.count(&format!("gained-{nth}"), reached.saturating_sub(pool) as f64);
+        pool = reached;
+        if pool >= asked {
+            break;
+        }
+    }
+    sys.snapshot("end");
+    sys.count(POOL, pool as f64);
+    sys.count(ASKED, asked as f64);
+    sys.percent(SUCCESS, 100.0 * pool as f64 / asked as f64);
+    Ok(())
+}
+
+/// Waits, and does what administrators do before they try again.
+async fn help<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
+    sys.sleep(parameters.time("pause")).await?;
+    if parameters.word("drop_caches") == "yes" {
+        sys.drop_caches(DropCaches::All).await?;
+    }
+    if parameters.word("compact") == "yes" {
+        sys.compact(None).await?;
+    }
+    Ok(())
+}
