@@ -18,26 +18,40 @@ pub(crate) struct ZoneTypes {
 /// What the file says of every zone that has pages.
 pub(crate) type PageTypes = BTreeMap<(NodeId, ZoneKind), ZoneTypes>;
 
-/// Reads /proc/pagetypeinfo. Fails on a pageblock order other than 9 and on orders other than 0 to 10.
+/// A table of the file.
+enum Table {
+    /// Free blocks by order.
+    Free,
+    /// Pageblocks by the types of these columns.
+    Blocks(Vec<Migratetype>),
+    /// With `page_owner=on`: pageblocks that hold pages of other types, which can be told from the frames.
+    Mixed,
+}
+
+/// Reads /proc/pagetypeinfo, which lists the tables of one node after those of another. Fails on a pageblock order other
+/// than 9 and on orders other than 0 to 10.
 pub(crate) fn parse(text: &str) -> Result<PageTypes, ParseError> {
     const EXPECTED: &str = "a line of pagetypeinfo";
     let mut zones = PageTypes::new();
-    // Types of the columns of the second table; empty until its header was read.
-    let mut columns: Vec<Migratetype> = Vec::new();
+    let mut table = Table::Free;
     for line in lines(text) {
         let words = || line.text.split_whitespace();
         if let Some(order) = line.text.strip_prefix("Page block order:") {
             check_pageblock_order(&line, order)?;
         } else if let Some(types) = line.text.strip_prefix("Number of blocks type") {
-            columns = types.split_whitespace().map(|name| migratetype(&line, name)).collect::<Result<_, _>>()?;
+            let columns = types.split_whitespace().map(|name| migratetype(&line, name));
+            table = Table::Blocks(columns.collect::<Result<_, _>>()?);
         } else if line.text.starts_with("Number of mixed blocks") {
-            break; // With page_owner=on a third table follows; what it counts can be told from the frames.
+            table = Table::Mixed;
         } else if line.text.starts_with("Free pages count") {
             line.per_order(words().skip_while(|word| *word != "order").skip(1))?;
-        } else if line.text.starts_with("Node") && columns.is_empty() {
-            add_free_row(&mut zones, &line)?;
+            table = Table::Free;
         } else if line.text.starts_with("Node") {
-            add_block_row(&mut zones, &line, &columns)?;
+            match &table {
+                Table::Free => add_free_row(&mut zones, &line)?,
+                Table::Blocks(columns) => add_block_row(&mut zones, &line, columns)?,
+                Table::Mixed => {}
+            }
         } else if !line.text.starts_with("Pages per block:") {
             return Err(line.malformed(EXPECTED));
         }
@@ -153,6 +167,14 @@ Node 0, zone   Normal          310            0            0            0       
         assert_eq!(zone.free[&Migratetype::HighAtomic][9], 1);
         assert_eq!(zone.blocks[&Migratetype::Movable], 6);
         assert_eq!(zone.blocks[&Migratetype::HighAtomic], 1);
+    }
+
+    #[test]
+    fn tables_of_a_second_node_follow_those_of_the_first() {
+        let zones = parse(&(LINUX_4_14.to_owned() + &LINUX_4_14.replace("Node    0", "Node    1").replace("Node 0", "Node 1")));
+        let zones = zones.unwrap();
+        assert_eq!(zones[&(NodeId(1), ZoneKind::Normal)], zones[&(NodeId(0), ZoneKind::Normal)]);
+        assert_eq!(zones[&(NodeId(1), ZoneKind::Normal)].blocks[&Migratetype::Movable], 7402);
     }
 
     #[test]
