@@ -1,4 +1,4 @@
-//! The two bundled maps of a real host become engines in which every law holds.
+//! The bundled maps of real kernels become engines in which every law holds.
 
 use std::fs::File;
 use std::path::Path;
@@ -16,16 +16,27 @@ fn stored(name: &str) -> Snapshot {
     format::read(File::open(path).expect("the map is bundled")).expect("the map is intact")
 }
 
+/// Every capture in `tests/data/captures`, as a name for [`stored`].
+fn captures() -> Vec<String> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/captures");
+    let names = dir.read_dir().expect("the captures are bundled").map(|entry| entry.expect("it is there").file_name());
+    let names = names.map(|name| format!("captures/{}", name.display()));
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(".o9snap")).collect();
+    names.sort();
+    names
+}
+
 fn imported(name: &str) -> Imported {
     import(&stored(name), Policy::default(), Disk::Present).expect("a real map can be imported")
 }
 
 #[test]
 fn real_maps_obey_every_law() {
-    for name in ["host-fresh.o9snap", "host-fragmented.o9snap"] {
-        let Imported { mm, report } = imported(name);
+    let hosts = ["host-fresh.o9snap", "host-fragmented.o9snap"].map(str::to_owned);
+    for name in hosts.into_iter().chain(captures()) {
+        let Imported { mm, report } = imported(&name);
         assert_eq!(mm.check(), Ok(()), "{name}");
-        let census = Census::of(&stored(name)).expect("a real map can be counted");
+        let census = Census::of(&stored(&name)).expect("a real map can be counted");
         for (zone, counted) in report.zones.iter().zip(&census.zones) {
             assert_eq!(zone.free.engine, counted.frames(FrameClass::Free).get(), "{name} {}", zone.kind);
             assert_eq!(zone.free_blocks.map(|blocks| blocks.engine), counted.free_blocks, "{name} {}", zone.kind);

@@ -171,8 +171,8 @@ Node 0, zone   Normal          310            0            0            0       
 
     #[test]
     fn tables_of_a_second_node_follow_those_of_the_first() {
-        let zones = parse(&(LINUX_4_14.to_owned() + &LINUX_4_14.replace("Node    0", "Node    1").replace("Node 0", "Node 1")));
-        let zones = zones.unwrap();
+        let second = LINUX_4_14.replace("Node    0", "Node    1").replace("Node 0", "Node 1");
+        let zones = parse(&(LINUX_4_14.to_owned() + &second)).unwrap();
         assert_eq!(zones[&(NodeId(1), ZoneKind::Normal)], zones[&(NodeId(0), ZoneKind::Normal)]);
         assert_eq!(zones[&(NodeId(1), ZoneKind::Normal)].blocks[&Migratetype::Movable], 7402);
     }
