@@ -37,7 +37,7 @@ pub enum FsError {
     Mounted,
     /// The cache of its inodes cannot be.
     Cache(CacheError),
-    /// 2^26 files were made already.
+    /// 2^28 files were made already.
     TooManyFiles,
     /// The file does not exist (any more).
     NoSuchFile(FileId),
@@ -202,7 +202,7 @@ impl fmt::Display for FsError {
             Self::NotMounted => f.write_str("there is no filesystem"),
             Self::Mounted => f.write_str("there is a filesystem already"),
             Self::Cache(error) => error.fmt(f),
-            Self::TooManyFiles => f.write_str("2^26 files were made already"),
+            Self::TooManyFiles => f.write_str("2^28 files were made already"),
             Self::NoSuchFile(file) => write!(f, "there is no file {}", file.0),
             Self::NotOpen(file) => write!(f, "file {} is not open", file.0),
             Self::Open(file) => write!(f, "file {} is open", file.0),

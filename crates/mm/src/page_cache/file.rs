@@ -14,7 +14,7 @@ use super::tree::PageTree;
 use crate::frame::Idx;
 use crate::fs_cache::FsError;
 use crate::shmem::MountId;
-use crate::space::{Errno, Mapping};
+use crate::space::{Errno, FILES, Mapping, PLACES};
 use crate::swap::SlotId;
 
 /// A file, on disk or of tmpfs; the number is never given to another one.
@@ -35,10 +35,8 @@ impl FileId {
     }
 }
 
-/// Largest size of a file: what the place of a page in it can name.
-pub(crate) const PAGES_MAX: Pages = Pages::new(1 << 35);
-/// Files that can exist in one run: what an owner of a frame can name.
-const FILES_MAX: usize = 1 << 26;
+/// Largest size of a file: places in it that the owner of a frame can name.
+pub(crate) const PAGES_MAX: Pages = PLACES;
 
 /// What is in memory of a file.
 #[derive(Clone, Default)]
@@ -252,7 +250,7 @@ impl FileTable {
             Home::Tmpfs(mount) => TMPFS + u32::from(mount.0),
             Home::Device => DEVICE,
         };
-        (id.index() < FILES_MAX).then(|| self.entries.push(Entry { size, file: NONE, inode }))?;
+        (id.0 < FILES).then(|| self.entries.push(Entry { size, file: NONE, inode }))?;
         Some(id)
     }
 

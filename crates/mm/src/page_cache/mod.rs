@@ -5,6 +5,10 @@
 //! a whole; writes make it and its file dirty, and dirty files wait in a queue for the flusher. A file can be accessed while
 //! its inode is in memory (see [`crate::fs_cache`]); dirty data and mappings keep the inode there, pages keep it or go with
 //! it, as the release has it. Never reads or writes a disk, never waits; the caller does both and tells the time.
+//!
+//! A frame that says it is a page of a file is that page, on a list, isolated, or under I/O: the step that takes a page out
+//! of its file takes the file off the frame. Whoever still holds the frame then has a page that nobody owns (`Owner::Kept`),
+//! and frees it. So compaction and reclaim, which meet such frames after a wait, may rely on the file.
 //! Behaviour and sources: docs/page-cache.md.
 
 mod check;

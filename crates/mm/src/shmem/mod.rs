@@ -47,7 +47,7 @@ impl<T: Tracer> Mm<T> {
     /// Creates a file of `size` without pages and opens it, as `memfd_create` and `ftruncate` do.
     ///
     /// # Errors
-    /// `EFBIG` above 128 TiB, `EAGAIN` after 2^26 files.
+    /// `EFBIG` above 128 TiB, `EAGAIN` after 2^28 files.
     pub fn create_file(&mut self, size: Pages) -> Result<FileId, Errno> {
         self.create_file_on(MountId::INTERNAL, size)
     }

@@ -224,17 +224,21 @@ mod tests {
     use crate::policy::Policy;
     use crate::{BlockUser, Layout, Mm, NodeSpec, ZoneSpec};
 
-    /// 4 MiB: page tables first, then `pages`, the rest free.
-    fn machine(tables: u64, pages: &[(UserPage, u64)]) -> Mm {
-        let start = Pfn::new(1 << 20);
-        let span = PfnRange::of(start, Pages::new(1024));
+    const SPAN: PfnRange = PfnRange { start: Pfn::new(1 << 20), end: Pfn::new((1 << 20) + 1024) };
+
+    fn builder() -> MmBuilder {
         let layout = Layout {
             nodes: alloc::vec![NodeSpec { distances: alloc::vec![10] }],
-            zones: alloc::vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
+            zones: alloc::vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span: SPAN }],
             ..Layout::default()
         };
-        let mut builder = MmBuilder::new(&layout, Policy::default()).expect("one zone is a valid layout");
-        let mut at = span.iter();
+        MmBuilder::new(&layout, Policy::default()).expect("one zone is a valid layout")
+    }
+
+    /// 4 MiB: page tables first, then `pages`, the rest free.
+    fn machine(tables: u64, pages: &[(UserPage, u64)]) -> Mm {
+        let mut builder = builder();
+        let mut at = SPAN.iter();
         at.by_ref().take(tables as usize).for_each(|pfn| builder.page_table(pfn).expect("it is free to be given"));
         for &(page, count) in pages {
             for (n, pfn) in at.by_ref().take(count as usize).enumerate() {
@@ -260,6 +264,20 @@ mod tests {
         assert_eq!((on(LruList::ActiveAnon), on(LruList::InactiveAnon)), (100, 100));
         assert_eq!((on(LruList::ActiveFile), on(LruList::InactiveFile)), (150, 150));
         assert_eq!(on(LruList::Unevictable), 100);
+    }
+
+    #[test]
+    fn a_smaller_block_behind_a_page_of_a_file_is_no_part_of_a_huge_page() {
+        let order = |order| Order::new(order).expect("it exists");
+        let (mut builder, free) = (builder(), "it is free to be given");
+        builder.user_page(SPAN.start, UserPage::File, UserPageUse::default()).expect(free);
+        (1..8).for_each(|at| builder.free(SPAN.start + Pages::new(at), Order::ZERO).expect(free));
+        let block = SPAN.start + Pages::new(8);
+        builder.allocate(block, order(3), Contents::Unmovable).expect(free);
+        (4..10).for_each(|at| builder.free(SPAN.start + order(at).pages(), order(at)).expect(free));
+        let mm: Mm = builder.finish();
+        assert_eq!((mm.block_view(block).user, mm.mapcount(block)), (BlockUser::Kernel, 0));
+        assert_eq!(mm.check(), Ok(()));
     }
 
     #[test]

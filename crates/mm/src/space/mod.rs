@@ -51,7 +51,7 @@ pub use vma::{HugeAdvice, Prot, Vma, VmaKind};
 
 pub(crate) use page::{NO_CPU, Zap};
 pub(crate) use pte::{Pte, PteFlag, PteKind};
-pub(crate) use rmap::{Mapping, Mappings, Owner};
+pub(crate) use rmap::{FILES, Mapping, Mappings, Owner, PLACES};
 pub(crate) use table::{Huge, Table};
 
 use crate::Mm;
@@ -64,7 +64,7 @@ use crate::shmem::Mounts;
 use crate::tags::Tags;
 use crate::thp::HugeMemory;
 use crate::trace::Tracer;
-use rmap::{IDS, Rmap};
+use rmap::{Rmap, SPACES};
 use table::PageTable;
 use vma::VmaSet;
 
@@ -267,7 +267,7 @@ impl<T: Tracer> Mm<T> {
     /// `EAGAIN` after 2^26 spaces.
     pub fn create_space(&mut self) -> Result<SpaceId, Errno> {
         let id = SpaceId(self.user.spaces.len() as u32);
-        if id.0 >= IDS {
+        if id.0 >= SPACES {
             return Err(Errno::Eagain);
         }
         self.user.rmap.make_room(self.frames.len());

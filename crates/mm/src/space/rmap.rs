@@ -6,6 +6,8 @@
 
 use alloc::vec::Vec;
 
+use order9_units::Pages;
+
 use super::SpaceId;
 use super::addr::Vpn;
 use super::table::SLOT_PAGES;
@@ -68,14 +70,23 @@ pub(crate) enum Owner {
     Hugetlb,
 }
 
-/// Bits of a page number; a space or file takes the rest above.
+/// Bits of a page number in a space or file.
 const PLACE_BITS: u32 = 35;
-const PLACE: u64 = (1 << PLACE_BITS) - 1;
+/// Pages that a space or file can have at most.
+pub(crate) const PLACES: Pages = Pages::new(1 << PLACE_BITS);
+/// Set for pages of files alone: the rest is their place and, since files outnumber all else, as many of them as that leaves.
+const OF_FILE: u64 = 1 << 63;
+/// Set for what one mapping or slot of a space names, with another bit for page tables; the rest is its place and the space.
+const OF_SPACE: u64 = 1 << 62;
+const TABLE: u64 = 1 << 61;
+/// Files that a frame can name.
+pub(crate) const FILES: u32 = 1 << (63 - PLACE_BITS);
+/// Spaces that a frame can name.
+pub(crate) const SPACES: u32 = 1 << (61 - PLACE_BITS);
+/// Bits that tell other owners apart; what they name follows.
 const KIND_BITS: u32 = 4;
-/// Where a shared page's number of mappings stands.
-const COUNT_SHIFT: u32 = KIND_BITS + u32::BITS;
-/// Spaces and files that can exist in one run.
-pub(crate) const IDS: u32 = 1 << (u64::BITS - PLACE_BITS - KIND_BITS);
+/// Where a shared page's number of mappings, or the cache of a slab, stands.
+const SECOND: u32 = KIND_BITS + u32::BITS;
 
 impl Owner {
     /// Whether it is memory of the kernel, which cannot be moved.
@@ -86,40 +97,45 @@ impl Owner {
     const fn packed(self) -> u64 {
         match self {
             Self::Nobody => 0,
-            Self::Anon(mapping) => pack(1, mapping.space.0, mapping.vpn.get()),
-            Self::Shared { first, mappings } => 2 | (first as u64) << KIND_BITS | (mappings as u64) << COUNT_SHIFT,
-            Self::File { file, index } => pack(3, file.0, index),
-            Self::PageTable(mapping) => pack(4, mapping.space.0, mapping.vpn.get()),
-            Self::Kept => 5,
-            Self::SwapCache => 7,
-            Self::Huge => 8,
-            Self::HugeZero => 9,
-            Self::Hugetlb => 10,
-            Self::Slab { cache, slab } => pack(6, cache.0 as u32, slab as u64),
+            Self::Anon(mapping) => OF_SPACE | in_space(mapping),
+            Self::PageTable(slot) => OF_SPACE | TABLE | in_space(slot),
+            Self::File { file, index } => OF_FILE | (file.0 as u64) << PLACE_BITS | index,
+            Self::Shared { first, mappings } => 1 | (first as u64) << KIND_BITS | (mappings as u64) << SECOND,
+            Self::Kept => 2,
+            Self::Slab { cache, slab } => 3 | (slab as u64) << KIND_BITS | (cache.0 as u64) << SECOND,
+            Self::SwapCache => 4,
+            Self::Huge => 5,
+            Self::HugeZero => 6,
+            Self::Hugetlb => 7,
         }
     }
 
     fn unpacked(packed: u64) -> Self {
-        let (place, id) = (packed >> KIND_BITS & PLACE, (packed >> (KIND_BITS + PLACE_BITS)) as u32);
-        let mapping = Mapping { space: SpaceId(id), vpn: Vpn::new(place) };
+        let index = packed & (PLACES.get() - 1);
+        if packed & OF_FILE != 0 {
+            return Self::File { file: FileId(((packed & !OF_FILE) >> PLACE_BITS) as u32), index };
+        }
+        if packed & OF_SPACE != 0 {
+            let space = SpaceId(((packed & (TABLE - 1)) >> PLACE_BITS) as u32);
+            let mapping = Mapping { space, vpn: Vpn::new(index) };
+            return if packed & TABLE != 0 { Self::PageTable(mapping) } else { Self::Anon(mapping) };
+        }
+        let (first, second) = ((packed >> KIND_BITS) as u32, (packed >> SECOND) as u32);
         match packed & ((1 << KIND_BITS) - 1) {
             0 => Self::Nobody,
-            1 => Self::Anon(mapping),
-            2 => Self::Shared { first: (packed >> KIND_BITS) as u32, mappings: (packed >> COUNT_SHIFT) as u32 },
-            3 => Self::File { file: FileId(id), index: place },
-            4 => Self::PageTable(mapping),
-            5 => Self::Kept,
-            6 => Self::Slab { cache: CacheId(id as u16), slab: place as u32 },
-            7 => Self::SwapCache,
-            8 => Self::Huge,
-            10 => Self::Hugetlb,
-            _ => Self::HugeZero,
+            1 => Self::Shared { first, mappings: second },
+            2 => Self::Kept,
+            3 => Self::Slab { cache: CacheId(second as u16), slab: first },
+            4 => Self::SwapCache,
+            5 => Self::Huge,
+            6 => Self::HugeZero,
+            _ => Self::Hugetlb,
         }
     }
 }
 
-const fn pack(kind: u64, id: u32, place: u64) -> u64 {
-    kind | place << KIND_BITS | (id as u64) << (KIND_BITS + PLACE_BITS)
+const fn in_space(Mapping { space, vpn }: Mapping) -> u64 {
+    (space.0 as u64) << PLACE_BITS | vpn.get()
 }
 
 /// A mapping of a shared page and the next one of the same page.
@@ -176,7 +192,9 @@ impl Rmap {
 
     #[inline]
     pub(crate) fn set(&mut self, idx: Idx, owner: Owner) {
-        self.owners[idx.at()] = owner.packed();
+        let packed = owner.packed();
+        debug_assert!(Owner::unpacked(packed) == owner, "{owner:?} is more than a frame can name");
+        self.owners[idx.at()] = packed;
     }
 
     /// Adds a mapping to an anonymous page that has one already.
@@ -281,12 +299,12 @@ mod tests {
 
     #[test]
     fn owners_survive_packing() {
-        let mapping = Mapping { space: SpaceId(IDS - 1), vpn: Vpn::new(PLACE) };
+        let mapping = Mapping { space: SpaceId(SPACES - 1), vpn: Vpn::new(PLACES.get() - 1) };
         let owners = [
             Owner::Nobody,
             Owner::Anon(mapping),
-            Owner::Shared { first: u32::MAX - 1, mappings: (1 << 28) - 1 },
-            Owner::File { file: FileId(IDS - 1), index: PLACE },
+            Owner::Shared { first: u32::MAX - 1, mappings: SPACES - 1 },
+            Owner::File { file: FileId(FILES - 1), index: PLACES.get() - 1 },
             Owner::PageTable(mapping),
             Owner::Kept,
             Owner::SwapCache,

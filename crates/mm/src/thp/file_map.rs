@@ -4,6 +4,8 @@
 //! with the page, as those of anonymous ones. No page table is kept for the split of a huge mapping: that unmaps it, and
 //! faults map again what is needed.
 
+use order9_units::Order;
+
 use super::{NR, head_of};
 use crate::Mm;
 use crate::frame::Idx;
@@ -17,9 +19,10 @@ impl<T: Tracer> Mm<T> {
     /// The first frame of the huge page of a file that `idx` is part of.
     #[inline]
     pub(crate) fn file_huge_head(&self, idx: Idx) -> Option<Idx> {
-        let is_compound = self.frames.word(idx).is_compound();
-        let of_file = is_compound && matches!(self.user.rmap.owner(head_of(idx)), Owner::File { .. });
-        of_file.then_some(head_of(idx))
+        let head = head_of(idx);
+        let of_file = self.frames.word(idx).is_compound() && matches!(self.user.rmap.owner(head), Owner::File { .. });
+        // A single page of a file can begin a pageblock in which smaller blocks follow.
+        (of_file && self.frames.word(head).order() == Order::PAGEBLOCK).then_some(head)
     }
 
     /// Whether a huge mapping shows a page of a file.
