@@ -95,8 +95,11 @@ fn policies(asked: Vec<Asked<String>>) -> Result<(Vec<Loaded>, BTreeMap<String, 
     Ok((policies, own_settings))
 }
 
-/// Parts the changes behind the name of a policy: those of settings, and those of switches with the name.
-fn with_settings(name: &str) -> Result<(String, Vec<(&'static str, String)>), Problem> {
+/// The name of a policy with the changes of switches behind it, and the settings that were changed behind it.
+type NameAndSettings = (String, Vec<(&'static str, String)>);
+
+/// Parts the changes behind the name of a policy.
+fn with_settings(name: &str) -> Result<NameAndSettings, Problem> {
     let (base, changes) = order9_policy::split_changes(name);
     let (mut policy, mut settings) = (base.to_owned(), Vec::new());
     let switches = || order9_policy::switches().map(|switch| switch.key).chain(PLANNED.iter().map(|switch| switch.key));
