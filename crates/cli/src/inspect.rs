@@ -1,5 +1,6 @@
 //! `order9 inspect`.
 
+use order9_host::available_memory;
 use order9_report::MemoryMap;
 use order9_report::inspect::{self, Report, only_node};
 use order9_report::picture::Picture;
@@ -8,6 +9,7 @@ use order9_snapshot::Snapshot;
 use order9_snapshot::census::Census;
 use order9_snapshot::classify::LayoutError;
 use order9_snapshot::inspection::Inspection;
+use order9_snapshot::limits::{self, Shortage};
 use order9_snapshot::prices::Prices;
 use order9_units::NodeId;
 
@@ -71,12 +73,15 @@ pub(crate) struct View {
 impl View {
     /// Analyses `snapshot`, or one node of it.
     pub(crate) fn of(snapshot: &Snapshot, node: Option<u16>) -> Result<Self, Failure> {
+        let spanned = snapshot.zones.iter().map(|zone| zone.span.len()).sum();
+        Shortage::check(limits::to_analyse(spanned), available_memory())
+            .map_err(|shortage| Failure::Usage(format!("analysing this map {shortage}")))?;
         let census = match Census::of(snapshot) {
             Ok(census) => Some(census),
             Err(LayoutError::NoMap) => None,
             Err(error) => return Err(Failure::Usage(error.to_string())),
         };
-        let mut inspection = Inspection::of(snapshot, census.as_ref(), &Prices::this_host());
+        let mut inspection = Inspection::of(snapshot, census.as_ref(), &Prices::built_in());
         let mut map = census.as_ref().map(MemoryMap::of);
         if let Some(node) = node.map(NodeId) {
             only_node(&mut inspection, node).map_err(|nodes| no_such_node(node, &nodes))?;

@@ -1,5 +1,6 @@
 //! `order9 run --repeat`.
 
+use order9_host::available_memory;
 use order9_lab::scenario::repetition;
 use order9_record::{Digest, read_manifest};
 use serde::Serialize;
@@ -22,7 +23,7 @@ struct Repetition {
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let directory = args.repeat.as_deref().expect("only called with a directory to repeat");
     let manifest = read_manifest(directory).map_err(|error| Failure::Usage(error.to_string()))?;
-    let plan = repetition(&manifest.inputs).map_err(|error| Failure::file(directory, error))?;
+    let plan = repetition(&manifest.inputs, available_memory()).map_err(|error| Failure::file(directory, error))?;
     let target = target(args)?;
     let (experiment, snapshots) = experiment(args, &plan)?;
     if let Some(target) = target {

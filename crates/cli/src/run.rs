@@ -6,6 +6,7 @@ mod progress;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 
+use order9_host::available_memory;
 use order9_lab::scenario::Scenario;
 use order9_lab::{Cell, Observer, Plan};
 use order9_machine::Tick;
@@ -41,7 +42,7 @@ fn plan(args: &RunArgs) -> Result<Plan, Failure> {
     for (option, text) in args.chosen() {
         scenario.argument(option, text).map_err(refused)?;
     }
-    scenario.plan(command()).map_err(refused)
+    scenario.within(available_memory()).plan(command()).map_err(refused)
 }
 
 /// The command line, without the place of the program.
@@ -77,11 +78,17 @@ pub(crate) fn experiment(args: &RunArgs, plan: &Plan) -> Result<(Experiment, Vec
 }
 
 fn jobs(asked: Option<&str>, plan: &Plan) -> Result<NonZeroUsize, Failure> {
+    let fit = plan
+        .jobs(available_memory())
+        .map_err(|shortage| Failure::Usage(format!("a run of this machine {shortage}")))?;
     let Some(text) = asked else {
-        let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        return Ok(plan.jobs(cores));
+        return Ok(fit.min(std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)));
     };
-    text.parse().map_err(|_| Failure::Usage(format!("--jobs {text}: expected a whole number from 1 on")))
+    match text.parse() {
+        Ok(jobs) if jobs <= fit => Ok(jobs),
+        Ok(_) => Err(Failure::Usage(format!("--jobs {text}: this host has memory for {fit} at the same time"))),
+        Err(_) => Err(Failure::Usage(format!("--jobs {text}: expected a whole number from 1 on"))),
+    }
 }
 
 /// Sees the runs go on.

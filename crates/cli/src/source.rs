@@ -1,10 +1,10 @@
 //! Where a snapshot comes from: a file, this host, or a directory with copies of a host's files.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use order9_host::{Options, Progress, Root};
+use order9_host::{Options, Progress, Root, available_memory};
 use order9_snapshot::{Snapshot, format};
 
 use crate::failure::{Failure, io_sentence};
@@ -23,7 +23,7 @@ pub(crate) fn read(path: &Path) -> Result<Snapshot, Failure> {
         return Err(Failure::file(path, hint));
     }
     let file = File::open(path).map_err(|error| Failure::file(path, io_sentence(&error)))?;
-    format::read(file).map_err(|error| Failure::file(path, error))
+    format::read_within(file, available_memory()).map_err(|error| Failure::file(path, error))
 }
 
 /// Captures this host, or the copies of a host's files below `directory`.
@@ -53,12 +53,34 @@ fn capture_from(root: &Root, wish: Wish, bar: &ProgressBar) -> Result<Snapshot, 
 pub(crate) fn root(directory: Option<&Path>) -> Result<Root, Failure> {
     match directory {
         None => Ok(Root::live()),
-        Some(directory) if directory.is_dir() => Ok(Root::directory(directory)),
+        Some(directory) if directory.is_dir() => match nearest_root(directory) {
+            Some(below) => {
+                let hint = format!("holds neither proc/ nor sys/; expected a directory such as {}", below.display());
+                Err(Failure::file(directory, hint))
+            }
+            None => Ok(Root::directory(directory)),
+        },
         Some(file) if file.exists() => {
             Err(Failure::file(file, "is a file, expected a directory that holds proc/ and sys/"))
         }
         Some(nothing) => Err(Failure::file(nothing, "no such directory")),
     }
+}
+
+/// The last directory below one without files of a kernel that has some, as `--proc-dir` of a run makes them; nothing where it
+/// has some itself, or none has.
+fn nearest_root(directory: &Path) -> Option<PathBuf> {
+    const LEVELS: usize = 3;
+    let is_root = |path: &PathBuf| ["proc", "sys"].iter().any(|name| path.join(name).symlink_metadata().is_ok());
+    let mut level = vec![directory.to_owned()];
+    for _ in 0..=LEVELS {
+        if let Some(found) = level.iter().filter(|path| is_root(path)).max() {
+            return Some(found.clone()).filter(|found| found != directory);
+        }
+        let entries = level.iter().flat_map(|path| path.read_dir().into_iter().flatten().flatten());
+        level = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|e| e.path()).collect();
+    }
+    None
 }
 
 /// A bar on standard error where that is a terminal, else nothing.

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use indicatif::ProgressBar;
+use order9_host::available_memory;
 use order9_report::facts::Facts;
+use order9_snapshot::limits::Shortage;
 use order9_snapshot::synth::synth;
 
 use crate::args::SynthArgs;
@@ -13,6 +15,8 @@ use crate::output::{ColourChoice, print, print_json};
 
 /// Makes up a machine and saves it.
 pub(crate) fn run(args: &SynthArgs) -> Result<(), Failure> {
+    Shortage::check(args.spec().memory(), available_memory())
+        .map_err(|shortage| Failure::Usage(format!("--size: a machine of this size {shortage}")))?;
     let spinner = ProgressBar::new_spinner().with_message("making up memory");
     spinner.enable_steady_tick(Duration::from_millis(120));
     let made = synth(&args.spec());

@@ -38,6 +38,7 @@ mod capture;
 mod consistency;
 mod form;
 mod frames;
+mod memory;
 mod parse;
 mod root;
 mod settings;
@@ -47,4 +48,5 @@ mod topology;
 
 pub use capture::{CaptureError, Options, capture};
 pub use frames::{PlainRead, Progress, plain_read};
+pub use memory::available_memory;
 pub use root::Root;

@@ -1,11 +1,12 @@
 //! An engine's memory as a snapshot, from which another run can start.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 use order9_machine::Engine;
 use order9_mm::sysctl::SETTINGS;
 use order9_mm::{BlockUser, BlockView, FrameState, LruList, Zone};
-use order9_snapshot::flags::{PINNED, SLAB_RECLAIMABLE, kpf};
+use order9_snapshot::flags::{PINNED, PRIVATE_BITS, SLAB_RECLAIMABLE, kpf};
 use order9_snapshot::{self as snapshot, FrameMap, FrameMapBuilder, NodeInfo, PcpInfo, Snapshot, Source, ZoneInfo};
 use order9_units::{Migratetype, NodeId, Order, PAGE_SIZE, PAGEBLOCK_PAGES, Pages, Pfn};
 
@@ -43,6 +44,31 @@ pub(crate) fn export(engine: &Engine, cpus: &[NodeId]) -> Snapshot {
         block_types: Some((0..blocks).map(type_of).collect()),
         ..Snapshot::default()
     }
+}
+
+/// The release whose flags [`write_map`] writes, as /proc/sys/kernel/osrelease has it.
+pub const MAP_RELEASE: &str = "6.18.0-order9\n";
+
+/// Writes what Linux shows in /proc/kpageflags and /proc/kpagecount: a word for each frame to each. What only the lab knows is
+/// left out.
+///
+/// # Errors
+/// Those of writing.
+pub fn write_map(engine: &Engine, flags: &mut impl Write, counts: &mut impl Write) -> io::Result<()> {
+    let end = engine.zones().iter().map(|zone| zone.span().end).max().unwrap_or(Pfn::new(0));
+    let (mut flag_words, mut count_words) = (Vec::new(), Vec::new());
+    for (_, chunk) in frames(engine, end).chunks() {
+        flag_words.clear();
+        count_words.clear();
+        chunk.for_each_index(|at| {
+            let state = chunk.palette()[at];
+            flag_words.extend((state.flags & !PRIVATE_BITS).to_ne_bytes());
+            count_words.extend(state.count.to_ne_bytes());
+        });
+        flags.write_all(&flag_words)?;
+        counts.write_all(&count_words)?;
+    }
+    Ok(())
 }
 
 /// Every frame up to `end`, block by block.

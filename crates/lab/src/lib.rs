@@ -30,6 +30,7 @@ pub use ablation::{Ablated, Ablation, ablation_notes, ablation_report};
 pub use claims::judge_claim;
 pub use days::{Day, days, days_text};
 pub use error::PlanError;
+pub use export::{MAP_RELEASE, write_map};
 pub use notes::notes;
 pub use plan::{Cell, Memory, Plan, Settings};
 pub use plot::{Changed, PlotChoice, PlotError, Plotted, changed, plot, plot_time};

@@ -9,18 +9,19 @@ use order9_mm::command_line::CommandLine;
 use order9_policy::Loaded;
 use order9_record::Digest;
 use order9_snapshot::Snapshot;
+use order9_snapshot::limits::{Shortage, to_analyse};
 use order9_snapshot::synth::SynthSpec;
-use order9_units::{Nanos, Pages};
+use order9_units::{Bytes, Nanos, Pages};
 use order9_workloads::{Value, Workload};
 
 use crate::ablation::Ablation;
 use crate::machines::MachineSpec;
 
-/// Memory of the host that simultaneous runs may take together.
-const HOST_MEMORY: u64 = 10 << 30;
 /// Memory of the host that a run takes for each frame of its machine: 20 bytes of the engine, and page tables of programs
 /// that use most of it.
-const HOST_MEMORY_PER_FRAME: u64 = 28;
+const PER_FRAME: u64 = 28;
+/// Memory of the host that a run takes for each list of each CPU in each zone, in the machine and in counters.
+const PER_CPU_AND_ZONE: u64 = 256;
 
 /// Settings by their Linux names, and what is written to them, in order.
 pub type Settings = Vec<(String, String)>;
@@ -93,15 +94,41 @@ impl Plan {
         (0..self.policies.len()).flat_map(of_policy)
     }
 
-    /// How many runs may go on at the same time on a host with so many cores: one on each, as long as they are expected to
-    /// need no more than 10 GiB of the host's memory together, but always one.
-    #[must_use]
-    pub fn jobs(&self, cores: NonZeroUsize) -> NonZeroUsize {
-        let memory = match &self.memory {
-            Memory::Snapshot { snapshot, .. } => snapshot.zones.iter().map(|zone| zone.present).sum(),
-            Memory::Empty | Memory::Synthetic(_) => Pages::from_bytes_floor(self.machine.memory()),
+    /// How many runs may go on at the same time on a host with so much memory available.
+    ///
+    /// # Errors
+    /// Where there is not enough for one.
+    pub fn jobs(&self, available: Bytes) -> Result<NonZeroUsize, Shortage> {
+        let (shared, each) = (self.shared_memory().get(), self.memory_of_a_run().get().max(1));
+        let fit = available.get().saturating_sub(shared) / each;
+        let needs = Bytes::new(shared.saturating_add(each));
+        NonZeroUsize::new(usize::try_from(fit).unwrap_or(usize::MAX)).ok_or(Shortage { needs, available })
+    }
+
+    /// Memory of the host that a run takes by itself.
+    fn memory_of_a_run(&self) -> Bytes {
+        // Holes below and between zones are in the engine's tables.
+        let (frames, zones, cpus) = match &self.memory {
+            Memory::Snapshot { snapshot, .. } => {
+                let end = snapshot.zones.iter().map(|zone| zone.span.end.get()).max().unwrap_or(0);
+                (end, snapshot.zones.len() as u64, u64::from(snapshot.machine.cpus))
+            }
+            Memory::Empty | Memory::Synthetic(_) => {
+                let nodes = &self.machine.nodes;
+                let cpus = nodes.iter().map(|node| u64::from(node.cpus)).sum();
+                (Pages::from_bytes_ceil(self.machine.memory()).get(), nodes.len() as u64 + 2, cpus)
+            }
         };
-        let fit = HOST_MEMORY / (HOST_MEMORY_PER_FRAME * memory.get().max(1));
-        NonZeroUsize::new(fit as usize).map_or(NonZeroUsize::MIN, |fit| fit.min(cores))
+        let lists = zones.saturating_mul(cpus).saturating_mul(PER_CPU_AND_ZONE);
+        Bytes::new(frames.saturating_mul(PER_FRAME).saturating_add(lists))
+    }
+
+    /// Memory of the host that all runs together take for what they start from, beside a map that was read.
+    fn shared_memory(&self) -> Bytes {
+        match &self.memory {
+            Memory::Empty => Bytes::new(0),
+            Memory::Synthetic(spec) => SynthSpec { size: self.machine.memory(), ..spec.clone() }.memory(),
+            Memory::Snapshot { snapshot, .. } => to_analyse(snapshot.zones.iter().map(|zone| zone.span.len()).sum()),
+        }
     }
 }

@@ -64,9 +64,9 @@ impl Prices {
 
     /// The prices measured on the machine that order9 is developed on, for hosts that have none of their own.
     #[must_use]
-    pub fn this_host() -> Self {
-        let text = include_str!("../../../machines/this-host.toml");
-        Self::from_toml("this-host", text).expect("a test reads the same text")
+    pub fn built_in() -> Self {
+        let text = include_str!("../../../machines/epyc-vm.toml");
+        Self::from_toml("epyc-vm", text).expect("a test reads the same text")
     }
 }
 
@@ -84,8 +84,8 @@ mod tests {
 
     #[test]
     fn the_built_in_prices_have_sources() {
-        let prices = Prices::this_host();
-        assert!(prices.machine.starts_with("this-host: "));
+        let prices = Prices::built_in();
+        assert!(prices.machine.starts_with("epyc-vm: "));
         assert!(!prices.move_page.source.is_empty());
         assert_eq!(prices.move_page.of(Pages::new(1000)), Nanos::new(1000 * prices.move_page.ns));
     }

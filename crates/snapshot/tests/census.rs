@@ -166,7 +166,7 @@ fn older_kernels_never_show_more_free_huge_pages_than_the_lists() {
 fn the_kernel_stays_within_the_bound_of_the_fragmented_host() {
     let snapshot = stored("host-fragmented.o9snap");
     let census = Census::of(&snapshot).unwrap();
-    let inspection = Inspection::of(&snapshot, Some(&census), &Prices::this_host());
+    let inspection = Inspection::of(&snapshot, Some(&census), &Prices::built_in());
     let zone = inspection.nodes[0].zones.iter().find(|zone| zone.name == "Normal").unwrap();
     let found = zone.view.findings.as_ref().unwrap();
     let most = found.blocks.free + found.by_moving.huge_pages;
@@ -236,7 +236,7 @@ proptest! {
             let counted: u64 = FrameClass::ALL.into_iter().map(|class| zone.frames(class).get()).sum();
             prop_assert_eq!(counted, frames);
         }
-        let inspection = Inspection::of(&snapshot, Some(&census), &Prices::this_host());
+        let inspection = Inspection::of(&snapshot, Some(&census), &Prices::built_in());
         prop_assert!(serde_json::to_string(&inspection).is_ok());
     }
 }

@@ -83,7 +83,7 @@ fn machine(nodes: &[Vec<Recipe>]) -> Snapshot {
 
 fn inspect(snapshot: &Snapshot) -> Inspection {
     let census = Census::of(snapshot).unwrap();
-    Inspection::of(snapshot, Some(&census), &Prices::this_host())
+    Inspection::of(snapshot, Some(&census), &Prices::built_in())
 }
 
 /// Blocks that are free, evacuable, held or huge in about equal parts, with any number of pages.
@@ -309,7 +309,7 @@ fn without_a_map_the_lists_still_speak() {
     snapshot.frames = None;
     snapshot.zones[0].free_blocks[9] = 3;
     snapshot.settings.insert("/proc/sys/vm/compaction_proactiveness".into(), "20".into());
-    let inspection = Inspection::of(&snapshot, None, &Prices::this_host());
+    let inspection = Inspection::of(&snapshot, None, &Prices::built_in());
     assert_eq!(inspection.total.findings, None);
     assert_eq!(inspection.total.free_in_huge_pages, Pages::new(3 * P));
     let node = &inspection.nodes[0];
@@ -335,7 +335,7 @@ fn capped_counts_are_completed_from_the_sum() {
     zone.free_blocks[0] = 250_000;
     let by_type = |n: u64| std::array::from_fn(|order| if order == 0 { n } else { 0 });
     zone.free_by_type = [(Migratetype::Movable, by_type(100_000)), (Migratetype::Unmovable, by_type(7))].into();
-    let inspection = Inspection::of(&snapshot, None, &Prices::this_host());
+    let inspection = Inspection::of(&snapshot, None, &Prices::built_in());
     let types = &inspection.nodes[0].zones[0].free_memory.by_type;
     assert_eq!(types.iter().map(|of| of.blocks[0]).collect::<Vec<_>>(), [7, 249_993]);
 }

@@ -56,6 +56,11 @@ pub trait Definition: Sized {
     /// The built-in files of this kind.
     fn presets() -> &'static [Preset];
 
+    /// Names that built-in files had before, each with the one it has now.
+    fn renamed() -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
     /// Reads `text`, called `file` in messages.
     ///
     /// # Errors
@@ -108,7 +113,8 @@ impl<D: Definition> Member<D> {
             return Self::read(&folder.unwrap_or(Path::new("")).join(name));
         }
         let Some(preset) = D::presets().iter().find(|preset| preset.name == name) else {
-            let nearest = nearest(name, D::presets().iter().map(|preset| preset.name));
+            let renamed = D::renamed().iter().find(|(old, _)| *old == name).map(|(_, new)| *new);
+            let nearest = renamed.or_else(|| nearest(name, D::presets().iter().map(|preset| preset.name)));
             return Err(FileError::UnknownName { kind: D::KIND, name: shown(name), nearest });
         };
         let said = D::parse(preset.name, preset.text)?;

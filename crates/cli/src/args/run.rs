@@ -28,7 +28,7 @@ pub(crate) struct RunArgs {
     /// What memory holds at the start: empty, synth, or a snapshot file. [default: empty]
     #[arg(long, value_name = "empty|synth|SNAPSHOT", allow_hyphen_values = true)]
     pub(crate) memory: Option<String>,
-    /// The machine whose prices a snapshot gets. [default: this-host]
+    /// The machine whose prices a snapshot gets. [default: epyc-vm]
     #[arg(long, value_name = "MACHINE", allow_hyphen_values = true)]
     pub(crate) prices: Option<String>,
     /// How often every policy runs, each time with another seed. [default: 1]

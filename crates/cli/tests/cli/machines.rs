@@ -7,10 +7,10 @@ use crate::support::{order9, order9_line};
 #[test]
 fn machines_are_listed_and_shown() {
     let list = order9(["machines", "list"]).success();
-    assert!(list.lines().any(|line| line.starts_with("this-host ") && line.contains("24 GiB")), "{list}");
-    let show = order9(["machines", "show", "this-host"]).success();
+    assert!(list.lines().any(|line| line.starts_with("epyc-vm ") && line.contains("24 GiB")), "{list}");
+    let show = order9(["machines", "show", "epyc-vm"]).success();
     assert!(show.contains("# One page fault: ") && show.contains("[prices.fault]\nns = "), "{show}");
-    for command in [&["list"][..], &["show", "this-host"]] {
+    for command in [&["list"][..], &["show", "epyc-vm"]] {
         let json = order9([&["machines"], command, &["--json"]].concat()).success();
         serde_json::from_str::<serde_json::Value>(&json).expect("JSON");
     }

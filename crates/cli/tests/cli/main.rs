@@ -6,6 +6,7 @@ mod capture;
 mod golden;
 mod machines;
 mod map;
+mod memory;
 mod plot;
 mod policies;
 mod repeat;

@@ -127,6 +127,26 @@ fn files_of_proc_are_those_of_a_host() {
 }
 
 #[test]
+fn the_end_of_a_run_can_be_inspected_with_its_map() {
+    let folder = folder_with_machine();
+    order9_line(&format!("run {SHORT} --proc-dir {{}}/files"), folder.path()).success();
+    let run = folder.path().join("files/linux-6.18/seed-1");
+    let last = fs::read_dir(&run).unwrap().map(|entry| entry.unwrap().path()).max().expect("there are some");
+    let frames = fs::metadata(last.join("proc/kpageflags")).unwrap().len();
+    assert_eq!((frames % 8, fs::metadata(last.join("proc/kpagecount")).unwrap().len()), (0, frames));
+    let text = order9(["inspect", "--root", last.to_str().unwrap()]).success();
+    assert!(text.contains("Memory map") && !text.contains("No map") && !text.contains("says that"), "{text}");
+    let json = order9(["inspect", "--json", "--root", last.to_str().unwrap()]).success();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["inconsistencies"].as_array().map(Vec::len), Some(0), "{}", json["inconsistencies"]);
+    // What holds the moments says where they are.
+    for above in [run.as_path(), &folder.path().join("files")] {
+        let ran = order9(["inspect", "--root", above.to_str().unwrap()]);
+        assert!(ran.status == 2 && ran.stderr.contains(last.to_str().unwrap()), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn this_hosts_own_memory_is_a_machine() {
     let mut word = [0; 8];
     let readable = fs::File::open("/proc/kpageflags").and_then(|mut file| file.read_exact(&mut word));
@@ -142,7 +162,7 @@ fn this_hosts_own_memory_is_a_machine() {
     let text = order9_line(line, folder.path()).success();
     assert!(text.contains("Ops Minor Faults"), "{text}");
     let manifest = fs::read_to_string(folder.path().join("a/manifest.toml")).unwrap();
-    assert!(manifest.contains("start = \"snapshot\"") && manifest.contains("name = \"this-host\""));
+    assert!(manifest.contains("start = \"snapshot\"") && manifest.contains("name = \"epyc-vm\""));
     order9_line("run --repeat {}/a", folder.path()).success();
 }
 

@@ -6,7 +6,7 @@ use super::disks::{self, DiskText};
 use super::error::Problem;
 use super::figure::{FIGURES, FigureText};
 use super::nodes::{self, NodeSpec};
-use super::presets::PRESETS;
+use super::presets::{PRESETS, RENAMED};
 
 /// Keys of a machine file that are no figures.
 const OWN_KEYS: [&str; 4] = ["base", "summary", "nodes", "disks"];
@@ -32,6 +32,10 @@ impl Definition for MachineText {
 
     fn presets() -> &'static [Preset] {
         PRESETS
+    }
+
+    fn renamed() -> &'static [(&'static str, &'static str)] {
+        RENAMED
     }
 
     fn parse(file: &str, text: &str) -> Result<Self, FileError<Problem>> {

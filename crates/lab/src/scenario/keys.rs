@@ -30,7 +30,7 @@ pub static KEYS: &[Key] = &[
         "prices",
         "a built-in machine or a machine file",
         "whose prices count on the machine of a snapshot",
-        "`this-host`",
+        "`epyc-vm`",
     ),
     key(
         "policies",

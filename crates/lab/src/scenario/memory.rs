@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use order9_record::Digest;
 use order9_snapshot::format;
+use order9_snapshot::limits::Shortage;
 use order9_snapshot::synth::{Pattern, SynthSpec};
+use order9_units::Bytes;
 
 use super::error::Problem;
 use crate::plan::Memory;
@@ -32,11 +34,11 @@ impl MemoryWish {
     }
 
     /// Reads the snapshot, where it is one.
-    pub(super) fn memory(self) -> Result<Memory, Problem> {
+    pub(super) fn memory(self, available: Bytes) -> Result<Memory, Problem> {
         match self {
             Self::Empty => Ok(Memory::Empty),
             Self::Synthetic(spec) => Ok(Memory::Synthetic(spec)),
-            Self::Snapshot(path) => snapshot(path),
+            Self::Snapshot(path) => snapshot(path, available),
         }
     }
 }
@@ -54,7 +56,8 @@ fn begins_as_one(path: &Path) -> io::Result<bool> {
     Ok(format::begins_as_snapshot(&first))
 }
 
-fn snapshot(path: String) -> Result<Memory, Problem> {
+/// Reads the snapshot at `path` where its file and its map fit into `available`.
+fn snapshot(path: String, available: Bytes) -> Result<Memory, Problem> {
     let refused = |problem: String| Problem::Snapshot { file: path.clone(), problem };
     let unreadable = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => refused("no such file or directory, expected a snapshot file".to_owned()),
@@ -62,8 +65,10 @@ fn snapshot(path: String) -> Result<Memory, Problem> {
         io::ErrorKind::IsADirectory => refused("is a directory, expected a snapshot file".to_owned()),
         _ => refused(error.to_string()),
     };
+    let length = Bytes::new(fs::metadata(&path).map_err(unreadable)?.len());
+    Shortage::check(length, available).map_err(|shortage| refused(format!("the file {shortage}")))?;
     let bytes = fs::read(&path).map_err(unreadable)?;
-    let snapshot = format::read(bytes.as_slice()).map_err(|error| refused(error.to_string()))?;
+    let snapshot = format::read_within(bytes.as_slice(), available).map_err(|error| refused(error.to_string()))?;
     if snapshot.frames.is_none() {
         return Err(refused("holds no memory map: it was captured without the rights to read one".to_owned()));
     }

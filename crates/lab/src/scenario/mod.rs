@@ -21,8 +21,9 @@ use std::num::NonZeroU64;
 
 use order9_machine::TraceKinds;
 use order9_mm::command_line::CommandLine;
+use order9_snapshot::format;
 use order9_toml::chain;
-use order9_units::Nanos;
+use order9_units::{Bytes, Nanos};
 use order9_workloads::{Value, Workload};
 
 pub use error::{Problem, ScenarioError};
@@ -56,6 +57,8 @@ pub struct Scenario {
     every: Option<Nanos>,
     events: TraceKinds,
     check_every: Option<NonZeroU64>,
+    /// Memory of the host that reading may take.
+    available: Bytes,
 }
 
 /// Something, and where it was asked for.
@@ -84,7 +87,14 @@ impl Scenario {
             every: None,
             events: TraceKinds::NONE,
             check_every: None,
+            available: format::MEMORY,
         }
+    }
+
+    /// Lets a snapshot take up to `available` of the host's memory, instead of [`format::MEMORY`].
+    #[must_use]
+    pub fn within(self, available: Bytes) -> Self {
+        Self { available, ..self }
     }
 
     /// What `word` names: a workload, or a scenario file if there is a `/` or an ending `.toml` in it.

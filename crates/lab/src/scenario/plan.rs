@@ -6,6 +6,7 @@ use std::path::Path;
 use order9_mm::sysctl::{SETTINGS, Setting};
 use order9_policy::{Loaded, PLANNED};
 use order9_toml::shown;
+use order9_units::Bytes;
 use order9_workloads::Workload;
 
 use super::ablate::{Wish, ablation};
@@ -20,7 +21,7 @@ const POLICY: &str = "linux-6.18";
 /// The machine where none is asked for.
 const MACHINE: &str = "xeon-1s";
 /// Whose prices a snapshot gets where none are asked for: the only ones that were measured whole.
-const PRICES: &str = "this-host";
+const PRICES: &str = "epyc-vm";
 /// Longest title of a column: it names a folder of the run directory.
 const TITLE_MAX: usize = 100;
 
@@ -42,7 +43,8 @@ impl Scenario {
         };
         setting::check_boot(&self.cmdline, &policies)?;
         setting::check(&self.settings, &policies)?;
-        let (machine, memory) = Place { machine: self.machine, prices: self.prices, memory: self.memory }.load()?;
+        let place = Place { machine: self.machine, prices: self.prices, memory: self.memory };
+        let (machine, memory) = place.load(self.available)?;
         Ok(Plan {
             workload: self.workload,
             chosen: self.chosen,
@@ -150,7 +152,7 @@ struct Place {
 }
 
 impl Place {
-    fn load(self) -> Result<(MachineSpec, Memory), ScenarioError> {
+    fn load(self, available: Bytes) -> Result<(MachineSpec, Memory), ScenarioError> {
         let Self { machine, prices, memory } = self.with_snapshot_as_memory()?;
         let from_map = memory.as_ref().is_some_and(|memory| matches!(memory.value, MemoryWish::Snapshot(_)));
         let named = match (machine, prices) {
@@ -168,7 +170,7 @@ impl Place {
         let Asked { said, value: name } = named;
         let machine = machines::load(&name).map_err(|error| said.error(error))?;
         let memory = match memory {
-            Some(Asked { said, value }) => value.memory().map_err(|problem| said.error(problem))?,
+            Some(Asked { said, value }) => value.memory(available).map_err(|problem| said.error(problem))?,
             None => Memory::Empty,
         };
         Ok((machine, memory))

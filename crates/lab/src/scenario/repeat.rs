@@ -42,11 +42,11 @@ pub enum RepeatError {
     Live,
 }
 
-/// The plan that `inputs` describe.
+/// The plan that `inputs` describe; a snapshot may take up to `available` of the host's memory.
 ///
 /// # Errors
 /// The first input that this version does not take, or a snapshot that is gone or another one.
-pub fn repetition(inputs: &Inputs) -> Result<Plan, RepeatError> {
+pub fn repetition(inputs: &Inputs, available: Bytes) -> Result<Plan, RepeatError> {
     let mut scenario = Scenario::of(value::workload(&inputs.workload.name)?);
     for (key, value) in &inputs.workload.parameters {
         scenario.choose(key, &written(value))?;
@@ -66,7 +66,7 @@ pub fn repetition(inputs: &Inputs) -> Result<Plan, RepeatError> {
         own_settings: own_settings(inputs)?,
         ablation: None,
         machine: machine(&folder, &inputs.machine)?,
-        memory: memory_of(&inputs.memory)?,
+        memory: memory_of(&inputs.memory, available)?,
         cmdline: scenario.cmdline.value,
         settings: inputs.settings.clone(),
         seeds: scenario.seeds,
@@ -133,11 +133,11 @@ fn put(folder: &TempDir, text: &str) -> io::Result<String> {
     Ok(path.display().to_string())
 }
 
-fn memory_of(memory: &record::Memory) -> Result<Memory, RepeatError> {
+fn memory_of(memory: &record::Memory, available: Bytes) -> Result<Memory, RepeatError> {
     match memory {
         record::Memory::Empty => Ok(Memory::Empty),
         record::Memory::Synthetic { arguments } => Ok(Memory::Synthetic(made_up(arguments)?)),
-        record::Memory::Snapshot { path, digest } => same_snapshot(path, *digest),
+        record::Memory::Snapshot { path, digest } => same_snapshot(path, *digest, available),
         record::Memory::Live => Err(RepeatError::Live),
     }
 }
@@ -155,7 +155,7 @@ fn made_up(arguments: &str) -> Result<SynthSpec, Problem> {
     Ok(spec)
 }
 
-fn same_snapshot(path: &str, expected: Digest) -> Result<Memory, RepeatError> {
+fn same_snapshot(path: &str, expected: Digest, available: Bytes) -> Result<Memory, RepeatError> {
     // A file that is another one need not even be a snapshot.
     if let Ok(bytes) = fs::read(Path::new(path)) {
         let found = Digest::of_bytes(&bytes);
@@ -163,5 +163,5 @@ fn same_snapshot(path: &str, expected: Digest) -> Result<Memory, RepeatError> {
             return Err(RepeatError::OtherSnapshot { path: path.to_owned(), found, expected });
         }
     }
-    Ok(MemoryWish::Snapshot(path.to_owned()).memory()?)
+    Ok(MemoryWish::Snapshot(path.to_owned()).memory(available)?)
 }

@@ -70,9 +70,14 @@ fn a_run_starts_from_the_memory_that_another_one_kept() {
 
 #[test]
 fn runs_of_large_machines_go_on_one_after_the_other() {
-    let two = NonZeroUsize::MIN.saturating_add(1);
-    let jobs = |name| Plan { machine: machines::load(name).expect("it is built in"), ..plan(Workload::Idle) }.jobs(two);
-    assert_eq!((jobs("xeon-2s"), jobs("server-1t")), (two, NonZeroUsize::MIN));
+    let jobs = |name, gib| {
+        let plan = Plan { machine: machines::load(name).expect("it is built in"), ..plan(Workload::Idle) };
+        plan.jobs(Bytes::from_gib(gib)).map(NonZeroUsize::get)
+    };
+    assert!(jobs("xeon-2s", 10).expect("it fits") > 1);
+    assert_eq!(jobs("server-1t", 10), Ok(1));
+    let shortage = jobs("server-1t", 2).expect_err("it does not fit").to_string();
+    assert_eq!(shortage, "needs about 7.5 GB of memory, this host has 2.1 GB available");
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn refused(text: impl AsRef<[u8]>) -> String {
 
 /// Why `lines` after a base are refused.
 fn based(lines: &str) -> String {
-    refused(format!("base = 'this-host'\n{lines}\n"))
+    refused(format!("base = 'epyc-vm'\n{lines}\n"))
 }
 
 /// Why one node with these lines is refused.
@@ -28,7 +28,8 @@ fn node(lines: &str) -> String {
 #[test]
 fn unknown_names() {
     let refusal = |name| load(name).expect_err("refused").to_string();
-    assert!(refusal("this-hots").starts_with("no machine is called 'this-hots'; did you mean this-host?; `order9"));
+    assert!(refusal("epyc-vn").starts_with("no machine is called 'epyc-vn'; did you mean epyc-vm?; `order9"));
+    assert!(refusal("this-host").starts_with("no machine is called 'this-host'; did you mean epyc-vm?; `order9"));
     assert!(refusal("cray").starts_with("no machine is called 'cray'; `order9 machines list` names all"));
     assert_eq!(refusal("missing.toml"), "missing.toml: no such file or directory");
     assert_eq!(refusal("/"), "/: is a directory, expected a machine");
@@ -100,9 +101,9 @@ fn distances_that_cannot_be() {
     );
 }
 
-/// The disk of `this-host`, with one line of its text replaced.
+/// The disk of `epyc-vm`, with one line of its text replaced.
 fn disk(from: &str, to: &str) -> String {
-    let text = include_str!("../../../../machines/this-host.toml");
+    let text = include_str!("../../../../machines/epyc-vm.toml");
     let disk = &text[text.find("[disks.vda.size]").expect("it has a disk")..];
     assert!(disk.contains(from), "{from}");
     based(&disk.replacen(from, to, 1))
@@ -178,8 +179,8 @@ fn machines_that_stand_on_nothing() {
 
 #[test]
 fn bases_that_cannot_be_loaded() {
-    let none = refused("base = 'this-hots'");
-    assert!(none.starts_with("mine.toml, line 1: base: no machine is called 'this-hots'; did you mean this-host?"));
+    let none = refused("base = 'epyc-vn'");
+    assert!(none.starts_with("mine.toml, line 1: base: no machine is called 'epyc-vn'; did you mean epyc-vm?"));
     assert_eq!(
         refused("base = './mine.toml'"),
         "machines must not be based on each other in a circle: mine.toml -> mine.toml"
@@ -202,7 +203,7 @@ fn line() -> impl Strategy<Value = String> {
         "'[0-9]{0,22} ?([KMGT]iB)?'",
         "\\[([0-9]{1,3},? ?){0,3}\\]",
         "\\{(ns|source) = [0-9]{1,5}\\}",
-        Just("'this-host'".to_owned()),
+        Just("'epyc-vm'".to_owned()),
     ];
     (proptest::sample::select(keys.to_vec()), values).prop_map(|(key, value)| format!("{key} = {value}"))
 }

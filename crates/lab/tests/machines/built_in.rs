@@ -35,7 +35,7 @@ fn machines_are_as_large_as_their_names_say() {
     };
     assert_eq!(shape("desktop-8g"), (4, 1, Bytes::from_gib(8)));
     assert_eq!(shape("xeon-1s"), (8, 1, Bytes::from_gib(16)));
-    assert_eq!(shape("this-host"), (2, 1, Bytes::from_gib(24)));
+    assert_eq!(shape("epyc-vm"), (2, 1, Bytes::from_gib(24)));
     assert_eq!(shape("xeon-2s"), (48, 2, Bytes::from_gib(64)));
     assert_eq!(shape("xeon-2s-ssd"), shape("xeon-2s"));
     assert_eq!(shape("server-1t"), (80, 2, Bytes::from_gib(1024)));
@@ -69,7 +69,7 @@ fn what_is_shown_is_a_machine_file_of_the_same_machine() {
 fn files_inherit_from_built_in_machines_and_from_files_beside_them() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);
-    let text = "base = 'this-host'\n[[nodes]]\nmemory = '4 GiB'\ncpus = 1\ndistances = [10]\n";
+    let text = "base = 'epyc-vm'\n[[nodes]]\nmemory = '4 GiB'\ncpus = 1\ndistances = [10]\n";
     fs::write(file("mine.toml"), text).unwrap();
     let text = "base = 'mine.toml'\nprices.syscall = { ns = 70.25, source = 'lmbench' }\n";
     fs::write(file("yours.toml"), text).unwrap();
@@ -79,13 +79,13 @@ fn files_inherit_from_built_in_machines_and_from_files_beside_them() {
     let syscall = yours.figures.iter().find(|figure| figure.info.key == "prices.syscall").unwrap();
     assert!(syscall.source == "lmbench" && syscall.set_in.ends_with("yours.toml"));
     let fault = yours.figures.iter().find(|figure| figure.info.key == "prices.fault").unwrap();
-    assert_eq!(fault.set_in, "this-host");
+    assert_eq!(fault.set_in, "epyc-vm");
 }
 
 #[test]
 fn disks_are_what_the_experiments_had() {
     let disk = |machine| load(machine).unwrap().disks.remove(0);
-    let (ssd, rotating, host) = (disk("xeon-1s"), disk("desktop-8g"), disk("this-host"));
+    let (ssd, rotating, host) = (disk("xeon-1s"), disk("desktop-8g"), disk("epyc-vm"));
     let page =
         |disk: &MachineDisk| disk.spec.read.latency.get() + 4096 * 1_000_000_000 / disk.spec.read.bandwidth.get();
     assert_eq!(page(&ssd).div_ceil(1000), 100, "us, or 10,000 reads per second");
@@ -115,14 +115,14 @@ fn disks_are_inherited_all_together() {
 
 #[test]
 fn everything_can_be_written_as_json() {
-    let machine = load("this-host").unwrap();
+    let machine = load("epyc-vm").unwrap();
     let show = serde_json::to_value(Show::new(&machine)).unwrap();
     let (figures, of_disks) = (show["figures"].as_array().unwrap(), ["vda"].len() * 8);
     assert_eq!(figures.len(), FIGURES.len() - 6 + of_disks, "nothing of other nodes where there is one");
     assert_eq!((&show["figures"][0]["key"], &show["figures"][0]["unit"]), (&"slice".into(), &"ns".into()));
     assert_eq!(show["nodes"][0]["memory"], Bytes::from_gib(24).get());
     let list = serde_json::to_value(List::new().unwrap()).unwrap();
-    assert!(list.as_array().unwrap().iter().any(|machine| machine["name"] == "this-host"));
+    assert!(list.as_array().unwrap().iter().any(|machine| machine["name"] == "epyc-vm"));
 }
 
 /// What the machine pays for a load from a page of another kind, as a multiple of one from a local base page.

@@ -82,7 +82,7 @@ fn tables_that_do_not_fit_the_upper_end_go_on_below_the_devices() {
 
 #[test]
 fn zones_are_those_of_the_host() {
-    let layout = load("this-host").unwrap().layout();
+    let layout = load("epyc-vm").unwrap().layout();
     let mm = MmBuilder::new(&layout, Policy::default()).unwrap().boot();
     // /proc/zoneinfo of the host: zone, start_pfn, spanned, present, managed.
     let host = [

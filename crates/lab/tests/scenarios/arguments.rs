@@ -84,7 +84,7 @@ fn what_is_not_replaced_stays() {
 fn a_snapshot_is_a_machine_with_the_prices_of_another() {
     for name in ["{}/map.o9snap", "{}/map"] {
         let plan = plan(FILE, &[("--machine", name)]).unwrap();
-        assert_eq!(plan.machine.name, "this-host");
+        assert_eq!(plan.machine.name, "epyc-vm");
         assert!(matches!(plan.memory, Memory::Snapshot { .. }));
     }
     let priced = plan(FILE, &[("--machine", "{}/map"), ("--prices", "xeon-2s")]).unwrap();

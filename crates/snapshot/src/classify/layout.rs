@@ -2,7 +2,7 @@
 
 use order9_units::{Order, Pages, Pfn, PfnRange};
 
-use super::presence::Presence;
+use super::presence::{Presence, within};
 use super::state::Token;
 use super::{FrameClass, compounds, heads};
 use crate::frames::{CHUNK_PAGES, Index};
@@ -175,7 +175,10 @@ impl<'a> Layout<'a> {
         let table: Vec<Token> = chunk.palette().iter().map(|&state| self.token_of(state)).collect();
         tokens.clear();
         tokens.resize(piece.range.len().get() as usize, Token::HOLE);
-        for range in presence.ranges.iter().map(|range| range.intersect(piece.range)).filter(|range| !range.is_empty())
+        for range in within(&presence.ranges, piece.range)
+            .iter()
+            .map(|range| range.intersect(piece.range))
+            .filter(|range| !range.is_empty())
         {
             let from = (range.start - first).get() as usize;
             let out = &mut tokens[offsets(piece, range)];
@@ -212,7 +215,7 @@ impl<'a> Layout<'a> {
             (std::slice::from_ref(&presence.deferred), FrameClass::Deferred),
             (presence.offline.as_slice(), FrameClass::Offline),
         ] {
-            for range in ranges.iter().map(|range| range.intersect(piece.range)) {
+            for range in within(ranges, piece.range).iter().map(|range| range.intersect(piece.range)) {
                 tokens[offsets(piece, range)].fill(Token::of(class));
             }
         }

@@ -37,9 +37,17 @@ impl Presence {
     }
 }
 
+/// Those of `ranges`, which ascend and do not overlap, that have a part in `span`. A machine of a hostile snapshot may have
+/// a million of them for each of its pieces.
+pub(super) fn within(ranges: &[PfnRange], span: PfnRange) -> &[PfnRange] {
+    let from = ranges.partition_point(|range| range.end <= span.start);
+    let ranges = &ranges[from..];
+    &ranges[..ranges.partition_point(|range| range.start < span.end)]
+}
+
 /// The parts of `ranges` that lie in `span`.
 fn clip(ranges: &[PfnRange], span: PfnRange) -> Vec<PfnRange> {
-    ranges.iter().map(|range| range.intersect(span)).filter(|range| !range.is_empty()).collect()
+    within(ranges, span).iter().map(|range| range.intersect(span)).filter(|range| !range.is_empty()).collect()
 }
 
 /// `ranges` without `holes`; both ascending.
@@ -47,7 +55,7 @@ fn subtract(ranges: &[PfnRange], holes: &[PfnRange]) -> Vec<PfnRange> {
     let mut left = Vec::new();
     for range in ranges {
         let mut start = range.start;
-        for hole in holes.iter().filter(|hole| !hole.intersect(*range).is_empty()) {
+        for hole in within(holes, *range) {
             left.push(PfnRange::new(start, hole.start.min(range.end)));
             start = start.max(hole.end);
         }

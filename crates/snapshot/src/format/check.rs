@@ -7,9 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use order9_units::{Bytes, NodeId, Order, PAGE_SIZE, Pages, Pfn, PfnRange, ZoneKind};
+use order9_units::{Bytes, NodeId, Order, PAGE_SIZE, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::COUNT_MAX;
+use crate::limits::{CPUS_MAX, NODES_MAX};
 use crate::{Snapshot, ZoneInfo};
 
 /// Parts of a snapshot that contradict each other.
@@ -18,9 +19,15 @@ pub enum StructureError {
     /// Frames of another size.
     #[error("page size {0:?}: order9 knows {PAGE_SIZE:?} only")]
     PageSize(Bytes),
-    /// Pageblocks larger than the largest order.
-    #[error("pageblock order {0}: expected 1 to {max}", max = Order::MAX)]
+    /// Pageblocks of another size than a huge page.
+    #[error("pageblock order {0}: order9 knows {known} only", known = Order::PAGEBLOCK)]
     PageblockOrder(u8),
+    /// More CPUs than Linux knows, or one with a higher number.
+    #[error("CPU {0}: Linux has at most {CPUS_MAX}, numbered from 0")]
+    Cpus(u64),
+    /// A node with a number that Linux does not have.
+    #[error("node {0}: Linux has at most {NODES_MAX}, numbered from 0")]
+    Nodes(NodeId),
     /// A node twice.
     #[error("node {0} appears twice")]
     NodeTwice(NodeId),
@@ -109,9 +116,10 @@ pub(super) fn structure(snapshot: &Snapshot) -> Result<(), StructureError> {
     if machine.page_size != PAGE_SIZE {
         return Err(StructureError::PageSize(machine.page_size));
     }
-    if !(1..=Order::MAX.get()).contains(&machine.pageblock_order) {
+    if machine.pageblock_order != Order::PAGEBLOCK.get() {
         return Err(StructureError::PageblockOrder(machine.pageblock_order));
     }
+    cpus(snapshot)?;
     nodes(snapshot)?;
     zones(snapshot)?;
     ranges("ram", &snapshot.ram)?;
@@ -119,10 +127,34 @@ pub(super) fn structure(snapshot: &Snapshot) -> Result<(), StructureError> {
     block_types(snapshot)
 }
 
+fn cpus(snapshot: &Snapshot) -> Result<(), StructureError> {
+    let refuse = |count: u64| Err(StructureError::Cpus(count));
+    let count = u64::from(snapshot.machine.cpus);
+    if count > u64::from(CPUS_MAX) {
+        return refuse(count);
+    }
+    // Each belongs to one node, and has one list in each zone.
+    let of_nodes: Vec<u32> = snapshot.nodes.iter().flat_map(|node| node.cpus.iter().copied()).collect();
+    let of_zones = snapshot.zones.iter().map(|zone| zone.pcp.iter().map(|pcp| pcp.cpu).collect());
+    for cpus in of_zones.chain([of_nodes]) {
+        let cpus: Vec<u32> = cpus;
+        if let Some(&cpu) = cpus.iter().find(|&&cpu| cpu >= CPUS_MAX) {
+            return refuse(cpu.into());
+        }
+        if cpus.len() > CPUS_MAX as usize {
+            return refuse(cpus.len() as u64);
+        }
+    }
+    Ok(())
+}
+
 fn nodes(snapshot: &Snapshot) -> Result<(), StructureError> {
     let count = snapshot.nodes.len();
     let mut seen = BTreeSet::new();
     for node in &snapshot.nodes {
+        if node.id.0 >= NODES_MAX {
+            return Err(StructureError::Nodes(node.id));
+        }
         if !seen.insert(node.id) {
             return Err(StructureError::NodeTwice(node.id));
         }
@@ -214,7 +246,7 @@ fn block_types(snapshot: &Snapshot) -> Result<(), StructureError> {
     let (Some(types), Some(map)) = (&snapshot.block_types, &snapshot.frames) else {
         return Ok(());
     };
-    let expected = map.len().get().div_ceil(1 << snapshot.machine.pageblock_order);
+    let expected = map.len().get().div_ceil(PAGEBLOCK_PAGES.get());
     let found = types.len() as u64;
     if found == expected { Ok(()) } else { Err(StructureError::BlockTypes { found, expected }) }
 }

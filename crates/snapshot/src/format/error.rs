@@ -7,6 +7,7 @@ use order9_units::{Pages, Pfn};
 
 use super::{FRAMES_MAX, Lookalike, StructureError, Tag, VERSION, Version};
 use crate::frames::ChunkError;
+use crate::limits::Shortage;
 
 /// Why a file cannot be read, and where in it.
 #[derive(Debug)]
@@ -107,8 +108,8 @@ pub enum Problem {
         found: u8,
     },
     /// The map would take more memory than allowed.
-    #[error("the map needs more memory than this reader may use")]
-    Memory,
+    #[error("the map {0}")]
+    Memory(Shortage),
     /// Frames or block types that META announced did not come.
     #[error("frames or pageblock types that META announced are missing")]
     Incomplete,

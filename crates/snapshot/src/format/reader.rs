@@ -4,7 +4,7 @@ use std::io::Read;
 
 use order9_units::{Bytes, Migratetype, Pages};
 
-use super::chunks::{self, take_u64};
+use super::chunks::{self, Budget, take_u64};
 use super::error::{Problem, ReadError};
 use super::meta::Meta;
 use super::section::{Section, SectionReader, Tag, Totals};
@@ -20,8 +20,8 @@ pub fn read(input: impl Read) -> Result<Snapshot, ReadError> {
     read_within(input, MEMORY)
 }
 
-/// Reads a snapshot, letting frame states and block types take up to `memory`. Everything else takes at most a few
-/// hundred MiB, for any input.
+/// Reads a snapshot, letting frame states and block types take up to `memory`: what the caller's host has available, say.
+/// Everything else takes at most a few hundred MiB, for any input.
 ///
 /// # Errors
 /// As [`read`]; [`Problem::Memory`] where the map needs more.
@@ -57,8 +57,7 @@ struct Assembly {
     /// What META announced.
     frames: Option<Pages>,
     blocks: Option<u64>,
-    /// Still to be used.
-    memory: Bytes,
+    memory: Budget,
 }
 
 impl Assembly {
@@ -75,6 +74,8 @@ impl Assembly {
         if let Some(claimed) = blocks.filter(|&blocks| blocks > BLOCKS_MAX) {
             return Err(error(Problem::Length { claimed, max: BLOCKS_MAX }));
         }
+        let memory = Budget::new(memory);
+        memory.expect(frames.unwrap_or_default()).map_err(error)?;
         let mut snapshot = meta.into_snapshot();
         snapshot.frames = frames.map(|_| FrameMap::default());
         Ok(Self { snapshot, frames, blocks, memory })
@@ -85,7 +86,7 @@ impl Assembly {
         if self.blocks.is_none() || self.snapshot.block_types.is_some() || frames_began {
             return Err(Problem::Misplaced);
         }
-        chunks::reserve(&mut self.memory, raw.len())?;
+        self.memory.take(raw.len() as u64)?;
         let known = |(block, &found): (usize, &u8)| {
             Migratetype::from_index(usize::from(found)).ok_or(Problem::BlockType { block: block as u64, found })
         };

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use order9_units::{Bytes, NodeId, ZoneKind};
+use order9_units::{Bytes, NodeId, PAGE_SIZE, ZoneKind};
+
+use crate::limits::NODES_MAX;
 
 /// The smallest machine: room for the zones below 16 MiB, a kernel and some memory.
 pub const SIZE_MIN: Bytes = Bytes::new(256 << 20);
@@ -16,9 +18,6 @@ pub(super) const SIZE_STEP: Bytes = Bytes::new(128 << 20);
 
 /// Least memory of each of several nodes: node 0 has to hold the zones below 4 GiB.
 pub(super) const NODE_MIN: Bytes = Bytes::from_gib(4);
-
-/// Highest number of nodes Linux supports on x86-64.
-const NODES_MAX: u16 = 1024;
 
 /// A machine to make up. Shares are of the memory of zones DMA32 and Normal that the kernel image leaves; zone DMA
 /// stays free, as on real machines.
@@ -49,6 +48,15 @@ pub struct SynthSpec {
     pub contamination: f64,
     /// Same seed, same machine.
     pub seed: u64,
+}
+
+impl SynthSpec {
+    /// Memory that making the machine up takes: a byte and a bit for each frame, and what is written of them.
+    #[must_use]
+    pub fn memory(&self) -> Bytes {
+        const BYTES_PER_FRAME: u64 = 2;
+        Bytes::new(self.size.get() / PAGE_SIZE.get() * BYTES_PER_FRAME)
+    }
 }
 
 impl Default for SynthSpec {

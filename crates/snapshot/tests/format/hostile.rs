@@ -2,6 +2,7 @@
 
 use order9_snapshot::format::{FRAMES_MAX, Problem, StructureError, read, read_within};
 use order9_snapshot::frames::ChunkError;
+use order9_snapshot::limits::{CPUS_MAX, NODES_MAX, Shortage};
 use order9_snapshot::{FrameState, Snapshot};
 use order9_units::{Bytes, Pfn};
 
@@ -96,8 +97,10 @@ fn a_bomb_inflates_no_further_than_its_claim() {
 fn memory_is_taken_for_what_arrives_and_no_more_than_allowed() {
     assert_problem!(Forge::new().meta(Some(u64::MAX), None).cut(), Problem::TooManyFrames(FRAMES_MAX));
     assert_problem!(Forge::new().meta(None, Some(u64::MAX)).cut(), Problem::Length { .. });
-    // 64 TiB are announced and never come: that takes no memory.
+    // 64 TiB are announced and never come: that takes no memory. Where not even all alike would fit, nothing is read.
     assert_problem!(Forge::new().meta(Some(1 << 34), None).ends(1 << 34, 0), Problem::Incomplete);
+    let little = read_within(Forge::new().meta(Some(1 << 34), None).cut().as_slice(), Bytes::new(1 << 20));
+    assert!(matches!(little.expect_err("refused").problem, Problem::Memory(_)));
 
     let mut index = vec![1; 1 << 15];
     index[0] = 0;
@@ -108,7 +111,13 @@ fn memory_is_taken_for_what_arrives_and_no_more_than_allowed() {
     }
     let file = file.cut();
     assert!(file.len() < 200_000, "{}", file.len());
-    assert_problem!(file, Problem::Memory);
+    // What came took what was allowed, and is a sixth thousandth of what would have come.
+    match problem(&file) {
+        Problem::Memory(Shortage { needs, available }) => {
+            assert!(available == ENOUGH && needs > Bytes::from_gib(15) && needs < Bytes::from_gib(18), "{needs:?}");
+        }
+        other => panic!("{other:?}"),
+    }
     assert!(matches!(
         read_within(file.as_slice(), Bytes::from_gib(1)).expect_err("cut").problem,
         Problem::Truncated { .. }
@@ -159,7 +168,22 @@ fn metadata_that_makes_no_sense_is_refused() {
     assert_problem!(with("\"Host\"", "\"Moon\""), Problem::Meta(_));
     assert_problem!(with("\"ram\":[]", &format!("\"ram\":{}", "[".repeat(100_000))), Problem::Meta(_));
     assert_problem!(with("4096", "16384"), Problem::Structure(StructureError::PageSize(_)));
-    assert_problem!(with("\"pageblock_order\":9", "\"pageblock_order\":64"), Problem::Structure(_));
+    for order in [0, 1, 8, 10, 64, 255] {
+        let file = with("\"pageblock_order\":9", &format!("\"pageblock_order\":{order}"));
+        assert_problem!(file, Problem::Structure(StructureError::PageblockOrder(_)));
+    }
+    for cpus in [CPUS_MAX + 1, u32::MAX] {
+        let file = with("\"cpus\":1,", &format!("\"cpus\":{cpus},"));
+        assert_problem!(file, Problem::Structure(StructureError::Cpus(_)));
+    }
+    let node = |id: u16, cpus: &str| {
+        let nodes = format!("\"nodes\":[{{\"id\":{id},\"distances\":[],\"cpus\":[{cpus}],\"counters\":{{}}}}]");
+        with("\"nodes\":[]", &nodes)
+    };
+    assert!(read(node(NODES_MAX - 1, "0,8191").as_slice()).is_ok());
+    assert_problem!(node(NODES_MAX, ""), Problem::Structure(StructureError::Nodes(_)));
+    assert_problem!(node(0, "8192"), Problem::Structure(StructureError::Cpus(8192)));
+    assert_problem!(node(0, &["7"; CPUS_MAX as usize + 1].join(",")), Problem::Structure(StructureError::Cpus(_)));
     let backwards = r#""ram":[{"start":9,"end":3}]"#;
     assert_problem!(with("\"ram\":[]", backwards), Problem::Structure(StructureError::Ranges { .. }));
     let raw = fram(0, &[(513, &[USED], &[])]);
