@@ -3,7 +3,7 @@
 FUZZ_SECONDS ?= 60
 SOAK_CASES ?= 20000
 
-.PHONY: help run test bench bench-host fuzz soak prepare
+.PHONY: help run test bench bench-host fuzz soak mutants prepare
 
 help:
 	@echo "make run         build, inspect the memory of this host (as root; else of a bundled snapshot), and run thpscale in it"
@@ -12,6 +12,7 @@ help:
 	@echo "make bench-host  benchmarks that read or fill this host's memory (as root)"
 	@echo "make fuzz        every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) (nightly Rust and cargo-fuzz)"
 	@echo "make soak        the property tests with SOAK_CASES=$(SOAK_CASES) cases each"
+	@echo "make mutants     plants the defects of tests/mutants/, one at a time, and says which tests see them (hours the first time)"
 
 prepare:
 	@bash scripts/prepare.sh
@@ -42,3 +43,6 @@ fuzz: prepare
 
 soak: prepare
 	PROPTEST_CASES=$(SOAK_CASES) cargo test --release --locked --workspace --lib --bins --tests
+
+mutants: prepare
+	cargo run --release --locked -p order9-mutants

@@ -28,6 +28,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["units", "mm", "machine", "workloads", "snapshot", "host", "import", "policy", "lab", "record", "report"],
     ),
     ("workspace", &[]),
+    ("mutants", &[]),
 ];
 
 /// Crates that every crate may have as a development dependency: what only tests, benches and fuzz targets use, and the

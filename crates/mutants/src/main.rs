@@ -1,0 +1,99 @@
+//! Plants the defects of `tests/mutants/` in a copy of the sources, one at a time, and says which test sees each.
+//!
+//! The copy holds all of them (`plant`), switched by a number in the environment, so that one build serves all. Every defect
+//! runs the test binaries (`hunt`), the ones nearest to it first, up to the first test that fails. `make mutants` starts it.
+//! A development tool: nothing that is shipped uses it.
+#![forbid(unsafe_code)]
+
+mod binaries;
+mod error;
+mod hunt;
+mod list;
+mod plant;
+mod report;
+mod time;
+mod tree;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::error::Error;
+use crate::list::Lists;
+use crate::tree::Tree;
+
+const USAGE: &str = "usage: order9-mutants [--list] [--jobs N] [--within SECONDS] [--crate NAME]... [ID...]
+
+Builds the tests once with every defect of tests/mutants/ planted, and runs them once with each defect on. The last three
+are for a first look: there is no verdict unless all tests may see all defects.
+
+  --list             only look whether the text of every defect is still found
+  --jobs N           as many defects at a time (default: one for each CPU)
+  --within SECONDS   leave out test binaries that take longer without a defect
+  --crate NAME       only tests of this crate; may be given more than once
+  ID...              only defects whose names begin with one of these";
+
+/// What was asked for.
+struct Options {
+    list_only: bool,
+    jobs: usize,
+    within: Option<u64>,
+    crates: Vec<String>,
+    ids: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    match options().and_then(|options| run(&options)) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("order9-mutants: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn options() -> Result<Options, Error> {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut options = Options { list_only: false, jobs: cpus, within: None, crates: Vec::new(), ids: Vec::new() };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut number = || words.next().and_then(|number| number.parse().ok()).filter(|&number: &u64| number > 0);
+        match word.as_str() {
+            "--help" => {
+                println!("{USAGE}");
+                std::process::exit(0);
+            }
+            "--list" => options.list_only = true,
+            "--jobs" => options.jobs = number().ok_or(Error::Usage(USAGE))? as usize,
+            "--within" => options.within = Some(number().ok_or(Error::Usage(USAGE))?),
+            "--crate" => options.crates.push(words.next().ok_or(Error::Usage(USAGE))?),
+            _ if word.starts_with('-') => return Err(Error::Usage(USAGE)),
+            _ => options.ids.push(word),
+        }
+    }
+    Ok(options)
+}
+
+fn run(options: &Options) -> Result<ExitCode, Error> {
+    let root = root()?;
+    let mut lists = Lists::read(&root.join("tests/mutants"))?;
+    let tree = Tree::of(&root);
+    let sources = tree.plant(&lists.mutants)?;
+    if options.list_only {
+        println!("{} defects, all found in the sources", lists.mutants.len());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let chosen = lists.chosen(&options.ids)?;
+    tree.write(&sources)?;
+    let binaries = binaries::build(&tree, &options.crates)?;
+    let times = time::baseline(&tree, binaries, options.within)?;
+    let outcomes = hunt::all(&lists, &chosen, &times, options.jobs)?;
+    lists.remember(&outcomes)?;
+    let whole = options.within.is_none() && options.crates.is_empty() && chosen.len() == lists.mutants.len();
+    Ok(report::print(&lists, &outcomes, whole))
+}
+
+/// The top folder of the repository: the nearest one above that holds the lists.
+fn root() -> Result<PathBuf, Error> {
+    let here = std::env::current_dir().map_err(|error| Error::file(".", error))?;
+    here.ancestors().find(|folder| folder.join("tests/mutants").is_dir()).map(PathBuf::from).ok_or(Error::NoLists)
+}
