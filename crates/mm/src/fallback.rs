@@ -403,3 +403,6 @@ impl Zone {
         self.free_of_type(Migratetype::Cma) > self.free / 2
     }
 }
+
+#[cfg(test)]
+mod tests;

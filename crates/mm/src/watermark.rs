@@ -183,3 +183,6 @@ fn reduced(mark: u64, flags: &AllocFlags, rights: ReserveRights) -> u64 {
     }
     need
 }
+
+#[cfg(test)]
+mod tests;

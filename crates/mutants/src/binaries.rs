@@ -137,7 +137,8 @@ impl Binary {
 }
 
 fn restrict(child: &Child, what: Resource, most: u64) -> std::io::Result<()> {
-    let limit = Rlimit { current: Some(most), maximum: Some(most) };
+    // At the second limit the kernel kills without a word.
+    let limit = Rlimit { current: Some(most), maximum: Some(most + 5) };
     match prlimit(Pid::from_raw(child.id() as i32), what, limit) {
         // It has ended already.
         Ok(_) | Err(rustix::io::Errno::SRCH) => Ok(()),

@@ -86,7 +86,8 @@ fn steps<'a>(mutant: &'a Mutant, last: Option<&'a Sight>, times: &'a [Timed]) ->
     if let (Some(timed), Some(module)) = (of(own), module(&mutant.file)) {
         steps.push(Step { timed, filter: vec![module] });
     }
-    let (near, far): (Vec<_>, Vec<_>) = times.iter().partition(|timed| timed.binary.package() == own);
+    let whole = times.iter().filter(|timed| !timed.in_part);
+    let (near, far): (Vec<_>, Vec<_>) = whole.partition(|timed| timed.binary.package() == own);
     steps.extend(near.into_iter().chain(far).map(|timed| Step { timed, filter: vec![] }));
     steps
 }

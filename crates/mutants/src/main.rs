@@ -28,7 +28,7 @@ are for a first look: there is no verdict unless all tests may see all defects.
 
   --list             only look whether the text of every defect is still found
   --jobs N           as many defects at a time (default: one for each CPU)
-  --within SECONDS   leave out test binaries that take longer without a defect
+  --within SECONDS   of test binaries that take longer without a defect, run only the tests of the module with the defect
   --crate NAME       only tests of this crate; may be given more than once
   ID...              only defects whose names begin with one of these";
 

@@ -45,7 +45,7 @@ async fn sleep<E: Stall>(env: &E, node: NodeId, pause: Option<Nanos>) -> Option<
 }
 
 /// Compacts the zones that a request could use, lowest first (`kcompactd_do_work`).
-async fn work<E: Stall>(env: &E, node: NodeId, request: DaemonRequest) {
+pub(super) async fn work<E: Stall>(env: &E, node: NodeId, request: DaemonRequest) {
     let DaemonRequest { order, class } = request;
     let zones = env.with(|mm| {
         mm.counters.compact_daemon_wake += 1;

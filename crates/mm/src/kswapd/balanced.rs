@@ -192,7 +192,7 @@ mod tests {
     use order9_units::{Pages, Pfn, PfnRange};
 
     use super::*;
-    use crate::policy::{BlockSearch, Policy};
+    use crate::policy::{BlockSearch, LruScope, Policy};
     use crate::{Contents, Layout, LruList, MmBuilder, NodeSpec, ZoneSpec};
 
     const NODE: NodeId = NodeId(0);
@@ -208,7 +208,7 @@ mod tests {
             ..Layout::default()
         };
         let mut policy = Policy::default();
-        policy.reclaim.lru = crate::policy::LruScope::Zone;
+        policy.reclaim.lru = LruScope::Zone;
         policy.reclaim.kswapd_balances = BalancedZones::Every;
         policy.reclaim.unreclaimable = Unreclaimable::PagesScanned;
         let mut mm = MmBuilder::new(&layout, policy).expect("the layout is sound").boot();
@@ -269,6 +269,22 @@ mod tests {
         assert_eq!(round(&mm, 12), (vec![(0, 4090, false), (1, 20_000, true)], false));
         (mm.zones[0].watermarks.high, mm.zones[1].watermarks.high) = (5000, high);
         assert_eq!(round(&mm, 12), (vec![(0, 5000, true)], false), "higher zones are none of its business");
+    }
+
+    #[test]
+    fn the_goal_of_a_pass_is_the_high_marks_of_its_node_with_their_boosts() {
+        let mut mm = machine();
+        (mm.policy.reclaim.kswapd_balances, mm.policy.reclaim.lru) = (BalancedZones::Any, LruScope::Node);
+        for (at, (high, boost)) in [(100, 7), (1000, 512)].into_iter().enumerate() {
+            (mm.zones[at].watermarks.high, mm.zones[at].boost) = (high, boost);
+        }
+        assert_eq!(round(&mm, 12), (vec![(0, 107 + 1512, true)], false));
+        (mm.zones[0].watermarks.high, mm.zones[0].boost) = (10, 0);
+        assert_eq!(round(&mm, 12).0, [(0, 32 + 1512, true)], "at least 32 pages a zone");
+        mm.zones[1].node = NodeId(1);
+        assert_eq!(round(&mm, 12).0, [(0, 32, true)], "zones of other nodes are theirs");
+        let low = mm.kswapd_round(&Pass { class: ZoneKind::Dma32, ..pass(12) });
+        assert_eq!(low.passes.len(), 1);
     }
 
     #[test]

@@ -298,4 +298,27 @@ mod tests {
         let ends = (counters.gentle_aborts, counters.gentle_switches);
         assert_eq!((counters.gentle_runs, ends, counters.gentle_reclaimed), (2, (1, 1), 40));
     }
+
+    #[test]
+    fn a_run_works_off_the_boosts_that_it_began_with_on_its_own_node() {
+        let zone = |node, start| {
+            let span = PfnRange::of(Pfn::new(start), Pages::new(4096));
+            ZoneSpec { node: NodeId(node), kind: ZoneKind::Normal, span }
+        };
+        let layout = Layout {
+            nodes: vec![NodeSpec { distances: vec![10, 20] }, NodeSpec { distances: vec![20, 10] }],
+            zones: vec![zone(0, 1 << 20), zone(1, 2 << 20)],
+            ..Layout::default()
+        };
+        let mut mm = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot();
+        let boosts = |mm: &Mm| [0, 1].map(|zone| mm.zones[zone].boost);
+        (mm.zones[0].boost, mm.zones[1].boost) = (512, 700);
+        let run = mm.balance_begin(NodeId(0), DaemonRequest { order: Order::ZERO, class: ZoneKind::Normal });
+        mm.zones[0].boost += 100;
+        assert!(mm.balance_end(&run).was_boosted);
+        assert_eq!(boosts(&mm), [100, 700], "what came meanwhile stays, and so does the other node's");
+        let run = mm.balance_begin(NodeId(1), DaemonRequest { order: Order::ZERO, class: ZoneKind::Dma32 });
+        assert!(!mm.balance_end(&run).was_boosted, "no zone up to the class is");
+        assert_eq!(boosts(&mm), [100, 700]);
+    }
 }

@@ -4,9 +4,10 @@ use alloc::vec::Vec;
 
 use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
-use super::{PassStats, ReclaimControl, ReclaimStep, Reclaimer};
-use crate::policy::Policy;
-use crate::space::{Access, Backing, FaultStep, MmapRequest, Prot, SpaceId, VirtAddr};
+use super::{PageWrite, PassStats, ReclaimControl, ReclaimStep, Reclaimer};
+use crate::frame::Flag;
+use crate::policy::{NewAnon, Policy};
+use crate::space::{Access, Backing, FaultStep, MmapRequest, PageView, Prot, SpaceId, VirtAddr};
 use crate::trace::Event;
 use crate::{FileId, Gfp, Layout, LruList, LruType, Mm, MmBuilder, NodeSpec, Request, ZoneId, ZoneSpec};
 
@@ -272,4 +273,46 @@ fn a_pass_tells_what_it_does() {
         panic!("in the end anonymous lists are compared: {told:?}")
     };
     assert_eq!(told, [isolate(32), shrink(32), isolate(8), shrink(8), is_low]);
+}
+
+#[test]
+fn writes_and_pages_that_come_back_are_what_a_type_costs() {
+    let mut mm = boot();
+    mm.policy.reclaim.new_anon = NewAnon::Inactive;
+    mm.swapon(Pages::new(1000));
+    let space = mm.create_space().expect("there are few");
+    let start = mm.mmap(space, &MmapRequest::anon(Pages::new(420).bytes()), CPU).expect("there is room");
+    let at = |page: u64| VirtAddr::new(start.get() + 4096 * page);
+    let pages: Vec<Pfn> = (0..420)
+        .map(|page| {
+            assert_eq!(mm.touch(space, at(page), Access::Write, CPU), FaultStep::Done);
+            let PageView::Present { pfn, .. } = mm.page_at(space, at(page)) else { panic!("it was just written") };
+            mm.take_uses(mm.at(pfn));
+            pfn
+        })
+        .collect();
+    // Many in use, so that twenty others are few; one of these had been in use before.
+    let in_use = |mm: &mut Mm| pages[..400].iter().for_each(|&pfn| mm.move_lru(mm.at(pfn), LruList::ActiveAnon));
+    let last = mm.at(pages[419]);
+    mm.frames.set(last, mm.frames.word(last).with(Flag::Workingset, true));
+    let cost = |mm: &Mm| mm.reclaim.sets[0].pressure.cost;
+    in_use(&mut mm);
+    let run = pass(&mut mm, control(0));
+    assert_eq!((run.writes.len(), run.nr_reclaimed, cost(&mm)), (20, 0, [20, 0]), "each write costs");
+    for write in run.writes {
+        let PageWrite::Swap(write) = write else { panic!("{write:?} is of no file on disk") };
+        mm.swap_written(write, CPU);
+    }
+    in_use(&mut mm);
+    assert_eq!((pass(&mut mm, control(0)).nr_reclaimed, cost(&mm)), (20, [20, 0]));
+    in_use(&mut mm);
+    let mut comes_back = |page| {
+        let FaultStep::NeedPage(fault) = mm.touch(space, at(page), Access::Read, CPU) else { panic!("it is in swap") };
+        let pfn = mm.alloc_fast(&fault.request(NodeId(0), CPU)).expect("memory is free");
+        assert_eq!(mm.fault_finish(&fault, pfn, CPU), FaultStep::Done);
+        mm.check().expect("every law holds");
+        (mm.counters().workingset_activate[0], mm.counters().workingset_restore[0], cost(&mm))
+    };
+    assert_eq!(comes_back(418), (1, 0, [20, 0]), "it was not in use before");
+    assert_eq!(comes_back(419), (2, 1, [21, 0]));
 }

@@ -321,6 +321,20 @@ fn completed_compaction_escalates_to_its_floor() {
 }
 
 #[test]
+fn compaction_counts_on_its_share_of_what_can_be_reclaimed() {
+    let marks = machine(Policy::default()).zones()[0].watermarks();
+    let gets_it = |order, reclaimable| {
+        let world = World { reclaims: 1, reclaimable, ..World::exhausted(Policy::default()) };
+        world.alloc(order, Gfp::GFP_KERNEL | MAYFAIL, Task::default()).is_ok()
+    };
+    // The first round frees a page; beside that, twice the block above the mark is to come from a share of the rest.
+    for (order, mark) in [(2, marks.min), (4, marks.low)] {
+        let need = u64::from(order) * (mark + (2 << order));
+        assert_eq!([need - 1, need].map(|reclaimable| gets_it(order, reclaimable)), [false, true], "order {order}");
+    }
+}
+
+#[test]
 fn withdrawn_compaction_retries_by_release() {
     for (rule, again) in [(Withdrawn::ByReclaimable, false), (Withdrawn::SkippedOnly, true)] {
         let world = World {

@@ -179,4 +179,28 @@ mod tests {
         assert_eq!(free.take(), Some(0), "the last one freed is the next");
         assert_eq!((free.capacity(), free.used()), (1600, 514));
     }
+
+    #[test]
+    fn clusters_that_are_full_in_part_are_used_once_no_other_is_empty() {
+        let mut free = FreeSlots::default();
+        free.add(3 * 512, true);
+        (0..513).for_each(|slot| assert_eq!(free.take(), Some(slot)));
+        [5, 7].into_iter().for_each(|slot| free.release(slot));
+        (513..1536).for_each(|slot| assert_eq!(free.take(), Some(slot), "the one in use, then an empty one"));
+        assert_eq!([free.take(), free.take(), free.take()], [Some(5), Some(7), None]);
+    }
+
+    #[test]
+    fn a_cluster_is_in_use_or_full_in_part_or_empty() {
+        let mut free = FreeSlots::default();
+        free.add(2 * 512, true);
+        (0..2).for_each(|slot| assert_eq!(free.take(), Some(slot)));
+        // Of the cluster in use: it is not full in part beside that.
+        free.release(0);
+        (0..1024).filter(|&slot| slot != 1).for_each(|slot| assert_eq!(free.take(), Some(slot)));
+        assert_eq!(free.take(), None);
+        // Full in part first, then empty.
+        (0..512).for_each(|slot| free.release(slot));
+        assert_eq!((free.take_cluster(), free.take(), free.used()), (Some(0), None, 1024));
+    }
 }

@@ -2,6 +2,7 @@
 
 mod classic;
 mod crowd;
+mod daemon;
 mod indexed;
 mod series;
 

@@ -156,6 +156,29 @@ fn neighbours_are_read_ahead_and_count_when_they_are_used() {
 }
 
 #[test]
+fn slots_that_nobody_needs_are_not_read_ahead() {
+    let mut mm = boot(100);
+    let (space, start) = program(&mut mm, 16);
+    assert_eq!(swap_out(&mut mm), 16);
+    let slot_of = |mm: &mut Mm, at| match mm.touch(space, page(start, at), Access::Read, CPU) {
+        FaultStep::NeedPage(fault) => match fault.need() {
+            Need::SwapIn(slot) => slot,
+            need => panic!("{need:?}"),
+        },
+        step => panic!("{step:?}"),
+    };
+    let slot = slot_of(&mut mm, 9);
+    let mut others: alloc::vec::Vec<_> = (0..16).filter(|&at| at != 9).map(|at| (slot_of(&mut mm, at), at)).collect();
+    others.retain(|(other, _)| other.index() / 8 == slot.index() / 8);
+    others.sort_unstable();
+    for &(_, at) in &others[2..4] {
+        mm.munmap(space, page(start, at), Pages::new(1).bytes(), CPU).expect("it is mapped");
+    }
+    let kept: alloc::vec::Vec<_> = others[..2].iter().chain(&others[4..]).map(|&(slot, _)| slot).collect();
+    assert_eq!((others.len(), mm.swap_readahead(slot)), (7, kept));
+}
+
+#[test]
 fn readahead_can_be_turned_off() {
     let mut mm = boot(100);
     mm.write_setting("vm.page-cluster", "0").expect("there is such a setting");

@@ -1,0 +1,133 @@
+//! Which type a request falls back to and when it claims a pageblock, on a small zone worked by hand.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use order9_units::{NodeId, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
+
+use super::*;
+use crate::gfp::{Gfp, Mark};
+use crate::page_alloc::Request;
+use crate::policy::Policy;
+use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
+use Migratetype::{Movable, Reclaimable, Unmovable};
+
+const START: Pfn = Pfn::new(1 << 20);
+const BLOCKS: u64 = 12;
+
+fn start_of(block: u64) -> Pfn {
+    START + PAGEBLOCK_PAGES * block
+}
+
+/// A zone in which the pageblocks `free` are free, each of its type; kernel memory has all others.
+fn zone(policy: Policy, free: &[(u64, Migratetype)]) -> Mm {
+    let layout = Layout {
+        nodes: vec![NodeSpec { distances: vec![10] }],
+        zones: vec![ZoneSpec {
+            node: NodeId(0),
+            kind: ZoneKind::Normal,
+            span: PfnRange::of(START, PAGEBLOCK_PAGES * BLOCKS),
+        }],
+        ..Layout::default()
+    };
+    let mut builder = MmBuilder::new(&layout, policy).expect("the layout is sound");
+    for block in 0..BLOCKS {
+        let done = match free.iter().find(|(at, _)| *at == block) {
+            Some(&(_, mt)) => builder
+                .set_block_type(start_of(block), mt)
+                .and_then(|()| builder.free(start_of(block), Order::PAGEBLOCK)),
+            None => builder.allocate(start_of(block), Order::PAGEBLOCK, crate::Contents::Unmovable),
+        };
+        done.expect("every pageblock is given once");
+    }
+    let mm = builder.finish();
+    assert!(mm.mobility_grouping, "the zone is large enough");
+    mm
+}
+
+/// Takes one page, whatever the watermarks say; the pageblock it is in.
+fn take(mm: &mut Mm, mt: Migratetype) -> u64 {
+    let gfp = match mt {
+        Movable => Gfp::GFP_HIGHUSER_MOVABLE,
+        Reclaimable => Gfp::GFP_KERNEL | Gfp::RECLAIMABLE,
+        _ => Gfp::GFP_KERNEL,
+    };
+    let flags = AllocFlags { no_watermarks: true, ..AllocFlags::plain(Mark::Min) };
+    let pfn = mm.alloc_with(&Request::new(Order::ZERO, gfp), flags).expect("pageblocks are free");
+    mm.check().expect("every law holds");
+    (pfn - START).get() / PAGEBLOCK_PAGES.get()
+}
+
+#[test]
+fn every_type_has_an_order_in_which_it_falls_back() {
+    for (mt, [first, second]) in [
+        (Unmovable, [Reclaimable, Movable]),
+        (Reclaimable, [Unmovable, Movable]),
+        (Movable, [Reclaimable, Unmovable]),
+    ] {
+        for [of_first, of_second] in [[2, 6], [6, 2]] {
+            let mut mm = zone(Policy::default(), &[(of_first, first), (of_second, second)]);
+            assert_eq!(take(&mut mm, mt), of_first, "{mt:?} at {of_first}");
+            let types: Vec<_> = [of_first, of_second].map(|at| mm.pageblock(start_of(at)).unwrap().migratetype).into();
+            assert_eq!(types, [mt, second], "the pageblock is claimed, the other one is not");
+        }
+    }
+}
+
+#[test]
+fn half_a_pageblock_free_or_alike_is_claimed() {
+    let pageblock = PAGEBLOCK_PAGES.get();
+    let claims = |rule, (free, movable), old, mt| {
+        let mut policy = Policy::default();
+        policy.fallback.claim = rule;
+        zone(policy, &[(0, Movable)]).is_claimed(&Contents { free, movable }, old, mt)
+    };
+    for (contents, old, mt, claimed) in [
+        // For a movable page, movable pages count beside free ones.
+        ((64, 192), Unmovable, Movable, true),
+        ((64, 191), Unmovable, Movable, false),
+        // For others in a Movable pageblock, everything that cannot move.
+        ((64, 256), Movable, Unmovable, true),
+        ((64, 257), Movable, Unmovable, false),
+        ((0, pageblock / 2), Movable, Reclaimable, true),
+        // Unmovable and Reclaimable pages are not alike.
+        ((256, 0), Reclaimable, Unmovable, true),
+        ((255, 0), Reclaimable, Unmovable, false),
+        ((255, 0), Unmovable, Reclaimable, false),
+    ] {
+        assert_eq!(claims(ClaimRule::CompatibleHalf, contents, old, mt), claimed, "{contents:?} {old:?} {mt:?}");
+    }
+    for (free, claimed) in [(255, false), (256, true)] {
+        assert_eq!(claims(ClaimRule::FreeHalf, (free, 200), Unmovable, Movable), claimed, "{free} free");
+    }
+}
+
+#[test]
+fn movable_requests_claim_from_half_a_pageblocks_order_on_and_others_always() {
+    let mm = zone(Policy::default(), &[(0, Movable)]);
+    assert_eq!([Movable, Unmovable, Reclaimable].map(|mt| mm.lowest_stealable(mt).get()), [4, 0, 0]);
+}
+
+#[test]
+fn a_block_of_two_pageblocks_is_claimed_as_a_whole_and_boosts_nothing() {
+    let mut mm = zone(Policy::default(), &[(4, Movable), (5, Movable)]);
+    assert_eq!(take(&mut mm, Unmovable), 4);
+    assert_eq!([4, 5].map(|at| mm.pageblock(start_of(at)).unwrap().migratetype), [Unmovable; 2]);
+    assert_eq!((mm.zones[0].boost, mm.zones[0].free_of_type(Unmovable)), (0, 2 * PAGEBLOCK_PAGES.get() - 1));
+}
+
+#[test]
+fn only_a_pageblock_that_lies_in_its_zone_is_whole() {
+    let layout = Layout {
+        nodes: vec![NodeSpec { distances: vec![10] }],
+        zones: vec![ZoneSpec {
+            node: NodeId(0),
+            kind: ZoneKind::Normal,
+            span: PfnRange::new(START + Pages::new(100), start_of(3) - Pages::new(100)),
+        }],
+        ..Layout::default()
+    };
+    let mm = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot();
+    let whole = |at: Pfn| mm.whole_block(ZoneId(0), mm.at(at)).is_some();
+    assert_eq!([start_of(0) + Pages::new(200), start_of(1), start_of(2)].map(whole), [false, true, false]);
+}

@@ -1,0 +1,86 @@
+//! Boosts and marks in numbers worked by hand.
+
+use alloc::vec;
+
+use order9_units::{NodeId, Pages, Pfn, PfnRange};
+
+use super::*;
+use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
+
+/// A zone of `managed` pages with this high mark.
+fn zone(managed: u64, high: u64) -> Zone {
+    let span = PfnRange::of(Pfn::new(1 << 20), Pages::new(8 * 512));
+    let layout = Layout {
+        nodes: vec![NodeSpec { distances: vec![10] }],
+        zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
+        ..Layout::default()
+    };
+    let mut mm = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot();
+    let mut zone = mm.zones.pop().expect("there is one");
+    (zone.managed, zone.boost) = (managed, 0);
+    zone.watermarks = Watermarks { min: high / 2, low: high * 3 / 4, high };
+    zone
+}
+
+fn factor(boost_factor: Option<u32>) -> WatermarkPolicy {
+    WatermarkPolicy { boost_factor, boost_skips_tiny_zones: true, ..Policy::default().watermark }
+}
+
+/// What so many events add to the boost, one after the other.
+fn boosts<const EVENTS: usize>(zone: &mut Zone, policy: &WatermarkPolicy) -> [Option<u64>; EVENTS] {
+    core::array::from_fn(|_| zone.add_boost(policy))
+}
+
+#[test]
+fn an_event_boosts_by_a_pageblock_up_to_a_share_of_the_high_mark() {
+    let mut small = zone(100_000, 1000);
+    // 150 % of 1000.
+    assert_eq!(boosts(&mut small, &factor(Some(15_000))), [Some(512), Some(512), Some(476), Some(0)]);
+    assert_eq!((small.boost, small.mark(Mark::High), small.mark(Mark::Min)), (1500, 2500, 2000));
+    let mut least = zone(100_000, 10);
+    assert_eq!(boosts(&mut least, &factor(Some(15_000))), [Some(512), Some(0)], "at least a pageblock");
+}
+
+#[test]
+fn zones_without_marks_or_below_four_pageblocks_are_not_boosted() {
+    assert_eq!(zone(100_000, 1000).add_boost(&factor(None)), None);
+    assert_eq!(zone(100_000, 1000).add_boost(&factor(Some(0))), None);
+    assert_eq!(zone(100_000, 0).add_boost(&factor(Some(15_000))), None, "the marks are not set up yet");
+    assert_eq!([2047, 2048].map(|managed| zone(managed, 1000).add_boost(&factor(Some(15_000)))), [None, Some(512)]);
+    let all = WatermarkPolicy { boost_skips_tiny_zones: false, ..factor(Some(15_000)) };
+    assert_eq!(zone(2047, 1000).add_boost(&all), Some(512));
+}
+
+#[test]
+fn marks_lie_a_quarter_of_min_or_the_scaled_distance_apart() {
+    let marks = |scale| Watermarks::new(4000, 50_000, 100_000, scale);
+    assert_eq!(marks(None), Watermarks { min: 2000, low: 2500, high: 3000 });
+    assert_eq!(marks(Some(10)), Watermarks { min: 2000, low: 2500, high: 3000 }, "50 pages are less than a quarter");
+    assert_eq!(marks(Some(1000)), Watermarks { min: 2000, low: 7000, high: 12_000 });
+}
+
+#[test]
+fn min_free_kbytes_grows_with_the_root_of_memory_within_bounds() {
+    let policy = |most| WatermarkPolicy { min_free_kbytes_max: most, ..Policy::default().watermark };
+    assert_eq!([1, 1024, 1 << 20].map(|kb| min_free_kbytes(kb, &policy(65_536))), [128, 128, 4096]);
+    assert_eq!(min_free_kbytes(1 << 40, &policy(65_536)), 65_536);
+    // 512 pages for each of 2 + 3 * 3 blocks, or a twentieth.
+    assert_eq!([1 << 20, 1000].map(|lowmem| recommended_min_free(1, lowmem)), [5632, 50]);
+}
+
+#[test]
+fn urgent_requests_may_go_below_a_mark() {
+    let need = |rights, reserve| reduced(1000, &AllocFlags { reserve, ..AllocFlags::plain(Mark::Min) }, rights);
+    let none = Reserve::default();
+    let min = Reserve { min_reserve: true, ..none };
+    for (reserve, before, now) in [
+        (none, 1000, 1000),
+        (min, 500, 500),
+        (Reserve { harder: true, ..none }, 750, 1000),
+        (Reserve { harder: true, ..min }, 375, 375),
+        (Reserve { oom: true, ..none }, 500, 500),
+        (Reserve { oom: true, harder: true, ..none }, 500, 500),
+    ] {
+        assert_eq!([ReserveRights::Harder, ReserveRights::NonBlock].map(|rights| need(rights, reserve)), [before, now]);
+    }
+}
