@@ -148,7 +148,7 @@ impl<T: Tracer> Mm<T> {
 
     fn retype_isolated(&mut self, pfn: Pfn, mt: Migratetype) -> Result<(), IsolateError> {
         let idx = self.frames.idx(pfn).ok_or(IsolateError::WrongBlock(pfn))?;
-        let zone = self.blocks[idx.block()].zone;
+        let zone = self.zone_of(pfn).ok_or(IsolateError::WrongBlock(pfn))?;
         if self.retype_pageblock(zone, idx, mt) { Ok(()) } else { Err(IsolateError::WrongBlock(pfn)) }
     }
 
@@ -179,3 +179,36 @@ impl fmt::Display for IsolateError {
 }
 
 impl core::error::Error for IsolateError {}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use order9_units::{NodeId, PAGEBLOCK_PAGES, PfnRange, ZoneKind};
+
+    use super::*;
+    use crate::policy::Policy;
+    use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
+
+    #[test]
+    fn a_pageblock_between_zones_cannot_be_isolated() {
+        let zone = |kind, start| ZoneSpec {
+            node: NodeId(0),
+            kind,
+            span: PfnRange::of(Pfn::new(start), PAGEBLOCK_PAGES * 4),
+        };
+        let layout = Layout {
+            nodes: vec![NodeSpec { distances: vec![10] }],
+            zones: vec![zone(ZoneKind::Dma32, 4096), zone(ZoneKind::Normal, 16_384)],
+            ..Layout::default()
+        };
+        let mut mm = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot();
+        let between = Pfn::new(8192);
+        assert_eq!(mm.isolate_pageblock(between), Err(IsolateError::WrongBlock(between)));
+        let inside = Pfn::new(16_384);
+        assert_eq!(mm.isolate_pageblock(inside), Ok(Migratetype::Movable));
+        assert_eq!(mm.isolate_pageblock(inside), Err(IsolateError::WrongBlock(inside)), "it is isolated already");
+        assert_eq!(mm.unisolate_pageblock(inside, Migratetype::Movable), Ok(()));
+        mm.check().expect("every law holds");
+    }
+}

@@ -1,5 +1,7 @@
 //! The kernel's command line decides what it decides on Linux, and what it does not take is said in the kernel's log.
 
+#[path = "../../../fuzz/src/boot.rs"]
+mod boot;
 mod common;
 
 use order9_mm::command_line::CommandLine;
@@ -145,4 +147,15 @@ fn pools_are_made_at_boot_as_large_as_free_memory_allows() {
     assert_eq!(log_of(&mut mm, "hugepages=2 hugepages=7")[0], again);
     assert_eq!(read(&mm, "vm.nr_hugepages"), "2\n");
     assert!(boot_with(&mut mm, "").is_empty(), "without parameters there is nothing to say");
+}
+
+#[test]
+fn inputs_that_the_fuzzer_starts_from_boot_or_are_refused() {
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/command_line");
+    let files: Vec<_> = std::fs::read_dir(corpus).expect("there is a corpus").collect();
+    assert!(files.len() >= 3);
+    for file in files {
+        let text = std::fs::read(file.expect("the folder is readable").path()).expect("inputs are readable");
+        boot::run(&String::from_utf8_lossy(&text));
+    }
 }

@@ -268,3 +268,16 @@ fn a_folder_that_is_not_there_is_named() {
     let error = load_all(Path::new("no/such/folder")).unwrap_err();
     assert!(matches!(error, ClaimError::Read { .. }) && error.to_string().starts_with("no/such/folder: "), "{error}");
 }
+
+#[test]
+fn inputs_that_the_fuzzer_starts_from_are_claims() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/claims");
+    let texts: Vec<String> = fs::read_dir(corpus)
+        .expect("there is a corpus")
+        .map(|file| fs::read_to_string(file.expect("the folder is readable").path()).expect("inputs are texts"))
+        .collect();
+    assert!(texts.len() >= 2);
+    for text in texts {
+        parse("claim.toml", &text).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
