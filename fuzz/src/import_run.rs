@@ -105,15 +105,22 @@ fn snapshot(map: &[u8], options: u8, sizes: u8) -> Snapshot {
     let rest = left.get();
     push(KINDS[0], rest, &mut left);
     let spans = [START, START + blocks[0] * PAGEBLOCK_PAGES.get()];
-    let spans = spans.into_iter().zip(blocks).map(|(start, blocks)| PfnRange::of(Pfn::new(start), PAGEBLOCK_PAGES * blocks));
+    let spans =
+        spans.into_iter().zip(blocks).map(|(start, blocks)| PfnRange::of(Pfn::new(start), PAGEBLOCK_PAGES * blocks));
     let spans: Vec<PfnRange> = spans.filter(|span| !span.is_empty()).collect();
     let mixed = options & 8 != 0;
     Snapshot {
-        machine: Machine { page_size: PAGE_SIZE, pageblock_order: Order::PAGEBLOCK.get(), cpus: 1, ..Machine::default() },
+        machine: Machine {
+            page_size: PAGE_SIZE,
+            pageblock_order: Order::PAGEBLOCK.get(),
+            cpus: 1,
+            ..Machine::default()
+        },
         nodes: (0..spans.len()).map(|node| node_info(node as u16, spans.len() as u16)).collect(),
         zones: spans.iter().enumerate().map(|(node, &span)| zone_info(node as u16, span)).collect(),
         ram: vec![PfnRange::new(Pfn::new(START), Pfn::new(end))],
-        block_types: mixed.then(|| (0..end / PAGEBLOCK_PAGES.get()).map(|at| TYPES[at as usize % TYPES.len()]).collect()),
+        block_types: mixed
+            .then(|| (0..end / PAGEBLOCK_PAGES.get()).map(|at| TYPES[at as usize % TYPES.len()]).collect()),
         frames: Some(frames.finish()),
         ..Snapshot::default()
     }
@@ -180,8 +187,8 @@ impl World {
                 }
             }
             3 => self.with(Mm::drain_all),
-            4 => drop(self.run(compact_node(self, node))),
-            5 => drop(self.run(direct_reclaim(self, &request))),
+            4 => _ = self.run(compact_node(self, node)),
+            5 => _ = self.run(direct_reclaim(self, &request)),
             6 => {
                 let pfn = Pfn::new(START + u64::from(how) * 128);
                 if let Ok(old) = self.with(|mm| mm.isolate_pageblock(pfn)) {

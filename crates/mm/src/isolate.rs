@@ -192,11 +192,8 @@ mod tests {
 
     #[test]
     fn a_pageblock_between_zones_cannot_be_isolated() {
-        let zone = |kind, start| ZoneSpec {
-            node: NodeId(0),
-            kind,
-            span: PfnRange::of(Pfn::new(start), PAGEBLOCK_PAGES * 4),
-        };
+        let zone =
+            |kind, start| ZoneSpec { node: NodeId(0), kind, span: PfnRange::of(Pfn::new(start), PAGEBLOCK_PAGES * 4) };
         let layout = Layout {
             nodes: vec![NodeSpec { distances: vec![10] }],
             zones: vec![zone(ZoneKind::Dma32, 4096), zone(ZoneKind::Normal, 16_384)],

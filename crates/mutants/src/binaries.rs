@@ -126,7 +126,9 @@ impl Binary {
         let out = child.stdout.take().expect("it is piped");
         // The host may be busy with other things: a run that is waiting for a CPU is not one that goes in circles.
         let seconds = limit.as_secs().max(1);
-        restrict(&child, Resource::Cpu, seconds).and_then(|()| restrict(&child, Resource::As, MEMORY_MAX)).map_err(fail)?;
+        restrict(&child, Resource::Cpu, seconds)
+            .and_then(|()| restrict(&child, Resource::As, MEMORY_MAX))
+            .map_err(fail)?;
         let end = watch(out, Instant::now() + 20 * limit);
         if end.as_ref().is_none_or(|end| *end != End::Passed) {
             let _ = child.kill();
@@ -205,7 +207,10 @@ mod tests {
     #[test]
     fn the_first_test_that_fails_or_dies_ends_a_run() {
         let failed = |name: &str| Some(End::Failed(name.to_owned()));
-        assert_eq!(says("\nrunning 2 tests\ntest a ... ok\ntest b ... ignored\n\ntest result: ok. 2 passed\n"), Some(End::Passed));
+        assert_eq!(
+            says("\nrunning 2 tests\ntest a ... ok\ntest b ... ignored\n\ntest result: ok. 2 passed\n"),
+            Some(End::Passed)
+        );
         assert_eq!(says("test a ... ok\ntest b::c ... FAILED\ntest d ... FAILED\n"), failed("b::c"));
         assert_eq!(says("test a ... ok\ntest b - should panic ... FAILED\n"), failed("b"));
         assert_eq!(says("test a ... ok\ntest b ... "), failed("b"), "it died");

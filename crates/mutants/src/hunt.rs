@@ -39,7 +39,7 @@ struct Step<'a> {
 /// Tries the defects at the positions `chosen`, `jobs` at a time; what came of each, in that order.
 ///
 /// # Errors
-/// Where a test binary cannot be run.
+/// Where a test binary cannot be run, or what saw a defect not be written down.
 pub(crate) fn all(lists: &Lists, chosen: &[usize], times: &[Timed], jobs: usize) -> Result<Vec<Outcome>, Error> {
     let (next, outcomes) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
@@ -47,6 +47,8 @@ pub(crate) fn all(lists: &Lists, chosen: &[usize], times: &[Timed], jobs: usize)
             let outcome = hunt(lists, mutant, times)?;
             let mut outcomes = outcomes.lock().expect("nobody panics with it");
             outcomes.push(outcome);
+            // Who stops the hunt keeps what it has found.
+            lists.remember(&outcomes)?;
             let Outcome { seen, .. } = &outcomes[outcomes.len() - 1];
             let by = seen.as_ref().map_or("NOT SEEN".to_owned(), |Sight { binary, test }| format!("{binary} {test}"));
             eprintln!("{:4}/{} {}: {by}", outcomes.len(), chosen.len(), lists.mutants[mutant].id);

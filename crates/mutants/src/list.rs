@@ -68,7 +68,9 @@ impl Lists {
         let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         files.sort();
         let kept = [folder.join("survivors.toml"), folder.join("seen.toml")];
-        for file in files.iter().filter(|file| file.extension().is_some_and(|end| end == "toml") && !kept.contains(file)) {
+        for file in
+            files.iter().filter(|file| file.extension().is_some_and(|end| end == "toml") && !kept.contains(file))
+        {
             mutants.extend(parse::<MutantFile>(file)?.mutant);
         }
         let mut names: Vec<&String> = mutants.iter().map(|mutant| &mutant.id).collect();
@@ -96,17 +98,19 @@ impl Lists {
     }
 
     /// Writes down what saw the defects that were tried.
-    pub(crate) fn remember(&mut self, outcomes: &[Outcome]) -> Result<(), Error> {
+    pub(crate) fn remember(&self, outcomes: &[Outcome]) -> Result<(), Error> {
+        let mut sights = self.seen.clone();
         for Outcome { mutant, seen } in outcomes {
             match seen {
-                Some(sight) => self.seen.insert(self.mutants[*mutant].id.clone(), sight.clone()),
-                None => self.seen.remove(&self.mutants[*mutant].id),
+                Some(sight) => sights.insert(self.mutants[*mutant].id.clone(), sight.clone()),
+                None => sights.remove(&self.mutants[*mutant].id),
             };
         }
-        self.seen.retain(|id, _| self.mutants.iter().any(|mutant| mutant.id == *id));
+        sights.retain(|id, _| self.mutants.iter().any(|mutant| mutant.id == *id));
         let path = self.folder.join("seen.toml");
-        let mut text = "# What saw each defect last: written by `make mutants`, which asks it first the next time.\n".to_owned();
-        for (id, Sight { binary, test }) in &self.seen {
+        let mut text =
+            "# What saw each defect last: written by `make mutants`, which asks it first the next time.\n".to_owned();
+        for (id, Sight { binary, test }) in &sights {
             text += &format!("{id} = {{ binary = {binary:?}, test = {test:?} }}\n");
         }
         fs::write(&path, text).map_err(|error| Error::file(path, error))

@@ -75,7 +75,7 @@ fn options() -> Result<Options, Error> {
 
 fn run(options: &Options) -> Result<ExitCode, Error> {
     let root = root()?;
-    let mut lists = Lists::read(&root.join("tests/mutants"))?;
+    let lists = Lists::read(&root.join("tests/mutants"))?;
     let tree = Tree::of(&root);
     let sources = tree.plant(&lists.mutants)?;
     if options.list_only {
@@ -87,7 +87,6 @@ fn run(options: &Options) -> Result<ExitCode, Error> {
     let binaries = binaries::build(&tree, &options.crates)?;
     let times = time::baseline(&tree, binaries, options.within)?;
     let outcomes = hunt::all(&lists, &chosen, &times, options.jobs)?;
-    lists.remember(&outcomes)?;
     let whole = options.within.is_none() && options.crates.is_empty() && chosen.len() == lists.mutants.len();
     Ok(report::print(&lists, &outcomes, whole))
 }

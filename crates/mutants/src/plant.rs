@@ -108,8 +108,11 @@ fn render(text: &str, range: Range<usize>, sites: &[Site<'_>]) -> String {
 
 /// A place with what may stand there, `original` where no defect of it is on.
 fn switch(site: &Site<'_>, original: &str) -> String {
-    let chain: String =
-        site.defects.iter().map(|(number, mutant)| format!("if {SWITCH}{number}) {{ {} }} else ", mutant.replace)).collect();
+    let chain: String = site
+        .defects
+        .iter()
+        .map(|(number, mutant)| format!("if {SWITCH}{number}) {{ {} }} else ", mutant.replace))
+        .collect();
     let is_statement = original.trim_end().ends_with([';', '}']);
     if is_statement { format!("{chain}{{ {original} }}") } else { format!("({chain}{{ {original} }})") }
 }
@@ -158,7 +161,10 @@ mod tests {
     #[test]
     fn one_place_has_several_defects_and_one_may_lie_in_another() {
         assert_eq!(
-            planted("f(a + 1)", &[mutant("a + 1", "a"), mutant("a + 1", "a + 2"), mutant("1", "3"), mutant("f(a + 1)", "0")]),
+            planted(
+                "f(a + 1)",
+                &[mutant("a + 1", "a"), mutant("a + 1", "a + 2"), mutant("1", "3"), mutant("f(a + 1)", "0")]
+            ),
             "(if crate::planted::is(4) { 0 } else { f((if crate::planted::is(1) { a } else \
              if crate::planted::is(2) { a + 2 } else { a + (if crate::planted::is(3) { 3 } else { 1 }) })) })"
         );

@@ -40,5 +40,13 @@ proptest! {
     }
 }
 
-const PIECES: &[&[u8]] =
-    &[b"18446744073709551615", b"-1", b"\n", b"\0", b"== proc/zoneinfo\n", b":", b"\xff\xff\xff\xff\xff\xff\xff\xff", b"0"];
+const PIECES: &[&[u8]] = &[
+    b"18446744073709551615",
+    b"-1",
+    b"\n",
+    b"\0",
+    b"== proc/zoneinfo\n",
+    b":",
+    b"\xff\xff\xff\xff\xff\xff\xff\xff",
+    b"0",
+];

@@ -60,11 +60,9 @@ fn take(mm: &mut Mm, mt: Migratetype) -> u64 {
 
 #[test]
 fn every_type_has_an_order_in_which_it_falls_back() {
-    for (mt, [first, second]) in [
-        (Unmovable, [Reclaimable, Movable]),
-        (Reclaimable, [Unmovable, Movable]),
-        (Movable, [Reclaimable, Unmovable]),
-    ] {
+    for (mt, [first, second]) in
+        [(Unmovable, [Reclaimable, Movable]), (Reclaimable, [Unmovable, Movable]), (Movable, [Reclaimable, Unmovable])]
+    {
         for [of_first, of_second] in [[2, 6], [6, 2]] {
             let mut mm = zone(Policy::default(), &[(of_first, first), (of_second, second)]);
             assert_eq!(take(&mut mm, mt), of_first, "{mt:?} at {of_first}");
