@@ -36,62 +36,78 @@ struct Step<'a> {
     filter: Vec<&'a str>,
 }
 
-/// Tries the defects at the positions `chosen`, `jobs` at a time; what came of each, in that order.
-///
-/// # Errors
-/// Where a test binary cannot be run, or what saw a defect not be written down.
-pub(crate) fn all(lists: &Lists, chosen: &[usize], times: &[Timed], jobs: usize) -> Result<Vec<Outcome>, Error> {
-    let (next, outcomes) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let work = || {
-        while let Some(&mutant) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let outcome = hunt(lists, mutant, times)?;
-            let mut outcomes = outcomes.lock().expect("nobody panics with it");
-            outcomes.push(outcome);
-            // Who stops the hunt keeps what it has found.
-            lists.remember(&outcomes)?;
-            let Outcome { seen, .. } = &outcomes[outcomes.len() - 1];
-            let by = seen.as_ref().map_or("NOT SEEN".to_owned(), |Sight { binary, test }| format!("{binary} {test}"));
-            eprintln!("{:4}/{} {}: {by}", outcomes.len(), chosen.len(), lists.mutants[mutant].id);
-        }
-        Ok(())
-    };
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
-    })?;
-    let mut outcomes = outcomes.into_inner().expect("nobody panics with it");
-    outcomes.sort_by_key(|outcome| outcome.mutant);
-    Ok(outcomes)
+/// What a hunt goes by.
+pub(crate) struct Hunt<'a> {
+    pub(crate) lists: &'a Lists,
+    pub(crate) times: Vec<Timed>,
+    /// Only the test that saw a defect last is asked.
+    pub(crate) again: bool,
 }
 
-fn hunt(lists: &Lists, mutant: usize, times: &[Timed]) -> Result<Outcome, Error> {
-    for Step { timed, filter } in steps(&lists.mutants[mutant], lists.seen.get(&lists.mutants[mutant].id), times) {
-        let test = match timed.binary.run(mutant + 1, &filter, timed.limit())? {
-            End::Passed => continue,
-            End::Failed(test) => test,
-            End::TooLong => String::new(),
+impl Hunt<'_> {
+    /// Tries the defects at the positions `chosen`, `jobs` at a time; what came of each, in that order.
+    ///
+    /// # Errors
+    /// Where a test binary cannot be run, or what saw a defect not be written down.
+    pub(crate) fn all(&self, chosen: &[usize], jobs: usize) -> Result<Vec<Outcome>, Error> {
+        let (next, outcomes) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let work = || {
+            while let Some(&mutant) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let outcome = self.one(mutant)?;
+                let by = match &outcome.seen {
+                    Some(Sight { binary, test }) => format!("{binary} {test}"),
+                    None => "NOT SEEN".to_owned(),
+                };
+                let mut outcomes = outcomes.lock().expect("nobody panics with it");
+                outcomes.push(outcome);
+                // Who stops the hunt keeps what it has found.
+                self.lists.remember(&outcomes)?;
+                eprintln!("{:4}/{} {}: {by}", outcomes.len(), chosen.len(), self.lists.mutants[mutant].id);
+            }
+            Ok(())
         };
-        return Ok(Outcome { mutant, seen: Some(Sight { binary: timed.binary.name.clone(), test }) });
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
+        })?;
+        let mut outcomes = outcomes.into_inner().expect("nobody panics with it");
+        outcomes.sort_by_key(|outcome| outcome.mutant);
+        Ok(outcomes)
     }
-    Ok(Outcome { mutant, seen: None })
-}
 
-/// The runs that may see a defect, in the order in which they are tried.
-fn steps<'a>(mutant: &'a Mutant, last: Option<&'a Sight>, times: &'a [Timed]) -> Vec<Step<'a>> {
-    let of = |name: &str| times.iter().find(|timed| timed.binary.name == name);
-    let own = package(&mutant.file);
-    let mut steps = Vec::new();
-    if let Some((timed, test)) = last.and_then(|last| Some((of(&last.binary)?, &last.test))) {
-        let filter = if test.is_empty() { vec![] } else { vec!["--exact", test.as_str()] };
-        steps.push(Step { timed, filter });
+    fn one(&self, mutant: usize) -> Result<Outcome, Error> {
+        for Step { timed, filter } in self.steps(&self.lists.mutants[mutant]) {
+            let test = match timed.binary.run(mutant + 1, &filter, timed.limit())? {
+                End::Passed => continue,
+                End::Failed(test) => test,
+                End::TooLong => String::new(),
+            };
+            return Ok(Outcome { mutant, seen: Some(Sight { binary: timed.binary.name.clone(), test }) });
+        }
+        Ok(Outcome { mutant, seen: None })
     }
-    if let (Some(timed), Some(module)) = (of(own), module(&mutant.file)) {
-        steps.push(Step { timed, filter: vec![module] });
+
+    /// The runs that may see a defect, in the order in which they are tried.
+    fn steps<'a>(&'a self, mutant: &'a Mutant) -> Vec<Step<'a>> {
+        let of = |name: &str| self.times.iter().find(|timed| timed.binary.name == name);
+        let own = package(&mutant.file);
+        let mut steps = Vec::new();
+        let last = self.lists.seen.get(&mutant.id);
+        if let Some((timed, test)) = last.and_then(|last| Some((of(&last.binary)?, &last.test))) {
+            let filter = if test.is_empty() { vec![] } else { vec!["--exact", test.as_str()] };
+            steps.push(Step { timed, filter });
+        }
+        if self.again {
+            return steps;
+        }
+        if let (Some(timed), Some(module)) = (of(own), module(&mutant.file)) {
+            steps.push(Step { timed, filter: vec![module] });
+        }
+        let whole = self.times.iter().filter(|timed| !timed.in_part);
+        let (near, far): (Vec<_>, Vec<_>) = whole.partition(|timed| timed.binary.package() == own);
+        steps.extend(near.into_iter().chain(far).map(|timed| Step { timed, filter: vec![] }));
+        steps
     }
-    let whole = times.iter().filter(|timed| !timed.in_part);
-    let (near, far): (Vec<_>, Vec<_>) = whole.partition(|timed| timed.binary.package() == own);
-    steps.extend(near.into_iter().chain(far).map(|timed| Step { timed, filter: vec![] }));
-    steps
 }
 
 /// Folder of the crate of a source file.

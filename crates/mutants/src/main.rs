@@ -18,15 +18,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::error::Error;
+use crate::hunt::Hunt;
 use crate::list::Lists;
 use crate::tree::Tree;
 
-const USAGE: &str = "usage: order9-mutants [--list] [--jobs N] [--within SECONDS] [--crate NAME]... [ID...]
+const USAGE: &str = "usage: order9-mutants [--list] [--again] [--jobs N] [--within SECONDS] [--crate NAME]... [ID...]
 
-Builds the tests once with every defect of tests/mutants/ planted, and runs them once with each defect on. The last three
-are for a first look: there is no verdict unless all tests may see all defects.
+Builds the tests once with every defect of tests/mutants/ planted, and runs them once with each defect on. There is
+a verdict only where all tests may see all defects.
 
   --list             only look whether the text of every defect is still found
+  --again            only defects that were seen before, each by the test that saw it
   --jobs N           as many defects at a time (default: one for each CPU)
   --within SECONDS   of test binaries that take longer without a defect, run only the tests of the module with the defect
   --crate NAME       only tests of this crate; may be given more than once
@@ -35,6 +37,7 @@ are for a first look: there is no verdict unless all tests may see all defects.
 /// What was asked for.
 struct Options {
     list_only: bool,
+    again: bool,
     jobs: usize,
     within: Option<u64>,
     crates: Vec<String>,
@@ -53,7 +56,8 @@ fn main() -> ExitCode {
 
 fn options() -> Result<Options, Error> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut options = Options { list_only: false, jobs: cpus, within: None, crates: Vec::new(), ids: Vec::new() };
+    let mut options =
+        Options { list_only: false, again: false, jobs: cpus, within: None, crates: Vec::new(), ids: Vec::new() };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut number = || words.next().and_then(|number| number.parse().ok()).filter(|&number: &u64| number > 0);
@@ -63,6 +67,7 @@ fn options() -> Result<Options, Error> {
                 std::process::exit(0);
             }
             "--list" => options.list_only = true,
+            "--again" => options.again = true,
             "--jobs" => options.jobs = number().ok_or(Error::Usage(USAGE))? as usize,
             "--within" => options.within = Some(number().ok_or(Error::Usage(USAGE))?),
             "--crate" => options.crates.push(words.next().ok_or(Error::Usage(USAGE))?),
@@ -82,12 +87,16 @@ fn run(options: &Options) -> Result<ExitCode, Error> {
         println!("{} defects, all found in the sources", lists.mutants.len());
         return Ok(ExitCode::SUCCESS);
     }
-    let chosen = lists.chosen(&options.ids)?;
+    let mut chosen = lists.chosen(&options.ids)?;
+    if options.again {
+        chosen.retain(|&at| lists.seen.contains_key(&lists.mutants[at].id));
+    }
     tree.write(&sources)?;
     let binaries = binaries::build(&tree, &options.crates)?;
-    let times = time::baseline(&tree, binaries, options.within)?;
-    let outcomes = hunt::all(&lists, &chosen, &times, options.jobs)?;
-    let whole = options.within.is_none() && options.crates.is_empty() && chosen.len() == lists.mutants.len();
+    let hunt = Hunt { lists: &lists, times: time::baseline(&tree, binaries, options.within)?, again: options.again };
+    let outcomes = hunt.all(&chosen, options.jobs)?;
+    let whole =
+        !options.again && options.within.is_none() && options.crates.is_empty() && chosen.len() == lists.mutants.len();
     Ok(report::print(&lists, &outcomes, whole))
 }
 
