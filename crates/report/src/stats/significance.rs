@@ -1,7 +1,8 @@
 //! Whether two means differ beyond the noise.
 
-use puruspe::betai;
 use serde::Serialize;
+
+use super::student::two_sided;
 
 /// What a rule looks at: a mean, and how far and how many samples lie about it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,17 +71,7 @@ pub fn t_test(a: Summary, b: Summary) -> Option<TTest> {
     // A spread needs two samples, so there is at least one degree of freedom.
     let degrees = (a.count + b.count - 2).max(1);
     let t = (a.mean - b.mean).abs() / error;
-    Some(TTest { t, degrees, p: two_sided(t, degrees) })
-}
-
-/// Two-sided p-value of Student's t as the regularised incomplete beta function I(df / (df + t^2); df / 2, 1 / 2).
-fn two_sided(t: f64, degrees: usize) -> f64 {
-    // Numbers near the limits of f64 overflow to inf / inf: nothing can be said, so nothing is marked.
-    if t.is_nan() {
-        return 1.0;
-    }
-    let degrees = degrees as f64;
-    betai(degrees / 2.0, 0.5, degrees / (degrees + t * t)).clamp(0.0, 1.0)
+    Some(TTest { t, degrees, p: two_sided(t, degrees as f64) })
 }
 
 #[cfg(test)]
@@ -99,31 +90,8 @@ mod tests {
         assert!(!Rule::TTest.marks(one(3.0), one(3.0)));
     }
 
-    /// Critical values from the usual tables of Student's t, two-sided.
     #[test]
-    fn p_values_agree_with_printed_tables() {
-        let cases = [(6.314, 1, 0.10), (12.706, 1, 0.05), (2.228, 10, 0.05), (1.697, 30, 0.10), (2.660, 60, 0.01)];
-        for (t, degrees, p) in cases {
-            assert!((two_sided(t, degrees) - p).abs() < 2e-4, "t {t}, {degrees} degrees: {}", two_sided(t, degrees));
-        }
-    }
-
-    /// Fault benchmarks pool millions of samples; Student's t is normal there.
-    #[test]
-    fn p_values_stay_right_for_millions_of_samples() {
-        for degrees in [10_000, 1_000_000, 100_000_000] {
-            for (t, p) in [(1.644_854, 0.10), (1.959_964, 0.05), (2.575_829, 0.01)] {
-                let found = two_sided(t, degrees);
-                assert!((found - p).abs() < 2e-4, "t {t}, {degrees} degrees: {found}");
-            }
-        }
-    }
-
-    #[test]
-    fn extremes_do_not_panic() {
-        for t in [0.0, f64::MIN_POSITIVE, 1e200, f64::INFINITY, f64::NAN] {
-            assert!((0.0..=1.0).contains(&two_sided(t, 1)), "{t}");
-        }
+    fn extremes_are_not_marked() {
         let huge = summary(2, f64::MAX, f64::MAX);
         assert!(!Rule::TTest.marks(huge, summary(2, -f64::MAX, f64::MAX)));
     }
