@@ -15,7 +15,7 @@ mod plot;
 mod run;
 
 pub(crate) use plot::PlotArgs;
-pub(crate) use run::{CompareArgs, RunArgs, WorkloadsArgs, WorkloadsCommand};
+pub(crate) use run::{CompareArgs, Layout, RunArgs, ShownArgs, WorkloadsArgs, WorkloadsCommand};
 
 /// See physical memory as the page allocator sees it: huge pages free, recoverable, at what cost, and what blocks the
 /// rest.

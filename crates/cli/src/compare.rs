@@ -4,18 +4,19 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use order9_lab::{judge_claim, notes, report};
+use order9_lab::{judge_claim, notes};
 use order9_record::{Inputs, Loaded, Run, read};
 use order9_report::claims::{Claim, Outcome, Verdict, parse};
 use order9_report::compare::Report;
 use order9_report::compare::text::Fit;
+use order9_report::stats::Generation;
 use order9_workloads::Workload;
 use serde::Serialize;
 
-use crate::args::CompareArgs;
+use crate::args::{CompareArgs, Layout};
 use crate::failure::Failure;
 use crate::output::{print, print_json};
-use crate::results::{style, with_notes};
+use crate::results::{brief, is_brief, tables, with_notes};
 
 /// All of it for programs.
 #[derive(Serialize)]
@@ -46,8 +47,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     let columns: Vec<_> = titles.iter().map(String::as_str).zip(all).collect();
     let claim = args.claim.as_deref().map(|path| Ok::<_, Failure>((path, claim(path, workload)?))).transpose()?;
     // Whoever holds runs against a claim wants to see its rows.
-    let style = claim.as_ref().map_or_else(style, |(_, claim)| claim.generation.into());
-    let report = report(workload, &columns, style);
+    let generation = claim.as_ref().map_or_else(Generation::default, |(_, claim)| claim.generation);
+    let report = tables(layout(args, &columns), workload, &columns, generation);
     let notes = all_notes(&stored);
     let judged = claim.map(|(path, claim)| judged(path, claim, &report, &columns)).transpose()?;
     if args.json {
@@ -55,7 +56,18 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
         return print_json(&Json { notes: &notes, report: &report, verdicts });
     }
     let verdicts = judged.map(|(claim, verdicts)| verdict_text(&claim, &verdicts)).unwrap_or_default();
+    if is_brief(&args.shown) {
+        let counts: String = verdicts.lines().skip(1).take(2).map(|line| format!("{line}\n")).collect();
+        return print(&brief(|lines| report.to_brief(lines), &notes, &counts));
+    }
     print(&format!("{}{verdicts}", with_notes(&report.to_text(Fit::Widened), &notes)))
+}
+
+/// Claims are about pooled iterations: a single run of each policy is judged as one was published. Several are judged by
+/// their means, unless somebody wants them pooled.
+fn layout(args: &CompareArgs, columns: &[(&str, Vec<&Run>)]) -> Layout {
+    let single = args.claim.is_some() && columns.iter().all(|(_, runs)| runs.len() == 1);
+    args.shown.layout.unwrap_or(if single { Layout::Mmtests } else { Layout::Runs })
 }
 
 /// A claim about the workload.

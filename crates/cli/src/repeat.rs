@@ -27,7 +27,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let target = target(args)?;
     let (experiment, snapshots) = experiment(args, &plan)?;
     if let Some(target) = target {
-        let files = [Results::of(&plan, &experiment).files().as_slice(), &snapshots].concat();
+        let files =
+            [Results::of(&plan, &experiment, args.shown.layout.unwrap_or_default()).files().as_slice(), &snapshots]
+                .concat();
         target.write(&experiment, &files).map_err(|error| Failure::Usage(error.to_string()))?;
     }
     let (recorded, repeated) = (manifest.digest, experiment.digest());

@@ -1,15 +1,20 @@
 //! What came of runs, as text, as JSON and as files of a run directory.
 
+use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
-use order9_lab::{Day, Plan, ablation_notes, ablation_report, days, days_text, notes, report};
+use order9_lab::{Day, Plan, ablation_notes, ablation_report, days, days_text, notes, pooled_report, report};
 use order9_record::{Digest, Experiment, ExtraFile, Outcome, Run};
 use order9_report::ablation::AblationReport;
+use order9_report::compare::Report;
 use order9_report::compare::text::Fit;
-use order9_report::compare::{Report, Style};
+use order9_report::number::count_of;
 use order9_report::stats::Generation;
 use order9_report::table::wrap;
+use order9_workloads::Workload;
 use serde::Serialize;
+
+use crate::args::{Layout, ShownArgs};
 
 /// Tables, notes and the digest of an experiment.
 pub(crate) struct Results {
@@ -55,7 +60,7 @@ pub(crate) struct Json<'a> {
 
 impl Results {
     /// Of an experiment.
-    pub(crate) fn of(plan: &Plan, experiment: &Experiment) -> Self {
+    pub(crate) fn of(plan: &Plan, experiment: &Experiment, layout: Layout) -> Self {
         let end = |run: &Run| RunEnd {
             policy: run.policy.clone(),
             seed: run.seed,
@@ -63,7 +68,7 @@ impl Results {
             outcome: run.outcome.clone(),
         };
         Self {
-            tables: Tables::of(plan, experiment),
+            tables: Tables::of(plan, experiment, layout),
             notes: match plan.ablation {
                 Some(_) => ablation_notes(plan, experiment),
                 None => notes(&experiment.inputs, &experiment.runs),
@@ -74,9 +79,14 @@ impl Results {
     }
 
     /// Tables and notes, the digest, and where the directory is.
-    pub(crate) fn text(&self, directory: Option<&Path>) -> String {
+    pub(crate) fn text(&self, shown: &ShownArgs, directory: Option<&Path>) -> String {
         let written = directory.map(|directory| format!("written to {}\n", directory.display())).unwrap_or_default();
-        format!("{}\ndigest {}\n{written}", self.tables(), self.digest)
+        let end = format!("digest {}\n{written}", self.digest);
+        if is_brief(shown) {
+            brief(|lines| self.tables.to_brief(lines), &self.notes, &end)
+        } else {
+            format!("{}\n{end}", self.tables())
+        }
     }
 
     fn tables(&self) -> String {
@@ -96,20 +106,28 @@ impl Results {
 
 impl Tables {
     /// A column for each policy, or a row for each switch.
-    fn of(plan: &Plan, experiment: &Experiment) -> Self {
+    fn of(plan: &Plan, experiment: &Experiment, layout: Layout) -> Self {
         if let Some(ablation) = &plan.ablation {
             return Self::Switches { ablation: ablation_report(plan, ablation, experiment) };
         }
         let of_policy = |title: &str| experiment.runs.iter().filter(|run| run.policy == title).collect::<Vec<&Run>>();
         let titles = plan.policies.iter().map(|policy| policy.name.as_str());
         let columns: Vec<_> = titles.map(|title| (title, of_policy(title))).collect();
-        Self::Policies { report: report(plan.workload, &columns, style()), days: days(&experiment.runs) }
+        let report = tables(layout, plan.workload, &columns, Generation::default());
+        Self::Policies { report, days: days(&experiment.runs) }
     }
 
     fn to_text(&self) -> String {
         match self {
             Self::Policies { report, days } => report.to_text(Fit::Widened) + &days_text(days),
             Self::Switches { ablation } => ablation.to_text(),
+        }
+    }
+
+    fn to_brief(&self, lines: usize) -> String {
+        match self {
+            Self::Policies { report, .. } => report.to_brief(lines),
+            Self::Switches { ablation } => ablation.to_brief(lines),
         }
     }
 
@@ -121,9 +139,33 @@ impl Tables {
     }
 }
 
-/// By which statistics columns are compared.
-pub(crate) fn style() -> Style {
-    Generation::default().into()
+/// Columns of runs as tables.
+pub(crate) fn tables(
+    layout: Layout,
+    workload: Workload,
+    columns: &[(&str, Vec<&Run>)],
+    generation: Generation,
+) -> Report {
+    match layout {
+        Layout::Runs => report(workload, columns, generation),
+        Layout::Mmtests => pooled_report(workload, columns, generation.into()),
+    }
+}
+
+/// Lines of a terminal that a brief report leaves free of scrolling.
+const BRIEF_LINES: usize = 20;
+
+/// Whether to print a few lines: where asked for, and on a terminal, unless all rows or a published layout was asked for.
+pub(crate) fn is_brief(shown: &ShownArgs) -> bool {
+    let everything = shown.full || shown.layout == Some(Layout::Mmtests);
+    shown.brief || !everything && io::stdout().is_terminal()
+}
+
+/// A report of few lines, those of `end` included, and how to see more.
+pub(crate) fn brief(report: impl Fn(usize) -> String, notes: &[String], end: &str) -> String {
+    let notes = if notes.is_empty() { String::new() } else { format!("{} and ", count_of(notes.len() as u64, "note")) };
+    let end = format!("{end}{notes}all rows: --full\n");
+    report(BRIEF_LINES - end.lines().count()) + &end
 }
 
 /// Columns of notes.

@@ -25,12 +25,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let plan = plan(args)?;
     let target = target(args)?;
     let (experiment, snapshots) = experiment(args, &plan)?;
-    let results = Results::of(&plan, &experiment);
+    let results = Results::of(&plan, &experiment, args.shown.layout.unwrap_or_default());
     let files = [results.files().as_slice(), &snapshots].concat();
     let written = target.map(|target| target.write(&experiment, &files).map(|_| target)).transpose();
     let written = written.map_err(|error| Failure::Usage(error.to_string()))?;
     let directory = args.output.as_deref().filter(|_| written.is_some());
-    if args.json { print_json(&results.json(directory)) } else { print(&results.text(directory)) }?;
+    if args.json { print_json(&results.json(directory)) } else { print(&results.text(&args.shown, directory)) }?;
     ended(&experiment)
 }
 

@@ -3,19 +3,17 @@
 //! Key type: [`Ablation`], the part of a [`Plan`](crate::Plan) that says which of its policies is which. Beside both whole
 //! policies run, for each switch, the first one with this switch of the second, and the second one with this switch of the
 //! first: what a change does by itself, and what is lost without it. [`ablation_report`] holds them against each other.
-//! Never judges an effect: that takes seeds, and a reader.
-
-mod quantity;
+//! Never judges an effect: that takes several seeds, and a test over them.
 
 use order9_policy::{Loaded, PolicyError, Switch, switches};
 use order9_record::{Experiment, Outcome};
 use order9_report::ablation::{AblationReport, Effect, Row, Whole};
-use order9_workloads::Workload;
+use order9_report::compare::Column;
 
 use crate::notes::notes;
 use crate::plan::Plan;
+use crate::quantities::ablation_quantities;
 use crate::tables::column;
-use quantity::Measured;
 
 /// Which policies of a plan are held against each other. The first is the starting point, the second is taken apart.
 #[derive(Clone, Debug)]
@@ -65,26 +63,34 @@ impl Ablation {
 /// The effects of all switches in an experiment.
 #[must_use]
 pub fn ablation_report(plan: &Plan, ablation: &Ablation, experiment: &Experiment) -> AblationReport {
-    let measured = Measured::of(plan.workload);
-    let values = |at: usize| values(plan.workload, &measured, &plan.policies[at].name, experiment);
+    let quantities = ablation_quantities(plan.workload);
+    let columns: Vec<_> = plan.policies.iter().map(|policy| ended(plan, &policy.name, experiment)).collect();
+    let values = |at: usize| match &columns[at] {
+        Some(column) => quantities.iter().map(|quantity| quantity.estimate(column.runs())).collect(),
+        None => vec![None; quantities.len()],
+    };
     let whole = |at: usize| Whole { policy: plan.policies[at].name.clone(), values: values(at) };
     let (against, ablate) = (whole(0), whole(1));
-    let effect = |at: &Result<usize, PolicyError>, whole| match at {
-        Ok(at) => Effect::measured(plan.policies[*at].name.clone(), values(*at), whole),
+    let identical = |at: usize, whole: usize| match (&columns[at], &columns[whole]) {
+        (Some(one), Some(other)) => one.is_identical_to(other),
+        _ => false,
+    };
+    let effect = |at: &Result<usize, PolicyError>, from: usize, whole| match at {
+        Ok(at) => Effect::measured(plan.policies[*at].name.clone(), values(*at), whole, identical(*at, from)),
         Err(error) => Effect::Excluded { why: error.to_string() },
     };
     let row = |ablated: &Ablated| Row {
         switch: ablated.switch.key,
         against: ablated.switch.get(&plan.policies[0].policy).to_string(),
         ablate: ablated.switch.get(&plan.policies[1].policy).to_string(),
-        alone: effect(&ablated.alone, &against),
-        without: effect(&ablated.without, &ablate),
+        alone: effect(&ablated.alone, 0, &against),
+        without: effect(&ablated.without, 1, &ablate),
     };
     AblationReport {
         workload: plan.workload.name().to_owned(),
         runs: plan.seeds.len(),
-        quantities: measured.iter().map(Measured::quantity).collect(),
         switches: ablation.switches.iter().map(row).collect(),
+        quantities,
         against,
         ablate,
     }
@@ -99,14 +105,11 @@ pub fn ablation_notes(plan: &Plan, experiment: &Experiment) -> Vec<String> {
     notes(&inputs, &experiment.runs[..runs])
 }
 
-/// Of one policy, the mean of its runs; nothing if one of them did not come to its end, and so did less than others.
-fn values(workload: Workload, measured: &[Measured], policy: &str, experiment: &Experiment) -> Vec<Option<f64>> {
+/// The runs of one policy; nothing if one of them did not come to its end, and so did less than others.
+fn ended(plan: &Plan, policy: &str, experiment: &Experiment) -> Option<Column> {
     let runs: Vec<_> = experiment.runs.iter().filter(|run| run.policy == policy).collect();
-    if runs.iter().any(|run| run.outcome != Outcome::Completed) {
-        return vec![None; measured.len()];
-    }
-    let column = column(workload, policy, &runs);
-    measured.iter().map(|measured| measured.value(&column, runs.len())).collect()
+    let ended = runs.iter().all(|run| run.outcome == Outcome::Completed);
+    ended.then(|| column(plan.workload, policy, &runs))
 }
 
 #[cfg(test)]

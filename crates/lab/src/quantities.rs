@@ -1,141 +1,124 @@
-//! What is measured of every policy of an ablation: what compaction did, what the workload gained, how long it waited.
+//! Quantities by which policies are judged: what of a workload decides, and what memory management did for it.
 
-use order9_report::ablation::Quantity;
-use order9_report::compare::{Column, Unit};
-use order9_report::stats::{Convention, Generation, Percent, Samples, Statistic};
-use order9_workloads::{Better, Family, Measure, Workload};
+use std::collections::BTreeSet;
 
-use crate::tables::{direction, is_operation, unit};
+use order9_record::Run;
+use order9_report::compare::{Quantity, Source, Unit, is_operation};
+use order9_report::stats::{Direction, Percent, Statistic};
+use order9_workloads::{Family, Figure, Measure, Workload};
 
-/// A quantity, and where its values come from.
-pub(super) enum Measured {
-    /// Growth of a counter in a run.
-    Count { name: &'static str, meaning: &'static str, counter: &'static str },
-    /// Growth of a counter in percent of that of another.
-    Share { name: &'static str, meaning: &'static str, part: &'static str, whole: &'static str },
-    /// A statistic of the samples of one operation of the workload.
-    Samples { name: String, measure: &'static Measure, operation: &'static str, statistic: Statistic },
-}
+use crate::tables::{direction, unit};
+
+const MOVED: (&str, &str, Source) = ("moved", "pages moved, by compaction or not", Source::Count("pgmigrate_success"));
 
 /// How compaction is judged, whatever runs.
-const COMPACTION: [Measured; 4] = [
-    Measured::Count {
-        name: "migrate",
-        meaning: "frames the migration scanner looked at",
-        counter: "compact_migrate_scanned",
-    },
-    Measured::Count { name: "free", meaning: "frames the free scanner looked at", counter: "compact_free_scanned" },
-    Measured::Count { name: "moved", meaning: "pages moved, by compaction or not", counter: "pgmigrate_success" },
-    Measured::Share {
-        name: "success",
-        meaning: "compact_success in compact_stall",
-        part: "compact_success",
-        whole: "compact_stall",
-    },
+const COMPACTION: [(&str, &str, Source); 4] = [
+    ("migrate", "frames the migration scanner looked at", Source::Count("compact_migrate_scanned")),
+    ("free", "frames the free scanner looked at", Source::Count("compact_free_scanned")),
+    MOVED,
+    ("success", "compact_success in compact_stall", Source::Share { part: "compact_success", whole: "compact_stall" }),
 ];
 
-const MEDIAN: Statistic = Statistic::Percentile(Percent::new(50));
+/// What decides between policies: the main quantities of the workload, named as `runs` have them, and moves.
+pub(crate) fn main_quantities<'a>(workload: Workload, runs: impl Iterator<Item = &'a Run>) -> Vec<Quantity> {
+    let names: BTreeSet<&str> = runs.flat_map(|run| &run.operations).map(|operation| operation.name.as_str()).collect();
+    of_workload(workload, |operation| numbered(operation, &names)).chain([counted(MOVED)]).collect()
+}
 
-impl Measured {
-    /// What is measured of `workload`: compaction, the first thing of which more is better, and the first times.
-    pub(super) fn of(workload: Workload) -> Vec<Self> {
-        let measures = workload.measures();
-        let gained = measures.iter().find(|measure| measure.better == Better::Higher);
-        let times = measures.iter().find(|measure| measure.better == Better::Lower && is_time(measure));
-        let gained = gained.map(|measure| Self::Samples {
-            name: "gained".to_owned(),
-            measure,
-            operation: measure.operations[0],
-            statistic: Statistic::PlainMean,
-        });
-        COMPACTION.into_iter().chain(gained).chain(times.into_iter().flat_map(Self::of_times)).collect()
-    }
+/// What is measured of every policy of an ablation: compaction, and what decides between policies. What a workload gains has
+/// that name, which is shorter than most: it becomes the head of a column.
+pub(crate) fn ablation_quantities(workload: Workload) -> Vec<Quantity> {
+    let short = |quantity: Quantity| match quantity.direction {
+        Direction::HigherIsBetter => Quantity { name: "gained".to_owned(), ..quantity },
+        Direction::LowerIsBetter => quantity,
+    };
+    COMPACTION.into_iter().map(counted).chain(of_workload(workload, str::to_owned).map(short)).collect()
+}
 
-    /// The mean of every operation; also the median, where whole distributions are shown.
-    fn of_times(measure: &'static Measure) -> impl Iterator<Item = Self> {
-        let statistics: &[_] = match measure.family {
-            Family::Quantiles | Family::Percentiles => &[("median", MEDIAN), ("mean", Statistic::PlainMean)],
-            Family::Samples | Family::Single(_) => &[("mean", Statistic::PlainMean)],
-        };
-        let several = measure.operations.len() > 1;
-        measure.operations.iter().flat_map(move |&operation| {
-            statistics.iter().map(move |&(name, statistic)| {
-                let name = if several { format!("{operation} {name}") } else { name.to_owned() };
-                Self::Samples { name, measure, operation, statistic }
-            })
-        })
-    }
+fn of_workload(workload: Workload, name: impl Fn(&str) -> String) -> impl Iterator<Item = Quantity> {
+    let mains = workload.measures().iter().flat_map(|measure| measure.main.iter().map(move |main| (measure, main)));
+    mains.map(move |(measure, &(operation, figure))| sampled(measure, operation, figure, &name(operation)))
+}
 
-    /// How it is shown.
-    pub(super) fn quantity(&self) -> Quantity {
-        let quantity = |name: &str, meaning: &str, unit, decimals| Quantity {
-            name: name.to_owned(),
-            meaning: meaning.to_owned(),
-            unit,
-            decimals,
-        };
-        match self {
-            Self::Count { name, meaning, .. } => quantity(name, meaning, Unit::Pages, 0),
-            Self::Share { name, meaning, .. } => quantity(name, meaning, Unit::Percent, 1),
-            Self::Samples { name, measure, operation, statistic } => {
-                let of = if *statistic == MEDIAN { "median of" } else { "mean of" };
-                let meaning = if name == "gained" { (*operation).to_owned() } else { format!("{of} {operation}") };
-                quantity(name, &meaning, unit(measure), measure.decimals)
-            }
-        }
-    }
-
-    /// Its value in a column of `runs` runs, which holds the sums of their counters; `None` where nothing was measured.
-    pub(super) fn value(&self, column: &Column, runs: usize) -> Option<f64> {
-        let count = |counter| column.counters.get(counter).map(|count| count as f64);
-        match self {
-            Self::Count { counter, .. } => Some(count(counter)? / runs as f64),
-            Self::Share { part, whole, .. } => {
-                let whole = count(whole).filter(|&whole| whole > 0.0)?;
-                Some(100.0 * count(part)? / whole)
-            }
-            Self::Samples { measure, operation, statistic, .. } => {
-                let of_operation = column.samples.iter().filter(|(name, _)| is_operation(operation, name));
-                let values = of_operation.flat_map(|(_, samples)| samples.ascending()).copied();
-                let convention = Convention { direction: direction(measure), generation: Generation::default() };
-                convention.value(*statistic, &Samples::new(values).ok()?)
-            }
-        }
+fn sampled(measure: &Measure, operation: &'static str, figure: Figure, name: &str) -> Quantity {
+    let percentile = |percent| Statistic::Percentile(Percent::new(percent));
+    let (suffix, of, statistic) = match figure {
+        Figure::Mean if matches!(measure.family, Family::Single(_)) => ("", "", Statistic::PlainMean),
+        Figure::Mean => ("", "mean of ", Statistic::PlainMean),
+        Figure::Median => (" p50", "median of ", percentile(50)),
+        Figure::P95 => (" p95", "95th percentile of ", percentile(95)),
+    };
+    Quantity {
+        name: format!("{name}{suffix}"),
+        meaning: format!("{of}{operation}"),
+        unit: unit(measure),
+        decimals: measure.decimals,
+        direction: direction(measure),
+        source: Source::Samples { operation, statistic },
     }
 }
 
-fn is_time(measure: &Measure) -> bool {
-    matches!(unit(measure), Unit::Seconds | Unit::Milliseconds | Unit::Microseconds)
+fn counted((name, meaning, source): (&str, &str, Source)) -> Quantity {
+    let (unit, decimals, direction) = match source {
+        Source::Share { .. } => (Unit::Percent, 1, Direction::HigherIsBetter),
+        Source::Count(_) | Source::Samples { .. } => (Unit::Pages, 0, Direction::LowerIsBetter),
+    };
+    Quantity { name: name.to_owned(), meaning: meaning.to_owned(), unit, decimals, direction, source }
+}
+
+/// An operation with the number that it has in all runs, `huge-4`, or the least and the largest of several, `huge-1..12`.
+fn numbered(operation: &str, names: &BTreeSet<&str>) -> String {
+    let number = |name: &&str| name.strip_prefix(operation)?.strip_prefix('-')?.parse::<u64>().ok();
+    let mut numbers: Vec<_> = names.iter().filter(|name| is_operation(operation, name)).filter_map(number).collect();
+    numbers.sort_unstable();
+    match numbers[..] {
+        [] => operation.to_owned(),
+        [number] => format!("{operation}-{number}"),
+        [least, .., largest] => format!("{operation}-{least}..{largest}"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use order9_record::Unit as Recorded;
 
-    fn names(workload: Workload) -> Vec<String> {
-        Measured::of(workload)[COMPACTION.len()..].iter().map(|measured| measured.quantity().name).collect()
+    fn names(quantities: &[Quantity]) -> Vec<&str> {
+        quantities.iter().map(|quantity| quantity.name.as_str()).collect()
     }
 
     #[test]
-    fn a_workload_is_judged_by_what_it_gains_and_how_long_it_waits() {
-        assert_eq!(names(Workload::HugeAlloc), ["gained", "median", "mean"]);
-        assert_eq!(names(Workload::FragMix)[1..3], ["alloc median", "alloc mean"]);
-        assert_eq!(names(Workload::ThpScale)[1..], ["fault-base mean", "fault-huge mean", "fault-both mean"]);
-        assert_eq!(names(Workload::FsMark), ["gained"]);
-        assert_eq!(names(Workload::Idle), [""; 0]);
+    fn an_ablation_measures_compaction_and_what_decides() {
+        let of = |workload| ablation_quantities(workload);
+        assert_eq!(
+            names(&of(Workload::HugeAlloc)),
+            ["migrate", "free", "moved", "success", "alloc p50", "alloc p95", "gained"]
+        );
+        assert_eq!(names(&of(Workload::ThpScale))[4..], ["fault-huge p50", "fault-huge p95", "fault-both", "gained"]);
+        assert_eq!(names(&of(Workload::Idle)).len(), COMPACTION.len());
     }
 
     #[test]
-    fn counters_are_means_of_a_run_and_shares_of_nothing_are_none() {
-        let counters = [("compact_migrate_scanned", 30), ("compact_success", 0), ("compact_stall", 0)];
-        let samples = [("alloc", vec![1000.0, 3000.0, 8000.0])].into_iter();
-        let column = Column {
-            title: order9_report::compare::Title::new("a"),
-            samples: samples.map(|(name, values)| (name.to_owned(), Samples::new(values).unwrap())).collect(),
-            durations: None,
-            counters: counters.into_iter().collect(),
-        };
-        let values: Vec<_> = Measured::of(Workload::HugeAlloc).iter().map(|it| it.value(&column, 2)).collect();
-        assert_eq!(values, [Some(15.0), None, None, None, None, Some(3000.0), Some(4000.0)]);
+    fn main_quantities_are_named_as_the_runs_have_them() {
+        let mut run = Run::new("a", 1);
+        for name in ["fault-huge-1", "fault-huge-12", "fault-both-x", "huge-4"] {
+            run.operation(name, Recorded::Nanos);
+        }
+        let found = main_quantities(Workload::ThpScale, [&run].into_iter());
+        let expected = ["fault-huge-1..12 p50", "fault-huge-1..12 p95", "fault-both", "huge-4", "moved"];
+        assert_eq!(names(&found), expected);
+    }
+
+    /// What decides is a row of the table that names it, and is there for every workload that measures anything.
+    #[test]
+    fn every_workload_says_what_decides() {
+        for workload in Workload::ALL {
+            for measure in workload.measures() {
+                let known = |(operation, _): &(&str, Figure)| measure.operations.contains(operation);
+                assert!(measure.main.iter().all(known), "{} {}", workload.name(), measure.heading);
+            }
+            let decides = workload.measures().iter().any(|measure| !measure.main.is_empty());
+            assert!(decides || workload.measures().is_empty(), "{}", workload.name());
+        }
     }
 }

@@ -1,18 +1,34 @@
-//! Records as tables in the layout of mmtests.
+//! Records as tables: run by run, or in the layout of mmtests, which pools iterations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use order9_record::Run;
-use order9_report::compare::{self, Benchmark, Column, Counters, Durations, Report, Section, Style, Title};
-use order9_report::stats::{Direction, Family, Samples};
+use order9_report::compare::{
+    self, Benchmark, Column, Counters, Durations, Pooled, Report, Results, Section, Style, Title,
+};
+use order9_report::compare::{compare_runs, is_operation};
+use order9_report::stats::{Direction, Family, Generation, Samples};
 use order9_units::PAGEBLOCK_PAGES;
 use order9_workloads::{self as workloads, Better, Measure, Workload};
 
-/// Compares columns of runs: a title each, and its runs, whose samples are pooled as iterations are. All are of `workload`.
+use crate::quantities::main_quantities;
+
+/// Compares columns of runs: a title each, and its runs. A run is an observation. All are of `workload`.
 #[must_use]
-pub fn report(workload: Workload, columns: &[(&str, Vec<&Run>)], style: Style) -> Report {
+pub fn report(workload: Workload, columns: &[(&str, Vec<&Run>)], generation: Generation) -> Report {
     let benchmark = benchmark(workload, columns);
     let columns: Vec<Column> = columns.iter().map(|(title, runs)| column(workload, title, runs)).collect();
+    compare_runs(&benchmark, &columns, generation)
+}
+
+/// Compares columns of runs as published tables do: samples are pooled, counters and durations are sums, as if the runs
+/// of a column were iterations of one test.
+#[must_use]
+pub fn pooled_report(workload: Workload, columns: &[(&str, Vec<&Run>)], style: Style) -> Report {
+    let benchmark = benchmark(workload, columns);
+    let pooled =
+        |(title, runs): &(&str, Vec<&Run>)| Pooled { title: Title::new(title), results: results(workload, runs) };
+    let columns: Vec<Pooled> = columns.iter().map(pooled).collect();
     compare::compare(&benchmark, &columns, style)
 }
 
@@ -30,7 +46,12 @@ fn benchmark(workload: Workload, columns: &[(&str, Vec<&Run>)]) -> Benchmark {
         decimals: measure.decimals,
         operations: operations(measure, columns),
     };
-    Benchmark { name: workload.name().to_owned(), sections: workload.measures().iter().map(section).collect() }
+    let runs = columns.iter().flat_map(|(_, runs)| runs.iter().copied());
+    Benchmark {
+        name: workload.name().to_owned(),
+        sections: workload.measures().iter().map(section).collect(),
+        main: main_quantities(workload, runs),
+    }
 }
 
 /// Which way is better in a table.
@@ -70,8 +91,13 @@ fn operations(measure: &Measure, columns: &[(&str, Vec<&Run>)]) -> Vec<String> {
     ordered.into_iter().map(|(_, _, name)| name).collect()
 }
 
-/// What runs of one policy gave, together.
+/// What runs of one policy gave, each by itself.
 pub(crate) fn column(workload: Workload, title: &str, runs: &[&Run]) -> Column {
+    Column::new(Title::new(title), runs.iter().map(|run| results(workload, &[run])))
+}
+
+/// What runs gave, together.
+fn results(workload: Workload, runs: &[&Run]) -> Results {
     let mut pooled: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for run in runs {
         for operation in &run.operations {
@@ -81,22 +107,11 @@ pub(crate) fn column(workload: Workload, title: &str, runs: &[&Run]) -> Column {
         }
     }
     let samples = pooled.into_iter().filter_map(|(name, values)| Some((name, Samples::new(values).ok()?)));
-    Column {
-        title: Title::new(title),
-        samples: samples.collect(),
-        durations: durations(runs),
-        counters: counters(runs),
-    }
+    Results { samples: samples.collect(), durations: durations(runs), counters: counters(runs) }
 }
 
 fn has(measure: &Measure, name: &str) -> bool {
     measure.operations.iter().any(|operation| is_operation(operation, name))
-}
-
-/// Whether `name` is `operation`, or that with a dash and a number.
-pub(crate) fn is_operation(operation: &str, name: &str) -> bool {
-    let word = name.rsplit_once('-').filter(|(_, number)| number.parse::<u64>().is_ok());
-    operation == word.map_or(name, |(word, _)| word)
 }
 
 /// How much of what samples count is one of the unit of a table: times are counted in nanoseconds.

@@ -101,6 +101,28 @@ pub fn duration(time: Nanos) -> String {
     if value >= 9.95 || value == value.trunc() { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
 }
 
+/// A change in percent as people read it: `+12 %`, `-0.4 %`, `x 27`; `None` is one from nothing to something.
+#[must_use]
+pub fn percent_change(percent: Option<f64>) -> String {
+    match percent {
+        None => "from 0".to_owned(),
+        Some(0.0) => "0".to_owned(),
+        Some(percent) if percent.abs() < 0.05 => "~0 %".to_owned(),
+        Some(percent) if percent.abs() < 9.95 => format!("{percent:+.1} %"),
+        Some(percent) if percent < 899.5 => format!("{percent:+.0} %"),
+        Some(percent) => format!("x {:.0}", 1.0 + percent / 100.0),
+    }
+}
+
+/// A number with this many decimals and thousands separators: `1,234.50`.
+#[must_use]
+pub fn decimal(value: f64, decimals: usize) -> String {
+    let digits = format!("{value:.decimals$}");
+    let (whole, fraction) = digits.split_once('.').map_or((digits.as_str(), ""), |(whole, rest)| (whole, rest));
+    let dot = if fraction.is_empty() { "" } else { "." };
+    whole.parse().map_or_else(|_| digits.clone(), |whole| format!("{}{dot}{fraction}", grouped(whole)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,6 +133,22 @@ mod tests {
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1000), "1,000");
         assert_eq!(grouped(1_234_567), "1,234,567");
+    }
+
+    #[test]
+    fn changes_read_well() {
+        let changes =
+            [(0.0, "0"), (-0.4, "-0.4 %"), (0.001, "~0 %"), (12.0, "+12 %"), (-100.0, "-100 %"), (2640.0, "x 27")];
+        for (percent, text) in changes {
+            assert_eq!(percent_change(Some(percent)), text);
+        }
+        assert_eq!(percent_change(None), "from 0");
+    }
+
+    #[test]
+    fn decimals_are_kept() {
+        assert_eq!(decimal(1234.5, 2), "1,234.50");
+        assert_eq!((decimal(1e6, 0), decimal(-1.0, 1)), ("1,000,000".to_owned(), "-1.0".to_owned()));
     }
 
     #[test]

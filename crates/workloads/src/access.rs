@@ -19,6 +19,7 @@ pub(crate) const ACCESS: [Measure; 2] = [
         better: Better::Lower,
         unit: Unit::Nanoseconds,
         decimals: 2,
+        main: &[],
     },
     Measure {
         heading: "Accesses Missing the TLB",
@@ -27,6 +28,7 @@ pub(crate) const ACCESS: [Measure; 2] = [
         better: Better::Lower,
         unit: Unit::Percent,
         decimals: 2,
+        main: &[],
     },
 ];
 

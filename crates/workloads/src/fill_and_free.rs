@@ -7,7 +7,7 @@ use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::pattern::{FREED_PERCENT, PATTERN, Pattern, part};
 use crate::sys::{Access, Advice, Mapping, Stop, Sys};
 use crate::unit::UNIT;
-use crate::workload::{Better, Family, Measure, Unit};
+use crate::workload::{Better, Family, Figure, Measure, Unit};
 
 pub(crate) const DESCRIPTION: &str = "\
     Touches memory in order and gives part of every 2 MiB back by a pattern, so that what stays lies spread over all \
@@ -46,6 +46,7 @@ pub(crate) const MEASURES: &[Measure] = &[Measure {
     better: Better::Lower,
     unit: Unit::Seconds,
     decimals: 2,
+    main: &[("Fill", Figure::Mean), ("Free", Figure::Mean)],
 }];
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {

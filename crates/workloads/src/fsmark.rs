@@ -11,7 +11,7 @@ use order9_units::{Bytes, Nanos, PAGE_SIZE};
 
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{ChildKind, Facts, FileId, Stop, Sys};
-use crate::workload::{Better, Family, Measure, Unit};
+use crate::workload::{Better, Family, Figure, Measure, Unit};
 
 pub(crate) const DESCRIPTION: &str = "\
     A stream of small files far beyond memory, as when archives are unpacked. Every file makes one dirty page and \
@@ -57,6 +57,7 @@ pub(crate) const MEASURES: &[Measure] = &[Measure {
     better: Better::Higher,
     unit: Unit::FilesPerSecond,
     decimals: 2,
+    main: &[(OPERATION, Figure::Mean)],
 }];
 
 /// As mmtests calls it: the number is that of threads in each process.

@@ -9,7 +9,7 @@ use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::pattern::{FREED_PERCENT, PATTERN};
 use crate::sys::{Access, Advice, ChildKind, Ended, Mapping, Stop, Sys};
 use crate::unit::UNIT;
-use crate::workload::{Better, Family, Measure, Unit};
+use crate::workload::{Better, Family, Figure, Measure, Unit};
 
 pub(crate) const DESCRIPTION: &str = "\
     A process wants all its memory at once and huge, as a Java heap that is touched before use, and starts in \
@@ -42,6 +42,7 @@ const START: Measure = Measure {
     better: Better::Lower,
     unit: Unit::Seconds,
     decimals: 2,
+    main: &[("Elapsed", Figure::Mean)],
 };
 
 pub(crate) const MEASURES: &[Measure] = &[START, ACCESS[0], ACCESS[1]];

@@ -35,4 +35,4 @@ pub use sys::{
     Of, Prot, Stop, Sys, Times,
 };
 pub use tmpfs::{Mount, Statfs};
-pub use workload::{Better, Family, Measure, Unit, Workload};
+pub use workload::{Better, Family, Figure, Measure, Unit, Workload};

@@ -8,7 +8,7 @@ use order9_units::{Bytes, Nanos, PAGE_SIZE};
 
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{Access, ChildKind, DropCaches, FileId, Mapping, Stop, Sys};
-use crate::workload::{Better, Family, Measure, Unit};
+use crate::workload::{Better, Family, Figure, Measure, Unit};
 
 pub(crate) const DESCRIPTION: &str = "\
     What a desktop user feels: a small program maps and touches memory again and again while another one hogs memory \
@@ -53,6 +53,7 @@ pub(crate) const MEASURES: &[Measure] = &[
         better: Better::Lower,
         unit: Unit::Milliseconds,
         decimals: 4,
+        main: &[("mmap", Figure::Median), ("mmap", Figure::P95)],
     },
     Measure {
         heading: "Copies",
@@ -61,6 +62,7 @@ pub(crate) const MEASURES: &[Measure] = &[
         better: Better::Higher,
         unit: Unit::MebibytesPerSecond,
         decimals: 2,
+        main: &[("copy", Figure::Mean)],
     },
 ];
 

@@ -10,7 +10,7 @@ use crate::access::{ACCESS, Accesses};
 use crate::ladder::thread_ladder;
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{Access, Area, ChildKind, Ended, FileId, Mapping, Of, Stop, Sys, Times};
-use crate::workload::{Better, Family, Measure, Unit};
+use crate::workload::{Better, Family, Figure, Measure, Unit};
 
 pub(crate) const DESCRIPTION: &str = "\
     Two processes run at the same time with as many threads each. One passes over private memory and stores to every \
@@ -66,6 +66,7 @@ const TIMES: Measure = Measure {
     better: Better::Lower,
     unit: Unit::Seconds,
     decimals: 2,
+    main: &[("System", Figure::Mean), ("Elapsd", Figure::Mean)],
 };
 
 /// What the file has beyond what is read of it.

@@ -57,6 +57,19 @@ pub struct Measure {
     pub unit: Unit,
     /// Decimals shown.
     pub decimals: usize,
+    /// What of this table decides which policy is better: operations as above, and the figure that a run has of each.
+    pub main: &'static [(&'static str, Figure)],
+}
+
+/// One figure for all samples of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// Their mean, or the only one there is.
+    Mean,
+    /// What half of them do not exceed.
+    Median,
+    /// What 95 % of them do not exceed.
+    P95,
 }
 
 /// Which statistics of its samples a table shows, as in mmtests.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 /// Run an experiment on a machine in virtual time, and compare policies.
 ///
@@ -67,6 +67,8 @@ pub(crate) struct RunArgs {
     /// Write the files of /proc and /sys into this directory whenever counters are read.
     #[arg(long, value_name = "DIR")]
     pub(crate) proc_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) shown: ShownArgs,
     /// How many runs go on at the same time. [default: one per core, as far as 10 GiB are enough for all]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) jobs: Option<String>,
@@ -145,6 +147,32 @@ pub(crate) struct CompareArgs {
     /// Print everything as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) shown: ShownArgs,
+}
+
+/// How much of a comparison is printed, and how.
+#[derive(Debug, Args)]
+pub(crate) struct ShownArgs {
+    /// Print what decides between policies, in at most 20 lines. [default: on a terminal]
+    #[arg(long, conflicts_with_all = ["full", "json", "layout"])]
+    pub(crate) brief: bool,
+    /// Print all rows that are not 0. [default: elsewhere]
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Means over runs with their spread, or the tables of mmtests to the byte, which pool all runs. [default: runs]
+    #[arg(long, value_name = "LAYOUT")]
+    pub(crate) layout: Option<Layout>,
+}
+
+/// How runs become tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Layout {
+    /// Means over runs, their spread, and tests over runs.
+    #[default]
+    Runs,
+    /// All runs pooled, as published tables have iterations.
+    Mmtests,
 }
 
 /// Name the workloads, and what can be chosen about each.

@@ -47,6 +47,10 @@ fn json_holds_all_values_of_all_seeds() {
     assert_eq!((&capture["switch"], &capture["ablate"]), (&"compaction.capture".into(), &"true".into()));
     assert_eq!(capture["without"]["policy"], "linux-5.0+p22-compaction.capture");
     assert_eq!(capture["alone"]["values"].as_array().map(Vec::len), Some(7));
+    // Both runs have the same memory to begin with, and none of it by chance.
+    let moved = &ablation["against"]["values"][2];
+    assert_eq!(moved["values"].as_array().map(Vec::len), moved["runs"].as_u64().map(|runs| runs as usize));
+    assert!(capture["alone"]["differences"][2]["finding"].is_string(), "{capture}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod ablate;
 mod bad_input;
 mod capture;
+mod compare;
 mod golden;
 mod machines;
 mod map;

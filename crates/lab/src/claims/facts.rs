@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use order9_record::Run;
+use order9_report::stats::Estimate;
 
 /// A figure of every reading of the counters.
 type Figure = fn(&Reading<'_>) -> f64;
@@ -40,19 +41,25 @@ fn dirty_percent(reading: &Reading<'_>) -> f64 {
     100.0 * reading.level("nr_dirty") / memory.max(1.0)
 }
 
-/// The fact called so, from runs of the two kernels; `None` for facts that are no figures of a run.
-pub(super) fn value(name: &str, baseline: &[&Run], patched: &[&Run]) -> Option<f64> {
+/// The fact called so, the mean over runs of the kernel that it is about; `None` for facts that are no figures of a run.
+pub(super) fn value(name: &str, baseline: &[&Run], patched: &[&Run]) -> Option<Estimate> {
+    let of_baseline = name == "slab share of slab + page cache, baseline";
+    let runs = if of_baseline { baseline } else { patched };
+    Estimate::new(runs.iter().filter_map(|run| figure(name, run)))
+}
+
+fn figure(name: &str, run: &Run) -> Option<f64> {
     match name {
         // "For much of the test": half of it.
-        "slab share of slab + page cache, baseline" => quantile(baseline, slab_share, 0.5),
+        "slab share of slab + page cache, baseline" => quantile(run, slab_share, 0.5),
         // Most samples lie between the two: nine of ten.
-        "slab share of slab + page cache, patched, low" => quantile(patched, slab_share, 0.05),
-        "slab share of slab + page cache, patched, high" => quantile(patched, slab_share, 0.95),
-        "dirty pages, patched" => quantile(patched, dirty_percent, 0.5),
-        "cache split when memory first fills" => first(patched, cache_percent),
-        "time between attempts" => seconds_between_attempts(patched.first()?),
-        "proactive compaction runs during the test" => measured(patched.first()?, "order9_compact_proactive_runs"),
-        "samples" => patched.first().map(|run| run.samples.len() as f64),
+        "slab share of slab + page cache, patched, low" => quantile(run, slab_share, 0.05),
+        "slab share of slab + page cache, patched, high" => quantile(run, slab_share, 0.95),
+        "dirty pages, patched" => quantile(run, dirty_percent, 0.5),
+        "cache split when memory first fills" => readings(run).next().map(|reading| cache_percent(&reading)),
+        "time between attempts" => seconds_between_attempts(run),
+        "proactive compaction runs during the test" => measured(run, "order9_compact_proactive_runs"),
+        "samples" => Some(run.samples.len() as f64),
         _ => None,
     }
 }
@@ -92,13 +99,9 @@ fn measured(run: &Run, counter: &str) -> Option<f64> {
     Some((phase.at_end[at] - phase.at_begin[at]) as f64)
 }
 
-fn quantile(runs: &[&Run], figure: Figure, quantile: f64) -> Option<f64> {
-    let mut values: Vec<f64> = runs.iter().flat_map(|run| readings(run)).map(|reading| figure(&reading)).collect();
+fn quantile(run: &Run, figure: Figure, quantile: f64) -> Option<f64> {
+    let mut values: Vec<f64> = readings(run).map(|reading| figure(&reading)).collect();
     values.sort_by(f64::total_cmp);
     let at = (values.len().checked_sub(1)? as f64 * quantile).round() as usize;
     Some(values[at])
-}
-
-fn first(runs: &[&Run], figure: Figure) -> Option<f64> {
-    readings(runs.first()?).next().map(|reading| figure(&reading))
 }

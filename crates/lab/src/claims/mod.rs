@@ -6,8 +6,9 @@
 mod facts;
 
 use order9_record::Run;
-use order9_report::claims::{Claim, Measured, Reading, RowKey, Verdict, judge};
+use order9_report::claims::{Claim, Field, Measured, Reading, RowKey, Verdict, judge};
 use order9_report::compare::{Cell, Comparison, Report, Row};
+use order9_report::stats::Estimate;
 
 /// Judges every statement of `claim`: the first column of `report` is its baseline, the second its patched kernel, and the
 /// runs are theirs.
@@ -16,12 +17,17 @@ pub fn judge_claim(claim: &Claim, report: &Report, baseline: &[&Run], patched: &
     let mut measured = Measured::default();
     for table in &report.tables {
         for (row, reading) in table.rows.iter().filter_map(|row| Some((row, reading(row)?))) {
-            measured.insert(key(row, table.comparison), reading);
+            let key = key(row, table.comparison);
+            for (field, cell) in [Field::Baseline, Field::Patched].into_iter().zip(&row.cells) {
+                measured.spread(key.clone(), field, cell.estimate().and_then(Estimate::half_width));
+            }
+            measured.insert(key, reading);
         }
     }
     for fact in &claim.facts {
         if let Some(value) = facts::value(&fact.name, baseline, patched) {
-            measured.insert(RowKey::fact(&fact.name), Reading::Value(value));
+            measured.spread(RowKey::fact(&fact.name), Field::Value, value.half_width());
+            measured.insert(RowKey::fact(&fact.name), Reading::Value(value.mean()));
         }
     }
     judge(claim, &measured)
@@ -29,10 +35,11 @@ pub fn judge_claim(claim: &Claim, report: &Report, baseline: &[&Run], patched: &
 
 /// The numbers of a row in the first two columns.
 fn reading(row: &Row) -> Option<Reading> {
-    let [Cell::Measured { value: baseline, .. }, Cell::Measured { value: patched, change }, ..] = row.cells[..] else {
+    let [Cell::Measured { value: baseline, .. }, Cell::Measured { value: patched, change, .. }, ..] = &row.cells[..]
+    else {
         return None;
     };
-    Some(Reading::Pair { baseline, patched, significant: change.map(|change| change.significant) })
+    Some(Reading::Pair { baseline: *baseline, patched: *patched, significant: change.map(|change| change.significant) })
 }
 
 /// What claims call a row of a table. Durations that are compared are those of what was measured, the others those of the whole

@@ -6,7 +6,7 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use order9_lab::{Cell, Memory, Observer, Plan, judge_claim, machines, report, run};
+use order9_lab::{Cell, Memory, Observer, Plan, judge_claim, machines, pooled_report, run};
 use order9_machine::{Tick, TraceKinds};
 use order9_mm::command_line::CommandLine;
 use order9_record::Run;
@@ -58,7 +58,7 @@ fn verdicts(claim: &str, plan: &Plan) -> String {
     let experiment = run(plan, NonZeroUsize::new(2).expect("two"), &Nobody).expect("it runs");
     let of = |policy: &str| experiment.runs.iter().filter(|run| run.policy == policy).collect::<Vec<_>>();
     let columns: Vec<_> = plan.policies.iter().map(|policy| (policy.name.as_str(), of(&policy.name))).collect();
-    let report = report(plan.workload, &columns, Style::from(Generation::Y2019));
+    let report = pooled_report(plan.workload, &columns, Style::from(Generation::Y2019));
     let mut lines = String::new();
     for verdict in judge_claim(&claim, &report, &columns[0].1, &columns[1].1) {
         assert_ne!(verdict.outcome, Outcome::NotMeasured, "{verdict}");

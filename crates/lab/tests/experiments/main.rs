@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::{Arc, Mutex};
 
-use order9_lab::{Cell, Memory, Observer, Plan, PlanError, machines, report, run};
+use order9_lab::{Cell, Memory, Observer, Plan, PlanError, machines, pooled_report, run};
 use order9_machine::{Tick, TraceKinds};
 use order9_mm::command_line::CommandLine;
 use order9_mm::sysctl::SETTINGS;
@@ -180,7 +180,7 @@ fn records_are_whole_and_become_tables() {
     experiment.check().expect("records make sense");
     let columns = |title| (title, experiment.runs.iter().filter(|run| run.policy == title).collect::<Vec<_>>());
     let columns = [columns("linux-4.4"), columns("linux-5.0")];
-    let text = report(Workload::Usemem, &columns, Style::from(Generation::Y2019)).to_text(Fit::Published);
+    let text = pooled_report(Workload::Usemem, &columns, Style::from(Generation::Y2019)).to_text(Fit::Published);
     for row in ["Amean  System-1", "Amean  Elapsd-3", "Duration Elapsed", "Ops Minor Faults"] {
         let squeeze = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.lines().any(|line| squeeze(line).starts_with(&squeeze(row))), "no {row} in\n{text}");

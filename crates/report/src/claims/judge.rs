@@ -11,6 +11,8 @@ use super::{CellRef, Claim, Field, Level, Reading, Reference, Relation, RowKey, 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     rows: BTreeMap<RowKey, Reading>,
+    /// How far the 95 % confidence interval of a number reaches to either side, where it is a mean over runs.
+    spreads: BTreeMap<(RowKey, Field), f64>,
 }
 
 /// What became of one statement.
@@ -67,8 +69,14 @@ pub enum Finding {
     Compared {
         /// The number on the left.
         left: f64,
+        /// How far its 95 % confidence interval reaches to either side, where it is a mean over runs.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        left_half_width: Option<f64>,
         /// What it was compared with.
         right: f64,
+        /// How far the interval of that reaches.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        right_half_width: Option<f64>,
         /// Whether the relation holds between them.
         holds: bool,
     },
@@ -89,7 +97,7 @@ impl Measured {
     /// The printed numbers of a claim, as if a re-run had given exactly those.
     #[must_use]
     pub fn printed(claim: &Claim) -> Self {
-        Self { rows: claim.printed().into_iter().collect() }
+        Self { rows: claim.printed().into_iter().collect(), spreads: BTreeMap::new() }
     }
 
     /// Adds what was measured for a row, in place of what was there.
@@ -97,12 +105,20 @@ impl Measured {
         self.rows.insert(row, reading);
     }
 
-    fn number(&self, row: &RowKey, field: Field) -> Result<f64, Finding> {
-        let number = self.rows.get(row).and_then(|reading| reading.field(field));
-        number.ok_or_else(|| missing(CellRef { row: row.clone(), field }.to_string()))
+    /// Says how far the 95 % confidence interval of a number reaches to either side, if it is a mean over several runs.
+    pub fn spread(&mut self, row: RowKey, field: Field, half_width: Option<f64>) {
+        if let Some(half_width) = half_width {
+            self.spreads.insert((row, field), half_width);
+        }
     }
 
-    fn referred(&self, row: &RowKey, reference: &Reference) -> Result<f64, Finding> {
+    fn number(&self, row: &RowKey, field: Field) -> Result<Number, Finding> {
+        let value = self.rows.get(row).and_then(|reading| reading.field(field));
+        let value = value.ok_or_else(|| missing(CellRef { row: row.clone(), field }.to_string()))?;
+        Ok(Number { value, half_width: self.spreads.get(&(row.clone(), field)).copied() })
+    }
+
+    fn referred(&self, row: &RowKey, reference: &Reference) -> Result<Number, Finding> {
         match reference {
             Reference::Baseline => self.number(row, Field::Baseline),
             Reference::Cell(cell) => self.number(&cell.row, cell.field),
@@ -145,14 +161,14 @@ fn find(statement: &Statement, row: &RowKey, measured: &Measured) -> Result<Find
         Relation::Order(op, term) => {
             let left = left()?;
             let right = match term {
-                Term::Number(number) => *number,
+                Term::Number(value) => Number { value: *value, half_width: None },
                 Term::Of(reference) => measured.referred(row, reference)?,
             };
-            Ok(Finding::Compared { left, right, holds: op.holds(left, right) })
+            Ok(Finding::compared(left, right, op.holds(left.value, right.value)))
         }
         Relation::Ratio(bound, of, value) => {
             let (left, right) = (left()?, measured.referred(row, of)?);
-            Ok(Finding::Compared { left, right, holds: bound.holds(left, right, *value) })
+            Ok(Finding::compared(left, right, bound.holds(left.value, right.value, *value)))
         }
         Relation::Significant => {
             let tested = measured.rows.get(row).and_then(|reading| reading.significant());
@@ -162,7 +178,19 @@ fn find(statement: &Statement, row: &RowKey, measured: &Measured) -> Result<Find
     }
 }
 
+/// A number, and how sure it is.
+#[derive(Clone, Copy)]
+struct Number {
+    value: f64,
+    half_width: Option<f64>,
+}
+
 impl Finding {
+    const fn compared(left: Number, right: Number, holds: bool) -> Self {
+        let (left_half_width, right_half_width) = (left.half_width, right.half_width);
+        Self::Compared { left: left.value, left_half_width, right: right.value, right_half_width, holds }
+    }
+
     /// Whether the statement holds in this row; `None` if a number is missing.
     #[must_use]
     pub const fn holds(&self) -> Option<bool> {
@@ -196,7 +224,13 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing { what } => write!(f, "{what} was not measured"),
-            Self::Compared { left, right, .. } => write!(f, "{} against {}", short(*left), short(*right)),
+            Self::Compared { left, left_half_width, right, right_half_width, .. } => {
+                let [left, right] = [(left, left_half_width), (right, right_half_width)].map(|(value, half)| {
+                    let spread = half.map(|half| format!(" \u{b1} {}", short(half))).unwrap_or_default();
+                    short(*value) + &spread
+                });
+                write!(f, "{left} against {right}")
+            }
             Self::Tested { significant: true } => f.write_str("outside the noise"),
             Self::Tested { significant: false } => f.write_str("within the noise"),
         }
@@ -289,6 +323,17 @@ mod tests {
         let marked = statement(Relation::Significant, 2);
         assert_eq!(outcome(&marked, &[4.0, 4.0, 6.0]), Outcome::Holds);
         assert_eq!(outcome(&marked, &[4.0, 6.0, 6.0]), Outcome::Fails);
+    }
+
+    #[test]
+    fn means_over_runs_show_their_spread() {
+        let faster = statement(Relation::Order(Op::Less, Term::Of(Reference::Baseline)), 3);
+        let mut measured = measured(&[9.0, 11.5, 9.0]);
+        measured.spread(rows()[1].clone(), Field::Patched, Some(0.25));
+        measured.spread(rows()[1].clone(), Field::Baseline, None);
+        let verdict = verdict(&faster, &measured);
+        assert_eq!(verdict.evidence[1].to_string(), "fault-both|Amean|3: 11.5 \u{b1} 0.25 against 10");
+        assert_eq!(serde_json::to_value(&verdict).unwrap()["evidence"][1]["left_half_width"], 0.25);
     }
 
     #[test]

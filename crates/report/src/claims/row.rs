@@ -48,7 +48,7 @@ impl Serialize for RowKey {
 }
 
 /// Which number of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Field {
     /// Of the kernel compared with.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use order9_units::Nanos;
 
-use super::{Counters, Title, Unit};
+use super::{Counters, Quantity, Title, Unit};
 use crate::stats::{Direction, Family, Samples};
 
 /// What a benchmark measures and in which order its tables show it.
@@ -14,6 +14,8 @@ pub struct Benchmark {
     pub name: String,
     /// Its tables, the main one first; `Duration` and counters follow by themselves.
     pub sections: Vec<Section>,
+    /// What decides between policies.
+    pub main: Vec<Quantity>,
 }
 
 /// One table of a benchmark.
@@ -33,17 +35,73 @@ pub struct Section {
     pub operations: Vec<String>,
 }
 
-/// What one kernel or policy gave.
+/// What one kernel or policy gave, run by run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
+    title: Title,
+    runs: Vec<Results>,
+    count: usize,
+}
+
+/// What one kernel or policy gave, all iterations as one, as published tables have it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pooled {
     /// What it is called.
     pub title: Title,
-    /// The samples of every operation, all iterations pooled; an operation may be missing.
+    /// Of all iterations together.
+    pub results: Results,
+}
+
+/// What a run gave, or several as one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Results {
+    /// The samples of every operation; an operation may be missing.
     pub samples: BTreeMap<String, Samples>,
     /// How long all of it took, if that was measured.
     pub durations: Option<Durations>,
     /// What the kernel counted meanwhile.
     pub counters: Counters,
+}
+
+impl Column {
+    /// Takes all runs. One that is equal to another in everything measured is a copy of it, which proves nothing that the
+    /// other does not: it is counted, but not kept.
+    #[must_use]
+    pub fn new(title: Title, runs: impl IntoIterator<Item = Results>) -> Self {
+        let mut column = Self { title, runs: Vec::new(), count: 0 };
+        for run in runs {
+            column.count += 1;
+            if !column.runs.contains(&run) {
+                column.runs.push(run);
+            }
+        }
+        column
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub const fn title(&self) -> &Title {
+        &self.title
+    }
+
+    /// Its runs, without copies.
+    #[must_use]
+    pub fn runs(&self) -> &[Results] {
+        &self.runs
+    }
+
+    /// How many runs there were, with copies.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Whether all runs of both gave the same.
+    #[must_use]
+    pub fn is_identical_to(&self, other: &Self) -> bool {
+        let holds = |one: &Self, other: &Self| one.runs.iter().all(|run| other.runs.contains(run));
+        holds(self, other) && holds(other, self)
+    }
 }
 
 /// Time of a whole benchmark, preparation and clean-up included, as `/usr/bin/time` measures it.

@@ -11,7 +11,10 @@ fn compared(titles: &[&str], direction: Direction, decimals: usize, rows: &Print
     let row = |&(statistic, operation, values, marked): &(&str, &str, &[f64], &[usize])| {
         let cell = |(column, &value)| {
             let percent = direction.change_percent(values[0], value);
-            Cell::compared(Some(value), Some(Change { percent, significant: marked.contains(&column) }))
+            Cell::compared(
+                Some(value),
+                Some(Change { percent, significant: marked.contains(&column), interval_95: None }),
+            )
         };
         let cells = values.iter().enumerate().map(cell).collect();
         Row { statistic: statistic.into(), operation: operation.into(), unit: Unit::Events, cells }
@@ -208,9 +211,8 @@ fn one(value: f64) -> Samples {
     Samples::new([value]).unwrap()
 }
 
-fn column(title: &str, samples: &[(&str, Samples)]) -> Column {
-    Column {
-        title: Title::new(title),
+fn column(title: &str, samples: &[(&str, Samples)]) -> Pooled {
+    let results = Results {
         samples: samples.iter().map(|(name, samples)| ((*name).to_owned(), samples.clone())).collect(),
         durations: Some(Durations {
             user: Nanos::new(501_820_000_000),
@@ -218,10 +220,11 @@ fn column(title: &str, samples: &[(&str, Samples)]) -> Column {
             elapsed: Nanos::new(8_124_760_000_000),
         }),
         counters: Counters::from_iter([("pgscan_kswapd", 45_382_917), ("pgsteal_kswapd", 30_869_570)]),
-    }
+    };
+    Pooled { title: Title::new(title), results }
 }
 
-fn columns() -> [Column; 2] {
+fn columns() -> [Pooled; 2] {
     let [few, many] = [("fault-both-3", 3832.09, 2748.56), ("fault-both-5", 4933.06, 4255.52)];
     [
         column("5.0.0-linear", &[(few.0, one(few.1)), (many.0, about(many.1, 900.0)), ("huge-3", one(85.99))]),
@@ -233,7 +236,7 @@ fn benchmark() -> Benchmark {
     let [mut latencies, mut huge] = thp::sections(&[3, 5]);
     latencies.operations.retain(|operation| operation.contains("both"));
     huge.operations.truncate(1);
-    Benchmark { name: "thpscale".to_owned(), sections: vec![latencies, huge] }
+    Benchmark { name: "thpscale".to_owned(), sections: vec![latencies, huge], main: Vec::new() }
 }
 
 #[test]
@@ -268,13 +271,13 @@ Units: thpscale Fault Latencies us, thpscale Percentage Faults Huge %, Duration 
 #[test]
 fn what_was_not_measured_shows_as_zero() {
     let [mut first, second] = columns();
-    first.samples.remove("fault-both-3");
+    first.results.samples.remove("fault-both-3");
     let section = Section { family: Family::Single("Ops"), ..thp::sections(&[3])[0].clone() };
-    let benchmark = Benchmark { name: "b".into(), sections: vec![section] };
+    let benchmark = Benchmark { name: "b".into(), sections: vec![section], main: Vec::new() };
     let report = compare(&benchmark, &[first, second], Generation::Y2019.into());
     let row = report.tables[0].rows.iter().find(|row| row.operation == "fault-both-3").unwrap();
     // Against nothing there is no change.
-    assert_eq!(row.cells, [Cell::Missing, Cell::Measured { value: 2748.56, change: None }]);
+    assert_eq!(row.cells, [Cell::Missing, Cell::Measured { value: 2748.56, estimate: None, change: None }]);
     let text = text::draw(&report.tables[0], text::Fit::Published);
     assert!(text.contains("Ops fault-both-3        0.00 (   0.00%)     2748.56 (    NaN%)\n"), "{text}");
     assert!(text.contains("Ops fault-base-3        0.00 (   0.00%)        0.00 (   0.00%)\n"), "{text}");

@@ -129,14 +129,15 @@ Ops AutoNUMA cost                         10.98           1.97
 
 #[test]
 fn a_published_table_comes_out_byte_for_byte() {
-    let column = |index: usize| Column {
-        title: Title::new(["thp-base1", "thp-base2"][index]),
+    let results = |index: usize| Results {
         samples: BTreeMap::new(),
         durations: Some(Durations { user: Nanos::ZERO, system: Nanos::ZERO, elapsed: ELAPSED[index] }),
         counters: COUNTED.iter().map(|&(field, counts)| (field, counts[index])).collect(),
     };
+    let column =
+        |index: usize| Pooled { title: Title::new(["thp-base1", "thp-base2"][index]), results: results(index) };
     let columns = [column(0), column(1)];
-    let benchmark = Benchmark { name: "thpscale".to_owned(), sections: vec![] };
+    let benchmark = Benchmark { name: "thpscale".to_owned(), sections: vec![], main: vec![] };
     let report = compare(&benchmark, &columns, Generation::Y2019.into());
     let text = text::draw(&report.tables[1], text::Fit::Published);
     // Line by line first: a difference is easier to see.
@@ -144,5 +145,5 @@ fn a_published_table_comes_out_byte_for_byte() {
         assert_eq!(line, expected);
     }
     assert_eq!(text, TABLE[1..]);
-    assert!(columns.iter().all(|column| column.counters.violations().is_empty()));
+    assert!(columns.iter().all(|column| column.results.counters.violations().is_empty()));
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{Title, Unit};
+use crate::stats::Estimate;
 
 /// Rows of numbers, one column per kernel or policy.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -45,7 +46,7 @@ pub struct Row {
 }
 
 /// One value.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum Cell {
     /// Nothing was measured, or too little for this statistic: a single sample has no spread. Text shows 0, change 0.
@@ -56,6 +57,9 @@ pub enum Cell {
     Measured {
         /// In the unit of the row.
         value: f64,
+        /// The values of single runs, of which `value` is the mean; `None` where iterations were pooled.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        estimate: Option<Estimate>,
         /// Against the first column; `None` in tables without comparison, or if that column has no value.
         change: Option<Change>,
     },
@@ -68,6 +72,9 @@ pub struct Change {
     pub percent: f64,
     /// Taken to be outside the noise.
     pub significant: bool,
+    /// The 95 % confidence interval of `percent`, where it was tested over runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval_95: Option<[f64; 2]>,
 }
 
 impl Cell {
@@ -81,25 +88,44 @@ impl Cell {
     #[must_use]
     pub fn compared(value: Option<f64>, change: Option<Change>) -> Self {
         match value.filter(|value| value.is_finite()) {
-            Some(value) => Self::Measured { value, change: change.filter(|change| change.percent.is_finite()) },
+            Some(value) => {
+                let change = change.filter(|change| change.percent.is_finite());
+                Self::Measured { value, estimate: None, change }
+            }
             None => Self::Undefined,
+        }
+    }
+
+    /// The mean of runs.
+    #[must_use]
+    pub fn estimated(estimate: Estimate, change: Option<Change>) -> Self {
+        let change = change.filter(|change| change.percent.is_finite());
+        Self::Measured { value: estimate.mean(), estimate: Some(estimate), change }
+    }
+
+    /// The values of single runs, where there are any.
+    #[must_use]
+    pub const fn estimate(&self) -> Option<&Estimate> {
+        match self {
+            Self::Measured { estimate, .. } => estimate.as_ref(),
+            Self::Missing | Self::Undefined => None,
         }
     }
 
     /// The value, where there is one.
     #[must_use]
-    pub const fn value(self) -> Option<f64> {
+    pub const fn value(&self) -> Option<f64> {
         match self {
-            Self::Measured { value, .. } => Some(value),
+            Self::Measured { value, .. } => Some(*value),
             Self::Missing | Self::Undefined => None,
         }
     }
 
     /// The change, where there is one.
     #[must_use]
-    pub const fn change(self) -> Option<Change> {
+    pub const fn change(&self) -> Option<Change> {
         match self {
-            Self::Measured { change, .. } => change,
+            Self::Measured { change, .. } => *change,
             Self::Missing | Self::Undefined => None,
         }
     }

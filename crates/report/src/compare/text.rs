@@ -43,14 +43,14 @@ pub fn draw(table: &Table, fit: Fit) -> String {
     for row in &table.rows {
         out.push_str(&format!("{:statistic$} {:operation$}", row.statistic, row.operation));
         for (cell, field) in row.cells.iter().zip(&fields) {
-            out.push_str(&format!("{:>field$}", draw_cell(table, *cell)));
+            out.push_str(&format!("{:>field$}", draw_cell(table, cell)));
         }
         out.push('\n');
     }
     out
 }
 
-fn width(text: &str) -> usize {
+pub(super) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
@@ -65,12 +65,12 @@ fn field_width(table: &Table, column: usize, fit: Fit) -> usize {
     }
 }
 
-fn draw_cell(table: &Table, cell: Cell) -> String {
+fn draw_cell(table: &Table, cell: &Cell) -> String {
     let (field, decimals) = (table.field_width, table.decimals);
     let value = match cell {
         Cell::Missing => 0.0,
         Cell::Undefined => f64::NAN,
-        Cell::Measured { value, .. } => value,
+        Cell::Measured { value, .. } => *value,
     };
     let percent = match cell {
         Cell::Missing => 0.0,

@@ -40,6 +40,18 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// Whether values are lengths of time.
+    #[must_use]
+    pub const fn is_time(self) -> bool {
+        matches!(self, Self::Nanoseconds | Self::Microseconds | Self::Milliseconds | Self::Seconds)
+    }
+
+    /// Whether values of single runs are whole numbers.
+    #[must_use]
+    pub const fn is_count(self) -> bool {
+        matches!(self, Self::Events | Self::HugePages | Self::Pages | Self::Kibibytes)
+    }
+
     /// Short name, as in the head of a CSV column.
     #[must_use]
     pub const fn name(self) -> &'static str {

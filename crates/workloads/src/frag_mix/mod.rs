@@ -12,7 +12,7 @@ use order9_units::Nanos;
 
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{ChildKind, Stop, Sys};
-use crate::workload::{Better, Family, Measure, Unit};
+use crate::workload::{Better, Family, Figure, Measure, Unit};
 
 const PERCENT: Kind = Kind::Count { min: 0, max: 100 };
 
@@ -102,6 +102,7 @@ pub(crate) const MEASURES: &[Measure] = &[
         better: Better::Lower,
         unit: Unit::Microseconds,
         decimals: 2,
+        main: &[(driver::GOT, Figure::Median), (driver::GOT, Figure::P95)],
     },
     Measure {
         heading: "Success",
@@ -110,6 +111,7 @@ pub(crate) const MEASURES: &[Measure] = &[
         better: Better::Higher,
         unit: Unit::Percent,
         decimals: 2,
+        main: &[(driver::SUCCESS, Figure::Mean)],
     },
     Measure {
         heading: "Ground truth",
@@ -118,6 +120,7 @@ pub(crate) const MEASURES: &[Measure] = &[
         better: Better::Lower,
         unit: Unit::HugePages,
         decimals: 0,
+        main: &[],
     },
     Measure {
         heading: "Aggressor",
@@ -126,6 +129,7 @@ pub(crate) const MEASURES: &[Measure] = &[
         better: Better::Lower,
         unit: Unit::Pages,
         decimals: 0,
+        main: &[],
     },
 ];
 

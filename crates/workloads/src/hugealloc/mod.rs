@@ -12,7 +12,7 @@ use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::pattern::{FREED_PERCENT, PATTERN, Pattern, part};
 use crate::sys::{Access, Advice, ChildKind, KernelAlloc, KernelSize, Mapping, Stop, Sys};
 use crate::unit::UNIT;
-use crate::workload::{Better, Family, Measure, Unit};
+use crate::workload::{Better, Family, Figure, Measure, Unit};
 
 /// How much is filled before it is fragmented.
 pub(crate) const FILL_PERCENT: Parameter = Parameter {
@@ -69,6 +69,7 @@ pub(crate) const MEASURES: &[Measure] = &[
         better: Better::Lower,
         unit: Unit::Microseconds,
         decimals: 2,
+        main: &[("alloc", Figure::Median), ("alloc", Figure::P95)],
     },
     Measure {
         heading: "Blocks",
@@ -77,6 +78,7 @@ pub(crate) const MEASURES: &[Measure] = &[
         better: Better::Higher,
         unit: Unit::HugePages,
         decimals: 0,
+        main: &[(ALLOCATED, Figure::Mean)],
     },
     Measure {
         heading: "Memory",
@@ -85,6 +87,7 @@ pub(crate) const MEASURES: &[Measure] = &[
         better: Better::Higher,
         unit: Unit::Gibibytes,
         decimals: 2,
+        main: &[],
     },
     Measure {
         heading: "Yield",
@@ -93,6 +96,7 @@ pub(crate) const MEASURES: &[Measure] = &[
         better: Better::Higher,
         unit: Unit::Percent,
         decimals: 2,
+        main: &[],
     },
 ];
 

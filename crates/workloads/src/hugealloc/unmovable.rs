@@ -9,7 +9,7 @@ use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::pattern::{FREED_PERCENT, PATTERN, Pattern};
 use crate::sys::{ChildKind, KernelAlloc, KernelSize, Stop, Sys};
 use crate::unit::UNIT;
-use crate::workload::{Better, Family, Measure, Unit};
+use crate::workload::{Better, Family, Figure, Measure, Unit};
 
 pub(crate) const DESCRIPTION: &str = "\
     A driver holds a part of every 2 MiB of memory for itself, which nobody can move: fragmentation is high, and \
@@ -42,6 +42,7 @@ pub(crate) const MEASURES: &[Measure] = &[
         better: Better::Higher,
         unit: Unit::HugePages,
         decimals: 0,
+        main: &[(HELD, Figure::Mean)],
     },
     Measure {
         heading: "Memory",
@@ -50,6 +51,7 @@ pub(crate) const MEASURES: &[Measure] = &[
         better: Better::Higher,
         unit: Unit::Gibibytes,
         decimals: 2,
+        main: &[],
     },
 ];
 

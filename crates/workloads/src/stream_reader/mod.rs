@@ -13,7 +13,7 @@ use rand_pcg::rand_core::Rng as _;
 
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{ChildKind, DropCaches, FileId, Stop, Sys};
-use crate::workload::{Better, Family, Measure, Unit};
+use crate::workload::{Better, Family, Figure, Measure, Unit};
 
 pub(crate) const DESCRIPTION: &str = "\
     Reads a set of files larger than memory over and over, in blocks of 128 KiB, so that every page read pushes \
@@ -86,6 +86,7 @@ pub(crate) const MEASURES: &[Measure] = &[Measure {
     better: Better::Higher,
     unit: Unit::MebibytesPerSecond,
     decimals: 2,
+    main: &[(OPERATION, Figure::Mean)],
 }];
 
 /// The number is that of readers.

@@ -14,7 +14,7 @@ use order9_units::Bytes;
 use crate::parameters::{Kind, Parameter, Value};
 use crate::sys::{Advice, Area, Mapping, Stop, Sys};
 use crate::unit::{Filled, UNIT, fill_unit};
-use crate::workload::{Better, Family, Measure, Unit};
+use crate::workload::{Better, Family, Figure, Measure, Unit};
 
 /// Whether programs ask for huge pages.
 const MADVISE: Parameter = Parameter {
@@ -34,6 +34,7 @@ pub(crate) const FAULTS: [Measure; 2] = [
         better: Better::Lower,
         unit: Unit::Microseconds,
         decimals: 2,
+        main: &[("fault-huge", Figure::Median), ("fault-huge", Figure::P95), ("fault-both", Figure::Mean)],
     },
     Measure {
         heading: "Percentage Faults Huge",
@@ -42,6 +43,7 @@ pub(crate) const FAULTS: [Measure; 2] = [
         better: Better::Higher,
         unit: Unit::Percent,
         decimals: 2,
+        main: &[("huge", Figure::Mean)],
     },
 ];
 
@@ -53,6 +55,7 @@ const LOCALITY: Measure = Measure {
     better: Better::Higher,
     unit: Unit::Percent,
     decimals: 2,
+    main: &[],
 };
 
 /// What the units of all threads came to.

@@ -21,7 +21,7 @@ use order9_units::{Bytes, Nanos, PAGE_SIZE};
 use crate::access::ACCESS;
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{Access, Advice, Area, ChildKind, Mapping, Stop, Sys};
-use crate::workload::{Better, Family, Measure, Unit};
+use crate::workload::{Better, Family, Figure, Measure, Unit};
 
 pub(crate) const DESCRIPTION: &str = "\
     A mixed server for days, to age memory as servers do: a database with huge pages, services that grow and shrink, \
@@ -62,6 +62,7 @@ pub(crate) const MEASURES: &[Measure] = &[
         better: Better::Lower,
         unit: Unit::Microseconds,
         decimals: 2,
+        main: &[("unit", Figure::Median), ("unit", Figure::P95)],
     },
     Measure {
         heading: "Percentage of 2 MiB at restart of day",
@@ -70,6 +71,7 @@ pub(crate) const MEASURES: &[Measure] = &[
         better: Better::Higher,
         unit: Unit::Percent,
         decimals: 2,
+        main: &[("huge", Figure::Mean)],
     },
     Measure {
         heading: "Restart of day",
@@ -78,6 +80,7 @@ pub(crate) const MEASURES: &[Measure] = &[
         better: Better::Lower,
         unit: Unit::Seconds,
         decimals: 2,
+        main: &[("restart", Figure::Mean)],
     },
     ACCESS[0],
     ACCESS[1],
