@@ -13,7 +13,7 @@ use order9_machine::Tick;
 use order9_record::{Existing, Experiment, ExtraFile, Outcome, Run, Target, WriteError};
 use order9_snapshot::{Snapshot, format};
 
-use crate::args::RunArgs;
+use crate::args::{Layout, RunArgs};
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 use crate::results::Results;
@@ -23,6 +23,9 @@ use progress::Progress;
 /// Runs an experiment, prints the comparison and stores what was asked for.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let plan = plan(args)?;
+    if plan.ablation.is_some() && args.shown.layout == Some(Layout::Mmtests) {
+        return Err(Failure::Usage("--layout mmtests: there are no published tables of single switches".to_owned()));
+    }
     let target = target(args)?;
     let (experiment, snapshots) = experiment(args, &plan)?;
     let results = Results::of(&plan, &experiment, args.shown.layout.unwrap_or_default());

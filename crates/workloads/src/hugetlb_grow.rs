@@ -8,7 +8,7 @@ use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::pattern::{FREED_PERCENT, PATTERN};
 use crate::sys::{DropCaches, Stop, Sys};
 use crate::unit::UNIT;
-use crate::workload::{Better, Family, Measure, Unit};
+use crate::workload::{Better, Family, Figure, Measure, Unit};
 
 pub(crate) const DESCRIPTION: &str = "\
     Writes a number of huge pages to vm.nr_hugepages in fragmented memory, and writes it again while the kernel has \
@@ -63,6 +63,7 @@ pub(crate) const MEASURES: &[Measure] = &[
         better: Better::Lower,
         unit: Unit::Milliseconds,
         decimals: 2,
+        main: &[("try", Figure::Mean)],
     },
     Measure {
         heading: "Gained by each try",
@@ -71,6 +72,7 @@ pub(crate) const MEASURES: &[Measure] = &[
         better: Better::Higher,
         unit: Unit::HugePages,
         decimals: 0,
+        main: &[],
     },
     Measure {
         heading: "Pool",
@@ -79,6 +81,7 @@ pub(crate) const MEASURES: &[Measure] = &[
         better: Better::Higher,
         unit: Unit::HugePages,
         decimals: 0,
+        main: &[(POOL, Figure::Mean)],
     },
     Measure {
         heading: "Success",
@@ -87,6 +90,7 @@ pub(crate) const MEASURES: &[Measure] = &[
         better: Better::Higher,
         unit: Unit::Percent,
         decimals: 2,
+        main: &[],
     },
 ];
 

@@ -71,6 +71,10 @@ fn what_cannot_be_ablated_is_refused() {
         "linux-5.1 differs from linux-5.1 in no switch that is modelled: there is nothing to ablate",
     );
     refused(
+        "--ablate linux-5.1 --against linux-5.0 --layout mmtests",
+        "--layout mmtests: there are no published tables of single switches",
+    );
+    refused(
         "--ablate linux-5.1 --against linux-5.00",
         "--against linux-5.00: no policy is called 'linux-5.00'; did you mean linux-5.0?",
     );

@@ -142,6 +142,16 @@ fn columns_may_have_different_numbers_of_runs() {
     assert!(one.contains("one run, not tested: ") && one.contains("\nOne run: differences"), "{one}");
 }
 
+/// What is left of a comparison that was interrupted before a policy had its turn.
+#[test]
+fn a_column_without_runs_is_no_result() {
+    for columns in [[column("a", &[]), column("b", &[])], [column("a", &LINUX), column("b", &[])]] {
+        let text = text(&columns);
+        assert!(!text.contains("identical") && !text.contains("(least..most)\n\n"), "{text}");
+        assert!(report(&columns).to_brief(16).starts_with("thpscale: "), "{text}");
+    }
+}
+
 #[test]
 fn a_value_that_not_every_run_has_is_named() {
     let mut runs = LINUX.map(|(latency, moved)| run(latency, moved));

@@ -96,11 +96,11 @@ impl Column {
         self.count
     }
 
-    /// Whether all runs of both gave the same.
+    /// Whether there are runs, and all of both gave the same.
     #[must_use]
     pub fn is_identical_to(&self, other: &Self) -> bool {
         let holds = |one: &Self, other: &Self| one.runs.iter().all(|run| other.runs.contains(run));
-        holds(self, other) && holds(other, self)
+        !self.runs.is_empty() && holds(self, other) && holds(other, self)
     }
 }
 
