@@ -48,12 +48,12 @@ pub(crate) enum Command {
 /// Show this host's memory, or a snapshot's: huge pages, what compaction could recover, and a map.
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
-    /// A snapshot file; without one, this host.
+    /// A snapshot file, or - for standard input; without one, this host.
     pub(crate) snapshot: Option<PathBuf>,
     /// Print everything as JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Also draw the map into a file, one cell per pageblock: .png or .svg.
+    /// Also draw the map into a file: .png or .svg. With - it goes to standard output, as SVG, instead of the text.
     #[arg(long, value_name = "FILE")]
     pub(crate) map: Option<PathBuf>,
     /// Redraw every SECONDS (default 2) with what changed; q ends it.
@@ -80,7 +80,7 @@ pub(crate) struct InspectArgs {
 /// Save the state of this host's memory in a file.
 #[derive(Debug, Args)]
 pub(crate) struct CaptureArgs {
-    /// The file to write, usually *.o9snap.
+    /// The file to write, usually *.o9snap, or - for standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// Read copies of /proc and /sys below this directory instead of this host's.
@@ -105,7 +105,7 @@ pub(crate) enum SnapshotCommand {
 /// Shares are of all memory, from 0 to 1. What is in use and not named otherwise is anonymous memory in base pages.
 #[derive(Debug, Args)]
 pub(crate) struct SynthArgs {
-    /// The file to write, usually *.o9snap.
+    /// The file to write, usually *.o9snap, or - for standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// Memory of the machine: 256M to 16T, in steps of 128M.
@@ -152,7 +152,7 @@ pub(crate) struct SynthArgs {
 /// Say what a snapshot file holds.
 #[derive(Debug, Args)]
 pub(crate) struct InfoArgs {
-    /// The snapshot file.
+    /// The snapshot file, or - for standard input.
     pub(crate) file: PathBuf,
     /// Print it as JSON.
     #[arg(long)]

@@ -1,27 +1,39 @@
 //! `order9 capture`.
 
-use std::path::Path;
-
 use order9_report::facts::{self, Facts};
 use order9_snapshot::{Snapshot, format};
 use order9_units::Bytes;
 
 use crate::args::CaptureArgs;
-use crate::failure::{Failure, io_sentence};
-use crate::output::{print, print_json, write_file};
+use crate::failure::Failure;
+use crate::output::{print_json, print_styled, say};
 use crate::source::{self, Wish};
+use crate::target::Target;
 
 /// Captures into a file and prints what that cost and what is missing.
 pub(crate) fn run(args: &CaptureArgs) -> Result<(), Failure> {
+    let target = Target::new(&args.output, false)?;
     let snapshot = source::capture(args.root.as_deref(), Wish { full_release: args.full_release })?;
-    let length = save(&snapshot, &args.output)?;
-    let facts = Facts::new(&snapshot, length);
-    if args.json { print_json(&facts) } else { print(&facts::captured(&facts, &args.output.display().to_string())) }
+    let facts = Facts::new(&snapshot, save(&snapshot, &target)?);
+    let name = order9_escape::path(target.name());
+    tell(&facts, &target, args.json, || facts::captured(&facts, &name))
 }
 
-/// Writes `snapshot` to `path` and says how long the file is.
-pub(crate) fn save(snapshot: &Snapshot, path: &Path) -> Result<Bytes, Failure> {
-    write_file(path, |out| format::write(snapshot, out))?;
-    let metadata = std::fs::metadata(path).map_err(|error| Failure::file(path, io_sentence(&error)))?;
-    Ok(Bytes::new(metadata.len()))
+/// Writes `snapshot` to `target` and says how long it is there.
+pub(crate) fn save(snapshot: &Snapshot, target: &Target) -> Result<Bytes, Failure> {
+    target.write(|out| format::write(snapshot, out))
+}
+
+/// Says what was written: on standard output, unless the snapshot itself went there.
+pub(crate) fn tell(
+    facts: &Facts<'_>,
+    target: &Target,
+    json: bool,
+    text: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    match (target.is_output(), json) {
+        (true, _) => say(&text()),
+        (false, true) => print_json(facts),
+        (false, false) => print_styled(&text()),
+    }
 }

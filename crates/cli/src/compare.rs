@@ -130,9 +130,9 @@ fn columns(loaded: &Loaded) -> impl Iterator<Item = Vec<&Run>> {
 
 fn one_workload(stored: &[Stored<'_>]) -> Result<Workload, Failure> {
     let name = |stored: &Stored<'_>| stored.loaded.manifest.inputs.workload.name.clone();
-    let (first, path) = (name(&stored[0]), stored[0].path.display());
+    let (first, path) = (name(&stored[0]), order9_escape::path(stored[0].path));
     if let Some(other) = stored.iter().find(|stored| name(stored) != first) {
-        let (other, other_path) = (name(other), other.path.display());
+        let (other, other_path) = (name(other), order9_escape::path(other.path));
         let sentence = format!("{path} holds {first}, {other_path} {other}: only runs of one workload can be compared");
         return Err(Failure::Usage(sentence));
     }
@@ -155,13 +155,13 @@ fn titles(paths: &[PathBuf], stored: &[Stored<'_>]) -> Result<Vec<String>, Failu
         titles.collect()
     };
     let last = |path: &Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    let whole = |path: &Path| path.display().to_string();
+    let whole = |path: &Path| order9_escape::path(path);
     let ways: [&dyn Fn(&Path) -> String; 3] = [&|_| String::new(), &last, &whole];
     let distinct = |titles: &Vec<String>| titles.iter().collect::<BTreeSet<_>>().len() == titles.len();
     ways.into_iter()
         .map(by)
         .find(distinct)
-        .ok_or_else(|| Failure::Usage(format!("{}: named more than once", repeated(paths).display())))
+        .ok_or_else(|| Failure::Usage(format!("{}: named more than once", order9_escape::path(repeated(paths)))))
 }
 
 /// A path that comes twice, or the first.
@@ -173,7 +173,7 @@ fn repeated(paths: &[PathBuf]) -> &Path {
 /// Notes of all directories, behind the name of each where there are several, and in what their inputs differ.
 fn all_notes(stored: &[Stored<'_>]) -> Vec<String> {
     let of = |stored_: &Stored<'_>| {
-        let place = if stored.len() > 1 { format!("{}: ", stored_.path.display()) } else { String::new() };
+        let place = if stored.len() > 1 { format!("{}: ", order9_escape::path(stored_.path)) } else { String::new() };
         let notes = notes(&stored_.loaded.manifest.inputs, &stored_.loaded.runs);
         let unended = stored_
             .loaded
@@ -186,7 +186,11 @@ fn all_notes(stored: &[Stored<'_>]) -> Vec<String> {
     let differ = stored[1..].iter().filter_map(|other| {
         let differences = differences(first, &other.loaded.manifest.inputs);
         let what = (!differences.is_empty()).then(|| differences.join(", "))?;
-        Some(format!("{} differs from {} in its {what}", other.path.display(), stored[0].path.display()))
+        Some(format!(
+            "{} differs from {} in its {what}",
+            order9_escape::path(other.path),
+            order9_escape::path(stored[0].path)
+        ))
     });
     differ.chain(stored.iter().flat_map(of)).collect()
 }

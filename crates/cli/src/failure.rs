@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// A file that is no good as input, or cannot be written.
-    #[error("{}: {problem}", path.display())]
+    #[error("{}: {problem}", order9_escape::path(path))]
     File {
         /// The file, as the user named it.
         path: PathBuf,

@@ -15,7 +15,7 @@ use order9_units::NodeId;
 
 use crate::args::InspectArgs;
 use crate::failure::Failure;
-use crate::output::{height, print, print_json, width};
+use crate::output::{height, print_json, print_styled, width};
 use crate::picture_file::PictureFile;
 use crate::source::{self, Wish};
 use crate::timing::Timing;
@@ -24,12 +24,15 @@ use crate::watch;
 /// Prints what there is to say about a memory map.
 pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
     let picture = args.map.as_deref().map(PictureFile::of).transpose()?;
+    if args.json && picture.as_ref().is_some_and(PictureFile::is_output) {
+        return Err(Failure::Usage("--json with --map -: both would go to standard output".to_owned()));
+    }
     if let Some(interval) = args.watch {
         return watch::run(args, interval);
     }
     let mut timing = Timing::start();
     let snapshot = match &args.snapshot {
-        Some(file) => source::read(file)?,
+        Some(file) => source::read(file)?.0,
         None => source::capture(args.root.as_deref(), Wish::default())?,
     };
     timing.phase(if args.snapshot.is_some() { "read the file" } else { "capture" });
@@ -38,6 +41,9 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
     if let Some(picture) = &picture {
         draw(picture, &view)?;
         timing.phase("draw the picture");
+        if picture.is_output() {
+            return Ok(());
+        }
     }
     if args.json {
         return print_json(&Report::new(&view.inspection));
@@ -48,12 +54,12 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
         let root = if args.snapshot.is_none() { Some(source::root(args.root.as_deref())?) } else { None };
         text.push_str(&timing.text(root.as_ref(), snapshot.cost.frames));
     }
-    print(&text)
+    print_styled(&text)
 }
 
 fn draw(file: &PictureFile, view: &View) -> Result<(), Failure> {
     let Some(map) = &view.map else {
-        return Err(Failure::file(file.path(), inspect::missing_map(&view.inspection)));
+        return Err(Failure::file(file.name(), inspect::missing_map(&view.inspection)));
     };
     file.write(&Picture::new(map, &inspect::caption(&view.inspection)))
 }

@@ -3,6 +3,7 @@
 //! Exit status: 0 success, 1 a repetition that came out otherwise, 2 usage or input error or a run that did not come to its
 //! end, each but the first with one sentence on standard error. Holds nothing that another front end would need again.
 #![forbid(unsafe_code)]
+#![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
 mod capture;
@@ -21,6 +22,7 @@ mod run;
 mod screen;
 mod source;
 mod synth;
+mod target;
 mod timing;
 mod watch;
 mod workloads;
@@ -38,7 +40,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("order9: {failure}");
+            output::complain(&failure);
             ExitCode::from(failure.status())
         }
     }

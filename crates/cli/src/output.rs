@@ -1,13 +1,11 @@
-//! Where results go: standard output at once, files whole or not at all.
+//! Results on standard output, messages on standard error: everything passes here, and nothing that a terminal would obey.
 
-use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::Path;
+use std::io::{self, IsTerminal, Write};
 
 use clap::ValueEnum;
 use order9_report::terminal::ColourDepth;
 
-use crate::failure::{Failure, io_sentence};
+use crate::failure::Failure;
 
 /// `--color`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -54,53 +52,37 @@ pub(crate) fn height() -> usize {
     terminal_size::terminal_size().map_or(24, |(_, height)| usize::from(height.0))
 }
 
-/// Writes `text` to standard output.
+/// Writes `text` to standard output, without any style.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    write(&order9_escape::text(text))
+}
+
+/// Writes `text` to standard output with its colours. Foreign strings in it hold plain characters only, as
+/// those of a snapshot do.
+pub(crate) fn print_styled(text: &str) -> Result<(), Failure> {
+    write(&order9_escape::styled(text))
 }
 
 /// Writes `value` to standard output as JSON.
 pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let mut text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
     text.push('\n');
-    print(&text)
+    write(&order9_escape::json(&text))
 }
 
-/// Writes the file at `path` whole or not at all: into a temporary file beside it that takes its name when complete. A
-/// link is followed; a device or pipe takes the bytes as they come, since only a regular file can be replaced.
-pub(crate) fn write_file<E: std::fmt::Display>(
-    path: &Path,
-    write: impl FnOnce(&mut BufWriter<&File>) -> Result<(), E>,
-) -> Result<(), Failure> {
-    if path.is_dir() {
-        return Err(Failure::file(path, "is a directory, expected a file to write"));
-    }
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let failed = |error: &io::Error| Failure::file(path, format!("cannot be written: {}", io_sentence(error)));
-    if target.metadata().is_ok_and(|target| !target.is_file()) {
-        let file = File::options().write(true).open(&target).map_err(|error| failed(&error))?;
-        let mut out = BufWriter::new(&file);
-        write(&mut out).map_err(|error| Failure::file(path, error))?;
-        return out.flush().map_err(|error| failed(&error));
-    }
-    let folder = match target.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let file = new_file(folder).map_err(|error| failed(&error))?;
-    let mut out = BufWriter::new(file.as_file());
-    write(&mut out).map_err(|error| Failure::file(path, error))?;
-    out.flush().map_err(|error| failed(&error))?;
-    drop(out);
-    file.persist(&target).map_err(|error| failed(&error.error))?;
-    Ok(())
+/// Writes `text` where messages go: results are on standard output.
+pub(crate) fn say(text: &str) -> Result<(), Failure> {
+    Ok(io::stderr().lock().write_all(order9_escape::text(text).as_bytes())?)
 }
 
-/// A temporary file in `folder` with the permissions a new file gets.
-fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let permissions = std::fs::Permissions::from_mode(0o666);
-    tempfile::Builder::new().prefix(".order9-").permissions(permissions).tempfile_in(folder)
+/// Writes the one line that says why a command stopped. Where standard error is gone nobody is left to be told.
+pub(crate) fn complain(failure: &Failure) {
+    let line = format!("order9: {}\n", order9_escape::line(&failure.to_string()));
+    let _ = io::stderr().lock().write_all(line.as_bytes());
+}
+
+fn write(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
 }

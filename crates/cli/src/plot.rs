@@ -12,22 +12,24 @@ use order9_report::terminal::ColourDepth;
 
 use crate::args::PlotArgs;
 use crate::failure::Failure;
-use crate::output::print;
+use crate::output::{print, say};
 use crate::picture_file::PictureFile;
 
 /// Draws metrics of a stored run, or lists those that there are.
 pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
     let choice = choice(args)?;
     let listing = choice.metrics.is_empty() && choice.operations.is_empty();
-    let file = PictureFile::of(&args.output.clone().map_or_else(|| beside(&args.directory), Ok)?)?;
-    let loaded = read(&args.directory).map_err(refused)?;
     if listing {
+        let loaded = read(&args.directory).map_err(refused)?;
         return print(&list(&args.directory, &changed(&loaded, &choice).map_err(refused)?));
     }
+    let file = PictureFile::of(&args.output.clone().map_or_else(|| beside(&args.directory), Ok)?)?;
+    let loaded = read(&args.directory).map_err(refused)?;
     let Plotted { chart, notes } = plot(&loaded, &choice).map_err(refused)?;
     file.write(&chart.draw(Size { width: args.width, height: args.height }))?;
     let notes: String = notes.iter().map(|note| format!("{note}\n")).collect();
-    print(&format!("{notes}written to {}\n", file.path().display()))
+    let written = format!("{notes}written to {}\n", order9_escape::path(file.name()));
+    if file.is_output() { say(&notes) } else { print(&written) }
 }
 
 fn refused(error: impl Display) -> Failure {
@@ -73,5 +75,5 @@ fn list(directory: &Path, changed: &Changed) -> String {
     let tables: Vec<_> = tables.map(|table| table.render(80, ColourDepth::None)).collect();
     let number = (changed.levels.len() + changed.counters.len()) as u64;
     let counters = count_of(number, "counter");
-    format!("{counters} changed during {}\n\n{}", directory.display(), tables.join("\n"))
+    format!("{counters} changed during {}\n\n{}", order9_escape::path(directory), tables.join("\n"))
 }

@@ -9,7 +9,7 @@ use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 use crate::results::Results;
-use crate::run::{experiment, target};
+use crate::run::{Ran, experiment, target};
 
 /// Both digests.
 #[derive(Serialize)]
@@ -24,8 +24,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let directory = args.repeat.as_deref().expect("only called with a directory to repeat");
     let manifest = read_manifest(directory).map_err(|error| Failure::Usage(error.to_string()))?;
     let plan = repetition(&manifest.inputs, available_memory()).map_err(|error| Failure::file(directory, error))?;
-    let target = target(args)?;
-    let (experiment, snapshots) = experiment(args, &plan)?;
+    let target = target(args, &plan)?;
+    let Ran { experiment, snapshots, .. } = experiment(args, &plan, None)?;
     if let Some(target) = target {
         let files =
             [Results::of(&plan, &experiment, args.shown.layout.unwrap_or_default()).files().as_slice(), &snapshots]
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 }
 
 fn difference(directory: &std::path::Path, version: &str) -> String {
-    let directory = directory.display();
+    let directory = order9_escape::path(directory);
     let own = env!("CARGO_PKG_VERSION");
     if version == own {
         return format!("{directory}: the repetition gave other results");

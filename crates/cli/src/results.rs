@@ -80,7 +80,8 @@ impl Results {
 
     /// Tables and notes, the digest, and where the directory is.
     pub(crate) fn text(&self, shown: &ShownArgs, directory: Option<&Path>) -> String {
-        let written = directory.map(|directory| format!("written to {}\n", directory.display())).unwrap_or_default();
+        let written =
+            directory.map(|directory| format!("written to {}\n", order9_escape::path(directory))).unwrap_or_default();
         let end = format!("digest {}\n{written}", self.digest);
         if is_brief(shown) {
             brief(|lines| self.tables.to_brief(lines), &self.notes, &end)
@@ -99,8 +100,9 @@ impl Results {
 
     /// The files of a run directory that hold tables.
     pub(crate) fn files(&self) -> [ExtraFile; 2] {
-        let file = |name: &str, content: String| ExtraFile { name: name.to_owned(), content: content.into_bytes() };
-        [file("report.txt", self.tables()), file("report.json", self.tables.to_json() + "\n")]
+        let file = |name: &str, content: &str| ExtraFile { name: name.to_owned(), content: content.into() };
+        let (text, json) = (self.tables(), self.tables.to_json() + "\n");
+        [file("report.txt", &order9_escape::text(&text)), file("report.json", &order9_escape::json(&json))]
     }
 }
 

@@ -1,22 +1,24 @@
 //! `order9 run`.
 
+mod keeping;
 mod proc_dir;
 mod progress;
 
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use order9_host::available_memory;
 use order9_lab::scenario::Scenario;
 use order9_lab::{Cell, Observer, Plan};
 use order9_machine::Tick;
-use order9_record::{Existing, Experiment, ExtraFile, Outcome, Run, Target, WriteError};
+use order9_record::{Existing, Experiment, ExtraFile, Inputs, Outcome, Partial, Run, Target, check_title};
 use order9_snapshot::{Snapshot, format};
 
 use crate::args::{Layout, RunArgs};
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 use crate::results::Results;
+use keeping::{Keeping, Left, refused};
 use proc_dir::ProcDir;
 use progress::Progress;
 
@@ -26,13 +28,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     if plan.ablation.is_some() && args.shown.layout == Some(Layout::Mmtests) {
         return Err(Failure::Usage("--layout mmtests: there are no published tables of single switches".to_owned()));
     }
-    let target = target(args)?;
-    let (experiment, snapshots) = experiment(args, &plan)?;
+    let target = target(args, &plan)?;
+    let Ran { experiment, snapshots, kept } = experiment(args, &plan, target.as_ref())?;
     let results = Results::of(&plan, &experiment, args.shown.layout.unwrap_or_default());
-    let files = [results.files().as_slice(), &snapshots].concat();
-    let written = target.map(|target| target.write(&experiment, &files).map(|_| target)).transpose();
-    let written = written.map_err(|error| Failure::Usage(error.to_string()))?;
-    let directory = args.output.as_deref().filter(|_| written.is_some());
+    if let Some(target) = &target {
+        let files = [results.files().as_slice(), &snapshots].concat();
+        target.write(&experiment, &files).map_err(refused)?;
+    }
+    kept.map_or(Ok(()), Partial::remove).map_err(refused)?;
+    let directory = args.output.as_deref();
     if args.json { print_json(&results.json(directory)) } else { print(&results.text(&args.shown, directory)) }?;
     ended(&experiment)
 }
@@ -50,34 +54,57 @@ fn plan(args: &RunArgs) -> Result<Plan, Failure> {
 
 /// The command line, without the place of the program.
 fn command() -> Vec<String> {
-    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let words = std::env::args_os().skip(1).map(|word| order9_escape::line(&word.to_string_lossy()).into_owned());
     std::iter::once("order9".to_owned()).chain(words).collect()
 }
 
 /// Where results go, if anywhere; found out before the run.
-pub(crate) fn target(args: &RunArgs) -> Result<Option<Target>, Failure> {
+pub(crate) fn target(args: &RunArgs, plan: &Plan) -> Result<Option<Target>, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
-    let target = args.output.as_deref().map(|directory| Target::new(directory, existing)).transpose();
-    target.map_err(|error| {
-        let hint = if matches!(error, WriteError::Exists { .. }) { "; --force replaces it" } else { "" };
-        Failure::Usage(format!("{error}{hint}"))
-    })
+    let target = args.output.as_deref().map(|directory| {
+        plan.policies.iter().try_for_each(|policy| check_title(&policy.name))?;
+        Target::new(directory, existing)
+    });
+    let target = target.transpose();
+    target.map_err(refused)
 }
 
-/// Runs all cells; beside them the snapshots that workloads asked for, if results are stored.
-pub(crate) fn experiment(args: &RunArgs, plan: &Plan) -> Result<(Experiment, Vec<ExtraFile>), Failure> {
+/// What came of all runs.
+pub(crate) struct Ran {
+    pub(crate) experiment: Experiment,
+    /// Snapshots that workloads asked for, if results are stored.
+    pub(crate) snapshots: Vec<ExtraFile>,
+    /// Where the runs are kept until they are stored.
+    kept: Option<Partial>,
+}
+
+/// Makes all runs, and keeps them beside `target` as they end.
+pub(crate) fn experiment(args: &RunArgs, plan: &Plan, target: Option<&Target>) -> Result<Ran, Failure> {
     let jobs = jobs(args.jobs.as_deref(), plan)?;
     let proc_dir = args.proc_dir.as_deref().map(ProcDir::new).transpose()?;
+    let (keeping, Left { finished, files }) = match target {
+        Some(target) => Keeping::open(target, plan, args).map(|(keeping, left)| (Some(keeping), left))?,
+        None => (None, Left::default()),
+    };
+    let total = plan.cells().count();
+    let took = finished.runs.iter().map(|run| run.durations.elapsed).collect();
+    let progress = Arc::new(Progress::new(total, took));
+    let signals = keeping.as_ref().map(|keeping| keeping.interruptible(Arc::clone(&progress), total)).transpose()?;
     let snapshots = args.output.is_some().then(Mutex::default);
-    let watch = Watch { plan, progress: Progress::new(), proc_dir, snapshots };
-    let experiment = order9_lab::run(plan, jobs, &watch);
+    let watch = Watch { plan, progress, proc_dir, snapshots, keeping };
+    let experiment = order9_lab::resume(plan, jobs, &watch, finished);
     watch.progress.clear();
-    let experiment = experiment.map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut experiment = experiment.map_err(|error| Failure::Usage(error.to_string()))?;
     watch.proc_dir.map_or(Ok(()), ProcDir::finish)?;
-    let kept = watch.snapshots.unwrap_or_default();
-    let mut snapshots: Vec<ExtraFile> = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let made = watch.snapshots.unwrap_or_default().into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut snapshots: Vec<ExtraFile> = files.into_iter().chain(made.into_iter().map(|(_, file)| file)).collect();
     snapshots.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok((experiment, snapshots))
+    let kept = watch.keeping.map(Keeping::finish).transpose()?;
+    if let Some(kept) = &kept {
+        experiment.inputs.command = kept.command().to_vec();
+    }
+    drop(signals);
+    Ok(Ran { experiment, snapshots, kept })
 }
 
 fn jobs(asked: Option<&str>, plan: &Plan) -> Result<NonZeroUsize, Failure> {
@@ -97,17 +124,19 @@ fn jobs(asked: Option<&str>, plan: &Plan) -> Result<NonZeroUsize, Failure> {
 /// Sees the runs go on.
 struct Watch<'a> {
     plan: &'a Plan,
-    progress: Progress,
+    progress: Arc<Progress>,
     proc_dir: Option<ProcDir>,
-    /// Kept where results are stored.
-    snapshots: Option<Mutex<Vec<ExtraFile>>>,
+    /// Those of each run, where results are stored.
+    snapshots: Option<Mutex<Vec<(Cell, ExtraFile)>>>,
+    /// Where results are stored.
+    keeping: Option<Keeping>,
 }
 
 impl Observer for Watch<'_> {
     fn tick(&self, cell: Cell, tick: &Tick<'_>) {
         let policy = &self.plan.policies[cell.policy].name;
         self.progress.tick(policy, cell, tick.now);
-        if let Some(proc_dir) = &self.proc_dir {
+        if let Some(proc_dir) = self.proc_dir.as_ref().filter(|_| tick.is_usual) {
             proc_dir.tick(policy, cell.seed, tick);
         }
     }
@@ -117,11 +146,17 @@ impl Observer for Watch<'_> {
         let name = format!("{}-seed-{}-{name}.o9snap", self.plan.policies[cell.policy].name, cell.seed);
         let mut content = Vec::new();
         format::write(snapshot, &mut content).expect("memory takes what the lab has made");
-        snapshots.lock().unwrap_or_else(PoisonError::into_inner).push(ExtraFile { name, content });
+        snapshots.lock().unwrap_or_else(PoisonError::into_inner).push((cell, ExtraFile { name, content }));
     }
 
-    fn ended(&self, cell: Cell, _: &Run) {
-        self.progress.ended(cell);
+    fn ended(&self, cell: Cell, run: &Run, inputs: &Inputs) {
+        if let (Some(keeping), Some(snapshots)) = (&self.keeping, &self.snapshots) {
+            let all = snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+            let own: Vec<ExtraFile> = all.iter().filter(|(of, _)| *of == cell).map(|(_, file)| file.clone()).collect();
+            drop(all);
+            keeping.keep(inputs, run, &own);
+        }
+        self.progress.ended(cell, run.durations.elapsed);
     }
 }
 

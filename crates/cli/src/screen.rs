@@ -1,32 +1,74 @@
 //! The terminal while `--watch` owns it.
 
 use std::io::{self, Write};
+use std::panic;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers, poll, read};
 use crossterm::{cursor, execute, queue, terminal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use signal_hook::low_level::emulate_default_handler;
+
+/// How long a signal may wait for an answer.
+const SLICE: Duration = Duration::from_millis(100);
 
 /// The alternate screen; leaving scope gives the terminal back as it was.
-pub(crate) struct Screen(());
+pub(crate) struct Screen {
+    /// The last signal that came, or 0.
+    signal: Arc<AtomicUsize>,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// It is time to look again.
+    Look,
+    /// The same has to be drawn again: the screen has another size, or was away.
+    Draw,
+    /// Stop looking, or go on.
+    Pause,
+    /// Look less often.
+    Slower,
+    /// Look more often.
+    Faster,
+    /// The user leaves.
+    Leave,
+    /// So does the program, by this signal.
+    End(i32),
+}
 
 impl Screen {
     /// Takes the terminal over.
     pub(crate) fn open() -> io::Result<Self> {
-        terminal::enable_raw_mode()?;
-        let screen = Self(());
-        execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide)?;
+        let screen = Self { signal: Arc::default() };
+        for signal in [SIGTERM, SIGINT, SIGHUP, SIGTSTP] {
+            signal_hook::flag::register_usize(signal, Arc::clone(&screen.signal), signal as usize)?;
+        }
+        // A message of a panic would go away with the alternate screen.
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            leave();
+            before(panic);
+        }));
+        enter()?;
         Ok(screen)
     }
 
-    /// Replaces what is shown by as many lines of `text` as fit, line by line so that nothing flickers.
+    /// Columns and lines.
+    pub(crate) fn size() -> io::Result<(usize, usize)> {
+        terminal::size().map(|(columns, lines)| (columns.into(), lines.into()))
+    }
+
+    /// Replaces what is shown by the lines of `text`, line by line so that nothing flickers.
     pub(crate) fn show(&mut self, text: &str) -> io::Result<()> {
         let (_, height) = terminal::size()?;
         let mut out = io::stdout().lock();
         queue!(out, terminal::BeginSynchronizedUpdate, cursor::MoveTo(0, 0))?;
-        for (row, line) in text.lines().take(height.into()).enumerate() {
-            queue!(out, cursor::MoveTo(0, row as u16))?;
+        for (row, line) in (0..height).zip(order9_escape::styled(text).lines()) {
+            queue!(out, cursor::MoveTo(0, row), terminal::Clear(terminal::ClearType::CurrentLine))?;
             out.write_all(line.as_bytes())?;
-            queue!(out, terminal::Clear(terminal::ClearType::UntilNewLine))?;
         }
         if text.lines().count() < usize::from(height) {
             queue!(out, cursor::MoveToNextLine(1), terminal::Clear(terminal::ClearType::FromCursorDown))?;
@@ -35,32 +77,83 @@ impl Screen {
         out.flush()
     }
 
-    /// Waits until `deadline` or a change of size; false where the user wants to leave.
-    pub(crate) fn wait(&mut self, deadline: Instant) -> io::Result<bool> {
-        while poll(deadline.saturating_duration_since(Instant::now()))? {
-            match read()? {
-                Event::Key(key) if ends(key) => return Ok(false),
-                Event::Resize(..) => break,
-                _ => {}
+    /// Waits until something comes, at most until `deadline`.
+    pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Next> {
+        loop {
+            match i32::try_from(self.signal.swap(0, Ordering::Relaxed)).unwrap_or(0) {
+                0 => {}
+                SIGTSTP => return stop(),
+                signal => return Ok(Next::End(signal)),
             }
-            if deadline.saturating_duration_since(Instant::now()) == Duration::ZERO {
-                break;
+            let left = deadline.map_or(SLICE, |deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                return Ok(Next::Look);
+            }
+            match poll(left.min(SLICE)) {
+                Ok(false) => {}
+                Ok(true) => match read()? {
+                    Event::Key(key) if is_control(key, 'z') => return stop(),
+                    Event::Key(key) => {
+                        if let Some(next) = meaning(key) {
+                            return Ok(next);
+                        }
+                    }
+                    Event::Resize(..) => return Ok(Next::Draw),
+                    _ => {}
+                },
+                // The signal is seen above.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
             }
         }
-        Ok(true)
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // A terminal that is gone cannot be restored: nothing is left to do with an error.
-        let _ = execute!(io::stdout(), cursor::Show, terminal::LeaveAlternateScreen);
-        let _ = terminal::disable_raw_mode();
+        leave();
     }
 }
 
-/// q, Esc or Ctrl-C, which raw mode delivers as a key.
-fn ends(key: KeyEvent) -> bool {
-    let control_c = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
-    control_c || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc)
+/// Ends the program as `signal` does where nobody waits for it. Restore the terminal before.
+pub(crate) fn end(signal: i32) -> io::Result<()> {
+    emulate_default_handler(signal)
+}
+
+fn enter() -> io::Result<()> {
+    terminal::enable_raw_mode()?;
+    execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide).inspect_err(|_| leave())
+}
+
+fn leave() {
+    // A terminal that is gone cannot be restored: nothing is left to do with an error.
+    let _ = execute!(io::stdout(), cursor::Show, terminal::LeaveAlternateScreen);
+    let _ = terminal::disable_raw_mode();
+}
+
+/// Gives the terminal to the shell until the program is continued.
+fn stop() -> io::Result<Next> {
+    leave();
+    emulate_default_handler(SIGTSTP)?;
+    enter()?;
+    Ok(Next::Draw)
+}
+
+fn is_control(key: KeyEvent, letter: char) -> bool {
+    key.code == KeyCode::Char(letter) && key.modifiers.contains(KeyModifiers::CONTROL)
+}
+
+/// Raw mode delivers Ctrl-C as a key.
+fn meaning(key: KeyEvent) -> Option<Next> {
+    if is_control(key, 'c') {
+        return Some(Next::Leave);
+    }
+    match key.code {
+        KeyCode::Char('q') | KeyCode::Esc => Some(Next::Leave),
+        KeyCode::Char('p' | ' ') => Some(Next::Pause),
+        KeyCode::Char('r') => Some(Next::Look),
+        KeyCode::Char('+') => Some(Next::Faster),
+        KeyCode::Char('-') => Some(Next::Slower),
+        _ => None,
+    }
 }

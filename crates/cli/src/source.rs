@@ -1,11 +1,13 @@
 //! Where a snapshot comes from: a file, this host, or a directory with copies of a host's files.
 
 use std::fs::File;
+use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use order9_host::{Options, Progress, Root, available_memory};
 use order9_snapshot::{Snapshot, format};
+use order9_units::Bytes;
 
 use crate::failure::{Failure, io_sentence};
 
@@ -16,14 +18,43 @@ pub(crate) struct Wish {
     pub(crate) full_release: bool,
 }
 
-/// Reads the snapshot file at `path`.
-pub(crate) fn read(path: &Path) -> Result<Snapshot, Failure> {
+/// Reads the snapshot file at `path`, or the one on standard input for `-`, and says how long it is.
+pub(crate) fn read(path: &Path) -> Result<(Snapshot, Bytes), Failure> {
+    if path.as_os_str() == "-" {
+        let input = io::stdin().lock();
+        return if input.is_terminal() {
+            Err(Failure::file(path, "is a terminal, expected a snapshot from a pipe or file"))
+        } else {
+            read_from(input, path)
+        };
+    }
     if path.is_dir() {
         let hint = "is a directory, expected a snapshot file; for a directory with copies of /proc use --root";
         return Err(Failure::file(path, hint));
     }
     let file = File::open(path).map_err(|error| Failure::file(path, io_sentence(&error)))?;
-    format::read_within(file, available_memory()).map_err(|error| Failure::file(path, error))
+    read_from(file, path)
+}
+
+fn read_from(input: impl Read, path: &Path) -> Result<(Snapshot, Bytes), Failure> {
+    let mut counting = Counting { input, length: 0 };
+    let read = format::read_within(&mut counting, available_memory());
+    let snapshot = read.map_err(|error| Failure::file(path, error))?;
+    Ok((snapshot, Bytes::new(counting.length)))
+}
+
+/// Counts what is read.
+struct Counting<R> {
+    input: R,
+    length: u64,
+}
+
+impl<R: Read> Read for Counting<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        self.length += read as u64;
+        Ok(read)
+    }
 }
 
 /// Captures this host, or the copies of a host's files below `directory`.

@@ -1,58 +1,100 @@
-//! `order9 inspect --watch`: the headline, what changed and the map, redrawn in place.
+//! `order9 inspect --watch`: the headline, what changed, the last minutes and the map, redrawn in place.
+
+mod frame;
 
 use std::io::IsTerminal as _;
-use std::time::{Duration, Instant};
-
-use order9_report::inspect::{changes, headline};
-use order9_report::terminal::{Canvas, draw, legend_lines};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::args::InspectArgs;
 use crate::failure::Failure;
-use crate::inspect::{View, canvas};
-use crate::output::height;
-use crate::screen::Screen;
+use crate::inspect::View;
+use crate::screen::{Next, Screen, end};
 use crate::source::{self, Wish};
+use frame::{Frame, History};
 
-/// Redraws every `interval` until the user leaves.
+/// Redraws every `interval` until the user leaves, or a signal ends it.
 pub(crate) fn run(args: &InspectArgs, interval: Duration) -> Result<(), Failure> {
     if !std::io::stdout().is_terminal() {
         return Err(Failure::Usage("--watch needs a terminal on standard output".to_owned()));
     }
-    let look = || View::of(&source::capture_quietly(args.root.as_deref(), Wish::default())?, args.node);
-    let mut before = look()?;
-    let mut taken = Instant::now();
+    let view = look(args)?;
+    let mut watch = Watch {
+        args,
+        interval,
+        history: History::new(&view),
+        taken: Instant::now(),
+        clock: clock(),
+        view,
+        before: None,
+        paused: false,
+    };
     let mut screen = Screen::open()?;
-    screen.show(&frame(&before, None, canvas(args)))?;
-    let mut next = taken + interval;
-    while screen.wait(next)? {
-        let view = look()?;
-        let elapsed = taken.elapsed();
-        taken = Instant::now();
-        screen.show(&frame(&view, Some((&before, elapsed)), canvas(args)))?;
-        before = view;
-        next = taken + interval;
-    }
-    Ok(())
+    let signal = watch.run(&mut screen)?;
+    drop(screen);
+    signal.map_or(Ok(()), |signal| Ok(end(signal)?))
 }
 
-/// One picture of the screen: figures that moved above, so that they never scroll away, the map below.
-fn frame(view: &View, before: Option<(&View, Duration)>, canvas: Canvas) -> String {
-    const CHANGES_MAX: usize = 12;
-    const LINES_MIN: usize = 6;
-    let mut out = headline(&view.inspection, canvas);
-    out.push('\n');
-    let (old, elapsed) = before.unwrap_or((view, Duration::ZERO));
-    let changes = changes(&old.inspection, &view.inspection, elapsed);
-    for change in changes.iter().take(CHANGES_MAX) {
-        out.push_str(&format!("{}\n", change.line()));
+/// A watch that goes on.
+struct Watch<'a> {
+    args: &'a InspectArgs,
+    interval: Duration,
+    /// The last look, when it was, and what a clock showed.
+    view: View,
+    taken: Instant,
+    clock: String,
+    /// The look before it, and how long before.
+    before: Option<(View, Duration)>,
+    history: History,
+    paused: bool,
+}
+
+impl Watch<'_> {
+    /// Until the user leaves, or a signal comes, which is returned.
+    fn run(&mut self, screen: &mut Screen) -> Result<Option<i32>, Failure> {
+        loop {
+            screen.show(&self.draw()?)?;
+            match screen.wait((!self.paused).then(|| self.taken + self.interval))? {
+                Next::Look => self.look()?,
+                Next::Draw => {}
+                Next::Pause => self.paused = !self.paused,
+                Next::Slower => self.interval = (self.interval * 2).min(Duration::from_secs(3600)),
+                Next::Faster => self.interval = (self.interval / 2).max(Duration::from_millis(100)),
+                Next::Leave => return Ok(None),
+                Next::End(signal) => return Ok(Some(signal)),
+            }
+        }
     }
-    if let Some(map) = &view.map {
-        // Besides the strips: a blank line, the scale, the legend.
-        let used = out.lines().count() + 2 + legend_lines(map);
-        let lines = height().saturating_sub(used).max(LINES_MIN);
-        let old = before.and_then(|(view, _)| view.map.as_ref());
-        out.push('\n');
-        out.push_str(&draw(map, old, Canvas { lines, ..canvas }));
+
+    fn look(&mut self) -> Result<(), Failure> {
+        let view = look(self.args)?;
+        let elapsed = self.taken.elapsed();
+        (self.taken, self.clock) = (Instant::now(), clock());
+        self.history.add(&view, elapsed);
+        self.before = Some((std::mem::replace(&mut self.view, view), elapsed));
+        Ok(())
     }
-    out
+
+    fn draw(&self) -> Result<String, Failure> {
+        let (columns, lines) = Screen::size()?;
+        let columns = self.args.width.map_or(columns, |asked| columns.min(asked.into()));
+        let frame = Frame {
+            view: &self.view,
+            before: self.before.as_ref().map(|(view, elapsed)| (view, *elapsed)),
+            history: &self.history,
+            clock: &self.clock,
+            interval: self.interval,
+            paused: self.paused,
+        };
+        Ok(frame.draw(columns, lines, self.args.color.depth()))
+    }
+}
+
+fn look(args: &InspectArgs) -> Result<View, Failure> {
+    View::of(&source::capture_quietly(args.root.as_deref(), Wish::default())?, args.node)
+}
+
+/// The time of day.
+fn clock() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    format!("{:02}:{:02}:{:02} UTC", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
 }

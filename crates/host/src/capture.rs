@@ -71,6 +71,7 @@ pub fn capture(root: &Root, options: Options<'_>) -> Result<Snapshot, CaptureErr
         });
     }
     snapshot.missing = files.into_missing();
+    snapshot.replace_odd_characters();
     snapshot.cost.wall = watch.wall();
     snapshot.cost.cpu = watch.cpu();
     Ok(snapshot)

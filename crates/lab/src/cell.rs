@@ -46,7 +46,7 @@ pub(crate) fn run_cell(
     let results = machine.run(plan.workload, &parameters, |tick| {
         if tick.is_last {
             last = machine_files(tick);
-        } else {
+        } else if tick.is_usual {
             monitors.tick(tick);
         }
         watch(tick);

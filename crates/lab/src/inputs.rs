@@ -5,13 +5,20 @@ use std::num::NonZeroU64;
 use order9_policy::Show;
 use order9_record::{self as record, Inputs};
 use order9_snapshot::synth::SynthSpec;
-use order9_workloads::{Parameters, Value};
+use order9_workloads::Value;
 
 use crate::machines;
 use crate::plan::{Memory, Plan};
 
-/// The inputs of an experiment, with all parameters, defaults included.
-pub(crate) fn inputs(plan: &Plan, parameters: &Parameters) -> Inputs {
+/// The inputs of an experiment as far as they are known before any machine is made: parameters that have their defaults
+/// on it are missing. Two plans of equal ones have equal results.
+#[must_use]
+pub fn asked(plan: &Plan) -> Inputs {
+    inputs(plan, plan.chosen.iter().map(|(&key, value)| (key, value)))
+}
+
+/// The inputs of an experiment with these parameters.
+pub(crate) fn inputs<'a>(plan: &Plan, parameters: impl Iterator<Item = (&'static str, &'a Value)> + Clone) -> Inputs {
     let policy = |policy: &order9_policy::Loaded| record::Policy {
         title: policy.name.clone(),
         text: Show::new(policy).to_string(),
@@ -22,7 +29,7 @@ pub(crate) fn inputs(plan: &Plan, parameters: &Parameters) -> Inputs {
         order9: env!("CARGO_PKG_VERSION").to_owned(),
         command: plan.command.clone(),
         seeds: plan.seeds.clone(),
-        threads: threads(parameters),
+        threads: threads(parameters.clone()),
         workload: record::Workload { name: plan.workload.name().to_owned(), parameters: table(parameters) },
         machine: record::Machine {
             name: plan.machine.name.clone(),
@@ -33,6 +40,7 @@ pub(crate) fn inputs(plan: &Plan, parameters: &Parameters) -> Inputs {
         settings: plan.settings.clone(),
         recorded: record::Recorded {
             every: plan.sample_every,
+            finely: plan.sample_finely,
             events: plan.trace.chosen().map(str::to_owned).collect(),
             check_every: plan.check_every.map_or(0, NonZeroU64::get),
         },
@@ -40,8 +48,8 @@ pub(crate) fn inputs(plan: &Plan, parameters: &Parameters) -> Inputs {
     }
 }
 
-fn threads(parameters: &Parameters) -> Vec<u32> {
-    let ladder = parameters.iter().find_map(|(key, value)| match value {
+fn threads<'a>(mut parameters: impl Iterator<Item = (&'static str, &'a Value)>) -> Vec<u32> {
+    let ladder = parameters.find_map(|(key, value)| match value {
         Value::Counts(counts) if key == "threads" => Some(counts),
         _ => None,
     });
@@ -49,7 +57,7 @@ fn threads(parameters: &Parameters) -> Vec<u32> {
 }
 
 /// Parameters as a scenario file has them.
-fn table(parameters: &Parameters) -> toml::Table {
+fn table<'a>(parameters: impl Iterator<Item = (&'static str, &'a Value)>) -> toml::Table {
     let written = |value: &Value| match value {
         Value::Bytes(bytes) => toml::Value::String(bytes.get().to_string()),
         Value::Count(count) => toml::Value::Integer(*count as i64),
@@ -59,7 +67,7 @@ fn table(parameters: &Parameters) -> toml::Table {
         Value::Time(time) => toml::Value::String(format!("{}ns", time.get())),
         Value::Word(word) => toml::Value::String((*word).to_owned()),
     };
-    parameters.iter().map(|(key, value)| (key.to_owned(), written(value))).collect()
+    parameters.map(|(key, value)| (key.to_owned(), written(value))).collect()
 }
 
 fn memory(memory: &Memory) -> record::Memory {

@@ -51,6 +51,8 @@ pub struct Plan {
     pub seeds: Vec<u64>,
     /// How often counters are read, in virtual time; not zero.
     pub sample_every: Nanos,
+    /// Whether they are read more often at first, so that a short run has some hundred readings, too.
+    pub sample_finely: bool,
     /// After how many steps all laws are checked, and whether what every page holds is what its program must read; `None` is
     /// never.
     pub check_every: Option<NonZeroU64>,

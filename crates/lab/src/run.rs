@@ -6,9 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use order9_machine::Tick;
-use order9_record::{Experiment, Run};
+use order9_record::{Experiment, Inputs, Run};
 use order9_snapshot::Snapshot;
-use order9_workloads::Parameters;
 
 use crate::cell::{Ran, run_cell};
 use crate::error::PlanError;
@@ -24,8 +23,23 @@ pub trait Observer: Sync {
     /// A run has ended that asked for a snapshot of this name.
     fn snapshot(&self, cell: Cell, name: &str, snapshot: &Snapshot);
 
-    /// A run has ended.
-    fn ended(&self, cell: Cell, run: &Run);
+    /// A run has ended. `inputs` are those of the whole experiment.
+    fn ended(&self, cell: Cell, run: &Run, inputs: &Inputs);
+}
+
+/// Runs of an experiment that have ended already, in an earlier attempt at it.
+#[derive(Clone, Debug, Default)]
+pub struct Finished {
+    /// What they were given; there if any run is.
+    pub inputs: Option<Inputs>,
+    /// The runs.
+    pub runs: Vec<Run>,
+}
+
+impl Finished {
+    fn has(&self, plan: &Plan, cell: Cell) -> bool {
+        self.runs.iter().any(|run| run.policy == plan.policies[cell.policy].name && run.seed == cell.seed)
+    }
 }
 
 /// Runs an experiment on up to `jobs` cores.
@@ -33,21 +47,55 @@ pub trait Observer: Sync {
 /// # Errors
 /// The first reason, in the order of runs, for which one could not start. Then nothing is returned of the others either.
 pub fn run(plan: &Plan, jobs: NonZeroUsize, observer: &dyn Observer) -> Result<Experiment, PlanError> {
-    let start = Start::new(plan)?;
-    let cells: Vec<Cell> = plan.cells().collect();
+    resume(plan, jobs, observer, Finished::default())
+}
+
+/// As [`run`], but for the runs that have `finished` already.
+///
+/// # Errors
+/// As those of [`run`].
+pub fn resume(
+    plan: &Plan,
+    jobs: NonZeroUsize,
+    observer: &dyn Observer,
+    finished: Finished,
+) -> Result<Experiment, PlanError> {
+    let cells: Vec<Cell> = plan.cells().filter(|&cell| !finished.has(plan, cell)).collect();
+    let Finished { mut inputs, mut runs } = finished;
+    if !cells.is_empty() {
+        let start = Start::new(plan)?;
+        for done in run_cells(plan, &start, &cells, jobs, observer) {
+            let (run, given) = done?;
+            // All cells have the same machine, and so the same parameters.
+            inputs.get_or_insert(given);
+            runs.push(run);
+        }
+    }
+    Ok(Experiment::new(inputs.expect("an experiment has a policy and a seed"), runs))
+}
+
+/// Runs of `cells`, in their order.
+fn run_cells(
+    plan: &Plan,
+    start: &Start,
+    cells: &[Cell],
+    jobs: NonZeroUsize,
+    observer: &dyn Observer,
+) -> impl Iterator<Item = Result<(Run, Inputs), PlanError>> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::new());
     let work = || {
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(&cell) = cells.get(at) else { break };
-            let run = run_cell(plan, &start, cell, |tick| observer.tick(cell, tick));
-            let run = run.map(|Ran { run, parameters, snapshots }| {
+            let ran = run_cell(plan, start, cell, |tick| observer.tick(cell, tick));
+            let ran = ran.map(|Ran { run, parameters, snapshots }| {
                 snapshots.iter().for_each(|(name, snapshot)| observer.snapshot(cell, name, snapshot));
-                observer.ended(cell, &run);
-                (run, parameters)
+                let inputs = inputs(plan, parameters.iter());
+                observer.ended(cell, &run, &inputs);
+                (run, inputs)
             });
-            done.lock().unwrap_or_else(PoisonError::into_inner).push((at, run));
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((at, ran));
         }
     };
     thread::scope(|scope| {
@@ -57,9 +105,5 @@ pub fn run(plan: &Plan, jobs: NonZeroUsize, observer: &dyn Observer) -> Result<E
     });
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|(at, _)| *at);
-    let done = done.into_iter().map(|(_, run)| run).collect::<Result<Vec<_>, PlanError>>()?;
-    let (runs, parameters): (Vec<Run>, Vec<Parameters>) = done.into_iter().unzip();
-    // All cells have the same machine, and so the same parameters.
-    let first = parameters.first().expect("an experiment has a policy and a seed");
-    Ok(Experiment::new(inputs(plan, first), runs))
+    done.into_iter().map(|(_, ran)| ran)
 }

@@ -59,6 +59,7 @@ impl Start {
         let options = Options {
             slice: plan.machine.slice,
             sample_every: plan.sample_every,
+            sample_finely: plan.sample_finely,
             check_every: plan.check_every,
             trace: plan.trace,
             trace_max: TRACE_MAX,

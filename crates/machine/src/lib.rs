@@ -24,6 +24,7 @@ mod oom;
 mod oom_report;
 mod pages;
 mod process;
+mod readings;
 mod results;
 mod storage;
 mod syscalls;

@@ -14,6 +14,7 @@ use crate::cost::Prices;
 use crate::disk::DiskError;
 use crate::events::{EventLog, TraceKinds};
 use crate::kernel::{Engine, Kernel};
+use crate::readings::Clock;
 use crate::results::{Outcome, Results};
 use crate::storage::MachineDisk;
 use crate::thread::Thread;
@@ -25,6 +26,7 @@ pub struct Machine {
     kernel: Rc<Kernel>,
     sample_every: Nanos,
     pools: Vec<PoolSize>,
+    sample_finely: bool,
 }
 
 /// Why there is no such machine.
@@ -49,6 +51,8 @@ pub struct Tick<'e> {
     pub now: Nanos,
     /// The engine.
     pub engine: &'e Engine,
+    /// Whether it is one at the usual interval, or the last one; others come in between while a run is young.
+    pub is_usual: bool,
     /// Whether the run is over.
     pub is_last: bool,
     kernel: &'e Kernel,
@@ -75,6 +79,8 @@ pub struct Options {
     pub slice: Nanos,
     /// How often counters are read; not zero.
     pub sample_every: Nanos,
+    /// Whether they are read more often at first, so that a short run has some hundred readings, too.
+    pub sample_finely: bool,
     /// After how many steps of the engine all its laws are checked; `None` is never.
     pub check_every: Option<NonZeroU64>,
     /// Which trace events are kept.
@@ -96,6 +102,7 @@ impl Options {
             seed,
             slice,
             sample_every,
+            sample_finely: false,
             check_every: None,
             trace: TraceKinds::NONE,
             trace_max: 0,
@@ -122,7 +129,8 @@ impl Machine {
         let engine = mm.with_tracer(log);
         let kernel =
             Rc::new_cyclic(|this| Kernel::new(handle, engine, prices, options.check_every, &options.disks, this));
-        Ok(Self { executor, kernel, sample_every: options.sample_every, pools: options.pools.clone() })
+        let (sample_every, sample_finely) = (options.sample_every, options.sample_finely);
+        Ok(Self { executor, kernel, sample_every, sample_finely, pools: options.pools.clone() })
     }
 
     /// What the machine has.
@@ -158,13 +166,21 @@ impl Machine {
         self.kernel.start_khugepaged();
         self.kernel.start_flusher();
         self.start(name.to_owned(), body, Rc::clone(&ended));
-        let mut tick = Nanos::ZERO;
+        let mut clock = Clock::new(self.sample_every, self.sample_finely);
         let stuck = loop {
-            self.kernel.read_counters();
-            self.kernel.look(|engine| watch(&Tick { now: tick, engine, is_last: false, kernel: &self.kernel }));
-            tick += self.sample_every;
-            match self.executor.run_until(tick) {
-                Ok(()) if self.kernel.all_ended() => break None,
+            // Daemons may go on until the next usual reading; what they do then is part of the last one.
+            if !self.kernel.all_ended() {
+                self.kernel.read_counters();
+                let (now, is_usual) = (clock.now(), clock.is_usual());
+                let tick =
+                    |engine: &Engine| watch(&Tick { now, engine, is_usual, is_last: false, kernel: &self.kernel });
+                self.kernel.look(tick);
+            }
+            if clock.advance(self.kernel.readings()) {
+                self.kernel.thin_readings();
+            }
+            match self.executor.run_until(clock.now()) {
+                Ok(()) if clock.is_usual() && self.kernel.all_ended() => break None,
                 Ok(()) => {}
                 Err(error) => break Some(error),
             }
@@ -207,7 +223,8 @@ impl Machine {
         let ends = handle.tasks().filter_map(|task| handle.task_stats(task).ended);
         let elapsed = if stuck.is_some() { handle.now() } else { ends.max().unwrap_or_default() };
         self.kernel.read_counters_at(elapsed);
-        self.kernel.look(|engine| watch(&Tick { now: elapsed, engine, is_last: true, kernel: &self.kernel }));
+        self.kernel
+            .look(|engine| watch(&Tick { now: elapsed, engine, is_usual: true, is_last: true, kernel: &self.kernel }));
         let times = ended.as_ref().map_or_else(Times::default, |ended| ended.thread.process.times(handle));
         let outcome = match (stuck, ended.map(|ended| ended.result)) {
             (Some(error), _) => Outcome::Stuck(error),

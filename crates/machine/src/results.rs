@@ -283,6 +283,20 @@ impl Kernel {
         }
     }
 
+    /// How many readings of the counters are held.
+    pub(crate) fn readings(&self) -> usize {
+        self.record.borrow().series.times.len()
+    }
+
+    /// Drops every other reading of the counters, the second first.
+    pub(crate) fn thin_readings(&self) {
+        let series = &mut self.record.borrow_mut().series;
+        let mut nth = 0..;
+        series.times.retain(|_| nth.next().is_some_and(|nth: usize| nth.is_multiple_of(2)));
+        let mut nth = 0..;
+        series.rows.retain(|_| nth.next().is_some_and(|nth: usize| nth.is_multiple_of(2)));
+    }
+
     /// Puts together what came of a run.
     pub(crate) fn results(&self, outcome: Outcome, elapsed: Nanos, times: Times) -> Results {
         let Record { operations, samples, phases, series, pools, notes } = self.record.take();

@@ -1,6 +1,7 @@
 //! Counters over time, and the phases of a run with the counters at both ends.
 
 use order9_units::Nanos;
+use serde::{Deserialize, Serialize};
 
 /// Columns of `counters.parquet` that are no counters.
 pub(crate) const RESERVED: [&str; 5] = ["policy", "seed", "at_ns", "phase", "edge"];
@@ -9,7 +10,7 @@ pub(crate) const RESERVED: [&str; 5] = ["policy", "seed", "at_ns", "phase", "edg
 ///
 /// Counters carry their names in /proc/vmstat. What Linux does not count starts with [`Counters::OWN_PREFIX`], and is
 /// left out of files that claim to be /proc/vmstat.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// When each row was taken, ascending.
     pub times: Vec<Nanos>,
@@ -18,7 +19,7 @@ pub struct Counters {
 }
 
 /// One counter or level.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counter {
     /// As in /proc/vmstat.
     pub name: String,
@@ -58,7 +59,7 @@ impl Counters {
 }
 
 /// A part of a run, with all counters at both ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phase {
     /// `prepare`, `warm-up`, `measure-3` (with three threads), `clean-up`.
     pub name: String,

@@ -5,12 +5,13 @@ use std::fs::{self, DirEntry};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-use crate::files::{Files, check_name};
+use crate::files::{Files, check_file, sync_folder};
 use crate::manifest::{Cell, Experiment, FORMAT, Manifest};
 use crate::read::{MANIFEST, read_manifest};
-use crate::{Digest, ReadError, WriteError, mmtests, tables};
+use crate::{Begin, Digest, Inputs, Kept, Partial, ReadError, WriteError, mmtests, tables};
 
 /// Whether a run that stands at the place of a new one may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +23,7 @@ pub enum Existing {
 }
 
 /// A file that the caller makes, such as `report.txt`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExtraFile {
     /// Its name, in the run directory itself.
     pub name: String,
@@ -69,6 +70,17 @@ impl Target {
         &self.directory
     }
 
+    /// A place for the cells of an experiment until all have ended, and the cells that are there already. `asked` is what
+    /// the experiment was given, as far as it is known before any cell has run; `build` is the digest of the program.
+    ///
+    /// # Errors
+    ///
+    /// Cells of an interrupted run that `begin` does not allow for, or of another one; another process that writes there; a
+    /// file system that refuses.
+    pub fn partial(&self, build: Digest, asked: &Inputs, begin: Begin) -> Result<(Partial, Vec<Kept>), WriteError> {
+        Partial::open(&self.directory, build, asked, begin)
+    }
+
     /// Writes `experiment` and `extra` files. The manifest that is returned stands in the directory.
     ///
     /// # Errors
@@ -108,7 +120,7 @@ impl Target {
         }
         // Nothing is left under the temporary name.
         let _: PathBuf = made.keep();
-        Ok(())
+        sync_folder(parent)
     }
 
     /// What stands at the place, if a run may go there.
@@ -179,7 +191,7 @@ fn fill(root: &Path, experiment: &Experiment, extra: &[ExtraFile]) -> Result<Man
         mmtests::write(&mut files, run, &experiment.inputs.workload.name)?;
     }
     for ExtraFile { name, content } in extra {
-        check_name("file", name)?;
+        check_file(name)?;
         files.text(name.clone(), |out| out.write_all(content))?;
     }
     let cells: Vec<Cell> = experiment.runs.iter().map(Cell::of).collect();
@@ -189,5 +201,6 @@ fn fill(root: &Path, experiment: &Experiment, extra: &[ExtraFile]) -> Result<Man
         Manifest { format: FORMAT, digest, inputs: experiment.inputs.clone(), cells, files: files.entries().to_vec() };
     let text = toml::to_string(&manifest)?;
     files.text(MANIFEST.to_owned(), |out: &mut dyn Write| out.write_all(text.as_bytes()))?;
+    files.sync_names()?;
     Ok(manifest)
 }

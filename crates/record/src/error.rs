@@ -24,6 +24,34 @@ pub enum WriteError {
         /// Of the run that is there.
         digest: Digest,
     },
+    /// Cells of an interrupted run are kept there.
+    #[error("{}: an interrupted run with {cells} finished cells is kept beside it", .directory.display())]
+    Unfinished {
+        /// The directory asked for.
+        directory: PathBuf,
+        /// How many have ended.
+        cells: usize,
+    },
+    /// Something else was asked for than was begun.
+    #[error("{}: the interrupted run beside it is another one: it differs in {what}", .directory.display())]
+    OtherInputs {
+        /// The directory asked for.
+        directory: PathBuf,
+        /// In what they differ.
+        what: String,
+    },
+    /// Two processes at once.
+    #[error("{}: another order9 is running for this directory", .directory.display())]
+    Busy {
+        /// The directory asked for.
+        directory: PathBuf,
+    },
+    /// What an interrupted run was asked for cannot be read.
+    #[error("{}: it does not say what the interrupted run was asked for", .path.display())]
+    Key {
+        /// The file.
+        path: PathBuf,
+    },
     /// A run that contradicts itself.
     #[error("policy {policy}, seed {seed}: {problem}")]
     Invalid {
@@ -36,13 +64,29 @@ pub enum WriteError {
     },
     /// A name that cannot be one of a file.
     #[error(
-        "{what} '{name}' cannot name a file: expected 1 to 200 bytes without / and control characters, and no dot first"
+        "{what} '{name}' cannot name a file: expected 1 to 200 bytes of printable characters without /, and no dot first"
     )]
     Name {
         /// What it is the name of.
         what: &'static str,
         /// The name.
         name: String,
+    },
+    /// A policy that is called like a file of the run.
+    #[error("policy '{title}': its directory would be called like a file of the run; give it a name without .{ending}")]
+    Title {
+        /// Its title.
+        title: String,
+        /// How that ends.
+        ending: &'static str,
+    },
+    /// A file that is called like the directory of a policy could be.
+    #[error("file '{name}': expected a name that ends in .{expected}")]
+    Ending {
+        /// Its name.
+        name: String,
+        /// How it could end.
+        expected: String,
     },
     /// Two files of one name.
     #[error("{path}: two files of the run have this name")]
@@ -111,6 +155,14 @@ pub enum ReadError {
         file: PathBuf,
         /// The version it names.
         found: u32,
+    },
+    /// A name that would not be printed as it is.
+    #[error("{}: '{name}' is a name that nobody can read: expected printable characters", .file.display())]
+    Name {
+        /// The manifest.
+        file: PathBuf,
+        /// The name, written out.
+        name: String,
     },
     /// A manifest whose digest is not that of its cells.
     #[error("{}: digest {stated}, but its cells give {computed}: it was changed", .file.display())]

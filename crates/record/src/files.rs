@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use flate2::{Compression, GzBuilder};
 use xxhash_rust::xxh3::Xxh3;
@@ -44,9 +44,15 @@ impl Files {
         let file = File::create_new(&full).map_err(WriteError::io(&full))?;
         let mut sink = Sink { file: BufWriter::new(file), hash: Box::default(), bytes: 0 };
         fill(&mut sink).map_err(failed)?;
-        sink.flush().map_err(WriteError::io(&full))?;
+        sink.flush().and_then(|()| sink.file.get_ref().sync_all()).map_err(WriteError::io(&full))?;
         self.entries.push(FileEntry { path, bytes: sink.bytes, digest: Digest::of_hasher(&sink.hash) });
         Ok(())
+    }
+
+    /// Puts the names of all files onto the disk; their bytes are there already.
+    pub(crate) fn sync_names(&self) -> Result<(), WriteError> {
+        let parents = self.paths.iter().flat_map(|path| Path::new(path).ancestors().skip(1));
+        parents.collect::<BTreeSet<_>>().into_iter().try_for_each(|folder| sync_folder(&self.root.join(folder)))
     }
 
     /// Writes a plain file.
@@ -96,11 +102,41 @@ impl Write for Sink {
     }
 }
 
+/// Puts the names in `folder` onto the disk.
+pub(crate) fn sync_folder(folder: &Path) -> Result<(), WriteError> {
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(WriteError::io(folder))
+}
+
+/// How the names of files in a run directory itself end, and no title of a policy does: that names a directory there.
+const ENDINGS: [&str; 5] = ["toml", "parquet", "txt", "json", "o9snap"];
+
+fn ending(name: &str) -> Option<&'static str> {
+    let (_, own) = name.rsplit_once('.')?;
+    ENDINGS.into_iter().find(|ending| own.eq_ignore_ascii_case(ending))
+}
+
+/// Whether a policy can be called `title` in a run directory. Ask before the run.
+///
+/// # Errors
+///
+/// A title that cannot be the name of a directory, or ends like a file of the run.
+pub fn check_title(title: &str) -> Result<(), WriteError> {
+    check_name("policy", title)?;
+    ending(title).map_or(Ok(()), |ending| Err(WriteError::Title { title: title.to_owned(), ending }))
+}
+
+/// Whether a file in the run directory itself can be called `name`.
+pub(crate) fn check_file(name: &str) -> Result<(), WriteError> {
+    check_name("file", name)?;
+    ending(name).map(drop).ok_or_else(|| WriteError::Ending { name: name.to_owned(), expected: ENDINGS.join(", .") })
+}
+
 /// Whether `name` can be one of a file or directory here.
 pub(crate) fn check_name(what: &'static str, name: &str) -> Result<(), WriteError> {
     const LONGEST: usize = 200; // bytes; file systems allow 255, and endings are added
     let fine = (1..=LONGEST).contains(&name.len())
         && !name.starts_with('.')
-        && !name.chars().any(|c| c == '/' || c.is_control());
-    if fine { Ok(()) } else { Err(WriteError::Name { what, name: name.to_owned() }) }
+        && !name.contains('/')
+        && name.chars().all(order9_escape::is_plain);
+    if fine { Ok(()) } else { Err(WriteError::Name { what, name: order9_escape::line(name).into_owned() }) }
 }

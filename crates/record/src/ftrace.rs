@@ -37,7 +37,7 @@ fn line(out: &mut dyn Write, event: &Event) -> io::Result<()> {
 
 /// A control character would break the line in two.
 fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    order9_escape::line(text).into_owned()
 }
 
 #[cfg(test)]
@@ -58,6 +58,6 @@ mod tests {
         let mut out = Vec::new();
         line(&mut out, &event).unwrap();
         let text = String::from_utf8(out).unwrap();
-        assert_eq!(text, "             a?b-42      [003] .....  1234.567891: mm_page_alloc: order=9\n");
+        assert_eq!(text, "            a\\nb-42      [003] .....  1234.567891: mm_page_alloc: order=9\n");
     }
 }

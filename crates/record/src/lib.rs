@@ -16,6 +16,7 @@ mod files;
 mod ftrace;
 mod manifest;
 mod mmtests;
+mod partial;
 mod read;
 mod run;
 mod table;
@@ -26,9 +27,11 @@ pub use counters::{Counter, Counters, Phase};
 pub use digest::{Digest, ParseDigestError};
 pub use directory::{Existing, ExtraFile, Target};
 pub use error::{ReadError, WriteError};
+pub use files::check_title;
 pub use manifest::{
     Cell, Experiment, FORMAT, FileEntry, Inputs, Machine, Manifest, Memory, PhaseEntry, Policy, Recorded, Workload,
 };
+pub use partial::{Begin, Kept, Partial};
 pub use read::{Loaded, read, read_manifest};
 pub use run::{
     Durations, Event, Monitor, Operation, OperationId, Outcome, ProcFile, Reading, Run, Sample, Traces, Unit,

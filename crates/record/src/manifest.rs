@@ -63,6 +63,37 @@ pub struct Inputs {
 }
 
 impl Inputs {
+    /// In what these inputs are others than `other`, but for the command line that asked for them.
+    #[must_use]
+    pub fn differences(&self, other: &Self) -> Vec<&'static str> {
+        // Names every field, so that a new one cannot be forgotten here.
+        let Self {
+            order9,
+            command: _,
+            seeds,
+            threads,
+            workload,
+            machine,
+            memory,
+            cmdline,
+            settings,
+            recorded,
+            policies,
+        } = self;
+        let parts = [
+            (*order9 == other.order9, "version of order9"),
+            (*workload == other.workload && *threads == other.threads, "workload or its parameters"),
+            (*machine == other.machine, "machine"),
+            (*memory == other.memory, "memory"),
+            (*cmdline == other.cmdline, "kernel command line"),
+            (*settings == other.settings, "settings"),
+            (*seeds == other.seeds, "seeds"),
+            (*policies == other.policies, "policies"),
+            (*recorded == other.recorded, "what is recorded"),
+        ];
+        parts.into_iter().filter(|(same, _)| !same).map(|(_, what)| what).collect()
+    }
+
     /// Row and column of a run: where its policy and its seed stand here.
     pub(crate) fn place(&self, run: &Run) -> (Option<usize>, Option<usize>) {
         let policy = self.policies.iter().position(|policy| policy.title == run.policy);
@@ -94,10 +125,18 @@ pub struct Recorded {
     /// How often counters were read.
     #[serde(rename = "every_ns")]
     pub every: Nanos,
+    /// Whether more often at first: see docs/runs.md.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub finely: bool,
     /// Tracepoints whose events were kept, by name.
     pub events: Vec<String>,
     /// After how many steps all laws were checked; 0 is never.
     pub check_every: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// What memory held at the start.
@@ -238,6 +277,20 @@ impl Manifest {
         if computed != manifest.digest {
             return Err(ReadError::Digest { file: file.to_owned(), stated: manifest.digest, computed });
         }
+        let odd = manifest.names().find(|name| !name.chars().all(order9_escape::is_plain));
+        if let Some(odd) = odd.map(order9_escape::line) {
+            return Err(ReadError::Name { file: file.to_owned(), name: odd.into_owned() });
+        }
         Ok(manifest)
+    }
+
+    /// Names that stand in tables and pictures.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let Inputs { workload, policies, .. } = &self.inputs;
+        let titles = policies.iter().map(|policy| policy.title.as_str());
+        let owners = self.cells.iter().map(|cell| cell.policy.as_str());
+        let operations = self.cells.iter().flat_map(|cell| &cell.operations).map(|operation| operation.name.as_str());
+        let phases = self.cells.iter().flat_map(|cell| &cell.phases).map(|phase| phase.name.as_str());
+        titles.chain([workload.name.as_str()]).chain(owners).chain(operations).chain(phases)
     }
 }

@@ -6,14 +6,14 @@ use std::io::{self, Write};
 
 use order9_units::Nanos;
 
-use crate::files::{Files, check_name};
+use crate::files::{Files, check_name, check_title};
 use crate::{Counters, ProcFile, Reading, Run, WriteError, ftrace};
 
 const SECOND: u64 = 1_000_000_000;
 
 /// Writes all text files of `run`, which ran the workload `bench`.
 pub(crate) fn write(files: &mut Files, run: &Run, bench: &str) -> Result<(), WriteError> {
-    check_name("policy", &run.policy)?;
+    check_title(&run.policy)?;
     check_name("workload", bench)?;
     let cell = format!("{}/iter-{}", run.policy, run.seed);
     files.text(format!("{cell}/tests-timestamp"), |out| timestamp(out, run, bench))?;

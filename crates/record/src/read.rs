@@ -20,6 +20,9 @@ pub(crate) const MANIFEST: &str = "manifest.toml";
 /// A manifest of more bytes is not one: that would be a hundred thousand cells.
 const LONGEST_MANIFEST: u64 = 256 << 20;
 
+/// A table of more bytes is not read: no run of a day comes near, and all of it is taken into memory.
+const LONGEST_TABLE: u64 = 8 << 30;
+
 /// A run directory in memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
@@ -87,8 +90,16 @@ fn fenced(parse: impl FnOnce() -> TableResult<()>) -> TableResult<()> {
 /// At most `longest` bytes of `file`.
 fn load(file: &Path, longest: u64) -> Result<Vec<u8>, ReadError> {
     let failed = || ReadError::io(file);
+    // To open a pipe is to wait for a writer.
+    if !std::fs::metadata(file).map_err(failed())?.is_file() {
+        return Err(damaged(file.to_owned(), "no regular file".to_owned()));
+    }
     let mut bytes = Vec::new();
     let opened = File::open(file).map_err(failed())?;
+    let length = opened.metadata().map_err(failed())?.len();
+    if length > longest {
+        return Err(damaged(file.to_owned(), format!("{length} bytes, at most {longest} expected")));
+    }
     opened.take(longest + 1).read_to_end(&mut bytes).map_err(failed())?;
     if bytes.len() as u64 > longest {
         return Err(damaged(file.to_owned(), format!("longer than the {longest} bytes expected")));
@@ -102,6 +113,9 @@ fn verified(manifest: &Manifest, directory: &Path, name: &str) -> Result<Vec<u8>
     let Some(entry) = manifest.files.iter().find(|entry| entry.path == name) else {
         return Err(damaged(file, "not in the manifest".to_owned()));
     };
+    if entry.bytes > LONGEST_TABLE {
+        return Err(damaged(file, format!("{} bytes by the manifest, at most {LONGEST_TABLE} are read", entry.bytes)));
+    }
     let bytes = load(&file, entry.bytes)?;
     if (bytes.len() as u64) < entry.bytes {
         return Err(damaged(file, format!("{} bytes, expected {}", bytes.len(), entry.bytes)));

@@ -10,7 +10,7 @@ use crate::{Counters, Phase};
 /// One policy, one seed: what was measured, and the traces that were asked for.
 ///
 /// All times count from the start of the run, in virtual time in the lab.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Title of the column in tables; also the name of a directory, so it holds no `/` and does not start with a dot.
     pub policy: String,
@@ -138,7 +138,7 @@ impl Unit {
 }
 
 /// An operation of one [`Run`]: its place in `operations`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct OperationId(pub(crate) u32);
 
 impl OperationId {
@@ -150,7 +150,7 @@ impl OperationId {
 }
 
 /// One measurement.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// What was measured.
     pub operation: OperationId,
@@ -211,7 +211,7 @@ impl Outcome {
 }
 
 /// What was recorded beside the measurements.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traces {
     /// In the order in which they happened.
     pub events: Vec<Event>,
@@ -230,24 +230,26 @@ pub struct Traces {
 }
 
 /// One event, as tracefs shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// When.
     pub at: Nanos,
     /// On which CPU.
     pub cpu: u32,
     /// Name of the task. Shared: a trace holds millions of events of a few tasks.
+    #[serde(with = "shared")]
     pub comm: Arc<str>,
     /// Its number.
     pub pid: u32,
     /// Name of the tracepoint.
+    #[serde(with = "shared")]
     pub name: Arc<str>,
     /// `key=value`, with blanks between.
     pub fields: String,
 }
 
 /// A /proc file at one instant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcFile {
     /// `/proc/vmstat`.
     pub path: String,
@@ -256,7 +258,7 @@ pub struct ProcFile {
 }
 
 /// One /proc file over time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Monitor {
     /// `proc-buddyinfo`: name of the file that is written, without the workload.
     pub name: String,
@@ -265,10 +267,25 @@ pub struct Monitor {
 }
 
 /// A monitored file at one instant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
     /// When.
     pub at: Nanos,
     /// As read, final line end included.
     pub content: String,
+}
+
+/// Shared texts are stored like any others.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(text: &Arc<str>, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(text)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>, D::Error> {
+        String::deserialize(from).map(Arc::from)
+    }
 }

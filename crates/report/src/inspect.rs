@@ -25,7 +25,7 @@ pub fn text(inspection: &Inspection, map: Option<&MemoryMap>, canvas: Canvas) ->
     let mut page = Page { out: String::new(), canvas };
     page.out.push_str(&headline(inspection, canvas));
     if let Some(map) = map {
-        page.section("Memory map", &terminal::draw(map, None, canvas));
+        page.section("Memory map", &terminal::draw(map, canvas));
     }
     findings::sections(inspection, &mut page);
     kernel::sections(inspection, &mut page);

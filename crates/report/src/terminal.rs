@@ -77,10 +77,14 @@ impl ColourDepth {
 }
 
 /// Draws the map: scale, strips with addresses, legend with counts.
-///
-/// Cells that differ from `before` are drawn white where there is colour.
 #[must_use]
-pub fn draw(map: &MemoryMap, before: Option<&MemoryMap>, canvas: Canvas) -> String {
+pub fn draw(map: &MemoryMap, canvas: Canvas) -> String {
+    format!("{}\n{}", strips(map, None, canvas), legend(map, canvas))
+}
+
+/// Draws the map alone: scale, strips with addresses. Cells that differ from `before` are white where there is colour.
+#[must_use]
+pub fn strips(map: &MemoryMap, before: Option<&MemoryMap>, canvas: Canvas) -> String {
     let grid = Grid::fit(map, canvas);
     let mut out = String::new();
     let cell = size(blocks(grid.per_cell).bytes());
@@ -90,8 +94,6 @@ pub fn draw(map: &MemoryMap, before: Option<&MemoryMap>, canvas: Canvas) -> Stri
         let before = before.and_then(|map| map.strips.get(i));
         grid.draw_strip(&mut out, strip, before, canvas.colour);
     }
-    out.push('\n');
-    draw_legend(&mut out, map, canvas);
     out
 }
 
@@ -191,14 +193,10 @@ fn half_blocks(out: &mut String, upper: &[Option<Color>], lower: &[Option<Color>
     let _ = write!(out, "{current:#}");
 }
 
-/// Lines that the legend of `map` takes, and the line before it.
+/// Swatch, label and count in blocks of every look, in two columns where they have room.
 #[must_use]
-pub fn legend_lines(map: &MemoryMap) -> usize {
-    1 + map.counts().present().count().div_ceil(2)
-}
-
-/// Two columns of swatch, label and count in blocks.
-fn draw_legend(out: &mut String, map: &MemoryMap, canvas: Canvas) {
+pub fn legend(map: &MemoryMap, canvas: Canvas) -> String {
+    const ENTRY: usize = 40;
     let counts = map.counts();
     let entries: Vec<String> = counts
         .present()
@@ -210,11 +208,46 @@ fn draw_legend(out: &mut String, map: &MemoryMap, canvas: Canvas) {
             format!("{swatch} {:<29}{:>8}", look.label(), grouped(n))
         })
         .collect();
-    let half = entries.len().div_ceil(2);
-    for i in 0..half {
-        let right = entries.get(half + i).map_or("", String::as_str);
-        let _ = writeln!(out, "{}", format!("{}  {right}", entries[i]).trim_end());
+    let lines = if canvas.width < 2 * ENTRY - 1 { entries.len() } else { entries.len().div_ceil(2) };
+    let line = |i: usize| format!("{}  {}", entries[i], entries.get(lines + i).map_or("", String::as_str));
+    (0..lines).map(|i| format!("{}\n", line(i).trim_end())).collect()
+}
+
+/// `values` as a line of bars, each between the smallest and the largest of them all.
+#[must_use]
+pub fn sparkline(values: &[u64]) -> String {
+    const BARS: [char; 8] =
+        ['\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}', '\u{2588}'];
+    let (low, high) = (values.iter().min().copied().unwrap_or(0), values.iter().max().copied().unwrap_or(0));
+    let bar = |value: &u64| match high - low {
+        0 => BARS[3],
+        range => BARS[(u128::from(value - low) * 7 / u128::from(range)) as usize],
+    };
+    values.iter().map(bar).collect()
+}
+
+/// As much of a line as `width` columns show. Looks, which take none, are ended where it is cut.
+#[must_use]
+pub fn clipped(line: &str, width: usize) -> String {
+    let mut out = String::new();
+    let (mut columns, mut in_look, mut cut) = (0, false, false);
+    for c in line.chars() {
+        let starts = c == '\u{1b}';
+        if starts || in_look {
+            in_look = starts || c != 'm';
+            out.push(c);
+        } else if columns < width {
+            columns += 1;
+            out.push(c);
+        } else {
+            cut = true;
+        }
     }
+    // Looks that were set behind the cut have been reset there, too: all of them were copied.
+    if cut && out.contains('\u{1b}') {
+        out.push_str("\u{1b}[0m");
+    }
+    out
 }
 
 #[cfg(test)]
@@ -231,7 +264,7 @@ mod tests {
 
     #[test]
     fn without_colour_there_is_no_escape() {
-        let text = draw(&map(), None, Canvas { width: 80, lines: 24, colour: ColourDepth::None });
+        let text = draw(&map(), Canvas { width: 80, lines: 24, colour: ColourDepth::None });
         assert!(!text.contains('\u{1b}'));
         assert!(text.contains("       0  ...x...."), "{text}");
     }
@@ -239,7 +272,7 @@ mod tests {
     #[test]
     fn a_line_fits_the_width() {
         for width in [20, 80, 133, 200] {
-            let text = draw(&map(), None, Canvas { width, lines: 24, colour: ColourDepth::None });
+            let text = draw(&map(), Canvas { width, lines: 24, colour: ColourDepth::None });
             let cells = text.lines().filter(|line| line.contains("....")).map(str::len).max();
             assert!(cells.is_some_and(|cells| cells <= width), "{width} columns");
         }
@@ -250,7 +283,34 @@ mod tests {
         let mut after = map();
         after.strips[0].looks[50] = Look::HugeInUse;
         let canvas = Canvas { width: 80, lines: 24, colour: ColourDepth::True };
-        assert!(draw(&after, Some(&map()), canvas).contains("38;5;231"));
-        assert!(!draw(&after, Some(&after), canvas).contains("38;5;231"));
+        assert!(strips(&after, Some(&map()), canvas).contains("38;5;231"));
+        assert!(!strips(&after, Some(&after), canvas).contains("38;5;231"));
+    }
+
+    #[test]
+    fn bars_span_their_values() {
+        assert_eq!(sparkline(&[0, 7, 14]), "\u{2581}\u{2584}\u{2588}");
+        assert_eq!(sparkline(&[5, 5]), "\u{2584}\u{2584}");
+        assert_eq!(sparkline(&[u64::MAX, 0]), "\u{2588}\u{2581}");
+        assert_eq!(sparkline(&[]), "");
+    }
+
+    #[test]
+    fn a_line_is_cut_by_what_it_shows() {
+        assert_eq!(clipped("abc", 3), "abc");
+        assert_eq!(clipped("abcd", 3), "abc");
+        assert_eq!(clipped("\u{1b}[1mabcd\u{1b}[0m", 3), "\u{1b}[1mabc\u{1b}[0m\u{1b}[0m");
+    }
+
+    #[test]
+    fn a_narrow_legend_has_one_column() {
+        let narrow = legend(&map(), Canvas { width: 50, lines: 24, colour: ColourDepth::None });
+        assert_eq!(
+            (
+                narrow.lines().count(),
+                legend(&map(), Canvas { width: 80, lines: 24, colour: ColourDepth::None }).lines().count()
+            ),
+            (2, 1)
+        );
     }
 }

@@ -18,6 +18,7 @@ pub mod limits;
 pub mod model;
 pub mod prices;
 pub mod synth;
+mod text;
 
 pub use frames::{Chunk, FrameMap, FrameMapBuilder, FrameState};
 pub use model::{CaptureCost, Machine, Missing, NodeInfo, PcpInfo, Pressure, Snapshot, Source, Watermarks, ZoneInfo};

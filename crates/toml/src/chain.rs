@@ -122,7 +122,7 @@ impl<D: Definition> Member<D> {
     }
 
     fn read(path: &Path) -> Result<Self, FileError<D::Problem>> {
-        let name: String = path.display().to_string().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        let name = order9_escape::path(path);
         let unreadable =
             |error: &io::Error| FileError::Unreadable { file: name.clone(), problem: sentence(error, D::KIND) };
         let id = fs::canonicalize(path).map_err(|error| unreadable(&error))?;

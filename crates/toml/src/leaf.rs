@@ -53,13 +53,13 @@ impl<'a> Leaf<'a> {
         Problem::WrongValue { key: shown(&self.key), found: found(self.value), expected: expected.into() }
     }
 
-    /// A string without control characters: it is printed as it is.
+    /// A string of plain characters: it is printed as it is.
     ///
     /// # Errors
     /// [`Problem::WrongValue`] for everything else.
     pub fn line_of_text(&self) -> Result<String, Problem> {
         match self.value {
-            DeValue::String(text) if !text.chars().any(char::is_control) => Ok(text.clone().into_owned()),
+            DeValue::String(text) if text.chars().all(order9_escape::is_plain) => Ok(text.clone().into_owned()),
             _ => Err(self.wrong("one line of text")),
         }
     }

@@ -28,7 +28,8 @@ pub fn proposal(nearest: Option<&str>) -> String {
 /// `text` on one line and not too long.
 #[must_use]
 pub fn shown(text: &str) -> String {
-    let mut line: String = text.chars().take(SHOWN).map(|c| if c.is_control() { '?' } else { c }).collect();
+    let mut line: String =
+        text.chars().take(SHOWN).map(|c| if !order9_escape::is_plain(c) { '?' } else { c }).collect();
     if text.chars().nth(SHOWN).is_some() {
         line.push('…');
     }

@@ -114,7 +114,7 @@ impl Parameters {
     }
 
     /// Every parameter with its value, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> + Clone {
         self.0.iter().map(|(key, value)| (*key, value))
     }
 

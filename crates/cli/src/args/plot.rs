@@ -19,7 +19,7 @@ pub(crate) struct PlotArgs {
     /// Also draw the samples of this operation, 1-files/sec for instance, as dots.
     #[arg(long = "sample", value_name = "OPERATION", allow_hyphen_values = true)]
     pub(crate) operations: Vec<String>,
-    /// The picture: .svg or .png. [default: DIR.svg, beside the directory]
+    /// The picture: .svg, .png, or - for SVG on standard output. [default: DIR.svg, beside the directory]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Only this policy.

@@ -46,7 +46,8 @@ pub(crate) struct RunArgs {
     /// A setting by its Linux name, written before the start.
     #[arg(long = "set", value_name = "NAME=VALUE", allow_hyphen_values = true)]
     pub(crate) settings: Vec<String>,
-    /// How often counters are read, in virtual time. [default: 1s; fsmark 10s, uptime 10m]
+    /// How often counters are read, in virtual time. [default: 200 to 400 times a run, at least every 1s; fsmark 10s,
+    /// uptime 10m]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) every: Option<String>,
     /// Keep the events of this tracepoint, mm_page_alloc_extfrag for instance.
@@ -61,10 +62,13 @@ pub(crate) struct RunArgs {
     /// Replace the run that the directory holds.
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
+    /// Go on with an experiment for this directory that was interrupted: runs that had ended are not made again.
+    #[arg(long, requires = "output", conflicts_with = "repeat")]
+    pub(crate) resume: bool,
     /// Print everything as JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the files of /proc and /sys into this directory whenever counters are read.
+    /// Write the files of /proc and /sys into this directory, every --every.
     #[arg(long, value_name = "DIR")]
     pub(crate) proc_dir: Option<PathBuf>,
     #[command(flatten)]
@@ -102,6 +106,7 @@ Examples:
   order9 run scenarios/usemem-two-releases.toml --seeds 3 -o runs/usemem
   order9 run hugealloc --machine desktop-8g --ablate linux-5.1 --against linux-5.0
   order9 run fill-and-free --machine host.o9snap --param size=1G --set vm.min_free_kbytes=262144
+  order9 run scenarios/usemem-two-releases.toml --seeds 3 -o runs/usemem --resume
   order9 run --repeat runs/usemem";
 
 impl RunArgs {

@@ -1,8 +1,8 @@
-//! How far runs have come: a line for each on standard error, where that is a terminal.
+//! How far runs have come: a line for all and one for each that goes on, on standard error, where that is a terminal.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use order9_lab::Cell;
@@ -12,35 +12,59 @@ use order9_units::Nanos;
 /// The lines.
 pub(super) struct Progress {
     lines: MultiProgress,
-    running: Mutex<BTreeMap<(usize, u64), ProgressBar>>,
+    /// Above all others, where there are several runs.
+    whole: ProgressBar,
+    begun: Instant,
+    /// Runs to be made, and those of them that had ended before.
+    total: usize,
+    before: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    running: BTreeMap<(usize, u64), Running>,
+    /// How long the runs that have ended took, in virtual time.
+    ended: Vec<Nanos>,
+}
+
+struct Running {
+    line: ProgressBar,
+    /// How far it has come.
+    now: Nanos,
 }
 
 impl Progress {
-    pub(super) fn new() -> Self {
-        Self { lines: MultiProgress::new(), running: Mutex::default() }
+    /// Of `total` runs, of which those that took `ended` have ended already.
+    pub(super) fn new(total: usize, ended: Vec<Nanos>) -> Self {
+        let lines = MultiProgress::new();
+        let whole = if total > 1 { lines.add(line("{msg}")) } else { ProgressBar::hidden() };
+        let (before, state) = (ended.len(), Mutex::new(State { ended, ..State::default() }));
+        Self { lines, whole, begun: Instant::now(), total, before, state }
     }
 
     /// A run has come to `now`.
     pub(super) fn tick(&self, policy: &str, cell: Cell, now: Nanos) {
-        let mut running = self.running();
-        let line = running.entry((cell.policy, cell.seed)).or_insert_with(|| {
-            let style = ProgressStyle::with_template("{prefix}: {msg}, {elapsed} so far");
-            let style = style.expect("the template is sound");
-            let prefix = format!("{policy}, seed {}", cell.seed);
-            let line = self.lines.add(ProgressBar::no_length().with_style(style).with_prefix(prefix));
-            // Virtual time may go on slowly: the line should not look dead meanwhile.
-            line.enable_steady_tick(Duration::from_millis(500));
-            line
+        let mut state = self.state();
+        let running = state.running.entry((cell.policy, cell.seed)).or_insert_with(|| {
+            let line = self.lines.add(line("{prefix}: {msg}, {elapsed} so far"));
+            line.set_prefix(format!("{policy}, seed {}", cell.seed));
+            Running { line, now }
         });
-        let speed = now.get() as f64 / 1e9 / line.elapsed().as_secs_f64().max(1e-9);
-        line.set_message(format!("simulated {}, {speed:.1} times real time", duration(now)));
+        running.now = now;
+        let speed = now.get() as f64 / 1e9 / running.line.elapsed().as_secs_f64().max(1e-9);
+        running.line.set_message(format!("simulated {}, {speed:.1} times real time", duration(now)));
+        self.say(&state);
     }
 
-    /// A run has ended.
-    pub(super) fn ended(&self, cell: Cell) {
-        if let Some(line) = self.running().remove(&(cell.policy, cell.seed)) {
-            line.finish_and_clear();
+    /// A run has ended, which took so long in virtual time.
+    pub(super) fn ended(&self, cell: Cell, took: Nanos) {
+        let mut state = self.state();
+        state.ended.push(took);
+        if let Some(running) = state.running.remove(&(cell.policy, cell.seed)) {
+            running.line.finish_and_clear();
         }
+        self.say(&state);
     }
 
     /// Leaves the terminal as it was, whatever still runs.
@@ -49,7 +73,65 @@ impl Progress {
         let _ = self.lines.clear();
     }
 
-    fn running(&self) -> MutexGuard<'_, BTreeMap<(usize, u64), ProgressBar>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    fn say(&self, state: &State) {
+        let done = state.ended.len();
+        let usual = state.ended.iter().map(|took| took.get() as f64).sum::<f64>() / done as f64;
+        let parts = state.running.values().map(|running| (running.now.get() as f64 / usual).min(0.99));
+        // Before a run has ended nobody knows how long one takes.
+        let parts = if done == 0 { 0.0 } else { parts.sum() };
+        let Outlook { percent, left } = outlook(self.total, self.before, done as f64 + parts, self.begun.elapsed());
+        let left = left.map(|left| format!(", about {} left", coarse(left))).unwrap_or_default();
+        self.whole.set_message(format!("{done} of {} runs, {percent} %{left}", self.total));
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A line that does not look dead while virtual time goes on slowly.
+fn line(template: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template(template).expect("the template is sound");
+    let line = ProgressBar::no_length().with_style(style);
+    line.enable_steady_tick(Duration::from_millis(500));
+    line
+}
+
+/// How much is done, and how long the rest takes where that can be told.
+#[derive(Debug, PartialEq, Eq)]
+struct Outlook {
+    percent: u32,
+    left: Option<Duration>,
+}
+
+/// Of `total` runs `done` are done, parts of runs included; all but the `before` first within `elapsed`.
+fn outlook(total: usize, before: usize, done: f64, elapsed: Duration) -> Outlook {
+    let share = (done / total as f64).min(1.0);
+    let own = done - before as f64;
+    let left = (own > 0.0).then(|| elapsed.mul_f64((total as f64 - done).max(0.0) / own));
+    Outlook { percent: (share * 100.0) as u32, left }
+}
+
+/// A time to wait: `40 s`, `12 min`, `3 h`.
+fn coarse(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..=99 => format!("{seconds} s"),
+        seconds @ 100..=5999 => format!("{} min", seconds.div_ceil(60)),
+        seconds => format!("{} h", seconds.div_ceil(3600)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_takes_as_long_as_the_runs_before_did() {
+        let minute = Duration::from_secs(60);
+        assert_eq!(outlook(4, 0, 1.0, minute), Outlook { percent: 25, left: Some(3 * minute) });
+        assert_eq!(outlook(4, 2, 3.0, minute), Outlook { percent: 75, left: Some(minute) });
+        assert_eq!(outlook(4, 0, 0.0, minute), Outlook { percent: 0, left: None });
+        assert_eq!(outlook(4, 4, 4.0, minute), Outlook { percent: 100, left: None });
+        assert_eq!([40, 130, 7300].map(|seconds| coarse(Duration::from_secs(seconds))), ["40 s", "3 min", "3 h"]);
     }
 }

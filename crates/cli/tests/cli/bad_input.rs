@@ -71,7 +71,7 @@ fn names_of_pictures() {
     let snapshot = bundled("host-fresh.o9snap");
     for name in ["map.jpg", "map"] {
         let ran = order9(["inspect".as_ref(), snapshot.as_os_str(), "--map".as_ref(), name.as_ref()]);
-        assert_eq!(ran.refusal(), format!("{name}: expected a name that ends in .png or .svg"));
+        assert_eq!(ran.refusal(), format!("{name}: expected a name that ends in .png or .svg, or - for SVG"));
         assert!(!Path::new(name).exists());
     }
 }

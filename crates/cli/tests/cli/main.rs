@@ -1,16 +1,22 @@
 //! The built command, end to end: what it prints, what it leaves behind, how it says no.
+#![allow(clippy::disallowed_methods)]
 
 mod ablate;
 mod bad_input;
 mod capture;
 mod compare;
+mod escapes;
+mod forge;
 mod golden;
 mod machines;
 mod map;
 mod memory;
+mod places;
 mod plot;
 mod policies;
 mod repeat;
+mod resume;
 mod run;
 mod run_refusals;
 mod support;
+mod watch;

@@ -103,7 +103,7 @@ fn what_cannot_be_drawn_is_refused() {
     refused("plot {}/a nr_free_pages --from 1h", "there is nothing from 60 min");
     refused("plot {}/a nr_free_pages --from now", "expected a length of time");
     refused("plot {}/a nr_free_pages --width 10", "400..=4000");
-    refused("plot {}/a nr_free_pages -o {}/a.jpg", "expected a name that ends in .png or .svg");
+    refused("plot {}/a nr_free_pages -o {}/a.jpg", "expected a name that ends in .png or .svg, or - for SVG");
     refused("plot {}/a nr_free_pages -o {}/no/a.svg", "cannot be written");
     refused("plot {}/nothing nr_free_pages", "no manifest.toml here");
     assert_eq!(names(folder.path()), ["a", "tiny.toml"]);

@@ -56,6 +56,7 @@ impl Scenario {
             cmdline: self.cmdline.value,
             settings: with_demanded(self.workload, self.settings),
             seeds: self.seeds,
+            sample_finely: self.every.is_none(),
             sample_every: self.every.unwrap_or(self.workload.counters_every()),
             check_every: self.check_every,
             trace: self.events,
@@ -133,7 +134,7 @@ pub(super) fn policy(name: &str) -> Result<Loaded, Problem> {
     if base.contains('/') || base.ends_with(".toml") {
         let stem = Path::new(base).file_stem().unwrap_or_default().to_string_lossy();
         let changes: String = changes.iter().map(|(switch, value)| format!("+{switch}={value}")).collect();
-        policy.name = format!("{stem}{changes}").chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        policy.name = order9_escape::line(&format!("{stem}{changes}")).into_owned();
     }
     let title = &policy.name;
     let fits = !title.is_empty() && title.len() <= TITLE_MAX && !title.starts_with('.');

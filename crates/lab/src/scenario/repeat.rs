@@ -71,6 +71,7 @@ pub fn repetition(inputs: &Inputs, available: Bytes) -> Result<Plan, RepeatError
         settings: inputs.settings.clone(),
         seeds: scenario.seeds,
         sample_every: every(inputs)?,
+        sample_finely: inputs.recorded.finely,
         check_every: NonZeroU64::new(inputs.recorded.check_every),
         trace: scenario.events,
         command: inputs.command.clone(),

@@ -9,7 +9,7 @@ use std::path::Path;
 use order9_lab::{Cell, Memory, Observer, Plan, judge_claim, machines, pooled_report, run};
 use order9_machine::{Tick, TraceKinds};
 use order9_mm::command_line::CommandLine;
-use order9_record::Run;
+use order9_record::{Inputs, Run};
 use order9_report::claims::{Outcome, parse};
 use order9_report::compare::Style;
 use order9_report::stats::Generation;
@@ -25,7 +25,7 @@ impl Observer for Nobody {
 
     fn snapshot(&self, _: Cell, _: &str, _: &Snapshot) {}
 
-    fn ended(&self, _: Cell, _: &Run) {}
+    fn ended(&self, _: Cell, _: &Run, _: &Inputs) {}
 }
 
 /// A claim's workload under its two policies, on one node of this memory.
@@ -44,6 +44,7 @@ fn plan(workload: Workload, chosen: &[(&'static str, Value)], policies: [&str; 2
         settings: Vec::new(),
         seeds: vec![1],
         sample_every: workload.counters_every(),
+        sample_finely: false,
         check_every: None,
         trace: TraceKinds::NONE,
         command: vec!["a test".to_owned()],

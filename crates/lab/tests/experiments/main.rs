@@ -10,7 +10,7 @@ use order9_lab::{Cell, Memory, Observer, Plan, PlanError, machines, pooled_repor
 use order9_machine::{Tick, TraceKinds};
 use order9_mm::command_line::CommandLine;
 use order9_mm::sysctl::SETTINGS;
-use order9_record::{Digest, Experiment, Outcome, ProcFile, Run};
+use order9_record::{Digest, Experiment, Inputs, Outcome, ProcFile, Run};
 use order9_report::compare::Style;
 use order9_report::compare::text::Fit;
 use order9_report::stats::Generation;
@@ -27,7 +27,7 @@ impl Observer for Nobody {
 
     fn snapshot(&self, _: Cell, _: &str, _: &Snapshot) {}
 
-    fn ended(&self, _: Cell, _: &Run) {}
+    fn ended(&self, _: Cell, _: &Run, _: &Inputs) {}
 }
 
 /// Keeps snapshots.
@@ -41,7 +41,7 @@ impl Observer for Keeper {
         self.0.lock().expect("nobody panics").push((name.to_owned(), snapshot.clone()));
     }
 
-    fn ended(&self, _: Cell, _: &Run) {}
+    fn ended(&self, _: Cell, _: &Run, _: &Inputs) {}
 }
 
 #[test]
@@ -146,6 +146,7 @@ fn plan(workload: Workload) -> Plan {
         settings: workload.settings().iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect(),
         seeds: vec![1, 2],
         sample_every: workload.counters_every(),
+        sample_finely: false,
         check_every: None,
         trace: TraceKinds::NONE,
         command: vec!["a test".to_owned()],

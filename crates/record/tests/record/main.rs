@@ -3,6 +3,7 @@
 mod damage;
 mod fuzzed;
 mod golden;
+mod partial;
 mod place;
 mod round_trip;
 #[path = "../../../../fuzz/src/run_directory.rs"]

@@ -30,6 +30,7 @@ pub(crate) fn inputs() -> Inputs {
         settings: vec![("vm.swappiness".to_owned(), "10".to_owned()), ("thp/defrag".to_owned(), "defer".to_owned())],
         recorded: Recorded {
             every: Nanos::new(SECOND),
+            finely: false,
             events: vec!["mm_page_alloc_extfrag".to_owned()],
             check_every: 0,
         },

@@ -26,7 +26,9 @@ fn settings(inspection: &Inspection, page: &Page) -> String {
             out.push_str(&page.note(parent));
             name
         });
-        out.push_str(&format!("    {name:<30} {}\n", setting.value));
+        // The kernel writes tabs and line ends between the numbers of a list.
+        let value = setting.value.split_whitespace().collect::<Vec<_>>().join(" ");
+        out.push_str(&format!("    {name:<30} {value}\n"));
         if let Some(meaning) = &setting.meaning {
             let lines = wrap(meaning, page.canvas.width - 6);
             out.extend(lines.lines().map(|line| format!("      {}\n", page.canvas.colour.dim(line))));

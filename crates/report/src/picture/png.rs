@@ -63,6 +63,7 @@ impl Canvas {
     }
 
     fn text(&mut self, x: u32, y: u32, size: TextSize, anchor: Anchor, fill: RgbColor, text: &str) {
+        let text = order9_escape::line(text);
         let length = text.chars().count() as u32 * size.advance();
         let start = match anchor {
             Anchor::Start => x,

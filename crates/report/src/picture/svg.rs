@@ -39,6 +39,7 @@ pub fn write(picture: &Picture, mut out: impl Write) -> std::io::Result<()> {
 }
 
 fn text_element(x: u32, y: u32, size: TextSize, anchor: Anchor, fill: RgbColor, text: &str) -> String {
+    let text = order9_escape::line(text);
     // Fixes the length, so that a browser with another typeface keeps the layout of the PNG.
     let length = text.chars().count() as u32 * size.advance();
     let font = size.height() - 3;
@@ -52,7 +53,7 @@ fn text_element(x: u32, y: u32, size: TextSize, anchor: Anchor, fill: RgbColor, 
     format!(
         r#"<text x="{x}" y="{baseline}" font-size="{font}" textLength="{length}" lengthAdjust="spacingAndGlyphs"{weight}{anchor} fill="{}">{}</text>"#,
         hex(fill),
-        escape(text)
+        escape(&text)
     )
 }
 
@@ -160,6 +161,13 @@ mod tests {
             vec![vec![Some(Look::FreeHuge), Some(Look::HeldByFew), Some(Look::FreeHuge), None, Some(Look::FreeHuge)]];
         assert_eq!(by_frequency(&rows), [Look::FreeHuge, Look::HeldByFew]);
         assert_eq!(strokes(&rows, Look::FreeHuge, &[Look::HeldByFew]), "M0 0h3m1 0h1");
+    }
+
+    #[test]
+    fn no_text_breaks_the_document() {
+        let odd = "<\u{1b}]8;;\u{7}\u{9b}\u{202e}\u{ffff}\n";
+        let element = text_element(0, 0, TextSize::Small, Anchor::Start, RgbColor(0, 0, 0), odd);
+        assert!(element.ends_with(r">&lt;\u{1b}]8;;\u{7}\u{9b}\u{202e}\u{ffff}\n</text>"), "{element}");
     }
 
     #[test]

@@ -145,9 +145,13 @@ impl<'a> Parser<'a> {
 
     /// The error that something else stands here.
     fn expected(&self, expected: &'static str) -> MetricError {
-        let shown: String = self.text.chars().take(80).map(|c| if c.is_control() { '?' } else { c }).collect();
+        let shown: String = self.text.chars().take(80).collect();
         let read = self.text.len() - self.rest.trim_start().len();
-        MetricError { text: shown, at: self.text[..read].chars().count() + 1, expected }
+        MetricError {
+            text: order9_escape::line(&shown).into_owned(),
+            at: self.text[..read].chars().count() + 1,
+            expected,
+        }
     }
 }
 

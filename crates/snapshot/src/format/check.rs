@@ -13,6 +13,9 @@ use super::COUNT_MAX;
 use crate::limits::{CPUS_MAX, NODES_MAX};
 use crate::{Snapshot, ZoneInfo};
 
+/// Characters of a string that an error shows.
+const TEXT_SHOWN: usize = 60;
+
 /// Parts of a snapshot that contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StructureError {
@@ -98,6 +101,14 @@ pub enum StructureError {
         /// How many the map has.
         expected: u64,
     },
+    /// A string with a character that is not printed as itself: see [`order9_escape::is_plain`].
+    #[error("{what} holds characters that a terminal would obey or nobody sees: {}", order9_escape::line(.text))]
+    Text {
+        /// What the string is.
+        what: &'static str,
+        /// The string, no longer than a message should be.
+        text: String,
+    },
 }
 
 /// A zone, as Linux prints it.
@@ -120,6 +131,9 @@ pub(super) fn structure(snapshot: &Snapshot) -> Result<(), StructureError> {
         return Err(StructureError::PageblockOrder(machine.pageblock_order));
     }
     cpus(snapshot)?;
+    if let Some((what, text)) = snapshot.odd_string() {
+        return Err(StructureError::Text { what, text: text.chars().take(TEXT_SHOWN).collect() });
+    }
     nodes(snapshot)?;
     zones(snapshot)?;
     ranges("ram", &snapshot.ram)?;

@@ -158,6 +158,34 @@ fn totals_are_compared() {
 }
 
 #[test]
+fn strings_that_a_terminal_would_obey_are_refused() {
+    let with = |from: &str, to: &str| {
+        let json = meta_json(None, None).replace(from, to);
+        Forge::new().section(b"META", json.as_bytes()).ends(0, 0)
+    };
+    for odd in [r"\u001b[2J", r"\u0007", r"\u009b31m", r"\u007f", r"\u202e", r"\u2066", r"\u200b", r"\r", r"\u0000"] {
+        for (from, to) in [
+            ("\"kernel_release\":\"\"", format!("\"kernel_release\":\"{odd}\"")),
+            ("\"kernel_command_line\":\"\"", format!("\"kernel_command_line\":\"{odd}\"")),
+            ("\"Host\"", format!("{{\"Synthetic\":\"{odd}\"}}")),
+            ("\"settings\":{}", format!("\"settings\":{{\"{odd}\":\"\"}}")),
+            ("\"settings\":{}", format!("\"settings\":{{\"a\":\"{odd}\"}}")),
+            ("\"vmstat\":{}", format!("\"vmstat\":{{\"{odd}\":1}}")),
+            ("\"meminfo\":{}", format!("\"meminfo\":{{\"{odd}\":1}}")),
+            ("\"missing\":[]", format!("\"missing\":[{{\"path\":\"{odd}\",\"reason\":\"\"}}]")),
+            ("\"missing\":[]", format!("\"missing\":[{{\"path\":\"\",\"reason\":\"{odd}\"}}]")),
+        ] {
+            let problem = problem(&with(from, &to));
+            let said = problem.to_string();
+            assert!(matches!(problem, Problem::Structure(StructureError::Text { .. })), "{problem:?}");
+            assert!(said.chars().all(order9_escape::is_plain), "{said:?}");
+        }
+    }
+    let laid_out = with("\"settings\":{}", r#""settings":{"/proc/sys/vm/lowmem_reserve_ratio":"256\t256\n32"}"#);
+    assert!(read(laid_out.as_slice()).is_ok());
+}
+
+#[test]
 fn metadata_that_makes_no_sense_is_refused() {
     let with = |from: &str, to: &str| {
         let json = meta_json(None, None).replace(from, to);

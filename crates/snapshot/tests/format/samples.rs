@@ -61,7 +61,7 @@ pub(crate) fn full() -> Snapshot {
         offline: vec![PfnRange::of(Pfn::new(1 << 15), Pages::new(1 << 15))],
         frames: Some(map),
         block_types: Some((0..blocks).map(|i| Migratetype::ALL[i % Migratetype::COUNT]).collect()),
-        settings: BTreeMap::from([("/proc/sys/vm/swappiness".to_owned(), "60\n\"quoted\"\u{0}".to_owned())]),
+        settings: BTreeMap::from([("/proc/sys/vm/swappiness".to_owned(), "60\t1\n\"quoted\"".to_owned())]),
         vmstat: counters(["pgalloc_dma", "compact_stall"]),
         meminfo: counters(["MemTotal", "Active(anon)"]),
         pressure: Some(Pressure { some_us: 1, full_us: 2 }),
@@ -122,7 +122,7 @@ pub(crate) fn any_snapshot() -> impl Strategy<Value = Snapshot> {
             if let Some(end) = frames.as_ref().map(|map| map.len().get()).filter(|&end| end > 4096) {
                 zones = vec![zone(ZoneKind::Dma, 1, 4096), zone(ZoneKind::Dma32, 4096, end)];
             }
-            Snapshot {
+            let mut snapshot = Snapshot {
                 machine: Machine { uptime: (bits % 2 == 0).then_some(Nanos::new(bits)), ..machine() },
                 nodes: vec![NodeInfo { id: NodeId(3), ..NodeInfo::default() }],
                 zones,
@@ -132,7 +132,9 @@ pub(crate) fn any_snapshot() -> impl Strategy<Value = Snapshot> {
                 vmstat,
                 meminfo,
                 ..Snapshot::default()
-            }
+            };
+            snapshot.replace_odd_characters();
+            snapshot
         },
     )
 }
