@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use order9_lab::{Changed, PlotChoice, Plotted, changed, plot, plot_time};
+use order9_lab::{Changed, PlotChoice, Plotted, changed, distributions, plot, plot_time, worth};
 use order9_record::read;
 use order9_report::number::{count_of, grouped};
 use order9_report::plot::Size;
@@ -18,15 +18,30 @@ use crate::picture_file::PictureFile;
 /// Draws metrics of a stored run, or lists those that there are.
 pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
     let choice = choice(args)?;
-    let listing = choice.metrics.is_empty() && choice.operations.is_empty();
+    let listing = !args.cdf && args.worth.is_none() && choice.metrics.is_empty() && choice.operations.is_empty();
     if listing {
         let loaded = read(&args.directory).map_err(refused)?;
         return print(&list(&args.directory, &changed(&loaded, &choice).map_err(refused)?));
     }
-    let file = PictureFile::of(&args.output.clone().map_or_else(|| beside(&args.directory), Ok)?)?;
+    let ending = match (args.cdf, &args.worth) {
+        (true, _) => "-cdf.svg",
+        (_, Some(_)) => "-worth.svg",
+        _ => ".svg",
+    };
+    let file = PictureFile::of(&args.output.clone().map_or_else(|| beside(&args.directory, ending), Ok)?)?;
     let loaded = read(&args.directory).map_err(refused)?;
-    let Plotted { chart, notes } = plot(&loaded, &choice).map_err(refused)?;
-    file.write(&chart.draw(Size { width: args.width, height: args.height }))?;
+    let size = Size { width: args.width, height: args.height };
+    let (picture, notes) = if let Some(quantity) = &args.worth {
+        let Plotted { chart, notes } = worth(&loaded, quantity).map_err(refused)?;
+        (chart.draw(args.width), notes)
+    } else if args.cdf {
+        let Plotted { chart, notes } = distributions(&loaded, &choice).map_err(refused)?;
+        (chart.draw(size), notes)
+    } else {
+        let Plotted { chart, notes } = plot(&loaded, &choice).map_err(refused)?;
+        (chart.draw(size), notes)
+    };
+    file.write(&picture)?;
     let notes: String = notes.iter().map(|note| format!("{note}\n")).collect();
     let written = format!("{notes}written to {}\n", order9_escape::path(file.name()));
     if file.is_output() { say(&notes) } else { print(&written) }
@@ -38,10 +53,11 @@ fn refused(error: impl Display) -> Failure {
 
 fn choice(args: &PlotArgs) -> Result<PlotChoice, Failure> {
     let time = |option, text: &Option<String>| text.as_deref().map(|text| plot_time(option, text)).transpose();
-    let metrics = args.metrics.iter().map(|text| text.parse().map_err(refused));
+    let (metrics, operations) = if args.cdf { (&[][..], args.metrics.as_slice()) } else { (&*args.metrics, &[][..]) };
+    let metrics = metrics.iter().map(|text| text.parse().map_err(refused));
     Ok(PlotChoice {
         metrics: metrics.collect::<Result<_, _>>()?,
-        operations: args.operations.clone(),
+        operations: [operations, &args.operations].concat(),
         policies: args.policies.clone(),
         seeds: args.seeds.clone(),
         from: time("--from", &args.from).map_err(refused)?,
@@ -50,9 +66,9 @@ fn choice(args: &PlotArgs) -> Result<PlotChoice, Failure> {
 }
 
 /// The name of the directory with another ending. Not inside: only what a run wrote belongs there.
-fn beside(directory: &Path) -> Result<PathBuf, Failure> {
+fn beside(directory: &Path, ending: &str) -> Result<PathBuf, Failure> {
     let name =
-        |path: &Path| path.file_name().map(|name| path.with_file_name(format!("{}.svg", name.to_string_lossy())));
+        |path: &Path| path.file_name().map(|name| path.with_file_name(format!("{}{ending}", name.to_string_lossy())));
     let found = name(directory).or_else(|| name(&directory.canonicalize().ok()?));
     found.ok_or_else(|| Failure::file(directory, "has no name to name the picture after: choose one with -o"))
 }

@@ -35,7 +35,7 @@ pub use export::{MAP_RELEASE, write_map};
 pub use inputs::asked;
 pub use notes::notes;
 pub use plan::{Cell, Memory, Plan, Settings};
-pub use plot::{Changed, PlotChoice, PlotError, Plotted, changed, plot, plot_time};
+pub use plot::{Changed, PlotChoice, PlotError, Plotted, changed, distributions, plot, plot_time, worth};
 pub use proc_files::{machine_files, node_files, process_files, setting_files};
 pub use run::{Finished, Observer, resume, run};
 pub use tables::{pooled_report, report};

@@ -9,8 +9,12 @@ use order9_units::{Bytes, Nanos};
 use crate::scenario::{memory_of_machine, parse_time};
 
 mod changed;
+mod distributions;
+mod worth;
 
 pub use changed::{Changed, changed};
+pub use distributions::distributions;
+pub use worth::worth;
 
 /// What of a run directory is to be drawn.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +57,9 @@ pub enum PlotError {
         /// As it was typed.
         text: String,
     },
+    /// The worth of switches was asked of other runs.
+    #[error("--worth: the run takes no policy apart; expected what `order9 run --ablate P --against Q -o DIR` stored")]
+    NoAblation,
     /// Nothing lies between the ends of the time axis.
     #[error("there is nothing from {from} to {to}: the runs take {end}")]
     Empty {
@@ -75,10 +82,10 @@ pub fn plot_time(option: &'static str, text: &str) -> Result<Nanos, PlotError> {
 
 /// A chart, and what a reader of it must know.
 #[derive(Clone, Debug)]
-pub struct Plotted {
+pub struct Plotted<C = Chart> {
     /// The chart.
-    pub chart: Chart,
-    /// A sentence for each metric that a policy has no line for.
+    pub chart: C,
+    /// A sentence for whatever is left out.
     pub notes: Vec<String>,
 }
 
@@ -87,12 +94,11 @@ pub struct Plotted {
 /// # Errors
 /// A policy, seed, operation or counter that the runs do not have; metrics whose units do not fit; an empty time axis.
 pub fn plot(loaded: &Loaded, choice: &PlotChoice) -> Result<Plotted, PlotError> {
-    let runs = chosen(loaded, choice)?;
+    let (runs, mut notes) = chosen(loaded, choice)?;
     let policies: Vec<&str> = groups(&runs);
     let span = span(&runs, choice)?;
     let memory = memory_of_machine(&loaded.manifest.inputs.machine);
     let drawing = Drawing { runs: &runs, policies: &policies, span, memory };
-    let mut notes = Vec::new();
     let metrics = choice.metrics.iter().map(|metric| drawing.metric(metric, &mut notes));
     let metrics = metrics.collect::<Result<Vec<_>, _>>()?;
     let samples = choice.operations.iter().map(|operation| drawing.samples(operation));
@@ -200,8 +206,11 @@ fn unit_of(unit: SampleUnit) -> Unit {
     }
 }
 
-/// The runs of the policies and seeds that were asked for: at least one.
-fn chosen<'a>(loaded: &'a Loaded, choice: &PlotChoice) -> Result<Vec<&'a Run>, PlotError> {
+/// Policies in a picture where none is asked for: as many as have looks of their own.
+const POLICIES_MAX: usize = 6;
+
+/// The runs of the policies and seeds that were asked for: at least one; and which policies are left out unasked.
+fn chosen<'a>(loaded: &'a Loaded, choice: &PlotChoice) -> Result<(Vec<&'a Run>, Vec<String>), PlotError> {
     let titles: Vec<&str> = groups(&loaded.runs.iter().collect::<Vec<_>>());
     if let Some(other) = choice.policies.iter().find(|policy| !titles.contains(&policy.as_str())) {
         return Err(unknown("--policy", other, &titles));
@@ -211,12 +220,21 @@ fn chosen<'a>(loaded: &'a Loaded, choice: &PlotChoice) -> Result<Vec<&'a Run>, P
     if let Some(other) = choice.seeds.iter().find(|seed| !known(seed)) {
         return Err(unknown("--seed", &other.to_string(), &seeds));
     }
+    let usual = &titles[..titles.len().min(POLICIES_MAX)];
     let wanted = |run: &&Run| {
-        (choice.policies.is_empty() || choice.policies.contains(&run.policy))
-            && (choice.seeds.is_empty() || choice.seeds.contains(&run.seed))
+        let of_policy = match choice.policies.as_slice() {
+            [] => usual.contains(&run.policy.as_str()),
+            asked => asked.contains(&run.policy),
+        };
+        of_policy && (choice.seeds.is_empty() || choice.seeds.contains(&run.seed))
     };
     let runs: Vec<&Run> = loaded.runs.iter().filter(wanted).collect();
-    if runs.is_empty() { Err(unknown("--seed", "of the chosen policies", &seeds)) } else { Ok(runs) }
+    if runs.is_empty() {
+        return Err(unknown("--seed", "of the chosen policies", &seeds));
+    }
+    let left_out = if choice.policies.is_empty() { titles.len() - usual.len() } else { 0 };
+    let note = format!("{left_out} more policies are not drawn: choose with --policy");
+    Ok((runs, if left_out > 0 { vec![note] } else { Vec::new() }))
 }
 
 fn unknown<S: AsRef<str>>(option: &'static str, name: &str, there_are: &[S]) -> PlotError {

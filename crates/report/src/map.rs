@@ -106,6 +106,22 @@ impl Strip {
         rows
     }
 
+    /// The rows of a grid of `columns` tiles of `per_tile` blocks each, without rows that hold no memory. They start where
+    /// those of [`rows`](Self::rows) do.
+    #[must_use]
+    pub fn tiles(&self, columns: u64, per_tile: u64) -> Vec<TileRow> {
+        let row_blocks = columns * per_tile;
+        let first = self.first / row_blocks * row_blocks;
+        let starts = (first..self.end()).step_by(row_blocks as usize);
+        let tile = |start: u64| {
+            let mut counts = LookCounts::default();
+            self.blocks(start, per_tile).iter().for_each(|&look| counts.add(look));
+            counts
+        };
+        let row = |start: u64| TileRow { start, tiles: (0..columns).map(|i| tile(start + i * per_tile)).collect() };
+        starts.map(row).filter(|row| row.tiles.iter().any(|tile| tile.blocks() > 0)).collect()
+    }
+
     /// Whether at least half of the blocks of `[start, start + n)` look other than `before`, a strip of the same zone.
     #[must_use]
     pub fn differs(&self, before: &Self, start: u64, n: u64) -> bool {
@@ -129,6 +145,15 @@ pub struct Row {
     pub start: u64,
     /// Look of each cell; `None` outside the zone.
     pub cells: Vec<Option<Look>>,
+}
+
+/// One row of tiles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TileRow {
+    /// First block of the row.
+    pub start: u64,
+    /// How often each look occurs in each tile.
+    pub tiles: Vec<LookCounts>,
 }
 
 /// The frames of `n` pageblocks.

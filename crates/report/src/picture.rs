@@ -1,5 +1,5 @@
-//! Pictures: a [`MemoryMap`](crate::map::MemoryMap) for bug reports, where every pageblock is one cell, and the
-//! [charts](crate::plot::Chart) of runs.
+//! Pictures: a [`MemoryMap`](crate::map::MemoryMap) for bug reports, where every pageblock is one cell, or has its
+//! share of a tile on large machines, and the [charts](crate::plot::Chart) of runs.
 //!
 //! [`Picture`] is a list of shapes in pixels, laid out once; [`png`] and [`svg`] only draw it.
 
@@ -7,6 +7,7 @@ mod font;
 mod layout;
 pub mod png;
 pub mod svg;
+mod tiles;
 
 use anstyle::RgbColor;
 
@@ -43,6 +44,11 @@ pub(crate) enum Shape {
         anchor: Anchor,
         fill: RgbColor,
         text: String,
+    },
+    /// Left, top, width and height of each.
+    Rects {
+        fill: RgbColor,
+        rects: Vec<[u32; 4]>,
     },
     Grid(GridShape),
     /// `d` as in SVG; ends and corners are round.

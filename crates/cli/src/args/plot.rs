@@ -19,6 +19,14 @@ pub(crate) struct PlotArgs {
     /// Also draw the samples of this operation, 1-files/sec for instance, as dots.
     #[arg(long = "sample", value_name = "OPERATION", allow_hyphen_values = true)]
     pub(crate) operations: Vec<String>,
+    /// Draw instead how samples are spread: metrics are operations, fault-huge-4 for instance, or none for those times of
+    /// which there are most. Thin lines are seeds.
+    #[arg(long)]
+    pub(crate) cdf: bool,
+    /// Draw instead what the switches of a run with --ablate are worth: by how much each changes the mean of this operation,
+    /// or the growth of this counter.
+    #[arg(long, value_name = "OPERATION|COUNTER", conflicts_with_all = ["metrics", "operations", "cdf", "policies", "seeds", "from", "to", "height"])]
+    pub(crate) worth: Option<String>,
     /// The picture: .svg, .png, or - for SVG on standard output. [default: DIR.svg, beside the directory]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -54,4 +62,5 @@ Metrics:
 Examples:
   order9 plot runs/fsmark
   order9 plot runs/fsmark nr_free_pages nr_slab_reclaimable+nr_slab_unreclaimable pgscan_kswapd/s -o memory.svg
+  order9 plot runs/thpscale --cdf fault-base-3 fault-huge-3
   order9 plot runs/fsmark nr_dirty% --sample 1-files/sec --from 1m --policy linux-5.0 -o dirty.png";

@@ -28,6 +28,16 @@ fn every_switch_is_tried_alone_and_taken_away() {
     assert_ne!(row(&text, without, "compaction.capture"), ["-"; 7]);
     assert!(!text.contains("not modelled yet"), "presets need nothing that is missing: {text}");
 
+    let picture = order9_line("plot {}/a --worth fault-huge -o {}/worth.svg", folder.path());
+    assert!(picture.refusal().contains("--worth fault-huge: the run has none; expected "), "{}", picture.stderr);
+    order9_line("plot {}/a --worth thp_fault_alloc -o {}/worth.svg", folder.path()).success();
+    let svg = fs::read_to_string(folder.path().join("worth.svg")).unwrap();
+    for part in
+        ["slow_path.stall_counts", "compaction.capture", "linux-5.0 with the switch", "linux-5.0+p22 without it"]
+    {
+        assert!(svg.contains(&format!(">{part}</text>")), "{part}");
+    }
+
     let report = fs::read_to_string(folder.path().join("a/report.txt")).unwrap();
     assert!(text.starts_with(&report), "{report}");
     let digest = text.lines().find_map(|line| line.strip_prefix("digest ")).expect("a digest is printed");

@@ -108,3 +108,40 @@ fn what_cannot_be_drawn_is_refused() {
     refused("plot {}/nothing nr_free_pages", "no manifest.toml here");
     assert_eq!(names(folder.path()), ["a", "tiny.toml"]);
 }
+
+#[test]
+fn a_short_run_has_readings_enough_for_a_picture() {
+    let folder = folder_with_machine();
+    order9_line(&format!("run {SHORT} -o {{}}/a"), folder.path()).success();
+    let loaded = order9_record::read(&folder.path().join("a")).unwrap();
+    let readings = loaded.runs[0].counters.times.len();
+    assert!((200..=401).contains(&readings), "{readings}");
+    // To read changes nothing: samples and the counters at the end are those of a run that is read seldom.
+    order9_line(&format!("run {SHORT} --every 1s -o {{}}/b"), folder.path()).success();
+    let seldom = order9_record::read(&folder.path().join("b")).unwrap();
+    let (one, other) = (&loaded.runs[0], &seldom.runs[0]);
+    assert_eq!(other.counters.times.len(), 2);
+    assert_eq!((&one.samples, &one.durations, &one.phases), (&other.samples, &other.durations, &other.phases));
+    for counter in &one.counters.columns {
+        let other = other.counters.columns.iter().find(|other| other.name == counter.name).unwrap();
+        assert_eq!(counter.values.last(), other.values.last(), "{}", counter.name);
+    }
+}
+
+#[test]
+fn samples_become_curves() {
+    let folder = folder_with_machine();
+    let line = format!("run {SHORT} --policy linux-5.0 --policy linux-5.1 --seeds 2 -o {{}}/a");
+    order9_line(&line, folder.path()).success();
+    let written = order9_line("plot {}/a --cdf", folder.path()).success();
+    assert!(written.ends_with("a-cdf.svg\n"), "{written}");
+    let svg = fs::read_to_string(folder.path().join("a-cdf.svg")).unwrap();
+    assert!(svg.contains(">linux-5.1 (2 seeds)</text>") && svg.contains(" samples</text>"));
+    let listed = order9_line("plot {}/a", folder.path()).success();
+    let operation = listed.split("--sample").nth(1).unwrap().lines().nth(1).unwrap().split_whitespace().next().unwrap();
+    order9_line(&format!("plot {{}}/a --cdf {operation} -o {{}}/one.png"), folder.path()).success();
+    let refused = order9_line("plot {}/a --cdf nothing", folder.path());
+    assert!(refused.refusal().starts_with("--cdf nothing: the run has none; expected "), "{}", refused.stderr);
+    let refused = order9_line("plot {}/a --worth pgfault", folder.path());
+    assert!(refused.refusal().contains("takes no policy apart"), "{}", refused.stderr);
+}

@@ -23,7 +23,7 @@ pub struct Changed {
 /// # Errors
 /// A policy or seed that the runs do not have.
 pub fn changed(loaded: &Loaded, choice: &PlotChoice) -> Result<Changed, PlotError> {
-    let runs = chosen(loaded, choice)?;
+    let (runs, _) = chosen(loaded, choice)?;
     let mut ranges: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
     for counter in runs.iter().flat_map(|run| &run.counters.columns) {
         let (Some(&low), Some(&high)) = (counter.values.iter().min(), counter.values.iter().max()) else { continue };

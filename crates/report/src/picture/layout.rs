@@ -2,7 +2,7 @@
 
 use anstyle::RgbColor;
 
-use super::{Anchor, GridShape, Picture, Shape, TextSize};
+use super::{Anchor, GridShape, Picture, Shape, TextSize, tiles};
 use crate::look::Look;
 use crate::map::{MemoryMap, Row, Strip, blocks};
 use crate::number::{gib_short, grouped, size};
@@ -46,7 +46,8 @@ impl Picture {
     /// Lays out `map` under `caption`.
     #[must_use]
     pub fn new(map: &MemoryMap, caption: &Caption) -> Self {
-        let scale = Scale::of(map);
+        let per_tile = tiles::blocks_per_tile(map);
+        let scale = per_tile.map_or_else(|| Scale::of(map), Scale::of_tiles);
         let grid_width = scale.columns as u32 * scale.pitch;
         let mut page = Page { y: BORDER, width: BORDER * 2 + LABELS + grid_width.max(GRID_MIN), shapes: Vec::new() };
         page.heading(caption, &scale);
@@ -64,6 +65,8 @@ struct Scale {
     columns: u64,
     pitch: u32,
     gap: u32,
+    /// Blocks that one stands for: more than one are a tile.
+    blocks: u64,
 }
 
 impl Scale {
@@ -72,7 +75,20 @@ impl Scale {
         let cells = map.counts().blocks().max(1) as f64;
         let columns = 1_u64 << ((cells * 4.0 / 3.0).log2() / 2.0).round().clamp(5.0, 10.0) as u32;
         let pitch = (GRID_MAX / columns as u32).clamp(2, 12);
-        Self { columns, pitch, gap: u32::from(pitch >= 5) }
+        Self { columns, pitch, gap: u32::from(pitch >= 5), blocks: 1 }
+    }
+
+    fn of_tiles(blocks: u64) -> Self {
+        Self { columns: tiles::COLUMNS, pitch: tiles::WIDTH, gap: 0, blocks }
+    }
+
+    /// What a cell and a row stand for.
+    fn legend(&self) -> String {
+        let (cell, row) = (size(blocks(self.blocks).bytes()), size(blocks(self.blocks * self.columns).bytes()));
+        match self.blocks {
+            1 => format!("one cell = {cell}, one row = {row}"),
+            _ => format!("one tile = {cell}, filled by the shares of its blocks; one row = {row}"),
+        }
     }
 }
 
@@ -96,8 +112,7 @@ impl Page {
         self.text(BORDER, self.y, TextSize::Large, BRIGHT, &caption.title);
         self.y += 32;
         self.text(BORDER, self.y, TextSize::Small, DIM, &caption.subtitle);
-        let row = size(blocks(scale.columns).bytes());
-        self.text_to(self.width - BORDER, self.y, DIM, format!("one cell = 2 MiB, one row = {row}"));
+        self.text_to(self.width - BORDER, self.y, DIM, scale.legend());
         self.y += 40;
         let pitch = (self.width - 2 * BORDER) / 4;
         for (i, figure) in caption.figures.iter().take(4).enumerate() {
@@ -112,16 +127,31 @@ impl Page {
     }
 
     fn strip(&mut self, strip: &Strip, scale: &Scale) {
-        let rows = strip.rows(scale.columns, 1);
         let right = BORDER + LABELS + scale.columns as u32 * scale.pitch;
         self.text(BORDER + LABELS, self.y, TextSize::Bold, NORMAL, strip.title());
         let held = strip.looks.iter().filter(|&&look| look != Look::Hole).count() as u64;
         self.text_to(right, self.y, DIM, size(blocks(held).bytes()));
         self.y += 22;
+        if scale.blocks > 1 {
+            return self.tiled(strip, scale);
+        }
         // A part is a run of rows without a hole between them.
-        for part in rows.chunk_by(|a, b| a.start + scale.columns == b.start) {
+        for part in strip.rows(scale.columns, 1).chunk_by(|a, b| a.start + scale.columns == b.start) {
             self.part(part, scale);
             self.y += 6;
+        }
+        self.y += 12;
+    }
+
+    /// A strip of a large machine. A part is a run of rows without a hole between them.
+    fn tiled(&mut self, strip: &Strip, scale: &Scale) {
+        let row_blocks = scale.columns * scale.blocks;
+        for part in strip.tiles(scale.columns, scale.blocks).chunk_by(|a, b| a.start + row_blocks == b.start) {
+            for (row, y) in part.iter().zip((self.y..).step_by(tiles::PITCH as usize)) {
+                self.text_to(BORDER + LABELS - 12, y + 3, DIM, address(row.start));
+            }
+            self.shapes.extend(tiles::shapes(part, scale.blocks, BORDER + LABELS, self.y));
+            self.y += part.len() as u32 * tiles::PITCH + 6;
         }
         self.y += 12;
     }
@@ -133,7 +163,7 @@ impl Page {
             let y = self.y + i as u32 * pitch;
             if i == 0 || (y >= label_from && is_tidy(row, scale, rows.len())) {
                 let middle = (y + pitch / 2).saturating_sub(8);
-                self.text_to(BORDER + LABELS - 12, middle, DIM, address(row));
+                self.text_to(BORDER + LABELS - 12, middle, DIM, address(row.start));
                 label_from = y + 18;
             }
         }
@@ -159,8 +189,8 @@ impl Page {
     }
 }
 
-fn address(row: &Row) -> String {
-    format!("{} GiB", gib_short(blocks(row.start).bytes()))
+fn address(block: u64) -> String {
+    format!("{} GiB", gib_short(blocks(block).bytes()))
 }
 
 /// Whether a row's address is worth a label: the step between labels is the smallest power of two of rows that leaves

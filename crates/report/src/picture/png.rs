@@ -17,6 +17,9 @@ pub fn write(picture: &Picture, out: impl Write) -> std::io::Result<()> {
     for shape in &picture.shapes {
         match shape {
             Shape::Rect { x, y, width, height, fill } => canvas.rect(*x, *y, *width, *height, *fill),
+            Shape::Rects { fill, rects } => {
+                rects.iter().for_each(|&[x, y, width, height]| canvas.rect(x, y, width, height, *fill));
+            }
             Shape::Text { x, y, size, anchor, fill, text } => canvas.text(*x, *y, *size, *anchor, *fill, text),
             Shape::Grid(grid) => canvas.grid(grid),
             Shape::Path { d, stroke } => canvas.path(d, *stroke),

@@ -28,6 +28,11 @@ pub fn write(picture: &Picture, mut out: impl Write) -> std::io::Result<()> {
                 let fill = hex(*fill);
                 writeln!(out, r#"<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{fill}"/>"#)?;
             }
+            Shape::Rects { fill, rects } => {
+                let rect = |[x, y, width, height]: &[u32; 4]| format!("M{x} {y}h{width}v{height}h-{width}z");
+                let d: String = rects.iter().map(rect).collect();
+                writeln!(out, r#"<path fill="{}" shape-rendering="crispEdges" d="{d}"/>"#, hex(*fill))?;
+            }
             Shape::Text { x, y, size, anchor, fill, text } => {
                 writeln!(out, "{}", text_element(*x, *y, *size, *anchor, *fill, text))?;
             }

@@ -17,12 +17,24 @@ pub struct Size {
 }
 
 /// How the lines, and the dots, of a group look.
-struct Look {
-    colour: RgbColor,
+pub(super) struct Look {
+    pub(super) colour: RgbColor,
     /// Pixels on, pixels off, and so on; empty is a line without gaps.
-    dashes: &'static [u32],
+    pub(super) dashes: &'static [u32],
     /// A dot, as a path from its middle on.
     dot: &'static str,
+}
+
+impl Look {
+    /// Its colour, close to the paper.
+    pub(super) fn pale(&self) -> RgbColor {
+        pale(self.colour)
+    }
+}
+
+/// The look of a group.
+pub(super) fn look_of(group: usize) -> &'static Look {
+    &LOOKS[group % LOOKS.len()]
 }
 
 const BLUE: RgbColor = RgbColor(0x00, 0x5f, 0x9e);
@@ -43,25 +55,25 @@ const LOOKS: [Look; 6] = [
     Look { colour: SKY, dashes: &[4, 2], dot: "m-3 0h6" },
 ];
 
-const PAPER: RgbColor = RgbColor(0xff, 0xff, 0xff);
-const INK: RgbColor = RgbColor(0x1f, 0x24, 0x2b);
-const DIM: RgbColor = RgbColor(0x5c, 0x66, 0x73);
-const GRID: RgbColor = RgbColor(0xe4, 0xe8, 0xed);
-const AXIS: RgbColor = RgbColor(0xa8, 0xb0, 0xba);
+pub(super) const PAPER: RgbColor = RgbColor(0xff, 0xff, 0xff);
+pub(super) const INK: RgbColor = RgbColor(0x1f, 0x24, 0x2b);
+pub(super) const DIM: RgbColor = RgbColor(0x5c, 0x66, 0x73);
+pub(super) const GRID: RgbColor = RgbColor(0xe4, 0xe8, 0xed);
+pub(super) const AXIS: RgbColor = RgbColor(0xa8, 0xb0, 0xba);
 
-const BORDER: u32 = 24;
+pub(super) const BORDER: u32 = 24;
 /// Room for the labels of values, left of the panels.
 const LABELS: u32 = 76;
 /// Above a panel: its name.
-const PANEL_HEAD: u32 = 24;
+pub(super) const PANEL_HEAD: u32 = 24;
 /// Between two panels.
-const GAP: u32 = 16;
+pub(super) const GAP: u32 = 16;
 /// Below the last panel: labels of times.
 const FOOT: u32 = 44;
 const PANEL_USUAL: u32 = 132;
 const PANEL_MIN: u32 = 56;
 /// Lines of names of phases; names that find no room there are left out, their marks stay.
-const LANES_MAX: usize = 4;
+const LANES_MAX: usize = 2;
 const LANE: u32 = 18;
 
 impl Chart {
@@ -72,8 +84,8 @@ impl Chart {
     #[must_use]
     pub fn draw(&self, size: Size) -> Picture {
         assert!(self.span.0 < self.span.1, "a time axis has a length");
-        let mut page = Page { y: BORDER - 4, width: size.width, shapes: Vec::new() };
-        page.heading(self);
+        let mut page = Page::new(size.width);
+        page.heading(&self.title, &self.subtitle, &self.groups);
         let marks = page.phases(self);
         let top = page.y;
         let count = self.panels.len() as u32;
@@ -88,45 +100,54 @@ impl Chart {
         }
         page.times(self);
         let height = size.height.unwrap_or(0).max(page.y - GAP + FOOT);
-        Picture { width: page.width, height, background: PAPER, shapes: page.shapes }
+        page.into_picture(height)
     }
 }
 
 /// A chart in the making, filled downward.
-struct Page {
-    y: u32,
+pub(super) struct Page {
+    pub(super) y: u32,
     width: u32,
-    shapes: Vec<Shape>,
+    pub(super) shapes: Vec<Shape>,
 }
 
 impl Page {
-    const LEFT: u32 = BORDER + LABELS;
+    pub(super) const LEFT: u32 = BORDER + LABELS;
+
+    pub(super) fn new(width: u32) -> Self {
+        Self { y: BORDER - 4, width, shapes: Vec::new() }
+    }
+
+    /// The picture, so high.
+    pub(super) fn into_picture(self, height: u32) -> Picture {
+        Picture { width: self.width, height, background: PAPER, shapes: self.shapes }
+    }
 
     /// Width of the panels.
-    fn plot(&self) -> u32 {
+    pub(super) fn plot(&self) -> u32 {
         self.width.saturating_sub(Self::LEFT + BORDER).max(1)
     }
 
-    fn text(&mut self, x: u32, y: u32, size: TextSize, anchor: Anchor, fill: RgbColor, text: &str) {
+    pub(super) fn text(&mut self, x: u32, y: u32, size: TextSize, anchor: Anchor, fill: RgbColor, text: &str) {
         self.shapes.push(Shape::Text { x, y, size, anchor, fill, text: text.to_owned() });
     }
 
     /// The words above the panels, and what the lines are.
-    fn heading(&mut self, chart: &Chart) {
+    pub(super) fn heading(&mut self, title: &str, subtitle: &str, groups: &[String]) {
         let room = self.width - 2 * BORDER;
-        self.text(BORDER, self.y, TextSize::Large, Anchor::Start, INK, &fitting(&chart.title, TextSize::Large, room));
+        self.text(BORDER, self.y, TextSize::Large, Anchor::Start, INK, &fitting(title, TextSize::Large, room));
         self.y += 32;
-        let subtitle = fitting(&chart.subtitle, TextSize::Small, room);
+        let subtitle = fitting(subtitle, TextSize::Small, room);
         self.text(BORDER, self.y, TextSize::Small, Anchor::Start, DIM, &subtitle);
         self.y += 26;
-        self.legend(chart);
+        self.legend(groups);
         self.y += 28;
     }
 
-    fn legend(&mut self, chart: &Chart) {
+    fn legend(&mut self, groups: &[String]) {
         const SWATCH: u32 = 36;
         let mut x = BORDER;
-        for (group, name) in chart.groups.iter().enumerate() {
+        for (group, name) in groups.iter().enumerate() {
             let name = fitting(name, TextSize::Small, self.width - 2 * BORDER - SWATCH - 8);
             let width = SWATCH + 8 + length(&name, TextSize::Small);
             if x > BORDER && x + width > self.width - BORDER {
@@ -140,7 +161,7 @@ impl Page {
     }
 
     fn stroke(&mut self, d: String, group: usize, width: f32, dashed: bool) {
-        let look = &LOOKS[group % LOOKS.len()];
+        let look = look_of(group);
         let dashes = if dashed { look.dashes } else { &[] };
         self.shapes.push(Shape::Path { d, stroke: Stroke { colour: look.colour, width, dashes } });
     }
@@ -149,12 +170,18 @@ impl Page {
     fn phases(&mut self, chart: &Chart) -> Vec<(u32, RgbColor)> {
         let marks = distinct(chart, f64::from(self.plot()));
         let mut ends: Vec<u32> = Vec::new();
+        let mut written: Vec<(&str, u32)> = Vec::new();
         for &(x, colour, name) in &marks {
             let length = length(name, TextSize::Small);
+            // Policies that come to a phase at about the same time share its name.
+            if written.iter().any(|&(other, at)| other == name && x < at + length) {
+                continue;
+            }
             // A name stands right of its mark, or ends where the picture does.
             let start = (x + 4).min(self.width.saturating_sub(length + 4));
             let free = ends.iter().position(|&end| end + 6 <= start).or((ends.len() < LANES_MAX).then_some(ends.len()));
             let Some(lane) = free else { continue };
+            written.push((name, x));
             ends.resize(ends.len().max(lane + 1), 0);
             ends[lane] = start + length;
             self.text(start, self.y + lane as u32 * LANE, TextSize::Small, Anchor::Start, colour, name);
@@ -191,7 +218,7 @@ impl Page {
         }
         self.shapes.push(Shape::Rect { x: Self::LEFT, y: top, width: 1, height, fill: AXIS });
         for line in &panel.lines {
-            let dot = LOOKS[line.group % LOOKS.len()].dot;
+            let dot = look_of(line.group).dot;
             match panel.style {
                 Style::Joined => self.stroke(area.joined(line), line.group, 1.75, true),
                 Style::Dots => {
@@ -228,7 +255,7 @@ fn distinct(chart: &Chart, width: f64) -> Vec<(u32, RgbColor, &str)> {
         match marks.iter_mut().find(|(x, _, name)| x.abs_diff(place) <= 1 && *name == mark.name) {
             Some((_, colour, _)) => *colour = DIM,
             None => {
-                let colour = if chart.groups.len() > 1 { LOOKS[mark.group % LOOKS.len()].colour } else { DIM };
+                let colour = if chart.groups.len() > 1 { look_of(mark.group).colour } else { DIM };
                 marks.push((place, colour, &mark.name));
             }
         }
@@ -248,7 +275,7 @@ fn length(text: &str, size: TextSize) -> u32 {
 }
 
 /// `text`, cut with three dots where it is longer than `room` pixels.
-fn fitting(text: &str, size: TextSize, room: u32) -> String {
+pub(super) fn fitting(text: &str, size: TextSize, room: u32) -> String {
     if length(text, size) <= room {
         return text.to_owned();
     }

@@ -2,21 +2,26 @@
 //!
 //! [`Metric`] is what a person asks for and [`Readings`] what a run has; [`Metric::evaluate`] makes a [`Series`] of them.
 //! [`Chart`] holds what is to be drawn, and [`Chart::draw`] lays it out as a [`Picture`](crate::picture::Picture), the
-//! same for SVG and PNG. Knows nothing of run directories, and smooths nothing: every extreme value is drawn.
+//! same for SVG and PNG. [`Distributions`] are the samples of operations without their times,
+//! [`Worth`] what the switches of an ablation change. Knows nothing of run directories, and smooths nothing: every extreme value is drawn.
 
 mod axis;
+mod cdf;
 mod curve;
 mod draw;
 mod evaluate;
 mod metric;
 mod unit;
+mod worth;
 
 use order9_units::Nanos;
 
+pub use cdf::{Distribution, Distributions, Spread};
 pub use draw::Size;
 pub use evaluate::{EvaluateError, Readings, Series};
 pub use metric::{Metric, MetricError};
 pub use unit::{Quantity, Unit};
+pub use worth::{SwitchWorth, Worth};
 
 /// What is to be drawn.
 #[derive(Clone, Debug, PartialEq)]
