@@ -2,8 +2,11 @@
 
 FUZZ_SECONDS ?= 60
 SOAK_CASES ?= 20000
+SOAK_SEEDS ?= 3
+# More for the matrix: --only PATTERN, --seconds N, --memory GIB.
+MATRIX ?=
 
-.PHONY: help run test bench bench-host fuzz soak mutants prepare
+.PHONY: help run test bench bench-host fuzz soak matrix mutants prepare
 
 help:
 	@echo "make run         build, inspect the memory of this host (as root; else of a bundled snapshot), and run thpscale in it"
@@ -11,7 +14,9 @@ help:
 	@echo "make bench       benchmarks of the engine and the analysis"
 	@echo "make bench-host  benchmarks that read or fill this host's memory (as root)"
 	@echo "make fuzz        every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) (nightly Rust and cargo-fuzz)"
-	@echo "make soak        the property tests with SOAK_CASES=$(SOAK_CASES) cases each"
+	@echo "make soak        hours: the property tests with SOAK_CASES=$(SOAK_CASES) cases each, small runs of SOAK_SEEDS=$(SOAK_SEEDS)"
+	@echo "                 seeds twice and in two builds, and every workload with its defaults on every machine (make matrix)"
+	@echo "make matrix      the last of these alone; MATRIX='--only \"fsmark xeon-1s\"' takes some cells"
 	@echo "make mutants     plants the defects of tests/mutants/, one at a time, and says which tests see them (hours the first time)"
 
 prepare:
@@ -43,6 +48,14 @@ fuzz: prepare
 
 soak: prepare
 	PROPTEST_CASES=$(SOAK_CASES) cargo test --release --locked --workspace --lib --bins --tests
+	cargo build --locked -p order9-cli
+	cargo build --release --locked -p order9-cli
+	scripts/matrix.sh --small --check 1000 --seeds $(SOAK_SEEDS) --against target/debug/order9 $(MATRIX) target/release/order9
+	scripts/matrix.sh $(MATRIX) target/release/order9
+
+matrix: prepare
+	cargo build --release --locked -p order9-cli
+	scripts/matrix.sh $(MATRIX) target/release/order9
 
 mutants: prepare
 	cargo run --release --locked -p order9-mutants

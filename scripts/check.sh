@@ -78,4 +78,5 @@ fi
 step "examples in the documentation" tests --doc
 # Benches are compiled by clippy; running them is `make bench`.
 step "tests" tests --lib --bins --tests --examples
+step "every workload on every machine, small" scripts/matrix.sh --small target/debug/order9
 total

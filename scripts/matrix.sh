@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# Runs every workload on every built-in machine under old and new policies, each in a process of its own, and says what
+# became of each: a line per cell, with the CPU seconds it took. Exits with 1 unless all end well: with status 0, or since
+# memory ran out, as it does where files lie in memory.
+#
+#   matrix.sh [OPTION...] BINARY
+#
+#   --small         small parameters, on copies of the machines that have 256 MiB on each node
+#   --against OTHER each cell runs once more, and once with this binary: the three digests must be equal
+#   --seeds N       seeds of each cell (1)
+#   --check N       check all laws after every N steps (0, never)
+#   --only PATTERN  only cells whose "WORKLOAD MACHINE POLICY" has a match
+#   --seconds N     how long a run may take (3600)
+#   --memory GIB    how much memory of this host a run may take (16)
+set -uo pipefail
+TIMEFORMAT=%U
+# The oldest release, one from the middle, the newest, and the index.
+POLICIES=(linux-4.4 linux-5.3-shrinker linux-6.18 order9)
+
+usage() {
+    sed -n '6,15s/^# \{0,3\}//p' "$0" >&2
+    exit 2
+}
+
+small=no against='' seeds=1 check=0 only=. seconds=3600 memory=16
+while [ $# -gt 1 ]; do
+    case $1 in
+        --small) small=yes && shift && continue ;;
+        --against) against=$2 ;;
+        --seeds) seeds=$2 ;;
+        --check) check=$2 ;;
+        --only) only=$2 ;;
+        --seconds) seconds=$2 ;;
+        --memory) memory=$2 ;;
+        *) usage ;;
+    esac
+    shift 2
+done
+[ $# = 1 ] && [ -x "$1" ] || usage
+order9=$(realpath "$1")
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+# Writes a machine like the built-in one, but with little memory.
+small_machine() {
+    local nodes
+    nodes=$("$order9" machines show "$1" | grep -c '^\[\[nodes\]\]')
+    printf 'base = "%s"\n' "$1"
+    printf '\n[reserved.boot_tables]\nsize = "4 MiB"\nsource = "A small machine of the matrix."\n'
+    for node in $(seq "$nodes"); do
+        case $nodes-$node in
+            1-1) distances=10 ;;
+            2-1) distances="10, 21" ;;
+            2-2) distances="21, 10" ;;
+        esac
+        printf '\n[[nodes]]\nmemory = "256 MiB"\ncpus = 2\ndistances = [%s]\n' "$distances"
+    done
+}
+
+# What makes a workload small; one that is not named here runs with its defaults.
+small_parameters() {
+    case $1 in
+        frag-mix) echo duration=2s rate=100 ;;
+        fsmark) echo processes=2 files=4000 iterations=4 ;;
+        hugealloc-unmovable) echo watch=5s ;;
+        stream-reader) echo time=1s ;;
+        stutter) echo copies=1 file=64M hog=96M probe=4M ;;
+        thpchallenge | thpscale) echo size=128M threads=1,2 ;;
+        uptime) echo days=1 rate_percent=1 ;;
+        usemem) echo size=128M loops=2 iterations=1 threads=2 ;;
+    esac
+}
+
+# Runs a cell once with a binary; its digest goes into a file, what it says into another.
+run_cell() {
+    local binary=$1
+    (
+        ulimit -v $((memory << 20))
+        timeout "$seconds" "$binary" "${arguments[@]}" 2>"$folder/errors" | sed -n 's/^digest //p' >"$folder/digest"
+        exit "${PIPESTATUS[0]}"
+    )
+}
+
+# All runs of a cell; sets `text`.
+try_cell() {
+    local binary status first=''
+    for binary in "$order9" ${against:+"$order9" "$against"}; do
+        run_cell "$binary"
+        status=$?
+        case $status in
+            0) ;;
+            2) sed -n 's/.*\(memory ran out after [^:;]*\).*/\1/p' "$folder/errors" >"$folder/digest" ;;&
+            2) [ -s "$folder/digest" ] || { text="FAILED: $(head -3 "$folder/errors" | tr '\n' ' ')" && return 1; } ;;
+            124) text="FAILED: not through after $seconds s" && return 1 ;;
+            *) text="FAILED with status $status: $(grep -v '^$' "$folder/errors" | head -3 | tr '\n' ' ')" && return 1 ;;
+        esac
+        [ -s "$folder/digest" ] || { text="FAILED: no digest" && return 1; }
+        first=${first:-$(<"$folder/digest")}
+        [ "$first" = "$(<"$folder/digest")" ] || { text="FAILED: $binary has another digest" && return 1; }
+    done
+    text="ok $first"
+}
+
+cell() {
+    local workload=$1 machine=$2 policy=$3 parameter status text arguments
+    arguments=(run "$workload" --policy "$policy" --seeds "$seeds" --check "$check" --machine "$machine")
+    if [ "$small" = yes ]; then
+        arguments[-1]=$folder/$machine.toml
+        for parameter in $(small_parameters "$workload"); do arguments+=(--param "$parameter"); done
+    fi
+    { time try_cell; } 2>"$folder/cpu"
+    status=$?
+    printf '%-20s %-12s %-19s %8.1f s  %s\n' "$workload" "$machine" "$policy" "$(tail -1 "$folder/cpu")" "$text"
+    return "$status"
+}
+
+cells=0 failed=0
+workloads=$("$order9" workloads | sed -n 's/^\([a-z][a-z0-9-]*\): .*/\1/p')
+for machine in $("$order9" machines list | awk 'NR > 1 { print $1 }'); do
+    [ "$small" = no ] || small_machine "$machine" >"$folder/$machine.toml"
+    for workload in $workloads; do
+        for policy in "${POLICIES[@]}"; do
+            [[ "$workload $machine $policy" =~ $only ]] || continue
+            cells=$((cells + 1))
+            cell "$workload" "$machine" "$policy" || failed=$((failed + 1))
+        done
+    done
+done
+echo "matrix: $cells cells, $failed failed"
+[ "$cells" -gt 0 ] && [ "$failed" = 0 ]
