@@ -36,8 +36,7 @@ pub(crate) struct Storage {
     pub(crate) blocks: RefCell<BlockMap>,
     /// Blocks that the log has taken so far.
     logged: Cell<u64>,
-    /// Reads of files, by their first page: how many pages and what to wait for.
-    reads: RefCell<BTreeMap<(FileId, u64), (Pages, Ticket)>>,
+    reads: RefCell<Reads<Ticket>>,
     congested: Cell<bool>,
 }
 
@@ -83,6 +82,18 @@ impl UnderWay {
     }
 }
 
+/// Reads of files under way, by their first page and the tag of their bio: how many pages, and what to wait for. Pages that a
+/// file has lost while they were being read may be read again before that ends.
+struct Reads<T>(BTreeMap<(FileId, u64, u64), (Pages, T)>);
+
+impl<T: Copy> Reads<T> {
+    /// What to wait for of a page that is being read: where there are several reads, any of them.
+    fn of(&self, file: FileId, index: u64) -> Option<T> {
+        let mut before = self.0.range((file, 0, 0)..=(file, index, u64::MAX)).rev();
+        before.find_map(|(&(_, first, _), &(pages, wait))| (index < first + pages.get()).then_some(wait))
+    }
+}
+
 /// The log of a filesystem of this size, which XFS makes a 2048th of it.
 const fn log_of(size: Pages) -> Pages {
     Pages::new(size.get() / 2048 + 1)
@@ -118,7 +129,7 @@ impl Storage {
             under_way: RefCell::default(),
             blocks: RefCell::new(BlockMap::new(capacity)),
             logged: Cell::default(),
-            reads: RefCell::default(),
+            reads: RefCell::new(Reads(BTreeMap::new())),
             congested: Cell::default(),
         }
     }
@@ -150,9 +161,7 @@ impl Storage {
 
     /// The read under way that a page of a file is part of.
     pub(crate) fn read_of(&self, file: FileId, index: u64) -> Option<Ticket> {
-        let reads = self.reads.borrow();
-        let (&(_, first), &(pages, ticket)) = reads.range((file, 0)..=(file, index)).next_back()?;
-        (index < first + pages.get()).then_some(ticket)
+        self.reads.borrow().of(file, index)
     }
 
     /// Where a slot is.
@@ -174,8 +183,13 @@ impl Storage {
     }
 
     fn submit(&self, disk: &Disk, op: Op, first: Block, pages: Pages, io: Io) -> Ticket {
+        let read = if let Io::FileRead { file, index, .. } = io { Some((file, index)) } else { None };
         let tag = self.under_way.borrow_mut().add(io);
-        disk.submit(Bio { op, first, pages, tag })
+        let ticket = disk.submit(Bio { op, first, pages, tag });
+        if let Some((file, index)) = read {
+            self.reads.borrow_mut().0.insert((file, index, tag), (pages, ticket));
+        }
+        ticket
     }
 }
 
@@ -262,9 +276,7 @@ impl Kernel {
             let Piece { pages, at, .. } = self.storage.blocks.borrow().piece(file, index, Pages::new(end - index));
             match at {
                 Some(first) => {
-                    let io = Io::FileRead { file, index, pages };
-                    let ticket = self.storage.submit(disk, Op::Read, first, pages, io);
-                    self.storage.reads.borrow_mut().insert((file, index), (pages, ticket));
+                    self.storage.submit(disk, Op::Read, first, pages, Io::FileRead { file, index, pages });
                 }
                 // A hole is full of zeros.
                 None => self.with(|mm| mm.end_page_read(file, index, pages, self.interrupted_cpu())),
@@ -291,7 +303,7 @@ impl Kernel {
             Io::FileWrite(write) => self.with(|mm| mm.file_written(&write, now, cpu)),
             Io::Inodes(inodes) => self.with(|mm| inodes.into_iter().for_each(|inode| mm.inode_written(inode))),
             Io::FileRead { file, index, pages } => {
-                self.storage.reads.borrow_mut().remove(&(file, index));
+                self.storage.reads.borrow_mut().0.remove(&(file, index, completion.bio.tag));
                 self.with(|mm| mm.end_page_read(file, index, pages, cpu));
             }
         }
@@ -319,5 +331,24 @@ impl Kernel {
     /// The CPU that interrupts come to.
     fn interrupted_cpu(&self) -> usize {
         self.handle.cpu().map_or(0, |cpu| usize::from(cpu.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_is_read_again_is_found_whichever_read_ends_first() {
+        let file = FileId::new(3);
+        let mut reads = Reads(BTreeMap::new());
+        // Pages 12 and 13, which the file has lost since; then 5 to 20, and 12 and 13 once more.
+        for (tag, first, pages) in [(0, 12, 2), (1, 5, 16), (2, 12, 2)] {
+            reads.0.insert((file, first, tag), (Pages::new(pages), tag));
+        }
+        assert_eq!([4, 5, 15, 21].map(|index| reads.of(file, index)), [None, Some(1), Some(1), None]);
+        reads.0.remove(&(file, 12, 0));
+        assert_eq!((reads.of(file, 13), reads.of(file, 14)), (Some(2), Some(1)));
+        assert_eq!(reads.of(FileId::new(4), 13), None);
     }
 }
