@@ -5,8 +5,8 @@ use std::future::Future;
 use std::num::NonZeroU64;
 use std::rc::Rc;
 
-use order9_mm::Mm;
 use order9_mm::hugetlb::PoolSize;
+use order9_mm::{Mm, SWAP_MAX};
 use order9_units::{Bytes, Nanos, NodeId, Pages};
 use order9_workloads::{ChildKind, Facts, Parameters, Stop, Times, Workload};
 
@@ -43,6 +43,9 @@ pub enum MachineError {
         /// What is wrong with it.
         error: DiskError,
     },
+    /// More swap than slots can be numbered.
+    #[error("swap on all disks together is at most {} pages, got {}", SWAP_MAX.get(), .0.get())]
+    TooMuchSwap(Pages),
 }
 
 /// A moment at which counters are read.
@@ -116,10 +119,14 @@ impl Machine {
     /// A machine around the engine `mm`, with CPUs on these nodes, which must be those that the engine was made for.
     ///
     /// # Errors
-    /// Without a CPU, with too many, with a slice of zero, or with a disk that cannot be.
+    /// Without a CPU, with too many, with a slice of zero, with a disk that cannot be, or with too much swap.
     pub fn new(mm: Mm, cpus: Vec<NodeId>, prices: Prices, options: &Options) -> Result<Self, MachineError> {
         for disk in &options.disks {
             disk.spec.validate().map_err(|error| MachineError::Disk { name: disk.name.clone(), error })?;
+        }
+        let swap = Pages::new(options.disks.iter().fold(0, |sum: u64, disk| sum.saturating_add(disk.swap.get())));
+        if swap > SWAP_MAX {
+            return Err(MachineError::TooMuchSwap(swap));
         }
         let (context_switch, _) = prices.context_switch.split();
         let executor =

@@ -102,7 +102,7 @@ pub use shmem::{MountId, ShmemEnabled, ShmemHole, ShmemHuge, ShmemPage, Statfs, 
 pub use slow_path::{alloc_pages, alloc_slow};
 pub use space::{Errno, Space, SpaceId, UserPage, UserPageUse};
 pub use suitable::{Suitable, compact_gap};
-pub use swap::{SlotId, SwapWrite};
+pub use swap::{SWAP_MAX, SlotId, SwapWrite};
 pub use tags::Tag;
 pub use vmstat::{ByZone, Counters, ExtfragCounters, NumaCounters};
 pub use wakeups::Wakeups;

@@ -57,11 +57,11 @@ impl FreeSlots {
     /// Adds `slots` behind those there are, in clusters as far as these are whole, or without.
     ///
     /// # Panics
-    /// Beyond 2^32 slots.
+    /// Beyond [`super::SWAP_MAX`].
     pub(super) fn add(&mut self, slots: u64, in_clusters: bool) {
         let start = self.capacity as u32;
         self.capacity += slots;
-        let end = u32::try_from(self.capacity).expect("at most 2^32 slots are kept apart");
+        let end = u32::try_from(self.capacity).expect("slots can be numbered");
         let (first, last) = (start.div_ceil(CLUSTER), end / CLUSTER);
         if !in_clusters || first >= last {
             return self.fresh.push(start..end);

@@ -150,11 +150,14 @@ impl SwapArea {
     }
 }
 
+/// Swap space that a machine can have: what the numbers of slots can tell apart.
+pub const SWAP_MAX: Pages = Pages::new(u32::MAX as u64);
+
 impl<T: Tracer> Mm<T> {
     /// Adds swap space.
     ///
     /// # Panics
-    /// Beyond 2^32 slots.
+    /// Beyond [`SWAP_MAX`] in all.
     pub fn swapon(&mut self, slots: Pages) {
         self.swap.free.add(slots.get(), false);
     }
@@ -162,7 +165,7 @@ impl<T: Tracer> Mm<T> {
     /// The same on a disk without moving parts, where huge pages have room in one piece if the policy has it so.
     ///
     /// # Panics
-    /// Beyond 2^32 slots.
+    /// Beyond [`SWAP_MAX`] in all.
     pub fn swapon_solid_state(&mut self, slots: Pages) {
         self.swap.free.add(slots.get(), self.policy.thp.swap_whole);
     }
