@@ -6,6 +6,7 @@
 //! Never used by the product: it depends on the engine, and nothing but tests and benchmarks depends on it.
 #![forbid(unsafe_code)]
 
+pub mod crowd;
 pub mod generate;
 pub mod huge;
 mod laws;
