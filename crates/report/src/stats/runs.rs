@@ -197,7 +197,7 @@ mod tests {
         };
         for (values, expected) in [
             (&[282.0, 301.0, 275.0][..], [252.579_345_144_953_1, 319.420_654_855_046_9]),
-            (&[3832.09, 2748.56][..], [-3593.452_008_893_684, 10_174.102_008_893_684]),
+            (&[3832.09, 2748.56][..], [-3_593.452_008_893_684, 10_174.102_008_893_684]),
         ] {
             let found = of(values);
             assert!(
@@ -209,13 +209,16 @@ mod tests {
         assert_eq!((estimate(&[0.1, 0.1, 0.1]).half_width(), estimate(&[0.1, 0.1, 0.1]).mean()), (Some(0.0), 0.1));
     }
 
+    /// Two lists of values, the p-value, the interval of the difference, and what follows.
+    type Case<'a> = (&'a [f64], &'a [f64], f64, [f64; 2], Finding);
+
     /// `scipy.stats.ttest_ind(second, first, equal_var=False)` of SciPy 1.17, with its `confidence_interval()`.
     #[test]
     fn differences_agree_with_scipy() {
         use Finding::{Less, More, NotToldApart};
         let first = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4];
         let second = [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 30.0, 23.9];
-        let cases: [(&[f64], &[f64], f64, [f64; 2], Finding); 4] = [
+        let cases: [Case<'_>; 4] = [
             (&[282.0, 301.0, 275.0], &[564.0, 480.0, 511.0], 0.006_610, [137.493_225, 327.173_442], More),
             (&[10.0, 12.0, 11.0], &[11.0, 12.5, 10.5], 0.709_628, [-1.981_832, 2.648_498], NotToldApart),
             // One side without spread: the degrees of freedom are those of the other.
