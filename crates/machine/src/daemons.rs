@@ -187,6 +187,10 @@ impl Stall for Daemon {
     fn now(&self) -> Nanos {
         self.kernel.handle.now()
     }
+
+    async fn make_way(&self) {
+        self.kernel.handle.make_way().await;
+    }
 }
 
 impl Stall for Thread {

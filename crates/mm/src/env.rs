@@ -104,6 +104,12 @@ pub trait Stall: Env {
 
     /// The time, which waits are measured by.
     fn now(&self) -> Nanos;
+
+    /// Lets tasks that wait for a CPU go first where this one may use theirs: for work that nobody waits for. Linux has
+    /// `SCHED_IDLE` for tasks of this kind.
+    fn make_way(&self) -> impl Future<Output = ()> {
+        async {}
+    }
 }
 
 /// What tasks that reclaim wait for.

@@ -30,11 +30,15 @@ pub const fn compact_gap(order: Order) -> u64 {
     2 * order.pages().get()
 }
 
-/// What has to be free, beside the lowmem reserve, for a huge page to leave the low mark: below, kswapd would reclaim as many
-/// pages as the huge page has taken.
-const fn huge_mark(zone: &Zone) -> u64 {
-    zone.watermarks.low + Order::PAGEBLOCK.pages().get() - 1
+/// What has to be free, beside the lowmem reserve, for a huge page to leave `mark`.
+const fn huge_mark(zone: &Zone, mark: Mark) -> u64 {
+    zone.watermarks.of(mark) + Order::PAGEBLOCK.pages().get() - 1
 }
+
+/// What a huge page leaves that a request waits for: what any request of the slow path leaves.
+const ASKED_FOR: Mark = Mark::Min;
+/// What a huge page leaves that nobody waits for: below, kswapd would reclaim as many pages as it has taken.
+pub(crate) const AHEAD: Mark = Mark::Low;
 
 impl<T: Tracer> Mm<T> {
     /// Whether compaction for a block of `order` can start in `zone`, for requests up to `class`, with rights and mark as in
@@ -44,7 +48,7 @@ impl<T: Tracer> Mm<T> {
         let zone = self.zone(zone);
         match zone.watermark_ok(order, class, flags, &self.policy) {
             true => Suitable::Success,
-            false => self.room_to_compact(zone, order, class, flags),
+            false => self.room_to_compact(zone, order, class, flags, ASKED_FOR),
         }
     }
 
@@ -53,7 +57,7 @@ impl<T: Tracer> Mm<T> {
         match () {
             () if !self.settings.defrag_mode => self.suitable_for_any(zone, order, class),
             () if self.is_high_in_blocks(zone, order, class) => Suitable::Success,
-            () => self.room_to_compact(zone, order, class, &AllocFlags::plain(Mark::Min)),
+            () => self.room_to_compact(zone, order, class, &AllocFlags::plain(Mark::Min), AHEAD),
         }
     }
 
@@ -63,9 +67,17 @@ impl<T: Tracer> Mm<T> {
         zone.would_pass(zone.free_in_pageblocks(), order, zone.mark(Mark::High), class, &flags, &self.policy)
     }
 
-    fn room_to_compact(&self, zone: &Zone, order: Order, class: ZoneKind, flags: &AllocFlags) -> Suitable {
+    /// Whether compaction can start where no block is free. By the index it can if a huge page leaves the mark `leaves`.
+    fn room_to_compact(
+        &self,
+        zone: &Zone,
+        order: Order,
+        class: ZoneKind,
+        flags: &AllocFlags,
+        leaves: Mark,
+    ) -> Suitable {
         if order == Order::PAGEBLOCK
-            && let Some(suitable) = self.suitable_by_index(zone, class, flags)
+            && let Some(suitable) = self.suitable_by_index(zone, class, flags, leaves)
         {
             return suitable;
         }
@@ -81,11 +93,17 @@ impl<T: Tracer> Mm<T> {
         Suitable::Continue
     }
 
-    /// What the index knows: whether some pageblock can be emptied, and whether a huge page may then be taken above the low
-    /// mark.
-    pub(crate) fn suitable_by_index(&self, zone: &Zone, class: ZoneKind, flags: &AllocFlags) -> Option<Suitable> {
+    /// What the index knows: whether some pageblock can be emptied, and whether a huge page that is then taken leaves the
+    /// mark `leaves`.
+    pub(crate) fn suitable_by_index(
+        &self,
+        zone: &Zone,
+        class: ZoneKind,
+        flags: &AllocFlags,
+        leaves: Mark,
+    ) -> Option<Suitable> {
         let index = self.index.as_ref().filter(|_| self.policy.compaction.uses_index())?;
-        let mark = huge_mark(zone);
+        let mark = huge_mark(zone, leaves);
         Some(match () {
             () if index.is_hopeless(zone.id) || zone.managed <= mark + zone.lowmem_reserve[class.index()] => {
                 Suitable::NotSuitableZone
@@ -106,8 +124,10 @@ impl<T: Tracer> Mm<T> {
     ) -> bool {
         let zone = self.zone(zone);
         let free = zone.free() + reclaimable;
-        match self.suitable_by_index(zone, class, flags) {
-            Some(Suitable::Skipped) => zone.would_pass(free, Order::ZERO, huge_mark(zone), class, flags, &self.policy),
+        match self.suitable_by_index(zone, class, flags, ASKED_FOR) {
+            Some(Suitable::Skipped) => {
+                zone.would_pass(free, Order::ZERO, huge_mark(zone, ASKED_FOR), class, flags, &self.policy)
+            }
             Some(_) => false,
             None => true,
         }
@@ -139,7 +159,11 @@ impl<T: Tracer> Mm<T> {
     /// The same for somebody without rights of a request, as reclaim and daemons ask.
     #[must_use]
     pub(crate) fn suitable_for_any(&self, zone: &Zone, order: Order, class: ZoneKind) -> Suitable {
-        self.compaction_suitable(zone.id, order, class, &AllocFlags::plain(Mark::Min))
+        let flags = AllocFlags::plain(Mark::Min);
+        match zone.watermark_ok(order, class, &flags, &self.policy) {
+            true => Suitable::Success,
+            false => self.room_to_compact(zone, order, class, &flags, AHEAD),
+        }
     }
 }
 

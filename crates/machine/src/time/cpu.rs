@@ -266,6 +266,21 @@ impl World {
         }
     }
 
+    /// Gives the CPU to a task that waits for it or for another one, and says whether there is one.
+    pub(crate) fn make_way(&mut self) -> bool {
+        let Some(cpu) = self.current.map(|task| self.task(task).cpu) else { return false };
+        let may_run_here = |task: &TaskId| self.task(*task).may_run_on(cpu);
+        let wanted = self.queued > 0 && self.cpus.iter().any(|of| of.queue.iter().any(may_run_here));
+        if wanted {
+            let task = self.begin_sleeping();
+            self.settle(task);
+            self.parked = true;
+            self.task_mut(task).made_room = false;
+            self.requeue(task, cpu);
+        }
+        wanted
+    }
+
     /// Takes the task of a CPU to the end of a run queue.
     fn requeue(&mut self, task: TaskId, cpu: usize) {
         self.leave(cpu);

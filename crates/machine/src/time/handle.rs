@@ -58,6 +58,14 @@ impl Handle {
         self.parked().await;
     }
 
+    /// Lets a task that waits for any CPU run on this one first, if there is one that may: what a task does that shall
+    /// have only time that nobody else wants. It goes to the end of a run queue, so that it comes to its turn.
+    pub async fn make_way(&self) {
+        if self.0.with(|world| world.make_way()) {
+            self.parked().await;
+        }
+    }
+
     /// Waits in `queue` until woken, but no longer than `timeout`.
     pub async fn wait(&self, queue: QueueId, timeout: Option<Nanos>) -> Wake {
         let task = self.0.with(|world| world.wait(queue, timeout));

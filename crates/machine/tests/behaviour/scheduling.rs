@@ -184,6 +184,58 @@ fn yielding_lets_what_is_due_now_happen_first() {
     assert_eq!(log.read(), [(0, "a"), (0, "b"), (0, "a"), (0, "b")]);
 }
 
+/// A task of 30 ns in three parts, before each of which it makes way.
+fn spawn_who_makes_way(executor: &Executor, log: &Log) {
+    let log = log.clone();
+    spawn(executor.handle(), "background", async move |handle| {
+        for _ in 0..3 {
+            handle.make_way().await;
+            handle.spend(Class::System, ns(10)).await;
+            log.note(&handle, "background");
+        }
+    });
+}
+
+fn spawn_worker(executor: &Executor, log: &Log, time: u64) {
+    let log = log.clone();
+    spawn(executor.handle(), "worker", async move |handle| {
+        handle.spend(Class::User, ns(time)).await;
+        log.note(&handle, "worker");
+    });
+}
+
+#[test]
+fn who_makes_way_lets_others_have_their_slices_first() {
+    let mut executor = machine(1);
+    let log = Log::default();
+    spawn_who_makes_way(&executor, &log);
+    spawn_worker(&executor, &log, 250);
+    executor.run().expect("both end");
+    assert_eq!(log.read(), [(110, "background"), (220, "background"), (270, "worker"), (280, "background")]);
+}
+
+#[test]
+fn who_makes_way_gives_its_cpu_to_whoever_waits_for_another_one() {
+    let mut executor = machine(2);
+    let log = Log::default();
+    spawn_who_makes_way(&executor, &log);
+    spawn_worker(&executor, &log, 90);
+    spawn_worker(&executor, &log, 90);
+    executor.run().expect("all end");
+    let background = [(100, "background"), (110, "background"), (120, "background")];
+    assert_eq!(log.read(), [[(90, "worker"); 2].as_slice(), &background].concat());
+}
+
+#[test]
+fn who_makes_way_goes_on_at_once_where_nobody_waits() {
+    let mut executor = machine(2);
+    let log = Log::default();
+    spawn_who_makes_way(&executor, &log);
+    spawn_worker(&executor, &log, 15);
+    executor.run().expect("both end");
+    assert_eq!(log.read(), [(10, "background"), (15, "worker"), (20, "background"), (30, "background")]);
+}
+
 #[test]
 fn random_numbers_of_a_task_do_not_depend_on_other_tasks() {
     use rand_pcg::rand_core::Rng;

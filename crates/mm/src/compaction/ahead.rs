@@ -14,7 +14,7 @@ use crate::Mm;
 use crate::env::{CompactResult, Stall};
 use crate::gfp::{AllocFlags, Mark};
 use crate::node::DaemonRequest;
-use crate::suitable::Suitable;
+use crate::suitable::{AHEAD, Suitable};
 use crate::trace::{CompactEvent, Event, Tracer};
 use crate::zone::{Zone, ZoneId};
 
@@ -61,7 +61,7 @@ impl<T: Tracer> Mm<T> {
     fn may_work_ahead(&self, zone: ZoneId) -> bool {
         let of = self.zone(zone);
         let suitable =
-            || self.suitable_by_index(of, of.kind, &AllocFlags::plain(Mark::Min)) == Some(Suitable::Continue);
+            || self.suitable_by_index(of, of.kind, &AllocFlags::plain(Mark::Min), AHEAD) == Some(Suitable::Continue);
         let source = || self.index.as_ref().and_then(|index| index.cheapest(zone));
         self.policy.compaction.works_ahead
             && huge_pages_free(of) < reserve(of)

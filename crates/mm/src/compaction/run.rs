@@ -41,7 +41,11 @@ pub(super) struct RunEnd {
 
 /// Runs a run that [`Mm::compact_begin`] has begun to its end.
 pub(super) async fn compact_zone<E: Stall>(env: &E, id: CompactId) -> RunEnd {
+    let gives_way = env.with(|mm| mm.policy.compaction.gives_way && !mm.compaction.run(id).by.is_direct());
     let result = loop {
+        if gives_way {
+            env.make_way().await;
+        }
         let signs = signs(env, id);
         match env.with(|mm| mm.compact_step(id, signs)) {
             Round::Next => {}

@@ -59,6 +59,8 @@ pub struct CompactionPolicy {
     pub proactive_backoff: ProactiveBackoff,
     /// kcompactd empties cheap pageblocks for requests to come, once some are made. order9's own, with the index.
     pub works_ahead: bool,
+    /// kcompactd lets whoever wants a CPU go first, after each batch. order9's own.
+    pub gives_way: bool,
     /// Frames that were jumped over count as scanned. 6.4+.
     pub scan_counts_jumps: bool,
     /// Pages are unmapped together, flushed once and moved together, in batches of up to 512. 6.3+.
@@ -172,6 +174,7 @@ impl Default for CompactionPolicy {
             proactive_zone_weighted: false,
             proactive_backoff: ProactiveBackoff::Count64,
             works_ahead: false,
+            gives_way: false,
             scan_counts_jumps: false,
             batched_migrate: false,
             migrate_large_folios: false,

@@ -202,6 +202,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         on: "kcompactd keeps as many huge pages free as lie between the low and the high mark, once some are taken", "order9"
     ),
     flag!(
+        compaction.gives_way,
+        "Whether kcompactd lets whoever wants a CPU go first",
+        off: "kcompactd shares the CPU with others as any task does", "every release",
+        on: "kcompactd lets whoever wants a CPU go first, after each batch of pages", "order9"
+    ),
+    flag!(
         compaction.scan_counts_jumps,
         "Whether frames that were jumped over count as scanned",
         off: "a block that is jumped over counts as one scanned frame", "up to 6.3",

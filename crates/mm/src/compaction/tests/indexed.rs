@@ -210,6 +210,47 @@ fn kcompactd_works_ahead_once_a_huge_page_is_taken_as_long_as_that_is_cheap() {
 }
 
 #[test]
+fn only_the_daemon_makes_way_and_before_each_batch() {
+    let of = |gives_way| {
+        let mut policy = indexed();
+        policy.compaction.works_ahead = true;
+        policy.compaction.gives_way = gives_way;
+        let frames: Vec<F> = (0..8 * 512).map(|at| if at % 512 < 300 { F::Free } else { F::Page }).collect();
+        let world = World::new(policy, &frames);
+        world.compact_huge(CompactPriority::Async).captured.expect("there is room for one");
+        let direct = world.ways_made.get();
+        let moved = world.moved();
+        world.run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
+        assert_eq!(world.moved() - moved, 212, "the cheapest pageblock is emptied");
+        (direct, world.ways_made.get())
+    };
+    assert_eq!(of(false), (0, 0));
+    let (direct, daemon) = of(true);
+    assert_eq!(direct, 0, "somebody waits for it");
+    assert!(daemon > 212 / 32, "{daemon}");
+}
+
+#[test]
+fn a_request_goes_down_to_the_min_mark_and_a_daemon_to_the_low_one() {
+    let marks = World::new(indexed(), &worked_example()).mm.borrow().zones()[0].watermarks();
+    let asks = |free: u64| {
+        let all: u64 = 8 * HUGE;
+        let frames: Vec<F> =
+            (0..all).map(|at| if at * free / all < (at + 1) * free / all { F::Free } else { F::Page }).collect();
+        let world = World::new(indexed(), &frames);
+        let mm = world.mm.borrow();
+        let zone = &mm.zones()[0];
+        assert_eq!(zone.free(), free);
+        let flags = crate::AllocFlags::plain(crate::Mark::Min);
+        let direct = mm.compaction_suitable(zone.id(), Order::PAGEBLOCK, ZoneKind::Normal, &flags);
+        (direct, mm.suitable_for_any(zone, Order::PAGEBLOCK, ZoneKind::Normal))
+    };
+    assert_eq!(asks(marks.min + HUGE - 1), (Suitable::Skipped, Suitable::Skipped));
+    assert_eq!(asks(marks.min + HUGE), (Suitable::Continue, Suitable::Skipped));
+    assert_eq!(asks(marks.low + HUGE), (Suitable::Continue, Suitable::Continue));
+}
+
+#[test]
 fn smaller_and_larger_orders_are_left_to_the_scanners() {
     for order in [4, 10] {
         let world = World::new(indexed(), &worked_example());

@@ -50,6 +50,8 @@ struct World {
     mm: RefCell<Mm<Vec<Event>>>,
     resched: Cell<bool>,
     lru_busy: Cell<bool>,
+    /// How often the run let others go first.
+    ways_made: Cell<u32>,
     zone_busy: Cell<bool>,
     /// What others do after the first step.
     others: Cell<Option<Others>>,
@@ -156,6 +158,7 @@ impl World {
             mm: RefCell::new(mm),
             resched: Cell::default(),
             lru_busy: Cell::default(),
+            ways_made: Cell::default(),
             zone_busy: Cell::default(),
             others: Cell::default(),
             sleeps: Cell::default(),
@@ -297,5 +300,9 @@ impl Stall for World {
 
     fn now(&self) -> Nanos {
         Nanos::ZERO
+    }
+
+    async fn make_way(&self) {
+        self.ways_made.set(self.ways_made.get() + 1);
     }
 }
