@@ -33,9 +33,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let results = Results::of(&plan, &experiment, args.shown.layout.unwrap_or_default());
     if let Some(target) = &target {
         let files = [results.files().as_slice(), &snapshots].concat();
-        target.write(&experiment, &files).map_err(refused)?;
+        target.write(&experiment, &files).map_err(|error| refused(&error))?;
     }
-    kept.map_or(Ok(()), Partial::remove).map_err(refused)?;
+    kept.map_or(Ok(()), Partial::remove).map_err(|error| refused(&error))?;
     let directory = args.output.as_deref();
     if args.json { print_json(&results.json(directory)) } else { print(&results.text(&args.shown, directory)) }?;
     ended(&experiment)
@@ -66,7 +66,7 @@ pub(crate) fn target(args: &RunArgs, plan: &Plan) -> Result<Option<Target>, Fail
         Target::new(directory, existing)
     });
     let target = target.transpose();
-    target.map_err(refused)
+    target.map_err(|error| refused(&error))
 }
 
 /// What came of all runs.

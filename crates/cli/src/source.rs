@@ -86,7 +86,10 @@ pub(crate) fn root(directory: Option<&Path>) -> Result<Root, Failure> {
         None => Ok(Root::live()),
         Some(directory) if directory.is_dir() => match nearest_root(directory) {
             Some(below) => {
-                let hint = format!("holds neither proc/ nor sys/; expected a directory such as {}", below.display());
+                let hint = format!(
+                    "holds neither proc/ nor sys/; expected a directory such as {}",
+                    order9_escape::path(&below)
+                );
                 Err(Failure::file(directory, hint))
             }
             None => Ok(Root::directory(directory)),

@@ -42,7 +42,7 @@ impl Keeping {
             (false, true) => Begin::Discard,
             (false, false) => Begin::New,
         };
-        let (partial, kept) = target.partial(own_digest()?, &asked(plan), begin).map_err(refused)?;
+        let (partial, kept) = target.partial(own_digest()?, &asked(plan), begin).map_err(|error| refused(&error))?;
         let count = Arc::new(AtomicUsize::new(kept.len()));
         let mut left = Left::default();
         for kept in kept {
@@ -65,7 +65,7 @@ impl Keeping {
     /// What is kept, now that all runs have ended, and what went wrong, if anything.
     pub(super) fn finish(self) -> Result<Partial, Failure> {
         let failed = self.failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-        failed.map_or(Ok(self.partial), |error| Err(refused(error)))
+        failed.map_or(Ok(self.partial), |error| Err(refused(&error)))
     }
 
     /// Says how to go on when a signal ends the program.
@@ -108,7 +108,7 @@ fn own_digest() -> Result<Digest, Failure> {
 }
 
 /// The refusal, with what can be done.
-pub(super) fn refused(error: WriteError) -> Failure {
+pub(super) fn refused(error: &WriteError) -> Failure {
     let hint = match error {
         WriteError::Exists { .. } => "; --force replaces it",
         WriteError::Unfinished { .. } => "; --resume goes on with it, --force starts anew",

@@ -114,8 +114,12 @@ fn snapshots_with_odd_strings_are_refused_by_every_command() {
         |snapshot, odd| snapshot.source = Source::Synthetic(odd.to_owned()),
         |snapshot, odd| drop(snapshot.settings.insert(odd.to_owned(), "1".to_owned())),
         |snapshot, odd| drop(snapshot.settings.insert("/proc/sys/vm/swappiness".to_owned(), odd.to_owned())),
-        |snapshot, odd| drop(snapshot.vmstat.insert(odd.to_owned(), 1)),
-        |snapshot, odd| drop(snapshot.zones[0].counters.insert(odd.to_owned(), 1)),
+        |snapshot, odd| {
+            let _ = snapshot.vmstat.insert(odd.to_owned(), 1);
+        },
+        |snapshot, odd| {
+            let _ = snapshot.zones[0].counters.insert(odd.to_owned(), 1);
+        },
         |snapshot, odd| snapshot.missing.push(Missing { path: odd.to_owned(), reason: odd.to_owned() }),
     ];
     let folder = tempfile::tempdir().unwrap();

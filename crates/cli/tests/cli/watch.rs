@@ -108,9 +108,9 @@ fn a_stopped_watch_gives_the_terminal_to_the_shell_and_takes_it_again() {
         let watch = Watch::start(40, 100);
         watch.forget();
         if stop == "TSTP" {
-            watch.signal(stop)
+            watch.signal(stop);
         } else {
-            watch.press(b"\x1a")
+            watch.press(b"\x1a");
         }
         watch.until(LEFT);
         watch.signal("CONT");

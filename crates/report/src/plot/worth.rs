@@ -55,7 +55,7 @@ impl Worth {
             page.shapes.push(Shape::Rect { x: place(*value), y: top, width: 1, height, fill });
             page.text(place(*value), top + height + 8, TextSize::Small, Anchor::Middle, DIM, label);
         }
-        page.text(left - 12, top + height + 8, TextSize::Small, Anchor::End, DIM, "change, %");
+        page.text(left - 48, top + height + 8, TextSize::Small, Anchor::End, DIM, "change, %");
         for (row, y) in self.switches.iter().zip((top..).step_by(ROW as usize)) {
             let name = fitting(&row.switch, TextSize::Small, left - BORDER - 12);
             page.text(left - 12, y + 5, TextSize::Small, Anchor::End, INK, &name);
