@@ -281,3 +281,14 @@ fn inputs_that_the_fuzzer_starts_from_are_claims() {
         parse("claim.toml", &text).unwrap_or_else(|error| panic!("{error}"));
     }
 }
+
+#[test]
+fn what_a_claim_says_is_shown_in_one_line() {
+    let facts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/claims/facts");
+    let text = fs::read_to_string(facts).expect("the input is a text");
+    let at = text.rfind("fault reduction").expect("a statement is about it");
+    let broken = format!("{}fault\\u001b[2J\t{}", &text[..at], &text[at + 6..]);
+    let error = parse("claim.toml", &broken).expect_err("there is no such fact").to_string();
+    assert!(error.contains("fault\\u{1b}[2J\\treduction"), "{error}");
+    assert!(!error.chars().any(char::is_control), "{error:?}");
+}

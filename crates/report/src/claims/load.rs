@@ -75,13 +75,25 @@ pub fn load_all(folder: &Path) -> Result<Vec<Claim>, ClaimError> {
 pub fn parse(file: &str, text: &str) -> Result<Claim, ClaimError> {
     let invalid = |offset: usize, problem: String| {
         let line = 1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|&&byte| byte == b'\n').count();
-        ClaimError::Invalid { file: file.to_owned(), line, problem }
+        ClaimError::Invalid { file: file.to_owned(), line, problem: printable(&problem) }
     };
     let raw: RawClaim = toml::from_str(text).map_err(|error| {
         let offset = error.span().map_or(0, |span| span.start);
         invalid(offset, error.message().to_owned())
     })?;
     claim(file, raw).map_err(|problem| invalid(problem.offset, problem.text))
+}
+
+/// The text with control characters spelt out: a message is one line, and what a file holds steers no terminal.
+fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char.is_control() {
+            true => shown.extend(char.escape_default()),
+            false => shown.push(char),
+        }
+    }
+    shown
 }
 
 fn claim(file: &str, raw: RawClaim) -> Result<Claim, Problem> {
