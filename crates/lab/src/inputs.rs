@@ -8,7 +8,7 @@ use order9_snapshot::synth::SynthSpec;
 use order9_workloads::Value;
 
 use crate::machines;
-use crate::plan::{Memory, Plan};
+use crate::plan::{MadeUp, Memory, Plan};
 
 /// The inputs of an experiment as far as they are known before any machine is made: parameters that have their defaults
 /// on it are missing. Two plans of equal ones have equal results.
@@ -73,19 +73,19 @@ fn table<'a>(parameters: impl Iterator<Item = (&'static str, &'a Value)>) -> tom
 fn memory(memory: &Memory) -> record::Memory {
     match memory {
         Memory::Empty => record::Memory::Empty,
-        Memory::Synthetic(spec) => record::Memory::Synthetic { arguments: arguments(spec) },
+        Memory::Synthetic(made_up) => record::Memory::Synthetic { arguments: arguments(made_up) },
         Memory::Snapshot { path, digest, .. } => record::Memory::Snapshot { path: path.clone(), digest: *digest },
     }
 }
 
-/// Arguments of `order9 snapshot synth`, but for size and nodes, which are the machine's.
-fn arguments(spec: &SynthSpec) -> String {
-    let SynthSpec {
-        fill, unmovable, reclaimable, pinned, huge, clean_cache, pattern, degree, contamination, seed, ..
-    } = spec;
+/// Arguments of `order9 snapshot synth`, but for size and nodes, which are the machine's, and a seed that is the run's.
+fn arguments(made_up: &MadeUp) -> String {
+    let SynthSpec { fill, unmovable, reclaimable, pinned, huge, clean_cache, pattern, degree, contamination, .. } =
+        &made_up.spec;
+    let seed = made_up.seed.map_or_else(String::new, |seed| format!(" --seed {seed}"));
     format!(
         "--fill {fill} --unmovable {unmovable} --reclaimable {reclaimable} --pinned {pinned} --huge {huge} \
-         --clean-cache {clean_cache} --pattern {} --degree {degree} --contamination {contamination} --seed {seed}",
+         --clean-cache {clean_cache} --pattern {} --degree {degree} --contamination {contamination}{seed}",
         pattern.name()
     )
 }

@@ -34,7 +34,7 @@ pub use error::PlanError;
 pub use export::{MAP_RELEASE, write_map};
 pub use inputs::asked;
 pub use notes::notes;
-pub use plan::{Cell, Memory, Plan, Settings};
+pub use plan::{Cell, MadeUp, Memory, Plan, Settings};
 pub use plot::{Changed, PlotChoice, PlotError, Plotted, changed, distributions, plot, plot_time, worth};
 pub use proc_files::{machine_files, node_files, process_files, setting_files};
 pub use run::{Finished, Observer, resume, run};

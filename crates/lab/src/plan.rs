@@ -68,7 +68,7 @@ pub enum Memory {
     /// Nothing but what the kernel keeps for itself.
     Empty,
     /// What a made-up machine of the same size holds.
-    Synthetic(SynthSpec),
+    Synthetic(MadeUp),
     /// What a stored map holds.
     Snapshot {
         /// As it was named.
@@ -78,6 +78,22 @@ pub enum Memory {
         /// The map.
         snapshot: Arc<Snapshot>,
     },
+}
+
+/// Memory that is made up.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MadeUp {
+    /// All but size and nodes, which are the machine's, and the seed.
+    pub spec: SynthSpec,
+    /// The seed of what every run begins with; `None` where each has its own memory, made up with the seed of the run.
+    pub seed: Option<u64>,
+}
+
+impl MadeUp {
+    /// What the run with this seed begins with.
+    pub(crate) fn of_run(&self, seed: u64) -> SynthSpec {
+        SynthSpec { seed: self.seed.unwrap_or(seed), ..self.spec.clone() }
+    }
 }
 
 /// One run of an experiment.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use order9_import::{Disk, import};
-use order9_machine::{Machine, Options};
+use order9_machine::{Machine, Options, Variation};
 use order9_mm::command_line::LogLine;
 use order9_mm::{Layout, Mm, MmBuilder, policy::Policy};
 use order9_snapshot::Snapshot;
@@ -12,7 +12,7 @@ use order9_units::NodeId;
 
 use crate::error::PlanError;
 use crate::machines::MachineSpec;
-use crate::plan::{Cell, Memory, Plan};
+use crate::plan::{Cell, MadeUp, Memory, Plan};
 
 /// What every run of an experiment starts from.
 pub(crate) enum Start {
@@ -24,25 +24,29 @@ pub(crate) enum Start {
         name: String,
         snapshot: Arc<Snapshot>,
     },
+    /// A map that is made up anew for every run.
+    MadeUp(MadeUp),
 }
 
 impl Start {
-    /// Makes the memory up, where it is made up; this may take seconds, once for all runs.
+    /// Makes the memory up, where it is the same for all runs; this may take seconds.
     pub(crate) fn new(plan: &Plan) -> Result<Self, PlanError> {
         Ok(match &plan.memory {
             Memory::Empty => Self::Empty(plan.machine.layout()),
             Memory::Snapshot { path, snapshot, .. } => Self::Map { name: path.clone(), snapshot: Arc::clone(snapshot) },
-            Memory::Synthetic(spec) => {
-                let snapshot = Arc::new(made_up(spec, &plan.machine)?);
-                Self::Map { name: "made-up memory".to_owned(), snapshot }
+            Memory::Synthetic(MadeUp { spec, seed: Some(seed) }) => {
+                let snapshot = made_up(SynthSpec { seed: *seed, ..spec.clone() }, &plan.machine)?;
+                Self::Map { name: MADE_UP.to_owned(), snapshot: Arc::new(snapshot) }
             }
+            Memory::Synthetic(made_up) => Self::MadeUp(made_up.clone()),
         })
     }
 
     /// The machine of one run, and what its kernel has written to its log.
     pub(crate) fn machine(&self, plan: &Plan, cell: Cell) -> Result<(Machine, Vec<LogLine>), PlanError> {
         let policy = &plan.policies[cell.policy];
-        let mut mm = self.engine(plan, policy.policy.clone())?;
+        let mut mm = self.engine(plan, cell)?;
+        Variation::of(cell.seed).order_lists(&mut mm);
         let log = mm.boot_with(&plan.cmdline);
         let mut pools = Vec::new();
         for (name, value) in plan.settings.iter().chain(plan.own_settings.get(&policy.name).into_iter().flatten()) {
@@ -72,16 +76,17 @@ impl Start {
         machine.map(|machine| (machine, log)).map_err(refused)
     }
 
-    fn engine(&self, plan: &Plan, policy: Policy) -> Result<Mm, PlanError> {
+    fn engine(&self, plan: &Plan, cell: Cell) -> Result<Mm, PlanError> {
+        let policy = plan.policies[cell.policy].policy.clone();
         let mm = match self {
             Self::Empty(layout) => {
                 let refused = |error| PlanError::Build { machine: plan.machine.name.clone(), error };
                 MmBuilder::new(layout, policy).map_err(refused)?.boot()
             }
-            Self::Map { name, snapshot } => {
-                let refused = |error| PlanError::Import { path: name.clone(), error };
-                let disk = if plan.machine.disks.is_empty() { Disk::Absent } else { Disk::Present };
-                import(snapshot, policy, disk).map_err(refused)?.mm
+            Self::Map { name, snapshot } => from_map(name, snapshot, policy, &plan.machine)?,
+            Self::MadeUp(made_up) => {
+                let snapshot = self::made_up(made_up.of_run(cell.seed), &plan.machine)?;
+                from_map(MADE_UP, &snapshot, policy, &plan.machine)?
             }
         };
         let mm = mm.with_compaction_account();
@@ -93,10 +98,13 @@ impl Start {
         match self {
             Self::Empty(layout) => layout.cpus.clone(),
             Self::Map { snapshot, .. } => cpus_of(snapshot).unwrap_or_else(|| machine.cpus()),
+            Self::MadeUp(_) => machine.cpus(),
         }
     }
 }
 
+/// What made-up memory is called in messages.
+const MADE_UP: &str = "made-up memory";
 /// Trace events that a run keeps.
 const TRACE_MAX: usize = 2_000_000;
 
@@ -108,9 +116,16 @@ fn cpus_of(snapshot: &Snapshot) -> Option<Vec<NodeId>> {
     if cpus.is_empty() { None } else { Some(cpus.into_iter().map(|(_, node)| node).collect()) }
 }
 
+/// The engine in the state of a map.
+fn from_map(name: &str, map: &Snapshot, policy: Policy, machine: &MachineSpec) -> Result<Mm, PlanError> {
+    let refused = |error| PlanError::Import { path: name.to_owned(), error };
+    let disk = if machine.disks.is_empty() { Disk::Absent } else { Disk::Present };
+    Ok(import(map, policy, disk).map_err(refused)?.mm)
+}
+
 /// Memory made up for a machine, whose size, nodes and CPUs it has.
-fn made_up(spec: &SynthSpec, machine: &MachineSpec) -> Result<Snapshot, PlanError> {
-    let spec = SynthSpec { size: machine.memory(), nodes: machine.nodes.len() as u16, ..spec.clone() };
+fn made_up(spec: SynthSpec, machine: &MachineSpec) -> Result<Snapshot, PlanError> {
+    let spec = SynthSpec { size: machine.memory(), nodes: machine.nodes.len() as u16, ..spec };
     let (mut snapshot, _) = synth(&spec)?;
     let mut next = 0;
     for (node, of) in snapshot.nodes.iter_mut().zip(&machine.nodes) {

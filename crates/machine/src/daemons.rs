@@ -69,8 +69,10 @@ impl Kernel {
         // Unlike kswapd it may wait for whoever has a page locked, since nobody waits for it.
         let task = Task { kthread: true, ..Task::default() };
         let daemon = Daemon { kernel: Rc::clone(self), task };
-        let task = self.spawn_daemon(&format!("kcompactd{}", node.0), node, async move {
-            order9_mm::compaction::kcompactd(&daemon, node).await;
+        let name = format!("kcompactd{}", node.0);
+        let phase = self.variation.phase(&name, order9_mm::compaction::PROACTIVE_INTERVAL);
+        let task = self.spawn_daemon(&name, node, async move {
+            order9_mm::compaction::kcompactd(&daemon, node, phase).await;
         });
         self.kcompactds.borrow_mut().push(task);
     }

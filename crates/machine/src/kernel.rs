@@ -18,12 +18,14 @@ use crate::daemons::Waiting;
 use crate::events::EventLog;
 use crate::files::{Flusher, Lengths, Readahead, Throttle};
 use crate::kernel_memory::Kmalloc;
+use crate::machine::Options;
 use crate::oom::OutOfMemory;
 use crate::process::Process;
 use crate::results::Record;
-use crate::storage::{MachineDisk, Storage};
+use crate::storage::Storage;
 use crate::time::{Class, Handle, LockId, LockKind, Mode, QueueId, TaskId};
 use crate::translations::Translations;
+use crate::variation::Variation;
 
 /// The engine of a machine in virtual time.
 pub type Engine = Mm<EventLog>;
@@ -44,6 +46,7 @@ pub(crate) struct Kernel {
     owed: Cell<Picos>,
     /// After how many steps all laws are checked; `None` is never.
     check_every: Option<NonZeroU64>,
+    pub(crate) variation: Variation,
     /// Steps since the last check.
     unchecked: Cell<u64>,
     pub(crate) processes: RefCell<Vec<Rc<Process>>>,
@@ -98,13 +101,12 @@ impl Bill {
 }
 
 impl Kernel {
-    /// `disks` are as their files say, and valid.
+    /// The disks of `options` are as their files say, and valid.
     pub(crate) fn new(
         handle: Handle,
         mut engine: Engine,
         prices: Prices,
-        check_every: Option<NonZeroU64>,
-        disks: &[MachineDisk],
+        options: &Options,
         this: &Weak<Self>,
     ) -> Self {
         let lock = |name: String| handle.new_lock(&name, LockKind::Spinning);
@@ -112,7 +114,7 @@ impl Kernel {
         let zone_locks = engine.zones().iter().map(of_zone).collect();
         let lru_locks = engine.nodes().iter().map(|node| lock(format!("LRU lock of node {}", node.id().0))).collect();
         let waiting = engine.nodes().iter().map(|node| Waiting::new(&handle, node.id())).collect();
-        let storage = Storage::new(&handle, disks, this);
+        let storage = Storage::new(&handle, &options.disks, this);
         storage.swapon(&mut engine);
         if storage.main().is_some() {
             engine.mount(CacheSpec::XFS_INODE).expect("an engine without filesystem");
@@ -130,7 +132,8 @@ impl Kernel {
             zone_locks,
             lru_locks,
             owed: Cell::default(),
-            check_every,
+            check_every: options.check_every,
+            variation: Variation::of(options.seed),
             unchecked: Cell::default(),
             processes: RefCell::default(),
             translations: Translations::default(),

@@ -19,7 +19,11 @@ impl Kernel {
     /// Starts khugepaged, which rests while huge pages are disabled.
     pub(crate) fn start_khugepaged(self: &Rc<Self>) {
         let kernel = Rc::clone(self);
+        let phase = self.variation.phase("khugepaged", self.look(|mm| mm.khugepaged_scan_sleep()));
         let body = async move {
+            if let Some(phase) = phase {
+                kernel.handle.sleep(phase).await;
+            }
             loop {
                 kernel.khugepaged_pass().await;
                 let pause = kernel.look(|mm| mm.khugepaged_pause());

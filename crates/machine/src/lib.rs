@@ -32,6 +32,7 @@ mod thread;
 pub mod time;
 mod tmpfs;
 mod translations;
+mod variation;
 
 pub use events::{CollapseEvent, CompactEvent, Event, EventLog, TraceKinds, Traced};
 pub use hugetlb::PoolResized;
@@ -41,3 +42,4 @@ pub use oom::OutOfMemory;
 pub use results::{Operation, Outcome, Phase, Results, Sample, Series, Unit};
 pub use storage::MachineDisk;
 pub use thread::Thread;
+pub use variation::Variation;

@@ -19,6 +19,7 @@ use crate::results::{Outcome, Results};
 use crate::storage::MachineDisk;
 use crate::thread::Thread;
 use crate::time::{Config, ConfigError, Executor, RunError};
+use crate::variation::Variation;
 
 /// A machine in virtual time, ready to run a program.
 pub struct Machine {
@@ -76,7 +77,7 @@ const SCSI_DISK_MAJOR: u32 = 8;
 /// How a machine runs.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Seed of every random stream.
+    /// Seed of every random stream, and what the run differs in: [`Variation`].
     pub seed: u64,
     /// How long a task may run while others wait for its CPU; not zero.
     pub slice: Nanos,
@@ -129,13 +130,17 @@ impl Machine {
             return Err(MachineError::TooMuchSwap(swap));
         }
         let (context_switch, _) = prices.context_switch.split();
-        let executor =
-            Executor::new(Config { context_switch, slice: options.slice, ..Config::new(cpus, options.seed) })?;
+        let variation = Variation::of(options.seed);
+        let executor = Executor::new(Config {
+            context_switch,
+            slice: options.slice,
+            start_jitter: variation.start_jitter(),
+            ..Config::new(cpus, options.seed)
+        })?;
         let handle = executor.handle().clone();
         let log = EventLog::new(handle.clone(), options.trace, options.trace_max);
         let engine = mm.with_tracer(log);
-        let kernel =
-            Rc::new_cyclic(|this| Kernel::new(handle, engine, prices, options.check_every, &options.disks, this));
+        let kernel = Rc::new_cyclic(|this| Kernel::new(handle, engine, prices, options, this));
         let (sample_every, sample_finely) = (options.sample_every, options.sample_finely);
         Ok(Self { executor, kernel, sample_every, sample_finely, pools: options.pools.clone() })
     }

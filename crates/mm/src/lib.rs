@@ -63,6 +63,7 @@ mod pin;
 pub mod policy;
 mod procfs;
 pub mod reclaim;
+mod reorder;
 mod settings;
 mod shmem;
 pub mod shrinker;

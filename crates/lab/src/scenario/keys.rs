@@ -63,7 +63,12 @@ pub static KEYS: &[Key] = &[
     ),
     key("memory.degree", "a share", "of free memory: scattered in partly used pageblocks", "0.8"),
     key("memory.contamination", "a share", "of partly used pageblocks: hold one unmovable page", "0.2"),
-    key("memory.seed", "a number", "same seed, same memory", "1"),
+    key(
+        "memory.seed",
+        "a number",
+        "same seed, same memory for every run; without it each run has its own, by its own seed",
+        "the seed of the run",
+    ),
     key(
         "boot.cmdline",
         "kernel parameters, separated by blanks",

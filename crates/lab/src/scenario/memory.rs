@@ -8,17 +8,17 @@ use std::sync::Arc;
 use order9_record::Digest;
 use order9_snapshot::format;
 use order9_snapshot::limits::Shortage;
-use order9_snapshot::synth::{Pattern, SynthSpec};
+use order9_snapshot::synth::Pattern;
 use order9_units::Bytes;
 
 use super::error::Problem;
-use crate::plan::Memory;
+use crate::plan::{MadeUp, Memory};
 
 /// What memory should hold.
 #[derive(Clone, Debug)]
 pub(super) enum MemoryWish {
     Empty,
-    Synthetic(SynthSpec),
+    Synthetic(MadeUp),
     /// The map in this file.
     Snapshot(String),
 }
@@ -28,7 +28,7 @@ impl MemoryWish {
     pub(super) fn of(text: &str) -> Self {
         match text {
             "empty" => Self::Empty,
-            "synth" | "synthetic" => Self::Synthetic(SynthSpec::default()),
+            "synth" | "synthetic" => Self::Synthetic(MadeUp::default()),
             path => Self::Snapshot(path.to_owned()),
         }
     }
@@ -37,7 +37,7 @@ impl MemoryWish {
     pub(super) fn memory(self, available: Bytes) -> Result<Memory, Problem> {
         match self {
             Self::Empty => Ok(Memory::Empty),
-            Self::Synthetic(spec) => Ok(Memory::Synthetic(spec)),
+            Self::Synthetic(made_up) => Ok(Memory::Synthetic(made_up)),
             Self::Snapshot(path) => snapshot(path, available),
         }
     }
@@ -76,7 +76,8 @@ fn snapshot(path: String, available: Bytes) -> Result<Memory, Problem> {
 }
 
 /// Sets the part `key` of made-up memory to what `text` says. `None` where there is no such part.
-pub(super) fn set(spec: &mut SynthSpec, key: &str, text: &str) -> Option<Result<(), Problem>> {
+pub(super) fn set(made_up: &mut MadeUp, key: &str, text: &str) -> Option<Result<(), Problem>> {
+    let MadeUp { spec, seed } = made_up;
     let share = match key {
         "fill" => &mut spec.fill,
         "unmovable" => &mut spec.unmovable,
@@ -90,7 +91,7 @@ pub(super) fn set(spec: &mut SynthSpec, key: &str, text: &str) -> Option<Result<
             let names = Pattern::ALL.map(|pattern| format!("\"{}\"", pattern.name())).join(" or ");
             return Some(put(&mut spec.pattern, text.parse().ok(), key, text, &names));
         }
-        "seed" => return Some(put(&mut spec.seed, text.parse().ok(), key, text, "a whole number")),
+        "seed" => return Some(put(seed, text.parse().ok().map(Some), key, text, "a whole number")),
         _ => return None,
     };
     let parsed = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));

@@ -8,7 +8,6 @@ use std::path::Path;
 
 use order9_policy::Loaded;
 use order9_record::{self as record, Digest, Inputs};
-use order9_snapshot::synth::SynthSpec;
 use order9_units::Bytes;
 use tempfile::TempDir;
 
@@ -16,7 +15,7 @@ use super::error::{Problem, Said};
 use super::memory::{self, MemoryWish};
 use super::{Scenario, setting, value};
 use crate::machines::{self, MachineSpec};
-use crate::plan::{Memory, Plan, Settings};
+use crate::plan::{MadeUp, Memory, Plan, Settings};
 
 /// Inputs that cannot be had again.
 #[derive(Debug, thiserror::Error)]
@@ -144,16 +143,16 @@ fn memory_of(memory: &record::Memory, available: Bytes) -> Result<Memory, Repeat
 }
 
 /// Made-up memory by the arguments of `order9 snapshot synth`.
-fn made_up(arguments: &str) -> Result<SynthSpec, Problem> {
-    let mut spec = SynthSpec::default();
+fn made_up(arguments: &str) -> Result<MadeUp, Problem> {
+    let mut made_up = MadeUp::default();
     let words: Vec<&str> = arguments.split_whitespace().collect();
     for pair in words.chunks(2) {
         let key = pair[0].trim_start_matches('-').replace('-', "_");
         let value = pair.get(1).copied().unwrap_or_default();
-        let taken = memory::set(&mut spec, &key, value);
+        let taken = memory::set(&mut made_up, &key, value);
         taken.unwrap_or_else(|| Err(Problem::value("memory", pair[0], "arguments of `order9 snapshot synth`")))?;
     }
-    Ok(spec)
+    Ok(made_up)
 }
 
 fn same_snapshot(path: &str, expected: Digest, available: Bytes) -> Result<Memory, RepeatError> {

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use order9_snapshot::format;
-use order9_snapshot::synth::SynthSpec;
 use order9_toml::{Base, Definition, FileError, Kind, Leaf, Place, Preset, leaves};
 use toml::de::DeValue;
 
 use super::error::{Problem, Said};
 use super::memory::{self, MemoryWish};
 use super::{Asked, Scenario, keys, value};
+use crate::plan::MadeUp;
 
 impl Definition for Scenario {
     const KIND: Kind = Kind { one: "scenario", many: "scenarios" };
@@ -102,7 +102,7 @@ impl Scenario {
 struct MemoryTable {
     start: Option<(Said, usize, String)>,
     path: Option<(usize, String)>,
-    spec: SynthSpec,
+    made_up: MadeUp,
     /// The first line about made-up memory.
     synthetic: Option<usize>,
 }
@@ -115,7 +115,7 @@ impl MemoryTable {
             key => {
                 let part = key.trim_start_matches("memory.");
                 let unknown = || order9_toml::Problem::unknown_key(key, keys::names()).into();
-                memory::set(&mut self.spec, part, &written(leaf)?).unwrap_or_else(|| Err(unknown()))?;
+                memory::set(&mut self.made_up, part, &written(leaf)?).unwrap_or_else(|| Err(unknown()))?;
                 self.synthetic = self.synthetic.or(Some(leaf.at));
             }
         }
@@ -132,7 +132,7 @@ impl MemoryTable {
         let refused = |at, why| Err((at, Problem::Contradiction(why)));
         let value = match (start.as_str(), self.path, self.synthetic) {
             ("empty", None, None) => MemoryWish::Empty,
-            ("synthetic", None, _) => MemoryWish::Synthetic(self.spec),
+            ("synthetic", None, _) => MemoryWish::Synthetic(self.made_up),
             ("snapshot", Some((_, path)), None) => MemoryWish::Snapshot(path),
             ("snapshot", None, _) => return refused(at, "memory.start = \"snapshot\" needs memory.path"),
             ("empty" | "synthetic", Some((at, _)), _) => {

@@ -7,21 +7,26 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use order9_lab::Plan;
 use order9_record::{Experiment, Outcome, Run};
 use order9_workloads::Workload;
 
 use crate::{on, plan};
 
-/// Holds the digests of experiments to those of the golden file; `UPDATE_GOLDEN=1` writes them anew. They change with every
+/// Holds the digests of experiments, of the plain seed and a varied one, to those of the golden file, and different seeds to
+/// be different; `UPDATE_GOLDEN=1` writes the file anew. They change with every
 /// change of behaviour, prices or policies, and with nothing else.
 #[test]
 fn digests_are_the_same_on_one_core_and_two_and_those_of_the_golden_file() {
     let mut found = String::new();
     for workload in Workload::ALL {
-        let plan = plan(workload);
-        let (one, two) = (on(1, &plan).expect("it runs"), on(2, &plan).expect("it runs"));
-        assert_eq!(one.digest(), two.digest(), "{}", workload.name());
-        assert_eq!(one, two);
+        let all = Plan { seeds: vec![1, 2, 3], ..plan(workload) };
+        let mut one = on(1, &all).expect("it runs");
+        let two = on(2, &Plan { seeds: vec![2], ..all }).expect("it runs");
+        let again = one.runs.iter().filter(|run| run.seed == 2);
+        assert!(again.eq(&two.runs), "{}: a seed gives the same results again", workload.name());
+        assert_different(&one);
+        one.runs.retain(|run| run.seed < 3);
         found += &Section::of(&one).to_text();
     }
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/digests.txt");
@@ -33,6 +38,18 @@ fn digests_are_the_same_on_one_core_and_two_and_those_of_the_golden_file() {
         return;
     }
     assert!(found == expected, "UPDATE_GOLDEN=1 if this is meant:\n{changes}");
+}
+
+/// Panics unless every two seeds of a policy came to something else, in more than the times at which it was read.
+fn assert_different(experiment: &Experiment) {
+    for (at, run) in experiment.runs.iter().enumerate() {
+        let others = experiment.runs[..at].iter().filter(|other| other.policy == run.policy);
+        for other in others {
+            let differ = (&run.samples, &run.durations) != (&other.samples, &other.durations);
+            let name = &experiment.inputs.workload.name;
+            assert!(differ, "{name} under {}: seeds {} and {} are copies", run.policy, other.seed, run.seed);
+        }
+    }
 }
 
 /// Runs of a workload, side by side: in each row a number for every run.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::{Arc, Mutex};
 
-use order9_lab::{Cell, Memory, Observer, Plan, PlanError, machines, pooled_report, run};
+use order9_lab::{Cell, MadeUp, Memory, Observer, Plan, PlanError, machines, pooled_report, run};
 use order9_machine::{Tick, TraceKinds};
 use order9_mm::command_line::CommandLine;
 use order9_mm::sysctl::SETTINGS;
@@ -82,7 +82,8 @@ fn runs_of_large_machines_go_on_one_after_the_other() {
 
 #[test]
 fn a_machine_that_starts_full_of_page_cache_reclaims_it() {
-    let full = SynthSpec { fill: 0.98, clean_cache: 0.8, ..SynthSpec::default() };
+    let spec = SynthSpec { fill: 0.98, clean_cache: 0.8, ..SynthSpec::default() };
+    let full = MadeUp { spec, seed: None };
     let mut full =
         Plan { memory: Memory::Synthetic(full), check_every: NonZeroU64::new(1 << 16), ..plan(Workload::Usemem) };
     full.chosen.insert("size", Value::Bytes(Bytes::new(512 << 20)));
@@ -168,11 +169,18 @@ fn what_is_looked_at_does_not_change_what_happens() {
 }
 
 #[test]
-fn a_seed_decides_what_is_random_and_nothing_else() {
-    let random = on(2, &plan(Workload::FillAndFree)).expect("it runs");
-    assert_ne!(random.runs[0].counters, random.runs[1].counters, "seed 1 and seed 2");
-    let fixed = on(2, &plan(Workload::Usemem)).expect("it runs");
-    assert_eq!(fixed.runs[0].samples, fixed.runs[1].samples, "nothing in it is random");
+fn seeds_vary_memory_that_is_made_up_unless_it_has_a_seed_of_its_own() {
+    let free = |seed| {
+        let memory = Memory::Synthetic(MadeUp { seed, ..MadeUp::default() });
+        let idle = Plan { memory, ..plan(Workload::Idle) };
+        let at_start = |run: &Run| run.traces.begin.iter().map(|file| file.content.clone()).collect::<String>();
+        on(2, &idle).expect("it runs").runs.iter().take(2).map(at_start).collect::<Vec<_>>()
+    };
+    let (own, fixed, as_first) = (free(None), free(Some(7)), free(Some(1)));
+    assert_ne!(own[0], own[1], "every run has its own memory");
+    assert_eq!(fixed[0], fixed[1]);
+    assert_eq!(own[0], as_first[0], "that of seed 1 is the plain one");
+    assert_ne!(own[0], fixed[0]);
 }
 
 #[test]
@@ -236,7 +244,7 @@ fn a_workload_larger_than_the_machine_ends_out_of_memory() {
 #[test]
 fn made_up_memory_is_the_machines() {
     let mut aged = plan(Workload::Usemem);
-    aged.memory = Memory::Synthetic(SynthSpec::default());
+    aged.memory = Memory::Synthetic(MadeUp::default());
     aged.seeds = vec![1];
     let experiment = on(2, &aged).expect("it runs");
     let level = |run: &Run, name: &str| {

@@ -46,8 +46,8 @@ fn an_example_means_what_it_says() {
 #[test]
 fn tables_of_memory_settings_and_records_are_taken() {
     let aged = plan("aged-memory.toml");
-    let Memory::Synthetic(spec) = &aged.memory else { panic!("memory is made up") };
-    assert_eq!((spec.fill, spec.seed), (0.8, 7));
+    let Memory::Synthetic(made_up) = &aged.memory else { panic!("memory is made up") };
+    assert_eq!((made_up.spec.fill, made_up.seed), (0.8, Some(7)));
     assert_eq!(aged.trace.chosen().collect::<Vec<_>>(), ["mm_page_alloc_extfrag"]);
     let watermarks = plan("large-watermarks.toml");
     let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());

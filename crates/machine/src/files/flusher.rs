@@ -71,10 +71,12 @@ impl Kernel {
             return;
         }
         let kernel = Rc::clone(self);
+        let every = self.look(Engine::dirty_writeback_interval);
+        let mut phase = every.and_then(|every| self.variation.phase("flusher", every));
         let flush = async move {
             loop {
                 let every = kernel.look(Engine::dirty_writeback_interval);
-                let timeout = every.unwrap_or(Nanos::new(u64::MAX));
+                let timeout = phase.take().or(every).unwrap_or(Nanos::new(u64::MAX));
                 if !kernel.flusher.woken.take() {
                     kernel.handle.wait(kernel.flusher.queue, Some(timeout)).await;
                     kernel.flusher.woken.set(false);

@@ -17,6 +17,10 @@ pub struct Config {
     /// For how long every foreground task may wait for others, while only daemons run, before that counts as a
     /// [`Stall`](super::Stall), in ns. Default 120 s, like `kernel.hung_task_timeout_secs`.
     pub hung_task: Nanos,
+    /// Where chance decides how foreground tasks start, how much later than they were spawned at most. Chance then decides,
+    /// too, which of several equal CPUs a new task gets, instead of the lowest, and how much of its first slice is left.
+    /// Default `None`.
+    pub start_jitter: Option<Nanos>,
     /// Seed of every random stream.
     pub seed: u64,
 }
@@ -44,6 +48,7 @@ impl Config {
             slice: Nanos::new(3_000_000),
             context_switch: Nanos::ZERO,
             hung_task: Nanos::new(120_000_000_000),
+            start_jitter: None,
             seed,
         }
     }

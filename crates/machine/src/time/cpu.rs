@@ -7,6 +7,7 @@ use std::fmt;
 
 use order9_units::{Nanos, NodeId};
 
+use crate::time::rng;
 use crate::time::stats::CpuStats;
 use crate::time::task::{Kind, State, Task, TaskId};
 use crate::time::timer::{NEVER, after};
@@ -164,7 +165,7 @@ impl World {
     }
 
     /// The same for a task that has never run: among equals, a CPU of the node with the fewest tasks comes first, so that
-    /// the children of one program spread over the machine.
+    /// the children of one program spread over the machine; last of all, chance may decide instead of the number.
     fn place_new(&self, task: &Task) -> usize {
         let mut tasks_of_node: BTreeMap<NodeId, usize> = BTreeMap::new();
         self.cpus.iter().for_each(|cpu| *tasks_of_node.entry(cpu.node).or_default() += cpu.load());
@@ -172,7 +173,7 @@ impl World {
         let allowed = (0..self.cpus.len()).filter(|cpu| task.may_run_on(*cpu));
         let best = allowed.min_by_key(|&at| {
             let cpu = &self.cpus[at];
-            (cpu.load(), tasks_of_node[&cpu.node], at != parents, cpu.node != node)
+            (cpu.load(), tasks_of_node[&cpu.node], at != parents, cpu.node != node, self.rank(task, at))
         });
         best.expect("spawning checked that the task may run somewhere")
     }
@@ -180,7 +181,7 @@ impl World {
     /// Puts a ready task, which is in no run queue, on an idle CPU.
     fn dispatch(&mut self, to: usize, id: TaskId) {
         self.settle(id);
-        let now = self.now;
+        let (now, slice) = (self.now, self.slice_of(id));
         let cpu = &mut self.cpus[to];
         let switches = cpu.last != Some(id);
         let switch_left = if switches { self.config.context_switch } else { Nanos::ZERO };
@@ -188,7 +189,7 @@ impl World {
         cpu.last = Some(id);
         cpu.busy_since = now;
         cpu.context_switches += u64::from(switches);
-        cpu.first_slice_end = after(after(now, switch_left), self.config.slice);
+        cpu.first_slice_end = after(after(now, switch_left), slice);
         cpu.slice_end = cpu.first_slice_end;
         cpu.tick = cpu.first_slice_end;
         let task = self.task_mut(id);
@@ -199,6 +200,19 @@ impl World {
         task.switch_left = switch_left;
         self.note(Event::Dispatch, id);
         self.go_on(to);
+    }
+
+    /// The place of a CPU among those that are equal for a new task.
+    fn rank(&self, task: &Task, cpu: usize) -> u64 {
+        let by_chance = self.config.start_jitter.is_some();
+        if by_chance { rng::mix(task.stream ^ cpu as u64) } else { cpu as u64 }
+    }
+
+    /// How long a task may run that gets a CPU now.
+    fn slice_of(&self, task: TaskId) -> Nanos {
+        let (slice, task) = (self.config.slice, self.task(task));
+        let is_new = self.config.start_jitter.is_some() && task.stats.dispatches == 0;
+        if is_new { slice - Nanos::new(rng::drawn(task.stream, "first slice", slice.get())) } else { slice }
     }
 
     /// Enters the next segment of the task on a CPU: up to the end of what it does, or of its slice. Or, where that is

@@ -77,6 +77,7 @@ pub use handle::Handle;
 pub use lock::{Guard, LockId, LockKind, Mode};
 pub use queue::{QueueId, Wake};
 pub use rng::Stream;
+pub(crate) use rng::named_stream;
 pub use stall::{RunError, Stall, WaitingTask, WaitsFor};
 pub use stats::{CpuStats, LockStats, TaskStats};
 pub use task::{Class, Exit, Kind, SpawnError, TaskId, TaskSpec};

@@ -20,6 +20,16 @@ pub(crate) fn stream(key: u64, name: &str) -> Stream {
     Pcg64Mcg::new(u128::from(high) << 64 | u128::from(low))
 }
 
+/// The stream called `name` of an owner that is no task.
+pub(crate) fn named_stream(seed: u64, owner: &str, name: &str) -> Stream {
+    stream(task_key(seed, owner, 0), name)
+}
+
+/// A number under `end`, which is not zero: the only one called `name` of the owner of `key`.
+pub(crate) fn drawn(key: u64, name: &str, end: u64) -> u64 {
+    mix(key ^ hash(name)) % end
+}
+
 /// FNV-1a, 64 bits: the same on every platform (draft-eastlake-fnv).
 fn hash(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

@@ -230,10 +230,18 @@ impl World {
         *nth += 1;
         let id = TaskId::from_index(self.tasks.len());
         let parent_cpu = self.current.map_or(0, |task| self.task(task).cpu);
-        self.foreground += usize::from(spec.kind == Kind::Foreground);
+        let is_foreground = spec.kind == Kind::Foreground;
+        self.foreground += usize::from(is_foreground);
         self.tasks.push(Task::new(spec, stream, parent_cpu, self.now));
         self.note(Event::Spawn, id);
-        self.make_runnable(id);
+        match self.config.start_jitter.filter(|_| is_foreground) {
+            Some(jitter) => {
+                self.task_mut(id).state = State::Blocked(Blocked::Sleep);
+                let delay = rng::drawn(stream, "start", jitter.get().max(1));
+                self.set_timer(id, after(self.now, Nanos::new(delay)));
+            }
+            None => self.make_runnable(id),
+        }
         Ok(id)
     }
 

@@ -15,9 +15,10 @@ use crate::suitable::Suitable;
 use crate::trace::{CompactEvent, Event, Tracer};
 use crate::zone::ZoneId;
 
-/// Compacts `node` whenever that is asked for; never ends. To be run as a task of its own, on a CPU of the node.
-pub async fn kcompactd<E: Stall>(env: &E, node: NodeId) {
-    let mut proactive = Proactive::default();
+/// Compacts `node` whenever that is asked for; never ends. To be run as a task of its own, on a CPU of the node. `phase` is
+/// how long it takes to its first look at the score, where it looks of itself; `None` is a whole pause.
+pub async fn kcompactd<E: Stall>(env: &E, node: NodeId, phase: Option<Nanos>) {
+    let mut proactive = Proactive::new(phase);
     loop {
         match sleep(env, node, proactive.pause(env)).await {
             Some(request) => work(env, node, request).await,

@@ -40,6 +40,7 @@ mod zone;
 pub use control::{CompactTotals, Compactor};
 pub use direct::try_to_compact_pages;
 pub use kcompactd::kcompactd;
+pub use proactive::PROACTIVE_INTERVAL;
 pub use request::{compact_memory, compact_node};
 
 pub(crate) use account::Costs;

@@ -11,7 +11,7 @@ use crate::policy::ProactiveBackoff;
 use crate::trace::Tracer;
 
 /// Pause between two looks at the score: `HPAGE_FRAG_CHECK_INTERVAL_MSEC`.
-const INTERVAL: Nanos = Nanos::new(500_000_000);
+pub const PROACTIVE_INTERVAL: Nanos = Nanos::new(500_000_000);
 /// Looks that a run in vain lets pass, or as many times longer a pause: `1 << COMPACT_MAX_DEFER_SHIFT`.
 const BACKOFF: u64 = 64;
 
@@ -20,22 +20,31 @@ const BACKOFF: u64 = 64;
 pub(super) struct Proactive {
     /// Looks, or pauses, that a run in vain has put off.
     deferred: u64,
+    /// How long the first pause is, until it has begun.
+    phase: Option<Nanos>,
 }
 
 impl Proactive {
+    /// Nothing yet, with a first pause of this length.
+    pub(super) fn new(phase: Option<Nanos>) -> Self {
+        Self { phase, ..Self::default() }
+    }
+
     /// How long the daemon sleeps at most before it looks at the score; `None` where it does not.
     pub(super) fn pause<E: Stall>(&mut self, env: &E) -> Option<Nanos> {
         let (on, backoff, proactiveness) = env.with(|mm| {
             let policy = &mm.policy.compaction;
             (policy.proactive, policy.proactive_backoff, mm.settings.compaction_proactiveness)
         });
-        match backoff {
+        let pause = match backoff {
             _ if !on => None,
-            ProactiveBackoff::Count64 => Some(INTERVAL),
+            ProactiveBackoff::Count64 => Some(PROACTIVE_INTERVAL),
             ProactiveBackoff::Sleep64 if proactiveness == 0 => None,
-            ProactiveBackoff::Sleep64 if self.deferred > 0 => Some(Nanos::new(INTERVAL.get() * BACKOFF)),
-            ProactiveBackoff::Sleep64 => Some(INTERVAL),
-        }
+            ProactiveBackoff::Sleep64 if self.deferred > 0 => Some(Nanos::new(PROACTIVE_INTERVAL.get() * BACKOFF)),
+            ProactiveBackoff::Sleep64 => Some(PROACTIVE_INTERVAL),
+        };
+        let first = self.phase.take();
+        pause.map(|pause| first.unwrap_or(pause))
     }
 
     /// Looks at the score of the node, and compacts it if that is high.

@@ -212,7 +212,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Forgets what is remembered of a zone, hints of which are cleared.
-    pub(super) fn forget_stretches(&mut self, zone: ZoneId) {
+    pub(crate) fn forget_stretches(&mut self, zone: ZoneId) {
         let span = self.zone(zone).span;
         let (first, last) = (self.at(span.start).block(), self.at(last_block(span)).block());
         let stretches = &mut self.compaction.stretches;

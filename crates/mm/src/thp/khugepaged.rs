@@ -239,6 +239,12 @@ impl<T: Tracer> Mm<T> {
         pause(self.settings.thp.khugepaged.scan_sleep_ms)
     }
 
+    /// Pause between two passes over spaces: `scan_sleep_millisecs`.
+    #[must_use]
+    pub const fn khugepaged_scan_sleep(&self) -> Nanos {
+        Nanos::new(self.settings.thp.khugepaged.scan_sleep_ms * 1_000_000)
+    }
+
     fn khugepaged_is_over(&self) -> bool {
         let pass = &self.user.huge.khugepaged.pass;
         self.settings.thp.is_off() || pass.over || pass.progress >= self.settings.thp.khugepaged.pages_to_scan
