@@ -67,12 +67,13 @@ impl Results {
             digest: run.digest(),
             outcome: run.outcome.clone(),
         };
+        let of_runs = match plan.ablation {
+            Some(_) => ablation_notes(plan, experiment),
+            None => notes(&experiment.inputs, &experiment.runs),
+        };
         Self {
             tables: Tables::of(plan, experiment, layout),
-            notes: match plan.ablation {
-                Some(_) => ablation_notes(plan, experiment),
-                None => notes(&experiment.inputs, &experiment.runs),
-            },
+            notes: plan.notes.iter().cloned().chain(of_runs).collect(),
             digest: experiment.digest(),
             runs: experiment.runs.iter().map(end).collect(),
         }

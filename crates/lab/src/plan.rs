@@ -49,6 +49,8 @@ pub struct Plan {
     pub settings: Settings,
     /// Seeds, at least one.
     pub seeds: Vec<u64>,
+    /// What was decided for whoever asked, and has to be known: one sentence each.
+    pub notes: Vec<String>,
     /// How often counters are read, in virtual time; not zero.
     pub sample_every: Nanos,
     /// Whether they are read more often at first, so that a short run has some hundred readings, too.

@@ -165,6 +165,12 @@ impl Workload {
         }
     }
 
+    /// Whether a run is long by default, whatever the machine: it lasts for days, or fills memory many times over.
+    #[must_use]
+    pub const fn is_long(self) -> bool {
+        matches!(self, Self::FsMark | Self::Uptime)
+    }
+
     /// What it does, in one line.
     #[must_use]
     pub const fn summary(self) -> &'static str {

@@ -31,7 +31,7 @@ pub(crate) struct RunArgs {
     /// The machine whose prices a snapshot gets. [default: epyc-vm]
     #[arg(long, value_name = "MACHINE", allow_hyphen_values = true)]
     pub(crate) prices: Option<String>,
-    /// How often every policy runs, each time with another seed. [default: 1]
+    /// How often every policy runs, each time with another seed. [default: 3, or 1 where runs are long]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) seeds: Option<String>,
     /// Short for --param threads=1,3,5.

@@ -2,14 +2,15 @@
 
 use std::fs;
 
-use crate::support::{SHORT, folder_with_machine, order9_line};
+use crate::support::{SHORT, folder_with_machine, order9_line, short_repeated};
 
 #[test]
 fn a_repetition_needs_the_directory_alone() {
     let folder = folder_with_machine();
     let policy = "base = 'linux-5.0'\n[pcp]\nhigh = 'low_mark'\n";
     fs::write(folder.path().join("mine.toml"), policy).unwrap();
-    let line = format!("run {SHORT} --policy linux-5.0 --policy {{}}/mine.toml --seeds 2 --every 10ms -o {{}}/a");
+    let short = short_repeated();
+    let line = format!("run {short} --policy linux-5.0 --policy {{}}/mine.toml --seeds 2 --every 10ms -o {{}}/a");
     let line = format!("{line} --cmdline hugepages=4");
     order9_line(&line, folder.path()).success();
     fs::remove_file(folder.path().join("tiny.toml")).unwrap();
@@ -45,7 +46,7 @@ fn what_cannot_be_repeated_is_refused() {
     assert!(refusal("run --repeat {}").contains("no manifest.toml here"));
     assert!(refusal("run usemem --repeat {}").contains("cannot be used with"));
     order9_line("snapshot synth --size 256M -o {}/map.o9snap", folder.path()).success();
-    order9_line("run idle --machine {}/map.o9snap --param time=1s -o {}/a", folder.path()).success();
+    order9_line("run idle --machine {}/map.o9snap --param time=1s --seeds 1 -o {}/a", folder.path()).success();
     order9_line("snapshot synth --size 256M --seed 2 -o {}/map.o9snap", folder.path()).success();
     assert!(refusal("run --repeat {}/a").contains("map.o9snap: its digest is "));
     fs::remove_file(folder.path().join("map.o9snap")).unwrap();
@@ -75,7 +76,7 @@ fn directories_are_compared_column_by_column() {
 fn what_cannot_be_compared_is_refused() {
     let folder = folder_with_machine();
     order9_line(&format!("run {SHORT} -o {{}}/a"), folder.path()).success();
-    order9_line("run idle --machine {}/tiny.toml --param time=1s -o {}/b", folder.path()).success();
+    order9_line("run idle --machine {}/tiny.toml --param time=1s --seeds 1 -o {}/b", folder.path()).success();
     let refusal = |line: &str| order9_line(line, folder.path()).refusal().to_owned();
     let message = refusal("compare {}/a {}/b");
     assert!(message.ends_with("/b idle: only runs of one workload can be compared"), "{message}");

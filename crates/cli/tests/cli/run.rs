@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 
 use crate::golden::compare;
-use crate::support::{SHORT, folder_with_machine, order9, order9_line};
+use crate::support::{SHORT, folder_with_machine, order9, order9_line, short_repeated};
 
 /// The line of the digest.
 fn digest(text: &str) -> &str {
@@ -28,7 +28,7 @@ fn two_policies_are_compared_as_in_mmtests() {
 fn the_digest_is_the_same_in_every_process_and_on_any_number_of_cores() {
     let folder = folder_with_machine();
     let run = |jobs: &str| {
-        let line = format!("run {SHORT} --policy linux-4.4 --policy linux-6.18 --seeds 2 --jobs {jobs}");
+        let line = format!("run {} --policy linux-4.4 --policy linux-6.18 --seeds 2 --jobs {jobs}", short_repeated());
         order9_line(&line, folder.path()).success()
     };
     let (one, two) = (run("1"), run("2"));
@@ -71,7 +71,7 @@ fn a_scenario_runs_and_arguments_replace_its_parts() {
                     [parameters]\nsize = '64M'\nloops = 1\niterations = 1\nthreads = [1]\n\
                     [memory]\nstart = 'synthetic'\nfill = 0.4\nunmovable = 0.1\nclean_cache = 0\nhuge = 0\n";
     fs::write(folder.path().join("mine.toml"), scenario).unwrap();
-    let text = order9_line("run {}/mine.toml --set vm.min_free_kbytes=4096 -o {}/a", folder.path()).success();
+    let text = order9_line("run {}/mine.toml --seeds 1 --set vm.min_free_kbytes=4096 -o {}/a", folder.path()).success();
     assert!(text.contains("linux\n") && text.contains("5.0\n"), "{text}");
     let manifest = fs::read_to_string(folder.path().join("a/manifest.toml")).unwrap();
     assert!(manifest.contains("start = \"synthetic\"") && manifest.contains("vm.min_free_kbytes"), "{manifest}");
@@ -160,7 +160,7 @@ fn this_hosts_own_memory_is_a_machine() {
     let folder = tempfile::tempdir().unwrap();
     order9_line("capture -o {}/host.o9snap", folder.path()).success();
     // However busy this host is: what is in its page cache can be reclaimed there as well.
-    let line = "run usemem --machine {}/host.o9snap --param size=64M --param loops=1 --param iterations=1 --threads 1 \
+    let line = "run usemem --machine {}/host.o9snap --param size=64M --param loops=1 --param iterations=1 --threads 1 --seeds 1 \
                 -o {}/a";
     let text = order9_line(line, folder.path()).success();
     assert!(text.contains("Ops Minor Faults"), "{text}");

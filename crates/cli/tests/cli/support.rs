@@ -42,7 +42,12 @@ pub(crate) fn folder_with_machine() -> tempfile::TempDir {
 
 /// The arguments of a run that takes a tenth of a second. `{}` is the folder of [`folder_with_machine`].
 pub(crate) const SHORT: &str =
-    "usemem --machine {}/tiny.toml --param size=64M --param loops=1 --param iterations=2 --threads 1,2";
+    "usemem --machine {}/tiny.toml --param size=64M --param loops=1 --param iterations=2 --threads 1,2 --seeds 1";
+
+/// The same as often as runs are repeated by default.
+pub(crate) fn short_repeated() -> &'static str {
+    SHORT.strip_suffix(" --seeds 1").expect("its last argument")
+}
 
 /// A snapshot that is kept in the repository.
 pub(crate) fn bundled(name: &str) -> PathBuf {

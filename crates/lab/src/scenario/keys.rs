@@ -45,7 +45,12 @@ pub static KEYS: &[Key] = &[
         "",
     ),
     key("against", "a built-in policy or a policy file", "with `ablate`: what it is held against", "must be given"),
-    key("seeds", "a number, or a list of seeds", "how often every policy runs, each time with another seed", "1"),
+    key(
+        "seeds",
+        "a number, or a list of seeds",
+        "how often every policy runs, each time with [another seed](#seeds)",
+        "3, or 1 where runs are long",
+    ),
     key("parameters", "table", "of the workload, see below", ""),
     key("memory.start", "`empty`, `synthetic` or `snapshot`", "what memory holds at the start", "`empty`"),
     key("memory.path", "a snapshot file", "with `snapshot`: the map", "must be given"),

@@ -12,6 +12,7 @@ mod keys;
 mod memory;
 mod plan;
 mod repeat;
+mod seeds;
 mod setting;
 mod text;
 mod value;
@@ -53,7 +54,8 @@ pub struct Scenario {
     cmdline: Asked<CommandLine>,
     /// By [`order9_mm::sysctl::Setting::name`].
     settings: Vec<Asked<(&'static str, String)>>,
-    seeds: Vec<u64>,
+    /// `None` as long as nobody has said.
+    seeds: Option<Vec<u64>>,
     every: Option<Nanos>,
     events: TraceKinds,
     check_every: Option<NonZeroU64>,
@@ -83,7 +85,7 @@ impl Scenario {
             memory: None,
             cmdline: Asked { said: Said::Nowhere, value: CommandLine::default() },
             settings: Vec::new(),
-            seeds: vec![1],
+            seeds: None,
             every: None,
             events: TraceKinds::NONE,
             check_every: None,

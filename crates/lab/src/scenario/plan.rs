@@ -12,7 +12,7 @@ use order9_workloads::Workload;
 use super::ablate::{Wish, ablation};
 use super::error::{Problem, Said, ScenarioError};
 use super::memory::{MemoryWish, is_snapshot};
-use super::{Asked, Scenario, setting};
+use super::{Asked, Scenario, seeds, setting};
 use crate::machines::{self, MachineSpec};
 use crate::plan::{Memory, Plan, Settings};
 
@@ -45,6 +45,10 @@ impl Scenario {
         setting::check(&self.settings, &policies)?;
         let place = Place { machine: self.machine, prices: self.prices, memory: self.memory };
         let (machine, memory) = place.load(self.available)?;
+        let (seeds, note) = match self.seeds {
+            Some(seeds) => (seeds, None),
+            None => seeds::by_default(self.workload, &machine, &memory),
+        };
         Ok(Plan {
             workload: self.workload,
             chosen: self.chosen,
@@ -55,7 +59,8 @@ impl Scenario {
             memory,
             cmdline: self.cmdline.value,
             settings: with_demanded(self.workload, self.settings),
-            seeds: self.seeds,
+            seeds,
+            notes: note.into_iter().collect(),
             sample_finely: self.every.is_none(),
             sample_every: self.every.unwrap_or(self.workload.counters_every()),
             check_every: self.check_every,

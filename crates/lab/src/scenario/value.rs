@@ -63,7 +63,7 @@ impl Scenario {
     pub(super) fn count_seeds(&mut self, text: &str) -> Result<(), Problem> {
         let count = text.parse().ok().filter(|count| (1..=SEEDS_MAX).contains(count));
         let expected = || format!("how many seeds, from 1 to {SEEDS_MAX}");
-        self.seeds = (1..=count.ok_or_else(|| Problem::value("seeds", text, expected()))?).collect();
+        self.seeds = Some((1..=count.ok_or_else(|| Problem::value("seeds", text, expected()))?).collect());
         Ok(())
     }
 
@@ -73,8 +73,8 @@ impl Scenario {
         sorted.sort_unstable();
         sorted.dedup();
         let sound = (1..=SEEDS_MAX).contains(&(seeds.len() as u64)) && sorted.len() == seeds.len();
-        self.seeds = sound.then_some(seeds)?;
-        Some(())
+        self.seeds = sound.then_some(seeds);
+        self.seeds.is_some().then_some(())
     }
 
     /// How often counters are read.

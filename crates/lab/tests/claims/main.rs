@@ -43,6 +43,7 @@ fn plan(workload: Workload, chosen: &[(&'static str, Value)], policies: [&str; 2
         cmdline: CommandLine::default(),
         settings: Vec::new(),
         seeds: vec![1],
+        notes: Vec::new(),
         sample_every: workload.counters_every(),
         sample_finely: false,
         check_every: None,

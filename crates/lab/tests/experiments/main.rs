@@ -146,6 +146,7 @@ fn plan(workload: Workload) -> Plan {
         cmdline: CommandLine::default(),
         settings: workload.settings().iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect(),
         seeds: vec![1, 2],
+        notes: Vec::new(),
         sample_every: workload.counters_every(),
         sample_finely: false,
         check_every: None,

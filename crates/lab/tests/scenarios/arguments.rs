@@ -160,3 +160,21 @@ fn what_takes_a_policy_apart_goes_together() {
     let setting = [("--ablate", "linux-5.0"), ("--against", "linux-4.4"), ("--set", "vm.watermark_boost_factor=0")];
     assert!(refusal("workload = 'usemem'", &setting).contains("does not exist under linux-4.4"));
 }
+
+#[test]
+fn runs_are_repeated_unless_they_are_long_or_somebody_says_how_often() {
+    let of = |text: &str, arguments: &[(&str, &str)]| {
+        let plan = plan(text, arguments).unwrap();
+        (plan.seeds, plan.notes)
+    };
+    assert_eq!(of(FILE, &[]), (vec![1, 2, 3], vec![]));
+    assert_eq!(of(FILE, &[("--machine", "{}/map.o9snap")]), (vec![1, 2, 3], vec![]));
+    let (seeds, notes) = of(FILE, &[("--machine", "server-1t")]);
+    let why = "one run of each policy, since a run on 1024 GiB is long: --seeds says how often each is to run";
+    assert_eq!((seeds, notes), (vec![1], vec![why.to_owned()]));
+    let (seeds, notes) = of("workload = 'uptime'\n", &[]);
+    assert_eq!(seeds, [1]);
+    assert!(notes[0].contains("uptime is a long workload"), "{notes:?}");
+    assert_eq!(of("workload = 'uptime'\n", &[("--seeds", "2")]), (vec![1, 2], vec![]));
+    assert_eq!(of(&format!("seeds = [4]\n{FILE}"), &[]), (vec![4], vec![]));
+}
