@@ -140,14 +140,26 @@ impl Plan {
             }
         };
         let lists = zones.saturating_mul(cpus).saturating_mul(PER_CPU_AND_ZONE);
-        Bytes::new(frames.saturating_mul(PER_FRAME).saturating_add(lists))
+        let engine = frames.saturating_mul(PER_FRAME).saturating_add(lists);
+        match &self.memory {
+            Memory::Synthetic(made_up @ MadeUp { seed: None, .. }) => {
+                Bytes::new(engine.saturating_add(self.memory_to_make_up(made_up).get()))
+            }
+            _ => Bytes::new(engine),
+        }
+    }
+
+    /// Memory of the host that it takes to make up the memory of the machine.
+    fn memory_to_make_up(&self, made_up: &MadeUp) -> Bytes {
+        SynthSpec { size: self.machine.memory(), ..made_up.spec.clone() }.memory()
     }
 
     /// Memory of the host that all runs together take for what they start from, beside a map that was read.
     fn shared_memory(&self) -> Bytes {
         match &self.memory {
             Memory::Empty => Bytes::new(0),
-            Memory::Synthetic(spec) => SynthSpec { size: self.machine.memory(), ..spec.clone() }.memory(),
+            Memory::Synthetic(MadeUp { seed: None, .. }) => Bytes::new(0),
+            Memory::Synthetic(made_up) => self.memory_to_make_up(made_up),
             Memory::Snapshot { snapshot, .. } => to_analyse(snapshot.zones.iter().map(|zone| zone.span.len()).sum()),
         }
     }

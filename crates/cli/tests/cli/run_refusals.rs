@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{SHORT, bundled, folder_with_machine, order9_line};
+use crate::support::{SHORT, bundled, folder_with_machine, order9_line, short_repeated};
 
 /// Runs `line`, which must be refused with a sentence that holds all of `parts`, and must leave no file behind. `{}` is a
 /// folder with `tiny.toml` and these files.
@@ -23,7 +23,7 @@ fn refused_with(files: &[(&str, &[u8])], line: &str, parts: &[&str]) {
 /// The same, with arguments added to a run that would take place, and be stored.
 #[track_caller]
 fn refused(more: &str, parts: &[&str]) {
-    refused_with(&[], &format!("{SHORT} -o {{}}/out {more}"), parts);
+    refused_with(&[], &format!("{} -o {{}}/out {more}", short_repeated()), parts);
 }
 
 #[test]
