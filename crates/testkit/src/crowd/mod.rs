@@ -98,7 +98,7 @@ impl<C: Choices> World<C> {
         };
         for node in [NodeId(0), NodeId(1)] {
             world.start_daemon(async move |thread: Thread| kswapd(&thread, node).await);
-            world.start_daemon(async move |thread: Thread| kcompactd(&thread, node).await);
+            world.start_daemon(async move |thread: Thread| kcompactd(&thread, node, None).await);
         }
         world.start_daemon(async |thread: Thread| thread.khugepaged().await);
         world.new_space();
