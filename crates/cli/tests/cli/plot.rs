@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{SHORT, folder_with_machine, order9_line};
+use crate::support::{SHORT, folder_with_machine, order9_line, short_repeated};
 
 /// A folder with a run of two policies in `a`.
 fn folder_with_run() -> tempfile::TempDir {
@@ -131,7 +131,8 @@ fn a_short_run_has_readings_enough_for_a_picture() {
 #[test]
 fn samples_become_curves() {
     let folder = folder_with_machine();
-    let line = format!("run {SHORT} --policy linux-5.0 --policy linux-5.1 --seeds 2 -o {{}}/a");
+    let short = short_repeated();
+    let line = format!("run {short} --policy linux-5.0 --policy linux-5.1 --seeds 2 -o {{}}/a");
     order9_line(&line, folder.path()).success();
     let written = order9_line("plot {}/a --cdf", folder.path()).success();
     assert!(written.ends_with("a-cdf.svg\n"), "{written}");
