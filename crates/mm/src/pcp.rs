@@ -294,4 +294,25 @@ mod tests {
         assert_eq!(new.list_for(Order::new(4).unwrap(), Migratetype::Movable), None);
         assert_eq!(new.count(), 14);
     }
+
+    #[test]
+    fn sizes_follow_from_the_zone_and_its_low_mark() {
+        let sizes = |high, low, fraction| {
+            let policy = PcpPolicy { high, batch_max: 256, ..crate::policy::Policy::default().pcp };
+            let mut pcp = Pcp::new(Idx(0));
+            pcp.resize(779_264, low, 4, fraction, &policy);
+            [pcp.batch, pcp.high_min, pcp.high_max]
+        };
+        assert_eq!(sizes(PcpHigh::SixBatches, 4000, 0), [63, 378, 378]);
+        assert_eq!(sizes(PcpHigh::LowMark, 4000, 0), [63, 1000, 1000]);
+        assert_eq!(sizes(PcpHigh::LowMark, 1000, 0), [63, 252, 252], "four batches at least");
+        assert_eq!(sizes(PcpHigh::AutoTuned, 4000, 0), [63, 1000, 24_352]);
+        assert_eq!(sizes(PcpHigh::AutoTuned, 4000, 8), [63, 24_352, 24_352], "a share set by hand ends all tuning");
+    }
+
+    #[test]
+    fn a_list_that_is_too_full_gives_back_twice_as_much_each_time() {
+        let mut pcp = Pcp { batch: 63, high: 1000, ..Pcp::new(Idx(0)) };
+        assert_eq!([(); 6].map(|()| pcp.surplus()), [63, 126, 252, 504, 937, 937]);
+    }
 }

@@ -288,6 +288,43 @@ mod tests {
     }
 
     #[test]
+    fn it_is_woken_for_short_nodes_and_boosts_until_it_gives_up() {
+        let mut mm = machine();
+        mm.policy.reclaim.kswapd_balances = BalancedZones::Any;
+        mm.policy.reclaim.unreclaimable = Unreclaimable::KswapdFailures;
+        let request = DaemonRequest { order: Order::ZERO, class: CLASS };
+        let wakes = |mm: &mut Mm| {
+            mm.nodes[0].kswapd_asleep = true;
+            mm.wakeup_kswapd(NODE, request, Gfp::GFP_KERNEL);
+            mm.take_wakeups().kswapd != 0
+        };
+        assert!(!wakes(&mut mm), "it is balanced");
+        mm.zones[1].boost = 512;
+        assert!(wakes(&mut mm) && mm.may_sleep(NODE, request));
+        mm.zones.iter_mut().for_each(|zone| zone.watermarks.high = 1 << 20);
+        mm.nodes[0].kswapd_failures = FAILURES_MAX - 1;
+        assert!(wakes(&mut mm) && !mm.may_sleep(NODE, request) && !mm.kswapd_gave_up(NODE));
+        mm.nodes[0].kswapd_failures = FAILURES_MAX;
+        assert!(!wakes(&mut mm) && mm.may_sleep(NODE, request) && mm.kswapd_gave_up(NODE));
+    }
+
+    #[test]
+    fn a_block_that_a_balanced_node_lacks_is_for_kcompactd_where_nobody_else_makes_it() {
+        for (gfp, wake_when_balanced, asked) in [
+            (Gfp::GFP_KERNEL, true, false),
+            (Gfp::GFP_KERNEL.without(Gfp::DIRECT_RECLAIM), true, true),
+            (Gfp::GFP_KERNEL.without(Gfp::DIRECT_RECLAIM), false, false),
+        ] {
+            let mut mm = machine();
+            mm.policy.reclaim.kswapd_balances = BalancedZones::Any;
+            mm.policy.compaction.wake_when_balanced = wake_when_balanced;
+            mm.nodes[0].kswapd_asleep = true;
+            mm.wakeup_kswapd(NODE, DaemonRequest { order: Order::PAGEBLOCK, class: CLASS }, gfp);
+            assert_eq!(mm.nodes[0].kcompactd_request().is_some(), asked, "{gfp:?} {wake_when_balanced}");
+        }
+    }
+
+    #[test]
     fn the_lowest_class_asked_for_is_what_every_zone_is_balanced_for() {
         let mut mm = machine();
         for class in [CLASS, ZoneKind::Dma32] {

@@ -168,3 +168,23 @@ fn zones_weigh_by_their_size_and_nodes_have_scores_of_their_own() {
     let zones = |class| mm.zones_up_to(NodeId(0), class).iter().map(|zone| zone.index()).collect::<Vec<_>>();
     assert_eq!([zones(ZoneKind::Dma32), zones(ZoneKind::Movable)], [vec![0], vec![0, 1]]);
 }
+
+#[test]
+fn the_largest_order_and_the_lowest_class_are_what_kcompactd_works_for() {
+    let world = World::new(classic(), &worked_example());
+    world.with(|mm| {
+        let node = &mut mm.nodes[0];
+        let request = |order, class| DaemonRequest { order: Order::new(order).expect("an order"), class };
+        for (order, class) in
+            [(3, ZoneKind::Normal), (9, ZoneKind::Movable), (2, ZoneKind::Dma32), (4, ZoneKind::Normal)]
+        {
+            node.ask_kcompactd(request(order, class));
+        }
+        let asked = request(9, ZoneKind::Dma32);
+        assert_eq!(node.kcompactd_request(), Some(asked));
+        node.kcompactd_done(request(4, ZoneKind::Normal));
+        assert_eq!(node.kcompactd_request(), Some(asked), "a larger order is still to be worked for");
+        node.kcompactd_done(asked);
+        assert_eq!(node.kcompactd_request(), None);
+    });
+}

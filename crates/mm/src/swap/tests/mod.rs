@@ -175,7 +175,22 @@ fn slots_that_nobody_needs_are_not_read_ahead() {
         mm.munmap(space, page(start, at), Pages::new(1).bytes(), CPU).expect("it is mapped");
     }
     let kept: alloc::vec::Vec<_> = others[..2].iter().chain(&others[4..]).map(|&(slot, _)| slot).collect();
-    assert_eq!((others.len(), mm.swap_readahead(slot)), (7, kept));
+    assert_eq!((others.len(), mm.swap_readahead(slot)), (7, kept.clone()));
+    // Now one of those beside it has come into memory, and another one is not needed any more when it has been read.
+    let page_for = |mm: &mut Mm| {
+        let request = Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE);
+        mm.alloc_fast(&request).expect("memory is free")
+    };
+    let near = kept.iter().copied().find(|other| other.index() / 4 == slot.index() / 4).expect("two of three are left");
+    let pfn = page_for(&mut mm);
+    mm.finish_readahead(near, pfn, CPU);
+    assert!(!mm.swap_readahead(slot).contains(&near));
+    let &(late, at) = others[4..].iter().find(|(other, _)| *other != near).expect("three are left");
+    let pfn = page_for(&mut mm);
+    mm.munmap(space, page(start, at), Pages::new(1).bytes(), CPU).expect("it is mapped");
+    mm.finish_readahead(late, pfn, CPU);
+    mm.check().expect("every law holds");
+    assert_eq!((mm.swap_cached(), mm.counters().swap_ra), (Pages::new(1), 1));
 }
 
 #[test]
