@@ -26,13 +26,8 @@ impl Pressure {
     /// Only what can neither be dropped nor written anywhere makes memory run out.
     pub(super) fn expected(&self) -> Expected {
         let memory = Pages::from_bytes_floor(self.memory).get();
-        let wanted = memory * self.percent / 100;
-        let (anon, unevictable) = match self.kind {
-            Kind::Read | Kind::Dirty => (0, 0),
-            Kind::Anon | Kind::Shared => (wanted, 0),
-            Kind::Mlocked | Kind::Pinned => (wanted, wanted / 2),
-            Kind::Slab => (wanted / 2, 0),
-        };
+        let (anon, _) = self.wanted();
+        let unevictable = if let Kind::Mlocked | Kind::Pinned = self.kind { anon / 2 } else { 0 };
         let usable = memory * (100 - RESERVED) / 100;
         if self.kind == Kind::Pinned && anon > usable && unevictable <= usable && self.swap.get() > 0 {
             return Expected::Either;
@@ -50,6 +45,7 @@ impl Pressure {
             "{self:?}: {:?}",
             results.kills.first().map(ToString::to_string)
         );
+        self.assert_outcome(&results);
     }
 }
 

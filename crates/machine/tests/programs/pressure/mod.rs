@@ -2,6 +2,7 @@
 
 mod kinds;
 mod matrix;
+mod outcome;
 mod presets;
 
 use std::num::NonZeroU64;
