@@ -127,6 +127,41 @@ impl Loaded {
         changed.without_conflict()
     }
 
+    /// This policy, called `name`, with `values` of switches.
+    ///
+    /// # Errors
+    /// [`PolicyError::Conflict`] if values exclude each other.
+    pub(crate) fn with_values(
+        &self,
+        values: impl Iterator<Item = (&'static Switch, Value)>,
+        name: String,
+        summary: String,
+    ) -> Result<Self, PolicyError> {
+        let mut changed = self.clone();
+        for (switch, value) in values.filter(|(switch, value)| switch.get(&self.policy) != *value) {
+            (switch.set)(&mut changed.policy, value);
+            changed.set_in[place(switches(), switch)] = changed.chain.len();
+        }
+        changed.chain.push(name.clone());
+        (changed.name, changed.summary) = (name, summary);
+        changed.without_conflict()
+    }
+
+    /// This policy with `changes` behind its name, as [`load`] takes them.
+    ///
+    /// # Errors
+    /// The first change that is no good.
+    pub fn with_changes(self, changes: &[(String, String)]) -> Result<Self, PolicyError> {
+        if changes.is_empty() {
+            return Ok(self);
+        }
+        let behind: String = changes.iter().map(|(key, value)| format!("+{key}={value}")).collect();
+        let name = format!("{}{behind}", self.name);
+        let text = PolicyText::parse(&name, &as_file(changes))?;
+        let summary = self.summary.clone();
+        self.with_values(text.settings.iter().copied(), name, summary)
+    }
+
     fn without_conflict(self) -> Result<Self, PolicyError> {
         let has =
             |(key, value): (&str, Value)| table::find(key).is_some_and(|switch| switch.get(&self.policy) == value);
