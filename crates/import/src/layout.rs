@@ -7,12 +7,12 @@ use order9_units::{NodeId, PfnRange};
 
 /// Whether frames of this class are no memory of the engine's machine.
 pub(crate) fn is_outside(class: FrameClass) -> bool {
-    matches!(class, FrameClass::Hole | FrameClass::Offline | FrameClass::Deferred)
+    matches!(class, FrameClass::Hole | FrameClass::Offline)
 }
 
-/// Whether frames of this class exist but never reach the allocator.
+/// Whether frames of this class exist but are not the allocator's, or not yet.
 pub(crate) fn is_reserved(class: FrameClass) -> bool {
-    matches!(class, FrameClass::Reserved | FrameClass::HwPoison | FrameClass::Ballooned)
+    matches!(class, FrameClass::Reserved | FrameClass::HwPoison | FrameClass::Ballooned | FrameClass::Deferred)
 }
 
 /// Nodes, zones, holes and reserved frames as the engine wants them; and page tables.
@@ -26,7 +26,9 @@ pub(crate) fn engine_layout(snapshot: &Snapshot, layout: &Layout<'_>) -> (Engine
             if let Extent::Frames { class: FrameClass::PageTable, range } = extent {
                 tables.push(range);
             } else if let Extent::Frames { class, range } | Extent::Compound { class, range } = extent {
-                if is_outside(class) {
+                if class == FrameClass::Deferred {
+                    extend(&mut spec.deferred, range);
+                } else if is_outside(class) {
                     extend(&mut spec.holes, range);
                 } else if is_reserved(class) {
                     extend(&mut spec.reserved, range);

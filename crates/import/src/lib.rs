@@ -1,7 +1,7 @@
 //! Turns a [`Snapshot`] into an engine in the same state, so that any machine's own memory can be a starting point.
 //!
-//! Every frame ends in exactly one state: holes, offline and deferred memory stay outside the allocator, reserved frames
-//! stay reserved, free blocks are rebuilt with their orders, compound pages of the kernel and huge pages become allocations
+//! Every frame ends in exactly one state: holes and offline memory stay outside, deferred memory waits until it is needed, reserved
+//! frames stay reserved, free blocks are rebuilt with their orders, compound pages of the kernel and huge pages become allocations
 //! of their order, and all else single frames. Pages of programs and files are on the LRU lists that their flags name, and
 //! reclaim can have them: the private ones belong to a space without process, which no OOM killer sees, those of files to the
 //! disk. What the kernel does not tell is treated as immovable and counted in the [`Report`].
@@ -10,11 +10,15 @@
 
 mod layout;
 mod pages;
+mod pools;
 mod settings;
 
 pub use pages::Disk;
+use pools::PoolPage;
+pub use settings::{SettingsReport, Taken, Untaken, value_shown};
 
 use order9_mm::policy::Policy;
+use order9_mm::sysctl::SettingError;
 use order9_mm::{BuildError, Contents, Mm, MmBuilder, Zone};
 use order9_snapshot::buddy::free_blocks;
 use order9_snapshot::census::{Census, ZoneCensus};
@@ -28,6 +32,8 @@ pub struct Imported {
     pub mm: Mm,
     /// How well it matches what the snapshot's files say.
     pub report: Report,
+    /// What became of the snapshot's settings.
+    pub settings: SettingsReport,
 }
 
 /// How well an imported engine matches the files of its snapshot.
@@ -74,40 +80,43 @@ pub enum ImportError {
     /// The zones do not fit the engine.
     #[error("the snapshot's zones do not fit the engine: {0}")]
     Build(#[from] BuildError),
-    /// A setting that the engine needs is not a number.
-    #[error("{path}: {value:?} is not a number")]
+    /// A setting with a value that no kernel has.
+    #[error("{path}: {value:?}: {error}")]
     Setting {
         /// Its Linux path.
         path: &'static str,
         /// What it says.
         value: String,
+        /// Why it cannot be written.
+        error: SettingError,
     },
 }
 
-/// Imports `snapshot` under `policy`, whose watermark factors are replaced by the snapshot's own settings, for a machine
-/// with or without `disk`.
+/// Imports `snapshot` under `policy`, with the snapshot's own settings as far as the policy has them, for a machine with or
+/// without `disk`.
 ///
 /// # Errors
 /// [`ImportError`] where the snapshot holds no map, contradicts itself, or does not fit the engine.
-pub fn import(snapshot: &Snapshot, mut policy: Policy, disk: Disk) -> Result<Imported, ImportError> {
+pub fn import(snapshot: &Snapshot, policy: Policy, disk: Disk) -> Result<Imported, ImportError> {
     let layout = Layout::of(snapshot)?;
     let map = snapshot.frames.as_ref().ok_or(LayoutError::NoMap)?;
     let census = Census::of(snapshot)?;
-    settings::apply(snapshot, &mut policy)?;
     let (spec, tables) = layout::engine_layout(snapshot, &layout);
-    let mut builder = settings::configure(snapshot, MmBuilder::new(&spec, policy)?)?;
+    let mut builder = MmBuilder::new(&spec, policy)?;
     // First of all, since pages of programs make use of them.
     tables.into_iter().flat_map(|range| range.iter()).try_for_each(|pfn| builder.page_table(pfn))?;
-    let mut import = Import { builder, map, disk };
+    let mut import = Import { builder, map, disk, pools: Vec::new() };
     for (at, zone) in census.zones.iter().enumerate() {
         import.set_types(zone)?;
         import.fill(&layout, at, zone)?;
     }
-    let mm = import.builder.finish();
+    pools::place(snapshot, &import.pools, &mut import.builder)?;
+    let mut mm = import.builder.finish();
+    let settings = settings::write(snapshot, &mut mm)?;
     let infos = layout.zones().iter().map(|zone| zone.info());
     let parts = mm.zones().iter().zip(&census.zones).zip(infos);
     let report = Report { zones: parts.map(|((zone, census), info)| ZoneReport::new(zone, census, info)).collect() };
-    Ok(Imported { mm, report })
+    Ok(Imported { mm, report, settings })
 }
 
 /// An import under way.
@@ -115,6 +124,7 @@ struct Import<'a> {
     builder: MmBuilder,
     map: &'a FrameMap,
     disk: Disk,
+    pools: Vec<PoolPage>,
 }
 
 impl Import<'_> {
@@ -140,6 +150,11 @@ impl Import<'_> {
             Extent::Free { start, order } => self.builder.free(start, order),
             Extent::Compound { class, .. } | Extent::Frames { class, .. } if !is_allocated(class) => Ok(()),
             Extent::Frames { class: FrameClass::PageTable, .. } => Ok(()), // Placed before all others.
+            Extent::Compound { class: FrameClass::Hugetlb, range } if range.len() == PAGEBLOCK_PAGES => {
+                let mapped = self.map.get(range.start).is_some_and(|state| state.count > 0);
+                self.pools.push(PoolPage { pfn: range.start, mapped });
+                Ok(())
+            }
             Extent::Compound { class, range } => match pages::user_page(class, self.disk) {
                 Some(page) => {
                     let of = pages::use_of(self.flags(range.start));

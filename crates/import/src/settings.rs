@@ -1,92 +1,165 @@
-//! Settings of a snapshot that the engine's watermarks follow from.
+//! Settings of a snapshot, written to an engine as a program writes to their files.
+//!
+//! Key type: [`SettingsReport`] (what became of each). What the engine models is in its own list of settings, so that this
+//! one names only what is written in a way of its own, and what other settings bear on results.
 
-use order9_mm::MmBuilder;
-use order9_mm::policy::Policy;
+use order9_mm::Mm;
+use order9_mm::sysctl::{Access, HugetlbFile, Knob, Model, SETTINGS, Setting, SettingError};
 use order9_mm::thp::{HugeEnabled, SizeEnabled};
 use order9_snapshot::Snapshot;
-use order9_units::ZoneKind;
 
 use crate::ImportError;
 
-const MIN_FREE_KBYTES: &str = "/proc/sys/vm/min_free_kbytes";
-const SCALE_FACTOR: &str = "/proc/sys/vm/watermark_scale_factor";
-const BOOST_FACTOR: &str = "/proc/sys/vm/watermark_boost_factor";
-const LOWMEM_RESERVE_RATIO: &str = "/proc/sys/vm/lowmem_reserve_ratio";
-const THP_ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
-const THP_SIZE_ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled";
+/// What became of the settings of a snapshot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SettingsReport {
+    /// Those in force now, in the order of [`SETTINGS`].
+    pub taken: Vec<Taken>,
+    /// Those whose file the policy's kernels do not have, or take no such value for, where they say something else than Linux
+    /// starts with.
+    pub not_in_policy: Vec<Untaken>,
+    /// Those without a model in the engine, likewise.
+    pub not_modelled: Vec<Untaken>,
+}
 
-/// Puts the snapshot's watermark factors into `policy`, where it has them and the policy knows the mechanism.
-pub(crate) fn apply(snapshot: &Snapshot, policy: &mut Policy) -> Result<(), ImportError> {
-    let watermark = &mut policy.watermark;
-    for (path, factor) in [(SCALE_FACTOR, &mut watermark.scale_factor), (BOOST_FACTOR, &mut watermark.boost_factor)] {
-        if let (Some(value), true) = (number(snapshot, path)?, factor.is_some()) {
-            *factor = Some(value);
+/// A setting that was taken over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The setting.
+    pub setting: &'static Setting,
+    /// Its value before: what the engine starts with under this policy.
+    pub before: String,
+    /// Its value now.
+    pub value: String,
+}
+
+/// A setting that was not taken over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Untaken {
+    /// Its name, as [`Setting::name`].
+    pub name: String,
+    /// What the snapshot says.
+    pub value: String,
+}
+
+/// A setting that the engine has no list of, and what it says where it has no effect.
+struct Other {
+    /// What its path begins with.
+    begin: &'static str,
+    /// What its path ends with, behind the size of a page where there is one.
+    end: &'static str,
+    /// What Linux starts with.
+    default: &'static str,
+}
+
+const THP: &str = "/sys/kernel/mm/transparent_hugepage/";
+const HUGEPAGES: &str = "/sys/kernel/mm/hugepages/";
+/// The only size of huge pages that the engine has.
+const MODELLED_SIZE: &str = "hugepages-2048kB/";
+
+/// Settings that bear on results and that the engine has no model of.
+const OTHERS: &[Other] = &[
+    Other { begin: HUGEPAGES, end: "kB/nr_hugepages", default: "0" },
+    Other { begin: HUGEPAGES, end: "kB/nr_overcommit_hugepages", default: "0" },
+    Other { begin: "/sys/kernel/mm/lru_gen/", end: "enabled", default: "0x0000" },
+    Other { begin: "/sys/kernel/mm/numa/", end: "demotion_enabled", default: "false" },
+    Other { begin: THP, end: "kB/enabled", default: "never" },
+    Other { begin: THP, end: "kB/shmem_enabled", default: "never" },
+];
+
+/// Writes the settings of `snapshot` to `mm`.
+///
+/// # Errors
+/// [`ImportError::Setting`] for the first that no kernel would say.
+pub(crate) fn write(snapshot: &Snapshot, mm: &mut Mm) -> Result<SettingsReport, ImportError> {
+    let mut report = SettingsReport { not_modelled: others(snapshot), ..SettingsReport::default() };
+    let mut held: Vec<(&'static Setting, String)> =
+        SETTINGS.iter().filter_map(|setting| held(snapshot, setting)).collect();
+    // Huge pages raise it, and the file says what came of that.
+    held.sort_by_key(|(setting, _)| setting.model == Model::Engine(Knob::MinFreeKbytes));
+    for (setting, value) in held {
+        let untaken = || Untaken { name: setting.name.to_owned(), value: value.clone() };
+        if let Model::Missing(_) = setting.model {
+            report.not_modelled.extend(is_unusual(setting, &value).then(untaken));
+            continue;
+        }
+        let before = mm.read_setting(setting.name).map(|text| value_shown(&text));
+        match mm.write_setting(setting.name, &value) {
+            Ok(()) => {
+                let before = before.expect("what can be written as a setting can be read");
+                report.taken.push(Taken { setting, before, value });
+            }
+            Err(SettingError::Absent(_) | SettingError::TooLarge(..)) => {
+                report.not_in_policy.extend(is_unusual(setting, &value).then(untaken));
+                write_without_sizes(setting, &value, mm)?;
+            }
+            Err(error) => return Err(ImportError::Setting { path: setting.path, value, error }),
         }
     }
-    Ok(())
-}
-
-/// Hands the settings that are no policy to the builder.
-pub(crate) fn configure(snapshot: &Snapshot, mut builder: MmBuilder) -> Result<MmBuilder, ImportError> {
-    if let Some(kbytes) = number(snapshot, MIN_FREE_KBYTES)? {
-        builder = builder.min_free_kbytes(kbytes);
+    // What was written last may have changed what came before.
+    for taken in &mut report.taken {
+        taken.value =
+            mm.read_setting(taken.setting.name).map_or_else(|_| taken.value.clone(), |text| value_shown(&text));
     }
-    if let Some(enabled) = huge_enabled(snapshot)? {
-        builder = builder.transparent_hugepage(enabled);
+    report.taken.sort_by_key(|taken| SETTINGS.iter().position(|setting| std::ptr::eq(setting, taken.setting)));
+    Ok(report)
+}
+
+/// What the snapshot says of a setting, as it is written; `None` where it says nothing, or nothing is to be written.
+fn held(snapshot: &Snapshot, setting: &'static Setting) -> Option<(&'static Setting, String)> {
+    let text = |path: &str| snapshot.settings.get(path).map(|text| value_shown(text));
+    let value = text(setting.path)?;
+    let Model::Engine(knob) = setting.model else { return Some((setting, value)) };
+    // Of these the later one switches the other off, and what is off says 0.
+    let is_off = |other: &str| value == "0" && text(other).is_some_and(|other| other != "0");
+    let is_left_out = match knob {
+        Knob::DirtyBytes | Knob::DirtyBackgroundBytes => value == "0",
+        Knob::DirtyRatio => is_off("/proc/sys/vm/dirty_bytes"),
+        Knob::DirtyBackgroundRatio => is_off("/proc/sys/vm/dirty_background_bytes"),
+        // The map holds the pages of the pools.
+        Knob::Hugetlb(HugetlbFile::Nr) => true,
+        _ => setting.access != Access::ReadWrite,
+    };
+    (!is_left_out).then_some((setting, value))
+}
+
+/// Where a policy has no file for the size of huge pages, what that file says counts as if it had been said for all sizes.
+fn write_without_sizes(setting: &'static Setting, value: &str, mm: &mut Mm) -> Result<(), ImportError> {
+    if setting.model != Model::Engine(Knob::ThpSizeEnabled) {
+        return Ok(());
     }
-    if let Some(ratios) = snapshot.settings.get(LOWMEM_RESERVE_RATIO) {
-        builder = builder.lowmem_reserve_ratio(lowmem_ratios(ratios)?);
-    }
-    Ok(builder)
+    let invalid = |error| ImportError::Setting { path: setting.path, value: value.to_owned(), error };
+    let size = SizeEnabled::find(value).ok_or_else(|| invalid(SettingError::Invalid(setting)))?;
+    let rule = size.rule(mm.thp_enabled());
+    let word = HugeEnabled::WORDS.into_iter().find(|(enabled, _)| *enabled == rule).map_or("", |(_, word)| word);
+    mm.write_setting("thp/enabled", word).map_err(invalid)
 }
 
-/// Who got huge pages. What the file of the size says counts for any policy, as if it had been said for all sizes.
-fn huge_enabled(snapshot: &Snapshot) -> Result<Option<HugeEnabled>, ImportError> {
-    let Some(all_sizes) = word(snapshot, THP_ENABLED, HugeEnabled::find)? else { return Ok(None) };
-    let size = word(snapshot, THP_SIZE_ENABLED, SizeEnabled::find)?;
-    Ok(Some(size.map_or(all_sizes, |size| size.rule(all_sizes))))
+/// Whether a setting says something else than Linux starts with, where that is one value.
+fn is_unusual(setting: &Setting, value: &str) -> bool {
+    let is_one_value =
+        !setting.default.is_empty() && !setting.default.contains(|c: char| c.is_alphabetic() || c == '%');
+    let is_word = matches!(setting.values, order9_mm::sysctl::Values::Words(_));
+    (is_one_value || is_word) && !value.split_whitespace().eq(setting.default.split_whitespace())
 }
 
-/// The word in brackets in the file at `path`, if there is one.
-fn word<V>(snapshot: &Snapshot, path: &'static str, find: fn(&str) -> Option<V>) -> Result<Option<V>, ImportError> {
-    let Some(words) = snapshot.settings.get(path) else { return Ok(None) };
-    let word = words.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or(words.trim(), |(word, _)| word);
-    find(word).map(Some).ok_or_else(|| ImportError::Setting { path, value: words.to_owned() })
+/// Settings beside those of the engine's list that say something else than Linux starts with.
+fn others(snapshot: &Snapshot) -> Vec<Untaken> {
+    let says = |(path, text): (&String, &String)| {
+        let is_other = |other: &&Other| path.starts_with(other.begin) && path.ends_with(other.end);
+        let other = OTHERS.iter().find(is_other).filter(|_| !path.contains(MODELLED_SIZE))?;
+        let value = value_shown(text);
+        let name = path.strip_prefix("/sys/kernel/mm/").unwrap_or(path);
+        let name =
+            name.strip_prefix("transparent_hugepage/").map_or_else(|| name.to_owned(), |name| format!("thp/{name}"));
+        (value != other.default).then_some(Untaken { name, value })
+    };
+    snapshot.settings.iter().filter_map(says).collect()
 }
 
-/// The file lists a ratio per zone, highest left out before 4.20.
-fn lowmem_ratios(value: &str) -> Result<[u64; ZoneKind::COUNT], ImportError> {
-    let mut ratios = [0; ZoneKind::COUNT];
-    for (ratio, word) in ratios.iter_mut().zip(value.split_whitespace()) {
-        *ratio = parse(LOWMEM_RESERVE_RATIO, word)?;
-    }
-    Ok(ratios)
-}
-
-fn number<N: std::str::FromStr>(snapshot: &Snapshot, path: &'static str) -> Result<Option<N>, ImportError> {
-    snapshot.settings.get(path).map(|value| parse(path, value)).transpose()
-}
-
-fn parse<N: std::str::FromStr>(path: &'static str, value: &str) -> Result<N, ImportError> {
-    value.trim().parse().map_err(|_| ImportError::Setting { path, value: value.to_owned() })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_file_of_the_size_counts_where_there_is_one() {
-        let with = |enabled: Option<&str>, size: Option<&str>| {
-            let settings = [(THP_ENABLED, enabled), (THP_SIZE_ENABLED, size)].into_iter();
-            let settings = settings.filter_map(|(path, words)| Some((path.to_owned(), words?.to_owned()))).collect();
-            huge_enabled(&Snapshot { settings, ..Snapshot::default() })
-        };
-        let never = Some("always madvise [never]");
-        assert_eq!(with(None, Some("[always] inherit madvise never")).ok(), Some(None));
-        assert_eq!(with(never, None).ok(), Some(Some(HugeEnabled::Never)));
-        assert_eq!(with(never, Some("always [inherit] madvise never")).ok(), Some(Some(HugeEnabled::Never)));
-        assert_eq!(with(never, Some("always inherit [madvise] never")).ok(), Some(Some(HugeEnabled::Madvise)));
-        assert!(with(never, Some("[sometimes]")).is_err() && with(Some("defer"), None).is_err());
-    }
+/// The content of a file as it would be written: of several words that in brackets; blanks between numbers.
+#[must_use]
+pub fn value_shown(text: &str) -> String {
+    let word = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(word, _)| word.to_owned());
+    word.unwrap_or_else(|| text.split_whitespace().collect::<Vec<_>>().join(" "))
 }

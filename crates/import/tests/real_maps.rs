@@ -8,8 +8,9 @@ use order9_mm::policy::Policy;
 use order9_mm::{Gfp, Request};
 use order9_snapshot::census::Census;
 use order9_snapshot::classify::FrameClass;
-use order9_snapshot::{Snapshot, format};
-use order9_units::{Order, Pages, ZoneKind};
+use order9_snapshot::flags::kpf;
+use order9_snapshot::{FrameMapBuilder, FrameState, Snapshot, format};
+use order9_units::{Order, Pages, Pfn, PfnRange, ZoneKind};
 
 fn stored(name: &str) -> Snapshot {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data").join(name);
@@ -34,7 +35,7 @@ fn imported(name: &str) -> Imported {
 fn real_maps_obey_every_law() {
     let hosts = ["host-fresh.o9snap", "host-fragmented.o9snap"].map(str::to_owned);
     for name in hosts.into_iter().chain(captures()) {
-        let Imported { mm, report } = imported(&name);
+        let Imported { mm, report, .. } = imported(&name);
         assert_eq!(mm.check(), Ok(()), "{name}");
         let census = Census::of(&stored(&name)).expect("a real map can be counted");
         for (zone, counted) in report.zones.iter().zip(&census.zones) {
@@ -86,5 +87,63 @@ fn a_setting_that_is_no_number_is_named() {
     let mut snapshot = stored("host-fresh.o9snap");
     snapshot.settings.insert("/proc/sys/vm/min_free_kbytes".to_owned(), "plenty".to_owned());
     let error = import(&snapshot, Policy::default(), Disk::Present).err().expect("the setting is wrong");
-    assert_eq!(error.to_string(), "/proc/sys/vm/min_free_kbytes: \"plenty\" is not a number");
+    let says = "/proc/sys/vm/min_free_kbytes: \"plenty\": vm.min_free_kbytes takes 0 to 2147483647";
+    assert_eq!(error.to_string(), says);
+}
+
+#[test]
+fn memory_that_was_not_given_out_is_there_and_waits() {
+    let snapshot = stored("host-fragmented.o9snap");
+    let census = Census::of(&snapshot).expect("a real map can be counted");
+    let deferred: Pages = census.zones.iter().map(|zone| zone.frames(FrameClass::Deferred)).sum();
+    assert_eq!(deferred.bytes().get(), 640 << 20, "as `inspect` says");
+    let Imported { mut mm, .. } = imported("host-fragmented.o9snap");
+    assert_eq!(mm.deferred_pages(), deferred);
+    let (before, managed) = (mm.free_pages(), mm.managed_pages());
+    let mut taken = Pages::ZERO;
+    while mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_KERNEL)).is_ok() {
+        taken += Pages::new(1);
+    }
+    assert_eq!((mm.check(), mm.deferred_pages(), mm.managed_pages()), (Ok(()), Pages::ZERO, managed));
+    assert_eq!(mm.free_pages(), before - taken);
+}
+
+#[test]
+fn pages_of_hugetlb_pools_are_in_the_pools() {
+    let mut snapshot = stored("host-fresh.o9snap");
+    let mut pages = 0;
+    let mut frames = FrameMapBuilder::new();
+    let map = snapshot.frames.take().expect("it has one");
+    let mut pfn = Pfn::new(0);
+    // The first free huge pages become three of a pool, one of them mapped.
+    while let Some(state) = map.get(pfn) {
+        let is_free = |pfn: Pfn| map.get(pfn).is_some_and(|state| state.flags & kpf::BUDDY != 0);
+        if pages < 3
+            && pfn.get() > 1 << 20
+            && pfn.is_aligned(Order::MAX)
+            && PfnRange::of(pfn, Order::MAX.pages()).iter().all(is_free)
+        {
+            for _ in 0..2 {
+                let (head, count) = (kpf::HUGE | kpf::COMPOUND_HEAD, u64::from(pages == 0));
+                frames.push(FrameState { flags: head, count });
+                frames.push_run(FrameState { flags: kpf::HUGE | kpf::COMPOUND_TAIL, count: 0 }, Pages::new(511));
+                pages += 1;
+            }
+            pfn += Order::MAX.pages();
+        } else {
+            frames.push(state);
+            pfn += Pages::new(1);
+        }
+    }
+    snapshot.frames = Some(frames.finish());
+    let pool = |snapshot: &Snapshot| {
+        let Imported { mm, .. } = import(snapshot, Policy::default(), Disk::Present).expect("it can be imported");
+        mm.check().expect("every law holds");
+        (mm.hugetlb_pool().total, mm.hugetlb_pool().free)
+    };
+    assert_eq!(pool(&snapshot), (4, 3), "one is mapped");
+    for (file, value) in [("nr_hugepages", "4"), ("free_hugepages", "2"), ("resv_hugepages", "1")] {
+        snapshot.settings.insert(format!("/sys/kernel/mm/hugepages/hugepages-2048kB/{file}"), value.to_owned());
+    }
+    assert_eq!(pool(&snapshot), (4, 1), "two are used, one of the others is promised");
 }

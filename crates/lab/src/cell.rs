@@ -13,11 +13,12 @@ use order9_workloads::{Facts, Parameters};
 use crate::error::PlanError;
 use crate::events::events;
 use crate::export::export;
+use crate::limits;
 use crate::monitors::Monitors;
 use crate::plan::{Cell, Plan};
 use crate::pools::pool_notes;
 use crate::proc_files::machine_files;
-use crate::start::Start;
+use crate::start::{Start, Started};
 
 /// A cell that has run.
 pub(crate) struct Ran {
@@ -35,12 +36,13 @@ pub(crate) fn run_cell(
     cell: Cell,
     mut watch: impl FnMut(&Tick<'_>),
 ) -> Result<Ran, PlanError> {
-    let (mut machine, boot_log) = start.machine(plan, cell)?;
+    let Started { mut machine, boot_log, notes } = start.machine(plan, cell)?;
     let snapshots = Rc::new(RefCell::new(Vec::new()));
     let (kept, cpus) = (Rc::clone(&snapshots), start.cpus(&plan.machine));
     machine.keep_snapshots(move |name, engine| kept.borrow_mut().push((name.to_owned(), export(engine, &cpus))));
     let facts = machine.facts();
     let parameters = parameters(plan, &facts)?;
+    limits::check(plan, &parameters, &facts)?;
     let mut monitors = Monitors::new();
     let mut last = Vec::new();
     let results = machine.run(plan.workload, &parameters, |tick| {
@@ -52,6 +54,7 @@ pub(crate) fn run_cell(
         watch(tick);
     });
     let mut run = record_of(plan, cell, &results);
+    run.notes.extend(notes);
     run.notes.extend(boot_log.iter().filter(|line| line.is_warning).map(|line| line.text.clone()));
     run.traces = monitors.into_traces(facts.cpus, last);
     run.traces.events = events(&results);

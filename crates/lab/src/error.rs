@@ -21,6 +21,14 @@ pub enum PlanError {
         /// What is accepted.
         expected: String,
     },
+    /// A run that could not end.
+    #[error("{workload}: {why}; expected smaller parameters")]
+    TooMuch {
+        /// The workload.
+        workload: &'static str,
+        /// Of what there would be too much.
+        why: String,
+    },
     /// A setting that was refused.
     #[error("{name} = {value}: {error}")]
     Setting {

@@ -84,7 +84,9 @@ fn frames(engine: &Engine, end: Pfn) -> FrameMap {
             | FrameState::Held { order } => order,
             FrameState::Tail | FrameState::Hole | FrameState::Reserved => Order::ZERO,
         };
-        let (flags, count) = (flags(&view), u64::from(view.mapcount));
+        // The kernel has not touched what it has not initialised.
+        let is_deferred = engine.zones().iter().any(|zone| zone.deferred().contains(at));
+        let (flags, count) = if is_deferred { (0, 0) } else { (flags(&view), u64::from(view.mapcount)) };
         let state = |flags| snapshot::FrameState { flags, count };
         if order > Order::ZERO && matches!(view.state, FrameState::Allocated { .. }) {
             map.push(state(flags | kpf::COMPOUND_HEAD));

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod ablation;
+mod captured;
 mod cell;
 mod claims;
 mod days;
@@ -14,6 +15,7 @@ mod error;
 mod events;
 mod export;
 mod inputs;
+mod limits;
 pub mod machines;
 mod monitors;
 mod notes;

@@ -8,14 +8,24 @@ use order9_mm::command_line::LogLine;
 use order9_mm::{Layout, Mm, MmBuilder, policy::Policy};
 use order9_snapshot::Snapshot;
 use order9_snapshot::synth::{SynthSpec, synth};
-use order9_units::NodeId;
+use order9_units::{Bytes, NodeId};
 
+use crate::captured::Captured;
 use crate::error::PlanError;
 use crate::machines::MachineSpec;
 use crate::plan::{Cell, MadeUp, Memory, Plan};
+use crate::scenario::host_note;
 
 /// What every run of an experiment starts from.
-pub(crate) enum Start {
+pub(crate) struct Start {
+    from: Origin,
+    /// What is available at the start of the first run, where memory is in use: all runs go by that, so that they can be
+    /// compared.
+    available: Option<Bytes>,
+}
+
+/// Where memory comes from.
+enum Origin {
     /// Free memory of this layout.
     Empty(Layout),
     /// This map.
@@ -28,26 +38,30 @@ pub(crate) enum Start {
     MadeUp(MadeUp),
 }
 
+/// A machine that can run.
+pub(crate) struct Started {
+    pub(crate) machine: Machine,
+    /// What its kernel has written to its log.
+    pub(crate) boot_log: Vec<LogLine>,
+    /// What a reader of its results must know.
+    pub(crate) notes: Vec<String>,
+}
+
 impl Start {
     /// Makes the memory up, where it is the same for all runs; this may take seconds.
     pub(crate) fn new(plan: &Plan) -> Result<Self, PlanError> {
-        Ok(match &plan.memory {
-            Memory::Empty => Self::Empty(plan.machine.layout()),
-            Memory::Snapshot { path, snapshot, .. } => Self::Map { name: path.clone(), snapshot: Arc::clone(snapshot) },
-            Memory::Synthetic(MadeUp { spec, seed: Some(seed) }) => {
-                let snapshot = made_up(SynthSpec { seed: *seed, ..spec.clone() }, &plan.machine)?;
-                Self::Map { name: MADE_UP.to_owned(), snapshot: Arc::new(snapshot) }
-            }
-            Memory::Synthetic(made_up) => Self::MadeUp(made_up.clone()),
-        })
+        let from = Origin::new(plan)?;
+        let first = plan.cells().next().filter(|_| !matches!(from, Origin::Empty(_)));
+        let engine = first.map(|cell| from.engine(plan, cell)).transpose()?;
+        Ok(Self { from, available: engine.map(|(mm, _)| mm.available().bytes()) })
     }
 
-    /// The machine of one run, and what its kernel has written to its log.
-    pub(crate) fn machine(&self, plan: &Plan, cell: Cell) -> Result<(Machine, Vec<LogLine>), PlanError> {
+    /// The machine of one run.
+    pub(crate) fn machine(&self, plan: &Plan, cell: Cell) -> Result<Started, PlanError> {
         let policy = &plan.policies[cell.policy];
-        let mut mm = self.engine(plan, cell)?;
+        let (mut mm, captured) = self.from.engine(plan, cell)?;
         Variation::of(cell.seed).order_lists(&mut mm);
-        let log = mm.boot_with(&plan.cmdline);
+        let boot_log = mm.boot_with(&plan.cmdline);
         let mut pools = Vec::new();
         for (name, value) in plan.settings.iter().chain(plan.own_settings.get(&policy.name).into_iter().flatten()) {
             let written = match mm.pool_size(name, value) {
@@ -69,37 +83,56 @@ impl Start {
             trace_max: TRACE_MAX,
             disks: plan.machine.disks.clone(),
             pools,
+            available: self.available,
             ..Options::new(cell.seed)
         };
+        let mut notes: Vec<String> = host_note(policy).into_iter().collect();
+        if let (Some(captured), Memory::Snapshot { .. }) = (captured, &plan.memory) {
+            notes.extend(captured.notes(&mm));
+        }
         let refused = |error| PlanError::Machine { machine: plan.machine.name.clone(), error };
         let machine = Machine::new(mm, self.cpus(&plan.machine), plan.machine.prices.clone(), &options);
-        machine.map(|machine| (machine, log)).map_err(refused)
-    }
-
-    fn engine(&self, plan: &Plan, cell: Cell) -> Result<Mm, PlanError> {
-        let policy = plan.policies[cell.policy].policy.clone();
-        let mm = match self {
-            Self::Empty(layout) => {
-                let refused = |error| PlanError::Build { machine: plan.machine.name.clone(), error };
-                MmBuilder::new(layout, policy).map_err(refused)?.boot()
-            }
-            Self::Map { name, snapshot } => from_map(name, snapshot, policy, &plan.machine)?,
-            Self::MadeUp(made_up) => {
-                let snapshot = self::made_up(made_up.of_run(cell.seed), &plan.machine)?;
-                from_map(MADE_UP, &snapshot, policy, &plan.machine)?
-            }
-        };
-        let mm = mm.with_compaction_account();
-        Ok(if plan.check_every.is_some() { mm.with_content_tags() } else { mm })
+        Ok(Started { machine: machine.map_err(refused)?, boot_log, notes })
     }
 
     /// The node of every CPU.
     pub(crate) fn cpus(&self, machine: &MachineSpec) -> Vec<NodeId> {
-        match self {
-            Self::Empty(layout) => layout.cpus.clone(),
-            Self::Map { snapshot, .. } => cpus_of(snapshot).unwrap_or_else(|| machine.cpus()),
-            Self::MadeUp(_) => machine.cpus(),
+        match &self.from {
+            Origin::Empty(layout) => layout.cpus.clone(),
+            Origin::Map { snapshot, .. } => cpus_of(snapshot).unwrap_or_else(|| machine.cpus()),
+            Origin::MadeUp(_) => machine.cpus(),
         }
+    }
+}
+
+impl Origin {
+    fn new(plan: &Plan) -> Result<Self, PlanError> {
+        Ok(match &plan.memory {
+            Memory::Empty => Self::Empty(plan.machine.layout()),
+            Memory::Snapshot { path, snapshot, .. } => Self::Map { name: path.clone(), snapshot: Arc::clone(snapshot) },
+            Memory::Synthetic(MadeUp { spec, seed: Some(seed) }) => {
+                let snapshot = made_up(&SynthSpec { seed: *seed, ..spec.clone() }, &plan.machine)?;
+                Self::Map { name: MADE_UP.to_owned(), snapshot: Arc::new(snapshot) }
+            }
+            Memory::Synthetic(made_up) => Self::MadeUp(made_up.clone()),
+        })
+    }
+
+    fn engine(&self, plan: &Plan, cell: Cell) -> Result<(Mm, Option<Captured>), PlanError> {
+        let policy = plan.policies[cell.policy].policy.clone();
+        let (mm, captured) = match self {
+            Self::Empty(layout) => {
+                let refused = |error| PlanError::Build { machine: plan.machine.name.clone(), error };
+                (MmBuilder::new(layout, policy).map_err(refused)?.boot(), None)
+            }
+            Self::Map { name, snapshot } => from_map(name, snapshot, policy, &plan.machine)?,
+            Self::MadeUp(made_up) => {
+                let snapshot = self::made_up(&made_up.of_run(cell.seed), &plan.machine)?;
+                from_map(MADE_UP, &snapshot, policy, &plan.machine)?
+            }
+        };
+        let mm = mm.with_compaction_account();
+        Ok((if plan.check_every.is_some() { mm.with_content_tags() } else { mm }, captured))
     }
 }
 
@@ -117,15 +150,21 @@ fn cpus_of(snapshot: &Snapshot) -> Option<Vec<NodeId>> {
 }
 
 /// The engine in the state of a map.
-fn from_map(name: &str, map: &Snapshot, policy: Policy, machine: &MachineSpec) -> Result<Mm, PlanError> {
+fn from_map(
+    name: &str,
+    map: &Snapshot,
+    policy: Policy,
+    machine: &MachineSpec,
+) -> Result<(Mm, Option<Captured>), PlanError> {
     let refused = |error| PlanError::Import { path: name.to_owned(), error };
     let disk = if machine.disks.is_empty() { Disk::Absent } else { Disk::Present };
-    Ok(import(map, policy, disk).map_err(refused)?.mm)
+    let (mm, captured) = Captured::of(import(map, policy, disk).map_err(refused)?);
+    Ok((mm, Some(captured)))
 }
 
 /// Memory made up for a machine, whose size, nodes and CPUs it has.
-fn made_up(spec: SynthSpec, machine: &MachineSpec) -> Result<Snapshot, PlanError> {
-    let spec = SynthSpec { size: machine.memory(), nodes: machine.nodes.len() as u16, ..spec };
+fn made_up(spec: &SynthSpec, machine: &MachineSpec) -> Result<Snapshot, PlanError> {
+    let spec = SynthSpec { size: machine.memory(), nodes: machine.nodes.len() as u16, ..spec.clone() };
     let (mut snapshot, _) = synth(&spec)?;
     let mut next = 0;
     for (node, of) in snapshot.nodes.iter_mut().zip(&machine.nodes) {

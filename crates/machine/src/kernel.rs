@@ -10,7 +10,7 @@ use std::rc::{Rc, Weak};
 use order9_mm::env::SpinLock;
 use order9_mm::slab::CacheSpec;
 use order9_mm::{FileId, Locked, Mm, Zone};
-use order9_units::{Nanos, NodeId};
+use order9_units::{Bytes, Nanos, NodeId};
 
 use crate::access::Places;
 use crate::cost::{Cost, Picos, Prices};
@@ -54,6 +54,8 @@ pub(crate) struct Kernel {
     pub(crate) record: RefCell<Record>,
     pub(crate) kills: RefCell<Vec<OutOfMemory>>,
     pub(crate) kmalloc: RefCell<Kmalloc>,
+    /// `MemAvailable` before anything started, where memory was in use.
+    pub(crate) available_at_start: Cell<Option<Bytes>>,
     /// Who keeps snapshots.
     pub(crate) snapshots: RefCell<Option<Box<KeepSnapshot>>>,
     pub(crate) storage: Storage,
@@ -140,6 +142,7 @@ impl Kernel {
             record: RefCell::default(),
             kills: RefCell::default(),
             kmalloc: RefCell::default(),
+            available_at_start: Cell::new(None),
             snapshots: RefCell::default(),
             storage,
             readahead: RefCell::default(),

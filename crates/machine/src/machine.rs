@@ -95,10 +95,12 @@ pub struct Options {
     pub disks: Vec<MachineDisk>,
     /// Sizes of hugetlb pools that a program writes, in this order, before the first program of the run starts.
     pub pools: Vec<PoolSize>,
+    /// Where memory is in use before anything starts: what is available of it then, for programs to go by.
+    pub available: Option<Bytes>,
 }
 
 impl Options {
-    /// Slices of 3 ms, counters every second, no checks, no events, no disks.
+    /// Slices of 3 ms, counters every second, no checks, no events, no disks, memory that nothing uses.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         let (slice, sample_every) = (Nanos::new(3_000_000), Nanos::new(1_000_000_000));
@@ -112,6 +114,7 @@ impl Options {
             trace_max: 0,
             disks: Vec::new(),
             pools: Vec::new(),
+            available: None,
         }
     }
 }
@@ -141,6 +144,7 @@ impl Machine {
         let log = EventLog::new(handle.clone(), options.trace, options.trace_max);
         let engine = mm.with_tracer(log);
         let kernel = Rc::new_cyclic(|this| Kernel::new(handle, engine, prices, options, this));
+        kernel.available_at_start.set(options.available);
         let (sample_every, sample_finely) = (options.sample_every, options.sample_finely);
         Ok(Self { executor, kernel, sample_every, sample_finely, pools: options.pools.clone() })
     }
@@ -267,13 +271,14 @@ impl Kernel {
         self.look(|mm| {
             let managed = |of: &dyn Fn(NodeId) -> bool| -> Bytes {
                 let zones = mm.zones().iter().filter(|zone| of(zone.node()));
-                Pages::new(zones.map(|zone| zone.managed()).sum()).bytes()
+                zones.map(|zone| Pages::new(zone.managed()) + zone.deferred().len()).sum::<Pages>().bytes()
             };
             Facts {
                 memory: managed(&|_| true),
                 cpus: self.cpus.len() as u32,
                 nodes: mm.nodes().iter().map(|node| managed(&|of| of == node.id())).collect(),
                 disk: self.storage.main().map(|_| self.storage.blocks.borrow().capacity().bytes()),
+                available: self.available_at_start.get(),
             }
         })
     }

@@ -153,6 +153,13 @@ impl<T: Tracer> MmBuilder<T> {
             for reserved in &layout.reserved {
                 self.mark_present(span.intersect(*reserved), Word::RESERVED);
             }
+            for deferred in &layout.deferred {
+                let deferred = span.intersect(*deferred);
+                if !deferred.is_empty() {
+                    self.mark(deferred, Word::RESERVED);
+                    self.mm.zones[zone].deferred = deferred;
+                }
+            }
             self.count_frames(ZoneId(zone as u8));
         }
         for area in &layout.cma {
@@ -337,6 +344,7 @@ impl<T: Tracer> MmBuilder<T> {
     #[must_use]
     pub fn finish(mut self) -> Mm<T> {
         self.settle_inherited();
+        self.grow_empty_zones();
         let mut mm = self.mm;
         let mut has_cpus = alloc::vec![false; mm.nodes.len()];
         for cpu in &mm.cpus {

@@ -199,6 +199,8 @@ impl<T: Tracer> Mm<T> {
         require(tally.present == zone.present, "present counts the frames that exist", || {
             format!("{kind}: {} frames, present {}", tally.present, zone.present)
         })?;
+        let is_reserved = |pfn: Pfn| self.frames.word(self.at(pfn)).state() == FrameState::Reserved;
+        require(zone.deferred.iter().all(is_reserved), "what is deferred is reserved", || format!("{kind}"))?;
         require(zone.present - tally.reserved == zone.managed, "managed is present without reserved frames", || {
             format!("{kind}: {} - {} reserved, managed {}", zone.present, tally.reserved, zone.managed)
         })?;

@@ -18,6 +18,9 @@ pub struct Layout {
     pub holes: Vec<PfnRange>,
     /// Frames kept from the allocator at boot.
     pub reserved: Vec<PfnRange>,
+    /// Frames whose pages are not initialised yet, which are given to the allocator when it needs them: at most one range in a
+    /// zone, without holes.
+    pub deferred: Vec<PfnRange>,
     /// Contiguous memory areas, in whole pageblocks.
     pub cma: Vec<PfnRange>,
     /// Node of every CPU; without CPUs there are no per-CPU lists.

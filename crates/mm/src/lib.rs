@@ -38,6 +38,7 @@ mod check;
 pub mod command_line;
 pub mod compaction;
 mod count;
+mod deferred;
 pub mod env;
 mod fallback;
 mod frame;

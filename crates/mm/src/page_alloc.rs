@@ -256,10 +256,21 @@ impl<T: Tracer> Mm<T> {
 
     #[inline]
     pub(crate) fn try_zone(&mut self, search: &Search, id: ZoneId, flags: &AllocFlags) -> Option<Pfn> {
-        let Request { order, cpu, .. } = search.request;
         if search.spread_dirty && !self.node_dirty_ok(self.zones[id.index()].node) {
             return None;
         }
+        let mut page = self.serve_from(search, id, flags);
+        // A zone that has not all of its memory yet gets more of it before anything else is tried.
+        while page.is_none() && !self.zones[id.index()].deferred.is_empty() {
+            self.grow_zone(id);
+            page = self.serve_from(search, id, flags);
+        }
+        page
+    }
+
+    #[inline]
+    fn serve_from(&mut self, search: &Search, id: ZoneId, flags: &AllocFlags) -> Option<Pfn> {
+        let Request { order, cpu, .. } = search.request;
         let zone = &mut self.zones[id.index()];
         self.work.zones_checked += 1;
         let quick = order == Order::ZERO && zone.quick_test(search.class, flags, &self.policy);

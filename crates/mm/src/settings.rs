@@ -165,7 +165,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Computes marks, lowmem reserves and the sizes of per-CPU lists; ends every boost.
-    fn set_marks(&mut self, min_free_kbytes: u64) {
+    pub(crate) fn set_marks(&mut self, min_free_kbytes: u64) {
         self.settings.min_free_kbytes = min_free_kbytes;
         self.settings.boost_factor_max = self.policy.watermark.boost_factor.unwrap_or(0);
         let total: u64 = self.zones.iter().map(|zone| zone.managed).sum();

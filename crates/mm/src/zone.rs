@@ -34,6 +34,8 @@ pub struct Zone {
     pub(crate) span: PfnRange,
     pub(crate) present: u64,
     pub(crate) managed: u64,
+    /// The top of the zone, as far as it has not been given to the allocator yet: present, reserved frames.
+    pub(crate) deferred: PfnRange,
     /// `nr_free_pages`: on free lists of every type but Isolate.
     pub(crate) free: u64,
     pub(crate) free_by_type: [u64; Migratetype::COUNT],
@@ -80,6 +82,7 @@ impl Zone {
             span,
             present: 0,
             managed: 0,
+            deferred: PfnRange::default(),
             free: 0,
             free_by_type: [0; Migratetype::COUNT],
             reserved_highatomic: 0,

@@ -22,8 +22,8 @@ pub fn machine_a(cpus: usize) -> Layout {
         ],
         holes: vec![PfnRange::new(dma32_memory.end, dma32.end)],
         reserved: vec![PfnRange::new(Pfn::new(1), Pfn::new(256))],
-        cma: Vec::new(),
         cpus: vec![NodeId(0); cpus],
+        ..Layout::default()
     }
 }
 
@@ -61,6 +61,7 @@ pub fn ragged(blocks: u64, cpus: usize) -> Layout {
         reserved: vec![PfnRange::of(cma.end + Pages::new(0x205), Pages::new(1))],
         cma: vec![cma],
         cpus: vec![NodeId(0); cpus],
+        ..Layout::default()
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         key: "size",
         meaning: "memory to fill",
         kind: Kind::Bytes { min: UNIT },
-        default: |facts| Value::Bytes(Bytes::new(facts.memory.get() / 10 * 9)),
+        default: |facts| Value::Bytes(Bytes::new(facts.room().get() / 10 * 9)),
         default_text: "9/10 of memory",
     },
     FREED_PERCENT,

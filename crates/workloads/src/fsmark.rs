@@ -141,12 +141,12 @@ async fn make<S: Sys>(sys: &S, share: Share) -> Result<Made, Stop> {
 
 /// Files of a process in an iteration.
 fn files(facts: &Facts) -> u64 {
-    (facts.memory.get() * 2 / PAGE_SIZE.get() / ITERATIONS).clamp(1, FILES_MAX)
+    (facts.room().get() * 2 / PAGE_SIZE.get() / ITERATIONS).clamp(1, FILES_MAX)
 }
 
 /// As many as leave room on the disk; on tmpfs that is half of memory, unless mounted otherwise.
 fn iterations(facts: &Facts) -> u64 {
-    let room = facts.disk.unwrap_or(Bytes::new(facts.memory.get() / 2));
+    let room = facts.disk.unwrap_or(Bytes::new(facts.room().get() / 2));
     let each = FILE_SIZE.get() * files(facts) * PROCESSES;
     (room.get() / 100 * 70 / each).clamp(1, ITERATIONS)
 }
@@ -156,7 +156,8 @@ mod tests {
     use super::*;
 
     fn facts(memory: u64, disk: Option<u64>) -> Facts {
-        Facts { memory: Bytes::new(memory), cpus: 8, nodes: vec![Bytes::new(memory)], disk: disk.map(Bytes::new) }
+        let disk = disk.map(Bytes::new);
+        Facts { memory: Bytes::new(memory), cpus: 8, nodes: vec![Bytes::new(memory)], disk, available: None }
     }
 
     #[test]

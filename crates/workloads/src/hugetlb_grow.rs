@@ -19,7 +19,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         key: "size",
         meaning: "size of the pool that is asked for",
         kind: Kind::Bytes { min: UNIT },
-        default: |facts| Value::Bytes(Bytes::new(facts.memory.get() / 2).max(UNIT)),
+        default: |facts| Value::Bytes(Bytes::new(facts.room().get() / 2).max(UNIT)),
         default_text: "1/2 of memory",
     },
     Parameter {

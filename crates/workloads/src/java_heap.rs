@@ -20,7 +20,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         key: "heap",
         meaning: "memory of the process",
         kind: Kind::Bytes { min: UNIT },
-        default: |facts| Value::Bytes(Bytes::new(facts.memory.get() / 1024 * 700)),
+        default: |facts| Value::Bytes(Bytes::new(facts.room().get() / 1024 * 700)),
         default_text: "700/1024 of memory",
     },
     hugealloc::FILL_PERCENT,

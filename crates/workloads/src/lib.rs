@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod demand;
 mod dice;
 mod fill_and_free;
 mod frag_mix;
@@ -28,6 +29,7 @@ mod uptime;
 mod usemem;
 mod workload;
 
+pub use demand::Demand;
 pub use ladder::thread_ladder;
 pub use parameters::{Kind, Parameter, Parameters, Value};
 pub use sys::{

@@ -45,7 +45,7 @@ pub enum Kind {
         /// Largest value.
         max: u64,
     },
-    /// A length of time.
+    /// A length of time, at most [`Self::TIME_MAX`].
     Time,
     /// One of these words.
     Word(&'static [&'static str]),
@@ -71,6 +71,9 @@ pub enum Value {
 pub struct Parameters(BTreeMap<&'static str, Value>);
 
 impl Kind {
+    /// The longest time.
+    pub const TIME_MAX: Nanos = Nanos::new(3650 * 24 * 3600 * 1_000_000_000);
+
     /// Whether `value` is one of those.
     #[must_use]
     pub fn admits(self, value: &Value) -> bool {
@@ -80,7 +83,7 @@ impl Kind {
             (Self::Counts { min, max }, Value::Counts(counts)) => {
                 !counts.is_empty() && counts.iter().all(|count| (min..=max).contains(count))
             }
-            (Self::Time, Value::Time(_)) => true,
+            (Self::Time, Value::Time(time)) => *time <= Self::TIME_MAX,
             (Self::Word(words), Value::Word(word)) => words.contains(word),
             _ => false,
         }
@@ -94,7 +97,7 @@ impl Kind {
             Self::Count { min, max: u64::MAX } => format!("a number from {min} on"),
             Self::Count { min, max } => format!("a number from {min} to {max}"),
             Self::Counts { min, max } => format!("numbers from {min} to {max}"),
-            Self::Time => "a length of time such as \"10s\" or \"500ms\"".to_owned(),
+            Self::Time => "a length of time such as \"10s\" or \"500ms\", at most 3650 days".to_owned(),
             Self::Word(words) => words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or "),
         }
     }

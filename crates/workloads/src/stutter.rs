@@ -19,14 +19,14 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         key: "hog",
         meaning: "memory of the program that hogs it",
         kind: Kind::Bytes { min: MIB },
-        default: |facts| Value::Bytes(Bytes::new(facts.memory.get() / 4 * 3)),
+        default: |facts| Value::Bytes(Bytes::new(facts.room().get() / 4 * 3)),
         default_text: "3/4 of memory",
     },
     Parameter {
         key: "file",
         meaning: "size of the file that is copied",
         kind: Kind::Bytes { min: MIB },
-        default: |facts| Value::Bytes(Bytes::new(facts.memory.get() * 2)),
+        default: |facts| Value::Bytes(Bytes::new(facts.room().get() * 2)),
         default_text: "twice the memory",
     },
     Parameter {

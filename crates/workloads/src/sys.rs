@@ -208,6 +208,22 @@ pub struct Facts {
     pub nodes: Vec<Bytes>,
     /// Size of the disk that holds files; `None` where they live in memory, as on tmpfs.
     pub disk: Option<Bytes>,
+    /// `MemAvailable` at the start, where memory was in use before; `None` where nothing was.
+    pub available: Option<Bytes>,
+}
+
+impl Facts {
+    /// What sizes are shares of unless somebody chooses them: all memory, or what was available where some was in use.
+    #[must_use]
+    pub fn room(&self) -> Bytes {
+        self.available.unwrap_or(self.memory)
+    }
+
+    /// Whether memory was in use before the start, so that it need not be filled to be like that of a host.
+    #[must_use]
+    pub const fn starts_in_use(&self) -> bool {
+        self.available.is_some()
+    }
 }
 
 /// How much memory there is to be had.

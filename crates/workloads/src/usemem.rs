@@ -23,7 +23,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         key: "size",
         meaning: "memory used in all",
         kind: Kind::Bytes { min: Bytes::new(64 << 20) },
-        default: |facts| Value::Bytes(Bytes::new(facts.memory.get() / 5 * 4)),
+        default: |facts| Value::Bytes(Bytes::new(facts.room().get() / 5 * 4)),
         default_text: "4/5 of memory",
     },
     Parameter {
@@ -88,7 +88,8 @@ struct Share {
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
     let size = parameters.bytes("size").get();
     let anon_percent = parameters.count("anon_percent");
-    let (anon, file_bytes) = (size * anon_percent / 100, size * (100 - anon_percent) / 100);
+    let share = |percent: u64| (u128::from(size) * u128::from(percent) / 100) as u64;
+    let (anon, file_bytes) = (share(anon_percent), share(100 - anon_percent));
     sys.phase("prepare");
     let file = sys.create_file(Bytes::new(file_bytes) + FILE_EXTRA).await?;
     for &threads in parameters.counts("threads") {
@@ -104,9 +105,9 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
     sys.remove_file(file).await
 }
 
-/// Rounds down.
+/// Rounds down, but not to nothing.
 fn whole_pages(bytes: u64) -> Bytes {
-    Bytes::new(bytes / PAGE_SIZE.get() * PAGE_SIZE.get())
+    Bytes::new((bytes / PAGE_SIZE.get()).max(1) * PAGE_SIZE.get())
 }
 
 /// Runs both processes once.

@@ -13,7 +13,8 @@ pub(crate) struct RunArgs {
     /// A workload (`order9 workloads` names all), or a scenario file (with / or .toml in its name).
     #[arg(value_name = "WORKLOAD|SCENARIO", required_unless_present = "repeat", allow_hyphen_values = true)]
     pub(crate) what: Option<String>,
-    /// A policy to compare, with the first one: built-in, or a file. [default: linux-6.18]
+    /// A policy to compare, with the first one: built-in, a file, or host for the kernel of a snapshot. [default: linux-6.18,
+    /// host with a snapshot of one]
     #[arg(long = "policy", value_name = "POLICY", allow_hyphen_values = true)]
     pub(crate) policies: Vec<String>,
     /// A policy to take apart: what is each of its switches worth? Goes with --against, instead of --policy.

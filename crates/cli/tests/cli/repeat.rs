@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{SHORT, folder_with_machine, order9_line, short_repeated};
+use crate::support::{SHORT, bundled, folder_with_machine, order9_line, short_repeated};
 
 #[test]
 fn a_repetition_needs_the_directory_alone() {
@@ -51,6 +51,21 @@ fn what_cannot_be_repeated_is_refused() {
     assert!(refusal("run --repeat {}/a").contains("map.o9snap: its digest is "));
     fs::remove_file(folder.path().join("map.o9snap")).unwrap();
     assert!(refusal("run --repeat {}/a").contains("map.o9snap: no such file or directory"));
+}
+
+#[test]
+fn a_run_from_a_captured_host_is_repeated_with_its_kernel_and_settings() {
+    let folder = folder_with_machine();
+    fs::copy(bundled("host-fresh.o9snap"), folder.path().join("map.o9snap")).unwrap();
+    let text = order9_line("run idle --machine {}/map.o9snap --param time=1s -o {}/a", folder.path()).success();
+    for part in ["taken from the snapshot: ", "the host's kernel is 6.18", "which runs as linux-6.18"] {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+    let manifest = fs::read_to_string(folder.path().join("a/manifest.toml")).unwrap();
+    assert!(manifest.contains("host-linux-6.18") && manifest.contains("taken from the snapshot: "), "{manifest}");
+    let text = order9_line("run --repeat {}/a", folder.path()).success();
+    let digests: Vec<_> = text.lines().map(|line| line.split_whitespace().last().expect("a digest")).collect();
+    assert_eq!((digests.len(), digests[0]), (2, digests[1]));
 }
 
 #[test]

@@ -88,6 +88,26 @@ fn files_that_are_no_good() {
 }
 
 #[test]
+fn sizes_that_nothing_could_hold() {
+    for size in ["999T", "18446744073709551615"] {
+        let line = format!("usemem --machine {{}}/tiny.toml --param size={size} -o {{}}/out");
+        refused_with(
+            &[],
+            &line,
+            &["usemem: a process would map ", " TiB, and can map 128 TiB; expected smaller parameters"],
+        );
+    }
+    let line = "stream-reader --machine {}/tiny.toml --param size=1T -o {}/out";
+    refused_with(&[], line, &["files would hold 1 TiB together, and the machine's disk has "]);
+}
+
+#[test]
+fn a_host_where_memory_is_that_of_none() {
+    let says = &["--policy host: host is the policy of the kernel that a snapshot was captured on"];
+    refused_with(&[], "idle --machine {}/tiny.toml --policy host -o {}/out", says);
+}
+
+#[test]
 fn snapshots_that_are_no_good() {
     let whole = fs::read(bundled("host-fresh.o9snap")).unwrap();
     let line = "idle --machine {}/x.o9snap -o {}/out";

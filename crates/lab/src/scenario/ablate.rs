@@ -6,6 +6,7 @@ use super::Asked;
 use super::error::{Problem, ScenarioError};
 use super::plan::{distinct, policy};
 use crate::ablation::Ablation;
+use crate::plan::Memory;
 
 /// What was asked for.
 pub(super) enum Wish {
@@ -39,8 +40,10 @@ impl Wish {
 pub(super) fn ablation(
     ablate: &Asked<String>,
     against: &Asked<String>,
+    memory: &Memory,
 ) -> Result<(Vec<Loaded>, Option<Ablation>), ScenarioError> {
-    let load = |asked: &Asked<String>| policy(&asked.value).map_err(|problem| asked.said.clone().error(problem));
+    let load =
+        |asked: &Asked<String>| policy(&asked.value, memory).map_err(|problem| asked.said.clone().error(problem));
     let (against, whole) = (load(against)?, load(ablate)?);
     let (ablation, policies) = Ablation::new(&against, &whole);
     if ablation.switches.is_empty() {

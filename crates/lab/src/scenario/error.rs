@@ -162,6 +162,20 @@ pub enum Problem {
     /// A file name that cannot title a column.
     #[error("a policy file called '{0}' cannot name a column: expected up to 100 bytes without a dot first")]
     PolicyTitle(String),
+    /// The policy of a host, where memory is that of none.
+    #[error(
+        "host is the policy of the kernel that a snapshot was captured on, and memory comes from no snapshot of a host: \
+         expected --machine with one, or another --policy"
+    )]
+    NoHost,
+    /// A kernel that no policy stands for.
+    #[error("the host's kernel, '{release}', {why}: name what it is to run as with --policy")]
+    HostKernel {
+        /// As the snapshot has it.
+        release: String,
+        /// Why none does.
+        why: String,
+    },
     /// A file that is no usable snapshot.
     #[error("{file}: {problem}")]
     Snapshot {

@@ -34,9 +34,9 @@ pub static KEYS: &[Key] = &[
     ),
     key(
         "policies",
-        "list of built-in policies or policy files",
+        "list of built-in policies, policy files, or `host`",
         "what is compared, with the first one",
-        "`[\"linux-6.18\"]`",
+        "`[\"linux-6.18\"]`; `[\"host\"]` from a snapshot of one",
     ),
     key(
         "ablate",

@@ -8,6 +8,7 @@
 mod ablate;
 mod argument;
 mod error;
+mod host;
 mod keys;
 mod memory;
 mod plan;
@@ -28,6 +29,7 @@ use order9_units::{Bytes, Nanos};
 use order9_workloads::{Value, Workload};
 
 pub use error::{Problem, ScenarioError};
+pub(crate) use host::note as host_note;
 pub use keys::{KEYS, Key};
 pub(crate) use repeat::memory_of_machine;
 pub use repeat::{RepeatError, repetition};

@@ -12,12 +12,12 @@ use order9_workloads::Workload;
 use super::ablate::{Wish, ablation};
 use super::error::{Problem, Said, ScenarioError};
 use super::memory::{MemoryWish, is_snapshot};
-use super::{Asked, Scenario, seeds, setting};
+use super::{Asked, Scenario, host, seeds, setting};
 use crate::machines::{self, MachineSpec};
 use crate::plan::{Memory, Plan, Settings};
 
-/// The policy that runs where none is asked for.
-const POLICY: &str = "linux-6.18";
+/// The policy that runs where none is asked for and memory is not that of a host.
+pub(crate) const POLICY: &str = "linux-6.18";
 /// The machine where none is asked for.
 const MACHINE: &str = "xeon-1s";
 /// Whose prices a snapshot gets where none are asked for: the only ones that were measured whole.
@@ -31,20 +31,21 @@ impl Scenario {
     /// # Errors
     /// The first thing that cannot be loaded, does not fit the rest, or is refused.
     pub fn plan(self, command: Vec<String>) -> Result<Plan, ScenarioError> {
-        let (policies, own_settings, ablation) = match Wish::of(self.policies, self.ablate, self.against)? {
+        let wish = Wish::of(self.policies, self.ablate, self.against)?;
+        let place = Place { machine: self.machine, prices: self.prices, memory: self.memory };
+        let (machine, memory) = place.load(self.available)?;
+        let (policies, own_settings, ablation) = match wish {
             Wish::Compare(policies) => {
-                let (policies, own_settings) = self::policies(policies)?;
+                let (policies, own_settings) = self::policies(policies, &memory)?;
                 (policies, own_settings, None)
             }
             Wish::Ablate { ablate, against } => {
-                let (policies, ablation) = ablation(&ablate, &against)?;
+                let (policies, ablation) = ablation(&ablate, &against, &memory)?;
                 (policies, BTreeMap::new(), ablation)
             }
         };
         setting::check_boot(&self.cmdline, &policies)?;
         setting::check(&self.settings, &policies)?;
-        let place = Place { machine: self.machine, prices: self.prices, memory: self.memory };
-        let (machine, memory) = place.load(self.available)?;
         let (seeds, note) = match self.seeds {
             Some(seeds) => (seeds, None),
             None => seeds::by_default(self.workload, &machine, &memory),
@@ -80,12 +81,16 @@ fn with_demanded(workload: Workload, asked: Vec<Asked<(&'static str, String)>>) 
 }
 
 /// Policies, and by name the settings of those that have some of their own.
-fn policies(asked: Vec<Asked<String>>) -> Result<(Vec<Loaded>, BTreeMap<String, Settings>), ScenarioError> {
-    let asked = if asked.is_empty() { vec![by_default(POLICY)] } else { asked };
+fn policies(
+    asked: Vec<Asked<String>>,
+    memory: &Memory,
+) -> Result<(Vec<Loaded>, BTreeMap<String, Settings>), ScenarioError> {
+    let default = if host::is_known(memory) { host::HOST } else { POLICY };
+    let asked = if asked.is_empty() { vec![by_default(default)] } else { asked };
     let (mut policies, mut own_settings): (Vec<Loaded>, _) = (Vec::new(), BTreeMap::new());
     for Asked { said, value: name } in asked {
         let (name, settings) = with_settings(&name).map_err(|problem| said.clone().error(problem))?;
-        let mut policy = policy(&name).map_err(|problem| said.clone().error(problem))?;
+        let mut policy = policy(&name, memory).map_err(|problem| said.clone().error(problem))?;
         for (setting, value) in &settings {
             // A name of Linux is a path; what is left of it is its file, as a title of a column and a folder can be.
             let file = setting.rsplit('/').next().unwrap_or(setting);
@@ -132,10 +137,12 @@ pub(super) fn distinct(policies: &[Loaded]) -> Result<(), Problem> {
     repeated.map_or(Ok(()), |at| Err(Problem::SamePolicy(policies[at].name.clone())))
 }
 
-/// A policy under its title: its name, or that of its file without folder and ending; then its changes.
-pub(super) fn policy(name: &str) -> Result<Loaded, Problem> {
-    let mut policy = order9_policy::load(name)?;
+/// A policy under its title: its name, or that of its file without folder and ending; then its changes. `host` is that of
+/// the host that `memory` is from.
+pub(super) fn policy(name: &str, memory: &Memory) -> Result<Loaded, Problem> {
     let (base, changes) = order9_policy::split_changes(name);
+    let mut policy =
+        if base == host::HOST { host::policy(memory)?.with_changes(&changes)? } else { order9_policy::load(name)? };
     if base.contains('/') || base.ends_with(".toml") {
         let stem = Path::new(base).file_stem().unwrap_or_default().to_string_lossy();
         let changes: String = changes.iter().map(|(switch, value)| format!("+{switch}={value}")).collect();

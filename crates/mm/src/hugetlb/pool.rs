@@ -7,8 +7,10 @@ use order9_units::{NodeId, Order, Pfn};
 
 use super::{POOL_GFP, UsedPage};
 use crate::Mm;
+use crate::boot::{Contents, MmBuilder};
 use crate::frame::{Flag, Idx};
 use crate::gfp::Gfp;
+use crate::layout::BuildError;
 use crate::page_alloc::Request;
 use crate::space::Owner;
 use crate::trace::Tracer;
@@ -104,6 +106,28 @@ impl PoolResize {
             self.failed += 1;
             self.exhausted.insert(self.asked);
         }
+    }
+}
+
+impl<T: Tracer> MmBuilder<T> {
+    /// Makes the frames at `pfn` a page of the pool of their node; one that is in use stays so, since nobody here can end that.
+    ///
+    /// # Errors
+    /// [`BuildError`] where the frames are not free to be given.
+    pub fn hugetlb(&mut self, pfn: Pfn, in_use: bool) -> Result<(), BuildError> {
+        self.allocate(pfn, Order::PAGEBLOCK, Contents::Fixed)?;
+        let head = self.mm.at(pfn);
+        self.mm.user.rmap.make_room(self.mm.frames.len());
+        self.mm.adopt(head, Owner::Hugetlb);
+        let node = self.mm.node_of(head);
+        let pool = self.mm.user.hugetlb.node(node);
+        pool.total += 1;
+        if in_use {
+            self.mm.user.hugetlb.used.insert(head.0, UsedPage { mappings: 0, shared: true });
+        } else {
+            pool.free.push(head);
+        }
+        Ok(())
     }
 }
 

@@ -14,16 +14,16 @@ use crate::trace::Tracer;
 use crate::zone::Zone;
 
 impl<T: Tracer> Mm<T> {
-    /// Pages that the allocator manages: `MemTotal`.
+    /// Pages that the allocator manages, and those that it will: `MemTotal`.
     #[must_use]
     pub fn managed_pages(&self) -> Pages {
-        Pages::new(self.zones.iter().map(Zone::managed).sum())
+        Pages::new(self.zones.iter().map(Zone::managed).sum()) + self.deferred_pages()
     }
 
     /// Pages that nobody uses: `MemFree`.
     #[must_use]
     pub fn free_pages(&self) -> Pages {
-        Pages::new(self.zones.iter().map(Zone::free).sum())
+        Pages::new(self.zones.iter().map(Zone::free).sum()) + self.deferred_pages()
     }
 
     /// Pages that programs could get without swapping: `MemAvailable`. Half of the page cache, and of the slab that can be
@@ -34,7 +34,7 @@ impl<T: Tracer> Mm<T> {
         let low = sum(|zone| zone.watermarks.low);
         let unused_part = |pages: u64| pages - (pages / 2).min(low);
         let page_cache = sum(|zone| zone.lru_pages(LruList::InactiveFile) + zone.lru_pages(LruList::ActiveFile));
-        let free = sum(Zone::free).saturating_sub(sum(Zone::reserved_from_programs));
+        let free = self.free_pages().get().saturating_sub(sum(Zone::reserved_from_programs));
         Pages::new(free + unused_part(page_cache) + unused_part(self.slab.total().reclaimable))
     }
 
@@ -54,7 +54,7 @@ impl<T: Tracer> Mm<T> {
     /// `CmaTotal` and `CmaFree` are there on machines with contiguous memory areas.
     pub fn meminfo(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let sum = |of: fn(&Zone) -> u64| self.zones.iter().map(of).sum::<u64>();
-        let (managed, free, available) = (self.managed_pages().get(), sum(Zone::free), self.available().get());
+        let (managed, free, available) = (self.managed_pages().get(), self.free_pages().get(), self.available().get());
         let slab = self.slab.total();
         let cma: u64 = self.zones.iter().map(|zone| self.cma_pages(zone)).sum();
         let cma_free = sum(|zone| zone.free_of_type(Migratetype::Cma));

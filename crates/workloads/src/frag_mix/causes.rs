@@ -19,9 +19,19 @@ pub(super) const CLEAN: &str = "Blocks without unmovable page";
 const SPARE_PERCENT: u64 = 3;
 
 pub(super) async fn make<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
-    let chosen = parameters.clone();
-    let kernel = sys.spawn(ChildKind::Kernel, "unmovable", move |sys| async move { unmovable(&sys, &chosen).await });
-    sys.wait(kernel.await?).await?.result?;
+    if parameters.count("unmovable_percent") > 0 || !sys.facts().starts_in_use() {
+        let chosen = parameters.clone();
+        let kernel =
+            sys.spawn(ChildKind::Kernel, "unmovable", move |sys| async move { unmovable(&sys, &chosen).await });
+        sys.wait(kernel.await?).await?.result?;
+    } else {
+        sys.count(UNMOVABLE, 0.0);
+        sys.count(CLEAN, 0.0);
+    }
+    if parameters.count("fill_percent") == 0 {
+        sys.count(PINNED, 0.0);
+        return Ok(());
+    }
     let area = fill(sys, parameters).await?;
     let pinned = pin(sys, parameters, area).await?;
     sys.count(PINNED, pinned as f64);

@@ -11,10 +11,15 @@ mod driver;
 use order9_units::Nanos;
 
 use crate::parameters::{Kind, Parameter, Parameters, Value};
-use crate::sys::{ChildKind, Stop, Sys};
+use crate::sys::{ChildKind, Facts, Stop, Sys};
 use crate::workload::{Better, Family, Figure, Measure, Unit};
 
 const PERCENT: Kind = Kind::Count { min: 0, max: 100 };
+
+/// Memory that is in use already is as fragmented as it is.
+fn unless_in_use(facts: &Facts, percent: u64) -> Value {
+    Value::Count(if facts.starts_in_use() { 0 } else { percent })
+}
 
 pub(crate) const DESCRIPTION: &str = "\
     Fragments memory to a chosen degree by a chosen mix of causes, whose number is known exactly since the workload \
@@ -26,22 +31,22 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         key: "unmovable_percent",
         meaning: "share of all 2 MiB blocks that get one page of the kernel",
         kind: PERCENT,
-        default: |_| Value::Count(20),
-        default_text: "20",
+        default: |facts| unless_in_use(facts, 20),
+        default_text: "20, or 0 where memory is in use at the start",
     },
     Parameter {
         key: "pinned_percent",
         meaning: "share of the program's 2 MiB units of which one page is pinned",
         kind: PERCENT,
-        default: |_| Value::Count(5),
-        default_text: "5",
+        default: |facts| unless_in_use(facts, 5),
+        default_text: "5, or 0 where memory is in use at the start",
     },
     Parameter {
         key: "fill_percent",
         meaning: "share of the memory then free that the program fills",
         kind: PERCENT,
-        default: |_| Value::Count(90),
-        default_text: "90",
+        default: |facts| unless_in_use(facts, 90),
+        default_text: "90, or 0 where memory is in use at the start",
     },
     Parameter {
         key: "freed_percent",

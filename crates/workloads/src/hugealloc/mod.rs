@@ -17,10 +17,10 @@ use crate::workload::{Better, Family, Figure, Measure, Unit};
 /// How much is filled before it is fragmented.
 pub(crate) const FILL_PERCENT: Parameter = Parameter {
     key: "fill_percent",
-    meaning: "share of the free memory that the program fills, while more than 1/64 of memory is available",
-    kind: Kind::Count { min: 1, max: 100 },
-    default: |_| Value::Count(94),
-    default_text: "94",
+    meaning: "share of the free memory that the program fills, while more than 1/64 of memory is available; 0 leaves it alone",
+    kind: Kind::Count { min: 0, max: 100 },
+    default: |facts| Value::Count(if facts.starts_in_use() { 0 } else { 94 }),
+    default_text: "94, or 0 where memory is in use at the start",
 };
 
 pub(crate) const DESCRIPTION: &str = "\
@@ -127,10 +127,13 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
     sys.wait(driver).await?.result
 }
 
-/// Fills memory with base pages and gives back a part of every 2 MiB; the rest stays until the end.
+/// Fills memory with base pages, if it is to be filled, and gives back a part of every 2 MiB; the rest stays until the end.
 pub(crate) async fn fragment<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
     let fill = sys.memory().free.get() / 100 * parameters.count("fill_percent");
     let length = Bytes::new(fill / UNIT.get() * UNIT.get());
+    if length == Bytes::ZERO {
+        return Ok(());
+    }
     let area = sys.mmap(Mapping::anon(length)).await?;
     let spare = sys.facts().memory.get() / 64;
     let mut filled = Bytes::ZERO;

@@ -25,7 +25,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         key: "size",
         meaning: "size of all files",
         kind: Kind::Bytes { min: BLOCK },
-        default: |facts| Value::Bytes(Bytes::new(facts.memory.get() / 2 * 3)),
+        default: |facts| Value::Bytes(Bytes::new(facts.room().get() / 2 * 3)),
         default_text: "3/2 of memory",
     },
     Parameter {

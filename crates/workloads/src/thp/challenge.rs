@@ -20,7 +20,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         key: "size",
         meaning: "working set, of which the threads together map all and touch half",
         kind: Kind::Bytes { min: Bytes::new(64 << 20) },
-        default: |facts| Value::Bytes(Bytes::new(facts.memory.get() / 10 * 8)),
+        default: |facts| Value::Bytes(Bytes::new(facts.room().get() / 10 * 8)),
         default_text: "8/10 of memory",
     },
     Parameter {
@@ -60,7 +60,7 @@ fn threads_for(facts: &Facts) -> u64 {
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
     let load = match parameters.word("load") {
         "fio" => {
-            let bytes = sys.facts().memory.get() / 100 * parameters.count("files_percent");
+            let bytes = sys.facts().room().get() / 100 * parameters.count("files_percent");
             Some(start_load(sys, Bytes::new(bytes)).await?)
         }
         _ => None,

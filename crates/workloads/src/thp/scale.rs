@@ -20,7 +20,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         key: "size",
         meaning: "memory that all threads together map and fill first",
         kind: Kind::Bytes { min: Bytes::new(64 << 20) },
-        default: |facts| Value::Bytes(Bytes::new(facts.memory.get() / 10 * 8)),
+        default: |facts| Value::Bytes(Bytes::new(facts.room().get() / 10 * 8)),
         default_text: "8/10 of memory",
     },
     Parameter {
@@ -59,7 +59,7 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
     for &threads in parameters.counts("threads") {
         sys.phase(&format!("threads-{threads}"));
         sys.drop_caches(DropCaches::All).await?;
-        let share = size / threads / UNIT.get() * UNIT.get();
+        let share = (size / threads / UNIT.get()).max(1) * UNIT.get();
         let units = size / threads / UNIT.get() / 2;
         let madvise = parameters.word("madvise") == "yes";
         let round =

@@ -101,7 +101,7 @@ struct Server {
     days: u64,
     /// When components stop.
     end: Nanos,
-    /// Memory of the machine.
+    /// Memory of the machine, as far as it is there for the server.
     memory: Bytes,
     /// What rates are multiplied by.
     scale: f64,
@@ -125,7 +125,7 @@ impl Server {
 }
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
-    let memory = sys.facts().memory;
+    let memory = sys.facts().room();
     sys.phase("prepare");
     let set = files::make(sys, Bytes::new(memory.get() / 100 * parameters.count("files_percent"))).await?;
     let rate = parameters.count("rate_percent") as f64 / 100.0;

@@ -1,0 +1,101 @@
+//! Parameters at the ends of what they take: each is refused in words, or the run ends in an outcome.
+
+use order9_lab::{Memory, Plan, PlanError, machines};
+use order9_units::{Bytes, Nanos};
+use order9_workloads::{Facts, Kind, Parameters, Value, Workload};
+
+use super::{on, plan};
+
+/// Accesses that a test has time for; what takes more runs longer, and was asked to.
+const STEPS: u64 = 200_000;
+
+fn ends(kind: Kind) -> Vec<Value> {
+    match kind {
+        Kind::Bytes { .. } => [0, 1, 4096, 1 << 50, u64::MAX].map(|bytes| Value::Bytes(Bytes::new(bytes))).to_vec(),
+        Kind::Count { .. } => [0, 1, u64::MAX].into_iter().chain(limit(kind)).map(Value::Count).collect(),
+        Kind::Counts { .. } => {
+            [0, 1, u64::MAX].into_iter().chain(limit(kind)).map(|count| Value::Counts(vec![count])).collect()
+        }
+        Kind::Time => [0, 1, u64::MAX]
+            .map(|time| Value::Time(Nanos::new(time)))
+            .into_iter()
+            .chain([Value::Time(Kind::TIME_MAX)])
+            .collect(),
+        Kind::Word(words) => words.iter().map(|word| Value::Word(word)).collect(),
+    }
+}
+
+const fn limit(kind: Kind) -> Option<u64> {
+    match kind {
+        Kind::Count { max, .. } | Kind::Counts { max, .. } => Some(max),
+        Kind::Bytes { .. } | Kind::Time | Kind::Word(_) => None,
+    }
+}
+
+/// A machine that is small enough for many runs.
+fn on_small_machine(workload: Workload) -> Plan {
+    Plan {
+        machine: machines::load("desktop-8g").expect("it is built in"),
+        ..plan(workload, Memory::Empty, "linux-6.18")
+    }
+}
+
+fn facts(plan: &Plan) -> Facts {
+    let memory = plan.machine.memory();
+    let disk = plan.machine.disks.first().map(|_| Bytes::from_gib(900));
+    Facts { memory, cpus: 4, nodes: vec![memory], disk, available: None }
+}
+
+#[test]
+fn ends_of_ranges_are_refused_in_words_or_end() {
+    for workload in Workload::ALL {
+        for parameter in workload.parameters() {
+            for value in ends(parameter.kind) {
+                let mut plan = on_small_machine(workload);
+                if workload == Workload::HugeAlloc || workload == Workload::JavaHeap {
+                    plan.chosen.entry("fill_percent").or_insert(Value::Count(1));
+                }
+                plan.chosen.insert(parameter.key, value.clone());
+                let facts = facts(&plan);
+                let demand =
+                    Parameters::new(workload, &plan.chosen, &facts).map(|chosen| workload.demand(&chosen, &facts));
+                if demand
+                    .is_ok_and(|demand| (STEPS..1 << 40).contains(&demand.steps) && demand.files < Bytes::from_gib(900))
+                {
+                    continue;
+                }
+                let told = format!("{} {} {value}", workload.name(), parameter.key);
+                match on(&plan) {
+                    Ok(_) => {}
+                    Err(PlanError::Parameter { .. } | PlanError::TooMuch { .. }) => {}
+                    Err(other) => panic!("{told}: {other}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_no_machine_holds_is_refused_at_once() {
+    for (workload, key) in [
+        (Workload::Usemem, "size"),
+        (Workload::FillAndFree, "size"),
+        (Workload::JavaHeap, "heap"),
+        (Workload::StreamReader, "size"),
+        (Workload::StreamReader, "file_size"),
+        (Workload::StreamReader, "kernel"),
+        (Workload::Stutter, "hog"),
+        (Workload::Stutter, "file"),
+        (Workload::Stutter, "probe"),
+        (Workload::ThpScale, "size"),
+        (Workload::ThpChallenge, "size"),
+        (Workload::FsMark, "file_size"),
+    ] {
+        for size in [999 << 40, u64::MAX] {
+            let mut plan = on_small_machine(workload);
+            plan.chosen.insert(key, Value::Bytes(Bytes::new(size)));
+            let error = on(&plan).expect_err("it is refused").to_string();
+            assert!(error.starts_with(workload.name()) && error.contains("TiB"), "{error}");
+        }
+    }
+}
