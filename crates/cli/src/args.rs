@@ -63,6 +63,9 @@ pub(crate) struct InspectArgs {
     /// Say how long each part took, and how that compares with merely reading the two files.
     #[arg(long, conflicts_with = "json")]
     pub(crate) timing: bool,
+    /// Do not measure what memory work costs on this host (half a second at most).
+    #[arg(long)]
+    pub(crate) no_calibrate: bool,
     /// Only this node.
     #[arg(long, value_name = "N")]
     pub(crate) node: Option<u16>,
@@ -89,6 +92,9 @@ pub(crate) struct CaptureArgs {
     /// Keep the kernel's release whole; what its builders added to it may name them.
     #[arg(long)]
     pub(crate) full_release: bool,
+    /// Do not measure what memory work costs on this host (half a second at most).
+    #[arg(long)]
+    pub(crate) no_calibrate: bool,
     /// Print the cost as JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -13,7 +13,8 @@ use crate::target::Target;
 /// Captures into a file and prints what that cost and what is missing.
 pub(crate) fn run(args: &CaptureArgs) -> Result<(), Failure> {
     let target = Target::new(&args.output, false)?;
-    let snapshot = source::capture(args.root.as_deref(), Wish { full_release: args.full_release })?;
+    let wish = Wish { full_release: args.full_release, prices: !args.no_calibrate };
+    let snapshot = source::capture(args.root.as_deref(), wish)?;
     let facts = Facts::new(&snapshot, save(&snapshot, &target)?);
     let name = order9_escape::path(target.name());
     tell(&facts, &target, args.json, || facts::captured(&facts, &name))

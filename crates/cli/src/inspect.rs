@@ -33,7 +33,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
     let mut timing = Timing::start();
     let snapshot = match &args.snapshot {
         Some(file) => source::read(file)?.0,
-        None => source::capture(args.root.as_deref(), Wish::default())?,
+        None => source::capture(args.root.as_deref(), Wish { prices: !args.no_calibrate, ..Wish::default() })?,
     };
     timing.phase(if args.snapshot.is_some() { "read the file" } else { "capture" });
     let view = View::of(&snapshot, args.node)?;
@@ -87,7 +87,7 @@ impl View {
             Err(LayoutError::NoMap) => None,
             Err(error) => return Err(Failure::Usage(error.to_string())),
         };
-        let mut inspection = Inspection::of(snapshot, census.as_ref(), &Prices::built_in());
+        let mut inspection = Inspection::of(snapshot, census.as_ref(), &Prices::of(snapshot));
         let mut map = census.as_ref().map(MemoryMap::of);
         if let Some(node) = node.map(NodeId) {
             only_node(&mut inspection, node).map_err(|nodes| no_such_node(node, &nodes))?;

@@ -5,8 +5,8 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use order9_host::{Options, Progress, Root, available_memory};
-use order9_snapshot::{Snapshot, format};
+use order9_host::{Options, Progress, Root, available_memory, calibrate};
+use order9_snapshot::{Missing, Snapshot, format};
 use order9_units::Bytes;
 
 use crate::failure::{Failure, io_sentence};
@@ -16,6 +16,8 @@ use crate::failure::{Failure, io_sentence};
 pub(crate) struct Wish {
     /// The kernel's release with its local part.
     pub(crate) full_release: bool,
+    /// What memory work costs there, measured.
+    pub(crate) prices: bool,
 }
 
 /// Reads the snapshot file at `path`, or the one on standard input for `-`, and says how long it is.
@@ -77,7 +79,15 @@ fn capture_from(root: &Root, wish: Wish, bar: &ProgressBar) -> Result<Snapshot, 
     };
     let captured = order9_host::capture(root, Options { progress: Some(&mut report), full_release: wish.full_release });
     bar.finish_and_clear();
-    captured.map_err(|error| Failure::Usage(error.to_string()))
+    let mut snapshot = captured.map_err(|error| Failure::Usage(error.to_string()))?;
+    // Not before: it takes memory, and the map should be as it was.
+    if wish.prices && root.is_live() {
+        match calibrate() {
+            Ok(calibration) => snapshot.calibration = Some(calibration),
+            Err(reason) => snapshot.missing.push(Missing { path: "prices of this host".to_owned(), reason }),
+        }
+    }
+    Ok(snapshot)
 }
 
 /// Where to read from.

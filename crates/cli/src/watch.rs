@@ -5,6 +5,9 @@ mod frame;
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use order9_host::calibrate;
+use order9_snapshot::{Calibration, Snapshot};
+
 use crate::args::InspectArgs;
 use crate::failure::Failure;
 use crate::inspect::View;
@@ -17,9 +20,13 @@ pub(crate) fn run(args: &InspectArgs, interval: Duration) -> Result<(), Failure>
     if !std::io::stdout().is_terminal() {
         return Err(Failure::Usage("--watch needs a terminal on standard output".to_owned()));
     }
-    let view = look(args)?;
+    // Once: prices do not change while one looks on.
+    let priced = !args.no_calibrate && args.root.is_none();
+    let prices = if priced { calibrate().ok() } else { None };
+    let view = look(args, prices)?;
     let mut watch = Watch {
         args,
+        prices,
         interval,
         history: History::new(&view),
         taken: Instant::now(),
@@ -37,6 +44,7 @@ pub(crate) fn run(args: &InspectArgs, interval: Duration) -> Result<(), Failure>
 /// A watch that goes on.
 struct Watch<'a> {
     args: &'a InspectArgs,
+    prices: Option<Calibration>,
     interval: Duration,
     /// The last look, when it was, and what a clock showed.
     view: View,
@@ -66,7 +74,7 @@ impl Watch<'_> {
     }
 
     fn look(&mut self) -> Result<(), Failure> {
-        let view = look(self.args)?;
+        let view = look(self.args, self.prices)?;
         let elapsed = self.taken.elapsed();
         (self.taken, self.clock) = (Instant::now(), clock());
         self.history.add(&view, elapsed);
@@ -89,8 +97,9 @@ impl Watch<'_> {
     }
 }
 
-fn look(args: &InspectArgs) -> Result<View, Failure> {
-    View::of(&source::capture_quietly(args.root.as_deref(), Wish::default())?, args.node)
+fn look(args: &InspectArgs, calibration: Option<Calibration>) -> Result<View, Failure> {
+    let snapshot = source::capture_quietly(args.root.as_deref(), Wish::default())?;
+    View::of(&Snapshot { calibration, ..snapshot }, args.node)
 }
 
 /// The time of day.

@@ -34,6 +34,7 @@
 #![forbid(unsafe_code)]
 
 mod beneath;
+mod calibrate;
 mod capture;
 mod consistency;
 mod form;
@@ -46,6 +47,7 @@ mod source;
 mod stopwatch;
 mod topology;
 
+pub use calibrate::calibrate;
 pub use capture::{CaptureError, Options, capture};
 pub use frames::{PlainRead, Progress, plain_read};
 pub use memory::available_memory;

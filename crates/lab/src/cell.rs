@@ -95,6 +95,12 @@ fn record_of(plan: &Plan, cell: Cell, results: &Results) -> Run {
     let needs = needs.map(|need| format!("{} is not modelled yet: {}", need.switch.key, need.switch.meaning));
     run.notes = results.notes.iter().map(|note| (*note).to_owned()).chain(needs).collect();
     run.notes.extend(pool_notes(&results.pools));
+    if let Some(base) = plan.machine.measured_over() {
+        let note = format!(
+            "copying, clearing and scanning pages is priced as measured on the host of the snapshot, all else as on {base}"
+        );
+        run.notes.push(note);
+    }
     if results.events_lost > 0 {
         run.notes.push(format!("{} trace events came after the log was full", results.events_lost));
     }

@@ -183,7 +183,10 @@ mod tests {
         assert_eq!(fails("x", &mutant("a", "b")), r#"a: b.rs no longer holds "a""#);
         assert_eq!(fails("a a", &mutant("a", "b")), r#"a: b.rs holds "a" 2 times; say with `after` where it is meant"#);
         let placed = Mutant { after: Some("fn g".to_owned()), ..mutant("a", "b") };
-        assert_eq!(planted("a fn g a", &[placed.clone()]), "a fn g (if crate::planted::is(1) { b } else { a })");
+        assert_eq!(
+            planted("a fn g a", std::slice::from_ref(&placed)),
+            "a fn g (if crate::planted::is(1) { b } else { a })"
+        );
         assert_eq!(fails("a fn g x", &placed), r#"a: b.rs no longer holds "a" after "fn g""#);
         assert_eq!(fails("a", &mutant("a", "a")), "a: the replacement is the text itself");
         let crossed = [mutant("a b", "x"), mutant("b c", "y")];

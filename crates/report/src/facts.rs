@@ -1,6 +1,6 @@
 //! What a snapshot holds, without any analysis: `order9 snapshot info`.
 
-use order9_snapshot::{CaptureCost, Machine, Missing, Snapshot, Source, ZoneInfo};
+use order9_snapshot::{Calibration, CaptureCost, Machine, Missing, Snapshot, Source, ZoneInfo};
 use order9_units::{Bytes, Nanos, Pages};
 use serde::Serialize;
 
@@ -33,6 +33,8 @@ pub struct Facts<'a> {
     pub missing: &'a [Missing],
     /// What the capture cost.
     pub cost: CaptureCost,
+    /// What memory work costs on the host, where it was measured.
+    pub prices: Option<&'a Calibration>,
     /// Length of the file.
     pub file: Bytes,
 }
@@ -53,6 +55,7 @@ impl<'a> Facts<'a> {
             vmstat: snapshot.vmstat.len(),
             missing: &snapshot.missing,
             cost: snapshot.cost,
+            prices: snapshot.calibration.as_ref(),
             file,
         }
     }
@@ -75,6 +78,9 @@ impl<'a> Facts<'a> {
         }
         facts.push(("map", self.map_sentence()));
         facts.push(("file", size(self.file)));
+        if let Some(prices) = self.prices {
+            facts.push(("prices", measured(prices)));
+        }
         facts.push(("settings", grouped(self.settings as u64)));
         facts.push(("counters", grouped(self.vmstat as u64)));
         let mut out: String = facts.iter().map(|(name, value)| format!("{name:<10}{value}\n")).collect();
@@ -120,8 +126,17 @@ pub fn captured(facts: &Facts<'_>, name: &str) -> String {
         out.push_str(&format!("; free memory drifted by {}", count_of(cost.free_drift.get(), "page")));
     }
     out.push('\n');
+    if let Some(prices) = facts.prices {
+        out.push_str(&format!("measured: {}\n", measured(prices)));
+    }
     out.push_str(&missing(facts.missing));
     out
+}
+
+/// What memory work was measured to cost.
+fn measured(prices: &Calibration) -> String {
+    let kernel = prices.shmem_page.map(|price| format!(", {price} for a page of a file in memory"));
+    format!("{} to copy a page, {} to clear one{}", prices.copy_page, prices.clear_page, kernel.unwrap_or_default())
 }
 
 /// What could not be read, one line each; empty where nothing is missing.

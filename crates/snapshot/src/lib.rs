@@ -7,6 +7,7 @@
 
 pub mod bounds;
 pub mod buddy;
+pub mod calibration;
 pub mod census;
 pub mod classify;
 pub mod flags;
@@ -20,5 +21,6 @@ pub mod prices;
 pub mod synth;
 mod text;
 
+pub use calibration::{Calibration, Measured};
 pub use frames::{Chunk, FrameMap, FrameMapBuilder, FrameState};
 pub use model::{CaptureCost, Machine, Missing, NodeInfo, PcpInfo, Pressure, Snapshot, Source, Watermarks, ZoneInfo};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use order9_units::{Bytes, Migratetype, Nanos, NodeId, Order, Pages, PfnRange, ZoneKind};
 use serde::{Deserialize, Serialize};
 
-use crate::FrameMap;
+use crate::{Calibration, FrameMap};
 
 /// The state of one machine's memory at one instant.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,6 +39,8 @@ pub struct Snapshot {
     pub missing: Vec<Missing>,
     /// What taking the snapshot cost the host.
     pub cost: CaptureCost,
+    /// What memory work costs on the host, where that was measured.
+    pub calibration: Option<Calibration>,
 }
 
 /// Where a snapshot comes from.

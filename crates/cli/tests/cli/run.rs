@@ -158,7 +158,7 @@ fn this_hosts_own_memory_is_a_machine() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    order9_line("capture -o {}/host.o9snap", folder.path()).success();
+    order9_line("capture --no-calibrate -o {}/host.o9snap", folder.path()).success();
     // However busy this host is: what is in its page cache can be reclaimed there as well.
     let line = "run usemem --machine {}/host.o9snap --param size=64M --param loops=1 --param iterations=1 --threads 1 --seeds 1 \
                 -o {}/a";
@@ -167,6 +167,22 @@ fn this_hosts_own_memory_is_a_machine() {
     let manifest = fs::read_to_string(folder.path().join("a/manifest.toml")).unwrap();
     assert!(manifest.contains("start = \"snapshot\"") && manifest.contains("name = \"epyc-vm\""));
     order9_line("run --repeat {}/a", folder.path()).success();
+    // With the host's own prices, which come with the snapshot and are told.
+    order9_line("capture -o {}/priced.o9snap", folder.path()).success();
+    let info = order9_line("snapshot info {}/priced.o9snap", folder.path()).success();
+    if info.contains("not measured") {
+        writeln!(std::io::stderr(), "skipped: too little memory to measure prices").unwrap();
+        return;
+    }
+    let line = line.replace("host.o9snap", "priced.o9snap").replace("{}/a", "{}/b");
+    let text = order9_line(&line, folder.path()).success();
+    let note = "copying, clearing and scanning pages is priced as measured on the host of the snapshot";
+    assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(note), "{text}");
+    let manifest = fs::read_to_string(folder.path().join("b/manifest.toml")).unwrap();
+    assert!(manifest.contains("name = \"epyc-vm+measured\""), "{manifest}");
+    order9_line("run --repeat {}/b", folder.path()).success();
+    let asked = order9_line(&line.replace("{}/b", "{}/c --prices epyc-vm"), folder.path()).success();
+    assert!(!asked.contains("measured on the host"), "{asked}");
 }
 
 #[test]

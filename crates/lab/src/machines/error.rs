@@ -12,6 +12,9 @@ pub enum MachineError {
     /// A name or a file, its own or that of a base, that cannot be read.
     #[error(transparent)]
     File(#[from] FileError<Problem>),
+    /// A temporary file that could not be written.
+    #[error("the prices of the snapshot's host: {0}")]
+    Temporary(String),
     /// A machine that stands on nothing and leaves figures open, or needs more than its base has.
     #[error("{file}: expected a base, or a value for every key; without value: {}", missing.join(", "))]
     Incomplete {

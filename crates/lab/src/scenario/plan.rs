@@ -181,12 +181,19 @@ impl Place {
             (None, None) => by_default(if from_map { PRICES } else { MACHINE }),
         };
         let Asked { said, value: name } = named;
-        let machine = machines::load(&name).map_err(|error| said.error(error))?;
         let memory = match memory {
             Some(Asked { said, value }) => value.memory(available).map_err(|problem| said.error(problem))?,
             None => Memory::Empty,
         };
-        Ok((machine, memory))
+        let machine = match &memory {
+            // Whoever names prices wants these.
+            Memory::Snapshot { snapshot, .. } if matches!(said, Said::Nowhere) => match &snapshot.calibration {
+                Some(host) => machines::load_measured(&name, host),
+                None => machines::load(&name),
+            },
+            _ => machines::load(&name),
+        };
+        Ok((machine.map_err(|error| said.error(error))?, memory))
     }
 
     /// A machine that is a snapshot is one whose memory is that, and whose prices are named apart.

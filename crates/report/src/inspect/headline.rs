@@ -1,7 +1,8 @@
 //! The findings in a few plain sentences.
 
-use order9_snapshot::inspection::{Findings, Inspection, View};
-use order9_units::{PAGEBLOCK_PAGES, Pages};
+use order9_snapshot::inspection::{Findings, Inspection, PriceView, View};
+use order9_snapshot::prices::MovesOf;
+use order9_units::{Nanos, PAGEBLOCK_PAGES, Pages};
 
 use crate::number::{count_of, duration, grouped, percent, size};
 use crate::table::wrap;
@@ -20,7 +21,7 @@ pub fn headline(inspection: &Inspection, canvas: Canvas) -> String {
         out.push_str(&canvas.colour.bold(wrap(&lack, canvas.width).trim_end()));
         out.push_str("\n\n");
     }
-    out.push_str(&wrap(&summary(total), canvas.width));
+    out.push_str(&wrap(&summary(total, &inspection.prices), canvas.width));
     out
 }
 
@@ -37,7 +38,7 @@ pub fn missing_map(inspection: &Inspection) -> String {
     }
 }
 
-fn summary(total: &View) -> String {
+fn summary(total: &View, prices: &PriceView) -> String {
     let free = percent(total.free_in_huge_pages.get(), total.free.get());
     let mut clauses = vec![format!(
         "{free} of free memory ({} of {}) is in 2 MiB blocks",
@@ -46,7 +47,7 @@ fn summary(total: &View) -> String {
     )];
     let mut text = String::new();
     if let Some(findings) = &total.findings {
-        clauses.push(compaction(findings));
+        clauses.push(compaction(findings, prices));
         if findings.lost.by_one_page > 0 {
             clauses.push(format!("{} held by a single unmovable page", are(findings.lost.by_one_page, "block")));
         }
@@ -55,15 +56,16 @@ fn summary(total: &View) -> String {
     format!("{}.{text}", clauses.join("; "))
 }
 
-fn compaction(findings: &Findings) -> String {
+fn compaction(findings: &Findings, prices: &PriceView) -> String {
     let gain = &findings.by_moving;
     if gain.huge_pages > 0 {
         return format!(
-            "compaction could make {} more ({}) by moving {}, about {} of one CPU",
+            "compaction could make {} more ({}) by moving {}, about {} of one CPU at {}",
             grouped(gain.huge_pages),
             size(huge_pages(gain.huge_pages).bytes()),
             count_of(gain.moves.get(), "page"),
-            duration(gain.time)
+            duration(gain.time),
+            whose(prices)
         );
     }
     let why = match findings.blocks.evacuable {
@@ -71,6 +73,14 @@ fn compaction(findings: &Findings) -> String {
         _ => "the free pages outside 2 MiB blocks are too few to empty another one",
     };
     format!("compaction could make no more: {why}")
+}
+
+/// Whose prices times of moves are.
+fn whose(prices: &PriceView) -> String {
+    match prices.moves {
+        MovesOf::Host => format!("the host's measured {} a page", duration(Nanos::new(prices.move_page_ns))),
+        MovesOf::Machine => format!("the prices of {}", prices.machine.split(':').next().unwrap_or_default()),
+    }
 }
 
 /// What dropping caches adds, where it adds anything.

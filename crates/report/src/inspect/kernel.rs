@@ -1,6 +1,7 @@
 //! The kernel's side: settings, what it tried since boot, and how far the snapshot can be trusted.
 
 use order9_snapshot::inspection::{Inspection, PriceView};
+use order9_snapshot::prices::MovesOf;
 
 use super::Page;
 use crate::facts;
@@ -97,8 +98,16 @@ fn price_list(prices: &PriceView) -> String {
         (prices.reread_page_ns, "page read again"),
     ];
     let more = more.into_iter().filter_map(|(ns, what)| Some(format!(", {} per {what}", grouped(ns?))));
-    let moved = grouped(prices.move_page_ns);
-    format!("Times are {moved} ns per moved page{} (machine {}).", more.collect::<String>(), prices.machine)
+    let (moved, more) = (grouped(prices.move_page_ns), more.collect::<String>());
+    match prices.moves {
+        MovesOf::Machine => format!("Times are {moved} ns per moved page{more} (machine {}).", prices.machine),
+        MovesOf::Host => format!(
+            "Times are {moved} ns per moved page, from what was measured on the host when it was captured ({}){more} \
+             (machine {}).",
+            prices.move_page_source.trim_end_matches('.'),
+            prices.machine
+        ),
+    }
 }
 
 fn indent(text: &str) -> String {

@@ -216,6 +216,8 @@ mod tests {
     #[test]
     fn differences_agree_with_scipy() {
         use Finding::{Less, More, NotToldApart};
+        /// Both samples, the p-value, the interval, the finding.
+        type Case<'a> = (&'a [f64], &'a [f64], f64, [f64; 2], Finding);
         let first = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4];
         let second = [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 30.0, 23.9];
         let cases: [Case<'_>; 4] = [

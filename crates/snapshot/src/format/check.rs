@@ -93,6 +93,9 @@ pub enum StructureError {
         /// The range.
         range: PfnRange,
     },
+    /// A price that no machine can have.
+    #[error("the price {0} was not measured: it is 0, above a millisecond, or not between its extremes")]
+    Price(&'static str),
     /// Types for more or fewer pageblocks than the map has.
     #[error("types of {found} pageblocks, expected {expected} for the frame map")]
     BlockTypes {
@@ -129,6 +132,10 @@ pub(super) fn structure(snapshot: &Snapshot) -> Result<(), StructureError> {
     }
     if machine.pageblock_order != Order::PAGEBLOCK.get() {
         return Err(StructureError::PageblockOrder(machine.pageblock_order));
+    }
+    let mut prices = snapshot.calibration.iter().flat_map(|calibration| calibration.prices());
+    if let Some((name, _)) = prices.find(|(_, price)| !price.is_sound()) {
+        return Err(StructureError::Price(name));
     }
     cpus(snapshot)?;
     if let Some((what, text)) = snapshot.odd_string() {

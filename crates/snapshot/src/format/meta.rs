@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use order9_units::{Pages, PfnRange};
 use serde::{Deserialize, Serialize};
 
-use crate::{CaptureCost, Machine, Missing, NodeInfo, Pressure, Snapshot, Source, ZoneInfo};
+use crate::{Calibration, CaptureCost, Machine, Missing, NodeInfo, Pressure, Snapshot, Source, ZoneInfo};
 
 /// What the section holds. Fields that a newer minor version adds are ignored.
 #[derive(Serialize, Deserialize)]
@@ -23,6 +23,9 @@ pub(super) struct Meta<'a> {
     pressure: Option<Pressure>,
     missing: Cow<'a, [Missing]>,
     cost: CaptureCost,
+    /// Since version 1.1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    calibration: Option<Calibration>,
     /// Frames in the FRAM sections; `None` where there is no map.
     pub(super) frames: Option<Pages>,
     /// Pageblocks in the TYPE section; `None` where their types are unknown.
@@ -48,6 +51,7 @@ impl<'a> Meta<'a> {
             pressure,
             missing,
             cost,
+            calibration,
         } = snapshot;
         Self {
             source: Cow::Borrowed(source),
@@ -62,6 +66,7 @@ impl<'a> Meta<'a> {
             pressure: *pressure,
             missing: Cow::Borrowed(missing),
             cost: *cost,
+            calibration: *calibration,
             frames: frames.as_ref().map(|frames| frames.len()),
             blocks: block_types.as_ref().map(|types| types.len() as u64),
         }
@@ -84,6 +89,7 @@ impl<'a> Meta<'a> {
             pressure: self.pressure,
             missing: self.missing.into_owned(),
             cost: self.cost,
+            calibration: self.calibration,
         }
     }
 }

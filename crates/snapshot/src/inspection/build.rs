@@ -182,7 +182,9 @@ fn price_view(prices: &Prices) -> PriceView {
     let ns = |price: &Option<crate::prices::Price>| price.as_ref().map(|price| price.ns);
     PriceView {
         machine: prices.machine.clone(),
+        moves: prices.moves,
         move_page_ns: prices.move_page.ns,
+        move_page_source: prices.move_page.source.clone(),
         drop_page_ns: ns(&prices.drop_page),
         drop_slab_page_ns: ns(&prices.drop_slab_page),
         reread_page_ns: ns(&prices.reread_page),

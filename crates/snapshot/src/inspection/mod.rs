@@ -15,6 +15,7 @@ use order9_units::{Bytes, Nanos, NodeId, Pages, PfnRange};
 use serde::Serialize;
 
 use crate::model::{Missing, Source, Watermarks};
+use crate::prices::MovesOf;
 
 pub use findings::{BlockTally, Drop, Findings, Goal, HeldBy, HeldByFew, HugeInUse, Losses, OnCpuLists, Recovery};
 pub use free::{AllocationView, FreeMemory, FreeOfType, OrderIndex, ProactiveNode, ProactiveZone};
@@ -117,8 +118,12 @@ pub struct ZoneView {
 pub struct PriceView {
     /// Whose prices: name of the machine file, and what machine it is.
     pub machine: String,
+    /// Whose price a move is: the machine's, or as it was measured on the host.
+    pub moves: MovesOf,
     /// Nanoseconds per moved page.
     pub move_page_ns: u64,
+    /// How that was obtained.
+    pub move_page_source: String,
     /// Nanoseconds per dropped page of clean page cache, where priced.
     pub drop_page_ns: Option<u64>,
     /// Nanoseconds per page of slab freed, where priced.

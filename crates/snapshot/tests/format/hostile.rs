@@ -217,6 +217,15 @@ fn metadata_that_makes_no_sense_is_refused() {
     let raw = fram(0, &[(513, &[USED], &[])]);
     let types = Forge::new().meta(Some(513), Some(1)).section(b"TYPE", &[1]).section(b"FRAM", &raw).ends(513, 1);
     assert_problem!(types, Problem::Structure(StructureError::BlockTypes { found: 1, expected: 2 }));
+    let price = "\"calibration\":{\"copy_page\":PRICE,\"clear_page\":PRICE,\"frame_scan\":PRICE,\"shmem_page\":null},\"ram\":[]";
+    let priced = |ps: u64| {
+        let price =
+            price.replace("PRICE", &format!("{{\"ps\":{ps},\"lowest_ps\":1,\"highest_ps\":{ps},\"rounds\":9}}"));
+        with("\"ram\":[]", &price)
+    };
+    assert!(read(priced(1000).as_slice()).expect("sound").calibration.is_some());
+    assert_problem!(priced(0), Problem::Structure(StructureError::Price("copy_page")));
+    assert_problem!(priced(u64::MAX), Problem::Structure(StructureError::Price("copy_page")));
     let odd = Forge::new().meta(None, Some(2)).section(b"TYPE", &[1, 6]).ends(0, 2);
     assert_problem!(odd, Problem::BlockType { block: 1, found: 6 });
 }

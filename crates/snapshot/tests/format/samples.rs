@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use order9_snapshot::format::write;
 use order9_snapshot::{
-    CaptureCost, FrameMap, FrameMapBuilder, FrameState, Machine, Missing, NodeInfo, PcpInfo, Pressure, Snapshot,
-    Source, Watermarks, ZoneInfo,
+    Calibration, CaptureCost, FrameMap, FrameMapBuilder, FrameState, Machine, Measured, Missing, NodeInfo, PcpInfo,
+    Pressure, Snapshot, Source, Watermarks, ZoneInfo,
 };
 use order9_units::{Bytes, Migratetype, Nanos, NodeId, PAGE_SIZE, Pages, Pfn, PfnRange, ZoneKind};
 use proptest::prelude::*;
@@ -29,6 +29,17 @@ pub(crate) fn map_of(runs: &[(u64, u64, u64)]) -> FrameMap {
         map.push_run(FrameState { flags, count }, Pages::new(len));
     }
     map.finish()
+}
+
+/// Prices as of some host.
+pub(crate) fn calibration() -> Calibration {
+    let measured = |ps| Measured { ps, lowest_ps: ps - 1, highest_ps: 2 * ps, rounds: 9 };
+    Calibration {
+        copy_page: measured(205_000),
+        clear_page: measured(147_000),
+        frame_scan: measured(1_800),
+        shmem_page: Some(measured(600_000)),
+    }
 }
 
 /// Two zones, three chunks (one state, few states, many states), every field filled.
@@ -66,6 +77,7 @@ pub(crate) fn full() -> Snapshot {
         meminfo: counters(["MemTotal", "Active(anon)"]),
         pressure: Some(Pressure { some_us: 1, full_us: 2 }),
         missing: vec![Missing { path: "/proc/iomem".to_owned(), reason: "needs root".to_owned() }],
+        calibration: Some(calibration()),
         cost: CaptureCost {
             wall: Nanos::new(1),
             cpu: Nanos::new(2),

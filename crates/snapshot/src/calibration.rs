@@ -1,0 +1,77 @@
+//! What memory work was measured to cost on the host of a snapshot, when it was captured.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Prices of one host, each by a measurement of less than a tenth of a second on one CPU; docs/snapshot.md says how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Copying a base page from memory to memory.
+    pub copy_page: Measured,
+    /// Clearing a base page.
+    pub clear_page: Measured,
+    /// Reading what the kernel keeps of a frame, 64 bytes, in sequence.
+    pub frame_scan: Measured,
+    /// Taking a page into a file in memory and giving it back, without its content: the kernel's own work.
+    pub shmem_page: Option<Measured>,
+}
+
+/// A price that was measured several times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The middle one, in picoseconds of CPU time.
+    pub ps: u64,
+    /// The lowest.
+    pub lowest_ps: u64,
+    /// The highest.
+    pub highest_ps: u64,
+    /// How often it was measured.
+    pub rounds: u32,
+}
+
+impl Calibration {
+    /// Every price that was measured, with its name.
+    pub fn prices(&self) -> impl Iterator<Item = (&'static str, Measured)> {
+        let always = [("copy_page", self.copy_page), ("clear_page", self.clear_page), ("frame_scan", self.frame_scan)];
+        always.into_iter().chain(self.shmem_page.map(|price| ("shmem_page", price)))
+    }
+}
+
+impl Measured {
+    /// In nanoseconds.
+    #[must_use]
+    pub fn ns(self) -> f64 {
+        self.ps as f64 / 1000.0
+    }
+
+    /// Whether it can be a price at all: a picosecond to a millisecond, between its extremes.
+    pub(crate) fn is_sound(self) -> bool {
+        const PS_MAX: u64 = 1_000_000_000;
+        0 < self.ps && self.lowest_ps <= self.ps && self.ps <= self.highest_ps && self.highest_ps <= PS_MAX
+    }
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = |ps: u64| {
+            let ns = ps as f64 / 1000.0;
+            if ns < 10.0 { format!("{ns:.1}") } else { format!("{ns:.0}") }
+        };
+        write!(f, "{} ns ({} to {})", ns(self.ps), ns(self.lowest_ps), ns(self.highest_ps))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_price_is_shown_with_its_spread() {
+        let price = Measured { ps: 1_840, lowest_ps: 1_799, highest_ps: 21_000, rounds: 9 };
+        assert_eq!(price.to_string(), "1.8 ns (1.8 to 21)");
+        assert!(
+            price.is_sound() && !Measured { ps: 1_700, ..price }.is_sound() && !Measured { ps: 0, ..price }.is_sound()
+        );
+    }
+}
