@@ -90,7 +90,7 @@ pub static KEYS: &[Key] = &[
         "record.every",
         "a length of time, at least `\"1ms\"`",
         "how often counters are read, in virtual time",
-        "`\"1s\"`; `fsmark` 10 s, `uptime` 10 min",
+        "200 to 400 times a run, but at least each second; `fsmark` 10 s, `uptime` 10 min",
     ),
     key("record.events", "list of tracepoints", "which events are kept", "none"),
     key(

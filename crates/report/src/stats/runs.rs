@@ -209,9 +209,6 @@ mod tests {
         assert_eq!((estimate(&[0.1, 0.1, 0.1]).half_width(), estimate(&[0.1, 0.1, 0.1]).mean()), (Some(0.0), 0.1));
     }
 
-    /// Two lists of values, the p-value, the interval of the difference, and what follows.
-    type Case<'a> = (&'a [f64], &'a [f64], f64, [f64; 2], Finding);
-
     /// `scipy.stats.ttest_ind(second, first, equal_var=False)` of SciPy 1.17, with its `confidence_interval()`.
     #[test]
     fn differences_agree_with_scipy() {
