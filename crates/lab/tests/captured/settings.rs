@@ -77,7 +77,10 @@ fn every_setting_that_can_be_written_comes_along() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let taken: Vec<_> =
         settings.taken.iter().filter(|taken| taken.before != taken.value).map(|taken| taken.setting.name).collect();
-    assert!(expected.keys().all(|name| taken.contains(name)), "{taken:?}");
+    // Files of the pools in /sys are those of /proc again.
+    let missing: Vec<_> =
+        expected.keys().filter(|name| !name.starts_with("hugetlb/") && !taken.contains(name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 #[test]
@@ -154,8 +157,9 @@ fn runs_say_what_they_took_over_and_what_they_replaced() {
     let mut idle = plan(Workload::Idle, from(snapshot, b"made for a test"), "linux-6.18");
     idle.settings = vec![("vm.page-cluster".to_owned(), "5".to_owned())];
     let run = on(&idle).expect("it runs").runs.remove(0);
-    let [note] = &run.notes[..] else { panic!("{:?}", run.notes) };
+    let [note, deferred] = &run.notes[..] else { panic!("{:?}", run.notes) };
     let parts: Vec<_> = note.split("; ").collect();
     assert!(parts[0].starts_with("taken from the snapshot: ") && parts[0].contains("vm.swappiness=61"), "{note}");
     assert_eq!(parts.get(1), Some(&"replaced: vm.page-cluster=0 by 5"));
+    assert!(deferred.starts_with("19.6 GiB of 24 GiB had not been given to the page allocator"), "{deferred}");
 }
