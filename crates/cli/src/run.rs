@@ -94,7 +94,13 @@ pub(crate) fn experiment(args: &RunArgs, plan: &Plan, target: Option<&Target>) -
     let watch = Watch { plan, progress, proc_dir, snapshots, keeping };
     let experiment = order9_lab::resume(plan, jobs, &watch, finished);
     watch.progress.clear();
-    let mut experiment = experiment.map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut experiment = match experiment {
+        Ok(experiment) => experiment,
+        Err(error) => {
+            watch.keeping.into_iter().for_each(Keeping::give_up);
+            return Err(Failure::Usage(error.to_string()));
+        }
+    };
     watch.proc_dir.map_or(Ok(()), ProcDir::finish)?;
     let made = watch.snapshots.unwrap_or_default().into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut snapshots: Vec<ExtraFile> = files.into_iter().chain(made.into_iter().map(|(_, file)| file)).collect();

@@ -62,6 +62,14 @@ impl Keeping {
         }
     }
 
+    /// A run could not start: where none has ended before, nothing is left behind.
+    pub(super) fn give_up(self) {
+        if self.count.load(Ordering::Relaxed) == 0 {
+            // The refusal that follows says more than that a folder could not be removed.
+            let _ = self.partial.remove();
+        }
+    }
+
     /// What is kept, now that all runs have ended, and what went wrong, if anything.
     pub(super) fn finish(self) -> Result<Partial, Failure> {
         let failed = self.failed.into_inner().unwrap_or_else(PoisonError::into_inner);
