@@ -2,7 +2,7 @@
 //!
 //! A terminal obeys control characters, an XML parser refuses them, and characters that reorder or hide text make a reader
 //! see other words than there are. [`is_plain`] says which characters are none of these; every other one is written out,
-//! `\u{1b}` for instance. [`line`] and [`path`] are for a string within a sentence, [`text`], [`styled`] and [`json`] for
+//! `\u{1b}` for instance. [`line()`] and [`path`] are for a string within a sentence, [`text`], [`styled`] and [`json`] for
 //! whole output on its way out. Never judges what a string means, and never shortens one.
 #![forbid(unsafe_code)]
 
