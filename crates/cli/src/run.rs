@@ -69,7 +69,7 @@ pub(crate) fn target(args: &RunArgs, plan: &Plan) -> Result<Option<Target>, Fail
     target.map_err(|error| refused(&error))
 }
 
-/// What came of all runs.
+/// Results of all runs, and the place that keeps them until the run directory is written.
 pub(crate) struct Ran {
     pub(crate) experiment: Experiment,
     /// Snapshots that workloads asked for, if results are stored.
@@ -132,7 +132,7 @@ struct Watch<'a> {
     plan: &'a Plan,
     progress: Arc<Progress>,
     proc_dir: Option<ProcDir>,
-    /// Those of each run, where results are stored.
+    /// Snapshots that each run has made; `None` unless results are stored.
     snapshots: Option<Mutex<Vec<(Cell, ExtraFile)>>>,
     /// Where results are stored.
     keeping: Option<Keeping>,

@@ -20,7 +20,7 @@ pub(crate) struct Screen {
     signal: Arc<AtomicUsize>,
 }
 
-/// What comes next.
+/// Reason why a wait for the next look ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// It is time to look again.

@@ -18,7 +18,7 @@ use crate::args::RunArgs;
 use crate::failure::{Failure, io_sentence};
 use crate::output::complain;
 
-/// What is kept, and the first thing that went wrong with it.
+/// Runs that are kept as they end, and the first error in keeping one.
 pub(super) struct Keeping {
     partial: Partial,
     /// How many runs are kept.
@@ -26,7 +26,7 @@ pub(super) struct Keeping {
     failed: Mutex<Option<WriteError>>,
 }
 
-/// What an earlier attempt has left.
+/// Runs and files that an interrupted attempt has kept.
 #[derive(Default)]
 pub(super) struct Left {
     pub(super) finished: Finished,
@@ -70,7 +70,10 @@ impl Keeping {
         }
     }
 
-    /// What is kept, now that all runs have ended, and what went wrong, if anything.
+    /// Closes the place of the kept runs once all runs have ended.
+    ///
+    /// # Errors
+    /// The first error in keeping a run.
     pub(super) fn finish(self) -> Result<Partial, Failure> {
         let failed = self.failed.into_inner().unwrap_or_else(PoisonError::into_inner);
         failed.map_or(Ok(self.partial), |error| Err(refused(&error)))

@@ -35,7 +35,7 @@ struct Running {
 }
 
 impl Progress {
-    /// Of `total` runs, of which those that took `ended` have ended already.
+    /// Progress of `total` runs; an earlier attempt has made some, which took the virtual times `ended`.
     pub(super) fn new(total: usize, ended: Vec<Nanos>) -> Self {
         let lines = MultiProgress::new();
         let whole = if total > 1 { lines.add(line("{msg}")) } else { ProgressBar::hidden() };
@@ -104,7 +104,7 @@ struct Outlook {
     left: Option<Duration>,
 }
 
-/// Of `total` runs `done` are done, parts of runs included; all but the `before` first within `elapsed`.
+/// Remaining time: `done` of `total` runs are made, parts included, and all but the first `before` took `elapsed`.
 fn outlook(total: usize, before: usize, done: f64, elapsed: Duration) -> Outlook {
     let share = (done / total as f64).min(1.0);
     let own = done - before as f64;
