@@ -164,11 +164,22 @@ pub(crate) fn is_brief(shown: &ShownArgs) -> bool {
     shown.brief || !everything && io::stdout().is_terminal()
 }
 
-/// A report of few lines, those of `end` included, and how to see more.
+/// A report of few lines, those of `end` included: notes as far as there is room for them, and how to see more.
 pub(crate) fn brief(report: impl Fn(usize) -> String, notes: &[String], end: &str) -> String {
-    let notes = if notes.is_empty() { String::new() } else { format!("{} and ", count_of(notes.len() as u64, "note")) };
-    let end = format!("{end}{notes}all rows: --full\n");
-    report(BRIEF_LINES - end.lines().count()) + &end
+    // The line that says how to see more has to fit, too.
+    let lines = BRIEF_LINES - end.lines().count() - 1;
+    let mut text = report(lines);
+    let mut left = 0;
+    for note in notes {
+        let item = item(note);
+        if text.lines().count() + item.lines().count() <= lines {
+            text.push_str(&item);
+        } else {
+            left += 1;
+        }
+    }
+    let left = if left == 0 { String::new() } else { format!("{} and ", count_of(left, "more note")) };
+    format!("{text}{end}{left}all rows: --full\n")
 }
 
 /// Columns of notes.
@@ -184,4 +195,23 @@ pub(crate) fn with_notes(tables: &str, notes: &[String]) -> String {
 /// A note as an item of a list.
 fn item(note: &str) -> String {
     format!("- {}\n", wrap(note, NOTE_WIDTH).trim_end().replace('\n', "\n  "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brief_reports_have_the_notes_that_there_is_room_for() {
+        let [long, short] = [["word"; 60].join(" "), "nr_hugepages: 6 of 8".to_owned()];
+        let table = |of: usize| move |lines: usize| "row\n".repeat(of.min(lines));
+        let text = brief(table(1), &[long.clone(), short.clone()], "digest 1\n");
+        assert_eq!((text.lines().count(), text.matches("word").count()), (8, 60), "{text}");
+        assert!(text.ends_with("\n- nr_hugepages: 6 of 8\ndigest 1\nall rows: --full\n"), "{text}");
+        let text = brief(table(16), &[long, short.clone()], "digest 1\n");
+        assert!(text.ends_with("row\n- nr_hugepages: 6 of 8\ndigest 1\n1 more note and all rows: --full\n"), "{text}");
+        let text = brief(table(99), &[short], "digest 1\n");
+        assert_eq!(text.lines().count(), BRIEF_LINES, "{text}");
+        assert!(text.ends_with("row\ndigest 1\n1 more note and all rows: --full\n"), "{text}");
+    }
 }
