@@ -63,14 +63,14 @@ impl Thread {
 
     async fn write_to_disk(&self, file: FileId, index: u64) {
         loop {
-            let now = self.machine.now();
-            match self.with(|mm| mm.write_page(file, index, now)) {
+            match self.with(|mm| mm.write_page(file, index, self.machine.now())) {
                 CachedPage::Uptodate(_) => return,
                 CachedPage::BeingRead(_) => drop(self.wait(Until::Transferred, None).await),
                 CachedPage::Missing => {
                     let Ok(page) = alloc_pages(self, &page_request(self.cpu())).await else { return };
                     self.pause().await;
-                    match self.with(|mm| mm.write_new_page(file, index, page, now, CPU)) {
+                    // Time has passed: files are queued by when they became dirty.
+                    match self.with(|mm| mm.write_new_page(file, index, page, self.machine.now(), CPU)) {
                         Ok(Added::New(_)) => return,
                         Ok(Added::Present) => {}
                         Err(_) => return self.with(|mm| mm.free(page, CPU)).expect("it was just allocated"),
