@@ -154,7 +154,7 @@ impl Thread {
                 }
                 FaultStep::NeedMkwrite => {
                     let now = self.kernel.handle.now();
-                    step = self.dirtying(|mm| mm.page_mkwrite(space, addr, now)).await;
+                    step = self.dirtying(|mm| mm.page_mkwrite(space, addr, now, self.cpu())).await;
                 }
                 FaultStep::Segv => return Err(Stop::Signal { signal: "SIGSEGV", addr: addr.get() }),
                 FaultStep::Bus => return Err(Stop::Signal { signal: "SIGBUS", addr: addr.get() }),
@@ -167,7 +167,7 @@ impl Thread {
     /// The page that a fault needs. What the engine could have taken from the free lists, it has: only pages to read into
     /// were not looked for yet.
     async fn page_for(&self, fault: &Fault) -> Result<Pfn, AllocError> {
-        let request = fault.request(self.cpu_node(), self.cpu());
+        let request = fault.request(self.cpu());
         match fault.need() {
             Need::SwapIn(_) => alloc_pages(self, &request).await,
             _ => alloc_slow(self, &request).await,

@@ -7,7 +7,7 @@ use order9_mm::space::{
 };
 use order9_mm::{FileId, FreeError, Gfp, Mm, MmBuilder, Request, SpaceId, Work};
 use order9_testkit::machines::tiny;
-use order9_units::{Bytes, NodeId, Order, PAGE_SIZE, Pages, Pfn};
+use order9_units::{Bytes, Order, PAGE_SIZE, Pages, Pfn};
 
 const CPU: usize = 0;
 
@@ -172,9 +172,11 @@ fn a_copy_whose_source_went_meanwhile_is_thrown_away() {
     touch(&mut mm, space, at(start, 1), Access::Read);
     let page = mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE)).expect("memory is free");
     mm.add_file_page(file, 0, page, CPU).expect("the file is that large");
-    let FaultStep::NeedPage(fault) = mm.fault_begin(space, start, Access::Write) else { panic!("it needs a copy") };
+    let FaultStep::NeedPage(fault) = mm.fault_begin(space, start, Access::Write, CPU) else {
+        panic!("it needs a copy")
+    };
     assert_eq!(fault.need(), Need::CopyOf(page));
-    let copy = mm.alloc_fast(&fault.request(NodeId(0), CPU)).expect("memory is free");
+    let copy = mm.alloc_fast(&fault.request(CPU)).expect("memory is free");
     mm.punch_hole(file, 0, Pages::new(1), CPU).expect("it is open");
     assert_eq!(mm.fault_finish(&fault, copy, CPU), FaultStep::Retry);
     mm.check().expect("every law holds");

@@ -96,9 +96,7 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn finish_surplus(&mut self, fault: &Fault, page: Pfn, cpu: usize) -> FaultStep {
         self.hugetlb_give_surplus(Some(page));
         let step = match self.resolve_again(fault) {
-            FaultStep::NeedPool(fault) => {
-                self.hugetlb_fault(&fault, self.cpus.get(cpu).copied().unwrap_or_default(), cpu)
-            }
+            FaultStep::NeedPool(fault) => self.hugetlb_fault(&fault, self.node_of_cpu(cpu), cpu),
             step => step,
         };
         self.trim_surplus(cpu);

@@ -232,7 +232,7 @@ fn the_pool_grows_on_demand_as_far_as_overcommit_allows() {
     map(&mut mm, a, 3, false, false).unwrap();
     touch(&mut mm, a, 0, Access::Write);
     let surplus = |mm: &mut Mm, huge| {
-        let FaultStep::NeedPool(fault) = mm.fault_begin(a, addr(huge), Access::Write) else {
+        let FaultStep::NeedPool(fault) = mm.fault_begin(a, addr(huge), Access::Write, CPU) else {
             panic!("a page is needed")
         };
         let FaultStep::NeedPage(fault) = mm.hugetlb_fault(&fault, NodeId(0), CPU) else { panic!("none is free") };
@@ -240,7 +240,7 @@ fn the_pool_grows_on_demand_as_far_as_overcommit_allows() {
     };
     let fault = surplus(&mut mm, 1);
     assert_eq!(fault.need(), Need::Surplus);
-    let page = mm.alloc_fast(&fault.request(NodeId(0), CPU)).unwrap();
+    let page = mm.alloc_fast(&fault.request(CPU)).unwrap();
     assert_eq!(mm.fault_finish(&fault, page, CPU), FaultStep::Done);
     checked(&mm);
     assert_eq!(pool(&mm), (2, 0, 0, 1));

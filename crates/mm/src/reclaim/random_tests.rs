@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use order9_units::{Nanos, NodeId, Order, Pages, Pfn, ZoneKind};
+use order9_units::{Nanos, Order, Pages, Pfn, ZoneKind};
 
 use super::{PageWrite, ReclaimControl, ReclaimFlags, ReclaimId, ReclaimStep, Reclaimer};
 use crate::fs_cache::FsStep;
@@ -97,9 +97,9 @@ impl World {
         let (space, addr) = self.place();
         let access = if self.chance(2) { Access::Write } else { Access::Read };
         loop {
-            match self.mm.fault_begin(space, addr, access) {
+            match self.mm.fault_begin(space, addr, access, CPU) {
                 FaultStep::NeedPage(fault) => {
-                    let page = self.mm.alloc_fast(&fault.request(NodeId(0), CPU)).expect("memory is free");
+                    let page = self.mm.alloc_fast(&fault.request(CPU)).expect("memory is free");
                     self.mm.fault_finish(&fault, page, CPU);
                 }
                 FaultStep::NeedRead { file, index } => {
@@ -112,7 +112,7 @@ impl World {
                     self.mm.end_page_read(file, index, Pages::new(1), CPU);
                 }
                 FaultStep::NeedMkwrite => {
-                    self.mm.page_mkwrite(space, addr, Nanos::new(self.now));
+                    self.mm.page_mkwrite(space, addr, Nanos::new(self.now), CPU);
                 }
                 FaultStep::Hit | FaultStep::Done => return,
                 other => panic!("{other:?}"),

@@ -308,7 +308,7 @@ fn writes_and_pages_that_come_back_are_what_a_type_costs() {
     in_use(&mut mm);
     let mut comes_back = |page| {
         let FaultStep::NeedPage(fault) = mm.touch(space, at(page), Access::Read, CPU) else { panic!("it is in swap") };
-        let pfn = mm.alloc_fast(&fault.request(NodeId(0), CPU)).expect("memory is free");
+        let pfn = mm.alloc_fast(&fault.request(CPU)).expect("memory is free");
         assert_eq!(mm.fault_finish(&fault, pfn, CPU), FaultStep::Done);
         mm.check().expect("every law holds");
         (mm.counters().workingset_activate[0], mm.counters().workingset_restore[0], cost(&mm))

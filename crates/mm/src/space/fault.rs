@@ -89,6 +89,8 @@ pub struct Fault {
     pub(crate) need: Need,
     /// Flags of the allocation.
     pub(crate) gfp: Gfp,
+    /// Node of the CPU that faulted: where the page is wanted.
+    pub(crate) local: NodeId,
     /// Flags of a second allocation, if the first fails: of a huge page that is looked for elsewhere.
     pub(crate) second_gfp: Option<Gfp>,
     /// The entry as the first step saw it.
@@ -143,10 +145,10 @@ impl Fault {
         self.vpn.addr()
     }
 
-    /// The allocation to make, for a program on `cpu` of `node`.
+    /// The allocation to make, for a program that runs on `cpu` now.
     #[must_use]
-    pub fn request(&self, node: NodeId, cpu: usize) -> Request {
-        Request { node, cpu, ..Request::new(self.need.order(), self.gfp) }
+    pub fn request(&self, cpu: usize) -> Request {
+        Request { node: self.local, cpu, ..Request::new(self.need.order(), self.gfp) }
     }
 }
 

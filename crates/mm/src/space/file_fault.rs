@@ -17,11 +17,11 @@ const FAULT_AROUND: Pages = Pages::new(16);
 impl<T: Tracer> Mm<T> {
     /// Goes on with a write after [`FaultStep::NeedMkwrite`]: at the time `now` the page becomes dirty. Like every writer, the
     /// program should then be held up if too much is dirty.
-    pub fn page_mkwrite(&mut self, id: SpaceId, addr: VirtAddr, now: Nanos) -> FaultStep {
+    pub fn page_mkwrite(&mut self, id: SpaceId, addr: VirtAddr, now: Nanos, cpu: usize) -> FaultStep {
         let vpn = addr.vpn();
         let table = self.user.space(id).ok().and_then(|space| space.table.table(vpn));
         let seen = table.map(|table| table.get(vpn));
-        self.resolve(id, vpn, Access::Write, seen, Some(now))
+        self.resolve(id, vpn, Access::Write, seen, Some(now), self.node_of_cpu(cpu))
     }
 
     /// A page of a file that is not mapped yet.

@@ -4,7 +4,7 @@
 //! step saw, and frees the page where that has changed. Where a huge page may serve, [`crate::thp`] decides. Private pages
 //! are in `private`, pages of files in `file_fault`, pages in swap in `swap_in`.
 
-use order9_units::{Nanos, Pfn};
+use order9_units::{Nanos, NodeId, Pfn};
 
 use super::addr::{VirtAddr, Vpn};
 use super::fault::{Access, Answer, Fault, FaultStep, Need};
@@ -15,8 +15,8 @@ use crate::Mm;
 use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
-    /// An access by a program: through the page table where it allows it, else a fault up to where it needs memory.
-    pub fn fault_begin(&mut self, id: SpaceId, addr: VirtAddr, access: Access) -> FaultStep {
+    /// An access by a program on `cpu`: through the page table where it allows it, else a fault up to where it needs memory.
+    pub fn fault_begin(&mut self, id: SpaceId, addr: VirtAddr, access: Access, cpu: usize) -> FaultStep {
         let vpn = addr.vpn();
         let Ok(space) = self.user.space_mut(id) else { return FaultStep::Segv };
         let mut seen = None;
@@ -41,7 +41,7 @@ impl<T: Tracer> Mm<T> {
             _ => {}
         }
         self.work.faults += 1;
-        let mut step = self.resolve(id, vpn, access, seen, None);
+        let mut step = self.resolve(id, vpn, access, seen, None, self.node_of_cpu(cpu));
         self.count_fault(&mut step, false);
         step
     }
@@ -96,7 +96,7 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn resolve_again(&mut self, fault: &Fault) -> FaultStep {
         let table = self.user.space(fault.space).ok().and_then(|space| space.table.table(fault.vpn));
         let seen = table.map(|table| table.get(fault.vpn));
-        self.resolve(fault.space, fault.vpn, fault.access, seen, None)
+        self.resolve(fault.space, fault.vpn, fault.access, seen, None, fault.local)
     }
 
     /// Gives the slot of `vpn` the page table just allocated; frees the page where none is needed (any more).
@@ -116,8 +116,14 @@ impl<T: Tracer> Mm<T> {
     /// Accesses a page with allocations straight from the fast path. Where one fails, that is what the fault needs: the
     /// slow path's turn.
     pub fn touch(&mut self, id: SpaceId, addr: VirtAddr, access: Access, cpu: usize) -> FaultStep {
-        let step = self.fault_begin(id, addr, access);
+        let step = self.fault_begin(id, addr, access, cpu);
         self.go_on_fast(step, cpu)
+    }
+
+    /// The node of `cpu`, the first one past the last CPU.
+    #[inline]
+    pub(crate) fn node_of_cpu(&self, cpu: usize) -> NodeId {
+        self.cpus.get(cpu).copied().unwrap_or_default()
     }
 
     /// Goes on with a fault that needed `page`, with further allocations straight from the fast path.
@@ -128,21 +134,20 @@ impl<T: Tracer> Mm<T> {
 
     #[inline]
     pub(crate) fn go_on_fast(&mut self, mut step: FaultStep, cpu: usize) -> FaultStep {
-        let node = self.cpus.get(cpu).copied().unwrap_or_default();
         if let FaultStep::NeedPool(fault) = step {
-            step = self.hugetlb_fault(&fault, node, cpu);
+            step = self.hugetlb_fault(&fault, fault.local, cpu);
         }
         while let FaultStep::NeedPage(fault) = step
             && !matches!(fault.need, Need::SwapIn(_))
         {
-            let Ok(page) = self.alloc_fast(&fault.request(node, cpu)) else { break };
+            let Ok(page) = self.alloc_fast(&fault.request(cpu)) else { break };
             step = self.fault_finish(&fault, page, cpu);
         }
         step
     }
 
-    /// Handles a fault as far as it needs no page; `seen` is the entry, if the slot has a table, and `now` the time if it is
-    /// known.
+    /// Handles a fault as far as it needs no page; `seen` is the entry, if the slot has a table, `now` the time if it is
+    /// known, and `local` the node of the CPU that faulted.
     #[inline(always)] // Returned in memory, a step costs as much as the rest of this.
     pub(super) fn resolve(
         &mut self,
@@ -151,6 +156,7 @@ impl<T: Tracer> Mm<T> {
         access: Access,
         seen: Option<Pte>,
         now: Option<Nanos>,
+        local: NodeId,
     ) -> FaultStep {
         self.work.vma_lookups += 1;
         let Ok(space) = self.user.space_mut(id) else { return FaultStep::Segv };
@@ -162,7 +168,20 @@ impl<T: Tracer> Mm<T> {
         let fault = |need: Need, seen| {
             let gfp = need.gfp();
             let (second_gfp, counted, whole_slot) = (None, false, None);
-            Fault { space: id, vpn, access, need, gfp, second_gfp, seen, generation, locked, counted, whole_slot }
+            Fault {
+                space: id,
+                vpn,
+                access,
+                need,
+                gfp,
+                local,
+                second_gfp,
+                seen,
+                generation,
+                locked,
+                counted,
+                whole_slot,
+            }
         };
         let wait = |need, seen| FaultStep::NeedPage(fault(need, seen));
         let Some(pte) = seen else { return self.resolve_slot(fault(Need::PageTable, Pte::NONE), &vma) };

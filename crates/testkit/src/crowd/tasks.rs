@@ -18,12 +18,12 @@ impl Thread {
     /// An access of a program, with all that it needs.
     pub(super) async fn access(&self, space: SpaceId, addr: VirtAddr, access: Access) {
         let _lock = self.lock(space).await;
-        let begin = || self.with(|mm| mm.fault_begin(space, addr, access));
+        let begin = || self.with(|mm| mm.fault_begin(space, addr, access, CPU));
         let mut step = begin();
         loop {
             self.pause().await;
             step = match step {
-                FaultStep::NeedPage(fault) => match alloc_pages(self, &fault.request(NodeId(0), self.cpu())).await {
+                FaultStep::NeedPage(fault) => match alloc_pages(self, &fault.request(self.cpu())).await {
                     Ok(page) => self.with(|mm| mm.fault_finish(&fault, page, CPU)),
                     Err(_) if fault.need().may_be_refused() => self.with(|mm| mm.fault_refused(&fault, CPU)),
                     Err(_) => return,
@@ -33,7 +33,7 @@ impl Thread {
                     self.read(file, index, 1).await;
                     begin()
                 }
-                FaultStep::NeedMkwrite => self.with(|mm| mm.page_mkwrite(space, addr, self.machine.now())),
+                FaultStep::NeedMkwrite => self.with(|mm| mm.page_mkwrite(space, addr, self.machine.now(), CPU)),
                 FaultStep::Retry => begin(),
                 FaultStep::Hit | FaultStep::Done | FaultStep::Segv | FaultStep::Bus => return,
             };

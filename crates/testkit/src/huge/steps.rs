@@ -94,12 +94,12 @@ impl<C: Choices> World<C> {
 
     /// An access with all that it needs, as far as there is memory; `huge` says whether there are huge pages.
     fn access(&self, space: SpaceId, addr: VirtAddr, access: Access, huge: bool) {
-        let mut step = self.with(|mm| mm.fault_begin(space, addr, access));
+        let mut step = self.with(|mm| mm.fault_begin(space, addr, access, CPU));
         loop {
             step = match step {
                 FaultStep::NeedPage(fault) => {
                     let refused = fault.need().may_be_refused();
-                    let request = fault.request(NodeId(0), CPU);
+                    let request = fault.request(CPU);
                     let page = match refused {
                         true if !huge => None,
                         true => self.with(|mm| mm.alloc_fast(&request)).ok(),
@@ -112,7 +112,7 @@ impl<C: Choices> World<C> {
                     }
                 }
                 FaultStep::NeedPool(fault) => self.with(|mm| mm.hugetlb_fault(&fault, NodeId(0), CPU)),
-                FaultStep::Retry => self.with(|mm| mm.fault_begin(space, addr, access)),
+                FaultStep::Retry => self.with(|mm| mm.fault_begin(space, addr, access, CPU)),
                 _ => return,
             };
         }

@@ -13,7 +13,7 @@ use order9_mm::space::{
 };
 use order9_mm::{FileId, Gfp, Mm, MmBuilder, Request, SpaceId};
 use order9_testkit::machines;
-use order9_units::{Bytes, NodeId, Order, Pages, Pfn, ZoneKind};
+use order9_units::{Bytes, Order, Pages, Pfn, ZoneKind};
 
 use crate::model::{BASE, Model, Outcome, Page, Source, TOP};
 use crate::op::{At, From, Op, To};
@@ -380,7 +380,7 @@ impl Pair {
     }
 
     fn page_for(&mut self, fault: &Fault) -> Pfn {
-        self.mm.alloc_fast(&fault.request(NodeId(0), CPU)).expect("tests use little memory")
+        self.mm.alloc_fast(&fault.request(CPU)).expect("tests use little memory")
     }
 
     /// An operation that picks space `at`.

@@ -54,8 +54,8 @@ impl Crowd {
     fn write(&self, page: u64) {
         let addr = VirtAddr::new(self.start.get() + 4096 * page);
         self.world.with(|mm| {
-            if let FaultStep::NeedPage(fault) = mm.fault_begin(self.space, addr, Access::Write)
-                && let Ok(pfn) = mm.alloc_fast(&fault.request(NodeId(0), CPU))
+            if let FaultStep::NeedPage(fault) = mm.fault_begin(self.space, addr, Access::Write, CPU)
+                && let Ok(pfn) = mm.alloc_fast(&fault.request(CPU))
             {
                 mm.fault_finish(&fault, pfn, CPU);
             }

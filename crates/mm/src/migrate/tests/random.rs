@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
-use order9_units::{Nanos, NodeId, Order, Pages, Pfn};
+use order9_units::{Nanos, Order, Pages, Pfn};
 
 use super::{CPU, MigrateMode, MigrateReason, World, address, gather_pages};
 use crate::env::{Env, SpinLock, Stall, Task, Until};
@@ -126,9 +126,9 @@ impl Busy {
         loop {
             let now = self.world.clock.get() + Nanos::new(1);
             self.world.clock.set(now);
-            let step = self.world.with(|mm| match mm.fault_begin(space, addr, access) {
+            let step = self.world.with(|mm| match mm.fault_begin(space, addr, access, CPU) {
                 FaultStep::NeedPage(fault) => {
-                    let page = mm.alloc_fast(&fault.request(NodeId(0), CPU)).expect("memory is free");
+                    let page = mm.alloc_fast(&fault.request(CPU)).expect("memory is free");
                     mm.fault_finish(&fault, page, CPU)
                 }
                 FaultStep::NeedRead { file, index } => {
@@ -138,7 +138,7 @@ impl Busy {
                     self.world.reads.borrow_mut().push((file, index));
                     FaultStep::Done
                 }
-                FaultStep::NeedMkwrite => mm.page_mkwrite(space, addr, now),
+                FaultStep::NeedMkwrite => mm.page_mkwrite(space, addr, now, CPU),
                 step => step,
             });
             if matches!(step, FaultStep::Hit | FaultStep::Done) {

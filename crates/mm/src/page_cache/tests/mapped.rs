@@ -44,7 +44,7 @@ impl Mapped {
     }
 
     fn mkwrite(&mut self, index: u64, now: u64) -> FaultStep {
-        self.mm.page_mkwrite(self.space, self.addr(index), Nanos::new(now))
+        self.mm.page_mkwrite(self.space, self.addr(index), Nanos::new(now), 0)
     }
 
     fn rss(&self) -> Rss {
@@ -71,11 +71,11 @@ fn a_fault_waits_for_the_read_of_its_page() {
 #[test]
 fn faults_are_counted_once_and_never_taken_back() {
     let mut mapped = Mapped::new(false, Prot::READ);
-    let FaultStep::NeedPage(fault) = mapped.mm.fault_begin(mapped.space, mapped.addr(3), Access::Read) else {
+    let FaultStep::NeedPage(fault) = mapped.mm.fault_begin(mapped.space, mapped.addr(3), Access::Read, 0) else {
         panic!("the slot has no page table")
     };
     assert_eq!(mapped.mm.counters().pgfault, 0, "it may yet have to be repeated");
-    let table = mapped.mm.alloc_fast(&fault.request(order9_units::NodeId(0), 0)).expect("memory is free");
+    let table = mapped.mm.alloc_fast(&fault.request(0)).expect("memory is free");
     assert_eq!(mapped.mm.fault_finish(&fault, table, 0), FaultStep::NeedRead { file: mapped.file, index: 3 });
     assert_eq!(mapped.mm.counters().pgfault, 0, "and so it is");
     read_pages(&mut mapped.mm, mapped.file, 3, 1);

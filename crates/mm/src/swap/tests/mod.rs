@@ -51,9 +51,9 @@ fn forget_uses(mm: &mut Mm) {
 
 /// An access with all that a program's fault needs; the swap device takes no time.
 fn access(mm: &mut Mm, space: SpaceId, addr: VirtAddr, access: Access) -> FaultStep {
-    let mut step = mm.fault_begin(space, addr, access);
+    let mut step = mm.fault_begin(space, addr, access, CPU);
     while let FaultStep::NeedPage(fault) = step {
-        let pfn = mm.alloc_fast(&fault.request(NodeId(0), CPU)).expect("memory is free");
+        let pfn = mm.alloc_fast(&fault.request(CPU)).expect("memory is free");
         step = mm.fault_finish(&fault, pfn, CPU);
         mm.check().expect("every law holds");
     }
@@ -140,11 +140,11 @@ fn neighbours_are_read_ahead_and_count_when_they_are_used() {
     assert!(ahead.len() == 7 && ahead.iter().all(|other| other.index() / 8 == slot.index() / 8), "{slot:?}: {ahead:?}");
     assert_eq!(access(&mut mm, space, page(start, 9), Access::Read), FaultStep::Done);
     for slot in ahead {
-        let pfn = mm.alloc_fast(&fault.request(NodeId(0), CPU)).expect("memory is free");
+        let pfn = mm.alloc_fast(&fault.request(CPU)).expect("memory is free");
         mm.finish_readahead(slot, pfn, CPU);
         mm.check().expect("every law holds");
         // Somebody else has read it meanwhile.
-        let pfn = mm.alloc_fast(&fault.request(NodeId(0), CPU)).expect("memory is free");
+        let pfn = mm.alloc_fast(&fault.request(CPU)).expect("memory is free");
         mm.finish_readahead(slot, pfn, CPU);
     }
     let counted = |mm: &Mm| (mm.counters().swap_ra, mm.counters().swap_ra_hit, mm.counters().pgmajfault);

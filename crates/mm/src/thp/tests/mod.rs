@@ -72,11 +72,11 @@ fn checked(mm: &Mm) {
 
 /// An access with all that it needs; `huge` says whether there are huge pages.
 fn access(mm: &mut Mm, space: SpaceId, addr: VirtAddr, access: Access, huge: bool) -> FaultStep {
-    let mut step = mm.fault_begin(space, addr, access);
+    let mut step = mm.fault_begin(space, addr, access, CPU);
     while let FaultStep::NeedPage(fault) = step {
         let page = match fault.need().may_be_refused() && !huge {
             true => None,
-            false => mm.alloc_fast(&fault.request(NodeId(0), CPU)).ok(),
+            false => mm.alloc_fast(&fault.request(CPU)).ok(),
         };
         step = match page {
             Some(page) => mm.fault_finish(&fault, page, CPU),

@@ -108,7 +108,7 @@ fn protection_changes_in_the_huge_entry_and_a_write_gives_the_right_back() {
         mm.mprotect(space, at(0), pages(3 * HUGE), prot).unwrap();
         checked(&mm);
     }
-    assert_eq!(mm.fault_begin(space, at(9), Access::Write), crate::space::FaultStep::Done);
+    assert_eq!(mm.fault_begin(space, at(9), Access::Write, CPU), crate::space::FaultStep::Done);
     assert!(is_huge(&mm, space, 0) && frame(&mm, space, 0) == head);
     assert_eq!(events(mm.counters()), [3, 0, 0, 0, 0, 0]);
 }

@@ -5,8 +5,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use alloc::{format, vec};
 
-use order9_units::NodeId;
-
 use super::{CPU, HUGE, at, boot, pages, program};
 use crate::policy::{DefragDefault, HugePlacement, Policy, ThpPolicy};
 use crate::space::{Access, FaultStep, Madvise, Need};
@@ -41,10 +39,10 @@ fn asks(mm: &mut Mm, advised: bool) -> (Gfp, Option<Gfp>) {
     if advised {
         mm.madvise(space, at(0), pages(HUGE), Madvise::HugePage, CPU).expect("it is mapped");
     }
-    let mut step = mm.fault_begin(space, at(7), Access::Write);
+    let mut step = mm.fault_begin(space, at(7), Access::Write, CPU);
     loop {
         let FaultStep::NeedPage(fault) = step else { panic!("{step:?}") };
-        let request = fault.request(NodeId(0), CPU);
+        let request = fault.request(CPU);
         if fault.need() == Need::HugePage {
             return (request.gfp, fault.second_gfp);
         }

@@ -10,7 +10,7 @@ impl Pair {
     /// Every allocation of the access is followed by something else before its page is handed in.
     pub(super) fn raced_touch(&mut self, at: usize, vpn: u64, access: Access, race: Race) {
         let id = self.spaces[at];
-        let mut step = self.mm.fault_begin(id, addr(vpn), access);
+        let mut step = self.mm.fault_begin(id, addr(vpn), access, CPU);
         let mut raced = false;
         while let FaultStep::NeedPage(fault) = step {
             let page = self.page_for(&fault);

@@ -14,7 +14,7 @@ fn the_first_access_makes_all_of_a_range_huge_and_maps_it_at_once() {
         let levels = mm.user_levels();
         assert_eq!((levels.shmem, levels.mapped, levels.page_tables), (HUGE, HUGE, tables), "no table is kept");
         assert_eq!(mm.space(space).expect("it lives").rss().shmem_pages, HUGE);
-        assert_eq!(mm.fault_begin(space, at(500), Access::Write), FaultStep::Hit);
+        assert_eq!(mm.fault_begin(space, at(500), Access::Write, CPU), FaultStep::Hit);
         assert_eq!(head(&mm, file, 500), mm.file_page(file, 0).expect("it is huge"));
         let second = mm.create_space().expect("there are few");
         map_file(&mut mm, second, 0, file, 0, HUGE, true);
@@ -55,9 +55,11 @@ fn without_huge_page_there_is_a_base_page_and_a_count() {
 fn a_hole_that_was_filled_meanwhile_is_looked_at_again() {
     let (mut mm, mount) = machine();
     let (file, space) = shared(&mut mm, mount, HUGE);
-    let FaultStep::NeedPage(fault) = mm.fault_begin(space, at(9), Access::Write) else { panic!("a page is needed") };
+    let FaultStep::NeedPage(fault) = mm.fault_begin(space, at(9), Access::Write, CPU) else {
+        panic!("a page is needed")
+    };
     assert_eq!(fault.need(), Need::HugeFilePage(file, 9));
-    let page = mm.alloc_fast(&fault.request(NodeId(0), CPU)).expect("memory is free");
+    let page = mm.alloc_fast(&fault.request(CPU)).expect("memory is free");
     let free = mm.free_pages();
     mm.remount_tmpfs(mount, ShmemHuge::Never).expect("it exists");
     write_call(&mut mm, file, 3, true);
