@@ -133,9 +133,12 @@ impl Kernel {
 }
 
 impl Thread {
-    /// Makes `future` a task on account of this thread's process.
+    /// Makes `future` a task on account of this thread's process, bound as the running task is: all but kthreadd hand that
+    /// down.
     fn start(&self, name: &str, future: impl Future<Output = ()> + 'static) {
-        let task = self.kernel.handle.spawn(TaskSpec::new(name), future).expect("a task that may run on every CPU");
+        let bound = self.kernel.handle.affinity().filter(|_| !self.process.kthread);
+        let spec = bound.into_iter().fold(TaskSpec::new(name), TaskSpec::on);
+        let task = self.kernel.handle.spawn(spec, future).expect("CPUs of a task that runs");
         self.process.tasks.borrow_mut().push(task);
     }
 

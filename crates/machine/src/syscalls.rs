@@ -22,7 +22,7 @@ use crate::kernel_memory::KernelMemory;
 use crate::process::Child;
 use crate::results::Unit;
 use crate::thread::Thread;
-use crate::time::{Class, Mode};
+use crate::time::{Class, CpuId, Mode, NoSuchCpu};
 
 const HUGE_PAGE: Bytes = Order::PAGEBLOCK.pages().bytes();
 
@@ -189,6 +189,17 @@ impl Sys for Thread {
 
     async fn move_pages(&self, area: Area, node: NodeId) -> Result<u64, Stop> {
         self.pages_to_node(range(area), node).await
+    }
+
+    async fn set_affinity(&self, cpus: &[u32]) -> Result<(), Stop> {
+        self.enter().await?;
+        let cpus = cpus.iter().filter_map(|&cpu| u16::try_from(cpu).ok().map(CpuId)).collect();
+        let bound = self.kernel.handle.set_affinity(&cpus).await;
+        bound.map_err(|NoSuchCpu| refused("sched_setaffinity", Errno::Einval))
+    }
+
+    fn cpus_of(&self, node: NodeId) -> Vec<u32> {
+        self.kernel.handle.cpus_of(node).iter().map(|cpu| cpu.0.into()).collect()
     }
 
     fn node(&self) -> NodeId {

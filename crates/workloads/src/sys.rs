@@ -71,6 +71,13 @@ pub trait Sys: Clone + 'static {
     /// `move_pages` with `MPOL_MF_MOVE` of every base page of `area` to `node`: how many of them lie there then.
     fn move_pages(&self, area: Area, node: NodeId) -> impl Future<Output = Result<u64, Stop>>;
 
+    /// `sched_setaffinity` of this thread, which goes on on one of `cpus`; numbers of CPUs that are not there do not count.
+    /// Children that are started later are bound alike, but for threads of the kernel. `EINVAL` where no CPU is left.
+    fn set_affinity(&self, cpus: &[u32]) -> impl Future<Output = Result<(), Stop>>;
+
+    /// `cpulist` of a node below /sys/devices/system/node: the numbers of its CPUs.
+    fn cpus_of(&self, node: NodeId) -> Vec<u32>;
+
     /// `getcpu`: the node of the CPU that runs this thread.
     fn node(&self) -> NodeId;
 

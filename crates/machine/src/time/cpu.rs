@@ -60,6 +60,11 @@ impl CpuSet {
     }
 }
 
+/// None of the CPUs that a task shall be bound to is one of the machine's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the machine has none of these CPUs")]
+pub struct NoSuchCpu;
+
 impl FromIterator<CpuId> for CpuSet {
     fn from_iter<I: IntoIterator<Item = CpuId>>(cpus: I) -> Self {
         let mut set = Self::default();
@@ -278,6 +283,24 @@ impl World {
         } else {
             self.requeue(task, cpu);
         }
+    }
+
+    /// Binds the running task to those of `cpus` that there are; where it is on another one, it goes to the best of these.
+    pub(crate) fn set_affinity(&mut self, cpus: &CpuSet) -> Result<(), NoSuchCpu> {
+        let task = self.begin_sleeping();
+        let there: CpuSet = cpus.iter().filter(|cpu| cpu.index() < self.cpus.len()).collect();
+        if there.is_empty() {
+            return Err(NoSuchCpu);
+        }
+        self.task_mut(task).cpus = Some(there);
+        let cpu = self.task(task).cpu;
+        if !self.task(task).may_run_on(cpu) {
+            self.settle(task);
+            self.parked = true;
+            self.task_mut(task).made_room = false;
+            self.requeue(task, cpu);
+        }
+        Ok(())
     }
 
     /// Gives the CPU to a task that waits for it or for another one, and says whether there is one.

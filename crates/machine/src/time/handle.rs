@@ -10,7 +10,7 @@ use std::task::Poll;
 use order9_units::{Nanos, NodeId};
 
 use crate::time::alarm::AlarmId;
-use crate::time::cpu::{CpuId, CpuSet};
+use crate::time::cpu::{CpuId, CpuSet, NoSuchCpu};
 use crate::time::executor::Shared;
 use crate::time::lock::{Guard, LockId, LockKind, Mode};
 use crate::time::queue::{QueueId, Wake};
@@ -64,6 +64,25 @@ impl Handle {
         if self.0.with(|world| world.make_way()) {
             self.parked().await;
         }
+    }
+
+    /// Binds the running task to those of `cpus` that the machine has (`sched_setaffinity`). A task on another CPU leaves that
+    /// at once, and goes on when it gets one of these.
+    ///
+    /// # Errors
+    ///
+    /// Where the machine has none of them; the task may run where it might before.
+    pub async fn set_affinity(&self, cpus: &CpuSet) -> Result<(), NoSuchCpu> {
+        self.0.with(|world| world.set_affinity(cpus))?;
+        self.parked().await;
+        Ok(())
+    }
+
+    /// CPUs that the running task is bound to (`sched_getaffinity`); `None` where it may run on every one, and in set-up code
+    /// and alarms.
+    #[must_use]
+    pub fn affinity(&self) -> Option<CpuSet> {
+        self.0.with(|world| world.current.and_then(|task| world.task(task).cpus.clone()))
     }
 
     /// Waits in `queue` until woken, but no longer than `timeout`.

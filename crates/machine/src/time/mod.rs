@@ -51,8 +51,9 @@
 //!
 //! Round robin on each CPU with one slice for all ([`Config::slice`]). A task that becomes ready takes an idle CPU (its
 //! last one, else one of that node, else any), or else joins the shortest queue, with the same preferences; it does not
-//! preempt. A new task prefers the node with the fewest tasks to its parent's, as a fork does on Linux. A CPU that falls idle takes over a waiting task from the longest queue. So no CPU is idle while a task that
-//! may run there waits. A task that holds, or spins for, a spinning lock is not preempted and may not sleep, as in the
+//! preempt. A new task prefers the node with the fewest tasks to its parent's, as a fork does on Linux. A CPU that falls
+//! idle takes over a waiting task from the longest queue. So no CPU is idle while a task that may run there waits. A task
+//! that binds itself to other CPUs leaves its own at once, for the best of these by the same preferences. A task that holds, or spins for, a spinning lock is not preempted and may not sleep, as in the
 //! kernel.
 
 mod alarm;
@@ -71,7 +72,7 @@ mod world;
 
 pub use alarm::AlarmId;
 pub use config::{Config, ConfigError};
-pub use cpu::{CpuId, CpuSet};
+pub use cpu::{CpuId, CpuSet, NoSuchCpu};
 pub use executor::Executor;
 pub use handle::Handle;
 pub use lock::{Guard, LockId, LockKind, Mode};

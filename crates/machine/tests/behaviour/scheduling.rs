@@ -1,6 +1,8 @@
 //! Who runs where and when.
 
-use order9_machine::time::{Class, Config, ConfigError, CpuId, CpuSet, Executor, SpawnError, TaskSpec, Wake};
+use order9_machine::time::{
+    Class, Config, ConfigError, CpuId, CpuSet, Executor, NoSuchCpu, SpawnError, TaskSpec, Wake,
+};
 use order9_units::NodeId;
 
 use crate::{Log, machine, ns, spawn};
@@ -272,4 +274,32 @@ fn children_spread_over_the_nodes() {
     });
     executor.run().expect("all end");
     assert_eq!(log.read(), [(2, "first"), (1, "second"), (3, "third")], "CPUs 2 and 3 are on node 1");
+}
+
+#[test]
+fn a_task_that_is_bound_elsewhere_leaves_its_cpu_at_once() {
+    let mut executor = machine(2);
+    let log = Log::default();
+    let busy = log.clone();
+    let mover = log.clone();
+    spawn(executor.handle(), "mover", async move |handle| {
+        assert_eq!((handle.cpu(), handle.affinity()), (Some(CpuId(0)), None));
+        let none = [CpuId(2), CpuId(700)].into_iter().collect();
+        assert_eq!(handle.set_affinity(&none).await, Err(NoSuchCpu));
+        let second: CpuSet = [CpuId(1), CpuId(2)].into_iter().collect();
+        handle.set_affinity(&second).await.expect("there is a second CPU");
+        // The task there has its slice first.
+        assert_eq!((handle.cpu(), handle.affinity()), (Some(CpuId(1)), Some([CpuId(1)].into_iter().collect())));
+        mover.note(&handle, "moved");
+        handle.spend(Class::User, ns(10)).await;
+    });
+    spawn(executor.handle(), "busy", async move |handle| {
+        let here: CpuSet = [CpuId(1)].into_iter().collect();
+        handle.set_affinity(&here).await.expect("there is a second CPU");
+        handle.spend(Class::User, ns(150)).await;
+        busy.note(&handle, "busy");
+    });
+    executor.run().expect("both end");
+    assert_eq!(log.read(), [(100, "moved"), (160, "busy")]);
+    assert_eq!(executor.handle().cpu_stats(CpuId(0)).map(|cpu| cpu.busy), Some(ns(0)));
 }

@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::num::NonZeroU64;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use order9_machine::{Machine, Options, Outcome, Results, TraceKinds};
 use order9_mm::policy::{EarlyFail, HugePlacement, Policy, StallCounts, Withdrawn};
@@ -13,7 +14,7 @@ use order9_mm::thp::{HugeDefrag, HugeEnabled};
 use order9_mm::trace::Event;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 use order9_units::{Bytes, Nanos, NodeId, Order, PAGE_SIZE, Pages, PfnRange, ZoneKind};
-use order9_workloads::{Access, Advice, Mapping, Stop, Sys};
+use order9_workloads::{Access, Advice, ChildKind, Mapping, Stop, Sys};
 
 use crate::{NORMAL, counter, disk, mib, prices};
 
@@ -255,4 +256,44 @@ fn pages_move_to_the_node_they_are_wanted_on() {
     );
     assert_eq!(results.outcome, Outcome::Completed);
     assert_eq!((counter(&results, "thp_migration_success"), counter(&results, "pgfault")), (1, 1));
+}
+
+#[test]
+fn bound_programs_and_their_children_run_and_allocate_on_the_node_of_their_cpus() {
+    let kernel_thread = Arc::new(Mutex::new(None));
+    let seen = Arc::clone(&kernel_thread);
+    let results = machine(Policy::default(), HugeDefrag::Never).run_program(
+        "program",
+        async move |sys: order9_machine::Thread| {
+            assert_eq!((sys.node(), sys.cpus_of(NodeId(1)), sys.cpus_of(NodeId(7))), (NodeId(0), vec![1], vec![]));
+            let refused = Stop::Refused { call: "sched_setaffinity", errno: "EINVAL" };
+            assert_eq!(sys.set_affinity(&[]).await, Err(refused.clone()));
+            assert_eq!(sys.set_affinity(&[2, 70_000]).await, Err(refused));
+            sys.set_affinity(&[1, 2]).await?;
+            assert_eq!(sys.node(), NodeId(1));
+            let kernel = sys.spawn(ChildKind::Kernel, "kernel", async move |sys: order9_machine::Thread| {
+                *seen.lock().expect("nobody panics with it") = Some(sys.node());
+                Ok(())
+            });
+            let kernel = kernel.await?;
+            for kind in [ChildKind::Thread, ChildKind::Process, ChildKind::Fork] {
+                let child = sys.spawn(kind, "child", async |sys| {
+                    let area = sys.mmap(Mapping::anon(mib(1))).await?;
+                    sys.touch(area, Access::Write).await?;
+                    assert_eq!((sys.node(), sys.page_node(area).await?), (NodeId(1), NodeId(1)));
+                    Ok(())
+                });
+                let child = child.await?;
+                sys.wait(child).await?.result?;
+            }
+            sys.wait(kernel).await?.result
+        },
+        |_| (),
+    );
+    assert_eq!(results.outcome, Outcome::Completed);
+    assert_eq!(
+        *kernel_thread.lock().expect("nobody panics with it"),
+        Some(NodeId(0)),
+        "CPU 0 was idle, and kernel threads are bound by themselves"
+    );
 }

@@ -18,6 +18,8 @@ pub(crate) enum Op {
     Spend(Class, u64),
     Sleep(u64),
     Yield,
+    /// To the CPUs whose bits are set, of which some may not be there.
+    Bind(u16),
     Lock(usize, Mode),
     TryLock(usize, Mode),
     /// Drops the guard that was taken last.
@@ -110,6 +112,7 @@ fn op(locks: usize, queues: usize) -> impl Strategy<Value = Op> {
         8 => (class, 0_u64..40).prop_map(|(class, time)| Op::Spend(class, time)),
         2 => (0_u64..40).prop_map(Op::Sleep),
         1 => Just(Op::Yield),
+        2 => (0_u16..32).prop_map(Op::Bind),
         4 => (0..locks, mode()).prop_map(|(lock, mode)| Op::Lock(lock, mode)),
         1 => (0..locks, mode()).prop_map(|(lock, mode)| Op::TryLock(lock, mode)),
         5 => Just(Op::Unlock),
@@ -131,7 +134,7 @@ fn reasonable(ops: &[Op], kinds: &[LockKind]) -> Vec<Op> {
         let atomic = held.iter().any(|lock| kinds[*lock] == LockKind::Spinning);
         let ordered = |lock: usize| held.iter().all(|held| *held < lock);
         let sleeps = match *op {
-            Op::Sleep(_) | Op::Yield | Op::Wait(..) | Op::Join(_) => true,
+            Op::Sleep(_) | Op::Yield | Op::Bind(_) | Op::Wait(..) | Op::Join(_) => true,
             Op::Lock(lock, _) => kinds[lock] == LockKind::Sleeping,
             _ => false,
         };
@@ -240,6 +243,10 @@ async fn perform(run: &Rc<Run>, op: Op, guards: &mut Vec<Option<Guard>>) -> u64 
         Op::Spend(class, time) => handle.spend(class, Nanos::new(time)).await,
         Op::Sleep(time) => handle.sleep(Nanos::new(time)).await,
         Op::Yield => handle.yield_now().await,
+        Op::Bind(cpus) => {
+            let cpus = (0..u16::BITS as u16).filter(|cpu| cpus >> cpu & 1 == 1).map(CpuId).collect();
+            return u64::from(handle.set_affinity(&cpus).await.is_err());
+        }
         Op::Lock(lock, mode) => guards.push(Some(handle.lock(run.locks[lock], mode).await)),
         Op::TryLock(lock, mode) => {
             let guard = handle.try_lock(run.locks[lock], mode);

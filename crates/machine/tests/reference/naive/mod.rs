@@ -228,6 +228,21 @@ impl Naive<'_> {
                 }
                 return false;
             }
+            Op::Bind(cpus) => {
+                let count = self.cpus.len();
+                let there: Vec<u16> = (0..count as u16).filter(|cpu| cpus >> cpu & 1 == 1).collect();
+                if there.is_empty() {
+                    1
+                } else {
+                    self.tasks[task].code.cpus = Some(there);
+                    if !self.may_run_on(task, self.tasks[task].cpu) {
+                        self.tasks[task].answer = Some(0);
+                        self.requeue(self.tasks[task].cpu);
+                        return false;
+                    }
+                    0
+                }
+            }
             Op::Lock(lock, mode) => return self.lock(task, lock, mode),
             Op::TryLock(lock, mode) => {
                 let free = self.is_free(lock, mode);
