@@ -64,6 +64,7 @@ small_parameters() {
         fsmark) echo processes=2 files=4000 iterations=4 ;;
         hugealloc-unmovable) echo watch=5s ;;
         stream-reader) echo time=1s ;;
+        numa-access-latency) echo size=32M ;;
         stutter) echo copies=1 file=64M hog=96M probe=4M ;;
         thpchallenge | thpscale) echo size=128M threads=1,2 ;;
         uptime) echo days=1 rate_percent=1 ;;

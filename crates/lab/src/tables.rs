@@ -75,6 +75,7 @@ pub(crate) const fn unit(measure: &Measure) -> compare::Unit {
         workloads::Unit::HugePages => compare::Unit::HugePages,
         workloads::Unit::Pages => compare::Unit::Pages,
         workloads::Unit::Gibibytes => compare::Unit::Gibibytes,
+        workloads::Unit::MillionAccesses => compare::Unit::MillionAccesses,
     }
 }
 
@@ -126,6 +127,7 @@ fn divisor(measure: &Measure) -> f64 {
         | workloads::Unit::MebibytesPerSecond
         | workloads::Unit::Percent
         | workloads::Unit::HugePages
+        | workloads::Unit::MillionAccesses
         | workloads::Unit::Pages => 1.0,
     }
 }

@@ -48,7 +48,9 @@ impl Thread {
         self.alive()?;
         let gfp = if what.atomic { Gfp::GFP_ATOMIC | Gfp::NOWARN } else { Gfp::GFP_KERNEL };
         let gfp = if what.reclaimable { gfp | Gfp::RECLAIMABLE } else { gfp };
-        let asked = |order| Request { node: self.cpu_node(), cpu: self.cpu(), ..Request::new(order, gfp) };
+        let gfp = if what.node.is_some() { gfp | Gfp::THISNODE | Gfp::NORETRY | Gfp::NOWARN } else { gfp };
+        let node = what.node.unwrap_or_else(|| self.cpu_node());
+        let asked = |order| Request { node, cpu: self.cpu(), ..Request::new(order, gfp) };
         let answer = match what.size {
             KernelSize::Block(order) => self.block(&asked(order)).await,
             KernelSize::Object(size) => match CACHES.iter().position(|(of, ..)| size.get() <= *of) {
@@ -136,8 +138,8 @@ fn order_of(size: Bytes) -> Order {
     Order::new(order as u8).unwrap_or(Order::MAX)
 }
 
-/// Whether whoever asks can do without: who may not wait, and who wants much at once.
+/// Whether whoever asks can do without: who may not wait, who wants much at once, and who wants it from one node.
 fn may_fail(what: KernelAlloc, error: AllocError) -> bool {
     let costly = matches!(error, AllocError::GaveUp { order, .. } if order.is_costly());
-    what.atomic || costly
+    what.atomic || what.node.is_some() || costly
 }

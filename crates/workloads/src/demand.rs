@@ -61,6 +61,12 @@ impl Workload {
             Self::FsMark => of.fsmark(),
             Self::StreamReader => of.stream_reader(),
             Self::Uptime => of.uptime(),
+            Self::NumaAccessLatency => Demand::of_memory(of.bytes("size"), 2 * of.facts.nodes.len() as u64),
+            Self::FragmentedNodeFault => {
+                Demand { time: of.time("khugepaged"), ..Demand::of_memory(of.bytes("size"), 1) }
+            }
+            Self::VmLargerThanNode => Demand::of_memory(of.bytes("size"), 1),
+            Self::PinnedGuest => of.pinned_guest(),
         }
     }
 }
@@ -154,6 +160,13 @@ impl Chosen<'_> {
         let time = self.time("time");
         let calls = (time.get() / (10 * CALL.get())).saturating_mul(readers);
         Demand { mapped: Bytes::new(burst), files: Bytes::new(files), steps: pages(files).saturating_add(calls), time }
+    }
+
+    fn pinned_guest(&self) -> Demand {
+        let node = self.facts.nodes.iter().min().map_or(0, |node| node.get());
+        let sizes = self.parameters.counts("sizes").iter().map(|&percent| part(node, percent));
+        let steps = sizes.clone().map(pages).fold(0, u64::saturating_add);
+        Demand { steps, ..Demand::of_memory(sizes.max().unwrap_or(0), 1) }
     }
 
     fn uptime(&self) -> Demand {

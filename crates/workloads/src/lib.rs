@@ -17,6 +17,7 @@ mod hugetlb_grow;
 mod idle;
 mod java_heap;
 mod ladder;
+mod numa;
 mod parameters;
 mod pattern;
 mod stream_reader;

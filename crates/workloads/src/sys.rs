@@ -150,7 +150,7 @@ pub trait Sys: Clone + 'static {
     fn set_nr_hugepages(&self, count: u64) -> impl Future<Output = Result<u64, Stop>>;
 
     /// The kernel allocates for itself, on behalf of this thread. `None` where it would have to go without: an atomic request,
-    /// or one of an order above 3, that memory has no room for. What is not freed outlives the process.
+    /// one of an order above 3, or one for a node alone, that memory has no room for. What is not freed outlives the process.
     fn kernel_alloc(&self, what: KernelAlloc) -> impl Future<Output = Result<Option<Self::KernelMemory>, Stop>>;
 
     /// The kernel frees what it allocated.
@@ -353,6 +353,8 @@ pub struct KernelAlloc {
     pub reclaimable: bool,
     /// Must not wait (`GFP_ATOMIC`), as in an interrupt; `GFP_KERNEL` otherwise.
     pub atomic: bool,
+    /// From this node or not at all (`__GFP_THISNODE | __GFP_NORETRY`); otherwise where the policy of the thread says.
+    pub node: Option<NodeId>,
 }
 
 /// How much the kernel allocates.
@@ -368,7 +370,7 @@ impl KernelAlloc {
     /// Unmovable and able to wait.
     #[must_use]
     pub const fn new(size: KernelSize) -> Self {
-        Self { size, reclaimable: false, atomic: false }
+        Self { size, reclaimable: false, atomic: false, node: None }
     }
 }
 

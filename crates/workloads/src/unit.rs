@@ -9,7 +9,7 @@ pub(crate) const UNIT: Bytes = Bytes::new(2 << 20);
 
 /// How a unit was filled.
 pub(crate) struct Filled {
-    /// From before the first store until all has been written, in whole microseconds; asking what was mapped not included.
+    /// From before the first store until the last, in whole microseconds; asking what was mapped not included.
     pub(crate) latency: Nanos,
     /// The first fault mapped more than it had to.
     pub(crate) huge: bool,
@@ -22,13 +22,29 @@ const FURTHER_ON: Bytes = Bytes::new(64 * PAGE_SIZE.get());
 
 /// Writes all of a unit that nobody has touched.
 pub(crate) async fn fill_unit<S: Sys>(sys: &S, unit: Area) -> Result<Filled, Stop> {
+    let (first, huge) = touch_first(sys, unit).await?;
+    let again = sys.now();
+    sys.fill(unit).await?;
+    told(sys, unit, first + (sys.now() - again), huge).await
+}
+
+/// Writes a word of each base page of a unit that nobody has touched.
+pub(crate) async fn touch_unit<S: Sys>(sys: &S, unit: Area) -> Result<Filled, Stop> {
+    let (first, huge) = touch_first(sys, unit).await?;
+    let again = sys.now();
+    sys.touch(unit, Access::Write).await?;
+    told(sys, unit, first + (sys.now() - again), huge).await
+}
+
+/// Touches the first page: how long that takes, and whether more was mapped than had to be.
+async fn touch_first<S: Sys>(sys: &S, unit: Area) -> Result<(Nanos, bool), Stop> {
     let start = sys.now();
     sys.touch(unit.part(Bytes::ZERO, PAGE_SIZE), Access::Write).await?;
     let first = sys.now() - start;
-    let huge = sys.mincore(unit.part(FURTHER_ON, PAGE_SIZE)).await? > 0;
-    let again = sys.now();
-    sys.fill(unit).await?;
-    let took = first + (sys.now() - again);
+    Ok((first, sys.mincore(unit.part(FURTHER_ON, PAGE_SIZE)).await? > 0))
+}
+
+async fn told<S: Sys>(sys: &S, unit: Area, took: Nanos, huge: bool) -> Result<Filled, Stop> {
     let local = sys.page_node(unit).await? == sys.node();
     Ok(Filled { latency: Nanos::new(took.get() / 1000 * 1000), huge, local })
 }

@@ -5,8 +5,8 @@ use order9_units::Nanos;
 use crate::parameters::{Parameter, Parameters};
 use crate::sys::{Stop, Sys};
 use crate::{
-    fill_and_free, frag_mix, fsmark, hugealloc, hugetlb_grow, idle, java_heap, stream_reader, stutter, thp, uptime,
-    usemem,
+    fill_and_free, frag_mix, fsmark, hugealloc, hugetlb_grow, idle, java_heap, numa, stream_reader, stutter, thp,
+    uptime, usemem,
 };
 
 /// A program of this crate.
@@ -38,6 +38,14 @@ pub enum Workload {
     FsMark,
     /// Reads files larger than memory over and over.
     StreamReader,
+    /// Touches memory where a part of every 2 MiB of the own node, or of all, cannot move.
+    FragmentedNodeFault,
+    /// Loads from base and huge pages of every node.
+    NumaAccessLatency,
+    /// Starts guests whose memory is pinned as it is touched.
+    PinnedGuest,
+    /// Starts a guest larger than a node beside a program on that node.
+    VmLargerThanNode,
     /// A mixed server for days.
     Uptime,
 }
@@ -117,25 +125,31 @@ pub enum Unit {
     Pages,
     /// Amounts of memory; samples are bytes.
     Gibibytes,
+    /// Numbers of loads, in millions.
+    MillionAccesses,
 }
 
 impl Workload {
     /// All of them, by name.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 18] = [
         Self::FillAndFree,
         Self::FragMix,
+        Self::FragmentedNodeFault,
         Self::FsMark,
         Self::HugeAlloc,
         Self::HugeAllocUnmovable,
         Self::HugetlbGrow,
         Self::Idle,
         Self::JavaHeap,
+        Self::NumaAccessLatency,
+        Self::PinnedGuest,
         Self::StreamReader,
         Self::Stutter,
         Self::ThpChallenge,
         Self::ThpScale,
         Self::Uptime,
         Self::Usemem,
+        Self::VmLargerThanNode,
     ];
 
     /// The workload called so.
@@ -161,6 +175,10 @@ impl Workload {
             Self::ThpScale => "thpscale",
             Self::FsMark => "fsmark",
             Self::StreamReader => "stream-reader",
+            Self::FragmentedNodeFault => "fragmented-node-fault",
+            Self::NumaAccessLatency => "numa-access-latency",
+            Self::PinnedGuest => "pinned-guest",
+            Self::VmLargerThanNode => "vm-larger-than-node",
             Self::Uptime => "uptime",
         }
     }
@@ -188,6 +206,16 @@ impl Workload {
             Self::ThpScale => "faults of huge pages by more and more threads where compaction has to make them",
             Self::FsMark => "makes small files far beyond memory: are page cache and slab reclaimed in step",
             Self::StreamReader => "reads files larger than memory over and over: what a stream does to memory",
+            Self::FragmentedNodeFault => {
+                "faults of huge pages on a node, or on all, that cannot have any: what does asking cost"
+            }
+            Self::NumaAccessLatency => "loads from base and huge pages of every node: what memory of others costs",
+            Self::PinnedGuest => {
+                "guests with a device assigned, up to more than a node: what pinned memory makes of reclaim"
+            }
+            Self::VmLargerThanNode => {
+                "a guest larger than its node while others are free: does it swap, go on elsewhere, or take base pages"
+            }
             Self::Uptime => "a mixed server for days: how memory ages",
         }
     }
@@ -209,6 +237,10 @@ impl Workload {
             Self::ThpScale => thp::scale::DESCRIPTION,
             Self::FsMark => fsmark::DESCRIPTION,
             Self::StreamReader => stream_reader::DESCRIPTION,
+            Self::FragmentedNodeFault => numa::fragmented_fault::DESCRIPTION,
+            Self::NumaAccessLatency => numa::access_latency::DESCRIPTION,
+            Self::PinnedGuest => numa::pinned_guest::DESCRIPTION,
+            Self::VmLargerThanNode => numa::larger_than_node::DESCRIPTION,
             Self::Uptime => uptime::DESCRIPTION,
         }
     }
@@ -230,6 +262,10 @@ impl Workload {
             Self::ThpScale => thp::scale::PARAMETERS,
             Self::FsMark => fsmark::PARAMETERS,
             Self::StreamReader => stream_reader::PARAMETERS,
+            Self::FragmentedNodeFault => numa::fragmented_fault::PARAMETERS,
+            Self::NumaAccessLatency => numa::access_latency::PARAMETERS,
+            Self::PinnedGuest => numa::pinned_guest::PARAMETERS,
+            Self::VmLargerThanNode => numa::larger_than_node::PARAMETERS,
             Self::Uptime => uptime::PARAMETERS,
         }
     }
@@ -251,6 +287,10 @@ impl Workload {
             Self::ThpScale => thp::scale::MEASURES,
             Self::FsMark => fsmark::MEASURES,
             Self::StreamReader => stream_reader::MEASURES,
+            Self::FragmentedNodeFault => numa::fragmented_fault::MEASURES,
+            Self::NumaAccessLatency => numa::access_latency::MEASURES,
+            Self::PinnedGuest => numa::pinned_guest::MEASURES,
+            Self::VmLargerThanNode => numa::larger_than_node::MEASURES,
             Self::Uptime => uptime::MEASURES,
         }
     }
@@ -265,7 +305,11 @@ impl Workload {
             Self::FragMix | Self::Stutter | Self::ThpChallenge | Self::ThpScale | Self::Usemem => {
                 &[("thp/enabled", "always")]
             }
-            Self::Uptime => &[("thp/enabled", "always"), ("thp/defrag", "madvise")],
+            Self::FragmentedNodeFault
+            | Self::NumaAccessLatency
+            | Self::PinnedGuest
+            | Self::Uptime
+            | Self::VmLargerThanNode => &[("thp/enabled", "always"), ("thp/defrag", "madvise")],
             Self::HugeAlloc | Self::HugeAllocUnmovable | Self::HugetlbGrow | Self::JavaHeap => {
                 &[("thp/enabled", "madvise"), ("thp/defrag", "madvise")]
             }
@@ -283,15 +327,19 @@ impl Workload {
             Self::Usemem
             | Self::FillAndFree
             | Self::FragMix
+            | Self::FragmentedNodeFault
             | Self::HugeAlloc
             | Self::HugeAllocUnmovable
             | Self::HugetlbGrow
             | Self::Idle
             | Self::JavaHeap
+            | Self::NumaAccessLatency
+            | Self::PinnedGuest
             | Self::StreamReader
             | Self::Stutter
             | Self::ThpChallenge
-            | Self::ThpScale => Nanos::new(1_000_000_000),
+            | Self::ThpScale
+            | Self::VmLargerThanNode => Nanos::new(1_000_000_000),
         }
     }
 
@@ -314,6 +362,10 @@ impl Workload {
             Self::ThpScale => thp::scale::run(&sys, parameters).await,
             Self::FsMark => fsmark::run(&sys, parameters).await,
             Self::StreamReader => stream_reader::run(&sys, parameters).await,
+            Self::FragmentedNodeFault => numa::fragmented_fault::run(&sys, parameters).await,
+            Self::NumaAccessLatency => numa::access_latency::run(&sys, parameters).await,
+            Self::PinnedGuest => numa::pinned_guest::run(&sys, parameters).await,
+            Self::VmLargerThanNode => numa::larger_than_node::run(&sys, parameters).await,
             Self::Uptime => uptime::run(&sys, parameters).await,
         }
     }

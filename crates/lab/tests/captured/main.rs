@@ -116,6 +116,14 @@ fn small(workload: Workload) -> BTreeMap<&'static str, Value> {
         }
         Workload::ThpChallenge => [("size", mib(64)), ("files_percent", Value::Count(1)), ("threads", one())].into(),
         Workload::ThpScale => [("size", mib(64)), ("threads", one())].into(),
+        Workload::FragmentedNodeFault => {
+            [("size", mib(16)), ("cache_percent", Value::Count(5)), ("bystander_percent", Value::Count(2))].into()
+        }
+        Workload::NumaAccessLatency => [("size", mib(8))].into(),
+        Workload::PinnedGuest => [("sizes", Value::Counts(vec![2, 4]))].into(),
+        Workload::VmLargerThanNode => {
+            [("size", mib(32)), ("bystander_percent", Value::Count(2)), ("cache_percent", Value::Count(2))].into()
+        }
         Workload::Idle => [("time", seconds(2))].into(),
     }
 }

@@ -133,6 +133,10 @@ fn plan(workload: Workload) -> Plan {
         }
         Workload::ThpChallenge => [("size", mib(64)), ("files_percent", Value::Count(1))].into(),
         Workload::ThpScale => [("size", mib(64)), ("threads", Value::Counts(vec![1, 3]))].into(),
+        Workload::FragmentedNodeFault | Workload::NumaAccessLatency | Workload::VmLargerThanNode => {
+            [("size", mib(32))].into()
+        }
+        Workload::PinnedGuest => [("sizes", Value::Counts(vec![3, 5]))].into(),
         Workload::Idle => [("time", Value::Time(Nanos::new(3_000_000_000)))].into_iter().collect(),
     };
     Plan {

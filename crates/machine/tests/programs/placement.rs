@@ -49,7 +49,7 @@ struct Found {
 }
 
 /// A policy that looks for huge pages like this, with the rule of giving up that the same release has.
-fn policy(placement: HugePlacement) -> Policy {
+pub(crate) fn policy(placement: HugePlacement) -> Policy {
     let mut policy = Policy::default();
     policy.thp.placement = placement;
     policy.slow_path.stall_counts = StallCounts::All;
@@ -64,7 +64,7 @@ fn policy(placement: HugePlacement) -> Policy {
 }
 
 /// Two nodes, one CPU each, with swap; the program starts on node 0.
-fn machine(policy: Policy, defrag: HugeDefrag) -> Machine {
+pub(crate) fn machine(policy: Policy, defrag: HugeDefrag) -> Machine {
     let pages = Pages::from_bytes_floor(NODE);
     let zone = |node: u8, start| ZoneSpec {
         node: NodeId(node.into()),

@@ -1,0 +1,100 @@
+//! `numa-access-latency`: what a load takes from base pages and from huge pages of every node.
+//!
+//! On a machine of the lab these are inputs; a run shows that the machine is what its file says.
+
+use std::sync::{Arc, Mutex};
+
+use order9_units::{Bytes, Nanos, NodeId};
+
+use super::region::mean_load;
+use super::{bind_to, home, nodes};
+use crate::parameters::{Kind, Parameter, Parameters, Value};
+use crate::sys::{Access, Advice, ChildKind, Mapping, Stop, Sys};
+use crate::unit::UNIT;
+use crate::workload::{Better, Family, Figure, Measure, Unit};
+
+pub(crate) const DESCRIPTION: &str = "\
+    Loads words at random, each after the one before, from base pages and from huge pages of every node, by a thread that \
+    is bound to one CPU. Measured is what a load takes, and how that compares.";
+
+pub(crate) const PARAMETERS: &[Parameter] = &[Parameter {
+    key: "size",
+    meaning: "memory that is loaded from on each node",
+    kind: Kind::Bytes { min: UNIT },
+    default: |facts| {
+        Value::Bytes(Bytes::new(facts.room().get() / facts.nodes.len().max(1) as u64 / 4).clamp(UNIT, ONE_GIB))
+    },
+    default_text: "1/4 of a node, at most 1 GiB",
+}];
+
+/// Far more than caches hold.
+const ONE_GIB: Bytes = Bytes::from_gib(1);
+
+pub(crate) const MEASURES: &[Measure] = &[
+    Measure {
+        heading: "Access Latencies by Node",
+        operations: &["base-node", "huge-node"],
+        family: Family::Single("Mean"),
+        better: Better::Lower,
+        unit: Unit::Nanoseconds,
+        decimals: 2,
+        main: &[("base-node", Figure::Mean), ("huge-node", Figure::Mean)],
+    },
+    Measure {
+        heading: "Access Latencies in Percent of Local Base Pages",
+        operations: &["base-ratio", "huge-ratio"],
+        family: Family::Single("Percentage"),
+        better: Better::Lower,
+        unit: Unit::Percent,
+        decimals: 1,
+        main: &[],
+    },
+];
+
+pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
+    let size = parameters.bytes("size");
+    let home_node = home(sys);
+    let mut local_base = None;
+    for (kind, advice) in [("base", Advice::NoHugePage), ("huge", Advice::HugePage)] {
+        let others = nodes(sys).filter(|&node| node != home_node);
+        for node in std::iter::once(home_node).chain(others) {
+            sys.phase(&format!("{kind}-{}", node.0));
+            let Some(load) = load_from(sys, home_node, node, size, advice).await? else { continue };
+            sys.mean(&format!("{kind}-node-{}", node.0), Nanos::new((load * 1e3) as u64), 1000);
+            let local: f64 = *local_base.get_or_insert(load);
+            sys.percent(&format!("{kind}-ratio-{}", node.0), 100.0 * load / local);
+        }
+    }
+    Ok(())
+}
+
+/// Time of a load from memory of `node`, in ns; `None` where that had none.
+async fn load_from<S: Sys>(
+    sys: &S,
+    home_node: NodeId,
+    node: NodeId,
+    size: Bytes,
+    advice: Advice,
+) -> Result<Option<f64>, Stop> {
+    let found = Arc::new(Mutex::new(None));
+    let own = Arc::clone(&found);
+    let body = move |sys: S| async move {
+        let mapped = sys.mmap(Mapping::anon(size + UNIT)).await?;
+        sys.madvise(mapped, advice).await?;
+        let skipped = mapped.start.next_multiple_of(UNIT.get()) - mapped.start;
+        let area = mapped.part(Bytes::new(skipped), size);
+        bind_to(&sys, node).await?;
+        sys.touch(area, Access::Write).await?;
+        bind_to(&sys, home_node).await?;
+        // A node without CPUs is no thread's own.
+        let there = if sys.page_node(area).await? == node { area.pages() } else { sys.move_pages(area, node).await? };
+        if there == area.pages() {
+            *own.lock().expect("nobody panics with the lock") = Some(mean_load(&sys, area).await?);
+        }
+        Ok(())
+    };
+    let program = sys.spawn(ChildKind::Process, "program", body).await?;
+    sys.wait(program).await?.result?;
+    let found = *found.lock().expect("nobody panics with the lock");
+    Ok(found)
+}

@@ -1,0 +1,85 @@
+//! A program that is there already: its memory fills part of a node, lies idle, and is used again in the end. What others
+//! have done to it meanwhile is its loss.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use order9_units::{Bytes, Nanos, NodeId};
+
+use super::bind_to;
+use crate::sys::{Access, ChildKind, Mapping, Stop, Sys};
+use crate::workload::{Better, Family, Figure, Measure, Unit};
+
+/// How often a bystander looks whether it shall go on.
+const LOOK: Nanos = Nanos::new(10_000_000);
+
+/// What a bystander is told and tells.
+const FILLS: u8 = 0;
+const IDLE: u8 = 1;
+const USES: u8 = 2;
+
+/// What it lost.
+pub(super) const LOSS: [Measure; 2] = [
+    Measure {
+        heading: "Bystander's Memory Swapped Out",
+        operations: &["bystander-lost"],
+        family: Family::Single("Ops"),
+        better: Better::Lower,
+        unit: Unit::Pages,
+        decimals: 0,
+        main: &[("bystander-lost", Figure::Mean)],
+    },
+    Measure {
+        heading: "Bystander Touching its Memory Again",
+        operations: &["bystander-again"],
+        family: Family::Single("Elapsed"),
+        better: Better::Lower,
+        unit: Unit::Seconds,
+        decimals: 3,
+        main: &[],
+    },
+];
+
+/// A bystander that has filled its memory.
+pub(super) struct Bystander<C> {
+    process: C,
+    state: Arc<AtomicU8>,
+}
+
+impl<C: Copy + 'static> Bystander<C> {
+    /// Starts one on `node` with so much memory, and waits until it lies idle.
+    pub(super) async fn start<S: Sys<Child = C>>(sys: &S, node: NodeId, memory: Bytes) -> Result<Self, Stop> {
+        let state = Arc::new(AtomicU8::new(FILLS));
+        let own = Arc::clone(&state);
+        let body = move |sys: S| async move { live(&sys, node, memory, &own).await };
+        let process = sys.spawn(ChildKind::Process, "bystander", body).await?;
+        wait_until(sys, &state, IDLE).await?;
+        Ok(Self { process, state })
+    }
+
+    /// Lets it use its memory again, which records what it lost, and end.
+    pub(super) async fn finish<S: Sys<Child = C>>(self, sys: &S) -> Result<(), Stop> {
+        self.state.store(USES, Ordering::Relaxed);
+        sys.wait(self.process).await?.result
+    }
+}
+
+async fn live<S: Sys>(sys: &S, node: NodeId, memory: Bytes, state: &AtomicU8) -> Result<(), Stop> {
+    bind_to(sys, node).await?;
+    let area = sys.mmap(Mapping::anon(memory)).await?;
+    sys.touch(area, Access::Write).await?;
+    state.store(IDLE, Ordering::Relaxed);
+    wait_until(sys, state, USES).await?;
+    sys.count("bystander-lost", (area.pages() - sys.mincore(area).await?) as f64);
+    let start = sys.now();
+    sys.touch(area, Access::Write).await?;
+    sys.sample("bystander-again", sys.now() - start);
+    Ok(())
+}
+
+async fn wait_until<S: Sys>(sys: &S, state: &AtomicU8, wanted: u8) -> Result<(), Stop> {
+    while state.load(Ordering::Relaxed) != wanted {
+        sys.sleep(LOOK).await?;
+    }
+    Ok(())
+}
