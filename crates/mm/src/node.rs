@@ -113,6 +113,14 @@ impl Node {
         });
     }
 
+    /// Asks kswapd for the reserves of the zones up to Normal, for tasks that are held back until they are filled. A lower
+    /// class that somebody asked for stays, as on Linux.
+    pub(crate) fn ask_kswapd_for_reserves(&mut self) {
+        let plain = DaemonRequest { order: Order::ZERO, class: ZoneKind::Normal };
+        let asked = self.kswapd.unwrap_or(plain);
+        self.kswapd = Some(DaemonRequest { class: asked.class.min(ZoneKind::Normal), ..asked });
+    }
+
     /// Adds a request to what kcompactd is asked for: it goes as high as the largest order, and over the zones that serve
     /// every request.
     pub(crate) fn ask_kcompactd(&mut self, request: DaemonRequest) {

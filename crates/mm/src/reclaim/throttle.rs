@@ -152,6 +152,7 @@ impl<T: Tracer> Mm<T> {
         let throttles = throttles_direct_reclaim(free, min) && !self.kswapd_gave_up(node);
         let of = &mut self.nodes[node.index()];
         if throttles && of.kswapd_asleep {
+            of.ask_kswapd_for_reserves();
             of.kswapd_asleep = false;
             self.wakeups.kswapd |= 1 << node.0;
         }
@@ -183,5 +184,66 @@ impl<T: Tracer> Mm<T> {
         let sizes = self.lru_sizes(self.lru_set(zone));
         let anon = if self.swap_free().get() > 0 { sizes[LruList::InactiveAnon.index()] } else { 0 };
         sizes[LruList::InactiveFile.index()] + anon
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use order9_units::{Order, Pages, Pfn, PfnRange};
+
+    use super::*;
+    use crate::node::DaemonRequest;
+    use crate::policy::Policy;
+    use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
+
+    const NODE: NodeId = NodeId(0);
+
+    /// One zone whose reserves are used up, with pages of files to reclaim, and a kswapd that sleeps.
+    fn exhausted() -> Mm {
+        let layout = Layout {
+            nodes: vec![NodeSpec { distances: vec![10] }],
+            zones: vec![ZoneSpec {
+                node: NODE,
+                kind: ZoneKind::Normal,
+                span: PfnRange::of(Pfn::new(4096), Pages::new(4096)),
+            }],
+            ..Layout::default()
+        };
+        let mut mm = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot();
+        mm.zones[0].lru.sizes[LruList::InactiveFile.index()] = 100;
+        mm.zones[0].watermarks.min = 2 * mm.zones[0].free;
+        mm.nodes[0].kswapd_asleep = true;
+        mm
+    }
+
+    #[test]
+    fn a_sleeping_kswapd_is_woken_for_the_reserves_with_a_request_that_it_can_take() {
+        let order = |n| Order::new(n).expect("a small order");
+        let asked = |order, class| Some(DaemonRequest { order, class });
+        for (before, after) in [
+            (None, asked(Order::ZERO, ZoneKind::Normal)),
+            (asked(order(3), ZoneKind::Movable), asked(order(3), ZoneKind::Normal)),
+            (asked(order(3), ZoneKind::Dma32), asked(order(3), ZoneKind::Dma32)),
+        ] {
+            let mut mm = exhausted();
+            mm.nodes[0].kswapd = before;
+            assert!(mm.throttles_direct_reclaim(NODE));
+            assert_eq!((mm.nodes[0].kswapd_request(), mm.nodes[0].kswapd_asleep), (after, false));
+            assert_eq!(mm.take_wakeups().kswapd, 1);
+        }
+    }
+
+    #[test]
+    fn a_kswapd_that_is_awake_or_not_needed_is_asked_for_nothing() {
+        let mut mm = exhausted();
+        mm.nodes[0].kswapd_asleep = false;
+        assert!(mm.throttles_direct_reclaim(NODE));
+        assert_eq!((mm.nodes[0].kswapd_request(), mm.take_wakeups().kswapd), (None, 0));
+        mm.zones[0].watermarks.min -= 2;
+        mm.nodes[0].kswapd_asleep = true;
+        assert!(!mm.throttles_direct_reclaim(NODE));
+        assert_eq!((mm.nodes[0].kswapd_request(), mm.take_wakeups().kswapd), (None, 0));
     }
 }
