@@ -109,6 +109,7 @@ fn flags(view: &BlockView) -> u64 {
         FrameState::Allocated { order } => match view.user {
             BlockUser::Kernel => 0,
             BlockUser::PageTable => kpf::PGTABLE,
+            BlockUser::Hugetlb => kpf::HUGE,
             BlockUser::Slab { reclaimable: true } => kpf::SLAB | SLAB_RECLAIMABLE,
             BlockUser::Slab { reclaimable: false } => kpf::SLAB,
             BlockUser::File => kpf::UPTODATE,

@@ -42,6 +42,8 @@ pub enum BlockUser {
     File,
     /// A page table.
     PageTable,
+    /// A huge page of a hugetlb pool, free or in use.
+    Hugetlb,
     /// A slab.
     Slab {
         /// A shrinker can free its objects.
@@ -75,11 +77,12 @@ impl<T: Tracer> Mm<T> {
                 Owner::Anon(_) | Owner::Shared { .. } | Owner::SwapCache | Owner::Huge => BlockUser::Anon,
                 Owner::File { .. } => BlockUser::File,
                 Owner::PageTable(_) => BlockUser::PageTable,
+                Owner::Hugetlb => BlockUser::Hugetlb,
                 Owner::Slab { cache, .. } => {
                     BlockUser::Slab { reclaimable: self.slab.cache(cache).is_ok_and(|cache| cache.spec.reclaimable) }
                 }
                 Owner::Nobody | Owner::Kept if has(Flag::MovableContent) => BlockUser::Movable,
-                Owner::Nobody | Owner::Kept | Owner::HugeZero | Owner::Hugetlb => BlockUser::Kernel,
+                Owner::Nobody | Owner::Kept | Owner::HugeZero => BlockUser::Kernel,
             },
             lru: has(Flag::Lru).then(|| word.lru_list()),
             mapcount: if in_use { self.mapcount(pfn) } else { 0 },

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::{Arc, Mutex};
 
+use order9_import::{Disk, import};
 use order9_lab::{Cell, MadeUp, Memory, Observer, Plan, PlanError, machines, pooled_report, run};
 use order9_machine::{Tick, TraceKinds};
 use order9_mm::command_line::CommandLine;
@@ -67,6 +68,33 @@ fn a_run_starts_from_the_memory_that_another_one_kept() {
         assert_eq!(of(before, &end.at_begin, name), of(after, &after.phases[0].at_begin, name), "{name}");
     }
 }
+
+#[test]
+fn pools_of_huge_pages_stay_pools_from_snapshot_to_snapshot() {
+    let cmdline = CommandLine::parse("hugepages=8").expect("it has this parameter");
+    let mut plan = Plan { cmdline, seeds: vec![1], ..plan(Workload::HugeAlloc) };
+    plan.policies.truncate(1);
+    // From the second one on some are used, by what the map does not show.
+    for free in [8, 5, 5] {
+        let keeper = Keeper::default();
+        run(&plan, NonZeroUsize::MIN, &keeper).expect("it runs");
+        let kept = keeper.0.into_inner().expect("nobody panics");
+        let (path, mut snapshot) = kept.into_iter().next().expect("fragmented memory is kept");
+        let pool = |snapshot: &Snapshot| {
+            let policy = plan.policies[0].policy.clone();
+            let pool = import(snapshot, policy, Disk::Present).expect("it can be imported").mm.hugetlb_pool();
+            (pool.total, pool.free)
+        };
+        assert_eq!(pool(&snapshot), (8, free));
+        snapshot.settings.insert(format!("{POOL}/free_hugepages"), "5".to_owned());
+        assert_eq!(pool(&snapshot), (8, 5));
+        let memory = Memory::Snapshot { path, digest: Digest::of_bytes(&[]), snapshot: Arc::new(snapshot) };
+        plan = Plan { cmdline: CommandLine::default(), memory, ..plan };
+    }
+}
+
+/// Files of the pools of 2 MiB.
+const POOL: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
 
 #[test]
 fn runs_of_large_machines_go_on_one_after_the_other() {
