@@ -6,6 +6,7 @@ use std::rc::Rc;
 use order9_machine::{Outcome, Results, Series, Tick};
 use order9_mm::command_line::LogLine;
 use order9_record::{self as record, Counters, Durations, ProcFile, Run, Unit};
+use order9_report::number::size;
 use order9_snapshot::Snapshot;
 use order9_units::Nanos;
 use order9_workloads::{Facts, Parameters};
@@ -65,11 +66,13 @@ pub(crate) fn run_cell(
 /// What was chosen, and defaults on a machine with these facts.
 fn parameters(plan: &Plan, facts: &Facts) -> Result<Parameters, PlanError> {
     let refused = |parameter: &'static order9_workloads::Parameter| {
-        let value = plan.chosen.get(parameter.key).cloned().unwrap_or_else(|| (parameter.default)(facts));
+        let available = facts.available.map_or_else(String::new, |of| format!(", {} are available", size(of)));
+        let by_default =
+            || format!("{} by default ({}{available})", (parameter.default)(facts), parameter.default_text);
         PlanError::Parameter {
             workload: plan.workload.name(),
             key: parameter.key,
-            value: value.to_string(),
+            value: plan.chosen.get(parameter.key).map_or_else(by_default, ToString::to_string),
             expected: parameter.kind.expected(),
         }
     };

@@ -16,7 +16,7 @@ pub enum PlanError {
         workload: &'static str,
         /// The parameter.
         key: &'static str,
-        /// Its value: as chosen, or its default on the machine.
+        /// Its value: as chosen, or its default on the machine and what that is, in words.
         value: String,
         /// What is accepted.
         expected: String,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use order9_import::{Disk, import};
 use order9_machine::{Machine, Options, Variation};
 use order9_mm::command_line::LogLine;
+use order9_mm::hugetlb::PoolSize;
 use order9_mm::{Layout, Mm, MmBuilder, policy::Policy};
 use order9_snapshot::Snapshot;
 use order9_snapshot::synth::{SynthSpec, synth};
@@ -38,6 +39,15 @@ enum Origin {
     MadeUp(MadeUp),
 }
 
+/// An engine that was booted, with its settings.
+struct SetUp {
+    mm: Mm,
+    captured: Option<Captured>,
+    boot_log: Vec<LogLine>,
+    /// Sizes that pools are to get when the run starts, which takes time.
+    pools: Vec<PoolSize>,
+}
+
 /// A machine that can run.
 pub(crate) struct Started {
     pub(crate) machine: Machine,
@@ -52,28 +62,15 @@ impl Start {
     pub(crate) fn new(plan: &Plan) -> Result<Self, PlanError> {
         let from = Origin::new(plan)?;
         let first = plan.cells().next().filter(|_| !matches!(from, Origin::Empty(_)));
-        let engine = first.map(|cell| from.engine(plan, cell)).transpose()?;
-        Ok(Self { from, available: engine.map(|(mm, _)| mm.available().bytes()) })
+        // Settings raise watermarks, which are not available.
+        let set_up = first.map(|cell| from.set_up(plan, cell)).transpose()?;
+        Ok(Self { from, available: set_up.map(|set_up| set_up.mm.available().bytes()) })
     }
 
     /// The machine of one run.
     pub(crate) fn machine(&self, plan: &Plan, cell: Cell) -> Result<Started, PlanError> {
         let policy = &plan.policies[cell.policy];
-        let (mut mm, captured) = self.from.engine(plan, cell)?;
-        Variation::of(cell.seed).order_lists(&mut mm);
-        let boot_log = mm.boot_with(&plan.cmdline);
-        let mut pools = Vec::new();
-        for (name, value) in plan.settings.iter().chain(plan.own_settings.get(&policy.name).into_iter().flatten()) {
-            let written = match mm.pool_size(name, value) {
-                Ok(Some(size)) => {
-                    pools.push(size);
-                    Ok(())
-                }
-                Ok(None) => mm.write_setting(name, value),
-                Err(error) => Err(error),
-            };
-            written.map_err(|error| PlanError::Setting { name: name.clone(), value: value.clone(), error })?;
-        }
+        let SetUp { mm, captured, boot_log, pools } = self.from.set_up(plan, cell)?;
         let options = Options {
             slice: plan.machine.slice,
             sample_every: plan.sample_every,
@@ -116,6 +113,27 @@ impl Origin {
             }
             Memory::Synthetic(made_up) => Self::MadeUp(made_up.clone()),
         })
+    }
+
+    /// The engine of a run with everything set before its start but the sizes of pools.
+    fn set_up(&self, plan: &Plan, cell: Cell) -> Result<SetUp, PlanError> {
+        let policy = &plan.policies[cell.policy];
+        let (mut mm, captured) = self.engine(plan, cell)?;
+        Variation::of(cell.seed).order_lists(&mut mm);
+        let boot_log = mm.boot_with(&plan.cmdline);
+        let mut pools = Vec::new();
+        for (name, value) in plan.settings.iter().chain(plan.own_settings.get(&policy.name).into_iter().flatten()) {
+            let written = match mm.pool_size(name, value) {
+                Ok(Some(size)) => {
+                    pools.push(size);
+                    Ok(())
+                }
+                Ok(None) => mm.write_setting(name, value),
+                Err(error) => Err(error),
+            };
+            written.map_err(|error| PlanError::Setting { name: name.clone(), value: value.clone(), error })?;
+        }
+        Ok(SetUp { mm, captured, boot_log, pools })
     }
 
     fn engine(&self, plan: &Plan, cell: Cell) -> Result<(Mm, Option<Captured>), PlanError> {

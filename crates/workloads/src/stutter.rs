@@ -40,8 +40,8 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         key: "probe",
         meaning: "memory that the probe maps and touches each time",
         kind: Kind::Bytes { min: PAGE_SIZE },
-        default: |_| Value::Bytes(Bytes::new(128 << 20)),
-        default_text: "128M",
+        default: |facts| Value::Bytes(Bytes::new((128 << 20).min(facts.room().get() / 8)).max(PAGE_SIZE)),
+        default_text: "128M, at most 1/8 of memory",
     },
 ];
 

@@ -10,6 +10,7 @@ use crate::access::{ACCESS, Accesses};
 use crate::ladder::thread_ladder;
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{Access, Area, ChildKind, Ended, FileId, Mapping, Of, Stop, Sys, Times};
+use crate::unit::UNIT;
 use crate::workload::{Better, Family, Figure, Measure, Unit};
 
 pub(crate) const DESCRIPTION: &str = "\
@@ -22,7 +23,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "size",
         meaning: "memory used in all",
-        kind: Kind::Bytes { min: Bytes::new(64 << 20) },
+        kind: Kind::Bytes { min: UNIT },
         default: |facts| Value::Bytes(Bytes::new(facts.room().get() / 5 * 4)),
         default_text: "4/5 of memory",
     },

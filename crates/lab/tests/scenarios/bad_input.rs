@@ -85,7 +85,7 @@ fn values_that_are_not_taken() {
     assert!(value("policies = 'linux-5.0'").contains("expected a list of policies"));
     assert!(value("parameters = 3").contains("expected a table"));
     assert!(value("[parameters]\nloops = 0").contains("line 3: loops is \"0\", expected a number from 1 to 1000000"));
-    assert!(value("[parameters]\nsize = '1K'").contains("at least 67108864 bytes"));
+    assert!(value("[parameters]\nsize = '1K'").contains("at least 2097152 bytes"));
     assert!(value("[parameters]\nthreads = [1, 'x']").contains("expected a list of whole numbers"));
     assert!(value("[record]\nevery = '0s'").contains("at least \"1ms\""));
     assert!(value("[record]\nevents = ['mm_page_fre']").contains("did you mean mm_page_free?"));

@@ -19,7 +19,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "size",
         meaning: "working set, of which the threads together map all and touch half",
-        kind: Kind::Bytes { min: Bytes::new(64 << 20) },
+        kind: Kind::Bytes { min: Bytes::new(STEP) },
         default: |facts| Value::Bytes(Bytes::new(facts.room().get() / 10 * 8)),
         default_text: "8/10 of memory",
     },

@@ -7,7 +7,7 @@ use super::{FAULTS, MADVISE, Tally, fill_units, map_units};
 use crate::access::{ACCESS, Accesses};
 use crate::ladder::thread_ladder;
 use crate::parameters::{Kind, Parameter, Parameters, Value};
-use crate::sys::{Access, Area, ChildKind, DropCaches, FileId, Mapping, Of, Stop, Sys};
+use crate::sys::{Access, Area, ChildKind, DropCaches, Facts, FileId, Mapping, Of, Stop, Sys};
 use crate::unit::UNIT;
 use crate::workload::Measure;
 
@@ -19,21 +19,33 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "size",
         meaning: "memory that all threads together map and fill first",
-        kind: Kind::Bytes { min: Bytes::new(64 << 20) },
-        default: |facts| Value::Bytes(Bytes::new(facts.room().get() / 10 * 8)),
+        kind: Kind::Bytes { min: PER_THREAD },
+        default: |facts| Value::Bytes(default_size(facts)),
         default_text: "8/10 of memory",
     },
     Parameter {
         key: "threads",
         meaning: "numbers of threads, one after another",
         kind: Kind::Counts { min: 1, max: 1024 },
-        default: |facts| Value::Counts(thread_ladder(1, (4 * u64::from(facts.cpus)).min(32))),
-        default_text: "a ladder from 1 to 4 for each CPU, at most 32",
+        default: |facts| Value::Counts(thread_ladder(1, threads_max(facts))),
+        default_text: "a ladder from 1 to 4 for each CPU, at most 32, and at most 1 for each 4 MiB of 8/10 of memory",
     },
     MADVISE,
 ];
 
 pub(crate) const MEASURES: &[Measure] = &[FAULTS[0], FAULTS[1], ACCESS[0], ACCESS[1]];
+
+/// A thread maps and fills two units first, so that one is left for it to measure.
+const PER_THREAD: Bytes = Bytes::new(2 * UNIT.get());
+
+fn default_size(facts: &Facts) -> Bytes {
+    Bytes::new(facts.room().get() / 10 * 8)
+}
+
+fn threads_max(facts: &Facts) -> u64 {
+    let fit = default_size(facts).get() / PER_THREAD.get();
+    (4 * u64::from(facts.cpus)).min(32).min(fit).max(1)
+}
 
 /// What the file has beyond what is read of it.
 const FILE_EXTRA: Bytes = Bytes::new(16 << 20);
