@@ -44,17 +44,24 @@ impl Workload {
             }
             Self::FragMix => of.frag_mix(),
             Self::HugeAlloc => {
-                let steps = of.count("failures").saturating_mul(FAILURE_STEPS);
+                let steps = of.filled().saturating_add(of.count("failures").saturating_mul(FAILURE_STEPS));
                 Demand { time: of.time("pause").max(of.time("interval")), steps, ..Demand::default() }
             }
             Self::HugetlbGrow => {
                 let tries = of.count("tries");
                 let time = of.time("pause").get().saturating_mul(tries - 1);
-                Demand { time: Nanos::new(time), steps: tries.saturating_mul(FAILURE_STEPS), ..Demand::default() }
+                let steps = of.filled().saturating_add(tries.saturating_mul(FAILURE_STEPS));
+                Demand { time: Nanos::new(time), steps, ..Demand::default() }
             }
-            Self::HugeAllocUnmovable => Demand { time: of.time("watch"), ..Demand::default() },
+            Self::HugeAllocUnmovable => {
+                let steps = pages(part(of.facts.room().get(), 100 - of.count("spare_percent")));
+                Demand { time: of.time("watch"), steps, ..Demand::default() }
+            }
             Self::Idle => Demand { time: of.time("time"), ..Demand::default() },
-            Self::JavaHeap => Demand { time: of.time("pause"), ..Demand::of_memory(of.bytes("heap"), 1) },
+            Self::JavaHeap => {
+                let heap = Demand::of_memory(of.bytes("heap"), 1);
+                Demand { time: of.time("pause"), steps: heap.steps.saturating_add(of.filled()), ..heap }
+            }
             Self::Stutter => of.stutter(),
             Self::ThpChallenge => of.thpchallenge(),
             Self::ThpScale => of.thpscale(),
@@ -101,6 +108,11 @@ impl Chosen<'_> {
         self.parameters.counts("threads").len() as u64
     }
 
+    /// Pages of memory that is filled before anything is measured.
+    fn filled(&self) -> u64 {
+        pages(part(self.facts.room().get(), self.count("fill_percent")))
+    }
+
     fn usemem(&self) -> Demand {
         let size = self.bytes("size");
         let anon = part(size, self.count("anon_percent"));
@@ -112,7 +124,7 @@ impl Chosen<'_> {
         let duration = self.time("duration");
         let seconds = duration.get().div_ceil(SECOND);
         let asked = duration.get() / self.time("interval").max(CALL).get();
-        let steps = seconds.saturating_mul(self.count("rate")).saturating_add(asked);
+        let steps = seconds.saturating_mul(self.count("rate")).saturating_add(asked).saturating_add(self.filled());
         Demand { steps, time: duration.max(self.time("interval")), ..Demand::default() }
     }
 

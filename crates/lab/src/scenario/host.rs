@@ -18,6 +18,17 @@ pub(super) fn is_known(memory: &Memory) -> bool {
     captured(memory).is_some_and(|snapshot| !snapshot.machine.kernel_release.is_empty())
 }
 
+/// A sentence about what stands for the kernel of a host of which the snapshot does not say it.
+pub(super) fn unknown(memory: &Memory, policy: &str) -> Option<String> {
+    let is_silent = captured(memory)?.machine.kernel_release.is_empty();
+    is_silent.then(|| {
+        format!(
+            "the snapshot does not say which kernel its host ran: it runs as {policy}, and other kernels do otherwise, as \
+             `order9 policies diff` tells: --policy says which is meant"
+        )
+    })
+}
+
 /// The snapshot of a host.
 fn captured(memory: &Memory) -> Option<&Snapshot> {
     match memory {
@@ -82,15 +93,14 @@ mod tests {
 
     use super::*;
 
-    fn of(source: Source, release: &str) -> Result<Loaded, String> {
+    fn memory(source: Source, release: &str) -> Memory {
         let mut snapshot = Snapshot { source, ..Snapshot::default() };
         release.clone_into(&mut snapshot.machine.kernel_release);
-        let memory = Memory::Snapshot {
-            path: "a.o9snap".to_owned(),
-            digest: Digest::of_bytes(&[]),
-            snapshot: Arc::new(snapshot),
-        };
-        policy(&memory).map_err(|problem| problem.to_string())
+        Memory::Snapshot { path: "a.o9snap".to_owned(), digest: Digest::of_bytes(&[]), snapshot: Arc::new(snapshot) }
+    }
+
+    fn of(source: Source, release: &str) -> Result<Loaded, String> {
+        policy(&memory(source, release)).map_err(|problem| problem.to_string())
     }
 
     #[test]
@@ -107,6 +117,14 @@ mod tests {
         }
         let newer = of(Source::Host, "7.3.0").expect("as the newest");
         assert!(newer.summary.contains("newer than what is modelled: it runs as linux-6.18"), "{}", newer.summary);
+    }
+
+    #[test]
+    fn a_host_whose_kernel_nobody_knows_gets_a_note() {
+        let of = |source, release: &str| unknown(&memory(source, release), "linux-6.18");
+        let note = of(Source::Directory, "").expect("there is something to say");
+        assert!(note.contains("runs as linux-6.18") && note.contains("--policy"), "{note}");
+        assert_eq!((of(Source::Host, "5.14.0"), of(Source::Lab, "")), (None, None));
     }
 
     #[test]

@@ -34,6 +34,8 @@ impl Scenario {
         let wish = Wish::of(self.policies, self.ablate, self.against)?;
         let place = Place { machine: self.machine, prices: self.prices, memory: self.memory };
         let (machine, memory) = place.load(self.available)?;
+        let by_default = matches!(&wish, Wish::Compare(policies) if policies.is_empty());
+        let unknown = if by_default { host::unknown(&memory, POLICY) } else { None };
         let (policies, own_settings, ablation) = match wish {
             Wish::Compare(policies) => {
                 let (policies, own_settings) = self::policies(policies, &memory)?;
@@ -46,9 +48,9 @@ impl Scenario {
         };
         setting::check_boot(&self.cmdline, &policies)?;
         setting::check(&self.settings, &policies)?;
-        let (seeds, note) = match self.seeds {
+        let (seeds, few) = match self.seeds {
             Some(seeds) => (seeds, None),
-            None => seeds::by_default(self.workload, &machine, &memory),
+            None => seeds::by_default(self.workload, &self.chosen, &machine, &memory),
         };
         Ok(Plan {
             workload: self.workload,
@@ -61,7 +63,7 @@ impl Scenario {
             cmdline: self.cmdline.value,
             settings: with_demanded(self.workload, self.settings),
             seeds,
-            notes: note.into_iter().collect(),
+            notes: few.into_iter().chain(unknown).collect(),
             sample_finely: self.every.is_none(),
             sample_every: self.every.unwrap_or(self.workload.counters_every()),
             check_every: self.check_every,

@@ -1,26 +1,69 @@
 //! How often every policy runs where nobody says: often enough to tell a difference from chance, unless a run is long.
+//!
+//! How long a run is goes by three things: the memory of the machine, which most workloads use whole; whether the workload is
+//! one of the long ones; and what the parameters ask for, against the defaults.
+
+use std::collections::BTreeMap;
 
 use order9_units::{Bytes, Pages};
-use order9_workloads::Workload;
+use order9_workloads::{Facts, Parameters, Value, Workload};
 
 use crate::machines::MachineSpec;
 use crate::plan::Memory;
 
 /// Runs of a short experiment: the fewest whose spread says something.
 const REPEATED: u64 = 3;
-/// Memory of the largest machine on which runs are taken to be short: most workloads use all of it.
+/// Memory of the largest machine on which usual runs are taken to be short.
 const MEMORY_MAX: Bytes = Bytes::from_gib(32);
+/// How many times as long as others the long workloads are taken to be: a guess, on the safe side.
+const LONG: f64 = 16.0;
 
 /// The seeds of an experiment that names none and, where that is one alone, a sentence that says why.
-pub(super) fn by_default(workload: Workload, machine: &MachineSpec, memory: &Memory) -> (Vec<u64>, Option<String>) {
-    let memory = match memory {
-        Memory::Snapshot { snapshot, .. } => snapshot.zones.iter().map(|zone| zone.present).sum::<Pages>().bytes(),
-        Memory::Empty | Memory::Synthetic(_) => machine.memory(),
-    };
+pub(super) fn by_default(
+    workload: Workload,
+    chosen: &BTreeMap<&'static str, Value>,
+    machine: &MachineSpec,
+    memory: &Memory,
+) -> (Vec<u64>, Option<String>) {
+    let facts = facts(machine, memory);
+    let asked = share_of_defaults(workload, chosen, &facts);
+    let of_memory = facts.memory.get() as f64 / MEMORY_MAX.get() as f64;
+    let usual = if workload.is_long() { of_memory * LONG } else { of_memory };
+    if usual * asked <= 1.0 {
+        return ((1..=REPEATED).collect(), None);
+    }
     let why = match () {
+        () if usual <= 1.0 => format!("the parameters ask for {asked:.0} times the work of the defaults"),
         () if workload.is_long() => format!("{} is a long workload", workload.name()),
-        () if memory > MEMORY_MAX => format!("a run on {} GiB is long", memory.get() >> 30),
-        () => return ((1..=REPEATED).collect(), None),
+        () => format!("a run on {} GiB is long", facts.memory.get() >> 30),
     };
     (vec![1], Some(format!("one run of each policy, since {why}: --seeds says how often each is to run")))
+}
+
+/// What the machine has, as far as it is known before it starts.
+fn facts(machine: &MachineSpec, memory: &Memory) -> Facts {
+    let disk = machine.disks.first().map(|disk| (disk.spec.size - disk.swap).bytes());
+    let nodes: Vec<Bytes> = machine.nodes.iter().map(|node| node.memory).collect();
+    let of_machine =
+        Facts { memory: machine.memory(), cpus: machine.cpus().len() as u32, nodes, disk, available: None };
+    match memory {
+        Memory::Snapshot { snapshot, .. } => Facts {
+            memory: snapshot.zones.iter().map(|zone| zone.present).sum::<Pages>().bytes(),
+            cpus: snapshot.machine.cpus,
+            available: snapshot.meminfo.get("MemAvailable").map(|&kib| Bytes::new(kib.saturating_mul(1024))),
+            ..of_machine
+        },
+        Memory::Empty | Memory::Synthetic(_) => of_machine,
+    }
+}
+
+/// How many times what the defaults ask for was chosen: of accesses or of time, whichever is more. 1 where the parameters are
+/// refused later.
+fn share_of_defaults(workload: Workload, chosen: &BTreeMap<&'static str, Value>, facts: &Facts) -> f64 {
+    let demand =
+        |chosen| Parameters::new(workload, chosen, facts).map(|parameters| workload.demand(&parameters, facts));
+    let (Ok(asked), Ok(usual)) = (demand(chosen), demand(&BTreeMap::new())) else { return 1.0 };
+    let shares = [(asked.steps, usual.steps), (asked.time.get(), usual.time.get())];
+    let share = |(asked, usual): (u64, u64)| (usual > 0).then(|| asked as f64 / usual as f64);
+    shares.into_iter().filter_map(share).reduce(f64::max).unwrap_or(1.0)
 }

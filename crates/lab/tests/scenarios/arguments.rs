@@ -169,12 +169,21 @@ fn runs_are_repeated_unless_they_are_long_or_somebody_says_how_often() {
     };
     assert_eq!(of(FILE, &[]), (vec![1, 2, 3], vec![]));
     assert_eq!(of(FILE, &[("--machine", "{}/map.o9snap")]), (vec![1, 2, 3], vec![]));
-    let (seeds, notes) = of(FILE, &[("--machine", "server-1t")]);
+    let (seeds, notes) = of("workload = 'usemem'\n", &[("--machine", "server-1t")]);
     let why = "one run of each policy, since a run on 1024 GiB is long: --seeds says how often each is to run";
     assert_eq!((seeds, notes), (vec![1], vec![why.to_owned()]));
     let (seeds, notes) = of("workload = 'uptime'\n", &[]);
     assert_eq!(seeds, [1]);
     assert!(notes[0].contains("uptime is a long workload"), "{notes:?}");
+    let fsmark = |parameter: &str| of("workload = 'fsmark'\n", &[("--param", parameter)]);
+    assert_eq!(fsmark("iterations=2"), (vec![1, 2, 3], vec![]), "a tenth of a long workload");
+    assert_eq!(fsmark("file_size=4096").0, [1], "as by default");
+    let (seeds, notes) = of("workload = 'usemem'\n", &[("--param", "iterations=700")]);
+    let why = "one run of each policy, since the parameters ask for 100 times the work of the defaults: --seeds says how often \
+               each is to run";
+    assert_eq!((seeds, notes), (vec![1], vec![why.to_owned()]));
+    assert_eq!(of("workload = 'usemem'\n", &[("--machine", "server-1t"), ("--param", "size=1G")]).0, [1, 2, 3]);
+    assert_eq!(of("workload = 'idle'\n", &[("--param", "time=1000h")]).0, [1], "by time");
     assert_eq!(of("workload = 'uptime'\n", &[("--seeds", "2")]), (vec![1, 2], vec![]));
     assert_eq!(of(&format!("seeds = [4]\n{FILE}"), &[]), (vec![4], vec![]));
 }
