@@ -157,3 +157,41 @@ fn meaning(key: KeyEvent) -> Option<Next> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use pty_process::Size;
+    use pty_process::blocking::{Command, open};
+
+    use super::*;
+
+    /// Where it is set, the test is the one that panics.
+    const PANICS: &str = "ORDER9_TEST_PANICS";
+
+    #[test]
+    fn a_panic_gives_the_terminal_back_before_it_speaks() {
+        if std::env::var_os(PANICS).is_some() {
+            let _screen = Screen::open().expect("this is a terminal");
+            panic!("said behind the screen");
+        }
+        let (mut terminal, end) = open().expect("this system has terminals");
+        terminal.resize(Size::new(24, 80)).expect("it has a size");
+        let name = "screen::tests::a_panic_gives_the_terminal_back_before_it_speaks";
+        let command =
+            Command::new(std::env::current_exe().expect("it has a path")).args(["--exact", name, "--nocapture"]);
+        let mut child = command.env(PANICS, "1").env("TERM", "xterm").spawn(end).expect("it starts");
+        let (mut written, mut buffer) = (Vec::new(), [0; 4096]);
+        // Reading ends with an error when nobody holds the other end any more.
+        while let Ok(read @ 1..) = terminal.read(&mut buffer) {
+            written.extend(&buffer[..read]);
+        }
+        assert!(!child.wait().expect("it ends").success());
+        let text = String::from_utf8_lossy(&written);
+        let (before, after) = text.split_once("\u{1b}[?1049l").expect("the alternate screen is left");
+        assert!(before.contains("\u{1b}[?1049h") && before.contains("\u{1b}[?25h"), "{text:?}");
+        // A terminal in raw mode does not return to the first column.
+        assert!(after.contains("said behind the screen\r\n"), "{text:?}");
+    }
+}

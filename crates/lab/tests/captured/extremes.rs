@@ -1,10 +1,10 @@
 //! Parameters at the ends of what they take: each is refused in words, or the run ends in an outcome.
 
 use order9_lab::{Memory, Plan, PlanError, machines};
-use order9_units::{Bytes, Nanos};
+use order9_units::{Bytes, Nanos, Pages};
 use order9_workloads::{Facts, Kind, Parameters, Value, Workload};
 
-use super::{on, plan};
+use super::{fresh, from, on, plan};
 
 /// Accesses that a test has time for; what takes more runs longer, and was asked to.
 const STEPS: u64 = 200_000;
@@ -51,7 +51,7 @@ fn ends_of_ranges_are_refused_in_words_or_end() {
         for parameter in workload.parameters() {
             for value in ends(parameter.kind) {
                 let mut plan = on_small_machine(workload);
-                if workload == Workload::HugeAlloc || workload == Workload::JavaHeap {
+                if workload.parameters().iter().any(|parameter| parameter.key == "fill_percent") {
                     plan.chosen.entry("fill_percent").or_insert(Value::Count(1));
                 }
                 plan.chosen.insert(parameter.key, value.clone());
@@ -96,5 +96,17 @@ fn what_no_machine_holds_is_refused_at_once() {
             let error = on(&plan).expect_err("it is refused").to_string();
             assert!(error.starts_with(workload.name()) && error.contains("TiB"), "{error}");
         }
+    }
+}
+
+#[test]
+fn more_swap_than_slots_have_numbers_is_refused_whatever_memory_holds() {
+    for memory in [Memory::Empty, from(fresh(), b"fresh")] {
+        let mut plan = plan(Workload::Idle, memory, "linux-6.18");
+        plan.machine.disks = machines::load("desktop-8g").expect("it is built in").disks;
+        let swap = Pages::from_bytes_floor(Bytes::from_gib(20 << 10));
+        (plan.machine.disks[0].spec.size, plan.machine.disks[0].swap) = (swap, swap);
+        let error = on(&plan).expect_err("it is refused").to_string();
+        assert!(error.contains("swap on all disks together is at most") && error.contains("5368709120"), "{error}");
     }
 }
