@@ -15,6 +15,7 @@ pub mod disk;
 mod events;
 mod faults;
 mod files;
+mod huge_prices;
 mod hugetlb;
 mod kernel;
 mod kernel_memory;

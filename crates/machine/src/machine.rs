@@ -13,6 +13,7 @@ use order9_workloads::{ChildKind, Facts, Parameters, Stop, Times, Workload};
 use crate::cost::Prices;
 use crate::disk::DiskError;
 use crate::events::{EventLog, TraceKinds};
+use crate::huge_prices::huge_prices;
 use crate::kernel::{Engine, Kernel};
 use crate::readings::Clock;
 use crate::results::{Outcome, Results};
@@ -124,7 +125,7 @@ impl Machine {
     ///
     /// # Errors
     /// Without a CPU, with too many, with a slice of zero, with a disk that cannot be, or with too much swap.
-    pub fn new(mm: Mm, cpus: Vec<NodeId>, prices: Prices, options: &Options) -> Result<Self, MachineError> {
+    pub fn new(mut mm: Mm, cpus: Vec<NodeId>, prices: Prices, options: &Options) -> Result<Self, MachineError> {
         for disk in &options.disks {
             disk.spec.validate().map_err(|error| MachineError::Disk { name: disk.name.clone(), error })?;
         }
@@ -132,6 +133,8 @@ impl Machine {
         if swap > SWAP_MAX {
             return Err(MachineError::TooMuchSwap(swap));
         }
+        let swaps_to = options.disks.iter().find(|disk| disk.swap > Pages::ZERO).or(options.disks.first());
+        mm.set_huge_prices(huge_prices(&prices, swaps_to.map(|disk| &disk.spec)));
         let (context_switch, _) = prices.context_switch.split();
         let variation = Variation::of(options.seed);
         let executor = Executor::new(Config {

@@ -171,7 +171,7 @@ impl Thread {
     /// What can be had for a hole, and the page.
     async fn page_for_hole(&self, mut hole: ShmemHole) -> Result<(ShmemHole, Pfn), Stop> {
         loop {
-            match alloc_pages(self, &hole.request(self.cpu_node(), self.cpu())).await {
+            match alloc_pages(self, &hole.request(self.cpu())).await {
                 Ok(page) => return Ok((hole, page)),
                 Err(_) if hole.may_be_refused() => hole = self.kernel.with(|mm| mm.shmem_refused(&hole)),
                 Err(error) => return Err(self.no_memory(error)),

@@ -8,9 +8,10 @@ mod stopwatch;
 use std::hint::black_box;
 use std::time::Duration;
 
-use order9_mm::policy::Policy;
+use order9_mm::policy::{HugePlacement, Policy};
 use order9_mm::space::{Access, FaultStep, Madvise, MmapRequest, Place, TableStep, VirtAddr, VpnRange};
 use order9_mm::thp::HugeEnabled;
+use order9_mm::thp::placement::HugeAsk;
 use order9_mm::{Gfp, Layout, Mm, MmBuilder, NodeSpec, Request, SpaceId, ZoneSpec};
 use order9_units::{Bytes, NodeId, Order, PAGE_SIZE, Pages, Pfn, PfnRange, ZoneKind};
 use stopwatch::Stopwatch;
@@ -42,6 +43,7 @@ fn main() {
     let forked = fork_and_exit(&mut mm, space);
     println!("{:<52} {forked:>9.1}", "1 GiB shared by fork, exit of the child");
     huge();
+    placement();
     large();
 }
 
@@ -58,6 +60,63 @@ fn huge() {
     row("one slot again and again, write and MADV_DONTNEED", fault, bare);
     let (fault, _) = turns(|| fill_huge(&mut mm, space), || 0.0);
     println!("{:<52} {fault:>9.1}", "1 GiB, one write to each slot, then unmapped");
+}
+
+/// A decision of where to look for a huge page, by what the index knows of two nodes: with one free at home, and with both
+/// nodes used in a way that all has to be weighed.
+fn placement() {
+    println!("\n{:<52} {:>9} {:>9}", "ns per decision, median of rounds", "estimate", "thisnode");
+    for (name, state) in [("a huge page is free at home", None), ("both nodes would have to be compacted", Some(3))] {
+        let [mut by_estimate, mut by_rule] = [HugePlacement::Estimate, HugePlacement::ThisNode].map(|placement| {
+            let mut mm = two_nodes(placement);
+            if let Some(every) = state {
+                keep_every(&mut mm, every);
+            }
+            mm
+        });
+        let decide = |mm: &mut Mm, placement| {
+            let rights = Gfp::GFP_TRANSHUGE;
+            let ask = HugeAsk { placement, home: NodeId(0), allowed: None, rights, advised: false, takes_base: true };
+            let start = Stopwatch::start();
+            for _ in 0..PAIRS {
+                black_box(mm.begin_search(black_box(ask)));
+            }
+            per(start.elapsed(), u64::from(PAIRS))
+        };
+        let (estimate, rule) = turns(
+            || decide(&mut by_estimate, HugePlacement::Estimate),
+            || decide(&mut by_rule, HugePlacement::ThisNode),
+        );
+        println!("{name:<52} {estimate:>9.1} {rule:>9.1}");
+    }
+}
+
+/// Two nodes of 256 MiB.
+fn two_nodes(placement: HugePlacement) -> Mm {
+    let pages = Pages::from_bytes_floor(Bytes::new(256 << 20));
+    let zone =
+        |node: u16, start| ZoneSpec { node: NodeId(node), kind: ZoneKind::Normal, span: PfnRange::of(start, pages) };
+    let start = Pfn::new(1 << 20);
+    let layout = Layout {
+        nodes: vec![NodeSpec { distances: vec![10, 21] }, NodeSpec { distances: vec![21, 10] }],
+        zones: vec![zone(0, start), zone(1, start + pages)],
+        cpus: vec![NodeId(0), NodeId(1)],
+        ..Layout::default()
+    };
+    let mut policy = Policy::default();
+    policy.thp.placement = placement;
+    MmBuilder::new(&layout, policy).expect("the layout is sound").boot()
+}
+
+/// Uses every `every`th page of all memory.
+fn keep_every(mm: &mut Mm, every: usize) {
+    for node in [0, 1].map(NodeId) {
+        let request = Request { node, ..Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE | Gfp::THISNODE) };
+        let pages: Vec<Pfn> = std::iter::from_fn(|| mm.alloc_fast(&request).ok()).collect();
+        for (_, pfn) in pages.into_iter().enumerate().filter(|(at, _)| !at.is_multiple_of(every)) {
+            mm.free(pfn, CPU).expect("it is allocated");
+        }
+    }
 }
 
 fn hot_huge_fault(mm: &mut Mm, space: SpaceId, slot: VirtAddr) -> f64 {

@@ -15,6 +15,7 @@ use crate::fallback::TakeMode;
 use crate::frame::{Flag, Idx, Word};
 use crate::gfp::{AllocFlags, Gfp, Mark, Reserve};
 use crate::node::{DaemonRequest, ZoneRef};
+use crate::policy::EarlyFail;
 use crate::trace::{Event, Tracer};
 use crate::zone::ZoneId;
 
@@ -31,13 +32,15 @@ pub struct Request {
     pub nodemask: Option<u64>,
     /// The CPU that asks; past the last CPU, per-CPU lists are not used.
     pub cpu: usize,
+    /// When it fails right after its first compaction, beside the rule for every request.
+    pub gate: Option<EarlyFail>,
 }
 
 impl Request {
     /// A request on node 0 and CPU 0 without a nodemask.
     #[must_use]
     pub const fn new(order: Order, gfp: Gfp) -> Self {
-        Self { order, gfp, node: NodeId(0), nodemask: None, cpu: 0 }
+        Self { order, gfp, node: NodeId(0), nodemask: None, cpu: 0, gate: None }
     }
 
     /// Whether the entry of a zonelist may serve the request, whose highest zone is `class`.

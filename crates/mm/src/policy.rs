@@ -13,8 +13,8 @@ mod watermark;
 pub use alloc::{AllocPolicy, ClaimRule, FallbackPolicy, FallbackSearch, PcpHigh, PcpLists, PcpPolicy};
 pub use compaction::{Background, BlockSearch, CompactionPolicy, DrainMark, ProactiveBackoff, SkipReset, TargetStride};
 pub use reclaim::{
-    BalanceRule, BalancedZones, ContinueRule, InodeCache, LazyFree, LruScope, NewAnon, ReclaimPolicy, SlabDeferred,
-    SlabTarget, SlabUnderBoost, ThrottleRule, Unreclaimable,
+    BalanceRule, BalancedZones, ContinueRule, InodeCache, LazyFree, LruScope, NewAnon, NodeReach, ReclaimPolicy,
+    SlabDeferred, SlabTarget, SlabUnderBoost, ThrottleRule, Unreclaimable,
 };
 pub use slow_path::{EarlyFail, FirstCompaction, RetryRule, SlowPathPolicy, StallCounts, Withdrawn};
 pub use thp::{

@@ -12,6 +12,7 @@ mod diff;
 mod error;
 mod list;
 mod load;
+mod placements;
 mod planned;
 mod presets;
 mod release;

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::error::PolicyError;
 use crate::load::load;
+use crate::placements::PLACEMENTS;
 use crate::presets::PRESETS;
 use crate::series;
 
@@ -13,7 +14,7 @@ use crate::series;
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct List {
-    /// Oldest first.
+    /// Files oldest first, then placements of huge pages.
     pub policies: Vec<Listed>,
 }
 
@@ -36,7 +37,7 @@ impl List {
     /// # Errors
     /// None, as long as the built-in files are what their tests saw.
     pub fn new() -> Result<Self, PolicyError> {
-        let listed = PRESETS.iter().map(|preset| {
+        let listed = PRESETS.iter().chain(&*PLACEMENTS).map(|preset| {
             let loaded = load(preset.name)?;
             let base = loaded.base().map(str::to_owned);
             Ok(Listed { name: preset.name, base, not_modelled: loaded.needs.len(), summary: loaded.summary })

@@ -18,15 +18,8 @@ pub struct Planned {
 /// The value that takes a need of the base back: the behaviour is off, or does not exist there.
 pub(crate) const OFF: &str = "false";
 
-const ON: &[&str] = &["true"];
-
-const fn flag(key: &'static str, meaning: &'static str) -> Planned {
-    Planned { key, meaning, values: ON }
-}
-
 /// Every switch that the engine does not have yet.
-pub static PLANNED: &[Planned] =
-    &[flag("slow_path.compact_only", "A request may ask for compaction without reclaim (__GFP_COMPACT_ONLY)")];
+pub static PLANNED: &[Planned] = &[];
 
 /// The planned switch called `key`.
 pub(crate) fn find(key: &str) -> Option<&'static Planned> {

@@ -1,13 +1,15 @@
-//! The policies that are built in: the files of `policies/`, and those of a series of patches.
+//! The policies that are built in: the files of `policies/`, those of placements of huge pages, and those of a series of patches.
 
 use std::sync::LazyLock;
 
 use order9_toml::Preset;
 
+use crate::placements::PLACEMENTS;
 use crate::series::SERIES;
 
 /// Every built-in policy that can be named.
-pub(crate) static ALL: LazyLock<Vec<Preset>> = LazyLock::new(|| PRESETS.iter().chain(&*SERIES).copied().collect());
+pub(crate) static ALL: LazyLock<Vec<Preset>> =
+    LazyLock::new(|| PRESETS.iter().chain(&*PLACEMENTS).chain(&*SERIES).copied().collect());
 
 /// The files, oldest first.
 pub(crate) static PRESETS: &[Preset] = order9_toml::presets![

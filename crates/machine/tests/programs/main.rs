@@ -8,6 +8,7 @@ mod memory;
 mod numa_cases;
 mod out_of_memory;
 mod placement;
+mod placements;
 mod pressure;
 mod processes;
 mod steady;

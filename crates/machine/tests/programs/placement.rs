@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use order9_machine::{Machine, Options, Outcome, Results, TraceKinds};
-use order9_mm::policy::{EarlyFail, HugePlacement, Policy, StallCounts, Withdrawn};
+use order9_mm::policy::{HugePlacement, Policy, StallCounts, Withdrawn};
 use order9_mm::thp::{HugeDefrag, HugeEnabled};
 use order9_mm::trace::Event;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
@@ -48,17 +48,11 @@ struct Found {
     swapped: bool,
 }
 
-/// A policy that looks for huge pages like this, with the rule of giving up that the same release has.
+/// A policy that looks for huge pages like this.
 pub(crate) fn policy(placement: HugePlacement) -> Policy {
     let mut policy = Policy::default();
     policy.thp.placement = placement;
     policy.slow_path.stall_counts = StallCounts::All;
-    policy.slow_path.early_fail = match placement {
-        HugePlacement::ThisNode | HugePlacement::Relax => EarlyFail::NoRetryDeferred,
-        HugePlacement::NoRetry => EarlyFail::HugeNoRetryAlways,
-        HugePlacement::TwoStepLocal => EarlyFail::HugeUnlessRetryMayFail,
-        HugePlacement::TwoStep => EarlyFail::NoRetrySkippedOrDeferred,
-    };
     policy.slow_path.withdrawn = Withdrawn::SkippedOnly;
     policy
 }

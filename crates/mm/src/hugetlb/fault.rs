@@ -62,7 +62,7 @@ impl<T: Tracer> Mm<T> {
         match page {
             Some(head) => self.map_from_pool(fault, &vma, old, head, cpu),
             None if self.may_overcommit() => {
-                FaultStep::NeedPage(Fault { need: Need::Surplus, gfp: POOL_GFP, second_gfp: None, ..*fault })
+                FaultStep::NeedPage(Fault { need: Need::Surplus, gfp: POOL_GFP, search: None, ..*fault })
             }
             None => self.hugetlb_refused(fault, cpu),
         }

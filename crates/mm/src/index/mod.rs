@@ -232,6 +232,9 @@ pub(crate) fn is_whole(first: Word) -> bool {
 impl Policy {
     /// Whether some switch needs the index.
     pub(crate) fn needs_index(&self) -> bool {
-        self.compaction.uses_index() || self.alloc.pack_movable || self.alloc.fallback_contaminated
+        self.compaction.uses_index()
+            || self.alloc.pack_movable
+            || self.alloc.fallback_contaminated
+            || self.thp.placement.rule().asks_index
     }
 }

@@ -38,6 +38,8 @@ pub struct ReclaimPolicy {
     pub drop_slab_doubles: bool,
     /// Among which pages those wait of which `madvise` says `MADV_FREE`.
     pub lazy_free: LazyFree,
+    /// Which nodes are reclaimed before others are used, where `vm.zone_reclaim_mode` says that any are.
+    pub node_reach: NodeReach,
 }
 
 /// What has LRU lists.
@@ -154,6 +156,15 @@ pub enum LazyFree {
     FileLists,
 }
 
+/// Which nodes are reclaimed before others are used, by their distance from the preferred one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeReach {
+    /// Those nearer than `RECLAIM_DISTANCE`. Up to 4.10.
+    Nearer,
+    /// Those at most that far away. 4.11+.
+    Within,
+}
+
 impl Default for ReclaimPolicy {
     fn default() -> Self {
         Self {
@@ -174,6 +185,7 @@ impl Default for ReclaimPolicy {
             unreclaimable: Unreclaimable::KswapdFailures,
             drop_slab_doubles: false,
             lazy_free: LazyFree::FileLists,
+            node_reach: NodeReach::Within,
         }
     }
 }

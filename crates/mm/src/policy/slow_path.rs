@@ -41,7 +41,9 @@ pub enum EarlyFail {
     HugeUnlessRetryMayFail,
     /// Costly requests without retries, if compaction was skipped or deferred. 5.5+.
     NoRetrySkippedOrDeferred,
-    /// The same, and order 9 in every case if it was skipped or deferred, unless reclaim of pages makes the difference.
+    /// The same, and costly requests without retries for one node in every case. Early 2026.
+    NoRetryThisNode,
+    /// As [`Self::NoRetrySkippedOrDeferred`], and order 9 in every case if it was skipped or deferred, unless reclaim of pages makes the difference.
     /// order9's own.
     UnlessReclaimHelps,
     /// Costly requests without retries if deferred, and order 9 without retries always, kernel threads excepted. Proposed in

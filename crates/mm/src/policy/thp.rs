@@ -1,5 +1,7 @@
 //! What differs between releases about huge pages, as data.
 
+pub use crate::thp::placement::HugePlacement;
+
 /// Switches of transparent huge pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThpPolicy {
@@ -13,6 +15,9 @@ pub struct ThpPolicy {
     pub madvised_noretry: bool,
     /// On which nodes a fault looks for a huge page, and what each attempt may do.
     pub placement: HugePlacement,
+    /// Distance of the furthest node that counts as near, where the placement tells near nodes from others; 10 is the node
+    /// itself.
+    pub near: u32,
     /// What a write to a huge page copies that others map, too.
     pub cow: HugeCow,
     /// What a write to the huge page of zeros gets.
@@ -94,24 +99,6 @@ pub enum DefragDefault {
     Madvise,
 }
 
-/// On which nodes a fault looks for a huge page, and what each attempt may do.
-///
-/// "mm: thp: relax __GFP_THISNODE for MADV_HUGEPAGE mappings" (2018) and what followed it. What a fault may do at all is the
-/// business of [`crate::thp::fault_gfp`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HugePlacement {
-    /// The node of the CPU alone. Up to 5.2.
-    ThisNode,
-    /// Faults that may reclaim: every node, the nearest first. Others: the node of the CPU alone. 5.3, and proposed in 2018.
-    Relax,
-    /// The node of the CPU alone, in one round. Proposed in 2018.
-    NoRetry,
-    /// The node of the CPU with all that is allowed; then, if the fault may reclaim, every node in one round. 5.4.
-    TwoStepLocal,
-    /// The node of the CPU in one round; then, if the fault may reclaim, every node with all that is allowed. 5.5+.
-    TwoStep,
-}
-
 /// What a write to a huge page copies that others map, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HugeCow {
@@ -167,6 +154,7 @@ impl Default for ThpPolicy {
             defer_madvise: true,
             madvised_noretry: false,
             placement: HugePlacement::ThisNode,
+            near: 10,
             cow: HugeCow::Huge,
             zero_write: ZeroWrite::Huge,
             split_page_with_pmd: false,

@@ -10,14 +10,14 @@ use crate::env::Stall;
 use crate::gfp::{AllocFlags, Gfp, Mark};
 use crate::lru::LruList;
 use crate::page_alloc::{Request, Search};
-use crate::policy::SlabUnderBoost;
+use crate::policy::{NodeReach, SlabUnderBoost};
 use crate::trace::Tracer;
 use crate::zone::ZoneId;
 
 /// Effort of the first pass, four times as much as is usual at first.
 const PRIORITY: u8 = 4;
-/// Nodes further away than this are not worth reclaiming: `RECLAIM_DISTANCE`.
-const DISTANCE_MAX: u32 = 30;
+/// About as far as nodes are worth reclaiming: `RECLAIM_DISTANCE`.
+const DISTANCE: u32 = 30;
 /// Bit of `vm.zone_reclaim_mode`: dirty pages may be written.
 const WRITE: u64 = 2;
 /// Bit of `vm.zone_reclaim_mode`: pages may be unmapped.
@@ -52,10 +52,18 @@ impl<T: Tracer> Mm<T> {
             && flags.mark == Mark::Low
             && gfp.has(Gfp::DIRECT_RECLAIM)
             && is_ours
-            && self.nodes[search.preferred.node.index()].distance(zone.node) <= DISTANCE_MAX
+            && self.is_in_reach(search.preferred.node, zone.node)
             && !self.nodes[zone.node.index()].is_reclaimed
             && self.has_spare_caches(zone.node)
             && !zone.watermark_ok(order, search.class, flags, &self.policy)
+    }
+
+    fn is_in_reach(&self, from: NodeId, to: NodeId) -> bool {
+        let distance = self.nodes[from.index()].distance(to);
+        match self.policy.reclaim.node_reach {
+            NodeReach::Nearer => distance < DISTANCE,
+            NodeReach::Within => distance <= DISTANCE,
+        }
     }
 
     /// Whether a node has more page cache or slab than it may keep where its memory is short.

@@ -7,6 +7,7 @@ use crate::gfp::Gfp;
 use crate::page_alloc::Request;
 use crate::page_cache::FileId;
 use crate::space::Errno;
+use crate::thp::placement::HugeSearch;
 use crate::trace::Tracer;
 
 /// A hole in a tmpfs file, and the page to allocate for it.
@@ -14,34 +15,37 @@ use crate::trace::Tracer;
 pub struct ShmemHole {
     file: FileId,
     index: u64,
-    order: Order,
-    gfp: Gfp,
-    /// Flags of a second attempt to get a huge page.
-    second_gfp: Option<Gfp>,
+    /// Node of the CPU that asks.
+    local: NodeId,
+    /// The attempt at a huge page that was come to; `None`: a base page.
+    search: Option<HugeSearch>,
 }
 
 impl ShmemHole {
-    /// The allocation to make, for a program on `cpu` of `node`.
+    /// The allocation to make, for a program that runs on `cpu` now.
     #[must_use]
-    pub fn request(&self, node: NodeId, cpu: usize) -> Request {
-        Request { node, cpu, ..Request::new(self.order, self.gfp) }
+    pub const fn request(&self, cpu: usize) -> Request {
+        match self.search {
+            Some(search) => search.request(cpu),
+            None => Request { node: self.local, cpu, ..Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE) },
+        }
     }
 
     /// Whether a smaller page will do: [`Mm::shmem_refused`] then says what to ask for next.
     #[must_use]
     pub const fn may_be_refused(&self) -> bool {
-        self.order.get() > 0
+        self.search.is_some()
     }
 
     /// The first place in the file that the page is for, and how many there are.
     #[must_use]
     pub const fn pages(&self) -> (u64, Pages) {
-        let pages = self.order.pages();
+        let pages = self.order().pages();
         (self.index & !(pages.get() - 1), pages)
     }
 
-    const fn base_page(self) -> Self {
-        Self { order: Order::ZERO, gfp: Gfp::GFP_HIGHUSER_MOVABLE, second_gfp: None, ..self }
+    const fn order(&self) -> Order {
+        if self.search.is_some() { Order::PAGEBLOCK } else { Order::ZERO }
     }
 }
 
@@ -52,21 +56,20 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// `ENOSPC` where the mount is full.
     pub fn shmem_hole(&mut self, file: FileId, index: u64, cpu: usize) -> Result<ShmemHole, Errno> {
-        let hole = ShmemHole { file, index, order: Order::PAGEBLOCK, gfp: Gfp::GFP_HIGHUSER_MOVABLE, second_gfp: None };
+        let hole = ShmemHole { file, index, local: self.node_of_cpu(cpu), search: None };
         if self.wants_huge_page(file, index, None) {
-            let attempts = self.shmem_attempts_for(false);
-            return Ok(ShmemHole { gfp: attempts.first, second_gfp: attempts.second, ..hole });
+            let search = self.begin_shmem_search(hole.local, false);
+            self.counters.thp_file_fallback += u64::from(search.is_none());
+            return Ok(ShmemHole { search, ..hole });
         }
-        if self.has_room(file, cpu) { Ok(hole.base_page()) } else { Err(Errno::Enospc) }
+        if self.has_room(file, cpu) { Ok(hole) } else { Err(Errno::Enospc) }
     }
 
     /// Says that no huge page could be had for a hole; what to ask for instead.
     pub fn shmem_refused(&mut self, hole: &ShmemHole) -> ShmemHole {
-        if let Some(gfp) = hole.second_gfp {
-            return ShmemHole { gfp, second_gfp: None, ..*hole };
-        }
-        self.counters.thp_file_fallback += 1;
-        hole.base_page()
+        let search = hole.search.and_then(|search| self.go_on_searching(&search));
+        self.counters.thp_file_fallback += u64::from(search.is_none());
+        ShmemHole { search, ..*hole }
     }
 
     /// Fills a hole with the page just allocated for it, zeroed; frees that where there is no such hole any more, or no
@@ -82,8 +85,8 @@ impl<T: Tracer> Mm<T> {
         if self.user.files.size(hole.file).is_none_or(|size| hole.index >= size.get()) {
             return Err(Errno::Efbig);
         }
-        let idx = self.fresh_block(page, hole.order);
-        match hole.order {
+        let idx = self.fresh_block(page, hole.order());
+        match hole.order() {
             Order::ZERO => self.fill_hole(hole.file, hole.index, idx, cpu),
             _ => self.fill_huge_hole(hole.file, hole.index, idx, cpu),
         }

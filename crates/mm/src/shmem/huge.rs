@@ -5,6 +5,8 @@
 //! as a whole maps it as such. Who may do what for the page, and where, is as for anonymous memory or by the mapping of the
 //! file (`thp.shmem_gfp`). LKML: "huge tmpfs: THP-enabled tmpfs" (2016). Behaviour: docs/thp.md.
 
+use order9_units::NodeId;
+
 use super::mount::{ShmemEnabled, ShmemHuge};
 use crate::Mm;
 use crate::frame::Idx;
@@ -12,7 +14,8 @@ use crate::lru::LruList;
 use crate::page_cache::FileId;
 use crate::policy::ShmemPunch;
 use crate::space::{Access, Fault, FaultStep, HugeAdvice, Need, Owner, Vma, VmaKind, VpnRange};
-use crate::thp::{HugeAttempts, NR, shmem_attempts, subpages};
+use crate::thp::placement::HugeSearch;
+use crate::thp::{NR, shmem_gfp, subpages};
 use crate::trace::Tracer;
 
 /// Base pages of a huge page.
@@ -91,14 +94,16 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Asks for the huge page that is to fill a hole where the policy looks first.
-    pub(crate) fn ask_huge_file_page(&self, fault: Fault, vma: &Vma, file: FileId) -> FaultStep {
-        let attempts = self.shmem_attempts_for(vma.advice == HugeAdvice::Huge);
+    pub(crate) fn ask_huge_file_page(&mut self, fault: Fault, vma: &Vma, file: FileId) -> FaultStep {
+        let search = self.begin_shmem_search(fault.local, vma.advice == HugeAdvice::Huge);
         let need = Need::HugeFilePage(file, vma.index(fault.vpn));
-        FaultStep::NeedPage(Fault { need, gfp: attempts.first, second_gfp: attempts.second, ..fault })
+        self.attempt(&Fault { need, ..fault }, search)
     }
 
-    pub(super) fn shmem_attempts_for(&self, advised: bool) -> HugeAttempts {
-        shmem_attempts(self.settings.thp.defrag, advised, &self.policy.thp)
+    /// Begins to look for a huge page of shared memory that is wanted on `local`.
+    pub(super) fn begin_shmem_search(&self, local: NodeId, advised: bool) -> Option<HugeSearch> {
+        let rights = shmem_gfp(self.settings.thp.defrag, advised, &self.policy.thp);
+        self.begin_search(self.ask_near(local, rights))
     }
 
     /// There is no huge page for a hole: counts that, and asks for a base page.

@@ -46,13 +46,19 @@ impl<E: Env + Pressure> SlowPath<'_, E> {
         wanted && gfp.has(Gfp::DIRECT_RECLAIM) && !self.flags().no_watermarks
     }
 
+    /// Whether the request ends here: by the rule for all, or by its own.
     fn fails_early(&self, result: CompactResult) -> bool {
+        let rules = [Some(self.policy.slow_path.early_fail), self.search.request.gate];
+        rules.into_iter().flatten().any(|rule| self.fails_by(rule, result))
+    }
+
+    fn fails_by(&self, rule: EarlyFail, result: CompactResult) -> bool {
         let Request { order, gfp, .. } = self.search.request;
         let deferred = result == CompactResult::Deferred;
         let not_tried = deferred || result == CompactResult::Skipped;
         let huge = order >= Order::PAGEBLOCK;
         let costly_no_retry = order.is_costly() && gfp.has(Gfp::NORETRY);
-        match self.policy.slow_path.early_fail {
+        match rule {
             EarlyFail::HugeNoRetry => {
                 let contended = result == CompactResult::Contended && !self.env.task().kthread;
                 huge && gfp.has(Gfp::NORETRY) && (deferred || contended)
@@ -63,6 +69,7 @@ impl<E: Env + Pressure> SlowPath<'_, E> {
                 costly_no_retry && deferred || huge_io && not_tried
             }
             EarlyFail::NoRetrySkippedOrDeferred => costly_no_retry && not_tried,
+            EarlyFail::NoRetryThisNode => costly_no_retry && (not_tried || gfp.has(Gfp::THISNODE)),
             EarlyFail::UnlessReclaimHelps => {
                 not_tried && (costly_no_retry || order == Order::PAGEBLOCK && !self.reclaim_helps())
             }

@@ -12,6 +12,7 @@ use crate::gfp::Gfp;
 use crate::page_alloc::Request;
 use crate::page_cache::FileId;
 use crate::swap::SlotId;
+use crate::thp::placement::HugeSearch;
 
 /// What a program does to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +64,8 @@ pub enum Need {
     HugePage,
     /// A huge copy of the huge page that starts here, which is shared. The same.
     HugeCopyOf(Pfn),
+    /// A zeroed base page in a slot that has none yet, before a huge page is looked for further away. The same.
+    BaseFirst,
     /// The huge page of zeros, which the machine does not have yet. The same.
     HugeZero,
     /// A page for a hugetlb pool that is empty and may grow. Where there is none, [`crate::Mm::fault_refused`] goes on.
@@ -91,8 +94,8 @@ pub struct Fault {
     pub(crate) gfp: Gfp,
     /// Node of the CPU that faulted: where the page is wanted.
     pub(crate) local: NodeId,
-    /// Flags of a second allocation, if the first fails: of a huge page that is looked for elsewhere.
-    pub(crate) second_gfp: Option<Gfp>,
+    /// The attempt at a huge page that was come to, whose nodes and flags are those of the allocation.
+    pub(crate) search: Option<HugeSearch>,
     /// The entry as the first step saw it.
     pub(crate) seen: Pte,
     /// The mappings as the first step saw them.
@@ -120,7 +123,7 @@ impl Need {
     /// Whether the fault can go on without.
     #[must_use]
     pub const fn may_be_refused(self) -> bool {
-        self.order().get() > 0
+        self.order().get() > 0 || matches!(self, Self::BaseFirst)
     }
 
     pub(crate) const fn gfp(self) -> Gfp {
@@ -148,7 +151,10 @@ impl Fault {
     /// The allocation to make, for a program that runs on `cpu` now.
     #[must_use]
     pub fn request(&self, cpu: usize) -> Request {
-        Request { node: self.local, cpu, ..Request::new(self.need.order(), self.gfp) }
+        match self.search {
+            Some(search) => search.request(cpu),
+            None => Request { node: self.local, cpu, ..Request::new(self.need.order(), self.gfp) },
+        }
     }
 }
 

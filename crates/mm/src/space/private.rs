@@ -29,7 +29,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Maps a fresh page of the space's own, unless something has changed since it was asked for.
-    pub(super) fn finish_private(&mut self, fault: &Fault, idx: Idx, cpu: usize) -> FaultStep {
+    pub(crate) fn finish_private(&mut self, fault: &Fault, idx: Idx, cpu: usize) -> FaultStep {
         let entry = Access::Write.mark(Pte::present(idx)).with(PteFlag::Write, true);
         if !self.source_is_there(fault) || !self.exchange(fault, entry) {
             self.free_fresh(idx, cpu);

@@ -75,7 +75,7 @@ impl<T: Tracer> Mm<T> {
     fn take_page(&mut self, fault: &Fault, page: Pfn, cpu: usize) -> FaultStep {
         let idx = self.fresh_block(page, fault.need.order());
         match fault.need {
-            Need::Deposit | Need::HugePage | Need::HugeCopyOf(_) | Need::HugeZero => {
+            Need::Deposit | Need::HugePage | Need::HugeCopyOf(_) | Need::HugeZero | Need::BaseFirst => {
                 return self.finish_huge(fault, idx, cpu);
             }
             Need::Surplus => return self.finish_surplus(fault, page, cpu),
@@ -140,8 +140,11 @@ impl<T: Tracer> Mm<T> {
         while let FaultStep::NeedPage(fault) = step
             && !matches!(fault.need, Need::SwapIn(_))
         {
-            let Ok(page) = self.alloc_fast(&fault.request(cpu)) else { break };
-            step = self.fault_finish(&fault, page, cpu);
+            step = match self.alloc_fast(&fault.request(cpu)) {
+                Ok(page) => self.fault_finish(&fault, page, cpu),
+                Err(_) if fault.search.is_some_and(|search| search.attempt.is_fleeting()) => self.refuse(&fault, cpu),
+                Err(_) => break,
+            };
         }
         step
     }
@@ -167,21 +170,8 @@ impl<T: Tracer> Mm<T> {
         let locked = vma.locked;
         let fault = |need: Need, seen| {
             let gfp = need.gfp();
-            let (second_gfp, counted, whole_slot) = (None, false, None);
-            Fault {
-                space: id,
-                vpn,
-                access,
-                need,
-                gfp,
-                local,
-                second_gfp,
-                seen,
-                generation,
-                locked,
-                counted,
-                whole_slot,
-            }
+            let (search, counted, whole_slot) = (None, false, None);
+            Fault { space: id, vpn, access, need, gfp, local, search, seen, generation, locked, counted, whole_slot }
         };
         let wait = |need, seen| FaultStep::NeedPage(fault(need, seen));
         let Some(pte) = seen else { return self.resolve_slot(fault(Need::PageTable, Pte::NONE), &vma) };

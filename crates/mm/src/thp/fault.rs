@@ -1,7 +1,10 @@
 //! Faults that may be served with a huge page: who is eligible, what is needed, and what happens where it cannot be had.
 
+use order9_units::NodeId;
+
 use super::map::HUGE_RSS;
-use super::{HugeEnabled, NR, huge_attempts, zero_gfp};
+use super::placement::{HugeAsk, HugeSearch};
+use super::{HugeEnabled, NR, fault_gfp, zero_gfp};
 use crate::Mm;
 use crate::frame::Idx;
 use crate::gfp::Gfp;
@@ -87,11 +90,31 @@ impl<T: Tracer> Mm<T> {
         self.ask_huge(fault, Need::HugePage, vma)
     }
 
-    /// Asks for a huge page where the policy looks first.
-    fn ask_huge(&self, fault: Fault, need: Need, vma: &Vma) -> FaultStep {
+    /// Asks for a huge page where the policy looks first; `need` says what for.
+    fn ask_huge(&mut self, fault: Fault, need: Need, vma: &Vma) -> FaultStep {
         let advised = vma.advice == HugeAdvice::Huge;
-        let attempts = huge_attempts(self.settings.thp.defrag, advised, &self.policy.thp);
-        FaultStep::NeedPage(Fault { need, gfp: attempts.first, second_gfp: attempts.second, ..fault })
+        let rights = fault_gfp(self.settings.thp.defrag, advised, &self.policy.thp);
+        // A slot of zeros, or of another's page, is mapped already: a base page would not do.
+        let takes_base = fault.seen.is_none() && fault.access == Access::Write;
+        let search = self.begin_search(HugeAsk { takes_base, ..self.ask_near(fault.local, rights) });
+        self.attempt(&Fault { need, ..fault }, search)
+    }
+
+    /// A search for a huge page that is wanted on `local`, for which `rights` may be used.
+    pub(crate) fn ask_near(&self, local: NodeId, rights: Gfp) -> HugeAsk {
+        let placement = self.policy.thp.placement;
+        HugeAsk { placement, home: local, allowed: None, rights, advised: false, takes_base: false }
+    }
+
+    /// Asks for the page of the attempt that a search has come to, or makes do without.
+    pub(crate) fn attempt(&mut self, fault: &Fault, search: Option<HugeSearch>) -> FaultStep {
+        let need = match (search, fault.need) {
+            (None, _) => return self.resolve_refused(&Fault { search: None, ..*fault }),
+            (Some(search), _) if search.is_for_base() => Need::BaseFirst,
+            (Some(_), Need::BaseFirst) => Need::HugePage,
+            (Some(_), need) => need,
+        };
+        FaultStep::NeedPage(Fault { need, search, ..*fault })
     }
 
     /// An access to a slot with a huge mapping that this does not allow, though the mapping of memory does.
@@ -161,19 +184,28 @@ impl<T: Tracer> Mm<T> {
         FaultStep::Done
     }
 
-    /// Says that no huge page could be had for a fault that asked for one: it makes its second attempt if it has one, else
-    /// it goes on with base pages. Both are allocated straight from the fast path as far as that goes.
+    /// Says that a page could not be had which a fault had asked for and can do without: it makes its next attempt if it has
+    /// one, else it goes on with base pages. Both are allocated straight from the fast path as far as that goes.
     pub fn fault_refused(&mut self, fault: &Fault, cpu: usize) -> FaultStep {
-        let mut step = match fault.second_gfp {
-            Some(gfp) => FaultStep::NeedPage(Fault { gfp, second_gfp: None, ..*fault }),
-            None if fault.need == Need::Surplus => {
+        let step = self.refuse(fault, cpu);
+        self.go_on_fast(step, cpu)
+    }
+
+    /// The same without any allocation.
+    pub(crate) fn refuse(&mut self, fault: &Fault, cpu: usize) -> FaultStep {
+        let mut step = match (fault.need, fault.search) {
+            (Need::Surplus, _) => {
                 self.hugetlb_give_surplus(None);
                 self.hugetlb_refused(fault, cpu)
             }
-            None => self.resolve_refused(fault),
+            (_, None) => self.resolve_refused(fault),
+            (_, Some(search)) => {
+                let next = self.go_on_searching(&search);
+                self.attempt(fault, next)
+            }
         };
         self.count_fault(&mut step, fault.counted);
-        self.go_on_fast(step, cpu)
+        step
     }
 
     fn resolve_refused(&mut self, fault: &Fault) -> FaultStep {
@@ -192,16 +224,38 @@ impl<T: Tracer> Mm<T> {
             return self.refuse_huge(fault, fault.seen.idx());
         }
         self.counters.thp_fault_fallback += 1;
-        let space = self.user.living(fault.space);
-        if space.table.table(fault.vpn).is_none() {
-            let Some(frame) = space.spare_table.take() else {
-                return FaultStep::NeedPage(Fault { need: Need::PageTable, gfp: Gfp::GFP_PGTABLE_USER, ..*fault });
-            };
-            let slot = fault.vpn.slot().start;
-            space.table.install(slot, frame);
-            self.user.rmap.set(frame, Owner::PageTable(Mapping { space: fault.space, vpn: slot }));
+        if !self.has_table(fault) && !self.install_spare_table(fault) {
+            return FaultStep::NeedPage(Fault { need: Need::PageTable, gfp: Gfp::GFP_PGTABLE_USER, ..*fault });
         }
         self.resolve_again(fault)
+    }
+
+    fn has_table(&mut self, fault: &Fault) -> bool {
+        self.user.living(fault.space).table.table(fault.vpn).is_some()
+    }
+
+    /// Gives the empty slot of a fault the page table that was allocated for a huge one; says whether there was any.
+    fn install_spare_table(&mut self, fault: &Fault) -> bool {
+        let space = self.user.living(fault.space);
+        let Some(frame) = space.spare_table.take() else { return false };
+        let slot = fault.vpn.slot().start;
+        space.table.install(slot, frame);
+        self.user.rmap.set(frame, Owner::PageTable(Mapping { space: fault.space, vpn: slot }));
+        true
+    }
+
+    /// Maps a fresh base page in a slot that has nothing yet, unless something has changed since it was asked for.
+    fn map_base_first(&mut self, fault: &Fault, idx: Idx, cpu: usize) -> FaultStep {
+        let is_as_seen = self.user.space(fault.space).is_ok_and(|space| {
+            let is_empty = space.table.huge(fault.vpn).is_none() && space.table.table(fault.vpn).is_none();
+            space.vmas.generation == fault.generation && is_empty
+        });
+        if !is_as_seen || !self.install_spare_table(fault) {
+            self.free_fresh(idx, cpu);
+            return FaultStep::Retry;
+        }
+        self.counters.thp_fault_fallback += 1;
+        self.finish_private(&Fault { need: Need::Zeroed, search: None, ..*fault }, idx, cpu)
     }
 
     /// Takes what a fault in a slot needed: the page that its table will lie in, or a huge page.
@@ -209,6 +263,7 @@ impl<T: Tracer> Mm<T> {
         match fault.need {
             Need::Deposit => self.keep_spare_table(fault.space, fault.vpn, idx, cpu),
             Need::HugeZero => self.take_huge_zero(idx, cpu),
+            Need::BaseFirst => return self.map_base_first(fault, idx, cpu),
             _ => return self.map_fresh_huge(fault, idx, cpu),
         }
         self.resolve_again(fault)

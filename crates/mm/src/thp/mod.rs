@@ -16,6 +16,7 @@ mod filled;
 mod khugepaged;
 mod map;
 mod migrate;
+pub mod placement;
 mod queue;
 mod rules;
 mod settings;
@@ -38,9 +39,7 @@ pub(crate) use filled::Filled;
 pub(crate) use khugepaged::{Khugepaged, KhugepagedSettings};
 pub use khugepaged::{KhugepagedPause, KhugepagedStep};
 pub(crate) use settings::ThpSettings;
-pub use settings::{
-    HugeAttempts, HugeDefrag, HugeEnabled, fault_gfp, huge_attempts, khugepaged_gfp, shmem_attempts, zero_gfp,
-};
+pub use settings::{HugeDefrag, HugeEnabled, fault_gfp, khugepaged_gfp, shmem_gfp, zero_gfp};
 
 pub use size::{SizeEnabled, SizeShmemEnabled, SizeStat};
 

@@ -2,10 +2,11 @@
 //!
 //! Linux' Documentation/admin-guide/mm/transhuge.rst. [`fault_gfp`] is the table of defrag mode, advice and release.
 
+use super::placement::HugePrices;
 use super::{KhugepagedSettings, SizeEnabled};
 use crate::Mm;
 use crate::gfp::Gfp;
-use crate::policy::{DefragDefault, HugePlacement, ShmemGfp, ThpPolicy};
+use crate::policy::{DefragDefault, ShmemGfp, ThpPolicy};
 use crate::trace::Tracer;
 
 /// `transparent_hugepage/enabled`, and the boot parameter `transparent_hugepage=`: which anonymous memory gets huge pages.
@@ -77,6 +78,8 @@ pub(crate) struct ThpSettings {
     pub(crate) use_zero_page: bool,
     pub(crate) shrink_underused: bool,
     pub(crate) khugepaged: KhugepagedSettings,
+    /// What placements by estimate reckon with.
+    pub(crate) prices: HugePrices,
 }
 
 impl ThpSettings {
@@ -87,7 +90,8 @@ impl ThpSettings {
             DefragDefault::Madvise => HugeDefrag::Madvise,
         };
         let (size_enabled, khugepaged) = (SizeEnabled::Inherit, KhugepagedSettings::DEFAULT);
-        Self { enabled, size_enabled, defrag, use_zero_page: true, shrink_underused: true, khugepaged }
+        let prices = HugePrices::COUNTED;
+        Self { enabled, size_enabled, defrag, use_zero_page: true, shrink_underused: true, khugepaged, prices }
     }
 
     /// Who gets huge pages.
@@ -109,45 +113,18 @@ impl ThpSettings {
         use_zero_page: false,
         shrink_underused: true,
         khugepaged: KhugepagedSettings { defrag: false, ..KhugepagedSettings::DEFAULT },
+        prices: HugePrices::COUNTED,
     };
 }
 
-/// Flags of the allocations with which a fault asks for a huge page, one after the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HugeAttempts {
-    /// Those of the first.
-    pub first: Gfp,
-    /// Those of the second, if there is one.
-    pub second: Option<Gfp>,
-}
-
-/// With which flags a fault asks which nodes for a huge page; `advised` says that `MADV_HUGEPAGE` names the memory.
+/// What an allocation may do for a huge page of shared memory, wherever it looks for one; `advised` says that a fault asks, by a
+/// mapping that `MADV_HUGEPAGE` names.
 #[must_use]
-pub const fn huge_attempts(defrag: HugeDefrag, advised: bool, policy: &ThpPolicy) -> HugeAttempts {
-    placed(fault_gfp(defrag, advised, policy), policy)
-}
-
-/// The same for a huge page of shared memory: `advised` says that a fault asks, by a mapping that `MADV_HUGEPAGE` names.
-#[must_use]
-pub const fn shmem_attempts(defrag: HugeDefrag, advised: bool, policy: &ThpPolicy) -> HugeAttempts {
-    let gfp = match policy.shmem_gfp {
+pub const fn shmem_gfp(defrag: HugeDefrag, advised: bool, policy: &ThpPolicy) -> Gfp {
+    match policy.shmem_gfp {
         ShmemGfp::Mapping => Gfp::GFP_TRANSHUGE.with(Gfp::KSWAPD_RECLAIM).with(Gfp::NORETRY),
         ShmemGfp::Mode => fault_gfp(defrag, advised, policy),
-    };
-    placed(gfp, policy)
-}
-
-/// Where to look for a huge page for which `gfp` may be done.
-const fn placed(gfp: Gfp, policy: &ThpPolicy) -> HugeAttempts {
-    let local = gfp.with(Gfp::THISNODE);
-    let (first, second) = match policy.placement {
-        HugePlacement::Relax if gfp.has(Gfp::DIRECT_RECLAIM) => (gfp, None),
-        HugePlacement::ThisNode | HugePlacement::Relax => (local, None),
-        HugePlacement::NoRetry => (local.with(Gfp::NORETRY), None),
-        HugePlacement::TwoStepLocal => (local, Some(gfp.with(Gfp::NORETRY))),
-        HugePlacement::TwoStep => (local.with(Gfp::NORETRY), Some(gfp)),
-    };
-    HugeAttempts { first, second: if gfp.has(Gfp::DIRECT_RECLAIM) { second } else { None } }
+    }
 }
 
 /// What a fault may do for a huge page, wherever it looks for one; `advised` says that `MADV_HUGEPAGE` names the memory.
@@ -233,6 +210,11 @@ impl<T: Tracer> Mm<T> {
     /// Sets `transparent_hugepage/use_zero_page`.
     pub fn set_thp_use_zero_page(&mut self, on: bool) {
         self.settings.thp.use_zero_page = on;
+    }
+
+    /// Says what the steps to a huge page cost on this machine, for placements that weigh them.
+    pub fn set_huge_prices(&mut self, prices: HugePrices) {
+        self.settings.thp.prices = prices;
     }
 
     /// Sets `transparent_hugepage/shrink_underused`: for huge pages from now on.

@@ -145,7 +145,7 @@ mod tests {
             reclaim: ReclaimPolicy {
                 lru, new_anon, file_ratio, balance, should_continue, slab_target, slab_small_caches, slab_deferred,
                 slab_under_boost, inode_cache, throttle, throttle_vm_writeout, force_deactivate, kswapd_balances, unreclaimable,
-                drop_slab_doubles, lazy_free
+                drop_slab_doubles, lazy_free, node_reach
             },
             highatomic: HighAtomicPolicy { limit_rounded, only_free_part_withheld },
             slow_path: SlowPathPolicy {
@@ -156,7 +156,7 @@ mod tests {
                 background, wake_when_balanced, source_search, target_search, target_stride, nohandler_fail_fast, finish_block_always, isolate_ignores_boost, source_private, rescan_whole_block, contention_finish_block, skip_huge_block_early, sync_cached_unusable, free_cursor_slow, target_order_rr, capture, resched_aborts_async, skip_reset, drain_mark, fast_source_wasted, private_aligned_only, cached_migrate_overshoot, reset_free_last_frame, target_limit_min, proactive, proactive_zone_weighted, proactive_backoff, works_ahead, gives_way, scan_counts_jumps, batched_migrate, migrate_large_folios, defer_cap, defer_remote_cap, stop_at_fragmented_remote, compact_memory_totals_accumulate
             },
             thp: ThpPolicy {
-                defrag, defer, defer_madvise, madvised_noretry, placement, cow, zero_write, split_page_with_pmd, queue_full_unmap,
+                defrag, defer, defer_madvise, madvised_noretry, placement, near, cow, zero_write, split_page_with_pmd, queue_full_unmap,
                 words_by_prefix, madvise_collapse, max_ptes_swap, max_ptes_shared, migration, fork_pin_copy, mmap_align, hugetlb_noretry, shmem, shmem_gfp, shmem_punch,
                 within_size_end, shmem_retract, swap_whole, stop_resets_min_free, min_free_all_zones, zero_by_slot, collapse_equal_nodes, shrink_underused, interface
             };

@@ -1,8 +1,8 @@
 //! Switches of LRU lists and reclaim.
 
 use order9_mm::policy::{
-    BalanceRule, BalancedZones, ContinueRule, InodeCache, LazyFree, LruScope, NewAnon, SlabDeferred, SlabTarget,
-    SlabUnderBoost, ThrottleRule, Unreclaimable,
+    BalanceRule, BalancedZones, ContinueRule, InodeCache, LazyFree, LruScope, NewAnon, NodeReach, SlabDeferred,
+    SlabTarget, SlabUnderBoost, ThrottleRule, Unreclaimable,
 };
 
 use crate::switch::{Case, Switch, Value, Values};
@@ -153,5 +153,14 @@ pub(super) static SWITCHES: &[Switch] = &[
             "marked, and freed where reclaim looks at anonymous pages, as it does with swap", "4.5 to 4.11";
         LazyFree::FileLists: "file_lists",
             "reclaimed with those of files", "4.12+";
+    ),
+    choice!(
+        reclaim.node_reach,
+        "Which nodes are reclaimed before others are used, where vm.zone_reclaim_mode says that any are",
+        "where vm.zone_reclaim_mode is on, memory is reclaimed before it is taken from further away on",
+        NodeReach::Nearer: "nearer",
+            "nodes nearer than RECLAIM_DISTANCE", "up to 4.10";
+        NodeReach::Within: "within",
+            "nodes at most RECLAIM_DISTANCE away", "4.11+";
     ),
 ];

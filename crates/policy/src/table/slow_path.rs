@@ -30,6 +30,8 @@ pub(super) static SWITCHES: &[Switch] = &[
              __GFP_RETRY_MAYFAIL, if it was skipped or deferred", "5.4";
         EarlyFail::NoRetrySkippedOrDeferred: "no_retry_skipped_or_deferred",
             "costly requests without retries, if it was skipped or deferred", "5.5+";
+        EarlyFail::NoRetryThisNode: "no_retry_this_node",
+            "costly requests without retries, if it was skipped or deferred or they are for one node alone", "early 2026";
         EarlyFail::UnlessReclaimHelps: "unless_reclaim_helps",
             "costly requests without retries, if it was skipped or deferred, and order 9 if it was and reclaim cannot make \
              the difference", "order9";

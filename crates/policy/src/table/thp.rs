@@ -4,7 +4,20 @@ use order9_mm::policy::{
     DefragDefault, HugeCow, HugeInterface, HugePlacement, MmapAlign, ShmemGfp, ShmemPunch, ZeroWrite,
 };
 
+use super::within_u32;
 use crate::switch::{Case, Switch, Value, Values};
+
+/// The placements of the engine.
+static PLACEMENTS: [Case; HugePlacement::ALL.len()] = {
+    let mut cases = [Case { name: "", says: "", releases: "" }; HugePlacement::ALL.len()];
+    let mut at = 0;
+    while at < cases.len() {
+        let rule = HugePlacement::ALL[at].rule();
+        cases[at] = Case { name: rule.name, says: rule.says, releases: rule.origin };
+        at += 1;
+    }
+    cases
+};
 
 /// In the order of the fields of their group.
 pub(super) static SWITCHES: &[Switch] = &[
@@ -35,22 +48,30 @@ pub(super) static SWITCHES: &[Switch] = &[
         off: "faults in advised memory reclaim and compact more than once", "4.8+",
         on: "faults in advised memory give up after one round, as others do", "up to 4.7"
     ),
-    choice!(
-        thp.placement,
-        "On which nodes a fault looks for a huge page, and what each attempt may do",
-        "a fault takes a huge page from",
-        HugePlacement::ThisNode: "thisnode",
-            "the node of its CPU alone", "up to 5.2";
-        HugePlacement::Relax: "relax",
-            "any node, the nearest first, if it may reclaim, else from the node of its CPU alone",
-            "5.3, and proposed in 2018";
-        HugePlacement::NoRetry: "noretry",
-            "the node of its CPU alone, in one round", "proposed in 2018";
-        HugePlacement::TwoStepLocal: "two_step_local",
-            "the node of its CPU with all that it may do, then, if it may reclaim, from any node in one round", "5.4";
-        HugePlacement::TwoStep: "two_step",
-            "the node of its CPU in one round, then, if it may reclaim, from any node with all that it may do", "5.5+";
-    ),
+    Switch {
+        key: "thp.placement",
+        meaning: "On which nodes a fault looks for a huge page, and what each attempt may do",
+        sysctl: None,
+        values: Values::Word { subject: "a fault takes a huge page from", cases: &PLACEMENTS },
+        get: |policy| Value::Word(policy.thp.placement.rule().name),
+        set: |policy, value| {
+            policy.thp.placement = HugePlacement::find(value.word()).expect("the switch admits placements alone");
+        },
+    },
+    Switch {
+        key: "thp.near",
+        meaning: "How far near nodes are, for placements that tell them from others",
+        sysctl: None,
+        values: Values::Number {
+            subject: "nodes count as near",
+            says: "up to a distance of {}",
+            range: 10..=255,
+            absent: None,
+            releases: "proposed in 2018: 10, the node itself",
+        },
+        get: |policy| Value::Number(policy.thp.near.into()),
+        set: |policy, value| policy.thp.near = within_u32(value.number().expect("the switch admits no word")),
+    },
     choice!(
         thp.cow,
         "What a write to a huge page copies that others map, too",

@@ -4,7 +4,7 @@ use order9_mm::env::{Env as _, Stall as _, Until};
 use order9_mm::fs_cache::FsStep;
 use order9_mm::page_cache::{Added, CachedPage, DropPagecache};
 use order9_mm::{FileId, Gfp, Request, ShmemPage, alloc_pages};
-use order9_units::{NodeId, Order, Pages};
+use order9_units::{Order, Pages};
 
 use super::machine::{Thread, Transfer};
 use super::{CPU, page_request};
@@ -104,7 +104,7 @@ impl Thread {
     async fn fill_hole(&self, file: FileId, index: u64) {
         let Ok(mut hole) = self.with(|mm| mm.shmem_hole(file, index, CPU)) else { return };
         let page = loop {
-            match alloc_pages(self, &hole.request(NodeId(0), CPU)).await {
+            match alloc_pages(self, &hole.request(CPU)).await {
                 Ok(page) => break page,
                 Err(_) if hole.may_be_refused() => hole = self.with(|mm| mm.shmem_refused(&hole)),
                 Err(_) => return,

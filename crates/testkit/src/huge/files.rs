@@ -1,7 +1,7 @@
 //! What can happen to a file of tmpfs, which all programs share, and to its huge pages.
 
 use order9_mm::space::{Backing, Madvise, MmapRequest, Place};
-use order9_mm::{Gfp, ShmemHuge, ShmemPage, TmpfsOptions, TmpfsSize, alloc_pages};
+use order9_mm::{Gfp, Request, ShmemHuge, ShmemPage, TmpfsOptions, TmpfsSize, alloc_pages};
 use order9_units::{Nanos, Pages};
 
 use super::{CPU, Choices, HUGE, PAGES, World, at, pages};
@@ -81,7 +81,7 @@ impl<C: Choices> World<C> {
             return;
         };
         let page = loop {
-            let request = hole.request(self.node(), CPU);
+            let request = Request { node: self.node(), ..hole.request(CPU) };
             match self.machine.run(alloc_pages(&self.machine, &request)) {
                 Ok(page) => break page,
                 Err(_) if hole.may_be_refused() => hole = self.with(|mm| mm.shmem_refused(&hole)),

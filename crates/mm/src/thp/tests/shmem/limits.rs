@@ -77,7 +77,7 @@ fn a_hole_is_refused_its_page_where_the_mount_is_full_by_then() {
     let (mut mm, mount) = limited(ShmemHuge::Always, HUGE);
     let (file, space) = shared(&mut mm, mount, 2 * HUGE);
     let hole = mm.shmem_hole(file, 0, CPU).expect("there is room");
-    let page = mm.alloc_fast(&hole.request(NodeId(0), CPU)).expect("there is memory");
+    let page = mm.alloc_fast(&hole.request(CPU)).expect("there is memory");
     write(&mut mm, space, HUGE);
     let free = mm.free_pages();
     assert_eq!(mm.fill_shmem_hole(&hole, page, CPU), Ok(()));

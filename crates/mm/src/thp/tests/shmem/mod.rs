@@ -48,7 +48,7 @@ fn write_call(mm: &mut Mm, file: FileId, index: u64, huge: bool) {
     };
     let page = loop {
         let refuse = hole.may_be_refused() && !huge;
-        match mm.alloc_fast(&hole.request(NodeId(0), CPU)).ok().filter(|_| !refuse) {
+        match mm.alloc_fast(&hole.request(CPU)).ok().filter(|_| !refuse) {
             Some(page) => break page,
             None => hole = mm.shmem_refused(&hole),
         }

@@ -1,10 +1,10 @@
 //! Who gets huge pages: mounts, `shmem_enabled`, advice.
 
 use super::*;
-use crate::policy::{HugePlacement, ShmemGfp, ThpPolicy};
+use crate::policy::{ShmemGfp, ThpPolicy};
 use crate::shmem::ShmemEnabled;
 use crate::space::Madvise;
-use crate::thp::{HugeDefrag, fault_gfp, shmem_attempts};
+use crate::thp::{HugeDefrag, fault_gfp, shmem_gfp};
 
 /// Whether the first access to page `index` of a file of `size` pages makes a huge page.
 fn gets_huge(mm: &mut Mm, mount: MountId, size: u64, index: u64, advice: Option<Madvise>) -> bool {
@@ -110,15 +110,13 @@ fn before_4_8_there_are_none() {
 
 #[test]
 fn rights_are_those_of_the_file_or_of_a_fault_by_release() {
-    let mut policy = ThpPolicy { placement: HugePlacement::TwoStep, ..ThpPolicy::default() };
+    let mut policy = ThpPolicy::default();
     for defrag in [HugeDefrag::Always, HugeDefrag::Never] {
-        let attempts = shmem_attempts(defrag, false, &policy);
         let gfp = Gfp::GFP_TRANSHUGE.with(Gfp::NORETRY).with(Gfp::KSWAPD_RECLAIM);
-        assert_eq!((attempts.first, attempts.second), (gfp.with(Gfp::THISNODE), Some(gfp)), "the mode is not asked");
+        assert_eq!(shmem_gfp(defrag, false, &policy), gfp, "the mode is not asked");
     }
     policy.shmem_gfp = ShmemGfp::Mode;
     for (defrag, advised) in [(HugeDefrag::Always, true), (HugeDefrag::Madvise, false), (HugeDefrag::Defer, true)] {
-        let first = shmem_attempts(defrag, advised, &policy).first;
-        assert_eq!(first, fault_gfp(defrag, advised, &policy).with(Gfp::THISNODE).with(Gfp::NORETRY));
+        assert_eq!(shmem_gfp(defrag, advised, &policy), fault_gfp(defrag, advised, &policy));
     }
 }

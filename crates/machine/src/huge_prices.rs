@@ -1,0 +1,68 @@
+//! What the steps to a huge page cost on this machine, for placements that weigh them: sums of the prices that the same steps
+//! are paid at. What a step does is in the engine; here is only how often each price occurs in it.
+
+use order9_mm::thp::placement::HugePrices;
+use order9_units::{PAGE_SIZE, PAGEBLOCK_PAGES};
+
+use crate::cost::{Picos, Prices};
+use crate::disk::{DiskSpec, Transfer};
+
+/// The prices of a machine on which pages are written to `disk`, and read back from it.
+pub(crate) fn huge_prices(prices: &Prices, disk: Option<&DiskSpec>) -> HugePrices {
+    let sum = |parts: &[Picos]| parts.iter().copied().sum::<Picos>();
+    let fault = sum(&[prices.fault, prices.vma_lookup, prices.zone_check, prices.pte_set]);
+    let unmap = sum(&[prices.lru_scan, prices.isolate_page, prices.rmap_walk, prices.pte_clear]);
+    let moved = sum(&[unmap, prices.tlb_flush, prices.copy_page, prices.pte_set, prices.list_op]);
+    let on_disk = disk.map_or(Picos::ZERO, |disk| transfer(disk.write) + transfer(disk.read));
+    let reclaimed = sum(&[unmap, prices.writeback_page, on_disk, prices.read_page, fault]);
+    let near = prices.access.near;
+    let far = prices.access.far;
+    HugePrices {
+        move_page: moved.get(),
+        reclaim_page: reclaimed.get(),
+        base_fault: sum(&[fault, prices.pcp_hit, prices.clear_page]).get(),
+        huge_fault: sum(&[fault, prices.zone_lock, prices.clear_page.times(PAGEBLOCK_PAGES.get())]).get(),
+        base: by_distance(prices.load_base, near.load_base, far.load_base),
+        huge: by_distance(prices.load_huge, near.load_huge, far.load_huge),
+    }
+}
+
+/// A machine without prices for other nodes has none that is further away.
+fn by_distance(here: Picos, near: Picos, far: Picos) -> [u64; 3] {
+    let known = |price: Picos, nearer: Picos| if price == Picos::ZERO { nearer } else { price };
+    let near = known(near, here);
+    [here, near, known(far, near)].map(Picos::get)
+}
+
+/// One page, alone.
+fn transfer(of: Transfer) -> Picos {
+    let picos = |nanos: u64| Picos::new(nanos.saturating_mul(1000));
+    let bytes = PAGE_SIZE.get().saturating_mul(1_000_000_000) / of.bandwidth.get().max(1);
+    picos(of.latency.get()) + picos(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::{AccessPrices, RemotePrices};
+    use crate::cost::PRICES;
+
+    #[test]
+    fn what_other_nodes_cost_is_known_or_as_here() {
+        let mut prices = Prices { load_base: Picos::new(15), load_huge: Picos::new(10), ..Prices::default() };
+        let one = huge_prices(&prices, None);
+        assert_eq!((one.base, one.huge), ([15; 3], [10; 3]));
+        let near = RemotePrices { load_base: Picos::new(30), load_huge: Picos::new(20), ..RemotePrices::default() };
+        prices.access = AccessPrices { near, ..AccessPrices::default() };
+        let two = huge_prices(&prices, None);
+        assert_eq!((two.base, two.huge), ([15, 30, 30], [10, 20, 20]));
+    }
+
+    #[test]
+    fn a_slot_of_base_pages_costs_more_than_a_huge_page() {
+        let mut prices = Prices::default();
+        PRICES.iter().for_each(|price| *(price.field)(&mut prices) = Picos::new(1000));
+        let HugePrices { move_page, base_fault, huge_fault, reclaim_page, .. } = huge_prices(&prices, None);
+        assert_eq!((move_page, base_fault, huge_fault, reclaim_page), (8000, 6000, 517_000, 10_000));
+    }
+}

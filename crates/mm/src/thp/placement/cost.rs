@@ -1,0 +1,125 @@
+//! What a huge page would cost on a node, by what the index knows and what the steps to it are worth on this machine.
+
+use order9_units::{NodeId, Order, PAGEBLOCK_PAGES};
+
+use super::View;
+use super::view::CLASS;
+use crate::gfp::{AllocFlags, Mark};
+use crate::lru::LruList;
+use crate::suitable::{Suitable, compact_gap};
+use crate::zone::Zone;
+
+/// What the steps to a huge page cost on a machine, and each access to what comes of them, in any unit of time. The engine has
+/// no prices of its own: whoever knows the machine says them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HugePrices {
+    /// Moving one page out of the way.
+    pub move_page: u64,
+    /// Reclaiming one page, and reading it back.
+    pub reclaim_page: u64,
+    /// One fault that maps a zeroed base page.
+    pub base_fault: u64,
+    /// One fault that maps a zeroed huge page which is free.
+    pub huge_fault: u64,
+    /// An access to a base page here, on one of the nearest other nodes, and further away.
+    pub base: [u64; 3],
+    /// The same for a huge page.
+    pub huge: [u64; 3],
+}
+
+impl HugePrices {
+    /// Without a machine: every page that is touched costs the same, and every access.
+    pub const COUNTED: Self = Self {
+        move_page: 1,
+        reclaim_page: 1,
+        base_fault: 1,
+        huge_fault: PAGEBLOCK_PAGES.get(),
+        base: [1; 3],
+        huge: [1; 3],
+    };
+}
+
+/// How a node comes by a huge page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// It has one.
+    Free,
+    /// By moving so many pages.
+    Compact(u64),
+    /// By reclaiming so many pages, and then moving others.
+    Reclaim(u64, u64),
+}
+
+impl Way {
+    /// What it costs before the fault.
+    pub(super) const fn price(self, prices: &HugePrices) -> u64 {
+        match self {
+            Self::Free => 0,
+            Self::Compact(moves) => moves.saturating_mul(prices.move_page),
+            Self::Reclaim(pages, moves) => {
+                let moved = moves.saturating_mul(prices.move_page);
+                pages.saturating_mul(prices.reclaim_page).saturating_add(moved)
+            }
+        }
+    }
+}
+
+impl View<'_> {
+    /// The cheapest way to a huge page on `node`, of those that the fault may go; `None` where there is no way.
+    pub(super) fn way_to_huge(&self, node: NodeId) -> Option<Way> {
+        if self.zones_of(node).any(|zone| self.has_block(zone)) {
+            return Some(Way::Free);
+        }
+        if !self.may_reclaim() {
+            return None;
+        }
+        self.zones_of(node).filter_map(|zone| self.way_by_effort(zone)).min_by_key(|way| way.price(self.prices))
+    }
+
+    /// A way by compaction, after reclaim if need be, unless something stays in every pageblock of the zone.
+    fn way_by_effort(&self, zone: &Zone) -> Option<Way> {
+        let index = self.index.filter(|index| !index.is_hopeless(zone.id))?;
+        let cheapest = index.cheapest(zone.id).map(|source| u64::from(source.used));
+        match ((self.suitable)(zone), cheapest) {
+            (Suitable::Success | Suitable::Continue, Some(moves)) => Some(Way::Compact(moves)),
+            _ => {
+                let missing = self.missing_for_compaction(zone);
+                let helps = missing <= self.reclaimable(zone);
+                // Pages that are reclaimed need not be those of one pageblock: all of it may have to move.
+                helps.then_some(Way::Reclaim(missing, cheapest.unwrap_or(PAGEBLOCK_PAGES.get())))
+            }
+        }
+    }
+
+    /// Free pages that the zone lacks for compaction to start.
+    fn missing_for_compaction(&self, zone: &Zone) -> u64 {
+        let wanted = zone.mark(Mark::Low) + compact_gap(Order::PAGEBLOCK) + zone.lowmem_reserve[CLASS.index()];
+        wanted.saturating_sub(zone.free()).max(1)
+    }
+
+    fn reclaimable(&self, zone: &Zone) -> u64 {
+        let of = |lists: [LruList; 2]| lists.into_iter().map(|list| zone.lru_pages(list)).sum::<u64>();
+        let anon = if self.swap { of([LruList::InactiveAnon, LruList::ActiveAnon]) } else { 0 };
+        of([LruList::InactiveFile, LruList::ActiveFile]) + anon
+    }
+
+    /// How far a node is from home, as an index of prices: 0 home, 1 one of the nearest others, 2 further away.
+    pub(super) fn how_far(&self, node: NodeId) -> usize {
+        let home = &self.nodes[self.home().index()];
+        let distance = home.distance(node);
+        let is_nearer = |other: &crate::node::Node| other.id != home.id && home.distance(other.id) < distance;
+        match () {
+            () if node == home.id => 0,
+            () if self.nodes.iter().any(is_nearer) => 2,
+            () => 1,
+        }
+    }
+
+    /// The node on which base pages of a slot would lie: the nearest that has enough of them.
+    pub(super) fn base_node(&self) -> NodeId {
+        self.by_distance().find(|&node| !self.is_short_of_base_pages(node)).unwrap_or(self.home())
+    }
+}
+
+/// Rights of everybody, at the mark that the slow path leaves.
+pub(super) const PLAIN: AllocFlags = AllocFlags { cma: true, ..AllocFlags::plain(Mark::Min) };

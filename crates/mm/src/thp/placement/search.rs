@@ -1,0 +1,102 @@
+//! A search for a huge page by the attempts of a placement.
+
+use order9_units::{NodeId, Order};
+
+use super::cost::PLAIN;
+use super::view::CLASS;
+use super::{Attempt, HugePlacement, Nodes, View};
+use crate::Mm;
+use crate::gfp::Gfp;
+use crate::page_alloc::Request;
+use crate::trace::Tracer;
+use crate::zone::Zone;
+
+/// What a search for a huge page starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HugeAsk {
+    /// The rule it goes by.
+    pub placement: HugePlacement,
+    /// Where the page is wanted: the preferred node of the memory policy, else the node of the CPU.
+    pub home: NodeId,
+    /// Nodes that may serve, a bit each, by memory policy; `None` is all.
+    pub allowed: Option<u64>,
+    /// What an attempt may do, wherever it looks.
+    pub rights: Gfp,
+    /// The program said so about where this memory is to lie, in the way that the rule knows.
+    pub advised: bool,
+    /// A base page would do as well, so that attempts at one are made in their turn.
+    pub takes_base: bool,
+}
+
+/// A search that has come to an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HugeSearch {
+    ask: HugeAsk,
+    /// Attempts of the list up to this one.
+    made: u8,
+    /// Nodes that attempts before this one asked alone.
+    tried: u64,
+    /// The attempt.
+    pub(crate) attempt: Attempt,
+}
+
+impl HugeSearch {
+    /// The allocation of the attempt.
+    pub(crate) const fn request(&self, cpu: usize) -> Request {
+        self.attempt.request(&self.ask, cpu)
+    }
+
+    /// Whether the attempt is one at a base page.
+    pub(crate) const fn is_for_base(&self) -> bool {
+        self.attempt.order.get() == 0
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Begins a search; `None` where nothing is worth an attempt.
+    #[must_use]
+    pub fn begin_search(&self, ask: HugeAsk) -> Option<HugeSearch> {
+        self.next_attempt(ask, 0, 0)
+    }
+
+    /// Goes on with a search whose attempt failed; `None` after the last.
+    pub(crate) fn go_on_searching(&self, search: &HugeSearch) -> Option<HugeSearch> {
+        let HugeSearch { ask, made, tried, attempt } = *search;
+        let asked = match attempt.nodes {
+            Nodes::One(node) => mask_of(node),
+            Nodes::Any | Nodes::Among(_) => 0,
+        };
+        self.next_attempt(ask, made, tried | asked)
+    }
+
+    fn next_attempt(&self, ask: HugeAsk, made: u8, tried: u64) -> Option<HugeSearch> {
+        let rule = ask.placement.rule();
+        let suitable = |zone: &Zone| self.compaction_suitable(zone.id, Order::PAGEBLOCK, CLASS, &PLAIN);
+        let mut made = made;
+        loop {
+            let view = View {
+                ask: &ask,
+                made: usize::from(made),
+                tried,
+                near: self.policy.thp.near,
+                nodes: &self.nodes,
+                zones: &self.zones,
+                policy: &self.policy,
+                index: self.index.as_deref(),
+                prices: &self.settings.thp.prices,
+                swap: self.swap_free().get() > 0,
+                suitable: &suitable,
+            };
+            let attempt = (rule.next)(&view)?;
+            made = made.checked_add(1)?;
+            if attempt.order > Order::ZERO || ask.takes_base {
+                return Some(HugeSearch { ask, made, tried, attempt });
+            }
+        }
+    }
+}
+
+/// The bit of a node, none past the 64th.
+pub(super) const fn mask_of(node: NodeId) -> u64 {
+    if node.0 < 64 { 1 << node.0 } else { 0 }
+}

@@ -1,0 +1,133 @@
+//! What a placement sees: the request, the nodes, and what the allocator and the index know of them.
+
+use order9_units::{NodeId, Order, PAGEBLOCK_PAGES, ZoneKind};
+
+use super::search::mask_of;
+use super::{Attempt, HugeAsk, HugePrices, Nodes};
+use crate::gfp::{AllocFlags, Gfp, Mark};
+use crate::index::Index;
+use crate::node::Node;
+use crate::policy::Policy;
+use crate::suitable::Suitable;
+use crate::zone::Zone;
+
+/// What a placement sees.
+pub struct View<'a> {
+    pub(super) ask: &'a HugeAsk,
+    pub(super) made: usize,
+    pub(super) tried: u64,
+    pub(super) near: u32,
+    pub(super) nodes: &'a [Node],
+    pub(super) zones: &'a [Zone],
+    pub(super) policy: &'a Policy,
+    pub(super) index: Option<&'a Index>,
+    pub(super) prices: &'a HugePrices,
+    /// There is room in swap.
+    pub(super) swap: bool,
+    /// Whether compaction for a huge page can start in a zone.
+    pub(super) suitable: &'a dyn Fn(&Zone) -> Suitable,
+}
+
+/// Zones that may hold memory of programs.
+pub(super) const CLASS: ZoneKind = ZoneKind::Movable;
+
+impl<'a> View<'a> {
+    /// Attempts made so far.
+    #[must_use]
+    pub const fn made(&self) -> usize {
+        self.made
+    }
+
+    /// The node where the page is wanted.
+    #[must_use]
+    pub const fn home(&self) -> NodeId {
+        self.ask.home
+    }
+
+    /// Whether the fault may reclaim and compact.
+    #[must_use]
+    pub const fn may_reclaim(&self) -> bool {
+        self.ask.rights.has(Gfp::DIRECT_RECLAIM)
+    }
+
+    /// Whether the program said something about where this memory is to lie.
+    #[must_use]
+    pub const fn is_advised(&self) -> bool {
+        self.ask.advised
+    }
+
+    /// An attempt at home with all that the fault may do.
+    #[must_use]
+    pub const fn at_home(&self) -> Attempt {
+        self.on(self.ask.home)
+    }
+
+    /// An attempt on one node with all that the fault may do.
+    #[must_use]
+    pub const fn on(&self, node: NodeId) -> Attempt {
+        Attempt::huge(Nodes::One(node), self.ask.rights)
+    }
+
+    /// An attempt on every node that may serve, with all that the fault may do.
+    #[must_use]
+    pub const fn anywhere(&self) -> Attempt {
+        Attempt::huge(Nodes::Any, self.ask.rights)
+    }
+
+    /// Nodes that may serve, home first, then by distance from it.
+    pub fn by_distance(&self) -> impl Iterator<Item = NodeId> {
+        let mut before = None;
+        let nodes = self.nodes[self.ask.home.index()].fallback_list.iter().map(|zone| zone.node);
+        let once = nodes.filter(move |&node| before.replace(node) != Some(node));
+        let allowed = self.ask.allowed.unwrap_or(u64::MAX);
+        once.filter(move |&node| allowed & mask_of(node) != 0)
+    }
+
+    /// Nodes that may serve, by distance from home, as far as `policy.thp.near` goes.
+    pub fn nearby(&self) -> impl Iterator<Item = NodeId> {
+        let home = &self.nodes[self.ask.home.index()];
+        self.by_distance().filter(move |&node| home.distance(node) <= self.near)
+    }
+
+    /// Nodes that may serve and are further away than those of [`Self::nearby`].
+    pub fn further(&self) -> Option<Nodes> {
+        let near = among(self.nearby());
+        some(among(self.by_distance()) & !near)
+    }
+
+    /// Nodes that may serve, without home.
+    pub fn others(&self) -> Option<Nodes> {
+        some(among(self.by_distance()) & !mask_of(self.ask.home))
+    }
+
+    /// Whether an attempt asked this node alone before.
+    pub(super) const fn was_tried(&self, node: NodeId) -> bool {
+        self.tried & mask_of(node) != 0
+    }
+
+    /// Whether a node has fewer free base pages above its low watermarks than a slot takes.
+    pub(super) fn is_short_of_base_pages(&self, node: NodeId) -> bool {
+        let spare = |zone: &Zone| zone.free().saturating_sub(zone.mark(Mark::Low) + zone.lowmem_reserve[CLASS.index()]);
+        self.zones_of(node).map(spare).sum::<u64>() < PAGEBLOCK_PAGES.get()
+    }
+
+    pub(super) fn zones_of(&self, node: NodeId) -> impl Iterator<Item = &'a Zone> + use<'a> {
+        let (zones, list) = (self.zones, &self.nodes[node.index()].this_node_list);
+        list.iter().map(|at| &zones[at.zone.index()])
+    }
+
+    /// Whether a zone has a huge page free that leaves its low watermark.
+    pub(super) fn has_block(&self, zone: &Zone) -> bool {
+        let flags = AllocFlags { cma: true, ..AllocFlags::plain(Mark::Low) };
+        zone.watermark_ok(Order::PAGEBLOCK, CLASS, &flags, self.policy)
+    }
+}
+
+/// The bits of nodes.
+pub(super) fn among(nodes: impl Iterator<Item = NodeId>) -> u64 {
+    nodes.fold(0, |mask, node| mask | mask_of(node))
+}
+
+const fn some(mask: u64) -> Option<Nodes> {
+    if mask == 0 { None } else { Some(Nodes::Among(mask)) }
+}
