@@ -134,6 +134,8 @@ impl Sys for Thread {
             Advice::Remove => (Mode::Shared, Madvise::Remove),
             Advice::HugePage => (Mode::Exclusive, Madvise::HugePage),
             Advice::NoHugePage => (Mode::Exclusive, Madvise::NoHugePage),
+            Advice::Local => (Mode::Exclusive, Madvise::Local),
+            Advice::HugePageForceLocal => (Mode::Exclusive, Madvise::HugePageForceLocal),
             Advice::Collapse => return self.collapse(start(area), area.length).await,
         };
         let _lock = self.mmap_lock(mode).await;

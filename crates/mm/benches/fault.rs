@@ -12,7 +12,7 @@ use order9_mm::policy::{HugePlacement, Policy};
 use order9_mm::space::{Access, FaultStep, Madvise, MmapRequest, Place, TableStep, VirtAddr, VpnRange};
 use order9_mm::thp::HugeEnabled;
 use order9_mm::thp::placement::HugeAsk;
-use order9_mm::{Gfp, Layout, Mm, MmBuilder, NodeSpec, Request, SpaceId, ZoneSpec};
+use order9_mm::{AllocFlags, Gfp, Layout, Mark, Mm, MmBuilder, NodeSpec, Request, Reserve, SpaceId, ZoneSpec};
 use order9_units::{Bytes, NodeId, Order, PAGE_SIZE, Pages, Pfn, PfnRange, ZoneKind};
 use stopwatch::Stopwatch;
 
@@ -29,9 +29,10 @@ const CPU: usize = 0;
 const PIECE: Bytes = Bytes::from_gib(1);
 
 fn main() {
+    placement();
     let mut mm = engine(Bytes::from_gib(4));
     let space = mm.create_space().expect("it is the first");
-    println!("{:<52} {:>9} {:>9} {:>7}", "ns per page, median of rounds", "fault", "bare", "ratio");
+    println!("\n{:<52} {:>9} {:>9} {:>7}", "ns per page, median of rounds", "fault", "bare", "ratio");
     let one_page = mm.mmap(space, &MmapRequest::anon(PAGE_SIZE), CPU).expect("the space is empty");
     let mut other = engine(Bytes::from_gib(4));
     let (fault, bare) = turns(|| hot_fault(&mut mm, space, one_page), || hot_pair(&mut other));
@@ -43,7 +44,6 @@ fn main() {
     let forked = fork_and_exit(&mut mm, space);
     println!("{:<52} {forked:>9.1}", "1 GiB shared by fork, exit of the child");
     huge();
-    placement();
     large();
 }
 
@@ -65,7 +65,7 @@ fn huge() {
 /// A decision of where to look for a huge page, by what the index knows of two nodes: with one free at home, and with both
 /// nodes used in a way that all has to be weighed.
 fn placement() {
-    println!("\n{:<52} {:>9} {:>9}", "ns per decision, median of rounds", "estimate", "thisnode");
+    println!("{:<52} {:>9} {:>9}", "ns per decision, median of rounds", "estimate", "thisnode");
     for (name, state) in [("a huge page is free at home", None), ("both nodes would have to be compacted", Some(3))] {
         let [mut by_estimate, mut by_rule] = [HugePlacement::Estimate, HugePlacement::ThisNode].map(|placement| {
             let mut mm = two_nodes(placement);
@@ -110,11 +110,19 @@ fn two_nodes(placement: HugePlacement) -> Mm {
 
 /// Uses every `every`th page of all memory.
 fn keep_every(mm: &mut Mm, every: usize) {
+    let flags = AllocFlags {
+        mark: Mark::Min,
+        no_watermarks: true,
+        reserve: Reserve::default(),
+        cma: true,
+        nofragment: false,
+        kswapd: false,
+    };
     for node in [0, 1].map(NodeId) {
         let request = Request { node, ..Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE | Gfp::THISNODE) };
-        let pages: Vec<Pfn> = std::iter::from_fn(|| mm.alloc_fast(&request).ok()).collect();
+        let pages: Vec<Pfn> = std::iter::from_fn(|| mm.alloc_with(&request, flags).ok()).collect();
         for (_, pfn) in pages.into_iter().enumerate().filter(|(at, _)| !at.is_multiple_of(every)) {
-            mm.free(pfn, CPU).expect("it is allocated");
+            mm.free(pfn, usize::MAX).expect("it is allocated");
         }
     }
 }

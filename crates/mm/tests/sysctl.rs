@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use order9_mm::command_line::{BootParameter, PARAMETERS};
-use order9_mm::policy::{HugeInterface, PcpHigh, PcpPolicy, Policy, ThpPolicy};
+use order9_mm::policy::{HugeInterface, HugePlacement, PcpHigh, PcpPolicy, Policy, ThpPolicy};
 use order9_mm::space::MmapRequest;
 use order9_mm::sysctl::{Access, HugetlbFile, Knob, Model, SETTINGS, Setting, SettingError};
 use order9_mm::{Errno, Gfp, Layout, Mark, Mm, MmBuilder, NodeSpec, Request, ZoneSpec};
@@ -28,6 +28,7 @@ fn all_settings() -> Policy {
     policy.thp.max_ptes_shared = true;
     policy.thp.interface = HugeInterface::Sizes;
     policy.thp.shrink_underused = true;
+    policy.thp.placement = HugePlacement::ForceLocal;
     policy
 }
 
@@ -236,6 +237,9 @@ fn files_of_huge_pages_come_with_their_release() {
     since("thp/shmem_enabled", |policy, has| policy.thp.shmem = has);
     since("thp/khugepaged/max_ptes_swap", |policy, has| policy.thp.max_ptes_swap = has);
     since("thp/khugepaged/max_ptes_shared", |policy, has| policy.thp.max_ptes_shared = has);
+    since("thp/madv_hugepage_force_local", |policy, has| {
+        policy.thp.placement = if has { HugePlacement::ForceLocal } else { HugePlacement::MadvLocal };
+    });
     since("thp/shrink_underused", |policy, has| policy.thp.shrink_underused = has);
     for name in ["enabled", "shmem_enabled", "stats/nr_anon", "stats/swpout"] {
         since(&format!("thp/hugepages-2048kB/{name}"), |policy, has| {

@@ -329,6 +329,10 @@ pub enum Advice {
     HugePage,
     /// `MADV_NOHUGEPAGE`.
     NoHugePage,
+    /// `MADV_LOCAL`, proposed in 2018. Refused with `EINVAL` but by placements of huge pages that know it.
+    Local,
+    /// `MADV_HUGEPAGE_FORCE_LOCAL`, proposed in 2018. The same, and with `EPERM` without privilege.
+    HugePageForceLocal,
     /// `MADV_COLLAPSE`: what is there is made huge at once. Refused with `EINVAL` before 6.1.
     Collapse,
 }

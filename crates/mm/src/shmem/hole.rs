@@ -58,7 +58,7 @@ impl<T: Tracer> Mm<T> {
     pub fn shmem_hole(&mut self, file: FileId, index: u64, cpu: usize) -> Result<ShmemHole, Errno> {
         let hole = ShmemHole { file, index, local: self.node_of_cpu(cpu), search: None };
         if self.wants_huge_page(file, index, None) {
-            let search = self.begin_shmem_search(hole.local, false);
+            let search = self.begin_shmem_search(hole.local);
             self.counters.thp_file_fallback += u64::from(search.is_none());
             return Ok(ShmemHole { search, ..hole });
         }

@@ -14,7 +14,7 @@ use crate::lru::LruList;
 use crate::page_cache::FileId;
 use crate::policy::ShmemPunch;
 use crate::space::{Access, Fault, FaultStep, HugeAdvice, Need, Owner, Vma, VmaKind, VpnRange};
-use crate::thp::placement::HugeSearch;
+use crate::thp::placement::{HugeAsk, HugeSearch};
 use crate::thp::{NR, shmem_gfp, subpages};
 use crate::trace::Tracer;
 
@@ -95,14 +95,15 @@ impl<T: Tracer> Mm<T> {
 
     /// Asks for the huge page that is to fill a hole where the policy looks first.
     pub(crate) fn ask_huge_file_page(&mut self, fault: Fault, vma: &Vma, file: FileId) -> FaultStep {
-        let search = self.begin_shmem_search(fault.local, vma.advice == HugeAdvice::Huge);
+        let rights = shmem_gfp(self.settings.thp.defrag, vma.advice == HugeAdvice::Huge, &self.policy.thp);
+        let search = self.begin_search(HugeAsk { advised: vma.local, ..self.ask_near(fault.local, rights) });
         let need = Need::HugeFilePage(file, vma.index(fault.vpn));
         self.attempt(&Fault { need, ..fault }, search)
     }
 
-    /// Begins to look for a huge page of shared memory that is wanted on `local`.
-    pub(super) fn begin_shmem_search(&self, local: NodeId, advised: bool) -> Option<HugeSearch> {
-        let rights = shmem_gfp(self.settings.thp.defrag, advised, &self.policy.thp);
+    /// Begins to look for a huge page of shared memory that a system call wants on `local`.
+    pub(super) fn begin_shmem_search(&self, local: NodeId) -> Option<HugeSearch> {
+        let rights = shmem_gfp(self.settings.thp.defrag, false, &self.policy.thp);
         self.begin_search(self.ask_near(local, rights))
     }
 

@@ -47,11 +47,12 @@ impl<T: Tracer> Mm<T> {
     /// `ESRCH` without a parent, `EAGAIN` as [`Mm::create_space`].
     pub fn fork(&mut self, parent: SpaceId) -> Result<Fork, Errno> {
         let space = self.user.space(parent)?;
-        let (vmas, thp_disabled) = (&space.vmas, space.thp_disabled);
+        let (vmas, thp_disabled, unprivileged) = (&space.vmas, space.thp_disabled, space.unprivileged);
         let generation = vmas.generation;
         let copies: alloc::vec::Vec<Vma> = vmas.iter().map(|vma| Vma { locked: false, ..*vma }).collect();
         let child = self.create_space()?;
-        self.user.living(child).thp_disabled = thp_disabled;
+        let space = self.user.living(child);
+        (space.thp_disabled, space.unprivileged) = (thp_disabled, unprivileged);
         for vma in copies {
             self.user.insert_vma(child, vma);
         }

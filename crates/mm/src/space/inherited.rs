@@ -189,6 +189,7 @@ impl<T: Tracer> MmBuilder<T> {
             kind: VmaKind::Anon,
             offset: Vpn::get(start),
             advice: super::HugeAdvice::None,
+            local: false,
             locked,
             touched: true,
         };

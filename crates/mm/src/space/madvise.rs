@@ -26,6 +26,10 @@ pub enum Madvise {
     HugePage,
     /// `MADV_NOHUGEPAGE`.
     NoHugePage,
+    /// `MADV_LOCAL`: huge pages lie where the program runs, as far as that hurts nobody else. Proposed in 2018.
+    Local,
+    /// `MADV_HUGEPAGE_FORCE_LOCAL`: as `HugePage`, and they lie where the program runs, whoever pays for it. Proposed in 2018.
+    HugePageForceLocal,
 }
 
 impl<T: Tracer> Mm<T> {
@@ -34,7 +38,8 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// `EINVAL` for an unaligned address, memory of hugetlb pools, for `DontNeed`, `Free` and `Remove` at the first locked
     /// mapping, for `Free` also at the first that is not private anonymous memory, and where the kernel does not have it, for
-    /// `Remove` at the first without file; `EACCES` for `Remove` at the first that is not shared and writable; `ENOMEM` where
+    /// `Remove` at the first without file, for `Local` and `HugePageForceLocal` where the placement of huge pages does not know them;
+    /// `EPERM` for the latter without `CAP_SYS_NICE`, unless `thp/madv_hugepage_force_local` lets everybody; `EACCES` for `Remove` at the first that is not shared and writable; `ENOMEM` where
     /// something in the range is not mapped.
     pub fn madvise(
         &mut self,
@@ -45,6 +50,7 @@ impl<T: Tracer> Mm<T> {
         cpu: usize,
     ) -> Result<(), Errno> {
         self.user.space(id)?;
+        self.may_advise_placement(id, advice)?;
         self.work.vma_lookups += 1;
         let range = VpnRange::of_call(addr, length, Errno::Enomem)?;
         let (mut from, mut mapped) = (range.start, Pages::ZERO);
@@ -73,6 +79,11 @@ impl<T: Tracer> Mm<T> {
                     self.khugepaged_register_at(id, part.start);
                 }
                 Madvise::NoHugePage => self.modify(id, part, |vma| vma.advice = HugeAdvice::NoHuge)?,
+                Madvise::Local => self.modify(id, part, |vma| vma.local = true)?,
+                Madvise::HugePageForceLocal => {
+                    self.modify(id, part, |vma| (vma.advice, vma.local) = (HugeAdvice::Huge, true))?;
+                    self.khugepaged_register_at(id, part.start);
+                }
             }
         }
         if mapped == range.len() { Ok(()) } else { Err(Errno::Enomem) }

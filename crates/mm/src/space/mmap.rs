@@ -122,7 +122,7 @@ impl<T: Tracer> Mm<T> {
             self.open_by_mappings(file);
         }
         let (prot, locked) = (request.prot, request.locked);
-        let vma = Vma { range, prot, kind, offset, advice: HugeAdvice::None, locked, touched: false };
+        let vma = Vma { range, prot, kind, offset, advice: HugeAdvice::None, local: false, locked, touched: false };
         self.user.insert_vma(id, vma);
         self.user.merge_at(id, range.start);
         self.user.merge_at(id, range.end);

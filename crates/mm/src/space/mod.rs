@@ -97,6 +97,8 @@ pub struct Space {
     pub(crate) hugetlb_pages: u64,
     /// `prctl(PR_SET_THP_DISABLE)`.
     pub(crate) thp_disabled: bool,
+    /// Its tasks lack `CAP_SYS_NICE`.
+    pub(crate) unprivileged: bool,
 }
 
 /// How an operation that fills a page table goes on.

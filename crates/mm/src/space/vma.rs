@@ -112,6 +112,8 @@ pub struct Vma {
     pub offset: u64,
     /// What the program said about huge pages.
     pub advice: HugeAdvice,
+    /// The program said where huge pages lie here: `MADV_LOCAL` or `MADV_HUGEPAGE_FORCE_LOCAL`, whichever the placement knows.
+    pub local: bool,
     /// `mlock`ed.
     pub locked: bool,
     /// May hold pages of this space alone: what having an `anon_vma` means.
@@ -136,7 +138,8 @@ impl Vma {
     fn continues_in(&self, next: &Self) -> bool {
         self.range.end == next.range.start
             && self.offset + self.range.len().get() == next.offset
-            && (self.prot, self.kind, self.advice, self.locked) == (next.prot, next.kind, next.advice, next.locked)
+            && (self.prot, self.kind, self.locked) == (next.prot, next.kind, next.locked)
+            && (self.advice, self.local) == (next.advice, next.local)
     }
 }
 
@@ -263,6 +266,7 @@ mod tests {
             kind: VmaKind::Anon,
             offset: start,
             advice: HugeAdvice::None,
+            local: false,
             locked: false,
             touched: false,
         }

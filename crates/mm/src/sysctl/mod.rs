@@ -26,6 +26,7 @@ use crate::policy::{BalanceRule, HugeInterface, PcpHigh};
 use crate::shrinker::{DropSlab, ShrinkStep};
 use crate::space::Errno;
 use crate::thp::SizeStat;
+use crate::thp::placement::PlacementAdvice;
 use crate::trace::Tracer;
 
 /// A setting of Linux, modelled or not.
@@ -121,6 +122,8 @@ pub enum Knob {
     ThpPmdSize,
     /// `transparent_hugepage/shmem_enabled`.
     ThpShmemEnabled,
+    /// `transparent_hugepage/madv_hugepage_force_local`. Proposed in 2018.
+    ThpForceLocal,
     /// `transparent_hugepage/shrink_underused`.
     ThpShrinkUnderused,
     /// `transparent_hugepage/hugepages-2048kB/enabled`.
@@ -324,6 +327,10 @@ impl<T: Tracer> Mm<T> {
                 let is_there = self.policy.thp.interface >= HugeInterface::PmdSize;
                 is_there.then(|| one(Order::PAGEBLOCK.pages().bytes().get()))
             }
+            Knob::ThpForceLocal => {
+                let is_there = self.policy.thp.placement.rule().advice == PlacementAdvice::ForceLocal;
+                is_there.then(|| one(u64::from(self.settings.thp.force_local)))
+            }
             Knob::ThpShrinkUnderused => {
                 self.policy.thp.shrink_underused.then(|| one(u64::from(self.settings.thp.shrink_underused)))
             }
@@ -380,6 +387,7 @@ impl<T: Tracer> Mm<T> {
             Knob::MinUnmappedRatio => self.settings.min_unmapped_ratio = first,
             Knob::PageCluster => self.settings.page_cluster = first,
             Knob::PercpuPagelistHighFraction => self.set_percpu_pagelist_high_fraction(first),
+            Knob::ThpForceLocal => self.settings.thp.force_local = first > 0,
             Knob::ThpShrinkUnderused => self.set_thp_shrink_underused(first > 0),
             Knob::ThpUseZeroPage => self.set_thp_use_zero_page(first > 0),
             Knob::Khugepaged(file) => self.set_khugepaged(file, first),

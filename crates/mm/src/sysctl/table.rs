@@ -233,6 +233,8 @@ pub static SETTINGS: &[Setting] = &[
         "Pages that khugepaged looks at before it sleeps"),
     thp!("khugepaged/scan_sleep_millisecs", ReadWrite, number(0, UINT_MAX), "ms", "10000", khugepaged(KhugepagedFile::ScanSleepMillisecs),
         "Pause of khugepaged between two scans"),
+    thp!("madv_hugepage_force_local", ReadWrite, FLAG, "", "0", engine(Knob::ThpForceLocal),
+        "Whether MADV_HUGEPAGE_FORCE_LOCAL, where the placement of huge pages knows it, needs no privilege"),
     thp!("shmem_enabled", ReadWrite, Values::Words(&["always", "within_size", "advise", "never", "deny", "force"]), "", "never", engine(Knob::ThpShmemEnabled),
         "Which shared memory gets huge pages"),
     thp!("shrink_underused", ReadWrite, FLAG, "", "1", engine(Knob::ThpShrinkUnderused),

@@ -96,7 +96,8 @@ impl<T: Tracer> Mm<T> {
         let rights = fault_gfp(self.settings.thp.defrag, advised, &self.policy.thp);
         // A slot of zeros, or of another's page, is mapped already: a base page would not do.
         let takes_base = fault.seen.is_none() && fault.access == Access::Write;
-        let search = self.begin_search(HugeAsk { takes_base, ..self.ask_near(fault.local, rights) });
+        let ask = HugeAsk { advised: vma.local, takes_base, ..self.ask_near(fault.local, rights) };
+        let search = self.begin_search(ask);
         self.attempt(&Fault { need, ..fault }, search)
     }
 

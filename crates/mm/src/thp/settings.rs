@@ -78,6 +78,8 @@ pub(crate) struct ThpSettings {
     pub(crate) use_zero_page: bool,
     pub(crate) shrink_underused: bool,
     pub(crate) khugepaged: KhugepagedSettings,
+    /// Everybody may say `MADV_HUGEPAGE_FORCE_LOCAL`.
+    pub(crate) force_local: bool,
     /// What placements by estimate reckon with.
     pub(crate) prices: HugePrices,
 }
@@ -90,8 +92,17 @@ impl ThpSettings {
             DefragDefault::Madvise => HugeDefrag::Madvise,
         };
         let (size_enabled, khugepaged) = (SizeEnabled::Inherit, KhugepagedSettings::DEFAULT);
-        let prices = HugePrices::COUNTED;
-        Self { enabled, size_enabled, defrag, use_zero_page: true, shrink_underused: true, khugepaged, prices }
+        let (force_local, prices) = (false, HugePrices::COUNTED);
+        Self {
+            enabled,
+            size_enabled,
+            defrag,
+            use_zero_page: true,
+            shrink_underused: true,
+            khugepaged,
+            force_local,
+            prices,
+        }
     }
 
     /// Who gets huge pages.
@@ -113,6 +124,7 @@ impl ThpSettings {
         use_zero_page: false,
         shrink_underused: true,
         khugepaged: KhugepagedSettings { defrag: false, ..KhugepagedSettings::DEFAULT },
+        force_local: false,
         prices: HugePrices::COUNTED,
     };
 }

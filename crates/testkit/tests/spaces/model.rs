@@ -172,6 +172,7 @@ impl Model {
                 Madvise::Free => {}
                 Madvise::HugePage => page.advice = HugeAdvice::Huge,
                 Madvise::NoHugePage => page.advice = HugeAdvice::NoHuge,
+                Madvise::Local | Madvise::HugePageForceLocal => unreachable!("no step gives such advice"),
             }
         }
         if mapped == length { Ok(()) } else { Err(Errno::Enomem) }

@@ -4,7 +4,7 @@ use order9_units::{NodeId, Order, PAGEBLOCK_PAGES};
 
 use super::View;
 use super::view::CLASS;
-use crate::gfp::{AllocFlags, Mark};
+use crate::gfp::Mark;
 use crate::lru::LruList;
 use crate::suitable::{Suitable, compact_gap};
 use crate::zone::Zone;
@@ -73,14 +73,16 @@ impl View<'_> {
         if !self.may_reclaim() {
             return None;
         }
-        self.zones_of(node).filter_map(|zone| self.way_by_effort(zone)).min_by_key(|way| way.price(self.prices))
+        self.zones_of(node)
+            .filter_map(|zone| self.way_by_effort(zone))
+            .min_by_key(|way| way.price(self.engine.prices()))
     }
 
     /// A way by compaction, after reclaim if need be, unless something stays in every pageblock of the zone.
     fn way_by_effort(&self, zone: &Zone) -> Option<Way> {
-        let index = self.index.filter(|index| !index.is_hopeless(zone.id))?;
+        let index = self.engine.index().filter(|index| !index.is_hopeless(zone.id))?;
         let cheapest = index.cheapest(zone.id).map(|source| u64::from(source.used));
-        match ((self.suitable)(zone), cheapest) {
+        match (self.engine.suitable(zone), cheapest) {
             (Suitable::Success | Suitable::Continue, Some(moves)) => Some(Way::Compact(moves)),
             _ => {
                 let missing = self.missing_for_compaction(zone);
@@ -99,18 +101,18 @@ impl View<'_> {
 
     fn reclaimable(&self, zone: &Zone) -> u64 {
         let of = |lists: [LruList; 2]| lists.into_iter().map(|list| zone.lru_pages(list)).sum::<u64>();
-        let anon = if self.swap { of([LruList::InactiveAnon, LruList::ActiveAnon]) } else { 0 };
+        let anon = if self.engine.has_swap() { of([LruList::InactiveAnon, LruList::ActiveAnon]) } else { 0 };
         of([LruList::InactiveFile, LruList::ActiveFile]) + anon
     }
 
     /// How far a node is from home, as an index of prices: 0 home, 1 one of the nearest others, 2 further away.
     pub(super) fn how_far(&self, node: NodeId) -> usize {
-        let home = &self.nodes[self.home().index()];
+        let home = self.home_node();
         let distance = home.distance(node);
         let is_nearer = |other: &crate::node::Node| other.id != home.id && home.distance(other.id) < distance;
         match () {
             () if node == home.id => 0,
-            () if self.nodes.iter().any(is_nearer) => 2,
+            () if self.engine.nodes().iter().any(is_nearer) => 2,
             () => 1,
         }
     }
@@ -120,6 +122,3 @@ impl View<'_> {
         self.by_distance().find(|&node| !self.is_short_of_base_pages(node)).unwrap_or(self.home())
     }
 }
-
-/// Rights of everybody, at the mark that the slow path leaves.
-pub(super) const PLAIN: AllocFlags = AllocFlags { cma: true, ..AllocFlags::plain(Mark::Min) };

@@ -32,23 +32,24 @@ fn next(view: &View<'_>) -> Option<Attempt> {
     if view.made() == 0 && view.way_to_huge(view.home()) == Some(Way::Free) {
         return Some(view.at_home().light());
     }
+    let prices = view.engine.prices();
     // The cheapest huge page by how far away it is, and base pages.
     let mut choices: [Option<Choice>; 4] = [None; 4];
     for node in view.by_distance().filter(|&node| !view.was_tried(node)) {
         let Some(way) = view.way_to_huge(node) else { continue };
         let far = view.how_far(node);
-        let once = view.prices.huge_fault.saturating_add(way.price(view.prices));
+        let once = prices.huge_fault.saturating_add(way.price(prices));
         if choices[far].is_none_or(|best| once < best.once) {
             let attempt = match way {
                 Way::Free => view.on(node).light(),
                 Way::Compact(_) => view.on(node).compact_only(),
                 Way::Reclaim(..) => view.on(node),
             };
-            choices[far] = Some(Choice { once, access: view.prices.huge[far], attempt: Some(attempt) });
+            choices[far] = Some(Choice { once, access: prices.huge[far], attempt: Some(attempt) });
         }
     }
-    let base = view.prices.base[view.how_far(view.base_node())];
-    let once = view.prices.base_fault.saturating_mul(order9_units::PAGEBLOCK_PAGES.get());
+    let base = prices.base[view.how_far(view.base_node())];
+    let once = prices.base_fault.saturating_mul(order9_units::PAGEBLOCK_PAGES.get());
     choices[3] = Some(Choice { once, access: base, attempt: None });
     least_hurt(&choices)?.attempt
 }

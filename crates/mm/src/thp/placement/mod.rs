@@ -5,6 +5,7 @@
 //! it says). Each rule has a file and a row below, and nothing else: the switch `thp.placement`, its values in documents and a
 //! policy of its name come from the row. Rules never allocate, and never change state. Who proposed what: docs/numa.md.
 
+mod advice;
 mod attempt;
 mod cost;
 mod search;

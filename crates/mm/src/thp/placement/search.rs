@@ -2,14 +2,11 @@
 
 use order9_units::{NodeId, Order};
 
-use super::cost::PLAIN;
-use super::view::CLASS;
 use super::{Attempt, HugePlacement, Nodes, View};
 use crate::Mm;
 use crate::gfp::Gfp;
 use crate::page_alloc::Request;
 use crate::trace::Tracer;
-use crate::zone::Zone;
 
 /// What a search for a huge page starts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,22 +68,9 @@ impl<T: Tracer> Mm<T> {
 
     fn next_attempt(&self, ask: HugeAsk, made: u8, tried: u64) -> Option<HugeSearch> {
         let rule = ask.placement.rule();
-        let suitable = |zone: &Zone| self.compaction_suitable(zone.id, Order::PAGEBLOCK, CLASS, &PLAIN);
         let mut made = made;
         loop {
-            let view = View {
-                ask: &ask,
-                made: usize::from(made),
-                tried,
-                near: self.policy.thp.near,
-                nodes: &self.nodes,
-                zones: &self.zones,
-                policy: &self.policy,
-                index: self.index.as_deref(),
-                prices: &self.settings.thp.prices,
-                swap: self.swap_free().get() > 0,
-                suitable: &suitable,
-            };
+            let view = View { ask: &ask, made: usize::from(made), tried, engine: self };
             let attempt = (rule.next)(&view)?;
             made = made.checked_add(1)?;
             if attempt.order > Order::ZERO || ask.takes_base {

@@ -10,6 +10,8 @@ use super::{HugeAsk, HugePlacement, HugePrices, Nodes};
 use crate::gfp::{AllocFlags, Gfp, Mark};
 use crate::page_alloc::Request;
 use crate::policy::{Policy, ThpPolicy};
+use crate::space::{Access, Errno, FaultStep, Madvise, MmapRequest, Place, VirtAddr};
+use crate::thp::{HugeDefrag, HugeEnabled};
 use crate::{Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
 
 /// Nodes of 32 MiB with these distances, a CPU each.
@@ -104,6 +106,69 @@ fn what_programs_say_about_locality_counts_where_the_placement_knows_it() {
         let mm = boot(&two(), ThpPolicy { placement, ..ThpPolicy::default() });
         assert_eq!(list(&mm, ask(placement)), "any D", "{placement:?}");
         assert_eq!(list(&mm, HugeAsk { advised: true, ..ask(placement) }), advised, "{placement:?}");
+    }
+}
+
+/// The attempt that a first write to advised memory comes to, after this was said of it.
+fn first_attempt(mm: &mut Mm, said: Madvise) -> Result<super::Attempt, Errno> {
+    let space = mm.create_space().expect("there are few");
+    let slot = Pages::new(512).bytes();
+    let request = MmapRequest { place: Place::Fixed(VirtAddr::new(1 << 40)), ..MmapRequest::anon(slot) };
+    let start = mm.mmap(space, &request, 0).expect("there is room");
+    mm.madvise(space, start, slot, Madvise::HugePage, 0).expect("it is mapped");
+    mm.madvise(space, start, slot, said, 0)?;
+    let mut step = mm.fault_begin(space, start, Access::Write, 0);
+    loop {
+        let FaultStep::NeedPage(fault) = step else { panic!("{step:?}") };
+        if let Some(search) = fault.search {
+            return Ok(search.attempt);
+        }
+        let page = mm.alloc_fast(&fault.request(0)).expect("memory is free");
+        step = mm.fault_finish(&fault, page, 0);
+    }
+}
+
+#[test]
+fn memory_is_placed_as_its_program_says() {
+    let known = [(HugePlacement::MadvLocal, Madvise::Local), (HugePlacement::ForceLocal, Madvise::HugePageForceLocal)];
+    for (placement, advice) in known {
+        let mut mm = boot(&two(), ThpPolicy { placement, ..ThpPolicy::default() });
+        mm.set_thp_enabled(HugeEnabled::Madvise);
+        mm.set_thp_defrag(HugeDefrag::Madvise);
+        let nodes = |attempt: Result<super::Attempt, Errno>| attempt.map(|attempt| attempt.nodes);
+        assert_eq!(nodes(first_attempt(&mut mm, Madvise::HugePage)), Ok(Nodes::Any), "{placement:?}");
+        assert_eq!(nodes(first_attempt(&mut mm, advice)), Ok(Nodes::One(NodeId(0))), "{placement:?}");
+        mm.check().expect("every law holds");
+    }
+}
+
+#[test]
+fn advice_is_refused_where_no_placement_knows_it() {
+    for &placement in HugePlacement::ALL {
+        let mut mm = boot(&two(), ThpPolicy { placement, ..ThpPolicy::default() });
+        mm.set_thp_enabled(HugeEnabled::Madvise);
+        let known = [Madvise::Local, Madvise::HugePageForceLocal].map(|advice| first_attempt(&mut mm, advice).is_ok());
+        assert_eq!(known, [placement == HugePlacement::MadvLocal, placement == HugePlacement::ForceLocal]);
+    }
+}
+
+#[test]
+fn only_privilege_or_the_administrator_allows_to_force() {
+    let placement = HugePlacement::ForceLocal;
+    let mut mm = boot(&two(), ThpPolicy { placement, ..ThpPolicy::default() });
+    let (parent, slot) = (mm.create_space().expect("it is the first"), Pages::new(512).bytes());
+    let start = mm.mmap(parent, &MmapRequest::anon(slot), 0).expect("there is room");
+    mm.set_sys_nice(parent, false).expect("it lives");
+    let child = mm.fork(parent).expect("there are few").child();
+    for space in [parent, child] {
+        let force = |mm: &mut Mm| mm.madvise(space, start, slot, Madvise::HugePageForceLocal, 0);
+        assert_eq!(force(&mut mm), Err(Errno::Eperm));
+        mm.write_setting("thp/madv_hugepage_force_local", "1").expect("the placement has it");
+        assert_eq!(force(&mut mm), Ok(()));
+        mm.write_setting("thp/madv_hugepage_force_local", "0").expect("the placement has it");
+        assert_eq!(force(&mut mm), Err(Errno::Eperm));
+        mm.set_sys_nice(space, true).expect("it lives");
+        assert_eq!(force(&mut mm), Ok(()));
     }
 }
 

@@ -4,11 +4,13 @@ use order9_units::{NodeId, Order, PAGEBLOCK_PAGES, ZoneKind};
 
 use super::search::mask_of;
 use super::{Attempt, HugeAsk, HugePrices, Nodes};
+use crate::Mm;
 use crate::gfp::{AllocFlags, Gfp, Mark};
 use crate::index::Index;
 use crate::node::Node;
 use crate::policy::Policy;
 use crate::suitable::Suitable;
+use crate::trace::Tracer;
 use crate::zone::Zone;
 
 /// What a placement sees.
@@ -16,18 +18,54 @@ pub struct View<'a> {
     pub(super) ask: &'a HugeAsk,
     pub(super) made: usize,
     pub(super) tried: u64,
-    pub(super) near: u32,
-    pub(super) nodes: &'a [Node],
-    pub(super) zones: &'a [Zone],
-    pub(super) policy: &'a Policy,
-    pub(super) index: Option<&'a Index>,
-    pub(super) prices: &'a HugePrices,
-    /// There is room in swap.
-    pub(super) swap: bool,
-    /// Whether compaction for a huge page can start in a zone.
-    pub(super) suitable: &'a dyn Fn(&Zone) -> Suitable,
+    pub(super) engine: &'a dyn Known,
 }
 
+/// What the engine tells placements.
+pub(super) trait Known {
+    fn nodes(&self) -> &[Node];
+    fn zones(&self) -> &[Zone];
+    fn policy(&self) -> &Policy;
+    fn index(&self) -> Option<&Index>;
+    fn prices(&self) -> &HugePrices;
+    /// Whether there is room in swap.
+    fn has_swap(&self) -> bool;
+    /// Whether compaction for a huge page can start in a zone.
+    fn suitable(&self, zone: &Zone) -> Suitable;
+}
+
+impl<T: Tracer> Known for Mm<T> {
+    fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    fn zones(&self) -> &[Zone] {
+        &self.zones
+    }
+
+    fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    fn index(&self) -> Option<&Index> {
+        self.index.as_deref()
+    }
+
+    fn prices(&self) -> &HugePrices {
+        &self.settings.thp.prices
+    }
+
+    fn has_swap(&self) -> bool {
+        self.swap_free().get() > 0
+    }
+
+    fn suitable(&self, zone: &Zone) -> Suitable {
+        self.compaction_suitable(zone.id, Order::PAGEBLOCK, CLASS, &PLAIN)
+    }
+}
+
+/// Rights of everybody, at the mark that the slow path leaves.
+const PLAIN: AllocFlags = AllocFlags { cma: true, ..AllocFlags::plain(Mark::Min) };
 /// Zones that may hold memory of programs.
 pub(super) const CLASS: ZoneKind = ZoneKind::Movable;
 
@@ -77,7 +115,7 @@ impl<'a> View<'a> {
     /// Nodes that may serve, home first, then by distance from it.
     pub fn by_distance(&self) -> impl Iterator<Item = NodeId> {
         let mut before = None;
-        let nodes = self.nodes[self.ask.home.index()].fallback_list.iter().map(|zone| zone.node);
+        let nodes = self.home_node().fallback_list.iter().map(|zone| zone.node);
         let once = nodes.filter(move |&node| before.replace(node) != Some(node));
         let allowed = self.ask.allowed.unwrap_or(u64::MAX);
         once.filter(move |&node| allowed & mask_of(node) != 0)
@@ -85,8 +123,8 @@ impl<'a> View<'a> {
 
     /// Nodes that may serve, by distance from home, as far as `policy.thp.near` goes.
     pub fn nearby(&self) -> impl Iterator<Item = NodeId> {
-        let home = &self.nodes[self.ask.home.index()];
-        self.by_distance().filter(move |&node| home.distance(node) <= self.near)
+        let (home, near) = (self.home_node(), self.engine.policy().thp.near);
+        self.by_distance().filter(move |&node| home.distance(node) <= near)
     }
 
     /// Nodes that may serve and are further away than those of [`Self::nearby`].
@@ -111,15 +149,20 @@ impl<'a> View<'a> {
         self.zones_of(node).map(spare).sum::<u64>() < PAGEBLOCK_PAGES.get()
     }
 
+    pub(super) fn home_node(&self) -> &'a Node {
+        &self.engine.nodes()[self.ask.home.index()]
+    }
+
     pub(super) fn zones_of(&self, node: NodeId) -> impl Iterator<Item = &'a Zone> + use<'a> {
-        let (zones, list) = (self.zones, &self.nodes[node.index()].this_node_list);
+        let engine = self.engine;
+        let (zones, list) = (engine.zones(), &engine.nodes()[node.index()].this_node_list);
         list.iter().map(|at| &zones[at.zone.index()])
     }
 
     /// Whether a zone has a huge page free that leaves its low watermark.
     pub(super) fn has_block(&self, zone: &Zone) -> bool {
         let flags = AllocFlags { cma: true, ..AllocFlags::plain(Mark::Low) };
-        zone.watermark_ok(Order::PAGEBLOCK, CLASS, &flags, self.policy)
+        zone.watermark_ok(Order::PAGEBLOCK, CLASS, &flags, self.engine.policy())
     }
 }
 
