@@ -1,19 +1,15 @@
-//! The test binaries of the copy: built once, and run with a defect on.
+//! The test binaries of the copy: built once, and asked for one test at a time.
 
-use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{fs, io};
 
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde::Deserialize;
 
 use crate::error::Error;
 use crate::tree::Tree;
-
-/// The most memory that a test binary may ask for: a defect may make it ask for ever more.
-const MEMORY_MAX: u64 = 16 << 30;
 
 /// A test binary.
 #[derive(Clone, Debug)]
@@ -22,18 +18,18 @@ pub(crate) struct Binary {
     pub(crate) name: String,
     pub(crate) path: PathBuf,
     /// Folder of the crate: tests find their data from there.
-    folder: PathBuf,
+    pub(crate) folder: PathBuf,
+    /// Differs where the binary, a program of its crate or data that tests read are not as they were.
+    pub(crate) fingerprint: u64,
 }
 
-/// How a run of a binary ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    /// Every test passed.
-    Passed,
-    /// This test failed, or was under way when the binary died.
-    Failed(String),
-    /// Its time was up.
-    TooLong,
+/// What a test runs with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum With<'a> {
+    /// The defect of this number; 0 is none.
+    Defect(usize),
+    /// No defect, and a file that takes the numbers of the places that it comes by.
+    Record(&'a Path),
 }
 
 /// What cargo says of each thing that it has built.
@@ -57,7 +53,13 @@ struct Profile {
     test: bool,
 }
 
-/// Builds the tests of `crates` in the copy; of all where none is named.
+/// An executable that cargo has built.
+struct Built {
+    binary: Binary,
+    is_test: bool,
+}
+
+/// Builds the tests of `crates` in the copy, of all where none is named; in the order of their names.
 pub(crate) fn build(tree: &Tree, crates: &[String]) -> Result<Vec<Binary>, Error> {
     eprintln!("building the tests with every defect in them");
     let packages = match crates {
@@ -76,149 +78,85 @@ pub(crate) fn build(tree: &Tree, crates: &[String]) -> Result<Vec<Binary>, Error
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| Error::file("cargo", error))?;
-    let mut binaries: Vec<Binary> = Vec::new();
-    for line in BufReader::new(cargo.stdout.take().expect("it is piped")).lines().map_while(Result::ok) {
-        binaries.extend(serde_json::from_str::<Message>(&line).ok().and_then(Binary::of));
+    let lines = BufReader::new(cargo.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
+    let built: Vec<Built> = lines.filter_map(|line| serde_json::from_str(&line).ok().and_then(Built::of)).collect();
+    if !cargo.wait().map_err(|error| Error::file("cargo", error))?.success() {
+        return Err(Error::Build);
     }
-    let built = cargo.wait().map_err(|error| Error::file("cargo", error))?.success();
-    if built { Ok(binaries) } else { Err(Error::Build) }
+    let (mut tests, programs): (Vec<Built>, Vec<Built>) = built.into_iter().partition(|built| built.is_test);
+    let data = tree.data()?;
+    for Built { binary, .. } in &mut tests {
+        let own = programs.iter().filter(|program| program.binary.folder == binary.folder);
+        let mut hasher = DefaultHasher::new();
+        data.hash(&mut hasher);
+        for path in own.map(|program| &program.binary.path).chain([&binary.path]) {
+            fs::read(path).map_err(|error| Error::file(path, error))?.hash(&mut hasher);
+        }
+        binary.fingerprint = hasher.finish();
+    }
+    let mut binaries: Vec<Binary> = tests.into_iter().map(|built| built.binary).collect();
+    binaries.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(binaries)
 }
 
-impl Binary {
+impl Built {
     fn of(message: Message) -> Option<Self> {
         let Message { reason, manifest_path, target, profile, executable } = message;
         let (target, folder) = (target?, manifest_path?.parent()?.to_owned());
-        if reason != "compiler-artifact" || !profile?.test {
+        if reason != "compiler-artifact" {
             return None;
         }
         let package = folder.file_name()?.to_string_lossy().into_owned();
         let is_library = target.kind.iter().any(|kind| kind.ends_with("lib"));
         let name = if is_library { package } else { format!("{package}/{}", target.name) };
-        Some(Self { name, path: executable?, folder })
-    }
-
-    /// Folder of its crate: `mm`.
-    pub(crate) fn package(&self) -> &str {
-        self.name.split('/').next().unwrap_or(&self.name)
-    }
-
-    /// What runs it by hand with a defect on.
-    pub(crate) fn command(&self, mutant: usize) -> String {
-        format!("cd {} && ORDER9_MUTANT={mutant} {}", self.folder.display(), self.path.display())
-    }
-
-    /// Runs the tests that `filter` selects, one after the other, up to the first that fails or until `limit` is over.
-    pub(crate) fn run(&self, mutant: usize, filter: &[&str], limit: Duration) -> Result<End, Error> {
-        let fail = |error| Error::file(&self.path, error);
-        let mut child = Command::new(&self.path)
-            .args(["--test-threads=1"])
-            .args(filter)
-            .current_dir(&self.folder)
-            .env("ORDER9_MUTANT", mutant.to_string())
-            // The same cases for every defect; and a finding that is saved would be tried by all later ones.
-            .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true")
-            .env("PROPTEST_RNG_SEED", "9")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(fail)?;
-        let out = child.stdout.take().expect("it is piped");
-        // The host may be busy with other things: a run that is waiting for a CPU is not one that goes in circles.
-        let seconds = limit.as_secs().max(1);
-        restrict(&child, Resource::Cpu, seconds)
-            .and_then(|()| restrict(&child, Resource::As, MEMORY_MAX))
-            .map_err(fail)?;
-        let end = watch(out, Instant::now() + 20 * limit);
-        if end.as_ref().is_none_or(|end| *end != End::Passed) {
-            let _ = child.kill();
-        }
-        let status = child.wait().map_err(fail)?;
-        Ok(end.unwrap_or(End::TooLong).and(status))
+        let binary = Binary { name, path: executable?, folder, fingerprint: 0 };
+        Some(Self { binary, is_test: profile?.test })
     }
 }
 
-fn restrict(child: &Child, what: Resource, most: u64) -> std::io::Result<()> {
-    // At the second limit the kernel kills without a word.
-    let limit = Rlimit { current: Some(most), maximum: Some(most + 5) };
-    match prlimit(Pid::from_raw(child.id() as i32), what, limit) {
-        // It has ended already.
-        Ok(_) | Err(rustix::io::Errno::SRCH) => Ok(()),
-        Err(error) => Err(error.into()),
+impl Binary {
+    /// Names of its tests.
+    pub(crate) fn tests(&self) -> Result<Vec<String>, Error> {
+        let listed = Command::new(&self.path).args(["--list", "--format=terse"]).current_dir(&self.folder).output();
+        let listed = listed.and_then(|listed| String::from_utf8(listed.stdout).map_err(io::Error::other));
+        let listed = listed.map_err(|error| Error::file(&self.path, error))?;
+        Ok(listed.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
     }
-}
 
-impl End {
-    /// The same with what the exit status says.
-    fn and(self, status: ExitStatus) -> Self {
-        use std::os::unix::process::ExitStatusExt;
-        const XCPU: i32 = 24;
-        match self {
-            Self::Failed(_) if status.signal() == Some(XCPU) => Self::TooLong,
-            Self::Passed if !status.success() => Self::Failed("(exit status)".to_owned()),
-            end => end,
-        }
+    /// Runs one test and nothing else.
+    pub(crate) fn command(&self, test: &str, with: With<'_>) -> Command {
+        let mut command = Command::new(&self.path);
+        command.args(["--exact", test]).current_dir(&self.folder);
+        match with {
+            With::Defect(number) => command.env("ORDER9_MUTANT", number.to_string()),
+            With::Record(file) => command.env("ORDER9_MUTANT_REACHED", file),
+        };
+        // The same cases for every defect; and a finding that is saved would be tried by all later ones.
+        command.env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true").env("PROPTEST_RNG_SEED", "9");
+        command
     }
-}
-
-/// What the binary says until it ends or a test fails; `None` where it says nothing until `until`.
-fn watch(out: impl Read + Send + 'static, until: Instant) -> Option<End> {
-    let (lines, said) = channel();
-    std::thread::spawn(move || read(BufReader::new(out), &lines));
-    loop {
-        match said.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok(line) => {
-                if let Some(end) = judge(&line) {
-                    return Some(end);
-                }
-            }
-            Err(RecvTimeoutError::Timeout) => return None,
-            Err(RecvTimeoutError::Disconnected) => return Some(End::Passed),
-        }
-    }
-}
-
-fn read(mut out: impl BufRead, lines: &Sender<String>) {
-    let mut line = Vec::new();
-    while out.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
-        if lines.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
-            return;
-        }
-        line.clear();
-    }
-}
-
-/// What a line of a test binary says: `test NAME ... ok`. The last one is cut off where the binary died.
-fn judge(line: &str) -> Option<End> {
-    let (name, said) = line.strip_prefix("test ")?.split_once(" ... ")?;
-    let name = name.strip_suffix(" - should panic").unwrap_or(name);
-    let is_whole = said.ends_with('\n');
-    (!is_whole || said.trim_end().ends_with("FAILED")).then(|| End::Failed(name.to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn says(text: &'static str) -> Option<End> {
-        watch(text.as_bytes(), Instant::now() + Duration::from_secs(60))
+    fn built(json: &str) -> Option<(String, bool)> {
+        let built = Built::of(serde_json::from_str(json).expect("a message"))?;
+        Some((built.binary.name, built.is_test))
     }
 
     #[test]
-    fn the_first_test_that_fails_or_dies_ends_a_run() {
-        let failed = |name: &str| Some(End::Failed(name.to_owned()));
-        assert_eq!(
-            says("\nrunning 2 tests\ntest a ... ok\ntest b ... ignored\n\ntest result: ok. 2 passed\n"),
-            Some(End::Passed)
-        );
-        assert_eq!(says("test a ... ok\ntest b::c ... FAILED\ntest d ... FAILED\n"), failed("b::c"));
-        assert_eq!(says("test a ... ok\ntest b - should panic ... FAILED\n"), failed("b"));
-        assert_eq!(says("test a ... ok\ntest b ... "), failed("b"), "it died");
-    }
-
-    #[test]
-    fn a_run_that_says_nothing_is_over_at_some_time() {
-        let (silent, _kept) = std::io::pipe().expect("a pipe can be made");
-        assert_eq!(watch(silent, Instant::now() + Duration::from_millis(10)), None);
+    fn binaries_are_called_by_their_crate_and_target() {
+        let message = |reason: &str, name: &str, kind: &str, test: bool| {
+            let target = format!(r#"{{"name":"{name}","kind":["{kind}"]}}"#);
+            let head = format!(r#"{{"reason":"{reason}","manifest_path":"/a/crates/mm/Cargo.toml","target":{target}"#);
+            built(&format!(r#"{head},"profile":{{"test":{test}}},"executable":"/b/c"}}"#))
+        };
+        let artifact = "compiler-artifact";
+        assert_eq!(message(artifact, "order9_mm", "lib", true), Some(("mm".to_owned(), true)));
+        assert_eq!(message(artifact, "procfs", "test", true), Some(("mm/procfs".to_owned(), true)));
+        assert_eq!(message(artifact, "order9", "bin", false), Some(("mm/order9".to_owned(), false)));
+        assert_eq!(message("build-script-executed", "order9_mm", "lib", true), None);
     }
 }

@@ -32,8 +32,6 @@ pub(crate) enum Error {
     Same { id: String },
     #[error("the copy with the defects does not build; see above")]
     Build,
-    #[error("without a defect, test {test} fails in the copy: see `{command}`")]
-    Baseline { test: String, command: String },
 }
 
 impl Error {

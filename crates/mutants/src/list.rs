@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::error::Error;
-use crate::hunt::{Outcome, Sight};
+use crate::hunt::{Fate, Outcome, Sight};
+use crate::reach::Map;
 
 /// A defect.
 #[derive(Clone, Debug, Deserialize)]
@@ -97,14 +98,16 @@ impl Lists {
         Ok((0..self.mutants.len()).filter(wanted).collect())
     }
 
-    /// Writes down what saw the defects that were tried.
-    pub(crate) fn remember(&self, outcomes: &[Outcome]) -> Result<(), Error> {
+    /// Writes down what saw the defects that were tried. What saw one before stays where its test was left out of `map`.
+    pub(crate) fn remember(&self, outcomes: &[Outcome], map: &Map) -> Result<(), Error> {
         let mut sights = self.seen.clone();
-        for Outcome { mutant, seen } in outcomes {
-            match seen {
-                Some(sight) => sights.insert(self.mutants[*mutant].id.clone(), sight.clone()),
-                None => sights.remove(&self.mutants[*mutant].id),
-            };
+        for Outcome { mutant, fate } in outcomes {
+            let id = &self.mutants[*mutant].id;
+            match fate {
+                Fate::Seen(sight) => _ = sights.insert(id.clone(), sight.clone()),
+                Fate::Unseen { .. } if sights.get(id).is_some_and(|sight| map.knows(sight)) => _ = sights.remove(id),
+                Fate::Unseen { .. } => {}
+            }
         }
         sights.retain(|id, _| self.mutants.iter().any(|mutant| mutant.id == *id));
         let path = self.folder.join("seen.toml");

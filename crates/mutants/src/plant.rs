@@ -9,17 +9,9 @@ use std::ops::Range;
 use crate::error::Error;
 use crate::list::Mutant;
 
-/// The module that tells which defect is on. The copy has it in every crate that a defect is planted in.
-pub(crate) const MODULE: &str = "\
-extern crate std;
-
-/// Whether the defect of this number is on.
-pub(crate) fn is(mutant: u32) -> bool {
-    static PLANTED: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
-    let planted = || std::env::var(\"ORDER9_MUTANT\").ok().and_then(|number| number.parse().ok()).unwrap_or(0);
-    *PLANTED.get_or_init(planted) == mutant
-}
-";
+/// The module that tells which defect is on, or, with `ORDER9_MUTANT_REACHED`, writes down which ones a process comes by. The
+/// copy has it in every crate that a defect is planted in.
+pub(crate) const MODULE: &str = include_str!("planted.rs");
 
 const SWITCH: &str = "crate::planted::is(";
 
@@ -74,9 +66,9 @@ fn find(text: &str, mutant: &Mutant) -> Result<Range<usize>, Error> {
         text: text.to_owned(),
         within,
     };
-    let unique = |part: &str| match text.matches(part).count() {
+    let unique = |part: &str| match places(text, part).count() {
         0 => Err(lost(part, String::new())),
-        1 => Ok(text.find(part).expect("it is there once")),
+        1 => Ok(places(text, part).next().expect("it is there once")),
         times => Err(Error::NotUnique { id: id.clone(), file: file.clone(), text: part.to_owned(), times }),
     };
     if find == replace {
@@ -86,11 +78,23 @@ fn find(text: &str, mutant: &Mutant) -> Result<Range<usize>, Error> {
         None => unique(find)?,
         Some(after) => {
             let from = unique(after)?;
-            let at = text[from..].find(find.as_str());
-            from + at.ok_or_else(|| lost(find, format!(" after {after:?}")))?
+            let at = places(text, find).find(|&at| at >= from);
+            at.ok_or_else(|| lost(find, format!(" after {after:?}")))?
         }
     };
     Ok(start..start + find.len())
+}
+
+/// Where `part` stands in the text, but not as a part of a longer word.
+fn places<'a>(text: &'a str, part: &'a str) -> impl Iterator<Item = usize> + 'a {
+    let is_word = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
+    let whole = move |&at: &usize| {
+        let (before, behind) = (&text[..at], &text[at + part.len()..]);
+        let cuts_start = is_word(before.chars().next_back()) && is_word(part.chars().next());
+        let cuts_end = is_word(part.chars().next_back()) && is_word(behind.chars().next());
+        !cuts_start && !cuts_end
+    };
+    text.match_indices(part).map(|(at, _)| at).filter(whole)
 }
 
 /// The text of `range` with the switches of `sites`, which lie in it in the order of their starts.
@@ -135,8 +139,14 @@ fn without_const(planted: &str) -> String {
 }
 
 #[cfg(test)]
+#[path = "planted.rs"]
+#[allow(unused_extern_crates, reason = "crates that have no std need it")]
+mod planted;
+
+#[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
 
     fn mutant(find: &str, replace: &str) -> Mutant {
         let [id, file, why] = ["a", "b.rs", "c"].map(str::to_owned);
@@ -171,6 +181,21 @@ mod tests {
     }
 
     #[test]
+    fn places_are_written_down_the_first_time() {
+        const FILE: &str = "ORDER9_MUTANT_REACHED";
+        if std::env::var_os(FILE).is_some() {
+            assert!([7, 3, 7].map(planted::is).iter().all(|&is_on| !is_on), "no defect is on");
+            return;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("reached");
+        let mut again = Command::new(std::env::current_exe().expect("a test binary"));
+        let test = "plant::tests::places_are_written_down_the_first_time";
+        assert!(again.args(["--exact", test]).env(FILE, &file).status().expect("it runs").success());
+        assert_eq!(std::fs::read_to_string(file).expect("written"), "7\n3\n");
+    }
+
+    #[test]
     fn a_function_that_is_switched_is_no_constant() {
         let text = "pub const fn f() -> u8 { 1 }\nconst fn g() {}";
         let out = planted(text, &[mutant("1", "2")]);
@@ -181,6 +206,7 @@ mod tests {
     fn texts_that_are_gone_or_not_clear_are_named() {
         let fails = |text: &str, mutant: &Mutant| plant(text, &[(1, mutant)]).expect_err("refused").to_string();
         assert_eq!(fails("x", &mutant("a", "b")), r#"a: b.rs no longer holds "a""#);
+        assert_eq!(fails("ab _a", &mutant("a", "b")), r#"a: b.rs no longer holds "a""#, "a part of a word");
         assert_eq!(fails("a a", &mutant("a", "b")), r#"a: b.rs holds "a" 2 times; say with `after` where it is meant"#);
         let placed = Mutant { after: Some("fn g".to_owned()), ..mutant("a", "b") };
         assert_eq!(

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -109,6 +110,31 @@ impl Tree {
         fs::create_dir_all(folder).and_then(|()| fs::write(&path, contents)).map_err(|error| Error::file(path, error))
     }
 
+    /// Differs where files of the copy are not as they were that tests may read: all but sources, documents and the lists.
+    pub(crate) fn data(&self) -> Result<u64, Error> {
+        let mut hasher = DefaultHasher::new();
+        self.hash_folder(Path::new(""), &mut hasher)?;
+        Ok(hasher.finish())
+    }
+
+    fn hash_folder(&self, folder: &Path, hasher: &mut DefaultHasher) -> Result<(), Error> {
+        let mut names = names(&self.copy().join(folder))?;
+        names.sort();
+        for name in names {
+            let file = folder.join(name);
+            let path = self.copy().join(&file);
+            if path.is_dir() {
+                if file != Path::new("tests/mutants") {
+                    self.hash_folder(&file, hasher)?;
+                }
+            } else if file.extension().is_none_or(|end| end != "rs" && end != "md") {
+                let contents = fs::read(&path).map_err(|error| Error::file(path, error))?;
+                (file, contents).hash(hasher);
+            }
+        }
+        Ok(())
+    }
+
     /// Removes files of the copy that the sources no longer have.
     fn remove_others(&self, folder: &Path, kept: &BTreeSet<PathBuf>) -> Result<(), Error> {
         for name in names(&self.copy().join(folder))? {
@@ -145,6 +171,21 @@ mod tests {
         let lists = Lists::read(&root.join("tests/mutants")).unwrap_or_else(|error| panic!("{error}"));
         let planted = Tree::of(&root).plant(&lists.mutants).unwrap_or_else(|error| panic!("{error}"));
         assert!(planted.len() > 2 && lists.mutants.len() >= 200, "{} defects", lists.mutants.len());
+    }
+
+    #[test]
+    fn data_differ_where_a_file_does_that_is_no_source() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let tree = Tree::of(folder.path());
+        let write = |file: &str, text: &str| tree.write_file(Path::new(file), text.as_bytes()).expect("written");
+        write("tests/data/a.csv", "1");
+        let data = tree.data().expect("data");
+        for file in ["crates/mm/src/lib.rs", "docs/a.md", "tests/mutants/a.toml"] {
+            write(file, "other");
+            assert_eq!(tree.data().expect("data"), data, "{file}");
+        }
+        write("tests/data/a.csv", "2");
+        assert_ne!(tree.data().expect("data"), data);
     }
 
     #[test]
