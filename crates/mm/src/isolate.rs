@@ -208,4 +208,36 @@ mod tests {
         assert_eq!(mm.unisolate_pageblock(inside, Migratetype::Movable), Ok(()));
         mm.check().expect("every law holds");
     }
+
+    #[test]
+    fn a_pageblock_of_which_half_is_held_becomes_movable_and_its_free_rest_follows() {
+        let start = Pfn::new(1 << 20);
+        let order = |order| Order::new(order).expect("an order");
+        let layout = Layout {
+            nodes: vec![NodeSpec { distances: vec![10] }],
+            zones: vec![ZoneSpec {
+                node: NodeId(0),
+                kind: ZoneKind::Normal,
+                span: PfnRange::of(start, PAGEBLOCK_PAGES * 8),
+            }],
+            ..Layout::default()
+        };
+        for (held, hygiene, [rest_of_old, rest_of_movable]) in
+            [(8, true, [0, 1]), (8, false, [1, 0]), (7, true, [1, 0]), (7, false, [1, 0])]
+        {
+            let mut policy = Policy::default();
+            policy.fallback.freelist_hygiene = hygiene;
+            let mut builder = MmBuilder::new(&layout, policy).expect("the layout is sound");
+            builder.set_block_type(start, Migratetype::Unmovable).expect("it is in the zone");
+            builder.free(start, order(held)).expect("it is given once");
+            builder.free(start + order(8).pages(), order(6)).expect("it is given once");
+            let mut mm = builder.finish();
+            mm.hold_free_block(mm.at(start), order(held));
+            let is_movable = mm.pageblock(start).expect("it is in the zone").migratetype == Migratetype::Movable;
+            assert_eq!(is_movable, held == 8, "half of it is enough");
+            let rest = |mt| mm.free_list(crate::ZoneId(0), order(6), mt).count();
+            let rests = [Migratetype::Unmovable, Migratetype::Movable].map(rest);
+            assert_eq!(rests, [rest_of_old, rest_of_movable], "{held} {hygiene}");
+        }
+    }
 }

@@ -272,7 +272,13 @@ impl Zone {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
+    use order9_units::{NodeId, PAGEBLOCK_PAGES, Pfn, PfnRange, ZoneKind};
+
     use super::*;
+    use crate::gfp::Mark;
+    use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 
     #[test]
     fn batches_of_the_reference_machine() {
@@ -308,6 +314,38 @@ mod tests {
         assert_eq!(sizes(PcpHigh::LowMark, 1000, 0), [63, 252, 252], "four batches at least");
         assert_eq!(sizes(PcpHigh::AutoTuned, 4000, 0), [63, 1000, 24_352]);
         assert_eq!(sizes(PcpHigh::AutoTuned, 4000, 8), [63, 24_352, 24_352], "a share set by hand ends all tuning");
+    }
+
+    #[test]
+    fn tuned_lists_grow_by_a_batch_while_memory_is_ample_and_shrink_while_it_is_short() {
+        let mut policy = crate::policy::Policy::default();
+        policy.pcp.high = PcpHigh::AutoTuned;
+        let layout = Layout {
+            nodes: vec![NodeSpec { distances: vec![10] }],
+            zones: vec![ZoneSpec {
+                node: NodeId(0),
+                kind: ZoneKind::Normal,
+                span: PfnRange::of(Pfn::new(1 << 20), PAGEBLOCK_PAGES * 64),
+            }],
+            cpus: vec![NodeId(0)],
+            ..Layout::default()
+        };
+        let mut mm = MmBuilder::new(&layout, policy).expect("the layout is sound").boot();
+        let pcp = &mut mm.zones[0].pcps[0];
+        let batch = pcp.batch;
+        assert!(batch > 1 && pcp.high_max >= pcp.high_min + 3 * batch, "the zone is large enough for lists");
+        pcp.high = pcp.high_min + batch;
+        let start = pcp.high;
+        let mut refill = |high, boost| {
+            (mm.zones[0].watermarks.high, mm.zones[0].boost) = (high, boost);
+            let flags = AllocFlags::plain(Mark::Min);
+            mm.refill_and_take(ZoneId(0), 0, 0, Order::ZERO, Migratetype::Unmovable, &flags).expect("memory is free");
+            mm.zones[0].pcps[0].high
+        };
+        assert_eq!(refill(100, 0), start + batch);
+        assert_eq!(refill(100, 1 << 20), start, "boosts count");
+        assert_eq!(refill(1 << 20, 0), start - batch);
+        assert_eq!(refill(1 << 20, 0), start - batch, "not below the least");
     }
 
     #[test]

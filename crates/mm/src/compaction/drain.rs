@@ -39,3 +39,40 @@ impl<T: Tracer> Mm<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use order9_units::{NodeId, PAGEBLOCK_PAGES, Pages, PfnRange, ZoneKind};
+
+    use super::*;
+    use crate::compaction::control::Compactor;
+    use crate::policy::Policy;
+    use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
+
+    #[test]
+    fn the_pageblock_that_pages_came_from_is_marked_as_far_as_it_lies_in_the_zone() {
+        let zone_start = Pfn::new((1 << 20) + 256);
+        let layout = Layout {
+            nodes: vec![NodeSpec { distances: vec![10] }],
+            zones: vec![ZoneSpec {
+                node: NodeId(0),
+                kind: ZoneKind::Normal,
+                span: PfnRange::of(zone_start, PAGEBLOCK_PAGES * 4),
+            }],
+            ..Layout::default()
+        };
+        let mut policy = Policy::default();
+        policy.compaction.drain_mark = DrainMark::BlockStart;
+        let mm = MmBuilder::new(&layout, policy).expect("the layout is sound").boot();
+        let mark = |scanner: u64| {
+            let by = Compactor::Request;
+            let mut run = CompactControl::new(by, ZoneId(0), Some(Order::PAGEBLOCK), ZoneKind::Normal);
+            run.migrate_pfn = zone_start + Pages::new(scanner);
+            mm.note_isolated(&mut run, zone_start);
+            run.last_migrated.map(|pfn| (pfn - zone_start).get())
+        };
+        assert_eq!([10, 256, 257, 768, 769].map(mark), [0, 0, 256, 256, 768].map(Some));
+    }
+}

@@ -73,6 +73,21 @@ fn every_type_has_an_order_in_which_it_falls_back() {
 }
 
 #[test]
+fn contiguous_areas_serve_first_while_they_hold_more_than_half_of_what_is_free() {
+    let first = |cma_balance, free: &[(u64, Migratetype)]| {
+        let mut mm = zone(Policy { cma_balance, ..Policy::default() }, free);
+        let flags = AllocFlags { no_watermarks: true, cma: true, ..AllocFlags::plain(Mark::Min) };
+        let pfn = mm.alloc_with(&Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE), flags).expect("memory is free");
+        (pfn - START).get() / PAGEBLOCK_PAGES.get()
+    };
+    let cma = Migratetype::Cma;
+    assert_eq!(first(true, &[(2, Movable), (4, cma), (6, cma)]), 6, "two thirds");
+    assert_eq!(first(true, &[(2, Movable), (4, cma)]), 2, "a half");
+    assert_eq!(first(false, &[(2, Movable), (4, cma), (6, cma)]), 2, "before 5.8");
+    assert_eq!(first(true, &[(2, Unmovable), (4, cma)]), 4, "before another type");
+}
+
+#[test]
 fn half_a_pageblock_free_or_alike_is_claimed() {
     let pageblock = PAGEBLOCK_PAGES.get();
     let claims = |rule, (free, movable), old, mt| {

@@ -69,6 +69,25 @@ fn min_free_kbytes_grows_with_the_root_of_memory_within_bounds() {
 }
 
 #[test]
+fn rights_to_the_highatomic_reserve_follow_from_the_rights_below_a_mark() {
+    let may = |reserve_rights, reserve| {
+        let mut policy = Policy::default();
+        policy.watermark.reserve_rights = reserve_rights;
+        AllocFlags { reserve, ..AllocFlags::plain(Mark::Min) }.may_use_highatomic(&policy)
+    };
+    let none = Reserve::default();
+    for (reserve, before, now) in [
+        (none, false, false),
+        (Reserve { min_reserve: true, ..none }, false, true),
+        (Reserve { harder: true, ..none }, true, true),
+        (Reserve { oom: true, ..none }, true, true),
+        (Reserve { highatomic: true, ..none }, false, true),
+    ] {
+        assert_eq!([ReserveRights::Harder, ReserveRights::NonBlock].map(|rights| may(rights, reserve)), [before, now]);
+    }
+}
+
+#[test]
 fn urgent_requests_may_go_below_a_mark() {
     let need = |rights, reserve| reduced(1000, &AllocFlags { reserve, ..AllocFlags::plain(Mark::Min) }, rights);
     let none = Reserve::default();

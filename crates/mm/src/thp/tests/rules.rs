@@ -8,7 +8,7 @@ use super::khugepaged::{base_pages, pass, set};
 use super::splits::reclaim;
 use super::{CPU, HUGE, HugeEnabled, access, at, boot, fork, frame, is_huge, pages, program, write};
 use crate::policy::{NewAnon, Policy};
-use crate::space::{Access, Madvise, PteFlag, SpaceId};
+use crate::space::{Access, Madvise, Pte, PteFlag, SpaceId};
 use crate::thp::rules::Collapser;
 use crate::thp::{CollapseFailure, KhugepagedStep};
 use crate::{Gfp, Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
@@ -184,19 +184,38 @@ fn from_4_8_to_5_7_half_must_have_been_used_which_is_asked_late() {
     assert_eq!(in_hand(&mut mm), Some(Ok(())), "256 were used");
 }
 
-/// Two empty nodes.
+/// Two empty nodes at the usual distance.
 fn two_nodes(policy: Policy) -> Mm {
+    nodes_apart(policy, 20)
+}
+
+fn nodes_apart(policy: Policy, far: u32) -> Mm {
     let zone = |node: u16| {
         let span = PfnRange::of(Pfn::new((1 + u64::from(node)) << 20), Pages::new(4 << 10));
         ZoneSpec { node: NodeId(node), kind: ZoneKind::Normal, span }
     };
     let layout = Layout {
-        nodes: alloc::vec![NodeSpec { distances: alloc::vec![10, 20] }, NodeSpec { distances: alloc::vec![20, 10] }],
+        nodes: alloc::vec![NodeSpec { distances: alloc::vec![10, far] }, NodeSpec { distances: alloc::vec![far, 10] }],
         zones: alloc::vec![zone(0), zone(1)],
         cpus: alloc::vec![NodeId(0)],
         ..Layout::default()
     };
     MmBuilder::new(&layout, policy).expect("the layout is sound").boot()
+}
+
+#[test]
+fn pages_of_far_nodes_stay_apart_where_zone_reclaim_mode_keeps_memory_near() {
+    let lie_near = |mode: &str, far, nodes: &[u64]| {
+        let mut mm = nodes_apart(Policy::default(), far);
+        mm.write_setting("vm.zone_reclaim_mode", mode).expect("it is a setting");
+        let pages = nodes.iter().zip(0..).map(|(node, at)| mm.at(Pfn::new(((1 + node) << 20) + at)));
+        let entries: Vec<Pte> = pages.map(Pte::present).collect();
+        mm.lie_near(&entries)
+    };
+    assert_eq!(lie_near("1", 30, &[0, 1, 0]), Ok(()));
+    assert_eq!(lie_near("1", 31, &[0, 1, 0]), Err(CollapseFailure::ScanAbort));
+    assert_eq!(lie_near("1", 31, &[1, 1]), Ok(()), "all on one node");
+    assert_eq!(lie_near("0", 31, &[0, 1]), Ok(()), "it does not matter");
 }
 
 /// What is asked of which nodes for the frames `near` of node 0 and `far` of node 1.
