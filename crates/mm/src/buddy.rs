@@ -197,3 +197,6 @@ impl<T: Tracer> Mm<T> {
         self.work.blocks_retyped += 1;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,9 @@
 //! The hunt: each defect is on while tests run that come by its place, one after the other, until one sees it.
 //!
-//! First the test that saw it last, then the fastest.
+//! First the test that saw it last, then those that saw another defect of the same file, then all others, of each the fastest
+//! first.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -10,12 +12,12 @@ use serde::Deserialize;
 use crate::binaries::With;
 use crate::error::Error;
 use crate::jobs;
-use crate::list::Lists;
+use crate::list::{Lists, Mutant};
 use crate::reach::{Map, Test};
 use crate::run::{End, run};
 
 /// A test that saw a defect: it failed, or took too long.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Sight {
     pub(crate) binary: String,
@@ -53,9 +55,10 @@ impl Hunt<'_> {
     /// # Errors
     /// Where a test cannot be run, or what saw a defect not be written down.
     pub(crate) fn all(&self, chosen: &[usize], jobs: usize) -> Result<Vec<Outcome>, Error> {
-        let found = Mutex::new(Vec::new());
+        let found: Mutex<Vec<Outcome>> = Mutex::default();
         jobs::each(chosen, jobs, |&mutant| {
-            let outcome = Outcome { mutant, fate: self.one(mutant)? };
+            let near = self.near(mutant, &found.lock().expect("nobody panics with it"));
+            let outcome = Outcome { mutant, fate: self.one(mutant, &near)? };
             let by = match &outcome.fate {
                 Fate::Seen(Sight { binary, test }) => format!("{binary} {test}"),
                 Fate::Unseen { tests: 0 } => "NO TEST COMES BY".to_owned(),
@@ -70,12 +73,25 @@ impl Hunt<'_> {
         })
     }
 
-    fn one(&self, mutant: usize) -> Result<Fate, Error> {
+    /// The tests that have seen a defect of the same file, now or before.
+    fn near(&self, mutant: usize, found: &[Outcome]) -> BTreeSet<Sight> {
+        let mutants = &self.lists.mutants;
+        let is_near = |other: &Mutant| other.file == mutants[mutant].file;
+        let before = mutants.iter().filter(|other| is_near(other)).filter_map(|other| self.lists.seen.get(&other.id));
+        let now = found.iter().filter(|outcome| is_near(&mutants[outcome.mutant])).filter_map(|outcome| match &outcome
+            .fate
+        {
+            Fate::Seen(sight) => Some(sight),
+            Fate::Unseen { .. } => None,
+        });
+        before.chain(now).cloned().collect()
+    }
+
+    fn one(&self, mutant: usize, near: &BTreeSet<Sight>) -> Result<Fate, Error> {
         let last = self.lists.seen.get(&self.lists.mutants[mutant].id);
-        let saw_last = |test: &&Test| last.is_some_and(|last| *last == self.map.sight(test));
-        let (first, others): (Vec<_>, Vec<_>) = self.map.tests(mutant + 1).partition(saw_last);
-        let others = if self.again { Vec::new() } else { others };
-        let tests: Vec<&Test> = first.into_iter().chain(others).collect();
+        let is_last = |test: &&Test| last == Some(&self.map.sight(test));
+        let mut tests: Vec<&Test> = self.map.tests(mutant + 1).filter(|test| !self.again || is_last(test)).collect();
+        tests.sort_by_key(|test| (!is_last(test), !near.contains(&self.map.sight(test))));
         for test in &tests {
             // A loop that the defect makes endless takes longer.
             let limit = 5 * test.takes + Duration::from_secs(10);
