@@ -175,3 +175,6 @@ impl AllocFlags {
         Self { mark, no_watermarks: false, reserve, cma: false, nofragment: false, kswapd: false }
     }
 }
+
+#[cfg(test)]
+mod tests;

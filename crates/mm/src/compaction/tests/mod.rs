@@ -4,6 +4,8 @@ mod classic;
 mod crowd;
 mod daemon;
 mod indexed;
+mod reset;
+mod rules;
 mod series;
 
 use alloc::vec;

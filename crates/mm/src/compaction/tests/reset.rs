@@ -1,0 +1,53 @@
+//! The selective reset of skip hints.
+
+use order9_units::Migratetype;
+
+use super::*;
+
+/// Nine pageblocks of kernel memory but for these frames, of which all hints are set.
+fn marked(frames: &[(u64, F)]) -> World {
+    let mut all = vec![F::Kernel; 9 * 512];
+    frames.iter().for_each(|&(at, frame)| all[at as usize] = frame);
+    let world = World::new(classic_with(|rules| rules.skip_reset = SkipReset::Selective), &all);
+    world.with(|mm| (0..9).for_each(|block| mm.skip.set(block, true)));
+    world
+}
+
+/// Resets the hints, on demand or without; the pageblocks that are marked after that.
+fn reset(world: &World, demand: bool) -> Vec<u64> {
+    world.with(|mm| {
+        mm.zones[0].compaction.blockskip_flush = demand;
+        mm.reset_selectively(crate::ZoneId(0));
+        assert!(!mm.zones[0].compaction.blockskip_flush, "the demand is met");
+    });
+    world.skipped()
+}
+
+#[test]
+fn hints_are_forgotten_on_demand_where_there_is_something_to_do() {
+    let world = marked(&[(2 * 512, F::Page), (6 * 512, F::Free)]);
+    assert_eq!(reset(&world, false), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(reset(&world, true), [0, 1, 3, 4, 5, 7, 8]);
+    let zone = |mm: &mut Mm<Vec<Event>>| {
+        let of = &mm.zones[0].compaction;
+        [of.cached_migrate[0], of.cached_migrate[1], of.init_migrate, of.cached_free, of.init_free]
+    };
+    let starts = [2, 2, 2, 6, 6].map(|block| Pfn::new(BASE + 512 * block));
+    assert_eq!(world.with(zone), starts, "runs start at the outermost of them");
+}
+
+#[test]
+fn one_frame_in_eight_is_looked_at_all_over_the_pageblock() {
+    let world = marked(&[(2 * 512 + 504, F::Page), (3 * 512 + 505, F::Page), (6 * 512 + 504, F::Free)]);
+    assert_eq!(reset(&world, true), [0, 1, 3, 4, 5, 7, 8], "frame 505 is no sample");
+}
+
+#[test]
+fn pages_are_moved_to_movable_pageblocks_only() {
+    let world = marked(&[(2 * 512, F::Page), (6 * 512, F::Free), (7 * 512, F::Free)]);
+    world.with(|mm| {
+        let block = mm.at(Pfn::new(BASE + 7 * 512)).block();
+        mm.retype_block(block, Migratetype::Unmovable);
+    });
+    assert_eq!(reset(&world, true), [0, 1, 3, 4, 5, 7, 8]);
+}
