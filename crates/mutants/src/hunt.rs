@@ -97,7 +97,8 @@ impl Hunt<'_> {
             let limit = 5 * test.takes + Duration::from_secs(10);
             let binary = self.map.binary(test);
             let end = run(&mut binary.command(&test.name, With::Defect(mutant + 1)), limit);
-            if end.map_err(|error| Error::file(&binary.path, error))? != End::Passed {
+            let (end, _) = end.map_err(|error| Error::file(&binary.path, error))?;
+            if end != End::Passed {
                 return Ok(Fate::Seen(self.map.sight(test)));
             }
         }

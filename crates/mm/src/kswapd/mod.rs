@@ -178,7 +178,7 @@ impl<T: Tracer> Mm<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::Policy;
+    use crate::policy::{BalancedZones, Policy};
     use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
     use order9_units::{Pages, Pfn, PfnRange};
 
@@ -272,14 +272,61 @@ mod tests {
     }
 
     #[test]
-    fn gentle_runs_are_counted_by_how_they_end() {
+    fn an_ordinary_run_that_was_gentle_starts_over() {
+        let mut run = run(0, 5000);
+        for _ in 0..2 {
+            let pass = pass(&mut run, true).expect("the target is not met");
+            run.passed(&pass, false, 1);
+        }
+        assert_eq!(pass(&mut run, true).map(|pass| (pass.priority, pass.gentle)), Some((10, true)));
+        assert_eq!(pass(&mut run, false).map(|pass| (pass.priority, pass.gentle)), Some((12, false)));
+    }
+
+    #[test]
+    fn runs_in_vain_are_counted_until_one_reclaims_a_page() {
+        let mut mm = one_zone();
+        let request = DaemonRequest { order: Order::ZERO, class: ZoneKind::Normal };
+        let mut failures = |reclaimed: [u64; 12]| {
+            let mut run = mm.balance_begin(NodeId(0), request);
+            for reclaimed in reclaimed {
+                let pass = pass(&mut run, false).expect("the priority is above 0");
+                mm.balance_passed(&mut run, &pass, false, reclaimed);
+            }
+            (mm.balance_end(&run).failed, mm.nodes[0].kswapd_failures)
+        };
+        let (none, late) = ([0; 12], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+        assert_eq!([failures(none), failures(none)], [(true, 1), (true, 2)]);
+        assert_eq!([failures(late), failures(none)], [(false, 0), (true, 1)]);
+    }
+
+    #[test]
+    fn a_run_begins_with_a_pass_where_a_zone_beyond_help_is_short() {
+        let mut mm = one_zone();
+        mm.policy.reclaim.kswapd_balances = BalancedZones::Every;
+        mm.policy.reclaim.unreclaimable = Unreclaimable::PagesScanned;
+        mm.zones[0].watermarks.high = 1 << 20;
+        let set = mm.lru_set(crate::zone::ZoneId(0));
+        mm.reclaim.note_scanned(set, 1 << 20);
+        let mut run = mm.balance_begin(NodeId(0), DaemonRequest { order: Order::ZERO, class: ZoneKind::Normal });
+        let Balance::Pass(pass) = mm.balance_next(&mut run) else { panic!("the zone is short") };
+        mm.balance_passed(&mut run, &pass, true, 1);
+        assert_eq!(mm.balance_next(&mut run), Balance::Over, "what is beyond help counts as balanced");
+    }
+
+    /// One node with one zone, empty.
+    fn one_zone() -> Mm {
         let span = PfnRange::of(Pfn::new(1 << 20), Pages::new(4096));
         let layout = Layout {
             nodes: vec![NodeSpec { distances: vec![10] }],
             zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
             ..Layout::default()
         };
-        let mut mm = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot();
+        MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot()
+    }
+
+    #[test]
+    fn gentle_runs_are_counted_by_how_they_end() {
+        let mut mm = one_zone();
         let request = DaemonRequest { order: Order::ZERO, class: ZoneKind::Normal };
         let begin = |mm: &mut Mm, boost| {
             mm.zones[0].boost = 512;

@@ -13,9 +13,6 @@ use super::SlotId;
 use crate::Mm;
 use crate::trace::Tracer;
 
-/// Slots read at once after a hit.
-const AFTER_A_HIT: u64 = 4;
-
 /// Slots read at once beside the last slot that was read.
 const BESIDE_A_MISS: u64 = 2;
 
@@ -47,7 +44,8 @@ impl Window {
         let wanted = match hits {
             0 if slot.0.abs_diff(self.missed) != 1 => 1,
             0 => BESIDE_A_MISS,
-            hits => (hits + 2).next_power_of_two().max(AFTER_A_HIT),
+            // Four at least.
+            hits => (hits + 2).next_power_of_two(),
         };
         if hits == 0 {
             self.missed = slot.0;

@@ -103,3 +103,90 @@ fn urgent_requests_may_go_below_a_mark() {
         assert_eq!([ReserveRights::Harder, ReserveRights::NonBlock].map(|rights| need(rights, reserve)), [before, now]);
     }
 }
+
+/// A zone with a low mark of 750 pages, in which nothing is on a list.
+fn bare() -> Zone {
+    let mut zone = zone(100_000, 1000);
+    zone.free_by_type = [0; Migratetype::COUNT];
+    zone.occupied = [0; Migratetype::COUNT];
+    zone
+}
+
+/// The least free memory at which a single page may be had, by the quick test and by the whole one.
+fn least(zone: &mut Zone, class: ZoneKind, flags: &AllocFlags, policy: &Policy) -> [u64; 2] {
+    let mut least = |passes: &dyn Fn(&Zone) -> bool| {
+        let enough = |free: &u64| {
+            zone.free = *free;
+            passes(zone)
+        };
+        (0..5000).find(enough).expect("there is enough at some time")
+    };
+    [
+        least(&|zone| zone.quick_test(class, flags, policy)),
+        least(&|zone| zone.watermark_ok(Order::ZERO, class, flags, policy)),
+    ]
+}
+
+fn quick(quick_test: QuickTest) -> Policy {
+    let mut policy = Policy::default();
+    (policy.watermark.quick_test, policy.watermark.reserve_rights) = (quick_test, ReserveRights::NonBlock);
+    policy
+}
+
+#[test]
+fn lower_zones_keep_a_reserve_from_requests_that_could_go_higher() {
+    let mut zone = bare();
+    zone.lowmem_reserve[ZoneKind::Movable.index()] = 300;
+    let policy = quick(QuickTest::SubtractsHighAtomic);
+    let flags = AllocFlags::plain(Mark::Low);
+    assert_eq!(least(&mut zone, ZoneKind::Normal, &flags, &policy), [751, 751]);
+    assert_eq!(least(&mut zone, ZoneKind::Movable, &flags, &policy), [1051, 1051]);
+}
+
+#[test]
+fn what_a_request_may_not_use_does_not_count_as_free() {
+    let mut zone = bare();
+    zone.reserved_highatomic = 512;
+    zone.free_by_type[Migratetype::HighAtomic.index()] = 100;
+    zone.free_by_type[Migratetype::Cma.index()] = 200;
+    let plain = AllocFlags::plain(Mark::Low);
+    let cma = AllocFlags { cma: true, ..plain };
+    let urgent = AllocFlags { reserve: Reserve { highatomic: true, ..Reserve::default() }, ..cma };
+    let whole = |policy: &mut Policy| policy.highatomic.only_free_part_withheld = false;
+    let part = |policy: &mut Policy| policy.highatomic.only_free_part_withheld = true;
+    let rules: [(QuickTest, &dyn Fn(&mut Policy), _); 3] = [
+        (QuickTest::SubtractsHighAtomic, &whole, [[1463, 1463], [1263, 1263], [751, 751]]),
+        (QuickTest::SubtractsHighAtomic, &part, [[1051, 1051], [851, 851], [751, 751]]),
+        (QuickTest::IgnoresHighAtomic, &part, [[951, 1051], [751, 851], [751, 751]]),
+    ];
+    for (quick_test, change, expected) in rules {
+        let mut policy = quick(quick_test);
+        change(&mut policy);
+        let found = [plain, cma, urgent].map(|flags| least(&mut zone, ZoneKind::Normal, &flags, &policy));
+        assert_eq!(found, expected, "{quick_test:?}");
+    }
+}
+
+#[test]
+fn a_block_has_to_lie_on_a_list_that_the_request_may_use() {
+    let plain = AllocFlags::plain(Mark::Low);
+    let cma = AllocFlags { cma: true, ..plain };
+    let with = |reserve| AllocFlags { reserve, ..plain };
+    let urgent = with(Reserve { highatomic: true, ..Reserve::default() });
+    let victim = with(Reserve { oom: true, ..Reserve::default() });
+    for (of, expected) in [
+        (Migratetype::Reclaimable, [true, true, true, true]),
+        (Migratetype::Cma, [false, true, false, false]),
+        (Migratetype::HighAtomic, [false, false, true, true]),
+    ] {
+        let mut zone = bare();
+        (zone.free, zone.occupied[of.index()]) = (10_000, 1 << 4);
+        for order in [4, 5] {
+            let order = Order::new(order).expect("an order");
+            let policy = quick(QuickTest::Absent);
+            let served =
+                [plain, cma, urgent, victim].map(|flags| zone.watermark_ok(order, ZoneKind::Normal, &flags, &policy));
+            assert_eq!(served, expected.map(|serves| serves && order.get() == 4), "{of:?} {order:?}");
+        }
+    }
+}
