@@ -34,3 +34,24 @@ pub(crate) fn user_page(class: FrameClass, disk: Disk) -> Option<UserPage> {
 pub(crate) const fn use_of(flags: u64) -> UserPageUse {
     UserPageUse { active: flags & kpf::ACTIVE != 0, referenced: flags & kpf::REFERENCED != 0 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dirty_files_are_on_a_disk_if_there_is_one() {
+        let kinds = |class| [Disk::Present, Disk::Absent].map(|disk| user_page(class, disk));
+        assert_eq!(kinds(FrameClass::FileDirty), [Some(UserPage::DirtyFile), Some(UserPage::Shmem)]);
+        assert_eq!(kinds(FrameClass::FileClean), [Some(UserPage::File); 2]);
+        assert_eq!(kinds(FrameClass::Shmem), [Some(UserPage::Shmem); 2]);
+    }
+
+    #[test]
+    fn the_use_of_a_page_is_what_its_flags_say() {
+        let of = |flags| (use_of(flags).active, use_of(flags).referenced);
+        let both = kpf::ACTIVE | kpf::REFERENCED;
+        let found = [kpf::LRU, kpf::ACTIVE, kpf::REFERENCED, both].map(of);
+        assert_eq!(found, [(false, false), (true, false), (false, true), (true, true)]);
+    }
+}

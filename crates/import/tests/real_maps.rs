@@ -41,6 +41,9 @@ fn real_maps_obey_every_law() {
         for (zone, counted) in report.zones.iter().zip(&census.zones) {
             assert_eq!(zone.free.engine, counted.frames(FrameClass::Free).get(), "{name} {}", zone.kind);
             assert_eq!(zone.free_blocks.map(|blocks| blocks.engine), counted.free_blocks, "{name} {}", zone.kind);
+            let start = |block: usize| counted.start_of(block).max(counted.span.start);
+            let types = (0..counted.types.len()).map(|block| mm.pageblock(start(block)).map(|block| block.migratetype));
+            assert!(types.eq(counted.types.iter().copied().map(Some)), "{name} {}", zone.kind);
             assert!(zone.unknown < Pages::new(zone.managed.engine / 20), "{name} {}: {zone:?}", zone.kind);
         }
     }

@@ -118,6 +118,7 @@ mod tests {
         assert_eq!(score, 92);
         assert_eq!(proactive_thresholds(20), (80, 90));
         assert_eq!(proactive_thresholds(100), (5, 15));
+        assert_eq!([0, 5, 10].map(proactive_thresholds), [(100, 100), (95, 100), (90, 100)]);
         assert!(score > proactive_thresholds(20).1);
     }
 }

@@ -91,6 +91,26 @@ mod tests {
     }
 
     #[test]
+    fn a_difference_is_marked_below_a_tenth() {
+        // 18 degrees of freedom: a tenth is at 1.734.
+        let marks = |mean| Rule::TTest.marks(summary(10, 0.0, 1.0), summary(10, mean, 1.0));
+        assert_eq!([0.77, 0.78, 0.9, 1.0].map(marks), [false, true, true, true]);
+    }
+
+    #[test]
+    fn each_variance_is_divided_by_its_own_count() {
+        let test = t_test(summary(10, 1.0, 0.0), summary(40, 0.0, 2.0)).expect("there is a spread");
+        assert_eq!((test.degrees, (test.t * 1000.0).round()), (48, 3162.0), "1 in 2 / √40");
+    }
+
+    #[test]
+    fn the_ranges_of_both_must_not_meet() {
+        let marks = |a, b| Rule::Interval.marks(summary(10, 0.0, a), summary(10, 1.0, b));
+        assert_eq!([marks(0.6, 0.0), marks(0.0, 0.6), marks(0.3, 0.3)], [false; 3]);
+        assert_eq!([marks(0.5, 0.0), marks(0.0, 0.5), marks(0.25, 0.25)], [true; 3]);
+    }
+
+    #[test]
     fn extremes_are_not_marked() {
         let huge = summary(2, f64::MAX, f64::MAX);
         assert!(!Rule::TTest.marks(huge, summary(2, -f64::MAX, f64::MAX)));
