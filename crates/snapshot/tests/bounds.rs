@@ -238,6 +238,4 @@ fn what_binds_is_named() {
     let guarded = zone(&[block(5, 3, true), block(5, 3, true)]);
     let watermark = Reach::Reclaim { pages: Pages::new(2), short_of: Binding::Watermark };
     assert_eq!((guarded.reach(Pages::new(4)), guarded.binding(Pages::new(4))), (watermark, Binding::Watermark));
-    let one_of_each = zone(&[block(5, 3, true), block(0, 7, true)]);
-    assert_eq!(one_of_each.binding(Pages::ZERO), Binding::Blocks, "of equal limits the first");
 }
