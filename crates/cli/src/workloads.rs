@@ -2,7 +2,7 @@
 
 use order9_lab::scenario;
 use order9_report::table::wrap;
-use order9_workloads::Workload;
+use order9_workloads::{GENERAL, Workload};
 use serde::Serialize;
 
 use crate::args::{WorkloadsArgs, WorkloadsCommand};
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &WorkloadsArgs) -> Result<(), Failure> {
 
 impl Listed {
     fn of(workload: Workload) -> Self {
-        let parameters = workload.parameters().iter().map(|parameter| ListedParameter {
+        let parameters = workload.parameters().iter().chain(GENERAL).map(|parameter| ListedParameter {
             key: parameter.key,
             meaning: parameter.meaning,
             takes: parameter.kind.expected(),

@@ -59,6 +59,9 @@ pub(crate) fn run_cell(
     run.notes.extend(boot_log.iter().filter(|line| line.is_warning).map(|line| line.text.clone()));
     run.traces = monitors.into_traces(facts.cpus, last);
     run.traces.events = events(&results);
+    run.traces.end.extend(
+        results.numa_maps.iter().map(|(path, content)| ProcFile { path: path.clone(), content: content.clone() }),
+    );
     run.traces.end.extend(kernel_log(&boot_log, &results));
     Ok(Ran { run, parameters, snapshots: snapshots.take() })
 }

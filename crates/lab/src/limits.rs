@@ -19,6 +19,14 @@ const READING: u64 = 2000;
 
 /// Refuses what the machine or this host cannot hold.
 pub(crate) fn check(plan: &Plan, parameters: &Parameters, facts: &Facts) -> Result<(), PlanError> {
+    if let Some(policy) = parameters.mempolicy()
+        && let Some(node) = policy.missing_node(facts.nodes.len())
+    {
+        let (workload, key, value) = (plan.workload.name(), "mempolicy", policy.to_string());
+        let last = facts.nodes.len().saturating_sub(1);
+        let expected = format!("nodes from 0 to {last}, which the machine has; {node} is none of them");
+        return Err(PlanError::Parameter { workload, key, value, expected });
+    }
     let demand = plan.workload.demand(parameters, facts);
     match excess(&demand, facts, plan.sample_every) {
         Some(why) => Err(PlanError::TooMuch { workload: plan.workload.name(), why }),

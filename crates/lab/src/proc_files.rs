@@ -60,6 +60,7 @@ pub fn process_files(engine: &Engine) -> Vec<ProcFile> {
         [
             proc_file(path("smaps"), |out| engine.render_smaps(space, out)),
             proc_file(path("smaps_rollup"), |out| engine.render_smaps_rollup(space, out)),
+            proc_file(path("numa_maps"), |out| engine.render_numa_maps(space, out)),
             proc_file(path("status"), |out| space.render_status(out)),
         ]
     });

@@ -9,7 +9,7 @@ use order9_report::compare::{
 use order9_report::compare::{compare_runs, is_operation};
 use order9_report::stats::{Direction, Family, Generation, Samples};
 use order9_units::PAGEBLOCK_PAGES;
-use order9_workloads::{self as workloads, Better, Measure, Workload};
+use order9_workloads::{self as workloads, Better, GENERAL_MEASURES, Measure, Workload};
 
 use crate::quantities::main_quantities;
 
@@ -46,10 +46,16 @@ fn benchmark(workload: Workload, columns: &[(&str, Vec<&Run>)]) -> Benchmark {
         decimals: measure.decimals,
         operations: operations(measure, columns),
     };
+    let general = GENERAL_MEASURES.iter().map(section);
     let runs = columns.iter().flat_map(|(_, runs)| runs.iter().copied());
     Benchmark {
         name: workload.name().to_owned(),
-        sections: workload.measures().iter().map(section).collect(),
+        sections: workload
+            .measures()
+            .iter()
+            .map(section)
+            .chain(general.filter(|section| !section.operations.is_empty()))
+            .collect(),
         main: main_quantities(workload, runs),
     }
 }
@@ -102,7 +108,8 @@ fn results(workload: Workload, runs: &[&Run]) -> Results {
     let mut pooled: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for run in runs {
         for operation in &run.operations {
-            let divisor = workload.measures().iter().find(|measure| has(measure, &operation.name)).map_or(1.0, divisor);
+            let measures = || workload.measures().iter().chain(GENERAL_MEASURES);
+            let divisor = measures().find(|measure| has(measure, &operation.name)).map_or(1.0, divisor);
             let values = run.values(&operation.name).map(|value| value / divisor);
             pooled.entry(operation.name.clone()).or_default().extend(values);
         }

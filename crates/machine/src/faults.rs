@@ -131,7 +131,8 @@ impl Thread {
             match step {
                 FaultStep::Hit | FaultStep::Done => break,
                 FaultStep::NeedPage(fault) => {
-                    let page = match self.page_for(&fault).await {
+                    let request = self.kernel.with(|mm| mm.fault_request(&fault, self.cpu()));
+                    let page = match self.page_for(&fault, &request).await {
                         Ok(page) => page,
                         Err(_) if fault.need().may_be_refused() => {
                             step = self.kernel.with(|mm| mm.fault_refused(&fault, self.cpu()));
@@ -140,7 +141,7 @@ impl Thread {
                         Err(error) => return Err(self.no_memory(error)),
                     };
                     if let Need::SwapIn(slot) = fault.need() {
-                        self.read_from_swap(slot).await;
+                        self.read_from_swap(slot, &request).await;
                     }
                     step = self.kernel.with(|mm| mm.fault_go_on(&fault, page, self.cpu()));
                 }
@@ -166,20 +167,19 @@ impl Thread {
 
     /// The page that a fault needs. What the engine could have taken from the free lists, it has: only pages to read into
     /// were not looked for yet.
-    async fn page_for(&self, fault: &Fault) -> Result<Pfn, AllocError> {
-        let request = fault.request(self.cpu());
+    async fn page_for(&self, fault: &Fault, request: &Request) -> Result<Pfn, AllocError> {
         match fault.need() {
-            Need::SwapIn(_) => alloc_pages(self, &request).await,
-            _ => alloc_slow(self, &request).await,
+            Need::SwapIn(_) => alloc_pages(self, request).await,
+            _ => alloc_slow(self, request).await,
         }
     }
 
-    /// Reads a slot of swap, and beside it those that are worth it, as far as pages for them can be had at once.
-    pub(crate) async fn read_from_swap(&self, slot: SlotId) {
-        let request = self.request(Gfp::GFP_HIGHUSER_MOVABLE);
+    /// Reads a slot of swap, and beside it those that are worth it, as far as pages for them can be had at once, where
+    /// `request` asks for the first.
+    pub(crate) async fn read_from_swap(&self, slot: SlotId, request: &Request) {
         let ahead: Vec<(SlotId, Pfn)> = self.kernel.with(|mm| {
             let slots = mm.swap_readahead(slot);
-            slots.into_iter().map_while(|slot| Some((slot, mm.alloc_fast(&request).ok()?))).collect()
+            slots.into_iter().map_while(|slot| Some((slot, mm.alloc_fast(request).ok()?))).collect()
         });
         let mut slots: Vec<SlotId> = ahead.iter().map(|&(slot, _)| slot).collect();
         slots.insert(slots.partition_point(|&other| other < slot), slot);
@@ -220,7 +220,13 @@ impl Thread {
     }
 
     fn request(&self, gfp: Gfp) -> Request {
-        Request { node: self.cpu_node(), cpu: self.cpu(), ..Request::new(Order::ZERO, gfp) }
+        self.placed(Request::new(Order::ZERO, gfp))
+    }
+
+    /// The allocation `plain` where the policy of this thread's process has it.
+    pub(crate) fn placed(&self, plain: Request) -> Request {
+        let plain = Request { node: self.cpu_node(), cpu: self.cpu(), ..plain };
+        self.kernel.with(|mm| mm.task_request(self.process.space, plain))
     }
 
     /// What becomes of a program whose page cannot be had.

@@ -49,8 +49,10 @@ impl Thread {
         let gfp = if what.atomic { Gfp::GFP_ATOMIC | Gfp::NOWARN } else { Gfp::GFP_KERNEL };
         let gfp = if what.reclaimable { gfp | Gfp::RECLAIMABLE } else { gfp };
         let gfp = if what.node.is_some() { gfp | Gfp::THISNODE | Gfp::NORETRY | Gfp::NOWARN } else { gfp };
-        let node = what.node.unwrap_or_else(|| self.cpu_node());
-        let asked = |order| Request { node, cpu: self.cpu(), ..Request::new(order, gfp) };
+        let asked = |order| {
+            let placed = self.placed(Request::new(order, gfp));
+            Request { node: what.node.unwrap_or(placed.node), ..placed }
+        };
         let answer = match what.size {
             KernelSize::Block(order) => self.block(&asked(order)).await,
             KernelSize::Object(size) => match CACHES.iter().position(|(of, ..)| size.get() <= *of) {

@@ -21,6 +21,7 @@ mod kernel;
 mod kernel_memory;
 mod khugepaged;
 mod machine;
+mod numa;
 mod oom;
 mod oom_report;
 mod pages;

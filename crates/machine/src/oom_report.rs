@@ -135,7 +135,15 @@ impl OomReport<'_> {
         Ok(())
     }
 
+    /// Which nodes the request was bound to, if not to all.
+    fn constraint(&self, out: &mut impl Write) -> fmt::Result {
+        let memory = self.mm.memory_nodes();
+        let Some(nodes) = self.request.nodemask.filter(|&nodes| !memory.is_subset_of(nodes)) else { return Ok(()) };
+        writeln!(out, "oom-kill:constraint=CONSTRAINT_MEMORY_POLICY,nodemask={nodes},mems_allowed={memory}")
+    }
+
     fn verdict(&self, out: &mut impl Write) -> fmt::Result {
+        self.constraint(out)?;
         let Some((victim, space)) = self.victim.and_then(|of| Some((of, self.mm.space(of.space)?))) else {
             return writeln!(out, "Out of memory and no killable processes...");
         };

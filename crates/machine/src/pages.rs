@@ -2,7 +2,7 @@
 
 use order9_mm::Errno;
 use order9_mm::env::Env as _;
-use order9_mm::migrate::{self, MigrateReason};
+use order9_mm::mempolicy::{self, Movable, PageMove};
 use order9_mm::space::{Access, PageView, Residence, VirtAddr, Vpn, VpnRange};
 use order9_units::{NodeId, Pages, Pfn};
 use order9_workloads::{Loads, Stop};
@@ -61,12 +61,11 @@ impl Thread {
     /// Moves the pages of `range` to `node`; returns how many lie there then.
     pub(crate) async fn pages_to_node(&self, range: VpnRange, node: NodeId) -> Result<u64, Stop> {
         self.enter().await?;
-        if self.kernel.look(|mm| mm.nodes().iter().all(|known| known.id() != node)) {
-            return Err(refused("move_pages", Errno::Enodev));
-        }
-        let pages: Vec<VirtAddr> = range.iter().map(Vpn::addr).collect();
-        let moved = migrate::move_pages(self, self.process.space, &pages, node, MigrateReason::Syscall).await;
+        let pages: Vec<PageMove> = range.iter().map(|vpn| PageMove { addr: vpn.addr(), to: node }).collect();
+        let space = self.process.space;
+        let moved = mempolicy::move_pages(self, space, space, &pages, Movable::Own).await;
         self.alive()?;
+        let moved = moved.map_err(|errno| refused("move_pages", errno))?;
         Ok(moved.into_iter().filter(|&at| at == Ok(node)).count() as u64)
     }
 

@@ -157,7 +157,13 @@ impl Thread {
         let space = match kind {
             ChildKind::Thread => None,
             ChildKind::Process | ChildKind::Kernel => {
-                Some(self.kernel.with(|mm| mm.create_space()).map_err(|errno| refused("fork", errno))?)
+                let space = self.kernel.with(|mm| mm.create_space()).map_err(|errno| refused("fork", errno))?;
+                if kind == ChildKind::Process {
+                    // `exec` takes the memory, not the policy for it.
+                    let inherited = self.kernel.with(|mm| mm.inherit_mempolicy(self.process.space, space));
+                    inherited.expect("both live");
+                }
+                Some(space)
             }
             ChildKind::Fork => Some(self.fork_space().await?),
         };
@@ -228,6 +234,7 @@ impl Thread {
             self.kernel.handle.wait(self.process.waiting, None).await;
         }
         self.unpin_all();
+        self.record_nodes();
         let space = self.process.space;
         let lock = self.mmap_lock(Mode::Exclusive).await;
         let mut rest = VpnRange::new(Vpn::new(0), TASK_END);

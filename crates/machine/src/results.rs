@@ -1,6 +1,6 @@
 //! What came of a run: samples, counters over time, phases, events, and how it ended.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use order9_mm::{HugeOutlook, ZoneFragmentation};
 use order9_units::Nanos;
@@ -39,6 +39,8 @@ pub struct Results {
     pub kills: Vec<OutOfMemory>,
     /// Changes of the size of hugetlb pools, in order.
     pub pools: Vec<PoolResized>,
+    /// /proc/PID/numa_maps of processes as they were when they ended, of each name the last, where somebody has chosen nodes.
+    pub numa_maps: Vec<(String, String)>,
     /// What a reader of the results must know, a sentence each.
     pub notes: Vec<&'static str>,
     /// Hash of everything the scheduler did.
@@ -121,6 +123,8 @@ pub(crate) struct Record {
     pub(crate) phases: Vec<Phase>,
     pub(crate) series: Series,
     pub(crate) pools: Vec<PoolResized>,
+    /// By name of the process: path and content.
+    pub(crate) numa_maps: BTreeMap<String, (String, String)>,
     pub(crate) notes: BTreeSet<&'static str>,
 }
 
@@ -299,7 +303,7 @@ impl Kernel {
 
     /// Puts together what came of a run.
     pub(crate) fn results(&self, outcome: Outcome, elapsed: Nanos, times: Times) -> Results {
-        let Record { operations, samples, phases, series, pools, notes } = self.record.take();
+        let Record { operations, samples, phases, series, pools, numa_maps, notes } = self.record.take();
         let kills = self.kills.take();
         let (events, events_lost) = self.with(|mm| mm.tracer_mut().take());
         let name = |task: TaskId| self.handle.task_name(task).to_string();
@@ -318,6 +322,7 @@ impl Kernel {
             tasks,
             kills,
             pools,
+            numa_maps: numa_maps.into_values().collect(),
             notes: notes.into_iter().collect(),
             schedule,
         }

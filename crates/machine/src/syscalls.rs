@@ -8,10 +8,10 @@ use order9_mm::compaction::{compact_memory, compact_node};
 use order9_mm::env::Env as _;
 use order9_mm::hugetlb::PoolSize;
 use order9_mm::space::{self, Backing, Madvise, MmapRequest, Mremap, MremapTo, Place, VirtAddr, VpnRange};
-use order9_units::{Bytes, Nanos, NodeId, Order, PAGE_SIZE, Pages};
+use order9_units::{Bytes, Nanos, NodeId, NodeMask, Order, PAGE_SIZE, Pages};
 use order9_workloads::{
-    Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, Loads, Mapping, Memory, Mount, Of,
-    Prot, Statfs, Stop, Sys,
+    Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, Loads, Mapping, MbindFlags, Memory,
+    Mempolicy, Mount, Numastat, Of, Prot, Statfs, Stop, Sys,
 };
 use rand_pcg::rand_core::Rng as _;
 
@@ -204,6 +204,42 @@ impl Sys for Thread {
         self.kernel.handle.cpus_of(node).iter().map(|cpu| cpu.0.into()).collect()
     }
 
+    async fn set_mempolicy(&self, policy: Mempolicy) -> Result<(), Stop> {
+        self.set_policy(policy).await
+    }
+
+    async fn mbind(&self, area: Area, policy: Mempolicy, flags: MbindFlags) -> Result<(), Stop> {
+        self.bind(area, policy, flags).await
+    }
+
+    async fn get_mempolicy(&self, area: Option<Area>) -> Result<Mempolicy, Stop> {
+        self.policy_of(area).await
+    }
+
+    fn mems_allowed(&self) -> NodeMask {
+        self.kernel.look(|mm| mm.mems_allowed(self.process.space)).unwrap_or_default()
+    }
+
+    async fn set_mempolicy_home_node(&self, area: Area, home: NodeId) -> Result<(), Stop> {
+        self.set_home(area, home).await
+    }
+
+    async fn migrate_pages(&self, from: NodeMask, to: NodeMask) -> Result<u64, Stop> {
+        self.migrate(from, to).await
+    }
+
+    async fn set_mems(&self, mems: NodeMask, migrates: bool) -> Result<(), Stop> {
+        self.set_cpuset(mems, migrates).await
+    }
+
+    fn numa_maps(&self) -> String {
+        self.numa_maps_text()
+    }
+
+    fn numastat(&self) -> Vec<Numastat> {
+        self.numastat_of_nodes()
+    }
+
     fn node(&self) -> NodeId {
         self.cpu_node()
     }
@@ -390,7 +426,7 @@ impl Thread {
     }
 }
 
-fn start(area: Area) -> VirtAddr {
+pub(crate) fn start(area: Area) -> VirtAddr {
     VirtAddr::new(area.start)
 }
 

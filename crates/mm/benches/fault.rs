@@ -12,7 +12,7 @@ use order9_mm::policy::{HugePlacement, Policy};
 use order9_mm::space::{Access, FaultStep, Madvise, MmapRequest, Place, TableStep, VirtAddr, VpnRange};
 use order9_mm::thp::HugeEnabled;
 use order9_mm::thp::placement::HugeAsk;
-use order9_mm::{AllocFlags, Gfp, Layout, Mark, Mm, MmBuilder, NodeSpec, Request, Reserve, SpaceId, ZoneSpec};
+use order9_mm::{AllocFlags, Gfp, Layout, Mark, Mm, MmBuilder, NodeSpec, NodeUse, Request, Reserve, SpaceId, ZoneSpec};
 use order9_units::{Bytes, NodeId, Order, PAGE_SIZE, Pages, Pfn, PfnRange, ZoneKind};
 use stopwatch::Stopwatch;
 
@@ -76,7 +76,16 @@ fn placement() {
         });
         let decide = |mm: &mut Mm, placement| {
             let rights = Gfp::GFP_TRANSHUGE;
-            let ask = HugeAsk { placement, home: NodeId(0), allowed: None, rights, advised: false, takes_base: true };
+            let ask = HugeAsk {
+                placement,
+                home: NodeId(0),
+                allowed: None,
+                uses: NodeUse::Ordinary,
+                in_order: false,
+                rights,
+                advised: false,
+                takes_base: true,
+            };
             let start = Stopwatch::start();
             for _ in 0..PAIRS {
                 black_box(mm.begin_search(black_box(ask)));

@@ -75,6 +75,7 @@ impl<T: Tracer> Mm<T> {
         self.check_watermarks()?;
         self.check_counters(allocated)?;
         self.check_user()?;
+        self.check_mempolicies()?;
         self.check_page_cache()?;
         self.check_compaction()?;
         self.check_index()?;

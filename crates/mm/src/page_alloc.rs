@@ -6,7 +6,7 @@
 
 use core::fmt;
 
-use order9_units::{Migratetype, NodeId, Order, Pfn, ZoneKind};
+use order9_units::{Migratetype, NodeId, NodeMask, Order, Pfn, ZoneKind};
 
 use crate::Mm;
 use crate::count::Class;
@@ -28,25 +28,42 @@ pub struct Request {
     pub gfp: Gfp,
     /// Preferred node.
     pub node: NodeId,
-    /// Nodes that may serve, a bit each; `None` is all.
-    pub nodemask: Option<u64>,
+    /// Nodes that may serve; `None` is all.
+    pub nodemask: Option<NodeMask>,
+    /// What `node` and `nodemask` mean.
+    pub uses: NodeUse,
     /// The CPU that asks; past the last CPU, per-CPU lists are not used.
     pub cpu: usize,
     /// When it fails right after its first compaction, beside the rule for every request.
     pub gate: Option<EarlyFail>,
 }
 
+/// What the nodes of a request mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NodeUse {
+    /// The preferred node and those near it serve, as far as the nodemask has them.
+    #[default]
+    Ordinary,
+    /// The same; it was the preferred node's turn, which counts as `interleave_hit` if it serves.
+    Interleaved,
+    /// The nodemask is asked first and without direct reclaim, then, with all that is allowed, these nodes:
+    /// `MPOL_PREFERRED_MANY`.
+    MaskFirst(NodeMask),
+    /// The nodemask holds on the fast path only: a cpuset, for the kernel's own memory.
+    FastPathMask,
+}
+
 impl Request {
     /// A request on node 0 and CPU 0 without a nodemask.
     #[must_use]
     pub const fn new(order: Order, gfp: Gfp) -> Self {
-        Self { order, gfp, node: NodeId(0), nodemask: None, cpu: 0, gate: None }
+        Self { order, gfp, node: NodeId(0), nodemask: None, uses: NodeUse::Ordinary, cpu: 0, gate: None }
     }
 
     /// Whether the entry of a zonelist may serve the request, whose highest zone is `class`.
     #[inline]
     fn admits(&self, zone: ZoneRef, class: ZoneKind) -> bool {
-        zone.kind <= class && self.nodemask.is_none_or(|mask| zone.node.0 < 64 && mask >> zone.node.0 & 1 != 0)
+        zone.kind <= class && self.nodemask.is_none_or(|mask| mask.has(zone.node))
     }
 }
 
@@ -401,7 +418,11 @@ impl<T: Tracer> Mm<T> {
         zone.fair_batch -= pages as i64;
         self.counters.pgalloc[zone.kind.index()] += pages;
         let cpu = self.cpus.get(request.cpu).copied().unwrap_or(request.node);
-        self.counters.count_numa(search.preferred.node, zone.node, cpu);
+        let giver = zone.node;
+        self.counters.count_numa(search.preferred.node, giver, cpu);
+        if request.uses == NodeUse::Interleaved && giver == request.node {
+            self.counters.numa[giver.index()].interleave_hit += 1;
+        }
         self.wake_to_work_ahead(id, request.order);
     }
 

@@ -5,6 +5,7 @@
 
 mod alloc;
 mod compaction;
+mod mempolicy;
 mod reclaim;
 mod slow_path;
 mod thp;
@@ -12,6 +13,7 @@ mod watermark;
 
 pub use alloc::{AllocPolicy, ClaimRule, FallbackPolicy, FallbackSearch, PcpHigh, PcpLists, PcpPolicy};
 pub use compaction::{Background, BlockSearch, CompactionPolicy, DrainMark, ProactiveBackoff, SkipReset, TargetStride};
+pub use mempolicy::MempolicyInterface;
 pub use reclaim::{
     BalanceRule, BalancedZones, ContinueRule, InodeCache, LazyFree, LruScope, NewAnon, NodeReach, ReclaimPolicy,
     SlabDeferred, SlabTarget, SlabUnderBoost, ThrottleRule, Unreclaimable,
@@ -43,6 +45,8 @@ pub struct Policy {
     pub compaction: CompactionPolicy,
     /// Transparent huge pages.
     pub thp: ThpPolicy,
+    /// Which calls and modes of memory policies there are.
+    pub mempolicy: MempolicyInterface,
     /// Where blocks given at boot and blocks moved between types go on their list. 5.10+: the tail.
     pub moved_blocks: ListEnd,
     /// Order-9 blocks merge only if both pageblocks are of a mergeable type or of the same. 5.18+; before, this was asked
@@ -75,6 +79,7 @@ impl Default for Policy {
             compaction: CompactionPolicy::default(),
             highatomic: HighAtomicPolicy::default(),
             thp: ThpPolicy::default(),
+            mempolicy: MempolicyInterface::Base,
             moved_blocks: ListEnd::Head,
             merge_guards_all_types: false,
             cma_balance: false,

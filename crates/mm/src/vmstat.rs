@@ -244,6 +244,8 @@ pub struct NumaCounters {
     pub miss: u64,
     /// `numa_foreign`: preferred here, served elsewhere.
     pub foreign: u64,
+    /// `interleave_hit`, `numa_interleave`: served here as it was this node's turn.
+    pub interleave_hit: u64,
     /// `numa_local`: served here to a CPU of this node.
     pub local: u64,
     /// `numa_other`: served here to a CPU of another node.

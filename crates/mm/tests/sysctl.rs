@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use order9_mm::command_line::{BootParameter, PARAMETERS};
-use order9_mm::policy::{HugeInterface, HugePlacement, PcpHigh, PcpPolicy, Policy, ThpPolicy};
+use order9_mm::policy::{HugeInterface, HugePlacement, MempolicyInterface, PcpHigh, PcpPolicy, Policy, ThpPolicy};
 use order9_mm::space::MmapRequest;
 use order9_mm::sysctl::{Access, HugetlbFile, Knob, Model, SETTINGS, Setting, SettingError};
 use order9_mm::{Errno, Gfp, Layout, Mark, Mm, MmBuilder, NodeSpec, Request, ZoneSpec};
@@ -29,6 +29,7 @@ fn all_settings() -> Policy {
     policy.thp.interface = HugeInterface::Sizes;
     policy.thp.shrink_underused = true;
     policy.thp.placement = HugePlacement::ForceLocal;
+    policy.mempolicy = MempolicyInterface::WeightedInterleave;
     policy
 }
 
@@ -418,9 +419,9 @@ fn the_ends_of_every_range_are_taken() {
     for end in ["0", "1", "8", "3000", "2147483647"] {
         let mut mm = boot(all_settings());
         for setting in SETTINGS.iter().filter(|setting| setting.is_modelled() && setting.access != Access::WriteOnly) {
-            // A pool is made as large as memory allows.
-            let is_pool = matches!(setting.model, Model::Engine(Knob::Hugetlb(HugetlbFile::Nr)));
-            if mm.write_setting(setting.name, end).is_ok() && !is_pool {
+            // A pool is made as large as memory allows, and a weight of 0 is the default.
+            let other = matches!(setting.model, Model::Engine(Knob::Hugetlb(HugetlbFile::Nr) | Knob::InterleaveWeight));
+            if mm.write_setting(setting.name, end).is_ok() && !other {
                 assert!(read(&mm, setting.name).starts_with(end), "{} = {end}", setting.name);
             }
             mm.check().expect("every law holds");

@@ -1,4 +1,4 @@
-//! docs/thp.md and docs/hugetlb.md name for every rule a test that is there.
+//! docs/thp.md, docs/hugetlb.md and docs/numa.md name for every rule a test that is there.
 
 use std::fs;
 use std::path::Path;
@@ -19,15 +19,18 @@ fn sources(folder: &Path, text: &mut String) {
 fn every_test_that_the_document_names_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut text = String::new();
-    for folder in ["src", "tests", "../lab/src", "../lab/tests", "../machine/tests", "../testkit/tests"] {
+    for folder in ["src", "tests", "../lab/src", "../lab/tests", "../units/src", "../machine/tests", "../testkit/tests"]
+    {
         sources(&root.join(folder), &mut text);
     }
-    for (document, least) in [("docs/thp.md", 30), ("docs/hugetlb.md", 15)] {
+    for (document, least) in [("docs/thp.md", 30), ("docs/hugetlb.md", 15), ("docs/numa.md", 25)] {
         let words = fs::read_to_string(root.join("../..").join(document)).expect("the document is readable");
         let words = words.split('`').skip(1).step_by(2);
         // Tests are sentences; what else has underscores are names of Linux.
         let linux = |word: &str| {
-            ["thp_", "htlb_", "__GFP_", "mm_", "nr_", "order9_", "PR_"].iter().any(|start| word.starts_with(start))
+            ["thp_", "htlb_", "__GFP_", "mm_", "nr_", "order9_", "PR_", "MPOL_", "MADV_", "set_mempolicy"]
+                .iter()
+                .any(|start| word.starts_with(start))
         };
         let is_name = |word: &&str| word.matches('_').count() > 2 && !word.contains(['.', '/']) && !linux(word);
         let names: Vec<&str> = words.filter(is_name).collect();

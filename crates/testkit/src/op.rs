@@ -4,7 +4,7 @@
 
 use order9_mm::policy::Policy;
 use order9_mm::{AllocFlags, Gfp, Layout, Mark, Request, Reserve};
-use order9_units::{Migratetype, NodeId, Order};
+use order9_units::{Migratetype, NodeId, NodeMask, Order};
 
 use crate::oracle::as_order;
 use crate::{machines, profiles};
@@ -102,7 +102,7 @@ impl Ask {
         let mut request = Request::new(as_order(order), self.gfp());
         (request.node, request.cpu) = (NodeId(node), cpu);
         if let Self::UserOn(mask) = self {
-            request.nodemask = Some(mask);
+            request.nodemask = Some(NodeMask::from_bits(mask));
         }
         request
     }

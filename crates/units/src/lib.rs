@@ -9,12 +9,14 @@
 mod length;
 pub mod metrics;
 mod migratetype;
+mod nodemask;
 mod order;
 mod pfn;
 mod zone;
 
 pub use length::{Bytes, Nanos, Pages};
 pub use migratetype::{Migratetype, MigratetypeError};
+pub use nodemask::NodeMask;
 pub use order::{Order, OrderError};
 pub use pfn::{Pfn, PfnRange};
 pub use zone::{NodeId, ZoneKind, ZoneKindError};

@@ -227,13 +227,14 @@ mod tests {
     #[test]
     fn whatever_is_admitted_has_a_demand() {
         for workload in Workload::ALL {
-            for parameter in workload.parameters() {
+            for parameter in workload.parameters().iter().chain(crate::GENERAL) {
                 let ends = match parameter.kind {
                     Kind::Bytes { min } => vec![Value::Bytes(min), Value::Bytes(Bytes::new(u64::MAX))],
                     Kind::Count { min, max } => vec![Value::Count(min), Value::Count(max)],
                     Kind::Counts { min, max } => vec![Value::Counts(vec![min]), Value::Counts(vec![max; 3])],
                     Kind::Time => vec![Value::Time(Nanos::ZERO), Value::Time(Kind::TIME_MAX)],
                     Kind::Word(words) => words.iter().map(|word| Value::Word(word)).collect(),
+                    Kind::Mempolicy => vec![Value::Mempolicy(crate::Mempolicy::DEFAULT)],
                 };
                 for value in ends {
                     let chosen = BTreeMap::from([(parameter.key, value)]);

@@ -17,6 +17,7 @@ mod hugetlb_grow;
 mod idle;
 mod java_heap;
 mod ladder;
+mod mempolicy;
 mod numa;
 mod parameters;
 mod pattern;
@@ -32,6 +33,7 @@ mod workload;
 
 pub use demand::Demand;
 pub use ladder::thread_ladder;
+pub use mempolicy::{GENERAL, GENERAL_MEASURES, MbindFlags, MemoryMode, Mempolicy, NodeFlags, Numastat};
 pub use parameters::{Kind, Parameter, Parameters, Value};
 pub use sys::{
     Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, KernelSize, Loads, Mapping, Memory,

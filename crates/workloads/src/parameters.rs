@@ -5,6 +5,7 @@ use std::fmt;
 
 use order9_units::{Bytes, Nanos};
 
+use crate::mempolicy::{GENERAL, Mempolicy};
 use crate::sys::Facts;
 use crate::workload::Workload;
 
@@ -49,6 +50,8 @@ pub enum Kind {
     Time,
     /// One of these words.
     Word(&'static [&'static str]),
+    /// A memory policy.
+    Mempolicy,
 }
 
 /// A value of a parameter.
@@ -64,9 +67,11 @@ pub enum Value {
     Time(Nanos),
     /// A word.
     Word(&'static str),
+    /// A memory policy.
+    Mempolicy(Mempolicy),
 }
 
-/// A value for every parameter of a workload.
+/// A value for every parameter of a workload, and for those of all workloads that were chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameters(BTreeMap<&'static str, Value>);
 
@@ -85,6 +90,7 @@ impl Kind {
             }
             (Self::Time, Value::Time(time)) => *time <= Self::TIME_MAX,
             (Self::Word(words), Value::Word(word)) => words.contains(word),
+            (Self::Mempolicy, Value::Mempolicy(_)) => true,
             _ => false,
         }
     }
@@ -98,12 +104,19 @@ impl Kind {
             Self::Count { min, max } => format!("a number from {min} to {max}"),
             Self::Counts { min, max } => format!("numbers from {min} to {max}"),
             Self::Time => "a length of time such as \"10s\" or \"500ms\", at most 3650 days".to_owned(),
+            Self::Mempolicy => Mempolicy::EXPECTED.to_owned(),
             Self::Word(words) => words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or "),
         }
     }
 }
 
 impl Parameters {
+    /// The memory policy that was chosen.
+    #[must_use]
+    pub fn mempolicy(&self) -> Option<Mempolicy> {
+        self.0.values().find_map(|value| if let Value::Mempolicy(policy) = value { Some(*policy) } else { None })
+    }
+
     /// What was chosen, and defaults for the rest.
     ///
     /// # Errors
@@ -113,7 +126,8 @@ impl Parameters {
             let value = chosen.get(parameter.key).cloned().unwrap_or_else(|| (parameter.default)(facts));
             if parameter.kind.admits(&value) { Ok((parameter.key, value)) } else { Err(parameter) }
         };
-        workload.parameters().iter().map(value).collect::<Result<_, _>>().map(Self)
+        let general = GENERAL.iter().filter(|parameter| chosen.contains_key(parameter.key));
+        workload.parameters().iter().chain(general).map(value).collect::<Result<_, _>>().map(Self)
     }
 
     /// Every parameter with its value, by name.
@@ -166,6 +180,7 @@ impl fmt::Display for Value {
             Self::Counts(counts) => f.debug_list().entries(counts).finish(),
             Self::Time(time) => write!(f, "\"{}ns\"", time.get()),
             Self::Word(word) => write!(f, "\"{word}\""),
+            Self::Mempolicy(policy) => write!(f, "\"{policy}\""),
         }
     }
 }

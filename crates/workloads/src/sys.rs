@@ -6,8 +6,9 @@
 use std::future::Future;
 use std::ops::{Add, Range};
 
-use order9_units::{Bytes, Nanos, NodeId, Order, PAGE_SIZE};
+use order9_units::{Bytes, Nanos, NodeId, NodeMask, Order, PAGE_SIZE};
 
+use crate::mempolicy::{MbindFlags, Mempolicy, Numastat};
 use crate::tmpfs::{Mount, Statfs};
 
 /// The system, as seen by one thread of one process. A clone is the same thread's.
@@ -77,6 +78,35 @@ pub trait Sys: Clone + 'static {
 
     /// `cpulist` of a node below /sys/devices/system/node: the numbers of its CPUs.
     fn cpus_of(&self, node: NodeId) -> Vec<u32>;
+
+    /// `set_mempolicy`: where pages of this thread's process are allocated from now on. What it starts inherits it.
+    fn set_mempolicy(&self, policy: Mempolicy) -> impl Future<Output = Result<(), Stop>>;
+
+    /// `mbind`: the same for the pages of `area`. `EIO` where pages lie, or after all moves still lie, elsewhere.
+    fn mbind(&self, area: Area, policy: Mempolicy, flags: MbindFlags) -> impl Future<Output = Result<(), Stop>>;
+
+    /// `get_mempolicy` with `MPOL_F_ADDR`: the policy of the first page of `area`; without: that of the process.
+    fn get_mempolicy(&self, area: Option<Area>) -> impl Future<Output = Result<Mempolicy, Stop>>;
+
+    /// `get_mempolicy` with `MPOL_F_MEMS_ALLOWED`: the nodes that the cpuset of the process has.
+    fn mems_allowed(&self) -> NodeMask;
+
+    /// `set_mempolicy_home_node`: the node to look on first, of the policy that `area` has. 5.17+.
+    fn set_mempolicy_home_node(&self, area: Area, home: NodeId) -> impl Future<Output = Result<(), Stop>>;
+
+    /// `migrate_pages` of this process: what lies on the nodes of `from` goes to those of `to`, by their place. How many pages
+    /// could not.
+    fn migrate_pages(&self, from: NodeMask, to: NodeMask) -> impl Future<Output = Result<u64, Stop>>;
+
+    /// Writes `mems` to `cpuset.mems` of a cpuset that this process alone is in; with `migrates`, its pages follow
+    /// (`cpuset.memory_migrate`).
+    fn set_mems(&self, mems: NodeMask, migrates: bool) -> impl Future<Output = Result<(), Stop>>;
+
+    /// /proc/self/numa_maps.
+    fn numa_maps(&self) -> String;
+
+    /// `numastat` of every node.
+    fn numastat(&self) -> Vec<Numastat>;
 
     /// `getcpu`: the node of the CPU that runs this thread.
     fn node(&self) -> NodeId;

@@ -2,6 +2,7 @@
 
 use order9_units::Nanos;
 
+use crate::mempolicy::under_policy;
 use crate::parameters::{Parameter, Parameters};
 use crate::sys::{Stop, Sys};
 use crate::{
@@ -245,7 +246,7 @@ impl Workload {
         }
     }
 
-    /// What can be chosen.
+    /// What can be chosen, beside [`GENERAL`](crate::GENERAL).
     #[must_use]
     pub const fn parameters(self) -> &'static [Parameter] {
         match self {
@@ -270,7 +271,7 @@ impl Workload {
         }
     }
 
-    /// What it measures, the main table first.
+    /// What it measures, the main table first, beside [`GENERAL_MEASURES`](crate::GENERAL_MEASURES).
     #[must_use]
     pub const fn measures(self) -> &'static [Measure] {
         match self {
@@ -348,6 +349,10 @@ impl Workload {
     /// # Errors
     /// What ended it before its time.
     pub async fn run<S: Sys>(self, sys: S, parameters: &Parameters) -> Result<(), Stop> {
+        under_policy(&sys, parameters, self.program(sys.clone(), parameters)).await
+    }
+
+    async fn program<S: Sys>(self, sys: S, parameters: &Parameters) -> Result<(), Stop> {
         match self {
             Self::Usemem => usemem::run(&sys, parameters).await,
             Self::FillAndFree => fill_and_free::run(&sys, parameters).await,

@@ -4,7 +4,7 @@ use order9_machine::TraceKinds;
 use order9_report::number::parse_size;
 use order9_toml::{nearest, shown};
 use order9_units::Nanos;
-use order9_workloads::{Kind, Value, Workload};
+use order9_workloads::{GENERAL, Kind, Mempolicy, Value, Workload};
 use std::num::NonZeroU64;
 
 use super::Scenario;
@@ -36,6 +36,7 @@ fn parse(kind: Kind, text: &str) -> Option<Value> {
         }
         Kind::Time => Value::Time(time(text)?),
         Kind::Word(words) => Value::Word(words.iter().find(|word| **word == text)?),
+        Kind::Mempolicy => Value::Mempolicy(Mempolicy::parse(text)?),
     };
     kind.admits(&value).then_some(value)
 }
@@ -49,9 +50,9 @@ pub(crate) fn time(text: &str) -> Option<Nanos> {
 impl Scenario {
     /// Chooses the parameter called `key`. Numbers of a list are separated by commas.
     pub(super) fn choose(&mut self, key: &str, text: &str) -> Result<(), Problem> {
-        let parameters = self.workload.parameters();
-        let Some(parameter) = parameters.iter().find(|parameter| parameter.key == key) else {
-            let nearest = nearest(key, parameters.iter().map(|parameter| parameter.key));
+        let parameters = self.workload.parameters().iter().chain(GENERAL);
+        let Some(parameter) = parameters.clone().find(|parameter| parameter.key == key) else {
+            let nearest = nearest(key, parameters.map(|parameter| parameter.key));
             return Err(Problem::NoParameter { workload: self.workload.name(), key: shown(key), nearest });
         };
         let value = parse(parameter.kind, text).ok_or_else(|| Problem::value(key, text, parameter.kind.expected()))?;

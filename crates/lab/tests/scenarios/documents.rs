@@ -5,7 +5,7 @@
 use std::fs;
 
 use order9_lab::scenario::KEYS;
-use order9_workloads::Workload;
+use order9_workloads::{GENERAL, Parameter, Workload};
 
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/running.md");
 
@@ -18,13 +18,16 @@ fn keys() -> String {
 }
 
 fn parameters() -> String {
-    let rows = Workload::ALL.iter().flat_map(|workload| {
-        workload.parameters().iter().map(|parameter| {
-            let takes = parameter.kind.expected();
-            let (key, meaning, default) = (parameter.key, parameter.meaning, parameter.default_text);
-            format!("| `{}` | `{key}` | {meaning} | {takes} | {default} |\n", workload.name())
-        })
+    let row = |workload: &str, parameter: &Parameter| {
+        let takes = parameter.kind.expected();
+        let (key, meaning, default) = (parameter.key, parameter.meaning, parameter.default_text);
+        format!("| {workload} | `{key}` | {meaning} | {takes} | {default} |\n")
+    };
+    let own = Workload::ALL.iter().flat_map(|workload| {
+        let name = format!("`{}`", workload.name());
+        workload.parameters().iter().map(move |parameter| row(&name, parameter))
     });
+    let rows = own.chain(GENERAL.iter().map(|parameter| row("every one", parameter)));
     format!("| workload | parameter | meaning | takes | default |\n|---|---|---|---|---|\n{}", rows.collect::<String>())
 }
 

@@ -155,7 +155,7 @@ impl Thread {
 
     /// Brings inode and dentry of a file into memory and uses them; says whether the inode has to be read.
     async fn open_inode(&self, file: FileId) -> Result<bool, Stop> {
-        let request = Request { node: self.cpu_node(), cpu: self.cpu(), ..Request::new(Order::ZERO, Gfp::GFP_NOFS) };
+        let request = self.placed(Request::new(Order::ZERO, Gfp::GFP_NOFS));
         let mut step = self.kernel.with(|mm| mm.fs_open_fast(file, &request));
         loop {
             match step {

@@ -5,6 +5,7 @@ mod huge;
 mod hugetlb;
 mod kernel;
 mod memory;
+mod mempolicy;
 mod numa_cases;
 mod out_of_memory;
 mod placement;

@@ -58,7 +58,12 @@ impl<T: Tracer> Mm<T> {
         let map = self.map_mut(number);
         let promised = old.is_none() && map.promises(index, fault.space) && map.take_promise(index);
         self.user.hugetlb.reserved -= u64::from(promised);
-        let page = if promised || pool.available() > 0 { self.take_pool_page(node) } else { None };
+        let page = if promised || pool.available() > 0 { self.take_pool_page(fault, &vma, node) } else { None };
+        if promised && page.is_none() {
+            // There is one, but not on a node that the policy of the mapping allows.
+            self.map_mut(number).put_promise(index);
+            self.user.hugetlb.reserved += 1;
+        }
         match page {
             Some(head) => self.map_from_pool(fault, &vma, old, head, cpu),
             None if self.may_overcommit() => {

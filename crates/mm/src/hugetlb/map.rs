@@ -50,6 +50,10 @@ impl HugetlbMap {
         self.reserved.remove(&index)
     }
 
+    pub(super) fn put_promise(&mut self, index: u64) {
+        self.reserved.insert(index);
+    }
+
     pub(super) const fn is_owner(&self, space: SpaceId) -> bool {
         !self.shared && self.owner.0 == space.0
     }

@@ -3,7 +3,7 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use order9_units::{NodeId, Order, Pfn};
+use order9_units::{NodeId, NodeMask, Order, Pfn};
 
 use super::{POOL_GFP, UsedPage};
 use crate::Mm;
@@ -11,8 +11,8 @@ use crate::boot::{Contents, MmBuilder};
 use crate::frame::{Flag, Idx};
 use crate::gfp::Gfp;
 use crate::layout::BuildError;
-use crate::page_alloc::Request;
-use crate::space::Owner;
+use crate::page_alloc::{NodeUse, Request};
+use crate::space::{Fault, Owner, Vma};
 use crate::trace::Tracer;
 
 /// What a resize needs next.
@@ -165,12 +165,20 @@ impl<T: Tracer> Mm<T> {
         pool.free.push(head);
     }
 
-    /// Takes a free page of the pool for use, from the node nearest to `node`.
-    pub(super) fn take_pool_page(&mut self, node: NodeId) -> Option<Idx> {
+    /// Takes a free page of the pool for use by a fault of a program on `local`: from the node nearest to the one that the
+    /// memory policy names, among those that it allows.
+    pub(super) fn take_pool_page(&mut self, fault: &Fault, vma: &Vma, local: NodeId) -> Option<Idx> {
+        let Request { node, nodemask, uses, .. } = self.pool_request(fault, vma, local);
         let distances = &self.nodes[node.index()];
         let holds = |id: &NodeId| self.user.hugetlb.nodes.get(id.index()).is_some_and(|pool| !pool.free.is_empty());
-        let nearest =
-            self.pool_nodes().into_iter().filter(holds).min_by_key(|&id| (distances.distance(id), id != node, id))?;
+        let nearest_in = |mask: Option<NodeMask>| {
+            let nodes = self.pool_nodes().into_iter().filter(holds).filter(|&id| mask.is_none_or(|mask| mask.has(id)));
+            nodes.min_by_key(|&id| (distances.distance(id), id != node, id))
+        };
+        let nearest = match uses {
+            NodeUse::MaskFirst(then) => nearest_in(nodemask).or_else(|| nearest_in(Some(then))),
+            _ => nearest_in(nodemask),
+        }?;
         let head = self.user.hugetlb.node(nearest).free.pop()?;
         self.user.hugetlb.used.insert(head.0, UsedPage::default());
         Some(head)

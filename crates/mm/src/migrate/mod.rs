@@ -19,7 +19,8 @@ pub use counts::{MigrateFailures, MigrateWaits, Waits};
 pub(crate) use driver::DriverPages;
 pub use driver::{DriverAnswer, DriverPageId};
 pub use gather::gather_pages;
-pub use place_pages::{move_pages, offline_pages};
+pub use place_pages::offline_pages;
+pub(crate) use place_pages::{Destination, relocate};
 pub use run::Migrated;
 pub(crate) use run::migrate_pages;
 
@@ -110,4 +111,4 @@ impl<T: Tracer> Targets<T> for Room {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,4 +1,5 @@
-//! Pages go where somebody wants them: to a node, or out of a range that is about to be taken out.
+//! Single pages go where somebody wants them: to a node, where a memory policy has them, or out of a range that is about to
+//! be taken out.
 //!
 //! Huge pages move whole where the policy has that, else they are split first, as `FOLL_SPLIT` asks for. move_pages(2),
 //! mbind(2); Linux' Documentation/admin-guide/mm/memory-hotplug.rst.
@@ -14,64 +15,38 @@ use crate::env::{Pressure, Stall};
 use crate::frame::{Flag, FrameState, Idx, Word};
 use crate::gfp::Gfp;
 use crate::isolate::IsolateError;
+use crate::mempolicy::NodeChoice;
 use crate::page_alloc::Request;
 use crate::slow_path::alloc_pages;
-use crate::space::{Errno, Owner, PageView, SpaceId, VirtAddr};
+use crate::space::{Errno, Owner};
 use crate::trace::{Event, Tracer};
 
-/// Where pages may go.
+/// Where a page may go.
 #[derive(Clone, Copy)]
-struct Destination {
-    node: NodeId,
-    /// No other node will do.
+pub(crate) struct Destination {
+    choice: NodeChoice,
+    /// No other node than the first will do.
     only: bool,
     reason: MigrateReason,
 }
 
-/// Moves pages of a program to `node`, and says for each where it is now (`move_pages`, `mbind` with `MPOL_MF_MOVE`).
-///
-/// A page that lies there already stays; several pages of one huge page move once. Errors of a page: `ENOENT` where there is
-/// none, `EFAULT` for the page of zeros, `EACCES` where others map it, `EBUSY` where it cannot move, `ENOMEM` where the node has
-/// no room.
-pub async fn move_pages<E: Stall + Pressure>(
-    env: &E,
-    space: SpaceId,
-    pages: &[VirtAddr],
-    node: NodeId,
-    reason: MigrateReason,
-) -> Vec<Result<NodeId, Errno>> {
-    let to = Destination { node, only: true, reason };
-    let mut moved = Vec::with_capacity(pages.len());
-    for &addr in pages {
-        moved.push(move_page(env, space, addr, to).await);
+impl Destination {
+    /// To `node` and no other.
+    pub(crate) const fn only(node: NodeId, reason: MigrateReason) -> Self {
+        Self { choice: NodeChoice::local(node), only: true, reason }
     }
-    moved
-}
 
-async fn move_page<E: Stall + Pressure>(
-    env: &E,
-    space: SpaceId,
-    addr: VirtAddr,
-    to: Destination,
-) -> Result<NodeId, Errno> {
-    let follow = |mm: &mut Mm<E::Tracer>| match mm.page_at(space, addr) {
-        PageView::Present { pfn, .. } => Ok((pfn, mm.node_of_pfn(pfn), mm.mapcount(pfn))),
-        PageView::Zero => Err(Errno::Efault),
-        PageView::None | PageView::Swapped => Err(Errno::Enoent),
-    };
-    let (pfn, at, mapcount) = env.with(follow)?;
-    if at == to.node {
-        return Ok(at);
+    /// Where a memory policy has it.
+    pub(crate) const fn chosen(choice: NodeChoice, reason: MigrateReason) -> Self {
+        Self { choice, only: false, reason }
     }
-    if mapcount > 1 {
-        return Err(Errno::Eacces);
-    }
-    relocate(env, pfn, to).await?;
-    env.with(follow).map(|(_, at, _)| at)
 }
 
 /// Moves the page at `pfn`, and all of the huge page that it is part of. One of a file is split first.
-async fn relocate<E: Stall + Pressure>(env: &E, pfn: Pfn, to: Destination) -> Result<(), Errno> {
+///
+/// # Errors
+/// `EBUSY` where it cannot move, `ENOMEM` where there is no room for it.
+pub(crate) async fn relocate<E: Stall + Pressure>(env: &E, pfn: Pfn, to: Destination) -> Result<(), Errno> {
     let huge = env.with(|mm| mm.huge_head_of(pfn));
     let whole = env.with(|mm| mm.policy.thp.migration);
     let Some(head) = huge.filter(|_| whole) else {
@@ -154,7 +129,7 @@ pub async fn offline_pages<E: Stall + Pressure>(env: &E, range: PfnRange) -> Res
     }
     env.with(Mm::drain_all);
     let node = env.with(|mm| mm.node_of_pfn(range.start));
-    let to = Destination { node, only: false, reason: MigrateReason::MemoryHotplug };
+    let to = Destination::chosen(NodeChoice::local(node), MigrateReason::MemoryHotplug);
     let mut at = range.start;
     while let Some(page) = env.with(|mm| mm.next_movable(at, range.end)) {
         let _left_behind = relocate(env, page, to).await;
@@ -179,16 +154,17 @@ impl Destination {
     fn request<E: Stall>(self, env: &E, order: Order) -> Request {
         let gfp = if order == Order::ZERO { Gfp::GFP_HIGHUSER_MOVABLE } else { Gfp::GFP_TRANSHUGE };
         let gfp = if self.only { gfp.with(Gfp::THISNODE) } else { gfp };
-        Request { node: self.node, cpu: env.cpu(), ..Request::new(order, gfp) }
+        let NodeChoice { node, nodes, uses } = self.choice;
+        Request { node, nodemask: nodes, uses, cpu: env.cpu(), ..Request::new(order, gfp) }
     }
 }
 
 impl<T: Tracer> Mm<T> {
-    fn node_of_pfn(&self, pfn: Pfn) -> NodeId {
+    pub(crate) fn node_of_pfn(&self, pfn: Pfn) -> NodeId {
         self.frames.idx(pfn).map_or(NodeId(0), |idx| self.node_of(idx))
     }
 
-    fn huge_head_of(&self, pfn: Pfn) -> Option<Pfn> {
+    pub(crate) fn huge_head_of(&self, pfn: Pfn) -> Option<Pfn> {
         let head = self.huge_head(self.frames.idx(pfn)?)?;
         Some(self.frames.pfn(head))
     }

@@ -8,6 +8,7 @@
 mod buddyinfo;
 mod meminfo;
 mod node;
+mod numa_maps;
 mod pagetypeinfo;
 mod slabinfo;
 mod smaps;

@@ -60,13 +60,12 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// Those of `out`.
     pub fn render_numastat(&self, node: NodeId, out: &mut impl Write) -> Result {
-        let NumaCounters { hit, miss, foreign, local, other } = self.numa_counters(node);
+        let NumaCounters { hit, miss, foreign, interleave_hit, local, other } = self.numa_counters(node);
         for (name, value) in [
             ("numa_hit", hit),
             ("numa_miss", miss),
             ("numa_foreign", foreign),
-            // No policy interleaves.
-            ("interleave_hit", 0),
+            ("interleave_hit", interleave_hit),
             ("local_node", local),
             ("other_node", other),
         ] {
@@ -180,7 +179,7 @@ impl<T: Tracer> Mm<T> {
             ("numa_hit", numa.hit),
             ("numa_miss", numa.miss),
             ("numa_foreign", numa.foreign),
-            ("numa_interleave", 0),
+            ("numa_interleave", numa.interleave_hit),
             ("numa_local", numa.local),
             ("numa_other", numa.other),
         ]);

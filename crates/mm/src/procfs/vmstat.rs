@@ -104,9 +104,12 @@ impl<T: Tracer> Mm<T> {
             ("numa_hit", numa(|node| node.hit)),
             ("numa_miss", numa(|node| node.miss)),
             ("numa_foreign", numa(|node| node.foreign)),
-            ("numa_local", numa(|node| node.local)),
-            ("numa_other", numa(|node| node.other)),
         ]);
+        if self.nodes.len() > 1 {
+            // With one node there are no turns.
+            fields.push(("numa_interleave", numa(|node| node.interleave_hit)));
+        }
+        fields.extend([("numa_local", numa(|node| node.local)), ("numa_other", numa(|node| node.other))]);
     }
 
     fn node_levels(&self, fields: &mut Fields) {

@@ -4,9 +4,10 @@ use order9_units::{NodeId, Order, Pages, Pfn};
 
 use crate::Mm;
 use crate::gfp::Gfp;
+use crate::mempolicy::PageOf;
 use crate::page_alloc::Request;
 use crate::page_cache::FileId;
-use crate::space::Errno;
+use crate::space::{Errno, SpaceId};
 use crate::thp::placement::HugeSearch;
 use crate::trace::Tracer;
 
@@ -22,7 +23,12 @@ pub struct ShmemHole {
 }
 
 impl ShmemHole {
-    /// The allocation to make, for a program that runs on `cpu` now.
+    /// The file.
+    pub(crate) const fn file(&self) -> FileId {
+        self.file
+    }
+
+    /// The allocation to make for a program that runs on `cpu` now, where no memory policy is in force.
     #[must_use]
     pub const fn request(&self, cpu: usize) -> Request {
         match self.search {
@@ -51,14 +57,14 @@ impl ShmemHole {
 
 impl<T: Tracer> Mm<T> {
     /// What a write by a system call, or `fallocate`, needs for the hole at `index` of a tmpfs file, which
-    /// [`Mm::shmem_page`] has found there, on behalf of `cpu`. No mapping advises it.
+    /// [`Mm::shmem_page`] has found there, by a program of `space` on `cpu`. No mapping advises it.
     ///
     /// # Errors
     /// `ENOSPC` where the mount is full.
-    pub fn shmem_hole(&mut self, file: FileId, index: u64, cpu: usize) -> Result<ShmemHole, Errno> {
+    pub fn shmem_hole(&mut self, space: SpaceId, file: FileId, index: u64, cpu: usize) -> Result<ShmemHole, Errno> {
         let hole = ShmemHole { file, index, local: self.node_of_cpu(cpu), search: None };
         if self.wants_huge_page(file, index, None) {
-            let search = self.begin_shmem_search(hole.local);
+            let search = self.begin_shmem_search(space, PageOf::File(file, index), hole.local);
             self.counters.thp_file_fallback += u64::from(search.is_none());
             return Ok(ShmemHole { search, ..hole });
         }

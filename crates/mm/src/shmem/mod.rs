@@ -162,6 +162,7 @@ impl<T: Tracer> Mm<T> {
         } else if !file.open {
             self.evict(id, 0, u64::MAX, cpu);
             self.forget_for_shrink(id);
+            self.forget_file_policies(id);
             self.user.files.remove(id);
         }
     }

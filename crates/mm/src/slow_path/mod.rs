@@ -14,7 +14,7 @@ use order9_units::Pfn;
 use crate::env::{CompactPriority, Env, OomKill, Pressure, TICK};
 use crate::gfp::{AllocFlags, Gfp, Mark, Reserve};
 use crate::node::ZoneRef;
-use crate::page_alloc::{AllocError, GaveUp, Request, Search};
+use crate::page_alloc::{AllocError, GaveUp, NodeUse, Request, Search};
 use crate::policy::{Policy, RetryRule};
 
 /// Allocates `2^order` pages as `request` asks, going as far as its flags allow.
@@ -36,6 +36,30 @@ pub async fn alloc_pages<E: Env + Pressure>(env: &E, request: &Request) -> Resul
 /// # Errors
 /// [`AllocError`], with the reason to stop.
 pub async fn alloc_slow<E: Env + Pressure>(env: &E, request: &Request) -> Result<Pfn, AllocError> {
+    match request.uses {
+        NodeUse::Ordinary | NodeUse::Interleaved => slow_path(env, request).await,
+        NodeUse::FastPathMask => slow_path(env, &Request { nodemask: None, uses: NodeUse::Ordinary, ..*request }).await,
+        NodeUse::MaskFirst(then) => {
+            let first = request.gfp.without(Gfp::DIRECT_RECLAIM).with(Gfp::NOWARN);
+            match slow_path(env, &Request { gfp: first, uses: NodeUse::Ordinary, ..*request }).await {
+                Ok(pfn) => Ok(pfn),
+                Err(_) => {
+                    beyond_mask(env, &Request { nodemask: Some(then), uses: NodeUse::Ordinary, ..*request }).await
+                }
+            }
+        }
+    }
+}
+
+/// The second attempt of a request whose first nodes had nothing.
+async fn beyond_mask<E: Env + Pressure>(env: &E, request: &Request) -> Result<Pfn, AllocError> {
+    match env.with(|mm| mm.alloc_fast(request)) {
+        Err(AllocError::NoneAboveWatermark) => slow_path(env, request).await,
+        decided => decided,
+    }
+}
+
+async fn slow_path<E: Env + Pressure>(env: &E, request: &Request) -> Result<Pfn, AllocError> {
     let result = match SlowPath::new(env, request) {
         Ok(path) => match path.reclaim_nodes().await {
             Some(pfn) => Ok(pfn),

@@ -12,7 +12,7 @@ impl<T: Tracer> Mm<T> {
     ///
     /// # Errors
     /// As there, and `EINVAL` where an edge would cut a page of a hugetlb pool.
-    pub(super) fn modify(&mut self, id: SpaceId, range: VpnRange, change: impl Fn(&mut Vma)) -> Result<(), Errno> {
+    pub(crate) fn modify(&mut self, id: SpaceId, range: VpnRange, change: impl Fn(&mut Vma)) -> Result<(), Errno> {
         let changes = |vma: &Vma| {
             let mut after = *vma;
             change(&mut after);

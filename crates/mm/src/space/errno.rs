@@ -5,7 +5,7 @@ use core::fmt;
 /// Why an operation was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Errno {
-    /// `EPERM`: below `vm.mmap_min_addr`.
+    /// `EPERM`: below `vm.mmap_min_addr`, or not without a privilege.
     Eperm,
     /// `ENOENT`: no such setting.
     Enoent,
@@ -15,6 +15,8 @@ pub enum Errno {
     Ebadf,
     /// `EAGAIN`: the mappings changed under an operation of several steps; it can be started again.
     Eagain,
+    /// `EIO`: pages lie on other nodes than they should (`MPOL_MF_STRICT`).
+    Eio,
     /// `ENOMEM`: no room in the address space, too many mappings, or nothing mapped where the call needs a mapping.
     Enomem,
     /// `EBUSY`: the file is open.
@@ -33,6 +35,8 @@ pub enum Errno {
     Enospc,
     /// `EOPNOTSUPP`: nothing that this file can do.
     Eopnotsupp,
+    /// `ENOSYS`: the kernel does not have the call.
+    Enosys,
     /// `EINVAL`: an address, length or flag that the call does not take.
     Einval,
 }
@@ -47,6 +51,8 @@ impl Errno {
             Self::Esrch => "ESRCH",
             Self::Ebadf => "EBADF",
             Self::Eagain => "EAGAIN",
+            Self::Eio => "EIO",
+            Self::Enosys => "ENOSYS",
             Self::Enomem => "ENOMEM",
             Self::Ebusy => "EBUSY",
             Self::Enodev => "ENODEV",

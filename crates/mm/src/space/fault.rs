@@ -30,7 +30,7 @@ pub enum FaultStep {
     Hit,
     /// The fault is handled.
     Done,
-    /// A page is needed: allocate one with [`Fault::request`] and pass it to [`crate::Mm::fault_finish`].
+    /// A page is needed: allocate one with [`crate::Mm::fault_request`] and pass it to [`crate::Mm::fault_finish`].
     NeedPage(Fault),
     /// A page of a hugetlb pool is needed: [`crate::Mm::hugetlb_fault`] takes it, which is told for which node.
     NeedPool(Fault),
@@ -148,7 +148,7 @@ impl Fault {
         self.vpn.addr()
     }
 
-    /// The allocation to make, for a program that runs on `cpu` now.
+    /// The allocation to make for a program that runs on `cpu` now, where no memory policy is in force.
     #[must_use]
     pub fn request(&self, cpu: usize) -> Request {
         match self.search {

@@ -53,6 +53,7 @@ impl<T: Tracer> Mm<T> {
         let child = self.create_space()?;
         let space = self.user.living(child);
         (space.thp_disabled, space.unprivileged) = (thp_disabled, unprivileged);
+        self.inherit_mempolicy(parent, child)?;
         for vma in copies {
             self.user.insert_vma(child, vma);
         }

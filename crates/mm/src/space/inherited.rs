@@ -192,6 +192,7 @@ impl<T: Tracer> MmBuilder<T> {
             local: false,
             locked,
             touched: true,
+            policy: None,
         };
         let [_, Filled { file, pages }] = devices;
         let kind = VmaKind::File { file, shared: true };

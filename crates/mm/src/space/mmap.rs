@@ -122,7 +122,8 @@ impl<T: Tracer> Mm<T> {
             self.open_by_mappings(file);
         }
         let (prot, locked) = (request.prot, request.locked);
-        let vma = Vma { range, prot, kind, offset, advice: HugeAdvice::None, local: false, locked, touched: false };
+        let (advice, local, touched, policy) = (HugeAdvice::None, false, false, None);
+        let vma = Vma { range, prot, kind, offset, advice, local, locked, touched, policy };
         self.user.insert_vma(id, vma);
         self.user.merge_at(id, range.start);
         self.user.merge_at(id, range.end);

@@ -52,11 +52,12 @@ pub use vma::{HugeAdvice, Prot, Vma, VmaKind};
 pub(crate) use page::{NO_CPU, Zap};
 pub(crate) use pte::{Pte, PteFlag, PteKind};
 pub(crate) use rmap::{FILES, Mapping, Mappings, Owner, PLACES};
-pub(crate) use table::{Huge, Table};
+pub(crate) use table::{Huge, Slot, Table};
 
 use crate::Mm;
 use crate::frame::Idx;
 use crate::hugetlb::Hugetlb;
+use crate::mempolicy::{Mempolicies, TaskPolicy};
 use crate::migrate::DriverPages;
 use crate::page_cache::{FileTable, Orphans};
 use crate::settings::MapLimit;
@@ -99,6 +100,8 @@ pub struct Space {
     pub(crate) thp_disabled: bool,
     /// Its tasks lack `CAP_SYS_NICE`.
     pub(crate) unprivileged: bool,
+    /// Memory policy and cpuset of its tasks.
+    pub(crate) task: TaskPolicy,
 }
 
 /// How an operation that fills a page table goes on.
@@ -186,6 +189,7 @@ pub(crate) struct UserMemory {
     pub(crate) huge: HugeMemory,
     pub(crate) hugetlb: Hugetlb,
     pub(crate) mounts: Mounts,
+    pub(crate) mempolicies: Mempolicies,
     pub(crate) levels: UserLevels,
     pub(crate) map_limit: MapLimit,
     pub(crate) tags: Option<Tags>,

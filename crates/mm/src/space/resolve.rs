@@ -140,7 +140,8 @@ impl<T: Tracer> Mm<T> {
         while let FaultStep::NeedPage(fault) = step
             && !matches!(fault.need, Need::SwapIn(_))
         {
-            step = match self.alloc_fast(&fault.request(cpu)) {
+            let request = self.fault_request(&fault, cpu);
+            step = match self.alloc_fast(&request) {
                 Ok(page) => self.fault_finish(&fault, page, cpu),
                 Err(_) if fault.search.is_some_and(|search| search.attempt.is_fleeting()) => self.refuse(&fault, cpu),
                 Err(_) => break,

@@ -10,6 +10,7 @@ use order9_units::Pages;
 
 use super::addr::{Vpn, VpnRange};
 use crate::hugetlb::HugetlbId;
+use crate::mempolicy::PolicyId;
 use crate::page_cache::FileId;
 
 /// What a program may do with the pages of a mapping: `PROT_*`.
@@ -118,6 +119,8 @@ pub struct Vma {
     pub locked: bool,
     /// May hold pages of this space alone: what having an `anon_vma` means.
     pub touched: bool,
+    /// Its own memory policy; a mapping of a file on tmpfs has that of the file instead.
+    pub policy: Option<PolicyId>,
 }
 
 impl Vma {
@@ -139,7 +142,7 @@ impl Vma {
         self.range.end == next.range.start
             && self.offset + self.range.len().get() == next.offset
             && (self.prot, self.kind, self.locked) == (next.prot, next.kind, next.locked)
-            && (self.advice, self.local) == (next.advice, next.local)
+            && (self.advice, self.local, self.policy) == (next.advice, next.local, next.policy)
     }
 }
 
@@ -269,6 +272,7 @@ mod tests {
             local: false,
             locked: false,
             touched: false,
+            policy: None,
         }
     }
 

@@ -21,6 +21,7 @@ pub use table::SETTINGS;
 pub use value::Values;
 
 use crate::Mm;
+use crate::mempolicy::weight_of_node;
 use crate::page_cache::DropPagecache;
 use crate::policy::{BalanceRule, HugeInterface, PcpHigh};
 use crate::shrinker::{DropSlab, ShrinkStep};
@@ -100,6 +101,8 @@ pub enum Knob {
     LowmemReserveRatio,
     /// `vm.nr_hugepages` and the files of /sys/kernel/mm/hugepages.
     Hugetlb(HugetlbFile),
+    /// Weights of interleaving, read and written by node.
+    InterleaveWeight,
     /// `vm.max_map_count`.
     MaxMapCount,
     /// `vm.min_free_kbytes`.
@@ -235,13 +238,16 @@ impl Setting {
 
 impl<T: Tracer> Mm<T> {
     /// The content of the file of a setting, closing newline included. `name` is as [`Setting::find`] takes it, or the path of
-    /// a file of a node's hugetlb pool.
+    /// a file of a node: of its hugetlb pool, or the weight that interleaving gives it.
     ///
     /// # Errors
     /// [`SettingError`], never `ReadOnly` or `Invalid`.
     pub fn read_setting(&self, name: &str) -> Result<String, SettingError> {
         if let Some((node, setting)) = hugetlb::of_node(name) {
             return self.read_node_pool(node, setting);
+        }
+        if let Some((node, setting)) = weight_of_node(name) {
+            return self.read_weight(node, setting);
         }
         let setting = Setting::find(name).ok_or(SettingError::Unknown)?;
         if setting.access == Access::WriteOnly {
@@ -264,6 +270,9 @@ impl<T: Tracer> Mm<T> {
         if let Some(size) = self.pool_size(name, value)? {
             self.set_nr_hugepages(size);
             return Ok(());
+        }
+        if let Some((node, setting)) = weight_of_node(name) {
+            return self.write_weight(node, setting, value);
         }
         let setting = Setting::find(name).ok_or(SettingError::Unknown)?;
         if setting.access == Access::ReadOnly {
@@ -322,6 +331,8 @@ impl<T: Tracer> Mm<T> {
             // These hold words.
             Knob::ThpDefrag | Knob::ThpEnabled | Knob::ThpShmemEnabled => None,
             Knob::ThpSizeEnabled | Knob::ThpSizeShmemEnabled => None,
+            // Each node has its own.
+            Knob::InterleaveWeight => None,
             Knob::ThpSizeStat(stat) => self.has_sizes().then(|| one(self.thp_size_stat(stat))),
             Knob::ThpPmdSize => {
                 let is_there = self.policy.thp.interface >= HugeInterface::PmdSize;
@@ -395,6 +406,7 @@ impl<T: Tracer> Mm<T> {
             | Knob::ThpEnabled
             | Knob::ThpShmemEnabled
             | Knob::ThpPmdSize
+            | Knob::InterleaveWeight
             | Knob::ThpSizeEnabled
             | Knob::ThpSizeShmemEnabled
             | Knob::ThpSizeStat(_) => unreachable!("{knob:?} is not written as a number"),

@@ -8,7 +8,7 @@
 
 use alloc::vec::Vec;
 
-use order9_units::{Bytes, NodeId, Order, Pages, Pfn};
+use order9_units::{Bytes, NodeId, NodeMask, Order, Pages, Pfn};
 
 use super::map::HUGE_RSS;
 use super::rules::{Collapser, fails_with_huge_page};
@@ -30,7 +30,7 @@ pub struct Collapse {
     pub(super) space: SpaceId,
     pub(super) slot: Vpn,
     node: NodeId,
-    nodemask: Option<u64>,
+    nodemask: Option<NodeMask>,
     gfp: Gfp,
     by: Collapser,
     /// Pages that were used lately; khugepaged alone counts them.
@@ -221,7 +221,7 @@ impl<T: Tracer> Mm<T> {
         };
         let full = self.fullest_nodes(pages);
         if self.policy.thp.collapse_equal_nodes {
-            let nodemask = full.iter().fold(0, |mask, node| mask | 1 << node.0);
+            let nodemask = full.iter().copied().collect();
             return Request { node: full[0], nodemask: Some(nodemask), ..Request::new(Order::PAGEBLOCK, gfp) };
         }
         let node = match by {

@@ -8,6 +8,7 @@ use super::{HugeEnabled, NR, fault_gfp, zero_gfp};
 use crate::Mm;
 use crate::frame::Idx;
 use crate::gfp::Gfp;
+use crate::mempolicy::{PageOf, PlacedHuge};
 use crate::policy::{HugeCow, ZeroWrite};
 use crate::space::{
     Access, Errno, Fault, FaultStep, Huge, HugeAdvice, Mapping, Need, Owner, Prot, Pte, PteFlag, SpaceId, Vma, VmaKind,
@@ -96,15 +97,18 @@ impl<T: Tracer> Mm<T> {
         let rights = fault_gfp(self.settings.thp.defrag, advised, &self.policy.thp);
         // A slot of zeros, or of another's page, is mapped already: a base page would not do.
         let takes_base = fault.seen.is_none() && fault.access == Access::Write;
-        let ask = HugeAsk { advised: vma.local, takes_base, ..self.ask_near(fault.local, rights) };
-        let search = self.begin_search(ask);
+        let page = PageOf::slot(vma, fault.vpn);
+        let ask = self.ask_for(fault.space, page, fault.local, rights);
+        let search = self.begin_search(HugeAsk { advised: vma.local, takes_base, ..ask });
         self.attempt(&Fault { need, ..fault }, search)
     }
 
-    /// A search for a huge page that is wanted on `local`, for which `rights` may be used.
-    pub(crate) fn ask_near(&self, local: NodeId, rights: Gfp) -> HugeAsk {
-        let placement = self.policy.thp.placement;
-        HugeAsk { placement, home: local, allowed: None, rights, advised: false, takes_base: false }
+    /// A search for a huge page for a program on `local`, for which `rights` may be used: where the memory policy of the page
+    /// has it.
+    pub(crate) fn ask_for(&self, space: SpaceId, page: PageOf<'_>, local: NodeId, rights: Gfp) -> HugeAsk {
+        let (placement, advised, takes_base) = (self.policy.thp.placement, false, false);
+        let PlacedHuge { home, allowed, uses, in_order } = self.huge_choice(space, page, local, rights);
+        HugeAsk { placement, home, allowed, uses, in_order, rights, advised, takes_base }
     }
 
     /// Asks for the page of the attempt that a search has come to, or makes do without.

@@ -1,7 +1,7 @@
 //! Huge pages move whole: all 512 base pages, with every mapping, to another free block.
 //!
 //! Compaction never asks for this: huge pages are what it works for. Whoever moves pages between nodes or out of a range
-//! does ([`crate::migrate::move_pages`]). Linux' Documentation/mm/page_migration.rst; LKML: "mm: page migration
+//! does ([`crate::mempolicy::move_pages`]). Linux' Documentation/mm/page_migration.rst; LKML: "mm: page migration
 //! enhancement for thp" (2017).
 
 use order9_units::{Order, Pfn};

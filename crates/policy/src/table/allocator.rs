@@ -1,6 +1,8 @@
 //! Switches of the allocator: fallback, watermarks, per-CPU lists, reserves.
 
-use order9_mm::policy::{ClaimRule, FallbackSearch, ListEnd, PcpHigh, PcpLists, QuickTest, ReserveRights};
+use order9_mm::policy::{
+    ClaimRule, FallbackSearch, ListEnd, MempolicyInterface, PcpHigh, PcpLists, QuickTest, ReserveRights,
+};
 
 use super::{optional, set_number, within_u32};
 use crate::switch::{Case, Switch, Value, Values};
@@ -230,6 +232,19 @@ pub(super) static SWITCHES: &[Switch] = &[
         "Whether watermark checks subtract only the free part of the highatomic reserve",
         off: "watermark checks subtract the whole highatomic reserve", "up to 6.11",
         on: "watermark checks subtract only the free part of the highatomic reserve", "6.12+"
+    ),
+    choice!(
+        mempolicy,
+        "Which calls and modes of memory policies there are",
+        "programs choose their nodes by",
+        MempolicyInterface::Base: "base",
+            "MPOL_PREFERRED, MPOL_BIND, MPOL_INTERLEAVE and MPOL_LOCAL", "up to 5.14";
+        MempolicyInterface::PreferredMany: "preferred_many",
+            "the same and MPOL_PREFERRED_MANY", "5.15 to 5.16";
+        MempolicyInterface::HomeNode: "home_node",
+            "the same, MPOL_PREFERRED_MANY and set_mempolicy_home_node", "5.17 to 6.8";
+        MempolicyInterface::WeightedInterleave: "weighted_interleave",
+            "the same, MPOL_PREFERRED_MANY, set_mempolicy_home_node and MPOL_WEIGHTED_INTERLEAVE", "6.9+";
     ),
     choice!(
         moved_blocks,

@@ -160,7 +160,7 @@ mod tests {
                 words_by_prefix, madvise_collapse, max_ptes_swap, max_ptes_shared, migration, fork_pin_copy, mmap_align, hugetlb_noretry, shmem, shmem_gfp, shmem_punch,
                 within_size_end, shmem_retract, swap_whole, stop_resets_min_free, min_free_all_zones, zero_by_slot, collapse_equal_nodes, shrink_underused, interface
             };
-            moved_blocks, merge_guards_all_types, cma_balance, fair_zone_batches
+            mempolicy, moved_blocks, merge_guards_all_types, cma_balance, fair_zone_batches
         );
         let keys: Vec<_> = switches().map(|switch| switch.key).collect();
         assert_eq!(fields, keys.iter().copied().collect());

@@ -3,7 +3,7 @@
 use order9_mm::env::{Env as _, Stall as _, Until};
 use order9_mm::fs_cache::FsStep;
 use order9_mm::page_cache::{Added, CachedPage, DropPagecache};
-use order9_mm::{FileId, Gfp, Request, ShmemPage, alloc_pages};
+use order9_mm::{FileId, Gfp, Request, ShmemPage, SpaceId, alloc_pages};
 use order9_units::{Order, Pages};
 
 use super::machine::{Thread, Transfer};
@@ -102,7 +102,7 @@ impl Thread {
     }
 
     async fn fill_hole(&self, file: FileId, index: u64) {
-        let Ok(mut hole) = self.with(|mm| mm.shmem_hole(file, index, CPU)) else { return };
+        let Ok(mut hole) = self.with(|mm| mm.shmem_hole(SpaceId::default(), file, index, CPU)) else { return };
         let page = loop {
             match alloc_pages(self, &hole.request(CPU)).await {
                 Ok(page) => break page,

@@ -3,18 +3,24 @@
 use order9_mm::compaction::{compact_node, try_to_compact_pages};
 use order9_mm::env::{CompactPriority, Env as _, Stall as _, Until};
 use order9_mm::hugetlb::{PoolResize, PoolSize, PoolStep};
-use order9_mm::migrate::{MigrateMode, MigrateReason, gather_pages, move_pages, offline_pages};
+use order9_mm::mempolicy::{Movable, PageMove, move_pages};
+use order9_mm::migrate::{MigrateMode, MigrateReason, gather_pages, offline_pages};
 use order9_mm::reclaim::Reclaimer;
 use order9_mm::shrinker::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
-use order9_mm::space::{Access, FaultStep, Mremap, MremapTo, TableStep, VirtAddr};
+use order9_mm::space::{Access, Fault, FaultStep, Mremap, MremapTo, TableStep, VirtAddr};
 use order9_mm::thp::{Collapse, CollapseFailure, KhugepagedStep};
-use order9_mm::{Errno, Gfp, Mm, Request, SpaceId, alloc_pages};
+use order9_mm::{AllocError, Errno, Gfp, Mm, Request, SpaceId, alloc_pages};
 use order9_units::{Migratetype, Nanos, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange};
 
 use super::machine::Thread;
 use super::{CPU, page_request};
 
 impl Thread {
+    async fn page_for(&self, fault: &Fault) -> Result<Pfn, AllocError> {
+        let request = self.with(|mm| mm.fault_request(fault, self.cpu()));
+        alloc_pages(self, &request).await
+    }
+
     /// An access of a program, with all that it needs.
     pub(super) async fn access(&self, space: SpaceId, addr: VirtAddr, access: Access) {
         let _lock = self.lock(space).await;
@@ -23,7 +29,7 @@ impl Thread {
         loop {
             self.pause().await;
             step = match step {
-                FaultStep::NeedPage(fault) => match alloc_pages(self, &fault.request(self.cpu())).await {
+                FaultStep::NeedPage(fault) => match self.page_for(&fault).await {
                     Ok(page) => self.with(|mm| mm.fault_finish(&fault, page, CPU)),
                     Err(_) if fault.need().may_be_refused() => self.with(|mm| mm.fault_refused(&fault, CPU)),
                     Err(_) => return,
@@ -151,7 +157,9 @@ impl Thread {
     }
 
     pub(super) async fn move_pages(&self, space: SpaceId, addrs: Vec<VirtAddr>, node: NodeId) {
-        move_pages(self, space, &addrs, node, MigrateReason::Syscall).await;
+        let pages: Vec<_> = addrs.into_iter().map(|addr| PageMove { addr, to: node }).collect();
+        // The program may have ended.
+        let _ = move_pages(self, space, space, &pages, Movable::Own).await;
     }
 
     /// Takes a pageblock out, and puts it back into use.

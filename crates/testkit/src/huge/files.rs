@@ -1,7 +1,7 @@
 //! What can happen to a file of tmpfs, which all programs share, and to its huge pages.
 
 use order9_mm::space::{Backing, Madvise, MmapRequest, Place};
-use order9_mm::{Gfp, Request, ShmemHuge, ShmemPage, TmpfsOptions, TmpfsSize, alloc_pages};
+use order9_mm::{Gfp, ShmemHuge, ShmemPage, TmpfsOptions, TmpfsSize, alloc_pages};
 use order9_units::{Nanos, Pages};
 
 use super::{CPU, Choices, HUGE, PAGES, World, at, pages};
@@ -76,12 +76,13 @@ impl<C: Choices> World<C> {
     }
 
     fn fill_hole(&mut self, index: u64) {
-        let Ok(mut hole) = self.with(|mm| mm.shmem_hole(self.file, index, CPU)) else {
+        let space = self.space();
+        let Ok(mut hole) = self.with(|mm| mm.shmem_hole(space, self.file, index, CPU)) else {
             self.full += 1;
             return;
         };
         let page = loop {
-            let request = Request { node: self.node(), ..hole.request(CPU) };
+            let request = self.with(|mm| mm.hole_request(space, &hole, CPU));
             match self.machine.run(alloc_pages(&self.machine, &request)) {
                 Ok(page) => break page,
                 Err(_) if hole.may_be_refused() => hole = self.with(|mm| mm.shmem_refused(&hole)),

@@ -6,10 +6,13 @@
 
 mod files;
 mod machine;
+mod nodes;
 mod steps;
 
 use order9_mm::hugetlb::{PoolResize, PoolSize, PoolStep};
-use order9_mm::policy::{HugeCow, HugePlacement, MmapAlign, NewAnon, Policy, ShmemPunch, ZeroWrite};
+use order9_mm::policy::{
+    HugeCow, HugePlacement, MempolicyInterface, MmapAlign, NewAnon, Policy, ShmemPunch, ZeroWrite,
+};
 use order9_mm::space::VirtAddr;
 use order9_mm::{FileId, FrameState, Mm, MountId, ShmemHuge, SpaceId, TmpfsOptions};
 use order9_units::{Pages, Pfn};
@@ -119,6 +122,7 @@ fn policy(choices: &mut impl Choices) -> Policy {
     policy.reclaim.new_anon = if either() { NewAnon::Inactive } else { NewAnon::Active };
     policy.thp.shrink_underused = either();
     policy.thp.placement = HugePlacement::ALL[choices.below(HugePlacement::ALL.len() as u64) as usize];
+    policy.mempolicy = MempolicyInterface::WeightedInterleave;
     policy
 }
 

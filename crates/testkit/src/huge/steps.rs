@@ -1,7 +1,8 @@
 //! What can happen next.
 
 use order9_mm::compaction::compact_node;
-use order9_mm::migrate::{MigrateReason, move_pages, offline_pages};
+use order9_mm::mempolicy::{Movable, PageMove, move_pages};
+use order9_mm::migrate::offline_pages;
 use order9_mm::reclaim::{Reclaimer, direct_reclaim};
 use order9_mm::shrinker::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
 use order9_mm::space::{
@@ -20,7 +21,7 @@ impl<C: Choices> World<C> {
     /// # Panics
     /// If one is broken.
     pub fn step(&mut self) {
-        match self.below(46) {
+        match self.below(49) {
             0..=8 => self.touch(),
             9 => self.advise(Madvise::DontNeed),
             10 | 11 => self.advise(Madvise::Free),
@@ -46,6 +47,7 @@ impl<C: Choices> World<C> {
             36 => self.set_pools(),
             37 | 38 => self.map_pool(),
             40..=45 => self.step_on_file(),
+            46..=48 => self.step_on_nodes(),
             _ => self.enable(),
         }
         self.check();
@@ -61,7 +63,7 @@ impl<C: Choices> World<C> {
     }
 
     /// A range of pages: whole slots, parts of one, or what lies across an edge.
-    fn range(&mut self) -> (VirtAddr, u64) {
+    pub(super) fn range(&mut self) -> (VirtAddr, u64) {
         let grain = [1, 64, HUGE][self.below(3) as usize];
         let start = self.below(ALL_PAGES / grain) * grain;
         let most = (ALL_PAGES - start) / grain;
@@ -99,7 +101,7 @@ impl<C: Choices> World<C> {
             step = match step {
                 FaultStep::NeedPage(fault) => {
                     let refused = fault.need().may_be_refused();
-                    let request = fault.request(CPU);
+                    let request = self.with(|mm| mm.fault_request(&fault, CPU));
                     let page = match refused {
                         true if !huge => None,
                         true => self.with(|mm| mm.alloc_fast(&request)).ok(),
@@ -302,9 +304,11 @@ impl<C: Choices> World<C> {
 
     fn move_pages(&mut self) {
         let (space, (start, length), node) = (self.space(), self.range(), self.node());
-        let moved: Vec<VirtAddr> =
-            (0..length.min(16)).map(|page| VirtAddr::new(start.get() + pages(page).get())).collect();
-        self.machine.run(move_pages(&self.machine, space, &moved, node, MigrateReason::Syscall));
+        let address = |page| VirtAddr::new(start.get() + pages(page).get());
+        let moved: Vec<_> = (0..length.min(16)).map(|page| PageMove { addr: address(page), to: node }).collect();
+        let movable = if self.below(2) == 0 { Movable::Own } else { Movable::All };
+        // A cpuset may forbid the node.
+        let _refused = self.machine.run(move_pages(&self.machine, space, space, &moved, movable));
     }
 
     fn compact(&mut self) {

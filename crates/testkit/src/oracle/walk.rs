@@ -47,7 +47,7 @@ impl Oracle {
             let zone = &self.zones[z];
             zone.kind <= request.gfp.highest_zone()
                 && (zone.node == request.node || !request.gfp.has(Gfp::THISNODE))
-                && request.nodemask.is_none_or(|mask| zone.node.0 < 64 && mask >> zone.node.0 & 1 == 1)
+                && request.nodemask.is_none_or(|mask| mask.bits().checked_shr(zone.node.0.into()).unwrap_or(0) & 1 == 1)
         };
         self.zonelist(request.node).into_iter().filter(admits).collect()
     }

@@ -4,9 +4,10 @@ use alloc::vec::Vec;
 
 use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
-use super::super::{MigrateReason, move_pages, offline_pages};
+use super::super::{MigrateReason, offline_pages};
 use super::{CPU, World, address};
 use crate::env::{CompactPriority, CompactResult, Compacted, OomKill, Pressure};
+use crate::mempolicy::{Movable, PageMove, move_pages};
 use crate::policy::Policy;
 use crate::space::{Access, Errno, FaultStep, MmapRequest, Place, Prot, SpaceId, VirtAddr};
 use crate::thp::HugeEnabled;
@@ -88,8 +89,8 @@ fn program(world: &World) -> SpaceId {
 }
 
 fn move_all(world: &World, space: SpaceId, pages: &[u64]) -> Vec<Result<NodeId, Errno>> {
-    let pages: Vec<VirtAddr> = pages.iter().map(|&page| address(START, page)).collect();
-    world.run(move_pages(world, space, &pages, FAR, MigrateReason::Syscall))
+    let pages: Vec<_> = pages.iter().map(|&page| PageMove { addr: address(START, page), to: FAR }).collect();
+    world.run(move_pages(world, space, space, &pages, Movable::Own)).expect("the node is there")
 }
 
 /// Moved whole, not moved, split for want of a target, split by themselves; pages moved.

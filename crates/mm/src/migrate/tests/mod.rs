@@ -30,8 +30,8 @@ const CPU: usize = 0;
 const TRANSFER: Nanos = Nanos::new(1000);
 
 /// A machine with swap and a filesystem, on which transfers end when somebody waits for them.
-struct World {
-    mm: RefCell<Mm<Vec<Event>>>,
+pub(crate) struct World {
+    pub(crate) mm: RefCell<Mm<Vec<Event>>>,
     reads: RefCell<Vec<(FileId, u64)>>,
     writes: RefCell<Vec<PageWrite>>,
     task: Cell<Task>,
@@ -54,7 +54,7 @@ impl World {
         Self::of(&layout, policy)
     }
 
-    fn of(layout: &Layout, policy: Policy) -> Self {
+    pub(crate) fn of(layout: &Layout, policy: Policy) -> Self {
         let mut mm = MmBuilder::new(layout, policy).expect("the layout is sound").content_tags().boot();
         mm.mount(CacheSpec::EXT4_INODE).expect("nothing is mounted");
         mm.swapon(Pages::new(100));
@@ -68,7 +68,7 @@ impl World {
         }
     }
 
-    fn run<R>(&self, future: impl Future<Output = R>) -> R {
+    pub(crate) fn run<R>(&self, future: impl Future<Output = R>) -> R {
         match pin!(future).as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(result) => result,
             Poll::Pending => unreachable!("this world never makes a task wait"),
@@ -109,6 +109,11 @@ impl World {
         }
     }
 
+    /// Where a page of a program at 0x7f00_0000_0000 is.
+    pub(crate) fn page_of(&self, space: SpaceId, page: u64) -> Pfn {
+        self.page((space, VirtAddr::new(0x7f00_0000_0000)), page)
+    }
+
     fn pages(&self, of: (SpaceId, VirtAddr), pages: u64) -> Vec<Pfn> {
         (0..pages).map(|page| self.page(of, page)).collect()
     }
@@ -140,7 +145,7 @@ impl World {
     }
 }
 
-fn address(start: VirtAddr, page: u64) -> VirtAddr {
+pub(crate) fn address(start: VirtAddr, page: u64) -> VirtAddr {
     VirtAddr::new(start.get() + 4096 * page)
 }
 

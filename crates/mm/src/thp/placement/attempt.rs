@@ -1,6 +1,6 @@
 //! One attempt of a placement: nodes, size, rights, and when it is given up.
 
-use order9_units::{NodeId, Order};
+use order9_units::{NodeId, NodeMask, Order};
 
 use super::HugeAsk;
 use crate::gfp::Gfp;
@@ -86,8 +86,8 @@ impl Attempt {
         let (node, nodemask, gfp) = match self.nodes {
             Nodes::Any => (ask.home, ask.allowed, self.gfp),
             Nodes::One(node) => (node, ask.allowed, self.gfp.with(Gfp::THISNODE)),
-            Nodes::Among(mask) => (ask.home, Some(mask), self.gfp),
+            Nodes::Among(mask) => (ask.home, Some(NodeMask::from_bits(mask)), self.gfp),
         };
-        Request { order: self.order, gfp, node, nodemask, cpu, gate: self.gate }
+        Request { order: self.order, gfp, node, nodemask, uses: ask.uses, cpu, gate: self.gate }
     }
 }

@@ -1,11 +1,11 @@
 //! A search for a huge page by the attempts of a placement.
 
-use order9_units::{NodeId, Order};
+use order9_units::{NodeId, NodeMask, Order};
 
 use super::{Attempt, HugePlacement, Nodes, View};
 use crate::Mm;
 use crate::gfp::Gfp;
-use crate::page_alloc::Request;
+use crate::page_alloc::{NodeUse, Request};
 use crate::trace::Tracer;
 
 /// What a search for a huge page starts from.
@@ -15,8 +15,12 @@ pub struct HugeAsk {
     pub placement: HugePlacement,
     /// Where the page is wanted: the preferred node of the memory policy, else the node of the CPU.
     pub home: NodeId,
-    /// Nodes that may serve, a bit each, by memory policy; `None` is all.
-    pub allowed: Option<u64>,
+    /// Nodes that may serve, by memory policy and cpuset; `None` is all.
+    pub allowed: Option<NodeMask>,
+    /// What the nodes mean to the allocator.
+    pub uses: NodeUse,
+    /// The memory policy says in which order nodes are asked: once, whatever the rule is.
+    pub in_order: bool,
     /// What an attempt may do, wherever it looks.
     pub rights: Gfp,
     /// The program said so about where this memory is to lie, in the way that the rule knows.
@@ -53,12 +57,18 @@ impl<T: Tracer> Mm<T> {
     /// Begins a search; `None` where nothing is worth an attempt.
     #[must_use]
     pub fn begin_search(&self, ask: HugeAsk) -> Option<HugeSearch> {
+        if ask.in_order {
+            return Some(HugeSearch { ask, made: 1, tried: 0, attempt: Attempt::huge(Nodes::Any, ask.rights) });
+        }
         self.next_attempt(ask, 0, 0)
     }
 
     /// Goes on with a search whose attempt failed; `None` after the last.
     pub(crate) fn go_on_searching(&self, search: &HugeSearch) -> Option<HugeSearch> {
         let HugeSearch { ask, made, tried, attempt } = *search;
+        if ask.in_order {
+            return None;
+        }
         let asked = match attempt.nodes {
             Nodes::One(node) => mask_of(node),
             Nodes::Any | Nodes::Among(_) => 0,

@@ -4,11 +4,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use alloc::{format, vec};
 
-use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
+use order9_units::{NodeId, NodeMask, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::{HugeAsk, HugePlacement, HugePrices, Nodes};
 use crate::gfp::{AllocFlags, Gfp, Mark};
-use crate::page_alloc::Request;
+use crate::page_alloc::{NodeUse, Request};
 use crate::policy::{Policy, ThpPolicy};
 use crate::space::{Access, Errno, FaultStep, Madvise, MmapRequest, Place, VirtAddr};
 use crate::thp::{HugeDefrag, HugeEnabled};
@@ -39,7 +39,16 @@ fn two() -> Vec<Vec<u32>> {
 
 fn ask(placement: HugePlacement) -> HugeAsk {
     let rights = Gfp::GFP_TRANSHUGE;
-    HugeAsk { placement, home: NodeId(0), allowed: None, rights, advised: false, takes_base: true }
+    HugeAsk {
+        placement,
+        home: NodeId(0),
+        allowed: None,
+        uses: NodeUse::Ordinary,
+        in_order: false,
+        rights,
+        advised: false,
+        takes_base: true,
+    }
 }
 
 /// Every attempt of a search that finds nothing: nodes, size where it is base, what may be done.
@@ -192,13 +201,13 @@ fn only_nodes_that_may_serve_are_asked() {
     let allowed = 0b1100;
     for &placement in HugePlacement::ALL {
         let mm = boot(&four(), ThpPolicy { placement, near: 32, ..ThpPolicy::default() });
-        let ask = HugeAsk { home: NodeId(2), allowed: Some(allowed), ..ask(placement) };
+        let ask = HugeAsk { home: NodeId(2), allowed: Some(NodeMask::from_bits(allowed)), ..ask(placement) };
         let mut search = mm.begin_search(ask);
         while let Some(now) = search {
             let request = now.request(0);
             let asked = match now.attempt.nodes {
                 Nodes::One(node) => 1 << node.0,
-                Nodes::Any | Nodes::Among(_) => request.nodemask.expect("there is a set"),
+                Nodes::Any | Nodes::Among(_) => request.nodemask.expect("there is a set").bits(),
             };
             assert_eq!(asked & !allowed, 0, "{placement:?}: {request:?}");
             search = mm.go_on_searching(&now);

@@ -1,6 +1,6 @@
 //! What a placement sees: the request, the nodes, and what the allocator and the index know of them.
 
-use order9_units::{NodeId, Order, PAGEBLOCK_PAGES, ZoneKind};
+use order9_units::{NodeId, NodeMask, Order, PAGEBLOCK_PAGES, ZoneKind};
 
 use super::search::mask_of;
 use super::{Attempt, HugeAsk, HugePrices, Nodes};
@@ -117,8 +117,8 @@ impl<'a> View<'a> {
         let mut before = None;
         let nodes = self.home_node().fallback_list.iter().map(|zone| zone.node);
         let once = nodes.filter(move |&node| before.replace(node) != Some(node));
-        let allowed = self.ask.allowed.unwrap_or(u64::MAX);
-        once.filter(move |&node| allowed & mask_of(node) != 0)
+        let allowed = self.ask.allowed.unwrap_or(NodeMask::ALL);
+        once.filter(move |&node| allowed.has(node))
     }
 
     /// Nodes that may serve, by distance from home, as far as `policy.thp.near` goes.

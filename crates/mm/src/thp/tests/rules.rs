@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use order9_units::{NodeId, Pages, Pfn, PfnRange, ZoneKind};
+use order9_units::{NodeId, NodeMask, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::khugepaged::{base_pages, pass, set};
 use super::splits::reclaim;
@@ -223,7 +223,7 @@ fn asked(mm: &mut Mm, by: Collapser, near: u64, far: u64) -> (u16, Option<u64>, 
     let frames = |node: u64, count| (0..count).map(move |at| Pfn::new(((1 + node) << 20) + at));
     let pages: Vec<_> = frames(0, near).chain(frames(1, far)).map(|pfn| Some(mm.at(pfn))).collect();
     let request = mm.where_to_collapse(&pages, by);
-    (request.node.0, request.nodemask, request.gfp.has(Gfp::THISNODE))
+    (request.node.0, request.nodemask.map(NodeMask::bits), request.gfp.has(Gfp::THISNODE))
 }
 
 #[test]

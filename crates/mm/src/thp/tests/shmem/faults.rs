@@ -108,7 +108,7 @@ fn system_calls_make_huge_pages_too() {
     write_call(&mut mm, file, 599, true);
     assert_eq!((thps(&mm), file_events(&mm), mm.user_levels().shmem), ((2, 0), [2, 0, 0], 2 * HUGE));
     assert!(matches!(mm.shmem_page(file, 300), ShmemPage::Present(_)));
-    let hole = mm.shmem_hole(file, 599, CPU).expect("there is room");
+    let hole = mm.shmem_hole(SpaceId::default(), file, 599, CPU).expect("there is room");
     assert!(!hole.may_be_refused(), "the range is no longer empty");
 }
 

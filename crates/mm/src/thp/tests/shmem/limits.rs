@@ -65,7 +65,7 @@ fn on_a_full_mount_calls_fail_and_faults_are_fatal() {
     (0..3).for_each(|page| write(&mut mm, space, page));
     let fault = mm.touch(space, at(3), Access::Read, CPU);
     assert_eq!((fault, df(&mm, mount)), (FaultStep::Bus, (3, 0)));
-    assert_eq!(mm.shmem_hole(file, 3, CPU), Err(Errno::Enospc));
+    assert_eq!(mm.shmem_hole(SpaceId::default(), file, 3, CPU), Err(Errno::Enospc));
     read(&mut mm, space, 2);
     mm.madvise(space, at(1), pages(1), Madvise::Remove, CPU).expect("it is shared and writable");
     write_call(&mut mm, file, 3, false);
@@ -76,13 +76,17 @@ fn on_a_full_mount_calls_fail_and_faults_are_fatal() {
 fn a_hole_is_refused_its_page_where_the_mount_is_full_by_then() {
     let (mut mm, mount) = limited(ShmemHuge::Always, HUGE);
     let (file, space) = shared(&mut mm, mount, 2 * HUGE);
-    let hole = mm.shmem_hole(file, 0, CPU).expect("there is room");
+    let hole = mm.shmem_hole(SpaceId::default(), file, 0, CPU).expect("there is room");
     let page = mm.alloc_fast(&hole.request(CPU)).expect("there is memory");
     write(&mut mm, space, HUGE);
     let free = mm.free_pages();
     assert_eq!(mm.fill_shmem_hole(&hole, page, CPU), Ok(()));
     assert_eq!((mm.free_pages() - free, mm.file_page(file, 0)), (Pages::new(HUGE), None));
-    assert_eq!(mm.shmem_hole(file, 0, CPU), Err(Errno::Enospc), "the caller sees it when it looks again");
+    assert_eq!(
+        mm.shmem_hole(SpaceId::default(), file, 0, CPU),
+        Err(Errno::Enospc),
+        "the caller sees it when it looks again"
+    );
     checked(&mm);
 }
 
@@ -112,7 +116,7 @@ fn a_full_mount_splits_huge_pages_that_reach_beyond_the_end() {
     checked(&mm);
     (1..HUGE - 200).for_each(|page| write(&mut mm, space, page));
     let failed = mm.counters().thp_split_page_failed;
-    assert_eq!(mm.shmem_hole(other, HUGE, CPU), Err(Errno::Enospc));
+    assert_eq!(mm.shmem_hole(SpaceId::default(), other, HUGE, CPU), Err(Errno::Enospc));
     assert_eq!(mm.counters().thp_split_page_failed - failed, 5, "so many tries");
     mm.unpin(pinned).expect("it is pinned");
     write_call(&mut mm, other, HUGE, true);

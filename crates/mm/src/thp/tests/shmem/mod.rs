@@ -43,7 +43,7 @@ fn shared(mm: &mut Mm, mount: MountId, count: u64) -> (FileId, SpaceId) {
 /// What a system call does that writes a page of a file; `huge` says whether there are huge pages.
 fn write_call(mm: &mut Mm, file: FileId, index: u64, huge: bool) {
     let mut hole = match mm.shmem_page(file, index) {
-        ShmemPage::Hole => mm.shmem_hole(file, index, CPU).expect("the mount has room"),
+        ShmemPage::Hole => mm.shmem_hole(SpaceId::default(), file, index, CPU).expect("the mount has room"),
         found => panic!("{found:?}"),
     };
     let page = loop {

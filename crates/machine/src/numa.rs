@@ -1,0 +1,134 @@
+//! System calls about nodes: memory policies, moves of pages, cpusets.
+
+use order9_mm::env::Env as _;
+use order9_mm::mempolicy::{self, MempolicyArgs, Mode, ModeFlags, Movable};
+use order9_mm::{Errno, NumaCounters};
+use order9_units::{NodeId, NodeMask};
+use order9_workloads::{Area, MbindFlags, MemoryMode, Mempolicy, NodeFlags, Numastat, Stop};
+
+use crate::faults::refused;
+use crate::syscalls::start;
+use crate::thread::Thread;
+use crate::time;
+
+/// Modes here and in the engine.
+const MODES: [(MemoryMode, Mode); 7] = [
+    (MemoryMode::Default, Mode::Default),
+    (MemoryMode::Local, Mode::Local),
+    (MemoryMode::Preferred, Mode::Preferred),
+    (MemoryMode::PreferredMany, Mode::PreferredMany),
+    (MemoryMode::Bind, Mode::Bind),
+    (MemoryMode::Interleave, Mode::Interleave),
+    (MemoryMode::WeightedInterleave, Mode::WeightedInterleave),
+];
+const FLAGS: [(NodeFlags, ModeFlags); 3] = [
+    (NodeFlags::None, ModeFlags::None),
+    (NodeFlags::Static, ModeFlags::Static),
+    (NodeFlags::Relative, ModeFlags::Relative),
+];
+
+/// What stands beside `key` in a table that has every key.
+fn paired<A: Copy + PartialEq, B: Copy>(table: &[(A, B)], key: A) -> B {
+    table.iter().find(|(known, _)| *known == key).map(|&(_, other)| other).expect("the table is complete")
+}
+
+fn flipped<A: Copy, B: Copy, const N: usize>(table: &[(A, B); N]) -> [(B, A); N] {
+    table.map(|(one, other)| (other, one))
+}
+
+impl Thread {
+    pub(crate) async fn set_policy(&self, policy: Mempolicy) -> Result<(), Stop> {
+        self.enter().await?;
+        let args = self.args(policy);
+        let done = self.kernel.with(|mm| mm.set_mempolicy(self.process.space, &args));
+        done.map_err(|errno| refused("set_mempolicy", errno))
+    }
+
+    pub(crate) async fn bind(&self, area: Area, policy: Mempolicy, flags: MbindFlags) -> Result<(), Stop> {
+        self.enter().await?;
+        let movable = if flags.moves_all { Some(Movable::All) } else { flags.moves.then_some(Movable::Own) };
+        let (args, flags) = (self.args(policy), mempolicy::MbindFlags { strict: flags.strict, moves: movable });
+        let lock = self.mmap_lock(time::Mode::Exclusive).await;
+        let done = mempolicy::mbind(self, self.process.space, start(area), area.length, &args, flags).await;
+        drop(lock);
+        self.spend().await;
+        self.alive()?;
+        done.map_err(|errno| refused("mbind", errno))
+    }
+
+    pub(crate) async fn policy_of(&self, area: Option<Area>) -> Result<Mempolicy, Stop> {
+        self.enter().await?;
+        let found = self.kernel.look(|mm| mm.get_mempolicy(self.process.space, area.map(start)));
+        let MempolicyArgs { mode, flags, nodes } = found.map_err(|errno| refused("get_mempolicy", errno))?;
+        Ok(Mempolicy { mode: paired(&flipped(&MODES), mode), flags: paired(&flipped(&FLAGS), flags), nodes })
+    }
+
+    pub(crate) async fn set_home(&self, area: Area, home: NodeId) -> Result<(), Stop> {
+        self.enter().await?;
+        let _lock = self.mmap_lock(time::Mode::Exclusive).await;
+        let space = self.process.space;
+        let done = self.kernel.with(|mm| mm.set_mempolicy_home_node(space, start(area), area.length, home));
+        self.spend().await;
+        done.map_err(|errno| refused("set_mempolicy_home_node", errno))
+    }
+
+    pub(crate) async fn migrate(&self, from: NodeMask, to: NodeMask) -> Result<u64, Stop> {
+        self.enter().await?;
+        let lock = self.mmap_lock(time::Mode::Shared).await;
+        let space = self.process.space;
+        let done = mempolicy::migrate_space(self, space, space, from, to).await;
+        drop(lock);
+        self.spend().await;
+        self.alive()?;
+        done.map_err(|errno| refused("migrate_pages", errno))
+    }
+
+    pub(crate) async fn set_cpuset(&self, mems: NodeMask, migrates: bool) -> Result<(), Stop> {
+        self.enter().await?;
+        let lock = self.mmap_lock(time::Mode::Exclusive).await;
+        let done = mempolicy::set_mems(self, self.process.space, mems, migrates).await;
+        drop(lock);
+        self.spend().await;
+        self.alive()?;
+        done.map_err(|errno: Errno| refused("write", errno))
+    }
+
+    pub(crate) fn numa_maps_text(&self) -> String {
+        let mut text = String::new();
+        self.kernel.look(|mm| {
+            if let Some(space) = mm.space(self.process.space) {
+                mm.render_numa_maps(space, &mut text).expect("text can be written to memory");
+            }
+        });
+        text
+    }
+
+    pub(crate) fn numastat_of_nodes(&self) -> Vec<Numastat> {
+        let of = |numa: &NumaCounters| Numastat { hit: numa.hit, miss: numa.miss, interleave_hit: numa.interleave_hit };
+        self.kernel.look(|mm| mm.counters().numa.iter().map(of).collect())
+    }
+
+    /// Keeps how the memory of the process lies, before it ends, where somebody has chosen nodes.
+    pub(crate) fn record_nodes(&self) {
+        if !self.kernel.look(|mm| mm.uses_mempolicies()) {
+            return;
+        }
+        let by_node = self.kernel.look(|mm| mm.space(self.process.space).map(|space| mm.pages_by_node(space)));
+        let by_node = by_node.unwrap_or_default();
+        if by_node.iter().sum::<u64>() == 0 {
+            return;
+        }
+        let now = self.kernel.handle.now();
+        let mut record = self.kernel.record.borrow_mut();
+        for (node, &pages) in by_node.iter().enumerate() {
+            record.sample(&format!("Mapped-{node}"), crate::results::Unit::Count, now, pages as f64);
+        }
+        let path = format!("/proc/{}/numa_maps", self.process.space.index() + 1);
+        record.numa_maps.insert(self.process.name.to_string(), (path, self.numa_maps_text()));
+    }
+
+    fn args(&self, policy: Mempolicy) -> MempolicyArgs {
+        let Mempolicy { mode, flags, nodes } = policy.on(self.kernel.facts().nodes.len());
+        MempolicyArgs { mode: paired(&MODES, mode), flags: paired(&FLAGS, flags), nodes }
+    }
+}

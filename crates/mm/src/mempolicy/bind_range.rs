@@ -1,0 +1,147 @@
+//! `mbind`: a policy for a range of addresses, and what becomes of the pages that are there already.
+
+use alloc::vec::Vec;
+
+use order9_units::{Bytes, NodeId};
+
+use super::move_pages::{Found, Misplaced, move_misplaced};
+use super::{Mempolicy, MempolicyArgs, Mode};
+use crate::Mm;
+use crate::env::{Pressure, Stall};
+use crate::migrate::{Destination, MigrateReason};
+use crate::space::{Errno, SpaceId, VirtAddr, VpnRange};
+use crate::trace::Tracer;
+
+/// Which pages a call may move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Movable {
+    /// `MPOL_MF_MOVE`: those that nobody else maps.
+    Own,
+    /// `MPOL_MF_MOVE_ALL`: all. It takes `CAP_SYS_NICE`.
+    All,
+}
+
+/// Flags of `mbind`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MbindFlags {
+    /// `MPOL_MF_STRICT`: pages that lie, and after all moves still lie, on other nodes than the policy's are an error.
+    pub strict: bool,
+    /// Which pages are moved to where the policy has them; else it is for pages to come.
+    pub moves: Option<Movable>,
+}
+
+/// `mbind`, by a task of `id` itself. The policy of mappings of tmpfs goes to their file. A range of no length does nothing.
+///
+/// # Errors
+/// Those of [`Mempolicy::new`]; `EPERM` for [`Movable::All`] without `CAP_SYS_NICE`; `EINVAL` for an unaligned address and a
+/// range beyond the end of addresses, or that cuts a page of a hugetlb pool; `EFAULT` where a part of the range is not mapped;
+/// `EIO` for misplaced pages, as [`MbindFlags::strict`] says: if none may be moved, the policy stays as it was; `ENOMEM` where
+/// splitting would make too many mappings; `ESRCH` where there is no such space.
+pub async fn mbind<E: Stall + Pressure>(
+    env: &E,
+    id: SpaceId,
+    addr: VirtAddr,
+    length: Bytes,
+    args: &MempolicyArgs,
+    flags: MbindFlags,
+) -> Result<(), Errno> {
+    let (range, policy) = env.with(|mm| mm.mbind_begin(id, addr, length, args, flags))?;
+    env.spend().await;
+    let Some(movable) = flags.moves else { return Ok(()) };
+    let to = |mm: &mut Mm<E::Tracer>, page: &Misplaced, found: &Found| {
+        let vma = mm.user.space(id).ok()?.vmas.find(page.vpn)?;
+        let choice = mm.policy_for(id, vma, page.vpn, page.order, mm.node_of_cpu(env.cpu()));
+        let stays = found.node == choice.node && choice.nodes.is_none_or(|nodes| nodes.has(found.node));
+        (!stays).then(|| Destination::chosen(choice, MigrateReason::MempolicyMbind))
+    };
+    let failed = move_misplaced(env, id, range, movable, |node| is_wrong(policy.as_ref(), node), to).await;
+    let strict = flags.strict && args.mode != Mode::Default;
+    if failed > 0 && strict { Err(Errno::Eio) } else { Ok(()) }
+}
+
+/// Whether a page on `node` lies elsewhere than a policy wants it. No policy wants it anywhere.
+fn is_wrong(policy: Option<&Mempolicy>, node: NodeId) -> bool {
+    policy.is_none_or(|policy| !policy.accepts(node))
+}
+
+impl<T: Tracer> Mm<T> {
+    /// `mbind` without `MPOL_MF_MOVE`: the policy is for pages to come.
+    ///
+    /// # Errors
+    /// Those of [`mbind`].
+    pub fn mbind(
+        &mut self,
+        id: SpaceId,
+        addr: VirtAddr,
+        length: Bytes,
+        args: &MempolicyArgs,
+        strict: bool,
+    ) -> Result<(), Errno> {
+        self.mbind_begin(id, addr, length, args, MbindFlags { strict, moves: None }).map(|_| ())
+    }
+
+    /// Sets the policy of a range: which pages, and what it is.
+    fn mbind_begin(
+        &mut self,
+        id: SpaceId,
+        addr: VirtAddr,
+        length: Bytes,
+        args: &MempolicyArgs,
+        flags: MbindFlags,
+    ) -> Result<(VpnRange, Option<Mempolicy>), Errno> {
+        self.user.space(id)?;
+        if flags.moves == Some(Movable::All) && !self.has_sys_nice(id) {
+            return Err(Errno::Eperm);
+        }
+        let range = VpnRange::of_call(addr, length, Errno::Einval)?;
+        if range.is_empty() {
+            return Ok((range, None));
+        }
+        let policy = self.new_mempolicy(id, args)?;
+        if self.user.living(id).vmas.mapped_part(range) != range {
+            return Err(Errno::Efault);
+        }
+        if flags.strict && flags.moves.is_none() && args.mode != Mode::Default {
+            let found = self.misplaced(id, range, |node| is_wrong(policy.as_ref(), node), 1);
+            if !found.is_empty() {
+                return Err(Errno::Eio);
+            }
+        }
+        self.bind(id, range, policy)?;
+        Ok((range, policy))
+    }
+
+    /// Gives a range that is mapped a policy, or none: its mappings, and of those of tmpfs their files.
+    fn bind(&mut self, id: SpaceId, range: VpnRange, policy: Option<Mempolicy>) -> Result<(), Errno> {
+        let policy_id = policy.map(|policy| self.user.mempolicies.intern(policy));
+        let vmas = self.user.space(id)?.vmas.within(range);
+        let of_files = vmas.filter_map(|vma| {
+            let (file, part) = (self.policy_file(vma)?, vma.range.intersect(range));
+            Some((file, vma.index(part.start), part.len().get()))
+        });
+        let of_files: Vec<_> = of_files.collect();
+        self.bind_part(id, range, policy)?;
+        for (file, first, pages) in of_files {
+            self.set_file_policy(file, first, first + pages, policy_id);
+        }
+        Ok(())
+    }
+
+    /// Gives the mappings in `range` that keep their own policy this one, or none.
+    pub(super) fn bind_part(&mut self, id: SpaceId, range: VpnRange, policy: Option<Mempolicy>) -> Result<(), Errno> {
+        let policy = policy.map(|policy| self.user.mempolicies.intern(policy));
+        let files = &self.user.files;
+        let on_tmpfs: Vec<_> = self
+            .user
+            .space(id)?
+            .vmas
+            .within(range)
+            .filter_map(|vma| vma.kind.file().filter(|&file| !files.is_on_disk(file)))
+            .collect();
+        self.modify(id, range, |vma| {
+            if vma.kind.file().is_none_or(|file| !on_tmpfs.contains(&file)) {
+                vma.policy = policy;
+            }
+        })
+    }
+}

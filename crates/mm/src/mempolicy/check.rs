@@ -1,0 +1,65 @@
+//! Laws of memory policies.
+
+use alloc::format;
+
+use order9_units::NodeMask;
+
+use super::{Mempolicy, Mode};
+use crate::Mm;
+use crate::check::{Verdict, require};
+use crate::trace::Tracer;
+
+impl<T: Tracer> Mm<T> {
+    /// Every policy names nodes that have memory; those of files are of files that are there, and do not overlap; mappings of
+    /// tmpfs have none of their own; counts of allocations by node agree with each other.
+    pub(crate) fn check_mempolicies(&self) -> Verdict {
+        let (policies, memory) = (&self.user.mempolicies, self.memory_nodes());
+        policies.known.iter().try_for_each(|policy| check_nodes(policy, memory))?;
+        for (id, space) in self.user.spaces() {
+            space.task.policy.as_ref().map_or(Ok(()), |policy| check_nodes(policy, memory))?;
+            let mems = space.task.mems.unwrap_or(memory);
+            let fits = !mems.is_empty() && mems.is_subset_of(memory);
+            require(fits, "a cpuset has nodes with memory", || format!("{id:?} has {mems}, of {memory}"))?;
+            for vma in space.vmas.iter() {
+                let known = vma.policy.is_none_or(|policy| policies.known.len() >= policy.0.get() as usize);
+                require(known, "a mapping names a policy that there is", || format!("{id:?}, {:?}", vma.range))?;
+                let own = vma.policy.is_none() || self.policy_file(vma).is_none();
+                require(own, "a file of tmpfs has the policies of its mappings", || {
+                    format!("{id:?}, {:?}", vma.range)
+                })?;
+            }
+        }
+        for (&file, of_file) in &policies.files {
+            let there =
+                !of_file.is_empty() && self.user.files.size(file).is_some() && !self.user.files.is_on_disk(file);
+            require(there, "a file with policies is one of tmpfs", || format!("{file:?}"))?;
+            let mut end = 0;
+            for (start, stop, policy) in of_file.iter() {
+                let fits = start >= end && start < stop && policies.known.len() >= policy.0.get() as usize;
+                require(fits, "the policies of a file do not overlap", || format!("{file:?}, {start} to {stop}"))?;
+                end = stop;
+            }
+        }
+        self.check_numa_counters()
+    }
+
+    /// What one node misses another one serves, whoever is served is near or not, and a node whose turn it was is one hit.
+    fn check_numa_counters(&self) -> Verdict {
+        let numa = &self.counters.numa;
+        let sum = |of: fn(&crate::NumaCounters) -> u64| numa.iter().map(of).sum::<u64>();
+        let (miss, foreign) = (sum(|node| node.miss), sum(|node| node.foreign));
+        require(miss == foreign, "every miss of a node is foreign to another", || format!("{miss} and {foreign}"))?;
+        for (node, counts) in numa.iter().enumerate() {
+            let holds = counts.hit + counts.miss == counts.local + counts.other && counts.interleave_hit <= counts.hit;
+            require(holds, "hits and misses of a node are its local and other allocations", || {
+                format!("node {node}: {counts:?}")
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn check_nodes(policy: &Mempolicy, memory: NodeMask) -> Verdict {
+    let fits = policy.nodes().is_subset_of(memory) && policy.nodes().is_empty() == (policy.mode() == Mode::Local);
+    require(fits, "a policy names nodes with memory", || format!("{policy}, of {memory}"))
+}

@@ -1,0 +1,311 @@
+//! Memory policies: on which nodes the pages of a task, a mapping or a file of tmpfs are allocated, and moved to.
+//!
+//! Key types: [`MempolicyArgs`] (what a call asks for), [`Mempolicy`] (a policy in force), [`NodeMask`], [`NodeChoice`] (what
+//! a policy says about one allocation), `TaskPolicy` (policy and cpuset of a space). A mapping's policy goes before that of
+//! its task, which goes before the system's: the node of the CPU. Policies of tmpfs belong to the file. The tasks of a space
+//! share one policy, where Linux gives each thread its own.
+//! Never allocates: it says where to. Behaviour, sources and what is left out: docs/numa.md.
+
+mod bind_range;
+mod check;
+mod choose;
+mod cpuset;
+mod home_node;
+mod migrate_pages;
+mod move_pages;
+mod policy;
+mod set;
+mod shared;
+#[cfg(test)]
+mod tests;
+mod weights;
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::num::NonZeroU32;
+
+use order9_units::{NodeId, NodeMask, Order};
+
+pub use bind_range::{MbindFlags, Movable, mbind};
+pub use choose::NodeChoice;
+pub use cpuset::set_mems;
+pub use migrate_pages::migrate_space;
+pub use move_pages::{PageMove, move_pages};
+pub use policy::{Mempolicy, MempolicyArgs, Mode, ModeFlags};
+pub(crate) use weights::{Weights, weight_of_node};
+
+use crate::Mm;
+use crate::gfp::Gfp;
+use crate::page_alloc::{NodeUse, Request};
+use crate::page_cache::FileId;
+use crate::shmem::ShmemHole;
+use crate::space::{Errno, Fault, Need, SpaceId, Vma, Vpn};
+use crate::trace::Tracer;
+use shared::FilePolicies;
+
+/// A policy that mappings and files name. Equal policies have the same number, so that mappings with them merge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PolicyId(NonZeroU32);
+
+/// All policies in use, and those of files.
+#[derive(Clone, Default)]
+pub(crate) struct Mempolicies {
+    /// By number, from 1 on. They stay: a machine has few different ones.
+    known: Vec<Mempolicy>,
+    /// Somebody has a policy or a cpuset, or had one: faults have to look.
+    in_use: bool,
+    files: BTreeMap<FileId, FilePolicies>,
+    weights: Weights,
+}
+
+impl Mempolicies {
+    /// The number of a policy.
+    fn intern(&mut self, policy: Mempolicy) -> PolicyId {
+        self.in_use = true;
+        let at = self.known.iter().position(|known| *known == policy).unwrap_or_else(|| {
+            self.known.push(policy);
+            self.known.len() - 1
+        });
+        PolicyId(NonZeroU32::MIN.saturating_add(at as u32))
+    }
+
+    pub(crate) fn get(&self, id: PolicyId) -> &Mempolicy {
+        &self.known[id.0.get() as usize - 1]
+    }
+}
+
+/// Policy and cpuset of the tasks of a space.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TaskPolicy {
+    policy: Option<Mempolicy>,
+    /// The node that the last page of its own went to by turns (`il_prev`).
+    last: Option<NodeId>,
+    /// Pages that this node still gets (`il_weight`).
+    left: u8,
+    /// `cpuset.mems`; `None` means every node.
+    mems: Option<NodeMask>,
+}
+
+impl TaskPolicy {
+    /// The node whose turn it is, and has been then.
+    fn take_turn(&mut self, weights: &Weights) -> Option<NodeId> {
+        let policy = self.policy?;
+        let stays = self.left > 0 && self.last.is_some_and(|last| policy.nodes().has(last));
+        if policy.mode() != Mode::WeightedInterleave || !stays {
+            self.last = policy.nodes().next_in(self.last);
+            self.left = self.last.map_or(0, |node| weights.of(node));
+        }
+        self.left = self.left.saturating_sub(1);
+        self.last
+    }
+
+    /// The node whose turn is next, as `get_mempolicy` with `MPOL_F_NODE` says it.
+    fn next_turn(&self, weights: &Weights) -> Option<NodeId> {
+        self.clone().take_turn(weights)
+    }
+}
+
+/// What a page is for, as far as its policy depends on it.
+#[derive(Clone, Copy)]
+pub(crate) enum PageOf<'a> {
+    /// A place in a mapping.
+    Mapping(&'a Vma, Vpn),
+    /// A place in a file of tmpfs.
+    File(FileId, u64),
+}
+
+impl<'a> PageOf<'a> {
+    /// The slot of a place in a mapping; of one that the mapping begins within, the first place there is.
+    pub(crate) fn slot(vma: &'a Vma, vpn: Vpn) -> Self {
+        Self::Mapping(vma, vpn.slot().start.max(vma.range.start))
+    }
+}
+
+/// Where a huge page is looked for.
+pub(crate) struct PlacedHuge {
+    /// The node to look on first.
+    pub(crate) home: NodeId,
+    /// The only nodes that may serve, by policy and cpuset; `None` is all.
+    pub(crate) allowed: Option<NodeMask>,
+    /// What the nodes mean to the allocator.
+    pub(crate) uses: NodeUse,
+    /// Nodes are asked once, in the order of the policy, whatever the placement of huge pages is.
+    pub(crate) in_order: bool,
+}
+
+impl<T: Tracer> Mm<T> {
+    /// The allocation to make for a fault, for a program on `cpu`: the fault's own as the policy of the page has it.
+    #[inline]
+    pub fn fault_request(&mut self, fault: &Fault, cpu: usize) -> Request {
+        let plain = fault.request(cpu);
+        let decided = fault.search.is_some() || !self.user.mempolicies.in_use;
+        if decided { plain } else { self.placed_fault(fault, plain) }
+    }
+
+    #[cold]
+    fn placed_fault(&mut self, fault: &Fault, plain: Request) -> Request {
+        if matches!(fault.need(), Need::PageTable | Need::Deposit | Need::HugeZero) {
+            return self.task_request(fault.space, plain);
+        }
+        let Some(vma) = self.user.space(fault.space).ok().and_then(|space| space.vmas.find(fault.vpn)).copied() else {
+            return plain;
+        };
+        let page = match fault.need() {
+            Need::FilePage(file, index) => PageOf::File(file, index),
+            need if need.order() > Order::ZERO => PageOf::slot(&vma, fault.vpn),
+            _ => PageOf::Mapping(&vma, fault.vpn),
+        };
+        let choice = self.choice_for(fault.space, page, plain.order, plain.node);
+        self.within_cpuset(fault.space, &choice, plain)
+    }
+
+    /// Where a huge page for a program on `local` is looked for, with `rights`: what a placement starts from.
+    pub(crate) fn huge_choice(&self, space: SpaceId, page: PageOf<'_>, local: NodeId, rights: Gfp) -> PlacedHuge {
+        let plain = Request { node: local, ..Request::new(Order::PAGEBLOCK, rights) };
+        if !self.user.mempolicies.in_use {
+            return PlacedHuge { home: local, allowed: None, uses: plain.uses, in_order: false };
+        }
+        let choice = self.choice_for(space, page, plain.order, local);
+        let Request { node: home, nodemask: allowed, uses, .. } = self.within_cpuset(space, &choice, plain);
+        PlacedHuge { home, allowed, uses, in_order: choice.bypasses_placement() }
+    }
+
+    /// Where a fault looks for a page of a hugetlb pool, for a program on `local`.
+    pub(crate) fn pool_request(&self, fault: &Fault, vma: &Vma, local: NodeId) -> Request {
+        let plain = Request { node: local, ..Request::new(Order::PAGEBLOCK, Gfp::GFP_HIGHUSER_MOVABLE) };
+        if !self.user.mempolicies.in_use {
+            return plain;
+        }
+        let choice = self.policy_for(fault.space, vma, fault.vpn.slot().start, Order::PAGEBLOCK, local);
+        self.within_cpuset(fault.space, &choice, plain)
+    }
+
+    /// The node choice for a page of a mapping, for a program on `local`: what any placement of it starts from.
+    #[must_use]
+    pub fn policy_for(&self, space: SpaceId, vma: &Vma, vpn: Vpn, order: Order, local: NodeId) -> NodeChoice {
+        self.choice_for(space, PageOf::Mapping(vma, vpn), order, local)
+    }
+
+    fn choice_for(&self, space: SpaceId, page: PageOf<'_>, order: Order, local: NodeId) -> NodeChoice {
+        let task = self.user.space(space).ok().and_then(|space| space.task.policy.as_ref());
+        let Some(policy) = self.policy_of(page).or(task) else { return NodeChoice::local(local) };
+        let place = match page {
+            // Two roundings, as Linux has them: a mapping need not begin where a huge page of its file does.
+            PageOf::Mapping(vma, vpn) => {
+                (vma.offset >> order.get())
+                    + ((vpn - vma.range.start).get() >> order.get())
+                    + self.bias(vma.kind.file())
+            }
+            PageOf::File(file, index) => (index >> order.get()) + self.bias(Some(file)),
+        };
+        NodeChoice::of(policy, local, |policy| choose::turn_by_place(policy, place, &self.user.mempolicies.weights))
+    }
+
+    /// Files of tmpfs begin their turns at different nodes.
+    fn bias(&self, file: Option<FileId>) -> u64 {
+        file.filter(|&file| !self.user.files.is_on_disk(file)).map_or(0, |file| file.index() as u64)
+    }
+
+    /// The policy of the page itself: its file's if that is one of tmpfs, else its mapping's.
+    fn policy_of(&self, page: PageOf<'_>) -> Option<&Mempolicy> {
+        let policies = &self.user.mempolicies;
+        let id = match page {
+            PageOf::File(file, index) => self.file_policy(file, index),
+            PageOf::Mapping(vma, vpn) => match self.policy_file(vma) {
+                Some(file) => self.file_policy(file, vma.index(vpn)),
+                None => vma.policy,
+            },
+        };
+        id.map(|id| policies.get(id))
+    }
+
+    /// The file that keeps the policies of a mapping.
+    fn policy_file(&self, vma: &Vma) -> Option<FileId> {
+        vma.kind.file().filter(|&file| !self.user.files.is_on_disk(file))
+    }
+
+    /// The allocation to make for a hole of tmpfs, for a program of `space` on `cpu`.
+    #[must_use]
+    pub fn hole_request(&self, space: SpaceId, hole: &ShmemHole, cpu: usize) -> Request {
+        match hole.may_be_refused() {
+            true => hole.request(cpu),
+            false => self.file_request(space, hole.file(), hole.pages().0, cpu),
+        }
+    }
+
+    /// The allocation of a page for a place of a file of tmpfs that a system call of a program of `space` on `cpu` brings back.
+    #[must_use]
+    pub fn file_request(&self, space: SpaceId, file: FileId, index: u64, cpu: usize) -> Request {
+        let plain =
+            Request { node: self.node_of_cpu(cpu), cpu, ..Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE) };
+        if !self.user.mempolicies.in_use {
+            return plain;
+        }
+        let choice = self.choice_for(space, PageOf::File(file, index), Order::ZERO, plain.node);
+        self.within_cpuset(space, &choice, plain)
+    }
+
+    /// The allocation `plain` as the policy of the tasks of `space` has it: page tables, page cache and the kernel's own
+    /// memory. What may not wait is allocated as in an interrupt: without any policy.
+    pub fn task_request(&mut self, space: SpaceId, plain: Request) -> Request {
+        if !self.user.mempolicies.in_use || !plain.gfp.has(Gfp::DIRECT_RECLAIM) || plain.gfp.has(Gfp::THISNODE) {
+            return plain;
+        }
+        let Some(UserTask { task, weights }) = self.user_task(space) else { return plain };
+        let choice = match task.policy {
+            Some(policy) => NodeChoice::of(&policy, plain.node, |_| task.take_turn(weights)),
+            None => NodeChoice::local(plain.node),
+        };
+        self.within_cpuset(space, &choice, plain)
+    }
+
+    fn user_task(&mut self, space: SpaceId) -> Option<UserTask<'_>> {
+        let user = &mut self.user;
+        let space = user.spaces.get_mut(space.index())?.as_deref_mut()?;
+        Some(UserTask { task: &mut space.task, weights: &user.mempolicies.weights })
+    }
+
+    fn within_cpuset(&self, space: SpaceId, choice: &NodeChoice, plain: Request) -> Request {
+        let class = plain.gfp.highest_zone();
+        let serves = self.zones.iter().filter(|zone| zone.managed > 0 && zone.kind <= class);
+        let mems = self.user.space(space).ok().and_then(|space| space.task.mems);
+        choice.apply(plain, serves.map(|zone| zone.node).collect(), mems)
+    }
+
+    /// Whether killing the tasks of `space` may free memory on `nodes`: neither their cpuset nor an `MPOL_BIND` keeps them
+    /// from these.
+    #[must_use]
+    pub fn may_use_nodes(&self, space: SpaceId, nodes: Option<NodeMask>) -> bool {
+        let Ok(space) = self.user.space(space) else { return false };
+        let Some(nodes) = nodes else { return true };
+        let bound = space.task.policy.filter(|policy| policy.mode() == Mode::Bind).map(|policy| policy.nodes());
+        [space.task.mems, bound].into_iter().flatten().all(|own| !(own & nodes).is_empty())
+    }
+
+    /// Nodes with memory.
+    #[must_use]
+    pub fn memory_nodes(&self) -> NodeMask {
+        self.zones.iter().filter(|zone| zone.managed > 0).map(|zone| zone.node).collect()
+    }
+
+    /// The nodes with memory that the cpuset of a space has: `Mems_allowed`, and `get_mempolicy` with
+    /// `MPOL_F_MEMS_ALLOWED`.
+    ///
+    /// # Errors
+    /// `ESRCH` where there is no such space.
+    pub fn mems_allowed(&self, space: SpaceId) -> Result<NodeMask, Errno> {
+        let mems = self.user.space(space)?.task.mems;
+        Ok(mems.map_or_else(|| self.memory_nodes(), |mems| mems & self.memory_nodes()))
+    }
+
+    /// The policy that /proc/PID/numa_maps shows for a mapping; `None` is the system's.
+    pub(crate) fn shown_policy(&self, space: &crate::space::Space, vma: &Vma) -> Option<Mempolicy> {
+        self.policy_of(PageOf::Mapping(vma, vma.range.start)).copied().or(space.task.policy)
+    }
+}
+
+/// The tasks of a space, and the weights of the machine.
+struct UserTask<'a> {
+    task: &'a mut TaskPolicy,
+    weights: &'a Weights,
+}

@@ -1,0 +1,302 @@
+//! A memory policy: its mode, flags and nodes, which of them a kernel takes, and what a change of the cpuset makes of it.
+//!
+//! Key types: [`MempolicyArgs`] (what a system call gives), [`Mempolicy`] (what comes of it). set_mempolicy(2);
+//! Linux' Documentation/admin-guide/mm/numa_memory_policy.rst.
+
+use core::fmt;
+
+use order9_units::{NodeId, NodeMask};
+
+use crate::policy::MempolicyInterface;
+use crate::space::Errno;
+
+/// Modes of memory policies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// `MPOL_DEFAULT`: no policy; that of the next wider scope holds.
+    Default,
+    /// `MPOL_PREFERRED`: one node, others where it has no free memory. Without nodes as [`Mode::Local`].
+    Preferred,
+    /// `MPOL_BIND`: these nodes and no other.
+    Bind,
+    /// `MPOL_INTERLEAVE`: these nodes in turn, page by page.
+    Interleave,
+    /// `MPOL_LOCAL`: the node of the CPU, as without any policy.
+    Local,
+    /// `MPOL_PREFERRED_MANY`: these nodes, others where none of them has free memory. 5.15+.
+    PreferredMany,
+    /// `MPOL_WEIGHTED_INTERLEAVE`: these nodes in turn, each for as many pages as its weight. 6.9+.
+    WeightedInterleave,
+}
+
+impl Mode {
+    /// All modes, by the words of /proc/PID/numa_maps.
+    pub const WORDS: [(Self, &'static str); 7] = [
+        (Self::Default, "default"),
+        (Self::Preferred, "prefer"),
+        (Self::Bind, "bind"),
+        (Self::Interleave, "interleave"),
+        (Self::Local, "local"),
+        (Self::PreferredMany, "prefer (many)"),
+        (Self::WeightedInterleave, "weighted interleave"),
+    ];
+
+    /// Its word in /proc/PID/numa_maps.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        Self::WORDS.into_iter().find(|&(mode, _)| mode == self).map_or("unknown", |(_, word)| word)
+    }
+
+    /// Whether kernels with these calls know it.
+    fn exists(self, interface: MempolicyInterface) -> bool {
+        match self {
+            Self::PreferredMany => interface >= MempolicyInterface::PreferredMany,
+            Self::WeightedInterleave => interface >= MempolicyInterface::WeightedInterleave,
+            _ => true,
+        }
+    }
+
+    /// Whether pages go to its nodes in turn.
+    #[must_use]
+    pub const fn interleaves(self) -> bool {
+        matches!(self, Self::Interleave | Self::WeightedInterleave)
+    }
+}
+
+/// What the numbers of a policy's nodes mean when the cpuset changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ModeFlags {
+    /// The nodes are carried over to the new ones by their place.
+    #[default]
+    None,
+    /// `MPOL_F_STATIC_NODES`: always these nodes, as far as the cpuset has them.
+    Static,
+    /// `MPOL_F_RELATIVE_NODES`: places among the nodes of the cpuset.
+    Relative,
+}
+
+/// What a system call says about a policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MempolicyArgs {
+    /// Its mode.
+    pub mode: Mode,
+    /// How its nodes follow the cpuset.
+    pub flags: ModeFlags,
+    /// Its nodes.
+    pub nodes: NodeMask,
+}
+
+impl MempolicyArgs {
+    /// `MPOL_DEFAULT`.
+    pub const DEFAULT: Self = Self::new(Mode::Default, NodeMask::EMPTY);
+
+    /// A mode with nodes and without flags.
+    #[must_use]
+    pub const fn new(mode: Mode, nodes: NodeMask) -> Self {
+        Self { mode, flags: ModeFlags::None, nodes }
+    }
+}
+
+/// A policy in force: of a task, a mapping or a part of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mempolicy {
+    mode: Mode,
+    flags: ModeFlags,
+    /// The nodes as they were given.
+    given: NodeMask,
+    /// The nodes in use; none only for [`Mode::Local`].
+    nodes: NodeMask,
+    /// The nodes of the cpuset that `nodes` was made for.
+    made_for: NodeMask,
+    /// `set_mempolicy_home_node`.
+    home: Option<NodeId>,
+}
+
+impl Mempolicy {
+    /// The policy that a call asks for, where `allowed` are the nodes with memory that the cpuset has; `None` for
+    /// `MPOL_DEFAULT`.
+    ///
+    /// # Errors
+    /// `EINVAL` for a mode that the kernel does not know, nodes with a mode that takes none, no nodes (or none that is
+    /// allowed) with a mode that needs some.
+    pub fn new(args: &MempolicyArgs, interface: MempolicyInterface, allowed: NodeMask) -> Result<Option<Self>, Errno> {
+        let MempolicyArgs { mode, flags, nodes: given } = *args;
+        if !mode.exists(interface) {
+            return Err(Errno::Einval);
+        }
+        let mode = match mode {
+            Mode::Default if given.is_empty() => return Ok(None),
+            Mode::Preferred | Mode::Local if given.is_empty() && flags == ModeFlags::None => Mode::Local,
+            Mode::Default | Mode::Local => return Err(Errno::Einval),
+            _ if given.is_empty() => return Err(Errno::Einval),
+            mode => mode,
+        };
+        let mut nodes = match flags {
+            ModeFlags::Relative => given.relative_to(allowed),
+            ModeFlags::None | ModeFlags::Static => given & allowed,
+        };
+        if nodes.is_empty() && mode != Mode::Local {
+            return Err(Errno::Einval);
+        }
+        if mode == Mode::Preferred {
+            nodes = nodes.first().map_or(NodeMask::EMPTY, NodeMask::of);
+        }
+        Ok(Some(Self { mode, flags, given, nodes, made_for: allowed, home: None }))
+    }
+
+    /// Its mode, never [`Mode::Default`].
+    #[must_use]
+    pub const fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// How its nodes follow the cpuset.
+    #[must_use]
+    pub const fn flags(&self) -> ModeFlags {
+        self.flags
+    }
+
+    /// The nodes in use.
+    #[must_use]
+    pub const fn nodes(&self) -> NodeMask {
+        self.nodes
+    }
+
+    /// The nodes as `get_mempolicy` shows them: as they were given, where a flag keeps them.
+    #[must_use]
+    pub const fn shown_nodes(&self) -> NodeMask {
+        match self.flags {
+            ModeFlags::None => self.nodes,
+            ModeFlags::Static | ModeFlags::Relative => self.given,
+        }
+    }
+
+    /// The node that `set_mempolicy_home_node` has named.
+    #[must_use]
+    pub const fn home(&self) -> Option<NodeId> {
+        self.home
+    }
+
+    /// Whether a page on `node` lies where the policy wants it: what `mbind` moves, or finds misplaced.
+    pub(super) const fn accepts(&self, node: NodeId) -> bool {
+        match self.flags {
+            ModeFlags::Relative => self.nodes.has(node),
+            ModeFlags::None | ModeFlags::Static => self.given.has(node),
+        }
+    }
+
+    /// Whether it may have a home node.
+    pub(super) const fn takes_home(&self) -> bool {
+        matches!(self.mode, Mode::Bind | Mode::PreferredMany)
+    }
+
+    pub(super) const fn with_home(self, home: NodeId) -> Self {
+        Self { home: Some(home), ..self }
+    }
+
+    /// The same once the cpuset has `allowed`: the nodes follow as the flags say, and stay where that would leave none.
+    #[must_use]
+    pub fn rebound(self, allowed: NodeMask, interface: MempolicyInterface) -> Self {
+        // A single preferred node stays from 5.14 on: only the zonelist takes the cpuset into account.
+        let stays = self.mode == Mode::Preferred && interface >= MempolicyInterface::PreferredMany;
+        let nodes = match self.flags {
+            _ if self.mode == Mode::Local || stays => self.nodes,
+            ModeFlags::Static => self.given & allowed,
+            ModeFlags::Relative => self.given.relative_to(allowed),
+            ModeFlags::None => self.nodes.remap(self.made_for, allowed),
+        };
+        let nodes = if self.mode == Mode::Preferred { nodes.first().map_or(nodes, NodeMask::of) } else { nodes };
+        Self { nodes: if nodes.is_empty() { self.nodes } else { nodes }, made_for: allowed, ..self }
+    }
+}
+
+/// As in /proc/PID/numa_maps: `bind=static:0-1`.
+impl fmt::Display for Mempolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.mode.word())?;
+        f.write_str(match self.flags {
+            ModeFlags::None => "",
+            ModeFlags::Static => "=static",
+            ModeFlags::Relative => "=relative",
+        })?;
+        if self.nodes.is_empty() { Ok(()) } else { write!(f, ":{}", self.nodes) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    const NEWEST: MempolicyInterface = MempolicyInterface::WeightedInterleave;
+
+    fn mask(text: &str) -> NodeMask {
+        NodeMask::parse(text).expect("a list of nodes")
+    }
+
+    fn new(mode: Mode, flags: ModeFlags, nodes: &str, allowed: &str) -> Result<Option<Mempolicy>, Errno> {
+        Mempolicy::new(&MempolicyArgs { mode, flags, nodes: mask(nodes) }, NEWEST, mask(allowed))
+    }
+
+    #[test]
+    fn masks_are_refused_as_linux_refuses_them() {
+        use Mode::{Bind, Default, Interleave, Local, Preferred, PreferredMany, WeightedInterleave};
+        let errno = |mode, flags, nodes| new(mode, flags, nodes, "0-1").err();
+        for mode in [Bind, Interleave, PreferredMany, WeightedInterleave] {
+            assert_eq!(errno(mode, ModeFlags::None, ""), Some(Errno::Einval), "{mode:?} without nodes");
+            assert_eq!(
+                errno(mode, ModeFlags::None, "5"),
+                Some(Errno::Einval),
+                "{mode:?} with a node that is not there"
+            );
+            assert_eq!(errno(mode, ModeFlags::None, "1,5"), None, "one of the nodes is there");
+            assert_eq!(errno(mode, ModeFlags::Relative, "5"), None, "place 5 is node 1");
+        }
+        assert_eq!(errno(Default, ModeFlags::None, ""), None);
+        assert_eq!(errno(Default, ModeFlags::None, "0"), Some(Errno::Einval));
+        assert_eq!(errno(Local, ModeFlags::None, ""), None);
+        assert_eq!(errno(Local, ModeFlags::None, "0"), Some(Errno::Einval));
+        assert_eq!(errno(Local, ModeFlags::Static, ""), Some(Errno::Einval));
+        assert_eq!(errno(Preferred, ModeFlags::None, ""), None);
+        assert_eq!(errno(Preferred, ModeFlags::Static, ""), Some(Errno::Einval));
+        assert_eq!(errno(Preferred, ModeFlags::None, "7"), Some(Errno::Einval));
+    }
+
+    #[test]
+    fn later_modes_are_refused_by_earlier_kernels() {
+        let known =
+            |mode, interface| Mempolicy::new(&MempolicyArgs::new(mode, mask("0")), interface, mask("0")).is_ok();
+        for (mode, since) in [
+            (Mode::PreferredMany, MempolicyInterface::PreferredMany),
+            (Mode::WeightedInterleave, MempolicyInterface::WeightedInterleave),
+        ] {
+            assert!(!known(mode, MempolicyInterface::Base) && known(mode, since), "{mode:?}");
+        }
+        assert!(!known(Mode::WeightedInterleave, MempolicyInterface::HomeNode));
+    }
+
+    #[test]
+    fn a_preferred_node_is_the_lowest_and_none_is_the_local_one() {
+        let policy = new(Mode::Preferred, ModeFlags::None, "1-3", "0-3").unwrap().unwrap();
+        assert_eq!((policy.nodes(), policy.to_string().as_str()), (mask("1"), "prefer:1"));
+        let local = new(Mode::Preferred, ModeFlags::None, "", "0-3").unwrap().unwrap();
+        assert_eq!((local.mode(), local.to_string().as_str()), (Mode::Local, "local"));
+    }
+
+    #[test]
+    fn nodes_follow_the_cpuset_as_the_flags_say() {
+        let rebound =
+            |flags, nodes, to| new(Mode::Bind, flags, nodes, "0-3").unwrap().unwrap().rebound(mask(to), NEWEST);
+        assert_eq!(rebound(ModeFlags::None, "0,1", "2-3").nodes(), mask("2-3"));
+        assert_eq!(rebound(ModeFlags::Static, "0,3", "2-3").nodes(), mask("3"));
+        assert_eq!(
+            rebound(ModeFlags::Static, "0,1", "2-3").nodes(),
+            mask("0,1"),
+            "it keeps what it has rather than none"
+        );
+        assert_eq!(rebound(ModeFlags::Relative, "0,2", "5-6").nodes(), mask("5"));
+        let back = rebound(ModeFlags::Static, "0,3", "2-3").rebound(mask("0-3"), NEWEST);
+        assert_eq!((back.nodes(), back.to_string().as_str()), (mask("0,3"), "bind=static:0,3"));
+    }
+}

@@ -1,0 +1,100 @@
+//! Memory policies: call by call, and against a naive model.
+
+mod files;
+mod huge;
+mod model;
+mod moves;
+mod places;
+
+use alloc::vec::Vec;
+
+use order9_units::{NodeId, NodeMask, Pages, Pfn, PfnRange, ZoneKind};
+
+use super::{MempolicyArgs, Mode};
+use crate::migrate::tests::{World, address};
+use crate::policy::{MempolicyInterface, Policy};
+use crate::space::{Access, FaultStep, MmapRequest, PageView, Place, SpaceId, VirtAddr};
+use crate::thp::HugeEnabled;
+use crate::{Layout, Mm, NodeSpec, ZoneSpec};
+
+const START: VirtAddr = VirtAddr::new(0x7f00_0000_0000);
+/// Frames of a node: 8 MiB.
+const NODE: u64 = 1 << 11;
+
+fn mask(text: &str) -> NodeMask {
+    NodeMask::parse(text).expect("a list of nodes")
+}
+
+fn args(mode: Mode, nodes: &str) -> MempolicyArgs {
+    MempolicyArgs::new(mode, mask(nodes))
+}
+
+fn newest() -> Policy {
+    Policy { mempolicy: MempolicyInterface::WeightedInterleave, ..Policy::default() }
+}
+
+/// So many nodes with memory and a CPU each, the further apart the more their numbers differ, and one more without memory.
+/// No huge pages.
+fn nodes(count: u16) -> World {
+    let distance = |from: u16, to: u16| 10 + 10 * u32::from(from.abs_diff(to));
+    let zone = |node: u16| ZoneSpec {
+        node: NodeId(node),
+        kind: ZoneKind::Normal,
+        span: PfnRange::of(Pfn::new((1 << 20) + u64::from(node) * NODE), Pages::new(NODE)),
+    };
+    let spec = |from| NodeSpec { distances: (0..=count).map(|to| distance(from, to)).collect() };
+    let layout = Layout {
+        nodes: (0..=count).map(spec).collect(),
+        zones: (0..count).map(zone).collect(),
+        cpus: (0..=count).map(NodeId).collect(),
+        ..Layout::default()
+    };
+    let world = World::of(&layout, newest());
+    world.mm.borrow_mut().set_thp_enabled(HugeEnabled::Never);
+    world.mm.borrow_mut().set_min_free_kbytes(128);
+    world
+}
+
+/// A program that has mapped so many pages at [`START`].
+fn program<T: crate::trace::Tracer>(mm: &mut Mm<T>, pages: u64) -> SpaceId {
+    let space = mm.create_space().expect("there are few");
+    map(mm, space, 0, pages);
+    space
+}
+
+fn map<T: crate::trace::Tracer>(mm: &mut Mm<T>, space: SpaceId, page: u64, pages: u64) {
+    let place = Place::Fixed(address(START, page));
+    mm.mmap(space, &MmapRequest { place, ..MmapRequest::anon(Pages::new(pages).bytes()) }, 0).expect("there is room");
+}
+
+fn write<T: crate::trace::Tracer>(mm: &mut Mm<T>, space: SpaceId, page: u64, cpu: usize) {
+    let step = mm.touch(space, address(START, page), Access::Write, cpu);
+    assert!(matches!(step, FaultStep::Done | FaultStep::Hit), "{step:?}");
+}
+
+/// Where a page lies.
+fn node<T: crate::trace::Tracer>(mm: &Mm<T>, space: SpaceId, page: u64) -> Option<u16> {
+    match mm.page_at(space, address(START, page)) {
+        PageView::Present { pfn, .. } => Some(mm.node_of_frame(pfn).0),
+        _ => None,
+    }
+}
+
+/// Where pages come to lie that are written one after the other by a program on a CPU.
+fn nodes_of<T: crate::trace::Tracer>(
+    mm: &mut Mm<T>,
+    space: SpaceId,
+    pages: core::ops::Range<u64>,
+    cpu: usize,
+) -> Vec<u16> {
+    pages
+        .map(|page| {
+            write(mm, space, page, cpu);
+            node(mm, space, page).expect("it was just written")
+        })
+        .collect()
+}
+
+fn bytes(pages: u64) -> order9_units::Bytes {
+    Pages::new(pages).bytes()
+}

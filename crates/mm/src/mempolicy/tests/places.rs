@@ -1,0 +1,228 @@
+//! Where pages go under each mode, and what calls refuse.
+
+use alloc::string::String;
+use alloc::vec;
+
+use order9_units::{NodeId, Order};
+
+use super::super::{MempolicyArgs, Mode, ModeFlags};
+use super::{START, address, args, bytes, mask, node, nodes, nodes_of, program, write};
+use crate::policy::MempolicyInterface;
+use crate::space::{Errno, SpaceId};
+use crate::{Gfp, Request};
+
+#[test]
+fn each_mode_has_its_nodes() {
+    let world = nodes(4);
+    let mm = &mut *world.mm.borrow_mut();
+    let space = program(mm, 64);
+    let first = START.vpn().get();
+    let mut at = 0;
+    let mut four = |policy: &MempolicyArgs| {
+        mm.set_mempolicy(space, policy).expect("the policy is sound");
+        at += 4;
+        nodes_of(mm, space, at - 4..at, 1)
+    };
+    assert_eq!(first % 4, 0, "turns begin at the first node");
+    assert_eq!(four(&MempolicyArgs::DEFAULT), [1; 4]);
+    assert_eq!(four(&args(Mode::Local, "")), [1; 4]);
+    assert_eq!(four(&args(Mode::Preferred, "3")), [3; 4]);
+    assert_eq!(four(&args(Mode::Bind, "2-3")), [2; 4], "the nearest of the mask");
+    assert_eq!(four(&args(Mode::Bind, "0,3")), [0; 4]);
+    assert_eq!(four(&args(Mode::PreferredMany, "2-3")), [2; 4]);
+    assert_eq!(four(&args(Mode::Interleave, "0-3")), [0, 1, 2, 3]);
+    assert_eq!(four(&args(Mode::Interleave, "0,2")), [0, 2, 0, 2]);
+    assert_eq!(four(&args(Mode::WeightedInterleave, "1,3")), [1, 3, 1, 3], "without weights");
+    mm.check().expect("every law holds");
+}
+
+#[test]
+fn weights_say_how_many_pages_in_a_row_a_node_gets() {
+    let world = nodes(3);
+    let mm = &mut *world.mm.borrow_mut();
+    let space = program(mm, 64);
+    let weight = "/sys/kernel/mm/mempolicy/weighted_interleave/node";
+    for (node, value) in [("0", "3"), ("2", "2\n")] {
+        mm.write_setting(&(String::from(weight) + node), value).expect("the node has memory");
+    }
+    for (node, value, errno) in [("3", "1", Errno::Enoent), ("9", "1", Errno::Enoent), ("0", "256", Errno::Einval)] {
+        let refused = mm.write_setting(&(String::from(weight) + node), value).expect_err("it is refused");
+        assert_eq!(refused.errno(), Some(errno), "node{node} = {value}");
+    }
+    mm.mbind(space, START, bytes(64), &args(Mode::WeightedInterleave, "0-2"), false).unwrap();
+    // Place 0x7f0000000 is the second of a round of six.
+    let round = [0, 0, 0, 1, 2, 2];
+    let shift = START.vpn().get() % 6;
+    let expected: vec::Vec<u16> = (shift..shift + 12).map(|place| round[place as usize % 6]).collect();
+    assert_eq!(nodes_of(mm, space, 0..12, 0), expected);
+    mm.write_setting("mempolicy/weighted_interleave/node0", "0").expect("the default again");
+    assert_eq!(mm.read_setting("mempolicy/weighted_interleave/node0").unwrap(), "1\n");
+}
+
+#[test]
+fn a_full_node_passes_pages_on_only_where_the_mode_lets_it() {
+    let world = nodes(3);
+    let mm = &mut *world.mm.borrow_mut();
+    let space = program(mm, 3 * super::NODE);
+    let mut at = 0;
+    // Writes pages until one goes elsewhere, or there is none at all.
+    let mut fill = |policy: &MempolicyArgs, from: u16| {
+        mm.set_mempolicy(space, policy).unwrap();
+        loop {
+            at += 1;
+            match mm.touch(space, address(START, at - 1), crate::space::Access::Write, 0) {
+                crate::space::FaultStep::Done if node(mm, space, at - 1) == Some(from) => {}
+                crate::space::FaultStep::Done => break node(mm, space, at - 1),
+                _ => break None,
+            }
+        }
+    };
+    assert_eq!(fill(&args(Mode::Bind, "2"), 2), None, "the slow path's turn, within the mask");
+    assert_eq!(fill(&args(Mode::Preferred, "2"), 2), Some(1), "the nearest to node 2");
+    assert_eq!(fill(&args(Mode::PreferredMany, "1-2"), 1), None, "the mask has nothing without reclaim");
+    assert_eq!(fill(&args(Mode::Bind, "1-2"), 1), None);
+    mm.check().expect("every law holds");
+}
+
+#[test]
+fn several_preferred_nodes_are_asked_without_reclaim_and_then_all() {
+    let world = nodes(2);
+    let space = program(&mut world.mm.borrow_mut(), 2 * super::NODE);
+    world.mm.borrow_mut().set_mempolicy(space, &args(Mode::PreferredMany, "1")).unwrap();
+    let elsewhere = (0..2 * super::NODE).find(|&page| {
+        let step = world.mm.borrow_mut().touch(space, address(START, page), crate::space::Access::Write, 0);
+        let crate::space::FaultStep::NeedPage(fault) = step else {
+            return node(&world.mm.borrow(), space, page) != Some(1);
+        };
+        let request = world.mm.borrow_mut().fault_request(&fault, 0);
+        let pfn = world.run(crate::alloc_slow(&world, &request)).expect("node 0 has memory");
+        world.mm.borrow_mut().fault_go_on(&fault, pfn, 0);
+        node(&world.mm.borrow(), space, page) != Some(1)
+    });
+    let elsewhere = elsewhere.expect("node 1 is full at last");
+    assert!(elsewhere > super::NODE / 2, "all of node 1 down to the min watermark comes first");
+    assert_eq!(node(&world.mm.borrow(), space, elsewhere), Some(0));
+    let counters = world.mm.borrow();
+    let numa = &counters.counters().numa;
+    assert_eq!((numa[0].miss, numa[1].foreign), (0, 0), "the second attempt intends the node of the CPU");
+}
+
+#[test]
+fn a_mapping_goes_before_its_task_and_the_task_before_the_system() {
+    let world = nodes(3);
+    let mm = &mut *world.mm.borrow_mut();
+    let space = program(mm, 30);
+    mm.set_mempolicy(space, &args(Mode::Bind, "1")).unwrap();
+    mm.mbind(space, address(START, 10), bytes(10), &args(Mode::Bind, "2"), false).unwrap();
+    assert_eq!(mm.space(space).unwrap().vmas().count(), 3);
+    let of = |mm: &mut _, page: u64| nodes_of(mm, space, page..page + 1, 0)[0];
+    assert_eq!([of(mm, 0), of(mm, 10), of(mm, 20)], [1, 2, 1]);
+    mm.mbind(space, address(START, 10), bytes(10), &MempolicyArgs::DEFAULT, false).unwrap();
+    assert_eq!(mm.space(space).unwrap().vmas().count(), 1, "mappings with the same policy merge");
+    assert_eq!(of(mm, 11), 1);
+    let child = mm.fork(space).unwrap().child();
+    assert_eq!(mm.get_mempolicy(child, None), Ok(args(Mode::Bind, "1")));
+    write(mm, child, 5, 0);
+    assert_eq!(node(mm, child, 5), Some(1));
+}
+
+#[test]
+fn what_was_set_is_what_one_gets() {
+    let world = nodes(4);
+    let mm = &mut *world.mm.borrow_mut();
+    let space = program(mm, 10);
+    assert_eq!(mm.get_mempolicy(space, None), Ok(MempolicyArgs::DEFAULT));
+    let relative = MempolicyArgs { flags: ModeFlags::Relative, ..args(Mode::Bind, "5") };
+    mm.set_mempolicy(space, &relative).unwrap();
+    assert_eq!(mm.get_mempolicy(space, None), Ok(relative));
+    assert_eq!(mm.get_mempolicy(space, Some(START)), Ok(MempolicyArgs::DEFAULT), "the mapping has none");
+    mm.mbind(space, START, bytes(1), &args(Mode::Preferred, "2,3"), false).unwrap();
+    assert_eq!(mm.get_mempolicy(space, Some(START)), Ok(args(Mode::Preferred, "2")));
+    assert_eq!(mm.get_mempolicy(space, Some(address(START, 10))), Err(Errno::Efault));
+    assert_eq!(mm.get_mempolicy(SpaceId(9), None), Err(Errno::Esrch));
+    assert_eq!(mm.next_interleave_node(space), Err(Errno::Einval));
+    mm.set_mempolicy(space, &args(Mode::Interleave, "1,3")).unwrap();
+    let next = |mm: &crate::Mm<_>| mm.next_interleave_node(space).map(|node| node.0);
+    assert_eq!(next(mm), Ok(1));
+    let kernel = Request::new(Order::ZERO, Gfp::GFP_KERNEL);
+    let turns = [0; 3].map(|_| mm.task_request(space, kernel).node.0);
+    assert_eq!((turns, next(mm)), ([1, 3, 1], Ok(3)));
+    assert_eq!(mm.mems_allowed(space), Ok(mask("0-3")));
+}
+
+#[test]
+fn the_kernels_own_memory_follows_the_task_unless_it_may_not_wait() {
+    let world = nodes(3);
+    let mm = &mut *world.mm.borrow_mut();
+    let space = program(mm, 1);
+    mm.set_mempolicy(space, &args(Mode::Bind, "2")).unwrap();
+    let asked = |mm: &mut crate::Mm<_>, gfp| mm.task_request(space, Request::new(Order::ZERO, gfp)).nodemask;
+    assert_eq!(asked(mm, Gfp::GFP_KERNEL), Some(mask("2")));
+    assert_eq!(asked(mm, Gfp::GFP_ATOMIC), None);
+    // A page table of a fault is the task's, its page the mapping's.
+    mm.mbind(space, START, bytes(1), &args(Mode::Bind, "1"), false).unwrap();
+    write(mm, space, 0, 0);
+    assert_eq!(node(mm, space, 0), Some(1));
+    assert_eq!(mm.node_meminfo(NodeId(2)).find(|&(name, _)| name == "PageTables"), Some(("PageTables", 1)));
+}
+
+#[test]
+fn calls_are_refused_as_linux_refuses_them() {
+    let world = nodes(2);
+    let mm = &mut *world.mm.borrow_mut();
+    let space = program(mm, 10);
+    let bind = args(Mode::Bind, "1");
+    let mut mbind = |page: u64, offset: u64, pages: u64, policy: &MempolicyArgs| {
+        let addr = crate::space::VirtAddr::new(address(START, page).get() + offset);
+        mm.mbind(space, addr, bytes(pages), policy, false)
+    };
+    assert_eq!(mbind(0, 1, 1, &bind), Err(Errno::Einval), "not aligned");
+    assert_eq!(mbind(0, 0, u64::MAX >> 13, &bind), Err(Errno::Einval), "beyond the end of addresses");
+    assert_eq!(mbind(0, 0, 0, &args(Mode::Bind, "")), Ok(()), "no page");
+    assert_eq!(mbind(0, 0, 1, &args(Mode::Bind, "2")), Err(Errno::Einval), "node 2 has no memory");
+    assert_eq!(mbind(9, 0, 2, &bind), Err(Errno::Efault), "a hole at the end");
+    assert_eq!(mbind(20, 0, 2, &bind), Err(Errno::Efault));
+    assert_eq!(mm.space(space).unwrap().vmas().count(), 1, "nothing has changed");
+    let home = |mm: &mut crate::Mm<_>, page, node| {
+        mm.set_mempolicy_home_node(space, address(START, page), bytes(2), NodeId(node))
+    };
+    assert_eq!(home(mm, 0, 1), Err(Errno::Enoent), "no policy");
+    mm.mbind(space, START, bytes(2), &args(Mode::Interleave, "0-1"), false).unwrap();
+    assert_eq!(home(mm, 0, 1), Err(Errno::Eopnotsupp));
+    mm.mbind(space, START, bytes(2), &args(Mode::Bind, "0-1"), false).unwrap();
+    assert_eq!(home(mm, 0, 7), Err(Errno::Einval));
+    assert_eq!(home(mm, 0, 1), Ok(()));
+    assert_eq!(nodes_of(mm, space, 0..2, 0), [1, 1], "although the CPU is on node 0");
+    mm.policy.mempolicy = MempolicyInterface::PreferredMany;
+    assert_eq!(home(mm, 0, 1), Err(Errno::Enosys));
+}
+
+#[test]
+fn counters_say_whose_turn_was_kept() {
+    let world = nodes(2);
+    let mm = &mut *world.mm.borrow_mut();
+    let space = program(mm, 100);
+    mm.mbind(space, START, bytes(100), &args(Mode::Interleave, "0-1"), false).unwrap();
+    nodes_of(mm, space, 0..100, 0);
+    let hits: vec::Vec<u64> = mm.counters().numa.iter().map(|numa| numa.interleave_hit).collect();
+    assert_eq!(hits, [50, 50, 0]);
+    let mut numastat = String::new();
+    mm.render_numastat(NodeId(1), &mut numastat).unwrap();
+    assert!(numastat.contains("interleave_hit 50\n") && numastat.contains("other_node 50\n"), "{numastat}");
+    let mut maps = String::new();
+    mm.render_numa_maps(mm.space(space).unwrap(), &mut maps).unwrap();
+    assert_eq!(maps, "7f0000000000 interleave:0-1 anon=100 dirty=100 N0=50 N1=50 kernelpagesize_kB=4\n");
+    assert_eq!(mm.pages_by_node(mm.space(space).unwrap()), [50, 50, 0]);
+}
+
+#[test]
+fn a_cpu_without_memory_takes_from_the_nearest_node() {
+    let world = nodes(2);
+    let mm = &mut *world.mm.borrow_mut();
+    let space = program(mm, 10);
+    assert_eq!(nodes_of(mm, space, 0..1, 2), [1], "node 2 has a CPU and no memory");
+    mm.set_mempolicy(space, &args(Mode::Bind, "0")).unwrap();
+    assert_eq!(nodes_of(mm, space, 1..2, 2), [0]);
+    mm.set_mempolicy(space, &args(Mode::Local, "")).unwrap();
+    assert_eq!(nodes_of(mm, space, 2..3, 2), [1]);
+}
