@@ -122,11 +122,12 @@ fn with_access(mut local: Prices, figures: &[Figure]) -> Prices {
         load_huge: price("remote.load_huge").unwrap_or(local.load_huge),
     };
     let far_base = price("remote.far_load_base").unwrap_or(near.load_base);
+    let far_huge = price("remote.far_load_huge").unwrap_or(near.load_huge);
     let far = RemotePrices {
-        // What is further for a load that walks is as much further for one that does not.
-        load: near.load + far_base.saturating_sub(near.load_base),
+        // What is further for a load that walks is as much further for one that does not, which is never slower.
+        load: (near.load + far_base.saturating_sub(near.load_base)).min(far_huge),
         load_base: far_base,
-        load_huge: price("remote.far_load_huge").unwrap_or(near.load_huge),
+        load_huge: far_huge,
         ..near
     };
     local.access = AccessPrices { tlb_entries: value(figures, "tlb.entries"), near, far };

@@ -10,6 +10,11 @@ pub(super) static PRESETS: &[Preset] = order9_toml::presets![
     "epyc-vm",
     "xeon-2s",
     "xeon-2s-ssd",
+    "broadwell-2s",
+    "rome-2s",
+    "threadripper-guest",
+    "naples-2s",
+    "naples-2s-seek",
     "server-1t",
 ];
 

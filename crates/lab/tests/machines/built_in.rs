@@ -38,6 +38,11 @@ fn machines_are_as_large_as_their_names_say() {
     assert_eq!(shape("epyc-vm"), (2, 1, Bytes::from_gib(24)));
     assert_eq!(shape("xeon-2s"), (48, 2, Bytes::from_gib(64)));
     assert_eq!(shape("xeon-2s-ssd"), shape("xeon-2s"));
+    assert_eq!(shape("broadwell-2s"), shape("xeon-2s"));
+    assert_eq!(shape("rome-2s"), shape("xeon-2s"));
+    assert_eq!(shape("threadripper-guest"), (32, 2, Bytes::from_gib(64)));
+    assert_eq!(shape("naples-2s"), (64, 8, Bytes::from_gib(64)));
+    assert_eq!(shape("naples-2s-seek"), shape("naples-2s"));
     assert_eq!(shape("server-1t"), (80, 2, Bytes::from_gib(1024)));
 }
 
@@ -149,4 +154,30 @@ fn nearer_memory_and_larger_pages_are_never_slower() {
             machine.name
         );
     }
+}
+
+#[test]
+fn rows_of_the_discussion_have_its_ratios() {
+    // Local huge pages; then huge and base pages of the nearest other nodes, and of others: all by local base pages.
+    let rows = [
+        ("broadwell-2s", 0.66, [1.064, 1.12], [1.064, 1.12]),
+        ("naples-2s", 0.66, [1.137, 1.16], [1.38, 1.38]),
+        ("naples-2s-seek", 0.70, [1.01, 1.44], [1.62, 2.27]),
+        ("threadripper-guest", 0.50, [0.79, 1.60], [0.79, 1.60]),
+    ];
+    for (name, huge, near, far) in rows {
+        let Prices { load, load_base, load_huge, access, .. } = load(name).unwrap().prices;
+        let ratio = |price: Picos| price.get() as f64 / load_base.get() as f64;
+        let found =
+            [load_huge, access.near.load_huge, access.near.load_base, access.far.load_huge, access.far.load_base];
+        let expected = [&[huge][..], &near, &far].concat();
+        for (found, expected) in found.map(ratio).into_iter().zip(expected) {
+            assert!((found / expected - 1.0).abs() < 0.01, "{name}: {found} where {expected} was published");
+        }
+        let walks =
+            [(load, load_huge), (access.near.load, access.near.load_huge), (access.far.load, access.far.load_huge)];
+        assert!(walks.into_iter().all(|(held, walks)| held <= walks), "{name}: nobody gains by a walk");
+    }
+    let Prices { load_huge, access, .. } = load("rome-2s").unwrap().prices;
+    assert!((access.near.load_huge.get() as f64 / load_huge.get() as f64 - 1.535).abs() < 0.01);
 }
