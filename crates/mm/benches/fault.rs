@@ -87,10 +87,10 @@ fn placement() {
                 takes_base: true,
             };
             let start = Stopwatch::start();
-            for _ in 0..PAIRS {
+            for _ in 0..HUGE_PAIRS {
                 black_box(mm.begin_search(black_box(ask)));
             }
-            per(start.elapsed(), u64::from(PAIRS))
+            per(start.elapsed(), u64::from(HUGE_PAIRS))
         };
         let (estimate, rule) = turns(
             || decide(&mut by_estimate, HugePlacement::Estimate),

@@ -6,7 +6,7 @@ use super::View;
 use super::view::CLASS;
 use crate::gfp::Mark;
 use crate::lru::LruList;
-use crate::suitable::{Suitable, compact_gap};
+use crate::suitable::compact_gap;
 use crate::zone::Zone;
 
 /// What the steps to a huge page cost on a machine, and each access to what comes of them, in any unit of time. The engine has
@@ -67,7 +67,7 @@ impl Way {
 impl View<'_> {
     /// The cheapest way to a huge page on `node`, of those that the fault may go; `None` where there is no way.
     pub(super) fn way_to_huge(&self, node: NodeId) -> Option<Way> {
-        if self.zones_of(node).any(|zone| self.has_block(zone)) {
+        if self.has_free_huge(node) {
             return Some(Way::Free);
         }
         if !self.may_reclaim() {
@@ -82,21 +82,22 @@ impl View<'_> {
     fn way_by_effort(&self, zone: &Zone) -> Option<Way> {
         let index = self.engine.index().filter(|index| !index.is_hopeless(zone.id))?;
         let cheapest = index.cheapest(zone.id).map(|source| u64::from(source.used));
-        match (self.engine.suitable(zone), cheapest) {
-            (Suitable::Success | Suitable::Continue, Some(moves)) => Some(Way::Compact(moves)),
-            _ => {
-                let missing = self.missing_for_compaction(zone);
-                let helps = missing <= self.reclaimable(zone);
-                // Pages that are reclaimed need not be those of one pageblock: all of it may have to move.
-                helps.then_some(Way::Reclaim(missing, cheapest.unwrap_or(PAGEBLOCK_PAGES.get())))
-            }
+        let missing = self.wanted_for_compaction(zone).saturating_sub(zone.free());
+        if let (0, Some(moves)) = (missing, cheapest) {
+            return Some(Way::Compact(moves));
         }
+        let helps = missing.max(1) <= self.reclaimable(zone);
+        // Pages that are reclaimed need not be those of one pageblock: all of it may have to move.
+        helps.then_some(Way::Reclaim(missing.max(1), cheapest.unwrap_or(PAGEBLOCK_PAGES.get())))
     }
 
-    /// Free pages that the zone lacks for compaction to start.
-    fn missing_for_compaction(&self, zone: &Zone) -> u64 {
-        let wanted = zone.mark(Mark::Low) + compact_gap(Order::PAGEBLOCK) + zone.lowmem_reserve[CLASS.index()];
-        wanted.saturating_sub(zone.free()).max(1)
+    /// Free pages that the zone must have for compaction to start.
+    fn wanted_for_compaction(&self, zone: &Zone) -> u64 {
+        let leaves = match self.engine.policy().compaction.uses_index() {
+            true => zone.mark(Mark::Min) + PAGEBLOCK_PAGES.get(),
+            false => zone.mark(Mark::Low) + compact_gap(Order::PAGEBLOCK),
+        };
+        leaves + zone.lowmem_reserve[CLASS.index()]
     }
 
     fn reclaimable(&self, zone: &Zone) -> u64 {

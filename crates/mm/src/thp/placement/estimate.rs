@@ -29,7 +29,7 @@ struct Choice {
 }
 
 fn next(view: &View<'_>) -> Option<Attempt> {
-    if view.made() == 0 && view.way_to_huge(view.home()) == Some(Way::Free) {
+    if view.made() == 0 && view.has_free_huge(view.home()) {
         return Some(view.at_home().light());
     }
     let prices = view.engine.prices();

@@ -9,7 +9,6 @@ use crate::gfp::{AllocFlags, Gfp, Mark};
 use crate::index::Index;
 use crate::node::Node;
 use crate::policy::Policy;
-use crate::suitable::Suitable;
 use crate::trace::Tracer;
 use crate::zone::Zone;
 
@@ -30,8 +29,6 @@ pub(super) trait Known {
     fn prices(&self) -> &HugePrices;
     /// Whether there is room in swap.
     fn has_swap(&self) -> bool;
-    /// Whether compaction for a huge page can start in a zone.
-    fn suitable(&self, zone: &Zone) -> Suitable;
 }
 
 impl<T: Tracer> Known for Mm<T> {
@@ -58,14 +55,8 @@ impl<T: Tracer> Known for Mm<T> {
     fn has_swap(&self) -> bool {
         self.swap_free().get() > 0
     }
-
-    fn suitable(&self, zone: &Zone) -> Suitable {
-        self.compaction_suitable(zone.id, Order::PAGEBLOCK, CLASS, &PLAIN)
-    }
 }
 
-/// Rights of everybody, at the mark that the slow path leaves.
-const PLAIN: AllocFlags = AllocFlags { cma: true, ..AllocFlags::plain(Mark::Min) };
 /// Zones that may hold memory of programs.
 pub(super) const CLASS: ZoneKind = ZoneKind::Movable;
 
@@ -159,8 +150,13 @@ impl<'a> View<'a> {
         list.iter().map(|at| &zones[at.zone.index()])
     }
 
+    /// Whether a node has a huge page free.
+    pub(super) fn has_free_huge(&self, node: NodeId) -> bool {
+        self.zones_of(node).any(|zone| self.has_block(zone))
+    }
+
     /// Whether a zone has a huge page free that leaves its low watermark.
-    pub(super) fn has_block(&self, zone: &Zone) -> bool {
+    fn has_block(&self, zone: &Zone) -> bool {
         let flags = AllocFlags { cma: true, ..AllocFlags::plain(Mark::Low) };
         zone.watermark_ok(Order::PAGEBLOCK, CLASS, &flags, self.engine.policy())
     }
