@@ -36,7 +36,7 @@ const fn huge_mark(zone: &Zone, mark: Mark) -> u64 {
 }
 
 /// What a huge page leaves that a request waits for: what any request of the slow path leaves.
-const ASKED_FOR: Mark = Mark::Min;
+pub(crate) const ASKED_FOR: Mark = Mark::Min;
 /// What a huge page leaves that nobody waits for: below, kswapd would reclaim as many pages as it has taken.
 pub(crate) const AHEAD: Mark = Mark::Low;
 
@@ -114,6 +114,12 @@ impl<T: Tracer> Mm<T> {
         })
     }
 
+    /// Whether pages are too few in `zone` for a huge page that nobody waits for.
+    pub(crate) fn lacks_pages(&self, zone: &Zone) -> bool {
+        let flags = AllocFlags::plain(Mark::Min);
+        !zone.watermark_ok_at(Order::ZERO, huge_mark(zone, AHEAD), zone.kind, &flags, &self.policy)
+    }
+
     /// Whether `reclaimable` pages, once freed, make the difference for a huge page in `zone`. Where no index knows, they may.
     pub(crate) fn reclaim_makes_suitable(
         &self,
@@ -136,8 +142,8 @@ impl<T: Tracer> Mm<T> {
     /// Whether reclaim for a block of `order` has done its part in `zone`: compaction can start, or would fail however many
     /// pages were free.
     #[must_use]
-    pub(crate) fn reclaim_is_done(&self, zone: &Zone, order: Order, class: ZoneKind) -> bool {
-        match self.suitable_for_any(zone, order, class) {
+    pub(crate) fn reclaim_is_done(&self, zone: &Zone, order: Order, class: ZoneKind, leaves: Mark) -> bool {
+        match self.suitable_leaving(zone, order, class, leaves) {
             Suitable::Success | Suitable::Continue => true,
             Suitable::NotSuitableZone => order == Order::PAGEBLOCK && self.policy.compaction.uses_index(),
             Suitable::Skipped => false,
@@ -150,19 +156,25 @@ impl<T: Tracer> Mm<T> {
         zones: impl Iterator<Item = &'a Zone> + Clone,
         order: Order,
         class: ZoneKind,
+        leaves: Mark,
     ) -> bool {
         let ready = |suitable| matches!(suitable, Suitable::Success | Suitable::Continue);
-        zones.clone().any(|zone| ready(self.suitable_for_any(zone, order, class)))
-            || zones.into_iter().all(|zone| self.reclaim_is_done(zone, order, class))
+        zones.clone().any(|zone| ready(self.suitable_leaving(zone, order, class, leaves)))
+            || zones.into_iter().all(|zone| self.reclaim_is_done(zone, order, class, leaves))
     }
 
     /// The same for somebody without rights of a request, as reclaim and daemons ask.
     #[must_use]
     pub(crate) fn suitable_for_any(&self, zone: &Zone, order: Order, class: ZoneKind) -> Suitable {
+        self.suitable_leaving(zone, order, class, AHEAD)
+    }
+
+    /// The same where, by the index, a huge page leaves the mark `leaves`.
+    fn suitable_leaving(&self, zone: &Zone, order: Order, class: ZoneKind, leaves: Mark) -> Suitable {
         let flags = AllocFlags::plain(Mark::Min);
         match zone.watermark_ok(order, class, &flags, &self.policy) {
             true => Suitable::Success,
-            false => self.room_to_compact(zone, order, class, &flags, AHEAD),
+            false => self.room_to_compact(zone, order, class, &flags, leaves),
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A zone keeps as many huge pages free as lie between its low and its high mark: what kswapd reclaims ahead, in blocks.
 //! A request that leaves less than half of that asks for more. Demand is what starts it, so that nothing is moved where
-//! nobody takes huge pages; and only pageblocks that are cheap to empty are emptied for a request that may never come.
+//! nobody takes huge pages; and only pageblocks that are cheap to empty are emptied for a request that may never come. Where
+//! free pages are too few for that, huge pages that are mapped in part are split first, by policy: nobody loses a page by it.
 
 use order9_units::{NodeId, Order, ZoneKind};
 
@@ -22,7 +23,11 @@ use crate::zone::{Zone, ZoneId};
 /// takes what is cheapest by then.
 pub(super) async fn work_ahead<E: Stall>(env: &E, node: NodeId, class: ZoneKind) {
     for zone in env.with(|mm| mm.zones_up_to(node, class)) {
-        while env.with(|mm| mm.may_work_ahead(zone)) {
+        loop {
+            split_ahead(env, zone).await;
+            if !env.with(|mm| mm.may_work_ahead(zone)) {
+                break;
+            }
             let run = CompactControl::new(Compactor::Ahead, zone, None, class);
             let Ok(id) = env.with(|mm| mm.compact_begin(run)) else { break };
             let end = compact_zone(env, id).await;
@@ -30,6 +35,20 @@ pub(super) async fn work_ahead<E: Stall>(env: &E, node: NodeId, class: ZoneKind)
             if end.result != CompactResult::Success {
                 break;
             }
+        }
+    }
+}
+
+/// Splits huge pages that are mapped in part, as long as `zone` lacks pages to work ahead with.
+async fn split_ahead<E: Stall>(env: &E, zone: ZoneId) {
+    while env.with(|mm| mm.may_split_ahead(zone)) {
+        if env.with(|mm| mm.policy.compaction.gives_way) {
+            env.make_way().await;
+        }
+        let freed = env.with(|mm| mm.split_partially_mapped(mm.zone(zone).node));
+        env.spend().await;
+        if freed == 0 {
+            return;
         }
     }
 }
@@ -46,7 +65,8 @@ impl<T: Tracer> Mm<T> {
     fn note_huge_page_taken(&mut self, zone: ZoneId) {
         let of = self.zone(zone);
         let (node, class, low) = (of.node, of.kind, huge_pages_free(of) < reserve(of).div_ceil(2));
-        if !low || !self.nodes[node.index()].kcompactd_asleep || !self.may_work_ahead(zone) {
+        let has_work = || self.may_work_ahead(zone) || self.may_split_ahead(zone);
+        if !low || !self.nodes[node.index()].kcompactd_asleep || !has_work() {
             return;
         }
         let order = Order::PAGEBLOCK;
@@ -67,6 +87,15 @@ impl<T: Tracer> Mm<T> {
             && huge_pages_free(of) < reserve(of)
             && suitable()
             && source().is_some_and(|source| source.used < BACKGROUND_COST_MAX)
+    }
+
+    /// Whether the reserve of the zone is not full, pages are too few to fill it, and huge pages that are mapped in part hold some.
+    fn may_split_ahead(&self, zone: ZoneId) -> bool {
+        let of = self.zone(zone);
+        self.policy.compaction.works_ahead
+            && huge_pages_free(of) < reserve(of)
+            && self.has_split_that_frees(of.node)
+            && self.lacks_pages(of)
     }
 
     /// Whether the run leaves off.

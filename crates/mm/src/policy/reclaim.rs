@@ -40,6 +40,8 @@ pub struct ReclaimPolicy {
     pub lazy_free: LazyFree,
     /// Which nodes are reclaimed before others are used, where `vm.zone_reclaim_mode` says that any are.
     pub node_reach: NodeReach,
+    /// Reclaim splits huge pages that are mapped in part before it takes any page that somebody uses. order9's own.
+    pub partial_first: bool,
 }
 
 /// What has LRU lists.
@@ -186,6 +188,7 @@ impl Default for ReclaimPolicy {
             drop_slab_doubles: false,
             lazy_free: LazyFree::FileLists,
             node_reach: NodeReach::Within,
+            partial_first: false,
         }
     }
 }

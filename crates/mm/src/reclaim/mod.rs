@@ -14,6 +14,7 @@ mod direct;
 mod judge;
 mod node;
 mod node_reclaim;
+mod partial;
 mod pass;
 mod stats;
 mod throttle;

@@ -4,6 +4,7 @@ use order9_units::NodeId;
 
 use super::control::{ReclaimId, Reclaimer};
 use super::decide::Progress;
+use super::partial::split_partially_mapped;
 use super::pass::ReclaimStep;
 use super::throttle::{Stalled, throttle, throttle_vm_writeout};
 use crate::Mm;
@@ -11,6 +12,7 @@ use crate::env::{Stall, Until};
 use crate::gfp::Gfp;
 use crate::lru::LruList;
 use crate::shrinker::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
+use crate::suitable::{AHEAD, ASKED_FOR};
 use crate::trace::Tracer;
 use crate::zone::ZoneId;
 
@@ -34,13 +36,15 @@ struct Mileage {
 pub(crate) async fn shrink_node<E: Stall>(env: &E, id: ReclaimId, pass: &NodePass) {
     loop {
         let before = env.with(|mm| mm.mileage(id));
-        shrink_lists(env, id, pass.zone).await;
-        if pass.slab {
-            shrink_slab(env, id, pass.zone, before).await;
-        }
-        let (node, stalled) = env.with(|mm| (mm.zone(pass.zone).node(), mm.conclude_pass(id, pass.zone)));
-        if let Some(why) = stalled {
-            throttle(env, node, why).await;
+        if !split_partially_mapped(env, id, pass.zone).await {
+            shrink_lists(env, id, pass.zone).await;
+            if pass.slab {
+                shrink_slab(env, id, pass.zone, before).await;
+            }
+            let (node, stalled) = env.with(|mm| (mm.zone(pass.zone).node(), mm.conclude_pass(id, pass.zone)));
+            if let Some(why) = stalled {
+                throttle(env, node, why).await;
+            }
         }
         if !env.with(|mm| mm.should_continue(id, pass.zone, before)) {
             return;
@@ -123,12 +127,16 @@ impl<T: Tracer> Mm<T> {
     fn should_continue(&mut self, id: ReclaimId, zone: ZoneId, before: Mileage) -> bool {
         let run = self.reclaim_mut(id);
         let (order, priority, class) = (run.order, run.priority, run.reclaim_idx);
+        let leaves = match run.by {
+            Reclaimer::Kswapd => AHEAD,
+            Reclaimer::Direct => ASKED_FOR,
+        };
         let retry_may_fail = run.gfp.has(Gfp::RETRY_MAYFAIL);
         let (scanned, reclaimed) = (run.nr_scanned - before.scanned, run.nr_reclaimed - before.reclaimed);
         let reclaimed_in_all = run.nr_reclaimed;
         let node = self.zone(zone).node();
         let zones = self.zones.iter().filter(|zone| zone.node == node && zone.kind <= class && zone.managed > 0);
-        let suitable = self.compaction_can_start(zones, order, class);
+        let suitable = self.compaction_can_start(zones, order, class, leaves);
         let inactive = self.inactive_pages(zone);
         let progress =
             Progress { order, priority, reclaimed, scanned, reclaimed_in_all, inactive, suitable, retry_may_fail };

@@ -192,6 +192,10 @@ impl<T: Tracer> Mm<T> {
         require(page.partial == ticket.is_some() || looked_at, "a huge page is queued for a reason", || {
             format!("{:?}: {ticket:?}", self.frames.pfn(head))
         })?;
+        let in_turn = ticket.is_none_or(|ticket| self.stands_in_turn(ticket, page.partial));
+        require(in_turn, "pages that are mapped in part stand first where reclaim begins with them", || {
+            format!("{:?}: {ticket:?}", self.frames.pfn(head))
+        })?;
         let in_swap = self.frames.word(head).has(Flag::SwapCache);
         let partly = page.pmds.is_empty() && page.mapped < NR && !in_swap;
         require(partly == page.partial, "a huge page waits for its split while it is mapped in part", || {

@@ -23,7 +23,7 @@ impl<T: Tracer> Mm<T> {
         self.user.levels.anon += u64::from(NR);
         self.user.levels.anon_thps += 1;
         if self.policy.thp.shrink_underused && self.settings.thp.shrink_underused {
-            self.enqueue(head);
+            self.enqueue(head, false);
         }
     }
 

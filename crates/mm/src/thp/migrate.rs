@@ -69,8 +69,7 @@ impl<T: Tracer> Mm<T> {
         self.work.tlb_flushes += 1;
         *self.user.huge.page_mut(target) = page;
         if queued.is_some() {
-            self.enqueue(target);
-            self.user.huge.page_mut(target).partial = partial;
+            self.enqueue(target, partial);
         }
     }
 

@@ -1,5 +1,7 @@
 //! The deferred split queue: huge pages some of whose base pages nobody maps, and by policy new ones, which may turn out to be
 //! mostly zeros. They are split when memory is short.
+//!
+//! First come, first split; where reclaim begins with pages that are mapped in part, these stand before all others.
 
 use core::num::NonZeroU64;
 
@@ -9,28 +11,43 @@ use crate::Mm;
 use crate::frame::Idx;
 use crate::trace::Tracer;
 
+/// Set in tickets of pages that are only to be looked at, where those that are mapped in part go first.
+const LOOKED_AT: u64 = 1 << 63;
+
 impl<T: Tracer> Mm<T> {
     /// Nobody maps some base pages of a page any more: it is put at the end of its node's queue, unless it is there already.
     pub(super) fn queue_deferred(&mut self, head: Idx) {
-        if self.user.huge.page(head).queued.is_none() {
-            self.enqueue(head);
+        if self.user.huge.page(head).partial {
+            return;
         }
-        if !core::mem::replace(&mut self.user.huge.page_mut(head).partial, true) {
-            self.counters.thp_deferred_split_page += 1;
+        self.counters.thp_deferred_split_page += 1;
+        let queued = self.user.huge.page(head).queued.is_some();
+        if queued && !self.policy.reclaim.partial_first {
+            self.user.huge.page_mut(head).partial = true;
+            return;
         }
+        self.leave_queue(head);
+        self.enqueue(head, true);
     }
 
-    /// Puts a page that is not queued at the end of its node's queue.
-    pub(super) fn enqueue(&mut self, head: Idx) {
+    /// Puts a page that is not queued at the end of its node's queue, `partial` if nobody maps some of its base pages.
+    pub(super) fn enqueue(&mut self, head: Idx, partial: bool) {
         let node = self.node_of(head);
+        let place = if self.policy.reclaim.partial_first && !partial { LOOKED_AT } else { 0 };
         let huge = &mut self.user.huge;
         huge.tickets += 1;
-        let ticket = NonZeroU64::new(huge.tickets).expect("tickets start at 1");
+        let ticket = NonZeroU64::new(huge.tickets | place).expect("tickets start at 1");
+        huge.page_mut(head).partial = partial;
         huge.page_mut(head).queued = Some(ticket);
         if huge.queues.len() <= node.index() {
             huge.queues.resize_with(node.index() + 1, Default::default);
         }
         huge.queues[node.index()].insert(ticket.get(), head);
+    }
+
+    /// Whether `ticket` is one of those that a page has which is mapped in part, or is not.
+    pub(super) fn stands_in_turn(&self, ticket: u64, partial: bool) -> bool {
+        (ticket & LOOKED_AT != 0) == (self.policy.reclaim.partial_first && !partial)
     }
 
     /// Takes a page off the queue, if it is on it.
@@ -60,6 +77,12 @@ impl<T: Tracer> Mm<T> {
         queue.flat_map(|queue| queue.values().map(|&head| self.frames.pfn(head)))
     }
 
+    /// Whether the first page of a node's queue is mapped in part.
+    pub(crate) fn next_split_frees(&self, node: NodeId) -> bool {
+        let first = self.user.huge.queues.get(node.index()).and_then(|queue| queue.values().next());
+        first.is_some_and(|&head| self.is_partially_mapped(head))
+    }
+
     /// Splits the first page of a node's queue, unless it waits only to be looked at and is in use; one that cannot be split
     /// goes to the end if nobody maps some of it, and else is left alone from then on. Says whether a page was split.
     pub(crate) fn split_deferred(&mut self, node: NodeId, cpu: usize) -> bool {
@@ -73,8 +96,7 @@ impl<T: Tracer> Mm<T> {
         }
         self.leave_queue(head);
         if partial {
-            self.enqueue(head);
-            self.user.huge.page_mut(head).partial = true;
+            self.enqueue(head, true);
         }
         false
     }

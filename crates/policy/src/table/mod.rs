@@ -145,7 +145,7 @@ mod tests {
             reclaim: ReclaimPolicy {
                 lru, new_anon, file_ratio, balance, should_continue, slab_target, slab_small_caches, slab_deferred,
                 slab_under_boost, inode_cache, throttle, throttle_vm_writeout, force_deactivate, kswapd_balances, unreclaimable,
-                drop_slab_doubles, lazy_free, node_reach
+                drop_slab_doubles, lazy_free, node_reach, partial_first
             },
             highatomic: HighAtomicPolicy { limit_rounded, only_free_part_withheld },
             slow_path: SlowPathPolicy {

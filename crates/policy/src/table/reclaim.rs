@@ -163,4 +163,10 @@ pub(super) static SWITCHES: &[Switch] = &[
         NodeReach::Within: "within",
             "nodes at most RECLAIM_DISTANCE away", "4.11+";
     ),
+    flag!(
+        reclaim.partial_first,
+        "Whether reclaim begins with huge pages that are mapped in part",
+        off: "what is unmapped of a huge page comes free when its shrinker gets to it, after pages that somebody uses", "every release",
+        on: "reclaim splits huge pages that are mapped in part before it takes a page that somebody uses", "order9"
+    ),
 ];

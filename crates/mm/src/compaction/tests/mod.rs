@@ -4,6 +4,7 @@ mod classic;
 mod crowd;
 mod daemon;
 mod indexed;
+mod partial;
 mod reset;
 mod rules;
 mod series;

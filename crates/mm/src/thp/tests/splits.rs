@@ -152,3 +152,38 @@ fn reclaim_splits_unused_huge_pages_and_swaps_their_parts() {
     assert_eq!(super::access(&mut mm, space, at(5), Access::Read, true), crate::space::FaultStep::Done);
     assert!(!is_huge(&mm, space, 0), "what comes back are base pages");
 }
+
+#[test]
+fn pages_that_are_mapped_in_part_stand_first_where_reclaim_begins_with_them() {
+    let queue = |partial_first: bool| {
+        let mut policy = Policy::default();
+        (policy.thp.shrink_underused, policy.thp.queue_full_unmap) = (true, false);
+        policy.reclaim.partial_first = partial_first;
+        let mut mm = boot(policy);
+        let space = program(&mut mm, 3 * HUGE);
+        (0..3).for_each(|slot| write(&mut mm, space, slot * HUGE));
+        let heads = [0, 1, 2].map(|slot| frame(&mm, space, slot * HUGE));
+        for slot in [2, 1] {
+            mm.munmap(space, at(slot * HUGE), pages(HUGE / 2), CPU).expect("it is mapped");
+            checked(&mm);
+        }
+        let place = |pfn| heads.iter().position(|&head| head == pfn).expect("it is one of them");
+        let order: alloc::vec::Vec<usize> = mm.deferred_split_queue(NodeId(0)).map(place).collect();
+        (mm, heads, order)
+    };
+    assert_eq!(queue(false).2, [0, 1, 2], "first come, first split");
+    let (mut mm, heads, order) = queue(true);
+    assert_eq!(order, [2, 1, 0]);
+    mm.pin(heads[2]).expect("it is mapped");
+    let split = |mm: &mut Mm| {
+        let freed = mm.split_partially_mapped(NodeId(0));
+        checked(mm);
+        freed
+    };
+    assert_eq!(split(&mut mm), 0, "it is held");
+    assert_eq!(split(&mut mm), HUGE, "the next has moved up; what is mapped of it is zeros");
+    assert!(mm.has_split_that_frees(NodeId(0)));
+    mm.unpin(heads[2]).expect("it is pinned");
+    assert_eq!(split(&mut mm), HUGE);
+    assert!(!mm.has_split_that_frees(NodeId(0)), "the last is mapped as a whole");
+}

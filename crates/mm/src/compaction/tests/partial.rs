@@ -1,0 +1,90 @@
+//! Huge pages that are mapped in part: who splits them before pages are taken from anybody.
+
+use super::indexed::indexed;
+use super::*;
+use crate::compaction::ahead::work_ahead;
+use crate::reclaim::direct_reclaim;
+use crate::space::{Access, FaultStep, MmapRequest, Place, VirtAddr};
+use crate::thp::HugeEnabled;
+
+const SLOT: u64 = 512;
+const SLOTS: u64 = 6;
+
+fn policy(partial_first: bool) -> Policy {
+    let mut policy = indexed();
+    policy.reclaim.partial_first = partial_first;
+    policy.compaction.works_ahead = true;
+    policy
+}
+
+/// A zone of eight pageblocks: six of them are huge pages of a program that has unmapped the first half of each but one, one is page cache,
+/// and the kernel has taken of the last, where page tables are, until so few pages are free that no huge page can be had.
+fn shortage(policy: Policy) -> World {
+    let frames: Vec<F> = (0..8 * SLOT).map(|at| if at < 7 * SLOT { F::Free } else { F::Page }).collect();
+    let world = World::new(policy, &frames);
+    {
+        let mut mm = world.mm.borrow_mut();
+        mm.set_thp_enabled(HugeEnabled::Always);
+        let space = mm.create_space().expect("it is the first");
+        let at = |page: u64| VirtAddr::new(SLOT * 4096 * 16 + page * 4096);
+        let bytes = |pages: u64| Pages::new(pages).bytes();
+        let whole = MmapRequest { place: Place::Fixed(at(0)), ..MmapRequest::anon(bytes(SLOTS * SLOT)) };
+        mm.mmap(space, &whole, CPU).expect("there is room");
+        for slot in 0..SLOTS {
+            assert_eq!(mm.touch(space, at(slot * SLOT), Access::Write, CPU), FaultStep::Done, "slot {slot}");
+        }
+        for slot in 1..SLOTS {
+            mm.munmap(space, at(slot * SLOT), bytes(SLOT / 2), CPU).expect("it is mapped");
+        }
+        let low = mm.zones()[0].watermarks().low;
+        let page = Request { cpu: CPU, ..Request::new(Order::ZERO, Gfp::GFP_KERNEL) };
+        while mm.zones()[0].free() > low + 2 {
+            mm.alloc_fast(&page).expect("more are free than the low mark");
+        }
+        assert_eq!((mm.deferred_splits(NodeId(0)), mm.counters().thp_split_page), (SLOTS - 1, 0));
+    }
+    world
+}
+
+impl World {
+    fn splits(&self) -> u64 {
+        self.mm.borrow().counters().thp_split_page
+    }
+
+    /// Splits of huge pages and pages scanned, in direct reclaim for a block of `order`.
+    fn reclaims(&self, order: Order) -> (u64, u64) {
+        let request = Request { cpu: CPU, ..Request::new(order, Gfp::GFP_TRANSHUGE) };
+        self.run(direct_reclaim(self, &request));
+        let mm = self.mm.borrow();
+        mm.check().expect("every law holds");
+        (mm.counters().thp_split_page, mm.counters().pgscan_direct.total())
+    }
+}
+
+#[test]
+fn reclaim_for_a_huge_page_splits_as_many_as_one_takes_and_scans_nothing() {
+    let world = shortage(policy(true));
+    let before = world.mm.borrow().zones()[0].free();
+    assert_eq!(world.reclaims(Order::PAGEBLOCK), (2, 0));
+    assert_eq!(world.mm.borrow().zones()[0].free(), before + SLOT, "free for everybody, none in per-CPU lists");
+    assert!(world.compact_huge(CompactPriority::Async).captured.is_some(), "enough to compact with");
+}
+
+#[test]
+fn without_the_switch_and_for_smaller_blocks_splits_are_left_to_the_shrinker() {
+    let before = shortage(policy(false)).reclaims(Order::ZERO);
+    assert_eq!(shortage(policy(true)).reclaims(Order::ZERO), before);
+    assert_ne!(shortage(policy(false)).reclaims(Order::PAGEBLOCK), (2, 0));
+}
+
+#[test]
+fn kcompactd_splits_ahead_until_pages_are_enough() {
+    let of = |partial_first| {
+        let world = shortage(policy(partial_first));
+        world.run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
+        world.mm.borrow().check().expect("every law holds");
+        world.splits()
+    };
+    // From the low mark on, a huge page takes 512 pages.
+    assert_eq!((of(true), of(false)), (2, 0));
+}
