@@ -245,3 +245,6 @@ impl Prices {
             + self.slab_scan.times(work.slab_objects_scanned)
     }
 }
+
+#[cfg(test)]
+mod tests;
