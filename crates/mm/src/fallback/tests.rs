@@ -144,3 +144,72 @@ fn only_a_pageblock_that_lies_in_its_zone_is_whole() {
     let whole = |at: Pfn| mm.whole_block(ZoneId(0), mm.at(at)).is_some();
     assert_eq!([start_of(0) + Pages::new(200), start_of(1), start_of(2)].map(whole), [false, true, false]);
 }
+
+/// The default rules with a boost of 150 % of the high mark.
+fn boosting(search: FallbackSearch) -> Policy {
+    let mut policy = Policy::default();
+    policy.fallback.search = search;
+    (policy.watermark.boost_factor, policy.watermark.boost_skips_tiny_zones) = (Some(15_000), true);
+    policy
+}
+
+#[test]
+fn events_boost_by_a_pageblock_up_to_the_cap_and_wake_kswapd_for_who_may() {
+    for (kswapd, tiny, wake_without_boost, woken) in [
+        (true, false, false, true),
+        (false, false, false, false),
+        (true, true, false, false),
+        (true, true, true, true),
+        (false, true, true, false),
+    ] {
+        let mut policy = boosting(FallbackSearch::SmallestUnlessClaimable);
+        policy.watermark.wake_without_boost = wake_without_boost;
+        let mut mm = zone(policy, &[(2, Movable)]);
+        mm.zones[0].watermarks.high = 500;
+        mm.zones[0].managed = if tiny { 2047 } else { 2048 };
+        let flags = AllocFlags { kswapd, ..AllocFlags::plain(Mark::Low) };
+        (0..3).for_each(|_| mm.boost_zone(ZoneId(0), &flags));
+        let boosts = [mm.zones[0].boost, mm.counters.boost_added, mm.counters.boost_saturated];
+        assert_eq!(boosts, if tiny { [0, 0, 0] } else { [750, 750, 1] }, "512, then 238, then nothing");
+        assert_eq!(mm.zones[0].boosted, woken, "{kswapd} {tiny} {wake_without_boost}");
+    }
+}
+
+/// A zone in which only the upper half of an unmovable pageblock is free, and the lower half kernel memory.
+fn half_free(policy: Policy) -> Mm {
+    let mut mm = zone(policy, &[(2, Unmovable)]);
+    let flags = AllocFlags { no_watermarks: true, ..AllocFlags::plain(Mark::Min) };
+    let half = Order::new(Order::PAGEBLOCK.get() - 1).expect("an order");
+    mm.alloc_with(&Request::new(half, Gfp::GFP_KERNEL), flags).expect("it is free");
+    mm.zones[0].watermarks.high = 500;
+    mm
+}
+
+#[test]
+fn taking_of_a_mixed_pageblock_boosts_and_of_a_whole_one_does_not() {
+    for search in [FallbackSearch::SmallestUnlessClaimable, FallbackSearch::ClaimThenSteal] {
+        let mut mm = half_free(boosting(search));
+        assert_eq!(take(&mut mm, Movable), 2, "{search:?}");
+        assert_eq!(mm.zones[0].boost, 512, "{search:?}");
+        let mut mm = zone(boosting(search), &[(2, Movable)]);
+        mm.zones[0].watermarks.high = 500;
+        assert_eq!(take(&mut mm, Unmovable), 2, "{search:?}");
+        assert_eq!(mm.zones[0].boost, 0, "{search:?}");
+    }
+}
+
+#[test]
+fn who_must_not_fragment_does_not_steal() {
+    for (nofragment, served) in [(false, true), (true, false)] {
+        // A quarter of the pageblock is free: too little to claim it.
+        let mut mm = half_free(boosting(FallbackSearch::ClaimThenSteal));
+        let quarter = Order::new(Order::PAGEBLOCK.get() - 2).expect("an order");
+        let all = AllocFlags { no_watermarks: true, ..AllocFlags::plain(Mark::Min) };
+        mm.alloc_with(&Request::new(quarter, Gfp::GFP_KERNEL), all).expect("it is free");
+        let flags = AllocFlags { nofragment, ..all };
+        let mut mode = TakeMode::Own;
+        let taken = mm.take_from_zone(ZoneId(0), Order::ZERO, Movable, &flags, &mut mode);
+        assert_eq!(taken.is_some(), served, "{nofragment}");
+        assert_eq!(mm.pageblock(start_of(2)).map(|block| block.migratetype), Some(Unmovable), "it keeps its type");
+    }
+}
