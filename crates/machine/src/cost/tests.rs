@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// Three units of a kind of work, and the price of one.
+type Kind = (fn(&mut Work), Picos);
+
 /// Each price another one, all of them even.
 fn prices() -> Prices {
     let mut prices = Prices::default();
@@ -25,7 +28,7 @@ fn added(change: fn(&mut Work)) -> [u64; 3] {
 #[test]
 fn work_on_free_lists_is_done_under_the_zone_lock() {
     let p = prices();
-    let kinds: [(fn(&mut Work), Picos); 9] = [
+    let kinds: [Kind; 9] = [
         (|work| work.zone_lock_sections += 3, p.zone_lock),
         (|work| work.list_ops = 3, p.list_op),
         (|work| work.splits = 3, p.split),
@@ -44,7 +47,7 @@ fn work_on_free_lists_is_done_under_the_zone_lock() {
 #[test]
 fn work_on_lru_lists_is_done_under_the_lru_lock() {
     let p = prices();
-    let kinds: [(fn(&mut Work), Picos); 3] = [
+    let kinds: [Kind; 3] = [
         (|work| work.lru_lock_sections = 3, p.zone_lock),
         (|work| work.lru_scanned = 3, p.lru_scan),
         (|work| work.pages_isolated = 3, p.isolate_page),
@@ -58,7 +61,7 @@ fn work_on_lru_lists_is_done_under_the_lru_lock() {
 fn other_work_is_done_without_either() {
     let p = prices();
     let half = Picos::new(p.copy_page.get() / 2);
-    let kinds: [(fn(&mut Work), Picos); 16] = [
+    let kinds: [Kind; 16] = [
         (|work| work.zones_checked = 3, p.zone_check),
         (|work| work.scanned_unlocked = 3, p.frame_scan),
         (|work| work.blocks_passed = 3, p.frame_scan),
