@@ -41,19 +41,14 @@ order9=$(realpath "$1")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# Writes a machine like the built-in one, but with little memory.
+# Writes a machine like the built-in one, but with little memory: 256 MiB on each of two nodes, less where there are more.
 small_machine() {
-    local nodes
+    local nodes distances
     nodes=$("$order9" machines show "$1" | grep -c '^\[\[nodes\]\]')
     printf 'base = "%s"\n' "$1"
     printf '\n[reserved.boot_tables]\nsize = "4 MiB"\nsource = "A small machine of the matrix."\n'
-    for node in $(seq "$nodes"); do
-        case $nodes-$node in
-            1-1) distances=10 ;;
-            2-1) distances="10, 21" ;;
-            2-2) distances="21, 10" ;;
-        esac
-        printf '\n[[nodes]]\nmemory = "256 MiB"\ncpus = 2\ndistances = [%s]\n' "$distances"
+    "$order9" machines show "$1" | grep '^distances = ' | while read -r distances; do
+        printf '\n[[nodes]]\nmemory = "%d MiB"\ncpus = 2\n%s\n' $((nodes > 2 ? 128 : 256)) "$distances"
     done
 }
 
