@@ -88,7 +88,13 @@ impl<T: Tracer> Mm<T> {
     /// [`Mm::fs_unlink`] would; says whether there were any. With this, whoever ends a large file lets others run before
     /// either does the rest. What the file holds there is lost from then on.
     pub fn truncate_step(&mut self, id: FileId, index: u64, cpu: usize) -> bool {
-        let first = self.user.file(id).ok().and_then(|file| file.first_page(index, u64::MAX));
+        let from = |index| self.user.file(id).ok().and_then(|file| file.first_page(index, u64::MAX));
+        // A huge page that the new end cuts may stay, pinned or with zeros behind the end: it is left to `truncate`.
+        let is_cut = |&(at, idx): &(u64, Idx)| huge_index(at) < index && self.file_huge_head(idx).is_some();
+        let first = match from(index).filter(is_cut) {
+            Some((at, _)) => from(huge_index(at) + HUGE),
+            None => from(index),
+        };
         if let Some((first, _)) = first {
             self.unmap_file_range(id, first, STEP, Zap::All, cpu);
             self.evict(id, first, STEP, cpu);

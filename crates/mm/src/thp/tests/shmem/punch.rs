@@ -68,6 +68,21 @@ fn what_lies_beyond_the_end_never_comes_back_and_is_freed_when_memory_is_short()
 }
 
 #[test]
+fn steps_of_a_truncation_end_at_a_huge_page_that_the_new_end_cuts() {
+    for punch in [ShmemPunch::Zero, ShmemPunch::Split] {
+        let (mut mm, file, _) = written(punch);
+        let pinned = head(&mm, file, 0);
+        mm.pin(pinned).expect("it is in use");
+        let steps = (0..10).take_while(|_| mm.truncate_step(file, 200, CPU)).count();
+        assert_eq!((steps, thps(&mm).0), (0, 1), "what stays is left to the truncation itself");
+        mm.truncate(file, Pages::new(200), CPU).expect("it is open");
+        assert_eq!(mm.file_size(file), Some(Pages::new(200)));
+        mm.unpin(pinned).expect("it is pinned");
+        checked(&mm);
+    }
+}
+
+#[test]
 fn a_split_needs_all_references_but_mappings_to_go() {
     let (mut mm, file, space) = written(ShmemPunch::Zero);
     let second = mm.create_space().expect("there are few");
