@@ -16,7 +16,7 @@ use crate::failure::{Failure, io_sentence};
 pub(crate) struct Wish {
     /// The kernel's release with its local part.
     pub(crate) full_release: bool,
-    /// What memory work costs there, measured.
+    /// Whether prices of memory work are measured on the host.
     pub(crate) prices: bool,
 }
 

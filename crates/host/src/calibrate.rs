@@ -1,4 +1,4 @@
-//! What memory work costs on this host, measured in less than half a second: copying and clearing pages, reading what the
+//! Calibration: prices of memory work on this host, measured in less than half a second: copying and clearing pages, reading what the
 //! kernel keeps of frames, and the kernel's own work for a page.
 //!
 //! Harmless: takes some memory that is available for a moment, on one CPU, and touches no page of anybody else. Counts the

@@ -32,7 +32,7 @@ pub struct Imported {
     pub mm: Mm,
     /// How well it matches what the snapshot's files say.
     pub report: Report,
-    /// What became of the snapshot's settings.
+    /// The snapshot's settings, sorted by whether the engine could take them over.
     pub settings: SettingsReport,
 }
 

@@ -10,15 +10,15 @@ use order9_snapshot::Snapshot;
 
 use crate::ImportError;
 
-/// What became of the settings of a snapshot.
+/// Settings of a snapshot, sorted by whether the engine could take them over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SettingsReport {
-    /// Those in force now, in the order of [`SETTINGS`].
+    /// Settings that are in force now, in the order of [`SETTINGS`].
     pub taken: Vec<Taken>,
-    /// Those whose file the policy's kernels do not have, or take no such value for, where they say something else than Linux
+    /// Settings whose file the policy's kernels do not have, or take no such value for, where they say something else than Linux
     /// starts with.
     pub not_in_policy: Vec<Untaken>,
-    /// Those without a model in the engine, likewise.
+    /// Settings without a model in the engine, where they say something else than Linux does by default.
     pub not_modelled: Vec<Untaken>,
 }
 

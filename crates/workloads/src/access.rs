@@ -33,7 +33,7 @@ pub(crate) const ACCESS: [Measure; 2] = [
 ];
 
 /// Loads of each program: too few to be noticed beside what it does, and enough for a mean.
-const LOADS: u64 = 1000;
+pub(crate) const LOADS: u64 = 1000;
 
 /// Loads of all threads.
 #[derive(Clone, Default)]

@@ -4,6 +4,7 @@
 
 use order9_units::{Bytes, Nanos, PAGE_SIZE};
 
+use crate::numa::node_memory;
 use crate::parameters::Parameters;
 use crate::sys::Facts;
 use crate::workload::Workload;
@@ -175,7 +176,7 @@ impl Chosen<'_> {
     }
 
     fn pinned_guest(&self) -> Demand {
-        let node = self.facts.nodes.iter().min().map_or(0, |node| node.get());
+        let node = node_memory(self.facts).get();
         let sizes = self.parameters.counts("sizes").iter().map(|&percent| part(node, percent));
         let steps = sizes.clone().map(pages).fold(0, u64::saturating_add);
         Demand { steps, ..Demand::of_memory(sizes.max().unwrap_or(0), 1) }
@@ -199,7 +200,8 @@ const fn pages(bytes: u64) -> u64 {
     bytes.div_ceil(PAGE_SIZE.get())
 }
 
-fn part(of: u64, percent: u64) -> u64 {
+/// So many percent.
+pub(crate) fn part(of: u64, percent: u64) -> u64 {
     u64::try_from(u128::from(of) * u128::from(percent) / 100).unwrap_or(u64::MAX)
 }
 

@@ -2,7 +2,7 @@
 
 use order9_units::{Bytes, Nanos, PAGE_SIZE};
 
-use crate::sys::{Access, Area, Stop, Sys};
+use crate::sys::{Access, Advice, Area, Mapping, Stop, Sys};
 
 /// How large it is.
 pub(crate) const UNIT: Bytes = Bytes::new(2 << 20);
@@ -19,6 +19,16 @@ pub(crate) struct Filled {
 
 /// The page that is asked for after the first store: too far on to be there unless a huge page is.
 const FURTHER_ON: Bytes = Bytes::new(64 * PAGE_SIZE.get());
+
+/// Maps private memory and advises it; the second area is `length` bytes of it from the first whole unit on.
+pub(crate) async fn map_units<S: Sys>(sys: &S, length: Bytes, advice: Option<Advice>) -> Result<(Area, Area), Stop> {
+    let mapped = sys.mmap(Mapping::anon(length + UNIT)).await?;
+    if let Some(advice) = advice {
+        sys.madvise(mapped, advice).await?;
+    }
+    let skipped = mapped.start.next_multiple_of(UNIT.get()) - mapped.start;
+    Ok((mapped, mapped.part(Bytes::new(skipped), length)))
+}
 
 /// Writes all of a unit that nobody has touched.
 pub(crate) async fn fill_unit<S: Sys>(sys: &S, unit: Area) -> Result<Filled, Stop> {

@@ -44,7 +44,7 @@ pub(crate) fn folder_with_machine() -> tempfile::TempDir {
 pub(crate) const SHORT: &str =
     "usemem --machine {}/tiny.toml --param size=64M --param loops=1 --param iterations=2 --threads 1,2 --seeds 1";
 
-/// The same as often as runs are repeated by default.
+/// [`SHORT`] with the default number of seeds.
 pub(crate) fn short_repeated() -> &'static str {
     SHORT.strip_suffix(" --seeds 1").expect("its last argument")
 }

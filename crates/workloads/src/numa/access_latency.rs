@@ -8,9 +8,10 @@ use order9_units::{Bytes, Nanos, NodeId};
 
 use super::region::mean_load;
 use super::{bind_to, home, nodes};
+use crate::access::LOADS;
 use crate::parameters::{Kind, Parameter, Parameters, Value};
-use crate::sys::{Access, Advice, ChildKind, Mapping, Stop, Sys};
-use crate::unit::UNIT;
+use crate::sys::{Access, Advice, ChildKind, Stop, Sys};
+use crate::unit::{UNIT, map_units};
 use crate::workload::{Better, Family, Figure, Measure, Unit};
 
 pub(crate) const DESCRIPTION: &str = "\
@@ -60,7 +61,7 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
         for node in std::iter::once(home_node).chain(others) {
             sys.phase(&format!("{kind}-{}", node.0));
             let Some(load) = load_from(sys, home_node, node, size, advice).await? else { continue };
-            sys.mean(&format!("{kind}-node-{}", node.0), Nanos::new((load * 1e3) as u64), 1000);
+            sys.mean(&format!("{kind}-node-{}", node.0), Nanos::new((load * LOADS as f64) as u64), LOADS);
             let local: f64 = *local_base.get_or_insert(load);
             sys.percent(&format!("{kind}-ratio-{}", node.0), 100.0 * load / local);
         }
@@ -79,10 +80,7 @@ async fn load_from<S: Sys>(
     let found = Arc::new(Mutex::new(None));
     let own = Arc::clone(&found);
     let body = move |sys: S| async move {
-        let mapped = sys.mmap(Mapping::anon(size + UNIT)).await?;
-        sys.madvise(mapped, advice).await?;
-        let skipped = mapped.start.next_multiple_of(UNIT.get()) - mapped.start;
-        let area = mapped.part(Bytes::new(skipped), size);
+        let (_, area) = map_units(&sys, size, Some(advice)).await?;
         bind_to(&sys, node).await?;
         sys.touch(area, Access::Write).await?;
         bind_to(&sys, home_node).await?;

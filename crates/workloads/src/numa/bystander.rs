@@ -13,12 +13,12 @@ use crate::workload::{Better, Family, Figure, Measure, Unit};
 /// How often a bystander looks whether it shall go on.
 const LOOK: Nanos = Nanos::new(10_000_000);
 
-/// What a bystander is told and tells.
+/// States of a bystander: it fills its memory and lies idle; its starter sets the last one, and it uses its memory again.
 const FILLS: u8 = 0;
 const IDLE: u8 = 1;
 const USES: u8 = 2;
 
-/// What it lost.
+/// Tables of the bystander's loss: base pages swapped out, and the time of its second pass.
 pub(super) const LOSS: [Measure; 2] = [
     Measure {
         heading: "Bystander's Memory Swapped Out",

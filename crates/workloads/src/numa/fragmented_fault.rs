@@ -12,7 +12,7 @@ use super::region::{BaseAtHome, Region, Wanted, mean_load};
 use super::{
     BREAK_EVEN, MADVISE, POSITIONS, SLOT_LATENCIES, SLOTS, TOTAL, bind_to, home, node_memory, nodes, percent_of,
 };
-use crate::access::ACCESS;
+use crate::access::{ACCESS, LOADS};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{ChildKind, FileId, KernelAlloc, KernelSize, Stop, Sys};
 use crate::unit::UNIT;
@@ -224,7 +224,8 @@ async fn measure<S: Sys>(
         }
         if khugepaged > Nanos::ZERO {
             sys.sleep(khugepaged).await?;
-            sys.mean("later", Nanos::new((mean_load(&sys, region.area).await? * 1e3) as u64), 1000);
+            let load = mean_load(&sys, region.area).await?;
+            sys.mean("later", Nanos::new((load * LOADS as f64) as u64), LOADS);
         }
         Ok(())
     };

@@ -25,7 +25,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         meaning: "memory of the guest",
         kind: Kind::Bytes { min: UNIT },
         default: |facts| Value::Bytes(guest(facts)),
-        default_text: "1.5 nodes, at most 2/5 of memory on two nodes and 8/10 on more",
+        default_text: "1.5 nodes, at most 8/10 of memory less 6/10 of a node",
     },
     Parameter {
         key: "bystander_percent",

@@ -13,6 +13,7 @@ mod region;
 
 use order9_units::{Bytes, NodeId};
 
+use crate::demand::part;
 use crate::parameters::{Kind, Parameter, Value};
 use crate::sys::{Facts, Stop, Sys};
 use crate::thp::FAULTS;
@@ -93,11 +94,11 @@ async fn bind_to<S: Sys>(sys: &S, node: NodeId) -> Result<(), Stop> {
 }
 
 /// Memory of the smallest node: regions are sized by it.
-fn node_memory(facts: &Facts) -> Bytes {
+pub(crate) fn node_memory(facts: &Facts) -> Bytes {
     facts.nodes.iter().copied().min().unwrap_or(facts.memory)
 }
 
 /// So many percent.
 fn percent_of(bytes: Bytes, percent: u64) -> Bytes {
-    Bytes::new(u64::try_from(u128::from(bytes.get()) * u128::from(percent) / 100).unwrap_or(u64::MAX))
+    Bytes::new(part(bytes.get(), percent))
 }

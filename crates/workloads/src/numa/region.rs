@@ -5,11 +5,10 @@ use std::sync::{Arc, Mutex};
 use order9_units::{Bytes, Nanos, NodeId};
 
 use super::bind_to;
+use crate::access::LOADS;
 use crate::sys::{Advice, Area, ChildKind, Mapping, Stop, Sys};
-use crate::unit::{UNIT, touch_unit};
+use crate::unit::{UNIT, map_units, touch_unit};
 
-/// Loads of a region: too few to be noticed beside what is measured, and enough for a mean.
-const LOADS: u64 = 1000;
 /// Memory that base pages at home are judged by.
 const SAMPLE: Bytes = Bytes::new(16 << 20);
 /// Parts of a region whose latencies are told apart.
@@ -49,13 +48,9 @@ pub(super) struct BaseAtHome {
 impl Region {
     /// Maps a region and touches it; records the latency of every slot.
     pub(super) async fn touch<S: Sys>(sys: &S, wanted: Wanted) -> Result<Self, Stop> {
-        let mapped = sys.mmap(Mapping::anon(wanted.size + UNIT)).await?;
-        if wanted.madvise {
-            sys.madvise(mapped, Advice::HugePage).await?;
-        }
-        let skipped = mapped.start.next_multiple_of(UNIT.get()) - mapped.start;
         let slots = wanted.size.get() / UNIT.get();
-        let area = mapped.part(Bytes::new(skipped), Bytes::new(slots * UNIT.get()));
+        let advice = wanted.madvise.then_some(Advice::HugePage);
+        let (_, area) = map_units(sys, Bytes::new(slots * UNIT.get()), advice).await?;
         let mut region = Self { area, slots: Default::default(), parts: Default::default(), time: Nanos::ZERO };
         for nth in 0..slots {
             let slot = area.part(Bytes::new(nth * UNIT.get()), UNIT);

@@ -4,11 +4,11 @@
 use order9_units::Bytes;
 
 use super::file_load::{self, Running};
-use super::{FAULTS, LOCALITY, MADVISE, Tally, fill_units, map_units};
+use super::{FAULTS, LOCALITY, MADVISE, Tally, fill_units};
 use crate::access::{ACCESS, Accesses};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
-use crate::sys::{ChildKind, Facts, Stop, Sys};
-use crate::unit::UNIT;
+use crate::sys::{Advice, ChildKind, Facts, Stop, Sys};
+use crate::unit::{UNIT, map_units};
 use crate::workload::Measure;
 
 pub(crate) const DESCRIPTION: &str = "\
@@ -69,8 +69,8 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
         sys.phase(&format!("threads-{threads}"));
         let (tally, accesses) = (Tally::default(), Accesses::default());
         let (own, size) = ((tally.clone(), accesses.clone()), parameters.bytes("size").get());
-        let madvise = parameters.word("madvise") == "yes";
-        let body = move |sys: S| async move { all_threads(&sys, threads, size, madvise, &own).await };
+        let advice = (parameters.word("madvise") == "yes").then_some(Advice::HugePage);
+        let body = move |sys: S| async move { all_threads(&sys, threads, size, advice, &own).await };
         let process = sys.spawn(ChildKind::Process, "thpchallenge", body).await?;
         sys.wait(process).await?.result?;
         tally.report(sys, threads);
@@ -88,14 +88,14 @@ async fn all_threads<S: Sys>(
     sys: &S,
     threads: u64,
     size: u64,
-    madvise: bool,
+    advice: Option<Advice>,
     sums: &(Tally, Accesses),
 ) -> Result<(), Stop> {
     let mut children = Vec::new();
     for _ in 0..threads {
         let (tally, accesses) = sums.clone();
         let body = move |sys: S| async move {
-            let (_, area) = map_units(&sys, Bytes::new((size / threads).next_multiple_of(STEP)), madvise).await?;
+            let (_, area) = map_units(&sys, Bytes::new((size / threads).next_multiple_of(STEP)), advice).await?;
             sys.barrier("units", threads).await?;
             fill_units(&sys, area, size / threads / UNIT.get() / 2, threads, &tally).await?;
             accesses.measure(&sys, area).await

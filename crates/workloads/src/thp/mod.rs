@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use order9_units::Bytes;
 
 use crate::parameters::{Kind, Parameter, Value};
-use crate::sys::{Advice, Area, Mapping, Stop, Sys};
+use crate::sys::{Area, Stop, Sys};
 use crate::unit::{Filled, UNIT, fill_unit};
 use crate::workload::{Better, Family, Figure, Measure, Unit};
 
@@ -99,16 +99,6 @@ impl Tally {
 
 fn percent(part: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { 100.0 * part as f64 / all as f64 }
-}
-
-/// Maps memory of which `length` bytes from an aligned address on are returned, and advises it if asked to.
-async fn map_units<S: Sys>(sys: &S, length: Bytes, madvise: bool) -> Result<(Area, Area), Stop> {
-    let mapped = sys.mmap(Mapping::anon(length + UNIT)).await?;
-    if madvise {
-        sys.madvise(mapped, Advice::HugePage).await?;
-    }
-    let skipped = mapped.start.next_multiple_of(UNIT.get()) - mapped.start;
-    Ok((mapped, mapped.part(Bytes::new(skipped), length)))
 }
 
 /// Fills units one after another, as one of `threads` threads.

@@ -3,12 +3,12 @@
 
 use order9_units::{Bytes, PAGE_SIZE};
 
-use super::{FAULTS, MADVISE, Tally, fill_units, map_units};
+use super::{FAULTS, MADVISE, Tally, fill_units};
 use crate::access::{ACCESS, Accesses};
 use crate::ladder::thread_ladder;
 use crate::parameters::{Kind, Parameter, Parameters, Value};
-use crate::sys::{Access, Area, ChildKind, DropCaches, Facts, FileId, Mapping, Of, Stop, Sys};
-use crate::unit::UNIT;
+use crate::sys::{Access, Advice, Area, ChildKind, DropCaches, Facts, FileId, Mapping, Of, Stop, Sys};
+use crate::unit::{UNIT, map_units};
 use crate::workload::Measure;
 
 pub(crate) const DESCRIPTION: &str = "\
@@ -59,7 +59,7 @@ struct Round {
     share: u64,
     /// What a thread touches in the end.
     units: u64,
-    madvise: bool,
+    advice: Option<Advice>,
     tally: Tally,
     accesses: Accesses,
 }
@@ -73,9 +73,9 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
         sys.drop_caches(DropCaches::All).await?;
         let share = (size / threads / UNIT.get()).max(1) * UNIT.get();
         let units = size / threads / UNIT.get() / 2;
-        let madvise = parameters.word("madvise") == "yes";
+        let advice = (parameters.word("madvise") == "yes").then_some(Advice::HugePage);
         let round =
-            Round { file, threads, share, units, madvise, tally: Tally::default(), accesses: Accesses::default() };
+            Round { file, threads, share, units, advice, tally: Tally::default(), accesses: Accesses::default() };
         measure(sys, &round).await?;
         round.tally.report(sys, threads);
         round.accesses.report(sys, &format!("-{threads}"));
@@ -108,7 +108,7 @@ async fn thread<S: Sys>(sys: S, round: Round, number: u64) -> Result<(), Stop> {
     let first = sys.mmap(Mapping::anon(Bytes::new(round.share))).await?;
     sys.fill(first).await?;
     punch(&sys, first).await?;
-    let (mapped, area) = map_units(&sys, Bytes::new(round.share / 2), round.madvise).await?;
+    let (mapped, area) = map_units(&sys, Bytes::new(round.share / 2), round.advice).await?;
     sys.sample("anoninit", sys.now() - start);
     let start = sys.now();
     let of = Of::File(round.file, Bytes::new(round.share * number));
