@@ -4,8 +4,8 @@
 //! (`mean_load`). Both are closed forms over what is mapped ([`Residence`]): no access is simulated. The formula and its
 //! sources are in docs/access.md. Never knows what a price should be.
 
-use order9_mm::Node;
 use order9_mm::space::Residence;
+use order9_mm::{AccessLevels, Node};
 use order9_units::{NodeId, Order};
 
 use crate::cost::{Picos, Prices};
@@ -16,14 +16,24 @@ pub struct AccessPrices {
     /// Translations that the second level of the TLB holds, each of a base page or of a huge one.
     pub tlb_entries: u64,
     /// Memory of the nearest other nodes; zero where there are none.
-    pub near: RemotePrices,
-    /// Memory of nodes further away.
-    pub far: RemotePrices,
+    pub near: NodePrices,
+    /// Memory of nodes further away; zero where it costs as much as the nearest.
+    pub far: NodePrices,
+    /// Memory at these distances, whatever else they are; the first ones that are given.
+    pub apart: [Option<(u32, NodePrices)>; AccessLevels::APART],
 }
 
-/// What accesses to memory of another node cost, as the prices of the same name in [`Prices`] do for the own node's.
+impl AccessPrices {
+    /// Which distances have prices of their own.
+    #[must_use]
+    pub fn levels(&self) -> AccessLevels {
+        AccessLevels::new(self.apart.iter().map(|apart| apart.map_or(0, |(distance, _)| distance)))
+    }
+}
+
+/// What accesses to memory of a node cost, as the prices of the same name in [`Prices`] do for the own node's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RemotePrices {
+pub struct NodePrices {
     /// As [`Prices::touch_page`].
     pub touch_page: Picos,
     /// As [`Prices::fill_page`].
@@ -36,35 +46,39 @@ pub struct RemotePrices {
     pub load_huge: Picos,
 }
 
-/// How far away memory is from a CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    Local,
-    /// On one of the nearest other nodes.
-    Near,
-    Far,
+/// What accesses cost by level: those of the own node as for all work, others as the machine says. What it does not say
+/// costs as much as what is nearer.
+pub(crate) fn by_level(prices: &Prices) -> [NodePrices; AccessLevels::COUNT] {
+    let AccessPrices { near, far, apart, .. } = prices.access;
+    let local = NodePrices {
+        touch_page: prices.touch_page,
+        fill_page: prices.fill_page,
+        load: prices.load,
+        load_base: prices.load_base,
+        load_huge: prices.load_huge,
+    };
+    let known = |of: NodePrices, nearer| if of == NodePrices::default() { nearer } else { of };
+    let near = known(near, local);
+    let far = known(far, near);
+    std::array::from_fn(|level| match level {
+        AccessLevels::LOCAL => local,
+        AccessLevels::NEAR => near,
+        AccessLevels::FAR => far,
+        level => apart[level - AccessLevels::FAR - 1].map_or(far, |(_, of)| of),
+    })
 }
 
 /// How far apart the nodes are.
-pub(crate) struct Places(Vec<Vec<Place>>);
+pub(crate) struct Places(Vec<Vec<usize>>);
 
 impl Places {
-    pub(crate) fn new(nodes: &[Node]) -> Self {
-        let row = |from: &Node| {
-            let others = nodes.iter().filter(|to| to.id() != from.id());
-            let nearest = others.map(|to| from.distance(to.id())).min();
-            let place = |to: &Node| match from.distance(to.id()) {
-                _ if to.id() == from.id() => Place::Local,
-                distance if Some(distance) == nearest => Place::Near,
-                _ => Place::Far,
-            };
-            nodes.iter().map(place).collect()
-        };
+    pub(crate) fn new(nodes: &[Node], levels: AccessLevels) -> Self {
+        let row = |from: &Node| nodes.iter().map(|to| levels.of(nodes, from.id(), to.id())).collect();
         Self(nodes.iter().map(row).collect())
     }
 
-    /// How far memory of `to` is from CPUs of `from`.
-    pub(crate) fn of(&self, from: NodeId, to: NodeId) -> Place {
+    /// The level of memory of `to` for CPUs of `from`.
+    pub(crate) fn of(&self, from: NodeId, to: NodeId) -> usize {
         self.0[from.index()][to.index()]
     }
 
@@ -77,32 +91,30 @@ impl Places {
 /// What each page of a pass costs, in order.
 #[derive(Clone, Copy)]
 pub(crate) struct Pass {
-    /// By [`Place`].
-    page: [Picos; 3],
+    /// By level.
+    page: [Picos; AccessLevels::COUNT],
     /// The part of it that a page in a huge one is spared, but for the first.
     walk: Picos,
 }
 
 impl Pass {
     /// Nothing: accesses on behalf of the kernel, whose price is that of the call.
-    pub(crate) const FREE: Self = Self { page: [Picos::ZERO; 3], walk: Picos::ZERO };
+    pub(crate) const FREE: Self = Self { page: [Picos::ZERO; AccessLevels::COUNT], walk: Picos::ZERO };
 
     /// One access in each page.
     pub(crate) fn touch(prices: &Prices) -> Self {
-        let AccessPrices { near, far, .. } = prices.access;
-        Self { page: [prices.touch_page, near.touch_page, far.touch_page], walk: prices.touch_walk }
+        Self { page: by_level(prices).map(|of| of.touch_page), walk: prices.touch_walk }
     }
 
     /// Stores to every byte. Hardware fetches the translation of the next page while a page is written.
     pub(crate) fn fill(prices: &Prices) -> Self {
-        let AccessPrices { near, far, .. } = prices.access;
-        Self { page: [prices.fill_page, near.fill_page, far.fill_page], walk: Picos::ZERO }
+        Self { page: by_level(prices).map(|of| of.fill_page), walk: Picos::ZERO }
     }
 
     /// `pages` pages in one slot.
-    pub(crate) fn over(&self, pages: u64, huge: bool, place: Place) -> Picos {
+    pub(crate) fn over(&self, pages: u64, huge: bool, level: usize) -> Picos {
         let spared = if huge { self.walk.times(pages.saturating_sub(1)) } else { Picos::ZERO };
-        self.page[place as usize].times(pages).saturating_sub(spared)
+        self.page[level].times(pages).saturating_sub(spared)
     }
 }
 
@@ -114,25 +126,21 @@ pub(crate) struct MeanLoad {
     pub(crate) misses: f64,
 }
 
-/// A load at random from what is mapped, by [`Place`]; `None` where nothing is.
+/// A load at random from what is mapped, by level; `None` where nothing is.
 ///
 /// A huge page is asked for 512 times as often as a base page, so huge pages get the TLB's entries first.
-pub(crate) fn mean_load(mapped: [Residence; 3], prices: &Prices) -> Option<MeanLoad> {
-    let AccessPrices { tlb_entries, near, far } = prices.access;
+pub(crate) fn mean_load(mapped: [Residence; AccessLevels::COUNT], prices: &Prices) -> Option<MeanLoad> {
+    let tlb_entries = prices.access.tlb_entries;
     let base: u64 = mapped.iter().map(|of| of.base).sum();
     let huge: u64 = mapped.iter().map(|of| of.huge).sum();
     let held_huge = huge.min(tlb_entries);
     let held_base = base.min(tlb_entries - held_huge);
     let (miss_base, miss_huge) = (1.0 - share(held_base, base), 1.0 - share(held_huge, huge));
-    let loads = [
-        [prices.load, prices.load_base, prices.load_huge],
-        [near.load, near.load_base, near.load_huge],
-        [far.load, far.load_base, far.load_huge],
-    ];
     let per_huge = Order::PAGEBLOCK.pages().get();
     let (mut pages, mut time, mut missed) = (0.0, 0.0, 0.0);
-    for (of, prices) in mapped.iter().zip(loads) {
-        let [held, walk_base, walk_huge] = prices.map(|price| price.get() as f64);
+    for (of, prices) in mapped.iter().zip(by_level(prices)) {
+        let loads = [prices.load, prices.load_base, prices.load_huge];
+        let [held, walk_base, walk_huge] = loads.map(|price| price.get() as f64);
         for (count, miss, walked) in [(of.base, miss_base, walk_base), (of.huge * per_huge, miss_huge, walk_huge)] {
             pages += count as f64;
             time += count as f64 * (held + miss * (walked - held));
@@ -153,16 +161,28 @@ mod tests {
     /// 100 entries; a load takes 100, a walk 50 more for a base page and 5 for a huge one; remote memory twice that.
     fn prices() -> Prices {
         let ns = |ns: u64| Picos::new(1000 * ns);
-        let near = RemotePrices { load: ns(200), load_base: ns(300), load_huge: ns(210), ..RemotePrices::default() };
-        let access = AccessPrices { tlb_entries: 100, near, far: near };
+        let of = |load, load_base, load_huge| NodePrices { load, load_base, load_huge, ..NodePrices::default() };
+        let near = of(ns(200), ns(300), ns(210));
+        let mut access = AccessPrices { tlb_entries: 100, near, ..AccessPrices::default() };
+        access.apart[0] = Some((24, of(ns(400), ns(450), ns(405))));
         Prices { load: ns(100), load_base: ns(150), load_huge: ns(105), access, ..Prices::default() }
     }
 
-    fn local(base: u64, huge: u64) -> [Residence; 3] {
-        [Residence { base, huge }, Residence::default(), Residence::default()]
+    type Mapped = [Residence; AccessLevels::COUNT];
+
+    /// Base and huge pages of the first levels.
+    fn mapped(by_level: &[(u64, u64)]) -> Mapped {
+        std::array::from_fn(|level| {
+            let (base, huge) = by_level.get(level).copied().unwrap_or_default();
+            Residence { base, huge }
+        })
     }
 
-    fn ns(mapped: [Residence; 3]) -> f64 {
+    fn local(base: u64, huge: u64) -> Mapped {
+        mapped(&[(base, huge)])
+    }
+
+    fn ns(mapped: Mapped) -> f64 {
         mean_load(mapped, &prices()).expect("something is mapped").time.get() as f64 / 1000.0
     }
 
@@ -190,18 +210,18 @@ mod tests {
 
     #[test]
     fn memory_of_other_nodes_costs_what_it_costs_there() {
-        let of = |base, huge| Residence { base, huge };
-        assert_eq!(ns([of(0, 0), of(100, 0), of(0, 0)]), 200.0);
-        assert_eq!(ns([of(50, 0), of(50, 0), of(0, 0)]), 150.0);
-        assert_eq!(ns([of(0, 0), of(0, 0), of(0, 1000)]), 209.0);
+        assert_eq!(ns(mapped(&[(0, 0), (100, 0)])), 200.0);
+        assert_eq!(ns(mapped(&[(50, 0), (50, 0)])), 150.0);
+        assert_eq!(ns(mapped(&[(0, 0), (0, 0), (0, 1000)])), 209.0, "as the nearest, for want of prices");
+        assert_eq!(ns(mapped(&[(0, 0), (0, 0), (0, 0), (0, 50)])), 400.0, "a distance with prices of its own");
     }
 
     #[test]
     fn a_pass_over_a_huge_page_walks_once() {
         let prices = Prices { touch_page: Picos::new(15), touch_walk: Picos::new(5), ..Prices::default() };
         let pass = Pass::touch(&prices);
-        assert_eq!(pass.over(512, false, Place::Local), Picos::new(512 * 15));
-        assert_eq!(pass.over(512, true, Place::Local), Picos::new(512 * 10 + 5));
+        assert_eq!(pass.over(512, false, AccessLevels::LOCAL), Picos::new(512 * 15));
+        assert_eq!(pass.over(512, true, AccessLevels::LOCAL), Picos::new(512 * 10 + 5));
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use order9_mm::env::Env as _;
 use order9_mm::space::{Access, Fault, FaultStep, Need, PageView, TableStep, Touched, VirtAddr, Vpn, VpnRange};
-use order9_mm::{AllocError, Errno, GaveUp, Gfp, Request, SlotId, SpaceId, alloc_pages, alloc_slow};
+use order9_mm::{AccessLevels, AllocError, Errno, GaveUp, Gfp, Request, SlotId, SpaceId, alloc_pages, alloc_slow};
 use order9_units::{Order, Pages, Pfn};
 use order9_workloads::Stop;
 
-use crate::access::{Pass, Place};
+use crate::access::Pass;
 use crate::cost::Picos;
 use crate::kernel::{Bill, Engine};
 use crate::thread::Thread;
@@ -95,7 +95,7 @@ impl Thread {
     #[inline]
     fn first_access(&self, vpn: Vpn, pass: &Pass) -> Picos {
         if self.kernel.places.are_one() {
-            return pass.over(1, false, Place::Local);
+            return pass.over(1, false, AccessLevels::LOCAL);
         }
         let first = match self.kernel.look(|mm| mm.page_at(self.process.space, vpn.addr())) {
             PageView::Present { pfn, .. } => Some(pfn),
@@ -104,15 +104,15 @@ impl Thread {
         pass.over(1, false, self.place_of(first))
     }
 
-    /// How far a frame is from the CPU that this thread runs on; pages of zeros stay in the CPU's caches.
+    /// The level of a frame for the CPU that this thread runs on; pages of zeros stay in the CPU's caches.
     #[inline]
-    fn place_of(&self, frame: Option<Pfn>) -> Place {
+    fn place_of(&self, frame: Option<Pfn>) -> usize {
         match frame {
             Some(pfn) if !self.kernel.places.are_one() => {
                 let node = self.kernel.look(|mm| mm.node_of_frame(pfn));
                 self.kernel.places.of(self.cpu_node(), node)
             }
-            _ => Place::Local,
+            _ => AccessLevels::LOCAL,
         }
     }
 

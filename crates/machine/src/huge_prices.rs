@@ -4,6 +4,7 @@
 use order9_mm::thp::placement::HugePrices;
 use order9_units::{PAGE_SIZE, PAGEBLOCK_PAGES};
 
+use crate::access::by_level;
 use crate::cost::{Picos, Prices};
 use crate::disk::{DiskSpec, Transfer};
 
@@ -15,23 +16,16 @@ pub(crate) fn huge_prices(prices: &Prices, disk: Option<&DiskSpec>) -> HugePrice
     let moved = sum(&[unmap, prices.tlb_flush, prices.copy_page, prices.pte_set, prices.list_op]);
     let on_disk = disk.map_or(Picos::ZERO, |disk| transfer(disk.write) + transfer(disk.read));
     let reclaimed = sum(&[unmap, prices.writeback_page, on_disk, prices.read_page, fault]);
-    let near = prices.access.near;
-    let far = prices.access.far;
+    let levels = by_level(prices);
     HugePrices {
         move_page: moved.get(),
         reclaim_page: reclaimed.get(),
         base_fault: sum(&[fault, prices.pcp_hit, prices.clear_page]).get(),
         huge_fault: sum(&[fault, prices.zone_lock, prices.clear_page.times(PAGEBLOCK_PAGES.get())]).get(),
-        base: by_distance(prices.load_base, near.load_base, far.load_base),
-        huge: by_distance(prices.load_huge, near.load_huge, far.load_huge),
+        base: levels.map(|of| of.load_base.get()),
+        huge: levels.map(|of| of.load_huge.get()),
+        levels: prices.access.levels(),
     }
-}
-
-/// A machine without prices for other nodes has none that is further away.
-fn by_distance(here: Picos, near: Picos, far: Picos) -> [u64; 3] {
-    let known = |price: Picos, nearer: Picos| if price == Picos::ZERO { nearer } else { price };
-    let near = known(near, here);
-    [here, near, known(far, near)].map(Picos::get)
 }
 
 /// One page, alone.
@@ -44,18 +38,25 @@ fn transfer(of: Transfer) -> Picos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::{AccessPrices, RemotePrices};
+    use crate::access::{AccessPrices, NodePrices};
     use crate::cost::PRICES;
 
     #[test]
     fn what_other_nodes_cost_is_known_or_as_here() {
         let mut prices = Prices { load_base: Picos::new(15), load_huge: Picos::new(10), ..Prices::default() };
         let one = huge_prices(&prices, None);
-        assert_eq!((one.base, one.huge), ([15; 3], [10; 3]));
-        let near = RemotePrices { load_base: Picos::new(30), load_huge: Picos::new(20), ..RemotePrices::default() };
-        prices.access = AccessPrices { near, ..AccessPrices::default() };
+        assert_eq!((one.base, one.huge), ([15; _], [10; _]));
+        let remote = |base, huge| NodePrices {
+            load_base: Picos::new(base),
+            load_huge: Picos::new(huge),
+            ..NodePrices::default()
+        };
+        prices.access = AccessPrices { near: remote(30, 20), ..AccessPrices::default() };
         let two = huge_prices(&prices, None);
-        assert_eq!((two.base, two.huge), ([15, 30, 30], [10, 20, 20]));
+        assert_eq!((two.base[..3].to_vec(), two.huge[..3].to_vec()), (vec![15, 30, 30], vec![10, 20, 20]));
+        prices.access.apart[1] = Some((24, remote(90, 80)));
+        let three = huge_prices(&prices, None);
+        assert_eq!((three.base[4], three.huge[4]), (90, 80));
     }
 
     #[test]

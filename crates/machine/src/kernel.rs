@@ -124,7 +124,7 @@ impl Kernel {
         let (flusher, written) = (Flusher::new(&handle), handle.new_queue("end of writes"));
         let khugepaged_wait = handle.new_queue("khugepaged");
         let transferred = handle.new_queue("end of transfers");
-        let places = Places::new(engine.nodes());
+        let places = Places::new(engine.nodes(), prices.access.levels());
         Self {
             cpus: handle.cpus(),
             handle,

@@ -1,9 +1,9 @@
 //! What programs ask about single pages of their memory, and pages that they have pinned.
 
-use order9_mm::Errno;
 use order9_mm::env::Env as _;
 use order9_mm::mempolicy::{self, Movable, PageMove};
 use order9_mm::space::{Access, PageView, Residence, VirtAddr, Vpn, VpnRange};
+use order9_mm::{AccessLevels, Errno};
 use order9_units::{NodeId, Pages, Pfn};
 use order9_workloads::{Loads, Stop};
 
@@ -73,9 +73,9 @@ impl Thread {
     pub(crate) async fn load_at_random(&self, range: VpnRange, loads: u64) -> Result<Loads, Stop> {
         self.alive()?;
         let mapped = self.kernel.look(|mm| mm.residence(self.process.space, range));
-        let mut places = [Residence::default(); 3];
+        let mut places = [Residence::default(); AccessLevels::COUNT];
         for (node, of) in (0..).map(NodeId).zip(mapped) {
-            let place = &mut places[self.kernel.places.of(self.cpu_node(), node) as usize];
+            let place = &mut places[self.kernel.places.of(self.cpu_node(), node)];
             place.base += of.base;
             place.huge += of.huge;
         }

@@ -31,6 +31,7 @@
 
 extern crate alloc;
 
+mod access_level;
 mod block_types;
 mod boot;
 mod buddy;
@@ -86,6 +87,7 @@ mod work;
 mod workingset;
 mod zone;
 
+pub use access_level::AccessLevels;
 pub use boot::{Contents, MmBuilder};
 pub use check::Violation;
 pub use frame::FrameState;

@@ -91,6 +91,17 @@ pub enum Problem {
         /// How large the disk is.
         size: Bytes,
     },
+    /// Prices of something that is no distance.
+    #[error("distance {0:?}: expected a distance between two nodes, from 11 to 254")]
+    DistanceName(String),
+    /// Prices of a distance that no two nodes have.
+    #[error("no two nodes have the distance {distance}, expected one of {}", list(known))]
+    NoSuchDistance {
+        /// As given.
+        distance: u32,
+        /// Those that they have.
+        known: Vec<u32>,
+    },
     /// Not one distance per node.
     #[error("node {node} has {got} distances, expected one to each of {nodes} nodes")]
     DistanceCount {
@@ -113,4 +124,8 @@ pub enum Problem {
         /// What is accepted.
         expected: String,
     },
+}
+
+fn list(numbers: &[u32]) -> String {
+    numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }

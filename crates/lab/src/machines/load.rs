@@ -1,10 +1,12 @@
 //! A machine with all its bases: from a built-in name or the path of a file to something that can be simulated.
 
-use order9_machine::access::{AccessPrices, RemotePrices};
+use order9_machine::access::{AccessPrices, NodePrices};
 use order9_machine::cost::{PRICES, Picos, Prices};
+use order9_mm::AccessLevels;
 use order9_toml::{Member, chain};
 use order9_units::{Bytes, Nanos};
 
+use super::distances::{self, DistanceText};
 use super::error::MachineError;
 use super::figure::{FIGURES, Factor, Figure, FigureText, Needed};
 use super::text::MachineText;
@@ -22,6 +24,8 @@ pub fn load(name: &str) -> Result<MachineSpec, MachineError> {
         // A base may have had several.
         figures.retain(|figure| figure.info.needed != Needed::SeveralNodes);
     }
+    let distances = distances::of_chain(&members, &nodes)?;
+    figures.extend(distances.iter().flat_map(|(member, text)| text.figures.iter().map(|text| text.figure(member))));
     // All together, as nodes: a disk of another kind must not keep what belonged to the old one.
     let disks = members.iter().rev().find(|member| !member.said.disks.is_empty());
     let of_disks = disks.iter().flat_map(|member| {
@@ -47,7 +51,7 @@ pub fn load(name: &str) -> Result<MachineSpec, MachineError> {
         },
         slice: Nanos::new(value(&figures, "slice").div_ceil(1000)),
         remote: remote(&figures),
-        prices: with_access(prices(&figures), &figures),
+        prices: with_access(prices(&figures), &figures, &distances),
         disks: disks.map(|member| member.said.disks.iter().map(|text| text.disk.clone()).collect()).unwrap_or_default(),
         figures,
     };
@@ -108,28 +112,46 @@ fn prices(figures: &[Figure]) -> Prices {
 }
 
 /// The same with what accesses to other nodes cost; as to the own one where nothing is said of them.
-fn with_access(mut local: Prices, figures: &[Figure]) -> Prices {
-    let Remote { latency, bandwidth } =
-        remote(figures).unwrap_or(Remote { latency: Factor::ONE, bandwidth: Factor::ONE });
+fn with_access(mut local: Prices, figures: &[Figure], distances: &[(&Member<MachineText>, &DistanceText)]) -> Prices {
+    let factors = remote(figures).unwrap_or(Remote { latency: Factor::ONE, bandwidth: Factor::ONE });
     let price = |key| find(figures, key).map(|figure| Picos::new(figure.value));
-    // The walk goes through page tables, which are near the CPU that made them.
-    let touched = local.touch_page.saturating_sub(local.touch_walk);
-    let near = RemotePrices {
-        touch_page: latency.of(touched) + local.touch_walk,
-        fill_page: bandwidth.of(local.fill_page),
-        load: latency.of(local.load),
-        load_base: price("remote.load_base").unwrap_or(local.load_base),
-        load_huge: price("remote.load_huge").unwrap_or(local.load_huge),
-    };
+    let or_local = |key, local| price(key).unwrap_or(local);
+    let near = of_node(
+        &local,
+        factors,
+        or_local("remote.load_base", local.load_base),
+        or_local("remote.load_huge", local.load_huge),
+    );
     let far_base = price("remote.far_load_base").unwrap_or(near.load_base);
     let far_huge = price("remote.far_load_huge").unwrap_or(near.load_huge);
-    let far = RemotePrices {
+    let far = NodePrices {
         // What is further for a load that walks is as much further for one that does not, which is never slower.
         load: (near.load + far_base.saturating_sub(near.load_base)).min(far_huge),
         load_base: far_base,
         load_huge: far_huge,
         ..near
     };
-    local.access = AccessPrices { tlb_entries: value(figures, "tlb.entries"), near, far };
+    let mut apart = [None; AccessLevels::APART];
+    for (place, (_, text)) in apart.iter_mut().zip(distances) {
+        let [latency, bandwidth, base, huge] = [0, 1, 2, 3].map(|nth| text.figures[nth].value);
+        let [latency, bandwidth] = [latency, bandwidth].map(Factor::from_thousandths);
+        let prices = of_node(&local, Remote { latency, bandwidth }, Picos::new(base), Picos::new(huge));
+        *place = Some((text.distance, prices));
+    }
+    local.access = AccessPrices { tlb_entries: value(figures, "tlb.entries"), near, far, apart };
     local
+}
+
+/// What accesses to a node cost that is so much slower than the own one.
+fn of_node(local: &Prices, factors: Remote, load_base: Picos, load_huge: Picos) -> NodePrices {
+    let Remote { latency, bandwidth } = factors;
+    // The walk goes through page tables, which are near the CPU that made them.
+    let touched = local.touch_page.saturating_sub(local.touch_walk);
+    NodePrices {
+        touch_page: latency.of(touched) + local.touch_walk,
+        fill_page: bandwidth.of(local.fill_page),
+        load: latency.of(local.load),
+        load_base,
+        load_huge,
+    }
 }

@@ -1,9 +1,10 @@
 //! Machines as files: CPUs, nodes, memory, and what each kind of work costs there, with a source for every figure.
 //!
 //! Key types: [`MachineSpec`] (a machine with all its bases), [`Figure`] (a number with its source), [`FigureInfo`] (what
-//! figures there are: [`FIGURES`] and [`DISK_FIGURES`] name them all). Built-in files are those of `machines/`; docs/machines.md describes them.
+//! figures there are: [`FIGURES`], [`DISTANCE_FIGURES`] and [`DISK_FIGURES`] name them all). Built-in files are those of `machines/`; docs/machines.md describes them.
 
 mod disks;
+mod distances;
 mod error;
 mod figure;
 mod layout;
@@ -17,6 +18,7 @@ mod size;
 mod text;
 
 pub use disks::DISK_FIGURES;
+pub use distances::DISTANCE_FIGURES;
 pub use error::{MachineError, Problem};
 pub use figure::{FIGURES, Factor, Figure, FigureInfo, Unit};
 pub use list::{List, Listed};
@@ -50,8 +52,8 @@ pub struct MachineSpec {
     pub prices: Prices,
     /// Its disks, in the order of the file; may be none.
     pub disks: Vec<MachineDisk>,
-    /// Every figure that is given, in the order of [`FIGURES`], then those of each disk in that of [`DISK_FIGURES`], with
-    /// its source.
+    /// Every figure that is given, in the order of [`FIGURES`], then those of distances in that of [`DISTANCE_FIGURES`], and
+    /// of each disk in that of [`DISK_FIGURES`], with its source.
     pub figures: Vec<Figure>,
 }
 

@@ -3,13 +3,14 @@
 use order9_toml::{Base, Definition, FileError, Kind, Leaf, Place, Preset, Problem as AnyProblem, leaves};
 
 use super::disks::{self, DiskText};
+use super::distances::{self, DistanceText};
 use super::error::Problem;
 use super::figure::{FIGURES, FigureText};
 use super::nodes::{self, NodeSpec};
 use super::presets::{PRESETS, RENAMED};
 
 /// Keys of a machine file that are no figures.
-const OWN_KEYS: [&str; 4] = ["base", "summary", "nodes", "disks"];
+const OWN_KEYS: [&str; 5] = ["base", "summary", "nodes", "distance", "disks"];
 
 /// What a machine file says.
 #[derive(Debug, Default)]
@@ -22,6 +23,8 @@ pub(super) struct MachineText {
     pub(super) nodes: Option<Vec<NodeSpec>>,
     /// Its disks; none where it says nothing of them.
     pub(super) disks: Vec<DiskText>,
+    /// Distances that it gives prices of their own.
+    pub(super) distances: Vec<DistanceText>,
     /// The figures it gives.
     pub(super) figures: Vec<FigureText>,
 }
@@ -48,6 +51,7 @@ impl Definition for MachineText {
                 "base" => machine.base = Some(Base { name: line_of_text()?, line: place.line(leaf.at) }),
                 "summary" => machine.summary = line_of_text()?,
                 "disks" => machine.disks = disks::parse(&leaf, place)?,
+                "distance" => machine.distances = distances::parse(&leaf, place)?,
                 "nodes" => machine.nodes = Some(nodes::parse(&leaf, place)?),
                 _ => machine.figures.push(figure(&leaf, place)?),
             }

@@ -41,6 +41,9 @@ fn machines_are_as_large_as_their_names_say() {
     assert_eq!(shape("broadwell-2s"), shape("xeon-2s"));
     assert_eq!(shape("rome-2s"), shape("xeon-2s"));
     assert_eq!(shape("threadripper-guest"), (32, 2, Bytes::from_gib(64)));
+    assert_eq!(shape("threadripper-1950x"), shape("threadripper-guest"));
+    assert_eq!(shape("spr-2s"), shape("xeon-2s"));
+    assert_eq!(shape("spr-cxl"), (48, 3, Bytes::from_gib(96)));
     assert_eq!(shape("naples-2s"), (64, 8, Bytes::from_gib(64)));
     assert_eq!(shape("naples-2s-seek"), shape("naples-2s"));
     assert_eq!(shape("server-1t"), (80, 2, Bytes::from_gib(1024)));
@@ -180,4 +183,57 @@ fn rows_of_the_discussion_have_its_ratios() {
     }
     let Prices { load_huge, access, .. } = load("rome-2s").unwrap().prices;
     assert!((access.near.load_huge.get() as f64 / load_huge.get() as f64 - 1.535).abs() < 0.01);
+}
+
+#[test]
+fn prices_by_distance_go_before_those_of_near_and_far() {
+    let cxl = load("spr-cxl").unwrap();
+    let prices = cxl.prices.access;
+    let apart: Vec<_> = prices.apart.iter().flatten().map(|(distance, of)| (*distance, of.load_huge.get())).collect();
+    assert_eq!(apart, [(14, 395_600), (24, 566_300)]);
+    assert_eq!((prices.near.load_huge.get(), prices.far), (190_600, prices.near));
+    let keys: Vec<_> =
+        cxl.figures.iter().map(|figure| figure.key.as_str()).filter(|key| key.starts_with("dist")).collect();
+    assert_eq!(keys[..2], ["distance.14.latency", "distance.14.bandwidth"]);
+    assert!(cxl.figures.iter().all(|figure| !figure.source.is_empty()));
+}
+
+#[test]
+fn whoever_replaces_the_nodes_loses_prices_of_distances_that_are_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    let node = |distances| format!("[[nodes]]\nmemory = '4 GiB'\ncpus = 1\ndistances = {distances}\n");
+    let mine = |more: &str| {
+        let nodes = [node("[10, 24]"), node("[24, 10]")].concat();
+        fs::write(&path, format!("base = 'spr-cxl'\n{nodes}{more}")).unwrap();
+        load(path.to_str().unwrap())
+    };
+    let apart = |machine: MachineSpec| -> Vec<u32> {
+        machine.prices.access.apart.iter().flatten().map(|(distance, _)| *distance).collect()
+    };
+    assert_eq!(apart(mine("").unwrap()), [24]);
+    let keys = ["latency = { factor = 2", "bandwidth = { factor = 2", "load_base = { ns = 2", "load_huge = { ns = 2"];
+    let of = |distance: u32, keys: &[&str]| -> String {
+        keys.iter().map(|key| format!("distance.{distance}.{key}, source = 'x' }}\n")).collect()
+    };
+    let refused = |more: &str| {
+        let message = mine_of(&path, more);
+        message.replace(&format!("{}/", folder.path().display()), "")
+    };
+    assert_eq!(refused(&of(14, &keys)), "mine.toml, line 2: no two nodes have the distance 14, expected one of 10, 21");
+    assert_eq!(refused(&of(21, &keys[1..])), "mine.toml, line 2: distance.21 needs latency too");
+    assert_eq!(
+        refused("distance.10.latency = 1\n"),
+        "mine.toml, line 2: distance \"10\": expected a distance between two nodes, from 11 to 254"
+    );
+    assert_eq!(
+        refused("distance.21.loadbase = 1\n"),
+        "mine.toml, line 2: unknown key distance.21.loadbase; did you mean load_base?"
+    );
+}
+
+/// Why a file based on spr-2s with these lines is refused.
+fn mine_of(path: &std::path::Path, lines: &str) -> String {
+    fs::write(path, format!("base = 'spr-2s'\n{lines}")).unwrap();
+    load(path.to_str().unwrap()).expect_err("refused").to_string()
 }

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use order9_lab::machines::{DISK_FIGURES, FIGURES, List, Unit};
+use order9_lab::machines::{DISK_FIGURES, DISTANCE_FIGURES, FIGURES, List, Unit};
 use order9_machine::cost::PRICES;
 
 /// The table of figures in Markdown.
@@ -20,7 +20,7 @@ fn figures() -> String {
         };
         format!("| `{}` | {unit} | {} |\n", info.key, info.meaning.trim_end_matches('.'))
     };
-    let rows: String = FIGURES.iter().chain(DISK_FIGURES.iter()).map(row).collect();
+    let rows: String = FIGURES.iter().chain(DISTANCE_FIGURES.iter()).chain(DISK_FIGURES.iter()).map(row).collect();
     format!("| key | unit | what it is |\n|---|---|---|\n{rows}")
 }
 

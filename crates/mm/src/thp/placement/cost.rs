@@ -4,6 +4,7 @@ use order9_units::{NodeId, Order, PAGEBLOCK_PAGES};
 
 use super::View;
 use super::view::CLASS;
+use crate::access_level::AccessLevels;
 use crate::gfp::Mark;
 use crate::lru::LruList;
 use crate::suitable::compact_gap;
@@ -21,10 +22,12 @@ pub struct HugePrices {
     pub base_fault: u64,
     /// One fault that maps a zeroed huge page which is free.
     pub huge_fault: u64,
-    /// An access to a base page here, on one of the nearest other nodes, and further away.
-    pub base: [u64; 3],
+    /// An access to a base page, by level.
+    pub base: [u64; AccessLevels::COUNT],
     /// The same for a huge page.
-    pub huge: [u64; 3],
+    pub huge: [u64; AccessLevels::COUNT],
+    /// Which distances are levels of their own.
+    pub levels: AccessLevels,
 }
 
 impl HugePrices {
@@ -34,8 +37,9 @@ impl HugePrices {
         reclaim_page: 1,
         base_fault: 1,
         huge_fault: PAGEBLOCK_PAGES.get(),
-        base: [1; 3],
-        huge: [1; 3],
+        base: [1; AccessLevels::COUNT],
+        huge: [1; AccessLevels::COUNT],
+        levels: AccessLevels::NONE_APART,
     };
 }
 
@@ -106,16 +110,9 @@ impl View<'_> {
         of([LruList::InactiveFile, LruList::ActiveFile]) + anon
     }
 
-    /// How far a node is from home, as an index of prices: 0 home, 1 one of the nearest others, 2 further away.
+    /// How far a node is from home, as an index of prices.
     pub(super) fn how_far(&self, node: NodeId) -> usize {
-        let home = self.home_node();
-        let distance = home.distance(node);
-        let is_nearer = |other: &crate::node::Node| other.id != home.id && home.distance(other.id) < distance;
-        match () {
-            () if node == home.id => 0,
-            () if self.engine.nodes().iter().any(is_nearer) => 2,
-            () => 1,
-        }
+        self.engine.prices().levels.of(self.engine.nodes(), self.home(), node)
     }
 
     /// The node on which base pages of a slot would lie: the nearest that has enough of them.

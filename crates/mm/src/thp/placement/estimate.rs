@@ -7,6 +7,7 @@
 
 use super::cost::Way;
 use super::{Attempt, Rule, View};
+use crate::access_level::AccessLevels;
 
 pub(super) const RULE: Rule = Rule {
     name: "estimate",
@@ -28,13 +29,18 @@ struct Choice {
     attempt: Option<Attempt>,
 }
 
+/// The cheapest huge page of every level, and base pages.
+type Choices = [Option<Choice>; AccessLevels::COUNT + 1];
+/// Where base pages are among them: ties go to the others.
+const BASE: usize = AccessLevels::COUNT;
+
 fn next(view: &View<'_>) -> Option<Attempt> {
     if view.made() == 0 && view.has_free_huge(view.home()) {
         return Some(view.at_home().light());
     }
     let prices = view.engine.prices();
     // The cheapest huge page by how far away it is, and base pages.
-    let mut choices: [Option<Choice>; 4] = [None; 4];
+    let mut choices: Choices = [None; AccessLevels::COUNT + 1];
     for node in view.by_distance().filter(|&node| !view.was_tried(node)) {
         let Some(way) = view.way_to_huge(node) else { continue };
         let far = view.how_far(node);
@@ -50,12 +56,12 @@ fn next(view: &View<'_>) -> Option<Attempt> {
     }
     let base = prices.base[view.how_far(view.base_node())];
     let once = prices.base_fault.saturating_mul(order9_units::PAGEBLOCK_PAGES.get());
-    choices[3] = Some(Choice { once, access: base, attempt: None });
+    choices[BASE] = Some(Choice { once, access: base, attempt: None });
     least_hurt(&choices)?.attempt
 }
 
 /// The choice whose larger multiple of the cheapest is least; the first of several.
-fn least_hurt(choices: &[Option<Choice>; 4]) -> Option<Choice> {
+fn least_hurt(choices: &Choices) -> Option<Choice> {
     let all = || choices.iter().copied().flatten();
     let once = all().map(|choice| choice.once).min()?;
     let access = all().map(|choice| choice.access).min()?;
@@ -76,7 +82,7 @@ mod tests {
     }
 
     fn picks(once: [u64; 4], access: [u64; 4]) -> usize {
-        let choices = core::array::from_fn(|at| choice(once[at], access[at], None));
+        let choices = core::array::from_fn(|at| choice(*once.get(at)?, access[at], None));
         let best = least_hurt(&choices).expect("there is a choice");
         (0..4).find(|&at| (once[at], access[at]) == (best.once, best.access)).expect("one of them")
     }

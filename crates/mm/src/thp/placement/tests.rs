@@ -7,6 +7,7 @@ use alloc::{format, vec};
 use order9_units::{NodeId, NodeMask, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::{HugeAsk, HugePlacement, HugePrices, Nodes};
+use crate::access_level::AccessLevels;
 use crate::gfp::{AllocFlags, Gfp, Mark};
 use crate::page_alloc::{NodeUse, Request};
 use crate::policy::{Policy, ThpPolicy};
@@ -258,7 +259,8 @@ fn prices_decide_between_a_huge_page_there_and_base_pages_here() {
     let mut mm = boot(&two(), ThpPolicy { placement, ..ThpPolicy::default() });
     shatter(&mut mm, NodeId(0));
     let asked = |mm: &mut Mm, base_fault, far| {
-        let prices = HugePrices { base_fault, huge: [10, far, far], base: [20, far, far], ..HugePrices::COUNTED };
+        let by_level = |here| core::array::from_fn(|level| if level == AccessLevels::LOCAL { here } else { far });
+        let prices = HugePrices { base_fault, huge: by_level(10), base: by_level(20), ..HugePrices::COUNTED };
         mm.set_huge_prices(prices);
         list(mm, ask(placement))
     };
