@@ -43,12 +43,14 @@ trap 'rm -rf "$folder"' EXIT
 
 # Writes a machine like the built-in one, but with little memory: 256 MiB on each of two nodes, less where there are more.
 small_machine() {
-    local nodes distances
+    local nodes cpus distances
     nodes=$("$order9" machines show "$1" | grep -c '^\[\[nodes\]\]')
     printf 'base = "%s"\n' "$1"
     printf '\n[reserved.boot_tables]\nsize = "4 MiB"\nsource = "A small machine of the matrix."\n'
-    "$order9" machines show "$1" | grep '^distances = ' | while read -r distances; do
-        printf '\n[[nodes]]\nmemory = "%d MiB"\ncpus = 2\n%s\n' $((nodes > 2 ? 128 : 256)) "$distances"
+    # A node without CPUs stays one.
+    "$order9" machines show "$1" | grep -E '^(cpus|distances) = ' | while read -r cpus && read -r distances; do
+        [ "$cpus" = 'cpus = 0' ] || cpus='cpus = 2'
+        printf '\n[[nodes]]\nmemory = "%d MiB"\n%s\n%s\n' $((nodes > 2 ? 128 : 256)) "$cpus" "$distances"
     done
 }
 

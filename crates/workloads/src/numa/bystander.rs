@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use order9_units::{Bytes, Nanos, NodeId};
 
-use super::bind_to;
+use super::live_on;
 use crate::sys::{Access, ChildKind, Mapping, Stop, Sys};
 use crate::workload::{Better, Family, Figure, Measure, Unit};
 
@@ -65,7 +65,7 @@ impl<C: Copy + 'static> Bystander<C> {
 }
 
 async fn live<S: Sys>(sys: &S, node: NodeId, memory: Bytes, state: &AtomicU8) -> Result<(), Stop> {
-    bind_to(sys, node).await?;
+    live_on(sys, node).await?;
     let area = sys.mmap(Mapping::anon(memory)).await?;
     sys.touch(area, Access::Write).await?;
     state.store(IDLE, Ordering::Relaxed);

@@ -10,7 +10,8 @@ use order9_units::{Bytes, Nanos, NodeId, Order};
 use super::bystander::{Bystander, LOSS};
 use super::region::{BaseAtHome, Region, Wanted, mean_load};
 use super::{
-    BREAK_EVEN, MADVISE, POSITIONS, SLOT_LATENCIES, SLOTS, TOTAL, bind_to, home, node_memory, nodes, percent_of,
+    BREAK_EVEN, MADVISE, POSITIONS, SLOT_LATENCIES, SLOTS, TOTAL, bind_to, home, live_on, node_memory, nodes,
+    percent_of,
 };
 use crate::access::{ACCESS, LOADS};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
@@ -196,10 +197,28 @@ async fn fill_cache<S: Sys>(sys: &S, node: NodeId, size: Bytes) -> Result<Option
     if size == Bytes::ZERO {
         return Ok(None);
     }
-    bind_to(sys, node).await?;
+    if !sys.cpus_of(node).is_empty() {
+        bind_to(sys, node).await?;
+        return write_file(sys, size).await.map(Some);
+    }
+    // A policy would stay with this process, and with all that it starts.
+    let found = Arc::new(Mutex::new(None));
+    let own = Arc::clone(&found);
+    let body = move |sys: S| async move {
+        live_on(&sys, node).await?;
+        *own.lock().expect("nobody panics with the lock") = Some(write_file(&sys, size).await?);
+        Ok(())
+    };
+    let writer = sys.spawn(ChildKind::Process, "writer", body).await?;
+    sys.wait(writer).await?.result?;
+    let file = *found.lock().expect("nobody panics with the lock");
+    Ok(file)
+}
+
+async fn write_file<S: Sys>(sys: &S, size: Bytes) -> Result<FileId, Stop> {
     let file = sys.create_file(size).await?;
     sys.sync().await?;
-    Ok(Some(file))
+    Ok(file)
 }
 
 /// Touches the region, uses it, and uses it again after the kernel has given back what it holds.

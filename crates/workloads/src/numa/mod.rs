@@ -14,6 +14,7 @@ mod region;
 use order9_units::{Bytes, NodeId};
 
 use crate::demand::part;
+use crate::mempolicy::{MemoryMode, Mempolicy};
 use crate::parameters::{Kind, Parameter, Value};
 use crate::sys::{Facts, Stop, Sys};
 use crate::thp::FAULTS;
@@ -91,6 +92,16 @@ async fn bind_to<S: Sys>(sys: &S, node: NodeId) -> Result<(), Stop> {
         Some(&cpu) => sys.set_affinity(&[cpu]).await,
         None => Ok(()),
     }
+}
+
+/// Makes this process take its memory on a node: bound to its first CPU or, where it has none, by a memory policy that what it
+/// starts inherits.
+async fn live_on<S: Sys>(sys: &S, node: NodeId) -> Result<(), Stop> {
+    if sys.cpus_of(node).is_empty() {
+        let only = std::iter::once(node).collect();
+        return sys.set_mempolicy(Mempolicy::new(MemoryMode::Bind, only)).await;
+    }
+    bind_to(sys, node).await
 }
 
 /// Memory of the smallest node: regions are sized by it.
