@@ -30,15 +30,13 @@ pub const fn compact_gap(order: Order) -> u64 {
     2 * order.pages().get()
 }
 
-/// What has to be free, beside the lowmem reserve, for a huge page to leave `mark`.
-const fn huge_mark(zone: &Zone, mark: Mark) -> u64 {
-    zone.watermarks.of(mark) + Order::PAGEBLOCK.pages().get() - 1
-}
+/// What a huge page leaves: what any request of the slow path leaves, so that whoever works ahead goes as far as requests do.
+pub(crate) const HUGE_LEAVES: Mark = Mark::Min;
 
-/// What a huge page leaves that a request waits for: what any request of the slow path leaves.
-pub(crate) const ASKED_FOR: Mark = Mark::Min;
-/// What a huge page leaves that nobody waits for: below, kswapd would reclaim as many pages as it has taken.
-pub(crate) const AHEAD: Mark = Mark::Low;
+/// What has to be free, beside the lowmem reserve, for a huge page.
+const fn huge_mark(zone: &Zone) -> u64 {
+    zone.watermarks.of(HUGE_LEAVES) + Order::PAGEBLOCK.pages().get() - 1
+}
 
 impl<T: Tracer> Mm<T> {
     /// Whether compaction for a block of `order` can start in `zone`, for requests up to `class`, with rights and mark as in
@@ -48,7 +46,7 @@ impl<T: Tracer> Mm<T> {
         let zone = self.zone(zone);
         match zone.watermark_ok(order, class, flags, &self.policy) {
             true => Suitable::Success,
-            false => self.room_to_compact(zone, order, class, flags, ASKED_FOR),
+            false => self.room_to_compact(zone, order, class, flags),
         }
     }
 
@@ -57,7 +55,7 @@ impl<T: Tracer> Mm<T> {
         match () {
             () if !self.settings.defrag_mode => self.suitable_for_any(zone, order, class),
             () if self.is_high_in_blocks(zone, order, class) => Suitable::Success,
-            () => self.room_to_compact(zone, order, class, &AllocFlags::plain(Mark::Min), AHEAD),
+            () => self.room_to_compact(zone, order, class, &AllocFlags::plain(Mark::Min)),
         }
     }
 
@@ -67,17 +65,10 @@ impl<T: Tracer> Mm<T> {
         zone.would_pass(zone.free_in_pageblocks(), order, zone.mark(Mark::High), class, &flags, &self.policy)
     }
 
-    /// Whether compaction can start where no block is free. By the index it can if a huge page leaves the mark `leaves`.
-    fn room_to_compact(
-        &self,
-        zone: &Zone,
-        order: Order,
-        class: ZoneKind,
-        flags: &AllocFlags,
-        leaves: Mark,
-    ) -> Suitable {
+    /// Whether compaction can start where no block is free. By the index it can if pages are enough for a huge page.
+    fn room_to_compact(&self, zone: &Zone, order: Order, class: ZoneKind, flags: &AllocFlags) -> Suitable {
         if order == Order::PAGEBLOCK
-            && let Some(suitable) = self.suitable_by_index(zone, class, flags, leaves)
+            && let Some(suitable) = self.suitable_by_index(zone, class, flags)
         {
             return suitable;
         }
@@ -93,17 +84,10 @@ impl<T: Tracer> Mm<T> {
         Suitable::Continue
     }
 
-    /// What the index knows: whether some pageblock can be emptied, and whether a huge page that is then taken leaves the
-    /// mark `leaves`.
-    pub(crate) fn suitable_by_index(
-        &self,
-        zone: &Zone,
-        class: ZoneKind,
-        flags: &AllocFlags,
-        leaves: Mark,
-    ) -> Option<Suitable> {
+    /// What the index knows: whether some pageblock can be emptied, and whether pages are enough for a huge page.
+    pub(crate) fn suitable_by_index(&self, zone: &Zone, class: ZoneKind, flags: &AllocFlags) -> Option<Suitable> {
         let index = self.index.as_ref().filter(|_| self.policy.compaction.uses_index())?;
-        let mark = huge_mark(zone, leaves);
+        let mark = huge_mark(zone);
         Some(match () {
             () if index.is_hopeless(zone.id) || zone.managed <= mark + zone.lowmem_reserve[class.index()] => {
                 Suitable::NotSuitableZone
@@ -112,12 +96,6 @@ impl<T: Tracer> Mm<T> {
             () if index.cheapest(zone.id).is_none() => Suitable::Skipped,
             () => Suitable::Continue,
         })
-    }
-
-    /// Whether pages are too few in `zone` for a huge page that nobody waits for.
-    pub(crate) fn lacks_pages(&self, zone: &Zone) -> bool {
-        let flags = AllocFlags::plain(Mark::Min);
-        !zone.watermark_ok_at(Order::ZERO, huge_mark(zone, AHEAD), zone.kind, &flags, &self.policy)
     }
 
     /// Whether `reclaimable` pages, once freed, make the difference for a huge page in `zone`. Where no index knows, they may.
@@ -130,10 +108,8 @@ impl<T: Tracer> Mm<T> {
     ) -> bool {
         let zone = self.zone(zone);
         let free = zone.free() + reclaimable;
-        match self.suitable_by_index(zone, class, flags, ASKED_FOR) {
-            Some(Suitable::Skipped) => {
-                zone.would_pass(free, Order::ZERO, huge_mark(zone, ASKED_FOR), class, flags, &self.policy)
-            }
+        match self.suitable_by_index(zone, class, flags) {
+            Some(Suitable::Skipped) => zone.would_pass(free, Order::ZERO, huge_mark(zone), class, flags, &self.policy),
             Some(_) => false,
             None => true,
         }
@@ -142,8 +118,8 @@ impl<T: Tracer> Mm<T> {
     /// Whether reclaim for a block of `order` has done its part in `zone`: compaction can start, or would fail however many
     /// pages were free.
     #[must_use]
-    pub(crate) fn reclaim_is_done(&self, zone: &Zone, order: Order, class: ZoneKind, leaves: Mark) -> bool {
-        match self.suitable_leaving(zone, order, class, leaves) {
+    pub(crate) fn reclaim_is_done(&self, zone: &Zone, order: Order, class: ZoneKind) -> bool {
+        match self.suitable_for_any(zone, order, class) {
             Suitable::Success | Suitable::Continue => true,
             Suitable::NotSuitableZone => order == Order::PAGEBLOCK && self.policy.compaction.uses_index(),
             Suitable::Skipped => false,
@@ -156,25 +132,19 @@ impl<T: Tracer> Mm<T> {
         zones: impl Iterator<Item = &'a Zone> + Clone,
         order: Order,
         class: ZoneKind,
-        leaves: Mark,
     ) -> bool {
         let ready = |suitable| matches!(suitable, Suitable::Success | Suitable::Continue);
-        zones.clone().any(|zone| ready(self.suitable_leaving(zone, order, class, leaves)))
-            || zones.into_iter().all(|zone| self.reclaim_is_done(zone, order, class, leaves))
+        zones.clone().any(|zone| ready(self.suitable_for_any(zone, order, class)))
+            || zones.into_iter().all(|zone| self.reclaim_is_done(zone, order, class))
     }
 
     /// The same for somebody without rights of a request, as reclaim and daemons ask.
     #[must_use]
     pub(crate) fn suitable_for_any(&self, zone: &Zone, order: Order, class: ZoneKind) -> Suitable {
-        self.suitable_leaving(zone, order, class, AHEAD)
-    }
-
-    /// The same where, by the index, a huge page leaves the mark `leaves`.
-    fn suitable_leaving(&self, zone: &Zone, order: Order, class: ZoneKind, leaves: Mark) -> Suitable {
         let flags = AllocFlags::plain(Mark::Min);
         match zone.watermark_ok(order, class, &flags, &self.policy) {
             true => Suitable::Success,
-            false => self.room_to_compact(zone, order, class, &flags, leaves),
+            false => self.room_to_compact(zone, order, class, &flags),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Working ahead: kcompactd empties the cheapest pageblocks before the next request for a huge page has to do so for itself.
 //!
 //! A zone keeps as many huge pages free as lie between its low and its high mark: what kswapd reclaims ahead, in blocks.
-//! A request that leaves less than half of that asks for more. Demand is what starts it, so that nothing is moved where
-//! nobody takes huge pages; and only pageblocks that are cheap to empty are emptied for a request that may never come. Where
-//! free pages are too few for that, huge pages that are mapped in part are split first, by policy: nobody loses a page by it.
+//! A request that leaves less than half of that asks for more: too few blocks, or too few pages above the mark that
+//! huge pages leave. Demand is what starts it, so that nothing is moved where nobody takes huge pages; and only pageblocks that are
+//! cheap to empty are emptied for a request that may never come. Where pages are too few for that, huge pages that are mapped
+//! in part are split first, by policy: nobody loses a page by it.
 
 use order9_units::{NodeId, Order, ZoneKind};
 
@@ -15,7 +16,7 @@ use crate::Mm;
 use crate::env::{CompactResult, Stall};
 use crate::gfp::{AllocFlags, Mark};
 use crate::node::DaemonRequest;
-use crate::suitable::{AHEAD, Suitable};
+use crate::suitable::{HUGE_LEAVES, Suitable};
 use crate::trace::{CompactEvent, Event, Tracer};
 use crate::zone::{Zone, ZoneId};
 
@@ -64,7 +65,8 @@ impl<T: Tracer> Mm<T> {
 
     fn note_huge_page_taken(&mut self, zone: ZoneId) {
         let of = self.zone(zone);
-        let (node, class, low) = (of.node, of.kind, huge_pages_free(of) < reserve(of).div_ceil(2));
+        let left = huge_pages_free(of).min(room(of));
+        let (node, class, low) = (of.node, of.kind, left < reserve(of).div_ceil(2));
         let has_work = || self.may_work_ahead(zone) || self.may_split_ahead(zone);
         if !low || !self.nodes[node.index()].kcompactd_asleep || !has_work() {
             return;
@@ -81,7 +83,7 @@ impl<T: Tracer> Mm<T> {
     fn may_work_ahead(&self, zone: ZoneId) -> bool {
         let of = self.zone(zone);
         let suitable =
-            || self.suitable_by_index(of, of.kind, &AllocFlags::plain(Mark::Min), AHEAD) == Some(Suitable::Continue);
+            || self.suitable_by_index(of, of.kind, &AllocFlags::plain(Mark::Min)) == Some(Suitable::Continue);
         let source = || self.index.as_ref().and_then(|index| index.cheapest(zone));
         self.policy.compaction.works_ahead
             && huge_pages_free(of) < reserve(of)
@@ -89,13 +91,10 @@ impl<T: Tracer> Mm<T> {
             && source().is_some_and(|source| source.used < BACKGROUND_COST_MAX)
     }
 
-    /// Whether the reserve of the zone is not full, pages are too few to fill it, and huge pages that are mapped in part hold some.
+    /// Whether pages are too few to fill the reserve of the zone, and huge pages that are mapped in part hold some.
     fn may_split_ahead(&self, zone: ZoneId) -> bool {
         let of = self.zone(zone);
-        self.policy.compaction.works_ahead
-            && huge_pages_free(of) < reserve(of)
-            && self.has_split_that_frees(of.node)
-            && self.lacks_pages(of)
+        self.policy.compaction.works_ahead && room(of) < reserve(of) && self.has_split_that_frees(of.node)
     }
 
     /// Whether the run leaves off.
@@ -107,6 +106,12 @@ impl<T: Tracer> Mm<T> {
 /// Huge pages that are free in the zone, those in larger blocks included.
 fn huge_pages_free(zone: &Zone) -> u64 {
     zone.free_in_pageblocks() / Order::PAGEBLOCK.pages().get()
+}
+
+/// Huge pages for which pages are enough: blocks that the mark keeps back are of no use.
+fn room(zone: &Zone) -> u64 {
+    let kept = zone.watermarks.of(HUGE_LEAVES) + zone.lowmem_reserve[zone.kind.index()];
+    zone.free().saturating_sub(kept) / Order::PAGEBLOCK.pages().get()
 }
 
 /// Huge pages that the zone keeps free while there is demand.

@@ -10,7 +10,7 @@ use crate::gfp::{AllocFlags, Gfp, Mark};
 use crate::node::DaemonRequest;
 use crate::policy::{BalancedZones, SlabUnderBoost, Unreclaimable};
 use crate::reclaim::{DEF_PRIORITY, NodePass};
-use crate::suitable::{AHEAD, Suitable};
+use crate::suitable::Suitable;
 use crate::trace::{Event, Tracer};
 use crate::zone::Zone;
 
@@ -151,7 +151,7 @@ impl<T: Tracer> Mm<T> {
     /// Whether a zone has a block of `order` above its high mark; or enough pages, where the index knows that a huge page takes
     /// compaction, or that nothing helps.
     fn is_high(&self, zone: &Zone, order: Order, class: ZoneKind) -> bool {
-        let is_done = || self.has_pages_for(zone, order, class) && self.reclaim_is_done(zone, order, class, AHEAD);
+        let is_done = || self.has_pages_for(zone, order, class) && self.reclaim_is_done(zone, order, class);
         self.can_serve(zone, order, class) || !self.counts_blocks(order) && is_done()
     }
 

@@ -11,7 +11,7 @@ use crate::env::Stall;
 use crate::gfp::Mark;
 use crate::page_alloc::{Request, Search};
 use crate::policy::Unreclaimable;
-use crate::suitable::{ASKED_FOR, Suitable, compact_gap};
+use crate::suitable::{Suitable, compact_gap};
 use crate::trace::{Event, Tracer};
 use crate::zone::{Zone, ZoneId};
 
@@ -123,7 +123,7 @@ impl<T: Tracer> Mm<T> {
         }
         let zone: &Zone = self.zone(zone);
         if order == Order::PAGEBLOCK && self.policy.compaction.uses_index() {
-            return self.reclaim_is_done(zone, order, search.class, ASKED_FOR);
+            return self.reclaim_is_done(zone, order, search.class);
         }
         match self.suitable_for_any(zone, order, search.class) {
             Suitable::Success => true,

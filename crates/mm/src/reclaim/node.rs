@@ -12,7 +12,6 @@ use crate::env::{Stall, Until};
 use crate::gfp::Gfp;
 use crate::lru::LruList;
 use crate::shrinker::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
-use crate::suitable::{AHEAD, ASKED_FOR};
 use crate::trace::Tracer;
 use crate::zone::ZoneId;
 
@@ -127,16 +126,12 @@ impl<T: Tracer> Mm<T> {
     fn should_continue(&mut self, id: ReclaimId, zone: ZoneId, before: Mileage) -> bool {
         let run = self.reclaim_mut(id);
         let (order, priority, class) = (run.order, run.priority, run.reclaim_idx);
-        let leaves = match run.by {
-            Reclaimer::Kswapd => AHEAD,
-            Reclaimer::Direct => ASKED_FOR,
-        };
         let retry_may_fail = run.gfp.has(Gfp::RETRY_MAYFAIL);
         let (scanned, reclaimed) = (run.nr_scanned - before.scanned, run.nr_reclaimed - before.reclaimed);
         let reclaimed_in_all = run.nr_reclaimed;
         let node = self.zone(zone).node();
         let zones = self.zones.iter().filter(|zone| zone.node == node && zone.kind <= class && zone.managed > 0);
-        let suitable = self.compaction_can_start(zones, order, class, leaves);
+        let suitable = self.compaction_can_start(zones, order, class);
         let inactive = self.inactive_pages(zone);
         let progress =
             Progress { order, priority, reclaimed, scanned, reclaimed_in_all, inactive, suitable, retry_may_fail };

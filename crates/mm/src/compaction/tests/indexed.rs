@@ -231,7 +231,7 @@ fn only_the_daemon_makes_way_and_before_each_batch() {
 }
 
 #[test]
-fn a_request_goes_down_to_the_min_mark_and_a_daemon_to_the_low_one() {
+fn requests_and_daemons_go_down_to_the_min_mark() {
     let marks = World::new(indexed(), &worked_example()).mm.borrow().zones()[0].watermarks();
     let asks = |free: u64| {
         let all: u64 = 8 * HUGE;
@@ -246,8 +246,7 @@ fn a_request_goes_down_to_the_min_mark_and_a_daemon_to_the_low_one() {
         (direct, mm.suitable_for_any(zone, Order::PAGEBLOCK, ZoneKind::Normal))
     };
     assert_eq!(asks(marks.min + HUGE - 1), (Suitable::Skipped, Suitable::Skipped));
-    assert_eq!(asks(marks.min + HUGE), (Suitable::Continue, Suitable::Skipped));
-    assert_eq!(asks(marks.low + HUGE), (Suitable::Continue, Suitable::Continue));
+    assert_eq!(asks(marks.min + HUGE), (Suitable::Continue, Suitable::Continue));
 }
 
 #[test]

@@ -20,7 +20,15 @@ fn policy(partial_first: bool) -> Policy {
 /// A zone of eight pageblocks: six of them are huge pages of a program that has unmapped the first half of each but one, one is page cache,
 /// and the kernel has taken of the last, where page tables are, until so few pages are free that no huge page can be had.
 fn shortage(policy: Policy) -> World {
-    let frames: Vec<F> = (0..8 * SLOT).map(|at| if at < 7 * SLOT { F::Free } else { F::Page }).collect();
+    let world = half_mapped(policy, 8);
+    let low = world.mm.borrow().zones()[0].watermarks().low;
+    world.take_until(low + 2);
+    world
+}
+
+/// The same before the kernel has taken any, with so many pageblocks in all.
+fn half_mapped(policy: Policy, pageblocks: u64) -> World {
+    let frames: Vec<F> = (0..pageblocks * SLOT).map(|at| if at / SLOT == 7 { F::Page } else { F::Free }).collect();
     let world = World::new(policy, &frames);
     {
         let mut mm = world.mm.borrow_mut();
@@ -36,17 +44,21 @@ fn shortage(policy: Policy) -> World {
         for slot in 1..SLOTS {
             mm.munmap(space, at(slot * SLOT), bytes(SLOT / 2), CPU).expect("it is mapped");
         }
-        let low = mm.zones()[0].watermarks().low;
-        let page = Request { cpu: CPU, ..Request::new(Order::ZERO, Gfp::GFP_KERNEL) };
-        while mm.zones()[0].free() > low + 2 {
-            mm.alloc_fast(&page).expect("more are free than the low mark");
-        }
         assert_eq!((mm.deferred_splits(NodeId(0)), mm.counters().thp_split_page), (SLOTS - 1, 0));
     }
     world
 }
 
 impl World {
+    /// The kernel takes pages until at most so many are free.
+    fn take_until(&self, free: u64) {
+        let mut mm = self.mm.borrow_mut();
+        let page = Request { cpu: CPU, ..Request::new(Order::ZERO, Gfp::GFP_KERNEL) };
+        while mm.zones()[0].free() > free {
+            mm.alloc_fast(&page).expect("more are free than the low mark");
+        }
+    }
+
     fn splits(&self) -> u64 {
         self.mm.borrow().counters().thp_split_page
     }
@@ -87,4 +99,24 @@ fn kcompactd_splits_ahead_until_pages_are_enough() {
     };
     // From the low mark on, a huge page takes 512 pages.
     assert_eq!((of(true), of(false)), (2, 0));
+}
+
+#[test]
+fn blocks_that_the_min_mark_keeps_back_do_not_count_as_left() {
+    let of = |above_min: u64| {
+        let world = half_mapped(policy(true), 9);
+        let min = world.mm.borrow().zones()[0].watermarks().min;
+        world.take_until(min + above_min);
+        let mut mm = world.mm.borrow_mut();
+        assert_eq!(mm.zones()[0].free_in_pageblocks(), SLOT, "one is whole");
+        mm.nodes[0].kcompactd_asleep = true;
+        let zone = mm.zones()[0].id;
+        mm.wake_to_work_ahead(zone, Order::PAGEBLOCK);
+        drop(mm);
+        let woken = !world.mm.borrow().nodes[0].kcompactd_asleep;
+        world.run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
+        (woken, world.splits())
+    };
+    assert_eq!(of(SLOT), (false, 0));
+    assert_eq!(of(SLOT - 1), (true, 1), "a split frees half a pageblock");
 }
