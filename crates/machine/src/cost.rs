@@ -127,6 +127,8 @@ prices! {
     copy_page,
     /// Filling or changing one page table entry, reverse mapping and counters of its page included.
     pte_set,
+    /// Looking at one page table entry and its page, and taking the access away, for NUMA balancing.
+    prot_numa,
     /// Emptying one page table entry, reverse mapping and counters of its page included.
     pte_clear,
     /// Putting a page table in place.
@@ -237,6 +239,7 @@ impl Prices {
             // A copy reads as much as it writes.
             + Picos(self.copy_page.0 / 2).times(work.pages_compared)
             + self.pte_set.times(work.ptes_set)
+            + self.prot_numa.times(work.prot_numa)
             + self.pte_clear.times(work.ptes_cleared)
             + self.page_table.times(work.page_tables_allocated)
             + self.rmap_walk.times(work.rmap_walks)

@@ -53,6 +53,7 @@ impl Thread {
                     rest.start = rest.start + Pages::new(1);
                 }
             }
+            self.return_to_user().await;
         }
         self.alive()
     }
@@ -156,6 +157,10 @@ impl Thread {
                 FaultStep::NeedMkwrite => {
                     let now = self.kernel.handle.now();
                     step = self.dirtying(|mm| mm.page_mkwrite(space, addr, now, self.cpu())).await;
+                }
+                FaultStep::NumaHint => {
+                    self.tell_user(addr).await;
+                    step = touch();
                 }
                 FaultStep::Segv => return Err(Stop::Signal { signal: "SIGSEGV", addr: addr.get() }),
                 FaultStep::Bus => return Err(Stop::Signal { signal: "SIGBUS", addr: addr.get() }),

@@ -33,6 +33,8 @@ pub type Engine = Mm<EventLog>;
 pub(crate) struct Kernel {
     pub(crate) handle: Handle,
     pub(crate) prices: Prices,
+    /// `kernel.numa_balancing` is on.
+    pub(crate) balances: bool,
     /// How far apart the nodes are.
     pub(crate) places: Places,
     /// Node of every CPU.
@@ -126,6 +128,7 @@ impl Kernel {
         let transferred = handle.new_queue("end of transfers");
         let places = Places::new(engine.nodes(), prices.access.levels());
         Self {
+            balances: engine.numa_balancing(),
             cpus: handle.cpus(),
             handle,
             prices,

@@ -63,7 +63,7 @@ impl Kernel {
     fn visitor(self: &Rc<Self>, space: SpaceId) -> Option<Thread> {
         let processes = self.processes.borrow();
         let process = processes.iter().find(|process| process.space == space && !process.has_ended())?;
-        Some(Thread { kernel: Rc::clone(self), process: Rc::clone(process), visits: true })
+        Some(Thread { kernel: Rc::clone(self), process: Rc::clone(process), visits: true, next_look: Rc::default() })
     }
 }
 

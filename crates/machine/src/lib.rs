@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+mod balancing;
 mod collapse;
 pub mod cost;
 mod daemons;

@@ -21,10 +21,12 @@ const MODES: [(MemoryMode, Mode); 7] = [
     (MemoryMode::Interleave, Mode::Interleave),
     (MemoryMode::WeightedInterleave, Mode::WeightedInterleave),
 ];
-const FLAGS: [(NodeFlags, ModeFlags); 3] = [
-    (NodeFlags::None, ModeFlags::None),
-    (NodeFlags::Static, ModeFlags::Static),
-    (NodeFlags::Relative, ModeFlags::Relative),
+/// The same of flags, with `MPOL_F_NUMA_BALANCING`.
+const FLAGS: [(NodeFlags, (ModeFlags, bool)); 4] = [
+    (NodeFlags::None, (ModeFlags::None, false)),
+    (NodeFlags::Static, (ModeFlags::Static, false)),
+    (NodeFlags::Relative, (ModeFlags::Relative, false)),
+    (NodeFlags::Balancing, (ModeFlags::None, true)),
 ];
 
 /// What stands beside `key` in a table that has every key.
@@ -59,8 +61,8 @@ impl Thread {
     pub(crate) async fn policy_of(&self, area: Option<Area>) -> Result<Mempolicy, Stop> {
         self.enter().await?;
         let found = self.kernel.look(|mm| mm.get_mempolicy(self.process.space, area.map(start)));
-        let MempolicyArgs { mode, flags, nodes } = found.map_err(|errno| refused("get_mempolicy", errno))?;
-        Ok(Mempolicy { mode: paired(&flipped(&MODES), mode), flags: paired(&flipped(&FLAGS), flags), nodes })
+        let MempolicyArgs { mode, flags, balances, nodes } = found.map_err(|errno| refused("get_mempolicy", errno))?;
+        Ok(Mempolicy { mode: paired(&flipped(&MODES), mode), flags: paired(&flipped(&FLAGS), (flags, balances)), nodes })
     }
 
     pub(crate) async fn set_home(&self, area: Area, home: NodeId) -> Result<(), Stop> {
@@ -129,6 +131,7 @@ impl Thread {
 
     fn args(&self, policy: Mempolicy) -> MempolicyArgs {
         let Mempolicy { mode, flags, nodes } = policy.on(self.kernel.facts().nodes.len());
-        MempolicyArgs { mode: paired(&MODES, mode), flags: paired(&FLAGS, flags), nodes }
+        let (flags, balances) = paired(&FLAGS, flags);
+        MempolicyArgs { mode: paired(&MODES, mode), flags, balances, nodes }
     }
 }

@@ -7,7 +7,7 @@ use order9_mm::{AccessLevels, Errno};
 use order9_units::{NodeId, Pages, Pfn};
 use order9_workloads::{Loads, Stop};
 
-use crate::access::{Pass, mean_load};
+use crate::access::{MeanLoad, Pass, mean_load};
 use crate::faults::refused;
 use crate::kernel::Engine;
 use crate::thread::Thread;
@@ -72,6 +72,15 @@ impl Thread {
     /// Loads at random from what of `range` is in memory; where nothing is, nothing happens.
     pub(crate) async fn load_at_random(&self, range: VpnRange, loads: u64) -> Result<Loads, Stop> {
         self.alive()?;
+        if self.kernel.balances {
+            return self.load_and_tell(range, loads).await;
+        }
+        let Some(mean) = self.load_now(range) else { return Ok(Loads::default()) };
+        self.pay_loads(mean, loads).await
+    }
+
+    /// What a load of this thread from `range` takes as it is mapped now.
+    pub(crate) fn load_now(&self, range: VpnRange) -> Option<MeanLoad> {
         let mapped = self.kernel.look(|mm| mm.residence(self.process.space, range));
         let mut places = [Residence::default(); AccessLevels::COUNT];
         for (node, of) in (0..).map(NodeId).zip(mapped) {
@@ -79,7 +88,10 @@ impl Thread {
             place.base += of.base;
             place.huge += of.huge;
         }
-        let Some(mean) = mean_load(places, &self.kernel.prices) else { return Ok(Loads::default()) };
+        mean_load(places, &self.kernel.prices)
+    }
+
+    pub(crate) async fn pay_loads(&self, mean: MeanLoad, loads: u64) -> Result<Loads, Stop> {
         let time = mean.time.times(loads);
         self.kernel.pay(Class::User, time).await;
         self.alive()?;

@@ -118,7 +118,7 @@ impl Kernel {
     {
         let process = Rc::new(Process::new(&self.handle, name, space, kind == ChildKind::Kernel));
         self.processes.borrow_mut().push(Rc::clone(&process));
-        let thread = Thread { kernel: Rc::clone(self), process, visits: false };
+        let thread = Thread { kernel: Rc::clone(self), process, visits: false, next_look: Rc::default() };
         let own = thread.clone();
         thread.start(name, async move {
             let result = body(own.clone()).await;
@@ -181,7 +181,7 @@ impl Thread {
         F: Future<Output = Result<(), Stop>> + 'static,
     {
         self.process.threads.set(self.process.threads.get() + 1);
-        let own = self.clone();
+        let own = Self { next_look: Rc::default(), ..self.clone() };
         self.start(name, async move {
             let result = body(own.clone()).await;
             own.process.threads.set(own.process.threads.get() - 1);

@@ -22,7 +22,7 @@ use crate::kernel_memory::KernelMemory;
 use crate::process::Child;
 use crate::results::Unit;
 use crate::thread::Thread;
-use crate::time::{Class, CpuId, Mode, NoSuchCpu};
+use crate::time::{CpuId, Mode, NoSuchCpu};
 
 const HUGE_PAGE: Bytes = Order::PAGEBLOCK.pages().bytes();
 
@@ -57,7 +57,7 @@ impl Sys for Thread {
     }
 
     async fn compute(&self, time: Nanos) -> Result<(), Stop> {
-        self.kernel.handle.spend(Class::User, time).await;
+        self.run_user(time).await;
         self.alive()
     }
 

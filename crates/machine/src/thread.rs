@@ -7,6 +7,7 @@ use order9_mm::env::{Env, SpinLock, Task};
 use order9_units::{Nanos, NodeId};
 use order9_workloads::Stop;
 
+use crate::balancing::NextLook;
 use crate::events::EventLog;
 use crate::kernel::Kernel;
 use crate::process::Process;
@@ -20,6 +21,7 @@ pub struct Thread {
     pub(crate) process: Rc<Process>,
     /// It is khugepaged, on a visit to the process.
     pub(crate) visits: bool,
+    pub(crate) next_look: Rc<NextLook>,
 }
 
 impl Thread {

@@ -76,6 +76,7 @@ impl<T: Tracer> Mm<T> {
         self.check_counters(allocated)?;
         self.check_user()?;
         self.check_mempolicies()?;
+        self.check_numa_balancing()?;
         self.check_page_cache()?;
         self.check_compaction()?;
         self.check_index()?;

@@ -56,6 +56,7 @@ pub mod mempolicy;
 pub mod migrate;
 mod mm;
 mod node;
+pub mod numa_balancing;
 mod outlook;
 mod page_alloc;
 pub mod page_cache;

@@ -6,6 +6,7 @@
 mod alloc;
 mod compaction;
 mod mempolicy;
+mod numa_balancing;
 mod reclaim;
 mod slow_path;
 mod thp;
@@ -14,6 +15,7 @@ mod watermark;
 pub use alloc::{AllocPolicy, ClaimRule, FallbackPolicy, FallbackSearch, PcpHigh, PcpLists, PcpPolicy};
 pub use compaction::{Background, BlockSearch, CompactionPolicy, DrainMark, ProactiveBackoff, SkipReset, TargetStride};
 pub use mempolicy::MempolicyInterface;
+pub use numa_balancing::{NumaBalancingPolicy, ScanSlowsDown, ScanSpares, ScanVmas};
 pub use reclaim::{
     BalanceRule, BalancedZones, ContinueRule, InodeCache, LazyFree, LruScope, NewAnon, NodeReach, ReclaimPolicy,
     SlabDeferred, SlabTarget, SlabUnderBoost, ThrottleRule, Unreclaimable,
@@ -45,6 +47,8 @@ pub struct Policy {
     pub compaction: CompactionPolicy,
     /// Transparent huge pages.
     pub thp: ThpPolicy,
+    /// Automatic NUMA balancing.
+    pub numa_balancing: NumaBalancingPolicy,
     /// Which calls and modes of memory policies there are.
     pub mempolicy: MempolicyInterface,
     /// Where blocks given at boot and blocks moved between types go on their list. 5.10+: the tail.
@@ -79,6 +83,7 @@ impl Default for Policy {
             compaction: CompactionPolicy::default(),
             highatomic: HighAtomicPolicy::default(),
             thp: ThpPolicy::default(),
+            numa_balancing: NumaBalancingPolicy::default(),
             mempolicy: MempolicyInterface::Base,
             moved_blocks: ListEnd::Head,
             merge_guards_all_types: false,

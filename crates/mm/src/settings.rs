@@ -3,6 +3,7 @@
 use order9_units::ZoneKind;
 
 use crate::Mm;
+use crate::numa_balancing::NumaBalancingSettings;
 use crate::page_cache::DirtySettings;
 use crate::policy::Policy;
 use crate::space::MAX_MAP_COUNT;
@@ -29,6 +30,8 @@ pub(crate) struct Settings {
     pub(crate) swappiness: u64,
     /// `vm.vfs_cache_pressure`, in percent.
     pub(crate) vfs_cache_pressure: u64,
+    /// `kernel.numa_balancing`, and how it scans.
+    pub(crate) numa_balancing: NumaBalancingSettings,
     /// `vm.zone_reclaim_mode`: bits.
     pub(crate) zone_reclaim_mode: u64,
     /// `vm.min_unmapped_ratio`, in percent of a node.
@@ -61,6 +64,7 @@ impl Settings {
             page_cluster: 3,
             swappiness: 60,
             vfs_cache_pressure: 100,
+            numa_balancing: NumaBalancingSettings::default(),
             zone_reclaim_mode: 0,
             min_unmapped_ratio: 1,
             min_slab_ratio: 5,

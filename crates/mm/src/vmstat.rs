@@ -118,6 +118,16 @@ pub struct Counters {
     pub drop_slab: u64,
     /// `oom_kill`: processes killed for memory.
     pub oom_kill: u64,
+    /// `numa_pte_updates`: pages that NUMA balancing has taken the access from, 512 for a huge page.
+    pub numa_pte_updates: u64,
+    /// `numa_huge_pte_updates`: huge entries among them.
+    pub numa_huge_pte_updates: u64,
+    /// `numa_hint_faults`: faults since an access had been taken away.
+    pub numa_hint_faults: u64,
+    /// `numa_hint_faults_local`: those to pages of the CPU's own node.
+    pub numa_hint_faults_local: u64,
+    /// `numa_pages_migrated`: pages that moved after one.
+    pub numa_pages_migrated: u64,
     /// `pgmigrate_success`: pages moved to another frame, or freed when they were about to.
     pub pgmigrate_success: u64,
     /// `pgmigrate_fail`: pages that could not be moved.

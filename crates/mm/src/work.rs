@@ -63,6 +63,8 @@ counts! {
         pages_compared,
         /// Page table entries filled or changed.
         ptes_set,
+        /// Page table entries that NUMA balancing looked at, to take their access away.
+        prot_numa,
         /// Page table entries emptied.
         ptes_cleared,
         /// Page tables put in place.

@@ -21,6 +21,7 @@ fn nothing_is_lost_whatever_happens() {
         sum.lazily_freed += tally.lazily_freed;
         sum.pool += tally.pool;
         sum.full += tally.full;
+        sum.balanced.iter_mut().zip(tally.balanced).for_each(|(sum, count)| *sum += count);
         sum.files.iter_mut().zip(tally.files).for_each(|(sum, count)| *sum += count);
         for (sums, counts) in [(&mut sum.thp[..], &tally.thp[..]), (&mut sum.moved, &tally.moved)] {
             sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
@@ -33,6 +34,7 @@ fn nothing_is_lost_whatever_happens() {
     assert!(counts.iter().all(|&count| count > 0), "everything happened: {sum:?}");
     assert!(sum.collapsed > 1 && sum.by_khugepaged > 5 && sum.pool > 5, "{sum:?}");
     assert!(sum.files.iter().all(|&count| count > 5), "{sum:?}");
+    assert!(sum.balanced.iter().all(|&count| count > 5), "{sum:?}");
     assert!(sum.lazily_freed > 100 && sum.full > 0, "{sum:?}");
 }
 

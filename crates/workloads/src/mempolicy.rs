@@ -55,6 +55,8 @@ pub enum NodeFlags {
     Static,
     /// `MPOL_F_RELATIVE_NODES`: places among the nodes of the cpuset.
     Relative,
+    /// `MPOL_F_NUMA_BALANCING`: nodes as without a flag, among which NUMA balancing moves pages. 5.12+.
+    Balancing,
 }
 
 /// A memory policy.
@@ -120,7 +122,7 @@ impl Mempolicy {
         Self { mode, flags: NodeFlags::None, nodes }
     }
 
-    /// Reads numactl's words: a mode, `=static` or `=relative`, a colon and nodes, which are a list or `all`.
+    /// Reads numactl's words: a mode, `=static`, `=relative` or `=balancing`, a colon and nodes, which are a list or `all`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (mode, nodes) = text.split_once(':').unwrap_or((text, ""));
@@ -128,6 +130,7 @@ impl Mempolicy {
             None => (mode, NodeFlags::None),
             Some((mode, "static")) => (mode, NodeFlags::Static),
             Some((mode, "relative")) => (mode, NodeFlags::Relative),
+            Some((mode, "balancing")) => (mode, NodeFlags::Balancing),
             Some(_) => return None,
         };
         let mode = WORDS.iter().find(|(word, _)| *word == mode).map(|&(_, mode)| mode)?;
@@ -163,6 +166,7 @@ impl fmt::Display for Mempolicy {
             NodeFlags::None => "",
             NodeFlags::Static => "=static",
             NodeFlags::Relative => "=relative",
+            NodeFlags::Balancing => "=balancing",
         };
         match self.nodes {
             NodeMask::EMPTY => write!(f, "{word}{flags}"),

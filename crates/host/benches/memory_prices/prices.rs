@@ -203,6 +203,12 @@ pub(crate) const PRICES: &[Price] = &[
         }),
     },
     Price {
+        key: "prot_numa",
+        ns: |d| d.mprotect_run + d.load_sequential,
+        method: "mprotect() of 256 MiB of resident base pages, per page, and frame_scan for the page that each entry shows",
+        cross: None,
+    },
+    Price {
         key: "pte_clear",
         ns: |d| d.unmap - pcp_hit(d),
         method: "munmap() of 256 MiB of resident base pages, per page, less pcp_hit",

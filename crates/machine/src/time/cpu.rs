@@ -303,6 +303,27 @@ impl World {
         Ok(())
     }
 
+    /// Moves the running task to the first idle CPU of `node`, if there is one that it may run on and it is elsewhere; says
+    /// whether it has moved.
+    pub(crate) fn move_to_idle(&mut self, node: NodeId) -> bool {
+        let Some(id) = self.current else { return false };
+        let (task, from) = (self.task(id), self.task(id).cpu);
+        if self.cpus[from].node == node {
+            return false;
+        }
+        let is_idle = |&cpu: &usize| self.cpus[cpu].node == node && self.cpus[cpu].current.is_none();
+        let Some(to) = (0..self.cpus.len()).filter(is_idle).find(|&cpu| task.may_run_on(cpu)) else { return false };
+        let id = self.begin_sleeping();
+        self.settle(id);
+        self.parked = true;
+        self.task_mut(id).made_room = false;
+        self.leave(from);
+        self.task_mut(id).state = State::Ready;
+        self.dispatch(to, id);
+        self.fill(from);
+        true
+    }
+
     /// Gives the CPU to a task that waits for it or for another one, and says whether there is one.
     pub(crate) fn make_way(&mut self) -> bool {
         let Some(cpu) = self.current.map(|task| self.task(task).cpu) else { return false };

@@ -78,6 +78,16 @@ impl Handle {
         Ok(())
     }
 
+    /// Moves the running task to an idle CPU of `node`, if there is one that it may run on and it is elsewhere; says whether it
+    /// has moved.
+    pub async fn move_to_idle(&self, node: NodeId) -> bool {
+        let moves = self.0.with(|world| world.move_to_idle(node));
+        if moves {
+            self.parked().await;
+        }
+        moves
+    }
+
     /// CPUs that the running task is bound to (`sched_getaffinity`); `None` where it may run on every one, and in set-up code
     /// and alarms.
     #[must_use]

@@ -217,6 +217,7 @@ impl<T: Tracer> Mm<T> {
     #[inline]
     pub(crate) fn adopt_page(&mut self, idx: Idx, owner: Owner, list: LruList) {
         self.user.rmap.set(idx, owner);
+        self.user.balancing.forget_user(idx);
         let word = self.frames.word(idx).adopted(list);
         let zone = &mut self.zones[self.blocks[idx.block()].zone.index()];
         zone.lru.sizes[list.index()] += word.frames();

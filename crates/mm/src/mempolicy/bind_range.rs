@@ -97,6 +97,9 @@ impl<T: Tracer> Mm<T> {
         if range.is_empty() {
             return Ok((range, None));
         }
+        if args.balances {
+            return Err(Errno::Einval); // It is for `set_mempolicy` alone.
+        }
         let policy = self.new_mempolicy(id, args)?;
         if self.user.living(id).vmas.mapped_part(range) != range {
             return Err(Errno::Efault);

@@ -87,6 +87,11 @@ pub(crate) struct TaskPolicy {
 }
 
 impl TaskPolicy {
+    /// The policy of the tasks themselves.
+    pub(crate) const fn policy(&self) -> Option<Mempolicy> {
+        self.policy
+    }
+
     /// The node whose turn it is, and has been then.
     fn take_turn(&mut self, weights: &Weights) -> Option<NodeId> {
         let policy = self.policy?;
@@ -207,7 +212,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// The policy of the page itself: its file's if that is one of tmpfs, else its mapping's.
-    fn policy_of(&self, page: PageOf<'_>) -> Option<&Mempolicy> {
+    pub(crate) fn policy_of(&self, page: PageOf<'_>) -> Option<&Mempolicy> {
         let policies = &self.user.mempolicies;
         let id = match page {
             PageOf::File(file, index) => self.file_policy(file, index),

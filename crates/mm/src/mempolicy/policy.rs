@@ -56,6 +56,15 @@ impl Mode {
         }
     }
 
+    /// Whether NUMA balancing may move pages among its nodes.
+    fn may_balance(self, interface: MempolicyInterface) -> bool {
+        match self {
+            Self::Bind => interface >= MempolicyInterface::BindBalancing,
+            Self::PreferredMany => interface >= MempolicyInterface::PreferredManyBalancing,
+            _ => false,
+        }
+    }
+
     /// Whether pages go to its nodes in turn.
     #[must_use]
     pub const fn interleaves(self) -> bool {
@@ -82,6 +91,8 @@ pub struct MempolicyArgs {
     pub mode: Mode,
     /// How its nodes follow the cpuset.
     pub flags: ModeFlags,
+    /// `MPOL_F_NUMA_BALANCING`: NUMA balancing moves pages among its nodes.
+    pub balances: bool,
     /// Its nodes.
     pub nodes: NodeMask,
 }
@@ -93,7 +104,7 @@ impl MempolicyArgs {
     /// A mode with nodes and without flags.
     #[must_use]
     pub const fn new(mode: Mode, nodes: NodeMask) -> Self {
-        Self { mode, flags: ModeFlags::None, nodes }
+        Self { mode, flags: ModeFlags::None, balances: false, nodes }
     }
 }
 
@@ -102,6 +113,7 @@ impl MempolicyArgs {
 pub struct Mempolicy {
     mode: Mode,
     flags: ModeFlags,
+    balances: bool,
     /// The nodes as they were given.
     given: NodeMask,
     /// The nodes in use; none only for [`Mode::Local`].
@@ -117,11 +129,11 @@ impl Mempolicy {
     /// `MPOL_DEFAULT`.
     ///
     /// # Errors
-    /// `EINVAL` for a mode that the kernel does not know, nodes with a mode that takes none, no nodes (or none that is
+    /// `EINVAL` for a mode that the kernel does not know, or does not let balance, nodes with a mode that takes none, no nodes (or none that is
     /// allowed) with a mode that needs some.
     pub fn new(args: &MempolicyArgs, interface: MempolicyInterface, allowed: NodeMask) -> Result<Option<Self>, Errno> {
-        let MempolicyArgs { mode, flags, nodes: given } = *args;
-        if !mode.exists(interface) {
+        let MempolicyArgs { mode, flags, balances, nodes: given } = *args;
+        if !mode.exists(interface) || balances && !mode.may_balance(interface) {
             return Err(Errno::Einval);
         }
         let mode = match mode {
@@ -141,7 +153,7 @@ impl Mempolicy {
         if mode == Mode::Preferred {
             nodes = nodes.first().map_or(NodeMask::EMPTY, NodeMask::of);
         }
-        Ok(Some(Self { mode, flags, given, nodes, made_for: allowed, home: None }))
+        Ok(Some(Self { mode, flags, balances, given, nodes, made_for: allowed, home: None }))
     }
 
     /// Its mode, never [`Mode::Default`].
@@ -154,6 +166,12 @@ impl Mempolicy {
     #[must_use]
     pub const fn flags(&self) -> ModeFlags {
         self.flags
+    }
+
+    /// Whether NUMA balancing moves pages among its nodes.
+    #[must_use]
+    pub const fn balances(&self) -> bool {
+        self.balances
     }
 
     /// The nodes in use.
@@ -215,7 +233,10 @@ impl fmt::Display for Mempolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.mode.word())?;
         f.write_str(match self.flags {
+            ModeFlags::None if self.balances => "=balancing",
             ModeFlags::None => "",
+            ModeFlags::Static if self.balances => "=static|balancing",
+            ModeFlags::Relative if self.balances => "=relative|balancing",
             ModeFlags::Static => "=static",
             ModeFlags::Relative => "=relative",
         })?;
@@ -229,14 +250,14 @@ mod tests {
 
     use super::*;
 
-    const NEWEST: MempolicyInterface = MempolicyInterface::WeightedInterleave;
+    const NEWEST: MempolicyInterface = MempolicyInterface::PreferredManyBalancing;
 
     fn mask(text: &str) -> NodeMask {
         NodeMask::parse(text).expect("a list of nodes")
     }
 
     fn new(mode: Mode, flags: ModeFlags, nodes: &str, allowed: &str) -> Result<Option<Mempolicy>, Errno> {
-        Mempolicy::new(&MempolicyArgs { mode, flags, nodes: mask(nodes) }, NEWEST, mask(allowed))
+        Mempolicy::new(&MempolicyArgs { flags, ..MempolicyArgs::new(mode, mask(nodes)) }, NEWEST, mask(allowed))
     }
 
     #[test]
@@ -274,6 +295,22 @@ mod tests {
             assert!(!known(mode, MempolicyInterface::Base) && known(mode, since), "{mode:?}");
         }
         assert!(!known(Mode::WeightedInterleave, MempolicyInterface::HomeNode));
+    }
+
+    #[test]
+    fn balancing_is_for_modes_with_several_nodes_of_kernels_that_have_it() {
+        use MempolicyInterface::{Base, BindBalancing, PreferredManyBalancing, WeightedInterleave};
+        let made = |mode, interface| {
+            let args = MempolicyArgs { balances: true, ..MempolicyArgs::new(mode, mask("0-1")) };
+            Mempolicy::new(&args, interface, mask("0-1"))
+        };
+        assert_eq!(made(Mode::Bind, Base), Err(Errno::Einval));
+        let bound = made(Mode::Bind, BindBalancing).unwrap().unwrap();
+        assert_eq!((bound.balances(), bound.to_string().as_str()), (true, "bind=balancing:0-1"));
+        assert_eq!(made(Mode::PreferredMany, WeightedInterleave), Err(Errno::Einval));
+        assert!(made(Mode::PreferredMany, PreferredManyBalancing).is_ok());
+        assert_eq!(made(Mode::Interleave, PreferredManyBalancing), Err(Errno::Einval));
+        assert_eq!(made(Mode::Preferred, PreferredManyBalancing), Err(Errno::Einval));
     }
 
     #[test]

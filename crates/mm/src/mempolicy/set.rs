@@ -51,6 +51,7 @@ impl<T: Tracer> Mm<T> {
         let shown = |policy: &Mempolicy| MempolicyArgs {
             mode: policy.mode(),
             flags: policy.flags(),
+            balances: policy.balances(),
             nodes: policy.shown_nodes(),
         };
         Ok(policy.map_or(MempolicyArgs::DEFAULT, shown))

@@ -9,6 +9,7 @@
 
 mod counts;
 mod driver;
+mod follow;
 mod gather;
 mod page;
 mod place;

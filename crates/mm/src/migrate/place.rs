@@ -35,6 +35,7 @@ impl<T: Tracer> Mm<T> {
         } else {
             self.user.drivers.relocate(source, target);
         }
+        self.user.balancing.copy_user(source, target);
         self.end_isolation(source);
         self.settle_target(target, self.frames.word(source));
         let bare = Word::allocated(Order::ZERO);

@@ -170,7 +170,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Makes a fresh page a held frame: it counts as freed, and as one that was migrated to once it is.
-    fn hold_fresh(&mut self, page: Pfn) -> Idx {
+    pub(super) fn hold_fresh(&mut self, page: Pfn) -> Idx {
         let idx = self.fresh(page);
         self.count_out(idx, Order::ZERO, Class::of_used(self.frames.word(idx)));
         self.count_in(idx, Order::ZERO, Class::Isolated);

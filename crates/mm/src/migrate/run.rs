@@ -15,7 +15,7 @@ use crate::reclaim::PageWrite;
 use crate::trace::{Event, Tracer};
 
 /// Passes over a list at most.
-const PASSES: u32 = 10;
+pub(super) const PASSES: u32 = 10;
 /// The first pass that may wait.
 const MAY_WAIT: u32 = 3;
 

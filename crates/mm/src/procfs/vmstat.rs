@@ -39,6 +39,7 @@ impl<T: Tracer> Mm<T> {
         self.node_levels(&mut fields);
         self.allocation_events(&mut fields);
         self.reclaim_events(&mut fields);
+        self.numa_balancing_events(&mut fields);
         fields.extend([
             ("pgmigrate_success", self.counters.pgmigrate_success),
             ("pgmigrate_fail", self.counters.pgmigrate_fail),
@@ -84,6 +85,19 @@ impl<T: Tracer> Mm<T> {
             ("swap_ra_hit", self.counters.swap_ra_hit),
         ]);
         fields.into_iter()
+    }
+
+    /// Machines on which NUMA balancing was never on do without.
+    fn numa_balancing_events(&self, fields: &mut Fields) {
+        if self.user.balancing.was_on() {
+            fields.extend([
+                ("numa_pte_updates", self.counters.numa_pte_updates),
+                ("numa_huge_pte_updates", self.counters.numa_huge_pte_updates),
+                ("numa_hint_faults", self.counters.numa_hint_faults),
+                ("numa_hint_faults_local", self.counters.numa_hint_faults_local),
+                ("numa_pages_migrated", self.counters.numa_pages_migrated),
+            ]);
+        }
     }
 
     fn zone_levels(&self, fields: &mut Fields) {

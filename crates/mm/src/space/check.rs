@@ -123,10 +123,11 @@ impl<T: Tracer> Mm<T> {
         }
         let writable = pte.has(PteFlag::Write);
         require(
-            pte.has(PteFlag::Access) == (vma.prot != Prot::NONE),
+            pte.answered().has(PteFlag::Access) == (vma.prot != Prot::NONE),
             "an entry is accessible as its mapping is",
             || format!("{at:?}: {:?}, mapping {:?}", pte.has(PteFlag::Access), vma.prot),
         )?;
+        self.check_hinting(at, pte)?;
         require(!writable || vma.prot.has(Prot::WRITE), "an entry is writable only if its mapping is", || {
             format!("{at:?} in {:?}", vma.prot)
         })?;

@@ -47,6 +47,9 @@ pub enum FaultStep {
     /// A clean page of a file on disk is about to be written through a shared mapping: [`crate::Mm::page_mkwrite`] goes
     /// on, which is told the time.
     NeedMkwrite,
+    /// NUMA balancing has taken the access away: [`crate::Mm::numa_hint_fault`] goes on, which is told who it is, and the
+    /// program repeats the access.
+    NumaHint,
     /// `SIGSEGV`: nothing is mapped there, or not for this access.
     Segv,
     /// `SIGBUS`: the mapping reaches beyond the end of its file, its mount of tmpfs is full, or its hugetlb pool empty.

@@ -139,7 +139,7 @@ impl<T: Tracer> Mm<T> {
         self.user.levels.anon += 1;
         let space = self.user.living(child);
         let writable = space.vmas.find(vpn).is_some_and(|vma| vma.prot.has(Prot::WRITE));
-        let entry = Pte::present(idx).with(PteFlag::Access, pte.has(PteFlag::Access));
+        let entry = Pte::present(idx).with(PteFlag::Access, pte.answered().has(PteFlag::Access));
         let entry = entry.with(PteFlag::Write, writable).with(PteFlag::Dirty, true);
         space.table.table_mut(vpn).expect("the child has a table").set(vpn, entry);
         space.rss.anon_pages += 1;

@@ -284,7 +284,8 @@ impl<T: Tracer> Mm<T> {
         let huge: Vec<_> = self.user.living(id).table.huge_slots(range).map(|(slot, _)| slot.start).collect();
         for slot in huge {
             let huge = self.user.living(id).table.huge_mut(slot).expect("the slot has a huge mapping");
-            huge.pte = huge.pte.with(PteFlag::Access, prot != Prot::NONE).with(PteFlag::Write, false);
+            let pte = huge.pte.answered();
+            huge.pte = pte.with(PteFlag::Access, prot != Prot::NONE).with(PteFlag::Write, false);
             changed += 1;
         }
         if let VmaKind::Hugetlb { shared, .. } = kind {
@@ -293,7 +294,7 @@ impl<T: Tracer> Mm<T> {
         let mut from = range.start;
         while let Some((slot, mut table)) = self.user.living(id).table.take_next(VpnRange::new(from, range.end)) {
             for vpn in slot.intersect(range).iter() {
-                let pte = table.get(vpn);
+                let pte = table.get(vpn).answered();
                 if pte.is_mapped() {
                     let writable = writable && (!notes_writes || pte.has(PteFlag::Write));
                     table.set(vpn, pte.with(PteFlag::Access, prot != Prot::NONE).with(PteFlag::Write, writable));

@@ -58,6 +58,7 @@ use crate::Mm;
 use crate::frame::Idx;
 use crate::hugetlb::Hugetlb;
 use crate::mempolicy::{Mempolicies, TaskPolicy};
+use crate::numa_balancing::{NumaBalancing, SpaceBalancing};
 use crate::migrate::DriverPages;
 use crate::page_cache::{FileTable, Orphans};
 use crate::settings::MapLimit;
@@ -102,6 +103,8 @@ pub struct Space {
     pub(crate) unprivileged: bool,
     /// Memory policy and cpuset of its tasks.
     pub(crate) task: TaskPolicy,
+    /// What NUMA balancing knows of it and its tasks, once that is on.
+    pub(crate) balancing: Option<Box<SpaceBalancing>>,
 }
 
 /// How an operation that fills a page table goes on.
@@ -190,6 +193,7 @@ pub(crate) struct UserMemory {
     pub(crate) hugetlb: Hugetlb,
     pub(crate) mounts: Mounts,
     pub(crate) mempolicies: Mempolicies,
+    pub(crate) balancing: NumaBalancing,
     pub(crate) levels: UserLevels,
     pub(crate) map_limit: MapLimit,
     pub(crate) tags: Option<Tags>,
@@ -214,7 +218,7 @@ impl UserMemory {
 
     /// Bytes of metadata of the machine's frames; page tables and files are paid for by what they map.
     pub(crate) fn bytes(&self) -> usize {
-        self.rmap.bytes() + self.huge.bytes() + self.tags.as_ref().map_or(0, Tags::bytes)
+        self.rmap.bytes() + self.huge.bytes() + self.balancing.bytes() + self.tags.as_ref().map_or(0, Tags::bytes)
     }
 }
 

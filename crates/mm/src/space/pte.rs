@@ -29,6 +29,8 @@ pub(crate) enum PteFlag {
     Young = 1 << 4,
     /// Written since this was last cleared.
     Dirty = 1 << 5,
+    /// NUMA balancing has taken the access away which the mapping allows, until the next one tells who uses the page.
+    Hinting = 1 << 6,
 }
 
 const KIND: u8 = 0x3;
@@ -56,7 +58,8 @@ impl Pte {
 
     /// The page of zeros instead of what the entry shows, no more accessible than that is.
     pub(crate) const fn zeroed(self) -> Self {
-        Self::ZERO.with(PteFlag::Access, self.has(PteFlag::Access)).with(PteFlag::Young, self.has(PteFlag::Young))
+        let accessible = self.answered().has(PteFlag::Access);
+        Self::ZERO.with(PteFlag::Access, accessible).with(PteFlag::Young, self.has(PteFlag::Young))
     }
 
     /// An entry that names a slot.
@@ -99,7 +102,23 @@ impl Pte {
     /// A present entry once its page is in another frame. That the page was accessed is forgotten, as up to 6.0.
     #[must_use]
     pub(crate) const fn migrated(self, to: Idx) -> Self {
-        Self { frame: to.0, ..self.with(PteFlag::Young, false) }
+        Self { frame: to.0, ..self.answered().with(PteFlag::Young, false) }
+    }
+
+    /// The entry without access, so that the next one faults and tells who uses the page.
+    #[must_use]
+    pub(crate) const fn hinting(self) -> Self {
+        self.with(PteFlag::Access, false).with(PteFlag::Hinting, true)
+    }
+
+    /// The entry with the access that NUMA balancing has taken away; any other entry as it is.
+    #[must_use]
+    pub(crate) const fn answered(self) -> Self {
+        if self.has(PteFlag::Hinting) {
+            self.with(PteFlag::Hinting, false).with(PteFlag::Access, true)
+        } else {
+            self
+        }
     }
 
     #[must_use]
@@ -120,5 +139,15 @@ mod tests {
         assert_eq!((pte.kind(), pte.idx().map(|idx| idx.0)), (PteKind::Present, Some(7)));
         assert_eq!((Pte::ZERO.kind(), Pte::ZERO.idx().is_none()), (PteKind::Zero, true));
         assert!(Pte::NONE.is_none());
+    }
+
+    #[test]
+    fn an_answer_gives_back_what_hinting_took() {
+        let pte = Pte::present(Idx(7)).with(PteFlag::Write, true);
+        let hinting = pte.hinting();
+        assert!(!hinting.has(PteFlag::Access) && hinting.idx() == pte.idx());
+        assert_eq!((hinting.answered(), pte.answered()), (pte, pte));
+        assert!(hinting.migrated(Idx(9)).has(PteFlag::Access), "a page that has moved is not asked about any more");
+        assert_eq!(hinting.zeroed(), pte.zeroed());
     }
 }

@@ -5,9 +5,10 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use order9_units::{NodeId, Pages, Pfn};
+use order9_units::{NodeId, Order, Pages, Pfn};
 
 use super::addr::{Vpn, VpnRange};
+use super::pte::PteFlag;
 use super::table::{Huge, Slot, Table};
 use super::{Access, SpaceId};
 use crate::Mm;
@@ -85,6 +86,26 @@ impl<T: Tracer> Mm<T> {
             self.wrote_range(id, VpnRange::new(first, range.start));
         }
         Touched { pages: range.start - first, huge, first: frame.map(|idx: Idx| self.frames.pfn(idx)) }
+    }
+
+    /// Pages of `range` whose next access will tell who uses them, upward; a huge page is named once, by its first place in the
+    /// range.
+    #[must_use]
+    pub fn hinting_pages(&self, id: SpaceId, range: VpnRange) -> Vec<(Vpn, Order)> {
+        let Ok(space) = self.user.space(id) else { return Vec::new() };
+        let mut found = Vec::new();
+        for (slot, content) in space.table.used_slots(range) {
+            let part = slot.intersect(range);
+            match content {
+                Slot::Table(table) => {
+                    let asked = part.iter().filter(|&vpn| table.get(vpn).has(PteFlag::Hinting));
+                    found.extend(asked.map(|vpn| (vpn, Order::ZERO)));
+                }
+                Slot::Huge(huge) if huge.pte.has(PteFlag::Hinting) => found.push((part.start, Order::PAGEBLOCK)),
+                Slot::Empty | Slot::Huge(_) | Slot::Hugetlb(_) => {}
+            }
+        }
+        found
     }
 
     /// The node of the frame `pfn`, which must be one of the machine's.

@@ -8,7 +8,7 @@ use order9_units::{Nanos, NodeId, Pfn};
 
 use super::addr::{VirtAddr, Vpn};
 use super::fault::{Access, Answer, Fault, FaultStep, Need};
-use super::pte::{Pte, PteKind};
+use super::pte::{Pte, PteFlag, PteKind};
 use super::table::{Huge, Slot};
 use super::{Mapping, NO_CPU, SpaceId, VmaKind};
 use crate::Mm;
@@ -176,6 +176,9 @@ impl<T: Tracer> Mm<T> {
         };
         let wait = |need, seen| FaultStep::NeedPage(fault(need, seen));
         let Some(pte) = seen else { return self.resolve_slot(fault(Need::PageTable, Pte::NONE), &vma) };
+        if pte.has(PteFlag::Hinting) {
+            return FaultStep::NumaHint;
+        }
         let answer = match (pte.kind(), vma.kind) {
             _ if access.allowed_by_entry(pte) => Answer::Map(access.mark(pte)),
             (PteKind::None, VmaKind::Anon) if access == Access::Read => Answer::Map(Pte::ZERO),

@@ -111,6 +111,10 @@ pub enum Knob {
     MinSlabRatio,
     /// `vm.min_unmapped_ratio`.
     MinUnmappedRatio,
+    /// `kernel.numa_balancing`.
+    NumaBalancing,
+    /// How NUMA balancing scans.
+    NumaScan(NumaScanFile, NumaScanFolder),
     /// `vm.page-cluster`.
     PageCluster,
     /// `vm.percpu_pagelist_high_fraction`.
@@ -187,6 +191,28 @@ pub enum KhugepagedFile {
     ScanSleepMillisecs,
 }
 
+/// A setting of NUMA balancing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NumaScanFile {
+    /// `scan_delay_ms`.
+    DelayMs,
+    /// `scan_period_min_ms`.
+    PeriodMinMs,
+    /// `scan_period_max_ms`.
+    PeriodMaxMs,
+    /// `scan_size_mb`.
+    SizeMb,
+}
+
+/// Where the settings of NUMA balancing are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NumaScanFolder {
+    /// /proc/sys/kernel. Up to 5.12.
+    Sysctl,
+    /// /sys/kernel/debug/sched/numa_balancing. 5.13+.
+    Debugfs,
+}
+
 /// Why a setting was not read or written; nothing has changed then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingError {
@@ -204,6 +230,8 @@ pub enum SettingError {
     TooLarge(&'static Setting, i64),
     /// Linux has it, the engine not yet.
     NotModelled(&'static Setting),
+    /// Linux takes this value, for which the engine lacks this.
+    ValueNotModelled(&'static Setting, &'static str),
 }
 
 impl Setting {
@@ -285,6 +313,9 @@ impl<T: Tracer> Mm<T> {
         self.knob_value(knob).ok_or(SettingError::Absent(setting))?;
         let numbers = if setting.is_sysfs() { setting.values.parse_sysfs(value) } else { setting.values.parse(value) };
         let numbers = numbers.ok_or(SettingError::Invalid(setting))?;
+        if knob == Knob::NumaBalancing && numbers[0] > 1 {
+            return Err(SettingError::ValueNotModelled(setting, "memory tiering"));
+        }
         match self.policy_max(knob) {
             Some(max) if numbers[0] > max => return Err(SettingError::TooLarge(setting, max)),
             _ => self.set_knob(knob, &numbers),
@@ -323,6 +354,11 @@ impl<T: Tracer> Mm<T> {
             Knob::MinFreeKbytes => Some(one(self.min_free_kbytes())),
             Knob::MinSlabRatio => Some(one(self.settings.min_slab_ratio)),
             Knob::MinUnmappedRatio => Some(one(self.settings.min_unmapped_ratio)),
+            Knob::NumaBalancing => Some(one(u64::from(self.numa_balancing()))),
+            Knob::NumaScan(file, folder) => {
+                let is_there = self.policy.numa_balancing.debugfs == (folder == NumaScanFolder::Debugfs);
+                is_there.then(|| one(self.settings.numa_balancing.get(file)))
+            }
             Knob::PageCluster => Some(one(self.settings.page_cluster)),
             Knob::PercpuPagelistHighFraction => {
                 let is_there = self.policy.pcp.high != PcpHigh::SixBatches;
@@ -396,6 +432,8 @@ impl<T: Tracer> Mm<T> {
             Knob::MinFreeKbytes => self.set_min_free_kbytes(first),
             Knob::MinSlabRatio => self.settings.min_slab_ratio = first,
             Knob::MinUnmappedRatio => self.settings.min_unmapped_ratio = first,
+            Knob::NumaBalancing => self.set_numa_balancing(first > 0),
+            Knob::NumaScan(file, _) => self.settings.numa_balancing.set(file, first),
             Knob::PageCluster => self.settings.page_cluster = first,
             Knob::PercpuPagelistHighFraction => self.set_percpu_pagelist_high_fraction(first),
             Knob::ThpForceLocal => self.settings.thp.force_local = first > 0,
@@ -431,7 +469,7 @@ impl SettingError {
             Self::Unknown | Self::Absent(_) => Some(Errno::Enoent),
             Self::ReadOnly(_) | Self::WriteOnly(_) => Some(Errno::Eacces),
             Self::Invalid(_) | Self::TooLarge(..) => Some(Errno::Einval),
-            Self::NotModelled(_) => None,
+            Self::NotModelled(_) | Self::ValueNotModelled(..) => None,
         }
     }
 }
@@ -445,6 +483,9 @@ impl fmt::Display for SettingError {
             Self::WriteOnly(setting) => write!(f, "{} is write-only", setting.name),
             Self::Invalid(setting) => write!(f, "{} takes {}", setting.name, setting.values),
             Self::TooLarge(setting, max) => write!(f, "{} takes at most {max} under this policy", setting.name),
+            Self::ValueNotModelled(setting, what) => {
+                write!(f, "{} is not modelled with this value: there is no {what}", setting.name)
+            }
             Self::NotModelled(setting) => match setting.model {
                 Model::Missing(what) => write!(f, "{} is not modelled yet (there is no {what})", setting.name),
                 Model::Engine(_) => unreachable!("{} has an effect", setting.name),

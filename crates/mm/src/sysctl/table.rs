@@ -2,7 +2,7 @@
 //! admin-guide/mm/transhuge.rst.
 
 use super::Access::{ReadOnly, ReadWrite, WriteOnly};
-use super::{HugetlbFile, KhugepagedFile, Knob, Model, RATIOS, Setting, SizeStat, Values};
+use super::{HugetlbFile, KhugepagedFile, Knob, Model, NumaScanFile, NumaScanFolder, RATIOS, Setting, SizeStat, Values};
 
 const INT_MAX: i64 = i32::MAX as i64;
 const UINT_MAX: i64 = u32::MAX as i64;
@@ -97,11 +97,48 @@ macro_rules! stat {
     };
 }
 
+/// Settings of the scans of NUMA balancing: folder, name, path, file.
+macro_rules! numa_scan {
+    ($folder:ident, $name:literal, $path:literal, $file:ident) => {
+        Setting {
+            name: $name,
+            path: $path,
+            meaning: scan_meaning(NumaScanFile::$file),
+            unit: if matches!(NumaScanFile::$file, NumaScanFile::SizeMb) { "MiB" } else { "ms" },
+            default: scan_default(NumaScanFile::$file),
+            values: number(matches!(NumaScanFile::$file, NumaScanFile::SizeMb) as i64, INT_MAX),
+            access: ReadWrite,
+            model: engine(Knob::NumaScan(NumaScanFile::$file, NumaScanFolder::$folder)),
+        }
+    };
+}
+
+const fn scan_meaning(file: NumaScanFile) -> &'static str {
+    match file {
+        NumaScanFile::DelayMs => "Age of a process at which NUMA balancing first scans it",
+        NumaScanFile::PeriodMinMs => "CPU time in which NUMA balancing scans all of a process at the fastest",
+        NumaScanFile::PeriodMaxMs => "CPU time in which NUMA balancing scans all of a process at the slowest",
+        NumaScanFile::SizeMb => "Memory that one scan of NUMA balancing takes the access from",
+    }
+}
+
+const fn scan_default(file: NumaScanFile) -> &'static str {
+    match file {
+        NumaScanFile::DelayMs | NumaScanFile::PeriodMinMs => "1000",
+        NumaScanFile::PeriodMaxMs => "60000",
+        NumaScanFile::SizeMb => "256",
+    }
+}
+
 /// Every setting that concerns memory management, in the order of paths.
 #[rustfmt::skip]
 pub static SETTINGS: &[Setting] = &[
-    sysctl!("kernel", "numa_balancing", ReadWrite, number(0, 3), "", "1 with several nodes, else 0", Model::Missing("NUMA balancing"),
-        "Whether pages move to the node that uses them (1), and between tiers of memory (2)"),
+    sysctl!("kernel", "numa_balancing", ReadWrite, number(0, 3), "", "0; of Linux 1 with several nodes", engine(Knob::NumaBalancing),
+        "Whether pages move to the node that uses them (1), and between tiers of memory (2), which is refused"),
+    numa_scan!(Sysctl, "kernel.numa_balancing_scan_delay_ms", "/proc/sys/kernel/numa_balancing_scan_delay_ms", DelayMs),
+    numa_scan!(Sysctl, "kernel.numa_balancing_scan_period_max_ms", "/proc/sys/kernel/numa_balancing_scan_period_max_ms", PeriodMaxMs),
+    numa_scan!(Sysctl, "kernel.numa_balancing_scan_period_min_ms", "/proc/sys/kernel/numa_balancing_scan_period_min_ms", PeriodMinMs),
+    numa_scan!(Sysctl, "kernel.numa_balancing_scan_size_mb", "/proc/sys/kernel/numa_balancing_scan_size_mb", SizeMb),
     sysctl!("vm", "admin_reserve_kbytes", ReadWrite, number(0, LONG), "kB", "3 % of free memory, at most 8192", OVERCOMMIT,
         "Memory kept for administrators when commitments are limited"),
     sysctl!("vm", "compact_memory", WriteOnly, number(1, 1), "", "", STEPS,
@@ -182,6 +219,10 @@ pub static SETTINGS: &[Setting] = &[
         "Distance between the watermarks of a zone, at least a quarter of its min mark"),
     sysctl!("vm", "zone_reclaim_mode", ReadWrite, number(0, INT_MAX), "bits", "0", engine(Knob::ZoneReclaimMode),
         "Whether a node is reclaimed before another is used (1), by writeback too (2), by unmapping too (4)"),
+    numa_scan!(Debugfs, "numa_balancing/scan_delay_ms", "/sys/kernel/debug/sched/numa_balancing/scan_delay_ms", DelayMs),
+    numa_scan!(Debugfs, "numa_balancing/scan_period_max_ms", "/sys/kernel/debug/sched/numa_balancing/scan_period_max_ms", PeriodMaxMs),
+    numa_scan!(Debugfs, "numa_balancing/scan_period_min_ms", "/sys/kernel/debug/sched/numa_balancing/scan_period_min_ms", PeriodMinMs),
+    numa_scan!(Debugfs, "numa_balancing/scan_size_mb", "/sys/kernel/debug/sched/numa_balancing/scan_size_mb", SizeMb),
     pool!("free_hugepages", ReadOnly, Free, "Pages of the hugetlb pools that no mapping uses"),
     pool!("nr_hugepages", ReadWrite, Nr, "Size of the hugetlb pools; they are made as large as possible"),
     pool!("nr_hugepages_mempolicy", ReadWrite, Nr, "The same, on the nodes that the writer may use"),

@@ -78,10 +78,11 @@ impl<T: Tracer> Mm<T> {
             format!("{at:?}: {table:?}")
         })?;
         require(
-            huge.pte.has(PteFlag::Access) == (vma.prot != Prot::NONE),
+            huge.pte.answered().has(PteFlag::Access) == (vma.prot != Prot::NONE),
             "a huge entry is accessible as its mapping is",
             || format!("{at:?}: {:?}", vma.prot),
         )?;
+        self.check_hinting(at, huge.pte)?;
         let writable = huge.pte.has(PteFlag::Write);
         require(!writable || vma.prot.has(Prot::WRITE), "a huge entry is writable only if its mapping is", || {
             format!("{at:?} in {:?}", vma.prot)

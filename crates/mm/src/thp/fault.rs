@@ -125,6 +125,9 @@ impl<T: Tracer> Mm<T> {
     /// An access to a slot with a huge mapping that this does not allow, though the mapping of memory does.
     fn resolve_huge(&mut self, fault: Fault, vma: &Vma) -> FaultStep {
         let entry = fault.seen;
+        if entry.has(PteFlag::Hinting) {
+            return FaultStep::NumaHint;
+        }
         if fault.access.allowed_by_entry(entry) {
             return self.map_huge_write(&fault, fault.access.mark(entry));
         }

@@ -31,6 +31,7 @@ impl<T: Tracer> Mm<T> {
         }
         self.end_isolation(source);
         self.adopt_page(target, Owner::Huge, word.lru_list());
+        self.user.balancing.copy_user(source, target);
         for flag in [Flag::Referenced, Flag::Dirty, Flag::Workingset, Flag::LazyFree, Flag::SwapCache, Flag::Reclaim] {
             let moved = self.frames.word(target).with(flag, word.has(flag));
             self.frames.set(target, moved);

@@ -51,7 +51,7 @@ impl<T: Tracer> Mm<T> {
         let huge = self.user.living(id).table.huge(vpn).expect("the slot has a huge mapping");
         let mut table = Box::new(Table::new(huge.deposit.expect("private memory keeps a table for the split")));
         slot.iter().for_each(|vpn| {
-            table.set(vpn, huge.base(vpn));
+            table.set(vpn, huge.base(vpn).answered());
         });
         self.user.living(id).table.split(vpn, table);
         if let Some(head) = huge.head() {
@@ -137,6 +137,7 @@ impl<T: Tracer> Mm<T> {
         }
         for idx in subpages(head) {
             self.frames.set(idx, word);
+            self.user.balancing.copy_user(head, idx);
         }
         self.touch_blocks(head.block(), 1);
         if word.has(Flag::Lru) {

@@ -238,13 +238,18 @@ pub(super) static SWITCHES: &[Switch] = &[
         "Which calls and modes of memory policies there are",
         "programs choose their nodes by",
         MempolicyInterface::Base: "base",
-            "MPOL_PREFERRED, MPOL_BIND, MPOL_INTERLEAVE and MPOL_LOCAL", "up to 5.14";
+            "MPOL_PREFERRED, MPOL_BIND, MPOL_INTERLEAVE and MPOL_LOCAL", "up to 5.11";
+        MempolicyInterface::BindBalancing: "bind_balancing",
+            "the same, and MPOL_F_NUMA_BALANCING with MPOL_BIND", "5.12 to 5.14";
         MempolicyInterface::PreferredMany: "preferred_many",
             "the same and MPOL_PREFERRED_MANY", "5.15 to 5.16";
         MempolicyInterface::HomeNode: "home_node",
             "the same, MPOL_PREFERRED_MANY and set_mempolicy_home_node", "5.17 to 6.8";
         MempolicyInterface::WeightedInterleave: "weighted_interleave",
-            "the same, MPOL_PREFERRED_MANY, set_mempolicy_home_node and MPOL_WEIGHTED_INTERLEAVE", "6.9+";
+            "the same, MPOL_PREFERRED_MANY, set_mempolicy_home_node and MPOL_WEIGHTED_INTERLEAVE", "6.9";
+        MempolicyInterface::PreferredManyBalancing: "preferred_many_balancing",
+            "the same, MPOL_PREFERRED_MANY, set_mempolicy_home_node, MPOL_WEIGHTED_INTERLEAVE, and MPOL_F_NUMA_BALANCING with \
+             MPOL_PREFERRED_MANY", "6.10+";
     ),
     choice!(
         moved_blocks,

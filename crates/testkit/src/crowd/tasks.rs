@@ -5,6 +5,7 @@ use order9_mm::env::{CompactPriority, Env as _, Stall as _, Until};
 use order9_mm::hugetlb::{PoolResize, PoolSize, PoolStep};
 use order9_mm::mempolicy::{Movable, PageMove, move_pages};
 use order9_mm::migrate::{MigrateMode, MigrateReason, gather_pages, offline_pages};
+use order9_mm::numa_balancing::NumaTask;
 use order9_mm::reclaim::Reclaimer;
 use order9_mm::shrinker::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
 use order9_mm::space::{Access, Fault, FaultStep, Mremap, MremapTo, TableStep, VirtAddr};
@@ -41,8 +42,28 @@ impl Thread {
                 }
                 FaultStep::NeedMkwrite => self.with(|mm| mm.page_mkwrite(space, addr, self.machine.now(), CPU)),
                 FaultStep::Retry => begin(),
+                FaultStep::NumaHint => {
+                    let (task, now) = (self.numa_task(), self.machine.now());
+                    self.with(|mm| mm.numa_hint_fault(space, addr, task, now));
+                    begin()
+                }
                 FaultStep::Hit | FaultStep::Done | FaultStep::Segv | FaultStep::Bus => return,
             };
+        }
+    }
+
+    fn numa_task(&self) -> NumaTask {
+        NumaTask { pid: self.cpu() as u32, cpu: self.cpu(), threads: 2 }
+    }
+
+    /// Takes the access to memory of a space away, as NUMA balancing does for a program that has run for a while.
+    pub(super) async fn scan(&self, space: SpaceId) {
+        let _lock = self.lock(space).await;
+        let (task, later) = (self.numa_task(), Nanos::new(self.machine.now().get() * 100_000));
+        self.with(|mm| mm.numa_tick(space, task, later, later));
+        let Some(mut run) = self.with(|mm| mm.numa_scan_begin(space, task, later)) else { return };
+        while self.with(|mm| mm.numa_scan_step(&mut run)) {
+            self.pause().await;
         }
     }
 

@@ -37,7 +37,7 @@ impl Machine {
         let layout = Layout {
             nodes: vec![NodeSpec { distances: vec![10, 20] }, NodeSpec { distances: vec![20, 10] }],
             zones: vec![zone(0), zone(1)],
-            cpus: vec![NodeId(0)],
+            cpus: vec![NodeId(0), NodeId(1)],
             ..Layout::default()
         };
         let builder = MmBuilder::new(&layout, policy).expect("the layout is sound").content_tags();

@@ -4,18 +4,20 @@
 //! Key types: [`World`] (a machine of two nodes with a few programs, and what it does next), [`Choices`] (who decides that: a
 //! random number generator in property tests, the bytes of an input in fuzzing), [`Tally`] (what has happened).
 
+mod balancing;
 mod files;
 mod machine;
 mod nodes;
 mod steps;
 
 use order9_mm::hugetlb::{PoolResize, PoolSize, PoolStep};
+use order9_mm::numa_balancing::NumaTask;
 use order9_mm::policy::{
-    HugeCow, HugePlacement, MempolicyInterface, MmapAlign, NewAnon, Policy, ShmemPunch, ZeroWrite,
+    HugeCow, HugePlacement, MempolicyInterface, MmapAlign, NewAnon, Policy, ScanSpares, ScanVmas, ShmemPunch, ZeroWrite,
 };
 use order9_mm::space::VirtAddr;
 use order9_mm::{FileId, FrameState, Mm, MountId, ShmemHuge, SpaceId, TmpfsOptions};
-use order9_units::{Pages, Pfn};
+use order9_units::{Nanos, Pages, Pfn};
 
 use machine::Machine;
 
@@ -84,6 +86,8 @@ pub struct Tally {
     pub pool: u64,
     /// Huge pages that the file got, and that were mapped as such.
     pub files: [u64; 2],
+    /// Pages and huge entries that NUMA balancing took the access from, hint faults, and pages that moved after one.
+    pub balanced: [u64; 4],
     /// System calls that were refused a page, since the mount was full.
     pub full: u64,
 }
@@ -100,6 +104,9 @@ pub struct World<C> {
     pins: Vec<(Pfn, FrameState)>,
     collapsed: u64,
     full: u64,
+    /// Who comes by pages that NUMA balancing asks about, and when.
+    next_user: NumaTask,
+    clock: Nanos,
 }
 
 /// The switches that matter here, one way or another.
@@ -122,7 +129,11 @@ fn policy(choices: &mut impl Choices) -> Policy {
     policy.reclaim.new_anon = if either() { NewAnon::Inactive } else { NewAnon::Active };
     policy.thp.shrink_underused = either();
     policy.thp.placement = HugePlacement::ALL[choices.below(HugePlacement::ALL.len() as u64) as usize];
-    policy.mempolicy = MempolicyInterface::WeightedInterleave;
+    let spares = [ScanSpares::Nothing, ScanSpares::Home, ScanSpares::Shared, ScanSpares::DirtyFiles];
+    policy.numa_balancing.spares = spares[choices.below(4) as usize];
+    policy.numa_balancing.vmas = [ScanVmas::All, ScanVmas::Accessed][choices.below(2) as usize];
+    policy.numa_balancing.rate_limit = choices.below(2) == 1;
+    policy.mempolicy = MempolicyInterface::PreferredManyBalancing;
     policy
 }
 
@@ -136,8 +147,10 @@ impl<C: Choices> World<C> {
             let mount = mm.mount_tmpfs(options).expect("the policy has it");
             (mount, mm.create_file_on(mount, Pages::new(files::FILE)).expect("the mount exists"))
         });
+        let (next_user, clock) = (NumaTask { pid: 1, cpu: 0, threads: 1 }, Nanos::ZERO);
+        let (spaces, pins) = (Vec::new(), Vec::new());
         let mut world =
-            Self { machine, choices, spaces: Vec::new(), file, mount, pins: Vec::new(), collapsed: 0, full: 0 };
+            Self { machine, choices, spaces, file, mount, pins, collapsed: 0, full: 0, next_user, clock };
         let space = world.with(|mm| mm.create_space().expect("it is the first"));
         world.spaces.push(space);
         world.map(space, 0, PAGES);
@@ -187,6 +200,12 @@ impl<C: Choices> World<C> {
                 pool: counters.htlb_buddy_alloc_success,
                 files: [counters.thp_file_alloc, counters.thp_file_mapped],
                 full: self.full,
+                balanced: [
+                    counters.numa_pte_updates,
+                    counters.numa_huge_pte_updates,
+                    counters.numa_hint_faults,
+                    counters.numa_pages_migrated,
+                ],
             }
         })
     }

@@ -63,6 +63,7 @@ impl<C: Choices> World<C> {
     fn policy(&mut self) -> MempolicyArgs {
         let (mode, flags) = (MODES[self.below(7) as usize], FLAGS[self.below(3) as usize]);
         let nodes = if matches!(mode, Mode::Default | Mode::Local) { NodeMask::EMPTY } else { self.nodes() };
-        MempolicyArgs { mode, flags: if nodes.is_empty() { ModeFlags::None } else { flags }, nodes }
+        let balances = self.below(4) == 0;
+        MempolicyArgs { mode, flags: if nodes.is_empty() { ModeFlags::None } else { flags }, balances, nodes }
     }
 }

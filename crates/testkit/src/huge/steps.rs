@@ -21,7 +21,7 @@ impl<C: Choices> World<C> {
     /// # Panics
     /// If one is broken.
     pub fn step(&mut self) {
-        match self.below(49) {
+        match self.below(54) {
             0..=8 => self.touch(),
             9 => self.advise(Madvise::DontNeed),
             10 | 11 => self.advise(Madvise::Free),
@@ -48,6 +48,7 @@ impl<C: Choices> World<C> {
             37 | 38 => self.map_pool(),
             40..=45 => self.step_on_file(),
             46..=48 => self.step_on_nodes(),
+            49..=53 => self.balance(),
             _ => self.enable(),
         }
         self.check();
@@ -115,6 +116,10 @@ impl<C: Choices> World<C> {
                 }
                 FaultStep::NeedPool(fault) => self.with(|mm| mm.hugetlb_fault(&fault, NodeId(0), CPU)),
                 FaultStep::Retry => self.with(|mm| mm.fault_begin(space, addr, access, CPU)),
+                FaultStep::NumaHint => {
+                    self.tell(space, addr);
+                    self.with(|mm| mm.fault_begin(space, addr, access, CPU))
+                }
                 _ => return,
             };
         }

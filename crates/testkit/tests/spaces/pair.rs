@@ -368,6 +368,7 @@ impl Pair {
             | FaultStep::NeedPage(_)
             | FaultStep::NeedRead { .. }
             | FaultStep::NeedMkwrite
+            | FaultStep::NumaHint
             | FaultStep::Retry => {
                 panic!("an access came to {step:?}")
             }

@@ -53,7 +53,7 @@ impl Choices {
         let nodes = if takes_none && self.below(4) > 0 { 0 } else { self.nodes() };
         let flags = self.one_of(&[ModeFlags::None, ModeFlags::None, ModeFlags::Static, ModeFlags::Relative]);
         let flags = if takes_none { ModeFlags::None } else { flags };
-        MempolicyArgs { mode, flags, nodes: NodeMask::from_bits(nodes) }
+        MempolicyArgs { mode, flags, balances: false, nodes: NodeMask::from_bits(nodes) }
     }
 
     fn op(&mut self) -> Op {

@@ -1,0 +1,122 @@
+//! Pages that follow their user to another node, at once or not at all (`migrate_misplaced_page`).
+//!
+//! The program waits in its fault, so nothing else is waited for: no memory is reclaimed, and a node that is nearly full is
+//! left alone. Huge pages move whole or stay. When a page belongs elsewhere is [`crate::numa_balancing`]'s business.
+
+use order9_units::{Nanos, NodeId, Order, Pfn, ZoneKind};
+
+use super::page::{Attempt, Outcome};
+use super::run::PASSES;
+use super::{MigrateMode, MigrateReason};
+use crate::Mm;
+use crate::frame::{Flag, Idx};
+use crate::gfp::{AllocFlags, Gfp, Mark};
+use crate::lru::LruType;
+use crate::page_alloc::Request;
+use crate::policy::ScanSpares;
+use crate::space::{Owner, Prot, Vma};
+use crate::trace::{Event, Tracer};
+
+impl<T: Tracer> Mm<T> {
+    /// Moves the base page `source` of a mapping to `node`; says whether it did.
+    pub(crate) fn follow_base(&mut self, source: Idx, vma: &Vma, node: NodeId, cpu: usize, now: Nanos) -> bool {
+        let pfn = self.frames.pfn(source);
+        let stays = self.stays_where_it_is(source, vma) || !self.node_takes(node, Order::ZERO, now);
+        if stays || self.isolate_movable(pfn).is_none() {
+            return false;
+        }
+        let gfp = Gfp::GFP_HIGHUSER_MOVABLE.with(Gfp::NOMEMALLOC).with(Gfp::NORETRY).with(Gfp::NOWARN);
+        let moved = match self.page_on(node, Order::ZERO, gfp.without(Gfp::RECLAIM), cpu) {
+            None => {
+                self.putback_movable(source, cpu);
+                false
+            }
+            Some(page) => self.move_into(source, page, cpu),
+        };
+        self.count_followed(1, moved);
+        moved
+    }
+
+    /// Moves an isolated page to a fresh one, or puts it back and frees that.
+    fn move_into(&mut self, source: Idx, page: Pfn, cpu: usize) -> bool {
+        let target = self.hold_fresh(page);
+        let attempt = Attempt { mode: MigrateMode::Async, may_wait: false, memalloc: false, cpu };
+        let mut tries = (0..PASSES).map(|_| self.migrate_page(source, target, &attempt));
+        let settled = tries.find(|outcome| !matches!(outcome, Outcome::Again(_)));
+        let moved = settled == Some(Outcome::Moved);
+        if !moved {
+            self.release_held(target);
+            self.putback_movable(source, cpu);
+        }
+        moved
+    }
+
+    /// Moves the huge page that starts at `head` to `node`; says whether it did.
+    pub(crate) fn follow_huge(&mut self, head: Idx, node: NodeId, cpu: usize, now: Nanos) -> bool {
+        let alone = self.subpage_mapcount(head) == 1 && self.is_huge_exclusive(head);
+        if !alone || !self.node_takes(node, Order::PAGEBLOCK, now) || !self.isolate_huge(head) {
+            return false;
+        }
+        let moved = match self.page_on(node, Order::PAGEBLOCK, Gfp::GFP_TRANSHUGE_LIGHT, cpu) {
+            None => false,
+            Some(target) => {
+                let done = self.migrate_huge(head, target, cpu).is_ok();
+                if !done {
+                    let target = self.at(target);
+                    self.free_fresh(target, cpu);
+                }
+                done
+            }
+        };
+        if !moved {
+            self.putback_movable(head, cpu);
+        }
+        if self.policy.numa_balancing.counts_thp {
+            self.counters.thp_migration_success += u64::from(moved);
+            self.counters.thp_migration_fail += u64::from(!moved);
+        }
+        self.count_followed(Order::PAGEBLOCK.pages().get(), moved);
+        moved
+    }
+
+    /// Whether a page stays whoever uses it: that of a program or library that several run, and one that would have to be
+    /// written first.
+    fn stays_where_it_is(&self, idx: Idx, vma: &Vma) -> bool {
+        let Owner::File { .. } = self.user.rmap.owner(idx) else { return false };
+        let word = self.frames.word(idx);
+        let of_disk = word.lru_type() == LruType::File;
+        let everybodys = vma.prot.has(Prot::EXEC) && self.mapcount(self.frames.pfn(idx)) != 1;
+        let dirty = self.policy.numa_balancing.spares >= ScanSpares::DirtyFiles && word.has(Flag::Dirty);
+        of_disk && (everybodys || dirty)
+    }
+
+    /// Whether a node has room beyond its high watermark, and has not had its share lately (`migrate_balanced_pgdat`,
+    /// `numamigrate_update_ratelimit`).
+    fn node_takes(&mut self, node: NodeId, order: Order, now: Nanos) -> bool {
+        let pages = order.pages().get();
+        if self.policy.numa_balancing.rate_limit && !self.user.balancing.admit(node, pages, now) {
+            return false;
+        }
+        let flags = AllocFlags::plain(Mark::High);
+        let mut zones = self.zones.iter().filter(|zone| zone.node() == node && zone.managed() > 0);
+        zones.any(|zone| {
+            let mark = zone.mark(Mark::High) + pages;
+            zone.watermark_ok_at(Order::ZERO, mark, ZoneKind::Movable, &flags, &self.policy)
+        })
+    }
+
+    /// A page of `node` that is free now.
+    fn page_on(&mut self, node: NodeId, order: Order, gfp: Gfp, cpu: usize) -> Option<Pfn> {
+        let request = Request { node, cpu, ..Request::new(order, gfp.with(Gfp::THISNODE)) };
+        self.alloc_fast(&request).ok()
+    }
+
+    fn count_followed(&mut self, pages: u64, moved: bool) {
+        let (succeeded, failed) = if moved { (pages, 0) } else { (0, pages) };
+        self.counters.pgmigrate_success += succeeded;
+        self.counters.pgmigrate_fail += failed;
+        self.counters.numa_pages_migrated += succeeded;
+        let (mode, reason) = (MigrateMode::Async, MigrateReason::NumaMisplaced);
+        self.tracer.event(|| Event::MigratePages { succeeded, failed, mode, reason });
+    }
+}

@@ -1,0 +1,78 @@
+//! A hint fault: who uses a page is known, and has consequences.
+
+use order9_units::{Nanos, NodeId, Order};
+
+use super::placement::HintFault;
+use super::users::PageUser;
+use super::{NumaTask, SpaceBalancing};
+use crate::Mm;
+use crate::frame::Idx;
+use crate::space::{Mapping, PteFlag, Slot, SpaceId, VirtAddr, Vma};
+use crate::trace::Tracer;
+
+/// A page that was asked about.
+#[derive(Clone, Copy)]
+struct Answered {
+    /// Its first frame.
+    idx: Idx,
+    order: Order,
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Goes on with an access by `task` after [`crate::space::FaultStep::NumaHint`] (`do_numa_page`): the entry is accessible
+    /// again, its page moves where it belongs, and the program repeats the access. Returns the node that the task should go
+    /// to, if there is an idle CPU for it.
+    pub fn numa_hint_fault(&mut self, id: SpaceId, addr: VirtAddr, task: NumaTask, now: Nanos) -> Option<NodeId> {
+        let at = Mapping { space: id, vpn: addr.vpn() };
+        let page = self.answer_hint(at)?;
+        let &vma = self.user.space(id).ok()?.vmas.find(at.vpn).expect("an entry lies in a mapping");
+        // Parts of a huge page do not move alone.
+        let partial = page.order == Order::ZERO && self.huge_head(page.idx).is_some();
+        if partial { None } else { self.hint_fault_on(at, &vma, page, task, now) }
+    }
+
+    /// Gives the access back that was taken from the entry at a place; what it shows, or `None` where it was not taken.
+    fn answer_hint(&mut self, at: Mapping) -> Option<Answered> {
+        let slot = self.user.space_mut(at.space).ok()?.table.slot_mut(at.vpn)?;
+        let (pte, order) = match slot {
+            Slot::Table(table) => (table.get(at.vpn), Order::ZERO),
+            Slot::Huge(huge) => (huge.pte, Order::PAGEBLOCK),
+            Slot::Empty | Slot::Hugetlb(_) => return None,
+        };
+        if !pte.has(PteFlag::Hinting) {
+            return None;
+        }
+        let answered = pte.answered().with(PteFlag::Young, true);
+        match slot {
+            Slot::Table(table) => drop(table.set(at.vpn, answered)),
+            Slot::Huge(huge) => huge.pte = answered,
+            Slot::Empty | Slot::Hugetlb(_) => {}
+        }
+        self.work.ptes_set += 1;
+        Some(Answered { idx: pte.idx()?, order })
+    }
+
+    fn hint_fault_on(&mut self, at: Mapping, vma: &Vma, page: Answered, task: NumaTask, now: Nanos) -> Option<NodeId> {
+        let (here, there) = (self.node_of_cpu(task.cpu), self.node_of(page.idx));
+        self.counters.numa_hint_faults += 1;
+        self.counters.numa_hint_faults_local += u64::from(here == there);
+        self.note_vma_user(at.space, vma, task);
+        let before = self.user.balancing.user(page.idx);
+        let target = self.misplaced_on_fault(at.space, vma, at.vpn, page.idx, task);
+        let moved = target.map(|target| match page.order {
+            Order::ZERO => self.follow_base(page.idx, vma, target, task.cpu, now),
+            _ => self.follow_huge(page.idx, target, task.cpu, now),
+        });
+        let private = before == PageUser::NOBODY || before.may_be(task);
+        let node = target.filter(|_| moved == Some(true)).unwrap_or(there);
+        let fault = HintFault { node, pages: page.order.pages().get(), private, local: here == there, moved };
+        self.learn(at.space, task, &fault, now)
+    }
+
+    /// What is known of a space whose tasks are being watched.
+    pub(super) fn balancing_of(&mut self, id: SpaceId, now: Nanos) -> &mut SpaceBalancing {
+        let settings = self.settings.numa_balancing;
+        let known = &mut self.user.living(id).balancing;
+        known.get_or_insert_with(|| SpaceBalancing::new(now, &settings).into())
+    }
+}

@@ -1,0 +1,67 @@
+//! Where a page belongs that a task has just used, by memory policy and by who used it before (`mpol_misplaced`).
+
+use order9_units::NodeId;
+
+use super::NumaTask;
+use super::users::PageUser;
+use crate::Mm;
+use crate::frame::Idx;
+use crate::mempolicy::{Mempolicy, PageOf};
+use crate::space::{SpaceId, Vma, Vpn};
+use crate::trace::Tracer;
+
+/// Passes in which the pages of a task follow it from wherever it was.
+const EARLY_PASSES: u32 = 4;
+
+impl<T: Tracer> Mm<T> {
+    /// Whether pages of a mapping move to who uses them: the policy of the system lets them, others only by
+    /// `MPOL_F_NUMA_BALANCING` (`vma_policy_mof`). A file of tmpfs has no policy that does.
+    pub(super) fn policy_moves_on_fault(&self, id: SpaceId, vma: &Vma) -> bool {
+        if vma.kind.file().is_some_and(|file| !self.user.files.is_on_disk(file)) {
+            return false;
+        }
+        self.policy_in_force(id, vma, vma.range.start).is_none_or(|policy| policy.balances())
+    }
+
+    fn policy_in_force(&self, id: SpaceId, vma: &Vma, vpn: Vpn) -> Option<Mempolicy> {
+        let task = || self.user.space(id).ok().and_then(|space| space.task.policy());
+        self.policy_of(PageOf::Mapping(vma, vpn)).copied().or_else(task)
+    }
+
+    /// The node that a page should move to since `task` has used it; `None` where it stays. Notes that the task has.
+    pub(super) fn misplaced_on_fault(
+        &mut self,
+        id: SpaceId,
+        vma: &Vma,
+        vpn: Vpn,
+        idx: Idx,
+        task: NumaTask,
+    ) -> Option<NodeId> {
+        let (here, there) = (self.node_of_cpu(task.cpu), self.node_of(idx));
+        if let Some(policy) = self.policy_in_force(id, vma, vpn) {
+            // Within the nodes of the policy a page follows its user; beyond them it stays.
+            let lets = policy.balances() && policy.nodes().has(here);
+            if !lets {
+                return None;
+            }
+        }
+        let user = self.user.balancing.user(idx);
+        self.user.balancing.set_user(idx, PageUser::of(task));
+        (self.follows(id, task, user, here) && here != there).then_some(here)
+    }
+
+    /// Whether a page follows `task` to `here`: unless somebody has used it from elsewhere before
+    /// (`should_numa_migrate_memory`).
+    fn follows(&self, id: SpaceId, task: NumaTask, before: PageUser, here: NodeId) -> bool {
+        let from_here = before.cpu().is_none_or(|cpu| self.node_of_cpu(cpu) == here);
+        from_here || before.may_be(task) && self.is_early(id, task)
+    }
+
+    /// Whether a task is so young that pages follow it from wherever it was.
+    fn is_early(&self, id: SpaceId, task: NumaTask) -> bool {
+        let balancing = self.user.space(id).ok().and_then(|space| space.balancing.as_deref());
+        let of_task = balancing.and_then(|balancing| balancing.tasks.get(&task.pid));
+        let young = of_task.is_none_or(|of| of.preferred.is_none() || of.pass <= EARLY_PASSES);
+        self.policy.numa_balancing.early_moves && young
+    }
+}

@@ -1,0 +1,205 @@
+//! When a task scans, and the scan: a window of its memory loses its access, to be asked about.
+
+use alloc::vec::Vec;
+
+use order9_units::{Nanos, Order, Pages};
+
+use super::{NEVER, NumaTask, SpaceBalancing, TICK, millis};
+use crate::Mm;
+use crate::space::{Huge, SpaceId, TASK_END, Vma, Vpn, VpnRange};
+use crate::trace::Tracer;
+
+/// Pages of address space that a scan passes over for each page that it may take the access from.
+const VIRTUAL: u64 = 8;
+/// How much more CPU time than for a scan a task has for itself at least.
+const OWN_SHARE: u64 = 32;
+/// Pages of address space that a step passes over at most: 16 MiB.
+const STEP: Pages = Pages::new(4096);
+
+/// Whether a task is to scan now, and when to ask again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NumaTick {
+    /// It is.
+    pub scan: bool,
+    /// CPU time of its own before the next answer can be another one.
+    pub ask_after: Nanos,
+}
+
+/// One scan (`task_numa_work`).
+#[derive(Clone, Debug)]
+pub struct NumaScan {
+    space: SpaceId,
+    task: NumaTask,
+    now: Nanos,
+    /// Pages that may still lose their access.
+    left: u64,
+    /// Pages of address space that may still be passed over.
+    left_virtual: u64,
+    at: Vpn,
+    piece: Option<Piece>,
+    /// No step has been taken yet.
+    fresh: bool,
+}
+
+/// As many pages of a mapping as may still lose their access. They count as having lost it if any has.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    pages: VpnRange,
+    took: bool,
+}
+
+/// What a step took away.
+#[derive(Clone, Copy, Debug, Default)]
+struct Taken {
+    /// Pages, 512 for a huge entry.
+    pages: u64,
+    huge: u64,
+    /// Entries looked at.
+    looked_at: u64,
+}
+
+impl<T: Tracer> Mm<T> {
+    /// A tick of a running task of `id` that has had `runtime` of CPU time so far (`task_tick_numa`).
+    pub fn numa_tick(&mut self, id: SpaceId, task: NumaTask, runtime: Nanos, now: Nanos) -> NumaTick {
+        let (settings, nodes) = (self.settings.numa_balancing, self.nodes.len());
+        let start_ms = self.scan_period_start(id);
+        let ask_after = |after: Nanos| NumaTick { scan: false, ask_after: after.max(TICK) };
+        let Ok(space) = self.user.space_mut(id) else { return ask_after(NEVER) };
+        if !settings.on {
+            return ask_after(NEVER);
+        }
+        let balancing = space.balancing.get_or_insert_with(|| SpaceBalancing::new(now, &settings).into());
+        let next_scan = balancing.next_scan;
+        let of_task = balancing.task(task.pid, nodes, &settings);
+        let period = millis(of_task.period_ms);
+        let due = of_task.stamp + period;
+        if runtime <= due {
+            return ask_after(due - runtime);
+        }
+        if of_task.stamp == Nanos::ZERO {
+            of_task.period_ms = start_ms;
+        }
+        of_task.stamp = due;
+        NumaTick { scan: now >= next_scan, ask_after: TICK }
+    }
+
+    /// Begins a scan; `None` where another task of the space has just done so.
+    pub fn numa_scan_begin(&mut self, id: SpaceId, task: NumaTask, now: Nanos) -> Option<NumaScan> {
+        let (settings, nodes) = (self.settings.numa_balancing, self.nodes.len());
+        let balancing = self.user.space_mut(id).ok()?.balancing.as_deref_mut()?;
+        if !settings.on || now < balancing.next_scan {
+            return None;
+        }
+        let at = balancing.offset;
+        let of_task = balancing.task(task.pid, nodes, &settings);
+        of_task.stamp += TICK + TICK;
+        balancing.next_scan = now + millis(of_task.period_ms);
+        let left = settings.scan_size_mb << 8;
+        Some(NumaScan { space: id, task, now, left, left_virtual: VIRTUAL * left, at, piece: None, fresh: true })
+    }
+
+    /// Goes on with a scan; says whether there is more to do.
+    pub fn numa_scan_step(&mut self, run: &mut NumaScan) -> bool {
+        let Ok(space) = self.user.space(run.space) else { return false };
+        let fresh = core::mem::take(&mut run.fresh);
+        let Some(&vma) = space.vmas.first_within(VpnRange::new(run.at, TASK_END)) else {
+            self.end_pass(run);
+            // What begins behind the last mapping begins anew.
+            return core::mem::replace(&mut run.at, Vpn::new(0)) > Vpn::new(0) && fresh;
+        };
+        let start = run.at.max(vma.range.start);
+        let Some(piece) = self.piece_of(run, &vma, start) else {
+            run.at = vma.range.end;
+            return true;
+        };
+        let part = VpnRange::new(start, piece.pages.end.min(start + STEP));
+        let took = piece.took | self.take_access(run, &vma, part);
+        run.at = part.end;
+        run.left_virtual = run.left_virtual.saturating_sub(part.len().get());
+        run.piece = Some(Piece { took, ..piece }).filter(|piece| run.at < piece.pages.end);
+        if run.piece.is_none() && took {
+            run.left = run.left.saturating_sub(piece.pages.len().get());
+        }
+        let goes_on = run.left > 0 && run.left_virtual > 0;
+        if !goes_on {
+            self.leave_scan_at(run.space, run.at);
+        }
+        goes_on
+    }
+
+    /// The piece of `vma` that the scan is in, or begins at `start`; `None` where it passes the mapping over.
+    fn piece_of(&mut self, run: &NumaScan, vma: &Vma, start: Vpn) -> Option<Piece> {
+        if let Some(piece) = run.piece.filter(|piece| piece.pages.contains(start)) {
+            let pages = piece.pages.intersect(vma.range);
+            return Some(Piece { pages, ..piece });
+        }
+        if self.scan_passes_over(run.space, vma, run.task, run.now) {
+            return None;
+        }
+        let reach = (start + Pages::new(run.left)).get().next_multiple_of(Order::PAGEBLOCK.pages().get());
+        Some(Piece { pages: VpnRange::new(start, Vpn::new(reach).min(vma.range.end)), took: false })
+    }
+
+    /// A scan has taken so much CPU time: the task does not scan again before it has had 32 times as much for itself.
+    pub fn numa_scan_took(&mut self, run: &NumaScan, time: Nanos) {
+        let balancing = self.user.space_mut(run.space).ok().and_then(|space| space.balancing.as_deref_mut());
+        if let Some(of_task) = balancing.and_then(|balancing| balancing.tasks.get_mut(&run.task.pid)) {
+            of_task.stamp += Nanos::new(OWN_SHARE * time.get());
+        }
+    }
+
+    /// Ends the scan where it is: the next one goes on here.
+    fn leave_scan_at(&mut self, id: SpaceId, at: Vpn) {
+        if let Some(balancing) = self.user.living(id).balancing.as_deref_mut() {
+            balancing.offset = at;
+        }
+    }
+
+    /// The end of the space is reached (`reset_ptenuma_scan`).
+    fn end_pass(&mut self, run: &NumaScan) {
+        if let Some(balancing) = self.user.living(run.space).balancing.as_deref_mut() {
+            balancing.pass = balancing.pass.wrapping_add(1);
+            balancing.offset = Vpn::new(0);
+        }
+    }
+
+    /// Takes the access to the pages of `part` away, which lies in `vma`; says whether there was any.
+    fn take_access(&mut self, run: &NumaScan, vma: &Vma, part: VpnRange) -> bool {
+        let spared = self.spared(vma, run.task);
+        let mut taken = Taken::default();
+        self.take_huge_access(run.space, part, &mut taken);
+        let mut from = part.start;
+        while let Some((slot, mut table)) = self.user.living(run.space).table.take_next(VpnRange::new(from, part.end)) {
+            for vpn in slot.intersect(part).iter() {
+                let pte = table.get(vpn);
+                let Some(idx) = pte.idx().filter(|_| pte == pte.answered()) else { continue };
+                taken.looked_at += 1;
+                if !self.is_spared(idx, &spared) {
+                    table.set(vpn, pte.hinting());
+                    taken.pages += 1;
+                }
+            }
+            self.user.living(run.space).table.put_back(slot.start, table);
+            from = slot.end;
+        }
+        self.counters.numa_pte_updates += taken.pages;
+        self.counters.numa_huge_pte_updates += taken.huge;
+        self.work.prot_numa += taken.looked_at;
+        self.work.tlb_flushes += u64::from(taken.pages > 0);
+        taken.pages > 0
+    }
+
+    fn take_huge_access(&mut self, id: SpaceId, part: VpnRange, taken: &mut Taken) {
+        let asks = |huge: &Huge| huge.head().is_some() && huge.pte == huge.pte.answered();
+        let slots = self.user.living(id).table.huge_slots(part);
+        let slots: Vec<_> = slots.filter(|(_, huge)| asks(huge)).map(|(slot, _)| slot.start).collect();
+        for &slot in &slots {
+            let huge = self.user.living(id).table.huge_mut(slot).expect("the slot has a huge mapping");
+            huge.pte = huge.pte.hinting();
+        }
+        let count = slots.len() as u64;
+        taken.looked_at += count;
+        taken.huge += count;
+        taken.pages += count * Order::PAGEBLOCK.pages().get();
+    }
+}

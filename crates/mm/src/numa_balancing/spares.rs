@@ -1,0 +1,66 @@
+//! Which mappings and pages keep their access when a scan comes by.
+
+use order9_units::NodeId;
+
+use super::NumaTask;
+use crate::Mm;
+use crate::frame::{Flag, Idx};
+use crate::lru::LruType;
+use crate::policy::ScanSpares;
+use crate::space::{Owner, Prot, SpaceId, Vma, VmaKind};
+use crate::trace::Tracer;
+
+/// What is spared of one mapping.
+pub(super) struct Spared {
+    /// Pages on this node.
+    home: Option<NodeId>,
+    /// Pages that several map.
+    shared: bool,
+    /// Dirty pages of files.
+    dirty: bool,
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Whether a scan has nothing to ask about a mapping, whoever uses it: pages that cannot move, or must not, or belong
+    /// to everybody, as the read-only ones of programs and libraries do.
+    pub(super) fn is_never_scanned(&self, space: SpaceId, vma: &Vma) -> bool {
+        let read_only_file = vma.kind.file().is_some() && vma.prot.has(Prot::READ) && !vma.prot.has(Prot::WRITE);
+        let pool = matches!(vma.kind, VmaKind::Hugetlb { .. });
+        pool || vma.prot == Prot::NONE || read_only_file || !self.policy_moves_on_fault(space, vma)
+    }
+
+    /// What is spared of a mapping when a task scans it.
+    pub(super) fn spared(&self, vma: &Vma, task: NumaTask) -> Spared {
+        let spares = self.policy.numa_balancing.spares;
+        let alone = task.threads == 1 && vma.kind.is_private();
+        let home = (spares >= ScanSpares::Home && alone).then(|| self.node_of_cpu(task.cpu));
+        let shared = spares >= ScanSpares::Shared && vma.kind.is_private();
+        Spared { home, shared, dirty: spares >= ScanSpares::DirtyFiles }
+    }
+
+    /// Whether a base page keeps its access.
+    pub(super) fn is_spared(&self, idx: Idx, spared: &Spared) -> bool {
+        if spared.home.is_some_and(|home| self.node_of(idx) == home) {
+            return true;
+        }
+        let owner = self.user.rmap.owner(idx);
+        let single = matches!(owner, Owner::Anon(_));
+        if spared.shared && !single && self.mapcount_for_scans(idx, owner) > 1 {
+            return true;
+        }
+        spared.dirty && matches!(owner, Owner::File { .. }) && self.is_dirty_file_page(idx)
+    }
+
+    /// Whether a page of a file has to be written back before it is clean.
+    pub(super) fn is_dirty_file_page(&self, idx: Idx) -> bool {
+        let word = self.frames.word(idx);
+        word.lru_type() == LruType::File && word.has(Flag::Dirty)
+    }
+
+    fn mapcount_for_scans(&self, idx: Idx, owner: Owner) -> u32 {
+        match self.huge_head(idx) {
+            Some(_) => self.subpage_mapcount(idx),
+            None => self.mapcount_of(owner),
+        }
+    }
+}

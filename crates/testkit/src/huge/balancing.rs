@@ -1,0 +1,72 @@
+//! NUMA balancing: tasks scan their memory, and tell who they are when they come by what was scanned.
+
+use order9_mm::numa_balancing::NumaTask;
+use order9_mm::space::VirtAddr;
+use order9_mm::{Counters, Mm, SpaceId};
+use order9_units::{Nanos, NodeId};
+
+use super::{Choices, World};
+
+/// More than the longest time between two scans.
+const LATER: Nanos = Nanos::new(100_000_000_000);
+
+/// What never runs backwards.
+fn counters(counters: &Counters) -> [u64; 5] {
+    [
+        counters.numa_pte_updates,
+        counters.numa_huge_pte_updates,
+        counters.numa_hint_faults,
+        counters.numa_hint_faults_local,
+        counters.numa_pages_migrated,
+    ]
+}
+
+impl<C: Choices> World<C> {
+    /// Switches balancing on or off, or scans.
+    pub(super) fn balance(&mut self) {
+        match self.below(8) {
+            0 => self.with(|mm| mm.set_numa_balancing(false)),
+            1 => {
+                let size = (1 + self.below(8)).to_string();
+                self.with(|mm| {
+                    mm.write_setting("kernel.numa_balancing", "1").expect("it is modelled");
+                    mm.write_setting("kernel.numa_balancing_scan_size_mb", &size).expect("it is in range");
+                });
+            }
+            _ => self.scan(),
+        }
+    }
+
+    fn a_task(&mut self) -> NumaTask {
+        let (pid, cpu, threads) = (self.below(4) as u32, self.below(2) as usize, 1 + self.below(2));
+        NumaTask { pid, cpu, threads }
+    }
+
+    /// A scan to its end. It takes no page from anybody.
+    fn scan(&mut self) {
+        let (space, task) = (self.space(), self.a_task());
+        self.next_user = task;
+        self.clock = self.clock + LATER;
+        let (runtime, now) = (self.clock, self.clock);
+        let before = self.with(|mm| (mm.space(space).expect("it lives").rss(), counters(mm.counters())));
+        let tick = self.with(|mm| mm.numa_tick(space, task, runtime, now));
+        assert!(tick.ask_after > Nanos::ZERO);
+        let Some(mut run) = self.with(|mm| mm.numa_scan_begin(space, task, now)) else { return };
+        while self.with(|mm| mm.numa_scan_step(&mut run)) {}
+        self.with(|mm| mm.numa_scan_took(&run, Nanos::new(1000)));
+        let after = self.with(|mm| (mm.space(space).expect("it lives").rss(), counters(mm.counters())));
+        assert_eq!(before.0, after.0, "a scan leaves every page mapped");
+        assert!(before.1.iter().zip(after.1).all(|(before, after)| *before <= after), "counters never run backwards");
+    }
+
+    /// Goes on with an access to a page that is asked about.
+    pub(super) fn tell(&self, space: SpaceId, addr: VirtAddr) {
+        let (task, now) = (self.next_user, self.clock);
+        let nodes = NodeId(2);
+        let before = self.with(|mm| counters(mm.counters()));
+        let wanted = self.with(|mm: &mut Mm| mm.numa_hint_fault(space, addr, task, now));
+        assert!(wanted.is_none_or(|node| node < nodes && node.index() != task.cpu), "another node that there is");
+        let after = self.with(|mm| counters(mm.counters()));
+        assert!(before.iter().zip(after).all(|(before, after)| *before <= after), "counters never run backwards");
+    }
+}
