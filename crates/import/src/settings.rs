@@ -118,6 +118,8 @@ fn held(snapshot: &Snapshot, setting: &'static Setting) -> Option<(&'static Sett
         Knob::DirtyBackgroundRatio => is_off("/proc/sys/vm/dirty_background_bytes"),
         // The map holds the pages of the pools.
         Knob::Hugetlb(HugetlbFile::Nr) => true,
+        // It hides where memory was put, so it is on only where somebody asks for it.
+        Knob::NumaBalancing | Knob::NumaScan(..) => true,
         _ => setting.access != Access::ReadWrite,
     };
     (!is_left_out).then_some((setting, value))

@@ -62,7 +62,11 @@ impl Thread {
         self.enter().await?;
         let found = self.kernel.look(|mm| mm.get_mempolicy(self.process.space, area.map(start)));
         let MempolicyArgs { mode, flags, balances, nodes } = found.map_err(|errno| refused("get_mempolicy", errno))?;
-        Ok(Mempolicy { mode: paired(&flipped(&MODES), mode), flags: paired(&flipped(&FLAGS), (flags, balances)), nodes })
+        Ok(Mempolicy {
+            mode: paired(&flipped(&MODES), mode),
+            flags: paired(&flipped(&FLAGS), (flags, balances)),
+            nodes,
+        })
     }
 
     pub(crate) async fn set_home(&self, area: Area, home: NodeId) -> Result<(), Stop> {

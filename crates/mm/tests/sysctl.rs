@@ -19,7 +19,7 @@ fn boot(policy: Policy) -> Mm {
     common::boot(policy, Pages::ZERO)
 }
 
-/// A policy that has every setting the engine has.
+/// A policy that has every setting the engine has, where NUMA balancing has its settings in /proc.
 fn all_settings() -> Policy {
     let mut policy = Policy::default();
     policy.pcp.high = PcpHigh::AutoTuned;
@@ -29,7 +29,14 @@ fn all_settings() -> Policy {
     policy.thp.interface = HugeInterface::Sizes;
     policy.thp.shrink_underused = true;
     policy.thp.placement = HugePlacement::ForceLocal;
-    policy.mempolicy = MempolicyInterface::WeightedInterleave;
+    policy.mempolicy = MempolicyInterface::PreferredManyBalancing;
+    policy
+}
+
+/// The same where they are in /sys.
+fn all_settings_with_debugfs() -> Policy {
+    let mut policy = all_settings();
+    policy.numa_balancing.debugfs = true;
     policy
 }
 
@@ -64,8 +71,14 @@ fn the_list_is_in_order_and_names_nothing_twice() {
 
 #[test]
 fn every_setting_is_modelled_or_refused_by_name() {
-    let mut mm = boot(all_settings());
+    let [mut before, mut since] = [boot(all_settings()), boot(all_settings_with_debugfs())];
     for setting in SETTINGS {
+        let in_debugfs = setting.path.starts_with("/sys/kernel/debug");
+        let (mm, other) = if in_debugfs { (&mut since, &mut before) } else { (&mut before, &mut since) };
+        if let Model::Engine(Knob::NumaScan(..)) = setting.model {
+            assert_eq!(other.read_setting(setting.name), Err(SettingError::Absent(setting)));
+            assert_eq!(other.write_setting(setting.name, "9"), Err(SettingError::Absent(setting)));
+        }
         let content = mm.read_setting(setting.name);
         match (setting.model, setting.access) {
             (_, Access::WriteOnly) => assert_eq!(content, Err(SettingError::WriteOnly(setting))),
@@ -75,9 +88,9 @@ fn every_setting_is_modelled_or_refused_by_name() {
                 // Its 0 stands for the ratio and cannot be written.
                 if setting.name != "vm.dirty_background_bytes" && setting.access != Access::ReadOnly {
                     let in_force = content.split(['[', ']']).nth(1).unwrap_or(&content);
-                    write(&mut mm, setting.path, in_force);
+                    write(mm, setting.path, in_force);
                 }
-                assert_eq!(read(&mm, setting.name), content, "{}", setting.name);
+                assert_eq!(read(mm, setting.name), content, "{}", setting.name);
             }
             (Model::Missing(_), _) => assert_eq!(content, Err(SettingError::NotModelled(setting))),
         }
@@ -103,6 +116,11 @@ fn refusals_say_what_was_wrong_and_what_linux_answers() {
         refused("vm.panic_on_oom", "1"),
         says("vm.panic_on_oom is not modelled yet (there is no OOM killer)", None)
     );
+    assert_eq!(
+        refused("kernel.numa_balancing", "2"),
+        says("kernel.numa_balancing is not modelled with this value: there is no memory tiering", None)
+    );
+    assert_eq!(refused("kernel.numa_balancing", "4"), says("kernel.numa_balancing takes 0 to 3", Some(Errno::Einval)));
     assert_eq!(
         refused("vm.watermark_scale_factor", "0"),
         says("vm.watermark_scale_factor takes 1 to 3000", Some(Errno::Einval))

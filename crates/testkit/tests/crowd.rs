@@ -31,7 +31,10 @@ fn no_task_relies_on_what_it_found_before_a_wait() {
         sum.balanced.iter_mut().zip(tally.balanced).for_each(|(sum, count)| *sum += count);
         world.end();
     }
-    assert!(sum.pages.iter().chain(&sum.files).chain(&sum.balanced).all(|&count| count > 0), "everything happened: {sum:?}");
+    assert!(
+        sum.pages.iter().chain(&sum.files).chain(&sum.balanced).all(|&count| count > 0),
+        "everything happened: {sum:?}"
+    );
 }
 
 #[test]

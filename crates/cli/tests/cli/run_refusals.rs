@@ -67,7 +67,12 @@ fn values_out_of_range() {
 #[test]
 fn settings_that_are_not_modelled() {
     let meaning = "Whether pages move to the node that uses them";
-    refused("--set kernel.numa_balancing=1", &["kernel.numa_balancing is not modelled yet", meaning]);
+    let tiers = "kernel.numa_balancing is not modelled with this value: there is no memory tiering";
+    refused("--set kernel.numa_balancing=2", &[tiers, meaning]);
+    refused("--set kernel.numa_balancing=on", &["expected 0 to 3"]);
+    refused("--policy linux-6.18 --set kernel.numa_balancing_scan_size_mb=9", &["does not exist under linux-6.18"]);
+    refused("--policy linux-5.9 --set numa_balancing/scan_size_mb=9", &["does not exist under linux-5.9"]);
+    refused("--set vm.panic_on_oom=1", &["vm.panic_on_oom is not modelled yet"]);
     refused("--policy linux-4.4 --set vm.watermark_boost_factor=0", &["does not exist under linux-4.4"]);
 }
 

@@ -73,9 +73,10 @@ fn problem(error: SettingError, name: &str, value: &str, policy: &str) -> Proble
             Problem::Setting { why: format!("{name} does not exist under {policy}"), meaning: setting.meaning }
         }
         SettingError::TooLarge(_, max) => Problem::value(name, value, format!("at most {max} under {policy}")),
-        SettingError::NotModelled(setting) | SettingError::ReadOnly(setting) | SettingError::WriteOnly(setting) => {
-            Problem::Setting { why: error.to_string(), meaning: setting.meaning }
-        }
+        SettingError::NotModelled(setting)
+        | SettingError::ValueNotModelled(setting, _)
+        | SettingError::ReadOnly(setting)
+        | SettingError::WriteOnly(setting) => Problem::Setting { why: error.to_string(), meaning: setting.meaning },
         SettingError::Unknown => Problem::NoSetting { name: name.to_owned(), nearest: None },
     }
 }

@@ -6,6 +6,7 @@ mod hugetlb;
 mod kernel;
 mod memory;
 mod mempolicy;
+mod numa_balancing;
 mod numa_cases;
 mod out_of_memory;
 mod placement;

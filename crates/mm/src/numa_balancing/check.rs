@@ -35,7 +35,9 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn check_watched(&self, id: SpaceId, of: &SpaceBalancing) -> Verdict {
-        require(of.offset <= TASK_END, "a scan goes on within the address space", || format!("{id:?}: {:?}", of.offset))?;
+        require(of.offset <= TASK_END, "a scan goes on within the address space", || {
+            format!("{id:?}: {:?}", of.offset)
+        })?;
         let nodes = self.nodes.len();
         for (pid, task) in &of.tasks {
             let sized = task.faults.len() == nodes && task.recent.len() == nodes;

@@ -21,13 +21,7 @@ pub(crate) struct NumaBalancingSettings {
 
 impl Default for NumaBalancingSettings {
     fn default() -> Self {
-        Self {
-            on: false,
-            scan_delay_ms: 1000,
-            scan_period_min_ms: 1000,
-            scan_period_max_ms: 60_000,
-            scan_size_mb: 256,
-        }
+        Self { on: false, scan_delay_ms: 1000, scan_period_min_ms: 1000, scan_period_max_ms: 60_000, scan_size_mb: 256 }
     }
 }
 

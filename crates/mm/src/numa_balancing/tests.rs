@@ -162,12 +162,14 @@ fn a_huge_page_without_a_place_stays_whole() {
     world.mm.set_thp_enabled(HugeEnabled::Always);
     world.write(0..1, 0);
     // No huge page is left on the other node, though there are base pages enough.
-    let request = crate::Request { node: NodeId(1), cpu: 1, ..crate::Request::new(Order::ZERO, crate::Gfp::GFP_KERNEL) };
+    let request =
+        crate::Request { node: NodeId(1), cpu: 1, ..crate::Request::new(Order::ZERO, crate::Gfp::GFP_KERNEL) };
     let pages: Vec<Pfn> = (0..3000).map(|_| world.mm.alloc_fast(&request).expect("there is room")).collect();
     for pfn in pages.iter().filter(|pfn| pfn.get() % 512 != 0) {
         world.mm.free(*pfn, 1).expect("it is in use");
     }
-    let more = crate::Request { node: NodeId(1), ..crate::Request::new(Order::PAGEBLOCK, crate::Gfp::GFP_TRANSHUGE_LIGHT) };
+    let more =
+        crate::Request { node: NodeId(1), ..crate::Request::new(Order::PAGEBLOCK, crate::Gfp::GFP_TRANSHUGE_LIGHT) };
     while world.mm.alloc_fast(&more).is_ok_and(|pfn| world.mm.node_of_frame(pfn) == NodeId(1)) {}
     world.scan(HERE);
     world.access(0, THERE);
@@ -269,7 +271,10 @@ fn an_entry_that_is_changed_is_not_asked_about_any_more() {
     assert!(!world.access(0, HERE));
     assert!(world.access(1, HERE));
     let range = VpnRange::of(START.vpn(), Pages::new(4));
-    assert_eq!(world.mm.hinting_pages(world.space, range), [(Vpn::new(START.vpn().get() + 2), Order::ZERO), (Vpn::new(START.vpn().get() + 3), Order::ZERO)]);
+    assert_eq!(
+        world.mm.hinting_pages(world.space, range),
+        [(Vpn::new(START.vpn().get() + 2), Order::ZERO), (Vpn::new(START.vpn().get() + 3), Order::ZERO)]
+    );
     world.mm.munmap(world.space, at(2), Pages::new(2).bytes(), 0).expect("it is mapped");
     world.mm.check().expect("the laws hold");
     world.mm.exit(world.space, 0).expect("it lives");
@@ -293,7 +298,8 @@ fn a_pinned_page_stays_and_is_counted() {
 fn a_node_that_is_nearly_full_takes_nothing() {
     let mut world = world();
     world.write(0..1, 0);
-    let request = crate::Request { node: NodeId(1), cpu: 1, ..crate::Request::new(Order::ZERO, crate::Gfp::GFP_KERNEL) };
+    let request =
+        crate::Request { node: NodeId(1), cpu: 1, ..crate::Request::new(Order::ZERO, crate::Gfp::GFP_KERNEL) };
     while world.mm.alloc_fast(&request).is_ok_and(|pfn| world.mm.node_of_frame(pfn) == NodeId(1)) {}
     world.scan(HERE);
     world.access(0, THERE);

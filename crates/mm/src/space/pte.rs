@@ -114,11 +114,7 @@ impl Pte {
     /// The entry with the access that NUMA balancing has taken away; any other entry as it is.
     #[must_use]
     pub(crate) const fn answered(self) -> Self {
-        if self.has(PteFlag::Hinting) {
-            self.with(PteFlag::Hinting, false).with(PteFlag::Access, true)
-        } else {
-            self
-        }
+        if self.has(PteFlag::Hinting) { self.with(PteFlag::Hinting, false).with(PteFlag::Access, true) } else { self }
     }
 
     #[must_use]

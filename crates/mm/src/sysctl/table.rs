@@ -2,7 +2,9 @@
 //! admin-guide/mm/transhuge.rst.
 
 use super::Access::{ReadOnly, ReadWrite, WriteOnly};
-use super::{HugetlbFile, KhugepagedFile, Knob, Model, NumaScanFile, NumaScanFolder, RATIOS, Setting, SizeStat, Values};
+use super::{
+    HugetlbFile, KhugepagedFile, Knob, Model, NumaScanFile, NumaScanFolder, RATIOS, Setting, SizeStat, Values,
+};
 
 const INT_MAX: i64 = i32::MAX as i64;
 const UINT_MAX: i64 = u32::MAX as i64;

@@ -56,8 +56,14 @@ mod reclaim;
 mod slow_path;
 mod thp;
 
-static GROUPS: &[&[Switch]] =
-    &[allocator::SWITCHES, reclaim::SWITCHES, slow_path::SWITCHES, compaction::SWITCHES, thp::SWITCHES, numa_balancing::SWITCHES];
+static GROUPS: &[&[Switch]] = &[
+    allocator::SWITCHES,
+    reclaim::SWITCHES,
+    slow_path::SWITCHES,
+    compaction::SWITCHES,
+    thp::SWITCHES,
+    numa_balancing::SWITCHES,
+];
 
 /// Every switch. A test proves that no field of `Policy` is missing.
 pub fn switches() -> impl Iterator<Item = &'static Switch> {
@@ -160,7 +166,7 @@ mod tests {
                 defrag, defer, defer_madvise, madvised_noretry, placement, near, cow, zero_write, split_page_with_pmd, queue_full_unmap,
                 words_by_prefix, madvise_collapse, max_ptes_swap, max_ptes_shared, migration, fork_pin_copy, mmap_align, hugetlb_noretry, shmem, shmem_gfp, shmem_punch,
                 within_size_end, shmem_retract, swap_whole, stop_resets_min_free, min_free_all_zones, zero_by_slot, collapse_equal_nodes, shrink_underused, interface
-            };
+            },
             numa_balancing: NumaBalancingPolicy {
                 spares, vmas, slows_down, early_moves, rate_limit, counts_thp, debugfs
             };

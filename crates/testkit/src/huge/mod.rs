@@ -149,8 +149,7 @@ impl<C: Choices> World<C> {
         });
         let (next_user, clock) = (NumaTask { pid: 1, cpu: 0, threads: 1 }, Nanos::ZERO);
         let (spaces, pins) = (Vec::new(), Vec::new());
-        let mut world =
-            Self { machine, choices, spaces, file, mount, pins, collapsed: 0, full: 0, next_user, clock };
+        let mut world = Self { machine, choices, spaces, file, mount, pins, collapsed: 0, full: 0, next_user, clock };
         let space = world.with(|mm| mm.create_space().expect("it is the first"));
         world.spaces.push(space);
         world.map(space, 0, PAGES);
