@@ -28,11 +28,11 @@ fn no_task_relies_on_what_it_found_before_a_wait() {
         let tally = world.tally();
         sum.pages.iter_mut().zip(tally.pages).for_each(|(sum, count)| *sum += count);
         sum.files.iter_mut().zip(tally.files).for_each(|(sum, count)| *sum += count);
-        sum.balanced.iter_mut().zip(tally.balanced).for_each(|(sum, count)| *sum += count);
+        sum.balanced += tally.balanced;
         world.end();
     }
     assert!(
-        sum.pages.iter().chain(&sum.files).chain(&sum.balanced).all(|&count| count > 0),
+        sum.pages.iter().chain(&sum.files).chain([&sum.balanced]).all(|&count| count > 0),
         "everything happened: {sum:?}"
     );
 }

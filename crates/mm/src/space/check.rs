@@ -161,7 +161,9 @@ impl<T: Tracer> Mm<T> {
                 seen.anon_entries += 1;
                 let named = self.mappings_of(idx).contains(&at);
                 require(named, "a page knows where it is mapped", || format!("{at:?} maps {pfn:?}: {owner:?}"))?;
-                let exclusive = self.is_exclusive(idx, false);
+                // A fork that waits has shared some parts of a huge page, and others not yet.
+                let part = self.huge_head(idx).is_some_and(|head| !self.frames.word(head).has(Flag::SwapCache));
+                let exclusive = self.is_exclusive(idx, false) || part && self.subpage_mapcount(idx) == 1;
                 require(!writable || exclusive, "a page that several map is read-only", || {
                     format!("{at:?} may write {pfn:?}: {owner:?}")
                 })?;

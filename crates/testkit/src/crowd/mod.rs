@@ -53,8 +53,8 @@ pub struct Tally {
     pub pages: [u64; 4],
     /// Files removed, and shortened step by step.
     pub files: [u64; 2],
-    /// Hint faults, and pages that NUMA balancing has moved.
-    pub balanced: [u64; 2],
+    /// Pages that NUMA balancing has taken the access from.
+    pub balanced: u64,
 }
 
 /// A machine, its tasks, and what becomes of them.
@@ -234,7 +234,7 @@ impl<C: Choices> World<C> {
         let (to, node) = (self.addr(), NodeId(self.below(2) as u16));
         let access = if self.below(3) == 0 { Access::Read } else { Access::Write };
         let addrs = move |many| (0..many).map(move |page| at((addr.vpn().get() - START.vpn().get() + page) % PAGES));
-        Some(match self.below(14) {
+        Some(match self.below(16) {
             0..=6 => Box::pin(async move {
                 for addr in addrs(many) {
                     thread.access(space, addr, access).await;
@@ -253,7 +253,7 @@ impl<C: Choices> World<C> {
                 thread.relocate(space, addr, to, Pages::new(many + 1)).await;
                 drop(used);
             }),
-            11 | 12 => Box::pin(async move {
+            11..=14 => Box::pin(async move {
                 thread.scan(space).await;
                 drop(used);
             }),
@@ -418,7 +418,7 @@ impl<C: Choices> World<C> {
             Tally {
                 pages: [counters.pgmigrate_success, counters.pswpout, stolen, counters.nr_vmscan_write],
                 files: [self.removed, self.shortened.get()],
-                balanced: [counters.numa_hint_faults, counters.numa_pages_migrated],
+                balanced: counters.numa_pte_updates,
             }
         })
     }

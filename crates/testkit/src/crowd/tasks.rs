@@ -60,7 +60,7 @@ impl Thread {
     pub(super) async fn scan(&self, space: SpaceId) {
         let _lock = self.lock(space).await;
         let (task, later) = (self.numa_task(), Nanos::new(self.machine.now().get() * 100_000));
-        self.with(|mm| mm.numa_tick(space, task, later, later));
+        self.with(|mm| mm.numa_tick(space, task, Nanos::ZERO, Nanos::ZERO));
         let Some(mut run) = self.with(|mm| mm.numa_scan_begin(space, task, later)) else { return };
         while self.with(|mm| mm.numa_scan_step(&mut run)) {
             self.pause().await;

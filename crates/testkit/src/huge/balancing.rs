@@ -1,11 +1,11 @@
 //! NUMA balancing: tasks scan their memory, and tell who they are when they come by what was scanned.
 
 use order9_mm::numa_balancing::NumaTask;
-use order9_mm::space::VirtAddr;
+use order9_mm::space::{Access, VirtAddr, VpnRange};
 use order9_mm::{Counters, Mm, SpaceId};
-use order9_units::{Nanos, NodeId};
+use order9_units::{Nanos, NodeId, Pages};
 
-use super::{Choices, World};
+use super::{ALL_PAGES, Choices, START, World};
 
 /// More than the longest time between two scans.
 const LATER: Nanos = Nanos::new(100_000_000_000);
@@ -54,9 +54,16 @@ impl<C: Choices> World<C> {
         let Some(mut run) = self.with(|mm| mm.numa_scan_begin(space, task, now)) else { return };
         while self.with(|mm| mm.numa_scan_step(&mut run)) {}
         self.with(|mm| mm.numa_scan_took(&run, Nanos::new(1000)));
+        let asked = self.with(|mm| mm.hinting_pages(space, VpnRange::of(START.vpn(), Pages::new(ALL_PAGES))));
         let after = self.with(|mm| (mm.space(space).expect("it lives").rss(), counters(mm.counters())));
         assert_eq!(before.0, after.0, "a scan leaves every page mapped");
         assert!(before.1.iter().zip(after.1).all(|(before, after)| *before <= after), "counters never run backwards");
+        // The program comes by some of what it is asked about.
+        for _ in 0..self.below(8).min(asked.len() as u64) {
+            let (vpn, _) = asked[self.below(asked.len() as u64) as usize];
+            let access = if self.below(2) == 0 { Access::Read } else { Access::Write };
+            self.access(space, vpn.addr(), access, true);
+        }
     }
 
     /// Goes on with an access to a page that is asked about.

@@ -96,7 +96,7 @@ impl<C: Choices> World<C> {
     }
 
     /// An access with all that it needs, as far as there is memory; `huge` says whether there are huge pages.
-    fn access(&self, space: SpaceId, addr: VirtAddr, access: Access, huge: bool) {
+    pub(super) fn access(&self, space: SpaceId, addr: VirtAddr, access: Access, huge: bool) {
         let mut step = self.with(|mm| mm.fault_begin(space, addr, access, CPU));
         loop {
             step = match step {
