@@ -3,12 +3,13 @@
 mod keeping;
 mod proc_dir;
 mod progress;
+mod table;
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use order9_host::available_memory;
-use order9_lab::scenario::Scenario;
+use order9_lab::scenario::Named;
 use order9_lab::{Cell, Observer, Plan};
 use order9_machine::Tick;
 use order9_record::{Existing, Experiment, ExtraFile, Inputs, Outcome, Partial, Run, Target, check_title};
@@ -24,7 +25,13 @@ use progress::Progress;
 
 /// Runs an experiment, prints the comparison and stores what was asked for.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let plan = plan(args)?;
+    let plan = match asked(args)? {
+        Named::Cases(cases) => return table::run(args, cases),
+        Named::One(scenario) => {
+            let planned = scenario.within(available_memory()).plan(command());
+            planned.map_err(|error| Failure::Usage(error.to_string()))?
+        }
+    };
     if plan.ablation.is_some() && args.shown.layout == Some(Layout::Mmtests) {
         return Err(Failure::Usage("--layout mmtests: there are no published tables of single switches".to_owned()));
     }
@@ -42,14 +49,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 }
 
 /// What is to be run.
-fn plan(args: &RunArgs) -> Result<Plan, Failure> {
+fn asked(args: &RunArgs) -> Result<Named, Failure> {
     let refused = |error: order9_lab::scenario::ScenarioError| Failure::Usage(error.to_string());
-    let what = args.what.as_deref().unwrap_or_default();
-    let mut scenario = Scenario::named(what).map_err(refused)?;
-    for (option, text) in args.chosen() {
-        scenario.argument(option, text).map_err(refused)?;
+    let mut named = Named::named(args.what.as_deref().unwrap_or_default()).map_err(refused)?;
+    if let Some(case) = &args.case {
+        named = Named::One(Box::new(named.case(case).map_err(refused)?));
     }
-    scenario.within(available_memory()).plan(command()).map_err(refused)
+    for (option, text) in args.chosen() {
+        named.argument(option, text).map_err(refused)?;
+    }
+    Ok(named)
 }
 
 /// The command line, without the place of the program.

@@ -8,6 +8,7 @@
 
 mod ablation;
 mod captured;
+pub mod cases;
 mod cell;
 mod claims;
 mod days;

@@ -5,7 +5,7 @@ const SHOWN: usize = 60;
 
 /// The name most like `word`, where one is like enough to be worth proposing.
 #[must_use]
-pub fn nearest(word: &str, names: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
+pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word: String = word.chars().take(SHOWN).collect();
     let likeness = |name: &str| {
         let last = name.rsplit('.').next().unwrap_or(name);

@@ -13,6 +13,9 @@ pub(crate) struct RunArgs {
     /// A workload (`order9 workloads` names all), or a scenario file (with / or .toml in its name).
     #[arg(value_name = "WORKLOAD|SCENARIO", required_unless_present = "repeat", allow_hyphen_values = true)]
     pub(crate) what: Option<String>,
+    /// One case of a scenario file that holds cases, as an experiment of its own.
+    #[arg(long, value_name = "NAME", requires = "what", allow_hyphen_values = true)]
+    pub(crate) case: Option<String>,
     /// A policy to compare, with the first one: built-in, a file, or host for the kernel of a snapshot. [default: linux-6.18,
     /// host with a snapshot of one]
     #[arg(long = "policy", value_name = "POLICY", allow_hyphen_values = true)]
@@ -83,8 +86,9 @@ pub(crate) struct RunArgs {
 }
 
 /// Names of the arguments that decide what runs.
-const CHOICES: [&str; 15] = [
+const CHOICES: [&str; 16] = [
     "what",
+    "case",
     "policies",
     "ablate",
     "against",
@@ -108,6 +112,7 @@ Examples:
   order9 run hugealloc --machine desktop-8g --ablate linux-5.1 --against linux-5.0
   order9 run fill-and-free --machine host.o9snap --param size=1G --set vm.min_free_kbytes=262144
   order9 run scenarios/usemem-two-releases.toml --seeds 3 -o runs/usemem --resume
+  order9 run scenarios/numa-thread.toml
   order9 run --repeat runs/usemem";
 
 impl RunArgs {

@@ -24,7 +24,7 @@ pub use figure::{FIGURES, Factor, Figure, FigureInfo, Unit};
 pub use list::{List, Listed};
 pub use load::load;
 pub use measured::load_measured;
-pub use nodes::NodeSpec;
+pub use nodes::{NodeSpec, is_whole};
 pub use order9_machine::MachineDisk;
 pub use show::{Show, ShowFigure, ShowNode};
 
@@ -82,6 +82,15 @@ impl MachineSpec {
     #[must_use]
     pub fn memory(&self) -> Bytes {
         self.nodes.iter().map(|node| node.memory).sum()
+    }
+
+    /// The same machine with so much memory on each node: whole sections, see [`is_whole`].
+    ///
+    /// # Errors
+    /// What is reserved at boot would leave a node nothing.
+    pub fn with_node_memory(mut self, memory: Bytes) -> Result<Self, MachineError> {
+        self.nodes.iter_mut().for_each(|node| node.memory = memory);
+        self.checked()
     }
 
     /// The node of every CPU, by CPU number: those of node 0 first.

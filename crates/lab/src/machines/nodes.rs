@@ -79,9 +79,14 @@ fn node(leaf: &Leaf<'_>) -> Result<NodeSpec, Refused> {
     })
 }
 
+/// Whether a node may have so much memory.
+#[must_use]
+pub fn is_whole(memory: Bytes) -> bool {
+    memory.get() > 0 && memory.get().is_multiple_of(SECTION.get())
+}
+
 fn memory_of(leaf: &Leaf<'_>) -> Result<Bytes, AnyProblem> {
-    let whole = |memory: &Bytes| memory.get() > 0 && memory.get().is_multiple_of(SECTION.get());
-    let memory = leaf.value.as_str().and_then(|text| parse_size(text).ok()).filter(whole);
+    let memory = leaf.value.as_str().and_then(|text| parse_size(text).ok()).filter(|memory| is_whole(*memory));
     memory.ok_or_else(|| leaf.wrong(format!("a multiple of {}, such as \"16 GiB\"", in_units(SECTION))))
 }
 

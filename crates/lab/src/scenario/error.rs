@@ -148,6 +148,37 @@ pub enum Problem {
         /// The tracepoint that was probably meant.
         nearest: Option<&'static str>,
     },
+    /// A file of cases where one experiment is asked for.
+    #[error("{0} holds cases, expected one experiment; --case names one of them")]
+    OnlyCases(String),
+    /// A case of something that has none.
+    #[error("there are no cases, expected a scenario file with [[case]]")]
+    NoCases,
+    /// A case that is not there.
+    #[error("no case is called '{name}'{}", proposal(nearest.as_deref()))]
+    NoCase {
+        /// As given.
+        name: String,
+        /// The case that was probably meant.
+        nearest: Option<String>,
+    },
+    /// A case without a name.
+    #[error("a case needs a name")]
+    CaseWithoutName,
+    /// Two cases of one name.
+    #[error("two cases are called '{0}'")]
+    SameCase(String),
+    /// Something said of a case that all cases share.
+    #[error("{0} is the same for all cases: expected it above the first [[case]]")]
+    OfAllCases(String),
+    /// A workload of a case that does not measure what the table shows.
+    #[error("{workload} does not measure what touching memory and using it costs, expected one of {expected}")]
+    NotInTable {
+        /// The workload.
+        workload: &'static str,
+        /// Workloads that do.
+        expected: String,
+    },
     /// Two columns of one title.
     #[error("two policies are called {0}: their columns could not be told apart")]
     SamePolicy(String),

@@ -26,6 +26,7 @@ pub static KEYS: &[Key] = &[
         "CPUs, nodes, memory and prices",
         "`xeon-1s`",
     ),
+    key("node_memory", "a size", "memory of every node, in place of what the machine has", "as the machine has it"),
     key(
         "prices",
         "a built-in machine or a machine file",
@@ -99,6 +100,14 @@ pub static KEYS: &[Key] = &[
         "after how many steps all laws are checked, and the content of every page",
         "`0`",
     ),
+    key(
+        "case",
+        "tables `[[case]]`",
+        "[cases](#cases): each is an experiment under the same policies, and a row of one table",
+        "",
+    ),
+    key("case.name", "up to 80 characters", "what its row is called", "must be given"),
+    key("case.machines", "list of machines", "in place of `case.machine`: a row for each of them", ""),
 ];
 
 /// The names of all keys.

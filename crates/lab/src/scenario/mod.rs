@@ -1,6 +1,6 @@
 //! Scenarios: what a person asks for, in a file or on the command line, until it is a [`Plan`](crate::Plan).
 //!
-//! Key types: [`Scenario`] (what was asked for, and where), [`KEYS`] (what a file may say: the one list that loading,
+//! Key types: [`Scenario`] (what was asked for, and where), [`Named`] (what a file holds: one of them, or [`Cases`]), [`KEYS`] (what a file may say: the one list that loading,
 //! messages and documents read), [`ScenarioError`]. Arguments replace what a file says. [`repetition`] asks again for what
 //! a manifest describes. The format is described in docs/running.md.
 //! Never runs anything; whatever can be refused before a run is refused here, at the place where it was asked for.
@@ -11,6 +11,7 @@ mod error;
 mod host;
 mod keys;
 mod memory;
+mod named;
 mod plan;
 mod repeat;
 mod seeds;
@@ -24,13 +25,13 @@ use std::num::NonZeroU64;
 use order9_machine::TraceKinds;
 use order9_mm::command_line::CommandLine;
 use order9_snapshot::format;
-use order9_toml::chain;
 use order9_units::{Bytes, Nanos};
 use order9_workloads::{Value, Workload};
 
 pub use error::{Problem, ScenarioError};
 pub(crate) use host::note as host_note;
 pub use keys::{KEYS, Key};
+pub use named::{Cases, Named};
 pub(crate) use repeat::memory_of_machine;
 pub use repeat::{RepeatError, repetition};
 pub(crate) use value::time as parse_time;
@@ -51,6 +52,8 @@ pub struct Scenario {
     ablate: Option<Asked<String>>,
     against: Option<Asked<String>>,
     machine: Option<Asked<String>>,
+    /// Memory of every node, in place of what the machine has.
+    node_memory: Option<Asked<Bytes>>,
     prices: Option<Asked<String>>,
     memory: Option<Asked<MemoryWish>>,
     cmdline: Asked<CommandLine>,
@@ -83,6 +86,7 @@ impl Scenario {
             ablate: None,
             against: None,
             machine: None,
+            node_memory: None,
             prices: None,
             memory: None,
             cmdline: Asked { said: Said::Nowhere, value: CommandLine::default() },
@@ -104,12 +108,11 @@ impl Scenario {
     /// What `word` names: a workload, or a scenario file if there is a `/` or an ending `.toml` in it.
     ///
     /// # Errors
-    /// The first thing wrong, with file and line.
+    /// The first thing wrong, with file and line; a file that holds cases.
     pub fn named(word: &str) -> Result<Self, ScenarioError> {
-        if !(word.contains('/') || word.ends_with(".toml")) {
-            return Ok(Self::of(value::workload(word)?));
+        match Named::named(word)? {
+            Named::One(scenario) => Ok(*scenario),
+            Named::Cases(_) => Err(Problem::OnlyCases(word.to_owned()).into()),
         }
-        let mut chain = chain::<Self>(word)?;
-        Ok(chain.pop().expect("a chain has a beginning").said)
     }
 }

@@ -34,6 +34,7 @@ impl Scenario {
         let wish = Wish::of(self.policies, self.ablate, self.against)?;
         let place = Place { machine: self.machine, prices: self.prices, memory: self.memory };
         let (machine, memory) = place.load(self.available)?;
+        let machine = with_node_memory(machine, self.node_memory, &memory)?;
         let by_default = matches!(&wish, Wish::Compare(policies) if policies.is_empty());
         let unknown = if by_default { host::unknown(&memory, POLICY) } else { None };
         let (policies, own_settings, ablation) = match wish {
@@ -71,6 +72,21 @@ impl Scenario {
             command,
         })
     }
+}
+
+/// The machine with so much memory on every node, where somebody asked for it.
+fn with_node_memory(
+    machine: MachineSpec,
+    asked: Option<Asked<Bytes>>,
+    memory: &Memory,
+) -> Result<MachineSpec, ScenarioError> {
+    let Some(Asked { said, value }) = asked else { return Ok(machine) };
+    if matches!(memory, Memory::Snapshot { .. }) {
+        return Err(
+            said.error(Problem::Contradiction("a snapshot has the memory of its host: node_memory changes none"))
+        );
+    }
+    machine.with_node_memory(value).map_err(|error| said.error(error))
 }
 
 /// Settings that the workload demands, unless others were asked for, then those that were.

@@ -1,54 +1,42 @@
-//! A scenario file as text.
+//! The lines of a scenario file that describe one experiment.
 
 use std::path::Path;
 
+use order9_report::number::parse_size;
 use order9_snapshot::format;
-use order9_toml::{Base, Definition, FileError, Kind, Leaf, Place, Preset, leaves};
+use order9_toml::{FileError, Leaf, Place};
+use order9_units::Bytes;
 use toml::de::DeValue;
 
 use super::error::{Problem, Said};
 use super::memory::{self, MemoryWish};
 use super::{Asked, Scenario, keys, value};
+use crate::machines;
 use crate::plan::MadeUp;
 
-impl Definition for Scenario {
-    const KIND: Kind = Kind { one: "scenario", many: "scenarios" };
-    type Problem = Problem;
-
-    fn presets() -> &'static [Preset] {
-        &[]
+/// The experiment that these lines describe.
+pub(super) fn scenario(leaves: &[Leaf<'_>], file: &str, place: Place<'_>) -> Result<Scenario, FileError<Problem>> {
+    // Parameters cannot be judged before the workload is known.
+    let workload = leaves.iter().find(|leaf| leaf.key == "workload");
+    let leaf = workload.ok_or_else(|| place.error(0, Problem::WithoutWorkload))?;
+    let named = leaf.line_of_text().map_err(Problem::from).and_then(|name| value::workload(&name));
+    let mut scenario = Scenario::of(named.map_err(|problem| place.error(leaf.at, problem))?);
+    let mut memory = MemoryTable::default();
+    for leaf in leaves {
+        let said = Said::Line { file: file.to_owned(), line: place.line(leaf.at) };
+        let taken = if leaf.key.starts_with("memory.") {
+            memory.take(leaf, said, file)
+        } else {
+            scenario.take(leaf, said, file)
+        };
+        taken.map_err(|problem| place.error(leaf.at, problem))?;
     }
-
-    fn parse(file: &str, text: &str) -> Result<Self, FileError<Problem>> {
-        let place = Place::new(file, text);
-        let document = place.parse()?;
-        let leaves = leaves(&document, is_table);
-        // Parameters cannot be judged before the workload is known.
-        let workload = leaves.iter().find(|leaf| leaf.key == "workload");
-        let leaf = workload.ok_or_else(|| place.error(0, Problem::WithoutWorkload))?;
-        let named = leaf.line_of_text().map_err(Problem::from).and_then(|name| value::workload(&name));
-        let mut scenario = Self::of(named.map_err(|problem| place.error(leaf.at, problem))?);
-        let mut memory = MemoryTable::default();
-        for leaf in &leaves {
-            let said = Said::Line { file: file.to_owned(), line: place.line(leaf.at) };
-            let taken = if leaf.key.starts_with("memory.") {
-                memory.take(leaf, said, file)
-            } else {
-                scenario.take(leaf, said, file)
-            };
-            taken.map_err(|problem| place.error(leaf.at, problem))?;
-        }
-        scenario.memory = memory.wish().map_err(|(at, problem)| place.error(at, problem))?;
-        Ok(scenario)
-    }
-
-    fn base(&self) -> Option<&Base> {
-        None
-    }
+    scenario.memory = memory.wish().map_err(|(at, problem)| place.error(at, problem))?;
+    Ok(scenario)
 }
 
 /// Tables of keys. Names of settings have dots, which make tables of TOML where they stand without quotes.
-fn is_table(key: &str) -> bool {
+pub(super) fn is_table(key: &str) -> bool {
     matches!(key, "parameters" | "memory" | "boot" | "settings" | "record") || key.starts_with("settings.")
 }
 
@@ -59,6 +47,7 @@ impl Scenario {
         match leaf.key.as_str() {
             "workload" => {}
             "machine" => self.machine = Some(asked(leaf.line_of_text()?, &said)),
+            "node_memory" => self.node_memory = Some(Asked { value: node_memory(leaf)?, said }),
             "prices" => self.prices = Some(asked(leaf.line_of_text()?, &said)),
             "policies" => {
                 let names = texts(leaf).filter(|names| !names.is_empty());
@@ -150,8 +139,14 @@ impl MemoryTable {
     }
 }
 
+/// Memory for every node.
+fn node_memory(leaf: &Leaf<'_>) -> Result<Bytes, Problem> {
+    let size = leaf.value.as_str().and_then(|text| parse_size(text).ok()).filter(|size| machines::is_whole(*size));
+    Ok(size.ok_or_else(|| leaf.wrong("a multiple of 128 MiB, such as \"8 GiB\""))?)
+}
+
 /// A name, or a path from the folder of the file that names it.
-fn beside(file: &str, name: String) -> String {
+pub(super) fn beside(file: &str, name: String) -> String {
     let (base, _) = order9_policy::split_changes(&name);
     let ending = Path::new(base).extension();
     let is_file = base.contains('/') || ending.is_some_and(|ending| ending == "toml" || ending == format::EXTENSION);
@@ -181,7 +176,7 @@ fn numbers(leaf: &Leaf<'_>) -> Option<Vec<u64>> {
     elements(leaf)?.iter().map(Leaf::whole_number).collect()
 }
 
-fn texts(leaf: &Leaf<'_>) -> Option<Vec<String>> {
+pub(super) fn texts(leaf: &Leaf<'_>) -> Option<Vec<String>> {
     elements(leaf)?.iter().map(|element| element.line_of_text().ok()).collect()
 }
 

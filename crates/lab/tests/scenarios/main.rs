@@ -3,5 +3,6 @@
 
 mod arguments;
 mod bad_input;
+mod cases;
 mod documents;
 mod examples;
