@@ -67,6 +67,7 @@ fn table<'a>(parameters: impl Iterator<Item = (&'static str, &'a Value)>) -> tom
         Value::Time(time) => toml::Value::String(format!("{}ns", time.get())),
         Value::Word(word) => toml::Value::String((*word).to_owned()),
         Value::Mempolicy(policy) => toml::Value::String(policy.to_string()),
+        Value::Cpus(cpus) => toml::Value::String(cpus.to_string()),
     };
     parameters.map(|(key, value)| (key.to_owned(), written(value))).collect()
 }

@@ -27,6 +27,12 @@ pub(crate) fn check(plan: &Plan, parameters: &Parameters, facts: &Facts) -> Resu
         let expected = format!("nodes from 0 to {last}, which the machine has; {node} is none of them");
         return Err(PlanError::Parameter { workload, key, value, expected });
     }
+    if let Some(cpus) = parameters.cpus()
+        && let Some(expected) = cpus.missing(facts.cpus, facts.nodes.len())
+    {
+        let (workload, key, value) = (plan.workload.name(), "cpus", cpus.to_string());
+        return Err(PlanError::Parameter { workload, key, value, expected });
+    }
     let demand = plan.workload.demand(parameters, facts);
     match excess(&demand, facts, plan.sample_every) {
         Some(why) => Err(PlanError::TooMuch { workload: plan.workload.name(), why }),

@@ -11,7 +11,7 @@ use order9_mm::space::{self, Backing, Madvise, MmapRequest, Mremap, MremapTo, Pl
 use order9_units::{Bytes, Nanos, NodeId, NodeMask, Order, PAGE_SIZE, Pages};
 use order9_workloads::{
     Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, Loads, Mapping, MbindFlags, Memory,
-    Mempolicy, Mount, Numastat, Of, Prot, Statfs, Stop, Sys,
+    Mempolicy, Mount, Numastat, Of, Prot, Spread, Statfs, Stop, Sys,
 };
 use rand_pcg::rand_core::Rng as _;
 
@@ -198,6 +198,11 @@ impl Sys for Thread {
         let cpus = cpus.iter().filter_map(|&cpu| u16::try_from(cpu).ok().map(CpuId)).collect();
         let bound = self.kernel.handle.set_affinity(&cpus).await;
         bound.map_err(|NoSuchCpu| refused("sched_setaffinity", Errno::Einval))
+    }
+
+    async fn set_spread(&self, spread: Spread) -> Result<(), Stop> {
+        self.kernel.handle.set_packed(spread == Spread::Packed);
+        self.alive()
     }
 
     fn cpus_of(&self, node: NodeId) -> Vec<u32> {

@@ -237,6 +237,7 @@ mod tests {
                     Kind::Time => vec![Value::Time(Nanos::ZERO), Value::Time(Kind::TIME_MAX)],
                     Kind::Word(words) => words.iter().map(|word| Value::Word(word)).collect(),
                     Kind::Mempolicy => vec![Value::Mempolicy(crate::Mempolicy::DEFAULT)],
+                    Kind::Cpus => vec![Value::Cpus(crate::Cpus::All)],
                 };
                 for value in ends {
                     let chosen = BTreeMap::from([(parameter.key, value)]);

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod cpus;
 mod demand;
 mod dice;
 mod fill_and_free;
@@ -31,6 +32,7 @@ mod uptime;
 mod usemem;
 mod workload;
 
+pub use cpus::{CpuRange, Cpus, Spread};
 pub use demand::Demand;
 pub use ladder::thread_ladder;
 pub use mempolicy::{GENERAL, GENERAL_MEASURES, MbindFlags, MemoryMode, Mempolicy, NodeFlags, Numastat};

@@ -8,6 +8,7 @@ use std::future::Future;
 
 use order9_units::{NodeId, NodeMask};
 
+use crate::cpus::{CPUS, SPREAD};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{Stop, Sys};
 use crate::workload::{Better, Family, Measure, Unit};
@@ -93,13 +94,17 @@ pub struct Numastat {
 }
 
 /// Parameters of every workload, beside its own.
-pub const GENERAL: &[Parameter] = &[Parameter {
-    key: "mempolicy",
-    meaning: "memory policy under which the program and all that it starts run, as numactl(8) sets it",
-    kind: Kind::Mempolicy,
-    default: |_| Value::Mempolicy(Mempolicy::DEFAULT),
-    default_text: "default",
-}];
+pub const GENERAL: &[Parameter] = &[
+    Parameter {
+        key: "mempolicy",
+        meaning: "memory policy under which the program and all that it starts run, as numactl(8) sets it",
+        kind: Kind::Mempolicy,
+        default: |_| Value::Mempolicy(Mempolicy::DEFAULT),
+        default_text: "default",
+    },
+    CPUS,
+    SPREAD,
+];
 
 /// What is measured of every workload that runs under a memory policy: in its rows, the number of the node.
 pub const GENERAL_MEASURES: &[Measure] = &[Measure {

@@ -5,6 +5,7 @@ use std::fmt;
 
 use order9_units::{Bytes, Nanos};
 
+use crate::cpus::Cpus;
 use crate::mempolicy::{GENERAL, Mempolicy};
 use crate::sys::Facts;
 use crate::workload::Workload;
@@ -52,6 +53,8 @@ pub enum Kind {
     Word(&'static [&'static str]),
     /// A memory policy.
     Mempolicy,
+    /// CPUs.
+    Cpus,
 }
 
 /// A value of a parameter.
@@ -69,6 +72,8 @@ pub enum Value {
     Word(&'static str),
     /// A memory policy.
     Mempolicy(Mempolicy),
+    /// CPUs.
+    Cpus(Cpus),
 }
 
 /// A value for every parameter of a workload, and for those of all workloads that were chosen.
@@ -90,7 +95,7 @@ impl Kind {
             }
             (Self::Time, Value::Time(time)) => *time <= Self::TIME_MAX,
             (Self::Word(words), Value::Word(word)) => words.contains(word),
-            (Self::Mempolicy, Value::Mempolicy(_)) => true,
+            (Self::Mempolicy, Value::Mempolicy(_)) | (Self::Cpus, Value::Cpus(_)) => true,
             _ => false,
         }
     }
@@ -105,6 +110,7 @@ impl Kind {
             Self::Counts { min, max } => format!("numbers from {min} to {max}"),
             Self::Time => "a length of time such as \"10s\" or \"500ms\", at most 3650 days".to_owned(),
             Self::Mempolicy => Mempolicy::EXPECTED.to_owned(),
+            Self::Cpus => Cpus::EXPECTED.to_owned(),
             Self::Word(words) => words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or "),
         }
     }
@@ -115,6 +121,12 @@ impl Parameters {
     #[must_use]
     pub fn mempolicy(&self) -> Option<Mempolicy> {
         self.0.values().find_map(|value| if let Value::Mempolicy(policy) = value { Some(*policy) } else { None })
+    }
+
+    /// The CPUs that were chosen.
+    #[must_use]
+    pub fn cpus(&self) -> Option<&Cpus> {
+        self.0.values().find_map(|value| if let Value::Cpus(cpus) = value { Some(cpus) } else { None })
     }
 
     /// What was chosen, and defaults for the rest.
@@ -163,6 +175,11 @@ impl Parameters {
         }
     }
 
+    /// The word of a parameter of all workloads, where it was chosen.
+    pub(crate) fn chosen_word(&self, key: &str) -> Option<&'static str> {
+        self.0.contains_key(key).then(|| self.word(key))
+    }
+
     pub(crate) fn word(&self, key: &str) -> &'static str {
         match &self.0[key] {
             Value::Word(word) => word,
@@ -181,6 +198,7 @@ impl fmt::Display for Value {
             Self::Time(time) => write!(f, "\"{}ns\"", time.get()),
             Self::Word(word) => write!(f, "\"{word}\""),
             Self::Mempolicy(policy) => write!(f, "\"{policy}\""),
+            Self::Cpus(cpus) => write!(f, "\"{cpus}\""),
         }
     }
 }

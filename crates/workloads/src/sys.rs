@@ -8,6 +8,7 @@ use std::ops::{Add, Range};
 
 use order9_units::{Bytes, Nanos, NodeId, NodeMask, Order, PAGE_SIZE};
 
+use crate::cpus::Spread;
 use crate::mempolicy::{MbindFlags, Mempolicy, Numastat};
 use crate::tmpfs::{Mount, Statfs};
 
@@ -75,6 +76,10 @@ pub trait Sys: Clone + 'static {
     /// `sched_setaffinity` of this thread, which goes on on one of `cpus`; numbers of CPUs that are not there do not count.
     /// Children that are started later are bound alike, but for threads of the kernel. `EINVAL` where no CPU is left.
     fn set_affinity(&self, cpus: &[u32]) -> impl Future<Output = Result<(), Stop>>;
+
+    /// How what is started from now on spreads over nodes, by all programs: nothing that a program of Linux can choose, but by
+    /// binding each thread.
+    fn set_spread(&self, spread: Spread) -> impl Future<Output = Result<(), Stop>>;
 
     /// `cpulist` of a node below /sys/devices/system/node: the numbers of its CPUs.
     fn cpus_of(&self, node: NodeId) -> Vec<u32>;

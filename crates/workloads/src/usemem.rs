@@ -17,7 +17,7 @@ pub(crate) const DESCRIPTION: &str = "\
     Two processes run at the same time with as many threads each. One passes over private memory and stores to every \
     page; the other reads a file that all its threads map from the beginning. Together they fit into memory, so that \
     any swapping or direct reclaim is a mistake of the kernel; on NUMA one node overflows long before the machine \
-    does. Measured is what `/usr/bin/time` shows around both: user, system and elapsed time, and faults.";
+    does. With all of it anonymous there is one process alone. Measured is what `/usr/bin/time` shows around both: user, system and elapsed time, and faults.";
 
 pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter {
@@ -29,8 +29,8 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "anon_percent",
-        meaning: "share of the size that is anonymous; the rest is a file",
-        kind: Kind::Count { min: 1, max: 99 },
+        meaning: "share of the size that is anonymous; the rest is a file, which a second process reads",
+        kind: Kind::Count { min: 1, max: 100 },
         default: |_| Value::Count(80),
         default_text: "80",
     },
@@ -92,18 +92,25 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
     let share = |percent: u64| (u128::from(size) * u128::from(percent) / 100) as u64;
     let (anon, file_bytes) = (share(anon_percent), share(100 - anon_percent));
     sys.phase("prepare");
-    let file = sys.create_file(Bytes::new(file_bytes) + FILE_EXTRA).await?;
+    let file = match file_bytes {
+        0 => None,
+        bytes => Some(sys.create_file(Bytes::new(bytes) + FILE_EXTRA).await?),
+    };
     for &threads in parameters.counts("threads") {
         sys.phase(&format!("threads-{threads}"));
         let share = |bytes| Share { threads, bytes: whole_pages(bytes / threads), loops: parameters.count("loops") };
         let accesses = Accesses::default();
         for _ in 0..parameters.count("iterations") {
-            measure(sys, file, share(anon), share(file_bytes), &accesses).await?;
+            let cached = file.map(|file| (file, share(file_bytes)));
+            measure(sys, share(anon), cached, &accesses).await?;
         }
         accesses.report(sys, &format!("-{threads}"));
     }
     sys.phase("clean-up");
-    sys.remove_file(file).await
+    match file {
+        Some(file) => sys.remove_file(file).await,
+        None => Ok(()),
+    }
 }
 
 /// Rounds down, but not to nothing.
@@ -111,17 +118,25 @@ fn whole_pages(bytes: u64) -> Bytes {
     Bytes::new((bytes / PAGE_SIZE.get()).max(1) * PAGE_SIZE.get())
 }
 
-/// Runs both processes once.
-async fn measure<S: Sys>(sys: &S, file: FileId, anon: Share, cached: Share, accesses: &Accesses) -> Result<(), Stop> {
+/// Runs the processes once: the second one where there is a file to be read.
+async fn measure<S: Sys>(
+    sys: &S,
+    anon: Share,
+    cached: Option<(FileId, Share)>,
+    accesses: &Accesses,
+) -> Result<(), Stop> {
     let start = sys.now();
     let own = accesses.clone();
     let body = move |sys| pass_over(sys, Of::Anon, anon, Some(own));
-    let writer = sys.spawn(ChildKind::Process, "usemem-anon", body).await?;
-    sys.sleep(BETWEEN_PROGRAMS).await?;
-    let of_file = Of::File(file, Bytes::ZERO);
-    let reader = sys.spawn(ChildKind::Process, "usemem-file", move |sys| pass_over(sys, of_file, cached, None)).await?;
+    let mut children = vec![sys.spawn(ChildKind::Process, "usemem-anon", body).await?];
+    if let Some((file, share)) = cached {
+        sys.sleep(BETWEEN_PROGRAMS).await?;
+        let of_file = Of::File(file, Bytes::ZERO);
+        let body = move |sys| pass_over(sys, of_file, share, None);
+        children.push(sys.spawn(ChildKind::Process, "usemem-file", body).await?);
+    }
     let mut times = Times::default();
-    for child in [writer, reader] {
+    for child in children {
         let Ended { times: used, result } = sys.wait(child).await?;
         result?;
         times = times + used;

@@ -2,6 +2,7 @@
 
 use order9_units::Nanos;
 
+use crate::cpus::bind_as_chosen;
 use crate::mempolicy::under_policy;
 use crate::parameters::{Parameter, Parameters};
 use crate::sys::{Stop, Sys};
@@ -349,6 +350,7 @@ impl Workload {
     /// # Errors
     /// What ended it before its time.
     pub async fn run<S: Sys>(self, sys: S, parameters: &Parameters) -> Result<(), Stop> {
+        bind_as_chosen(&sys, parameters).await?;
         under_policy(&sys, parameters, self.program(sys.clone(), parameters)).await
     }
 

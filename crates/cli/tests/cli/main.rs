@@ -4,7 +4,9 @@
 mod ablate;
 mod bad_input;
 mod capture;
+mod cases;
 mod compare;
+mod cpus;
 mod escapes;
 mod forge;
 mod golden;

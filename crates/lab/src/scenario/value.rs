@@ -4,7 +4,7 @@ use order9_machine::TraceKinds;
 use order9_report::number::parse_size;
 use order9_toml::{nearest, shown};
 use order9_units::Nanos;
-use order9_workloads::{GENERAL, Kind, Mempolicy, Value, Workload};
+use order9_workloads::{Cpus, GENERAL, Kind, Mempolicy, Value, Workload};
 use std::num::NonZeroU64;
 
 use super::Scenario;
@@ -37,6 +37,7 @@ fn parse(kind: Kind, text: &str) -> Option<Value> {
         Kind::Time => Value::Time(time(text)?),
         Kind::Word(words) => Value::Word(words.iter().find(|word| **word == text)?),
         Kind::Mempolicy => Value::Mempolicy(Mempolicy::parse(text)?),
+        Kind::Cpus => Value::Cpus(Cpus::parse(text)?),
     };
     kind.admits(&value).then_some(value)
 }

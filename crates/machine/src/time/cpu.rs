@@ -170,7 +170,8 @@ impl World {
     }
 
     /// The same for a task that has never run: among equals, a CPU of the node with the fewest tasks comes first, so that
-    /// the children of one program spread over the machine; last of all, chance may decide instead of the number.
+    /// the children of one program spread over the machine, or one of the parent's node where they are packed; last of all,
+    /// chance may decide instead of the number.
     fn place_new(&self, task: &Task) -> usize {
         let mut tasks_of_node: BTreeMap<NodeId, usize> = BTreeMap::new();
         self.cpus.iter().for_each(|cpu| *tasks_of_node.entry(cpu.node).or_default() += cpu.load());
@@ -178,7 +179,8 @@ impl World {
         let allowed = (0..self.cpus.len()).filter(|cpu| task.may_run_on(*cpu));
         let best = allowed.min_by_key(|&at| {
             let cpu = &self.cpus[at];
-            (cpu.load(), tasks_of_node[&cpu.node], at != parents, cpu.node != node, self.rank(task, at))
+            let of_node = if self.packed { usize::from(cpu.node != node) } else { tasks_of_node[&cpu.node] };
+            (cpu.load(), of_node, at != parents, cpu.node != node, self.rank(task, at))
         });
         best.expect("spawning checked that the task may run somewhere")
     }

@@ -88,6 +88,12 @@ impl Handle {
         moves
     }
 
+    /// Whether new tasks go to the node of the one that spawns them, as long as a CPU of it has nothing to do, rather than to
+    /// the node with the fewest tasks.
+    pub fn set_packed(&self, packed: bool) {
+        self.0.with(|world| world.packed = packed);
+    }
+
     /// CPUs that the running task is bound to (`sched_getaffinity`); `None` where it may run on every one, and in set-up code
     /// and alarms.
     #[must_use]

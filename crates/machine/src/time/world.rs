@@ -67,6 +67,8 @@ pub(crate) struct World {
     foreground: usize,
     /// Tasks in run queues.
     pub(crate) queued: usize,
+    /// New tasks go to the node of the one that spawns them.
+    pub(crate) packed: bool,
     pub(crate) digest: u64,
     /// The executor is gone: nothing will run any more.
     pub(crate) closed: bool,
@@ -100,6 +102,7 @@ impl World {
             names: BTreeMap::new(),
             foreground: 0,
             queued: 0,
+            packed: false,
             closed: false,
             now: Nanos::ZERO,
             events: (Nanos::ZERO, 0),

@@ -54,7 +54,7 @@ pub(crate) const MEASURES: &[Measure] = &[
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
     let size = parameters.bytes("size");
-    let home_node = home(sys);
+    let home_node = home(sys, parameters);
     let mut local_base = None;
     for (kind, advice) in [("base", Advice::NoHugePage), ("huge", Advice::HugePage)] {
         let others = nodes(sys).filter(|&node| node != home_node);

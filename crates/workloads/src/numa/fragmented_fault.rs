@@ -106,7 +106,7 @@ enum Held<M> {
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
     sys.phase("prepare");
-    let home_node = home(sys);
+    let home_node = home(sys, parameters);
     let base = BaseAtHome::measure(sys, home_node).await?;
     let fragmented: Vec<NodeId> = match parameters.word("fragmented") {
         "local" => vec![home_node],

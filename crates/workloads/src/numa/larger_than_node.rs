@@ -64,7 +64,7 @@ fn guest(facts: &Facts) -> Bytes {
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
     sys.phase("prepare");
-    let home_node = home(sys);
+    let home_node = home(sys, parameters);
     let node = node_memory(&sys.facts());
     let base = BaseAtHome::measure(sys, home_node).await?;
     let cache = percent_of(node, parameters.count("cache_percent"));

@@ -13,9 +13,10 @@ mod region;
 
 use order9_units::{Bytes, NodeId};
 
+use crate::cpus::chosen_of;
 use crate::demand::part;
 use crate::mempolicy::{MemoryMode, Mempolicy};
-use crate::parameters::{Kind, Parameter, Value};
+use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{Facts, Stop, Sys};
 use crate::thp::FAULTS;
 use crate::workload::{Better, Family, Figure, Measure, Unit};
@@ -76,9 +77,9 @@ const POSITIONS: Measure = Measure {
     main: &[],
 };
 
-/// The first node that has CPUs: programs of these benchmarks run there.
-fn home<S: Sys>(sys: &S) -> NodeId {
-    nodes(sys).find(|&node| !sys.cpus_of(node).is_empty()).unwrap_or_default()
+/// The first node that has CPUs, of those that were chosen: programs of these benchmarks run there.
+fn home<S: Sys>(sys: &S, parameters: &Parameters) -> NodeId {
+    nodes(sys).find(|&node| !chosen_of(sys, parameters, sys.cpus_of(node)).is_empty()).unwrap_or_default()
 }
 
 /// Every node.

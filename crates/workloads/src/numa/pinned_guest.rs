@@ -48,7 +48,7 @@ fn sizes(nodes: usize) -> Vec<u64> {
 }
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
-    let home_node = home(sys);
+    let home_node = home(sys, parameters);
     let node = node_memory(&sys.facts());
     let madvise = parameters.word("madvise") == "yes";
     for &percent in parameters.counts("sizes") {
