@@ -50,7 +50,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     let generation = claim.as_ref().map_or_else(Generation::default, |(_, claim)| claim.generation);
     let report = tables(layout(args, &columns), workload, &columns, generation);
     let notes = all_notes(&stored);
-    let judged = claim.map(|(path, claim)| judged(path, claim, &report, &columns)).transpose()?;
+    let machines = machines(&stored);
+    let judged = claim.map(|(path, claim)| judged(path, claim, &report, &columns, &machines)).transpose()?;
     if args.json {
         let verdicts = judged.as_ref().map(|(_, verdicts)| verdicts.as_slice());
         return print_json(&Json { notes: &notes, report: &report, verdicts });
@@ -90,11 +91,12 @@ fn judged(
     claim: Claim,
     report: &Report,
     columns: &[(&str, Vec<&Run>)],
+    machines: &[(&str, &Run)],
 ) -> Result<(Claim, Vec<Verdict>), Failure> {
     let [(_, baseline), (_, patched), ..] = columns else {
         return Err(Failure::file(path, "a claim compares two policies, the runs have one".to_owned()));
     };
-    let verdicts = judge_claim(&claim, report, baseline, patched);
+    let verdicts = judge_claim(&claim, report, baseline, patched, machines);
     Ok((claim, verdicts))
 }
 
@@ -120,6 +122,15 @@ fn verdict_text(claim: &Claim, verdicts: &[Verdict]) -> String {
         }
     }
     text
+}
+
+/// Every run with the name of its machine.
+fn machines<'a>(stored: &'a [Stored<'_>]) -> Vec<(&'a str, &'a Run)> {
+    let of = |stored: &'a Stored<'_>| {
+        let machine = stored.loaded.manifest.inputs.machine.name.as_str();
+        stored.loaded.runs.iter().map(move |run| (machine, run))
+    };
+    stored.iter().flat_map(of).collect()
 }
 
 /// The runs of each policy.

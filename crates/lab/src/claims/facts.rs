@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use order9_record::Run;
 use order9_report::stats::Estimate;
 
+use super::numa;
+
 /// A figure of every reading of the counters.
 type Figure = fn(&Reading<'_>) -> f64;
 
@@ -45,7 +47,8 @@ fn dirty_percent(reading: &Reading<'_>) -> f64 {
 pub(super) fn value(name: &str, baseline: &[&Run], patched: &[&Run]) -> Option<Estimate> {
     let of_baseline = name == "slab share of slab + page cache, baseline";
     let runs = if of_baseline { baseline } else { patched };
-    Estimate::new(runs.iter().filter_map(|run| figure(name, run)))
+    let of_runs = Estimate::new(runs.iter().filter_map(|run| figure(name, run)));
+    of_runs.or_else(|| Estimate::new(baseline.iter().filter_map(|run| numa::fact(name, run))))
 }
 
 fn figure(name: &str, run: &Run) -> Option<f64> {

@@ -4,6 +4,7 @@
 //! over time ([`facts`]). What a run does not have is left out, and the statement that needs it is *not measured*.
 
 mod facts;
+mod numa;
 
 use order9_record::Run;
 use order9_report::claims::{Claim, Field, Measured, Reading, RowKey, Verdict, judge};
@@ -11,9 +12,15 @@ use order9_report::compare::{Cell, Comparison, Report, Row};
 use order9_report::stats::Estimate;
 
 /// Judges every statement of `claim`: the first column of `report` is its baseline, the second its patched kernel, and the
-/// runs are theirs.
+/// runs are theirs. `machines` are all runs that there are, each with the name of its machine: some claims compare those.
 #[must_use]
-pub fn judge_claim(claim: &Claim, report: &Report, baseline: &[&Run], patched: &[&Run]) -> Vec<Verdict> {
+pub fn judge_claim(
+    claim: &Claim,
+    report: &Report,
+    baseline: &[&Run],
+    patched: &[&Run],
+    machines: &[(&str, &Run)],
+) -> Vec<Verdict> {
     let mut measured = Measured::default();
     for table in &report.tables {
         for (row, reading) in table.rows.iter().filter_map(|row| Some((row, reading(row)?))) {
@@ -29,6 +36,10 @@ pub fn judge_claim(claim: &Claim, report: &Report, baseline: &[&Run], patched: &
             measured.spread(RowKey::fact(&fact.name), Field::Value, value.half_width());
             measured.insert(RowKey::fact(&fact.name), Reading::Value(value.mean()));
         }
+    }
+    for (row, ratio) in numa::ratios(claim, baseline, patched, machines) {
+        measured.spread(row.key.clone(), Field::Ratio, ratio.half_width());
+        measured.insert(row.key.clone(), Reading::Ratio(ratio.mean()));
     }
     judge(claim, &measured)
 }

@@ -52,17 +52,36 @@ fn plan(workload: Workload, chosen: &[(&'static str, Value)], policies: [&str; 2
     }
 }
 
+/// The same on two nodes with swap, with three seeds.
+fn on_two_nodes(workload: Workload, chosen: &[(&'static str, Value)], policies: [&str; 2], node: Bytes) -> Plan {
+    let machine = machines::load("xeon-2s-ssd").expect("it is built in").with_node_memory(node).expect("there is room");
+    let settings = workload.settings().iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    Plan { machine, settings, seeds: vec![1, 2, 3], ..plan(workload, chosen, policies, node) }
+}
+
 /// One line for each statement of a claim about the two policies of a plan.
 fn verdicts(claim: &str, plan: &Plan) -> String {
+    verdicts_of(claim, plan, std::slice::from_ref(plan))
+}
+
+/// The same where a claim is about several machines: one for each of `plans`, of which the first two give the columns.
+fn verdicts_of(claim: &str, plan: &Plan, plans: &[Plan]) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(root.join("../../claims").join(claim)).expect("the claim is there");
     let claim = parse(claim, &text).expect("it is a claim");
-    let experiment = run(plan, NonZeroUsize::new(2).expect("two"), &Nobody).expect("it runs");
+    let run_all = |plan: &Plan| run(plan, NonZeroUsize::new(2).expect("two"), &Nobody).expect("it runs");
+    let experiments: Vec<_> = plans.iter().map(run_all).collect();
+    let experiment = &experiments[0];
+    let of_machine =
+        |(plan, of): (&'_ Plan, &'_ order9_record::Experiment)| (plan.machine.name.clone(), of.runs.clone());
+    let machines: Vec<_> = plans.iter().zip(&experiments).map(of_machine).collect();
+    let machines: Vec<(&str, &Run)> =
+        machines.iter().flat_map(|(name, runs)| runs.iter().map(move |run| (name.as_str(), run))).collect();
     let of = |policy: &str| experiment.runs.iter().filter(|run| run.policy == policy).collect::<Vec<_>>();
     let columns: Vec<_> = plan.policies.iter().map(|policy| (policy.name.as_str(), of(&policy.name))).collect();
     let report = pooled_report(plan.workload, &columns, Style::from(Generation::Y2019));
     let mut lines = String::new();
-    for verdict in judge_claim(&claim, &report, &columns[0].1, &columns[1].1) {
+    for verdict in judge_claim(&claim, &report, &columns[0].1, &columns[1].1, &machines) {
         assert_ne!(verdict.outcome, Outcome::NotMeasured, "{verdict}");
         let outcome = if verdict.outcome == Outcome::Holds { "holds" } else { "does not hold" };
         for evidence in &verdict.evidence {
@@ -99,4 +118,54 @@ fn slab_reclaim_under_boosted_watermarks() {
 fn proactive_compaction_backs_off_where_nothing_can_be_moved() {
     let small = plan(Workload::HugeAllocUnmovable, &[], ["linux-5.6", "linux-5.9"], Bytes::from_gib(4));
     compare_with("claims-000-unmovable.txt", &verdicts("000-unmovable-backoff.toml", &small));
+}
+
+const MIB: u64 = 1 << 20;
+
+/// The claims of the discussion of where huge pages come from, but for those of thpfioscale.
+#[test]
+fn where_huge_pages_come_from() {
+    let node = Bytes::new(1024 * MIB);
+    let guest = [("size", Value::Bytes(Bytes::new(1200 * MIB)))];
+    let guest = on_two_nodes(Workload::VmLargerThanNode, &guest, ["thp-thisnode", "thp-relax"], node);
+    let fault = [("size", Value::Bytes(Bytes::new(256 * MIB))), ("cache_percent", Value::Count(0))];
+    let fault = on_two_nodes(Workload::FragmentedNodeFault, &fault, ["thp-thisnode", "thp-relax"], node);
+    let found = [
+        ("004-vm-larger-than-node-stall.toml", guest),
+        ("004-fragmented-nodes-fault-latency.toml", fault),
+        ("004-usemem-numa-compact-relaxthisnode.toml", numa_compact("linux-4.19-relaxthisnode", node)),
+        ("004-usemem-numa-compact-noretry.toml", numa_compact("linux-4.19-noretry", node)),
+    ];
+    let found = found.iter().map(|(claim, plan)| format!("{claim}\n{}", verdicts(claim, plan)));
+    compare_with("claims-004.txt", &found.collect::<Vec<_>>().join("\n"));
+}
+
+/// usemem in the form of usemem-stress-numa-compact: one process, all of it anonymous, huge pages for everybody.
+fn numa_compact(patched: &str, node: Bytes) -> Plan {
+    let chosen = [
+        ("anon_percent", Value::Count(100)),
+        ("loops", Value::Count(6)),
+        ("iterations", Value::Count(3)),
+        ("threads", Value::Counts(vec![1, 3, 4])),
+    ];
+    let mut plan = on_two_nodes(Workload::Usemem, &chosen, ["linux-4.19", patched], node);
+    plan.settings.push(("thp/defrag".to_owned(), "always".to_owned()));
+    plan
+}
+
+#[test]
+fn what_accesses_cost_on_the_machines_of_the_discussion() {
+    let chosen = [("size", Value::Bytes(Bytes::new(64 * MIB)))];
+    let on = |machine: &str| {
+        let policies = ["thp-thisnode", "thp-relax"];
+        let plan = plan(Workload::NumaAccessLatency, &chosen, policies, Bytes::from_gib(1));
+        let mut machine = machines::load(machine).expect("built in");
+        machine = machine.with_node_memory(Bytes::new(512 * MIB)).expect("there is room");
+        // More than the TLB holds, on little memory.
+        machine.prices.access.tlb_entries = 1;
+        Plan { machine, ..plan }
+    };
+    let plans = ["xeon-2s", "broadwell-2s", "naples-2s"].map(on);
+    let claim = "004-access-latency.toml";
+    compare_with("claims-004-access.txt", &format!("{claim}\n{}", verdicts_of(claim, &plans[0], &plans)));
 }
