@@ -212,3 +212,35 @@ impl ZoneReport {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use order9_snapshot::synth::{SynthSpec, synth};
+    use order9_units::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn what_a_frame_holds_goes_by_its_class_and_by_who_is_served_there() {
+        let (snapshot, _) =
+            synth(&SynthSpec { size: Bytes::new(1 << 28), ..SynthSpec::default() }).expect("it is made");
+        let mut census = Census::of(&snapshot).expect("it has a map");
+        let zone = census.zones.last_mut().expect("it has a zone");
+        let of = |class: FrameClass, zone: &ZoneCensus| contents(class, zone.start_of(1), zone);
+        for (class, ordinary, movable_only) in [
+            (FrameClass::Pinned, Contents::Pinned, Contents::Pinned),
+            (FrameClass::Hugetlb, Contents::Fixed, Contents::Fixed),
+            (FrameClass::Slab, Contents::Unmovable, Contents::Fixed),
+            (FrameClass::Anon, Contents::Movable, Contents::Movable),
+        ] {
+            zone.kind = ZoneKind::Normal;
+            zone.types[1] = Migratetype::Movable;
+            assert_eq!(of(class, zone), ordinary, "{class:?}");
+            zone.types[1] = Migratetype::Cma;
+            assert_eq!(of(class, zone), movable_only, "{class:?} in CMA");
+            zone.types[1] = Migratetype::Movable;
+            zone.kind = ZoneKind::Movable;
+            assert_eq!(of(class, zone), movable_only, "{class:?} in a Movable zone");
+        }
+    }
+}

@@ -181,3 +181,40 @@ fn node_order(local: usize, nodes: &[Node], zones: &[Zone], has_cpus: &[bool], l
     }
     order
 }
+
+#[cfg(test)]
+mod tests {
+    use order9_units::{NodeId, Pages, Pfn, PfnRange, ZoneKind};
+
+    use crate::policy::Policy;
+    use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
+
+    /// The order in which each node's requests go to others, on a machine with these distances and CPUs.
+    fn orders<const N: usize>(distances: [[u32; N]; N], cpus: &[u16]) -> [[u16; N]; N] {
+        let span = |node: usize| PfnRange::of(Pfn::new((1 << 20) + ((node as u64) << 12)), Pages::new(1 << 12));
+        let layout = Layout {
+            nodes: distances.iter().map(|distances| NodeSpec { distances: distances.to_vec() }).collect(),
+            zones: (0..N)
+                .map(|node| ZoneSpec { node: NodeId(node as u16), kind: ZoneKind::Normal, span: span(node) })
+                .collect(),
+            cpus: cpus.iter().map(|&node| NodeId(node)).collect(),
+            ..Layout::default()
+        };
+        let mm = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot();
+        core::array::from_fn(|node| core::array::from_fn(|at| mm.nodes()[node].fallback_list()[at].node.0))
+    }
+
+    #[test]
+    fn neighbours_go_to_different_nodes_of_the_next_distance() {
+        let far = [[10, 11, 20, 20], [11, 10, 20, 20], [20, 20, 10, 11], [20, 20, 11, 10]];
+        // From node 0 the far requests go to node 2 first, so that those of node 1 go to node 3.
+        assert_eq!(orders(far, &[0, 1, 2, 3])[..2], [[0, 1, 2, 3], [1, 0, 3, 2]]);
+    }
+
+    #[test]
+    fn of_nodes_equally_near_one_without_cpus_comes_first() {
+        let equal = [[10, 20, 20], [20, 10, 20], [20, 20, 10]];
+        assert_eq!(orders(equal, &[0, 1, 2])[0], [0, 1, 2]);
+        assert_eq!(orders(equal, &[0, 1])[0], [0, 2, 1]);
+    }
+}

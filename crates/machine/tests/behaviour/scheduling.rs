@@ -303,3 +303,66 @@ fn a_task_that_is_bound_elsewhere_leaves_its_cpu_at_once() {
     assert_eq!(log.read(), [(100, "moved"), (160, "busy")]);
     assert_eq!(executor.handle().cpu_stats(CpuId(0)).map(|cpu| cpu.busy), Some(ns(0)));
 }
+
+/// A task for these CPUs that says when it is done, and where.
+fn spawn_bound(executor: &Executor, log: &Log, name: &'static str, cpus: &[u16], time: u64) {
+    let (handle, log) = (executor.handle().clone(), log.clone());
+    let spec = TaskSpec::new(name).on(cpus.iter().map(|&cpu| CpuId(cpu)).collect());
+    let code = async move {
+        handle.spend(Class::User, ns(time)).await;
+        log.note(&handle, name);
+    };
+    executor.handle().spawn(spec, code).expect("there are these CPUs");
+}
+
+#[test]
+fn an_idle_cpu_takes_from_the_longest_queue() {
+    let mut executor = machine(3);
+    let log = Log::default();
+    spawn_bound(&executor, &log, "busy", &[0], 1000);
+    spawn_bound(&executor, &log, "busy", &[1], 1000);
+    for _ in 0..3 {
+        spawn_bound(&executor, &log, "own", &[2], 10);
+    }
+    spawn_bound(&executor, &log, "behind one", &[0, 2], 10);
+    spawn_bound(&executor, &log, "behind two", &[1, 2], 10);
+    spawn_bound(&executor, &log, "behind two", &[1, 2], 10);
+    executor.run_until(ns(60)).expect("nothing goes wrong");
+    let own = [(10, "own"), (20, "own"), (30, "own")];
+    assert_eq!(log.read(), [&own, [(40, "behind two"), (50, "behind one"), (60, "behind two")].as_slice()].concat());
+}
+
+#[test]
+fn among_equal_queues_an_idle_cpu_takes_from_its_own_node() {
+    let config = Config::new(vec![NodeId(0), NodeId(1), NodeId(1)], 0);
+    let mut executor = Executor::new(config).expect("a machine with CPUs");
+    let log = Log::default();
+    spawn_bound(&executor, &log, "busy", &[0], 1000);
+    spawn_bound(&executor, &log, "busy", &[1], 1000);
+    for _ in 0..2 {
+        spawn_bound(&executor, &log, "own", &[2], 10);
+    }
+    spawn_bound(&executor, &log, "far", &[0, 2], 10);
+    spawn_bound(&executor, &log, "near", &[1, 2], 10);
+    executor.run_until(ns(40)).expect("nothing goes wrong");
+    assert_eq!(log.read(), [(10, "own"), (20, "own"), (30, "near"), (40, "far")]);
+}
+
+#[test]
+fn a_task_whose_cpu_is_taken_goes_to_another_of_its_node() {
+    let config = Config::new(vec![NodeId(0), NodeId(1), NodeId(1)], 0);
+    let mut executor = Executor::new(config).expect("a machine with CPUs");
+    let log = Log::default();
+    spawn_bound(&executor, &log, "short", &[0], 5);
+    spawn_bound(&executor, &log, "short", &[1], 5);
+    spawn(executor.handle(), "wanderer", async |handle| {
+        handle.spend(Class::User, ns(1)).await;
+        assert_eq!(handle.cpu(), Some(CpuId(2)), "the idle one");
+        handle.sleep(ns(20)).await;
+        handle.spend(Class::User, ns(1)).await;
+        assert_eq!(handle.cpu(), Some(CpuId(1)));
+    });
+    spawn_bound(&executor, &log, "long", &[2], 100);
+    executor.run().expect("all end");
+    assert_eq!(log.read(), [(5, "short"), (5, "short"), (101, "long")]);
+}

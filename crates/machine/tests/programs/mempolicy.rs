@@ -166,6 +166,10 @@ fn a_bound_program_swaps_or_dies_within_its_nodes_and_others_go_elsewhere() {
 #[test]
 fn only_who_may_have_memory_on_the_nodes_is_killed_for_it() {
     let results = run(Pages::ZERO, async |sys: Thread| {
+        // Some of node 0 is taken, so that who fills the rest of it stays small.
+        sys.set_mempolicy(policy("bind:0")).await?;
+        let taken = sys.mmap(Mapping::anon(mib(5))).await?;
+        sys.touch(taken, Access::Write).await?;
         // The larger process is bound to the other node: its end would not help.
         let body = |sys: Thread| async move {
             sys.set_mempolicy(policy("bind:1")).await?;
