@@ -1,6 +1,8 @@
 //! Published claims, re-run small: what becomes of every statement is printed, and held to a golden file, so that a change
 //! of behaviour that changes a verdict is seen. The full sizes are in docs/results.md.
 
+mod orderings;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
