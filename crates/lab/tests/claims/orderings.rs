@@ -97,10 +97,16 @@ fn cases_of_the_discussion_come_out_in_the_order_that_was_reported() {
     let pinned = row(2);
     let [thisnode, relax, _, _, by_watermark, local, two_step] = touching(pinned);
     assert!(pinned.iter().all(|cell| cell.swapped == 0.0), "what is pinned is not swapped out");
-    assert!([relax, by_watermark, local, two_step].iter().all(|time| *time < thisnode), "nor searched for ever elsewhere");
+    assert!(
+        [relax, by_watermark, local, two_step].iter().all(|time| *time < thisnode),
+        "nor searched for ever elsewhere"
+    );
     let (two, four) = (touching(row(3)), touching(row(4)));
     let [thisnode, relax, noretry, only, _, local, _] = two;
-    assert!(alike(noretry, only) && noretry <= thisnode && thisnode < relax, "every node that is searched in vain costs");
+    assert!(
+        alike(noretry, only) && noretry <= thisnode && thisnode < relax,
+        "every node that is searched in vain costs"
+    );
     assert!(thisnode < local && local <= relax + (thisnode - noretry) * 1.02, "at most one search of home more");
     assert!(row(3).iter().chain(&row(4)).all(|cell| cell.huge_local + cell.huge_remote == 0.0), "none can be had");
     assert!(four[1] - four[0] > 1.5 * (two[1] - two[0]), "with more nodes, more is searched");
