@@ -5,6 +5,7 @@
 
 use std::future::Future;
 use std::hint::black_box;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use order9_machine::{Machine, Options, Outcome, Thread};
 use order9_mm::policy::Policy;
 use order9_mm::thp::HugeEnabled;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
-use order9_units::{Bytes, NodeId, PAGE_SIZE, Pages, Pfn, PfnRange, ZoneKind};
+use order9_units::{Bytes, Nanos, NodeId, PAGE_SIZE, Pages, Pfn, PfnRange, ZoneKind};
 use order9_workloads::{Access, Advice, ChildKind, Mapping, Stop, Sys};
 
 const ROUNDS: usize = 5;
@@ -42,6 +43,16 @@ fn main() {
     println!("exit                                              {exit:7.1}");
     let two = median(|| time(SMALL, 2, |sys| async move { pair(sys).await }) / small);
     println!("two processes on two CPUs filling half of it each {two:7.1}");
+    for (what, program) in [("mapped, filled and unmapped", refill as Program), ("filled once, then passed over", pass)]
+    {
+        // By turns, so that a disturbance hits both.
+        let times: Vec<[f64; 2]> = (0..ROUNDS).map(|_| [false, true].map(|on| time_balanced(on, program))).collect();
+        let [off, on] = [0, 1].map(|which| middle(times.iter().map(|of| of[which]).collect()));
+        println!(
+            "NUMA balancing, 4 threads, memory {what} for 4 s: host ms {off:.0} off, {on:.0} on, ratio {:.3}",
+            on / off
+        );
+    }
     let start = Instant::now();
     time(LARGE, 1, |sys| async move { touch(sys, LARGE, 1).await });
     println!("64 GiB: machine made, filled, freed: {:.2} s (budget 5)", start.elapsed().as_secs_f64());
@@ -91,6 +102,72 @@ async fn pair(sys: Thread) -> Result<(), Stop> {
     sys.wait(second).await?.result
 }
 
+/// What a thread does with 64 MiB.
+type Program = fn(Thread) -> Pin<Box<dyn Future<Output = Result<(), Stop>>>>;
+
+const BALANCED: Bytes = Bytes::new(64 << 20);
+/// Virtual time that a thread of a balanced program runs for.
+const FOR: Nanos = Nanos::new(4_000_000_000);
+
+/// Maps memory, fills it and unmaps it, again and again.
+fn refill(sys: Thread) -> Pin<Box<dyn Future<Output = Result<(), Stop>>>> {
+    Box::pin(async move {
+        while sys.now() < FOR {
+            let area = sys.mmap(Mapping::anon(BALANCED)).await?;
+            sys.fill(area).await?;
+            sys.munmap(area).await?;
+        }
+        Ok(())
+    })
+}
+
+/// Fills memory and passes over it again and again.
+fn pass(sys: Thread) -> Pin<Box<dyn Future<Output = Result<(), Stop>>>> {
+    Box::pin(async move {
+        let area = sys.mmap(Mapping::anon(BALANCED)).await?;
+        while sys.now() < FOR {
+            sys.fill(area).await?;
+        }
+        Ok(())
+    })
+}
+
+/// Host time, in ms, of a process with four threads on two nodes, with NUMA balancing on or off.
+fn time_balanced(on: bool, program: Program) -> f64 {
+    let node = Pages::from_bytes_floor(Bytes::from_gib(1));
+    let zone = |of: u16| ZoneSpec {
+        node: NodeId(of),
+        kind: ZoneKind::Normal,
+        span: PfnRange::of(Pfn::new((1 << 20) + u64::from(of) * node.get()), node),
+    };
+    let cpus: Vec<NodeId> = [0, 0, 1, 1].map(NodeId).to_vec();
+    let layout = Layout {
+        nodes: [[10, 21], [21, 10]].map(|row| NodeSpec { distances: row.to_vec() }).to_vec(),
+        zones: [0, 1].map(zone).to_vec(),
+        cpus: cpus.clone(),
+        ..Layout::default()
+    };
+    let builder = MmBuilder::new(&layout, Policy::default()).expect("two nodes are a layout");
+    let mut mm = builder.transparent_hugepage(HugeEnabled::Never).boot();
+    mm.set_numa_balancing(on);
+    let mut prices = Prices::default();
+    PRICES.iter().for_each(|price| *(price.field)(&mut prices) = Picos::new(100_500));
+    let machine = Machine::new(mm, cpus, prices, &Options::new(1)).expect("there are CPUs");
+    let start = Instant::now();
+    let threads = move |sys: Thread| async move {
+        let mut children = Vec::new();
+        for _ in 0..4 {
+            children.push(sys.spawn(ChildKind::Thread, "thread", program).await?);
+        }
+        for child in children {
+            sys.wait(child).await?.result?;
+        }
+        Ok(())
+    };
+    assert_eq!(black_box(machine.run_program("program", threads, |_| ())).outcome, Outcome::Completed);
+    start.elapsed().as_nanos() as f64 / 1e6
+}
+
 fn machine(memory: Bytes, cpus: usize) -> Machine {
     let span = PfnRange::of(Pfn::new(1 << 20), Pages::from_bytes_floor(memory));
     let layout = Layout {
@@ -107,7 +184,10 @@ fn machine(memory: Bytes, cpus: usize) -> Machine {
 }
 
 fn median(mut measure: impl FnMut() -> f64) -> f64 {
-    let mut times: Vec<f64> = (0..ROUNDS).map(|_| measure()).collect();
+    middle((0..ROUNDS).map(|_| measure()).collect())
+}
+
+fn middle(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times[ROUNDS / 2]
 }

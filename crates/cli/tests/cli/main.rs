@@ -13,6 +13,7 @@ mod golden;
 mod machines;
 mod map;
 mod memory;
+mod numa_balancing;
 mod places;
 mod plot;
 mod policies;
