@@ -51,7 +51,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 /// What is to be run.
 fn asked(args: &RunArgs) -> Result<Named, Failure> {
     let refused = |error: order9_lab::scenario::ScenarioError| Failure::Usage(error.to_string());
-    let mut named = Named::named(args.what.as_deref().unwrap_or_default()).map_err(refused)?;
+    let mut named = Named::read(args.what.as_deref().unwrap_or_default()).map_err(refused)?;
     if let Some(case) = &args.case {
         named = Named::One(Box::new(named.case(case).map_err(refused)?));
     }

@@ -87,7 +87,7 @@ impl Thread {
         while rest > Nanos::ZERO {
             let piece = rest.min(TICK);
             self.kernel.handle.spend(Class::User, piece).await;
-            rest = rest - piece;
+            rest -= piece;
             self.return_to_user().await;
         }
     }

@@ -110,7 +110,7 @@ impl Scenario {
     /// # Errors
     /// The first thing wrong, with file and line; a file that holds cases.
     pub fn named(word: &str) -> Result<Self, ScenarioError> {
-        match Named::named(word)? {
+        match Named::read(word)? {
             Named::One(scenario) => Ok(*scenario),
             Named::Cases(_) => Err(Problem::OnlyCases(word.to_owned()).into()),
         }

@@ -48,7 +48,7 @@ impl Named {
     ///
     /// # Errors
     /// The first thing wrong, with file and line.
-    pub fn named(word: &str) -> Result<Self, ScenarioError> {
+    pub fn read(word: &str) -> Result<Self, ScenarioError> {
         if !(word.contains('/') || word.ends_with(".toml")) {
             return Ok(Self::One(Box::new(Scenario::of(value::workload(word)?))));
         }
@@ -193,7 +193,7 @@ fn case(
     let leaf = named("name").ok_or_else(|| place.error(at, Problem::CaseWithoutName))?;
     let fits = |name: &String| !name.is_empty() && name.chars().count() <= NAME_MAX && !name.contains('|');
     let name = leaf.line_of_text().ok().filter(fits);
-    let expected = || leaf.wrong(format!("up to {NAME_MAX} characters without |")).into();
+    let expected = || leaf.wrong(format!("up to {NAME_MAX} characters without |"));
     let name = name.ok_or_else(|| place.error(leaf.at, Problem::Any(expected())))?;
     let machines = named("machines").map_or(Ok(Vec::new()), |leaf| {
         let names = text::texts(leaf).filter(|names| !names.is_empty());
@@ -212,6 +212,6 @@ fn case(
 fn over<'a>(common: &[Leaf<'a>], own: &[Leaf<'a>]) -> Vec<Leaf<'a>> {
     let says = |of: &str| own.iter().any(|leaf| leaf.key == of);
     let has_memory = own.iter().any(|leaf| leaf.key.starts_with("memory."));
-    let kept = common.iter().filter(|leaf| !says(&leaf.key) && !(has_memory && leaf.key.starts_with("memory.")));
+    let kept = common.iter().filter(|leaf| !(says(&leaf.key) || has_memory && leaf.key.starts_with("memory.")));
     kept.chain(own).cloned().collect()
 }

@@ -13,7 +13,7 @@ fn named(text: &str) -> Result<Named, ScenarioError> {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let path = folder.path().join("mine.toml");
     fs::write(&path, text).expect("the file can be written");
-    Named::named(path.to_str().expect("UTF-8"))
+    Named::read(path.to_str().expect("UTF-8"))
 }
 
 fn planned(named: Named) -> Result<Vec<(String, Plan)>, ScenarioError> {
@@ -59,7 +59,7 @@ fn one_case_is_an_experiment_of_its_own() {
     assert_eq!((guest.workload.name(), guest.machine.name.as_str()), ("vm-larger-than-node", "xeon-2s"));
     let wrong = |name: &str| named(&text).expect("it is sound").case(name).expect_err("a refusal").to_string();
     assert_eq!(wrong("gest"), "--case: no case is called 'gest'; did you mean guest?");
-    let none = Named::named("usemem").expect("a workload").case("guest").expect_err("a refusal").to_string();
+    let none = Named::read("usemem").expect("a workload").case("guest").expect_err("a refusal").to_string();
     assert_eq!(none, "--case: there are no cases, expected a scenario file with [[case]]");
     let folder = tempfile::tempdir().expect("a temporary directory");
     let path = folder.path().join("mine.toml");

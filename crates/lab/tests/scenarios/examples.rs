@@ -24,7 +24,7 @@ fn every_example_is_a_plan_and_says_how_to_run_it() {
     for entry in fs::read_dir(folder()).expect("the folder is there") {
         let path = entry.expect("a readable folder").path();
         let name = path.file_name().expect("a name").to_str().expect("UTF-8");
-        match Named::named(path.to_str().expect("UTF-8")).unwrap_or_else(|error| panic!("{error}")) {
+        match Named::read(path.to_str().expect("UTF-8")).unwrap_or_else(|error| panic!("{error}")) {
             Named::One(_) => drop(plan(name)),
             Named::Cases(cases) => {
                 let rows = cases.plan(Bytes::from_gib(1), &[]).unwrap_or_else(|error| panic!("{error}"));

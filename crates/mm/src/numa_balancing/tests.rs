@@ -76,7 +76,7 @@ impl World {
 
     /// One scan, whenever it is due; the pages that have lost their access by it.
     fn scan(&mut self, task: NumaTask) -> u64 {
-        self.clock = self.clock + LATER;
+        self.clock += LATER;
         let before = self.mm.counters().numa_pte_updates;
         self.mm.numa_tick(self.space, task, self.clock, self.clock);
         let mut run = self.mm.numa_scan_begin(self.space, task, self.clock).expect("it is due");
@@ -338,7 +338,7 @@ fn a_task_goes_where_most_of_its_pages_are() {
                 wanted = wanted.or(asked);
             }
         }
-        world.clock = world.clock + LATER;
+        world.clock += LATER;
     }
     assert_eq!(wanted, Some(NodeId(0)));
 }

@@ -46,7 +46,7 @@ impl<C: Choices> World<C> {
     fn scan(&mut self) {
         let (space, task) = (self.space(), self.a_task());
         self.next_user = task;
-        self.clock = self.clock + LATER;
+        self.clock += LATER;
         let (runtime, now) = (self.clock, self.clock);
         let before = self.with(|mm| (mm.space(space).expect("it lives").rss(), counters(mm.counters())));
         let tick = self.with(|mm| mm.numa_tick(space, task, runtime, now));
