@@ -62,7 +62,7 @@ fn table() -> CaseTable {
     let top = format!("policies = {POLICIES:?}\nseeds = 1\nmachine = \"xeon-2s-ssd\"\nnode_memory = \"1 GiB\"\n");
     let path = folder.path().join("cases.toml");
     fs::write(&path, top + CASES).expect("it can be written");
-    let Named::Cases(cases) = Named::named(path.to_str().expect("UTF-8")).expect("it is sound") else {
+    let Named::Cases(cases) = Named::read(path.to_str().expect("UTF-8")).expect("it is sound") else {
         panic!("it holds cases");
     };
     let mut table = CaseTable::new(POLICIES.map(str::to_owned).to_vec());
