@@ -55,3 +55,81 @@ impl<T: Tracer> Mm<T> {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use order9_units::{Pfn, PfnRange, ZoneKind};
+
+    use super::*;
+    use crate::gfp::{AllocFlags, Gfp, Mark, Reserve};
+    use crate::policy::Policy;
+    use crate::{Layout, MmBuilder, NodeSpec, Request, ZoneSpec};
+
+    const ZONE: ZoneId = ZoneId(0);
+
+    /// A zone of 64 pageblocks, all of them free: a hundredth of it is less than a pageblock.
+    fn machine(limit_rounded: bool) -> Mm {
+        let span = PfnRange::of(Pfn::new(1 << 20), PAGEBLOCK_PAGES * 64);
+        let layout = Layout {
+            nodes: vec![NodeSpec { distances: vec![10] }],
+            zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
+            ..Layout::default()
+        };
+        let mut policy = Policy::default();
+        policy.highatomic.limit_rounded = limit_rounded;
+        MmBuilder::new(&layout, policy).expect("the layout is sound").boot()
+    }
+
+    /// The type of the pageblock that serves a request of `order`.
+    fn take(mm: &mut Mm, order: u8, urgent: bool) -> Migratetype {
+        let reserve = Reserve { highatomic: urgent, ..Reserve::default() };
+        let flags = AllocFlags { reserve, ..AllocFlags::plain(Mark::Min) };
+        let request = Request::new(Order::new(order).expect("an order"), Gfp::GFP_KERNEL);
+        let pfn = mm.alloc_with(&request, flags).expect("memory is free");
+        mm.check().expect("every law holds");
+        mm.pageblock(pfn).expect("it is in the zone").migratetype
+    }
+
+    #[test]
+    fn the_reserve_grows_while_it_is_below_a_hundredth_of_the_zone_and_a_pageblock() {
+        use Migratetype::HighAtomic;
+        let mut mm = machine(false);
+        let of_urgent = [(); 4].map(|()| take(&mut mm, 9, true) == HighAtomic);
+        assert_eq!(of_urgent, [true, true, false, false], "0 and 512 pages are below 327 and 512");
+        assert_eq!(mm.zones[0].reserved_highatomic, 1024);
+        assert_ne!(
+            take(&mut machine(true), 9, true),
+            HighAtomic,
+            "a small zone has no reserve where the limit is rounded"
+        );
+        assert_ne!(take(&mut machine(false), 9, false), HighAtomic, "nobody is urgent");
+        assert_ne!(take(&mut machine(false), 0, true), HighAtomic, "single pages need no reserve");
+    }
+
+    #[test]
+    fn urgent_blocks_come_from_the_reserve_while_it_has_one() {
+        let mut mm = machine(false);
+        for left in [510, 508] {
+            assert_eq!(take(&mut mm, 1, true), Migratetype::HighAtomic);
+            assert_eq!(mm.zones[0].free_of_type(Migratetype::HighAtomic), left);
+        }
+        take(&mut mm, 1, false);
+        assert_eq!(mm.zones[0].free_of_type(Migratetype::HighAtomic), 508, "who is not urgent stays out");
+    }
+
+    #[test]
+    fn the_last_pageblock_of_the_reserve_is_given_back_by_force_only() {
+        let mut mm = machine(false);
+        for block in [8, 16] {
+            let page = mm.at(Pfn::new(1 << 20) + PAGEBLOCK_PAGES * block);
+            mm.reserve_highatomic(ZONE, page);
+        }
+        let mut give = |force| {
+            let given = mm.unreserve_highatomic(NodeId(0), Migratetype::Movable, force);
+            (given, mm.zones[0].reserved_highatomic)
+        };
+        assert_eq!([false, false, true, true].map(&mut give), [(true, 512), (false, 512), (true, 0), (false, 0)]);
+    }
+}

@@ -470,3 +470,6 @@ impl fmt::Display for GaveUp {
 }
 
 impl core::error::Error for AllocError {}
+
+#[cfg(test)]
+mod tests;

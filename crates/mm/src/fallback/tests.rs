@@ -213,3 +213,128 @@ fn who_must_not_fragment_does_not_steal() {
         assert_eq!(mm.pageblock(start_of(2)).map(|block| block.migratetype), Some(Unmovable), "it keeps its type");
     }
 }
+
+/// A zone in which every frame of one pageblock, of type `mt`, is free or holds what `frames` says; kernel memory has all
+/// others.
+fn mixed(policy: Policy, mt: Migratetype, frames: impl Fn(u64) -> Option<crate::Contents>) -> Mm {
+    let span = PfnRange::of(START, PAGEBLOCK_PAGES * BLOCKS);
+    let layout = Layout {
+        nodes: vec![NodeSpec { distances: vec![10] }],
+        zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
+        ..Layout::default()
+    };
+    let mut builder = MmBuilder::new(&layout, policy).expect("the layout is sound");
+    builder.set_block_type(start_of(2), mt).expect("the pageblock is in the zone");
+    for block in (0..BLOCKS).filter(|&block| block != 2) {
+        builder.allocate(start_of(block), Order::PAGEBLOCK, crate::Contents::Unmovable).expect("it is given once");
+    }
+    for at in 0..PAGEBLOCK_PAGES.get() {
+        let pfn = start_of(2) + Pages::new(at);
+        let done = match frames(at) {
+            Some(contents) => builder.allocate(pfn, Order::ZERO, contents),
+            None => builder.free(pfn, Order::ZERO),
+        };
+        done.expect("every frame is given once");
+    }
+    builder.finish()
+}
+
+fn type_of(mm: &Mm, block: u64) -> Migratetype {
+    mm.pageblock(start_of(block)).expect("it is in the zone").migratetype
+}
+
+/// Takes a block from the zone, whatever the watermarks say.
+fn take_in(mm: &mut Mm, order: u8, mt: Migratetype, nofragment: bool, mut mode: TakeMode) -> Option<Idx> {
+    let order = Order::new(order).expect("an order");
+    let flags = AllocFlags { no_watermarks: true, nofragment, ..AllocFlags::plain(Mark::Min) };
+    mm.take_from_zone(ZoneId(0), order, mt, &flags, &mut mode)
+}
+
+#[test]
+fn a_request_larger_than_a_pageblock_that_is_spared_leaves_single_pageblocks_alone() {
+    for search in [FallbackSearch::SmallestUnlessClaimable, FallbackSearch::ClaimThenSteal] {
+        let mut policy = boosting(search);
+        policy.fallback.nofragment_spares_huge = true;
+        let mut mm = zone(policy, &[(2, Movable), (5, Movable)]);
+        assert!(take_in(&mut mm, 10, Unmovable, true, TakeMode::Own).is_none(), "there is no block of two pageblocks");
+        assert_eq!([2, 5].map(|block| type_of(&mm, block)), [Movable; 2], "{search:?}");
+    }
+}
+
+#[test]
+fn a_contaminated_pageblock_changes_its_type_from_half_free_or_immovable_on() {
+    for (immovable, mt) in [(128, Unmovable), (127, Movable)] {
+        let mut policy = Policy::default();
+        policy.alloc.fallback_contaminated = true;
+        let mut mm = mixed(policy, Movable, |at| match at {
+            0..128 => None,
+            at if at < 128 + immovable => Some(crate::Contents::Unmovable),
+            _ => Some(crate::Contents::Movable),
+        });
+        assert_eq!(take(&mut mm, Unmovable), 2);
+        assert_eq!(type_of(&mm, 2), mt, "128 frames are free, {immovable} stay where they are");
+    }
+}
+
+#[test]
+fn a_pageblock_of_the_reserve_keeps_its_type_whatever_list_its_blocks_are_on() {
+    let mut mm = zone(boosting(FallbackSearch::SmallestUnlessClaimable), &[(2, Migratetype::HighAtomic)]);
+    let block = mm.at(start_of(2));
+    mm.move_to_list(ZoneId(0), block, Movable);
+    assert_eq!(take_in(&mut mm, 0, Unmovable, false, TakeMode::Own), Some(block));
+    assert_eq!(type_of(&mm, 2), Migratetype::HighAtomic);
+}
+
+#[test]
+fn a_movable_page_claims_nothing_by_blocks_below_half_a_pageblocks_order() {
+    // Half of the pageblock is free: enough to claim it, were the blocks not of order 3.
+    for (run, claimed) in [(8, Unmovable), (16, Movable)] {
+        let policy = boosting(FallbackSearch::ClaimThenSteal);
+        let mut mm = mixed(policy, Unmovable, |at| (at / run % 2 == 1).then_some(crate::Contents::Unmovable));
+        assert!(take_in(&mut mm, 0, Movable, false, TakeMode::Own).is_some());
+        assert_eq!(type_of(&mm, 2), claimed, "free in runs of {run}");
+    }
+}
+
+#[test]
+fn a_refill_that_could_not_claim_steals_without_trying_again() {
+    for (mode, mt) in [(TakeMode::Own, Unmovable), (TakeMode::Claim, Unmovable), (TakeMode::Steal, Movable)] {
+        let mut mm = zone(boosting(FallbackSearch::ClaimThenSteal), &[(2, Movable)]);
+        assert!(take_in(&mut mm, 0, Unmovable, false, mode).is_some());
+        assert_eq!(type_of(&mm, 2), mt);
+    }
+}
+
+#[test]
+fn isolated_pages_are_neither_free_nor_movable() {
+    let mut mm = zone(Policy::default(), &[(2, Movable)]);
+    let (first, end) = mm.whole_block(ZoneId(0), mm.at(start_of(5))).expect("it is in the zone");
+    let mut movable = |flag, on| {
+        mm.reflag(first, flag, on);
+        let contents = mm.walk_block(ZoneId(0), first, end, None);
+        [contents.free, contents.movable]
+    };
+    let pageblock = PAGEBLOCK_PAGES.get();
+    assert_eq!(movable(Flag::MovableContent, true), [0, pageblock]);
+    assert_eq!(movable(Flag::Isolated, true), [0, 0]);
+    assert_eq!(movable(Flag::Isolated, false), [0, pageblock]);
+}
+
+#[test]
+fn an_event_says_whether_the_pageblock_changed_its_type() {
+    for (free, claimed) in [(256, 1), (128, 0)] {
+        let mut mm = mixed(Policy::default(), Unmovable, |at| (at >= free).then_some(crate::Contents::Unmovable));
+        assert_eq!(take(&mut mm, Movable), 2);
+        let events = &mm.counters.extfrag;
+        assert_eq!((events.fragmenting(), events.claimed), (1, claimed), "{free} frames are free");
+    }
+}
+
+#[test]
+fn who_should_not_fragment_does_so_where_there_is_nothing_else() {
+    let mut mm = half_free(Policy::default());
+    let flags = AllocFlags { no_watermarks: true, nofragment: true, ..AllocFlags::plain(Mark::Min) };
+    let pfn =
+        mm.alloc_with(&Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE), flags).expect("half a pageblock is free");
+    assert_eq!((pfn - START).get() / PAGEBLOCK_PAGES.get(), 2);
+}
