@@ -43,8 +43,26 @@ fn main() {
     println!("{:<52} {fault:>9.1}", "1 GiB read page by page (page of zeros), unmapped");
     let forked = fork_and_exit(&mut mm, space);
     println!("{:<52} {forked:>9.1}", "1 GiB shared by fork, exit of the child");
+    nodes();
     huge();
     large();
+}
+
+/// The same faults on a machine of two nodes, beside one of one node.
+fn nodes() {
+    println!("\n{:<52} {:>9} {:>9} {:>7}", "ns per page, median of rounds", "two nodes", "one", "ratio");
+    let mut two = two_nodes(Bytes::from_gib(2), Policy::default().thp.placement);
+    two.set_thp_enabled(HugeEnabled::Never);
+    let mut one = engine(Bytes::from_gib(4));
+    let [(on_two, page_of_two), (on_one, page_of_one)] = [&mut two, &mut one].map(|mm| {
+        let space = mm.create_space().expect("it is the first");
+        (space, mm.mmap(space, &MmapRequest::anon(PAGE_SIZE), CPU).expect("the space is empty"))
+    });
+    let (ours, theirs) =
+        turns(|| hot_fault(&mut two, on_two, page_of_two), || hot_fault(&mut one, on_one, page_of_one));
+    row("one page again and again, write and MADV_DONTNEED", ours, theirs);
+    let (ours, theirs) = turns(|| refill(&mut two, on_two, Access::Write), || refill(&mut one, on_one, Access::Write));
+    row("1 GiB written page by page, then unmapped", ours, theirs);
 }
 
 /// Huge pages: a slot written and discarded again and again, and memory that was never touched before.
@@ -68,7 +86,7 @@ fn placement() {
     println!("{:<52} {:>9} {:>9}", "ns per decision, median of rounds", "estimate", "thisnode");
     for (name, state) in [("a huge page is free at home", None), ("both nodes would have to be compacted", Some(3))] {
         let [mut by_estimate, mut by_rule] = [HugePlacement::Estimate, HugePlacement::ThisNode].map(|placement| {
-            let mut mm = two_nodes(placement);
+            let mut mm = two_nodes(Bytes::new(256 << 20), placement);
             if let Some(every) = state {
                 keep_every(&mut mm, every);
             }
@@ -100,9 +118,9 @@ fn placement() {
     }
 }
 
-/// Two nodes of 256 MiB.
-fn two_nodes(placement: HugePlacement) -> Mm {
-    let pages = Pages::from_bytes_floor(Bytes::new(256 << 20));
+/// Two nodes with so much memory each.
+fn two_nodes(memory: Bytes, placement: HugePlacement) -> Mm {
+    let pages = Pages::from_bytes_floor(memory);
     let zone =
         |node: u16, start| ZoneSpec { node: NodeId(node), kind: ZoneKind::Normal, span: PfnRange::of(start, pages) };
     let start = Pfn::new(1 << 20);
