@@ -48,8 +48,9 @@ mod tests {
 
     use super::*;
     use crate::compaction::control::Compactor;
+    use crate::gfp::Gfp;
     use crate::policy::Policy;
-    use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
+    use crate::{Layout, MmBuilder, NodeSpec, Request, ZoneSpec};
 
     #[test]
     fn the_pageblock_that_pages_came_from_is_marked_as_far_as_it_lies_in_the_zone() {
@@ -74,5 +75,33 @@ mod tests {
             run.last_migrated.map(|pfn| (pfn - zone_start).get())
         };
         assert_eq!([10, 256, 257, 768, 769].map(mark), [0, 0, 256, 256, 768].map(Some));
+    }
+
+    #[test]
+    fn a_drain_waits_for_the_next_mark() {
+        let start = Pfn::new(1 << 20);
+        let layout = Layout {
+            nodes: vec![NodeSpec { distances: vec![10] }],
+            zones: vec![ZoneSpec {
+                node: NodeId(0),
+                kind: ZoneKind::Normal,
+                span: PfnRange::of(start, PAGEBLOCK_PAGES * 64),
+            }],
+            cpus: vec![NodeId(0)],
+            ..Layout::default()
+        };
+        let mut mm = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot();
+        let mut run = CompactControl::new(Compactor::Request, ZoneId(0), Some(Order::PAGEBLOCK), ZoneKind::Normal);
+        run.migrate_pfn = start + PAGEBLOCK_PAGES;
+        let mut left = |mark: Option<Pfn>| {
+            run.last_migrated = mark.or(run.last_migrated);
+            let uncached = Request { cpu: 1, ..Request::new(Order::ZERO, Gfp::GFP_KERNEL) };
+            let page = mm.alloc_fast(&uncached).expect("memory is free");
+            mm.free(page, 0).expect("it is allocated");
+            mm.drain_if_past(&mut run);
+            mm.zones()[0].pcp_pages()
+        };
+        let marks = [None, Some(start), None, None, Some(start)];
+        assert_eq!(marks.map(&mut left), [1, 0, 1, 2, 0], "a page is cached each time");
     }
 }

@@ -272,6 +272,44 @@ mod tests {
     }
 
     #[test]
+    fn a_third_of_the_pages_is_enough_for_large_orders() {
+        let mut mm = machine();
+        mm.zones[0].managed = 8192;
+        mm.zones[1].watermarks.high = 20_000;
+        let order = Order::new(1).expect("an order");
+        assert!(mm.is_balanced(NODE, order, CLASS) && !mm.is_balanced(NODE, Order::ZERO, CLASS));
+    }
+
+    #[test]
+    fn a_zone_is_spared_from_its_low_mark_or_a_hundredth_above_its_high_mark_on() {
+        // 4096 pages: a hundredth is 41.
+        for (low, gap) in [(30, 30), (1000, 41)] {
+            let mut mm = machine();
+            mm.zones[1].watermarks.high = 20_000;
+            mm.zones[0].watermarks.low = low;
+            let spare = mm.zones[0].free - mm.zones[0].lowmem_reserve[CLASS.index()];
+            let spared = [gap + 1, gap].map(|left| {
+                mm.zones[0].watermarks.high = spare - left;
+                round(&mm, 12).1
+            });
+            assert_eq!(spared, [true, false], "a low mark of {low}");
+        }
+    }
+
+    #[test]
+    fn a_gentle_pass_shrinks_slab_from_5_3_on_and_any_other_does_always() {
+        let slab = |under_boost, gentle| {
+            let mut mm = machine();
+            mm.policy.reclaim.slab_under_boost = under_boost;
+            mm.policy.reclaim.kswapd_balances = BalancedZones::Any;
+            let round = mm.kswapd_round(&Pass { gentle, ..pass(12) });
+            round.passes.last().expect("every zone is gone over").0.slab
+        };
+        assert_eq!([true, false].map(|gentle| slab(SlabUnderBoost::Exempt, gentle)), [false, true]);
+        assert_eq!([true, false].map(|gentle| slab(SlabUnderBoost::Shrunk, gentle)), [true, true]);
+    }
+
+    #[test]
     fn the_goal_of_a_pass_is_the_high_marks_of_its_node_with_their_boosts() {
         let mut mm = machine();
         (mm.policy.reclaim.kswapd_balances, mm.policy.reclaim.lru) = (BalancedZones::Any, LruScope::Node);

@@ -171,3 +171,6 @@ impl<T: Tracer> Mm<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -421,3 +421,23 @@ fn who_may_not_reclaim_never_waits_whatever_it_asks_for() {
         }
     }
 }
+
+#[test]
+fn progress_gives_costly_requests_no_more_than_sixteen_hopeful_retries() {
+    // A block is free, below the min mark, and all the memory there is might be reclaimed.
+    let world = World { reclaims: 1, reclaimable: 1 << 20, ..World::exhausted(Policy::default()) };
+    let world = World { compaction: CompactResult::Complete, ..world }.with_free(16);
+    assert_eq!(world.mm.borrow().zones()[0].areas()[4].total(), 1);
+    assert_eq!(world.gives_up(4, Gfp::GFP_KERNEL | MAYFAIL), GaveUp::NotWorthAKill);
+    assert_eq!(world.count("reclaim"), 17);
+}
+
+#[test]
+fn successful_compactions_are_repeated_sixteen_times_with_each_effort_and_four_times_for_costly_orders() {
+    for (order, light, full) in [(2, 17, 17), (4, 5, 0)] {
+        let world = World { reclaims: 1, compaction: CompactResult::Success, ..World::exhausted(Policy::default()) };
+        assert_eq!(world.gives_up(order, Gfp::GFP_KERNEL | MAYFAIL), GaveUp::NotWorthAKill);
+        let counted = ["compact SyncLight", "compact SyncFull"].map(|effort| world.count(effort));
+        assert_eq!(counted, [light, full], "order {order}");
+    }
+}

@@ -6,7 +6,9 @@ use super::*;
 use crate::Suitable;
 use crate::compaction::ahead::work_ahead;
 use crate::compaction::compact_node;
+use crate::compaction::kcompactd::work;
 use crate::env::CompactResult;
+use crate::node::DaemonRequest;
 use crate::slab::tests::Random;
 
 const HUGE: u64 = 512;
@@ -207,6 +209,22 @@ fn kcompactd_works_ahead_once_a_huge_page_is_taken_as_long_as_that_is_cheap() {
     assert_eq!(of(300, true), (true, 1));
     assert_eq!(of(300, false), (false, 0));
     assert_eq!(of(256, true), (false, 0), "half a pageblock would have to move for nobody in particular");
+}
+
+#[test]
+fn a_run_of_kcompactd_for_a_huge_page_goes_on_to_work_ahead() {
+    let of = |order, works_ahead| {
+        let mut policy = indexed();
+        policy.compaction.works_ahead = works_ahead;
+        let frames: Vec<F> = (0..8 * 512).map(|at| if at % 512 < 300 { F::Free } else { F::Page }).collect();
+        let world = World::new(policy, &frames);
+        // Between the low and the high mark there is room for two.
+        world.with(|mm| mm.zones[0].watermarks.high = mm.zones[0].watermarks.low + 2 * HUGE);
+        let request = DaemonRequest { order: Order::new(order).expect("an order"), class: ZoneKind::Normal };
+        world.run(work(&world, NodeId(0), request));
+        world.free_huge()
+    };
+    assert_eq!([of(9, true), of(9, false), of(3, true)], [2, 1, 0]);
 }
 
 #[test]

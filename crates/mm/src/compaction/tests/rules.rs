@@ -177,3 +177,43 @@ fn what_daemons_look_at_is_counted_apart() {
     let counters = mm.counters();
     assert_eq!((counters.compact_daemon_migrate_scanned, counters.compact_daemon_free_scanned), (5, 7));
 }
+
+fn run_of_request() -> CompactControl {
+    CompactControl::new(Compactor::Request, ZONE, Some(Order::PAGEBLOCK), ZoneKind::Normal)
+}
+
+#[test]
+fn a_run_waits_where_more_pages_are_isolated_than_half_of_those_on_the_lists() {
+    let frames: Vec<F> = (0..512).map(|at| if at < 30 { F::Page } else { F::Free }).collect();
+    let world = World::new(classic(), &frames);
+    let mut mm = world.mm.borrow_mut();
+    let waits: Vec<bool> = (0..12)
+        .map(|at| {
+            let page = mm.at(Pfn::new(BASE + at));
+            mm.isolate_lru(page);
+            mm.too_many_isolated(&run_of_request())
+        })
+        .collect();
+    assert_eq!(waits.iter().position(|&waits| waits), Some(10), "11 of 30 are isolated, 19 on the lists");
+}
+
+#[test]
+fn pageblocks_that_reach_out_of_the_zone_are_no_sources() {
+    let world = World::new(classic(), &[F::Page; 2 * 512 + 100]);
+    let mm = world.mm.borrow();
+    let blocks = [0, 1, 2].map(|block| mm.block_in_zone(&run_of_request(), Pfn::new(BASE + 512 * block)).is_some());
+    assert_eq!(blocks, [true, true, false]);
+}
+
+#[test]
+fn the_place_of_the_free_scanner_only_comes_down() {
+    let world = World::new(classic(), &[F::Free; 4 * 512]);
+    let mut mm = world.mm.borrow_mut();
+    let zone = &mut mm.zones[0].compaction;
+    zone.reset_cached(PfnRange::of(Pfn::new(BASE), Pages::new(4 * 512)));
+    let places = [3, 1, 2, 0].map(|block| {
+        zone.lower_free(Pfn::new(BASE + 512 * block));
+        (zone.cached_free.get() - BASE) / 512
+    });
+    assert_eq!(places, [3, 1, 1, 0]);
+}
