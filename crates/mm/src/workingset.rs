@@ -169,7 +169,14 @@ impl<T: Tracer> Mm<T> {
 
 #[cfg(test)]
 mod tests {
+    use order9_units::{Order, Pages, Pfn, ZoneKind};
+
     use super::*;
+    use crate::ZoneId;
+    use crate::fs_cache::tests::{KERNEL, mounted, used};
+    use crate::page_cache::tests::{read_pages, write_page};
+    use crate::policy::Policy;
+    use crate::reclaim::{ReclaimControl, ReclaimStep, Reclaimer};
 
     #[test]
     fn shadows_keep_set_age_and_activity() {
@@ -231,6 +238,91 @@ mod tests {
             (LruType::Anon, false, NewAnon::Inactive, 4300),
         ] {
             assert_eq!(competing(of, &sizes, swap_free, new_anon), pages, "{of:?} {swap_free} {new_anon:?}");
+        }
+    }
+
+    /// A machine with an inactive page of `of`, whose lists have age 0.
+    fn with_page(of: LruType, new_anon: NewAnon) -> (Mm, Pfn) {
+        let mut policy = Policy::default();
+        policy.reclaim.new_anon = new_anon;
+        let mut mm = mounted(policy);
+        let pfn = match of {
+            LruType::File => {
+                let file = used(&mut mm);
+                read_pages(&mut mm, file, 0, 1);
+                mm.file_page(file, 0).expect("it was just read")
+            }
+            LruType::Anon => {
+                let file = mm.create_file(Pages::new(1)).expect("there are few");
+                let pfn = mm.alloc_fast(&KERNEL).expect("there is memory");
+                mm.add_file_page(file, 0, pfn, 0).expect("it is open");
+                pfn
+            }
+        };
+        assert_eq!((mm.lru_of(pfn), age(&mm)), (Some(of.inactive()), 0));
+        (mm, pfn)
+    }
+
+    fn age(mm: &Mm) -> u64 {
+        mm.reclaim.workingset.sets[0].age
+    }
+
+    /// Lets a page come back that was evicted just now.
+    fn refault(mm: &mut Mm, pfn: Pfn, was_active: bool) {
+        let shadow = mm.reclaim.workingset.layout.pack(0, age(mm), was_active);
+        mm.workingset_refault(mm.at(pfn), shadow);
+    }
+
+    #[test]
+    fn activations_age_the_lists_and_those_of_anonymous_pages_only_where_these_start_inactive() {
+        for (of, new_anon, ages) in [
+            (LruType::File, NewAnon::Active, 1),
+            (LruType::File, NewAnon::Inactive, 1),
+            (LruType::Anon, NewAnon::Active, 0),
+            (LruType::Anon, NewAnon::Inactive, 1),
+        ] {
+            let (mut mm, pfn) = with_page(of, new_anon);
+            (0..2).for_each(|_| mm.mark_accessed(pfn));
+            assert_eq!((mm.lru_of(pfn), age(&mm)), (Some(of.active()), ages), "{of:?} {new_anon:?}");
+            let (mut mm, pfn) = with_page(of, new_anon);
+            refault(&mut mm, pfn, false);
+            assert_eq!((mm.lru_of(pfn), age(&mm)), (Some(of.active()), ages), "{of:?} {new_anon:?} by a refault");
+        }
+    }
+
+    #[test]
+    fn a_page_that_reclaim_makes_active_ages_the_lists() {
+        let mut mm = mounted(Policy::default());
+        let file = used(&mut mm);
+        write_page(&mut mm, file, 0, 0);
+        let mut control = ReclaimControl::new(Reclaimer::Direct, Order::ZERO, u64::MAX, ZoneKind::Movable);
+        control.priority = 0;
+        let id = mm.begin_reclaim(control);
+        mm.begin_lru_pass(id, ZoneId(0));
+        while mm.reclaim_step(id, 0) != ReclaimStep::Done {}
+        mm.end_reclaim(id);
+        assert_eq!((mm.counters().pgactivate, age(&mm)), (1, 1), "a dirty page is for the flushers");
+    }
+
+    #[test]
+    fn a_page_that_was_active_before_its_eviction_is_of_the_workingset_again() {
+        for was_active in [false, true] {
+            let (mut mm, pfn) = with_page(LruType::File, NewAnon::Inactive);
+            refault(&mut mm, pfn, was_active);
+            assert_eq!(mm.frames.word(mm.at(pfn)).has(Flag::Workingset), was_active);
+            assert_eq!(mm.counters().workingset_restore[1], u64::from(was_active));
+        }
+    }
+
+    #[test]
+    fn only_refaults_of_file_pages_make_inactive_file_pages_count_as_few() {
+        for (of, counts) in [(LruType::File, true), (LruType::Anon, false)] {
+            let (mut mm, pfn) = with_page(of, NewAnon::Inactive);
+            refault(&mut mm, pfn, false);
+            assert_eq!(
+                (mm.counters().workingset_activate[of.index()], mm.reclaim.workingset.has_file_refaults(0)),
+                (1, counts)
+            );
         }
     }
 }

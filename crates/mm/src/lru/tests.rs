@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use order9_units::{Bytes, NodeId, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::{LruList, LruType};
+use crate::frame::Flag;
 use crate::policy::{LruScope, NewAnon, Policy};
 use crate::space::{Access, Backing, FaultStep, MmapRequest, PageView, SpaceId, VirtAddr};
 use crate::{Layout, Mm, MmBuilder, NodeSpec, ZoneId, ZoneSpec};
@@ -140,4 +141,29 @@ fn single_pages_take_the_lock_once_for_a_batch() {
     let taken_off = mm.take_work();
     assert_eq!((taken_off.lru_lock_sections, taken_off.lru_batched), (3, 45), "14 waited");
     mm.settle_work(|_, locks| assert_eq!(locks.lru, NodeId(0)));
+}
+
+#[test]
+fn unevictable_pages_stay_where_they_are_however_often_they_are_read() {
+    let mut mm = boot(Policy::default());
+    let space = mm.create_space().expect("there are few");
+    let request = MmapRequest { locked: true, ..MmapRequest::anon(Bytes::new(4096)) };
+    let start = mm.mmap(space, &request, CPU).expect("there is room");
+    let page = touch(&mut mm, space, start);
+    (0..3).for_each(|_| mm.mark_accessed(page));
+    assert_eq!((list(&mm, LruList::Unevictable), mm.counters().pgactivate), (alloc::vec![page], 0));
+}
+
+#[test]
+fn a_page_that_reclaim_waited_for_is_not_rotated_if_it_is_dirty_again() {
+    let mut mm = boot(Policy::default());
+    let (.., pages) = with_pages(&mut mm, 2, Backing::AnonShared);
+    let idx = mm.at(pages[1]);
+    let word = mm.frames.word(idx);
+    mm.frames.set(idx, word.with(Flag::Dirty, true));
+    assert!(!mm.rotate_lru(idx));
+    assert_eq!(mm.lru_list(ZoneId(1), LruList::InactiveAnon).last(), Some(pages[0]));
+    mm.frames.set(idx, word.with(Flag::Dirty, false));
+    assert!(mm.rotate_lru(idx));
+    assert_eq!(mm.lru_list(ZoneId(1), LruList::InactiveAnon).last(), Some(pages[1]));
 }

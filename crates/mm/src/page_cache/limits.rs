@@ -156,7 +156,30 @@ impl<T: Tracer> Mm<T> {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
+    use order9_units::{Pfn, PfnRange, ZoneKind};
+
     use super::*;
+    use crate::policy::Policy;
+    use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
+
+    /// Two nodes with 64 and 32 MiB.
+    fn two_nodes() -> Mm {
+        let node = |distances| NodeSpec { distances };
+        let zone = |node, start, pages| ZoneSpec {
+            node: NodeId(node),
+            kind: ZoneKind::Normal,
+            span: PfnRange::of(Pfn::new(start), Pages::new(pages)),
+        };
+        let layout = Layout {
+            nodes: vec![node(vec![10, 21]), node(vec![21, 10])],
+            zones: vec![zone(0, 1 << 20, 1 << 14), zone(1, 1 << 21, 1 << 13)],
+            cpus: vec![NodeId(0)],
+            ..Layout::default()
+        };
+        MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot()
+    }
 
     fn limits(settings: DirtySettings) -> (u64, u64) {
         let DirtyLimits { thresh, background } = DirtyLimits::new(1_000_000, &settings);
@@ -186,5 +209,35 @@ mod tests {
         assert_eq!((ratio(2_000), ratio(9_999)), (Some(0), Some(0)));
         let none = DirtyLimits { thresh: Pages::ZERO, background: Pages::ZERO };
         assert_eq!((none.pos_ratio(Pages::ZERO), none.pos_ratio(Pages::new(1))), (None, Some(PosRatio(0))));
+    }
+
+    #[test]
+    fn free_pages_of_a_node_could_be_dirty_but_its_reserves_could_not() {
+        let mm = two_nodes();
+        let could_be = |zone: &Zone| {
+            let reserve = zone.watermarks.high;
+            assert!(reserve > 0 && reserve < zone.free);
+            zone.free - reserve
+        };
+        let [first, second] = [0, 1].map(|zone| could_be(&mm.zones[zone]));
+        let dirtyable = [Some(NodeId(0)), Some(NodeId(1)), None].map(|node| mm.dirtyable(node));
+        assert_eq!(dirtyable, [first, second, first + second]);
+        assert_eq!(mm.node_dirty_limit(NodeId(1)), Pages::new(second / 5));
+    }
+
+    #[test]
+    fn reclaim_starts_no_writes_beyond_a_tenth_more_than_may_be_dirty() {
+        let mut mm = two_nodes();
+        mm.write_setting("vm.dirty_bytes", "409600").expect("there is such a setting");
+        assert_eq!(mm.writeout_limit(), 110, "of 100 pages");
+    }
+
+    #[test]
+    fn dirty_data_expires_after_its_own_time() {
+        let mut mm = two_nodes();
+        let seconds = |n: u64| Nanos::new(n * 1_000_000_000);
+        assert_eq!((mm.dirty_expire(), mm.dirty_writeback_interval()), (seconds(30), Some(seconds(5))));
+        mm.write_setting("vm.dirty_expire_centisecs", "700").expect("there is such a setting");
+        assert_eq!((mm.dirty_expire(), mm.dirty_writeback_interval()), (seconds(7), Some(seconds(5))));
     }
 }

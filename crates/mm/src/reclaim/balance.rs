@@ -278,4 +278,18 @@ mod tests {
         pressure.note_cost(LruType::File, 200, 1000);
         assert_eq!(pressure.cost, [50, 100]);
     }
+
+    #[test]
+    fn files_are_scanned_where_they_are_few_but_anonymous_pages_are_not_ample() {
+        // A quarter of three anonymous pages is none.
+        let scarce = BalanceView { sizes: [3, 1, 100, 100, 0], free: 800, ..view() };
+        assert_eq!(scarce.decide(&policy(BalanceRule::Rotation)), ScanBalance::FileOnly);
+    }
+
+    #[test]
+    fn without_swappiness_the_most_thorough_pass_has_no_share_for_anonymous_pages_either() {
+        let last = BalanceView { priority: 0, swappiness: 0, ..view() };
+        let shares = ScanBalance::Shares { anon: 0, file: 200, of: 201 };
+        assert_eq!(last.decide(&policy(BalanceRule::Rotation)), shares);
+    }
 }

@@ -136,3 +136,50 @@ impl<T: Tracer> Mm<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::Gfp;
+    use crate::policy::LruScope;
+    use crate::reclaim::tests::boot;
+
+    fn request() -> Request {
+        Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE)
+    }
+
+    #[test]
+    fn each_direct_reclaim_is_counted_as_a_stall() {
+        let mut mm = boot();
+        let before = mm.counters().allocstall.total();
+        assert!(mm.begin_direct(&request()).is_some());
+        assert_eq!(mm.counters().allocstall.total() - before, 1);
+    }
+
+    #[test]
+    fn where_zones_are_reclaimed_the_slab_of_a_node_is_shrunk_with_its_first_zone() {
+        let mut mm = boot();
+        mm.policy.reclaim.lru = LruScope::Zone;
+        let search = mm.search_for(&request()).expect("the request is sound");
+        let (passes, _) = mm.direct_passes(&search, DEF_PRIORITY);
+        let slab: Vec<_> = passes.iter().map(|pass| (pass.zone, pass.slab)).collect();
+        assert_eq!(slab, [(ZoneId(1), true), (ZoneId(0), false)]);
+    }
+
+    #[test]
+    fn a_run_that_got_nothing_and_left_active_pages_alone_takes_them_where_the_policy_says_so() {
+        for (policy, freed, skipped, forces) in
+            [(true, 0, true, true), (true, 1, true, false), (true, 0, false, false), (false, 0, true, false)]
+        {
+            let mut mm = boot();
+            mm.policy.reclaim.force_deactivate = policy;
+            let (id, _) = mm.begin_direct(&request()).expect("the request is sound");
+            let run = mm.reclaim_mut(id);
+            (run.nr_reclaimed, run.skipped_deactivate) = (freed, skipped);
+            assert_eq!(mm.forces_deactivation(id), forces, "{policy} {freed} {skipped}");
+            assert_eq!(mm.reclaim_mut(id).force_deactivate, forces);
+        }
+    }
+}

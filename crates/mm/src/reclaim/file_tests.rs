@@ -1,8 +1,10 @@
 //! Passes over page cache: dirty pages, pages under writeback, and pages that come back.
 
-use order9_units::{Nanos, Order, Pages, ZoneKind};
+use order9_units::{Nanos, NodeId, Order, Pages, ZoneKind};
 
+use super::balance::Pressure;
 use super::{PageWrite, PassStats, ReclaimControl, ReclaimFlags, ReclaimStep, Reclaimer};
+use crate::frame::Flag;
 use crate::fs_cache::tests::{mounted, used};
 use crate::page_cache::tests::{flush, read_pages, write_page};
 use crate::policy::Policy;
@@ -147,5 +149,68 @@ fn pages_that_come_back_within_the_active_list_start_active_and_age_it() {
     for after in [[10, 3], [5, 3]] {
         pass(&mut mm, ReclaimControl { priority: 1, ..control(Reclaimer::Kswapd) });
         assert_eq!(lists(&mm), after);
+    }
+}
+
+#[test]
+fn pages_found_in_use_are_scanned_in_vain_and_cost_their_type() {
+    let (mut mm, _) = dirty();
+    pass(&mut mm, control(Reclaimer::Direct));
+    let set = &mm.reclaim.sets[0];
+    // The cost of 32 is more than a quarter of the 32 pages there are, so half of it has faded.
+    let pressure = Pressure { scanned: [0, 32], rotated: [0, 32], cost: [0, 16] };
+    assert_eq!((set.pressure, set.scanned_since_free), (pressure, 32));
+}
+
+#[test]
+fn pages_that_come_round_again_are_left_to_the_flushers_unless_kswapd_meets_nothing_else() {
+    for (by, flags) in [(Reclaimer::Kswapd, ReclaimFlags::default()), (Reclaimer::Direct, DIRTY)] {
+        let (mut mm, file) = dirty();
+        pass(&mut mm, control(by));
+        make_inactive(&mut mm, file);
+        mm.set_reclaim_flags(ZONE, flags);
+        assert_eq!((pass(&mut mm, control(by)).writes.len(), lists(&mm)), (0, [0, 32]), "{by:?} {flags:?}");
+    }
+}
+
+#[test]
+fn kswapd_writes_no_pages_that_were_read_again() {
+    let (mut mm, file) = dirty();
+    pass(&mut mm, control(Reclaimer::Kswapd));
+    make_inactive(&mut mm, file);
+    mm.set_reclaim_flags(ZONE, DIRTY);
+    for index in 0..32 {
+        let idx = mm.at(mm.file_page(file, index).expect("nothing was freed"));
+        mm.frames.set(idx, mm.frames.word(idx).with(Flag::Referenced, true));
+    }
+    assert_eq!((pass(&mut mm, control(Reclaimer::Kswapd)).writes.len(), lists(&mm)), (0, [32, 0]));
+}
+
+#[test]
+fn a_page_that_is_written_again_is_not_what_reclaim_waits_for() {
+    let (mut mm, file) = dirty();
+    pass(&mut mm, control(Reclaimer::Direct));
+    write_page(&mut mm, file, 3, 0);
+    assert_eq!((mm.counters().nr_dirtied, mm.write_pending(None).dirty), (32, 32), "it was dirty already");
+    flush(&mut mm, 0);
+    assert_eq!((mm.counters().pgrotated, lists(&mm)), (31, [31, 1]));
+}
+
+#[test]
+fn written_pages_that_reclaim_does_not_wait_for_stay_where_they_are() {
+    let (mut mm, _) = dirty();
+    flush(&mut mm, 0);
+    assert_eq!((mm.counters().nr_written, mm.counters().pgrotated), (32, 0));
+}
+
+#[test]
+fn a_reclaimer_that_waits_goes_on_once_files_have_written_more_than_a_chunk() {
+    for (pages, written) in [(32, 0), (33, 1)] {
+        let mut mm = mounted(Policy::default());
+        let file = used(&mut mm);
+        (0..pages).for_each(|index| write_page(&mut mm, file, index, 0));
+        mm.begin_writeback_wait(NodeId(0));
+        flush(&mut mm, 0);
+        assert_eq!(mm.take_wakeups().written, written, "{pages} pages");
     }
 }

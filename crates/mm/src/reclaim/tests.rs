@@ -316,3 +316,64 @@ fn writes_and_pages_that_come_back_are_what_a_type_costs() {
     assert_eq!(comes_back(418), (1, 0, [20, 0]), "it was not in use before");
     assert_eq!(comes_back(419), (2, 1, [21, 0]));
 }
+
+/// Makes a program with `count` inactive pages that it has not used since it wrote them, and enough swap.
+fn unused_anon(mm: &mut Mm, count: u64) {
+    mm.policy.reclaim.new_anon = NewAnon::Inactive;
+    mm.swapon(Pages::new(1000));
+    let space = mm.create_space().expect("there are few");
+    let start = mm.mmap(space, &MmapRequest::anon(Pages::new(count).bytes()), CPU).expect("there is room");
+    for page in 0..count {
+        let at = VirtAddr::new(start.get() + 4096 * page);
+        assert_eq!(mm.touch(space, at, Access::Write, CPU), FaultStep::Done);
+        let PageView::Present { pfn, .. } = mm.page_at(space, at) else { panic!("it was just written") };
+        mm.take_uses(mm.at(pfn));
+    }
+}
+
+#[test]
+fn anonymous_pages_that_a_pass_takes_are_not_counted_as_those_of_files() {
+    let mut mm = boot();
+    unused_anon(&mut mm, 20);
+    let stats = pass(&mut mm, control(0)).stats;
+    assert_eq!((stats.taken, stats.file_taken), (20, 0));
+}
+
+#[test]
+fn a_run_that_may_not_swap_gives_its_pages_no_slots() {
+    let mut mm = boot();
+    unused_anon(&mut mm, 20);
+    let id = mm.begin_reclaim(control(0));
+    mm.begin_lru_pass(id, ZoneId(1));
+    assert_eq!(mm.reclaim_step(id, CPU), ReclaimStep::Scanned);
+    mm.reclaim_mut(id).may_swap = false;
+    assert_eq!(mm.reclaim_step(id, CPU), ReclaimStep::Reclaimed(Pages::ZERO));
+    assert_eq!((mm.end_reclaim(id).writes.len(), mm.swap_free(), sizes(&mm)), (0, Pages::new(1000), [20, 0, 0, 0, 0]));
+}
+
+#[test]
+fn a_pass_tells_how_many_pages_it_kept_since_they_were_in_use() {
+    let mut mm = boot();
+    let mapped = mapped(&mut mm, 5, LruList::InactiveFile, Prot::READ);
+    touch(&mut mm, &mapped, 1);
+    touch(&mut mm, &mapped, 3);
+    let mut mm = mm.with_tracer(Vec::new());
+    let id = mm.begin_reclaim(control(0));
+    mm.begin_lru_pass(id, ZoneId(1));
+    while mm.reclaim_step(id, CPU) != ReclaimStep::Done {}
+    let told = mm.tracer_mut().iter().find_map(|event| match event {
+        Event::LruShrinkInactive { reclaimed, referenced, .. } => Some((*reclaimed, *referenced)),
+        _ => None,
+    });
+    assert_eq!(told, Some((3, 2)));
+}
+
+#[test]
+fn aged_pages_are_marked_as_having_been_active_and_take_the_lock_twice() {
+    let mut mm = boot();
+    let mapped = mapped(&mut mm, 32, LruList::ActiveFile, Prot::READ);
+    mm.take_work();
+    pass(&mut mm, control(0));
+    assert_eq!((mm.take_work().lru_lock_sections, sizes(&mm)), (2, [0, 0, 32, 0, 0]));
+    assert!(mapped.pages.iter().all(|&pfn| mm.frames.word(mm.at(pfn)).has(Flag::Workingset)));
+}

@@ -246,4 +246,15 @@ mod tests {
         assert!(!mm.throttles_direct_reclaim(NODE));
         assert_eq!((mm.nodes[0].kswapd_request(), mm.take_wakeups().kswapd), (None, 0));
     }
+
+    #[test]
+    fn anonymous_pages_can_be_reclaimed_only_while_there_is_swap() {
+        let mut mm = exhausted();
+        mm.zones[0].lru.sizes[LruList::InactiveAnon.index()] = 50;
+        mm.zones[0].lru.sizes[LruList::ActiveAnon.index()] = 7;
+        let zone = mm.zones[0].id;
+        assert_eq!((mm.reclaimable_pages(zone), mm.inactive_pages(zone)), (100, 100));
+        mm.swapon(Pages::new(10));
+        assert_eq!((mm.reclaimable_pages(zone), mm.inactive_pages(zone)), (157, 150));
+    }
 }

@@ -201,4 +201,11 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn calls_that_add_a_quarter_of_what_can_be_freed_do_all_that_was_put_off() {
+        // An eighth at two seeks counts twice: a quarter. More than twice the objects is never done.
+        assert_eq!(call(10_240, 102_400, 3, &planned()).0, 20_480);
+        assert_eq!(call(10_240, 102_400, 4, &planned()).0, 5_120, "an eighth adds little");
+    }
 }

@@ -203,4 +203,13 @@ mod tests {
         (0..512).for_each(|slot| free.release(slot));
         assert_eq!((free.take_cluster(), free.take(), free.used()), (Some(0), None, 1024));
     }
+
+    #[test]
+    fn a_cluster_with_one_slot_in_use_is_not_empty() {
+        let mut free = FreeSlots::default();
+        free.add(512, true);
+        assert_eq!([free.take(), free.take()], [Some(0), Some(1)]);
+        free.release(0);
+        assert_eq!(free.take_cluster(), None);
+    }
 }

@@ -333,3 +333,70 @@ fn nothing_is_written_for_those_that_may_not_start_io() {
     let run = run(&mut mm, control);
     assert_eq!((run.nr_scanned, run.nr_reclaimed, run.writes.len(), mm.swap_free().get()), (40, 0, 0, 100));
 }
+
+#[test]
+fn slots_remember_evictions_only_where_anonymous_pages_start_inactive() {
+    for (new_anon, refaults) in [(NewAnon::Inactive, 1), (NewAnon::Active, 0)] {
+        let mut mm = boot(100);
+        let (space, start) = program(&mut mm, 4);
+        mm.policy.reclaim.new_anon = new_anon;
+        assert_eq!(swap_out(&mut mm), 4);
+        assert_eq!(access(&mut mm, space, start, Access::Read), FaultStep::Done);
+        assert_eq!(mm.counters().workingset_refault[0], refaults, "{new_anon:?}");
+    }
+}
+
+#[test]
+fn a_swapped_page_that_another_program_has_too_is_copied_by_the_one_that_writes_it() {
+    let mut mm = boot(100);
+    let (parent, start) = program(&mut mm, 1);
+    let child = fork(&mut mm, parent);
+    forget_uses(&mut mm);
+    assert_eq!(swap_out(&mut mm), 1);
+    assert_eq!(access(&mut mm, parent, start, Access::Write), FaultStep::Done);
+    assert_eq!(access(&mut mm, child, start, Access::Read), FaultStep::Done);
+    let pfn_of = |space| match mm.page_at(space, start) {
+        PageView::Present { pfn, .. } => pfn,
+        other => panic!("{other:?} after an access"),
+    };
+    assert_ne!(pfn_of(parent), pfn_of(child));
+}
+
+#[test]
+fn a_page_in_the_swap_cache_is_evictable_once_its_locked_mapping_is_gone() {
+    let mut mm = boot(100);
+    let (parent, start) = program(&mut mm, 1);
+    fork(&mut mm, parent);
+    forget_uses(&mut mm);
+    assert_eq!(swap_out(&mut mm), 1);
+    assert_eq!(access(&mut mm, parent, start, Access::Read), FaultStep::Done);
+    mm.mlock(parent, start, Pages::new(1).bytes()).expect("it is mapped");
+    assert_eq!(mm.lru_list(ZoneId(0), LruList::Unevictable).count(), 1);
+    mm.munmap(parent, start, Pages::new(1).bytes(), CPU).expect("it is mapped");
+    assert_eq!((mm.swap_cached(), mm.lru_list(ZoneId(0), LruList::Unevictable).count()), (Pages::new(1), 0));
+}
+
+#[test]
+fn the_window_stays_open_while_what_was_read_ahead_is_used() {
+    let mut mm = boot(100);
+    let (space, start) = program(&mut mm, 16);
+    assert_eq!(swap_out(&mut mm), 16);
+    for window in 0..2 {
+        let missing = (0..16).find_map(|at| match mm.touch(space, page(start, at), Access::Read, CPU) {
+            FaultStep::NeedPage(fault) => Some((fault, at)),
+            _ => None,
+        });
+        let (fault, at) = missing.expect("half of the pages are in swap");
+        let Need::SwapIn(slot) = fault.need() else { panic!("{fault:?}") };
+        let ahead = mm.swap_readahead(slot);
+        assert_eq!(ahead.len(), 7, "window {window}");
+        assert_eq!(access(&mut mm, space, page(start, at), Access::Read), FaultStep::Done);
+        for slot in ahead {
+            let pfn = mm.alloc_fast(&fault.request(CPU)).expect("memory is free");
+            mm.finish_readahead(slot, pfn, CPU);
+        }
+        for at in 0..16 {
+            mm.touch(space, page(start, at), Access::Read, CPU);
+        }
+    }
+}
