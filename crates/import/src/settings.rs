@@ -18,6 +18,8 @@ pub struct SettingsReport {
     /// Settings whose file the policy's kernels do not have, or take no such value for, where they say something else than Linux
     /// starts with.
     pub not_in_policy: Vec<Untaken>,
+    /// Settings that hide where memory was put, and are on only where somebody asks for them.
+    pub left_off: Vec<Untaken>,
     /// Settings without a model in the engine, where they say something else than Linux does by default.
     pub not_modelled: Vec<Untaken>,
 }
@@ -83,6 +85,10 @@ pub(crate) fn write(snapshot: &Snapshot, mm: &mut Mm) -> Result<SettingsReport, 
             report.not_modelled.extend(is_unusual(setting, &value).then(untaken));
             continue;
         }
+        if setting.model == Model::Engine(Knob::NumaBalancing) {
+            report.left_off.extend((value != "0").then(untaken));
+            continue;
+        }
         let before = mm.read_setting(setting.name).map(|text| value_shown(&text));
         match mm.write_setting(setting.name, &value) {
             Ok(()) => {
@@ -118,8 +124,6 @@ fn held(snapshot: &Snapshot, setting: &'static Setting) -> Option<(&'static Sett
         Knob::DirtyBackgroundRatio => is_off("/proc/sys/vm/dirty_background_bytes"),
         // The map holds the pages of the pools.
         Knob::Hugetlb(HugetlbFile::Nr) => true,
-        // It hides where memory was put, so it is on only where somebody asks for it.
-        Knob::NumaBalancing | Knob::NumaScan(..) => true,
         _ => setting.access != Access::ReadWrite,
     };
     (!is_left_out).then_some((setting, value))

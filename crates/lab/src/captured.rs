@@ -45,6 +45,7 @@ impl Captured {
             ("taken from the snapshot", taken),
             ("replaced", replaced),
             ("not in this policy", untaken(&self.settings.not_in_policy)),
+            ("left off", untaken(&self.settings.left_off)),
             ("not modelled", untaken(&self.settings.not_modelled)),
         ];
         let parts = parts.iter().filter(|(_, said)| !said.is_empty());

@@ -57,9 +57,10 @@ fn every_setting_that_can_be_written_comes_along() {
         // What exclude each other have a test of their own, and the map holds the pools.
         let apart =
             setting.name.contains("dirty") && (setting.name.ends_with("bytes") || setting.name.ends_with("ratio"));
-        // Proposed in 2018, and in no release.
+        // Proposed in 2018, and in no release; under other names up to 5.12; and off unless asked for.
         let proposed = setting.name == "thp/madv_hugepage_force_local";
-        let kept = apart || proposed || setting.name.contains("nr_hugepages");
+        let balancing = setting.name.starts_with("kernel.numa_balancing");
+        let kept = apart || proposed || balancing || setting.name.contains("nr_hugepages");
         setting.is_modelled() && setting.access == Access::ReadWrite && !kept
     };
     for setting in SETTINGS.iter().filter(is_written) {
@@ -116,6 +117,7 @@ fn what_an_old_policy_lacks_or_nobody_models_is_said_and_nothing_is_refused() {
         ("/proc/sys/vm/swappiness", "150"),
         ("/proc/sys/vm/overcommit_memory", "2"),
         ("/proc/sys/vm/panic_on_oom", "0"),
+        ("/proc/sys/kernel/numa_balancing", "2"),
         ("/sys/kernel/mm/lru_gen/enabled", "0x0007"),
         ("/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled", "[always] inherit madvise never"),
         ("/sys/kernel/mm/transparent_hugepage/hugepages-16kB/enabled", "always inherit madvise [never]"),
@@ -133,6 +135,7 @@ fn what_an_old_policy_lacks_or_nobody_models_is_said_and_nothing_is_refused() {
     }
     let missing = names(&settings.not_modelled);
     assert_eq!(missing, ["lru_gen/enabled=0x0007", "thp/hugepages-64kB/enabled=always", "vm.overcommit_memory=2"]);
+    assert_eq!(names(&settings.left_off), ["kernel.numa_balancing=2"]);
     assert_eq!(mm.read_setting("thp/enabled").expect("it exists"), "always [madvise] never\n", "as the size says");
 }
 

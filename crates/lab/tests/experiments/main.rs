@@ -342,7 +342,7 @@ fn the_kernel_is_booted_with_its_command_line() {
 #[test]
 fn parameters_out_of_range_are_refused_in_words() {
     let mut plan = plan(Workload::Usemem);
-    plan.chosen = BTreeMap::from([("anon_percent", Value::Count(100))]);
+    plan.chosen = BTreeMap::from([("anon_percent", Value::Count(101))]);
     let told = on(1, &plan).expect_err("it is refused").to_string();
-    assert_eq!(told, "usemem: anon_percent is 100, expected a number from 1 to 99");
+    assert_eq!(told, "usemem: anon_percent is 101, expected a number from 1 to 100");
 }
