@@ -402,3 +402,22 @@ fn pages_of_a_pool_are_neither_movable_nor_split() {
     assert!(!mm.has_movable_content(pfn) && mm.split_huge_page(pfn, CPU) == Err(Errno::Einval));
     assert_eq!(mm.page_at(a, addr(0)), PageView::Present { pfn, writable: true, young: true, dirty: true });
 }
+
+#[test]
+fn a_node_that_has_pages_again_ends_the_row_of_failures_and_is_asked_with_all_effort() {
+    let mut policy = Policy::default();
+    policy.thp.hugetlb_noretry = true;
+    let mut mm = boot(2, policy);
+    let mut resize = PoolResize::new(&mm, PoolSize::all(6));
+    let mut asked = Vec::new();
+    // Node 1 has none twice, but node 0 has one in between.
+    while let PoolStep::NeedPage(request) = resize.step(&mut mm, CPU) {
+        asked.push((request.node.0, request.gfp.has(Gfp::RETRY_MAYFAIL)));
+        let page = if [2, 4].contains(&asked.len()) { None } else { mm.alloc_fast(&request).ok() };
+        resize.give(&mut mm, page);
+    }
+    let first = [(0, true), (1, true), (0, true), (1, false)];
+    let then = [(0, true), (1, false), (0, true), (1, true)];
+    assert_eq!(asked, [first, then].concat());
+    assert_eq!(pool(&mm), (6, 6, 0, 0));
+}

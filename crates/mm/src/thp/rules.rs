@@ -114,3 +114,35 @@ impl<T: Tracer> Mm<T> {
         stays.into_iter().find(|&(flag, _)| word.has(flag)).map_or(Ok(()), |(_, failure)| Err(failure))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fs_cache::tests::{mounted, used};
+    use crate::page_cache::tests::read_pages;
+    use crate::policy::Policy;
+
+    #[test]
+    fn half_of_a_slot_has_to_be_in_use_for_other_pages_to_be_read_from_swap() {
+        let mut policy = Policy::default();
+        policy.thp.max_ptes_shared = true;
+        let mm = mounted(policy);
+        let is_enough = |swapped, used| mm.is_used_enough(&Tally { swapped, used, ..Tally::default() }).is_ok();
+        assert_eq!([is_enough(0, 0), is_enough(0, 1)], [false, true], "one page where nothing is in swap");
+        assert_eq!([is_enough(1, 255), is_enough(1, 256)], [false, true]);
+    }
+
+    #[test]
+    fn pages_are_in_use_that_were_read_by_a_mapping_or_by_a_system_call() {
+        let mut mm = mounted(Policy::default());
+        let file = used(&mut mm);
+        read_pages(&mut mm, file, 0, 1);
+        let idx = mm.at(mm.file_page(file, 0).expect("it was just read"));
+        for (referenced, young, used) in [(false, false, 0), (true, false, 1), (false, true, 1), (true, true, 1)] {
+            mm.frames.set(idx, mm.frames.word(idx).with(Flag::Referenced, referenced));
+            let entry = Pte::present(idx).with(PteFlag::Young, young);
+            let tally = mm.khugepaged_tally(&[entry]).expect("the page may leave");
+            assert_eq!(tally.used, used, "{referenced} {young}");
+        }
+    }
+}
