@@ -400,3 +400,14 @@ fn the_window_stays_open_while_what_was_read_ahead_is_used() {
         }
     }
 }
+
+#[test]
+fn a_page_with_a_new_slot_has_to_be_written_there() {
+    let mut mm = boot(100);
+    let (space, start) = program(&mut mm, 1);
+    let PageView::Present { pfn, .. } = mm.page_at(space, start) else { panic!("it was just written") };
+    let idx = mm.at(pfn);
+    mm.frames.set(idx, mm.frames.word(idx).with(Flag::Dirty, false));
+    assert!(mm.add_to_swap(idx));
+    assert!(mm.frames.word(idx).has(Flag::Dirty));
+}
