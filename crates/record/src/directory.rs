@@ -199,6 +199,9 @@ fn fill(root: &Path, experiment: &Experiment, extra: &[ExtraFile]) -> Result<Man
     let digest = Digest::of_cells(digests);
     let manifest =
         Manifest { format: FORMAT, digest, inputs: experiment.inputs.clone(), cells, files: files.entries().to_vec() };
+    if let Some(name) = manifest.odd_name() {
+        return Err(WriteError::Name { what: "table or phase", name });
+    }
     let text = toml::to_string(&manifest)?;
     files.text(MANIFEST.to_owned(), |out: &mut dyn Write| out.write_all(text.as_bytes()))?;
     files.sync_names()?;

@@ -277,11 +277,16 @@ impl Manifest {
         if computed != manifest.digest {
             return Err(ReadError::Digest { file: file.to_owned(), stated: manifest.digest, computed });
         }
-        let odd = manifest.names().find(|name| !name.chars().all(order9_escape::is_plain));
-        if let Some(odd) = odd.map(order9_escape::line) {
-            return Err(ReadError::Name { file: file.to_owned(), name: odd.into_owned() });
+        match manifest.odd_name() {
+            Some(name) => Err(ReadError::Name { file: file.to_owned(), name }),
+            None => Ok(manifest),
         }
-        Ok(manifest)
+    }
+
+    /// The first name with characters that nobody sees or that do something to a terminal, written out.
+    pub(crate) fn odd_name(&self) -> Option<String> {
+        let odd = self.names().find(|name| !name.chars().all(order9_escape::is_plain))?;
+        Some(order9_escape::line(odd).into_owned())
     }
 
     /// Names that stand in tables and pictures.

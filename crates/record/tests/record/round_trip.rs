@@ -101,12 +101,13 @@ fn counters_grow_from_the_first_phase_to_the_last() {
     assert_eq!(run.values("unknown").count(), 0);
 }
 
-/// Any texts, times and numbers in one cell.
+/// Any texts, times and numbers in one cell; names are such as can be seen.
 fn any_run() -> impl Strategy<Value = Run> {
+    let name = "\\PC{0,8}".prop_filter("it can be seen", |name: &String| name.chars().all(order9_escape::is_plain));
     let numbers = prop::collection::vec(any::<u64>(), 0..40);
     let values = prop::collection::vec(prop::num::f64::NORMAL | prop::num::f64::ZERO, 0..40);
     let times = prop::collection::vec(any::<u64>(), 0..40);
-    (numbers, values, times, "\\PC{0,8}", prop::collection::vec("\\PC{0,20}", 0..3)).prop_map(
+    (numbers, values, times, name, prop::collection::vec("\\PC{0,20}", 0..3)).prop_map(
         |(numbers, values, mut times, name, notes)| {
             let mut run = Run::new("linux-5.0", 0);
             let operation = run.operation("latency", Unit::Nanos);
@@ -124,6 +125,17 @@ fn any_run() -> impl Strategy<Value = Run> {
             run
         },
     )
+}
+
+#[test]
+fn a_name_that_nobody_would_see_is_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("run");
+    let mut experiment = experiment();
+    experiment.runs[0].phases[0].name = "fill\u{e01e0}".to_owned();
+    let told = Target::new(&directory, Existing::Keep).unwrap().write(&experiment, &[]).unwrap_err().to_string();
+    assert!(told.contains("fill\\u{e01e0}"), "{told}");
+    assert!(!directory.exists());
 }
 
 proptest! {
