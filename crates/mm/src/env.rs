@@ -16,6 +16,9 @@ use crate::reclaim::PageWrite;
 use crate::trace::Tracer;
 use crate::zone::ZoneId;
 
+#[cfg(test)]
+pub(crate) mod alone;
+
 /// A task's way to the engine and to time.
 pub trait Env {
     /// The engine's tracer.

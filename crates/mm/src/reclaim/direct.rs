@@ -139,12 +139,17 @@ impl<T: Tracer> Mm<T> {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
     use alloc::vec::Vec;
 
+    use order9_units::{NodeId, PAGEBLOCK_PAGES, Pfn, PfnRange, ZoneKind};
+
     use super::*;
-    use crate::Gfp;
-    use crate::policy::LruScope;
-    use crate::reclaim::tests::boot;
+    use crate::env::alone::{Alone, run};
+    use crate::policy::{LruScope, Policy};
+    use crate::reclaim::tests::{boot, mapped};
+    use crate::space::Prot;
+    use crate::{Contents, Gfp, Layout, LruList, MmBuilder, NodeSpec, ZoneSpec};
 
     fn request() -> Request {
         Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE)
@@ -166,6 +171,59 @@ mod tests {
         let (passes, _) = mm.direct_passes(&search, DEF_PRIORITY);
         let slab: Vec<_> = passes.iter().map(|pass| (pass.zone, pass.slab)).collect();
         assert_eq!(slab, [(ZoneId(1), true), (ZoneId(0), false)]);
+    }
+
+    #[test]
+    fn a_task_stops_once_it_has_freed_a_chunk() {
+        let mut mm = boot();
+        mapped(&mut mm, 1024, LruList::InactiveFile, Prot::READ);
+        let world = Alone::new(mm);
+        // From priority 10 on passes take such shares of what is left: 1, 1, 3, 7, 15 and 31 pages; then 1, 3, 7, 14 and 29.
+        assert_eq!([(); 2].map(|()| run(direct_reclaim(&world, &request()))), [58, 54]);
+    }
+
+    #[test]
+    fn in_4_4_a_task_that_freed_nothing_goes_on_until_its_lists_were_scanned_often() {
+        for (rule, progress) in [(Unreclaimable::PagesScanned, [1, 1, 1, 0]), (Unreclaimable::KswapdFailures, [0; 4])] {
+            let mut mm = boot();
+            mm.policy.reclaim.unreclaimable = rule;
+            // A run scans 1, 2, 4, 8 and 16 pages, and six times what there is is often.
+            let pages = mapped(&mut mm, 16, LruList::InactiveFile, Prot::READ).pages;
+            pages.iter().for_each(|&page| mm.pin(page).expect("it is allocated"));
+            let world = Alone::new(mm);
+            assert_eq!([(); 4].map(|()| run(direct_reclaim(&world, &request()))), progress, "{rule:?}");
+        }
+    }
+
+    #[test]
+    fn compaction_may_start_with_room_for_it_above_the_high_mark() {
+        let order = Order::PAGEBLOCK;
+        let mut mm = scattered();
+        let search = mm.search_for(&Request::new(order, Gfp::GFP_TRANSHUGE)).expect("the request is sound");
+        let high = mm.zones[0].free - compact_gap(order);
+        for (high, ready) in [(high - 1, true), (high, false), (high + 1, false)] {
+            mm.zones[0].watermarks.high = high;
+            assert_eq!(mm.compaction_ready(ZoneId(0), &search), ready, "{high}");
+        }
+    }
+
+    /// One zone of eight pageblocks in which every second page is free.
+    fn scattered() -> Mm {
+        let span = PfnRange::of(Pfn::new(1 << 20), PAGEBLOCK_PAGES * 8);
+        let layout = Layout {
+            nodes: vec![NodeSpec { distances: vec![10] }],
+            zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
+            ..Layout::default()
+        };
+        let mut builder = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound");
+        for pfn in span.iter() {
+            let done = match pfn.get() % 2 {
+                0 => builder.free(pfn, Order::ZERO),
+                _ => builder.allocate(pfn, Order::ZERO, Contents::Movable),
+            };
+            done.expect("every frame is given once");
+        }
+        builder.finish()
     }
 
     #[test]

@@ -26,14 +26,14 @@ pub(super) fn boot() -> Mm {
 }
 
 /// A mapped file with `count` pages on `list`, accessed by nobody since.
-struct Mapped {
+pub(super) struct Mapped {
     space: SpaceId,
     start: VirtAddr,
     file: FileId,
-    pages: Vec<Pfn>,
+    pub(super) pages: Vec<Pfn>,
 }
 
-fn mapped(mm: &mut Mm, count: u64, list: LruList, prot: Prot) -> Mapped {
+pub(super) fn mapped(mm: &mut Mm, count: u64, list: LruList, prot: Prot) -> Mapped {
     let file = mm.create_file(Pages::new(count)).expect("there are few");
     let space = mm.create_space().expect("there are few");
     let backing = Backing::File { file, offset: Pages::ZERO, shared: true };

@@ -194,11 +194,14 @@ mod tests {
     use order9_units::{Order, Pages, Pfn, PfnRange};
 
     use super::*;
+    use crate::env::Task;
+    use crate::env::alone::{Alone, run};
     use crate::node::DaemonRequest;
     use crate::policy::Policy;
     use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 
     const NODE: NodeId = NodeId(0);
+    const TASK: Task = Task { rt: false, kthread: false, memalloc: false, oom_victim: false };
 
     /// One zone whose reserves are used up, with pages of files to reclaim, and a kswapd that sleeps.
     fn exhausted() -> Mm {
@@ -245,6 +248,27 @@ mod tests {
         mm.nodes[0].kswapd_asleep = true;
         assert!(!mm.throttles_direct_reclaim(NODE));
         assert_eq!((mm.nodes[0].kswapd_request(), mm.take_wakeups().kswapd), (None, 0));
+    }
+
+    #[test]
+    fn a_task_that_would_use_up_the_reserves_is_counted_and_waits_for_kswapd() {
+        for (gfp, timeout) in [(Gfp::GFP_KERNEL, None), (Gfp::GFP_NOFS, Some(NOFS_WAIT))] {
+            let world = Alone::new(exhausted());
+            run(throttle_direct(&world, &Request::new(Order::ZERO, gfp)));
+            assert_eq!(*world.waits.borrow(), [(Until::ReservesFilled(NODE), timeout)]);
+            assert_eq!(world.mm.borrow().counters().pgscan_direct_throttle, 1);
+        }
+    }
+
+    #[test]
+    fn daemons_and_victims_take_from_the_reserves_without_a_wait() {
+        let (daemon, victim) = (Task { kthread: true, ..TASK }, Task { oom_victim: true, ..TASK });
+        for task in [daemon, victim] {
+            let world = Alone { task, ..Alone::new(exhausted()) };
+            run(throttle_direct(&world, &Request::new(Order::ZERO, Gfp::GFP_KERNEL)));
+            assert!(world.waits.borrow().is_empty(), "{task:?}");
+            assert_eq!(world.mm.borrow().counters().pgscan_direct_throttle, 0);
+        }
     }
 
     #[test]

@@ -5,15 +5,13 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
-use core::future::Future;
-use core::pin::pin;
-use core::task::{Context, Poll, Waker};
 
 use order9_units::{Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 mod defrag_mode;
 
 use super::alloc_pages;
+use crate::env::alone::run;
 use crate::env::{CompactPriority, CompactResult, Compacted, Env, OomKill, Pressure, SpinLock, Task};
 use crate::page_alloc::{AllocError, GaveUp, Request};
 use crate::policy::{EarlyFail, Policy, RetryRule, StallCounts, Withdrawn};
@@ -73,12 +71,7 @@ impl World {
     fn alloc(&self, order: u8, gfp: Gfp, task: Task) -> Result<Pfn, AllocError> {
         let request = Request { cpu: usize::MAX, ..Request::new(Order::new(order).expect("a small order"), gfp) };
         self.task.set(task);
-        let mut future = pin!(alloc_pages(self, &request));
-        let mut context = Context::from_waker(Waker::noop());
-        match future.as_mut().poll(&mut context) {
-            Poll::Ready(result) => result,
-            Poll::Pending => unreachable!("this world never makes a task wait"),
-        }
+        run(alloc_pages(self, &request))
     }
 
     /// Why a request gave up.

@@ -283,7 +283,6 @@ impl<T: Tracer> Mm<T> {
     /// The last mapping of a page in the swap cache is gone.
     pub(crate) fn leave_in_swap_cache(&mut self, idx: Idx, cpu: usize) {
         self.user.rmap.set(idx, Owner::SwapCache);
-        self.munlock_page(idx);
         self.drop_if_useless(idx, cpu);
     }
 
@@ -339,10 +338,12 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
-    /// Maps the page that has `slot` in place of the entry that names it; returns the new entry.
+    /// Maps the page that has `slot` in place of the entry that names it; returns the new entry. Only a page that nothing else
+    /// leads to is mapped for a write.
     pub(crate) fn map_from_swap(&mut self, at: Mapping, slot: SlotId, vma: &Vma, access: Access, cpu: usize) -> Pte {
         let idx = self.swap.page(slot).expect("the page is in memory");
-        let writable = access == Access::Write && self.is_exclusive(idx, true);
+        let writable = access == Access::Write;
+        debug_assert!(!writable || self.is_exclusive(idx, true), "{at:?} would write what others have, too");
         match self.user.rmap.owner(idx) {
             _ if self.huge_head(idx).is_some() => self.map_subpage(at, idx),
             Owner::SwapCache => {

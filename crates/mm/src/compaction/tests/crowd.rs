@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use core::future::poll_fn;
 use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
 
 use super::indexed::indexed;
 use super::*;

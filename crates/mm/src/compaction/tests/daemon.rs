@@ -34,7 +34,7 @@ fn a_run_in_vain_returns_what_cpus_have_cached_and_is_put_off() {
         (deferral.considered, deferral.shift, deferral.order_failed)
     };
     assert_eq!(cached(&world), 1);
-    world.run(work(&world, NodeId(0), REQUEST));
+    run(work(&world, NodeId(0), REQUEST));
     assert_eq!((cached(&world), deferral(&world)), (0, (0, 1, 0)));
     assert_eq!(world.mm.borrow().nodes()[0].kcompactd_request(), None, "it has worked for it");
     let counted = |world: &World| {
@@ -45,9 +45,9 @@ fn a_run_in_vain_returns_what_cpus_have_cached_and_is_put_off() {
     };
     let (wakes, of_daemon, of_all) = counted(&world);
     assert!(wakes == 1 && of_daemon == of_all && of_all.0 > 0, "{of_daemon:?} of {of_all:?}");
-    world.run(work(&world, NodeId(0), REQUEST));
+    run(work(&world, NodeId(0), REQUEST));
     assert_eq!((counted(&world), deferral(&world)), ((2, of_daemon, of_all), (1, 1, 0)), "the next one is let pass");
-    world.run(work(&world, NodeId(0), REQUEST));
+    run(work(&world, NodeId(0), REQUEST));
     assert_eq!((counted(&world).0, deferral(&world)), (3, (0, 2, 0)), "it was tried again");
 }
 
@@ -58,7 +58,7 @@ fn a_block_that_nobody_has_got_yet_ends_no_deferral() {
         let deferral = &mut mm.zones[0].compaction.deferral[0];
         (deferral.considered, deferral.shift, deferral.order_failed) = (8, 3, 2);
     });
-    world.run(work(&world, NodeId(0), REQUEST));
+    run(work(&world, NodeId(0), REQUEST));
     let deferral = world.mm.borrow().zones[0].compaction.deferral[0];
     assert_eq!((world.free_huge(), deferral.shift, deferral.order_failed), (1, 3, 10));
 }
@@ -94,7 +94,7 @@ fn a_node_is_compacted_above_its_threshold_unless_kswapd_is_at_work() {
         let world = quiet(proactive(ProactiveBackoff::Count64), &fragmented(singles, F::Kernel));
         world.with(|mm| mm.nodes[0].kswapd_asleep = asleep);
         let score = score(&world);
-        world.run(Proactive::default().check(&world, NodeId(0)));
+        run(Proactive::default().check(&world, NodeId(0)));
         (score, counted(&world).0)
     };
     // Of 5692 free frames 91 % lie in single ones, of 6402 92 %: one less for the node, which counts a frame more.
@@ -106,7 +106,7 @@ fn a_run_in_vain_puts_off_sixty_four_looks() {
     let world = quiet(proactive(ProactiveBackoff::Count64), &fragmented(5890, F::Kernel));
     let mut daemon = Proactive::default();
     let mut look = || {
-        world.run(daemon.check(&world, NodeId(0)));
+        run(daemon.check(&world, NodeId(0)));
         counted(&world)
     };
     assert_eq!(look(), (1, 0));
@@ -120,7 +120,7 @@ fn later_releases_sleep_sixty_four_times_as_long_instead() {
     let world = quiet(proactive(ProactiveBackoff::Sleep64), &fragmented(5890, F::Kernel));
     let mut daemon = Proactive::default();
     assert_eq!(daemon.pause(&world), Some(Nanos::new(500_000_000)));
-    (0..2).for_each(|_| world.run(daemon.check(&world, NodeId(0))));
+    (0..2).for_each(|_| run(daemon.check(&world, NodeId(0))));
     assert_eq!((counted(&world), daemon.pause(&world)), ((2, 0), Some(Nanos::new(32_000_000_000))));
     world.with(|mm| mm.settings.compaction_proactiveness = 0);
     assert_eq!(daemon.pause(&world), None);
@@ -130,7 +130,7 @@ fn later_releases_sleep_sixty_four_times_as_long_instead() {
 fn a_run_that_helped_goes_down_to_the_lower_threshold_and_puts_nothing_off() {
     let world = quiet(proactive(ProactiveBackoff::Sleep64), &fragmented(5890, F::Page));
     let mut daemon = Proactive::default();
-    world.run(daemon.check(&world, NodeId(0)));
+    run(daemon.check(&world, NodeId(0)));
     assert_eq!((counted(&world).0, daemon.pause(&world)), (1, Some(Nanos::new(500_000_000))));
     assert!((70..=80).contains(&score(&world)), "{}", score(&world));
 }

@@ -161,7 +161,7 @@ fn a_whole_zone_gives_all_it_has_for_the_fewest_moves() {
             .find_map(|n| Some((n as u64, fewest_moves(&movable, &others, room, n)?)));
         let (most, fewest) = most.expect("none is possible");
         let free = world.free_huge();
-        world.run(compact_node(&world, NodeId(0)));
+        run(compact_node(&world, NodeId(0)));
         let gained = world.free_huge() - free;
         gained_together += gained;
         assert!(gained <= most, "seed {seed}: {gained} of {most}: nothing beats the bound");
@@ -172,7 +172,7 @@ fn a_whole_zone_gives_all_it_has_for_the_fewest_moves() {
         }
         // Nothing is left to do.
         let moved = world.moved();
-        world.run(compact_node(&world, NodeId(0)));
+        run(compact_node(&world, NodeId(0)));
         assert_eq!((world.moved(), world.free_huge()), (moved, free + gained), "seed {seed}");
         world.mm.borrow().check().expect("all laws hold");
     }
@@ -202,7 +202,7 @@ fn kcompactd_works_ahead_once_a_huge_page_is_taken_as_long_as_that_is_cheap() {
         world.mm.borrow_mut().nodes[0].kcompactd_asleep = true;
         world.compact_huge(CompactPriority::Async).captured.expect("there is room for one");
         let woken = !world.mm.borrow().nodes[0].kcompactd_asleep;
-        world.run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
+        run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
         (woken, world.free_huge())
     };
     // Between the low and the high mark there is room for one.
@@ -221,7 +221,7 @@ fn a_run_of_kcompactd_for_a_huge_page_goes_on_to_work_ahead() {
         // Between the low and the high mark there is room for two.
         world.with(|mm| mm.zones[0].watermarks.high = mm.zones[0].watermarks.low + 2 * HUGE);
         let request = DaemonRequest { order: Order::new(order).expect("an order"), class: ZoneKind::Normal };
-        world.run(work(&world, NodeId(0), request));
+        run(work(&world, NodeId(0), request));
         world.free_huge()
     };
     assert_eq!([of(9, true), of(9, false), of(3, true)], [2, 1, 0]);
@@ -238,7 +238,7 @@ fn only_the_daemon_makes_way_and_before_each_batch() {
         world.compact_huge(CompactPriority::Async).captured.expect("there is room for one");
         let direct = world.ways_made.get();
         let moved = world.moved();
-        world.run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
+        run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
         assert_eq!(world.moved() - moved, 212, "the cheapest pageblock is emptied");
         (direct, world.ways_made.get())
     };

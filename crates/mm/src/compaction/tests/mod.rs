@@ -12,12 +12,11 @@ mod series;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
-use core::pin::pin;
-use core::task::{Context, Poll, Waker};
 
 use order9_units::{Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::{CompactTotals, try_to_compact_pages};
+use crate::env::alone::run;
 use crate::env::{CompactPriority, Compacted, Env, SpinLock, Stall, Task, Until};
 use crate::gfp::Gfp;
 use crate::page_alloc::Request;
@@ -169,13 +168,6 @@ impl World {
         }
     }
 
-    fn run<R>(&self, future: impl Future<Output = R>) -> R {
-        match pin!(future).as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(result) => result,
-            Poll::Pending => unreachable!("this world never makes a task wait"),
-        }
-    }
-
     /// Direct compaction for a huge page of a program.
     fn compact_huge(&self, priority: CompactPriority) -> Compacted {
         self.compact(Order::PAGEBLOCK, Gfp::GFP_TRANSHUGE, priority)
@@ -183,7 +175,7 @@ impl World {
 
     fn compact(&self, order: Order, gfp: Gfp, priority: CompactPriority) -> Compacted {
         let request = Request { cpu: CPU, ..Request::new(order, gfp) };
-        self.run(try_to_compact_pages(self, &request, priority))
+        run(try_to_compact_pages(self, &request, priority))
     }
 
     /// What all runs have looked at.

@@ -66,7 +66,7 @@ impl World {
     /// Splits of huge pages and pages scanned, in direct reclaim for a block of `order`.
     fn reclaims(&self, order: Order) -> (u64, u64) {
         let request = Request { cpu: CPU, ..Request::new(order, Gfp::GFP_TRANSHUGE) };
-        self.run(direct_reclaim(self, &request));
+        run(direct_reclaim(self, &request));
         let mm = self.mm.borrow();
         mm.check().expect("every law holds");
         (mm.counters().thp_split_page, mm.counters().pgscan_direct.total())
@@ -93,7 +93,7 @@ fn without_the_switch_and_for_smaller_blocks_splits_are_left_to_the_shrinker() {
 fn kcompactd_splits_ahead_until_pages_are_enough() {
     let of = |partial_first| {
         let world = shortage(policy(partial_first));
-        world.run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
+        run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
         world.mm.borrow().check().expect("every law holds");
         world.splits()
     };
@@ -114,7 +114,7 @@ fn blocks_that_the_min_mark_keeps_back_do_not_count_as_left() {
         mm.wake_to_work_ahead(zone, Order::PAGEBLOCK);
         drop(mm);
         let woken = !world.mm.borrow().nodes[0].kcompactd_asleep;
-        world.run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
+        run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
         (woken, world.splits())
     };
     assert_eq!(of(SLOT), (false, 0));

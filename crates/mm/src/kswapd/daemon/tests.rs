@@ -1,88 +1,21 @@
 //! Steps of the daemon in a small world: what it waits for, and what a run leaves behind.
 
 use alloc::vec;
-use alloc::vec::Vec;
-use core::cell::RefCell;
-use core::pin::pin;
-use core::task::{Context, Poll, Waker};
 
 use order9_units::{PAGEBLOCK_PAGES, Pfn, PfnRange};
 
 use super::*;
 use crate::compaction::try_to_compact_pages;
-use crate::env::{CompactPriority, Env, SpinLock, Task};
+use crate::env::CompactPriority;
+use crate::env::alone::{Alone, run};
 use crate::gfp::Gfp;
 use crate::page_alloc::Request;
 use crate::policy::{Policy, SkipReset};
-use crate::reclaim::PageWrite;
 use crate::{Contents, Layout, MmBuilder, NodeSpec, ZoneId, ZoneSpec};
 
 const NODE: NodeId = NodeId(0);
 const PLAIN: DaemonRequest = DaemonRequest { order: Order::ZERO, class: ZoneKind::Normal };
 const HUGE: DaemonRequest = DaemonRequest { order: Order::PAGEBLOCK, class: ZoneKind::Normal };
-
-/// Nobody else acts; every wait ends at once, woken or not as a test says.
-struct World {
-    mm: RefCell<Mm>,
-    woken: bool,
-    waits: RefCell<Vec<(Until, Option<Nanos>)>>,
-}
-
-impl World {
-    fn new(mm: Mm, woken: bool) -> Self {
-        Self { mm: RefCell::new(mm), woken, waits: RefCell::default() }
-    }
-
-    fn run<R>(&self, future: impl Future<Output = R>) -> R {
-        match pin!(future).as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(result) => result,
-            Poll::Pending => unreachable!("this world never makes a task wait"),
-        }
-    }
-}
-
-impl Env for World {
-    type Tracer = crate::trace::NoTrace;
-
-    fn with<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R {
-        step(&mut self.mm.borrow_mut())
-    }
-
-    async fn spend(&self) {}
-
-    fn cpu(&self) -> usize {
-        usize::MAX
-    }
-
-    fn task(&self) -> Task {
-        Task::default()
-    }
-
-    async fn sleep(&self, _: Nanos) {}
-
-    fn need_resched(&self) -> bool {
-        false
-    }
-
-    fn lock_busy(&self, _: SpinLock) -> bool {
-        false
-    }
-}
-
-impl Stall for World {
-    async fn submit(&self, _: Vec<PageWrite>) {}
-
-    async fn wait(&self, until: Until, timeout: Option<Nanos>) -> bool {
-        self.waits.borrow_mut().push((until, timeout));
-        self.woken
-    }
-
-    fn wake(&self, _: Until) {}
-
-    fn now(&self) -> Nanos {
-        Nanos::ZERO
-    }
-}
 
 fn start_of(node: u16) -> Pfn {
     Pfn::new((u64::from(node) + 1) << 20)
@@ -110,8 +43,8 @@ fn machine() -> Mm {
 #[test]
 fn it_naps_for_a_tenth_of_a_second_before_it_sleeps_and_counts_naps_cut_short() {
     for woken in [false, true] {
-        let world = World::new(machine(), woken);
-        let next = world.run(nap(&world, NODE, PLAIN, PLAIN));
+        let world = Alone { woken, ..Alone::new(machine()) };
+        let next = run(nap(&world, NODE, PLAIN, PLAIN));
         assert_eq!(*world.waits.borrow(), [(Until::KswapdNeeded(NODE), Some(Nanos::new(100_000_000)))]);
         assert_eq!(next, woken.then_some(PLAIN));
         let counted = world.mm.borrow().counters.kswapd_low_wmark_hit_quickly;
@@ -121,19 +54,19 @@ fn it_naps_for_a_tenth_of_a_second_before_it_sleeps_and_counts_naps_cut_short() 
 
 #[test]
 fn a_node_that_comes_to_rest_forgets_what_passes_over_it_have_found() {
-    let world = World::new(machine(), false);
+    let world = Alone::new(machine());
     let found = ReclaimFlags { dirty: true, ..ReclaimFlags::default() };
     let zones = [ZoneId(0), ZoneId(1)];
     zones.iter().for_each(|&zone| world.mm.borrow_mut().set_reclaim_flags(zone, found));
-    world.run(nap(&world, NODE, PLAIN, PLAIN));
+    run(nap(&world, NODE, PLAIN, PLAIN));
     assert_eq!(zones.map(|zone| world.mm.borrow().reclaim_flags(zone)), [ReclaimFlags::default(), found]);
 }
 
 #[test]
 fn kcompactd_goes_on_with_what_was_asked_for_once_the_node_is_balanced() {
     for (asked, done) in [(HUGE, PLAIN), (PLAIN, PLAIN)] {
-        let world = World::new(machine(), false);
-        world.run(nap(&world, NODE, asked, done));
+        let world = Alone::new(machine());
+        run(nap(&world, NODE, asked, done));
         let request = world.mm.borrow().nodes()[0].kcompactd_request();
         assert_eq!(request, (asked == HUGE).then_some(HUGE));
     }
@@ -152,24 +85,24 @@ fn skip_hints_of_a_compaction_in_vain_are_forgotten_when_the_node_comes_to_rest(
         };
         done.expect("every frame is given once");
     }
-    let world = World::new(builder.finish(), false);
+    let world = Alone::new(builder.finish());
     let request = Request { cpu: usize::MAX, ..Request::new(Order::PAGEBLOCK, Gfp::GFP_TRANSHUGE) };
-    world.run(try_to_compact_pages(&world, &request, CompactPriority::SyncLight));
-    let hints = |world: &World| {
+    run(try_to_compact_pages(&world, &request, CompactPriority::SyncLight));
+    let hints = |world: &Alone| {
         let mm = world.mm.borrow();
         (0..8).filter(|&block| mm.pageblock_skip(start_of(0) + PAGEBLOCK_PAGES * block)).count()
     };
     assert!(hints(&world) > 0, "its scanners have met");
-    world.run(nap(&world, NODE, PLAIN, PLAIN));
+    run(nap(&world, NODE, PLAIN, PLAIN));
     assert_eq!(hints(&world), 0);
 }
 
 #[test]
 fn every_run_counts_and_one_that_works_off_a_boost_asks_kcompactd_for_a_pageblock() {
     for (boost, asked) in [(0, None), (512, Some(HUGE))] {
-        let world = World::new(machine(), false);
+        let world = Alone::new(machine());
         world.mm.borrow_mut().zones[0].boost = boost;
-        world.run(balance(&world, NODE, PLAIN));
+        run(balance(&world, NODE, PLAIN));
         let mm = world.mm.borrow();
         assert_eq!((mm.counters.pageoutrun, mm.zones[0].boost), (1, 0));
         assert_eq!(mm.nodes()[0].kcompactd_request(), asked, "a boost of {boost}");
@@ -179,12 +112,12 @@ fn every_run_counts_and_one_that_works_off_a_boost_asks_kcompactd_for_a_pagebloc
 #[test]
 fn a_gentle_pass_neither_writes_nor_swaps_and_every_pass_aims_at_its_goal() {
     for gentle in [true, false] {
-        let world = World::new(machine(), false);
+        let world = Alone::new(machine());
         world.mm.borrow_mut().zones[0].watermarks.high = 700;
         let control = ReclaimControl::new(Reclaimer::Kswapd, Order::ZERO, 0, ZoneKind::Normal);
         let id = world.mm.borrow_mut().begin_reclaim(control);
         let pass = Pass { node: NODE, class: ZoneKind::Normal, order: Order::ZERO, priority: DEF_PRIORITY, gentle };
-        let passed = world.run(round(&world, id, &pass));
+        let passed = run(round(&world, id, &pass));
         let control = world.mm.borrow_mut().end_reclaim(id);
         assert_eq!([control.may_writepage, control.may_swap], [!gentle; 2]);
         assert_eq!((control.nr_to_reclaim, passed.goal), (700, 700));

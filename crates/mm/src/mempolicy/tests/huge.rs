@@ -6,6 +6,7 @@ use order9_units::{NodeId, Pages, PfnRange, ZoneKind};
 
 use super::super::{MbindFlags, Mode, Movable, mbind, migrate_space};
 use super::{START, address, args, bytes, mask, node, program, write};
+use crate::env::alone::run;
 use crate::migrate::tests::World;
 use crate::policy::HugePlacement;
 use crate::space::{Access, Backing, FaultStep, MmapRequest, Place, Prot};
@@ -151,13 +152,13 @@ fn a_huge_page_moves_whole_to_the_nodes_of_its_mapping() {
     let space = program(&mut world.mm.borrow_mut(), 2 * HUGE);
     write(&mut world.mm.borrow_mut(), space, 5, 0);
     let flags = MbindFlags { strict: true, moves: Some(Movable::Own) };
-    world.run(mbind(&world, space, START, bytes(2 * HUGE), &args(Mode::Bind, "2"), flags)).unwrap();
+    run(mbind(&world, space, START, bytes(2 * HUGE), &args(Mode::Bind, "2"), flags)).unwrap();
     assert_eq!(node(&world.mm.borrow(), space, 5), Some(2));
     assert_eq!(world.mm.borrow().counters().thp_migration_success, 1);
     assert_eq!(world.mm.borrow().user_levels().anon_thps, 1);
     let pinned = world.page_of(space, 0);
     world.mm.borrow_mut().pin(pinned).unwrap();
-    let moved = world.run(migrate_space(&world, space, space, mask("2"), mask("0")));
+    let moved = run(migrate_space(&world, space, space, mask("2"), mask("0")));
     assert_eq!(moved, Ok(1), "a huge page that cannot move is one");
     world.mm.borrow_mut().unpin(pinned).unwrap();
 }

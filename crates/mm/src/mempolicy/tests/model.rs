@@ -11,6 +11,7 @@ use super::super::{
     MbindFlags, MempolicyArgs, Mode, ModeFlags, Movable, PageMove, mbind, migrate_space, move_pages, set_mems,
 };
 use super::{START, address, bytes, node, nodes, program, write};
+use crate::env::alone::run;
 use crate::slab::tests::Random;
 use crate::space::{Errno, Madvise};
 
@@ -233,7 +234,7 @@ fn replay(count: u16, ops: &[Op]) {
             Op::Bind { page, pages, policy, strict, moves } => {
                 let expected = bind(&mut model, page, pages, &policy, strict, moves);
                 let flags = MbindFlags { strict, moves: moves.then_some(Movable::Own) };
-                let done = world.run(mbind(&world, space, address(START, page), bytes(pages), &policy, flags));
+                let done = run(mbind(&world, space, address(START, page), bytes(pages), &policy, flags));
                 assert_eq!(done, expected, "{op:?}");
             }
             Op::Home { page, pages, node } => {
@@ -249,7 +250,7 @@ fn replay(count: u16, ops: &[Op]) {
                     () if to.iter().any(|&node| node >= count) => Err(Errno::Einval),
                     () => Ok(()),
                 };
-                assert_eq!(world.run(set_mems(&world, space, NodeMask::from_bits(mems), migrates)), expected, "{op:?}");
+                assert_eq!(run(set_mems(&world, space, NodeMask::from_bits(mems), migrates)), expected, "{op:?}");
                 if expected.is_ok() {
                     let from = core::mem::replace(&mut model.mems, to.clone());
                     let (mut task, mut pages) = (model.task.take(), core::mem::take(&mut model.pages));
@@ -271,7 +272,7 @@ fn replay(count: u16, ops: &[Op]) {
                         Err(Errno::Enoent)
                     }]),
                 };
-                assert_eq!(world.run(move_pages(&world, space, space, &moves, Movable::Own)), expected, "{op:?}");
+                assert_eq!(run(move_pages(&world, space, space, &moves, Movable::Own)), expected, "{op:?}");
                 if expected.is_ok() {
                     model.at[page as usize] = model.at[page as usize].map(|_| to);
                 }
@@ -279,7 +280,7 @@ fn replay(count: u16, ops: &[Op]) {
             Op::Migrate { from, to } => {
                 let (old, new) = (NodeMask::from_bits(from), NodeMask::from_bits(to));
                 let allowed: Nodes = listed(new).into_iter().filter(|node| model.mems.contains(node)).collect();
-                let done = world.run(migrate_space(&world, space, space, old, new));
+                let done = run(migrate_space(&world, space, space, old, new));
                 if allowed.is_empty() {
                     assert_eq!(done, Err(Errno::Einval), "{op:?}");
                 } else {

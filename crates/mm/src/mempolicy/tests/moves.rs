@@ -8,6 +8,7 @@ use super::super::{
     MbindFlags, MempolicyArgs, Mode, ModeFlags, Movable, PageMove, mbind, migrate_space, move_pages, set_mems,
 };
 use super::{START, address, args, bytes, mask, node, nodes, nodes_of, program, write};
+use crate::env::alone::run;
 use crate::migrate::tests::World;
 use crate::space::{Access, Errno, SpaceId};
 
@@ -16,7 +17,7 @@ const OWN_STRICT: MbindFlags = MbindFlags { strict: true, moves: Some(Movable::O
 const STRICT: MbindFlags = MbindFlags { strict: true, moves: None };
 
 fn bind(world: &World, space: SpaceId, pages: u64, policy: &MempolicyArgs, flags: MbindFlags) -> Result<(), Errno> {
-    world.run(mbind(world, space, START, bytes(pages), policy, flags))
+    run(mbind(world, space, START, bytes(pages), policy, flags))
 }
 
 /// A program with `count` pages on the node of CPU 0.
@@ -112,7 +113,7 @@ fn move_pages_answers_page_by_page() {
     let moves = |pages: &[(u64, u16)], by| {
         let pages: Vec<_> =
             pages.iter().map(|&(page, to)| PageMove { addr: address(START, page), to: NodeId(to) }).collect();
-        world.run(move_pages(&world, space, space, &pages, by))
+        run(move_pages(&world, space, space, &pages, by))
     };
     let pinned = world.page_of(space, 5);
     world.mm.borrow_mut().pin(pinned).unwrap();
@@ -146,7 +147,7 @@ fn migrate_pages_carries_nodes_over_by_place() {
         nodes_of(mm, space, 0..4, 0);
         space
     };
-    let migrate = |from, to| world.run(migrate_space(&world, space, space, mask(from), mask(to)));
+    let migrate = |from, to| run(migrate_space(&world, space, space, mask(from), mask(to)));
     assert_eq!(migrate("0-1", "1-2"), Ok(0));
     assert_eq!(where_they_are(&world, space, 4), [Some(1), Some(2), Some(1), Some(2)], "no page moves twice");
     assert_eq!(world.mm.borrow().get_mempolicy(space, None), Ok(args(Mode::Interleave, "0-1")), "policies stay");
@@ -177,7 +178,7 @@ fn a_cpuset_takes_pages_and_policies_with_it() {
         assert_eq!(nodes_of(mm, space, 10..11, 0), [1]);
         space
     };
-    assert_eq!(world.run(set_mems(&world, space, mask("2-3"), true)), Ok(()));
+    assert_eq!(run(set_mems(&world, space, mask("2-3"), true)), Ok(()));
     assert_eq!(where_they_are(&world, space, 4), [Some(2), Some(3), Some(2), Some(3)]);
     let mm = &mut *world.mm.borrow_mut();
     assert_eq!(mm.get_mempolicy(space, None), Ok(args(Mode::Interleave, "2-3")));

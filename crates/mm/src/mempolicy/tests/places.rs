@@ -7,6 +7,7 @@ use order9_units::{NodeId, Order};
 
 use super::super::{MempolicyArgs, Mode, ModeFlags};
 use super::{START, address, args, bytes, mask, node, nodes, nodes_of, program, write};
+use crate::env::alone::run;
 use crate::policy::MempolicyInterface;
 use crate::space::{Errno, SpaceId};
 use crate::{Gfp, Request};
@@ -95,7 +96,7 @@ fn several_preferred_nodes_are_asked_without_reclaim_and_then_all() {
             return node(&world.mm.borrow(), space, page) != Some(1);
         };
         let request = world.mm.borrow_mut().fault_request(&fault, 0);
-        let pfn = world.run(crate::alloc_slow(&world, &request)).expect("node 0 has memory");
+        let pfn = run(crate::alloc_slow(&world, &request)).expect("node 0 has memory");
         world.mm.borrow_mut().fault_go_on(&fault, pfn, 0);
         node(&world.mm.borrow(), space, page) != Some(1)
     });

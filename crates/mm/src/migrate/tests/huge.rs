@@ -6,6 +6,7 @@ use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::super::{MigrateReason, offline_pages};
 use super::{CPU, World, address};
+use crate::env::alone::run;
 use crate::env::{CompactPriority, CompactResult, Compacted, OomKill, Pressure};
 use crate::mempolicy::{Movable, PageMove, move_pages};
 use crate::policy::Policy;
@@ -90,7 +91,7 @@ fn program(world: &World) -> SpaceId {
 
 fn move_all(world: &World, space: SpaceId, pages: &[u64]) -> Vec<Result<NodeId, Errno>> {
     let pages: Vec<_> = pages.iter().map(|&page| PageMove { addr: address(START, page), to: FAR }).collect();
-    world.run(move_pages(world, space, space, &pages, Movable::Own)).expect("the node is there")
+    run(move_pages(world, space, space, &pages, Movable::Own)).expect("the node is there")
 }
 
 /// Moved whole, not moved, split for want of a target, split by themselves; pages moved.
@@ -218,17 +219,17 @@ fn huge_pages_make_way_when_their_memory_is_taken_out() {
         PfnRange::of(Pfn::new(pfn.get() & !(HUGE - 1)), Pages::new(HUGE))
     };
     let (range, before) = (block(0), world.page((space, START), 0));
-    assert_eq!(world.run(offline_pages(&world, range)), Ok(true));
+    assert_eq!(run(offline_pages(&world, range)), Ok(true));
     assert_ne!(world.page((space, START), 0), before);
     assert_eq!(counts(&world)[0], 1);
     assert_eq!(
         world.mm.borrow().frame(range.start),
         crate::FrameState::Free { order: Order::PAGEBLOCK, list: order9_units::Migratetype::Isolate }
     );
-    assert!(world.run(offline_pages(&world, range)).is_err(), "it is out already");
+    assert!(run(offline_pages(&world, range)).is_err(), "it is out already");
     let pinned = world.page((space, START), 0);
     world.mm.borrow_mut().pin(pinned).unwrap();
-    assert_eq!(world.run(offline_pages(&world, block(0))), Ok(false), "a pin keeps it");
+    assert_eq!(run(offline_pages(&world, block(0))), Ok(false), "a pin keeps it");
     assert!(world.mm.borrow().tracer.iter().any(|event| {
         matches!(event, Event::MigratePages { succeeded: 512, reason: MigrateReason::MemoryHotplug, .. })
     }));

@@ -8,13 +8,11 @@ mod random;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
-use core::future::Future;
-use core::pin::pin;
-use core::task::{Context, Poll, Waker};
 
 use order9_units::{Migratetype, Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::{MigrateMode, MigrateReason, Migrated, gather_pages};
+use crate::env::alone::run;
 use crate::env::{Env, SpinLock, Stall, Task, Until};
 use crate::fs_cache::FsStep;
 use crate::fs_cache::tests::KERNEL;
@@ -68,17 +66,10 @@ impl World {
         }
     }
 
-    pub(crate) fn run<R>(&self, future: impl Future<Output = R>) -> R {
-        match pin!(future).as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(result) => result,
-            Poll::Pending => unreachable!("this world never makes a task wait"),
-        }
-    }
-
     /// Moves pages to the largest free block.
     fn gather(&self, pages: &[Pfn], mode: MigrateMode) -> Migrated {
         let block = self.free_block(|_| true).expect("memory is free");
-        self.run(gather_pages(self, pages, block, mode, MigrateReason::Compaction)).expect("the block is free")
+        run(gather_pages(self, pages, block, mode, MigrateReason::Compaction)).expect("the block is free")
     }
 
     /// The largest free block of an order that fits.

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use order9_units::{Order, Pages, Pfn};
 
 use super::{CPU, MigrateMode, Migrated, TRANSFER, World};
+use crate::env::alone::run;
 use crate::env::{Env, Task};
 use crate::frame::Idx;
 use crate::migrate::{MigrateReason, Targets, Waits, gather_pages, migrate_pages};
@@ -194,7 +195,7 @@ fn without_targets_the_rest_is_not_tried() {
     let program = world.program(5);
     let pages = world.pages(program, 5);
     let block = world.free_block(|&order| order.get() == 1).expect("memory is free");
-    let done = world.run(gather_pages(&world, &pages, block, MigrateMode::Async, MigrateReason::ContigRange));
+    let done = run(gather_pages(&world, &pages, block, MigrateMode::Async, MigrateReason::ContigRange));
     assert_eq!(done, Ok(Migrated { moved: 2, freed: 0, failed: 1, out_of_targets: true }));
     let mm = world.mm.borrow();
     assert_eq!((mm.counters().pgmigrate_fail, mm.counters().migrate_failures.no_target), (1, 1));
@@ -217,8 +218,8 @@ fn a_page_freed_meanwhile_is_a_success_without_a_copy() {
     });
     let held = few.0.len();
     world.mm.borrow_mut().take_work();
-    let run = migrate_pages(&world, &mut sources, &mut few, MigrateMode::Async, MigrateReason::Compaction);
-    assert_eq!(world.run(run), Migrated { moved: 0, freed: 1, failed: 1, out_of_targets: false });
+    let pass = migrate_pages(&world, &mut sources, &mut few, MigrateMode::Async, MigrateReason::Compaction);
+    assert_eq!(run(pass), Migrated { moved: 0, freed: 1, failed: 1, out_of_targets: false });
     assert_eq!((few.0.len(), world.mm.borrow_mut().take_work().pages_copied), (held, 0));
     world.with(|mm| {
         assert!(sources == [mm.at(pages[0])], "a pin keeps the other");

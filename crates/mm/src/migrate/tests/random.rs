@@ -7,6 +7,7 @@ use core::cell::RefCell;
 use order9_units::{Nanos, Order, Pages, Pfn};
 
 use super::{CPU, MigrateMode, MigrateReason, World, address, gather_pages};
+use crate::env::alone::run;
 use crate::env::{Env, SpinLock, Stall, Task, Until};
 use crate::migrate::{DriverAnswer, DriverPageId};
 use crate::page_cache::MigrateHandler;
@@ -190,7 +191,7 @@ impl Busy {
         let small = self.below(2) == 0;
         let Some(block) = self.world.free_block(|&of| of <= order || !small) else { return };
         let gathered = gather_pages(self, &pages, block, mode, MigrateReason::Compaction);
-        self.world.run(gathered).expect("it is free");
+        run(gathered).expect("it is free");
     }
 
     /// Everything ends, and nothing is left isolated.

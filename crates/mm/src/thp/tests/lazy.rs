@@ -116,6 +116,17 @@ fn huge_pages_are_freed_whole_and_split_where_the_range_cuts_them() {
 }
 
 #[test]
+fn huge_pages_that_may_be_freed_are_given_no_room_in_swap() {
+    let mut mm = boot(Policy::default());
+    mm.swapon_solid_state(order9_units::Pages::new(HUGE));
+    let space = program(&mut mm, HUGE);
+    write(&mut mm, space, 0);
+    free(&mut mm, space, 0, HUGE).unwrap();
+    reclaim(&mut mm);
+    assert_eq!((mm.counters().pglazyfreed, mm.counters().thp_swpout, mm.swap_free().get()), (HUGE, 0, HUGE));
+}
+
+#[test]
 fn a_refused_split_leaves_the_huge_page_and_is_no_error() {
     let mut mm = boot(Policy::default());
     let space = program(&mut mm, HUGE);
