@@ -61,7 +61,7 @@ impl Thread {
         self.kernel.with(|mm| mm.collapse_allocated(collapse, page.is_ok()));
         let Ok(page) = page else { return Ok(Err(CollapseFailure::AllocHugePage)) };
         let read_back = self.read_back(collapse).await;
-        let _lock = self.mmap_lock(Mode::Exclusive).await;
+        let _changing = self.change_mappings(collapse.slot()).await;
         let done = self.kernel.with(|mm| mm.collapse_finish(collapse, page, self.cpu()));
         self.spend().await;
         read_back?;

@@ -10,7 +10,7 @@ use crate::access::Pass;
 use crate::cost::Picos;
 use crate::kernel::{Bill, Engine};
 use crate::thread::Thread;
-use crate::time::{Class, Mode};
+use crate::time::Class;
 
 /// How far accesses came without waiting.
 enum AtOnce {
@@ -124,7 +124,7 @@ impl Thread {
 
     /// One access that needs a fault, or the rest of it after `step`.
     pub(crate) async fn fault(&self, addr: VirtAddr, access: Access, step: Option<FaultStep>) -> Result<(), Stop> {
-        let _lock = self.mmap_lock(Mode::Shared).await;
+        let _lock = self.lock_for_fault(addr).await;
         let space = self.process.space;
         let touch = || self.kernel.with(|mm| mm.touch(space, addr, access, self.cpu()));
         let mut step = step.unwrap_or_else(touch);

@@ -22,6 +22,7 @@ mod kernel;
 mod kernel_memory;
 mod khugepaged;
 mod machine;
+mod mmap_lock;
 mod numa;
 mod oom;
 mod oom_report;

@@ -7,7 +7,8 @@ use order9_units::{NodeId, NodeMask};
 use order9_workloads::{Area, MbindFlags, MemoryMode, Mempolicy, NodeFlags, Numastat, Stop};
 
 use crate::faults::refused;
-use crate::syscalls::start;
+use crate::mmap_lock::all_mappings;
+use crate::syscalls::{range, start};
 use crate::thread::Thread;
 use crate::time;
 
@@ -50,7 +51,7 @@ impl Thread {
         self.enter().await?;
         let movable = if flags.moves_all { Some(Movable::All) } else { flags.moves.then_some(Movable::Own) };
         let (args, flags) = (self.args(policy), mempolicy::MbindFlags { strict: flags.strict, moves: movable });
-        let lock = self.mmap_lock(time::Mode::Exclusive).await;
+        let lock = self.change_mappings(range(area)).await;
         let done = mempolicy::mbind(self, self.process.space, start(area), area.length, &args, flags).await;
         drop(lock);
         self.spend().await;
@@ -71,7 +72,7 @@ impl Thread {
 
     pub(crate) async fn set_home(&self, area: Area, home: NodeId) -> Result<(), Stop> {
         self.enter().await?;
-        let _lock = self.mmap_lock(time::Mode::Exclusive).await;
+        let _changing = self.change_mappings(range(area)).await;
         let space = self.process.space;
         let done = self.kernel.with(|mm| mm.set_mempolicy_home_node(space, start(area), area.length, home));
         self.spend().await;
@@ -91,7 +92,7 @@ impl Thread {
 
     pub(crate) async fn set_cpuset(&self, mems: NodeMask, migrates: bool) -> Result<(), Stop> {
         self.enter().await?;
-        let lock = self.mmap_lock(time::Mode::Exclusive).await;
+        let lock = self.change_mappings(all_mappings()).await;
         let done = mempolicy::set_mems(self, self.process.space, mems, migrates).await;
         drop(lock);
         self.spend().await;

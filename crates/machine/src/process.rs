@@ -9,11 +9,11 @@ use std::future::Future;
 use std::rc::Rc;
 
 use order9_mm::SpaceId;
-use order9_mm::space::{TASK_END, Vpn, VpnRange};
 use order9_workloads::{ChildKind, Ended, Stop, Times};
 
 use crate::faults::refused;
 use crate::kernel::Kernel;
+use crate::mmap_lock::{VmaLocks, all_mappings};
 use crate::pages::Pin;
 use crate::thread::Thread;
 use crate::time::{Class, Handle, LockId, LockKind, Mode, QueueId, TaskId, TaskSpec};
@@ -23,6 +23,7 @@ pub(crate) struct Process {
     pub(crate) space: SpaceId,
     /// Lock of the address space.
     pub(crate) mmap_lock: LockId,
+    pub(crate) vma_locks: VmaLocks,
     /// Threads that live; none once it has ended.
     pub(crate) threads: Cell<u64>,
     pub(crate) killed: Cell<bool>,
@@ -65,6 +66,7 @@ impl Process {
             name: name.into(),
             space,
             mmap_lock: handle.new_lock(&format!("mmap_lock of {name}"), LockKind::Sleeping),
+            vma_locks: VmaLocks::new(handle, name),
             threads: Cell::new(1),
             killed: Cell::new(false),
             kthread,
@@ -237,7 +239,7 @@ impl Thread {
         self.record_nodes();
         let space = self.process.space;
         let lock = self.mmap_lock(Mode::Exclusive).await;
-        let mut rest = VpnRange::new(Vpn::new(0), TASK_END);
+        let mut rest = all_mappings();
         while self.kernel.with(|mm| mm.unmap_step(space, &mut rest, self.cpu())) == Ok(true) {
             self.kernel.settle(0).await;
         }
@@ -251,7 +253,7 @@ impl Thread {
 
     /// A copy of this process's address space.
     async fn fork_space(&self) -> Result<SpaceId, Stop> {
-        let _lock = self.mmap_lock(Mode::Exclusive).await;
+        let _changing = self.change_mappings(all_mappings()).await;
         let mut fork = self.kernel.with(|mm| mm.fork(self.process.space)).map_err(|errno| refused("fork", errno))?;
         let copied = self.fill_tables("fork", fork.child(), |mm| mm.fork_step(&mut fork)).await;
         if copied.is_err() {

@@ -85,8 +85,9 @@ impl Sys for Thread {
 
     async fn munmap(&self, area: Area) -> Result<(), Stop> {
         self.enter().await?;
-        let _lock = self.mmap_lock(Mode::Exclusive).await;
         let mut rest = range(area);
+        let changing = self.change_mappings(rest).await;
+        changing.downgrade(rest, self.mmap_lock_rule());
         while self.kernel.with(|mm| mm.unmap_step(self.process.space, &mut rest, self.cpu())) == Ok(true) {
             self.spend().await;
         }
@@ -98,7 +99,7 @@ impl Sys for Thread {
 
     async fn mprotect(&self, area: Area, prot: Prot) -> Result<(), Stop> {
         self.enter().await?;
-        let _lock = self.mmap_lock(Mode::Exclusive).await;
+        let _changing = self.change_mappings(range(area)).await;
         let prot = match prot {
             Prot::None => space::Prot::NONE,
             Prot::Read => space::Prot::READ,
@@ -111,7 +112,7 @@ impl Sys for Thread {
 
     async fn mremap(&self, area: Area, length: Bytes) -> Result<Area, Stop> {
         self.enter().await?;
-        let _lock = self.mmap_lock(Mode::Exclusive).await;
+        let _changing = self.change_mappings(range(area)).await;
         let (space, to) = (self.process.space, MremapTo::MayMove);
         let begun = self.kernel.with(|mm| mm.mremap(space, start(area), area.length, length, to, self.cpu()));
         let moved = match begun.map_err(|errno| refused("mremap", errno))? {
@@ -128,17 +129,23 @@ impl Sys for Thread {
 
     async fn madvise(&self, area: Area, advice: Advice) -> Result<(), Stop> {
         self.enter().await?;
-        let (mode, advice) = match advice {
-            Advice::DontNeed => (Mode::Shared, Madvise::DontNeed),
-            Advice::Free => (Mode::Shared, Madvise::Free),
-            Advice::Remove => (Mode::Shared, Madvise::Remove),
-            Advice::HugePage => (Mode::Exclusive, Madvise::HugePage),
-            Advice::NoHugePage => (Mode::Exclusive, Madvise::NoHugePage),
-            Advice::Local => (Mode::Exclusive, Madvise::Local),
-            Advice::HugePageForceLocal => (Mode::Exclusive, Madvise::HugePageForceLocal),
+        let advice = match advice {
+            Advice::DontNeed => Madvise::DontNeed,
+            Advice::Free => Madvise::Free,
+            Advice::Remove => Madvise::Remove,
+            Advice::HugePage => Madvise::HugePage,
+            Advice::NoHugePage => Madvise::NoHugePage,
+            Advice::Local => Madvise::Local,
+            Advice::HugePageForceLocal => Madvise::HugePageForceLocal,
             Advice::Collapse => return self.collapse(start(area), area.length).await,
         };
-        let _lock = self.mmap_lock(mode).await;
+        let changes = !matches!(advice, Madvise::DontNeed | Madvise::Free | Madvise::Remove);
+        let (_changing, _reading);
+        if changes {
+            _changing = self.change_mappings(range(area)).await;
+        } else {
+            _reading = self.mmap_lock(Mode::Shared).await;
+        }
         let done = self.kernel.with(|mm| mm.madvise(self.process.space, start(area), area.length, advice, self.cpu()));
         self.spend().await;
         done.map_err(|errno| refused("madvise", errno))
@@ -148,7 +155,7 @@ impl Sys for Thread {
         self.enter().await?;
         let space = self.process.space;
         let locked = {
-            let _lock = self.mmap_lock(Mode::Exclusive).await;
+            let _changing = self.change_mappings(range(area)).await;
             self.kernel.with(|mm| mm.mlock(space, start(area), area.length))
         };
         locked.map_err(|errno| refused("mlock", errno))?;
@@ -163,7 +170,7 @@ impl Sys for Thread {
 
     async fn munlock(&self, area: Area) -> Result<(), Stop> {
         self.enter().await?;
-        let _lock = self.mmap_lock(Mode::Exclusive).await;
+        let _changing = self.change_mappings(range(area)).await;
         let done = self.kernel.with(|mm| mm.munlock(self.process.space, start(area), area.length));
         self.spend().await;
         done.map_err(|errno| refused("munlock", errno))
@@ -435,7 +442,7 @@ pub(crate) fn start(area: Area) -> VirtAddr {
     VirtAddr::new(area.start)
 }
 
-fn range(area: Area) -> VpnRange {
+pub(crate) fn range(area: Area) -> VpnRange {
     VpnRange::of(start(area).vpn(), Pages::from_bytes_ceil(area.length))
 }
 

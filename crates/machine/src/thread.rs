@@ -11,7 +11,7 @@ use crate::balancing::NextLook;
 use crate::events::EventLog;
 use crate::kernel::Kernel;
 use crate::process::Process;
-use crate::time::{Class, Guard, Mode};
+use crate::time::Class;
 
 /// A thread, as its own program sees it; a clone is the same thread's. Programs use it through
 /// [`Sys`](order9_workloads::Sys).
@@ -47,15 +47,6 @@ impl Thread {
         self.alive()?;
         self.kernel.pay(Class::System, self.kernel.prices.syscall).await;
         Ok(())
-    }
-
-    /// Takes the lock of the address space.
-    pub(crate) async fn mmap_lock(&self, mode: Mode) -> Guard {
-        let (handle, lock) = (&self.kernel.handle, self.process.mmap_lock);
-        match handle.try_lock(lock, mode) {
-            None => handle.lock(lock, mode).await,
-            Some(taken) => taken,
-        }
     }
 
     /// Other CPUs that may hold translations of this address space.

@@ -5,6 +5,7 @@
 
 mod alloc;
 mod compaction;
+mod locks;
 mod mempolicy;
 mod numa_balancing;
 mod reclaim;
@@ -14,6 +15,7 @@ mod watermark;
 
 pub use alloc::{AllocPolicy, ClaimRule, FallbackPolicy, FallbackSearch, PcpHigh, PcpLists, PcpPolicy};
 pub use compaction::{Background, BlockSearch, CompactionPolicy, DrainMark, ProactiveBackoff, SkipReset, TargetStride};
+pub use locks::MmapLock;
 pub use mempolicy::MempolicyInterface;
 pub use numa_balancing::{NumaBalancingPolicy, ScanSlowsDown, ScanSpares, ScanVmas};
 pub use reclaim::{
@@ -51,6 +53,8 @@ pub struct Policy {
     pub numa_balancing: NumaBalancingPolicy,
     /// Which calls and modes of memory policies there are.
     pub mempolicy: MempolicyInterface,
+    /// How far the lock of an address space keeps its threads from each other.
+    pub mmap_lock: MmapLock,
     /// Where blocks given at boot and blocks moved between types go on their list. 5.10+: the tail.
     pub moved_blocks: ListEnd,
     /// Order-9 blocks merge only if both pageblocks are of a mergeable type or of the same. 5.18+; before, this was asked
@@ -85,6 +89,7 @@ impl Default for Policy {
             thp: ThpPolicy::default(),
             numa_balancing: NumaBalancingPolicy::default(),
             mempolicy: MempolicyInterface::Base,
+            mmap_lock: MmapLock::Downgraded,
             moved_blocks: ListEnd::Head,
             merge_guards_all_types: false,
             cma_balance: false,

@@ -318,6 +318,10 @@ impl Handle {
         &self.0
     }
 
+    pub(crate) fn downgrade(&self, lock: LockId, task: TaskId) {
+        self.0.with(|world| world.downgrade(lock, task));
+    }
+
     pub(crate) fn unlock(&self, lock: LockId, task: TaskId) {
         self.0.with(|world| world.unlock(lock, task));
     }

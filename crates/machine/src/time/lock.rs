@@ -156,6 +156,14 @@ impl World {
         true
     }
 
+    /// Lets others share what `task` holds alone.
+    pub(crate) fn downgrade(&mut self, id: LockId, task: TaskId) {
+        for holder in self.lock_mut(id).holders.iter_mut().filter(|holder| holder.task == task) {
+            holder.mode = Mode::Shared;
+        }
+        self.hand_over(id);
+    }
+
     pub(crate) fn unlock(&mut self, id: LockId, task: TaskId) {
         let now = self.now;
         let lock = self.lock_mut(id);
@@ -213,6 +221,11 @@ pub struct Guard {
 impl Guard {
     pub(crate) fn new(handle: Handle, lock: LockId, task: TaskId) -> Self {
         Self { handle, lock, task }
+    }
+
+    /// Lets others share the lock from now on (`downgrade_write`), as far as they come before those who do not.
+    pub fn downgrade(&self) {
+        self.handle.downgrade(self.lock, self.task);
     }
 
     /// The lock that is held.

@@ -53,6 +53,34 @@ fn readers_share_and_do_not_overtake_a_writer() {
 }
 
 #[test]
+fn a_downgrade_lets_in_the_readers_at_the_head_of_the_queue() {
+    let mut executor = machine(4);
+    let lock = executor.handle().new_lock("mmap_lock", LockKind::Sleeping);
+    let log = Log::default();
+    let holder = log.clone();
+    spawn(executor.handle(), "holder", async move |handle| {
+        let guard = handle.lock(lock, Mode::Exclusive).await;
+        handle.spend(Class::System, ns(100)).await;
+        guard.downgrade();
+        handle.spend(Class::System, ns(300)).await;
+        holder.note(&handle, "let go");
+    });
+    for (start, name, mode) in [(1, "reader", Mode::Shared), (2, "writer", Mode::Exclusive), (3, "late", Mode::Shared)]
+    {
+        let log = log.clone();
+        spawn(executor.handle(), name, async move |handle| {
+            handle.sleep(ns(start)).await;
+            let _guard = handle.lock(lock, mode).await;
+            log.note(&handle, name);
+            handle.spend(Class::User, ns(50)).await;
+        });
+    }
+    executor.run().expect("all end");
+    assert_eq!(log.read(), [(100, "reader"), (400, "let go"), (400, "writer"), (450, "late")]);
+    assert_eq!(executor.handle().lock_stats(lock).hold_max, ns(400), "the holder held it all the time");
+}
+
+#[test]
 fn a_lock_is_busy_for_those_who_do_not_hold_it() {
     let mut executor = machine(2);
     let lock = executor.handle().new_lock("lru_lock", LockKind::Spinning);

@@ -3,12 +3,13 @@
 use std::num::NonZeroU64;
 
 use order9_machine::{Options, Outcome, Results, Thread};
-use order9_units::{Bytes, Nanos, PAGE_SIZE, Pages};
+use order9_mm::policy::{MmapLock, Policy};
+use order9_units::{Bytes, Nanos, PAGE_SIZE, Pages, PfnRange, ZoneKind};
 use order9_workloads::{Access, Advice, Area, ChildKind, DropCaches, FileId, Mapping, Of, Prot, Stop, Sys};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;
 
-use crate::{counter, disk, machine_with, mib};
+use crate::{NORMAL, counter, disk, machine_of, mib};
 
 /// Calls that each thread makes.
 const CALLS: u64 = 50;
@@ -188,7 +189,11 @@ fn chaos(seed: u64, memory: Bytes) -> Results {
     };
     // Reclaim takes many steps that change little.
     let options = Options { check_every: NonZeroU64::new(7), disks, ..Options::new(seed) };
-    machine_with(memory, cpus, &options).run_program("chaos", |sys| Program::new(sys, Vec::new(), 2).run(), |_| ())
+    const RULES: [MmapLock; 4] = [MmapLock::Whole, MmapLock::Downgraded, MmapLock::PerAnonVma, MmapLock::PerVma];
+    let policy = Policy { mmap_lock: RULES[seed as usize / 4 % RULES.len()], ..Policy::default() };
+    let span = PfnRange::of(NORMAL, Pages::from_bytes_floor(memory));
+    let machine = machine_of(&[(ZoneKind::Normal, span)], policy, cpus, &options);
+    machine.run_program("chaos", |sys| Program::new(sys, Vec::new(), 2).run(), |_| ())
 }
 
 /// Runs that a test makes; `PROPTEST_CASES` asks for more.

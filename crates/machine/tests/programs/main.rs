@@ -4,6 +4,7 @@ mod chaos;
 mod huge;
 mod hugetlb;
 mod kernel;
+mod locks;
 mod memory;
 mod mempolicy;
 mod numa_balancing;

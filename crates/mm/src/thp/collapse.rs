@@ -42,6 +42,12 @@ pub struct Collapse {
 }
 
 impl Collapse {
+    /// The pages of the slot.
+    #[must_use]
+    pub fn slot(&self) -> VpnRange {
+        VpnRange::new(self.slot, self.slot + Order::PAGEBLOCK.pages())
+    }
+
     pub(super) const fn by(&self) -> Collapser {
         self.by
     }

@@ -1,7 +1,7 @@
 //! Switches of the allocator: fallback, watermarks, per-CPU lists, reserves.
 
 use order9_mm::policy::{
-    ClaimRule, FallbackSearch, ListEnd, MempolicyInterface, PcpHigh, PcpLists, QuickTest, ReserveRights,
+    ClaimRule, FallbackSearch, ListEnd, MempolicyInterface, MmapLock, PcpHigh, PcpLists, QuickTest, ReserveRights,
 };
 
 use super::{optional, set_number, within_u32};
@@ -250,6 +250,20 @@ pub(super) static SWITCHES: &[Switch] = &[
         MempolicyInterface::PreferredManyBalancing: "preferred_many_balancing",
             "the same, MPOL_PREFERRED_MANY, set_mempolicy_home_node, MPOL_WEIGHTED_INTERLEAVE, and MPOL_F_NUMA_BALANCING with \
              MPOL_PREFERRED_MANY", "6.10+";
+    ),
+    choice!(
+        mmap_lock,
+        "How far the lock of an address space keeps its threads from each other",
+        "a fault waits for",
+        MmapLock::Whole: "whole",
+            "every change of the mappings, and for `munmap` until its last page is unmapped", "up to 4.19";
+        MmapLock::Downgraded: "downgraded",
+            "every change of the mappings, but not while `munmap` unmaps pages", "4.20 to 6.3";
+        MmapLock::PerAnonVma: "per_anon_vma",
+            "changes of its own mapping where that is anonymous and has pages, and else for every change of the mappings",
+            "6.4 to 6.6";
+        MmapLock::PerVma: "per_vma",
+            "changes of its own mapping alone", "6.7+";
     ),
     choice!(
         moved_blocks,

@@ -170,7 +170,7 @@ mod tests {
             numa_balancing: NumaBalancingPolicy {
                 spares, vmas, slows_down, early_moves, rate_limit, counts_thp, debugfs
             };
-            mempolicy, moved_blocks, merge_guards_all_types, cma_balance, fair_zone_batches
+            mempolicy, mmap_lock, moved_blocks, merge_guards_all_types, cma_balance, fair_zone_batches
         );
         let keys: Vec<_> = switches().map(|switch| switch.key).collect();
         assert_eq!(fields, keys.iter().copied().collect());
