@@ -54,8 +54,7 @@ impl Thread {
 
     /// Takes the access to a window of the memory away. Where the lock of the address space is taken, this scan is left out.
     async fn scan(&self, task: NumaTask, now: Nanos) {
-        let space = self.process.space;
-        let Some(mut run) = self.kernel.with(|mm| mm.numa_scan_begin(space, task, now)) else { return };
+        let Some(mut run) = self.kernel.with(|mm| mm.numa_scan_begin(self.task, task, now)) else { return };
         let Some(_lock) = self.kernel.handle.try_lock(self.process.mmap_lock, Mode::Shared) else { return };
         let before = self.runtime();
         while self.kernel.with(|mm| mm.numa_scan_step(&mut run)) {
@@ -70,8 +69,8 @@ impl Thread {
     /// there is idle.
     pub(crate) async fn tell_user(&self, addr: VirtAddr) {
         let Some(task) = self.numa_task() else { return };
-        let (space, now) = (self.process.space, self.kernel.handle.now());
-        let wanted = self.kernel.with(|mm| mm.numa_hint_fault(space, addr, task, now));
+        let now = self.kernel.handle.now();
+        let wanted = self.kernel.with(|mm| mm.numa_hint_fault(self.task, addr, task, now));
         self.spend().await;
         if let Some(node) = wanted {
             self.kernel.handle.move_to_idle(node).await;

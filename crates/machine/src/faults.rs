@@ -76,7 +76,7 @@ impl Thread {
         }
         let cpu = self.cpu();
         let (step, bill) = self.kernel.with(|mm| {
-            let step = mm.touch(space, rest.start.addr(), access, cpu);
+            let step = mm.touch(self.task, rest.start.addr(), access, cpu);
             match step {
                 FaultStep::Hit | FaultStep::Done => (step, Some(self.kernel.bill_of(mm, 0))),
                 step => (step, None),
@@ -126,7 +126,7 @@ impl Thread {
     pub(crate) async fn fault(&self, addr: VirtAddr, access: Access, step: Option<FaultStep>) -> Result<(), Stop> {
         let _lock = self.lock_for_fault(addr).await;
         let space = self.process.space;
-        let touch = || self.kernel.with(|mm| mm.touch(space, addr, access, self.cpu()));
+        let touch = || self.kernel.with(|mm| mm.touch(self.task, addr, access, self.cpu()));
         let mut step = step.unwrap_or_else(touch);
         loop {
             match step {
@@ -228,10 +228,10 @@ impl Thread {
         self.placed(Request::new(Order::ZERO, gfp))
     }
 
-    /// The allocation `plain` where the policy of this thread's process has it.
+    /// The allocation `plain` where the policy of this thread has it.
     pub(crate) fn placed(&self, plain: Request) -> Request {
         let plain = Request { node: self.cpu_node(), cpu: self.cpu(), ..plain };
-        self.kernel.with(|mm| mm.task_request(self.process.space, plain))
+        self.kernel.with(|mm| mm.task_request(self.task, plain))
     }
 
     /// What becomes of a program whose page cannot be had.

@@ -63,7 +63,8 @@ impl Kernel {
     fn visitor(self: &Rc<Self>, space: SpaceId) -> Option<Thread> {
         let processes = self.processes.borrow();
         let process = processes.iter().find(|process| process.space == space && !process.has_ended())?;
-        Some(Thread { kernel: Rc::clone(self), process: Rc::clone(process), visits: true, next_look: Rc::default() })
+        let (kernel, process) = (Rc::clone(self), Rc::clone(process));
+        Some(Thread { kernel, process, task: space.into(), visits: true, next_look: Rc::default() })
     }
 }
 

@@ -43,7 +43,7 @@ impl Thread {
     pub(crate) async fn set_policy(&self, policy: Mempolicy) -> Result<(), Stop> {
         self.enter().await?;
         let args = self.args(policy);
-        let done = self.kernel.with(|mm| mm.set_mempolicy(self.process.space, &args));
+        let done = self.kernel.with(|mm| mm.set_mempolicy(self.task, &args));
         done.map_err(|errno| refused("set_mempolicy", errno))
     }
 
@@ -52,7 +52,7 @@ impl Thread {
         let movable = if flags.moves_all { Some(Movable::All) } else { flags.moves.then_some(Movable::Own) };
         let (args, flags) = (self.args(policy), mempolicy::MbindFlags { strict: flags.strict, moves: movable });
         let lock = self.change_mappings(range(area)).await;
-        let done = mempolicy::mbind(self, self.process.space, start(area), area.length, &args, flags).await;
+        let done = mempolicy::mbind(self, self.task, start(area), area.length, &args, flags).await;
         drop(lock);
         self.spend().await;
         self.alive()?;
@@ -61,7 +61,7 @@ impl Thread {
 
     pub(crate) async fn policy_of(&self, area: Option<Area>) -> Result<Mempolicy, Stop> {
         self.enter().await?;
-        let found = self.kernel.look(|mm| mm.get_mempolicy(self.process.space, area.map(start)));
+        let found = self.kernel.look(|mm| mm.get_mempolicy(self.task, area.map(start)));
         let MempolicyArgs { mode, flags, balances, nodes } = found.map_err(|errno| refused("get_mempolicy", errno))?;
         Ok(Mempolicy {
             mode: paired(&flipped(&MODES), mode),

@@ -120,7 +120,8 @@ impl Kernel {
     {
         let process = Rc::new(Process::new(&self.handle, name, space, kind == ChildKind::Kernel));
         self.processes.borrow_mut().push(Rc::clone(&process));
-        let thread = Thread { kernel: Rc::clone(self), process, visits: false, next_look: Rc::default() };
+        let kernel = Rc::clone(self);
+        let thread = Thread { kernel, process, task: space.into(), visits: false, next_look: Rc::default() };
         let own = thread.clone();
         thread.start(name, async move {
             let result = body(own.clone()).await;
@@ -162,7 +163,7 @@ impl Thread {
                 let space = self.kernel.with(|mm| mm.create_space()).map_err(|errno| refused("fork", errno))?;
                 if kind == ChildKind::Process {
                     // `exec` takes the memory, not the policy for it.
-                    let inherited = self.kernel.with(|mm| mm.inherit_mempolicy(self.process.space, space));
+                    let inherited = self.kernel.with(|mm| mm.inherit_mempolicy(self.task, space));
                     inherited.expect("both live");
                 }
                 Some(space)
@@ -183,10 +184,12 @@ impl Thread {
         F: Future<Output = Result<(), Stop>> + 'static,
     {
         self.process.threads.set(self.process.threads.get() + 1);
-        let own = Self { next_look: Rc::default(), ..self.clone() };
+        let task = self.kernel.with(|mm| mm.start_thread(self.task)).expect("who starts it lives");
+        let own = Self { task, next_look: Rc::default(), ..self.clone() };
         self.start(name, async move {
             let result = body(own.clone()).await;
             own.process.threads.set(own.process.threads.get() - 1);
+            own.kernel.with(|mm| mm.end_thread(own.task));
             let handle = &own.kernel.handle;
             let times = handle.current().map_or_else(Times::default, |task| task_times(handle, task));
             own.child_ended(child, Ended { times, result });
@@ -254,7 +257,7 @@ impl Thread {
     /// A copy of this process's address space.
     async fn fork_space(&self) -> Result<SpaceId, Stop> {
         let _changing = self.change_mappings(all_mappings()).await;
-        let mut fork = self.kernel.with(|mm| mm.fork(self.process.space)).map_err(|errno| refused("fork", errno))?;
+        let mut fork = self.kernel.with(|mm| mm.fork(self.task)).map_err(|errno| refused("fork", errno))?;
         let copied = self.fill_tables("fork", fork.child(), |mm| mm.fork_step(&mut fork)).await;
         if copied.is_err() {
             self.kernel.with(|mm| mm.exit(fork.child(), self.cpu())).expect("the child has not run");

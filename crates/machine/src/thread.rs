@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use order9_mm::Mm;
 use order9_mm::env::{Env, SpinLock, Task};
+use order9_mm::mempolicy::SpaceTask;
 use order9_units::{Nanos, NodeId};
 use order9_workloads::Stop;
 
@@ -19,6 +20,8 @@ use crate::time::Class;
 pub struct Thread {
     pub(crate) kernel: Rc<Kernel>,
     pub(crate) process: Rc<Process>,
+    /// Itself, for memory policies.
+    pub(crate) task: SpaceTask,
     /// It is khugepaged, on a visit to the process.
     pub(crate) visits: bool,
     pub(crate) next_look: Rc<NextLook>,

@@ -118,8 +118,7 @@ impl Thread {
                 ShmemPage::Present(pfn) => return Ok(Some(pfn)),
                 ShmemPage::Hole => return Ok(None),
                 ShmemPage::Swapped(slot) => {
-                    let space = self.process.space;
-                    let request = self.kernel.look(|mm| mm.file_request(space, file, index, self.cpu()));
+                    let request = self.kernel.look(|mm| mm.file_request(self.task, file, index, self.cpu()));
                     let page = alloc_pages(self, &request).await.map_err(|error| self.no_memory(error))?;
                     self.read_from_swap(slot, &request).await;
                     self.kernel.with(|mm| mm.shmem_swap_in(file, index, slot, page, self.cpu()));
@@ -159,7 +158,7 @@ impl Thread {
                 self.kernel.with(|mm| mm.mark_accessed(pfn));
                 return Ok(filled);
             }
-            let hole = self.kernel.with(|mm| mm.shmem_hole(self.process.space, file, index, self.cpu()));
+            let hole = self.kernel.with(|mm| mm.shmem_hole(self.task, file, index, self.cpu()));
             let (hole, page) = self.page_for_hole(hole.map_err(|errno| refused(call, errno))?).await?;
             let done = self.kernel.with(|mm| {
                 let done = mm.fill_shmem_hole(&hole, page, self.cpu());
@@ -173,7 +172,7 @@ impl Thread {
     /// What can be had for a hole, and the page.
     async fn page_for_hole(&self, mut hole: ShmemHole) -> Result<(ShmemHole, Pfn), Stop> {
         loop {
-            let request = self.kernel.look(|mm| mm.hole_request(self.process.space, &hole, self.cpu()));
+            let request = self.kernel.look(|mm| mm.hole_request(self.task, &hole, self.cpu()));
             match alloc_pages(self, &request).await {
                 Ok(page) => return Ok((hole, page)),
                 Err(_) if hole.may_be_refused() => hole = self.kernel.with(|mm| mm.shmem_refused(&hole)),

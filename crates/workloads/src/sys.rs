@@ -84,13 +84,13 @@ pub trait Sys: Clone + 'static {
     /// `cpulist` of a node below /sys/devices/system/node: the numbers of its CPUs.
     fn cpus_of(&self, node: NodeId) -> Vec<u32>;
 
-    /// `set_mempolicy`: where pages of this thread's process are allocated from now on. What it starts inherits it.
+    /// `set_mempolicy`: where pages of this thread are allocated from now on. What it starts inherits it.
     fn set_mempolicy(&self, policy: Mempolicy) -> impl Future<Output = Result<(), Stop>>;
 
     /// `mbind`: the same for the pages of `area`. `EIO` where pages lie, or after all moves still lie, elsewhere.
     fn mbind(&self, area: Area, policy: Mempolicy, flags: MbindFlags) -> impl Future<Output = Result<(), Stop>>;
 
-    /// `get_mempolicy` with `MPOL_F_ADDR`: the policy of the first page of `area`; without: that of the process.
+    /// `get_mempolicy` with `MPOL_F_ADDR`: the policy of the first page of `area`; without: that of the thread.
     fn get_mempolicy(&self, area: Option<Area>) -> impl Future<Output = Result<Mempolicy, Stop>>;
 
     /// `get_mempolicy` with `MPOL_F_MEMS_ALLOWED`: the nodes that the cpuset of the process has.

@@ -86,6 +86,42 @@ fn what_a_program_starts_inherits_its_policy() {
 }
 
 #[test]
+fn threads_choose_for_themselves() {
+    let results = run(Pages::ZERO, async |sys: Thread| {
+        sys.set_mempolicy(policy("bind:0")).await?;
+        let area = sys.mmap(Mapping::anon(kib(160))).await?;
+        let threads = [("bind:0", None), ("bind:1", Some("bind:1")), ("interleave:0-1", Some("interleave:0-1"))];
+        let mut children = Vec::new();
+        for (at, (expected, own)) in threads.into_iter().enumerate() {
+            let part = area.part(kib(40) * at as u64, kib(40));
+            let body = move |sys: Thread| async move {
+                if let Some(own) = own {
+                    sys.set_mempolicy(policy(own)).await?;
+                }
+                sys.barrier("all have chosen", 4).await?;
+                sys.touch(part, Access::Write).await?;
+                assert_eq!(sys.get_mempolicy(None).await?, policy(expected));
+                Ok(())
+            };
+            children.push(sys.spawn(ChildKind::Thread, "thread", body).await?);
+        }
+        sys.barrier("all have chosen", 4).await?;
+        sys.touch(area.part(kib(120), kib(40)), Access::Write).await?;
+        for child in children {
+            sys.wait(child).await?.result?;
+        }
+        let mut found = Vec::new();
+        for at in 0..4 {
+            found.push(nodes(&sys, area.part(kib(40) * at, kib(40))).await?);
+        }
+        assert_eq!(found, [[10, 0], [0, 10], [5, 5], [10, 0]]);
+        assert_eq!(sys.get_mempolicy(None).await?, policy("bind:0"));
+        Ok(())
+    });
+    assert_eq!(results.outcome, Outcome::Completed);
+}
+
+#[test]
 fn calls_do_what_they_say_and_are_refused_by_name() {
     let results = run(Pages::ZERO, async |sys: Thread| {
         let area = sys.mmap(Mapping::anon(kib(40))).await?;

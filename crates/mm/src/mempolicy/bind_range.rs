@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use order9_units::{Bytes, NodeId};
 
 use super::move_pages::{Found, Misplaced, move_misplaced};
-use super::{Mempolicy, MempolicyArgs, Mode};
+use super::{Mempolicy, MempolicyArgs, Mode, SpaceTask};
 use crate::Mm;
 use crate::env::{Pressure, Stall};
 use crate::migrate::{Destination, MigrateReason};
@@ -30,7 +30,7 @@ pub struct MbindFlags {
     pub moves: Option<Movable>,
 }
 
-/// `mbind`, by a task of `id` itself. The policy of mappings of tmpfs goes to their file. A range of no length does nothing.
+/// `mbind`, by `task` in its own space. The policy of mappings of tmpfs goes to their file. A range of no length does nothing.
 ///
 /// # Errors
 /// Those of [`Mempolicy::new`]; `EPERM` for [`Movable::All`] without `CAP_SYS_NICE`; `EINVAL` for an unaligned address and a
@@ -39,19 +39,23 @@ pub struct MbindFlags {
 /// splitting would make too many mappings; `ESRCH` where there is no such space.
 pub async fn mbind<E: Stall + Pressure>(
     env: &E,
-    id: SpaceId,
+    task: impl Into<SpaceTask>,
     addr: VirtAddr,
     length: Bytes,
     args: &MempolicyArgs,
     flags: MbindFlags,
 ) -> Result<(), Errno> {
+    let task = task.into();
+    let id = task.space;
     let (range, policy) = env.with(|mm| mm.mbind_begin(id, addr, length, args, flags))?;
     env.spend().await;
     let Some(movable) = flags.moves else { return Ok(()) };
     let to = |mm: &mut Mm<E::Tracer>, page: &Misplaced, found: &Found| {
         let vma = mm.user.space(id).ok()?.vmas.find(page.vpn)?;
-        let choice = mm.policy_for(id, vma, page.vpn, page.order, mm.node_of_cpu(env.cpu()));
+        let choice = mm.policy_for(task, vma, page.vpn, page.order, mm.node_of_cpu(env.cpu()));
+        let choice = mm.choice_within_cpuset(id, &choice, page.order);
         let stays = found.node == choice.node && choice.nodes.is_none_or(|nodes| nodes.has(found.node));
+
         (!stays).then(|| Destination::chosen(choice, MigrateReason::MempolicyMbind))
     };
     let failed = move_misplaced(env, id, range, movable, |node| is_wrong(policy.as_ref(), node), to).await;

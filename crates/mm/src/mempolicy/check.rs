@@ -16,8 +16,10 @@ impl<T: Tracer> Mm<T> {
         let (policies, memory) = (&self.user.mempolicies, self.memory_nodes());
         policies.known.iter().try_for_each(|policy| check_nodes(policy, memory))?;
         for (id, space) in self.user.spaces() {
-            space.task.policy.as_ref().map_or(Ok(()), |policy| check_nodes(policy, memory))?;
-            let mems = space.task.mems.unwrap_or(memory);
+            let mems = space.tasks.mems.unwrap_or(memory);
+            for policy in space.tasks.policies().flatten() {
+                check_nodes(&policy, memory)?;
+            }
             let fits = !mems.is_empty() && mems.is_subset_of(memory);
             require(fits, "a cpuset has nodes with memory", || format!("{id:?} has {mems}, of {memory}"))?;
             for vma in space.vmas.iter() {

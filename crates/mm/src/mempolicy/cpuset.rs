@@ -50,9 +50,7 @@ impl<T: Tracer> Mm<T> {
         }
         let bound: Vec<_> = space.vmas.iter().filter_map(|vma| Some((vma.range, vma.policy?))).collect();
         let interface = self.policy.mempolicy;
-        let task = &mut self.user.living(id).task;
-        task.policy = task.policy.map(|policy| policy.rebound(mems, interface));
-        task.mems = Some(mems);
+        self.user.living(id).tasks.rebind(mems, interface);
         self.user.mempolicies.in_use = true;
         for (range, policy) in bound {
             let policy = self.user.mempolicies.get(policy).rebound(mems, interface);

@@ -1,9 +1,8 @@
 //! Memory policies: on which nodes the pages of a task, a mapping or a file of tmpfs are allocated, and moved to.
 //!
 //! Key types: [`MempolicyArgs`] (what a call asks for), [`Mempolicy`] (a policy in force), [`NodeMask`], [`NodeChoice`] (what
-//! a policy says about one allocation), `TaskPolicy` (policy and cpuset of a space). A mapping's policy goes before that of
-//! its task, which goes before the system's: the node of the CPU. Policies of tmpfs belong to the file. The tasks of a space
-//! share one policy, where Linux gives each thread its own.
+//! a policy says about one allocation), [`SpaceTask`] (whose policy it follows). A mapping's policy goes before that of its
+//! task, which goes before the system's: the node of the CPU. Policies of tmpfs belong to the file.
 //! Never allocates: it says where to. Behaviour, sources and what is left out: docs/numa.md.
 
 mod bind_range;
@@ -16,6 +15,7 @@ mod move_pages;
 mod policy;
 mod set;
 mod shared;
+mod task;
 #[cfg(test)]
 mod tests;
 mod weights;
@@ -32,6 +32,8 @@ pub use cpuset::set_mems;
 pub use migrate_pages::migrate_space;
 pub use move_pages::{PageMove, move_pages};
 pub use policy::{Mempolicy, MempolicyArgs, Mode, ModeFlags};
+pub use task::SpaceTask;
+pub(crate) use task::TaskPolicies;
 pub(crate) use weights::{Weights, weight_of_node};
 
 use crate::Mm;
@@ -71,42 +73,6 @@ impl Mempolicies {
 
     pub(crate) fn get(&self, id: PolicyId) -> &Mempolicy {
         &self.known[id.0.get() as usize - 1]
-    }
-}
-
-/// Policy and cpuset of the tasks of a space.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct TaskPolicy {
-    policy: Option<Mempolicy>,
-    /// The node that the last page of its own went to by turns (`il_prev`).
-    last: Option<NodeId>,
-    /// Pages that this node still gets (`il_weight`).
-    left: u8,
-    /// `cpuset.mems`; `None` means every node.
-    mems: Option<NodeMask>,
-}
-
-impl TaskPolicy {
-    /// The policy of the tasks themselves.
-    pub(crate) const fn policy(&self) -> Option<Mempolicy> {
-        self.policy
-    }
-
-    /// The node whose turn it is, and has been then.
-    fn take_turn(&mut self, weights: &Weights) -> Option<NodeId> {
-        let policy = self.policy?;
-        let stays = self.left > 0 && self.last.is_some_and(|last| policy.nodes().has(last));
-        if policy.mode() != Mode::WeightedInterleave || !stays {
-            self.last = policy.nodes().next_in(self.last);
-            self.left = self.last.map_or(0, |node| weights.of(node));
-        }
-        self.left = self.left.saturating_sub(1);
-        self.last
-    }
-
-    /// The node whose turn is next, as `get_mempolicy` with `MPOL_F_NODE` says it.
-    fn next_turn(&self, weights: &Weights) -> Option<NodeId> {
-        self.clone().take_turn(weights)
     }
 }
 
@@ -150,7 +116,7 @@ impl<T: Tracer> Mm<T> {
     #[cold]
     fn placed_fault(&mut self, fault: &Fault, plain: Request) -> Request {
         if matches!(fault.need(), Need::PageTable | Need::Deposit | Need::HugeZero) {
-            return self.task_request(fault.space, plain);
+            return self.task_request(fault.task(), plain);
         }
         let Some(vma) = self.user.space(fault.space).ok().and_then(|space| space.vmas.find(fault.vpn)).copied() else {
             return plain;
@@ -160,18 +126,18 @@ impl<T: Tracer> Mm<T> {
             need if need.order() > Order::ZERO => PageOf::slot(&vma, fault.vpn),
             _ => PageOf::Mapping(&vma, fault.vpn),
         };
-        let choice = self.choice_for(fault.space, page, plain.order, plain.node);
+        let choice = self.choice_for(fault.task(), page, plain.order, plain.node);
         self.within_cpuset(fault.space, &choice, plain)
     }
 
     /// Where a huge page for a program on `local` is looked for, with `rights`: what a placement starts from.
-    pub(crate) fn huge_choice(&self, space: SpaceId, page: PageOf<'_>, local: NodeId, rights: Gfp) -> PlacedHuge {
+    pub(crate) fn huge_choice(&self, task: SpaceTask, page: PageOf<'_>, local: NodeId, rights: Gfp) -> PlacedHuge {
         let plain = Request { node: local, ..Request::new(Order::PAGEBLOCK, rights) };
         if !self.user.mempolicies.in_use {
             return PlacedHuge { home: local, allowed: None, uses: plain.uses, in_order: false };
         }
-        let choice = self.choice_for(space, page, plain.order, local);
-        let Request { node: home, nodemask: allowed, uses, .. } = self.within_cpuset(space, &choice, plain);
+        let choice = self.choice_for(task, page, plain.order, local);
+        let Request { node: home, nodemask: allowed, uses, .. } = self.within_cpuset(task.space, &choice, plain);
         PlacedHuge { home, allowed, uses, in_order: choice.bypasses_placement() }
     }
 
@@ -181,19 +147,27 @@ impl<T: Tracer> Mm<T> {
         if !self.user.mempolicies.in_use {
             return plain;
         }
-        let choice = self.policy_for(fault.space, vma, fault.vpn.slot().start, Order::PAGEBLOCK, local);
+        let choice = self.policy_for(fault.task(), vma, fault.vpn.slot().start, Order::PAGEBLOCK, local);
         self.within_cpuset(fault.space, &choice, plain)
     }
 
-    /// The node choice for a page of a mapping, for a program on `local`: what any placement of it starts from.
+    /// The node choice for a page of a mapping, for `task` on `local`: what any placement of it starts from.
     #[must_use]
-    pub fn policy_for(&self, space: SpaceId, vma: &Vma, vpn: Vpn, order: Order, local: NodeId) -> NodeChoice {
-        self.choice_for(space, PageOf::Mapping(vma, vpn), order, local)
+    pub fn policy_for(
+        &self,
+        task: impl Into<SpaceTask>,
+        vma: &Vma,
+        vpn: Vpn,
+        order: Order,
+        local: NodeId,
+    ) -> NodeChoice {
+        self.choice_for(task.into(), PageOf::Mapping(vma, vpn), order, local)
     }
 
-    fn choice_for(&self, space: SpaceId, page: PageOf<'_>, order: Order, local: NodeId) -> NodeChoice {
-        let task = self.user.space(space).ok().and_then(|space| space.task.policy.as_ref());
-        let Some(policy) = self.policy_of(page).or(task) else { return NodeChoice::local(local) };
+    fn choice_for(&self, task: SpaceTask, page: PageOf<'_>, order: Order, local: NodeId) -> NodeChoice {
+        let Some(policy) = self.policy_of(page).or_else(|| self.task_policy(task)) else {
+            return NodeChoice::local(local);
+        };
         let place = match page {
             // Two roundings, as Linux has them: a mapping need not begin where a huge page of its file does.
             PageOf::Mapping(vma, vpn) => {
@@ -229,62 +203,69 @@ impl<T: Tracer> Mm<T> {
         vma.kind.file().filter(|&file| !self.user.files.is_on_disk(file))
     }
 
-    /// The allocation to make for a hole of tmpfs, for a program of `space` on `cpu`.
+    /// The allocation to make for a hole of tmpfs, for `task` on `cpu`.
     #[must_use]
-    pub fn hole_request(&self, space: SpaceId, hole: &ShmemHole, cpu: usize) -> Request {
+    pub fn hole_request(&self, task: impl Into<SpaceTask>, hole: &ShmemHole, cpu: usize) -> Request {
         match hole.may_be_refused() {
             true => hole.request(cpu),
-            false => self.file_request(space, hole.file(), hole.pages().0, cpu),
+            false => self.file_request(task, hole.file(), hole.pages().0, cpu),
         }
     }
 
-    /// The allocation of a page for a place of a file of tmpfs that a system call of a program of `space` on `cpu` brings back.
+    /// The allocation of a page for a place of a file of tmpfs that a system call of `task` on `cpu` brings back.
     #[must_use]
-    pub fn file_request(&self, space: SpaceId, file: FileId, index: u64, cpu: usize) -> Request {
+    pub fn file_request(&self, task: impl Into<SpaceTask>, file: FileId, index: u64, cpu: usize) -> Request {
+        let task = task.into();
         let plain =
             Request { node: self.node_of_cpu(cpu), cpu, ..Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE) };
         if !self.user.mempolicies.in_use {
             return plain;
         }
-        let choice = self.choice_for(space, PageOf::File(file, index), Order::ZERO, plain.node);
-        self.within_cpuset(space, &choice, plain)
+        let choice = self.choice_for(task, PageOf::File(file, index), Order::ZERO, plain.node);
+        self.within_cpuset(task.space, &choice, plain)
     }
 
-    /// The allocation `plain` as the policy of the tasks of `space` has it: page tables, page cache and the kernel's own
+    /// The allocation `plain` as the policy of `task` has it: page tables, page cache and the kernel's own
     /// memory. What may not wait is allocated as in an interrupt: without any policy.
-    pub fn task_request(&mut self, space: SpaceId, plain: Request) -> Request {
+    pub fn task_request(&mut self, task: impl Into<SpaceTask>, plain: Request) -> Request {
         if !self.user.mempolicies.in_use || !plain.gfp.has(Gfp::DIRECT_RECLAIM) || plain.gfp.has(Gfp::THISNODE) {
             return plain;
         }
-        let Some(UserTask { task, weights }) = self.user_task(space) else { return plain };
-        let choice = match task.policy {
+        let SpaceTask { space, thread } = task.into();
+        let weights = &self.user.mempolicies.weights;
+        let living = self.user.spaces.get_mut(space.index()).and_then(Option::as_deref_mut);
+        let Some(task) = living.and_then(|space| space.tasks.of_mut(thread)) else { return plain };
+        let choice = match task.policy() {
             Some(policy) => NodeChoice::of(&policy, plain.node, |_| task.take_turn(weights)),
             None => NodeChoice::local(plain.node),
         };
         self.within_cpuset(space, &choice, plain)
     }
 
-    fn user_task(&mut self, space: SpaceId) -> Option<UserTask<'_>> {
-        let user = &mut self.user;
-        let space = user.spaces.get_mut(space.index())?.as_deref_mut()?;
-        Some(UserTask { task: &mut space.task, weights: &user.mempolicies.weights })
-    }
-
     fn within_cpuset(&self, space: SpaceId, choice: &NodeChoice, plain: Request) -> Request {
         let class = plain.gfp.highest_zone();
         let serves = self.zones.iter().filter(|zone| zone.managed > 0 && zone.kind <= class);
-        let mems = self.user.space(space).ok().and_then(|space| space.task.mems);
+        let mems = self.user.space(space).ok().and_then(|space| space.tasks.mems);
         choice.apply(plain, serves.map(|zone| zone.node).collect(), mems)
     }
 
-    /// Whether killing the tasks of `space` may free memory on `nodes`: neither their cpuset nor an `MPOL_BIND` keeps them
-    /// from these.
+    /// A choice for a page of a program as the cpuset of its space has it.
+    fn choice_within_cpuset(&self, space: SpaceId, choice: &NodeChoice, order: Order) -> NodeChoice {
+        let plain = Request::new(order, Gfp::GFP_HIGHUSER_MOVABLE);
+        let Request { node, nodemask: nodes, uses, .. } = self.within_cpuset(space, choice, plain);
+        NodeChoice { node, nodes, uses }
+    }
+
+    /// Whether killing the tasks of `space` may free memory on `nodes`: neither their cpuset nor an `MPOL_BIND` keeps
+    /// each of them from these.
     #[must_use]
     pub fn may_use_nodes(&self, space: SpaceId, nodes: Option<NodeMask>) -> bool {
         let Ok(space) = self.user.space(space) else { return false };
         let Some(nodes) = nodes else { return true };
-        let bound = space.task.policy.filter(|policy| policy.mode() == Mode::Bind).map(|policy| policy.nodes());
-        [space.task.mems, bound].into_iter().flatten().all(|own| !(own & nodes).is_empty())
+        let meets = |own: NodeMask| !(own & nodes).is_empty();
+        let bound = |policy: &Mempolicy| policy.mode() == Mode::Bind;
+        let may = |policy: Option<Mempolicy>| policy.filter(bound).is_none_or(|policy| meets(policy.nodes()));
+        space.tasks.mems.is_none_or(meets) && space.tasks.policies().any(may)
     }
 
     /// Nodes with memory.
@@ -299,18 +280,12 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// `ESRCH` where there is no such space.
     pub fn mems_allowed(&self, space: SpaceId) -> Result<NodeMask, Errno> {
-        let mems = self.user.space(space)?.task.mems;
+        let mems = self.user.space(space)?.tasks.mems;
         Ok(mems.map_or_else(|| self.memory_nodes(), |mems| mems & self.memory_nodes()))
     }
 
-    /// The policy that /proc/PID/numa_maps shows for a mapping; `None` is the system's.
+    /// The policy that /proc/PID/numa_maps shows for a mapping, where PID is the first task; `None` is the system's.
     pub(crate) fn shown_policy(&self, space: &crate::space::Space, vma: &Vma) -> Option<Mempolicy> {
-        self.policy_of(PageOf::Mapping(vma, vma.range.start)).copied().or(space.task.policy)
+        self.policy_of(PageOf::Mapping(vma, vma.range.start)).copied().or_else(|| space.tasks.policies().next()?)
     }
-}
-
-/// The tasks of a space, and the weights of the machine.
-struct UserTask<'a> {
-    task: &'a mut TaskPolicy,
-    weights: &'a Weights,
 }

@@ -1,25 +1,22 @@
-//! `set_mempolicy` and `get_mempolicy`; what a task's policy passes on.
+//! `set_mempolicy` and `get_mempolicy`.
 
 use order9_units::NodeId;
 
-use super::{Mempolicy, MempolicyArgs, PageOf};
+use super::{Mempolicy, MempolicyArgs, PageOf, SpaceTask};
 use crate::Mm;
 use crate::space::{Errno, SpaceId, VirtAddr};
 use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
-    /// `set_mempolicy`: the policy of the tasks of a space, for pages from now on.
+    /// `set_mempolicy`: the policy of a task, for pages from now on.
     ///
     /// # Errors
-    /// Those of [`Mempolicy::new`], `ESRCH` where there is no such space.
-    pub fn set_mempolicy(&mut self, id: SpaceId, args: &MempolicyArgs) -> Result<(), Errno> {
-        let policy = self.new_mempolicy(id, args)?;
+    /// Those of [`Mempolicy::new`], `ESRCH` where there is no such task.
+    pub fn set_mempolicy(&mut self, task: impl Into<SpaceTask>, args: &MempolicyArgs) -> Result<(), Errno> {
+        let SpaceTask { space, thread } = task.into();
+        let policy = self.new_mempolicy(space, args)?;
         self.user.mempolicies.in_use |= policy.is_some();
-        let task = &mut self.user.space_mut(id)?.task;
-        task.policy = policy;
-        if policy.is_some_and(|policy| policy.mode().interleaves()) {
-            (task.last, task.left) = (None, 0);
-        }
+        self.user.space_mut(space)?.tasks.of_mut(thread).ok_or(Errno::Esrch)?.set(policy);
         Ok(())
     }
 
@@ -34,15 +31,17 @@ impl<T: Tracer> Mm<T> {
         Mempolicy::new(args, self.policy.mempolicy, self.mems_allowed(id)?)
     }
 
-    /// `get_mempolicy` without flags: the policy of the tasks of a space; with `MPOL_F_ADDR`: that of the mapping at `addr`,
+    /// `get_mempolicy` without flags: the policy of a task; with `MPOL_F_ADDR`: that of the mapping at `addr`,
     /// or of its place in a file of tmpfs. `MPOL_DEFAULT` where there is none.
     ///
     /// # Errors
-    /// `EFAULT` where nothing is mapped at `addr`, `ESRCH` where there is no such space.
-    pub fn get_mempolicy(&self, id: SpaceId, addr: Option<VirtAddr>) -> Result<MempolicyArgs, Errno> {
-        let space = self.user.space(id)?;
+    /// `EFAULT` where nothing is mapped at `addr`, `ESRCH` where there is no such task.
+    pub fn get_mempolicy(&self, task: impl Into<SpaceTask>, addr: Option<VirtAddr>) -> Result<MempolicyArgs, Errno> {
+        let SpaceTask { space, thread } = task.into();
+        let space = self.user.space(space)?;
+        let task = space.tasks.of(thread).ok_or(Errno::Esrch)?.policy();
         let policy = match addr {
-            None => space.task.policy.as_ref(),
+            None => task.as_ref(),
             Some(addr) => {
                 let vma = space.vmas.find(addr.vpn()).ok_or(Errno::Efault)?;
                 self.policy_of(PageOf::Mapping(vma, addr.vpn()))
@@ -61,20 +60,11 @@ impl<T: Tracer> Mm<T> {
     /// lies, with `MPOL_F_ADDR`, says [`Mm::page_at`].
     ///
     /// # Errors
-    /// `EINVAL` where its policy does not interleave, `ESRCH` where there is no such space.
-    pub fn next_interleave_node(&self, id: SpaceId) -> Result<NodeId, Errno> {
-        let task = &self.user.space(id)?.task;
-        let interleaves = task.policy.is_some_and(|policy| policy.mode().interleaves());
+    /// `EINVAL` where its policy does not interleave, `ESRCH` where there is no such task.
+    pub fn next_interleave_node(&self, task: impl Into<SpaceTask>) -> Result<NodeId, Errno> {
+        let SpaceTask { space, thread } = task.into();
+        let task = self.user.space(space)?.tasks.of(thread).ok_or(Errno::Esrch)?;
+        let interleaves = task.policy().is_some_and(|policy| policy.mode().interleaves());
         task.next_turn(&self.user.mempolicies.weights).filter(|_| interleaves).ok_or(Errno::Einval)
-    }
-
-    /// Gives the tasks of `child` the policy and cpuset of those of `parent`, as `fork` does.
-    ///
-    /// # Errors
-    /// `ESRCH` where one of the two is gone.
-    pub fn inherit_mempolicy(&mut self, parent: SpaceId, child: SpaceId) -> Result<(), Errno> {
-        let task = self.user.space(parent)?.task.clone();
-        self.user.space_mut(child)?.task = task;
-        Ok(())
     }
 }

@@ -7,7 +7,8 @@ use super::users::PageUser;
 use super::{NumaTask, SpaceBalancing};
 use crate::Mm;
 use crate::frame::Idx;
-use crate::space::{Mapping, PteFlag, Slot, SpaceId, VirtAddr, Vma};
+use crate::mempolicy::SpaceTask;
+use crate::space::{Mapping, PteFlag, Slot, SpaceId, VirtAddr, Vma, Vpn};
 use crate::trace::Tracer;
 
 /// A page that was asked about.
@@ -22,13 +23,20 @@ impl<T: Tracer> Mm<T> {
     /// Goes on with an access by `task` after [`crate::space::FaultStep::NumaHint`] (`do_numa_page`): the entry is accessible
     /// again, its page moves where it belongs, and the program repeats the access. Returns the node that the task should go
     /// to, if there is an idle CPU for it.
-    pub fn numa_hint_fault(&mut self, id: SpaceId, addr: VirtAddr, task: NumaTask, now: Nanos) -> Option<NodeId> {
-        let at = Mapping { space: id, vpn: addr.vpn() };
+    pub fn numa_hint_fault(
+        &mut self,
+        of: impl Into<SpaceTask>,
+        addr: VirtAddr,
+        task: NumaTask,
+        now: Nanos,
+    ) -> Option<NodeId> {
+        let of = of.into();
+        let at = Mapping { space: of.space, vpn: addr.vpn() };
         let page = self.answer_hint(at)?;
-        let &vma = self.user.space(id).ok()?.vmas.find(at.vpn).expect("an entry lies in a mapping");
+        let &vma = self.user.space(of.space).ok()?.vmas.find(at.vpn).expect("an entry lies in a mapping");
         // Parts of a huge page do not move alone.
         let partial = page.order == Order::ZERO && self.huge_head(page.idx).is_some();
-        if partial { None } else { self.hint_fault_on(at, &vma, page, task, now) }
+        if partial { None } else { self.hint_fault_on(of, at.vpn, &vma, page, task, now) }
     }
 
     /// Gives the access back that was taken from the entry at a place; what it shows, or `None` where it was not taken.
@@ -52,13 +60,21 @@ impl<T: Tracer> Mm<T> {
         Some(Answered { idx: pte.idx()?, order })
     }
 
-    fn hint_fault_on(&mut self, at: Mapping, vma: &Vma, page: Answered, task: NumaTask, now: Nanos) -> Option<NodeId> {
+    fn hint_fault_on(
+        &mut self,
+        of: SpaceTask,
+        vpn: Vpn,
+        vma: &Vma,
+        page: Answered,
+        task: NumaTask,
+        now: Nanos,
+    ) -> Option<NodeId> {
         let (here, there) = (self.node_of_cpu(task.cpu), self.node_of(page.idx));
         self.counters.numa_hint_faults += 1;
         self.counters.numa_hint_faults_local += u64::from(here == there);
-        self.note_vma_user(at.space, vma, task);
+        self.note_vma_user(of.space, vma, task);
         let before = self.user.balancing.user(page.idx);
-        let target = self.misplaced_on_fault(at.space, vma, at.vpn, page.idx, task);
+        let target = self.misplaced_on_fault(of, vma, vpn, page.idx, task);
         let moved = target.map(|target| match page.order {
             Order::ZERO => self.follow_base(page.idx, vma, target, task.cpu, now),
             _ => self.follow_huge(page.idx, target, task.cpu, now),
@@ -66,7 +82,7 @@ impl<T: Tracer> Mm<T> {
         let private = before == PageUser::NOBODY || before.may_be(task);
         let node = target.filter(|_| moved == Some(true)).unwrap_or(there);
         let fault = HintFault { node, pages: page.order.pages().get(), private, local: here == there, moved };
-        self.learn(at.space, task, &fault, now)
+        self.learn(of.space, task, &fault, now)
     }
 
     /// What is known of a space whose tasks are being watched.

@@ -6,7 +6,7 @@ use super::NumaTask;
 use super::users::PageUser;
 use crate::Mm;
 use crate::frame::Idx;
-use crate::mempolicy::{Mempolicy, PageOf};
+use crate::mempolicy::{Mempolicy, PageOf, SpaceTask};
 use crate::space::{SpaceId, Vma, Vpn};
 use crate::trace::Tracer;
 
@@ -16,29 +16,28 @@ const EARLY_PASSES: u32 = 4;
 impl<T: Tracer> Mm<T> {
     /// Whether pages of a mapping move to who uses them: the policy of the system lets them, others only by
     /// `MPOL_F_NUMA_BALANCING` (`vma_policy_mof`). A file of tmpfs has no policy that does.
-    pub(super) fn policy_moves_on_fault(&self, id: SpaceId, vma: &Vma) -> bool {
+    pub(super) fn policy_moves_on_fault(&self, task: SpaceTask, vma: &Vma) -> bool {
         if vma.kind.file().is_some_and(|file| !self.user.files.is_on_disk(file)) {
             return false;
         }
-        self.policy_in_force(id, vma, vma.range.start).is_none_or(|policy| policy.balances())
+        self.policy_in_force(task, vma, vma.range.start).is_none_or(|policy| policy.balances())
     }
 
-    fn policy_in_force(&self, id: SpaceId, vma: &Vma, vpn: Vpn) -> Option<Mempolicy> {
-        let task = || self.user.space(id).ok().and_then(|space| space.task.policy());
-        self.policy_of(PageOf::Mapping(vma, vpn)).copied().or_else(task)
+    fn policy_in_force(&self, task: SpaceTask, vma: &Vma, vpn: Vpn) -> Option<Mempolicy> {
+        self.policy_of(PageOf::Mapping(vma, vpn)).or_else(|| self.task_policy(task)).copied()
     }
 
     /// The node that a page should move to since `task` has used it; `None` where it stays. Notes that the task has.
     pub(super) fn misplaced_on_fault(
         &mut self,
-        id: SpaceId,
+        of: SpaceTask,
         vma: &Vma,
         vpn: Vpn,
         idx: Idx,
         task: NumaTask,
     ) -> Option<NodeId> {
         let (here, there) = (self.node_of_cpu(task.cpu), self.node_of(idx));
-        if let Some(policy) = self.policy_in_force(id, vma, vpn) {
+        if let Some(policy) = self.policy_in_force(of, vma, vpn) {
             // Within the nodes of the policy a page follows its user; beyond them it stays.
             let lets = policy.balances() && policy.nodes().has(here);
             if !lets {
@@ -47,7 +46,7 @@ impl<T: Tracer> Mm<T> {
         }
         let user = self.user.balancing.user(idx);
         self.user.balancing.set_user(idx, PageUser::of(task));
-        (self.follows(id, task, user, here) && here != there).then_some(here)
+        (self.follows(of.space, task, user, here) && here != there).then_some(here)
     }
 
     /// Whether a page follows `task` to `here`: unless somebody has used it from elsewhere before

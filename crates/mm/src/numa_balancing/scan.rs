@@ -6,6 +6,7 @@ use order9_units::{Nanos, Order, Pages};
 
 use super::{NEVER, NumaTask, SpaceBalancing, TICK, millis};
 use crate::Mm;
+use crate::mempolicy::SpaceTask;
 use crate::space::{Huge, SpaceId, TASK_END, Vma, Vpn, VpnRange};
 use crate::trace::Tracer;
 
@@ -28,7 +29,7 @@ pub struct NumaTick {
 /// One scan (`task_numa_work`).
 #[derive(Clone, Debug)]
 pub struct NumaScan {
-    space: SpaceId,
+    of: SpaceTask,
     task: NumaTask,
     now: Nanos,
     /// Pages that may still lose their access.
@@ -84,9 +85,10 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Begins a scan; `None` where another task of the space has just done so.
-    pub fn numa_scan_begin(&mut self, id: SpaceId, task: NumaTask, now: Nanos) -> Option<NumaScan> {
+    pub fn numa_scan_begin(&mut self, of: impl Into<SpaceTask>, task: NumaTask, now: Nanos) -> Option<NumaScan> {
+        let of = of.into();
         let (settings, nodes) = (self.settings.numa_balancing, self.nodes.len());
-        let balancing = self.user.space_mut(id).ok()?.balancing.as_deref_mut()?;
+        let balancing = self.user.space_mut(of.space).ok()?.balancing.as_deref_mut()?;
         if !settings.on || now < balancing.next_scan {
             return None;
         }
@@ -95,12 +97,12 @@ impl<T: Tracer> Mm<T> {
         of_task.stamp += TICK + TICK;
         balancing.next_scan = now + millis(of_task.period_ms);
         let left = settings.scan_size_mb << 8;
-        Some(NumaScan { space: id, task, now, left, left_virtual: VIRTUAL * left, at, piece: None, fresh: true })
+        Some(NumaScan { of, task, now, left, left_virtual: VIRTUAL * left, at, piece: None, fresh: true })
     }
 
     /// Goes on with a scan; says whether there is more to do.
     pub fn numa_scan_step(&mut self, run: &mut NumaScan) -> bool {
-        let Ok(space) = self.user.space(run.space) else { return false };
+        let Ok(space) = self.user.space(run.of.space) else { return false };
         let fresh = core::mem::take(&mut run.fresh);
         let Some(&vma) = space.vmas.first_within(VpnRange::new(run.at, TASK_END)) else {
             self.end_pass(run);
@@ -122,7 +124,7 @@ impl<T: Tracer> Mm<T> {
         }
         let goes_on = run.left > 0 && run.left_virtual > 0;
         if !goes_on {
-            self.leave_scan_at(run.space, run.at);
+            self.leave_scan_at(run.of.space, run.at);
         }
         goes_on
     }
@@ -133,7 +135,7 @@ impl<T: Tracer> Mm<T> {
             let pages = piece.pages.intersect(vma.range);
             return Some(Piece { pages, ..piece });
         }
-        if self.scan_passes_over(run.space, vma, run.task, run.now) {
+        if self.scan_passes_over(run.of, vma, run.task, run.now) {
             return None;
         }
         let reach = (start + Pages::new(run.left)).get().next_multiple_of(Order::PAGEBLOCK.pages().get());
@@ -142,7 +144,7 @@ impl<T: Tracer> Mm<T> {
 
     /// A scan has taken so much CPU time: the task does not scan again before it has had 32 times as much for itself.
     pub fn numa_scan_took(&mut self, run: &NumaScan, time: Nanos) {
-        let balancing = self.user.space_mut(run.space).ok().and_then(|space| space.balancing.as_deref_mut());
+        let balancing = self.user.space_mut(run.of.space).ok().and_then(|space| space.balancing.as_deref_mut());
         if let Some(of_task) = balancing.and_then(|balancing| balancing.tasks.get_mut(&run.task.pid)) {
             of_task.stamp += Nanos::new(OWN_SHARE * time.get());
         }
@@ -157,7 +159,7 @@ impl<T: Tracer> Mm<T> {
 
     /// The end of the space is reached (`reset_ptenuma_scan`).
     fn end_pass(&mut self, run: &NumaScan) {
-        if let Some(balancing) = self.user.living(run.space).balancing.as_deref_mut() {
+        if let Some(balancing) = self.user.living(run.of.space).balancing.as_deref_mut() {
             balancing.pass = balancing.pass.wrapping_add(1);
             balancing.offset = Vpn::new(0);
         }
@@ -167,9 +169,11 @@ impl<T: Tracer> Mm<T> {
     fn take_access(&mut self, run: &NumaScan, vma: &Vma, part: VpnRange) -> bool {
         let spared = self.spared(vma, run.task);
         let mut taken = Taken::default();
-        self.take_huge_access(run.space, part, &mut taken);
+        self.take_huge_access(run.of.space, part, &mut taken);
         let mut from = part.start;
-        while let Some((slot, mut table)) = self.user.living(run.space).table.take_next(VpnRange::new(from, part.end)) {
+        while let Some((slot, mut table)) =
+            self.user.living(run.of.space).table.take_next(VpnRange::new(from, part.end))
+        {
             for vpn in slot.intersect(part).iter() {
                 let pte = table.get(vpn);
                 let Some(idx) = pte.idx().filter(|_| pte == pte.answered()) else { continue };
@@ -179,7 +183,7 @@ impl<T: Tracer> Mm<T> {
                     taken.pages += 1;
                 }
             }
-            self.user.living(run.space).table.put_back(slot.start, table);
+            self.user.living(run.of.space).table.put_back(slot.start, table);
             from = slot.end;
         }
         self.counters.numa_pte_updates += taken.pages;

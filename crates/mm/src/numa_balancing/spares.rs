@@ -6,8 +6,9 @@ use super::NumaTask;
 use crate::Mm;
 use crate::frame::{Flag, Idx};
 use crate::lru::LruType;
+use crate::mempolicy::SpaceTask;
 use crate::policy::ScanSpares;
-use crate::space::{Owner, Prot, SpaceId, Vma, VmaKind};
+use crate::space::{Owner, Prot, Vma, VmaKind};
 use crate::trace::Tracer;
 
 /// What is spared of one mapping.
@@ -23,10 +24,10 @@ pub(super) struct Spared {
 impl<T: Tracer> Mm<T> {
     /// Whether a scan has nothing to ask about a mapping, whoever uses it: pages that cannot move, or must not, or belong
     /// to everybody, as the read-only ones of programs and libraries do.
-    pub(super) fn is_never_scanned(&self, space: SpaceId, vma: &Vma) -> bool {
+    pub(super) fn is_never_scanned(&self, task: SpaceTask, vma: &Vma) -> bool {
         let read_only_file = vma.kind.file().is_some() && vma.prot.has(Prot::READ) && !vma.prot.has(Prot::WRITE);
         let pool = matches!(vma.kind, VmaKind::Hugetlb { .. });
-        pool || vma.prot == Prot::NONE || read_only_file || !self.policy_moves_on_fault(space, vma)
+        pool || vma.prot == Prot::NONE || read_only_file || !self.policy_moves_on_fault(task, vma)
     }
 
     /// What is spared of a mapping when a task scans it.

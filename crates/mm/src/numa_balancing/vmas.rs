@@ -4,6 +4,7 @@ use order9_units::Nanos;
 
 use super::{NumaTask, SpaceBalancing, millis};
 use crate::Mm;
+use crate::mempolicy::SpaceTask;
 use crate::policy::ScanVmas;
 use crate::space::{SpaceId, Vma, Vpn};
 use crate::trace::Tracer;
@@ -35,15 +36,15 @@ const fn bit(pid: u32) -> u64 {
 
 impl<T: Tracer> Mm<T> {
     /// Whether a scan passes a mapping over.
-    pub(super) fn scan_passes_over(&mut self, id: SpaceId, vma: &Vma, task: NumaTask, now: Nanos) -> bool {
-        if self.is_never_scanned(id, vma) {
+    pub(super) fn scan_passes_over(&mut self, of: SpaceTask, vma: &Vma, task: NumaTask, now: Nanos) -> bool {
+        if self.is_never_scanned(of, vma) {
             return true;
         }
         if self.policy.numa_balancing.vmas == ScanVmas::All {
             return false;
         }
         let delay = millis(self.settings.numa_balancing.scan_delay_ms);
-        let balancing = self.user.living(id).balancing.as_deref_mut().expect("a scan has begun");
+        let balancing = self.user.living(of.space).balancing.as_deref_mut().expect("a scan has begun");
         !balancing.enters(vma.range.start, task, now, delay)
     }
 

@@ -4,10 +4,10 @@ use order9_units::{NodeId, Order, Pages, Pfn};
 
 use crate::Mm;
 use crate::gfp::Gfp;
-use crate::mempolicy::PageOf;
+use crate::mempolicy::{PageOf, SpaceTask};
 use crate::page_alloc::Request;
 use crate::page_cache::FileId;
-use crate::space::{Errno, SpaceId};
+use crate::space::Errno;
 use crate::thp::placement::HugeSearch;
 use crate::trace::Tracer;
 
@@ -57,14 +57,20 @@ impl ShmemHole {
 
 impl<T: Tracer> Mm<T> {
     /// What a write by a system call, or `fallocate`, needs for the hole at `index` of a tmpfs file, which
-    /// [`Mm::shmem_page`] has found there, by a program of `space` on `cpu`. No mapping advises it.
+    /// [`Mm::shmem_page`] has found there, by `task` on `cpu`. No mapping advises it.
     ///
     /// # Errors
     /// `ENOSPC` where the mount is full.
-    pub fn shmem_hole(&mut self, space: SpaceId, file: FileId, index: u64, cpu: usize) -> Result<ShmemHole, Errno> {
+    pub fn shmem_hole(
+        &mut self,
+        task: impl Into<SpaceTask>,
+        file: FileId,
+        index: u64,
+        cpu: usize,
+    ) -> Result<ShmemHole, Errno> {
         let hole = ShmemHole { file, index, local: self.node_of_cpu(cpu), search: None };
         if self.wants_huge_page(file, index, None) {
-            let search = self.begin_shmem_search(space, PageOf::File(file, index), hole.local);
+            let search = self.begin_shmem_search(task.into(), PageOf::File(file, index), hole.local);
             self.counters.thp_file_fallback += u64::from(search.is_none());
             return Ok(ShmemHole { search, ..hole });
         }

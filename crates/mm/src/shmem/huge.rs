@@ -11,10 +11,10 @@ use super::mount::{ShmemEnabled, ShmemHuge};
 use crate::Mm;
 use crate::frame::Idx;
 use crate::lru::LruList;
-use crate::mempolicy::PageOf;
+use crate::mempolicy::{PageOf, SpaceTask};
 use crate::page_cache::FileId;
 use crate::policy::ShmemPunch;
-use crate::space::{Access, Fault, FaultStep, HugeAdvice, Need, Owner, SpaceId, Vma, VmaKind, VpnRange};
+use crate::space::{Access, Fault, FaultStep, HugeAdvice, Need, Owner, Vma, VmaKind, VpnRange};
 use crate::thp::placement::{HugeAsk, HugeSearch};
 use crate::thp::{NR, shmem_gfp, subpages};
 use crate::trace::Tracer;
@@ -98,16 +98,16 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn ask_huge_file_page(&mut self, fault: Fault, vma: &Vma, file: FileId) -> FaultStep {
         let rights = shmem_gfp(self.settings.thp.defrag, vma.advice == HugeAdvice::Huge, &self.policy.thp);
         let page = PageOf::File(file, vma.index(fault.vpn));
-        let ask = self.ask_for(fault.space, page, fault.local, rights);
+        let ask = self.ask_for(fault.task(), page, fault.local, rights);
         let search = self.begin_search(HugeAsk { advised: vma.local, ..ask });
         let need = Need::HugeFilePage(file, vma.index(fault.vpn));
         self.attempt(&Fault { need, ..fault }, search)
     }
 
-    /// Begins to look for a huge page of shared memory that a system call of a program on `local` wants.
-    pub(super) fn begin_shmem_search(&self, space: SpaceId, page: PageOf<'_>, local: NodeId) -> Option<HugeSearch> {
+    /// Begins to look for a huge page of shared memory that a system call of `task` on `local` wants.
+    pub(super) fn begin_shmem_search(&self, task: SpaceTask, page: PageOf<'_>, local: NodeId) -> Option<HugeSearch> {
         let rights = shmem_gfp(self.settings.thp.defrag, false, &self.policy.thp);
-        self.begin_search(self.ask_for(space, page, local, rights))
+        self.begin_search(self.ask_for(task, page, local, rights))
     }
 
     /// There is no huge page for a hole: counts that, and asks for a base page.

@@ -9,6 +9,7 @@ use super::addr::{VirtAddr, Vpn};
 use super::pte::{Pte, PteFlag};
 use super::{Prot, SpaceId};
 use crate::gfp::Gfp;
+use crate::mempolicy::SpaceTask;
 use crate::page_alloc::Request;
 use crate::page_cache::FileId;
 use crate::swap::SlotId;
@@ -90,6 +91,8 @@ pub enum Need {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     pub(crate) space: SpaceId,
+    /// The task of the space that made the access.
+    pub(crate) thread: u32,
     pub(crate) vpn: Vpn,
     pub(crate) access: Access,
     pub(crate) need: Need,
@@ -139,6 +142,11 @@ impl Need {
 }
 
 impl Fault {
+    /// Whose memory policy the page follows.
+    pub(crate) const fn task(&self) -> SpaceTask {
+        SpaceTask { space: self.space, thread: self.thread }
+    }
+
     /// What the page is for.
     #[must_use]
     pub const fn need(&self) -> Need {

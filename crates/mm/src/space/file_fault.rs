@@ -21,7 +21,7 @@ impl<T: Tracer> Mm<T> {
         let vpn = addr.vpn();
         let table = self.user.space(id).ok().and_then(|space| space.table.table(vpn));
         let seen = table.map(|table| table.get(vpn));
-        self.resolve(id, vpn, Access::Write, seen, Some(now), self.node_of_cpu(cpu))
+        self.resolve(id.into(), vpn, Access::Write, seen, Some(now), self.node_of_cpu(cpu))
     }
 
     /// A page of a file that is not mapped yet.

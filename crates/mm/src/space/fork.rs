@@ -10,6 +10,7 @@ use super::table::{Huge, Table};
 use super::{Errno, Mapping, Owner, Prot, SpaceId, TableStep, Vma};
 use crate::Mm;
 use crate::frame::{Flag, Idx};
+use crate::mempolicy::SpaceTask;
 use crate::trace::Tracer;
 
 /// A fork under way: the child exists, and its page table fills up slot by slot.
@@ -40,12 +41,14 @@ impl Fork {
 }
 
 impl<T: Tracer> Mm<T> {
-    /// Starts a fork: the child has all mappings, none locked, and no page yet. [`Mm::fork_step`] does the rest; if it
+    /// Starts a fork by `parent`, or the first task of it: the child has all mappings, none locked, and no page yet. [`Mm::fork_step`] does the rest; if it
     /// cannot be finished, [`Mm::exit`] ends the child.
     ///
     /// # Errors
     /// `ESRCH` without a parent, `EAGAIN` as [`Mm::create_space`].
-    pub fn fork(&mut self, parent: SpaceId) -> Result<Fork, Errno> {
+    pub fn fork(&mut self, parent: impl Into<SpaceTask>) -> Result<Fork, Errno> {
+        let task = parent.into();
+        let parent = task.space;
         let space = self.user.space(parent)?;
         let (vmas, thp_disabled, unprivileged) = (&space.vmas, space.thp_disabled, space.unprivileged);
         let generation = vmas.generation;
@@ -53,7 +56,7 @@ impl<T: Tracer> Mm<T> {
         let child = self.create_space()?;
         let space = self.user.living(child);
         (space.thp_disabled, space.unprivileged) = (thp_disabled, unprivileged);
-        self.inherit_mempolicy(parent, child)?;
+        self.inherit_mempolicy(task, child)?;
         for vma in copies {
             self.user.insert_vma(child, vma);
         }

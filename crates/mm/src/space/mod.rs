@@ -57,7 +57,7 @@ pub(crate) use table::{Huge, Slot, Table};
 use crate::Mm;
 use crate::frame::Idx;
 use crate::hugetlb::Hugetlb;
-use crate::mempolicy::{Mempolicies, TaskPolicy};
+use crate::mempolicy::{Mempolicies, TaskPolicies};
 use crate::migrate::DriverPages;
 use crate::numa_balancing::{NumaBalancing, SpaceBalancing};
 use crate::page_cache::{FileTable, Orphans};
@@ -101,8 +101,8 @@ pub struct Space {
     pub(crate) thp_disabled: bool,
     /// Its tasks lack `CAP_SYS_NICE`.
     pub(crate) unprivileged: bool,
-    /// Memory policy and cpuset of its tasks.
-    pub(crate) task: TaskPolicy,
+    /// Memory policies and cpuset of its tasks.
+    pub(crate) tasks: TaskPolicies,
     /// What NUMA balancing knows of it and its tasks, once that is on.
     pub(crate) balancing: Option<Box<SpaceBalancing>>,
 }

@@ -12,11 +12,14 @@ use super::pte::{Pte, PteFlag, PteKind};
 use super::table::{Huge, Slot};
 use super::{Mapping, NO_CPU, SpaceId, VmaKind};
 use crate::Mm;
+use crate::mempolicy::SpaceTask;
 use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
-    /// An access by a program on `cpu`: through the page table where it allows it, else a fault up to where it needs memory.
-    pub fn fault_begin(&mut self, id: SpaceId, addr: VirtAddr, access: Access, cpu: usize) -> FaultStep {
+    /// An access by `task` on `cpu`: through the page table where it allows it, else a fault up to where it needs memory.
+    pub fn fault_begin(&mut self, task: impl Into<SpaceTask>, addr: VirtAddr, access: Access, cpu: usize) -> FaultStep {
+        let task = task.into();
+        let id = task.space;
         let vpn = addr.vpn();
         let Ok(space) = self.user.space_mut(id) else { return FaultStep::Segv };
         let mut seen = None;
@@ -41,7 +44,7 @@ impl<T: Tracer> Mm<T> {
             _ => {}
         }
         self.work.faults += 1;
-        let mut step = self.resolve(id, vpn, access, seen, None, self.node_of_cpu(cpu));
+        let mut step = self.resolve(task, vpn, access, seen, None, self.node_of_cpu(cpu));
         self.count_fault(&mut step, false);
         step
     }
@@ -96,7 +99,7 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn resolve_again(&mut self, fault: &Fault) -> FaultStep {
         let table = self.user.space(fault.space).ok().and_then(|space| space.table.table(fault.vpn));
         let seen = table.map(|table| table.get(fault.vpn));
-        self.resolve(fault.space, fault.vpn, fault.access, seen, None, fault.local)
+        self.resolve(fault.task(), fault.vpn, fault.access, seen, None, fault.local)
     }
 
     /// Gives the slot of `vpn` the page table just allocated; frees the page where none is needed (any more).
@@ -115,8 +118,8 @@ impl<T: Tracer> Mm<T> {
 
     /// Accesses a page with allocations straight from the fast path. Where one fails, that is what the fault needs: the
     /// slow path's turn.
-    pub fn touch(&mut self, id: SpaceId, addr: VirtAddr, access: Access, cpu: usize) -> FaultStep {
-        let step = self.fault_begin(id, addr, access, cpu);
+    pub fn touch(&mut self, task: impl Into<SpaceTask>, addr: VirtAddr, access: Access, cpu: usize) -> FaultStep {
+        let step = self.fault_begin(task, addr, access, cpu);
         self.go_on_fast(step, cpu)
     }
 
@@ -155,7 +158,7 @@ impl<T: Tracer> Mm<T> {
     #[inline(always)] // Returned in memory, a step costs as much as the rest of this.
     pub(super) fn resolve(
         &mut self,
-        id: SpaceId,
+        task: SpaceTask,
         vpn: Vpn,
         access: Access,
         seen: Option<Pte>,
@@ -163,6 +166,7 @@ impl<T: Tracer> Mm<T> {
         local: NodeId,
     ) -> FaultStep {
         self.work.vma_lookups += 1;
+        let SpaceTask { space: id, thread } = task;
         let Ok(space) = self.user.space_mut(id) else { return FaultStep::Segv };
         let generation = space.vmas.generation;
         let Some(vma) = space.vmas.find_for_fault(vpn).filter(|vma| access.allowed_by(vma.prot)) else {
@@ -171,8 +175,21 @@ impl<T: Tracer> Mm<T> {
         let locked = vma.locked;
         let fault = |need: Need, seen| {
             let gfp = need.gfp();
-            let (search, counted, whole_slot) = (None, false, None);
-            Fault { space: id, vpn, access, need, gfp, local, search, seen, generation, locked, counted, whole_slot }
+            Fault {
+                space: id,
+                thread,
+                vpn,
+                access,
+                need,
+                gfp,
+                local,
+                search: None,
+                seen,
+                generation,
+                locked,
+                counted: false,
+                whole_slot: None,
+            }
         };
         let wait = |need, seen| FaultStep::NeedPage(fault(need, seen));
         let Some(pte) = seen else { return self.resolve_slot(fault(Need::PageTable, Pte::NONE), &vma) };

@@ -8,7 +8,7 @@ use super::{HugeEnabled, NR, fault_gfp, zero_gfp};
 use crate::Mm;
 use crate::frame::Idx;
 use crate::gfp::Gfp;
-use crate::mempolicy::{PageOf, PlacedHuge};
+use crate::mempolicy::{PageOf, PlacedHuge, SpaceTask};
 use crate::policy::{HugeCow, ZeroWrite};
 use crate::space::{
     Access, Errno, Fault, FaultStep, Huge, HugeAdvice, Mapping, Need, Owner, Prot, Pte, PteFlag, SpaceId, Vma, VmaKind,
@@ -98,16 +98,16 @@ impl<T: Tracer> Mm<T> {
         // A slot of zeros, or of another's page, is mapped already: a base page would not do.
         let takes_base = fault.seen.is_none() && fault.access == Access::Write;
         let page = PageOf::slot(vma, fault.vpn);
-        let ask = self.ask_for(fault.space, page, fault.local, rights);
+        let ask = self.ask_for(fault.task(), page, fault.local, rights);
         let search = self.begin_search(HugeAsk { advised: vma.local, takes_base, ..ask });
         self.attempt(&Fault { need, ..fault }, search)
     }
 
-    /// A search for a huge page for a program on `local`, for which `rights` may be used: where the memory policy of the page
+    /// A search for a huge page for `task` on `local`, for which `rights` may be used: where the memory policy of the page
     /// has it.
-    pub(crate) fn ask_for(&self, space: SpaceId, page: PageOf<'_>, local: NodeId, rights: Gfp) -> HugeAsk {
+    pub(crate) fn ask_for(&self, task: SpaceTask, page: PageOf<'_>, local: NodeId, rights: Gfp) -> HugeAsk {
         let (placement, advised, takes_base) = (self.policy.thp.placement, false, false);
-        let PlacedHuge { home, allowed, uses, in_order } = self.huge_choice(space, page, local, rights);
+        let PlacedHuge { home, allowed, uses, in_order } = self.huge_choice(task, page, local, rights);
         HugeAsk { placement, home, allowed, uses, in_order, rights, advised, takes_base }
     }
 

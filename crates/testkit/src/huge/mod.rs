@@ -11,6 +11,7 @@ mod nodes;
 mod steps;
 
 use order9_mm::hugetlb::{PoolResize, PoolSize, PoolStep};
+use order9_mm::mempolicy::SpaceTask;
 use order9_mm::numa_balancing::NumaTask;
 use order9_mm::policy::{
     HugeCow, HugePlacement, MempolicyInterface, MmapAlign, NewAnon, Policy, ScanSpares, ScanVmas, ShmemPunch, ZeroWrite,
@@ -97,6 +98,8 @@ pub struct World<C> {
     machine: Machine,
     choices: C,
     spaces: Vec<SpaceId>,
+    /// Threads of programs, beside the first of each; some have ended with their program.
+    threads: Vec<SpaceTask>,
     /// The file that programs share, and where it is.
     file: FileId,
     mount: MountId,
@@ -148,8 +151,19 @@ impl<C: Choices> World<C> {
             (mount, mm.create_file_on(mount, Pages::new(files::FILE)).expect("the mount exists"))
         });
         let (next_user, clock) = (NumaTask { pid: 1, cpu: 0, threads: 1 }, Nanos::ZERO);
-        let (spaces, pins) = (Vec::new(), Vec::new());
-        let mut world = Self { machine, choices, spaces, file, mount, pins, collapsed: 0, full: 0, next_user, clock };
+        let mut world = Self {
+            machine,
+            choices,
+            spaces: Vec::new(),
+            threads: Vec::new(),
+            file,
+            mount,
+            pins: Vec::new(),
+            collapsed: 0,
+            full: 0,
+            next_user,
+            clock,
+        };
         let space = world.with(|mm| mm.create_space().expect("it is the first"));
         world.spaces.push(space);
         world.map(space, 0, PAGES);

@@ -1,6 +1,9 @@
 //! Programs choose their nodes: memory policies, moves of pages, cpusets.
 
-use order9_mm::mempolicy::{MbindFlags, MempolicyArgs, Mode, ModeFlags, Movable, mbind, migrate_space, set_mems};
+use order9_mm::SpaceId;
+use order9_mm::mempolicy::{
+    MbindFlags, MempolicyArgs, Mode, ModeFlags, Movable, SpaceTask, mbind, migrate_space, set_mems,
+};
 use order9_units::NodeMask;
 
 use super::{Choices, World, pages};
@@ -16,14 +19,17 @@ const MODES: [Mode; 7] = [
 ];
 const FLAGS: [ModeFlags; 3] = [ModeFlags::None, ModeFlags::Static, ModeFlags::Relative];
 
+/// Threads beside the first of each program that there are at a time.
+const MOST_THREADS: usize = 4;
+
 impl<C: Choices> World<C> {
     /// Chooses nodes in one way or another. What Linux would refuse is refused.
     pub(super) fn step_on_nodes(&mut self) {
         let space = self.space();
-        match self.below(10) {
+        match self.below(11) {
             0 | 1 => {
-                let policy = self.policy();
-                let _refused = self.with(|mm| mm.set_mempolicy(space, &policy));
+                let (policy, task) = (self.policy(), self.task(space));
+                let _refused = self.with(|mm| mm.set_mempolicy(task, &policy));
             }
             2..=5 => self.bind(),
             6 => {
@@ -40,11 +46,29 @@ impl<C: Choices> World<C> {
                 let other = self.space();
                 let _refused = self.machine.run(migrate_space(&self.machine, space, other, from, to));
             }
+            9 => {
+                let parent = self.task(space);
+                let child = self.with(|mm| mm.start_thread(parent)).expect("both live");
+                self.threads.push(child);
+                if self.threads.len() > MOST_THREADS {
+                    let gone = self.threads.remove(0);
+                    self.with(|mm| mm.end_thread(gone));
+                }
+            }
             _ => {
                 let (node, weight) = (self.node(), self.below(4).to_string());
                 let name = format!("mempolicy/weighted_interleave/node{node}");
                 self.with(|mm| mm.write_setting(&name, &weight)).expect("the node has memory");
             }
+        }
+    }
+
+    /// A thread of a program.
+    pub(super) fn task(&mut self, space: SpaceId) -> SpaceTask {
+        let others: Vec<_> = self.threads.iter().copied().filter(|task| task.space() == space).collect();
+        match others.len() as u64 {
+            0 => space.into(),
+            count => others.get(self.below(count + 1) as usize).copied().unwrap_or_else(|| space.into()),
         }
     }
 

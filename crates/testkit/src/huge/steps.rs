@@ -1,7 +1,7 @@
 //! What can happen next.
 
 use order9_mm::compaction::compact_node;
-use order9_mm::mempolicy::{Movable, PageMove, move_pages};
+use order9_mm::mempolicy::{Movable, PageMove, SpaceTask, move_pages};
 use order9_mm::migrate::offline_pages;
 use order9_mm::reclaim::{Reclaimer, direct_reclaim};
 use order9_mm::shrinker::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
@@ -86,9 +86,10 @@ impl<C: Choices> World<C> {
 
     fn touch_one(&mut self) {
         let (space, addr) = (self.space(), self.addr());
+        let task = self.task(space);
         let access = if self.below(3) == 0 { Access::Read } else { Access::Write };
         let huge = self.below(8) > 0;
-        self.access(space, addr, access, huge);
+        self.access(task, addr, access, huge);
         if self.below(2) == 0 {
             let mut rest = VpnRange::of(addr.vpn(), Pages::new(self.below(HUGE)));
             self.with(|mm| mm.touch_mapped(space, &mut rest, access));
@@ -96,8 +97,9 @@ impl<C: Choices> World<C> {
     }
 
     /// An access with all that it needs, as far as there is memory; `huge` says whether there are huge pages.
-    pub(super) fn access(&self, space: SpaceId, addr: VirtAddr, access: Access, huge: bool) {
-        let mut step = self.with(|mm| mm.fault_begin(space, addr, access, CPU));
+    pub(super) fn access(&self, task: impl Into<SpaceTask>, addr: VirtAddr, access: Access, huge: bool) {
+        let task = task.into();
+        let mut step = self.with(|mm| mm.fault_begin(task, addr, access, CPU));
         loop {
             step = match step {
                 FaultStep::NeedPage(fault) => {
@@ -115,10 +117,10 @@ impl<C: Choices> World<C> {
                     }
                 }
                 FaultStep::NeedPool(fault) => self.with(|mm| mm.hugetlb_fault(&fault, NodeId(0), CPU)),
-                FaultStep::Retry => self.with(|mm| mm.fault_begin(space, addr, access, CPU)),
+                FaultStep::Retry => self.with(|mm| mm.fault_begin(task, addr, access, CPU)),
                 FaultStep::NumaHint => {
-                    self.tell(space, addr);
-                    self.with(|mm| mm.fault_begin(space, addr, access, CPU))
+                    self.tell(task.space(), addr);
+                    self.with(|mm| mm.fault_begin(task, addr, access, CPU))
                 }
                 _ => return,
             };

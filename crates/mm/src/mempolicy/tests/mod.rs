@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 use order9_units::{NodeId, NodeMask, Pages, Pfn, PfnRange, ZoneKind};
 
-use super::{MempolicyArgs, Mode};
+use super::{MempolicyArgs, Mode, SpaceTask};
 use crate::migrate::tests::{World, address};
 use crate::policy::{MempolicyInterface, Policy};
 use crate::space::{Access, FaultStep, MmapRequest, PageView, Place, SpaceId, VirtAddr};
@@ -67,8 +67,8 @@ fn map<T: crate::trace::Tracer>(mm: &mut Mm<T>, space: SpaceId, page: u64, pages
     mm.mmap(space, &MmapRequest { place, ..MmapRequest::anon(Pages::new(pages).bytes()) }, 0).expect("there is room");
 }
 
-fn write<T: crate::trace::Tracer>(mm: &mut Mm<T>, space: SpaceId, page: u64, cpu: usize) {
-    let step = mm.touch(space, address(START, page), Access::Write, cpu);
+fn write<T: crate::trace::Tracer>(mm: &mut Mm<T>, task: impl Into<SpaceTask>, page: u64, cpu: usize) {
+    let step = mm.touch(task, address(START, page), Access::Write, cpu);
     assert!(matches!(step, FaultStep::Done | FaultStep::Hit), "{step:?}");
 }
 

@@ -1,14 +1,16 @@
 //! Calls in any order against a naive model, on machines of one to eight nodes.
 //!
-//! The model knows nothing of mappings: it holds a policy for each page, and where each page lies. Memory is never short,
+//! The model knows nothing of mappings: it holds a policy for each page and each thread, and where each page lies. Memory is never short,
 //! so that every page lies where its policy says, and every page that may move does.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use order9_units::{NodeId, NodeMask};
 
 use super::super::{
-    MbindFlags, MempolicyArgs, Mode, ModeFlags, Movable, PageMove, mbind, migrate_space, move_pages, set_mems,
+    MbindFlags, MempolicyArgs, Mode, ModeFlags, Movable, PageMove, SpaceTask, mbind, migrate_space, move_pages,
+    set_mems,
 };
 use super::{START, address, bytes, node, nodes, program, write};
 use crate::env::alone::run;
@@ -17,17 +19,54 @@ use crate::space::{Errno, Madvise};
 
 /// Pages of the program.
 const PAGES: u64 = 24;
+/// Threads of the program.
+const THREADS: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    Write { page: u64, cpu: u16 },
-    Discard { page: u64, pages: u64 },
-    Task(MempolicyArgs),
-    Bind { page: u64, pages: u64, policy: MempolicyArgs, strict: bool, moves: bool },
-    Home { page: u64, pages: u64, node: u16 },
-    Mems { mems: u64, migrates: bool },
-    Move { page: u64, to: u16 },
-    Migrate { from: u64, to: u64 },
+    Write {
+        thread: usize,
+        page: u64,
+        cpu: u16,
+    },
+    Discard {
+        page: u64,
+        pages: u64,
+    },
+    Task {
+        thread: usize,
+        policy: MempolicyArgs,
+    },
+    /// A thread ends, and another one starts it anew.
+    Clone {
+        thread: usize,
+        by: usize,
+    },
+    Bind {
+        thread: usize,
+        page: u64,
+        pages: u64,
+        policy: MempolicyArgs,
+        strict: bool,
+        moves: bool,
+    },
+    Home {
+        page: u64,
+        pages: u64,
+        node: u16,
+    },
+    Mems {
+        mems: u64,
+        migrates: bool,
+    },
+    Move {
+        page: u64,
+        to: u16,
+    },
+    Migrate {
+        from: u64,
+        to: u64,
+    },
 }
 
 /// What happens next.
@@ -59,17 +98,19 @@ impl Choices {
 
     fn op(&mut self) -> Op {
         let (page, pages, node) = (self.below(PAGES), self.below(PAGES), self.below(9) as u16);
-        match self.below(20) {
-            0..8 => Op::Write { page, cpu: node },
+        let thread = self.below(THREADS as u64) as usize;
+        match self.below(21) {
+            0..8 => Op::Write { thread, page, cpu: node },
             8 => Op::Discard { page, pages },
-            9 | 10 => Op::Task(self.policy()),
+            9 | 10 => Op::Task { thread, policy: self.policy() },
             11..15 => {
                 let (strict, moves) = (self.below(2) == 0, self.below(2) == 0);
-                Op::Bind { page, pages, policy: self.policy(), strict, moves }
+                Op::Bind { thread, page, pages, policy: self.policy(), strict, moves }
             }
             15 => Op::Home { page, pages, node },
             16 => Op::Mems { mems: self.nodes(), migrates: self.below(2) == 0 },
             17 | 18 => Op::Move { page, to: node },
+            19 if thread > 0 => Op::Clone { thread, by: self.below(thread as u64) as usize },
             _ => Op::Migrate { from: self.nodes(), to: self.nodes() },
         }
     }
@@ -91,7 +132,7 @@ struct Held {
 
 struct Model {
     count: u16,
-    task: Option<Held>,
+    tasks: [Option<Held>; THREADS],
     pages: [Option<Held>; PAGES as usize],
     at: [Option<u16>; PAGES as usize],
     mems: Nodes,
@@ -147,15 +188,15 @@ impl Model {
         Ok(Some(Held { mode, flags: args.flags, given, nodes, cpuset: self.mems.clone(), home: None }))
     }
 
-    /// The node of a new page. The further the numbers are apart, the further are the nodes.
-    fn choose(&self, page: u64, cpu: u16) -> u16 {
+    /// The node of a new page of a thread. The further the numbers are apart, the further are the nodes.
+    fn choose(&self, thread: usize, page: u64, cpu: u16) -> u16 {
         let nearest = |to: u16, of: &[u16]| {
             let order = |&node: &u16| (node.abs_diff(to), node < to, node);
             of.iter().copied().filter(|node| self.mems.contains(node)).min_by_key(order)
         };
         let everywhere: Nodes = (0..self.count).collect();
         let place = START.vpn().get() + page;
-        let held = self.pages[page as usize].as_ref().or(self.task.as_ref());
+        let held = self.pages[page as usize].as_ref().or(self.tasks[thread].as_ref());
         let Some(held) = held else { return nearest(cpu, &everywhere).unwrap() };
         let chosen = match held.mode {
             Mode::Local | Mode::Default => nearest(cpu, &everywhere),
@@ -209,15 +250,19 @@ fn replay(count: u16, ops: &[Op]) {
     let world = nodes(count);
     let space = program(&mut world.mm.borrow_mut(), PAGES);
     let everywhere: Nodes = (0..count).collect();
-    let mut model =
-        Model { count, task: None, pages: Default::default(), at: Default::default(), mems: everywhere.clone() };
+    let (tasks, pages, at) = Default::default();
+    let mut model = Model { count, tasks, pages, at, mems: everywhere };
+    let mut threads = [SpaceTask::from(space); THREADS];
+    for thread in &mut threads[1..] {
+        *thread = world.mm.borrow_mut().start_thread(space).expect("it lives");
+    }
     for op in ops {
         match *op {
-            Op::Write { page, cpu } => {
+            Op::Write { thread, page, cpu } => {
                 let cpu = cpu.min(count);
-                write(&mut world.mm.borrow_mut(), space, page, usize::from(cpu));
+                write(&mut world.mm.borrow_mut(), threads[thread], page, usize::from(cpu));
                 if model.at[page as usize].is_none() {
-                    model.at[page as usize] = Some(model.choose(page, cpu));
+                    model.at[page as usize] = Some(model.choose(thread, page, cpu));
                 }
             }
             Op::Discard { page, pages } => {
@@ -226,15 +271,24 @@ fn replay(count: u16, ops: &[Op]) {
                 mm.madvise(space, address(START, page), bytes(pages), Madvise::DontNeed, 0).unwrap();
                 model.at[page as usize..(page + pages) as usize].fill(None);
             }
-            Op::Task(policy) => {
+            Op::Task { thread, policy } => {
                 let expected = model.held(&policy);
-                assert_eq!(world.mm.borrow_mut().set_mempolicy(space, &policy), expected.clone().map(|_| ()));
-                model.task = expected.unwrap_or_else(|_| model.task.take());
+                let done = world.mm.borrow_mut().set_mempolicy(threads[thread], &policy);
+                assert_eq!(done, expected.clone().map(|_| ()));
+                model.tasks[thread] = expected.unwrap_or_else(|_| model.tasks[thread].take());
             }
-            Op::Bind { page, pages, policy, strict, moves } => {
-                let expected = bind(&mut model, page, pages, &policy, strict, moves);
+            Op::Clone { thread, by } => {
+                let mm = &mut *world.mm.borrow_mut();
+                mm.end_thread(threads[thread]);
+                assert_eq!(mm.set_mempolicy(threads[thread], &MempolicyArgs::DEFAULT), Err(Errno::Esrch));
+                threads[thread] = mm.start_thread(threads[by]).expect("it lives");
+                model.tasks[thread] = model.tasks[by].clone();
+            }
+            Op::Bind { thread, page, pages, ref policy, strict, moves } => {
+                let range = page as usize..(page + pages) as usize;
+                let expected = bind(&mut model, thread, range, policy, strict, moves);
                 let flags = MbindFlags { strict, moves: moves.then_some(Movable::Own) };
-                let done = run(mbind(&world, space, address(START, page), bytes(pages), &policy, flags));
+                let done = run(mbind(&world, threads[thread], address(START, page), bytes(pages), policy, flags));
                 assert_eq!(done, expected, "{op:?}");
             }
             Op::Home { page, pages, node } => {
@@ -253,9 +307,9 @@ fn replay(count: u16, ops: &[Op]) {
                 assert_eq!(run(set_mems(&world, space, NodeMask::from_bits(mems), migrates)), expected, "{op:?}");
                 if expected.is_ok() {
                     let from = core::mem::replace(&mut model.mems, to.clone());
-                    let (mut task, mut pages) = (model.task.take(), core::mem::take(&mut model.pages));
-                    task.iter_mut().chain(pages.iter_mut().flatten()).for_each(|held| model.rebind(held, &to));
-                    (model.task, model.pages) = (task, pages);
+                    let (mut tasks, mut pages) = (core::mem::take(&mut model.tasks), core::mem::take(&mut model.pages));
+                    tasks.iter_mut().chain(&mut pages).flatten().for_each(|held| model.rebind(held, &to));
+                    (model.tasks, model.pages) = (tasks, pages);
                     if migrates {
                         model.migrate(&from, &to);
                     }
@@ -299,20 +353,19 @@ fn replay(count: u16, ops: &[Op]) {
 
 fn bind(
     model: &mut Model,
-    page: u64,
-    pages: u64,
+    thread: usize,
+    range: Range<usize>,
     policy: &MempolicyArgs,
     strict: bool,
     moves: bool,
 ) -> Result<(), Errno> {
-    if pages == 0 {
+    if range.is_empty() {
         return Ok(());
     }
     let held = model.held(policy)?;
-    if page + pages > PAGES {
+    if range.end as u64 > PAGES {
         return Err(Errno::Efault);
     }
-    let range = page as usize..(page + pages) as usize;
     let misplaced: Vec<usize> = range.clone().filter(|&page| model.is_misplaced(held.as_ref(), page)).collect();
     if strict && policy.mode != Mode::Default && !moves && !misplaced.is_empty() {
         return Err(Errno::Eio);
@@ -321,7 +374,7 @@ fn bind(
     if moves {
         // The call is made on CPU 0.
         for page in misplaced {
-            model.at[page] = Some(model.choose(page as u64, 0));
+            model.at[page] = Some(model.choose(thread, page as u64, 0));
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use alloc::vec;
 
 use order9_units::{NodeId, Order};
 
-use super::super::{MempolicyArgs, Mode, ModeFlags};
+use super::super::{MempolicyArgs, Mode, ModeFlags, SpaceTask};
 use super::{START, address, args, bytes, mask, node, nodes, nodes_of, program, write};
 use crate::env::alone::run;
 use crate::policy::MempolicyInterface;
@@ -35,6 +35,58 @@ fn each_mode_has_its_nodes() {
     assert_eq!(four(&args(Mode::Interleave, "0,2")), [0, 2, 0, 2]);
     assert_eq!(four(&args(Mode::WeightedInterleave, "1,3")), [1, 3, 1, 3], "without weights");
     mm.check().expect("every law holds");
+}
+
+#[test]
+fn each_thread_has_a_policy_and_hands_it_to_those_it_starts() {
+    let world = nodes(3);
+    let mm = &mut *world.mm.borrow_mut();
+    let space = program(mm, 64);
+    let older = mm.start_thread(space).unwrap();
+    mm.set_mempolicy(space, &args(Mode::Preferred, "2")).unwrap();
+    let younger = mm.start_thread(space).unwrap();
+    let mut page = 0;
+    let mut written = |mm: &mut _, task: SpaceTask| {
+        page += 1;
+        write(mm, task, page, 0);
+        node(mm, space, page).expect("it was just written")
+    };
+    assert_eq!([older, space.into(), younger].map(|task| written(mm, task)), [0, 2, 2]);
+    mm.set_mempolicy(younger, &args(Mode::Bind, "1")).unwrap();
+    assert_eq!([older, space.into(), younger].map(|task| written(mm, task)), [0, 2, 1]);
+    assert_eq!(mm.get_mempolicy(younger, None), Ok(args(Mode::Bind, "1")));
+    assert_eq!(mm.get_mempolicy(space, None), Ok(args(Mode::Preferred, "2")));
+    // Whoever may use a node makes the space one that is killed for it.
+    assert!(mm.may_use_nodes(space, Some(mask("0"))));
+    for task in [older, space.into()] {
+        mm.set_mempolicy(task, &args(Mode::Bind, "1-2")).unwrap();
+    }
+    assert!(!mm.may_use_nodes(space, Some(mask("0"))));
+    // A cpuset takes the policies of all with it.
+    mm.set_mems(space, mask("0-1")).unwrap();
+    assert_eq!(mm.get_mempolicy(older, None), Ok(args(Mode::Bind, "0-1")));
+    assert_eq!(mm.get_mempolicy(younger, None), Ok(args(Mode::Bind, "1")));
+    // A child of fork has that of the thread that forks; threads that have ended have none.
+    let child = mm.fork(younger).unwrap().child();
+    assert_eq!(mm.get_mempolicy(child, None), Ok(args(Mode::Bind, "1")));
+    mm.end_thread(younger);
+    assert_eq!(mm.get_mempolicy(younger, None), Err(Errno::Esrch));
+    assert_eq!(mm.start_thread(younger), Err(Errno::Esrch));
+    mm.check().expect("every law holds");
+}
+
+#[test]
+fn turns_of_a_thread_are_its_own() {
+    let world = nodes(3);
+    let mm = &mut *world.mm.borrow_mut();
+    let space = program(mm, 1);
+    mm.set_mempolicy(space, &args(Mode::Interleave, "0-2")).unwrap();
+    let table = Request::new(Order::ZERO, Gfp::GFP_KERNEL);
+    assert_eq!(mm.task_request(space, table).node, NodeId(0));
+    let thread = mm.start_thread(space).unwrap();
+    assert_eq!([0, 0].map(|_| mm.task_request(thread, table).node), [NodeId(1), NodeId(2)], "it goes on from there");
+    assert_eq!(mm.next_interleave_node(space), Ok(NodeId(1)));
+    assert_eq!(mm.next_interleave_node(thread), Ok(NodeId(0)));
 }
 
 #[test]
