@@ -35,7 +35,8 @@ impl Thread {
         self.enter().await?;
         let prices = &self.kernel.prices;
         self.kernel.pay(Class::System, prices.file_open + prices.file_create).await;
-        let file = self.kernel.with(|mm| mm.create_file_on(MountId::new(mount.0), Pages::ZERO));
+        let (mount, creator) = (MountId::new(mount.0), Some(self.process.space));
+        let file = self.kernel.with(|mm| mm.create_file_on(mount, Pages::ZERO, creator));
         file.map(|file| workloads::FileId(file.index() as u32)).map_err(|errno| refused("open", errno))
     }
 

@@ -104,7 +104,7 @@ pub use page_cache::{File, FileId};
 pub use page_view::{BlockUser, BlockView};
 pub use pageblock::Pageblock;
 pub use pcp::Pcp;
-pub use shmem::{MountId, ShmemEnabled, ShmemHole, ShmemHuge, ShmemPage, Statfs, TmpfsOptions, TmpfsSize};
+pub use shmem::{MountId, MountPolicy, ShmemEnabled, ShmemHole, ShmemHuge, ShmemPage, Statfs, TmpfsOptions, TmpfsSize};
 pub use slow_path::{alloc_pages, alloc_slow};
 pub use space::{Errno, Space, SpaceId, UserPage, UserPageUse};
 pub use suitable::{Suitable, compact_gap};

@@ -123,11 +123,12 @@ pub trait Sys: Clone + 'static {
     /// Ends a pin; `EINVAL` where no pinned area starts there.
     fn unpin(&self, area: Area) -> impl Future<Output = Result<(), Stop>>;
 
-    /// `mount` of tmpfs with `options` as mount(8) takes them: `huge=` and `size=` (tmpfs(5)), separated by commas. `EINVAL` for
-    /// others, and before 4.8 for any `huge=` but never.
+    /// `mount` of tmpfs with `options` as mount(8) takes them: `huge=`, `mpol=` and `size=` (tmpfs(5)), separated by commas.
+    /// `EINVAL` for others, for an `mpol=` that the kernel does not have or of nodes without memory, and before 4.8 for any `huge=` but never.
     fn mount_tmpfs(&self, options: &str) -> impl Future<Output = Result<Mount, Stop>>;
 
-    /// `mount` with `MS_REMOUNT`: another `huge=`, for pages to come, or another `size=`; `EINVAL` where its files hold more.
+    /// `mount` with `MS_REMOUNT`: another `huge=`, for pages to come, another `mpol=`, for files to come, or another `size=`;
+    /// `EINVAL` where its files hold more.
     fn remount_tmpfs(&self, mount: Mount, options: &str) -> impl Future<Output = Result<(), Stop>>;
 
     /// `statfs` of a mount of tmpfs: its size, and how much of it is free.

@@ -122,6 +122,28 @@ fn threads_choose_for_themselves() {
 }
 
 #[test]
+fn mounts_say_where_their_files_lie() {
+    let results = run(Pages::ZERO, async |sys: Thread| {
+        for wrong in ["mpol=bind:2", "mpol=bind", "mpol=nowhere:0", "mpol=prefer:0-1"] {
+            assert_eq!(sys.mount_tmpfs(wrong).await, Err(refused("mount", "EINVAL")), "{wrong}");
+        }
+        sys.set_mempolicy(policy("bind:0")).await?;
+        let mount = sys.mount_tmpfs("mpol=interleave:0,1,size=1m").await?;
+        for (remount, expected) in [("size=2m", [20, 20]), ("mpol=bind=static:1", [0, 40])] {
+            sys.remount_tmpfs(mount, remount).await?;
+            let file = sys.create_on(mount).await?;
+            sys.write(file, Bytes::ZERO, kib(80)).await?;
+            sys.truncate(file, kib(160)).await?;
+            let area = sys.mmap(Mapping { length: kib(160), of: Of::FileShared(file, Bytes::ZERO) }).await?;
+            sys.touch(area, Access::Write).await?;
+            assert_eq!(nodes(&sys, area).await?, expected, "{remount}");
+        }
+        Ok(())
+    });
+    assert_eq!(results.outcome, Outcome::Completed);
+}
+
+#[test]
 fn calls_do_what_they_say_and_are_refused_by_name() {
     let results = run(Pages::ZERO, async |sys: Thread| {
         let area = sys.mmap(Mapping::anon(kib(40))).await?;

@@ -3,7 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::PolicyId;
+use super::{Mempolicy, PolicyId};
 use crate::Mm;
 use crate::page_cache::FileId;
 use crate::trace::Tracer;
@@ -60,6 +60,12 @@ impl<T: Tracer> Mm<T> {
         if policies.is_empty() {
             self.user.mempolicies.files.remove(&file);
         }
+    }
+
+    /// Gives all places of a file of tmpfs a policy, those beyond its end as well.
+    pub(crate) fn set_whole_file_policy(&mut self, file: FileId, policy: Mempolicy) {
+        let policy = self.user.mempolicies.intern(policy);
+        self.set_file_policy(file, 0, u64::MAX, Some(policy));
     }
 
     /// A file of tmpfs ends, and its policies with it.

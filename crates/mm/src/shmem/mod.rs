@@ -4,12 +4,13 @@
 //! the file goes with its last handle and mapping; unmapping alone never frees it. A page beyond the size cannot be had.
 //! Pages are on the lists of anonymous memory, and go to swap as `swap` has it; which of them are huge is decided in `huge`,
 //! by the options in `mount`,
-//! and how many there may be in `limit`.
+//! where they lie at first in `mpol`, and how many there may be in `limit`.
 
 mod hole;
 mod huge;
 mod limit;
 mod mount;
+mod mpol;
 mod options;
 mod place;
 mod shrink;
@@ -20,6 +21,7 @@ pub(crate) use huge::huge_index;
 pub use limit::Statfs;
 pub(crate) use mount::Mounts;
 pub use mount::{MountId, ShmemEnabled, ShmemHuge};
+pub use mpol::MountPolicy;
 pub use options::{TmpfsOptions, TmpfsSize};
 pub use swap::ShmemPage;
 
@@ -29,7 +31,7 @@ use crate::Mm;
 use crate::frame::Idx;
 use crate::lru::LruList;
 use crate::page_cache::{File, FileId, Home, PAGES_MAX};
-use crate::space::{Errno, Owner, UserMemory, Zap};
+use crate::space::{Errno, Owner, SpaceId, UserMemory, Zap};
 use crate::trace::Tracer;
 
 impl UserMemory {
@@ -49,14 +51,14 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// `EFBIG` above 128 TiB, `EAGAIN` after 2^28 files.
     pub fn create_file(&mut self, size: Pages) -> Result<FileId, Errno> {
-        self.create_file_on(MountId::INTERNAL, size)
+        self.create_file_on(MountId::INTERNAL, size, None)
     }
 
-    /// The same on a mount of tmpfs.
+    /// The same on a mount of tmpfs, whose `mpol=` it begins with, within the cpuset of `creator` if there is one.
     ///
     /// # Errors
     /// As there, and `ENOENT` where there is no such mount.
-    pub fn create_file_on(&mut self, mount: MountId, size: Pages) -> Result<FileId, Errno> {
+    pub fn create_file_on(&mut self, mount: MountId, size: Pages, creator: Option<SpaceId>) -> Result<FileId, Errno> {
         if size > PAGES_MAX {
             return Err(Errno::Efbig);
         }
@@ -64,6 +66,7 @@ impl<T: Tracer> Mm<T> {
         let id = self.user.files.create(size, Home::Tmpfs(mount)).ok_or(Errno::Eagain)?;
         self.user.rmap.make_room(self.frames.len());
         self.user.files.ensure(id).open = true;
+        self.begin_file_policy(id, mount, creator);
         Ok(id)
     }
 

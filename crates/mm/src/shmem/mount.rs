@@ -11,6 +11,7 @@ use order9_units::Pages;
 
 use super::options::{TmpfsOptions, TmpfsSize};
 use crate::Mm;
+use crate::mempolicy::MempolicyArgs;
 use crate::page_cache::FileId;
 use crate::space::Errno;
 use crate::thp::SizeShmemEnabled;
@@ -98,6 +99,8 @@ impl ShmemEnabled {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Mount {
     pub(super) huge: ShmemHuge,
+    /// The policy that new files begin with.
+    pub(super) mpol: Option<MempolicyArgs>,
     /// The most pages that its files may hold; `None` where there is no limit.
     pub(crate) limit: Option<Pages>,
     /// Pages that they hold, in memory and in swap.
@@ -160,20 +163,22 @@ impl<T: Tracer> Mm<T> {
     /// Mounts tmpfs.
     ///
     /// # Errors
-    /// `EINVAL` for another `huge=` than [`ShmemHuge::Never`] where the kernel has no huge pages of tmpfs, `EAGAIN` after 2^16
-    /// mounts.
+    /// `EINVAL` for another `huge=` than [`ShmemHuge::Never`] where the kernel has no huge pages of tmpfs, and for an
+    /// `mpol=` that it does not have, or with nodes without memory; `EAGAIN` after 2^16 mounts.
     pub fn mount_tmpfs(&mut self, options: impl Into<TmpfsOptions>) -> Result<MountId, Errno> {
         let options = options.into();
         let huge = options.huge.unwrap_or_default();
         self.allows(huge)?;
+        let mpol = options.mpol.map_or(Ok(None), |policy| self.mount_policy(policy))?;
         let limit = options.size.unwrap_or(TmpfsSize::HALF).limit(self.managed_pages());
         let mounts = &mut self.user.mounts.all;
         let id = MountId(u16::try_from(mounts.len()).map_err(|_| Errno::Eagain)?);
-        mounts.push(Mount { huge, limit, used: Pages::ZERO });
+        mounts.push(Mount { huge, mpol, limit, used: Pages::ZERO });
         Ok(id)
     }
 
-    /// Changes options of a mount, `huge=` for pages to come: what is huge stays so. A refused call changes nothing.
+    /// Changes options of a mount, `huge=` for pages to come: what is huge stays so; `mpol=` for files to
+    /// come, where `mpol=default` leaves the one that there is. A refused call changes nothing.
     ///
     /// # Errors
     /// `EINVAL` as [`Mm::mount_tmpfs`], where there is no such mount, for a `size=` below what its files hold, and for any but
@@ -183,12 +188,13 @@ impl<T: Tracer> Mm<T> {
         let now = *self.user.mounts.get(mount).ok_or(Errno::Einval)?;
         let huge = options.huge.unwrap_or(now.huge);
         self.allows(huge)?;
+        let mpol = options.mpol.map_or(Ok(None), |policy| self.mount_policy(policy))?.or(now.mpol);
         let limit = options.size.map_or(now.limit, |size| size.limit(memory));
         let is_sound = options.size.is_none() || limit.is_none_or(|limit| now.limit.is_some() && limit >= now.used);
         if !is_sound {
             return Err(Errno::Einval);
         }
-        self.user.mounts.all[usize::from(mount.0)] = Mount { huge, limit, ..now };
+        self.user.mounts.all[usize::from(mount.0)] = Mount { huge, mpol, limit, ..now };
         Ok(())
     }
 

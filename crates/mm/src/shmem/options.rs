@@ -1,10 +1,12 @@
-//! What mount(8) says of a tmpfs: `huge=` and `size=`, in the words of tmpfs(5).
+//! What mount(8) says of a tmpfs: `huge=`, `mpol=` and `size=`, in the words of tmpfs(5).
 //!
 //! Key types: [`TmpfsOptions`] (all that is said), [`TmpfsSize`] (how much files may hold), [`ShmemHuge`].
 
+use core::iter;
+
 use order9_units::{Bytes, Pages};
 
-use super::ShmemHuge;
+use super::{MountPolicy, ShmemHuge};
 use crate::space::Errno;
 
 /// Options of a mount of tmpfs. What is not said of a new mount has its default, and stays as it is at a remount.
@@ -12,6 +14,8 @@ use crate::space::Errno;
 pub struct TmpfsOptions {
     /// `huge=`; never by default.
     pub huge: Option<ShmemHuge>,
+    /// `mpol=`; none by default.
+    pub mpol: Option<MountPolicy>,
     /// `size=`; half of memory by default.
     pub size: Option<TmpfsSize>,
 }
@@ -60,16 +64,33 @@ fn number(digits: &str) -> Option<u64> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
+/// The options of a list.
+fn separate(words: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(words);
+    iter::from_fn(move || {
+        let all = rest?;
+        let goes_on = |comma: usize| all.as_bytes().get(comma + 1).is_some_and(u8::is_ascii_digit);
+        match all.match_indices(',').map(|(at, _)| at).find(|&comma| !goes_on(comma)) {
+            Some(comma) => {
+                rest = Some(&all[comma + 1..]);
+                Some(&all[..comma])
+            }
+            None => rest.take(),
+        }
+    })
+}
+
 impl TmpfsOptions {
-    /// What `words` say, separated by commas; of an option that is given twice the last one counts.
+    /// What `words` say, separated by commas, behind which a digit goes on with the same option: `mpol=bind:0,2`. Of an option that is given twice the last one counts.
     ///
     /// # Errors
     /// `EINVAL` for an option or a value that there is not.
     pub fn parse(words: &str) -> Result<Self, Errno> {
         let mut options = Self::default();
-        for word in words.split(',').filter(|word| !word.is_empty()) {
+        for word in separate(words).filter(|word| !word.is_empty()) {
             match word.split_once('=').ok_or(Errno::Einval)? {
                 ("huge", value) => options.huge = Some(ShmemHuge::find(value).ok_or(Errno::Einval)?),
+                ("mpol", value) => options.mpol = Some(MountPolicy::find(value).ok_or(Errno::Einval)?),
                 ("size", value) => options.size = Some(TmpfsSize::find(value).ok_or(Errno::Einval)?),
                 _ => return Err(Errno::Einval),
             }
@@ -86,13 +107,13 @@ impl TmpfsOptions {
 
 impl From<ShmemHuge> for TmpfsOptions {
     fn from(huge: ShmemHuge) -> Self {
-        Self { huge: Some(huge), size: None }
+        Self { huge: Some(huge), ..Self::default() }
     }
 }
 
 impl From<TmpfsSize> for TmpfsOptions {
     fn from(size: TmpfsSize) -> Self {
-        Self { huge: None, size: Some(size) }
+        Self { size: Some(size), ..Self::default() }
     }
 }
 
@@ -127,7 +148,11 @@ mod tests {
         let both = TmpfsOptions::from(ShmemHuge::Always).sized(TmpfsSize::Percent(10));
         assert_eq!(TmpfsOptions::parse("size=1m,huge=always,size=10%"), Ok(both));
         assert_eq!(TmpfsOptions::parse(""), Ok(TmpfsOptions::default()));
-        for words in ["huge", "huge=deny", "size=all", "nosuch=1", "huge=always;size=1m"] {
+        let bound = TmpfsOptions { mpol: MountPolicy::find("bind:0-1,3"), ..both };
+        assert_eq!(TmpfsOptions::parse("huge=always,mpol=bind:0-1,3,size=10%"), Ok(bound));
+        for words in
+            ["huge", "huge=deny", "size=all", "nosuch=1", "huge=always;size=1m", "mpol", "mpol=", "mpol=bind:0,,3"]
+        {
             assert_eq!(TmpfsOptions::parse(words), Err(Errno::Einval), "{words}");
         }
     }

@@ -190,7 +190,7 @@ impl<C: Choices> World<C> {
         let mount = self.mount;
         let file = self.with(|mm| match on_disk {
             true => mm.fs_create(size).ok(),
-            false => mm.create_file_on(mount, size).ok(),
+            false => mm.create_file_on(mount, size, None).ok(),
         });
         self.files.extend(file.map(|file| (file, Rc::default())));
     }

@@ -148,7 +148,7 @@ impl<C: Choices> World<C> {
         let (mount, file) = machine.step(|mm| {
             let options = TmpfsOptions::from(ShmemHuge::Always).sized(size);
             let mount = mm.mount_tmpfs(options).expect("the policy has it");
-            (mount, mm.create_file_on(mount, Pages::new(files::FILE)).expect("the mount exists"))
+            (mount, mm.create_file_on(mount, Pages::new(files::FILE), None).expect("the mount exists"))
         });
         let (next_user, clock) = (NumaTask { pid: 1, cpu: 0, threads: 1 }, Nanos::ZERO);
         let mut world = Self {

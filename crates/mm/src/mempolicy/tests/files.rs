@@ -1,12 +1,14 @@
 //! Policies of shared memory: they belong to the file.
 
+use alloc::string::String;
+
 use order9_units::Pages;
 
 use super::super::{MempolicyArgs, Mode};
 use super::{START, address, args, bytes, node, nodes, nodes_of, write};
-use crate::space::{Backing, MmapRequest, Place, Prot, SpaceId};
+use crate::space::{Backing, Errno, MmapRequest, Place, Prot, SpaceId};
 use crate::trace::Tracer;
-use crate::{FileId, Mm};
+use crate::{FileId, Mm, TmpfsOptions};
 
 fn map<T: Tracer>(mm: &mut Mm<T>, space: SpaceId, file: FileId, offset: u64, pages: u64, shared: bool) {
     let backing = Backing::File { file, offset: Pages::new(offset), shared };
@@ -56,6 +58,52 @@ fn system_calls_place_pages_by_the_file_and_the_policy_ends_with_it() {
     assert!(!mm.user.mempolicies.files.is_empty(), "the file is still open");
     mm.close_file(file, 0).unwrap();
     assert!(mm.user.mempolicies.files.is_empty());
+    mm.check().expect("every law holds");
+}
+
+#[test]
+fn files_begin_with_the_policy_of_their_mount() {
+    let world = nodes(3);
+    let mm = &mut *world.mm.borrow_mut();
+    let mounted = |words: &str| TmpfsOptions::parse(words).expect(words);
+    for words in ["bind:3", "bind", "bind:0-4", "local:0", "default:0", "local=static", "prefer=static"] {
+        let options = mounted(&(String::from("mpol=") + words));
+        assert_eq!(mm.mount_tmpfs(options), Err(Errno::Einval), "{words}");
+    }
+    let mount = mm.mount_tmpfs(mounted("mpol=bind:1-2,size=1m")).unwrap();
+    let space = mm.create_space().unwrap();
+    let [bound, later, narrow] = [(); 3].map(|()| mm.create_space().unwrap());
+    mm.set_mempolicy(bound, &args(Mode::Bind, "0")).unwrap();
+    let file = mm.create_file_on(mount, Pages::new(9), Some(space)).unwrap();
+    map(mm, bound, file, 0, 9, true);
+    assert_eq!(nodes_of(mm, bound, 0..2, 0), [1, 1], "whoever maps it");
+    assert_eq!(mm.file_request(bound, file, 2, 0).nodemask, Some(super::mask("1-2")), "system calls as well");
+    // What a program says of a part goes before it, and a remount is for files to come.
+    mm.mbind(bound, address(START, 3), bytes(1), &args(Mode::Bind, "0"), false).unwrap();
+    mm.remount_tmpfs(mount, mounted("mpol=interleave")).unwrap();
+    assert_eq!(nodes_of(mm, bound, 2..5, 0), [1, 0, 1]);
+    for options in ["size=2m", "mpol=default"] {
+        mm.remount_tmpfs(mount, mounted(options)).unwrap();
+    }
+    assert_eq!(mm.remount_tmpfs(mount, mounted("mpol=bind:7")), Err(Errno::Einval));
+    let file = mm.create_file_on(mount, Pages::new(9), Some(space)).unwrap();
+    map(mm, later, file, 0, 9, true);
+    assert_eq!(
+        mm.get_mempolicy(later, Some(START)),
+        Ok(args(Mode::Interleave, "0-2")),
+        "the last that was named stays"
+    );
+    // Nodes are those that the cpuset of the creator has; if it has none of them, there is no policy.
+    mm.set_mems(narrow, super::mask("0")).unwrap();
+    mm.remount_tmpfs(mount, mounted("mpol=bind:0-1")).unwrap();
+    let file = mm.create_file_on(mount, Pages::new(9), Some(narrow)).unwrap();
+    map(mm, narrow, file, 0, 9, true);
+    assert_eq!(mm.get_mempolicy(narrow, Some(START)), Ok(args(Mode::Bind, "0")));
+    mm.munmap(narrow, START, bytes(9), 0).unwrap();
+    mm.remount_tmpfs(mount, mounted("mpol=bind:1")).unwrap();
+    let file = mm.create_file_on(mount, Pages::new(9), Some(narrow)).unwrap();
+    map(mm, narrow, file, 0, 9, true);
+    assert_eq!(mm.get_mempolicy(narrow, Some(START)), Ok(MempolicyArgs::DEFAULT));
     mm.check().expect("every law holds");
 }
 

@@ -76,7 +76,8 @@ fn khugepaged_rests_when_neither_file_names_anybody() {
 fn gets_huge(mm: &mut Mm, mount: Option<MountId>, advised: bool) -> bool {
     let before = stat(mm, "shmem_alloc");
     let space = mm.create_space().expect("there are few");
-    let file: Option<FileId> = mount.map(|mount| mm.create_file_on(mount, Pages::new(HUGE)).expect("there is room"));
+    let file: Option<FileId> =
+        mount.map(|mount| mm.create_file_on(mount, Pages::new(HUGE), None).expect("there is room"));
     let backing = match file {
         Some(file) => Backing::File { file, offset: Pages::ZERO, shared: true },
         None => Backing::AnonShared,

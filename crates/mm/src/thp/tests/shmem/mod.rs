@@ -22,7 +22,7 @@ fn machine() -> (Mm, MountId) {
 }
 
 fn file(mm: &mut Mm, mount: MountId, count: u64) -> FileId {
-    mm.create_file_on(mount, Pages::new(count)).expect("the mount exists")
+    mm.create_file_on(mount, Pages::new(count), None).expect("the mount exists")
 }
 
 /// Maps `count` pages of a file from its page `offset` on at page `first`.
