@@ -7,7 +7,7 @@ use order9_mm::hugetlb::{PoolResize, PoolSize, PoolStep};
 use order9_mm::space::{MmapRequest, VirtAddr};
 use order9_mm::{AllocError, Errno, HugeOutlook, alloc_pages};
 use order9_units::Nanos;
-use order9_workloads::Stop;
+use order9_workloads::{PoolFile, Stop};
 
 use crate::kernel::Engine;
 use crate::thread::Thread;
@@ -40,13 +40,27 @@ impl PoolResized {
 }
 
 impl Thread {
+    /// Writes to a file with the size of the pools; returns how many pages they hold then.
+    pub(crate) async fn write_pools(&self, file: PoolFile, pages: u64) -> Result<u64, Stop> {
+        self.enter().await?;
+        let asked = PoolSize::all(pages);
+        let resize = self.kernel.look(|mm| match file {
+            PoolFile::NrHugepages => PoolResize::new(mm, asked),
+            PoolFile::NrHugepagesMempolicy => PoolResize::by_policy(mm, pages, self.task, self.cpu_node()),
+        });
+        self.take_steps(resize, asked).await
+    }
+
     /// Resizes hugetlb pools as far as reclaim and compaction get it; returns how many pages they hold then.
     pub(crate) async fn resize_pools(&self, asked: PoolSize) -> Result<u64, Stop> {
         self.enter().await?;
+        self.take_steps(self.kernel.look(|mm| PoolResize::new(mm, asked)), asked).await
+    }
+
+    async fn take_steps(&self, mut resize: PoolResize, asked: PoolSize) -> Result<u64, Stop> {
         let start = self.kernel.handle.now();
         let pages = |mm: &Engine| asked.node.map_or_else(|| mm.hugetlb_pool(), |node| mm.hugetlb_pool_of(node)).total;
         let (had, mut failed, mut error) = (self.kernel.look(pages), 0, None);
-        let mut resize = self.kernel.look(|mm| PoolResize::new(mm, asked));
         while let PoolStep::NeedPage(request) = self.kernel.with(|mm| resize.step(mm, self.cpu())) {
             let page = alloc_pages(self, &request).await;
             if let Err(why) = page {

@@ -6,12 +6,11 @@ use std::ops::Range;
 use order9_mm::Errno;
 use order9_mm::compaction::{compact_memory, compact_node};
 use order9_mm::env::Env as _;
-use order9_mm::hugetlb::PoolSize;
 use order9_mm::space::{self, Backing, Madvise, MmapRequest, Mremap, MremapTo, Place, VirtAddr, VpnRange};
 use order9_units::{Bytes, Nanos, NodeId, NodeMask, Order, PAGE_SIZE, Pages};
 use order9_workloads::{
     Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, Loads, Mapping, MbindFlags, Memory,
-    Mempolicy, Mount, Numastat, Of, Prot, Spread, Statfs, Stop, Sys,
+    Mempolicy, Mount, Numastat, Of, PoolFile, Prot, Spread, Statfs, Stop, Sys,
 };
 use rand_pcg::rand_core::Rng as _;
 
@@ -345,8 +344,8 @@ impl Sys for Thread {
         self.alive()
     }
 
-    async fn set_nr_hugepages(&self, count: u64) -> Result<u64, Stop> {
-        self.resize_pools(PoolSize::all(count)).await
+    async fn set_nr_hugepages(&self, file: PoolFile, count: u64) -> Result<u64, Stop> {
+        self.write_pools(file, count).await
     }
 
     async fn kernel_alloc(&self, what: KernelAlloc) -> Result<Option<KernelMemory>, Stop> {

@@ -6,7 +6,7 @@ use order9_units::{Bytes, Nanos};
 use crate::hugealloc;
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::pattern::{FREED_PERCENT, PATTERN};
-use crate::sys::{DropCaches, Stop, Sys};
+use crate::sys::{DropCaches, PoolFile, Stop, Sys};
 use crate::unit::UNIT;
 use crate::workload::{Better, Family, Figure, Measure, Unit};
 
@@ -49,6 +49,13 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         kind: Kind::Word(&["no", "yes"]),
         default: |_| Value::Word("no"),
         default_text: "no",
+    },
+    Parameter {
+        key: "file",
+        meaning: "the file of /proc/sys/vm that is written: the second goes by the memory policy of the writer",
+        kind: Kind::Word(&["nr_hugepages", "nr_hugepages_mempolicy"]),
+        default: |_| Value::Word("nr_hugepages"),
+        default_text: "nr_hugepages",
     },
     hugealloc::FILL_PERCENT,
     FREED_PERCENT,
@@ -104,13 +111,17 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
     sys.snapshot("fragmented");
     sys.phase("measure");
     let asked = parameters.bytes("size").get() / UNIT.get();
+    let file = match parameters.word("file") {
+        "nr_hugepages_mempolicy" => PoolFile::NrHugepagesMempolicy,
+        _ => PoolFile::NrHugepages,
+    };
     let mut pool = 0;
     for nth in 1..=parameters.count("tries") {
         if nth > 1 {
             help(sys, parameters).await?;
         }
         let start = sys.now();
-        let reached = sys.set_nr_hugepages(asked).await?;
+        let reached = sys.set_nr_hugepages(file, asked).await?;
         sys.sample(&format!("try-{nth}"), sys.now() - start);
         sys.count(&format!("gained-{nth}"), reached.saturating_sub(pool) as f64);
         pool = reached;

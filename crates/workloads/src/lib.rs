@@ -39,7 +39,7 @@ pub use mempolicy::{GENERAL, GENERAL_MEASURES, MbindFlags, MemoryMode, Mempolicy
 pub use parameters::{Kind, Parameter, Parameters, Value};
 pub use sys::{
     Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, KernelSize, Loads, Mapping, Memory,
-    Of, Prot, Stop, Sys, Times,
+    Of, PoolFile, Prot, Stop, Sys, Times,
 };
 pub use tmpfs::{Mount, Statfs};
 pub use workload::{Better, Family, Figure, Measure, Unit, Workload};

@@ -181,9 +181,9 @@ pub trait Sys: Clone + 'static {
     /// packed, however long that takes.
     fn compact(&self, node: Option<NodeId>) -> impl Future<Output = Result<(), Stop>>;
 
-    /// Writes to /proc/sys/vm/nr_hugepages, and reads back how many pages the hugetlb pools hold then: fewer, where memory
+    /// Writes to a file with the size of the hugetlb pools, and reads back how many pages the hugetlb pools hold then: fewer, where memory
     /// does not yield as many.
-    fn set_nr_hugepages(&self, count: u64) -> impl Future<Output = Result<u64, Stop>>;
+    fn set_nr_hugepages(&self, file: PoolFile, count: u64) -> impl Future<Output = Result<u64, Stop>>;
 
     /// The kernel allocates for itself, on behalf of this thread. `None` where it would have to go without: an atomic request,
     /// one of an order above 3, or one for a node alone, that memory has no room for. What is not freed outlives the process.
@@ -382,6 +382,15 @@ pub enum DropCaches {
     Slab,
     /// 3: both.
     All,
+}
+
+/// A file of /proc/sys/vm with the size of the hugetlb pools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PoolFile {
+    /// `nr_hugepages`: all nodes take turns.
+    NrHugepages,
+    /// `nr_hugepages_mempolicy`: the nodes of the writer's memory policy do.
+    NrHugepagesMempolicy,
 }
 
 /// What the kernel allocates for itself.

@@ -7,7 +7,7 @@ use order9_mm::hugetlb::PoolSize;
 use order9_mm::policy::Policy;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 use order9_units::{Bytes, NodeId, PAGE_SIZE, Pages, PfnRange, ZoneKind};
-use order9_workloads::{Access, Advice, Area, ChildKind, Mapping, Of, Stop, Sys};
+use order9_workloads::{Access, Advice, Area, ChildKind, Mapping, Of, PoolFile, Stop, Sys};
 
 use crate::{NORMAL, counter, disk, machine, machine_with, mib, prices};
 
@@ -36,13 +36,13 @@ async fn in_pieces(sys: &Thread) -> Result<Area, Stop> {
 fn a_pool_is_made_by_compaction_and_serves_its_mappings() {
     let results = run(async |sys| {
         let area = in_pieces(&sys).await?;
-        let reached = sys.set_nr_hugepages(3).await?;
+        let reached = sys.set_nr_hugepages(PoolFile::NrHugepages, 3).await?;
         assert_eq!(reached, 3);
         let mapped = sys.mmap(Mapping { length: mib(6), of: POOL }).await?;
         sys.touch(mapped, Access::Write).await?;
         sys.munmap(mapped).await?;
         sys.touch(area, Access::Read).await?;
-        assert_eq!(sys.set_nr_hugepages(0).await?, 0);
+        assert_eq!(sys.set_nr_hugepages(PoolFile::NrHugepages, 0).await?, 0);
         Ok(())
     });
     assert_eq!(results.outcome, Outcome::Completed);
@@ -71,7 +71,7 @@ fn a_pool_that_is_set_before_the_start_is_there_when_the_program_begins() {
 #[test]
 fn a_pool_that_cannot_be_made_stays_smaller_and_the_write_succeeds() {
     let results = run(async |sys| {
-        let reached = sys.set_nr_hugepages(100).await?;
+        let reached = sys.set_nr_hugepages(PoolFile::NrHugepages, 100).await?;
         assert!((1..8).contains(&reached), "{reached} of 8 slots");
         let refused = sys.mmap(Mapping { length: Bytes::new(100 * HUGE.get()), of: POOL }).await;
         assert_eq!(refused, Err(Stop::Refused { call: "mmap", errno: "ENOMEM" }));
@@ -83,7 +83,7 @@ fn a_pool_that_cannot_be_made_stays_smaller_and_the_write_succeeds() {
 #[test]
 fn a_child_without_a_page_of_its_own_gets_a_signal() {
     let results = run(async |sys| {
-        sys.set_nr_hugepages(1).await?;
+        sys.set_nr_hugepages(PoolFile::NrHugepages, 1).await?;
         let mapped = sys.mmap(Mapping { length: HUGE, of: POOL }).await?;
         sys.touch(mapped, Access::Write).await?;
         let child =
@@ -98,7 +98,7 @@ fn a_child_without_a_page_of_its_own_gets_a_signal() {
 #[test]
 fn shared_pools_are_written_by_parent_and_child() {
     let results = run(async |sys| {
-        sys.set_nr_hugepages(2).await?;
+        sys.set_nr_hugepages(PoolFile::NrHugepages, 2).await?;
         let mapped = sys.mmap(Mapping { length: mib(4), of: Of::Hugetlb { shared: true } }).await?;
         let body = async move |sys: Thread| sys.touch(mapped, Access::Write).await;
         let child = sys.spawn(ChildKind::Fork, "child", body).await?;
@@ -174,7 +174,7 @@ fn where_nothing_can_be_emptied_the_writer_goes_on_in_reclaim() {
         sys.touch(slot, Access::Write).await
     });
     let pool = effort(async |sys| {
-        assert_eq!(sys.set_nr_hugepages(1).await?, 0, "no pageblock can be emptied");
+        assert_eq!(sys.set_nr_hugepages(PoolFile::NrHugepages, 1).await?, 0, "no pageblock can be emptied");
         Ok(())
     });
     let rounds = [fault, pool].map(|[_, rounds]| rounds - idle[1]);

@@ -7,7 +7,7 @@ use order9_mm::policy::{MempolicyInterface, Policy};
 use order9_mm::thp::HugeEnabled;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 use order9_units::{Bytes, Nanos, NodeId, NodeMask, PAGE_SIZE, Pages, PfnRange, ZoneKind};
-use order9_workloads::{Access, ChildKind, Ended, Mapping, MbindFlags, MemoryMode, Mempolicy, Of, Stop, Sys};
+use order9_workloads::{Access, ChildKind, Ended, Mapping, MbindFlags, MemoryMode, Mempolicy, Of, PoolFile, Stop, Sys};
 
 use crate::{NORMAL, counter, disk, kib, mib, prices};
 
@@ -138,6 +138,27 @@ fn mounts_say_where_their_files_lie() {
             sys.touch(area, Access::Write).await?;
             assert_eq!(nodes(&sys, area).await?, expected, "{remount}");
         }
+        Ok(())
+    });
+    assert_eq!(results.outcome, Outcome::Completed);
+}
+
+#[test]
+fn pools_grow_by_the_policy_of_the_thread_that_writes() {
+    let results = run(Pages::ZERO, async |sys: Thread| {
+        sys.set_mempolicy(policy("bind:1")).await?;
+        assert_eq!(sys.set_nr_hugepages(PoolFile::NrHugepagesMempolicy, 2).await?, 2);
+        let area = sys.mmap(Mapping { length: mib(4), of: Of::Hugetlb { shared: false } }).await?;
+        sys.set_mempolicy(Mempolicy::DEFAULT).await?;
+        sys.touch(area, Access::Write).await?;
+        assert_eq!(nodes(&sys, area).await?, [0, 1024], "the pool is there and nowhere else");
+        sys.munmap(area).await?;
+        sys.set_mempolicy(policy("bind:1")).await?;
+        assert_eq!(sys.set_nr_hugepages(PoolFile::NrHugepages, 4).await?, 4, "which goes by no policy");
+        let area = sys.mmap(Mapping { length: mib(8), of: Of::Hugetlb { shared: false } }).await?;
+        sys.set_mempolicy(Mempolicy::DEFAULT).await?;
+        sys.touch(area, Access::Write).await?;
+        assert_eq!(nodes(&sys, area).await?, [512, 1536]);
         Ok(())
     });
     assert_eq!(results.outcome, Outcome::Completed);

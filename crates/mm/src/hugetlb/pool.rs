@@ -11,6 +11,7 @@ use crate::boot::{Contents, MmBuilder};
 use crate::frame::{Flag, Idx};
 use crate::gfp::Gfp;
 use crate::layout::BuildError;
+use crate::mempolicy::SpaceTask;
 use crate::page_alloc::{NodeUse, Request};
 use crate::space::{Fault, Owner, Vma};
 use crate::trace::Tracer;
@@ -69,6 +70,16 @@ impl PoolResize {
             exhausted: BTreeSet::new(),
             asked: NodeId(0),
         }
+    }
+
+    /// A write of `pages` to `nr_hugepages_mempolicy` by `task` on a CPU of `local`: all pools together get this size, by the
+    /// nodes of its memory policy alone, in turn, whatever its mode. Without a policy that is a write to `nr_hugepages`.
+    #[must_use]
+    pub fn by_policy<T: Tracer>(mm: &Mm<T>, pages: u64, task: impl Into<SpaceTask>, local: NodeId) -> Self {
+        let allowed = mm.pool_nodes_of(task.into(), local);
+        let mut resize = Self::new(mm, PoolSize::all(pages));
+        resize.nodes.retain(|&node| allowed.is_none_or(|allowed| allowed.has(node)));
+        resize
     }
 
     /// Does what needs no memory, on behalf of `cpu`, and says what is needed then.

@@ -2,10 +2,11 @@
 
 use alloc::vec::Vec;
 
-use order9_units::{Bytes, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
+use order9_units::{Bytes, NodeId, NodeMask, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::{HugetlbPool, PoolResize, PoolSize, PoolStep};
-use crate::policy::Policy;
+use crate::mempolicy::{MempolicyArgs, Mode, SpaceTask};
+use crate::policy::{MempolicyInterface, Policy};
 use crate::space::{
     Access, Backing, Errno, FaultStep, HugeAdvice, Madvise, MmapRequest, Mremap, MremapTo, Need, PageView, Place, Prot,
     SpaceId, TableStep, VirtAddr,
@@ -150,6 +151,41 @@ fn a_node_has_a_pool_of_its_own() {
     mm.set_nr_hugepages(PoolSize { pages: 0, node: Some(NodeId(0)) });
     checked(&mm);
     assert_eq!([0, 1].map(|node| mm.hugetlb_pool_of(NodeId(node)).total), [0, 5]);
+}
+
+#[test]
+fn pools_grow_and_shrink_on_the_nodes_of_the_writers_policy() {
+    let mut mm = boot(3, Policy { mempolicy: MempolicyInterface::WeightedInterleave, ..Policy::default() });
+    let space = mm.create_space().unwrap();
+    let resize = |mm: &mut Mm, pages, task: SpaceTask, local| {
+        let mut resize = PoolResize::by_policy(mm, pages, task, NodeId(local));
+        while let PoolStep::NeedPage(request) = resize.step(mm, CPU) {
+            let page = mm.alloc_fast(&request).ok();
+            resize.give(mm, page);
+        }
+        checked(mm);
+        [0, 1, 2].map(|node| mm.hugetlb_pool_of(NodeId(node)).total)
+    };
+    let chosen = |mm: &mut Mm, task: SpaceTask, mode, nodes| {
+        let nodes = NodeMask::parse(nodes).unwrap();
+        mm.set_mempolicy(task, &MempolicyArgs::new(mode, nodes)).unwrap();
+    };
+    let task = SpaceTask::from(space);
+    assert_eq!(resize(&mut mm, 3, task, 0), [1, 1, 1], "without a policy as nr_hugepages");
+    chosen(&mut mm, task, Mode::Bind, "1-2");
+    assert_eq!(resize(&mut mm, 7, task, 0), [1, 3, 3], "the size is that of all nodes");
+    chosen(&mut mm, task, Mode::Preferred, "0-2");
+    assert_eq!(resize(&mut mm, 9, task, 2), [3, 3, 3], "the lowest of them");
+    chosen(&mut mm, task, Mode::Local, "");
+    assert_eq!(resize(&mut mm, 11, task, 2), [3, 3, 5], "the node of the CPU");
+    chosen(&mut mm, task, Mode::WeightedInterleave, "0,2");
+    assert_eq!(resize(&mut mm, 6, task, 0), [0, 3, 3], "it shrinks there as well");
+    assert_eq!(resize(&mut mm, 0, task, 0), [0, 3, 0], "and leaves others");
+    let thread = mm.start_thread(task).unwrap();
+    chosen(&mut mm, thread, Mode::Bind, "1");
+    let room = resize(&mut mm, 1000, thread, 0);
+    assert!(room[1] > 3 && room[0] == 0 && room[2] == 0, "what the node has not is not had elsewhere: {room:?}");
+    assert_eq!(resize(&mut mm, 0, thread, 0), [0, 0, 0]);
 }
 
 #[test]

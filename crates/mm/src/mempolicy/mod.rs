@@ -151,6 +151,12 @@ impl<T: Tracer> Mm<T> {
         self.within_cpuset(fault.space, &choice, plain)
     }
 
+    /// The nodes whose pools `task` on `local` resizes where it obeys its policy; `None` without one.
+    pub(crate) fn pool_nodes_of(&self, task: SpaceTask, local: NodeId) -> Option<NodeMask> {
+        let policy = self.task_policy(task)?;
+        Some(if policy.mode() == Mode::Local { NodeMask::of(local) } else { policy.nodes() })
+    }
+
     /// The node choice for a page of a mapping, for `task` on `local`: what any placement of it starts from.
     #[must_use]
     pub fn policy_for(
