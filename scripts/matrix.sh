@@ -63,6 +63,7 @@ small_parameters() {
         stream-reader) echo time=1s ;;
         numa-access-latency) echo size=32M ;;
         stutter) echo copies=1 file=64M hog=96M probe=4M ;;
+        thpfioscale) echo size=128M threads=2 ;;
         thpchallenge | thpscale) echo size=128M threads=1,2 ;;
         uptime) echo days=1 rate_percent=1 ;;
         usemem) echo size=128M loops=2 iterations=1 threads=2 ;;

@@ -1,5 +1,7 @@
 //! `order9 workloads`.
 
+use std::collections::BTreeMap;
+
 use order9_lab::scenario;
 use order9_report::table::wrap;
 use order9_workloads::{GENERAL, Workload};
@@ -58,7 +60,11 @@ impl Listed {
             summary: workload.summary(),
             description: workload.description(),
             parameters: parameters.collect(),
-            settings: workload.settings().iter().map(|(name, value)| format!("{name}={value}")).collect(),
+            settings: workload
+                .settings(&BTreeMap::new())
+                .iter()
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect(),
         }
     }
 

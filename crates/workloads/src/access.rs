@@ -56,6 +56,12 @@ impl Accesses {
         Ok(())
     }
 
+    /// What a load took, in ns; 0 where there was none.
+    pub(crate) fn mean(&self) -> f64 {
+        let loads = self.0.loads.load(Ordering::Relaxed).max(1);
+        self.0.nanos.load(Ordering::Relaxed) as f64 / loads as f64
+    }
+
     /// Records what all of them came to, under names that end with `suffix`; nothing where there were none.
     pub(crate) fn report<S: Sys>(&self, sys: &S, suffix: &str) {
         let loads = self.0.loads.load(Ordering::Relaxed);

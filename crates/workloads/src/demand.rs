@@ -64,7 +64,11 @@ impl Workload {
                 Demand { time: of.time("pause"), steps: heap.steps.saturating_add(of.filled()), ..heap }
             }
             Self::Stutter => of.stutter(),
-            Self::ThpChallenge => of.thpchallenge(),
+            Self::ThpChallenge => {
+                let files = if of.parameters.word("load") == "fio" { of.file_load() } else { 0 };
+                Demand::of_memory(of.bytes("size"), of.rounds()).beside(files)
+            }
+            Self::ThpFioscale => Demand::of_memory(of.bytes("size"), 1).beside(of.file_load()),
             Self::ThpScale => of.thpscale(),
             Self::FsMark => of.fsmark(),
             Self::StreamReader => of.stream_reader(),
@@ -83,6 +87,11 @@ impl Demand {
     /// Memory that is mapped and touched so often.
     fn of_memory(size: u64, times: u64) -> Self {
         Self { mapped: Bytes::new(size), steps: pages(size).saturating_mul(times), ..Self::default() }
+    }
+
+    /// The same beside files of so many bytes together.
+    fn beside(self, files: u64) -> Self {
+        Self { files: Bytes::new(files), steps: self.steps.saturating_add(pages(files)), ..self }
     }
 }
 
@@ -141,11 +150,9 @@ impl Chosen<'_> {
         }
     }
 
-    fn thpchallenge(&self) -> Demand {
-        let load = self.parameters.word("load") == "fio";
-        let files = if load { part(self.facts.room().get(), self.count("files_percent")) } else { 0 };
-        let memory = Demand::of_memory(self.bytes("size"), self.rounds());
-        Demand { files: Bytes::new(files), steps: memory.steps.saturating_add(pages(files)), ..memory }
+    /// Bytes of the many small files that are written and read beside a program.
+    fn file_load(&self) -> u64 {
+        part(self.facts.room().get(), self.count("files_percent"))
     }
 
     fn thpscale(&self) -> Demand {

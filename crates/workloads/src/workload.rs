@@ -1,10 +1,12 @@
 //! Every workload there is: its name, what can be chosen, what it measures, and where its program is.
 
+use std::collections::BTreeMap;
+
 use order9_units::Nanos;
 
 use crate::cpus::bind_as_chosen;
 use crate::mempolicy::under_policy;
-use crate::parameters::{Parameter, Parameters};
+use crate::parameters::{Parameter, Parameters, Value};
 use crate::sys::{Stop, Sys};
 use crate::{
     fill_and_free, frag_mix, fsmark, hugealloc, hugetlb_grow, idle, java_heap, numa, stream_reader, stutter, thp,
@@ -34,6 +36,8 @@ pub enum Workload {
     Stutter,
     /// Touches memory beside readers of many small files.
     ThpChallenge,
+    /// The same, as published in 2018.
+    ThpFioscale,
     /// Touches memory where huge pages need compaction.
     ThpScale,
     /// Makes small files far beyond memory.
@@ -133,7 +137,7 @@ pub enum Unit {
 
 impl Workload {
     /// All of them, by name.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::FillAndFree,
         Self::FragMix,
         Self::FragmentedNodeFault,
@@ -148,6 +152,7 @@ impl Workload {
         Self::StreamReader,
         Self::Stutter,
         Self::ThpChallenge,
+        Self::ThpFioscale,
         Self::ThpScale,
         Self::Uptime,
         Self::Usemem,
@@ -174,6 +179,7 @@ impl Workload {
             Self::JavaHeap => "java-heap",
             Self::Stutter => "stutter",
             Self::ThpChallenge => "thpchallenge",
+            Self::ThpFioscale => "thpfioscale",
             Self::ThpScale => "thpscale",
             Self::FsMark => "fsmark",
             Self::StreamReader => "stream-reader",
@@ -205,6 +211,9 @@ impl Workload {
             Self::JavaHeap => "one process wants all its memory at once and huge, in fragmented memory",
             Self::Stutter => "maps and touches memory beside a hog and a large copy: what a desktop user feels",
             Self::ThpChallenge => "faults of huge pages beside page cache and slab that stay in use",
+            Self::ThpFioscale => {
+                "faults of huge pages where page cache and slab of all nodes stay in use: which node to take them from"
+            }
             Self::ThpScale => "faults of huge pages by more and more threads where compaction has to make them",
             Self::FsMark => "makes small files far beyond memory: are page cache and slab reclaimed in step",
             Self::StreamReader => "reads files larger than memory over and over: what a stream does to memory",
@@ -236,6 +245,7 @@ impl Workload {
             Self::JavaHeap => java_heap::DESCRIPTION,
             Self::Stutter => stutter::DESCRIPTION,
             Self::ThpChallenge => thp::challenge::DESCRIPTION,
+            Self::ThpFioscale => thp::fioscale::DESCRIPTION,
             Self::ThpScale => thp::scale::DESCRIPTION,
             Self::FsMark => fsmark::DESCRIPTION,
             Self::StreamReader => stream_reader::DESCRIPTION,
@@ -261,6 +271,7 @@ impl Workload {
             Self::JavaHeap => java_heap::PARAMETERS,
             Self::Stutter => stutter::PARAMETERS,
             Self::ThpChallenge => thp::challenge::PARAMETERS,
+            Self::ThpFioscale => thp::fioscale::PARAMETERS,
             Self::ThpScale => thp::scale::PARAMETERS,
             Self::FsMark => fsmark::PARAMETERS,
             Self::StreamReader => stream_reader::PARAMETERS,
@@ -286,6 +297,7 @@ impl Workload {
             Self::JavaHeap => java_heap::MEASURES,
             Self::Stutter => stutter::MEASURES,
             Self::ThpChallenge => thp::challenge::MEASURES,
+            Self::ThpFioscale => thp::fioscale::MEASURES,
             Self::ThpScale => thp::scale::MEASURES,
             Self::FsMark => fsmark::MEASURES,
             Self::StreamReader => stream_reader::MEASURES,
@@ -297,14 +309,18 @@ impl Workload {
         }
     }
 
-    /// Settings of Linux that belong to the benchmark, by sysctl's names, and what is written to them before the start.
+    /// Settings of Linux that belong to the benchmark with these parameters, by sysctl's names, and what is written to them
+    /// before the start. What was not chosen has its default.
     ///
-    /// The benchmarks of huge pages were published with `enabled=always` and the kernel's own `defrag`; those that fragment
-    /// memory with base pages, with `enabled=madvise`.
+    /// The benchmarks of huge pages were published with `enabled=always` and the kernel's own `defrag`, or with a `defrag` that
+    /// is a part of the variant; those that fragment memory with base pages, with `enabled=madvise`.
     #[must_use]
-    pub const fn settings(self) -> &'static [(&'static str, &'static str)] {
+    pub fn settings(self, chosen: &BTreeMap<&str, Value>) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::FragMix | Self::Stutter | Self::ThpChallenge | Self::ThpScale | Self::Usemem => {
+            Self::ThpFioscale if chosen.get(thp::fioscale::VARIANT) == Some(&Value::Word("defrag")) => {
+                &[("thp/enabled", "always"), ("thp/defrag", "always")]
+            }
+            Self::FragMix | Self::Stutter | Self::ThpChallenge | Self::ThpFioscale | Self::ThpScale | Self::Usemem => {
                 &[("thp/enabled", "always")]
             }
             Self::FragmentedNodeFault
@@ -340,6 +356,7 @@ impl Workload {
             | Self::StreamReader
             | Self::Stutter
             | Self::ThpChallenge
+            | Self::ThpFioscale
             | Self::ThpScale
             | Self::VmLargerThanNode => Nanos::new(1_000_000_000),
         }
@@ -366,6 +383,7 @@ impl Workload {
             Self::JavaHeap => java_heap::run(&sys, parameters).await,
             Self::Stutter => stutter::run(&sys, parameters).await,
             Self::ThpChallenge => thp::challenge::run(&sys, parameters).await,
+            Self::ThpFioscale => thp::fioscale::run(&sys, parameters).await,
             Self::ThpScale => thp::scale::run(&sys, parameters).await,
             Self::FsMark => fsmark::run(&sys, parameters).await,
             Self::StreamReader => stream_reader::run(&sys, parameters).await,

@@ -7,6 +7,7 @@ mod answer;
 mod text;
 
 use order9_record::{Experiment, Outcome, Run};
+use order9_report::compare::is_operation;
 use order9_units::{Bytes, Pages};
 use order9_workloads::Workload;
 use serde::Serialize;
@@ -93,8 +94,8 @@ impl CaseCell {
         let failed = runs.iter().find(|run| run.outcome != Outcome::Completed);
         Self {
             seconds: seconds.filter(|_| failed.is_none()).unwrap_or_default(),
-            huge_local: measured("huge-local").unwrap_or(0.0),
-            huge_remote: measured("huge-remote").unwrap_or(0.0),
+            huge_local: mean(&|run| share(run, "huge-local")).unwrap_or(0.0),
+            huge_remote: mean(&|run| share(run, "huge-remote")).unwrap_or(0.0),
             swapped: mean(&swapped).unwrap_or(0.0),
             failed: failed.and_then(|run| run.outcome.message()).map(str::to_owned),
         }
@@ -104,6 +105,12 @@ impl CaseCell {
     fn after(&self, nth: usize) -> Option<f64> {
         self.seconds.get(nth).copied()
     }
+}
+
+/// A share of slots, which may be named with the number of threads.
+fn share(run: &Run, of: &str) -> Option<f64> {
+    let operation = run.operations.iter().find(|operation| is_operation(of, &operation.name))?;
+    run.values(&operation.name).next()
 }
 
 impl CaseRow {
@@ -125,5 +132,23 @@ impl CaseRow {
     fn swapped_in_vain(&self, policy: usize) -> Bytes {
         let least = self.cells.iter().map(|cell| cell.swapped).fold(f64::INFINITY, f64::min);
         Bytes::new((self.cells[policy].swapped - least) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use order9_record::{Sample, Unit};
+    use order9_units::Nanos;
+
+    #[test]
+    fn shares_of_several_threads_are_found_by_their_name() {
+        let mut run = Run::new("a", 1);
+        for (name, value) in [("huge-5", 1.0), ("huge-local-5", 2.0), ("huge-remote-5", 3.0)] {
+            let operation = run.operation(name, Unit::Percent);
+            run.samples.push(Sample { operation, at: Nanos::ZERO, value });
+        }
+        let cell = CaseCell::of(&[&run]);
+        assert_eq!((cell.huge_local, cell.huge_remote), (2.0, 3.0));
     }
 }

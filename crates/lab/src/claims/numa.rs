@@ -1,7 +1,8 @@
 //! Figures of published claims about where huge pages come from: ratios that were published alone, and what was seen in a stall.
 
-use order9_record::Run;
+use order9_record::{Run, Sample};
 use order9_report::claims::{Claim, Kind, RatioRow};
+use order9_report::compare::is_operation;
 use order9_report::stats::Estimate;
 
 /// Machines that stand for the processors of published access times, with the node that is meant by "remote" there: within a
@@ -66,11 +67,13 @@ fn access(run: &Run, what: &str, remote: Remote) -> Option<f64> {
     run.values(&format!("{size}-ratio-{node}")).next()
 }
 
-/// The fact called so, of a guest under the kernel that stalled; `None` for facts that are no figures of a run.
+/// The fact called so, of slots under the kernel before the patch; `None` for facts that are no figures of a run.
 pub(super) fn fact(name: &str, run: &Run) -> Option<f64> {
     let (at, longest) = slowest(run)?;
     match name {
         "stall" => Some(longest / 1e6),
+        "smallest latency, baseline" => slots(run).map(|slot| slot.value / 1e3).reduce(f64::min),
+        "largest latency, baseline" => Some(longest / 1e3),
         "system free" => Some(level(run, "nr_free_pages", at)),
         // The guest's node is the only one that any file lies on.
         "node 1 inactive_file" => Some(level(run, "nr_inactive_file", at)),
@@ -80,11 +83,14 @@ pub(super) fn fact(name: &str, run: &Run) -> Option<f64> {
 
 /// Where in the counters the slowest slot ends, and what it took, in ns.
 fn slowest(run: &Run) -> Option<(usize, f64)> {
-    let is_slot = |sample: &&order9_record::Sample| run.operation_of(sample).is_some_and(|of| of.name == "fault-both");
-    let slots = run.samples.iter().filter(is_slot);
-    let slowest = slots.max_by(|one, other| one.value.total_cmp(&other.value))?;
+    let slowest = slots(run).max_by(|one, other| one.value.total_cmp(&other.value))?;
     let after = run.counters.times.iter().position(|time| *time >= slowest.at);
     Some((after.or(run.counters.times.len().checked_sub(1))?, slowest.value))
+}
+
+/// Faults of any outcome, by any number of threads.
+fn slots(run: &Run) -> impl Iterator<Item = &Sample> {
+    run.samples.iter().filter(|sample| run.operation_of(sample).is_some_and(|of| is_operation("fault-both", &of.name)))
 }
 
 fn level(run: &Run, name: &str, row: usize) -> f64 {

@@ -7,7 +7,6 @@ use order9_mm::sysctl::{SETTINGS, Setting};
 use order9_policy::{Loaded, PLANNED};
 use order9_toml::shown;
 use order9_units::Bytes;
-use order9_workloads::Workload;
 
 use super::ablate::{Wish, ablation};
 use super::error::{Problem, Said, ScenarioError};
@@ -53,6 +52,7 @@ impl Scenario {
             Some(seeds) => (seeds, None),
             None => seeds::by_default(self.workload, &self.chosen, &machine, &memory),
         };
+        let settings = with_demanded(self.workload.settings(&self.chosen), self.settings);
         Ok(Plan {
             workload: self.workload,
             chosen: self.chosen,
@@ -62,7 +62,7 @@ impl Scenario {
             machine,
             memory,
             cmdline: self.cmdline.value,
-            settings: with_demanded(self.workload, self.settings),
+            settings,
             seeds,
             notes: few.into_iter().chain(unknown).collect(),
             sample_finely: self.every.is_none(),
@@ -90,9 +90,9 @@ fn with_node_memory(
 }
 
 /// Settings that the workload demands, unless others were asked for, then those that were.
-fn with_demanded(workload: Workload, asked: Vec<Asked<(&'static str, String)>>) -> Vec<(String, String)> {
+fn with_demanded(demanded: &[(&str, &str)], asked: Vec<Asked<(&'static str, String)>>) -> Vec<(String, String)> {
     let is_asked = |name: &str| asked.iter().any(|Asked { value: (other, _), .. }| *other == name);
-    let demanded = workload.settings().iter().filter(|(name, _)| !is_asked(name));
+    let demanded = demanded.iter().filter(|(name, _)| !is_asked(name));
     let demanded: Vec<_> = demanded.map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
     let asked = asked.into_iter().map(|Asked { value: (name, value), .. }| (name.to_owned(), value));
     demanded.into_iter().chain(asked).collect()

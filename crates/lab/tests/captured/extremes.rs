@@ -90,6 +90,7 @@ fn what_no_machine_holds_is_refused_at_once() {
         (Workload::Stutter, "probe"),
         (Workload::ThpScale, "size"),
         (Workload::ThpChallenge, "size"),
+        (Workload::ThpFioscale, "size"),
         (Workload::FsMark, "file_size"),
     ] {
         for size in [999 << 40, u64::MAX] {

@@ -78,7 +78,11 @@ fn plan(workload: Workload, memory: Memory, policy: &str) -> Plan {
         machine: machines::load("epyc-vm").expect("it is built in"),
         memory,
         cmdline: CommandLine::default(),
-        settings: workload.settings().iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        settings: workload
+            .settings(&small(workload))
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value.to_owned()))
+            .collect(),
         seeds: vec![1],
         sample_every: workload.counters_every(),
         notes: Vec::new(),
@@ -115,6 +119,7 @@ fn small(workload: Workload) -> BTreeMap<&'static str, Value> {
             [("hog", mib(32)), ("file", mib(16)), ("copies", Value::Count(1)), ("probe", mib(4))].into()
         }
         Workload::ThpChallenge => [("size", mib(64)), ("files_percent", Value::Count(1)), ("threads", one())].into(),
+        Workload::ThpFioscale => [("size", mib(64)), ("files_percent", Value::Count(1))].into(),
         Workload::ThpScale => [("size", mib(64)), ("threads", one())].into(),
         Workload::FragmentedNodeFault => {
             [("size", mib(16)), ("cache_percent", Value::Count(5)), ("bystander_percent", Value::Count(2))].into()

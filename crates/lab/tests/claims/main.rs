@@ -11,7 +11,7 @@ use std::path::Path;
 use order9_lab::{Cell, Memory, Observer, Plan, judge_claim, machines, pooled_report, run};
 use order9_machine::{Tick, TraceKinds};
 use order9_mm::command_line::CommandLine;
-use order9_record::{Inputs, Run};
+use order9_record::{Experiment, Inputs, Run};
 use order9_report::claims::{Outcome, parse};
 use order9_report::compare::Style;
 use order9_report::stats::Generation;
@@ -57,7 +57,9 @@ fn plan(workload: Workload, chosen: &[(&'static str, Value)], policies: [&str; 2
 /// The same on two nodes with swap, with three seeds.
 fn on_two_nodes(workload: Workload, chosen: &[(&'static str, Value)], policies: [&str; 2], node: Bytes) -> Plan {
     let machine = machines::load("xeon-2s-ssd").expect("it is built in").with_node_memory(node).expect("there is room");
-    let settings = workload.settings().iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let chosen_map = chosen.iter().cloned().collect();
+    let settings =
+        workload.settings(&chosen_map).iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     Plan { machine, settings, seeds: vec![1, 2, 3], ..plan(workload, chosen, policies, node) }
 }
 
@@ -68,19 +70,25 @@ fn verdicts(claim: &str, plan: &Plan) -> String {
 
 /// The same where a claim is about several machines: one for each of `plans`, of which the first two give the columns.
 fn verdicts_of(claim: &str, plan: &Plan, plans: &[Plan]) -> String {
+    let experiments: Vec<_> = plans.iter().map(run_all).collect();
+    let columns = [0, 1].map(|column| plan.policies[column].name.as_str());
+    judged(claim, columns, &plans.iter().zip(&experiments).collect::<Vec<_>>())
+}
+
+fn run_all(plan: &Plan) -> Experiment {
+    run(plan, NonZeroUsize::new(2).expect("two"), &Nobody).expect("it runs")
+}
+
+/// One line for each statement of a claim about two policies that ran.
+fn judged(claim: &str, policies: [&str; 2], experiments: &[(&Plan, &Experiment)]) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(root.join("../../claims").join(claim)).expect("the claim is there");
     let claim = parse(claim, &text).expect("it is a claim");
-    let run_all = |plan: &Plan| run(plan, NonZeroUsize::new(2).expect("two"), &Nobody).expect("it runs");
-    let experiments: Vec<_> = plans.iter().map(run_all).collect();
-    let experiment = &experiments[0];
-    let of_machine =
-        |(plan, of): (&'_ Plan, &'_ order9_record::Experiment)| (plan.machine.name.clone(), of.runs.clone());
-    let machines: Vec<_> = plans.iter().zip(&experiments).map(of_machine).collect();
+    let (plan, experiment) = experiments[0];
     let machines: Vec<(&str, &Run)> =
-        machines.iter().flat_map(|(name, runs)| runs.iter().map(move |run| (name.as_str(), run))).collect();
+        experiments.iter().flat_map(|(plan, of)| of.runs.iter().map(|run| (plan.machine.name.as_str(), run))).collect();
     let of = |policy: &str| experiment.runs.iter().filter(|run| run.policy == policy).collect::<Vec<_>>();
-    let columns: Vec<_> = plan.policies.iter().map(|policy| (policy.name.as_str(), of(&policy.name))).collect();
+    let columns = policies.map(|policy| (policy, of(policy)));
     let report = pooled_report(plan.workload, &columns, Style::from(Generation::Y2019));
     let mut lines = String::new();
     for verdict in judge_claim(&claim, &report, &columns[0].1, &columns[1].1, &machines) {
@@ -124,7 +132,7 @@ fn proactive_compaction_backs_off_where_nothing_can_be_moved() {
 
 const MIB: u64 = 1 << 20;
 
-/// The claims of the discussion of where huge pages come from, but for those of thpfioscale.
+/// The claims of the discussion of where huge pages come from, but for those of thpfioscale and of access times.
 #[test]
 fn where_huge_pages_come_from() {
     let node = Bytes::new(1024 * MIB);
@@ -153,6 +161,27 @@ fn numa_compact(patched: &str, node: Bytes) -> Plan {
     let mut plan = on_two_nodes(Workload::Usemem, &chosen, ["linux-4.19", patched], node);
     plan.settings.push(("thp/defrag".to_owned(), "always".to_owned()));
     plan
+}
+
+/// The published tables of thpfioscale: faults beside page cache and slab that stay in use.
+#[test]
+fn huge_pages_beside_files_that_stay_in_use() {
+    let node = Bytes::new(512 * MIB);
+    let patched = ["relaxthisnode", "noretry"];
+    let mut found = Vec::new();
+    for (variant, tables) in [("default", &["latency", "huge"][..]), ("madvhugepage", &["latency"])] {
+        let chosen = [("variant", Value::Word(variant))];
+        let policies = ["linux-4.19", "linux-4.19-relaxthisnode"];
+        let mut plan = Plan { seeds: vec![1, 2], ..on_two_nodes(Workload::ThpFioscale, &chosen, policies, node) };
+        plan.policies.push(order9_policy::load("linux-4.19-noretry").expect("built in"));
+        let experiment = run_all(&plan);
+        for (table, patch) in tables.iter().flat_map(|table| patched.map(|patch| (table, patch))) {
+            let claim = format!("004-thpfioscale-{variant}-{table}-{patch}.toml");
+            let policies = ["linux-4.19", &format!("linux-4.19-{patch}")];
+            found.push(format!("{claim}\n{}", judged(&claim, policies, &[(&plan, &experiment)])));
+        }
+    }
+    compare_with("claims-004-thpfioscale.txt", &found.join("\n"));
 }
 
 #[test]

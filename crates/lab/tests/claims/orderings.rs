@@ -48,6 +48,15 @@ parameters = { size = "128M", cache_percent = 0, bystander_percent = 80 }
 name = "own fragmented"
 workload = "fragmented-node-fault"
 parameters = { size = "256M", cache_percent = 0, fragmented = "local" }
+[[case]]
+name = "page cache everywhere"
+workload = "vm-larger-than-node"
+parameters = { size = "512M", bystander_percent = 0, cache_percent = 200 }
+[[case]]
+name = "nearly four nodes"
+workload = "vm-larger-than-node"
+parameters = { size = "3600M", bystander_percent = 0, cache_percent = 0 }
+machines = ["four.toml"]
 "#;
 
 /// The cases on two nodes of 1 GiB, and one of them on four.
@@ -118,4 +127,13 @@ fn cases_of_the_discussion_come_out_in_the_order_that_was_reported() {
     assert!([1, 5, 6].iter().all(|&policy| own[policy].huge_remote == 100.0), "remote huge pages");
     assert!([0, 2, 3].iter().all(|&policy| own[policy].huge_remote == 0.0), "base pages at home");
     assert!(relax <= local && local < thisnode, "a free page elsewhere is quicker than a search at home");
+    let huge = row(7).map(|cell| cell.huge_local + cell.huge_remote);
+    let [_, relax, noretry, only, _, local, two_step] = huge;
+    assert!(alike(noretry, only) && noretry < 0.8 * local, "without reclaim only what kswapd happens to free");
+    assert!(alike(local, two_step) && two_step <= relax * 1.02, "the others reclaim for it");
+    let four = row(8);
+    let [thisnode, relax, noretry, _, by_watermark, local, two_step] = touching(four);
+    assert!(four[0].swapped > 0.0 && four[1..].iter().all(|cell| cell.swapped == 0.0), "who swaps on four nodes");
+    assert!(relax <= local * 1.02 && alike(local, two_step) && two_step < thisnode, "whoever goes elsewhere");
+    assert!(by_watermark < thisnode && noretry < thisnode, "and who takes base pages there");
 }

@@ -160,6 +160,7 @@ fn plan(workload: Workload) -> Plan {
             [("hog", mib(64)), ("file", mib(64)), ("copies", Value::Count(1)), ("probe", mib(4))].into()
         }
         Workload::ThpChallenge => [("size", mib(64)), ("files_percent", Value::Count(1))].into(),
+        Workload::ThpFioscale => [("size", mib(64)), ("files_percent", Value::Count(1))].into(),
         Workload::ThpScale => [("size", mib(64)), ("threads", Value::Counts(vec![1, 3]))].into(),
         Workload::FragmentedNodeFault | Workload::NumaAccessLatency | Workload::VmLargerThanNode => {
             [("size", mib(32))].into()
@@ -167,6 +168,8 @@ fn plan(workload: Workload) -> Plan {
         Workload::PinnedGuest => [("sizes", Value::Counts(vec![3, 5]))].into(),
         Workload::Idle => [("time", Value::Time(Nanos::new(3_000_000_000)))].into_iter().collect(),
     };
+    let settings =
+        workload.settings(&chosen).iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
     Plan {
         workload,
         chosen,
@@ -176,7 +179,7 @@ fn plan(workload: Workload) -> Plan {
         machine: machines::load("desktop-8g").expect("it is built in"),
         memory: Memory::Empty,
         cmdline: CommandLine::default(),
-        settings: workload.settings().iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        settings,
         seeds: vec![1, 2],
         notes: Vec::new(),
         sample_every: workload.counters_every(),

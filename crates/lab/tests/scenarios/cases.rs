@@ -105,7 +105,7 @@ fn what_is_wrong_with_a_case_is_said_where_it_is() {
     refused(
         "[[case]]\nname = 'x'\nworkload = 'usemem'\n",
         "mine.toml, line 5: usemem does not measure what touching memory and using it costs, expected one of \
-         fragmented-node-fault, vm-larger-than-node",
+         fragmented-node-fault, thpfioscale, vm-larger-than-node",
     );
     refused(
         &format!("{GUEST}node_memory = '100 MiB'\n"),

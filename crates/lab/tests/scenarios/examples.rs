@@ -28,7 +28,8 @@ fn every_example_is_a_plan_and_says_how_to_run_it() {
             Named::One(_) => drop(plan(name)),
             Named::Cases(cases) => {
                 let rows = cases.plan(Bytes::from_gib(1), &[]).unwrap_or_else(|error| panic!("{error}"));
-                assert!(rows.len() >= 10, "{name}");
+                let least = if name == "numa-thread.toml" { 10 } else { 1 };
+                assert!(rows.len() >= least, "{name}");
             }
         }
         let text = fs::read_to_string(&path).expect("a readable file");

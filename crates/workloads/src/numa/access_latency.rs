@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use order9_units::{Bytes, Nanos, NodeId};
 
-use super::region::mean_load;
+use super::worth::mean_load;
 use super::{bind_to, home, nodes};
 use crate::access::LOADS;
 use crate::parameters::{Kind, Parameter, Parameters, Value};

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use order9_units::{Bytes, Nanos, NodeId, Order};
 
 use super::bystander::{Bystander, LOSS};
-use super::region::{BaseAtHome, Region, Wanted, mean_load};
+use super::region::{Region, Wanted};
+use super::worth::{BaseAtHome, mean_load};
 use super::{
     BREAK_EVEN, MADVISE, POSITIONS, SLOT_LATENCIES, SLOTS, TOTAL, bind_to, home, live_on, node_memory, nodes,
     percent_of,
@@ -235,7 +236,7 @@ async fn measure<S: Sys>(
     let body = move |sys: S| async move {
         bind_to(&sys, home_node).await?;
         let region = Region::touch(&sys, Wanted { size, madvise, pinned: false }).await?;
-        region.report_slots(&sys, "");
+        region.slots.report_slots(&sys, "");
         region.report_positions(&sys);
         region.report_use(&sys, base).await?;
         for held in held.into_inner().expect("nobody panics with the lock") {

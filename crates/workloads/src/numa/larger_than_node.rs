@@ -6,7 +6,8 @@
 use order9_units::Bytes;
 
 use super::bystander::{Bystander, LOSS};
-use super::region::{BaseAtHome, Region, Wanted};
+use super::region::{Region, Wanted};
+use super::worth::BaseAtHome;
 use super::{BREAK_EVEN, MADVISE, POSITIONS, SLOT_LATENCIES, SLOTS, TOTAL, bind_to, home, node_memory, percent_of};
 use crate::access::ACCESS;
 use crate::parameters::{Kind, Parameter, Parameters, Value};
@@ -36,8 +37,8 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "cache_percent",
-        meaning: "page cache that a program on the node has read before, in percent of the node",
-        kind: Kind::Count { min: 0, max: 100 },
+        meaning: "page cache of a program on the node, in percent of it; what that has no room for lies on other nodes",
+        kind: Kind::Count { min: 0, max: 6400 },
         default: |_| Value::Count(10),
         default_text: "10",
     },
@@ -81,7 +82,7 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
     let body = move |sys: S| async move {
         bind_to(&sys, home_node).await?;
         let region = Region::touch(&sys, wanted).await?;
-        region.report_slots(&sys, "");
+        region.slots.report_slots(&sys, "");
         region.report_positions(&sys);
         region.report_use(&sys, base).await?;
         sys.snapshot("touched");

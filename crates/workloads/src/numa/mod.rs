@@ -10,6 +10,7 @@ pub(crate) mod fragmented_fault;
 pub(crate) mod larger_than_node;
 pub(crate) mod pinned_guest;
 mod region;
+pub(crate) mod worth;
 
 use order9_units::{Bytes, NodeId};
 
@@ -34,7 +35,7 @@ const MADVISE: Parameter = Parameter {
 const SLOT_LATENCIES: Measure = FAULTS[0];
 
 /// What slots are and where they lie, in percent of all.
-const SLOTS: Measure = Measure {
+pub(crate) const SLOTS: Measure = Measure {
     heading: "Slots",
     operations: &["huge-local", "huge-remote", "base-local", "base-remote"],
     family: Family::Single("Percentage"),
@@ -45,7 +46,7 @@ const SLOTS: Measure = Measure {
 };
 
 /// Time to touch the region and then load so many million words of it.
-const TOTAL: Measure = Measure {
+pub(crate) const TOTAL: Measure = Measure {
     heading: "Touching All, and Million Loads",
     operations: &["total"],
     family: Family::Single("Elapsed"),
@@ -56,7 +57,7 @@ const TOTAL: Measure = Measure {
 };
 
 /// Loads after which what was got has paid, against base pages at home.
-const BREAK_EVEN: Measure = Measure {
+pub(crate) const BREAK_EVEN: Measure = Measure {
     heading: "Break-Even with Base Pages at Home",
     operations: &["break-even"],
     family: Family::Single("Ops"),
@@ -78,7 +79,7 @@ const POSITIONS: Measure = Measure {
 };
 
 /// The first node that has CPUs, of those that were chosen: programs of these benchmarks run there.
-fn home<S: Sys>(sys: &S, parameters: &Parameters) -> NodeId {
+pub(crate) fn home<S: Sys>(sys: &S, parameters: &Parameters) -> NodeId {
     nodes(sys).find(|&node| !chosen_of(sys, parameters, sys.cpus_of(node)).is_empty()).unwrap_or_default()
 }
 

@@ -66,6 +66,6 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
 async fn start<S: Sys>(sys: &S, size: Bytes, percent: u64, madvise: bool) -> Result<(), Stop> {
     let region = Region::touch(sys, Wanted { size, madvise, pinned: true }).await?;
     sys.sample(&format!("start-{percent}"), region.time);
-    region.report_slots(sys, &format!("-{percent}"));
+    region.slots.report_slots(sys, &format!("-{percent}"));
     Ok(())
 }

@@ -3,12 +3,11 @@
 
 use order9_units::Bytes;
 
-use super::file_load::{self, Running};
-use super::{FAULTS, LOCALITY, MADVISE, Tally, fill_units};
-use crate::access::{ACCESS, Accesses};
+use super::beside_load::{STEP, Threads, start_load, threads_for};
+use super::{FAULTS, LOCALITY, MADVISE};
+use crate::access::ACCESS;
 use crate::parameters::{Kind, Parameter, Parameters, Value};
-use crate::sys::{Advice, ChildKind, Facts, Stop, Sys};
-use crate::unit::{UNIT, map_units};
+use crate::sys::{Advice, Stop, Sys};
 use crate::workload::Measure;
 
 pub(crate) const DESCRIPTION: &str = "\
@@ -49,14 +48,6 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
 
 pub(crate) const MEASURES: &[Measure] = &[FAULTS[0], FAULTS[1], LOCALITY, ACCESS[0], ACCESS[1]];
 
-/// Mappings grow in steps of this.
-const STEP: u64 = 8 << 20;
-
-fn threads_for(facts: &Facts) -> u64 {
-    let per_node = u64::from(facts.cpus) / facts.nodes.len().max(1) as u64;
-    (per_node.saturating_sub(4) / 4).max(1)
-}
-
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
     let load = match parameters.word("load") {
         "fio" => {
@@ -67,55 +58,16 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
     };
     for &threads in parameters.counts("threads") {
         sys.phase(&format!("threads-{threads}"));
-        let (tally, accesses) = (Tally::default(), Accesses::default());
-        let (own, size) = ((tally.clone(), accesses.clone()), parameters.bytes("size").get());
+        let size = parameters.bytes("size");
         let advice = (parameters.word("madvise") == "yes").then_some(Advice::HugePage);
-        let body = move |sys: S| async move { all_threads(&sys, threads, size, advice, &own).await };
-        let process = sys.spawn(ChildKind::Process, "thpchallenge", body).await?;
-        sys.wait(process).await?.result?;
-        tally.report(sys, threads);
-        tally.report_locality(sys, threads);
-        accesses.report(sys, &format!("-{threads}"));
+        let touched = Threads { name: "thpchallenge", count: threads, size, advice }.run(sys).await?;
+        touched.tally.report(sys, threads);
+        touched.tally.report_locality(sys, threads);
+        touched.accesses.report(sys, &format!("-{threads}"));
     }
     sys.phase("clean-up");
     match load {
         Some(load) => load.stop(sys).await,
         None => Ok(()),
     }
-}
-
-async fn all_threads<S: Sys>(
-    sys: &S,
-    threads: u64,
-    size: u64,
-    advice: Option<Advice>,
-    sums: &(Tally, Accesses),
-) -> Result<(), Stop> {
-    let mut children = Vec::new();
-    for _ in 0..threads {
-        let (tally, accesses) = sums.clone();
-        let body = move |sys: S| async move {
-            let (_, area) = map_units(&sys, Bytes::new((size / threads).next_multiple_of(STEP)), advice).await?;
-            sys.barrier("units", threads).await?;
-            fill_units(&sys, area, size / threads / UNIT.get() / 2, threads, &tally).await?;
-            accesses.measure(&sys, area).await
-        };
-        children.push(sys.spawn(ChildKind::Thread, "thpchallenge", body).await?);
-    }
-    for child in children {
-        sys.wait(child).await?.result?;
-    }
-    Ok(())
-}
-
-/// Writes all files; readers then run as long again before anything is measured.
-async fn start_load<S: Sys>(sys: &S, bytes: Bytes) -> Result<Running<S::Child>, Stop> {
-    sys.phase("write");
-    let start = sys.now();
-    let load = file_load::write(sys, bytes).await?;
-    sys.phase("warm-up");
-    let took = sys.now() - start;
-    let load = load.read(sys).await?;
-    sys.sleep(took).await?;
-    Ok(load)
 }

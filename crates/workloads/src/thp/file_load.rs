@@ -89,12 +89,18 @@ async fn read_files<S: Sys>(sys: &S, worker: usize, files: &Files, over: &Atomic
 }
 
 impl<C: Copy + 'static> Running<C> {
-    /// Ends the readers and removes the files.
-    pub(super) async fn stop<S: Sys<Child = C>>(self, sys: &S) -> Result<(), Stop> {
+    /// Ends the readers; the files stay.
+    pub(super) async fn stop_reading<S: Sys<Child = C>>(&mut self, sys: &S) -> Result<(), Stop> {
         self.over.store(true, Ordering::Relaxed);
-        for reader in self.readers {
+        for reader in std::mem::take(&mut self.readers) {
             sys.wait(reader).await?.result?;
         }
+        Ok(())
+    }
+
+    /// Ends the readers and removes the files.
+    pub(super) async fn stop<S: Sys<Child = C>>(mut self, sys: &S) -> Result<(), Stop> {
+        self.stop_reading(sys).await?;
         for own in self.files {
             let files = own.lock().expect("nobody panics with the lock").clone();
             for file in files {

@@ -2,18 +2,19 @@
 //!
 //! Shared here: what a thread does with its units, and the tables that come of it.
 
+mod beside_load;
 pub(crate) mod challenge;
 mod file_load;
+pub(crate) mod fioscale;
 pub(crate) mod scale;
-
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+pub(crate) mod tally;
 
 use order9_units::Bytes;
+use tally::Tally;
 
 use crate::parameters::{Kind, Parameter, Value};
 use crate::sys::{Area, Stop, Sys};
-use crate::unit::{Filled, UNIT, fill_unit};
+use crate::unit::{UNIT, fill_unit};
 use crate::workload::{Better, Family, Figure, Measure, Unit};
 
 /// Whether programs ask for huge pages.
@@ -57,49 +58,6 @@ const LOCALITY: Measure = Measure {
     decimals: 2,
     main: &[],
 };
-
-/// What the units of all threads came to.
-#[derive(Clone, Default)]
-struct Tally(Arc<[[AtomicU64; 2]; 2]>);
-
-impl Tally {
-    fn add(&self, filled: &Filled) {
-        self.0[usize::from(filled.huge)][usize::from(filled.local)].fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Units of a kind on a node that is local or not.
-    fn units(&self, huge: bool, local: bool) -> u64 {
-        self.0[usize::from(huge)][usize::from(local)].load(Ordering::Relaxed)
-    }
-
-    fn of_kind(&self, huge: bool) -> u64 {
-        self.units(huge, false) + self.units(huge, true)
-    }
-
-    /// Records what was not recorded unit by unit. A kind that did not occur has one sample of 0.
-    fn report<S: Sys>(&self, sys: &S, threads: u64) {
-        let (base, huge) = (self.of_kind(false), self.of_kind(true));
-        for (kind, count) in [("base", base), ("huge", huge), ("both", base + huge)] {
-            if count == 0 {
-                sys.sample(&format!("fault-{kind}-{threads}"), order9_units::Nanos::ZERO);
-            }
-        }
-        sys.percent(&format!("huge-{threads}"), percent(huge, base + huge));
-    }
-
-    fn report_locality<S: Sys>(&self, sys: &S, threads: u64) {
-        for (kind, huge) in [("base", false), ("huge", true)] {
-            for (place, local) in [("local", true), ("remote", false)] {
-                let share = percent(self.units(huge, local), self.of_kind(huge));
-                sys.percent(&format!("{place}-{kind}-{threads}"), share);
-            }
-        }
-    }
-}
-
-fn percent(part: u64, all: u64) -> f64 {
-    if all == 0 { 0.0 } else { 100.0 * part as f64 / all as f64 }
-}
 
 /// Fills units one after another, as one of `threads` threads.
 async fn fill_units<S: Sys>(sys: &S, area: Area, units: u64, threads: u64, tally: &Tally) -> Result<(), Stop> {

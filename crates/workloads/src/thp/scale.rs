@@ -3,7 +3,8 @@
 
 use order9_units::{Bytes, PAGE_SIZE};
 
-use super::{FAULTS, MADVISE, Tally, fill_units};
+use super::tally::Tally;
+use super::{FAULTS, MADVISE, fill_units};
 use crate::access::{ACCESS, Accesses};
 use crate::ladder::thread_ladder;
 use crate::parameters::{Kind, Parameter, Parameters, Value};

@@ -1,0 +1,82 @@
+//! What the units, or slots, of a program came to: huge or base pages, local or remote, and how long they took.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use order9_units::Nanos;
+
+use crate::sys::Sys;
+use crate::unit::Filled;
+
+/// Units of all threads together.
+#[derive(Clone, Default)]
+pub(crate) struct Tally(Arc<Sums>);
+
+#[derive(Default)]
+struct Sums {
+    /// By whether they are huge, and whether they are local.
+    units: [[AtomicU64; 2]; 2],
+    nanos: AtomicU64,
+}
+
+impl Tally {
+    /// Counts a unit.
+    pub(crate) fn add(&self, filled: &Filled) {
+        self.0.units[usize::from(filled.huge)][usize::from(filled.local)].fetch_add(1, Ordering::Relaxed);
+        self.0.nanos.fetch_add(filled.latency.get(), Ordering::Relaxed);
+    }
+
+    /// Units of a kind on a node that is local or not.
+    fn units(&self, huge: bool, local: bool) -> u64 {
+        self.0.units[usize::from(huge)][usize::from(local)].load(Ordering::Relaxed)
+    }
+
+    fn of_kind(&self, huge: bool) -> u64 {
+        self.units(huge, false) + self.units(huge, true)
+    }
+
+    /// All units.
+    pub(crate) fn all(&self) -> u64 {
+        self.of_kind(false) + self.of_kind(true)
+    }
+
+    /// Latencies of all units together.
+    pub(crate) fn time(&self) -> Nanos {
+        Nanos::new(self.0.nanos.load(Ordering::Relaxed))
+    }
+
+    /// Records what was not recorded unit by unit. A kind that did not occur has one sample of 0.
+    pub(super) fn report<S: Sys>(&self, sys: &S, threads: u64) {
+        let (base, huge) = (self.of_kind(false), self.of_kind(true));
+        for (kind, count) in [("base", base), ("huge", huge), ("both", base + huge)] {
+            if count == 0 {
+                sys.sample(&format!("fault-{kind}-{threads}"), Nanos::ZERO);
+            }
+        }
+        sys.percent(&format!("huge-{threads}"), percent(huge, base + huge));
+    }
+
+    /// Records where units are, in percent of those of their kind.
+    pub(super) fn report_locality<S: Sys>(&self, sys: &S, threads: u64) {
+        for (kind, huge) in [("base", false), ("huge", true)] {
+            for (place, local) in [("local", true), ("remote", false)] {
+                let share = percent(self.units(huge, local), self.of_kind(huge));
+                sys.percent(&format!("{place}-{kind}-{threads}"), share);
+            }
+        }
+    }
+
+    /// Records what units became and where they are, in percent of all, under names that end with `suffix`.
+    pub(crate) fn report_slots<S: Sys>(&self, sys: &S, suffix: &str) {
+        for (kind, huge) in [("huge", true), ("base", false)] {
+            for (place, local) in [("local", true), ("remote", false)] {
+                let share = percent(self.units(huge, local), self.all());
+                sys.percent(&format!("{kind}-{place}{suffix}"), share);
+            }
+        }
+    }
+}
+
+fn percent(part: u64, all: u64) -> f64 {
+    if all == 0 { 0.0 } else { 100.0 * part as f64 / all as f64 }
+}
