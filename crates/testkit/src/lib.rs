@@ -11,6 +11,7 @@ pub mod generate;
 pub mod huge;
 mod laws;
 pub mod machines;
+pub mod nodes;
 pub mod op;
 pub mod oracle;
 pub mod pair;

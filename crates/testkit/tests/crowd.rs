@@ -5,7 +5,7 @@ use std::path::Path;
 
 use order9_mm::policy::Policy;
 use order9_testkit::crowd::{POLICIES, Tally, World, run_input};
-use order9_testkit::huge::Random;
+use order9_testkit::nodes::Random;
 
 /// Runs that a test makes; `PROPTEST_CASES` asks for more.
 fn cases() -> u64 {

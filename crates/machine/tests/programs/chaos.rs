@@ -1,15 +1,23 @@
-//! Random programs over several processes, every step checked: no law broken, no content lost, and the same again.
+//! Random programs over several processes on machines of one to eight nodes, every step checked: no law broken, no content
+//! lost, and the same again.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU64;
+use std::sync::Arc;
 
-use order9_machine::{Options, Outcome, Results, Thread};
-use order9_mm::policy::{MmapLock, Policy};
-use order9_units::{Bytes, Nanos, PAGE_SIZE, Pages, PfnRange, ZoneKind};
-use order9_workloads::{Access, Advice, Area, ChildKind, DropCaches, FileId, Mapping, Of, Prot, Stop, Sys};
+use order9_machine::{Machine, Options, Outcome, Results, Thread};
+use order9_mm::MmBuilder;
+use order9_mm::policy::{HugePlacement, MempolicyInterface, MmapLock, Policy};
+use order9_testkit::nodes::{self, Choices, Random};
+use order9_units::{Bytes, Nanos, NodeMask, PAGE_SIZE, Pages};
+use order9_workloads::{
+    Access, Advice, Area, ChildKind, DropCaches, FileId, Mapping, MbindFlags, MemoryMode, Mempolicy, NodeFlags, Of,
+    Prot, Spread, Stop, Sys,
+};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;
 
-use crate::{NORMAL, counter, disk, machine_of, mib};
+use crate::{counter, disk, mib, prices};
 
 /// Calls that each thread makes.
 const CALLS: u64 = 50;
@@ -23,16 +31,19 @@ struct Program {
     files: Vec<FileId>,
     /// Further generations of children that may be started.
     depth: u64,
+    nodes: Arc<nodes::Machine>,
+}
+
+impl Choices for Program {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.rng.next_u64() % bound
+    }
 }
 
 impl Program {
-    fn new(sys: Thread, areas: Vec<Area>, depth: u64) -> Self {
+    fn new(sys: Thread, areas: Vec<Area>, depth: u64, nodes: Arc<nodes::Machine>) -> Self {
         let rng = Pcg64Mcg::new(u128::from(sys.seed("chaos")) | 1);
-        Self { sys, rng, areas, files: Vec::new(), depth }
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        self.rng.next_u64() % n
+        Self { sys, rng, areas, files: Vec::new(), depth, nodes }
     }
 
     fn pages(&mut self, most: u64) -> Bytes {
@@ -72,8 +83,8 @@ impl Program {
         }
         let kind = [ChildKind::Thread, ChildKind::Process, ChildKind::Fork][self.below(3) as usize];
         let areas = if kind == ChildKind::Process { Vec::new() } else { self.areas.clone() };
-        let depth = self.depth - 1;
-        let child = self.sys.spawn(kind, "child", move |sys| Program::new(sys, areas, depth).run()).await?;
+        let (depth, nodes) = (self.depth - 1, Arc::clone(&self.nodes));
+        let child = self.sys.spawn(kind, "child", move |sys| Program::new(sys, areas, depth, nodes).run()).await?;
         if self.below(2) == 0 {
             // What ended the child is its own affair.
             let _ = self.sys.wait(child).await?.result;
@@ -122,11 +133,54 @@ impl Program {
         }
     }
 
+    /// A call that chooses nodes or CPUs, for what comes or for what is there.
+    async fn node_call(&mut self, choice: u64) -> Result<(), Stop> {
+        let (sys, nodes) = (self.sys.clone(), Arc::clone(&self.nodes));
+        let (policy, node) = (self.policy(), nodes.node(self));
+        let [from, to] = [(); 2].map(|()| nodes.mask(self));
+        let flags = MbindFlags { strict: self.below(2) == 0, moves: self.below(2) == 0, moves_all: self.below(4) == 0 };
+        match (choice, self.piece()) {
+            (0, _) => sys.set_mempolicy(policy).await,
+            (1, _) => sys.migrate_pages(from, to).await.map(|_| ()),
+            (2, _) => sys.set_mems(to, flags.moves).await,
+            (3, _) => {
+                let cpus: Vec<u32> = (0..=self.below(3)).map(|_| self.below(8) as u32).collect();
+                sys.set_spread(if flags.strict { Spread::Even } else { Spread::Packed }).await?;
+                sys.set_affinity(&cpus).await
+            }
+            // What a program does for a while, so that NUMA balancing looks at it.
+            (4, Some(piece)) => {
+                sys.compute(Nanos::new(5_000_000)).await?;
+                sys.touch(piece, Access::Read).await
+            }
+            (5 | 6, Some(piece)) if flags.moves_all => {
+                sys.set_mempolicy_home_node(piece, node).await?;
+                sys.move_pages(piece, node).await.map(|_| ())
+            }
+            (5.., Some(piece)) => sys.mbind(piece, policy, flags).await,
+            _ => Ok(()),
+        }
+    }
+
+    fn policy(&mut self) -> Mempolicy {
+        use MemoryMode::{Bind, Default, Interleave, Local, Preferred, PreferredMany, WeightedInterleave};
+        const MODES: [MemoryMode; 7] = [Default, Local, Preferred, PreferredMany, Bind, Interleave, WeightedInterleave];
+        const FLAGS: [NodeFlags; 4] = [NodeFlags::None, NodeFlags::Static, NodeFlags::Relative, NodeFlags::Balancing];
+        let mode = MODES[self.below(7) as usize];
+        if matches!(mode, Default | Local) {
+            return Mempolicy::new(mode, NodeMask::EMPTY);
+        }
+        let nodes = Arc::clone(&self.nodes).mask(self);
+        Mempolicy { mode, flags: FLAGS[self.below(4) as usize], nodes }
+    }
+
     async fn call(&mut self) -> Result<(), Stop> {
         let sys = self.sys.clone();
-        let choice = self.below(25);
-        if choice >= 20 {
-            return self.file_call(choice - 20).await;
+        let choice = self.below(33);
+        match choice {
+            20..25 => return self.file_call(choice - 20).await,
+            25.. => return self.node_call(choice - 25).await,
+            _ => {}
         }
         let Some(piece) = self.piece().filter(|_| choice > 4) else {
             return match choice {
@@ -179,8 +233,11 @@ impl Program {
     }
 }
 
+fn nodes_for(seed: u64, memory: Bytes) -> nodes::Machine {
+    nodes::Machine::draw(&mut Random(seed), Pages::from_bytes_floor(memory))
+}
+
 fn chaos(seed: u64, memory: Bytes) -> Results {
-    let cpus = 1 + seed as usize % 4;
     // Without swap, with hardly any, with plenty.
     let disks = match seed % 5 {
         0 | 1 => vec![],
@@ -190,20 +247,35 @@ fn chaos(seed: u64, memory: Bytes) -> Results {
     // Reclaim takes many steps that change little.
     let options = Options { check_every: NonZeroU64::new(7), disks, ..Options::new(seed) };
     const RULES: [MmapLock; 4] = [MmapLock::Whole, MmapLock::Downgraded, MmapLock::PerAnonVma, MmapLock::PerVma];
-    let policy = Policy { mmap_lock: RULES[seed as usize / 4 % RULES.len()], ..Policy::default() };
-    let span = PfnRange::of(NORMAL, Pages::from_bytes_floor(memory));
-    let machine = machine_of(&[(ZoneKind::Normal, span)], policy, cpus, &options);
-    machine.run_program("chaos", |sys| Program::new(sys, Vec::new(), 2).run(), |_| ())
+    let mut policy = Policy {
+        mempolicy: MempolicyInterface::PreferredManyBalancing,
+        mmap_lock: RULES[seed as usize / 4 % RULES.len()],
+        ..Policy::default()
+    };
+    policy.thp.placement = HugePlacement::ALL[seed as usize % HugePlacement::ALL.len()];
+    let nodes = Arc::new(nodes_for(seed, memory));
+    let mut mm = MmBuilder::new(&nodes.layout, policy)
+        .expect("the layout is sound")
+        .content_tags()
+        .boot()
+        .with_compaction_account();
+    mm.set_numa_balancing(seed % 2 == 0);
+    for (name, value) in [("scan_delay_ms", "1"), ("scan_period_min_ms", "1"), ("scan_size_mb", "1")] {
+        mm.write_setting(&format!("kernel.numa_balancing_{name}"), value).expect("it is in range");
+    }
+    let machine = Machine::new(mm, nodes.layout.cpus.clone(), prices(), &options).expect("there are CPUs");
+    machine.run_program("chaos", |sys| Program::new(sys, Vec::new(), 2, nodes).run(), |_| ())
 }
 
 /// Runs that a test makes; `PROPTEST_CASES` asks for more.
 fn cases() -> u64 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(60)
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(40)
 }
 
 #[test]
 fn random_programs_break_no_law_and_lose_no_content() {
     let (mut out_of_memory, mut swapped, mut huge) = (0, 0, 0);
+    let (mut sizes, mut migrated, mut balanced) = (BTreeSet::new(), 0, 0);
     for seed in 0..cases() {
         // A third of the machines are too small for what may come.
         let memory = if seed % 3 == 0 { mib(2) } else { mib(4) };
@@ -216,10 +288,15 @@ fn random_programs_break_no_law_and_lose_no_content() {
         out_of_memory += results.kills.len();
         swapped += u64::from(counter(&results, "pswpin") > 0 && counter(&results, "pswpout") > 0);
         huge += counter(&results, "thp_file_alloc");
+        migrated += counter(&results, "pgmigrate_success");
+        balanced += if seed % 2 == 0 { counter(&results, "numa_pages_migrated") } else { 0 };
+        sizes.insert(nodes_for(seed, memory).layout.nodes.len());
     }
     assert!(out_of_memory > 0, "some machines were too small");
     assert!(swapped > 3, "some machines swapped: {swapped}");
     assert!(huge > 3, "files had huge pages: {huge}");
+    assert!(migrated > 1000 && balanced > 0, "pages moved, {balanced} of {migrated} after hint faults");
+    assert!(sizes.len() > 5, "machines of {sizes:?} nodes");
 }
 
 #[test]

@@ -13,15 +13,14 @@ use order9_mm::reclaim::{PageWrite, direct_reclaim, reclaim_node};
 use order9_mm::slab::CacheSpec;
 use order9_mm::thp::{HugeDefrag, HugeEnabled};
 use order9_mm::trace::NoTrace;
-use order9_mm::{FileId, Layout, Mm, MmBuilder, NodeSpec, Request, SpaceId, SwapWrite, Wakeups, ZoneId, ZoneSpec};
-use order9_units::{Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
+use order9_mm::{FileId, Mm, MmBuilder, Request, SpaceId, SwapWrite, Wakeups, ZoneId};
+use order9_units::{Nanos, Order, Pages};
 
 use super::CPU;
+use crate::nodes::{self, Choices};
 
-/// Memory of a node.
-pub(super) const NODE: Pages = Pages::new(2 << 10);
-/// The first frame.
-pub(super) const BASE: u64 = 1 << 20;
+/// Memory of the machine, about.
+const MEMORY: Pages = Pages::new(4 << 10);
 const SWAP: Pages = Pages::new(1200);
 /// Transfers that disks have waiting before a task that submits more has to wait.
 const QUEUE: usize = 64;
@@ -39,6 +38,7 @@ pub(super) enum Transfer {
 
 pub(super) struct Machine {
     mm: RefCell<Mm>,
+    pub(super) nodes: nodes::Machine,
     transfers: RefCell<Vec<Transfer>>,
     /// Spaces whose `mmap_lock` somebody has.
     locked: RefCell<Vec<SpaceId>>,
@@ -49,20 +49,10 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// Two nodes with huge pages for all, content tags, a filesystem and swap.
-    pub(super) fn boot(policy: Policy) -> Self {
-        let zone = |node: u16| ZoneSpec {
-            node: NodeId(node),
-            kind: ZoneKind::Normal,
-            span: PfnRange::of(Pfn::new(BASE + u64::from(node) * NODE.get()), NODE),
-        };
-        let layout = Layout {
-            nodes: vec![NodeSpec { distances: vec![10, 20] }, NodeSpec { distances: vec![20, 10] }],
-            zones: vec![zone(0), zone(1)],
-            cpus: vec![NodeId(0), NodeId(1)],
-            ..Layout::default()
-        };
-        let mut mm = MmBuilder::new(&layout, policy).expect("the layout is sound").content_tags().boot();
+    /// A few nodes with huge pages for all, content tags, a filesystem and swap.
+    pub(super) fn boot(policy: Policy, choices: &mut impl Choices) -> Self {
+        let nodes = nodes::Machine::draw(choices, MEMORY);
+        let mut mm = MmBuilder::new(&nodes.layout, policy).expect("the layout is sound").content_tags().boot();
         mm.set_thp_enabled(HugeEnabled::Always);
         mm.set_thp_defrag(HugeDefrag::Always);
         mm.set_min_free_kbytes(256);
@@ -70,6 +60,7 @@ impl Machine {
         mm.mount(CacheSpec::EXT4_INODE).expect("nothing is mounted");
         Self {
             mm: RefCell::new(mm),
+            nodes,
             transfers: RefCell::default(),
             locked: RefCell::default(),
             woken: RefCell::default(),

@@ -18,14 +18,15 @@ use std::task::{Context, Waker};
 use order9_mm::compaction::kcompactd;
 use order9_mm::env::{CompactPriority, Env as _, Pressure as _};
 use order9_mm::kswapd::kswapd;
+use order9_mm::mempolicy::Movable;
 use order9_mm::migrate::MigrateMode;
-use order9_mm::policy::Policy;
+use order9_mm::policy::{Policy, RetryRule};
 use order9_mm::space::{Access, Backing, Madvise, MmapRequest, Place, VirtAddr};
-use order9_mm::{FileId, Gfp, LruType, Mm, MountId, Request, ShmemHuge, SpaceId, TmpfsOptions};
+use order9_mm::{FileId, FrameState, Gfp, LruType, Mm, MountId, Request, ShmemHuge, SpaceId, TmpfsOptions};
 use order9_units::{NodeId, Order, Pages, Pfn};
 
-use crate::huge::{Choices, Input};
-use machine::{BASE, Machine, NODE, Thread};
+use crate::nodes::{Choices, Input};
+use machine::{Machine, Thread};
 
 const CPU: usize = 0;
 /// Where programs have memory: the start of a slot.
@@ -70,15 +71,16 @@ pub struct World<C> {
     /// Children that tasks have made.
     born: Rc<std::cell::RefCell<Vec<SpaceId>>>,
     taken: Vec<Pfn>,
-    pins: Vec<Pfn>,
+    /// Frames that drivers have pinned, and what they are part of.
+    pins: Vec<(Pfn, FrameState)>,
     removed: u64,
     shortened: Rc<std::cell::Cell<u64>>,
 }
 
 impl<C: Choices> World<C> {
     /// A machine under `policy` with daemons and one program.
-    pub fn new(choices: C, policy: Policy) -> Self {
-        let machine = Rc::new(Machine::boot(policy));
+    pub fn new(mut choices: C, policy: Policy) -> Self {
+        let machine = Rc::new(Machine::boot(policy, &mut choices));
         machine.step(|mm| mm.set_numa_balancing(true));
         let mount = machine.step(|mm| {
             // Releases before 4.8 have no huge pages there.
@@ -99,7 +101,7 @@ impl<C: Choices> World<C> {
             removed: 0,
             shortened: Rc::default(),
         };
-        for node in [NodeId(0), NodeId(1)] {
+        for node in world.machine.nodes.nodes() {
             world.start_daemon(async move |thread: Thread| kswapd(&thread, node).await);
             world.start_daemon(async move |thread: Thread| kcompactd(&thread, node, None).await);
         }
@@ -145,8 +147,13 @@ impl<C: Choices> World<C> {
     fn check(&self) {
         self.with(|mm| mm.check()).unwrap_or_else(|violation| panic!("{violation}"));
         // Whoever draws the map of memory asks this of every frame.
-        let frames = (0..2 * NODE.get()).map(|at| Pfn::new(BASE + at));
-        assert!(self.with(|mm| frames.filter(|&pfn| mm.block_view(pfn).mapcount > 0).count()) as u64 <= 2 * NODE.get());
+        let frames = self.machine.nodes.frames();
+        let mapped = self.with(|mm| frames.filter(|&pfn| mm.block_view(pfn).mapcount > 0).count());
+        assert!(mapped <= self.machine.nodes.frames().count());
+        for &(pfn, state) in &self.pins {
+            let now = self.with(|mm| mm.frame(pfn));
+            assert_eq!(now, state, "{pfn:?} is pinned: it is not freed, moved, split or collapsed");
+        }
     }
 
     /// A task takes a few steps.
@@ -206,12 +213,16 @@ impl<C: Choices> World<C> {
         self.files.get(at).cloned()
     }
 
+    fn node(&mut self) -> NodeId {
+        self.machine.nodes.node(&mut self.choices)
+    }
+
     fn addr(&mut self) -> VirtAddr {
         at(self.below(PAGES))
     }
 
     fn frame(&mut self) -> Pfn {
-        Pfn::new(BASE + self.below(2 * NODE.get() - 16))
+        self.machine.nodes.frame(&mut self.choices)
     }
 
     /// Begins a task.
@@ -219,7 +230,7 @@ impl<C: Choices> World<C> {
         if self.tasks.len() >= TASKS {
             return;
         }
-        let cpu = self.below(2) as usize;
+        let cpu = self.machine.nodes.cpu(&mut self.choices);
         let thread = Thread::new(&self.machine, cpu);
         let task = match self.below(10) {
             0..=2 => self.of_program(thread),
@@ -231,10 +242,10 @@ impl<C: Choices> World<C> {
 
     fn of_program(&mut self, thread: Thread) -> Option<Running> {
         let ((space, used), addr, many) = (self.space()?, self.addr(), self.below(40));
-        let (to, node) = (self.addr(), NodeId(self.below(2) as u16));
+        let (to, node) = (self.addr(), self.node());
         let access = if self.below(3) == 0 { Access::Read } else { Access::Write };
         let addrs = move |many| (0..many).map(move |page| at((addr.vpn().get() - START.vpn().get() + page) % PAGES));
-        Some(match self.below(16) {
+        Some(match self.below(20) {
             0..=6 => Box::pin(async move {
                 for addr in addrs(many) {
                     thread.access(space, addr, access).await;
@@ -261,11 +272,32 @@ impl<C: Choices> World<C> {
                 thread.collapse(space, addr).await;
                 drop(used);
             }),
-            _ => Box::pin(async move {
+            15 => Box::pin(async move {
                 thread.move_pages(space, addrs(many).collect(), node).await;
                 drop(used);
             }),
+            _ => return self.of_placed_program(thread, space, used),
         })
+    }
+
+    /// A program chooses its nodes, or has its pages moved.
+    fn of_placed_program(&mut self, thread: Thread, space: SpaceId, used: Rc<()>) -> Option<Running> {
+        let nodes = &self.machine.nodes;
+        let (policy, from, to) =
+            (nodes.policy(&mut self.choices), nodes.mask(&mut self.choices), nodes.mask(&mut self.choices));
+        let (first, moves) = (self.below(PAGES), self.below(3));
+        let length = Pages::new(1 + self.below(PAGES - first));
+        let moves = [None, Some(Movable::Own), Some(Movable::All)][moves as usize];
+        let what = self.below(6);
+        Some(Box::pin(async move {
+            match what {
+                0 => thread.set_mempolicy(space, &policy),
+                1..=3 => thread.mbind(space, at(first), length, &policy, moves).await,
+                4 => thread.migrate_pages(space, from, to).await,
+                _ => thread.set_mems(space, to, moves.is_some()).await,
+            }
+            drop(used);
+        }))
     }
 
     fn on_file(&mut self, thread: Thread) -> Option<Running> {
@@ -296,7 +328,10 @@ impl<C: Choices> World<C> {
     }
 
     fn of_kernel(&mut self, thread: Thread) -> Option<Running> {
-        let (frame, node, count) = (self.frame(), NodeId(self.below(2) as u16), self.below(3));
+        let (frame, node, count) = (self.frame(), self.node(), self.below(3));
+        // Up to 4.6 such a request goes on until it has reclaimed a huge page, for ever on a node that has nothing to reclaim.
+        let grows = self.with(|mm| mm.policy().slow_path.retry) != RetryRule::Repeat;
+        let count = if grows { count } else { 0 };
         let order = Order::new([2, 9, 9][self.below(3) as usize]).expect("it exists");
         let priority =
             [CompactPriority::Async, CompactPriority::SyncLight, CompactPriority::SyncFull][self.below(3) as usize];
@@ -375,8 +410,9 @@ impl<C: Choices> World<C> {
     fn pin_or_unpin(&mut self) {
         let pfn = self.frame();
         if self.pins.len() < 3 && self.with(|mm| mm.lru_of(pfn).is_some() && mm.pin(pfn).is_ok()) {
-            self.pins.push(pfn);
-        } else if let Some(pfn) = self.pins.pop() {
+            let state = self.with(|mm| mm.frame(pfn));
+            self.pins.push((pfn, state));
+        } else if let Some((pfn, _)) = self.pins.pop() {
             self.with(|mm| mm.unpin(pfn)).expect("it is pinned");
         }
     }
@@ -423,36 +459,29 @@ impl<C: Choices> World<C> {
         })
     }
 
-    /// Lets every task come to its end, and ends programs and files: nothing is left then.
+    /// Lets every task come to its end, and ends programs and files as soon as none works for them: nothing is left then.
     ///
     /// # Panics
     /// If something is, or a task does not end.
     pub fn end(mut self) {
+        for (pfn, _) in std::mem::take(&mut self.pins) {
+            self.with(|mm| mm.unpin(pfn)).expect("it is pinned");
+        }
         for _ in 0..ROUNDS {
             self.tasks.retain_mut(|task| !poll(task));
             for (_, daemon) in &mut self.daemons {
                 poll(daemon);
             }
             (0..self.machine.transfers()).rev().for_each(|nth| self.machine.end_transfer(nth));
+            self.end_unused();
             if self.tasks.is_empty() && self.daemons.iter().all(|(thread, _)| thread.is_idle()) {
                 break;
             }
         }
         assert!(self.tasks.is_empty(), "every task comes to its end");
         self.check();
-        let born = self.born.take();
-        for space in self.spaces.drain(..).map(|(space, _)| space).chain(born).collect::<Vec<_>>() {
-            self.with(|mm| mm.exit(space, CPU)).expect("it lives");
-        }
-        for (file, _) in core::mem::take(&mut self.files) {
-            self.with(|mm| match mm.is_on_disk(file) {
-                true => mm.fs_unlink(file, CPU).expect("nobody has it open"),
-                false => mm.close_file(file, CPU).expect("it is open"),
-            });
-        }
-        for &pfn in &self.pins {
-            self.with(|mm| mm.unpin(pfn)).expect("it is pinned");
-        }
+        self.end_unused();
+        assert!(self.spaces.is_empty() && self.files.is_empty());
         self.taken.iter().for_each(|&page| self.with(|mm| mm.free(page, CPU)).expect("it is ours"));
         let thread = Thread::new(&self.machine, CPU);
         assert!(poll(&mut Box::pin(async move { thread.resize_pools(0).await })), "pools shrink at once");
@@ -465,6 +494,29 @@ impl<C: Choices> World<C> {
                 assert_eq!([LruType::Anon, LruType::File].map(|of| zone.lru_isolated(of)), [0, 0]);
             }
             assert_eq!(mm.write_pending(None).total(), 0);
+        });
+    }
+
+    /// Ends the programs that no task works for, and removes the files that nobody uses. Up to 5.3, a request for a page of a
+    /// hugetlb pool reclaims until it finds nothing to scan.
+    fn end_unused(&mut self) {
+        let born = self.born.take();
+        self.spaces.extend(born.into_iter().map(|space| (space, Rc::default())));
+        let is_used = |used: &Rc<()>| Rc::strong_count(used) > 1;
+        let machine = &self.machine;
+        self.spaces.retain(|(space, used)| {
+            let stays = is_used(used) || machine.is_locked(*space);
+            if !stays {
+                machine.step(|mm| mm.exit(*space, CPU)).expect("it lives");
+            }
+            stays
+        });
+        self.files.retain(|(file, used)| {
+            is_used(used)
+                || machine.step(|mm| match mm.is_on_disk(*file) {
+                    true => mm.fs_unlink(*file, CPU).is_err(),
+                    false => mm.close_file(*file, CPU).is_err(),
+                })
         });
     }
 }

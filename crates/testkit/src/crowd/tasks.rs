@@ -3,7 +3,7 @@
 use order9_mm::compaction::{compact_node, try_to_compact_pages};
 use order9_mm::env::{CompactPriority, Env as _, Stall as _, Until};
 use order9_mm::hugetlb::{PoolResize, PoolSize, PoolStep};
-use order9_mm::mempolicy::{Movable, PageMove, move_pages};
+use order9_mm::mempolicy::{MbindFlags, MempolicyArgs, Movable, PageMove, mbind, migrate_space, move_pages, set_mems};
 use order9_mm::migrate::{MigrateMode, MigrateReason, gather_pages, offline_pages};
 use order9_mm::numa_balancing::NumaTask;
 use order9_mm::reclaim::Reclaimer;
@@ -11,7 +11,7 @@ use order9_mm::shrinker::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
 use order9_mm::space::{Access, Fault, FaultStep, Mremap, MremapTo, TableStep, VirtAddr};
 use order9_mm::thp::{Collapse, CollapseFailure, KhugepagedStep};
 use order9_mm::{AllocError, Errno, Gfp, Mm, Request, SpaceId, alloc_pages};
-use order9_units::{Migratetype, Nanos, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange};
+use order9_units::{Migratetype, Nanos, NodeId, NodeMask, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange};
 
 use super::machine::Thread;
 use super::{CPU, page_request};
@@ -25,7 +25,7 @@ impl Thread {
     /// An access of a program, with all that it needs.
     pub(super) async fn access(&self, space: SpaceId, addr: VirtAddr, access: Access) {
         let _lock = self.lock(space).await;
-        let begin = || self.with(|mm| mm.fault_begin(space, addr, access, CPU));
+        let begin = || self.with(|mm| mm.fault_begin(space, addr, access, self.cpu()));
         let mut step = begin();
         loop {
             self.pause().await;
@@ -35,7 +35,9 @@ impl Thread {
                     Err(_) if fault.need().may_be_refused() => self.with(|mm| mm.fault_refused(&fault, CPU)),
                     Err(_) => return,
                 },
-                FaultStep::NeedPool(fault) => self.with(|mm| mm.hugetlb_fault(&fault, NodeId(0), CPU)),
+                FaultStep::NeedPool(fault) => {
+                    self.with(|mm| mm.hugetlb_fault(&fault, self.machine.nodes.node_of(self.cpu()), CPU))
+                }
                 FaultStep::NeedRead { file, index } => {
                     self.read(file, index, 1).await;
                     begin()
@@ -181,6 +183,37 @@ impl Thread {
         let pages: Vec<_> = addrs.into_iter().map(|addr| PageMove { addr, to: node }).collect();
         // The program may have ended.
         let _ = move_pages(self, space, space, &pages, Movable::Own).await;
+    }
+
+    /// `set_mempolicy`; what Linux would refuse is refused.
+    pub(super) fn set_mempolicy(&self, space: SpaceId, policy: &MempolicyArgs) {
+        let _refused = self.with(|mm| mm.set_mempolicy(space, policy));
+    }
+
+    /// `mbind`.
+    pub(super) async fn mbind(
+        &self,
+        space: SpaceId,
+        start: VirtAddr,
+        length: Pages,
+        policy: &MempolicyArgs,
+        moves: Option<Movable>,
+    ) {
+        let _lock = self.lock(space).await;
+        let flags = MbindFlags { strict: false, moves };
+        let _refused = mbind(self, space, start, length.bytes(), policy, flags).await;
+    }
+
+    /// `migrate_pages`.
+    pub(super) async fn migrate_pages(&self, space: SpaceId, from: NodeMask, to: NodeMask) {
+        let _lock = self.lock(space).await;
+        let _refused = migrate_space(self, space, space, from, to).await;
+    }
+
+    /// A write to `cpuset.mems`, whose pages move along or not.
+    pub(super) async fn set_mems(&self, space: SpaceId, mems: NodeMask, migrates: bool) {
+        let _lock = self.lock(space).await;
+        let _refused = set_mems(self, space, mems, migrates).await;
     }
 
     /// Takes a pageblock out, and puts it back into use.

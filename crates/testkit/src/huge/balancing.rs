@@ -3,9 +3,10 @@
 use order9_mm::numa_balancing::NumaTask;
 use order9_mm::space::{Access, VirtAddr, VpnRange};
 use order9_mm::{Counters, Mm, SpaceId};
-use order9_units::{Nanos, NodeId, Pages};
+use order9_units::{Nanos, Pages};
 
-use super::{ALL_PAGES, Choices, START, World};
+use super::{ALL_PAGES, START, World};
+use crate::nodes::Choices;
 
 /// More than the longest time between two scans.
 const LATER: Nanos = Nanos::new(100_000_000_000);
@@ -38,7 +39,7 @@ impl<C: Choices> World<C> {
     }
 
     fn a_task(&mut self) -> NumaTask {
-        let (pid, cpu, threads) = (self.below(4) as u32, self.below(2) as usize, 1 + self.below(2));
+        let (pid, cpu, threads) = (self.below(4) as u32, self.machine.nodes.cpu(&mut self.choices), 1 + self.below(2));
         NumaTask { pid, cpu, threads }
     }
 
@@ -69,10 +70,12 @@ impl<C: Choices> World<C> {
     /// Goes on with an access to a page that is asked about.
     pub(super) fn tell(&self, space: SpaceId, addr: VirtAddr) {
         let (task, now) = (self.next_user, self.clock);
-        let nodes = NodeId(2);
         let before = self.with(|mm| counters(mm.counters()));
         let wanted = self.with(|mm: &mut Mm| mm.numa_hint_fault(space, addr, task, now));
-        assert!(wanted.is_none_or(|node| node < nodes && node.index() != task.cpu), "another node that there is");
+        assert!(
+            wanted.is_none_or(|node| self.machine.nodes.nodes().any(|other| other == node)),
+            "a node that there is"
+        );
         let after = self.with(|mm| counters(mm.counters()));
         assert!(before.iter().zip(after).all(|(before, after)| *before <= after), "counters never run backwards");
     }

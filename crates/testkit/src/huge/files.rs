@@ -4,7 +4,8 @@ use order9_mm::space::{Backing, Madvise, MmapRequest, Place};
 use order9_mm::{Gfp, ShmemHuge, ShmemPage, TmpfsOptions, TmpfsSize, alloc_pages};
 use order9_units::{Nanos, Pages};
 
-use super::{CPU, Choices, HUGE, PAGES, World, at, pages};
+use super::{HUGE, PAGES, World, at, pages};
+use crate::nodes::Choices;
 
 /// Pages of the file: two huge ones, and part of a third.
 pub(super) const FILE: u64 = 2 * HUGE + 100;
@@ -37,7 +38,7 @@ impl<C: Choices> World<C> {
         let shared = self.below(3) > 0;
         let backing = Backing::File { file: self.file, offset: Pages::new(offset), shared };
         let request = MmapRequest { place: Place::Fixed(at(first)), backing, ..MmapRequest::anon(pages(count)) };
-        let _cuts_a_pool_page = self.with(|mm| mm.mmap(space, &request, CPU));
+        let _cuts_a_pool_page = self.with(|mm| mm.mmap(space, &request, self.cpu()));
     }
 
     /// Truncates the file, lets it grow again, or punches a hole.
@@ -45,9 +46,9 @@ impl<C: Choices> World<C> {
         let (file, index) = (self.file, self.below(FILE));
         let (grain, count) = [(1, 1), (1, 40), (HUGE, HUGE), (HUGE, FILE)][self.below(4) as usize];
         let done = match self.below(4) {
-            0 => self.with(|mm| mm.truncate(file, Pages::new(index), CPU)),
-            1 => self.with(|mm| mm.truncate(file, Pages::new(FILE), CPU)),
-            _ => self.with(|mm| mm.punch_hole(file, index / grain * grain, Pages::new(count), CPU)),
+            0 => self.with(|mm| mm.truncate(file, Pages::new(index), self.cpu())),
+            1 => self.with(|mm| mm.truncate(file, Pages::new(FILE), self.cpu())),
+            _ => self.with(|mm| mm.punch_hole(file, index / grain * grain, Pages::new(count), self.cpu())),
         };
         done.expect("the file is open");
     }
@@ -64,7 +65,7 @@ impl<C: Choices> World<C> {
             ShmemPage::Present(_) => {}
             ShmemPage::Swapped(slot) => {
                 let Some(page) = self.page(Gfp::GFP_HIGHUSER_MOVABLE) else { return };
-                self.with(|mm| mm.shmem_swap_in(file, index, slot, page, CPU));
+                self.with(|mm| mm.shmem_swap_in(file, index, slot, page, self.cpu()));
             }
             ShmemPage::Hole => self.fill_hole(index),
         }
@@ -77,12 +78,12 @@ impl<C: Choices> World<C> {
 
     fn fill_hole(&mut self, index: u64) {
         let space = self.space();
-        let Ok(mut hole) = self.with(|mm| mm.shmem_hole(space, self.file, index, CPU)) else {
+        let Ok(mut hole) = self.with(|mm| mm.shmem_hole(space, self.file, index, self.cpu())) else {
             self.full += 1;
             return;
         };
         let page = loop {
-            let request = self.with(|mm| mm.hole_request(space, &hole, CPU));
+            let request = self.with(|mm| mm.hole_request(space, &hole, self.cpu()));
             match self.machine.run(alloc_pages(&self.machine, &request)) {
                 Ok(page) => break page,
                 Err(_) if hole.may_be_refused() => hole = self.with(|mm| mm.shmem_refused(&hole)),
@@ -90,8 +91,8 @@ impl<C: Choices> World<C> {
             }
         };
         self.with(|mm| {
-            if mm.fill_shmem_hole(&hole, page, CPU).is_err() {
-                mm.free(page, CPU).expect("it was just allocated");
+            if mm.fill_shmem_hole(&hole, page, self.cpu()).is_err() {
+                mm.free(page, self.cpu()).expect("it was just allocated");
             }
         });
     }

@@ -1,6 +1,6 @@
-//! The machine of the world: two nodes, and disks that are done with a write when somebody waits for it.
+//! The machine of the world, and disks that are done with a write when somebody waits for it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -11,47 +11,43 @@ use order9_mm::policy::Policy;
 use order9_mm::reclaim::{PageWrite, direct_reclaim};
 use order9_mm::thp::{HugeDefrag, HugeEnabled};
 use order9_mm::trace::NoTrace;
-use order9_mm::{Layout, Mm, MmBuilder, NodeSpec, Request, ZoneId, ZoneSpec};
-use order9_units::{Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
+use order9_mm::{Mm, MmBuilder, Request, ZoneId};
+use order9_units::{Nanos, Order, Pages};
 
-use super::CPU;
+use crate::nodes;
 
-/// Memory of a node.
-const NODE: Pages = Pages::new(12 << 10);
 const SWAP: Pages = Pages::new(3000);
 
+#[derive(Clone)]
 pub(super) struct Machine {
     mm: RefCell<Mm>,
+    pub(super) nodes: nodes::Machine,
+    /// Where the task runs that acts now.
+    cpu: Cell<usize>,
     /// Under way to swap.
     writes: RefCell<Vec<PageWrite>>,
 }
 
 impl Machine {
     /// Huge pages for all, content tags, and swap.
-    pub(super) fn boot(policy: Policy) -> Self {
-        let zone = |node: u16| ZoneSpec {
-            node: NodeId(node),
-            kind: ZoneKind::Normal,
-            span: PfnRange::of(Pfn::new((1 << 20) + u64::from(node) * NODE.get()), NODE),
-        };
-        let layout = Layout {
-            nodes: vec![NodeSpec { distances: vec![10, 20] }, NodeSpec { distances: vec![20, 10] }],
-            zones: vec![zone(0), zone(1)],
-            cpus: vec![NodeId(0), NodeId(1)],
-            ..Layout::default()
-        };
-        let builder = MmBuilder::new(&layout, policy).expect("the layout is sound").content_tags();
+    pub(super) fn boot(policy: Policy, nodes: nodes::Machine) -> Self {
+        let builder = MmBuilder::new(&nodes.layout, policy).expect("the layout is sound").content_tags();
         let mut mm = builder.boot().with_compaction_account();
         mm.set_thp_enabled(HugeEnabled::Always);
         mm.set_thp_defrag(HugeDefrag::Madvise);
         mm.set_thp_use_zero_page(true);
         mm.set_min_free_kbytes(512);
         mm.swapon_solid_state(SWAP);
-        Self { mm: RefCell::new(mm), writes: RefCell::default() }
+        Self { mm: RefCell::new(mm), nodes, cpu: Cell::default(), writes: RefCell::default() }
     }
 
     pub(super) fn step<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R {
         step(&mut self.mm.borrow_mut())
+    }
+
+    /// The task that acts from now on runs there.
+    pub(super) fn run_on(&self, cpu: usize) {
+        self.cpu.set(cpu);
     }
 
     /// Runs what never has to wait here.
@@ -66,7 +62,7 @@ impl Machine {
     pub(super) fn end_writes(&self) {
         for write in self.writes.take() {
             match write {
-                PageWrite::Swap(write) => self.step(|mm| mm.swap_written(write, CPU)),
+                PageWrite::Swap(write) => self.step(|mm| mm.swap_written(write, self.cpu.get())),
                 PageWrite::File(write) => unreachable!("{write:?} is of no file"),
             }
         }
@@ -83,7 +79,7 @@ impl Env for Machine {
     async fn spend(&self) {}
 
     fn cpu(&self) -> usize {
-        CPU
+        self.cpu.get()
     }
 
     fn task(&self) -> Task {

@@ -1,15 +1,19 @@
 //! Everything that programs, daemons and the administrator do with huge pages, in any order: after every step every law
 //! holds, and every page reads as what was last written to it.
 //!
-//! Key types: [`World`] (a machine of two nodes with a few programs, and what it does next), [`Choices`] (who decides that: a
-//! random number generator in property tests, the bytes of an input in fuzzing), [`Tally`] (what has happened).
+//! Key types: [`World`] (a machine of one to eight nodes with a few programs, and what it does next), [`Choices`] (who decides
+//! that: a random number generator in property tests, the bytes of an input in fuzzing), [`Tally`] (what has happened).
 
 mod balancing;
 mod files;
+mod laws;
 mod machine;
-mod nodes;
+mod placed;
 mod steps;
 
+use std::cell::Cell;
+
+use order9_mm::env::Env;
 use order9_mm::hugetlb::{PoolResize, PoolSize, PoolStep};
 use order9_mm::mempolicy::SpaceTask;
 use order9_mm::numa_balancing::NumaTask;
@@ -20,9 +24,11 @@ use order9_mm::space::VirtAddr;
 use order9_mm::{FileId, FrameState, Mm, MountId, ShmemHuge, SpaceId, TmpfsOptions};
 use order9_units::{Nanos, Pages, Pfn};
 
+use crate::nodes::{self, Choices, Input};
 use machine::Machine;
 
-const CPU: usize = 0;
+/// Memory of the machine, about.
+const MEMORY: Pages = Pages::new(24 << 10);
 /// Base pages of a huge page.
 const HUGE: u64 = 512;
 /// Where programs have memory: the start of a slot.
@@ -33,38 +39,6 @@ const PAGES: u64 = 4 * HUGE;
 const ALL_PAGES: u64 = 6 * HUGE;
 /// Programs at a time.
 const SPACES: usize = 4;
-
-/// Who decides what happens.
-pub trait Choices {
-    /// A number below `bound`, which is at least 1.
-    fn below(&mut self, bound: u64) -> u64;
-}
-
-/// Pseudo-random numbers from a seed: a linear congruential generator, of which the upper bits count.
-#[derive(Clone, Debug)]
-pub struct Random(pub u64);
-
-impl Choices for Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-}
-
-/// The bytes of an input, two for each choice; 0 once they are used up.
-#[derive(Clone, Debug)]
-pub struct Input<'a>(pub &'a [u8]);
-
-impl Choices for Input<'_> {
-    fn below(&mut self, bound: u64) -> u64 {
-        let Some((bytes, rest)) = self.0.split_first_chunk::<2>() else {
-            self.0 = &[];
-            return 0;
-        };
-        self.0 = rest;
-        u64::from(u16::from_le_bytes(*bytes)) % bound
-    }
-}
 
 /// What has happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,9 +65,12 @@ pub struct Tally {
     pub balanced: [u64; 4],
     /// System calls that were refused a page, since the mount was full.
     pub full: u64,
+    /// Pages that were looked at since they had to lie on the nodes of an `MPOL_BIND`, and huge pages that had to lie at home.
+    pub placed: [u64; 2],
 }
 
-/// A machine with programs, and what becomes of them.
+/// A machine with programs, and what becomes of them. A copy goes on as the original does.
+#[derive(Clone)]
 pub struct World<C> {
     machine: Machine,
     choices: C,
@@ -107,6 +84,7 @@ pub struct World<C> {
     pins: Vec<(Pfn, FrameState)>,
     collapsed: u64,
     full: u64,
+    placed: Cell<[u64; 2]>,
     /// Who comes by pages that NUMA balancing asks about, and when.
     next_user: NumaTask,
     clock: Nanos,
@@ -143,7 +121,8 @@ fn policy(choices: &mut impl Choices) -> Policy {
 impl<C: Choices> World<C> {
     /// A machine with a program that has mapped its memory and touched nothing of it.
     pub fn new(mut choices: C) -> Self {
-        let machine = Machine::boot(policy(&mut choices));
+        let nodes = nodes::Machine::draw(&mut choices, MEMORY);
+        let machine = Machine::boot(policy(&mut choices), nodes);
         let size = files::size(choices.below(files::SIZES));
         let (mount, file) = machine.step(|mm| {
             let options = TmpfsOptions::from(ShmemHuge::Always).sized(size);
@@ -161,10 +140,11 @@ impl<C: Choices> World<C> {
             pins: Vec::new(),
             collapsed: 0,
             full: 0,
+            placed: Cell::default(),
             next_user,
             clock,
         };
-        let space = world.with(|mm| mm.create_space().expect("it is the first"));
+        let space = world.with(|mm| mm.create_space()).expect("it is the first");
         world.spaces.push(space);
         world.map(space, 0, PAGES);
         world
@@ -172,6 +152,11 @@ impl<C: Choices> World<C> {
 
     fn below(&mut self, bound: u64) -> u64 {
         self.choices.below(bound)
+    }
+
+    /// The CPU that everything happens on now.
+    fn cpu(&self) -> usize {
+        Env::cpu(&self.machine)
     }
 
     fn with<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R {
@@ -188,6 +173,21 @@ impl<C: Choices> World<C> {
             let now = self.with(|mm| mm.frame(pfn));
             assert_eq!(now, state, "{pfn:?} is pinned: it is not freed, moved, split or collapsed");
         }
+    }
+
+    /// Nodes of the machine.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.machine.nodes.layout.nodes.len()
+    }
+
+    /// Every counter, and what every frame is.
+    #[must_use]
+    pub fn state(&self) -> (Vec<u64>, Vec<FrameState>) {
+        self.with(|mm| {
+            let frames = self.machine.nodes.frames().map(|pfn| mm.frame(pfn)).collect();
+            (mm.vmstat().map(|(_, value)| value).collect(), frames)
+        })
     }
 
     /// What has happened so far.
@@ -213,6 +213,7 @@ impl<C: Choices> World<C> {
                 pool: counters.htlb_buddy_alloc_success,
                 files: [counters.thp_file_alloc, counters.thp_file_mapped],
                 full: self.full,
+                placed: self.placed.get(),
                 balanced: [
                     counters.numa_pte_updates,
                     counters.numa_huge_pte_updates,
@@ -230,12 +231,12 @@ impl<C: Choices> World<C> {
     pub fn end(mut self) {
         self.machine.end_writes();
         for space in core::mem::take(&mut self.spaces) {
-            self.with(|mm| mm.exit(space, CPU)).expect("it lives");
+            self.with(|mm| mm.exit(space, self.cpu())).expect("it lives");
         }
         for (pfn, _) in core::mem::take(&mut self.pins) {
             self.with(|mm| mm.unpin(pfn)).expect("it is pinned");
         }
-        self.with(|mm| mm.close_file(self.file, CPU)).expect("it is open");
+        self.with(|mm| mm.close_file(self.file, self.cpu())).expect("it is open");
         self.resize_pools(0);
         self.shrink();
         self.check();
@@ -248,7 +249,7 @@ impl<C: Choices> World<C> {
     fn resize_pools(&self, count: u64) {
         self.with(|mm| {
             let mut resize = PoolResize::new(mm, PoolSize::all(count));
-            while let PoolStep::NeedPage(request) = resize.step(mm, CPU) {
+            while let PoolStep::NeedPage(request) = resize.step(mm, self.cpu()) {
                 let page = mm.alloc_fast(&request).ok();
                 resize.give(mm, page);
             }

@@ -11,9 +11,10 @@ use order9_mm::space::{
 };
 use order9_mm::thp::{CollapseFailure, HugeEnabled, KhugepagedStep};
 use order9_mm::{Gfp, Mm, Request, SpaceId, alloc_pages};
-use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange};
+use order9_units::{Migratetype, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange};
 
-use super::{ALL_PAGES, CPU, Choices, HUGE, PAGES, SPACES, World, at, pages};
+use super::{ALL_PAGES, HUGE, PAGES, SPACES, World, at, pages};
+use crate::nodes::Choices;
 
 impl<C: Choices> World<C> {
     /// Does something, and checks every law.
@@ -21,6 +22,10 @@ impl<C: Choices> World<C> {
     /// # Panics
     /// If one is broken.
     pub fn step(&mut self) {
+        if self.below(4) == 0 {
+            self.run_elsewhere();
+        }
+        let before = self.made_huge();
         match self.below(54) {
             0..=8 => self.touch(),
             9 => self.advise(Madvise::DontNeed),
@@ -51,6 +56,7 @@ impl<C: Choices> World<C> {
             49..=53 => self.balance(),
             _ => self.enable(),
         }
+        self.check_made_huge(before);
         self.check();
     }
 
@@ -74,7 +80,7 @@ impl<C: Choices> World<C> {
 
     pub(super) fn map(&mut self, space: SpaceId, first: u64, count: u64) {
         let request = MmapRequest { place: Place::Fixed(at(first)), ..MmapRequest::anon(pages(count)) };
-        let _cuts_a_pool_page = self.with(|mm| mm.mmap(space, &request, CPU));
+        let _cuts_a_pool_page = self.with(|mm| mm.mmap(space, &request, self.cpu()));
     }
 
     /// Touches a few places, and often what lies behind them.
@@ -99,28 +105,23 @@ impl<C: Choices> World<C> {
     /// An access with all that it needs, as far as there is memory; `huge` says whether there are huge pages.
     pub(super) fn access(&self, task: impl Into<SpaceTask>, addr: VirtAddr, access: Access, huge: bool) {
         let task = task.into();
-        let mut step = self.with(|mm| mm.fault_begin(task, addr, access, CPU));
+        let mut step = self.with(|mm| mm.fault_begin(task, addr, access, self.cpu()));
         loop {
             step = match step {
                 FaultStep::NeedPage(fault) => {
                     let refused = fault.need().may_be_refused();
-                    let request = self.with(|mm| mm.fault_request(&fault, CPU));
-                    let page = match refused {
-                        true if !huge => None,
-                        true => self.with(|mm| mm.alloc_fast(&request)).ok(),
-                        false => self.machine.run(alloc_pages(&self.machine, &request)).ok(),
-                    };
+                    let page = if refused && !huge { None } else { self.page_for(task, &fault) };
                     match page {
-                        Some(page) => self.with(|mm| mm.fault_finish(&fault, page, CPU)),
-                        None if refused => self.with(|mm| mm.fault_refused(&fault, CPU)),
+                        Some(page) => self.with(|mm| mm.fault_finish(&fault, page, self.cpu())),
+                        None if refused => self.with(|mm| mm.fault_refused(&fault, self.cpu())),
                         None => return,
                     }
                 }
-                FaultStep::NeedPool(fault) => self.with(|mm| mm.hugetlb_fault(&fault, NodeId(0), CPU)),
-                FaultStep::Retry => self.with(|mm| mm.fault_begin(task, addr, access, CPU)),
+                FaultStep::NeedPool(fault) => self.with(|mm| mm.hugetlb_fault(&fault, self.local(), self.cpu())),
+                FaultStep::Retry => self.with(|mm| mm.fault_begin(task, addr, access, self.cpu())),
                 FaultStep::NumaHint => {
                     self.tell(task.space(), addr);
-                    self.with(|mm| mm.fault_begin(task, addr, access, CPU))
+                    self.with(|mm| mm.fault_begin(task, addr, access, self.cpu()))
                 }
                 _ => return,
             };
@@ -129,12 +130,12 @@ impl<C: Choices> World<C> {
 
     pub(super) fn advise(&mut self, advice: Madvise) {
         let (space, (start, length)) = (self.space(), self.range());
-        let _ = self.with(|mm| mm.madvise(space, start, pages(length), advice, CPU));
+        let _ = self.with(|mm| mm.madvise(space, start, pages(length), advice, self.cpu()));
     }
 
     fn unmap(&mut self) {
         let (space, (start, length)) = (self.space(), self.range());
-        let _cuts_a_pool_page = self.with(|mm| mm.munmap(space, start, pages(length), CPU));
+        let _cuts_a_pool_page = self.with(|mm| mm.munmap(space, start, pages(length), self.cpu()));
     }
 
     /// Maps fresh memory, from a multiple of `grain` pages on.
@@ -155,9 +156,9 @@ impl<C: Choices> World<C> {
     fn relocate(&mut self) {
         let (space, (start, length)) = (self.space(), self.range());
         let to = MremapTo::Fixed(self.range().0);
-        let moved = self.with(|mm| mm.mremap(space, start, pages(length), pages(length), to, CPU));
+        let moved = self.with(|mm| mm.mremap(space, start, pages(length), pages(length), to, self.cpu()));
         let Ok(Mremap::Moving(mut run)) = moved else { return };
-        self.fill_tables(space, |mm| mm.move_step(&mut run, CPU).expect("nobody interferes"));
+        self.fill_tables(space, |mm| mm.move_step(&mut run, self.cpu()).expect("nobody interferes"));
     }
 
     /// Takes steps to the end, with all that they need; says whether there was memory for that.
@@ -167,11 +168,11 @@ impl<C: Choices> World<C> {
                 TableStep::Progress => {}
                 TableStep::NeedTable(vpn) => {
                     let Some(page) = self.page(Gfp::GFP_PGTABLE_USER) else { return false };
-                    self.with(|mm| mm.give_table(space, vpn, page, CPU));
+                    self.with(|mm| mm.give_table(space, vpn, page, self.cpu()));
                 }
                 TableStep::NeedCopy(copy) => {
                     let Some(page) = self.page(Gfp::GFP_HIGHUSER_MOVABLE) else { return false };
-                    self.with(|mm| mm.give_copy(&copy, page, CPU));
+                    self.with(|mm| mm.give_copy(&copy, page, self.cpu()));
                 }
                 TableStep::Done => return true,
             }
@@ -186,13 +187,13 @@ impl<C: Choices> World<C> {
         let which = self.below(self.spaces.len() as u64) as usize;
         if self.spaces.len() == SPACES {
             let space = self.spaces.swap_remove(which);
-            return self.with(|mm| mm.exit(space, CPU)).expect("it lives");
+            return self.with(|mm| mm.exit(space, self.cpu())).expect("it lives");
         }
         let mut fork = self.with(|mm| mm.fork(self.spaces[which])).expect("the parent lives");
         if self.fill_tables(fork.child(), |mm| mm.fork_step(&mut fork).expect("nobody interferes")) {
             self.spaces.push(fork.child());
         } else {
-            self.with(|mm| mm.exit(fork.child(), CPU)).expect("the child has not run");
+            self.with(|mm| mm.exit(fork.child(), self.cpu())).expect("the child has not run");
         }
     }
 
@@ -226,7 +227,7 @@ impl<C: Choices> World<C> {
             if pinned {
                 mm.pin(pfn).expect("it is mapped");
             }
-            let _refused = mm.follow_split(pfn, CPU);
+            let _refused = mm.follow_split(pfn, self.cpu());
             if pinned {
                 mm.unpin(pfn).expect("it is pinned");
             }
@@ -237,14 +238,12 @@ impl<C: Choices> World<C> {
     fn collapse(&mut self) {
         let (space, addr) = (self.space(), self.addr());
         let Ok(Some(plan)) = self.with(|mm| mm.collapse_scan(space, addr)) else { return };
-        let page = self.machine.run(alloc_pages(&self.machine, &plan.request(CPU)));
-        self.with(|mm| mm.collapse_allocated(&plan, page.is_ok()));
-        let Ok(page) = page else { return };
+        let Ok(page) = self.page_for_collapse(space, &plan) else { return };
         for _ in 0..self.below(2 * HUGE) {
             let Some(swapped) = self.with(|mm| mm.collapse_swapped(&plan)) else { break };
             self.access(space, swapped, Access::Read, true);
         }
-        self.collapsed += u64::from(self.with(|mm| mm.collapse_finish(&plan, page, CPU)).is_ok());
+        self.collapsed += u64::from(self.with(|mm| mm.collapse_finish(&plan, page, self.cpu())).is_ok());
     }
 
     /// One pass of khugepaged, which something may happen in the middle of.
@@ -256,8 +255,7 @@ impl<C: Choices> World<C> {
                     KhugepagedStep::Scanned => {}
                     KhugepagedStep::Leave => break,
                     KhugepagedStep::Found(found) => {
-                        let page = self.machine.run(alloc_pages(&self.machine, &found.request(CPU)));
-                        self.with(|mm| mm.collapse_allocated(&found, page.is_ok()));
+                        let page = self.page_for_collapse(space, &found);
                         if self.below(4) == 0 {
                             self.touch_one();
                         }
@@ -267,7 +265,7 @@ impl<C: Choices> World<C> {
                             self.access(space, swapped, Access::Read, true);
                         }
                         let done = page.map_err(|_| CollapseFailure::AllocHugePage);
-                        let done = done.and_then(|page| self.with(|mm| mm.collapse_finish(&found, page, CPU)));
+                        let done = done.and_then(|page| self.with(|mm| mm.collapse_finish(&found, page, self.cpu())));
                         self.with(|mm| mm.khugepaged_done(done));
                         break;
                     }
@@ -284,18 +282,14 @@ impl<C: Choices> World<C> {
         self.machine.run(direct_reclaim(&self.machine, &request));
     }
 
-    pub(super) fn node(&mut self) -> NodeId {
-        NodeId(self.below(2) as u16)
-    }
-
     /// All shrinkers, with all effort, and with few or any zeros in huge pages.
     pub(super) fn shrink(&mut self) {
         let zeros = if self.below(2) == 0 { "511" } else { "100" };
         self.with(|mm| mm.write_setting("thp/khugepaged/max_ptes_none", zeros)).expect("it is in range");
-        for node in [NodeId(0), NodeId(1)] {
+        for node in self.machine.nodes.nodes() {
             let lru = LruScan { scanned: 1000, eligible: 1000 };
             let (gfp, by) = (Gfp::GFP_KERNEL, Reclaimer::Direct);
-            let mut run = ShrinkSlab::new(ShrinkControl { node, gfp, priority: 0, lru, by, cpu: CPU });
+            let mut run = ShrinkSlab::new(ShrinkControl { node, gfp, priority: 0, lru, by, cpu: self.cpu() });
             while !matches!(self.with(|mm| run.step(mm)), ShrinkStep::Done(_)) {}
         }
         self.with(|mm| mm.write_setting("thp/khugepaged/max_ptes_none", "511")).expect("it is in range");
@@ -346,15 +340,15 @@ impl<C: Choices> World<C> {
         let place = Place::Fixed(at(first * HUGE));
         let length = pages(count.min(ALL_PAGES / HUGE - first) * HUGE);
         self.with(|mm| {
-            while let Some(request) = mm.hugetlb_shortfall(length, NodeId(0), CPU) {
+            while let Some(request) = mm.hugetlb_shortfall(length, self.local(), self.cpu()) {
                 let page = mm.alloc_fast(&request).ok();
                 mm.hugetlb_give_surplus(page);
                 if page.is_none() {
                     break;
                 }
             }
-            let _too_few = mm.mmap(space, &MmapRequest { place, backing, ..MmapRequest::anon(length) }, CPU);
-            mm.hugetlb_trim(CPU);
+            let _too_few = mm.mmap(space, &MmapRequest { place, backing, ..MmapRequest::anon(length) }, self.cpu());
+            mm.hugetlb_trim(self.cpu());
         });
     }
 

@@ -1,23 +1,11 @@
-//! Programs choose their nodes: memory policies, moves of pages, cpusets.
+//! Programs choose their nodes: memory policies, moves of pages, cpusets, CPUs.
 
 use order9_mm::SpaceId;
-use order9_mm::mempolicy::{
-    MbindFlags, MempolicyArgs, Mode, ModeFlags, Movable, SpaceTask, mbind, migrate_space, set_mems,
-};
-use order9_units::NodeMask;
+use order9_mm::mempolicy::{MbindFlags, MempolicyArgs, Movable, SpaceTask, mbind, migrate_space, set_mems};
+use order9_units::{NodeId, NodeMask};
 
-use super::{Choices, World, pages};
-
-const MODES: [Mode; 7] = [
-    Mode::Default,
-    Mode::Preferred,
-    Mode::Bind,
-    Mode::Interleave,
-    Mode::Local,
-    Mode::PreferredMany,
-    Mode::WeightedInterleave,
-];
-const FLAGS: [ModeFlags; 3] = [ModeFlags::None, ModeFlags::Static, ModeFlags::Relative];
+use super::{World, pages};
+use crate::nodes::Choices;
 
 /// Threads beside the first of each program that there are at a time.
 const MOST_THREADS: usize = 4;
@@ -37,11 +25,11 @@ impl<C: Choices> World<C> {
                 let _refused = self.with(|mm| mm.set_mempolicy_home_node(space, start, pages(length), node));
             }
             7 => {
-                let (mems, migrates) = (self.nodes(), self.below(2) == 0);
+                let (mems, migrates) = (self.mask(), self.below(2) == 0);
                 let _refused = self.machine.run(set_mems(&self.machine, space, mems, migrates));
             }
             8 => {
-                let (from, to, capable) = (self.nodes(), self.nodes(), self.below(4) > 0);
+                let (from, to, capable) = (self.mask(), self.mask(), self.below(4) > 0);
                 self.with(|mm| mm.set_sys_nice(space, capable)).expect("it lives");
                 let other = self.space();
                 let _refused = self.machine.run(migrate_space(&self.machine, space, other, from, to));
@@ -58,7 +46,7 @@ impl<C: Choices> World<C> {
             _ => {
                 let (node, weight) = (self.node(), self.below(4).to_string());
                 let name = format!("mempolicy/weighted_interleave/node{node}");
-                self.with(|mm| mm.write_setting(&name, &weight)).expect("the node has memory");
+                let _without_memory = self.with(|mm| mm.write_setting(&name, &weight));
             }
         }
     }
@@ -79,15 +67,21 @@ impl<C: Choices> World<C> {
         let _refused = self.machine.run(mbind(&self.machine, space, start, pages(length), &args, flags));
     }
 
-    /// Any set of the two nodes, and now and then one that is not there.
-    fn nodes(&mut self) -> NodeMask {
-        NodeMask::from_bits(if self.below(8) == 0 { self.below(16) } else { self.below(4) })
+    /// Another task acts, or the same elsewhere.
+    pub(super) fn run_elsewhere(&mut self) {
+        let cpu = self.machine.nodes.cpu(&mut self.choices);
+        self.machine.run_on(cpu);
+    }
+
+    pub(super) fn node(&mut self) -> NodeId {
+        self.machine.nodes.node(&mut self.choices)
+    }
+
+    fn mask(&mut self) -> NodeMask {
+        self.machine.nodes.mask(&mut self.choices)
     }
 
     fn policy(&mut self) -> MempolicyArgs {
-        let (mode, flags) = (MODES[self.below(7) as usize], FLAGS[self.below(3) as usize]);
-        let nodes = if matches!(mode, Mode::Default | Mode::Local) { NodeMask::EMPTY } else { self.nodes() };
-        let balances = self.below(4) == 0;
-        MempolicyArgs { mode, flags: if nodes.is_empty() { ModeFlags::None } else { flags }, balances, nodes }
+        self.machine.nodes.policy(&mut self.choices)
     }
 }
