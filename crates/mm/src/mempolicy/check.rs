@@ -2,7 +2,7 @@
 
 use alloc::format;
 
-use order9_units::NodeMask;
+use order9_units::{NodeId, NodeMask};
 
 use super::{Mempolicy, Mode};
 use crate::Mm;
@@ -10,15 +10,24 @@ use crate::check::{Verdict, require};
 use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
-    /// Every policy names nodes that have memory; those of files are of files that are there, and do not overlap; mappings of
+    /// Every policy names nodes that have memory, and where tasks take turns they have come to one that there is; policies of files are of files that are there, and do not overlap; mappings of
     /// tmpfs have none of their own; counts of allocations by node agree with each other.
     pub(crate) fn check_mempolicies(&self) -> Verdict {
         let (policies, memory) = (&self.user.mempolicies, self.memory_nodes());
-        policies.known.iter().try_for_each(|policy| check_nodes(policy, memory))?;
+        let exists = |node: Option<NodeId>| node.is_none_or(|node| node.index() < self.nodes.len());
+        for policy in policies.known.iter() {
+            check_nodes(policy, memory)?;
+            require(exists(policy.home()), "a policy has a home node that there is", || format!("{policy}"))?;
+        }
         for (id, space) in self.user.spaces() {
             let mems = space.tasks.mems.unwrap_or(memory);
             for policy in space.tasks.policies().flatten() {
                 check_nodes(&policy, memory)?;
+            }
+            for last in space.tasks.turns() {
+                require(exists(last), "a task has come to the turn of a node that there is", || {
+                    format!("{id:?}: {last:?}")
+                })?;
             }
             let fits = !mems.is_empty() && mems.is_subset_of(memory);
             require(fits, "a cpuset has nodes with memory", || format!("{id:?} has {mems}, of {memory}"))?;

@@ -104,6 +104,11 @@ impl TaskPolicies {
         iter::once(&self.first).chain(self.others.values()).map(|task| task.policy)
     }
 
+    /// The node that each living thread has come to by turns.
+    pub(super) fn turns(&self) -> impl Iterator<Item = Option<NodeId>> {
+        iter::once(&self.first).chain(self.others.values()).map(|task| task.last)
+    }
+
     /// The cpuset has changed to `mems`: every policy follows.
     pub(super) fn rebind(&mut self, mems: NodeMask, interface: MempolicyInterface) {
         for task in iter::once(&mut self.first).chain(self.others.values_mut()) {

@@ -30,6 +30,12 @@ struct Seen {
 impl<T: Tracer> Mm<T> {
     /// Checks every law of huge pages. Levels and counts of spaces, of which they are part, are checked with those.
     pub(crate) fn check_thp(&self) -> Verdict {
+        let turn = self.user.huge.khugepaged.last_node;
+        require(
+            turn.is_none_or(|node| node.index() < self.nodes.len()),
+            "khugepaged has last been to a node that there is",
+            || format!("{turn:?}"),
+        )?;
         let mut seen = Seen::default();
         for (id, space) in self.user.spaces() {
             for (slot, huge) in space.table.huge_slots(VpnRange::new(Vpn::new(0), TASK_END)) {

@@ -1,5 +1,6 @@
 //! Memory policies: call by call, and against a naive model.
 
+mod errors;
 mod files;
 mod huge;
 mod model;

@@ -8,7 +8,6 @@ use order9_units::{NodeId, Order};
 use super::super::{MempolicyArgs, Mode, ModeFlags, SpaceTask};
 use super::{START, address, args, bytes, mask, node, nodes, nodes_of, program, write};
 use crate::env::alone::run;
-use crate::policy::MempolicyInterface;
 use crate::space::{Errno, SpaceId};
 use crate::{Gfp, Request};
 
@@ -220,34 +219,13 @@ fn the_kernels_own_memory_follows_the_task_unless_it_may_not_wait() {
 }
 
 #[test]
-fn calls_are_refused_as_linux_refuses_them() {
+fn a_home_node_goes_before_the_node_of_the_cpu() {
     let world = nodes(2);
     let mm = &mut *world.mm.borrow_mut();
-    let space = program(mm, 10);
-    let bind = args(Mode::Bind, "1");
-    let mut mbind = |page: u64, offset: u64, pages: u64, policy: &MempolicyArgs| {
-        let addr = crate::space::VirtAddr::new(address(START, page).get() + offset);
-        mm.mbind(space, addr, bytes(pages), policy, false)
-    };
-    assert_eq!(mbind(0, 1, 1, &bind), Err(Errno::Einval), "not aligned");
-    assert_eq!(mbind(0, 0, u64::MAX >> 13, &bind), Err(Errno::Einval), "beyond the end of addresses");
-    assert_eq!(mbind(0, 0, 0, &args(Mode::Bind, "")), Ok(()), "no page");
-    assert_eq!(mbind(0, 0, 1, &args(Mode::Bind, "2")), Err(Errno::Einval), "node 2 has no memory");
-    assert_eq!(mbind(9, 0, 2, &bind), Err(Errno::Efault), "a hole at the end");
-    assert_eq!(mbind(20, 0, 2, &bind), Err(Errno::Efault));
-    assert_eq!(mm.space(space).unwrap().vmas().count(), 1, "nothing has changed");
-    let home = |mm: &mut crate::Mm<_>, page, node| {
-        mm.set_mempolicy_home_node(space, address(START, page), bytes(2), NodeId(node))
-    };
-    assert_eq!(home(mm, 0, 1), Err(Errno::Enoent), "no policy");
-    mm.mbind(space, START, bytes(2), &args(Mode::Interleave, "0-1"), false).unwrap();
-    assert_eq!(home(mm, 0, 1), Err(Errno::Eopnotsupp));
+    let space = program(mm, 2);
     mm.mbind(space, START, bytes(2), &args(Mode::Bind, "0-1"), false).unwrap();
-    assert_eq!(home(mm, 0, 7), Err(Errno::Einval));
-    assert_eq!(home(mm, 0, 1), Ok(()));
-    assert_eq!(nodes_of(mm, space, 0..2, 0), [1, 1], "although the CPU is on node 0");
-    mm.policy.mempolicy = MempolicyInterface::PreferredMany;
-    assert_eq!(home(mm, 0, 1), Err(Errno::Enosys));
+    mm.set_mempolicy_home_node(space, START, bytes(2), NodeId(1)).unwrap();
+    assert_eq!(nodes_of(mm, space, 0..2, 0), [1, 1]);
 }
 
 #[test]
