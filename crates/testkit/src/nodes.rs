@@ -83,7 +83,7 @@ impl Machine {
             let low = zones.is_empty() && choices.below(4) == 0;
             let kind = if low { ZoneKind::Dma32 } else { ZoneKind::Normal };
             zones.push(ZoneSpec { node: NodeId(node as u16), kind, span: PfnRange::of(start, pages) });
-            start = start + whole;
+            start += whole;
         }
         let cpus = (0..=choices.below(CPUS)).map(|_| NodeId(choices.below(count) as u16)).collect();
         let mut nodes = vec![NodeSpec { distances: vec![10; count as usize] }; count as usize];

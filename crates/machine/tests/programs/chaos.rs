@@ -259,7 +259,7 @@ fn chaos(seed: u64, memory: Bytes) -> Results {
         .content_tags()
         .boot()
         .with_compaction_account();
-    mm.set_numa_balancing(seed % 2 == 0);
+    mm.set_numa_balancing(seed.is_multiple_of(2));
     for (name, value) in [("scan_delay_ms", "1"), ("scan_period_min_ms", "1"), ("scan_size_mb", "1")] {
         mm.write_setting(&format!("kernel.numa_balancing_{name}"), value).expect("it is in range");
     }
@@ -289,7 +289,7 @@ fn random_programs_break_no_law_and_lose_no_content() {
         swapped += u64::from(counter(&results, "pswpin") > 0 && counter(&results, "pswpout") > 0);
         huge += counter(&results, "thp_file_alloc");
         migrated += counter(&results, "pgmigrate_success");
-        balanced += if seed % 2 == 0 { counter(&results, "numa_pages_migrated") } else { 0 };
+        balanced += if seed.is_multiple_of(2) { counter(&results, "numa_pages_migrated") } else { 0 };
         sizes.insert(nodes_for(seed, memory).layout.nodes.len());
     }
     assert!(out_of_memory > 0, "some machines were too small");

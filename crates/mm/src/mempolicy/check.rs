@@ -15,7 +15,7 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn check_mempolicies(&self) -> Verdict {
         let (policies, memory) = (&self.user.mempolicies, self.memory_nodes());
         let exists = |node: Option<NodeId>| node.is_none_or(|node| node.index() < self.nodes.len());
-        for policy in policies.known.iter() {
+        for policy in &policies.known {
             check_nodes(policy, memory)?;
             require(exists(policy.home()), "a policy has a home node that there is", || format!("{policy}"))?;
         }

@@ -9,12 +9,16 @@ use order9_mm::space::{
     Access, Backing, FaultStep, Madvise, MmapRequest, Mremap, MremapTo, PageView, Place, Prot, TableStep, VirtAddr,
     VpnRange,
 };
-use order9_mm::thp::{CollapseFailure, HugeEnabled, KhugepagedStep};
+use order9_mm::thp::{CollapseFailure, HugeDefrag, HugeEnabled, KhugepagedStep};
 use order9_mm::{Gfp, Mm, Request, SpaceId, alloc_pages};
 use order9_units::{Migratetype, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange};
 
 use super::{ALL_PAGES, HUGE, PAGES, SPACES, World, at, pages};
 use crate::nodes::Choices;
+
+/// Efforts of faults for huge pages.
+const DEFRAG: [HugeDefrag; 5] =
+    [HugeDefrag::Always, HugeDefrag::Defer, HugeDefrag::DeferMadvise, HugeDefrag::Madvise, HugeDefrag::Never];
 
 impl<C: Choices> World<C> {
     /// Does something, and checks every law.
@@ -352,18 +356,20 @@ impl<C: Choices> World<C> {
         });
     }
 
-    /// Huge pages mostly stay enabled.
+    /// Huge pages mostly stay enabled, and faults may make more or less effort for them.
     fn enable(&mut self) {
         let enabled = match self.below(8) {
             0 => HugeEnabled::Never,
             1 | 2 => HugeEnabled::Madvise,
             _ => HugeEnabled::Always,
         };
+        let defrag = DEFRAG[self.below(DEFRAG.len() as u64) as usize];
         let zeros = self.below(4) > 0;
         let (space, disabled) = (self.space(), self.below(8) == 0);
         self.with(|mm| {
             mm.set_thp_disabled(space, disabled).expect("it lives");
             mm.set_thp_enabled(enabled);
+            mm.set_thp_defrag(defrag);
             mm.set_thp_use_zero_page(zeros);
         });
     }
