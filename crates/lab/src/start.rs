@@ -149,7 +149,8 @@ impl Origin {
                 from_map(MADE_UP, &snapshot, policy, &plan.machine)?
             }
         };
-        let mm = mm.with_compaction_account();
+        let mut mm = mm.with_compaction_account();
+        mm.set_node_bandwidth(plan.machine.bandwidth());
         Ok((if plan.check_every.is_some() { mm.with_content_tags() } else { mm }, captured))
     }
 }

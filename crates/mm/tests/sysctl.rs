@@ -29,7 +29,7 @@ fn all_settings() -> Policy {
     policy.thp.interface = HugeInterface::Sizes;
     policy.thp.shrink_underused = true;
     policy.thp.placement = HugePlacement::ForceLocal;
-    policy.mempolicy = MempolicyInterface::PreferredManyBalancing;
+    policy.mempolicy = MempolicyInterface::AutoWeights;
     policy
 }
 
@@ -72,6 +72,7 @@ fn the_list_is_in_order_and_names_nothing_twice() {
 #[test]
 fn every_setting_is_modelled_or_refused_by_name() {
     let [mut before, mut since] = [boot(all_settings()), boot(all_settings_with_debugfs())];
+    before.set_node_bandwidth([(NodeId(0), 10_000)]);
     for setting in SETTINGS {
         let in_debugfs = setting.path.starts_with("/sys/kernel/debug");
         let (mm, other) = if in_debugfs { (&mut since, &mut before) } else { (&mut before, &mut since) };
@@ -437,8 +438,14 @@ fn the_ends_of_every_range_are_taken() {
     for end in ["0", "1", "8", "3000", "2147483647"] {
         let mut mm = boot(all_settings());
         for setting in SETTINGS.iter().filter(|setting| setting.is_modelled() && setting.access != Access::WriteOnly) {
-            // A pool is made as large as memory allows, and a weight of 0 is the default.
-            let other = matches!(setting.model, Model::Engine(Knob::Hugetlb(HugetlbFile::Nr) | Knob::InterleaveWeight));
+            // A pool is made as large as memory allows, a weight of 0 is the default, and a switch is shown by a word.
+            let other = match setting.model {
+                Model::Engine(knob) => {
+                    matches!(knob, Knob::Hugetlb(HugetlbFile::Nr) | Knob::InterleaveWeight | Knob::InterleaveAuto)
+                }
+                Model::Missing(_) => false,
+            };
+
             if mm.write_setting(setting.name, end).is_ok() && !other {
                 assert!(read(&mm, setting.name).starts_with(end), "{} = {end}", setting.name);
             }

@@ -23,3 +23,4 @@ mod run;
 mod run_refusals;
 mod support;
 mod watch;
+mod weights;

@@ -24,7 +24,7 @@ pub use figure::{FIGURES, Factor, Figure, FigureInfo, Unit};
 pub use list::{List, Listed};
 pub use load::load;
 pub use measured::load_measured;
-pub use nodes::{NodeSpec, is_whole};
+pub use nodes::{NodeBandwidth, NodeSpec, is_whole};
 pub use order9_machine::MachineDisk;
 pub use show::{Show, ShowFigure, ShowNode};
 
@@ -91,6 +91,13 @@ impl MachineSpec {
     pub fn with_node_memory(mut self, memory: Bytes) -> Result<Self, MachineError> {
         self.nodes.iter_mut().for_each(|node| node.memory = memory);
         self.checked()
+    }
+
+    /// The bandwidth of each node of which it is given, in megabytes per second.
+    pub(crate) fn bandwidth(&self) -> impl Iterator<Item = (NodeId, u64)> {
+        let of =
+            |(node, spec): (usize, &NodeSpec)| Some((NodeId(node as u16), spec.bandwidth.as_ref()?.rate / 1_000_000));
+        self.nodes.iter().enumerate().filter_map(of)
     }
 
     /// The node of every CPU, by CPU number: those of node 0 first.

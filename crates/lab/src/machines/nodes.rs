@@ -1,11 +1,14 @@
 //! The nodes of a machine, as a file lists them.
 
+use std::sync::LazyLock;
+
 use order9_report::number::parse_size;
 use order9_toml::{Leaf, Place, Problem as AnyProblem};
 use order9_units::Bytes;
 use toml::de::DeValue;
 
 use super::error::Problem;
+use super::figure::{FigureInfo, FigureText, Needed, Unit};
 use super::size::in_units;
 
 /// A node.
@@ -17,7 +20,25 @@ pub struct NodeSpec {
     pub cpus: u32,
     /// Distance to every node: 10 to itself, as in /sys/devices/system/node/node*/distance.
     pub distances: Vec<u32>,
+    /// What firmware says of the bandwidth of its memory, from the CPUs next to it.
+    pub bandwidth: Option<NodeBandwidth>,
 }
+
+/// The bandwidth of a node's memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeBandwidth {
+    /// Bytes per second.
+    pub rate: u64,
+    /// Where that is from: one line, never empty.
+    pub source: String,
+}
+
+static BANDWIDTH: LazyLock<FigureInfo> = LazyLock::new(|| FigureInfo {
+    key: "nodes.bandwidth".to_owned(),
+    unit: Unit::Rate,
+    meaning: "What all CPUs next to a node read from its memory together.",
+    needed: Needed::Never,
+});
 
 /// What Linux adds and removes memory in on x86-64.
 const SECTION: Bytes = Bytes::new(128 << 20);
@@ -58,15 +79,19 @@ fn node(leaf: &Leaf<'_>) -> Result<NodeSpec, Refused> {
     let Some(entries) = leaf.entries() else {
         return Err((leaf.at, leaf.wrong("a table with memory, cpus and distances").into()));
     };
-    let (mut memory, mut cpus, mut distances) = (None, None, None);
+    let (mut memory, mut cpus, mut distances, mut bandwidth) = (None, None, None, None);
     for entry in &entries {
         let refused = |problem: AnyProblem| (entry.at, problem.into());
         match entry.key.as_str() {
             "nodes.memory" => memory = Some(memory_of(entry).map_err(refused)?),
             "nodes.cpus" => cpus = Some(cpus_of(entry).map_err(refused)?),
             "nodes.distances" => distances = Some(distances_of(entry).map_err(refused)?),
+            "nodes.bandwidth" => {
+                let FigureText { value: rate, source, .. } = FigureText::parse(&BANDWIDTH, entry)?;
+                bandwidth = Some(NodeBandwidth { rate, source });
+            }
             key => {
-                let names = ["nodes.memory", "nodes.cpus", "nodes.distances"];
+                let names = ["nodes.memory", "nodes.cpus", "nodes.distances", "nodes.bandwidth"];
                 return Err(refused(AnyProblem::unknown_key(key, names)));
             }
         }
@@ -76,6 +101,7 @@ fn node(leaf: &Leaf<'_>) -> Result<NodeSpec, Refused> {
         memory: memory.ok_or_else(|| missing("memory"))?,
         cpus: cpus.ok_or_else(|| missing("cpus"))?,
         distances: distances.ok_or_else(|| missing("distances"))?,
+        bandwidth,
     })
 }
 

@@ -33,6 +33,18 @@ pub struct ShowNode {
     pub cpus: u32,
     /// Distance to every node.
     pub distances: Vec<u32>,
+    /// Bandwidth of its memory, where it is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<ShowBandwidth>,
+}
+
+/// The bandwidth of a node's memory, laid out.
+#[derive(Clone, Debug, Serialize)]
+pub struct ShowBandwidth {
+    /// Bytes per second.
+    pub value: u64,
+    /// Where it is from.
+    pub source: String,
 }
 
 /// A figure, laid out.
@@ -62,6 +74,7 @@ impl Show {
             memory: node.memory.get(),
             cpus: node.cpus,
             distances: node.distances.clone(),
+            bandwidth: node.bandwidth.as_ref().map(|of| ShowBandwidth { value: of.rate, source: of.source.clone() }),
         });
         let figures = machine.figures.iter().map(|figure| {
             let unit = figure.info.unit;
@@ -102,6 +115,10 @@ impl fmt::Display for Show {
         for node in &self.nodes {
             let memory = in_units(order9_units::Bytes::new(node.memory));
             writeln!(f, "\n[[nodes]]\nmemory = \"{memory}\"\ncpus = {}\ndistances = {:?}", node.cpus, node.distances)?;
+            if let Some(ShowBandwidth { value, source }) = &node.bandwidth {
+                let (part, value) = (Unit::Rate.part(), Unit::Rate.written(*value));
+                writeln!(f, "\n[nodes.bandwidth]\n{part} = {value}\nsource = {}", paragraph(source))?;
+            }
         }
         for figure in &self.figures {
             writeln!(f)?;

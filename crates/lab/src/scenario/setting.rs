@@ -73,7 +73,8 @@ fn problem(error: SettingError, name: &str, value: &str, policy: &str) -> Proble
             Problem::Setting { why: format!("{name} does not exist under {policy}"), meaning: setting.meaning }
         }
         SettingError::TooLarge(_, max) => Problem::value(name, value, format!("at most {max} under {policy}")),
-        SettingError::NotModelled(setting)
+        SettingError::NoBandwidth(setting)
+        | SettingError::NotModelled(setting)
         | SettingError::ValueNotModelled(setting, _)
         | SettingError::ReadOnly(setting)
         | SettingError::WriteOnly(setting) => Problem::Setting { why: error.to_string(), meaning: setting.meaning },
@@ -81,7 +82,8 @@ fn problem(error: SettingError, name: &str, value: &str, policy: &str) -> Proble
     }
 }
 
-/// The smallest machine that has settings.
+/// The smallest machine that has settings, and a bandwidth for those that follow it: whether the machine of the scenario has one
+/// is asked when it starts.
 fn small(policy: Policy) -> Mm {
     let span = PfnRange::of(Pfn::new(1 << 20), Pages::new(1 << 12));
     let layout = Layout {
@@ -90,5 +92,7 @@ fn small(policy: Policy) -> Mm {
         cpus: vec![NodeId(0)],
         ..Layout::default()
     };
-    MmBuilder::new(&layout, policy).expect("one zone of whole pageblocks").boot()
+    let mut mm = MmBuilder::new(&layout, policy).expect("one zone of whole pageblocks").boot();
+    mm.set_node_bandwidth([(NodeId(0), 1)]);
+    mm
 }

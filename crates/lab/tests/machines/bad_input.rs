@@ -46,6 +46,10 @@ fn unknown_keys() {
         "mine.toml, line 3: unknown key prices.syscall.nss; did you mean ns?"
     );
     assert_eq!(node("cpu = 1"), "mine.toml, line 3: unknown key nodes.cpu; did you mean nodes.cpus?");
+    assert_eq!(
+        node("memory = '4 GiB'\ncpus = 1\ndistances = [10]\n[nodes.bandwidth]\nmb_per_s = 5"),
+        "mine.toml, line 6: nodes.bandwidth needs source too"
+    );
     assert_eq!(based("cpus = 4"), "mine.toml, line 2: unknown key cpus");
 }
 

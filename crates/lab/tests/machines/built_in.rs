@@ -24,6 +24,9 @@ fn every_machine_says_what_it_is_and_where_its_figures_are_from() {
         for figure in &machine.figures {
             assert!(figure.source.len() > 20, "{}: {} has a source", machine.name, figure.key);
         }
+        for bandwidth in machine.nodes.iter().filter_map(|node| node.bandwidth.as_ref()) {
+            assert!(bandwidth.rate > 1_000_000_000 && !bandwidth.source.is_empty(), "{}: {bandwidth:?}", machine.name);
+        }
     }
 }
 

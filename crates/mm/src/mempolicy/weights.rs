@@ -1,10 +1,14 @@
-//! Weights of weighted interleaving: /sys/kernel/mm/mempolicy/weighted_interleave/nodeN. 6.9+.
+//! Weights of weighted interleaving: /sys/kernel/mm/mempolicy/weighted_interleave/nodeN (6.9+), and `auto` beside them, by
+//! which they follow from the bandwidth of each node (6.16+).
+//!
+//! Linux' Documentation/ABI/testing/sysfs-kernel-mm-mempolicy-weighted-interleave; "mm/mempolicy: Weighted Interleave
+//! Auto-tuning" (2025).
 
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 
-use order9_units::NodeId;
+use order9_units::{NodeId, NodeMask};
 
 use crate::Mm;
 use crate::policy::MempolicyInterface;
@@ -13,24 +17,58 @@ use crate::trace::Tracer;
 
 /// Begin of the path and of the name of a node's weight, in front of its number.
 const PREFIXES: [&str; 2] = ["/sys/kernel/mm/mempolicy/weighted_interleave/node", "mempolicy/weighted_interleave/node"];
+/// What the bandwidth of all nodes together comes to as weights: large enough to be near the ratios, small enough that no node
+/// gets many pages in a row (`weightiness`).
+const WEIGHTINESS: u64 = 32;
 
 /// For how many pages in a row a node is asked; 1 where nobody has said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Weights(BTreeMap<NodeId, u8>);
+pub(crate) struct Weights {
+    in_force: BTreeMap<NodeId, u8>,
+    /// Somebody has chosen weights, or not to have them follow the bandwidth.
+    manual: bool,
+    /// Megabytes per second, as firmware has it.
+    bandwidth: BTreeMap<NodeId, u64>,
+}
 
 impl Weights {
     pub(super) fn of(&self, node: NodeId) -> u8 {
-        self.0.get(&node).copied().unwrap_or(1)
+        self.in_force.get(&node).copied().unwrap_or(1)
     }
 
     /// 0 means the default again.
     fn set(&mut self, node: NodeId, weight: u8) {
+        self.manual = true;
         if weight == 0 {
-            self.0.remove(&node);
+            self.in_force.remove(&node);
         } else {
-            self.0.insert(node, weight);
+            self.in_force.insert(node, weight);
         }
     }
+
+    /// The weights of these nodes follow from their bandwidth: as much of [`WEIGHTINESS`] as a node has of it, 1 where that is
+    /// less or unknown, all divided by what they have in common.
+    fn follow_bandwidth(&mut self, nodes: NodeMask) {
+        let of = |node: NodeId| self.bandwidth.get(&node).copied().unwrap_or(0);
+        let all: u64 = nodes.iter().map(of).sum();
+        let weight = |node: NodeId| (WEIGHTINESS * of(node)).checked_div(all).unwrap_or(0).max(1);
+        let common = nodes.iter().map(weight).fold(0, gcd).max(1);
+        self.in_force =
+            nodes.iter().map(|node| (node, u8::try_from(weight(node) / common).unwrap_or(u8::MAX))).collect();
+    }
+}
+
+/// A switch as files of /sys read it: by its first letter, `on` and `off` by their second.
+fn switch(text: &str) -> Option<bool> {
+    match text.as_bytes() {
+        [b'y' | b'Y' | b't' | b'T' | b'1', ..] | [b'o' | b'O', b'n' | b'N', ..] => Some(true),
+        [b'n' | b'N' | b'f' | b'F' | b'0', ..] | [b'o' | b'O', b'f' | b'F', ..] => Some(false),
+        _ => None,
+    }
+}
+
+fn gcd(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { gcd(other, one % other) }
 }
 
 /// The node whose weight `name` names, and the setting that stands for all of them.
@@ -40,6 +78,43 @@ pub(crate) fn weight_of_node(name: &str) -> Option<(NodeId, &'static Setting)> {
 }
 
 impl<T: Tracer> Mm<T> {
+    /// What firmware says of the bandwidth of nodes, in megabytes per second, each from the CPUs next to it; a node that is not
+    /// named has none known. Weights of interleaving follow it from 6.16 on.
+    pub fn set_node_bandwidth(&mut self, bandwidth: impl IntoIterator<Item = (NodeId, u64)>) {
+        self.user.mempolicies.weights.bandwidth = bandwidth.into_iter().filter(|&(_, rate)| rate > 0).collect();
+        if self.has_auto_weights() && !self.user.mempolicies.weights.manual {
+            let nodes = self.memory_nodes();
+            self.user.mempolicies.weights.follow_bandwidth(nodes);
+        }
+    }
+
+    fn has_auto_weights(&self) -> bool {
+        self.policy.mempolicy >= MempolicyInterface::AutoWeights
+    }
+
+    /// `auto`: whether weights follow the bandwidth; `None` where the kernel has no such file.
+    pub(crate) fn auto_weights(&self) -> Option<bool> {
+        self.has_auto_weights().then_some(!self.user.mempolicies.weights.manual)
+    }
+
+    /// Writes `auto`. Weights stay as they are where it is turned off.
+    pub(crate) fn write_auto_weights(&mut self, setting: &'static Setting, value: &str) -> Result<(), SettingError> {
+        if !self.has_auto_weights() {
+            return Err(SettingError::Absent(setting));
+        }
+        let on = switch(value).ok_or(SettingError::Invalid(setting))?;
+        let nodes = self.memory_nodes();
+        let weights = &mut self.user.mempolicies.weights;
+        if on && weights.bandwidth.is_empty() {
+            return Err(SettingError::NoBandwidth(setting));
+        }
+        weights.manual = !on;
+        if on {
+            weights.follow_bandwidth(nodes);
+        }
+        Ok(())
+    }
+
     /// The content of the file with the weight of a node.
     pub(crate) fn read_weight(&self, node: NodeId, setting: &'static Setting) -> Result<String, SettingError> {
         self.has_weight(node, setting)?;
@@ -58,6 +133,8 @@ impl<T: Tracer> Mm<T> {
             "" => Some(0),
             value => setting.values.parse_sysfs(value).and_then(|numbers| u8::try_from(numbers[0]).ok()),
         };
+        // There is no default any more once weights may follow the bandwidth.
+        let weight = weight.filter(|&weight| weight > 0 || !self.has_auto_weights());
         self.user.mempolicies.weights.set(node, weight.ok_or(SettingError::Invalid(setting))?);
         Ok(())
     }
@@ -67,5 +144,38 @@ impl<T: Tracer> Mm<T> {
             return Err(SettingError::Absent(setting));
         }
         if self.memory_nodes().has(node) { Ok(()) } else { Err(SettingError::Unknown) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn weights(bandwidth: &[u64]) -> alloc::vec::Vec<u8> {
+        let nodes = (0..bandwidth.len()).map(|node| NodeId(node as u16));
+        let mask: NodeMask = nodes.clone().collect();
+        let known = nodes.clone().zip(bandwidth.iter().copied()).filter(|&(_, rate)| rate > 0);
+        let mut weights = Weights { bandwidth: known.collect(), ..Weights::default() };
+        weights.follow_bandwidth(mask);
+        nodes.map(|node| weights.of(node)).collect()
+    }
+
+    #[test]
+    fn weights_are_shares_of_the_bandwidth_in_lowest_terms() {
+        assert_eq!(weights(&[143_100, 143_100, 19_500]), [7, 7, 1], "14, 14 and 2 of 32");
+        assert_eq!(weights(&[100, 50]), [21, 10], "which is how 2 to 1 rounds");
+        assert_eq!(weights(&[5, 5]), [1, 1]);
+        assert_eq!(weights(&[1000, 1, 0]), [31, 1, 1], "at least 1, whatever is known");
+        assert_eq!(weights(&[0, 0]), [1, 1]);
+    }
+
+    #[test]
+    fn switches_are_read_by_their_first_letters() {
+        for (text, on) in
+            [("Y\n", true), ("true", true), ("1", true), ("on", true), ("no", false), ("0", false), ("Off", false)]
+        {
+            assert_eq!(switch(text), Some(on), "{text}");
+        }
+        assert_eq!(["", "2", "auto", "o"].map(switch), [None; 4]);
     }
 }

@@ -15,4 +15,6 @@ pub enum MempolicyInterface {
     WeightedInterleave,
     /// `MPOL_F_NUMA_BALANCING` with `MPOL_PREFERRED_MANY`. 6.10+.
     PreferredManyBalancing,
+    /// Weights that follow the bandwidth of nodes: /sys/kernel/mm/mempolicy/weighted_interleave/auto. 6.16+.
+    AutoWeights,
 }

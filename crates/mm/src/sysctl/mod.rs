@@ -101,6 +101,8 @@ pub enum Knob {
     LowmemReserveRatio,
     /// `vm.nr_hugepages` and the files of /sys/kernel/mm/hugepages.
     Hugetlb(HugetlbFile),
+    /// Whether weights of interleaving follow the bandwidth of nodes.
+    InterleaveAuto,
     /// Weights of interleaving, read and written by node.
     InterleaveWeight,
     /// `vm.max_map_count`.
@@ -228,6 +230,8 @@ pub enum SettingError {
     Invalid(&'static Setting),
     /// `EINVAL`: more than this, the most under the policy in force.
     TooLarge(&'static Setting, i64),
+    /// `ENODEV`: nothing is known of the bandwidth of any node, so that nothing can follow it.
+    NoBandwidth(&'static Setting),
     /// Linux has it, the engine not yet.
     NotModelled(&'static Setting),
     /// Linux takes this value, for which the engine lacks this.
@@ -307,6 +311,9 @@ impl<T: Tracer> Mm<T> {
             return Err(SettingError::ReadOnly(setting));
         }
         let knob = setting.knob()?;
+        if knob == Knob::InterleaveAuto {
+            return self.write_auto_weights(setting, value);
+        }
         if let Some(known) = self.write_words(knob, value) {
             return if known { Ok(()) } else { Err(SettingError::Invalid(setting)) };
         }
@@ -366,7 +373,7 @@ impl<T: Tracer> Mm<T> {
             }
             // These hold words.
             Knob::ThpDefrag | Knob::ThpEnabled | Knob::ThpShmemEnabled => None,
-            Knob::ThpSizeEnabled | Knob::ThpSizeShmemEnabled => None,
+            Knob::ThpSizeEnabled | Knob::ThpSizeShmemEnabled | Knob::InterleaveAuto => None,
             // Each node has its own.
             Knob::InterleaveWeight => None,
             Knob::ThpSizeStat(stat) => self.has_sizes().then(|| one(self.thp_size_stat(stat))),
@@ -444,6 +451,7 @@ impl<T: Tracer> Mm<T> {
             | Knob::ThpEnabled
             | Knob::ThpShmemEnabled
             | Knob::ThpPmdSize
+            | Knob::InterleaveAuto
             | Knob::InterleaveWeight
             | Knob::ThpSizeEnabled
             | Knob::ThpSizeShmemEnabled
@@ -469,6 +477,7 @@ impl SettingError {
             Self::Unknown | Self::Absent(_) => Some(Errno::Enoent),
             Self::ReadOnly(_) | Self::WriteOnly(_) => Some(Errno::Eacces),
             Self::Invalid(_) | Self::TooLarge(..) => Some(Errno::Einval),
+            Self::NoBandwidth(_) => Some(Errno::Enodev),
             Self::NotModelled(_) | Self::ValueNotModelled(..) => None,
         }
     }
@@ -483,6 +492,9 @@ impl fmt::Display for SettingError {
             Self::WriteOnly(setting) => write!(f, "{} is write-only", setting.name),
             Self::Invalid(setting) => write!(f, "{} takes {}", setting.name, setting.values),
             Self::TooLarge(setting, max) => write!(f, "{} takes at most {max} under this policy", setting.name),
+            Self::NoBandwidth(setting) => {
+                write!(f, "{} needs a bandwidth of some node, and none is known: all weights are 1", setting.name)
+            }
             Self::ValueNotModelled(setting, what) => {
                 write!(f, "{} is not modelled with this value: there is no {what}", setting.name)
             }

@@ -1,6 +1,7 @@
 //! Files below /sys/kernel/mm/transparent_hugepage: those that hold words, the one in force in brackets, and the numbers of
-//! khugepaged.
+//! khugepaged. The switch of interleaving's weights is such a file, too.
 
+use alloc::format;
 use alloc::string::String;
 use core::fmt::Write;
 
@@ -14,6 +15,7 @@ impl<T: Tracer> Mm<T> {
     /// The content of the file; `None` if it holds no words, or the policy in force has no such file.
     pub(super) fn read_words(&self, knob: Knob) -> Option<String> {
         match knob {
+            Knob::InterleaveAuto => self.auto_weights().map(|on| format!("{on}\n")),
             Knob::ThpEnabled => Some(bracketed(HugeEnabled::WORDS.into_iter(), self.thp_enabled())),
             Knob::ThpDefrag => Some(bracketed(self.defrag_words(), self.thp_defrag())),
             Knob::ThpShmemEnabled if self.policy.thp.shmem => {

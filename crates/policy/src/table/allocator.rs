@@ -249,7 +249,10 @@ pub(super) static SWITCHES: &[Switch] = &[
             "the same, MPOL_PREFERRED_MANY, set_mempolicy_home_node and MPOL_WEIGHTED_INTERLEAVE", "6.9";
         MempolicyInterface::PreferredManyBalancing: "preferred_many_balancing",
             "the same, MPOL_PREFERRED_MANY, set_mempolicy_home_node, MPOL_WEIGHTED_INTERLEAVE, and MPOL_F_NUMA_BALANCING with \
-             MPOL_PREFERRED_MANY", "6.10+";
+             MPOL_PREFERRED_MANY", "6.10 to 6.15";
+        MempolicyInterface::AutoWeights: "auto_weights",
+            "the same, MPOL_PREFERRED_MANY, set_mempolicy_home_node, MPOL_F_NUMA_BALANCING with MPOL_PREFERRED_MANY, and \
+             MPOL_WEIGHTED_INTERLEAVE with weights that follow the bandwidth of nodes", "6.16+";
     ),
     choice!(
         mmap_lock,

@@ -89,6 +89,49 @@ fn turns_of_a_thread_are_its_own() {
 }
 
 #[test]
+fn weights_follow_the_bandwidth_unless_somebody_chooses() {
+    let world = nodes(3);
+    let mm = &mut *world.mm.borrow_mut();
+    let folder = "/sys/kernel/mm/mempolicy/weighted_interleave/";
+    let auto = String::from(folder) + "auto";
+    let bandwidth = [(NodeId(0), 143_100), (NodeId(1), 143_100), (NodeId(2), 19_500)];
+    let weights = |mm: &crate::Mm<_>| {
+        ["node0", "node1", "node2"]
+            .map(|node| mm.read_setting(&(String::from(folder) + node)).unwrap().trim().parse().unwrap())
+    };
+    // Earlier releases know no bandwidth.
+    mm.set_node_bandwidth(bandwidth);
+    assert_eq!((weights(mm), mm.read_setting(&auto).unwrap_err().errno()), ([1, 1, 1], Some(Errno::Enoent)));
+    assert_eq!(mm.write_setting(&auto, "1").unwrap_err().errno(), Some(Errno::Enoent));
+    mm.policy.mempolicy = MempolicyInterface::AutoWeights;
+    mm.set_node_bandwidth([]);
+    assert_eq!((weights(mm), mm.read_setting(&auto).unwrap().as_str()), ([1, 1, 1], "true\n"));
+    assert_eq!(mm.write_setting(&auto, "1").unwrap_err().errno(), Some(Errno::Enodev), "none is known");
+    mm.set_node_bandwidth(bandwidth);
+    assert_eq!(weights(mm), [7, 7, 1]);
+    let space = program(mm, 64);
+    mm.mbind(space, START, bytes(64), &args(Mode::WeightedInterleave, "0-2"), false).unwrap();
+    let found = nodes_of(mm, space, 0..60, 0);
+    assert_eq!([0, 1, 2].map(|node| found.iter().filter(|&&found| found == node).count()), [28, 28, 4]);
+    // A weight that is written is the end of it, as `false` is; weights stay then.
+    for wrong in ["0", "", "256"] {
+        let refused = mm.write_setting(&(String::from(folder) + "node1"), wrong).unwrap_err();
+        assert_eq!(refused.errno(), Some(Errno::Einval), "there is no default any more");
+    }
+    assert_eq!(mm.read_setting(&auto).unwrap(), "true\n");
+    mm.write_setting(&(String::from(folder) + "node1"), "3").unwrap();
+    assert_eq!((weights(mm), mm.read_setting(&auto).unwrap().as_str()), ([7, 3, 1], "false\n"));
+    mm.set_node_bandwidth([(NodeId(0), 5), (NodeId(1), 5), (NodeId(2), 5)]);
+    assert_eq!(weights(mm), [7, 3, 1]);
+    mm.write_setting(&auto, "Y\n").unwrap();
+    assert_eq!(weights(mm), [1, 1, 1]);
+    mm.write_setting(&auto, "no").unwrap();
+    mm.set_node_bandwidth(bandwidth);
+    assert_eq!(weights(mm), [1, 1, 1]);
+    assert_eq!(mm.write_setting(&auto, "perhaps").unwrap_err().errno(), Some(Errno::Einval));
+}
+
+#[test]
 fn weights_say_how_many_pages_in_a_row_a_node_gets() {
     let world = nodes(3);
     let mm = &mut *world.mm.borrow_mut();
