@@ -159,12 +159,13 @@ impl<E: Env + Pressure> SlowPath<'_, E> {
         })
     }
 
-    /// The rounds of 4.4: costly requests go on only with `__GFP_REPEAT`, others until the OOM killer has had its turn.
+    /// The rounds of 4.4: costly requests go on only with `__GFP_REPEAT`, others until the OOM killer has had its turn. A costly
+    /// one ends once reclaim gets nothing and has given up the lists: from then on every round would be the same.
     pub(super) async fn repeat(&mut self, progress: u64) -> Round {
         let Request { order, gfp, .. } = self.search.request;
         let enough = order.pages().get();
         let hopeful = match order.is_costly() {
-            true => gfp.has(Gfp::RETRY_MAYFAIL) && self.reclaimed < enough,
+            true => gfp.has(Gfp::RETRY_MAYFAIL) && progress > 0 && self.reclaimed < enough,
             false => progress > 0,
         };
         if hopeful && !gfp.has(Gfp::NORETRY) {

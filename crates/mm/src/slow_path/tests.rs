@@ -391,6 +391,9 @@ fn old_kernels_repeat_until_enough_was_reclaimed() {
         3,
         "5, 10 and 15 pages are too few"
     );
+    let world = World::exhausted(policy(|policy| policy.slow_path.retry = RetryRule::Repeat));
+    assert_eq!(world.gives_up(4, Gfp::GFP_KERNEL | MAYFAIL), GaveUp::Costly);
+    assert_eq!(world.count("reclaim"), 1, "there is nothing to reclaim, and never will be");
 }
 
 #[test]

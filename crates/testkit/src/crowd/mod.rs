@@ -20,7 +20,7 @@ use order9_mm::env::{CompactPriority, Env as _, Pressure as _};
 use order9_mm::kswapd::kswapd;
 use order9_mm::mempolicy::Movable;
 use order9_mm::migrate::MigrateMode;
-use order9_mm::policy::{Policy, RetryRule};
+use order9_mm::policy::Policy;
 use order9_mm::space::{Access, Backing, Madvise, MmapRequest, Place, VirtAddr};
 use order9_mm::{FileId, FrameState, Gfp, LruType, Mm, MountId, Request, ShmemHuge, SpaceId, TmpfsOptions};
 use order9_units::{NodeId, Order, Pages, Pfn};
@@ -329,9 +329,6 @@ impl<C: Choices> World<C> {
 
     fn of_kernel(&mut self, thread: Thread) -> Option<Running> {
         let (frame, node, count) = (self.frame(), self.node(), self.below(3));
-        // Up to 4.6 such a request goes on until it has reclaimed a huge page, for ever on a node that has nothing to reclaim.
-        let grows = self.with(|mm| mm.policy().slow_path.retry) != RetryRule::Repeat;
-        let count = if grows { count } else { 0 };
         let order = Order::new([2, 9, 9][self.below(3) as usize]).expect("it exists");
         let priority =
             [CompactPriority::Async, CompactPriority::SyncLight, CompactPriority::SyncFull][self.below(3) as usize];
