@@ -143,7 +143,7 @@ impl Record {
 
 /// What Linux does not count: use of the CPUs, of locks of either kind, times in ns; levels of [`HugeOutlook`];
 /// fragmentation events and what reclaim makes of them; time that threads spend in direct compaction, and what it gives them.
-const OWN_COUNTERS: [&str; 42] = [
+const OWN_COUNTERS: [&str; 44] = [
     "order9_cpu_busy_ns",
     "order9_kswapd_cpu_ns",
     "order9_kcompactd_cpu_ns",
@@ -178,6 +178,8 @@ const OWN_COUNTERS: [&str; 42] = [
     "order9_gentle_aborts",
     "order9_gentle_switches",
     "order9_gentle_reclaimed",
+    "order9_huge_reclaimed",
+    "order9_huge_reclaimed_behind",
     "order9_slab_pages_freed",
     "order9_compact_blocks_emptied",
     "order9_compact_least_moves",
@@ -330,7 +332,7 @@ impl Kernel {
 }
 
 /// Fragmentation events, boosts, what kswapd did about them, and what compaction and collapse did, in the order of [`OWN_COUNTERS`].
-fn boosts(mm: &Engine) -> [u64; 17] {
+fn boosts(mm: &Engine) -> [u64; 19] {
     let counters = mm.counters();
     [
         counters.extfrag.fragmenting(),
@@ -342,6 +344,8 @@ fn boosts(mm: &Engine) -> [u64; 17] {
         counters.gentle_aborts,
         counters.gentle_switches,
         counters.gentle_reclaimed,
+        counters.huge_reclaimed,
+        counters.huge_reclaimed_behind,
         counters.slab_pages_freed,
         counters.compact_blocks_emptied,
         counters.compact_least_moves,

@@ -239,6 +239,10 @@ pub struct Counters {
     pub gentle_switches: u64,
     /// Pages that gentle passes freed (engine only).
     pub gentle_reclaimed: u64,
+    /// Pages that reclaim freed for requests of a pageblock or more (engine only).
+    pub huge_reclaimed: u64,
+    /// Of these, pages that the free scanner of their zone had passed already: of no use as room before it starts anew (engine only).
+    pub huge_reclaimed_behind: u64,
     /// Frames that went back with the last object of their slab (engine only).
     pub slab_pages_freed: u64,
     /// Zones whose watermark a walk failed, by zone kind and order (engine only).

@@ -41,12 +41,19 @@ impl ZoneCompaction {
     }
 
     /// The free scanner need not come back above `pfn`.
-    pub(super) fn lower_free(&mut self, pfn: Pfn) {
+    pub(crate) fn lower_free(&mut self, pfn: Pfn) {
         self.cached_free = self.cached_free.min(pfn);
     }
 
+    /// Whether the free scanner of the zone, which comes down from its end, has left `pfn` behind.
+    pub(crate) fn is_behind_free(&self, span: PfnRange, pfn: Pfn) -> bool {
+        // A scanner that has not started yet stands at frame 0, which may be in the zone.
+        let has_started = self.cached_free > Pfn::new(0) && span.contains(self.cached_free);
+        has_started && pfn.align_down(Order::PAGEBLOCK) > self.cached_free
+    }
+
     /// Scanners start at the ends of the zone again.
-    pub(super) fn reset_cached(&mut self, span: PfnRange) {
+    pub(crate) fn reset_cached(&mut self, span: PfnRange) {
         self.cached_migrate = [span.start; 2];
         self.cached_free = last_block(span);
     }
@@ -68,5 +75,30 @@ impl Zone {
     #[must_use]
     pub const fn compact_cached_free(&self) -> Pfn {
         self.compaction.cached_free
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use order9_units::Pages;
+
+    use super::*;
+
+    #[test]
+    fn what_lies_above_the_block_of_the_free_scanner_is_behind_it() {
+        let span = PfnRange::of(Pfn::new(0), Pages::new(4096));
+        let mut zone = ZoneCompaction::default();
+        let behind = |zone: &ZoneCompaction| {
+            [0, 1023, 1024, 1535, 1536, 4095].map(|pfn| zone.is_behind_free(span, Pfn::new(pfn)))
+        };
+        assert_eq!(behind(&zone), [false; 6], "it has not started");
+        zone.reset_cached(span);
+        assert_eq!(behind(&zone), [false; 6], "it starts at the end");
+        zone.lower_free(Pfn::new(1024));
+        assert_eq!(behind(&zone), [false, false, false, false, true, true]);
+        assert!(
+            !zone.is_behind_free(PfnRange::of(Pfn::new(2048), Pages::new(2048)), Pfn::new(4095)),
+            "it is repaired first"
+        );
     }
 }

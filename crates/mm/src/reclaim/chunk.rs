@@ -5,6 +5,8 @@
 
 use alloc::vec::Vec;
 
+use order9_units::Order;
+
 use super::control::ReclaimControl;
 use super::pass::Pass;
 use super::stats::{PassStats, ReclaimFlags};
@@ -131,6 +133,16 @@ impl<T: Tracer> Mm<T> {
         tally.freed
     }
 
+    /// Counts pages that were freed so that a huge page can be made, and those that the free scanner will not find.
+    fn account_freed(&mut self, order: Order, idx: Idx, frames: u64) {
+        if order >= Order::PAGEBLOCK {
+            let zone = &self.zones[self.blocks[idx.block()].zone.index()];
+            let is_behind = zone.compaction.is_behind_free(zone.span, self.frames.pfn(idx));
+            self.counters.huge_reclaimed += frames;
+            self.counters.huge_reclaimed_behind += if is_behind { frames } else { 0 };
+        }
+    }
+
     fn reclaim_page(&mut self, run: &mut ReclaimControl, flags: ReclaimFlags, idx: Idx, tally: &mut Tally, cpu: usize) {
         let frames = self.frames.word(idx).frames();
         match self.judge(run, flags, idx, tally) {
@@ -143,6 +155,7 @@ impl<T: Tracer> Mm<T> {
             }
             Outcome::Free => {
                 tally.freed += frames;
+                self.account_freed(run.order, idx, frames);
                 self.drop_page(idx, cpu);
             }
             Outcome::Split => {}

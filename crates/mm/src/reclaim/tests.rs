@@ -74,6 +74,29 @@ fn sizes(mm: &Mm) -> [u64; LruList::COUNT] {
 }
 
 #[test]
+fn what_reclaim_frees_for_huge_pages_behind_the_free_scanner_is_counted() {
+    for (order, counts) in [(Order::PAGEBLOCK, true), (Order::new(8).expect("a small order"), false)] {
+        let mut mm = boot();
+        let mapped = mapped(&mut mm, 700, LruList::InactiveFile, Prot::READ);
+        let mut pages = mapped.pages.clone();
+        pages.sort_unstable();
+        let cursor = pages[350].align_down(Order::PAGEBLOCK);
+        let zone = mm.zones.iter_mut().find(|zone| zone.span.contains(cursor)).expect("it has a zone");
+        zone.compaction.reset_cached(zone.span);
+        zone.compaction.lower_free(cursor);
+        let span = zone.span;
+        let behind = pages.iter().filter(|pfn| span.contains(**pfn) && pfn.get() >= cursor.get() + 512).count();
+        assert!(behind > 0 && behind < 700, "{behind} pages");
+        let id = mm.begin_reclaim(ReclaimControl { order, ..control(0) });
+        mm.begin_lru_pass(id, ZoneId(1));
+        while mm.reclaim_step(id, CPU) != ReclaimStep::Done {}
+        assert_eq!(mm.end_reclaim(id).nr_reclaimed, 700);
+        let found = (mm.counters.huge_reclaimed, mm.counters.huge_reclaimed_behind);
+        assert_eq!(found, if counts { (700, behind as u64) } else { (0, 0) });
+    }
+}
+
+#[test]
 fn unused_pages_go_and_used_ones_stay() {
     let mut mm = boot();
     let mapped = mapped(&mut mm, 100, LruList::InactiveFile, Prot::READ);

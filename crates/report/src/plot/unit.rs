@@ -91,6 +91,7 @@ pub(super) fn of_counter(name: &str) -> (Quantity, f64) {
         "order9_nr_fragmentation_score" => (Quantity::Percent, 1.0),
         "pgscan_direct_throttle" | "numa_pte_updates" | "numa_huge_pte_updates" => (Quantity::Events, 1.0),
         "order9_boost_added" | "order9_gentle_reclaimed" | "order9_slab_pages_freed" => (Quantity::Pages, 1.0),
+        "order9_huge_reclaimed" | "order9_huge_reclaimed_behind" => (Quantity::Pages, 1.0),
         _ if name.ends_with("_ns") => (Quantity::Seconds, 1e-9),
         _ if COUNT_PAGES.contains(&name) => (Quantity::Pages, 1.0),
         _ if level.starts_with("nr_huge_") || level.ends_with("_blocks") && name != level => (Quantity::Blocks, 1.0),
