@@ -165,6 +165,26 @@ fn pools_grow_by_the_policy_of_the_thread_that_writes() {
 }
 
 #[test]
+fn pages_of_pools_follow_mbind() {
+    let results = run(Pages::ZERO, async |sys: Thread| {
+        sys.set_nr_hugepages(PoolFile::NrHugepages, 2).await?;
+        let area = sys.mmap(Mapping { length: mib(4), of: Of::Hugetlb { shared: true } }).await?;
+        sys.touch(area, Access::Write).await?;
+        assert_eq!(nodes(&sys, area).await?, [512, 512]);
+        let moves = MbindFlags { moves: true, strict: true, ..MbindFlags::default() };
+        for (node, expected) in [("bind:1", [0, 1024]), ("bind:0", [1024, 0])] {
+            sys.mbind(area, policy(node), moves).await?;
+            assert_eq!(nodes(&sys, area).await?, expected);
+        }
+        assert_eq!(sys.migrate_pages(NodeMask::of(NodeId(0)), NodeMask::of(NodeId(1))).await?, 0);
+        assert_eq!(nodes(&sys, area).await?, [0, 1024]);
+        sys.touch(area, Access::Read).await?;
+        sys.munmap(area).await
+    });
+    assert_eq!(results.outcome, Outcome::Completed);
+}
+
+#[test]
 fn calls_do_what_they_say_and_are_refused_by_name() {
     let results = run(Pages::ZERO, async |sys: Thread| {
         let area = sys.mmap(Mapping::anon(kib(40))).await?;

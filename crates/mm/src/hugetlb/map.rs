@@ -66,6 +66,11 @@ impl HugetlbMap {
         self.pages.insert(index, head);
     }
 
+    /// A page of it has moved.
+    pub(super) fn replace(&mut self, source: Idx, target: Idx) {
+        self.pages.values_mut().filter(|page| **page == source).for_each(|page| *page = target);
+    }
+
     pub(super) fn rob(&mut self, space: SpaceId) {
         self.robbed.insert(space);
     }

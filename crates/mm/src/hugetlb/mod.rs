@@ -2,13 +2,14 @@
 //!
 //! Key types: `Hugetlb` (the pools of all nodes, and what is reserved of them), [`HugetlbPool`] (what one holds),
 //! [`PoolResize`] (a change of their size, page by page), `HugetlbMap` (what one `mmap` with `MAP_HUGETLB` has reserved).
-//! A page of a pool is one allocation of order 9 that is never moved, split or reclaimed. A mapping reserves its pages when
+//! A page of a pool is one allocation of order 9 that is never split or reclaimed, and moves for memory policies alone. A mapping reserves its pages when
 //! it is made, so that faults find them. Never allocates: whoever resizes or maps is told what to ask for. Linux'
 //! Documentation/admin-guide/mm/hugetlbpage.rst; behaviour: docs/hugetlb.md.
 
 mod check;
 mod fault;
 mod map;
+mod migrate;
 mod pool;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ use order9_units::{NodeId, Order};
 pub use map::HugetlbId;
 use map::HugetlbMap;
 pub(crate) use map::whole_huge_pages;
+pub(crate) use migrate::PoolMove;
 pub use pool::{PoolResize, PoolSize, PoolStep};
 
 use crate::Mm;

@@ -179,7 +179,15 @@ impl<T: Tracer> Mm<T> {
     /// Takes a free page of the pool for use by a fault of a program on `local`: from the node nearest to the one that the
     /// memory policy names, among those that it allows.
     pub(super) fn take_pool_page(&mut self, fault: &Fault, vma: &Vma, local: NodeId) -> Option<Idx> {
-        let Request { node, nodemask, uses, .. } = self.pool_request(fault, vma, local);
+        let head = self.pop_pool_page(&self.pool_request(fault, vma, local))?;
+        self.user.hugetlb.used.insert(head.0, UsedPage::default());
+        Some(head)
+    }
+
+    /// Takes a free page out of the pool nearest to where `request` asks for one, among the nodes that it allows.
+    pub(super) fn pop_pool_page(&mut self, request: &Request) -> Option<Idx> {
+        let Request { node, nodemask, uses, .. } = *request;
+        let nodemask = if request.gfp.has(Gfp::THISNODE) { Some(NodeMask::of(node)) } else { nodemask };
         let distances = &self.nodes[node.index()];
         let holds = |id: &NodeId| self.user.hugetlb.nodes.get(id.index()).is_some_and(|pool| !pool.free.is_empty());
         let nearest_in = |mask: Option<NodeMask>| {
@@ -190,9 +198,7 @@ impl<T: Tracer> Mm<T> {
             NodeUse::MaskFirst(then) => nearest_in(nodemask).or_else(|| nearest_in(Some(then))),
             _ => nearest_in(nodemask),
         }?;
-        let head = self.user.hugetlb.node(nearest).free.pop()?;
-        self.user.hugetlb.used.insert(head.0, UsedPage::default());
-        Some(head)
+        self.user.hugetlb.node(nearest).free.pop()
     }
 
     /// Puts a page that nobody uses any more back into its pool; a surplus one leaves it. A pin keeps it in use.

@@ -9,7 +9,7 @@ use super::Movable;
 use crate::Mm;
 use crate::env::{Pressure, Stall};
 use crate::migrate::{Destination, MigrateReason, relocate};
-use crate::space::{Errno, PageView, Slot, SpaceId, VirtAddr, VmaKind, Vpn, VpnRange};
+use crate::space::{Errno, PageView, Pte, Slot, SpaceId, VirtAddr, VmaKind, Vpn, VpnRange};
 use crate::trace::Tracer;
 
 /// A page to move, and where to.
@@ -135,18 +135,19 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn node_at(&self, id: SpaceId, vpn: Vpn) -> Result<NodeId, Errno> {
-        let space = self.user.space(id)?;
-        match space.table.hugetlb(vpn).and_then(crate::space::Pte::idx) {
-            Some(head) => Ok(self.node_of(head)),
-            None => self.follow(id, vpn).map(|found| found.node),
-        }
+        self.follow(id, vpn).map(|found| found.node)
     }
 
-    /// The page at `vpn` that could move. One of a hugetlb pool stays.
+    /// The page at `vpn` that could move.
     fn follow(&self, id: SpaceId, vpn: Vpn) -> Result<Found, Errno> {
-        let vma = self.user.space(id)?.vmas.find(vpn).ok_or(Errno::Efault)?;
+        let space = self.user.space(id)?;
+        let vma = space.vmas.find(vpn).ok_or(Errno::Efault)?;
         match self.page_at(id, vpn.addr()) {
-            _ if matches!(vma.kind, VmaKind::Hugetlb { .. }) => Err(Errno::Ebusy),
+            _ if matches!(vma.kind, VmaKind::Hugetlb { .. }) => {
+                let head = space.table.hugetlb(vpn).and_then(Pte::idx).ok_or(Errno::Enoent)?;
+                let (pfn, mapcount) = (self.frames.pfn(head), self.pool_page_mappings(head));
+                Ok(Found { pfn, node: self.node_of(head), mapcount })
+            }
             PageView::Present { pfn, .. } => {
                 Ok(Found { pfn, node: self.node_of_pfn(pfn), mapcount: self.mapcount(pfn) })
             }

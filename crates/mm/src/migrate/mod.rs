@@ -14,6 +14,7 @@ mod gather;
 mod page;
 mod place;
 mod place_pages;
+mod place_pool;
 mod run;
 
 pub use counts::{MigrateFailures, MigrateWaits, Waits};

@@ -1,13 +1,15 @@
 //! Single pages go where somebody wants them: to a node, where a memory policy has them, or out of a range that is about to
 //! be taken out.
 //!
-//! Huge pages move whole where the policy has that, else they are split first, as `FOLL_SPLIT` asks for. move_pages(2),
+//! Huge pages move whole where the policy has that, else they are split first, as `FOLL_SPLIT` asks for; those of hugetlb pools
+//! always move whole. move_pages(2),
 //! mbind(2); Linux' Documentation/admin-guide/mm/memory-hotplug.rst.
 
 use alloc::vec::Vec;
 
 use order9_units::{NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange};
 
+use super::place_pool::relocate_pool_page;
 use super::{MigrateMode, MigrateReason, Room, migrate_pages};
 use crate::Mm;
 use crate::count::Class;
@@ -47,6 +49,11 @@ impl Destination {
 /// # Errors
 /// `EBUSY` where it cannot move, `ENOMEM` where there is no room for it.
 pub(crate) async fn relocate<E: Stall + Pressure>(env: &E, pfn: Pfn, to: Destination) -> Result<(), Errno> {
+    if env.with(|mm| mm.is_used_pool_page(pfn)) {
+        let request = to.request(env, Order::PAGEBLOCK);
+        let gfp = request.gfp.with(Gfp::COMP).with(Gfp::RETRY_MAYFAIL).with(Gfp::NOWARN);
+        return relocate_pool_page(env, pfn, &Request { gfp, ..request }, to.reason).await;
+    }
     let huge = env.with(|mm| mm.huge_head_of(pfn));
     let whole = env.with(|mm| mm.policy.thp.migration);
     let Some(head) = huge.filter(|_| whole) else {

@@ -1,15 +1,16 @@
 //! Huge pages under a policy.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use order9_units::{NodeId, Pages, PfnRange, ZoneKind};
 
-use super::super::{MbindFlags, Mode, Movable, mbind, migrate_space};
+use super::super::{MbindFlags, Mode, Movable, PageMove, mbind, migrate_space, move_pages};
 use super::{START, address, args, bytes, mask, node, program, write};
 use crate::env::alone::run;
 use crate::migrate::tests::World;
 use crate::policy::HugePlacement;
-use crate::space::{Access, Backing, FaultStep, MmapRequest, Place, Prot};
+use crate::space::{Access, Backing, Errno, FaultStep, MmapRequest, Place, Prot, Pte, SpaceId, TableStep};
 use crate::thp::{HugeDefrag, HugeEnabled};
 use crate::{Gfp, Layout, NodeSpec, NodeUse, ZoneSpec};
 
@@ -182,6 +183,74 @@ fn pools_are_taken_from_the_nodes_of_the_mapping_alone() {
     mm.mbind(space, START, length, &args(Mode::PreferredMany, "1"), false).unwrap();
     assert_eq!(touch(mm, 2), FaultStep::Done, "elsewhere");
     mm.check().expect("every law holds");
+}
+
+/// A program with two pages of a pool, which has six on two nodes, and one that shares them if it is shared.
+fn with_pool_pages(mm: &mut crate::Mm<impl crate::trace::Tracer>, shared: bool) -> [SpaceId; 2] {
+    mm.write_setting("vm.nr_hugepages", "6").unwrap();
+    let space = mm.create_space().unwrap();
+    let (length, prot) = (bytes(2 * HUGE), Prot::RW);
+    let backing = Backing::Hugetlb { shared, reserves: true };
+    mm.mmap(space, &MmapRequest { place: Place::Fixed(START), length, prot, backing, locked: false }, 0).unwrap();
+    for slot in 0..2 {
+        assert_eq!(mm.touch(space, address(START, slot * HUGE), Access::Write, 0), FaultStep::Done);
+    }
+    let mut fork = mm.fork(space).unwrap();
+    assert_eq!(mm.fork_step(&mut fork), Ok(TableStep::Done));
+    [space, fork.child()]
+}
+
+#[test]
+fn pages_of_pools_move_whole_and_keep_what_they_hold() {
+    for shared in [true, false] {
+        let world = world(HugePlacement::ThisNode);
+        let [space, child] = with_pool_pages(&mut world.mm.borrow_mut(), shared);
+        let places = [START, address(START, HUGE)];
+        let nodes = |space| world.mm.borrow().page_nodes(space, &places);
+        let pools = || [0, 1].map(|node| world.mm.borrow().hugetlb_pool_of(NodeId(node)));
+        let before = pools();
+        assert_eq!(nodes(space), [Ok(NodeId(0)); 2]);
+        let moves = [PageMove { addr: places[0], to: NodeId(1) }];
+        let done = run(move_pages(&world, space, space, &moves, Movable::Own));
+        assert_eq!(done, Ok(vec![Err(Errno::Eacces)]), "the child shows it, too");
+        let done = run(move_pages(&world, space, space, &moves, Movable::All));
+        assert_eq!(done, Ok(vec![Ok(NodeId(1))]));
+        assert_eq!((nodes(space), nodes(child)), (vec![Ok(NodeId(1)), Ok(NodeId(0))], nodes(space)));
+        world.mm.borrow().check().expect("every law holds");
+        // It took a free page of the pool there, and left one here.
+        assert_eq!(pools().map(|pool| pool.total), before.map(|pool| pool.total));
+        assert_eq!(pools().map(|pool| pool.free), [before[0].free + 1, before[1].free - 1]);
+        // Where the pool has none, free memory takes its place, and the size stays.
+        let all = world.mm.borrow().hugetlb_pool().total;
+        while !pools()[1].free.eq(&0) {
+            let other = world.mm.borrow_mut().create_space().unwrap();
+            let backing = Backing::Hugetlb { shared: false, reserves: false };
+            let request =
+                MmapRequest { place: Place::Fixed(START), length: bytes(HUGE), prot: Prot::RW, backing, locked: false };
+            let mm = &mut *world.mm.borrow_mut();
+            mm.mmap(other, &request, 0).unwrap();
+            mm.mbind(other, START, bytes(HUGE), &args(Mode::Bind, "1"), false).unwrap();
+            assert_eq!(mm.touch(other, START, Access::Write, 0), FaultStep::Done);
+        }
+        let both = (MbindFlags { strict: true, moves: Some(Movable::All) }, args(Mode::Bind, "1"));
+        assert_eq!(run(mbind(&world, space, START, bytes(2 * HUGE), &both.1, both.0)), Ok(()));
+        assert_eq!(nodes(space), [Ok(NodeId(1)); 2]);
+        assert_eq!((world.mm.borrow().hugetlb_pool().total, pools()[0].total), (all, before[0].total - 1));
+        assert_eq!(run(migrate_space(&world, space, space, mask("1"), mask("0"))), Ok(0));
+        assert_eq!((nodes(space), nodes(child)), (vec![Ok(NodeId(0)); 2], vec![Ok(NodeId(0)); 2]));
+        let mut mm = world.mm.borrow_mut();
+        mm.check().expect("every law holds");
+        // A pinned page stays.
+        let head = mm.user.space(space).unwrap().table.hugetlb(START.vpn()).and_then(Pte::idx).expect("it is mapped");
+        let pfn = mm.frames.pfn(head);
+        mm.pin(pfn).unwrap();
+        drop(mm);
+        let moves = [PageMove { addr: START, to: NodeId(1) }];
+        let done = run(move_pages(&world, space, space, &moves, Movable::All));
+        assert_eq!(done, Ok(vec![Err(Errno::Ebusy)]));
+        world.mm.borrow_mut().unpin(pfn).unwrap();
+        world.mm.borrow().check().expect("every law holds");
+    }
 }
 
 #[test]
