@@ -106,7 +106,7 @@ fn the_list_has_every_case_and_all_of_it_runs_somewhere() {
         let of = |release| programs.iter().filter(move |program| program.only.has(release));
         RELEASES.iter().any(|&(_, release)| of(release).any(|program| program.name == name))
     };
-    for case in ["a1", "a1-thisnode", "a2", "b1", "b2", "b2-thisnode", "interleave", "bind", "preferred", "migrate"] {
+    for case in ["a1", "a1-thisnode", "a3", "b1", "b2", "b2-thisnode", "interleave", "bind", "preferred", "migrate"] {
         assert!(runs(case), "{case}");
     }
     assert!(programs.iter().all(|program| runs(&program.name) && program.expects()));
