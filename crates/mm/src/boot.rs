@@ -97,6 +97,7 @@ impl<T: Tracer> MmBuilder<T> {
             kswapd_asleep: true,
             kswapd_failures: 0,
             is_reclaimed: false,
+            mapped: 0,
             kcompactd: None,
             kcompactd_asleep: false,
             writeback_waiters: 0,

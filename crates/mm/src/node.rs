@@ -22,6 +22,8 @@ pub struct Node {
     pub(crate) kswapd_failures: u32,
     /// A task reclaims it before it goes on to another one.
     pub(crate) is_reclaimed: bool,
+    /// Its `nr_mapped`: pages of files with a mapping, each once.
+    pub(crate) mapped: u64,
     pub(crate) kcompactd: Option<DaemonRequest>,
     /// kcompactd sleeps.
     pub(crate) kcompactd_asleep: bool,

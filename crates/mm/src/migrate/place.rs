@@ -20,6 +20,10 @@ impl<T: Tracer> Mm<T> {
         }
         if let Owner::File { file, index } = owner {
             self.user.file_mut(file).replace(index, target);
+            if !mappings.is_empty() {
+                *self.mapped_of(source) -= 1;
+                *self.mapped_of(target) += 1;
+            }
         }
         let word = self.frames.word(source);
         if word.has(Flag::SwapCache) {

@@ -74,13 +74,13 @@ impl<T: Tracer> Mm<T> {
             || self.slab.levels[node.index()].reclaimable > of_node(self.settings.min_slab_ratio)
     }
 
-    /// Page cache that the mode in force lets go. How much of a node's is mapped is taken from its share of all.
+    /// Page cache that the mode in force lets go.
     fn spare_pagecache(&self, node: NodeId) -> u64 {
         let mode = self.settings.zone_reclaim_mode;
         let file = |node| self.lru_pages(node, LruList::InactiveFile) + self.lru_pages(node, LruList::ActiveFile);
-        let (own, all) = (file(node), self.nodes.iter().map(|node| file(node.id)).sum::<u64>());
-        let mapped = self.user.levels.mapped.min(all) * own / all.max(1);
-        let unmapped = if mode & UNMAP == 0 { own - mapped } else { own };
+        let own = file(node);
+        // What is mapped counts pages that are on no list, too.
+        let unmapped = if mode & UNMAP == 0 { own.saturating_sub(self.nodes[node.index()].mapped) } else { own };
         let dirty = if mode & WRITE == 0 { self.write_pending(Some(node)).dirty } else { 0 };
         unmapped.saturating_sub(dirty)
     }
@@ -122,10 +122,13 @@ impl<T: Tracer> Mm<T> {
 
 #[cfg(test)]
 mod tests {
-    use order9_units::Order;
+    use order9_units::{Order, Pages, Pfn, PfnRange, ZoneKind};
 
-    use super::super::tests::boot;
+    use super::super::tests::{boot, mapped};
     use super::*;
+    use crate::policy::Policy;
+    use crate::space::Prot;
+    use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 
     #[test]
     fn bits_of_the_mode_say_what_may_be_done_and_one_task_does_it() {
@@ -143,5 +146,34 @@ mod tests {
             assert!(!mm.end_node_reclaim(id, ZoneId(0)));
             assert_eq!((mm.counters().zone_reclaim_success, mm.counters().zone_reclaim_failed), (1, 1));
         }
+    }
+
+    #[test]
+    fn what_is_mapped_of_a_node_is_not_spare_there() {
+        let zone = |node: u16| ZoneSpec {
+            node: NodeId(node),
+            kind: ZoneKind::Normal,
+            span: PfnRange::of(Pfn::new((1 << 20) + u64::from(node) * 4096), Pages::new(4096)),
+        };
+        let node = |distances: [u32; 2]| NodeSpec { distances: distances.to_vec() };
+        let layout = Layout {
+            nodes: [[10, 20], [20, 10]].map(node).to_vec(),
+            zones: [0, 1].map(zone).to_vec(),
+            cpus: [NodeId(0)].to_vec(),
+            ..Layout::default()
+        };
+        let mut mm = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot();
+        let spaces = [0, 1].map(|node| {
+            mm.cpus[0] = NodeId(node);
+            mapped(&mut mm, 100, LruList::InactiveFile, Prot::READ).space
+        });
+        let spare = |mm: &Mm| [0, 1].map(|node| mm.spare_pagecache(NodeId(node)));
+        mm.write_setting("vm.zone_reclaim_mode", "1").expect("it is a setting");
+        assert_eq!(spare(&mm), [0, 0]);
+        mm.exit(spaces[1], 0).expect("it lives");
+        assert_eq!(spare(&mm), [0, 100]);
+        mm.write_setting("vm.zone_reclaim_mode", "5").expect("it is a setting");
+        assert_eq!(spare(&mm), [100, 100], "it may be unmapped");
+        mm.check().expect("every law holds");
     }
 }

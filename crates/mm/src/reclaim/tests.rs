@@ -27,7 +27,7 @@ pub(super) fn boot() -> Mm {
 
 /// A mapped file with `count` pages on `list`, accessed by nobody since.
 pub(super) struct Mapped {
-    space: SpaceId,
+    pub(super) space: SpaceId,
     start: VirtAddr,
     file: FileId,
     pub(super) pages: Vec<Pfn>,

@@ -231,6 +231,7 @@ impl<T: Tracer> Mm<T> {
     /// Walks all frames: nobody owns a frame that no table, file, pin or isolation accounts for.
     fn check_owners(&self, seen: &Seen) -> Verdict {
         let (mut levels, mut named, mut links) = (UserLevels::default(), 0, 0);
+        let mut mapped = alloc::vec![0; self.nodes.len()];
         for at in 0..self.frames.len() as u32 {
             let (idx, word) = (Idx(at), self.frames.word(Idx(at)));
             let owner = self.user.rmap.owner(idx);
@@ -267,7 +268,7 @@ impl<T: Tracer> Mm<T> {
                         true => levels.file += 1,
                         false => levels.shmem += 1,
                     }
-                    levels.mapped += u64::from(self.mapcount(pfn) > 0);
+                    mapped[self.node_of(idx).index()] += u64::from(self.mapcount(pfn) > 0);
                     let there = self.user.file(file).is_ok_and(|file| file.page(index) == Some(idx));
                     require(there, "the page of a file is in it", || format!("{pfn:?}: page {index} of {file:?}"))?;
                 }
@@ -292,6 +293,11 @@ impl<T: Tracer> Mm<T> {
         require(levels.page_tables == seen.tables, "every page table is in a space", || {
             format!("{} frames, {} tables", levels.page_tables, seen.tables)
         })?;
+        for (node, mapped) in self.nodes.iter().zip(mapped) {
+            require(node.mapped == mapped, "nr_mapped equals a recount", || {
+                format!("{:?}: {mapped} by frames, {} counted", node.id, node.mapped)
+            })?;
+        }
         require(levels == self.user.levels, "levels equal a recount", || {
             format!("{levels:?} by frames, {:?} counted", self.user.levels)
         })

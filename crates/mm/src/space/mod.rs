@@ -194,6 +194,7 @@ pub(crate) struct UserMemory {
     pub(crate) mounts: Mounts,
     pub(crate) mempolicies: Mempolicies,
     pub(crate) balancing: NumaBalancing,
+    /// Those of `mapped` are with the nodes.
     pub(crate) levels: UserLevels,
     pub(crate) map_limit: MapLimit,
     pub(crate) tags: Option<Tags>,
@@ -298,8 +299,8 @@ impl<T: Tracer> Mm<T> {
 
     /// Pages in use for programs.
     #[must_use]
-    pub const fn user_levels(&self) -> UserLevels {
-        self.user.levels
+    pub fn user_levels(&self) -> UserLevels {
+        UserLevels { mapped: self.nodes.iter().map(|node| node.mapped).sum(), ..self.user.levels }
     }
 
     /// Ends a space: everything is unmapped, on behalf of `cpu`.

@@ -64,8 +64,17 @@ impl<T: Tracer> Mm<T> {
                 return;
             }
         }
-        self.user.levels.mapped += u64::from(comes);
-        self.user.levels.mapped -= u64::from(goes);
+        if comes || goes {
+            let mapped = self.mapped_of(idx);
+            *mapped = if comes { *mapped + 1 } else { *mapped - 1 };
+        }
+    }
+
+    /// How many pages of files are mapped of the node of a page: its `nr_mapped`.
+    #[inline]
+    pub(crate) fn mapped_of(&mut self, idx: Idx) -> &mut u64 {
+        let node = self.node_of(idx);
+        &mut self.nodes[node.index()].mapped
     }
 
     /// Maps the huge page of a tmpfs file at an empty slot that shows all of it.
@@ -79,7 +88,8 @@ impl<T: Tracer> Mm<T> {
         page.pmds.push(Mapping { space: id, vpn: slot.start });
         if page.pmds.len() == 1 {
             self.user.levels.shmem_pmdmapped += 1;
-            self.user.levels.mapped += u64::from(NR - page.mapped);
+            let comes = u64::from(NR - page.mapped);
+            *self.mapped_of(head) += comes;
         }
         self.counters.thp_file_mapped += 1;
         self.work.ptes_set += 1;

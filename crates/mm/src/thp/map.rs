@@ -58,7 +58,7 @@ impl<T: Tracer> Mm<T> {
                 levels.anon -= no_longer;
             } else {
                 levels.shmem_pmdmapped -= 1;
-                levels.mapped -= no_longer;
+                *self.mapped_of(head) -= no_longer;
             }
         }
     }
