@@ -1,6 +1,7 @@
 //! Working ahead: kcompactd empties the cheapest pageblocks before the next request for a huge page has to do so for itself.
 //!
-//! A zone keeps as many huge pages free as lie between its low and its high mark: what kswapd reclaims ahead, in blocks.
+//! A zone keeps as many huge pages free as requests took since kcompactd last worked ahead, so that no more is made ahead than
+//! was asked for; but at least what lies between its low and its high mark, as kswapd reclaims ahead.
 //! A request that leaves less than half of that asks for more: too few blocks, or too few pages above the mark that
 //! huge pages leave. Demand is what starts it, so that nothing is moved where nobody takes huge pages; and only pageblocks that are
 //! cheap to empty are emptied for a request that may never come. Where pages are too few for that, huge pages that are mapped
@@ -37,6 +38,7 @@ pub(super) async fn work_ahead<E: Stall>(env: &E, node: NodeId, class: ZoneKind)
                 break;
             }
         }
+        env.with(|mm| mm.zones[zone.index()].compaction.taken = 0);
     }
 }
 
@@ -64,6 +66,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn note_huge_page_taken(&mut self, zone: ZoneId) {
+        self.zones[zone.index()].compaction.taken += 1;
         let of = self.zone(zone);
         let left = huge_pages_free(of).min(room(of));
         let (node, class, low) = (of.node, of.kind, left < reserve(of).div_ceil(2));
@@ -116,5 +119,6 @@ fn room(zone: &Zone) -> u64 {
 
 /// Huge pages that the zone keeps free while there is demand.
 fn reserve(zone: &Zone) -> u64 {
-    (zone.watermarks.high - zone.watermarks.low).div_ceil(Order::PAGEBLOCK.pages().get())
+    let least = (zone.watermarks.high - zone.watermarks.low).div_ceil(Order::PAGEBLOCK.pages().get());
+    zone.compaction.taken.max(least)
 }
