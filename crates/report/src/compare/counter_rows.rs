@@ -172,15 +172,20 @@ pub(super) const COMPACTION_ROWS: &[CounterRow] = &[
     ratio("Moved by least", &["order9_compact_pages_moved"], "order9_compact_least_moves"),
     ratio("Scanned by moved", SCANNED, "order9_compact_pages_moved"),
     ratio("Scanned by huge page", SCANNED, "order9_compact_blocks_emptied"),
-    count("Reclaimed for huge pages", Pages, &[(1.0, "order9_huge_reclaimed")]),
-    count("Behind the free scanner", Pages, &[(1.0, "order9_huge_reclaimed_behind")]),
-    ratio("Reclaimed by huge page", &["order9_huge_reclaimed"], "order9_compact_blocks_emptied"),
-    ratio("Behind by huge page", &["order9_huge_reclaimed_behind"], "order9_compact_blocks_emptied"),
     count("In the way: pinned", Pages, &[(1.0, "order9_migrate_pinned")]),
     count("In the way: writeback", Pages, &[(1.0, "order9_migrate_writeback")]),
     count("In the way: dirty", Pages, &[(1.0, "order9_migrate_dirty"), (1.0, "order9_migrate_private_data")]),
     count("In the way: locked", Pages, &[(1.0, "order9_migrate_locked")]),
     count("No frame to move to", Pages, &[(1.0, "order9_migrate_no_target")]),
+];
+
+/// What reclaim freed for huge pages, and what of that compaction will not find as room, in all and for each huge page that a
+/// fault got.
+pub(super) const RECLAIM_ROWS: &[CounterRow] = &[
+    count("Pages reclaimed", Pages, &[(1.0, "order9_huge_reclaimed")]),
+    count("Behind the free scanner", Pages, &[(1.0, "order9_huge_reclaimed_behind")]),
+    ratio("Reclaimed by huge fault", &["order9_huge_reclaimed"], "thp_fault_alloc"),
+    ratio("Behind by huge fault", &["order9_huge_reclaimed_behind"], "thp_fault_alloc"),
 ];
 
 /// What daemons, those of all nodes together, and waits for direct compaction cost: 100 is one CPU all the time.
@@ -204,6 +209,18 @@ const SCANNED: &[&str] = &["compact_migrate_scanned", "compact_free_scanned"];
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_reclaimed_for_huge_pages_is_shared_out_over_those_that_came_of_it() {
+        let values = |faults| {
+            let counters =
+                [("order9_huge_reclaimed", 3000), ("order9_huge_reclaimed_behind", 500), ("thp_fault_alloc", faults)];
+            let counters = counters.into_iter().collect();
+            RECLAIM_ROWS.iter().map(|row| row.value(&counters, None)).collect::<Vec<_>>()
+        };
+        assert_eq!(values(4), [Some(3000.0), Some(500.0), Some(750.0), Some(125.0)]);
+        assert_eq!(values(0), [Some(3000.0), Some(500.0), None, None], "all of it in vain");
+    }
 
     #[test]
     fn nothing_moved_is_no_ratio() {

@@ -1,6 +1,6 @@
 //! Which tables a comparison has, whether its columns are pooled or hold single runs.
 
-use super::counter_rows::{COMPACTION_ROWS, COUNTER_ROWS, CounterRow, DAEMON_ROWS, HUGE_ROWS};
+use super::counter_rows::{COMPACTION_ROWS, COUNTER_ROWS, CounterRow, DAEMON_ROWS, HUGE_ROWS, RECLAIM_ROWS};
 use super::{Benchmark, Cell, Comparison, Durations, Results, Row, Section, Table, Title, Unit};
 use crate::stats::{Convention, Generation, Statistic};
 
@@ -24,7 +24,7 @@ const COUNTER_WIDTH: usize = 15;
 pub(super) fn tables(benchmark: &Benchmark, generation: Generation, columns: &impl Columns) -> Vec<Table> {
     let sections = benchmark.sections.iter().map(|section| section_table(benchmark, section, generation, columns));
     let totals = [duration_table(columns), counter_table(columns)];
-    let own = [huge_table(columns), compaction_table(columns), daemon_table(columns)];
+    let own = [huge_table(columns), compaction_table(columns), reclaim_table(columns), daemon_table(columns)];
     sections.chain(totals).chain(own.into_iter().flatten()).collect()
 }
 
@@ -73,6 +73,13 @@ fn compaction_table(columns: &impl Columns) -> Option<Table> {
     let table = || plain_table(columns, COUNTER_WIDTH, counter_rows(COMPACTION_ROWS, columns));
     let heading = Some("Compaction for huge pages".to_owned());
     counted(columns, "order9_compact_pages_moved").then(|| Table { heading, ..table() })
+}
+
+/// What reclaim for huge pages was worth, if it has freed anything.
+fn reclaim_table(columns: &impl Columns) -> Option<Table> {
+    let table = || plain_table(columns, COUNTER_WIDTH, counter_rows(RECLAIM_ROWS, columns));
+    let heading = Some("Reclaim for huge pages".to_owned());
+    counted(columns, "order9_huge_reclaimed").then(|| Table { heading, ..table() })
 }
 
 /// What daemons cost, where a run counts it and they did anything.
