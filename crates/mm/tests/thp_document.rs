@@ -19,9 +19,10 @@ fn sources(folder: &Path, text: &mut String) {
 fn every_test_that_the_document_names_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut text = String::new();
-    for folder in ["src", "tests", "../lab/src", "../lab/tests", "../units/src", "../machine/tests", "../testkit/tests"]
-    {
-        sources(&root.join(folder), &mut text);
+    let others = ["cli/tests", "lab/src", "lab/tests", "machine/tests", "testkit/tests", "units/src"];
+    let folders = others.map(|folder| root.join("..").join(folder));
+    for folder in folders.iter().chain(&["src", "tests"].map(|folder| root.join(folder))) {
+        sources(folder, &mut text);
     }
     for (document, least) in [("docs/thp.md", 30), ("docs/hugetlb.md", 15), ("docs/numa.md", 25)] {
         let words = fs::read_to_string(root.join("../..").join(document)).expect("the document is readable");
