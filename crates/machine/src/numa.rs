@@ -13,7 +13,7 @@ use crate::thread::Thread;
 use crate::time;
 
 /// Modes here and in the engine.
-const MODES: [(MemoryMode, Mode); 7] = [
+const MODES: [(MemoryMode, Mode); 8] = [
     (MemoryMode::Default, Mode::Default),
     (MemoryMode::Local, Mode::Local),
     (MemoryMode::Preferred, Mode::Preferred),
@@ -21,6 +21,7 @@ const MODES: [(MemoryMode, Mode); 7] = [
     (MemoryMode::Bind, Mode::Bind),
     (MemoryMode::Interleave, Mode::Interleave),
     (MemoryMode::WeightedInterleave, Mode::WeightedInterleave),
+    (MemoryMode::NodeProximity, Mode::NodeProximity),
 ];
 /// The same of flags, with `MPOL_F_NUMA_BALANCING`.
 const FLAGS: [(NodeFlags, (ModeFlags, bool)); 4] = [

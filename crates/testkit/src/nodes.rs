@@ -16,7 +16,7 @@ const CPUS: u64 = 6;
 /// Distances between nodes, within and beyond what counts as near.
 const DISTANCES: [u32; 6] = [11, 15, 20, 21, 30, 42];
 
-const MODES: [Mode; 7] = [
+const MODES: [Mode; 8] = [
     Mode::Default,
     Mode::Preferred,
     Mode::Bind,
@@ -24,6 +24,7 @@ const MODES: [Mode; 7] = [
     Mode::Local,
     Mode::PreferredMany,
     Mode::WeightedInterleave,
+    Mode::NodeProximity,
 ];
 const FLAGS: [ModeFlags; 3] = [ModeFlags::None, ModeFlags::Static, ModeFlags::Relative];
 
@@ -138,8 +139,8 @@ impl Machine {
 
     /// A memory policy that names such a set.
     pub fn policy(&self, choices: &mut impl Choices) -> MempolicyArgs {
-        let (mode, flags) = (MODES[choices.below(7) as usize], FLAGS[choices.below(3) as usize]);
-        let nodes = if matches!(mode, Mode::Default | Mode::Local) { NodeMask::EMPTY } else { self.mask(choices) };
+        let (mode, flags) = (MODES[choices.below(8) as usize], FLAGS[choices.below(3) as usize]);
+        let nodes = if mode.takes_nodes() { self.mask(choices) } else { NodeMask::EMPTY };
         let balances = choices.below(4) == 0;
         MempolicyArgs { mode, flags: if nodes.is_empty() { ModeFlags::None } else { flags }, balances, nodes }
     }

@@ -30,10 +30,20 @@ pub enum MemoryMode {
     Interleave,
     /// `MPOL_WEIGHTED_INTERLEAVE`: the same by the weights in /sys/kernel/mm/mempolicy. 6.9+.
     WeightedInterleave,
+    /// `MPOL_NODE_PROXIMITY`: huge pages of near nodes are worth every effort. Proposed in 2018.
+    NodeProximity,
+}
+
+impl MemoryMode {
+    /// Whether it names nodes.
+    #[must_use]
+    pub const fn takes_nodes(self) -> bool {
+        !matches!(self, Self::Default | Self::Local | Self::NodeProximity)
+    }
 }
 
 /// Modes by the words that name them; the first of a mode is the one that is printed.
-const WORDS: [(&str, MemoryMode); 10] = [
+const WORDS: [(&str, MemoryMode); 11] = [
     ("default", MemoryMode::Default),
     ("local", MemoryMode::Local),
     ("localalloc", MemoryMode::Local),
@@ -44,6 +54,7 @@ const WORDS: [(&str, MemoryMode); 10] = [
     ("interleave", MemoryMode::Interleave),
     ("weighted-interleave", MemoryMode::WeightedInterleave),
     ("prefer", MemoryMode::Preferred),
+    ("proximity", MemoryMode::NodeProximity),
 ];
 
 /// What the numbers of nodes mean.
@@ -140,13 +151,13 @@ impl Mempolicy {
         };
         let mode = WORDS.iter().find(|(word, _)| *word == mode).map(|&(_, mode)| mode)?;
         let nodes = if nodes == "all" { NodeMask::ALL } else { NodeMask::parse(nodes)? };
-        let takes_nodes = !matches!(mode, MemoryMode::Default | MemoryMode::Local);
+        let takes_nodes = mode.takes_nodes();
         let sound = takes_nodes != nodes.is_empty() && (takes_nodes || flags == NodeFlags::None);
         (sound && takes_nodes == text.contains(':')).then_some(Self { mode, flags, nodes })
     }
 
     /// What is accepted, in words.
-    pub(crate) const EXPECTED: &str = "\"default\", \"local\", or one of \"bind\", \"preferred\", \"preferred-many\", \
+    pub(crate) const EXPECTED: &str = "\"default\", \"local\", \"proximity\", or one of \"bind\", \"preferred\", \"preferred-many\", \
         \"interleave\" and \"weighted-interleave\" with nodes, such as \"bind:0\", \"interleave:0-1,3\" or \"interleave:all\"";
 
     /// The same with the numbers of all nodes of a machine that has so many in place of [`NodeMask::ALL`].
@@ -208,6 +219,7 @@ mod tests {
         for text in [
             "default",
             "local",
+            "proximity",
             "bind:0",
             "bind=static:0-1",
             "preferred=relative:3",
@@ -220,8 +232,18 @@ mod tests {
         for (text, same) in [("membind:1", "bind:1"), ("localalloc", "local"), ("prefer:1", "preferred:1")] {
             assert_eq!(Mempolicy::parse(text), Mempolicy::parse(same), "{text}");
         }
-        for wrong in ["", "bind", "bind:", "bind:64", "bind:a", "local:0", "default:", "local=static", "bind=sticky:0"]
-        {
+        for wrong in [
+            "",
+            "bind",
+            "bind:",
+            "bind:64",
+            "bind:a",
+            "local:0",
+            "proximity:0",
+            "default:",
+            "local=static",
+            "bind=sticky:0",
+        ] {
             assert_eq!(Mempolicy::parse(wrong), None, "{wrong}");
         }
     }

@@ -12,9 +12,10 @@ use std::process::Command;
 use std::rc::Rc;
 
 use order9_machine::cost::{PRICES, Picos, Prices};
-use order9_machine::{Machine, Options, Outcome, Thread};
+use order9_machine::disk::{DiskSpec, Transfer};
+use order9_machine::{Machine, MachineDisk, Options, Outcome, Thread};
 use order9_mm::{Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
-use order9_units::{NodeId, Pages, Pfn, PfnRange, ZoneKind};
+use order9_units::{Bytes, Nanos, NodeId, Pages, Pfn, PfnRange, ZoneKind};
 
 use program::{Program, Version, programs, take_steps};
 
@@ -32,6 +33,22 @@ const NODE: Pages = Pages::new(1 << 16);
 
 fn list() -> Vec<Program> {
     programs(&fs::read_to_string(format!("{ROOT}/tests/data/placements/programs.txt")).expect("the list is there"))
+}
+
+/// A disk, without swap.
+fn disk() -> MachineDisk {
+    let transfer = Transfer { latency: Nanos::new(100_000), bandwidth: Bytes::new(500_000_000) };
+    let spec = DiskSpec {
+        size: Pages::new(1 << 20),
+        read: transfer,
+        write: transfer,
+        queue_depth: 4,
+        nr_requests: 128,
+        max_request: Pages::new(256),
+        rotating: None,
+        write_cache: None,
+    };
+    MachineDisk { name: "sda".to_owned(), spec, swap: Pages::ZERO }
 }
 
 /// Two nodes with a CPU each, settings as the list says.
@@ -66,7 +83,7 @@ fn run(program: &Program, policy: &str, release: Version) -> Result<(), String> 
     }
     let mut prices = Prices::default();
     PRICES.iter().for_each(|price| *(price.field)(&mut prices) = Picos::new(100_000));
-    let options = Options { check_every: NonZeroU64::new(20_000), ..Options::new(1) };
+    let options = Options { check_every: NonZeroU64::new(20_000), disks: vec![disk()], ..Options::new(1) };
     let machine = Machine::new(mm, [0, 1].map(NodeId).to_vec(), prices, &options).expect("there are CPUs");
     let (steps, wrong) = (program.clone(), Rc::new(RefCell::new(Vec::new())));
     let found = Rc::clone(&wrong);
@@ -106,7 +123,20 @@ fn the_list_has_every_case_and_all_of_it_runs_somewhere() {
         let of = |release| programs.iter().filter(move |program| program.only.has(release));
         RELEASES.iter().any(|&(_, release)| of(release).any(|program| program.name == name))
     };
-    for case in ["a1", "a1-thisnode", "a3", "b1", "b2", "b2-thisnode", "interleave", "bind", "preferred", "migrate"] {
+    for case in [
+        "a1",
+        "a1-thisnode",
+        "a2",
+        "a2-thisnode",
+        "a3",
+        "b1",
+        "b2",
+        "b2-thisnode",
+        "interleave",
+        "bind",
+        "preferred",
+        "migrate",
+    ] {
         assert!(runs(case), "{case}");
     }
     assert!(programs.iter().all(|program| runs(&program.name) && program.expects()));

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use order9_machine::Thread;
 use order9_units::{Bytes, NodeId, NodeMask, PAGE_SIZE, PAGEBLOCK_PAGES};
-use order9_workloads::{Access, Advice, Area, Mapping, MbindFlags, Mempolicy, Stop, Sys};
+use order9_workloads::{Access, Advice, Area, DropCaches, Mapping, MbindFlags, Mempolicy, Stop, Sys};
 
 /// A release of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,6 +35,7 @@ enum Step {
     Map { area: String, percent: f64, huge: bool },
     Mbind { area: String, policy: Mempolicy, moves: bool },
     Touch(String),
+    Cache { percent: f64 },
     Pin(String),
     Move { area: String, to: NodeId },
     Migrate { from: NodeMask, to: NodeMask },
@@ -99,6 +100,7 @@ fn step(words: &[&str]) -> Option<Step> {
             Step::Mbind { area: area(name), policy: Mempolicy::parse(policy)?, moves: how == ["move"] }
         }
         ["touch", name] => Step::Touch(area(name)),
+        ["cache", size] => Step::Cache { percent: size.strip_suffix('%')?.parse().ok()? },
         ["pin", name] => Step::Pin(area(name)),
         ["move", name, to] => Step::Move { area: area(name), to: node(to)? },
         ["migrate", from, to] => Step::Migrate { from: NodeMask::parse(from)?, to: NodeMask::parse(to)? },
@@ -172,6 +174,7 @@ pub(crate) async fn take_steps(sys: &Thread, program: &Program) -> Result<Vec<St
                 sys.mbind(areas[area.as_str()], *policy, MbindFlags { moves: *moves, ..MbindFlags::default() }).await?;
             }
             Step::Touch(area) => sys.touch(areas[area.as_str()], Access::Write).await?,
+            Step::Cache { percent } => cache(sys, length(*percent, sys.facts().nodes[0])).await?,
             Step::Pin(area) => pin(sys, areas[area.as_str()]).await?,
             Step::Move { area, to } => {
                 sys.move_pages(areas[area.as_str()], *to).await?;
@@ -188,6 +191,19 @@ pub(crate) async fn take_steps(sys: &Thread, program: &Program) -> Result<Vec<St
         }
     }
     Ok(wrong)
+}
+
+/// Reads a file of `length` that nobody has read before.
+async fn cache(sys: &Thread, length: Bytes) -> Result<(), Stop> {
+    let file = sys.create_file(length).await?;
+    sys.sync().await?;
+    sys.drop_caches(DropCaches::Pages).await?;
+    sys.open(file).await?;
+    let mut read = Bytes::ZERO;
+    while read < length {
+        read += sys.read(file, read, HUGE).await?;
+    }
+    sys.close(file).await
 }
 
 /// Pins one page of every 2 MiB and gives back the others.

@@ -163,11 +163,14 @@ impl Program {
     }
 
     fn policy(&mut self) -> Mempolicy {
-        use MemoryMode::{Bind, Default, Interleave, Local, Preferred, PreferredMany, WeightedInterleave};
-        const MODES: [MemoryMode; 7] = [Default, Local, Preferred, PreferredMany, Bind, Interleave, WeightedInterleave];
+        use MemoryMode::{
+            Bind, Default, Interleave, Local, NodeProximity, Preferred, PreferredMany, WeightedInterleave,
+        };
+        const MODES: [MemoryMode; 8] =
+            [Default, Local, NodeProximity, Preferred, PreferredMany, Bind, Interleave, WeightedInterleave];
         const FLAGS: [NodeFlags; 4] = [NodeFlags::None, NodeFlags::Static, NodeFlags::Relative, NodeFlags::Balancing];
-        let mode = MODES[self.below(7) as usize];
-        if matches!(mode, Default | Local) {
+        let mode = MODES[self.below(8) as usize];
+        if !mode.takes_nodes() {
             return Mempolicy::new(mode, NodeMask::EMPTY);
         }
         let nodes = Arc::clone(&self.nodes).mask(self);

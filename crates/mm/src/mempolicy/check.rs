@@ -4,7 +4,7 @@ use alloc::format;
 
 use order9_units::{NodeId, NodeMask};
 
-use super::{Mempolicy, Mode};
+use super::Mempolicy;
 use crate::Mm;
 use crate::check::{Verdict, require};
 use crate::trace::Tracer;
@@ -71,6 +71,6 @@ impl<T: Tracer> Mm<T> {
 }
 
 fn check_nodes(policy: &Mempolicy, memory: NodeMask) -> Verdict {
-    let fits = policy.nodes().is_subset_of(memory) && policy.nodes().is_empty() == (policy.mode() == Mode::Local);
+    let fits = policy.nodes().is_subset_of(memory) && policy.nodes().is_empty() != policy.mode().takes_nodes();
     require(fits, "a policy names nodes with memory", || format!("{policy}, of {memory}"))
 }

@@ -29,7 +29,7 @@ impl NodeChoice {
     pub(super) fn of(policy: &Mempolicy, local: NodeId, turn: impl FnOnce(&Mempolicy) -> Option<NodeId>) -> Self {
         let home = policy.home().unwrap_or(local);
         match policy.mode() {
-            Mode::Default | Mode::Local => Self::local(local),
+            Mode::Default | Mode::Local | Mode::NodeProximity => Self::local(local),
             Mode::Preferred => Self::local(policy.nodes().first().unwrap_or(local)),
             Mode::Bind => Self { node: home, nodes: Some(policy.nodes()), uses: NodeUse::Ordinary },
             Mode::PreferredMany => {

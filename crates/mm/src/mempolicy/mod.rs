@@ -102,6 +102,8 @@ pub(crate) struct PlacedHuge {
     pub(crate) uses: NodeUse,
     /// Nodes are asked once, in the order of the policy, whatever the placement of huge pages is.
     pub(crate) in_order: bool,
+    /// The policy is `MPOL_NODE_PROXIMITY`.
+    pub(crate) by_proximity: bool,
 }
 
 impl<T: Tracer> Mm<T> {
@@ -134,11 +136,13 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn huge_choice(&self, task: SpaceTask, page: PageOf<'_>, local: NodeId, rights: Gfp) -> PlacedHuge {
         let plain = Request { node: local, ..Request::new(Order::PAGEBLOCK, rights) };
         if !self.user.mempolicies.in_use {
-            return PlacedHuge { home: local, allowed: None, uses: plain.uses, in_order: false };
+            return PlacedHuge { home: local, allowed: None, uses: plain.uses, in_order: false, by_proximity: false };
         }
-        let choice = self.choice_for(task, page, plain.order, local);
+        let policy = self.policy_in_force(task, page);
+        let by_proximity = policy.is_some_and(|policy| policy.mode() == Mode::NodeProximity);
+        let choice = self.choice_by(policy.as_ref(), page, plain.order, local);
         let Request { node: home, nodemask: allowed, uses, .. } = self.within_cpuset(task.space, &choice, plain);
-        PlacedHuge { home, allowed, uses, in_order: choice.bypasses_placement() }
+        PlacedHuge { home, allowed, uses, in_order: choice.bypasses_placement(), by_proximity }
     }
 
     /// Where a fault looks for a page of a hugetlb pool, for a program on `local`.
@@ -154,7 +158,7 @@ impl<T: Tracer> Mm<T> {
     /// The nodes whose pools `task` on `local` resizes where it obeys its policy; `None` without one.
     pub(crate) fn pool_nodes_of(&self, task: SpaceTask, local: NodeId) -> Option<NodeMask> {
         let policy = self.task_policy(task)?;
-        Some(if policy.mode() == Mode::Local { NodeMask::of(local) } else { policy.nodes() })
+        Some(if policy.mode().takes_nodes() { policy.nodes() } else { NodeMask::of(local) })
     }
 
     /// The node choice for a page of a mapping, for `task` on `local`: what any placement of it starts from.
@@ -171,9 +175,16 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn choice_for(&self, task: SpaceTask, page: PageOf<'_>, order: Order, local: NodeId) -> NodeChoice {
-        let Some(policy) = self.policy_of(page).or_else(|| self.task_policy(task)) else {
-            return NodeChoice::local(local);
-        };
+        self.choice_by(self.policy_in_force(task, page).as_ref(), page, order, local)
+    }
+
+    /// The policy of the page itself, else that of `task`; `None` is the system's.
+    pub(crate) fn policy_in_force(&self, task: SpaceTask, page: PageOf<'_>) -> Option<Mempolicy> {
+        self.policy_of(page).or_else(|| self.task_policy(task)).copied()
+    }
+
+    fn choice_by(&self, policy: Option<&Mempolicy>, page: PageOf<'_>, order: Order, local: NodeId) -> NodeChoice {
+        let Some(policy) = policy else { return NodeChoice::local(local) };
         let place = match page {
             // Two roundings, as Linux has them: a mapping need not begin where a huge page of its file does.
             PageOf::Mapping(vma, vpn) => {

@@ -7,8 +7,9 @@ use core::fmt;
 
 use order9_units::{NodeId, NodeMask};
 
-use crate::policy::MempolicyInterface;
+use crate::policy::{MempolicyInterface, Policy};
 use crate::space::Errno;
+use crate::thp::placement::PlacementAdvice;
 
 /// Modes of memory policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,11 +28,14 @@ pub enum Mode {
     PreferredMany,
     /// `MPOL_WEIGHTED_INTERLEAVE`: these nodes in turn, each for as many pages as its weight. 6.9+.
     WeightedInterleave,
+    /// `MPOL_NODE_PROXIMITY`: huge pages of near nodes are worth every effort. Proposed in 2018; for whoever has
+    /// `CAP_SYS_NICE`, where the placement of huge pages knows it.
+    NodeProximity,
 }
 
 impl Mode {
     /// All modes, by the words of /proc/PID/numa_maps.
-    pub const WORDS: [(Self, &'static str); 7] = [
+    pub const WORDS: [(Self, &'static str); 8] = [
         (Self::Default, "default"),
         (Self::Preferred, "prefer"),
         (Self::Bind, "bind"),
@@ -39,6 +43,7 @@ impl Mode {
         (Self::Local, "local"),
         (Self::PreferredMany, "prefer (many)"),
         (Self::WeightedInterleave, "weighted interleave"),
+        (Self::NodeProximity, "proximity"),
     ];
 
     /// Its word in /proc/PID/numa_maps.
@@ -47,11 +52,12 @@ impl Mode {
         Self::WORDS.into_iter().find(|&(mode, _)| mode == self).map_or("unknown", |(_, word)| word)
     }
 
-    /// Whether kernels with these calls know it.
-    fn exists(self, interface: MempolicyInterface) -> bool {
+    /// Whether kernels with this policy know it.
+    fn exists(self, policy: &Policy) -> bool {
         match self {
-            Self::PreferredMany => interface >= MempolicyInterface::PreferredMany,
-            Self::WeightedInterleave => interface >= MempolicyInterface::WeightedInterleave,
+            Self::PreferredMany => policy.mempolicy >= MempolicyInterface::PreferredMany,
+            Self::WeightedInterleave => policy.mempolicy >= MempolicyInterface::WeightedInterleave,
+            Self::NodeProximity => policy.thp.placement.rule().advice == PlacementAdvice::NodeProximity,
             _ => true,
         }
     }
@@ -63,6 +69,12 @@ impl Mode {
             Self::PreferredMany => interface >= MempolicyInterface::PreferredManyBalancing,
             _ => false,
         }
+    }
+
+    /// Whether it may name nodes.
+    #[must_use]
+    pub const fn takes_nodes(self) -> bool {
+        !matches!(self, Self::Default | Self::Local | Self::NodeProximity)
     }
 
     /// Whether pages go to its nodes in turn.
@@ -116,7 +128,7 @@ pub struct Mempolicy {
     balances: bool,
     /// The nodes as they were given.
     given: NodeMask,
-    /// The nodes in use; none only for [`Mode::Local`].
+    /// The nodes in use; none for modes that take none.
     nodes: NodeMask,
     /// The nodes of the cpuset that `nodes` was made for.
     made_for: NodeMask,
@@ -131,15 +143,16 @@ impl Mempolicy {
     /// # Errors
     /// `EINVAL` for a mode that the kernel does not know, or does not let balance, nodes with a mode that takes none, no nodes (or none that is
     /// allowed) with a mode that needs some.
-    pub fn new(args: &MempolicyArgs, interface: MempolicyInterface, allowed: NodeMask) -> Result<Option<Self>, Errno> {
+    pub fn new(args: &MempolicyArgs, policy: &Policy, allowed: NodeMask) -> Result<Option<Self>, Errno> {
         let MempolicyArgs { mode, flags, balances, nodes: given } = *args;
-        if !mode.exists(interface) || balances && !mode.may_balance(interface) {
+        if !mode.exists(policy) || balances && !mode.may_balance(policy.mempolicy) {
             return Err(Errno::Einval);
         }
         let mode = match mode {
             Mode::Default if given.is_empty() => return Ok(None),
             Mode::Preferred | Mode::Local if given.is_empty() && flags == ModeFlags::None => Mode::Local,
-            Mode::Default | Mode::Local => return Err(Errno::Einval),
+            Mode::NodeProximity if given.is_empty() && flags == ModeFlags::None => mode,
+            Mode::Default | Mode::Local | Mode::NodeProximity => return Err(Errno::Einval),
             _ if given.is_empty() => return Err(Errno::Einval),
             mode => mode,
         };
@@ -147,7 +160,7 @@ impl Mempolicy {
             ModeFlags::Relative => given.relative_to(allowed),
             ModeFlags::None | ModeFlags::Static => given & allowed,
         };
-        if nodes.is_empty() && mode != Mode::Local {
+        if nodes.is_empty() && mode.takes_nodes() {
             return Err(Errno::Einval);
         }
         if mode == Mode::Preferred {
@@ -218,7 +231,7 @@ impl Mempolicy {
         // A single preferred node stays from 5.14 on: only the zonelist takes the cpuset into account.
         let stays = self.mode == Mode::Preferred && interface >= MempolicyInterface::PreferredMany;
         let nodes = match self.flags {
-            _ if self.mode == Mode::Local || stays => self.nodes,
+            _ if !self.mode.takes_nodes() || stays => self.nodes,
             ModeFlags::Static => self.given & allowed,
             ModeFlags::Relative => self.given.relative_to(allowed),
             ModeFlags::None => self.nodes.remap(self.made_for, allowed),
@@ -249,15 +262,24 @@ mod tests {
     use alloc::string::ToString;
 
     use super::*;
+    use crate::policy::HugePlacement;
 
     const NEWEST: MempolicyInterface = MempolicyInterface::PreferredManyBalancing;
+
+    fn kernel(mempolicy: MempolicyInterface) -> Policy {
+        Policy { mempolicy, ..Policy::default() }
+    }
 
     fn mask(text: &str) -> NodeMask {
         NodeMask::parse(text).expect("a list of nodes")
     }
 
     fn new(mode: Mode, flags: ModeFlags, nodes: &str, allowed: &str) -> Result<Option<Mempolicy>, Errno> {
-        Mempolicy::new(&MempolicyArgs { flags, ..MempolicyArgs::new(mode, mask(nodes)) }, NEWEST, mask(allowed))
+        Mempolicy::new(
+            &MempolicyArgs { flags, ..MempolicyArgs::new(mode, mask(nodes)) },
+            &kernel(NEWEST),
+            mask(allowed),
+        )
     }
 
     #[test]
@@ -286,8 +308,9 @@ mod tests {
 
     #[test]
     fn later_modes_are_refused_by_earlier_kernels() {
-        let known =
-            |mode, interface| Mempolicy::new(&MempolicyArgs::new(mode, mask("0")), interface, mask("0")).is_ok();
+        let known = |mode, interface| {
+            Mempolicy::new(&MempolicyArgs::new(mode, mask("0")), &kernel(interface), mask("0")).is_ok()
+        };
         for (mode, since) in [
             (Mode::PreferredMany, MempolicyInterface::PreferredMany),
             (Mode::WeightedInterleave, MempolicyInterface::WeightedInterleave),
@@ -298,11 +321,28 @@ mod tests {
     }
 
     #[test]
+    fn proximity_is_for_kernels_whose_placement_knows_it_and_takes_no_nodes() {
+        let mut policy = kernel(NEWEST);
+        let new = |policy: &Policy, flags, nodes| {
+            let args = MempolicyArgs { flags, ..MempolicyArgs::new(Mode::NodeProximity, mask(nodes)) };
+            Mempolicy::new(&args, policy, mask("0-1")).map(|made| made.map(|made| made.to_string()))
+        };
+        for &placement in HugePlacement::ALL {
+            policy.thp.placement = placement;
+            assert_eq!(new(&policy, ModeFlags::None, "").is_ok(), placement == HugePlacement::MpolProximity);
+        }
+        policy.thp.placement = HugePlacement::MpolProximity;
+        assert_eq!(new(&policy, ModeFlags::None, ""), Ok(Some("proximity".to_string())));
+        assert_eq!(new(&policy, ModeFlags::None, "0"), Err(Errno::Einval));
+        assert_eq!(new(&policy, ModeFlags::Static, ""), Err(Errno::Einval));
+    }
+
+    #[test]
     fn balancing_is_for_modes_with_several_nodes_of_kernels_that_have_it() {
         use MempolicyInterface::{Base, BindBalancing, PreferredManyBalancing, WeightedInterleave};
         let made = |mode, interface| {
             let args = MempolicyArgs { balances: true, ..MempolicyArgs::new(mode, mask("0-1")) };
-            Mempolicy::new(&args, interface, mask("0-1"))
+            Mempolicy::new(&args, &kernel(interface), mask("0-1"))
         };
         assert_eq!(made(Mode::Bind, Base), Err(Errno::Einval));
         let bound = made(Mode::Bind, BindBalancing).unwrap().unwrap();

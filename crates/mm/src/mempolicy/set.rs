@@ -2,7 +2,7 @@
 
 use order9_units::NodeId;
 
-use super::{Mempolicy, MempolicyArgs, PageOf, SpaceTask};
+use super::{Mempolicy, MempolicyArgs, Mode, PageOf, SpaceTask};
 use crate::Mm;
 use crate::space::{Errno, SpaceId, VirtAddr};
 use crate::trace::Tracer;
@@ -11,7 +11,7 @@ impl<T: Tracer> Mm<T> {
     /// `set_mempolicy`: the policy of a task, for pages from now on.
     ///
     /// # Errors
-    /// Those of [`Mempolicy::new`], `ESRCH` where there is no such task.
+    /// Those of [`Mempolicy::new`], `EPERM` for `MPOL_NODE_PROXIMITY` without `CAP_SYS_NICE`, `ESRCH` where there is no such task.
     pub fn set_mempolicy(&mut self, task: impl Into<SpaceTask>, args: &MempolicyArgs) -> Result<(), Errno> {
         let SpaceTask { space, thread } = task.into();
         let policy = self.new_mempolicy(space, args)?;
@@ -28,7 +28,12 @@ impl<T: Tracer> Mm<T> {
 
     /// The policy that a task of `id` asks for.
     pub(super) fn new_mempolicy(&self, id: SpaceId, args: &MempolicyArgs) -> Result<Option<Mempolicy>, Errno> {
-        Mempolicy::new(args, self.policy.mempolicy, self.mems_allowed(id)?)
+        let policy = Mempolicy::new(args, &self.policy, self.mems_allowed(id)?)?;
+        // It may take from others on the node what they have there.
+        if args.mode == Mode::NodeProximity && !self.has_sys_nice(id) {
+            return Err(Errno::Eperm);
+        }
+        Ok(policy)
     }
 
     /// `get_mempolicy` without flags: the policy of a task; with `MPOL_F_ADDR`: that of the mapping at `addr`,

@@ -6,7 +6,7 @@ use super::NumaTask;
 use super::users::PageUser;
 use crate::Mm;
 use crate::frame::Idx;
-use crate::mempolicy::{Mempolicy, PageOf, SpaceTask};
+use crate::mempolicy::{PageOf, SpaceTask};
 use crate::space::{SpaceId, Vma, Vpn};
 use crate::trace::Tracer;
 
@@ -20,11 +20,7 @@ impl<T: Tracer> Mm<T> {
         if vma.kind.file().is_some_and(|file| !self.user.files.is_on_disk(file)) {
             return false;
         }
-        self.policy_in_force(task, vma, vma.range.start).is_none_or(|policy| policy.balances())
-    }
-
-    fn policy_in_force(&self, task: SpaceTask, vma: &Vma, vpn: Vpn) -> Option<Mempolicy> {
-        self.policy_of(PageOf::Mapping(vma, vpn)).or_else(|| self.task_policy(task)).copied()
+        self.policy_in_force(task, PageOf::Mapping(vma, vma.range.start)).is_none_or(|policy| policy.balances())
     }
 
     /// The node that a page should move to since `task` has used it; `None` where it stays. Notes that the task has.
@@ -37,7 +33,7 @@ impl<T: Tracer> Mm<T> {
         task: NumaTask,
     ) -> Option<NodeId> {
         let (here, there) = (self.node_of_cpu(task.cpu), self.node_of(idx));
-        if let Some(policy) = self.policy_in_force(of, vma, vpn) {
+        if let Some(policy) = self.policy_in_force(of, PageOf::Mapping(vma, vpn)) {
             // Within the nodes of the policy a page follows its user; beyond them it stays.
             let lets = policy.balances() && policy.nodes().has(here);
             if !lets {

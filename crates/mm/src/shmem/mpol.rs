@@ -59,7 +59,7 @@ impl<T: Tracer> Mm<T> {
     pub(super) fn mount_policy(&self, policy: MountPolicy) -> Result<Option<MempolicyArgs>, Errno> {
         let memory = self.memory_nodes();
         let args = policy.args(memory);
-        let known = Mempolicy::new(&args, self.policy.mempolicy, memory)?;
+        let known = Mempolicy::new(&args, &self.policy, memory)?;
         if args.nodes.is_subset_of(memory) { Ok(known.map(|_| args)) } else { Err(Errno::Einval) }
     }
 
@@ -68,7 +68,7 @@ impl<T: Tracer> Mm<T> {
     pub(super) fn begin_file_policy(&mut self, file: FileId, mount: MountId, creator: Option<SpaceId>) {
         let Some(args) = self.user.mounts.get(mount).and_then(|mount| mount.mpol) else { return };
         let allowed = creator.and_then(|space| self.mems_allowed(space).ok()).unwrap_or_else(|| self.memory_nodes());
-        if let Ok(Some(policy)) = Mempolicy::new(&args, self.policy.mempolicy, allowed) {
+        if let Ok(Some(policy)) = Mempolicy::new(&args, &self.policy, allowed) {
             self.set_whole_file_policy(file, policy);
         }
     }

@@ -99,15 +99,16 @@ impl<T: Tracer> Mm<T> {
         let takes_base = fault.seen.is_none() && fault.access == Access::Write;
         let page = PageOf::slot(vma, fault.vpn);
         let ask = self.ask_for(fault.task(), page, fault.local, rights);
-        let search = self.begin_search(HugeAsk { advised: vma.local, takes_base, ..ask });
+        let search = self.begin_search(HugeAsk { advised: vma.local || ask.advised, takes_base, ..ask });
         self.attempt(&Fault { need, ..fault }, search)
     }
 
     /// A search for a huge page for `task` on `local`, for which `rights` may be used: where the memory policy of the page
     /// has it.
     pub(crate) fn ask_for(&self, task: SpaceTask, page: PageOf<'_>, local: NodeId, rights: Gfp) -> HugeAsk {
-        let (placement, advised, takes_base) = (self.policy.thp.placement, false, false);
-        let PlacedHuge { home, allowed, uses, in_order } = self.huge_choice(task, page, local, rights);
+        let (placement, takes_base) = (self.policy.thp.placement, false);
+        let PlacedHuge { home, allowed, uses, in_order, by_proximity: advised } =
+            self.huge_choice(task, page, local, rights);
         HugeAsk { placement, home, allowed, uses, in_order, rights, advised, takes_base }
     }
 

@@ -9,7 +9,7 @@ use super::super::{
 use super::{START, address, args, bytes, mask, nodes, nodes_of, program};
 use crate::env::alone::run;
 use crate::migrate::tests::World;
-use crate::policy::MempolicyInterface;
+use crate::policy::{HugePlacement, MempolicyInterface};
 use crate::space::Errno::{Eacces, Efault, Einval, Eio, Enodev, Enoent, Enospc, Enosys, Eopnotsupp, Eperm, Esrch};
 use crate::space::{Errno, SpaceId, VirtAddr};
 
@@ -52,6 +52,11 @@ impl Caller {
 
     fn before(&self, interface: MempolicyInterface) -> &Self {
         self.world.mm.borrow_mut().policy.mempolicy = interface;
+        self
+    }
+
+    fn with_proximity(&self) -> &Self {
+        self.world.mm.borrow_mut().policy.thp.placement = HugePlacement::MpolProximity;
         self
     }
 
@@ -117,6 +122,19 @@ const CALLS: &[(&str, Call, Result<(), Errno>)] = &[
     ("set_mempolicy: preferred without nodes is local", |c| c.set(args(Mode::Preferred, "")), Ok(())),
     ("set_mempolicy: that with a flag", |c| c.set(flagged(Mode::Preferred, ModeFlags::Static, "")), Err(Einval)),
     ("set_mempolicy: default with nodes", |c| c.set(args(Mode::Default, "0")), Err(Einval)),
+    ("set_mempolicy: proximity, unless the placement knows it", |c| c.set(args(Mode::NodeProximity, "")), Err(Einval)),
+    ("set_mempolicy: proximity", |c| c.with_proximity().set(args(Mode::NodeProximity, "")), Ok(())),
+    (
+        "set_mempolicy: proximity without privilege",
+        |c| c.with_proximity().without_privilege().set(args(Mode::NodeProximity, "")),
+        Err(Eperm),
+    ),
+    ("set_mempolicy: proximity with nodes", |c| c.with_proximity().set(args(Mode::NodeProximity, "0")), Err(Einval)),
+    (
+        "mbind: proximity without privilege",
+        |c| c.with_proximity().without_privilege().bind(args(Mode::NodeProximity, ""), NOTHING),
+        Err(Eperm),
+    ),
     ("set_mempolicy: local with nodes", |c| c.set(args(Mode::Local, "0")), Err(Einval)),
     ("set_mempolicy: outside the cpuset", |c| c.within("1").set(args(Mode::Bind, "0,2")), Err(Einval)),
     (

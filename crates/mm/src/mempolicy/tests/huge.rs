@@ -131,6 +131,13 @@ fn placements_hold_within_the_mask_and_turns_bypass_them() {
 }
 
 #[test]
+fn proximity_makes_every_effort_on_near_nodes_for_whoever_has_it() {
+    let found = |mode| attempts(HugePlacement::MpolProximity, mode, "");
+    assert_eq!(found(Mode::Local), [(0, None, false, false)], "as relax, for everybody else");
+    assert_eq!(found(Mode::NodeProximity), [(0, None, true, false), (0, Some(6), false, false)]);
+}
+
+#[test]
 fn shared_memory_takes_turns_whole_and_is_asked_once() {
     let world = world(HugePlacement::TwoStep);
     let mm = &mut *world.mm.borrow_mut();

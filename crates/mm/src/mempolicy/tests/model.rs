@@ -199,7 +199,7 @@ impl Model {
         let held = self.pages[page as usize].as_ref().or(self.tasks[thread].as_ref());
         let Some(held) = held else { return nearest(cpu, &everywhere).unwrap() };
         let chosen = match held.mode {
-            Mode::Local | Mode::Default => nearest(cpu, &everywhere),
+            Mode::Local | Mode::Default | Mode::NodeProximity => nearest(cpu, &everywhere),
             Mode::Preferred => nearest(held.nodes[0], &everywhere),
             Mode::Bind | Mode::PreferredMany => nearest(held.home.unwrap_or(cpu), &held.nodes),
             Mode::Interleave | Mode::WeightedInterleave => {

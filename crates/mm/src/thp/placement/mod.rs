@@ -41,7 +41,7 @@ impl Rule {
         Self { name: "", says: "", origin: "", next: |_| None, asks_index: false, advice: PlacementAdvice::None };
 }
 
-/// What programs may say with `madvise` about where huge pages lie.
+/// What programs may say about where huge pages lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlacementAdvice {
     /// Nothing.
@@ -50,6 +50,8 @@ pub enum PlacementAdvice {
     Local,
     /// `MADV_HUGEPAGE_FORCE_LOCAL`, with privilege. Proposed in 2018.
     ForceLocal,
+    /// The memory policy `MPOL_NODE_PROXIMITY`, with privilege. Proposed in 2018.
+    NodeProximity,
 }
 
 macro_rules! placements {
@@ -90,6 +92,7 @@ placements! {
     TwoStepStrict: two_step_strict,
     AnyNode: any_node,
     Proximity: proximity,
+    MpolProximity: mpol_proximity,
     MultiOrder: multi_order,
     MultiOrderGuest: multi_order_guest,
     LocalBaseFirst: local_base_first,

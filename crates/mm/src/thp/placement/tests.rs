@@ -111,7 +111,11 @@ fn every_placement_has_its_list() {
 
 #[test]
 fn what_programs_say_about_locality_counts_where_the_placement_knows_it() {
-    let said = [(HugePlacement::MadvLocal, "0 DNC"), (HugePlacement::ForceLocal, "0 D")];
+    let said = [
+        (HugePlacement::MadvLocal, "0 DNC"),
+        (HugePlacement::ForceLocal, "0 D"),
+        (HugePlacement::MpolProximity, "0 D, 10, 1 base DKN"),
+    ];
     for (placement, advised) in said {
         let mm = boot(&two(), ThpPolicy { placement, ..ThpPolicy::default() });
         assert_eq!(list(&mm, ask(placement)), "any D", "{placement:?}");

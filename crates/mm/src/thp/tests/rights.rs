@@ -90,10 +90,11 @@ fn placed(placement: HugePlacement, rights: &str) -> Vec<String> {
     let light = all.replace(['D', 'K'], "");
     let local = |rights: &str| format!("{rights}T");
     let then = |first: String, second: &str| if direct { vec![first, second.to_owned()] } else { vec![first] };
+    use HugePlacement::{ForceLocal, MadvLocal, MpolProximity, Relax};
     match placement {
         HugePlacement::ThisNode => vec![local(all)],
-        HugePlacement::Relax | HugePlacement::MadvLocal | HugePlacement::ForceLocal if direct => vec![all.to_owned()],
-        HugePlacement::Relax | HugePlacement::MadvLocal | HugePlacement::ForceLocal => vec![local(all)],
+        Relax | MadvLocal | ForceLocal | MpolProximity if direct => vec![all.to_owned()],
+        Relax | MadvLocal | ForceLocal | MpolProximity => vec![local(all)],
         HugePlacement::NoRetry => vec![local(&noretry)],
         HugePlacement::CompactOnly | HugePlacement::CompactOnlyWmark => vec![format!("{noretry}TC")],
         HugePlacement::TwoStepLocal => then(local(all), &noretry),
