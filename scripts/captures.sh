@@ -41,19 +41,6 @@ numa-uneven-7.2      sid       512+1024  virtio_blk       ext4  -               
 ROWS
 }
 
-# with_dependencies KERNEL MODULE...: names the files of modules, each after those it needs.
-with_dependencies() {
-    local kernel=$1 module file
-    shift
-    for module in "$@"; do
-        file=$(find "$kernel/modules" -name "${module//_/[-_]}.ko*" | head -n 1)
-        [ -n "$file" ] || continue # it is built in
-        case $file in *.xz) unxz -kf "$file"; file=${file%.xz} ;; esac
-        with_dependencies "$kernel" $(tr '\0' '\n' <"$file" | sed -n 's/^depends=//p' | tr ',' ' ')
-        echo "$file"
-    done
-}
-
 # initrd KERNEL MODULES: everything the guest runs.
 initrd() {
     local root=$cache/root file
@@ -68,7 +55,7 @@ initrd() {
         cp -L "$file" "$root$file"
     done
     # The kernel's own choice among compressors is not a dependency that a module names.
-    with_dependencies "$1" virtio_pci lzo lzo_rle crc32c_generic ${2//,/ } | awk '!seen[$0]++' | while read -r file; do
+    scripts/captures/modules.sh "$1" virtio_pci lzo lzo_rle crc32c_generic ${2//,/ } | while read -r file; do
         cp "$file" "$root/modules/"
         basename "$file"
     done >"$cache/order"

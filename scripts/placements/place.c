@@ -2,6 +2,8 @@
  * says of each whether its pages lie where they are expected. What the words mean is written there. Without libnuma.
  *
  *   place programs.txt [PROGRAM...]
+ *
+ * FILE in the environment is a file or device on disk, of the size of a node at least; programs that read one are skipped without it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -132,6 +134,22 @@ static void touch(struct area *of) {
     for (size_t at = 0; at < of->bytes; at += PAGE) *(volatile char *)(of->at + at) = 1;
 }
 
+/* Reads so much of the file, of which nothing is in memory. */
+static void cache(const char *share) {
+    static char buffer[HUGE];
+    size_t bytes = (size_t)(node_bytes() * atof(share) / 100) / (2 * HUGE) * (2 * HUGE);
+    const char *path = getenv("FILE");
+    if (!path) {
+        printf("skipped %s: FILE names no file on disk\n", program);
+        fflush(stdout);
+        _exit(0);
+    }
+    int file = open(path, O_RDONLY);
+    need(file >= 0 && posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED) == 0, "the file on disk");
+    for (size_t got = 0; got < bytes; got += HUGE) need(read(file, buffer, HUGE) == HUGE, "the file on disk");
+    /* It stays open: the pages of a device go with the last who has it open. */
+}
+
 /* One page of each 2 MiB of physical memory that the area has part of is held by a pipe. */
 static void pin(struct area *of) {
     enum { BLOCKS = 1 << 20 };
@@ -222,6 +240,7 @@ static void step(char **word, int count) {
         struct area *of = area(word[1]);
         need(syscall(SYS_mbind, of->at, of->bytes, mode, nodes, 1024, count > 3 ? 2 : 0) == 0, "mbind");
     } else if (!strcmp(word[0], "touch")) touch(area(word[1]));
+    else if (!strcmp(word[0], "cache")) cache(word[1]);
     else if (!strcmp(word[0], "pin")) pin(area(word[1]));
     else if (!strcmp(word[0], "move")) {
         int to = atoi(word[2]);
