@@ -58,6 +58,12 @@ fn advised() -> Machine {
 
 /// The same with these events kept.
 fn traced(trace: TraceKinds) -> Machine {
+    let options = Options { check_every: NonZeroU64::new(1024), trace, trace_max: 100, ..Options::new(1) };
+    machine_by(Policy::default(), &options)
+}
+
+/// 16 MiB and two CPUs under a policy, with huge pages for whoever asks.
+pub(crate) fn machine_by(policy: Policy, options: &Options) -> Machine {
     let layout = Layout {
         nodes: vec![NodeSpec { distances: vec![10] }],
         zones: vec![ZoneSpec {
@@ -68,11 +74,10 @@ fn traced(trace: TraceKinds) -> Machine {
         cpus: vec![NodeId(0); 2],
         ..Layout::default()
     };
-    let mut mm = MmBuilder::new(&layout, Policy::default()).expect("zones are a layout").content_tags().boot();
+    let mut mm = MmBuilder::new(&layout, policy).expect("zones are a layout").content_tags().boot();
     mm.set_thp_enabled(HugeEnabled::Madvise);
     mm.set_min_free_kbytes(128);
-    let options = Options { check_every: NonZeroU64::new(1024), trace, trace_max: 100, ..Options::new(1) };
-    Machine::new(mm, vec![NodeId(0); 2], prices(), &options).expect("there are CPUs")
+    Machine::new(mm, vec![NodeId(0); 2], prices(), options).expect("there are CPUs")
 }
 
 /// Whole slots, each half used in base pages.

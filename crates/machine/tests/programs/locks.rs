@@ -2,9 +2,10 @@
 
 use order9_machine::{Options, Outcome, Results};
 use order9_mm::policy::{MmapLock, Policy};
-use order9_units::{Bytes, PAGE_SIZE, Pages, PfnRange, ZoneKind};
+use order9_units::{Bytes, Nanos, PAGE_SIZE, Pages, PfnRange, ZoneKind};
 use order9_workloads::{Access, Advice, Area, ChildKind, Mapping, Prot, Sys};
 
+use crate::huge::machine_by;
 use crate::{NORMAL, counter, machine_of, mib};
 
 /// Every rule, the strictest first.
@@ -85,5 +86,42 @@ fn a_fault_waits_for_changes_of_its_own_mapping_everywhere() {
     for rule in RULES {
         let (results, _) = faults_beside(Change::MadviseShared, rule);
         assert!(counter(&results, "order9_mmap_lock_contended") > 50, "{rule:?}");
+    }
+}
+
+#[test]
+fn a_change_of_a_mapping_waits_for_faults_in_it() {
+    for rule in RULES {
+        let machine = machine_by(Policy { mmap_lock: rule, ..Policy::default() }, &Options::new(1));
+        let results = machine.run_program(
+            "program",
+            async move |sys| {
+                let area = sys.mmap(Mapping::anon(mib(8))).await?;
+                let advise = |advice| sys.madvise(area, advice);
+                sys.touch(area.part(Bytes::ZERO, PAGE_SIZE), Access::Write).await?;
+                advise(Advice::HugePage).await?;
+                let faults = sys.spawn(ChildKind::Thread, "faults", async move |sys| {
+                    let before = sys.now();
+                    sys.touch(area.part(mib(2), PAGE_SIZE), Access::Write).await?;
+                    sys.sample("fault", sys.now() - before);
+                    Ok(())
+                });
+                let faults = faults.await?;
+                // The fault is on its way by then, and clears a huge page.
+                sys.compute(Nanos::new(1000)).await?;
+                let before = sys.now();
+                advise(Advice::NoHugePage).await?;
+                sys.sample("change", sys.now() - before);
+                sys.wait(faults).await?.result
+            },
+            |_| (),
+        );
+        assert_eq!(results.outcome, Outcome::Completed, "{rule:?}");
+        assert_eq!(counter(&results, "thp_fault_alloc"), 1, "{rule:?}");
+        let value = |operation: &str| {
+            let at = results.operations.iter().position(|known| known.name == operation).expect("it was sampled");
+            results.samples.iter().find(|sample| sample.operation as usize == at).expect("it was sampled").value
+        };
+        assert!(value("change") > value("fault") / 2.0, "{rule:?}: {:?}", results.samples);
     }
 }
