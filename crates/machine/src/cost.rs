@@ -197,55 +197,52 @@ pub struct Cost {
 impl Prices {
     /// The price of `work`. Flushes are those of the CPU itself: who else must flush, the caller knows.
     #[must_use]
+    #[rustfmt::skip]
     pub fn of(&self, work: &Work) -> Cost {
-        let batched = self.lru_batched(work);
-        // Prices of faults, files and unmapped entries include what is done under the lock for their pages.
-        let unlocked = self.unlocked(work).saturating_sub(batched);
-        Cost { zone_locked: self.zone_locked(work), lru_locked: self.lru_locked(work) + batched, unlocked }
-    }
-
-    /// Each page of a batch takes one of the two list operations of an isolation.
-    fn lru_batched(&self, work: &Work) -> Picos {
-        Picos(self.isolate_page.0 / 2).times(work.lru_batched)
-    }
-
-    fn lru_locked(&self, work: &Work) -> Picos {
-        self.zone_lock.times(work.lru_lock_sections)
-            + self.lru_scan.times(work.lru_scanned)
-            + self.isolate_page.times(work.pages_isolated)
-    }
-
-    fn zone_locked(&self, work: &Work) -> Picos {
-        if work.zone_lock_sections == 0 {
-            return Picos::ZERO;
-        }
-        self.zone_lock.times(work.zone_lock_sections)
-            + self.list_op.times(work.list_ops)
-            + self.split.times(work.splits)
-            + self.merge.times(work.merges)
-            + self.fallback_search.times(work.fallback_lists_searched)
-            + self.frame_scan.times(work.frames_scanned + work.list_nodes_visited + work.index_updates)
-            + self.block_retype.times(work.blocks_retyped)
-    }
-
-    fn unlocked(&self, work: &Work) -> Picos {
-        self.zone_check.times(work.zones_checked)
-            + self.frame_scan.times(work.scanned_unlocked + work.blocks_passed)
-            + self.pcp_hit.times(work.pcp_hits)
-            + self.fault.times(work.faults)
-            + self.vma_lookup.times(work.vma_lookups)
-            + self.clear_page.times(work.pages_cleared)
-            + self.copy_page.times(work.pages_copied)
+        // Without `..`: a kind of work that has no price does not compile.
+        let Work {
+            zones_checked, pcp_hits, zone_lock_sections, list_ops, splits, merges, fallback_lists_searched, frames_scanned,
+            list_nodes_visited, index_updates, scanned_unlocked, blocks_passed, blocks_retyped, faults, vma_lookups,
+            pages_cleared, pages_copied, pages_compared, ptes_set, prot_numa, ptes_cleared, page_tables_allocated,
+            slab_objects, lru_lock_sections, lru_batched, lru_scanned, pages_isolated, rmap_walks, slab_objects_scanned,
+            tlb_flushes,
+        } = *work;
+        let zone_locked = if zone_lock_sections == 0 {
+            Picos::ZERO
+        } else {
+            self.zone_lock.times(zone_lock_sections)
+                + self.list_op.times(list_ops)
+                + self.split.times(splits)
+                + self.merge.times(merges)
+                + self.fallback_search.times(fallback_lists_searched)
+                + self.frame_scan.times(frames_scanned + list_nodes_visited + index_updates)
+                + self.block_retype.times(blocks_retyped)
+        };
+        // Each page of a batch takes one of the two list operations of an isolation.
+        let batched = Picos(self.isolate_page.0 / 2).times(lru_batched);
+        let lru_locked = self.zone_lock.times(lru_lock_sections)
+            + self.lru_scan.times(lru_scanned)
+            + self.isolate_page.times(pages_isolated)
+            + batched;
+        let unlocked = self.zone_check.times(zones_checked)
+            + self.frame_scan.times(scanned_unlocked + blocks_passed)
+            + self.pcp_hit.times(pcp_hits)
+            + self.fault.times(faults)
+            + self.vma_lookup.times(vma_lookups)
+            + self.clear_page.times(pages_cleared)
+            + self.copy_page.times(pages_copied)
             // A copy reads as much as it writes.
-            + Picos(self.copy_page.0 / 2).times(work.pages_compared)
-            + self.pte_set.times(work.ptes_set)
-            + self.prot_numa.times(work.prot_numa)
-            + self.pte_clear.times(work.ptes_cleared)
-            + self.page_table.times(work.page_tables_allocated)
-            + self.rmap_walk.times(work.rmap_walks)
-            + self.tlb_flush.times(work.tlb_flushes)
-            + self.slab_object.times(work.slab_objects)
-            + self.slab_scan.times(work.slab_objects_scanned)
+            + Picos(self.copy_page.0 / 2).times(pages_compared)
+            + self.pte_set.times(ptes_set)
+            + self.prot_numa.times(prot_numa)
+            + self.pte_clear.times(ptes_cleared)
+            + self.page_table.times(page_tables_allocated)
+            + self.rmap_walk.times(rmap_walks)
+            + self.tlb_flush.times(tlb_flushes)
+            + self.slab_object.times(slab_objects)
+            + self.slab_scan.times(slab_objects_scanned);
+        // Prices of faults, files and unmapped entries include what is done under the lock for their pages.
+        Cost { zone_locked, lru_locked, unlocked: unlocked.saturating_sub(batched) }
     }
 }
 
