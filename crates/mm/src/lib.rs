@@ -68,6 +68,7 @@ pub mod policy;
 mod procfs;
 pub mod reclaim;
 mod reorder;
+mod runs;
 mod settings;
 mod shmem;
 pub mod shrinker;

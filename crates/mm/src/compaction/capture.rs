@@ -27,7 +27,7 @@ pub(crate) struct Capture {
 impl<T: Tracer> Mm<T> {
     /// Watches what is freed from now on for a run, if it has got nothing yet.
     fn begin_capture(&mut self, id: CompactId) {
-        let run = self.compaction.run(id);
+        let run = self.compaction.runs.get_mut(id);
         let wanted = run.order.filter(|_| run.captured.is_none());
         let zone = run.zone;
         self.compaction.capture = wanted.map(|order| Capture { zone, order });
@@ -85,7 +85,7 @@ impl<E: Env> Env for Capturing<'_, E> {
             let result = step(mm);
             mm.compaction.capture = None;
             if let (Some(run), Some(idx)) = (self.run, mm.compaction.caught.take()) {
-                mm.compaction.run(run).captured = Some(idx);
+                mm.compaction.runs.get_mut(run).captured = Some(idx);
             }
             result
         })

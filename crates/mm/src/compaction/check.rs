@@ -23,7 +23,7 @@ impl<T: Tracer> Mm<T> {
         require(forgotten.is_none(), "pageblocks known to begin inside a huge block do", || format!("{forgotten:?}"))?;
         self.check_stretches()?;
         let (mut held, mut claims) = (BTreeSet::new(), BTreeSet::new());
-        self.compaction.runs().try_for_each(|run| self.check_run(run, &mut held, &mut claims))
+        self.compaction.runs.iter().try_for_each(|run| self.check_run(run, &mut held, &mut claims))
     }
 
     /// What searches pass over as a whole is what they would have passed over one by one.

@@ -15,6 +15,7 @@ use crate::env::CompactPriority;
 use crate::frame::Idx;
 use crate::gfp::{AllocFlags, Gfp, Mark};
 use crate::migrate::MigrateMode;
+use crate::runs::{RunId, Runs};
 use crate::zone::ZoneId;
 
 /// Who compacts, which decides how thoroughly.
@@ -83,8 +84,7 @@ pub(super) struct Signs {
 }
 
 /// A run; numbers are used again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CompactId(pub(super) u32);
+pub(crate) type CompactId = RunId<CompactControl>;
 
 /// One compaction run over one zone; Linux' `compact_control`.
 #[derive(Clone, Debug)]
@@ -214,40 +214,11 @@ impl CompactControl {
 /// Runs under way, and what they share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CompactionState {
-    runs: Vec<Option<CompactControl>>,
+    pub(super) runs: Runs<CompactControl>,
     /// The run whose task does the present step, and so may take what that frees.
     pub(crate) capture: Option<Capture>,
     /// What it has got in this step; its run has it at the latest when the step ends.
     pub(super) caught: Option<Idx>,
     /// What searches for sources have passed over.
     pub(crate) stretches: Stretches,
-}
-
-impl CompactionState {
-    pub(super) fn run(&mut self, id: CompactId) -> &mut CompactControl {
-        self.runs[id.0 as usize].as_mut().expect("a run is used until it is ended")
-    }
-
-    /// Takes a run out for a step, which puts it back.
-    pub(super) fn take(&mut self, id: CompactId) -> CompactControl {
-        self.runs[id.0 as usize].take().expect("a run is used until it is ended")
-    }
-
-    pub(super) fn put_back(&mut self, id: CompactId, run: CompactControl) {
-        self.runs[id.0 as usize] = Some(run);
-    }
-
-    /// A number for a run that is put there with [`put_back`](Self::put_back) before anything else happens.
-    pub(super) fn reserve(&mut self) -> CompactId {
-        let unused = self.runs.iter().position(Option::is_none);
-        let at = unused.unwrap_or_else(|| {
-            self.runs.push(None);
-            self.runs.len() - 1
-        });
-        CompactId(at as u32)
-    }
-
-    pub(super) fn runs(&self) -> impl Iterator<Item = &CompactControl> {
-        self.runs.iter().flatten()
-    }
 }

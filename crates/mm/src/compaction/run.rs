@@ -41,7 +41,7 @@ pub(super) struct RunEnd {
 
 /// Runs a run that [`Mm::compact_begin`] has begun to its end.
 pub(super) async fn compact_zone<E: Stall>(env: &E, id: CompactId) -> RunEnd {
-    let gives_way = env.with(|mm| mm.policy.compaction.gives_way && !mm.compaction.run(id).by.is_direct());
+    let gives_way = env.with(|mm| mm.policy.compaction.gives_way && !mm.compaction.runs.get_mut(id).by.is_direct());
     let result = loop {
         if gives_way {
             env.make_way().await;
@@ -67,7 +67,7 @@ pub(super) async fn compact_zone<E: Stall>(env: &E, id: CompactId) -> RunEnd {
 
 fn signs<E: Stall>(env: &E, id: CompactId) -> Signs {
     let (zone, node) = env.with(|mm| {
-        let zone = mm.compaction.run(id).zone;
+        let zone = mm.compaction.runs.get_mut(id).zone;
         (zone, mm.zone(zone).node)
     });
     Signs {
@@ -82,7 +82,7 @@ fn signs<E: Stall>(env: &E, id: CompactId) -> Signs {
 /// Moves the pages that the run holds; a result where that ends the run.
 async fn migrate_batch<E: Stall>(env: &E, id: CompactId) -> Option<CompactResult> {
     let (mut sources, mode) = env.with(|mm| {
-        let run = mm.compaction.run(id);
+        let run = mm.compaction.runs.get_mut(id);
         (core::mem::take(&mut run.migratepages), run.mode)
     });
     // All of a batch are from one pageblock.
@@ -90,11 +90,11 @@ async fn migrate_batch<E: Stall>(env: &E, id: CompactId) -> Option<CompactResult
     let moved = migrate_pages(env, &mut sources, &mut RunTargets(id), mode, MigrateReason::Compaction).await;
     let cpu = env.cpu();
     env.with(|mm| {
-        let mut run = mm.compaction.take(id);
+        let mut run = mm.compaction.runs.take(id);
         run.migratepages = sources;
         run.signs.cpu = cpu;
         let over = mm.batch_moved(&mut run, &moved, source);
-        mm.compaction.put_back(id, run);
+        mm.compaction.runs.put_back(id, run);
         over
     })
 }
@@ -115,9 +115,7 @@ impl<T: Tracer> Mm<T> {
         self.set_cursors(&mut run);
         self.open_account(&mut run);
         self.trace_ends(&run, None);
-        let id = self.compaction.reserve();
-        self.compaction.put_back(id, run);
-        Ok(id)
+        Ok(self.compaction.runs.begin(run))
     }
 
     fn suitable_traced(&mut self, run: &CompactControl, order: Order) -> Suitable {
@@ -141,10 +139,10 @@ impl<T: Tracer> Mm<T> {
 
     /// One round up to the move of a batch.
     fn compact_step(&mut self, id: CompactId, signs: Signs) -> Round {
-        let mut run = self.compaction.take(id);
+        let mut run = self.compaction.runs.take(id);
         run.signs = signs;
         let round = self.round(&mut run);
-        self.compaction.put_back(id, run);
+        self.compaction.runs.put_back(id, run);
         round
     }
 
@@ -229,7 +227,7 @@ impl<T: Tracer> Mm<T> {
     /// Ends a run: frames that it has not used go back.
     fn compact_end(&mut self, id: CompactId, result: CompactResult) -> RunEnd {
         self.compaction.capture = None;
-        let mut run = self.compaction.take(id);
+        let mut run = self.compaction.runs.take(id);
         self.put_back_sources(&mut run);
         self.release_claim(&mut run);
         self.release_targets(&mut run);

@@ -31,18 +31,18 @@ pub(super) struct RunTargets(pub(super) CompactId);
 
 impl<T: Tracer> Targets<T> for RunTargets {
     fn take(&mut self, mm: &mut Mm<T>, _: Idx) -> Option<Idx> {
-        if let Some(idx) = mm.compaction.run(self.0).freepages.pop() {
+        if let Some(idx) = mm.compaction.runs.get_mut(self.0).freepages.pop() {
             return Some(idx);
         }
-        let mut run = mm.compaction.take(self.0);
+        let mut run = mm.compaction.runs.take(self.0);
         mm.isolate_targets(&mut run);
         let target = run.freepages.pop();
-        mm.compaction.put_back(self.0, run);
+        mm.compaction.runs.put_back(self.0, run);
         target
     }
 
     fn give_back(&mut self, mm: &mut Mm<T>, target: Idx) {
-        mm.compaction.run(self.0).freepages.push(target);
+        mm.compaction.runs.get_mut(self.0).freepages.push(target);
     }
 }
 

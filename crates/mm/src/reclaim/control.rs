@@ -15,6 +15,7 @@ use crate::Mm;
 use crate::frame::Idx;
 use crate::gfp::Gfp;
 use crate::page_cache::FileWrite;
+use crate::runs::{RunId, Runs};
 use crate::swap::SwapWrite;
 use crate::trace::Tracer;
 use crate::workingset::Workingset;
@@ -114,8 +115,7 @@ impl ReclaimControl {
 }
 
 /// A run; numbers are used again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReclaimId(u32);
+pub type ReclaimId = RunId<ReclaimControl>;
 
 /// What a set of lists remembers between passes.
 #[derive(Clone, Default)]
@@ -129,7 +129,7 @@ pub(super) struct SetState {
 /// Runs under way, and what they share.
 #[derive(Clone, Default)]
 pub(crate) struct ReclaimState {
-    runs: Vec<Option<ReclaimControl>>,
+    pub(super) runs: Runs<ReclaimControl>,
     pub(super) sets: Vec<SetState>,
     pub(crate) workingset: Workingset,
     /// The disks of file pages have all they can take.
@@ -154,35 +154,16 @@ impl ReclaimState {
         self.sets[set].scanned_since_free = 0;
     }
 
-    fn run(&mut self, id: ReclaimId) -> &mut ReclaimControl {
-        self.runs[id.0 as usize].as_mut().expect("a run is used until it is ended")
-    }
-
-    /// Takes a run out for a step, which puts it back.
-    pub(super) fn take(&mut self, id: ReclaimId) -> ReclaimControl {
-        self.runs[id.0 as usize].take().expect("a run is used until it is ended")
-    }
-
-    pub(super) fn put_back(&mut self, id: ReclaimId, run: ReclaimControl) {
-        self.runs[id.0 as usize] = Some(run);
-    }
-
     /// Pages that runs hold.
     pub(crate) fn isolated(&self) -> impl Iterator<Item = Idx> {
-        self.runs.iter().flatten().flat_map(|run| run.chunk.isolated.iter().copied())
+        self.runs.iter().flat_map(|run| run.chunk.isolated.iter().copied())
     }
 }
 
 impl<T: Tracer> Mm<T> {
     /// Starts a run.
     pub fn begin_reclaim(&mut self, control: ReclaimControl) -> ReclaimId {
-        let unused = self.reclaim.runs.iter().position(Option::is_none);
-        let at = unused.unwrap_or_else(|| {
-            self.reclaim.runs.push(None);
-            self.reclaim.runs.len() - 1
-        });
-        self.reclaim.runs[at] = Some(control);
-        ReclaimId(at as u32)
+        self.reclaim.runs.begin(control)
     }
 
     /// A run under way, to be read or told to try harder.
@@ -190,7 +171,7 @@ impl<T: Tracer> Mm<T> {
     /// # Panics
     /// If it has ended.
     pub fn reclaim_mut(&mut self, id: ReclaimId) -> &mut ReclaimControl {
-        self.reclaim.run(id)
+        self.reclaim.runs.get_mut(id)
     }
 
     /// Ends a run; pages that it still holds go back to their lists.
@@ -198,7 +179,7 @@ impl<T: Tracer> Mm<T> {
     /// # Panics
     /// If it has ended.
     pub fn end_reclaim(&mut self, id: ReclaimId) -> ReclaimControl {
-        let mut run = self.reclaim.take(id);
+        let mut run = self.reclaim.runs.take(id);
         for idx in core::mem::take(&mut run.chunk.isolated) {
             self.putback_lru(idx);
             self.free_if_kept(idx);

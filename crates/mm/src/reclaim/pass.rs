@@ -54,7 +54,7 @@ impl<T: Tracer> Mm<T> {
     /// # Panics
     /// If the run has ended.
     pub fn begin_lru_pass(&mut self, id: ReclaimId, zone: ZoneId) {
-        let mut run = self.reclaim.take(id);
+        let mut run = self.reclaim.runs.take(id);
         let set = self.lru_set(zone);
         let view = self.balance_view(&run, zone, set);
         let targets = view.targets(&self.policy.reclaim);
@@ -65,7 +65,7 @@ impl<T: Tracer> Mm<T> {
         }
         run.stats = PassStats::default();
         run.pass = Some(Pass { zone, set, view, targets, left: targets, at: 0, reclaimed_before, cut, waiting: None });
-        self.reclaim.put_back(id, run);
+        self.reclaim.runs.put_back(id, run);
     }
 
     /// What the sharing of a pass over the set of lists of `zone` depends on.
@@ -92,13 +92,13 @@ impl<T: Tracer> Mm<T> {
     /// # Panics
     /// If the run has ended.
     pub fn reclaim_step(&mut self, id: ReclaimId, cpu: usize) -> ReclaimStep {
-        let mut run = self.reclaim.take(id);
+        let mut run = self.reclaim.runs.take(id);
         let step = if run.chunk.isolated.is_empty() {
             self.scan_step(&mut run)
         } else {
             ReclaimStep::Reclaimed(Pages::new(self.reclaim_chunk(&mut run, cpu)))
         };
-        self.reclaim.put_back(id, run);
+        self.reclaim.runs.put_back(id, run);
         step
     }
 

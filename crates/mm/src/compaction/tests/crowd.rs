@@ -120,7 +120,7 @@ impl Crowd {
         let mut mm = self.world.mm.into_inner();
         mm.check().unwrap_or_else(|violation| panic!("in the end: {violation}"));
         assert!(mm.blocks.iter().all(|block| block.isolated == 0), "no frame is isolated for ever");
-        assert_eq!((mm.zones[0].isolated_blocks, mm.compaction.runs().count()), (0, 0));
+        assert_eq!((mm.zones[0].isolated_blocks, mm.compaction.runs.iter().count()), (0, 0));
         assert!(mm.compaction.capture.is_none());
         self.pinned.take().into_iter().for_each(|pfn| assert!(mm.unpin(pfn).is_ok()));
         self.taken.take().into_iter().for_each(|pfn| mm.free(pfn, CPU).expect("it is ours"));
