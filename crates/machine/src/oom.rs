@@ -1,12 +1,10 @@
-//! What threads do when there is no memory: reclaim, compaction, and the OOM killer.
+//! The OOM killer, and how long direct compaction keeps threads.
 
 use std::fmt;
 use std::rc::Rc;
 
-use order9_mm::compaction::try_to_compact_pages;
-use order9_mm::env::{CompactPriority, Compacted, OomKill, Pressure};
-use order9_mm::reclaim::{direct_reclaim, reclaim_node};
-use order9_mm::{Request, SpaceId, ZoneId};
+use order9_mm::env::OomKill;
+use order9_mm::{Effort, Pressure, Request, SpaceId};
 use order9_units::{Nanos, Order, Pages};
 
 use crate::kernel::Engine;
@@ -51,32 +49,14 @@ impl fmt::Display for OutOfMemory {
 }
 
 impl Pressure for Thread {
-    async fn reclaim(&self, request: &Request) -> u64 {
-        direct_reclaim(self, request).await
-    }
-
-    async fn reclaim_node(&self, zone: ZoneId, request: &Request) -> bool {
-        reclaim_node(self, zone, request).await
-    }
-
-    async fn compact(&self, request: &Request, priority: CompactPriority) -> Compacted {
+    async fn exert<R>(&self, effort: Effort, work: impl Future<Output = R>) -> R {
         let begin = self.kernel.handle.now();
-        let compacted = try_to_compact_pages(self, request, priority).await;
-        let stall = &self.kernel.compact_stall;
-        stall.set(stall.get() + (self.kernel.handle.now() - begin));
-        compacted
-    }
-
-    fn compaction_paid_off(&self, zone: ZoneId, order: Order) {
-        self.kernel.with(|mm| mm.compaction_paid_off(zone, order));
-    }
-
-    fn reclaimable(&self, zone: ZoneId) -> u64 {
-        self.kernel.look(|mm| mm.reclaimable_pages(zone))
-    }
-
-    fn write_pending(&self, zone: ZoneId) -> u64 {
-        self.kernel.look(|mm| mm.zone(zone).write_pending().total())
+        let result = work.await;
+        if effort == Effort::Compact {
+            let stall = &self.kernel.compact_stall;
+            stall.set(stall.get() + (self.kernel.handle.now() - begin));
+        }
+        result
     }
 
     async fn oom_kill(&self, request: &Request) -> OomKill {

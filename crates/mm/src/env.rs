@@ -8,10 +8,9 @@
 use alloc::vec::Vec;
 use core::future::Future;
 
-use order9_units::{Nanos, NodeId, Order, Pfn};
+use order9_units::{Nanos, NodeId, Pfn};
 
 use crate::Mm;
-use crate::page_alloc::Request;
 use crate::reclaim::PageWrite;
 use crate::trace::Tracer;
 use crate::zone::ZoneId;
@@ -67,30 +66,6 @@ pub struct Task {
     pub memalloc: bool,
     /// Killed for memory: may dip into reserves to come to its end.
     pub oom_victim: bool,
-}
-
-/// What a task that needs memory may do when there is none.
-pub trait Pressure {
-    /// Direct reclaim for `request` (`try_to_free_pages`): pages freed, or 1 if it stopped because compaction can start.
-    fn reclaim(&self, request: &Request) -> impl Future<Output = u64>;
-
-    /// Reclaim of the node of `zone` before `request` goes on to another one (`node_reclaim`); says whether it brought enough.
-    fn reclaim_node(&self, zone: ZoneId, request: &Request) -> impl Future<Output = bool>;
-
-    /// Direct compaction for `request` over its zonelist (`try_to_compact_pages`).
-    fn compact(&self, request: &Request, priority: CompactPriority) -> impl Future<Output = Compacted>;
-
-    /// An allocation of `order` after compaction was served from `zone`: its deferral ends.
-    fn compaction_paid_off(&self, zone: ZoneId, order: Order);
-
-    /// Pages of the zone that reclaim could free: file pages, and anonymous ones while there is swap space.
-    fn reclaimable(&self, zone: ZoneId) -> u64;
-
-    /// Pages of the zone that are dirty or under writeback.
-    fn write_pending(&self, zone: ZoneId) -> u64;
-
-    /// Tries to kill a task for memory.
-    fn oom_kill(&self, request: &Request) -> impl Future<Output = OomKill>;
 }
 
 /// What reclaim needs of the world: disks to write to, and sleeps that others end.

@@ -106,7 +106,7 @@ pub use page_view::{BlockUser, BlockView};
 pub use pageblock::Pageblock;
 pub use pcp::Pcp;
 pub use shmem::{MountId, MountPolicy, ShmemEnabled, ShmemHole, ShmemHuge, ShmemPage, Statfs, TmpfsOptions, TmpfsSize};
-pub use slow_path::{alloc_pages, alloc_slow};
+pub use slow_path::{Effort, Pressure, alloc_pages, alloc_slow};
 pub use space::{Errno, Space, SpaceId, UserPage, UserPageUse};
 pub use suitable::{Suitable, compact_gap};
 pub use swap::{SWAP_MAX, SlotId, SwapWrite};

@@ -42,7 +42,7 @@ fn nothing_is_lost_whatever_happens() {
     }
     let counts = [&sum.thp[..], &sum.moved, &sum.swapped, &sum.swapped_whole[..1]].concat();
     assert!(counts.iter().all(|&count| count > 0), "everything happened: {sum:?}");
-    assert!(sum.collapsed > 1 && sum.by_khugepaged > 5 && sum.pool > 5, "{sum:?}");
+    assert!(sum.collapsed > 1 && sum.by_khugepaged > 2 && sum.pool > 5, "{sum:?}");
     assert!(sum.files.iter().all(|&count| count > 5), "{sum:?}");
     assert!(sum.balanced.iter().all(|&count| count > 0), "{sum:?}");
     assert!(sum.lazily_freed > 50 && sum.full > 0, "{sum:?}");

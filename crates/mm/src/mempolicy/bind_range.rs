@@ -7,7 +7,7 @@ use order9_units::{Bytes, NodeId};
 use super::move_pages::{Found, Misplaced, move_misplaced};
 use super::{Mempolicy, MempolicyArgs, Mode, SpaceTask};
 use crate::Mm;
-use crate::env::{Pressure, Stall};
+use crate::Pressure;
 use crate::migrate::{Destination, MigrateReason};
 use crate::space::{Errno, SpaceId, VirtAddr, VpnRange};
 use crate::trace::Tracer;
@@ -37,7 +37,7 @@ pub struct MbindFlags {
 /// range beyond the end of addresses, or that cuts a page of a hugetlb pool; `EFAULT` where a part of the range is not mapped;
 /// `EIO` for misplaced pages, as [`MbindFlags::strict`] says: if none may be moved, the policy stays as it was; `ENOMEM` where
 /// splitting would make too many mappings; `ESRCH` where there is no such space.
-pub async fn mbind<E: Stall + Pressure>(
+pub async fn mbind<E: Pressure>(
     env: &E,
     task: impl Into<SpaceTask>,
     addr: VirtAddr,

@@ -9,7 +9,7 @@ use order9_units::NodeMask;
 use super::Movable;
 use super::migrate_pages::migrate_nodes;
 use crate::Mm;
-use crate::env::{Pressure, Stall};
+use crate::Pressure;
 use crate::space::{Errno, SpaceId};
 use crate::trace::Tracer;
 
@@ -18,12 +18,7 @@ use crate::trace::Tracer;
 ///
 /// # Errors
 /// `ENOSPC` for no node, `EINVAL` for nodes that do not exist or have no memory, `ESRCH` where there is no such space.
-pub async fn set_mems<E: Stall + Pressure>(
-    env: &E,
-    space: SpaceId,
-    mems: NodeMask,
-    migrates: bool,
-) -> Result<(), Errno> {
+pub async fn set_mems<E: Pressure>(env: &E, space: SpaceId, mems: NodeMask, migrates: bool) -> Result<(), Errno> {
     let before = env.with(|mm| {
         let before = mm.mems_allowed(space)?;
         mm.set_mems(space, mems).map(|()| before)

@@ -6,7 +6,7 @@ use order9_units::{NodeId, NodeMask};
 
 use super::Movable;
 use super::move_pages::{Found, move_misplaced};
-use crate::env::{Pressure, Stall};
+use crate::Pressure;
 use crate::migrate::{Destination, MigrateReason};
 use crate::space::{Errno, SpaceId, TASK_END, Vpn, VpnRange};
 
@@ -18,7 +18,7 @@ use crate::space::{Errno, SpaceId, TASK_END, Vpn, VpnRange};
 /// # Errors
 /// `ESRCH` where one of the spaces is gone; `EPERM` where `to` has nodes outside the cpuset of `target` and the caller lacks
 /// `CAP_SYS_NICE`; `EINVAL` where the caller's cpuset has none of `to`.
-pub async fn migrate_space<E: Stall + Pressure>(
+pub async fn migrate_space<E: Pressure>(
     env: &E,
     caller: SpaceId,
     target: SpaceId,
@@ -38,7 +38,7 @@ pub async fn migrate_space<E: Stall + Pressure>(
 }
 
 /// Moves what a space has on the nodes of `from` to those of `to`.
-pub(super) async fn migrate_nodes<E: Stall + Pressure>(
+pub(super) async fn migrate_nodes<E: Pressure>(
     env: &E,
     space: SpaceId,
     from: NodeMask,

@@ -7,7 +7,7 @@ use order9_units::{NodeId, Order, Pages, Pfn};
 
 use super::Movable;
 use crate::Mm;
-use crate::env::{Pressure, Stall};
+use crate::Pressure;
 use crate::migrate::{Destination, MigrateReason, relocate};
 use crate::space::{Errno, PageView, Pte, Slot, SpaceId, VirtAddr, VmaKind, Vpn, VpnRange};
 use crate::trace::Tracer;
@@ -56,7 +56,7 @@ const BATCH: usize = 512;
 /// `ESRCH` where one of the spaces is gone, `EPERM` for [`Movable::All`] without `CAP_SYS_NICE`, `ENODEV` at the first page
 /// whose node does not exist or has no memory, `EACCES` where the cpuset of `target` does not have it; pages before that one
 /// have moved.
-pub async fn move_pages<E: Stall + Pressure>(
+pub async fn move_pages<E: Pressure>(
     env: &E,
     caller: SpaceId,
     target: SpaceId,
@@ -85,7 +85,7 @@ pub async fn move_pages<E: Stall + Pressure>(
 }
 
 /// Moves the page at `vpn`, if it is to go anywhere: says on which node it is then.
-async fn move_found<E: Stall + Pressure>(
+async fn move_found<E: Pressure>(
     env: &E,
     space: SpaceId,
     vpn: Vpn,
@@ -106,7 +106,7 @@ async fn move_found<E: Stall + Pressure>(
 }
 
 /// Moves the pages of a range that lie on a node that `is_wrong` to where `to` has them: says how many could not.
-pub(super) async fn move_misplaced<E: Stall + Pressure>(
+pub(super) async fn move_misplaced<E: Pressure>(
     env: &E,
     space: SpaceId,
     mut range: VpnRange,

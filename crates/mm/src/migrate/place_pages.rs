@@ -12,8 +12,9 @@ use order9_units::{NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange};
 use super::place_pool::relocate_pool_page;
 use super::{MigrateMode, MigrateReason, Room, migrate_pages};
 use crate::Mm;
+use crate::Pressure;
 use crate::count::Class;
-use crate::env::{Pressure, Stall};
+use crate::env::Stall;
 use crate::frame::{Flag, FrameState, Idx, Word};
 use crate::gfp::Gfp;
 use crate::isolate::IsolateError;
@@ -48,7 +49,7 @@ impl Destination {
 ///
 /// # Errors
 /// `EBUSY` where it cannot move, `ENOMEM` where there is no room for it.
-pub(crate) async fn relocate<E: Stall + Pressure>(env: &E, pfn: Pfn, to: Destination) -> Result<(), Errno> {
+pub(crate) async fn relocate<E: Pressure>(env: &E, pfn: Pfn, to: Destination) -> Result<(), Errno> {
     if env.with(|mm| mm.is_used_pool_page(pfn)) {
         let request = to.request(env, Order::PAGEBLOCK);
         let gfp = request.gfp.with(Gfp::COMP).with(Gfp::RETRY_MAYFAIL).with(Gfp::NOWARN);
@@ -65,7 +66,7 @@ pub(crate) async fn relocate<E: Stall + Pressure>(env: &E, pfn: Pfn, to: Destina
 }
 
 /// Moves a huge page whole. Where there is no huge page for it, it is split and its parts move.
-async fn relocate_huge<E: Stall + Pressure>(env: &E, head: Pfn, to: Destination) -> Result<(), Errno> {
+async fn relocate_huge<E: Pressure>(env: &E, head: Pfn, to: Destination) -> Result<(), Errno> {
     if !env.with(|mm| mm.isolate_huge(mm.at(head))) {
         return Err(Errno::Ebusy);
     }
@@ -93,7 +94,7 @@ enum HugeMove {
 }
 
 /// Moves base pages; those that nobody has any more are passed over.
-async fn relocate_base<E: Stall + Pressure>(env: &E, pages: &[Pfn], to: Destination) -> Result<(), Errno> {
+async fn relocate_base<E: Pressure>(env: &E, pages: &[Pfn], to: Destination) -> Result<(), Errno> {
     let mut sources: Vec<Idx> = env.with(|mm| pages.iter().rev().filter_map(|&pfn| mm.isolate_movable(pfn)).collect());
     let mut room = Room(Vec::new());
     for _ in 0..sources.len() {
@@ -122,7 +123,7 @@ async fn relocate_base<E: Stall + Pressure>(env: &E, pages: &[Pfn], to: Destinat
 ///
 /// # Errors
 /// Those of [`Mm::isolate_pageblock`]; nothing has happened then.
-pub async fn offline_pages<E: Stall + Pressure>(env: &E, range: PfnRange) -> Result<bool, IsolateError> {
+pub async fn offline_pages<E: Pressure>(env: &E, range: PfnRange) -> Result<bool, IsolateError> {
     let blocks: Vec<Pfn> = range.iter().step_by(PAGEBLOCK_PAGES.get() as usize).collect();
     let mut types = Vec::new();
     for &block in &blocks {

@@ -3,7 +3,7 @@
 use order9_units::Pfn;
 
 use super::MigrateReason;
-use crate::env::{Pressure, Stall};
+use crate::Pressure;
 use crate::hugetlb::PoolMove;
 use crate::page_alloc::Request;
 use crate::slow_path::alloc_pages;
@@ -14,7 +14,7 @@ use crate::space::Errno;
 ///
 /// # Errors
 /// As [`super::relocate`].
-pub(super) async fn relocate_pool_page<E: Stall + Pressure>(
+pub(super) async fn relocate_pool_page<E: Pressure>(
     env: &E,
     head: Pfn,
     request: &Request,

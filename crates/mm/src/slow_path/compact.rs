@@ -2,8 +2,9 @@
 
 use order9_units::{Order, Pfn};
 
+use super::Pressure;
 use super::SlowPath;
-use crate::env::{CompactPriority, CompactResult, Env, Pressure};
+use crate::env::{CompactPriority, CompactResult};
 use crate::gfp::Gfp;
 use crate::page_alloc::{AllocError, GaveUp, Request};
 use crate::policy::{EarlyFail, FirstCompaction, StallCounts};
@@ -14,7 +15,7 @@ pub(super) struct Outcome {
     pub(super) page: Option<Pfn>,
 }
 
-impl<E: Env + Pressure> SlowPath<'_, E> {
+impl<E: Pressure> SlowPath<'_, E> {
     /// Compaction before any reclaim, for requests to which single pages are no help. `None`: go on.
     pub(super) async fn first_compaction(&mut self) -> Option<Result<Pfn, AllocError>> {
         let Request { order, gfp, .. } = self.search.request;
@@ -104,17 +105,16 @@ impl<E: Env + Pressure> SlowPath<'_, E> {
             return Outcome { result, page: None };
         }
         let page = compacted.captured.or_else(|| self.walk(self.flags()));
-        let zone = self.env.with(|mm| {
+        self.env.with(|mm| {
             mm.counters.compact_stall += 1;
             match page {
                 Some(_) => mm.counters.compact_success += 1,
                 None => mm.counters.compact_fail += 1,
             }
-            page.and_then(|pfn| mm.zone_of(pfn))
+            if let Some(zone) = page.and_then(|pfn| mm.zone_of(pfn)) {
+                mm.compaction_paid_off(zone, request.order);
+            }
         });
-        if let Some(zone) = zone {
-            self.env.compaction_paid_off(zone, request.order);
-        }
         Outcome { result, page }
     }
 }

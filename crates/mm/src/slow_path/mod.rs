@@ -5,13 +5,16 @@
 //! fast path, reclaim and compaction are reached through [`Pressure`]. Every way to stop has a name ([`GaveUp`]).
 
 mod compact;
+mod pressure;
 mod retry;
 #[cfg(test)]
 mod tests;
 
 use order9_units::Pfn;
 
-use crate::env::{CompactPriority, Env, OomKill, Pressure, TICK};
+pub use pressure::{Effort, Pressure};
+
+use crate::env::{CompactPriority, OomKill, TICK};
 use crate::gfp::{AllocFlags, Gfp, Mark, Reserve};
 use crate::node::ZoneRef;
 use crate::page_alloc::{AllocError, GaveUp, NodeUse, Request, Search};
@@ -21,7 +24,7 @@ use crate::policy::{Policy, RetryRule};
 ///
 /// # Errors
 /// [`AllocError`], with the reason to stop.
-pub async fn alloc_pages<E: Env + Pressure>(env: &E, request: &Request) -> Result<Pfn, AllocError> {
+pub async fn alloc_pages<E: Pressure>(env: &E, request: &Request) -> Result<Pfn, AllocError> {
     match env.with(|mm| mm.alloc_fast(request)) {
         Err(AllocError::NoneAboveWatermark) => alloc_slow(env, request).await,
         decided => {
@@ -35,7 +38,7 @@ pub async fn alloc_pages<E: Env + Pressure>(env: &E, request: &Request) -> Resul
 ///
 /// # Errors
 /// [`AllocError`], with the reason to stop.
-pub async fn alloc_slow<E: Env + Pressure>(env: &E, request: &Request) -> Result<Pfn, AllocError> {
+pub async fn alloc_slow<E: Pressure>(env: &E, request: &Request) -> Result<Pfn, AllocError> {
     match request.uses {
         NodeUse::Ordinary | NodeUse::Interleaved => slow_path(env, request).await,
         NodeUse::FastPathMask => slow_path(env, &Request { nodemask: None, uses: NodeUse::Ordinary, ..*request }).await,
@@ -52,14 +55,14 @@ pub async fn alloc_slow<E: Env + Pressure>(env: &E, request: &Request) -> Result
 }
 
 /// The second attempt of a request whose first nodes had nothing.
-async fn beyond_mask<E: Env + Pressure>(env: &E, request: &Request) -> Result<Pfn, AllocError> {
+async fn beyond_mask<E: Pressure>(env: &E, request: &Request) -> Result<Pfn, AllocError> {
     match env.with(|mm| mm.alloc_fast(request)) {
         Err(AllocError::NoneAboveWatermark) => slow_path(env, request).await,
         decided => decided,
     }
 }
 
-async fn slow_path<E: Env + Pressure>(env: &E, request: &Request) -> Result<Pfn, AllocError> {
+async fn slow_path<E: Pressure>(env: &E, request: &Request) -> Result<Pfn, AllocError> {
     let result = match SlowPath::new(env, request) {
         Ok(path) => match path.reclaim_nodes().await {
             Some(pfn) => Ok(pfn),
@@ -95,7 +98,7 @@ enum Round {
     Stop(GaveUp),
 }
 
-impl<'e, E: Env + Pressure> SlowPath<'e, E> {
+impl<'e, E: Pressure> SlowPath<'e, E> {
     fn new(env: &'e E, request: &Request) -> Result<Self, AllocError> {
         let (search, policy, keeps_types_apart) =
             env.with(|mm| (mm.search_for(request), mm.policy().clone(), mm.settings.defrag_mode));

@@ -2,8 +2,9 @@
 
 use order9_units::{Nanos, Order};
 
+use super::Pressure;
 use super::{Round, SlowPath};
-use crate::env::{CompactPriority, CompactResult, Env, Pressure};
+use crate::env::{CompactPriority, CompactResult};
 use crate::gfp::{AllocFlags, Gfp, Mark};
 use crate::node::ZoneRef;
 use crate::page_alloc::{GaveUp, Request};
@@ -24,7 +25,7 @@ const fn max_compact_retries(order: Order) -> u32 {
     if order.is_costly() { MAX_COMPACT_RETRIES / 4 } else { MAX_COMPACT_RETRIES }
 }
 
-impl<E: Env + Pressure> SlowPath<'_, E> {
+impl<E: Pressure> SlowPath<'_, E> {
     /// Whether some zone would pass its min mark if all that can be reclaimed were free.
     pub(super) async fn should_reclaim_retry(&mut self, progress: u64) -> bool {
         let Request { order, node, .. } = self.search.request;
@@ -44,7 +45,8 @@ impl<E: Env + Pressure> SlowPath<'_, E> {
             if !passes {
                 continue;
             }
-            let stuck = progress == 0 && 2 * self.env.write_pending(zone.zone) > reclaimable;
+            let stuck =
+                progress == 0 && 2 * self.env.with(|mm| mm.zone(zone.zone).write_pending().total()) > reclaimable;
             if stuck && self.policy.slow_path.retry_waits_for_writeback {
                 self.env.sleep(WRITEBACK_WAIT).await;
             }

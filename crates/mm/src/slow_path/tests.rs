@@ -10,11 +10,12 @@ use order9_units::{Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 mod defrag_mode;
 
-use super::alloc_pages;
+use super::{Pressure, alloc_pages};
 use crate::env::alone::run;
-use crate::env::{CompactPriority, CompactResult, Compacted, Env, OomKill, Pressure, SpinLock, Task};
+use crate::env::{CompactPriority, CompactResult, Compacted, Env, OomKill, SpinLock, Stall, Task, Until};
 use crate::page_alloc::{AllocError, GaveUp, Request};
 use crate::policy::{EarlyFail, Policy, RetryRule, StallCounts, Withdrawn};
+use crate::reclaim::PageWrite;
 use crate::slab::tests::Random;
 use crate::trace::NoTrace;
 use crate::zone::ZoneId;
@@ -126,6 +127,20 @@ impl Env for World {
     }
 }
 
+impl Stall for World {
+    async fn submit(&self, _: Vec<PageWrite>) {}
+
+    async fn wait(&self, until: Until, _: Option<Nanos>) -> bool {
+        unreachable!("reclaim is scripted, but a wait for {until:?}")
+    }
+
+    fn wake(&self, _: Until) {}
+
+    fn now(&self) -> Nanos {
+        Nanos::ZERO
+    }
+}
+
 impl Pressure for World {
     async fn reclaim(&self, _: &Request) -> u64 {
         self.say("reclaim");
@@ -143,16 +158,8 @@ impl Pressure for World {
         Compacted { result: self.compaction, captured: None }
     }
 
-    fn compaction_paid_off(&self, _: ZoneId, order: Order) {
-        self.say(&format!("paid off {order}"));
-    }
-
     fn reclaimable(&self, _: ZoneId) -> u64 {
         self.reclaimable
-    }
-
-    fn write_pending(&self, _: ZoneId) -> u64 {
-        0
     }
 
     async fn oom_kill(&self, _: &Request) -> OomKill {

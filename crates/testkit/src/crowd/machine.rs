@@ -5,16 +5,15 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-use order9_mm::compaction::try_to_compact_pages;
-use order9_mm::env::{CompactPriority, Compacted, Env, OomKill, Pressure, SpinLock, Stall, Task, Until};
+use order9_mm::env::{Env, OomKill, SpinLock, Stall, Task, Until};
 use order9_mm::page_cache::FileWrite;
 use order9_mm::policy::Policy;
-use order9_mm::reclaim::{PageWrite, direct_reclaim, reclaim_node};
+use order9_mm::reclaim::PageWrite;
 use order9_mm::slab::CacheSpec;
 use order9_mm::thp::{HugeDefrag, HugeEnabled};
 use order9_mm::trace::NoTrace;
-use order9_mm::{FileId, Mm, MmBuilder, Request, SpaceId, SwapWrite, Wakeups, ZoneId};
-use order9_units::{Nanos, Order, Pages};
+use order9_mm::{Effort, FileId, Mm, MmBuilder, Pressure, Request, SpaceId, SwapWrite, Wakeups};
+use order9_units::{Nanos, Pages};
 
 use super::CPU;
 use crate::nodes::{self, Choices};
@@ -172,13 +171,6 @@ impl Thread {
         self.machine.locked.borrow_mut().push(space);
         MmapLock { machine: Rc::clone(&self.machine), space }
     }
-
-    async fn reclaiming<R>(&self, work: impl Future<Output = R>) -> R {
-        let before = self.memalloc.replace(true);
-        let result = work.await;
-        self.memalloc.set(before);
-        result
-    }
 }
 
 impl Env for Thread {
@@ -251,28 +243,11 @@ impl Stall for Thread {
 }
 
 impl Pressure for Thread {
-    async fn reclaim(&self, request: &Request) -> u64 {
-        self.reclaiming(direct_reclaim(self, request)).await
-    }
-
-    async fn reclaim_node(&self, zone: ZoneId, request: &Request) -> bool {
-        self.reclaiming(reclaim_node(self, zone, request)).await
-    }
-
-    async fn compact(&self, request: &Request, priority: CompactPriority) -> Compacted {
-        self.reclaiming(try_to_compact_pages(self, request, priority)).await
-    }
-
-    fn compaction_paid_off(&self, zone: ZoneId, order: Order) {
-        self.machine.step(|mm| mm.compaction_paid_off(zone, order));
-    }
-
-    fn reclaimable(&self, _: ZoneId) -> u64 {
-        0
-    }
-
-    fn write_pending(&self, _: ZoneId) -> u64 {
-        0
+    async fn exert<R>(&self, _: Effort, work: impl Future<Output = R>) -> R {
+        let before = self.memalloc.replace(true);
+        let result = work.await;
+        self.memalloc.set(before);
+        result
     }
 
     async fn oom_kill(&self, _: &Request) -> OomKill {

@@ -5,14 +5,13 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use order9_mm::compaction::try_to_compact_pages;
-use order9_mm::env::{CompactPriority, Compacted, Env, OomKill, Pressure, SpinLock, Stall, Task, Until};
+use order9_mm::env::{Env, OomKill, SpinLock, Stall, Task, Until};
 use order9_mm::policy::Policy;
-use order9_mm::reclaim::{PageWrite, direct_reclaim};
+use order9_mm::reclaim::PageWrite;
 use order9_mm::thp::{HugeDefrag, HugeEnabled};
 use order9_mm::trace::NoTrace;
-use order9_mm::{Mm, MmBuilder, Request, ZoneId};
-use order9_units::{Nanos, Order, Pages};
+use order9_mm::{Mm, MmBuilder, Pressure, Request};
+use order9_units::{Nanos, Pages};
 
 use crate::nodes;
 
@@ -117,30 +116,6 @@ impl Stall for Machine {
 }
 
 impl Pressure for Machine {
-    async fn reclaim(&self, request: &Request) -> u64 {
-        direct_reclaim(self, request).await
-    }
-
-    async fn reclaim_node(&self, _: ZoneId, _: &Request) -> bool {
-        false
-    }
-
-    async fn compact(&self, request: &Request, priority: CompactPriority) -> Compacted {
-        try_to_compact_pages(self, request, priority).await
-    }
-
-    fn compaction_paid_off(&self, zone: ZoneId, order: Order) {
-        self.step(|mm| mm.compaction_paid_off(zone, order));
-    }
-
-    fn reclaimable(&self, _: ZoneId) -> u64 {
-        0
-    }
-
-    fn write_pending(&self, _: ZoneId) -> u64 {
-        0
-    }
-
     async fn oom_kill(&self, _: &Request) -> OomKill {
         OomKill::NoVictim
     }

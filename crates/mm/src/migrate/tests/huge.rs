@@ -7,13 +7,13 @@ use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 use super::super::{MigrateReason, offline_pages};
 use super::{CPU, World, address};
 use crate::env::alone::run;
-use crate::env::{CompactPriority, CompactResult, Compacted, OomKill, Pressure};
+use crate::env::{CompactPriority, CompactResult, Compacted, OomKill};
 use crate::mempolicy::{Movable, PageMove, move_pages};
 use crate::policy::Policy;
 use crate::space::{Access, Errno, FaultStep, MmapRequest, Place, Prot, SpaceId, VirtAddr};
 use crate::thp::HugeEnabled;
 use crate::trace::Event;
-use crate::{Gfp, Layout, NodeSpec, Request, ZoneId, ZoneSpec};
+use crate::{Gfp, Layout, NodeSpec, Pressure, Request, ZoneId, ZoneSpec};
 
 const NEAR: NodeId = NodeId(0);
 const FAR: NodeId = NodeId(1);
@@ -32,16 +32,6 @@ impl Pressure for World {
 
     async fn compact(&self, _: &Request, _: CompactPriority) -> Compacted {
         Compacted { result: CompactResult::Skipped, captured: None }
-    }
-
-    fn compaction_paid_off(&self, _: ZoneId, _: Order) {}
-
-    fn reclaimable(&self, _: ZoneId) -> u64 {
-        0
-    }
-
-    fn write_pending(&self, _: ZoneId) -> u64 {
-        0
     }
 
     async fn oom_kill(&self, _: &Request) -> OomKill {
