@@ -135,7 +135,7 @@ fn found(slots: &[u64], huge: u64, compacted: bool, swapped: bool) -> Found {
 /// Placements that never leave the node of the program for a huge page.
 const STAY: [HugePlacement; 5] = [P::ThisNode, P::NoRetry, P::CompactOnly, P::CompactOnlyWmark, P::LocalBaseFirst];
 /// Placements that take what is free anywhere before they do anything for it.
-const TAKE: [HugePlacement; 5] = [P::Relax, P::AnyNode, P::MadvLocal, P::ForceLocal, P::Estimate];
+const TAKE: [HugePlacement; 6] = [P::Relax, P::AnyNode, P::MadvLocal, P::ForceLocal, P::MpolProximity, P::Estimate];
 /// Placements that work for it at home first.
 const WORK: [HugePlacement; 3] = [P::TwoStepLocal, P::TwoStep, P::TwoStepStrict];
 
