@@ -121,7 +121,7 @@ impl<T: Tracer> MmBuilder<T> {
             user: UserMemory { huge, ..UserMemory::default() },
             swap: SwapArea::default(),
             reclaim: ReclaimState::new(scope.sets(layout.zones.len(), layout.nodes.len()), frames.get()),
-            compaction: CompactionState::default(),
+            compaction: CompactionState::new(layout.zones.len()),
             index: None,
             costs: None,
             slab: SlabMemory::new(layout.nodes.len(), blocks),

@@ -4,7 +4,6 @@ use alloc::vec::Vec;
 
 use order9_units::{Migratetype, NodeId, Order, PfnRange, ZoneKind};
 
-use crate::compaction::ZoneCompaction;
 use crate::frame::Idx;
 use crate::lru::ZoneLru;
 use crate::page_cache::WritePending;
@@ -55,7 +54,6 @@ pub struct Zone {
     pub(crate) lru: ZoneLru,
     pub(crate) write_pending: WritePending,
     pub(crate) pcps: Vec<Pcp>,
-    pub(crate) compaction: ZoneCompaction,
 }
 
 /// Free blocks of one order.
@@ -98,7 +96,6 @@ impl Zone {
             lru,
             write_pending: WritePending::default(),
             pcps: Vec::new(),
-            compaction: ZoneCompaction::default(),
         }
     }
 

@@ -38,7 +38,7 @@ pub(super) async fn work_ahead<E: Stall>(env: &E, node: NodeId, class: ZoneKind)
                 break;
             }
         }
-        env.with(|mm| mm.zones[zone.index()].compaction.taken = 0);
+        env.with(|mm| mm.compaction.zones[zone.index()].taken = 0);
     }
 }
 
@@ -66,10 +66,10 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn note_huge_page_taken(&mut self, zone: ZoneId) {
-        self.zones[zone.index()].compaction.taken += 1;
+        self.compaction.zones[zone.index()].taken += 1;
         let of = self.zone(zone);
         let left = huge_pages_free(of).min(room(of));
-        let (node, class, low) = (of.node, of.kind, left < reserve(of).div_ceil(2));
+        let (node, class, low) = (of.node, of.kind, left < self.reserve(of).div_ceil(2));
         let has_work = || self.may_work_ahead(zone) || self.may_split_ahead(zone);
         if !low || !self.nodes[node.index()].kcompactd_asleep || !has_work() {
             return;
@@ -89,7 +89,7 @@ impl<T: Tracer> Mm<T> {
             || self.suitable_by_index(of, of.kind, &AllocFlags::plain(Mark::Min)) == Some(Suitable::Continue);
         let source = || self.index.as_ref().and_then(|index| index.cheapest(zone));
         self.policy.compaction.works_ahead
-            && huge_pages_free(of) < reserve(of)
+            && huge_pages_free(of) < self.reserve(of)
             && suitable()
             && source().is_some_and(|source| source.used < BACKGROUND_COST_MAX)
     }
@@ -97,7 +97,13 @@ impl<T: Tracer> Mm<T> {
     /// Whether pages are too few to fill the reserve of the zone, and huge pages that are mapped in part hold some.
     fn may_split_ahead(&self, zone: ZoneId) -> bool {
         let of = self.zone(zone);
-        self.policy.compaction.works_ahead && room(of) < reserve(of) && self.has_split_that_frees(of.node)
+        self.policy.compaction.works_ahead && room(of) < self.reserve(of) && self.has_split_that_frees(of.node)
+    }
+
+    /// Huge pages that the zone keeps free while there is demand.
+    fn reserve(&self, zone: &Zone) -> u64 {
+        let least = (zone.watermarks.high - zone.watermarks.low).div_ceil(Order::PAGEBLOCK.pages().get());
+        self.compaction.zones[zone.id.index()].taken.max(least)
     }
 
     /// Whether the run leaves off.
@@ -115,10 +121,4 @@ fn huge_pages_free(zone: &Zone) -> u64 {
 fn room(zone: &Zone) -> u64 {
     let kept = zone.watermarks.of(HUGE_LEAVES) + zone.lowmem_reserve[zone.kind.index()];
     zone.free().saturating_sub(kept) / Order::PAGEBLOCK.pages().get()
-}
-
-/// Huge pages that the zone keeps free while there is demand.
-fn reserve(zone: &Zone) -> u64 {
-    let least = (zone.watermarks.high - zone.watermarks.low).div_ceil(Order::PAGEBLOCK.pages().get());
-    zone.compaction.taken.max(least)
 }

@@ -51,7 +51,7 @@ impl<T: Tracer> Mm<T> {
 
     fn check_zone_compaction(&self, zone: &Zone) -> Verdict {
         let kind = zone.kind;
-        let of = &zone.compaction;
+        let of = &self.compaction.zones[zone.id.index()];
         for deferral in &of.deferral {
             let fits = deferral.considered <= 1 << deferral.shift && deferral.order_failed <= 11;
             require(fits, "a zone has considered at most as many requests as it defers", || {

@@ -11,6 +11,7 @@ use super::account::Account;
 use super::claim::Claim;
 use super::deferral::Asker;
 use super::stretch::Stretches;
+use super::zone::ZoneCompaction;
 use crate::env::CompactPriority;
 use crate::frame::Idx;
 use crate::gfp::{AllocFlags, Gfp, Mark};
@@ -212,8 +213,10 @@ impl CompactControl {
 }
 
 /// Runs under way, and what they share.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct CompactionState {
+    /// What zones remember between runs, by their numbers.
+    pub(crate) zones: Vec<ZoneCompaction>,
     pub(super) runs: Runs<CompactControl>,
     /// The run whose task does the present step, and so may take what that frees.
     pub(crate) capture: Option<Capture>,
@@ -221,4 +224,17 @@ pub(crate) struct CompactionState {
     pub(super) caught: Option<Idx>,
     /// What searches for sources have passed over.
     pub(crate) stretches: Stretches,
+}
+
+impl CompactionState {
+    /// For so many zones, without any run.
+    pub(crate) fn new(zones: usize) -> Self {
+        Self {
+            zones: alloc::vec![ZoneCompaction::default(); zones],
+            runs: Runs::default(),
+            capture: None,
+            caught: None,
+            stretches: Stretches::default(),
+        }
+    }
 }

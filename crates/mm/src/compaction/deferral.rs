@@ -74,7 +74,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn deferral(&mut self, zone: ZoneId, asker: Asker) -> &mut Deferral {
-        &mut self.zones[zone.index()].compaction.deferral[asker as usize]
+        &mut self.compaction.zones[zone.index()].deferral[asker as usize]
     }
 
     /// `defer_compaction`.
@@ -110,14 +110,14 @@ impl<T: Tracer> Mm<T> {
 
     /// An allocation of `order` was served from `zone` after direct compaction: hints stay, and deferral ends.
     pub fn compaction_paid_off(&mut self, zone: ZoneId, order: Order) {
-        self.zones[zone.index()].compaction.blockskip_flush = false;
+        self.compaction.zones[zone.index()].blockskip_flush = false;
         self.compaction_succeeded(zone, order, Asker::Local, true);
     }
 
     fn trace_deferral(&mut self, zone: ZoneId, asker: Asker, order: Order, what: fn(DeferEvent) -> CompactEvent) {
         let of = &self.zones[zone.index()];
         let (node, kind, Deferral { considered, shift, order_failed }) =
-            (of.node, of.kind, of.compaction.deferral[asker as usize]);
+            (of.node, of.kind, self.compaction.zones[zone.index()].deferral[asker as usize]);
         self.tracer.event(|| {
             Event::Compaction(what(DeferEvent { node, zone: kind, order, order_failed, considered, limit: 1 << shift }))
         });

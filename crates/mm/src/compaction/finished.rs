@@ -71,10 +71,10 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn scanners_met(&mut self, run: &CompactControl) -> CompactResult {
-        let zone = &mut self.zones[run.zone.index()];
-        zone.compaction.reset_cached(zone.span);
+        let (span, of) = (self.zone(run.zone).span, &mut self.compaction.zones[run.zone.index()]);
+        of.reset_cached(span);
         // kswapd will forget the hints: without other traces of a run, it is known that there is demand.
-        zone.compaction.blockskip_flush |= run.by.is_direct();
+        of.blockskip_flush |= run.by.is_direct();
         if run.whole_zone { CompactResult::Complete } else { CompactResult::PartialSkipped }
     }
 

@@ -95,7 +95,7 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn reset_isolation_suitable_of(&mut self, node: NodeId) {
         for at in 0..self.zones.len() {
             let zone = &self.zones[at];
-            if zone.node == node && zone.compaction.blockskip_flush {
+            if zone.node == node && self.compaction.zones[at].blockskip_flush {
                 self.reset_isolation_suitable(zone.id);
             }
         }
@@ -111,7 +111,7 @@ impl<T: Tracer> Mm<T> {
         }
         self.work.blocks_passed += (last - first + 1) as u64;
         self.forget_stretches(zone);
-        let compaction = &mut self.zones[zone.index()].compaction;
+        let compaction = &mut self.compaction.zones[zone.index()];
         compaction.blockskip_flush = false;
         compaction.reset_cached(span);
     }

@@ -48,7 +48,6 @@ pub(crate) use capture::Capture;
 pub(crate) use control::CompactionState;
 pub(crate) use hints::BlockBits;
 pub(crate) use kswapd::compact_for_kswapd;
-pub(crate) use zone::ZoneCompaction;
 
 use order9_units::Pages;
 

@@ -29,7 +29,7 @@ impl<T: Tracer> Mm<T> {
     pub(super) fn reset_selectively(&mut self, zone: ZoneId) {
         let of = &self.zones[zone.index()];
         let span = of.span;
-        if !of.compaction.blockskip_flush {
+        if !self.compaction.zones[zone.index()].blockskip_flush {
             return;
         }
         let (mut source, mut target) = (None, None);
@@ -53,7 +53,7 @@ impl<T: Tracer> Mm<T> {
         }
         self.forget_stretches(zone);
         let shift = if self.policy.compaction.reset_free_last_frame { into_block } else { Pages::ZERO };
-        let compaction = &mut self.zones[zone.index()].compaction;
+        let compaction = &mut self.compaction.zones[zone.index()];
         compaction.blockskip_flush = false;
         match (source, target) {
             (Some(source), Some(target)) if source < target => {

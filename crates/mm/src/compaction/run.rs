@@ -167,7 +167,7 @@ impl<T: Tracer> Mm<T> {
             }
             Isolate::None => {
                 if run.syncs_cached {
-                    let cached = &mut self.zones[run.zone.index()].compaction.cached_migrate;
+                    let cached = &mut self.compaction.zones[run.zone.index()].cached_migrate;
                     cached[1] = cached[0];
                 }
                 self.end_round(run)

@@ -148,7 +148,7 @@ impl<T: Tracer> Mm<T> {
     /// some releases, behind the next one.
     pub(super) fn raise_cached_migrate(&mut self, run: &CompactControl, end: Pfn) {
         let to = if self.policy.compaction.cached_migrate_overshoot { end + BLOCK } else { end };
-        self.zones[run.zone.index()].compaction.raise_migrate(run.mode, to);
+        self.compaction.zones[run.zone.index()].raise_migrate(run.mode, to);
     }
 
     /// Whether more pages of the node are isolated than half of those on its lists.

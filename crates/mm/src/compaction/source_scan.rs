@@ -242,7 +242,7 @@ impl<T: Tracer> Mm<T> {
             self.raise_cached_migrate(run, end);
         } else {
             self.skip.set(block, true);
-            self.zones[run.zone.index()].compaction.raise_migrate(run.mode, scan.start);
+            self.compaction.zones[run.zone.index()].raise_migrate(run.mode, scan.start);
         }
     }
 }

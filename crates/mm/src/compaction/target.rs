@@ -122,7 +122,7 @@ impl<T: Tracer> Mm<T> {
         if self.policy.compaction.free_cursor_slow && to_its_end {
             let idx = self.at(block);
             self.skip.set(idx.block(), true);
-            self.zones[run.zone.index()].compaction.lower_free(block);
+            self.compaction.zones[run.zone.index()].lower_free(block);
         }
     }
 
@@ -147,7 +147,7 @@ impl<T: Tracer> Mm<T> {
             self.release_held_block(idx, Order::ZERO);
         }
         let block = self.frames.pfn(highest).align_down(Order::PAGEBLOCK);
-        let cached = &mut self.zones[run.zone.index()].compaction.cached_free;
+        let cached = &mut self.compaction.zones[run.zone.index()].cached_free;
         *cached = (*cached).max(block);
     }
 }

@@ -33,7 +33,7 @@ struct Search {
 impl<T: Tracer> ChooseTargets<T> for FreeListTargets {
     fn choose(&self, mm: &mut Mm<T>, run: &mut CompactControl) {
         let Some(order) = run.order.filter(|&order| order > Order::ZERO) else { return };
-        let is_start = run.free_pfn >= mm.zone(run.zone).compaction.init_free;
+        let is_start = run.free_pfn >= mm.compaction.zones[run.zone.index()].init_free;
         let half = scan_limit(run) / 2;
         // Some releases take the smaller one here, by an oversight.
         let floor = if mm.policy.compaction.target_limit_min { half.min(1) } else { half.max(1) };
@@ -161,7 +161,7 @@ fn restart<T: Tracer>(mm: &Mm<T>, run: &CompactControl, search: &Search) -> Opti
 fn note_highest<T: Tracer>(mm: &mut Mm<T>, run: &CompactControl, highest: Option<Pfn>) {
     let Some(highest) = highest else { return };
     let slow = mm.policy.compaction.free_cursor_slow;
-    let cached = &mut mm.zones[run.zone.index()].compaction.cached_free;
+    let cached = &mut mm.compaction.zones[run.zone.index()].cached_free;
     if slow && highest >= *cached {
         *cached = Pfn::new(highest.get().saturating_sub(BLOCK.get()));
     } else if highest > *cached {

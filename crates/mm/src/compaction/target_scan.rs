@@ -52,7 +52,7 @@ impl<T: Tracer> Mm<T> {
         }
         if at == end && isolated == 0 && !self.policy.compaction.free_cursor_slow {
             self.skip.set(self.at(start).block(), true);
-            self.zones[run.zone.index()].compaction.lower_free(start);
+            self.compaction.zones[run.zone.index()].lower_free(start);
         }
         self.tracer.event(|| {
             let range = PfnRange::new(start, at);

@@ -4,7 +4,6 @@ use order9_units::{Order, Pfn, PfnRange};
 
 use super::deferral::Deferral;
 use crate::migrate::MigrateMode;
-use crate::zone::Zone;
 
 /// Positions and failures of earlier runs over a zone. All start at 0; a position outside the zone is repaired when a run
 /// starts with it.
@@ -64,20 +63,6 @@ impl ZoneCompaction {
 /// Start of the pageblock that a span ends in.
 pub(super) fn last_block(span: PfnRange) -> Pfn {
     Pfn::new(span.end.get() - 1).align_down(Order::PAGEBLOCK)
-}
-
-impl Zone {
-    /// Where the migration scanner of the next run goes on: of an asynchronous one, and of others. Frame 0 is nowhere yet.
-    #[must_use]
-    pub const fn compact_cached_migrate(&self) -> [Pfn; 2] {
-        self.compaction.cached_migrate
-    }
-
-    /// Where the free scanner of the next run goes on. Frame 0 is nowhere yet.
-    #[must_use]
-    pub const fn compact_cached_free(&self) -> Pfn {
-        self.compaction.cached_free
-    }
 }
 
 #[cfg(test)]

@@ -137,7 +137,8 @@ impl<T: Tracer> Mm<T> {
     fn account_freed(&mut self, order: Order, idx: Idx, frames: u64) {
         if order >= Order::PAGEBLOCK {
             let zone = &self.zones[self.blocks[idx.block()].zone.index()];
-            let is_behind = zone.compaction.is_behind_free(zone.span, self.frames.pfn(idx));
+            let compaction = &self.compaction.zones[zone.id.index()];
+            let is_behind = compaction.is_behind_free(zone.span, self.frames.pfn(idx));
             self.counters.huge_reclaimed += frames;
             self.counters.huge_reclaimed_behind += if is_behind { frames } else { 0 };
         }

@@ -30,7 +30,7 @@ fn a_run_in_vain_returns_what_cpus_have_cached_and_is_put_off() {
     });
     let cached = |world: &World| world.mm.borrow().zones()[0].pcp_pages();
     let deferral = |world: &World| {
-        let deferral = world.mm.borrow().zones[0].compaction.deferral[0];
+        let deferral = world.mm.borrow().compaction.zones[0].deferral[0];
         (deferral.considered, deferral.shift, deferral.order_failed)
     };
     assert_eq!(cached(&world), 1);
@@ -55,11 +55,11 @@ fn a_run_in_vain_returns_what_cpus_have_cached_and_is_put_off() {
 fn a_block_that_nobody_has_got_yet_ends_no_deferral() {
     let world = World::new(classic(), &worked_example());
     world.with(|mm| {
-        let deferral = &mut mm.zones[0].compaction.deferral[0];
+        let deferral = &mut mm.compaction.zones[0].deferral[0];
         (deferral.considered, deferral.shift, deferral.order_failed) = (8, 3, 2);
     });
     run(work(&world, NodeId(0), REQUEST));
-    let deferral = world.mm.borrow().zones[0].compaction.deferral[0];
+    let deferral = world.mm.borrow().compaction.zones[0].deferral[0];
     assert_eq!((world.free_huge(), deferral.shift, deferral.order_failed), (1, 3, 10));
 }
 

@@ -218,9 +218,9 @@ impl World {
     /// Cached positions, counted from the start of the zone: of asynchronous runs, of others, of the free scanner.
     fn cached(&self) -> [Option<u64>; 3] {
         let mm = self.mm.borrow();
-        let zone = &mm.zones()[0];
-        let [migrate, sync] = zone.compact_cached_migrate();
-        [migrate, sync, zone.compact_cached_free()].map(|pfn| pfn.get().checked_sub(BASE))
+        let of = &mm.compaction.zones[0];
+        let [migrate, sync] = of.cached_migrate;
+        [migrate, sync, of.cached_free].map(|pfn| pfn.get().checked_sub(BASE))
     }
 
     /// Which of the pageblocks scanners pass over.

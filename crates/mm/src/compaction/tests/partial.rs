@@ -45,7 +45,7 @@ fn half_mapped(policy: Policy, pageblocks: u64) -> World {
             mm.munmap(space, at(slot * SLOT), bytes(SLOT / 2), CPU).expect("it is mapped");
         }
         assert_eq!((mm.deferred_splits(NodeId(0)), mm.counters().thp_split_page), (SLOTS - 1, 0));
-        assert_eq!(core::mem::take(&mut mm.zones[0].compaction.taken), SLOTS, "each slot took one");
+        assert_eq!(core::mem::take(&mut mm.compaction.zones[0].taken), SLOTS, "each slot took one");
     }
     world
 }
@@ -106,11 +106,11 @@ fn kcompactd_splits_ahead_until_pages_are_enough() {
 fn kcompactd_makes_room_for_as_many_as_were_taken_since_it_last_did() {
     let of = |taken| {
         let world = shortage(policy(true));
-        world.mm.borrow_mut().zones[0].compaction.taken = taken;
+        world.mm.borrow_mut().compaction.zones[0].taken = taken;
         run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
         let splits = world.splits();
         run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
-        assert_eq!((world.splits(), world.mm.borrow().zones[0].compaction.taken), (splits, 0), "it has done so");
+        assert_eq!((world.splits(), world.mm.borrow().compaction.zones[0].taken), (splits, 0), "it has done so");
         splits
     };
     assert_eq!([0, 1, 2, 3].map(of), [2, 2, 4, SLOTS - 1]);
@@ -122,7 +122,7 @@ fn a_request_that_leaves_less_than_half_of_what_was_taken_wakes_kcompactd() {
         let world = half_mapped(policy(true), 12);
         let mut mm = world.mm.borrow_mut();
         assert_eq!(mm.zones()[0].free_in_pageblocks(), 4 * SLOT);
-        (mm.nodes[0].kcompactd_asleep, mm.zones[0].compaction.taken) = (true, taken);
+        (mm.nodes[0].kcompactd_asleep, mm.compaction.zones[0].taken) = (true, taken);
         let zone = mm.zones()[0].id;
         mm.wake_to_work_ahead(zone, Order::PAGEBLOCK);
         !mm.nodes[0].kcompactd_asleep

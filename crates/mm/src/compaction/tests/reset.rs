@@ -16,9 +16,9 @@ fn marked(frames: &[(u64, F)]) -> World {
 /// Resets the hints, on demand or without; the pageblocks that are marked after that.
 fn reset(world: &World, demand: bool) -> Vec<u64> {
     world.with(|mm| {
-        mm.zones[0].compaction.blockskip_flush = demand;
+        mm.compaction.zones[0].blockskip_flush = demand;
         mm.reset_selectively(crate::ZoneId(0));
-        assert!(!mm.zones[0].compaction.blockskip_flush, "the demand is met");
+        assert!(!mm.compaction.zones[0].blockskip_flush, "the demand is met");
     });
     world.skipped()
 }
@@ -29,7 +29,7 @@ fn hints_are_forgotten_on_demand_where_there_is_something_to_do() {
     assert_eq!(reset(&world, false), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
     assert_eq!(reset(&world, true), [0, 1, 3, 4, 5, 7, 8]);
     let zone = |mm: &mut Mm<Vec<Event>>| {
-        let of = &mm.zones[0].compaction;
+        let of = &mm.compaction.zones[0];
         [of.cached_migrate[0], of.cached_migrate[1], of.init_migrate, of.cached_free, of.init_free]
     };
     let starts = [2, 2, 2, 6, 6].map(|block| Pfn::new(BASE + 512 * block));

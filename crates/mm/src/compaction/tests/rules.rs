@@ -87,10 +87,10 @@ fn scanners_that_met_start_at_the_ends_again_and_show_demand_if_somebody_waits()
         let mut run = run(by, 9, Migratetype::Movable);
         (run.whole_zone, run.free_pfn) = (whole_zone, run.migrate_pfn);
         let middle = Pfn::new(BASE + 1024);
-        let of = &mut mm.zones[0].compaction;
+        let of = &mut mm.compaction.zones[0];
         (of.cached_migrate, of.cached_free) = ([middle; 2], middle);
         assert_eq!(mm.compact_finished(&mut run), Finished::Over(result));
-        let of = &mm.zones[0].compaction;
+        let of = &mm.compaction.zones[0];
         assert_eq!((of.cached_migrate, of.cached_free), ([Pfn::new(BASE); 2], Pfn::new(BASE + 7 * 512)));
         assert_eq!(of.blockskip_flush, demand, "{by:?}");
     }
@@ -144,14 +144,14 @@ fn remote_requests_defer_apart_where_their_cap_is_another() {
         for asker in [Asker::Local, Asker::Remote] {
             (0..9).for_each(|_| mm.defer_compaction(ZONE, order(9), asker));
         }
-        let shifts = |mm: &Mm| mm.zones[0].compaction.deferral.map(|of| of.shift);
+        let shifts = |mm: &Mm| mm.compaction.zones[0].deferral.map(|of| of.shift);
         assert_eq!(shifts(&mm), [6, remote_cap]);
         mm.compaction_succeeded(ZONE, order(9), Asker::Remote, true);
         assert_eq!(shifts(&mm), [0, 0], "an allocation ends the deferral of everybody");
         mm.defer_compaction(ZONE, order(9), Asker::Local);
-        mm.zones[0].compaction.blockskip_flush = true;
+        mm.compaction.zones[0].blockskip_flush = true;
         mm.compaction_paid_off(ZONE, order(9));
-        assert_eq!((shifts(&mm), mm.zones[0].compaction.blockskip_flush), ([0, 0], false), "hints stay");
+        assert_eq!((shifts(&mm), mm.compaction.zones[0].blockskip_flush), ([0, 0], false), "hints stay");
     }
 }
 
@@ -209,7 +209,7 @@ fn pageblocks_that_reach_out_of_the_zone_are_no_sources() {
 fn the_place_of_the_free_scanner_only_comes_down() {
     let world = World::new(classic(), &[F::Free; 4 * 512]);
     let mut mm = world.mm.borrow_mut();
-    let zone = &mut mm.zones[0].compaction;
+    let zone = &mut mm.compaction.zones[0];
     zone.reset_cached(PfnRange::of(Pfn::new(BASE), Pages::new(4 * 512)));
     let places = [3, 1, 2, 0].map(|block| {
         zone.lower_free(Pfn::new(BASE + 512 * block));

@@ -208,7 +208,7 @@ fn rule_21_looks_again_where_there_is_something_to_do() {
         let world = World::new(classic_with(|rules| rules.skip_reset = rule), &frames);
         world.with(|mm| {
             (0..9).for_each(|block| mm.skip.set(block, true));
-            mm.zones[0].compaction.blockskip_flush = true;
+            mm.compaction.zones[0].blockskip_flush = true;
             mm.reset_isolation_suitable_of(NodeId(0));
         });
         assert_eq!(world.cached(), cached.map(|block| Some(block * HUGE)), "{rule:?}");
@@ -218,7 +218,7 @@ fn rule_21_looks_again_where_there_is_something_to_do() {
     let policy = classic_with(|rules| (rules.skip_reset, rules.reset_free_last_frame) = (SkipReset::Selective, true));
     let world = World::new(policy, &frames);
     world.with(|mm| {
-        mm.zones[0].compaction.blockskip_flush = true;
+        mm.compaction.zones[0].blockskip_flush = true;
         mm.reset_isolation_suitable_of(NodeId(0));
     });
     assert_eq!(world.cached()[2], Some(8 * HUGE - 1), "by an oversight, the last frame of the pageblock");
