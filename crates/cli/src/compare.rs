@@ -10,6 +10,7 @@ use order9_report::claims::{Claim, Outcome, Verdict, parse};
 use order9_report::compare::Report;
 use order9_report::compare::text::Fit;
 use order9_report::stats::Generation;
+use order9_toml::{nearest, proposal, shown};
 use order9_workloads::Workload;
 use serde::Serialize;
 
@@ -28,6 +29,9 @@ struct Json<'a> {
     verdicts: Option<&'a [Verdict]>,
 }
 
+/// The runs of a policy, with the title of their column.
+type Column<'a> = (&'a str, Vec<&'a Run>);
+
 /// A stored run directory.
 struct Stored<'a> {
     path: &'a Path,
@@ -44,7 +48,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     let workload = one_workload(&stored)?;
     let titles = titles(&args.directories, &stored)?;
     let all = stored.iter().flat_map(|stored| columns(&stored.loaded));
-    let columns: Vec<_> = titles.iter().map(String::as_str).zip(all).collect();
+    let columns = chosen(&args.policies, titles.iter().map(String::as_str).zip(all).collect())?;
     let claim = args.claim.as_deref().map(|path| Ok::<_, Failure>((path, claim(path, workload)?))).transpose()?;
     // Whoever holds runs against a claim wants to see its rows.
     let generation = claim.as_ref().map_or_else(Generation::default, |(_, claim)| claim.generation);
@@ -56,7 +60,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
         let verdicts = judged.as_ref().map(|(_, verdicts)| verdicts.as_slice());
         return print_json(&Json { notes: &notes, report: &report, verdicts });
     }
-    let verdicts = judged.map(|(claim, verdicts)| verdict_text(&claim, &verdicts)).unwrap_or_default();
+    let kernels: Vec<&str> = columns.iter().map(|(title, _)| *title).collect();
+    let verdicts = judged.map(|(claim, verdicts)| verdict_text(&claim, &kernels, &verdicts)).unwrap_or_default();
     if is_brief(&args.shown) {
         let counts: String = verdicts.lines().skip(1).take(2).map(|line| format!("{line}\n")).collect();
         return print(&brief(|lines| report.to_brief(lines), &notes, &counts));
@@ -64,9 +69,29 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     print(&format!("{}{verdicts}", with_notes(&report.to_text(Fit::Widened), &notes)))
 }
 
+/// The columns with these titles, in the order of the titles; all where none is named.
+fn chosen<'a>(titles: &[String], columns: Vec<Column<'a>>) -> Result<Vec<Column<'a>>, Failure> {
+    if titles.is_empty() {
+        return Ok(columns);
+    }
+    let known = || columns.iter().map(|(title, _)| *title);
+    let find = |wanted: &String| {
+        let found = columns.iter().find(|(title, _)| title == wanted);
+        found.cloned().ok_or_else(|| {
+            let all = known().collect::<Vec<_>>().join(", ");
+            let (wanted, near) = (shown(wanted), proposal(nearest(wanted, known())));
+            Failure::Usage(format!("no column is called {wanted}: there are {all}{near}"))
+        })
+    };
+    if let Some(twice) = repeated(titles) {
+        return Err(Failure::Usage(format!("{}: named more than once", order9_escape::line(twice))));
+    }
+    titles.iter().map(find).collect()
+}
+
 /// Claims are about pooled iterations: a single run of each policy is judged as one was published. Several are judged by
 /// their means, unless somebody wants them pooled.
-fn layout(args: &CompareArgs, columns: &[(&str, Vec<&Run>)]) -> Layout {
+fn layout(args: &CompareArgs, columns: &[Column<'_>]) -> Layout {
     let single = args.claim.is_some() && columns.iter().all(|(_, runs)| runs.len() == 1);
     args.shown.layout.unwrap_or(if single { Layout::Mmtests } else { Layout::Runs })
 }
@@ -90,7 +115,7 @@ fn judged(
     path: &Path,
     claim: Claim,
     report: &Report,
-    columns: &[(&str, Vec<&Run>)],
+    columns: &[Column<'_>],
     machines: &[(&str, &Run)],
 ) -> Result<(Claim, Vec<Verdict>), Failure> {
     let [(_, baseline), (_, patched), ..] = columns else {
@@ -101,11 +126,13 @@ fn judged(
 }
 
 /// One line for each statement, what was found below it.
-fn verdict_text(claim: &Claim, verdicts: &[Verdict]) -> String {
+fn verdict_text(claim: &Claim, kernels: &[&str], verdicts: &[Verdict]) -> String {
     let count = |outcome| verdicts.iter().filter(|verdict| verdict.outcome == outcome).count();
     let mut text = format!(
-        "\nClaims of {}\n{} hold, {} do not, {} could not be measured\n",
+        "\nClaims of {}, with {} as baseline and {} as patched kernel\n{} hold, {} do not, {} could not be measured\n",
         claim.id,
+        kernels[0],
+        kernels[1],
         count(Outcome::Holds),
         count(Outcome::Fails),
         count(Outcome::NotMeasured)
@@ -169,16 +196,15 @@ fn titles(paths: &[PathBuf], stored: &[Stored<'_>]) -> Result<Vec<String>, Failu
     let whole = |path: &Path| order9_escape::path(path);
     let ways: [&dyn Fn(&Path) -> String; 3] = [&|_| String::new(), &last, &whole];
     let distinct = |titles: &Vec<String>| titles.iter().collect::<BTreeSet<_>>().len() == titles.len();
-    ways.into_iter()
-        .map(by)
-        .find(distinct)
-        .ok_or_else(|| Failure::Usage(format!("{}: named more than once", order9_escape::path(repeated(paths)))))
+    ways.into_iter().map(by).find(distinct).ok_or_else(|| {
+        let path = repeated(paths).unwrap_or(&paths[0]);
+        Failure::Usage(format!("{}: named more than once", order9_escape::path(path)))
+    })
 }
 
-/// A path that comes twice, or the first.
-fn repeated(paths: &[PathBuf]) -> &Path {
-    let twice = paths.iter().enumerate().find(|(at, path)| paths[..*at].contains(path));
-    twice.map_or(&paths[0], |(_, path)| path)
+/// The first of some names that has come before.
+fn repeated<T: PartialEq>(names: &[T]) -> Option<&T> {
+    names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)).map(|(_, name)| name)
 }
 
 /// Notes of all directories, behind the name of each where there are several, and in what their inputs differ.

@@ -30,6 +30,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "toml",
             "units",
             "escape",
             "mm",

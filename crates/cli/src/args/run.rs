@@ -146,12 +146,15 @@ impl RunArgs {
 /// Compare runs that were stored: every policy of every directory is a column, compared with the first.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  order9 compare runs/before runs/after\n  order9 compare runs/fsmark --claim claims/001-fsmark-small-file-stream.toml"
+    after_help = "Examples:\n  order9 compare runs/before runs/after\n  order9 compare runs/fsmark --claim claims/001-fsmark-small-file-stream.toml\n  order9 compare runs/fioscale --policy linux-4.19 --policy linux-4.19-noretry"
 )]
 pub(crate) struct CompareArgs {
     /// Directories that `order9 run -o` wrote, all of one workload.
     #[arg(value_name = "DIR", required = true)]
     pub(crate) directories: Vec<PathBuf>,
+    /// Only this column, by its title; may be given more than once, the first is what the others are compared with.
+    #[arg(long = "policy", value_name = "TITLE")]
+    pub(crate) policies: Vec<String>,
     /// Also say of every statement of a published claim whether it holds; its two kernels are the first two columns.
     #[arg(long, value_name = "FILE")]
     pub(crate) claim: Option<PathBuf>,

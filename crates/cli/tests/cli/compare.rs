@@ -92,3 +92,16 @@ fn brief_is_at_most_twenty_lines_and_says_where_the_rest_is() {
     let refused = order9_line("compare {}/a --brief --full", folder.path());
     assert!(refused.refusal().contains("--full"), "{}", refused.stderr);
 }
+
+#[test]
+fn columns_are_chosen_by_their_titles() {
+    let folder = folder_with_machine();
+    order9_line(&format!("{RANDOM} --policy linux-5.1 --seeds 1 -o {{}}/a"), folder.path()).success();
+    let text = order9_line("compare {}/a --policy linux-5.1 --policy linux-5.0", folder.path()).success();
+    assert!(text.contains("\nlinux-5.0 against linux-5.1\n") && !text.contains("6.18"), "{text}");
+    let refused = order9_line("compare {}/a --policy linux-5.2", folder.path());
+    let expected = "no column is called linux-5.2: there are linux-5.0, linux-6.18, linux-5.1; did you mean linux-5.";
+    assert!(refused.refusal().contains(expected), "{}", refused.stderr);
+    let refused = order9_line("compare {}/a --policy linux-5.1 --policy linux-5.1", folder.path());
+    assert!(refused.refusal().contains("linux-5.1: named more than once"), "{}", refused.stderr);
+}
