@@ -49,7 +49,7 @@ pub(crate) fn run(args: &WorkloadsArgs) -> Result<(), Failure> {
 
 impl Listed {
     fn of(workload: Workload) -> Self {
-        let parameters = workload.parameters().iter().chain(GENERAL).map(|parameter| ListedParameter {
+        let parameters = workload.spec().parameters.iter().chain(GENERAL).map(|parameter| ListedParameter {
             key: parameter.key,
             meaning: parameter.meaning,
             takes: parameter.kind.expected(),
@@ -57,10 +57,11 @@ impl Listed {
         });
         Self {
             name: workload.name(),
-            summary: workload.summary(),
-            description: workload.description(),
+            summary: workload.spec().summary,
+            description: workload.spec().description,
             parameters: parameters.collect(),
             settings: workload
+                .spec()
                 .settings(&BTreeMap::new())
                 .iter()
                 .map(|(name, value)| format!("{name}={value}"))

@@ -36,7 +36,8 @@ pub(crate) fn ablation_quantities(workload: Workload) -> Vec<Quantity> {
 }
 
 fn of_workload(workload: Workload, name: impl Fn(&str) -> String) -> impl Iterator<Item = Quantity> {
-    let mains = workload.measures().iter().flat_map(|measure| measure.main.iter().map(move |main| (measure, main)));
+    let mains =
+        workload.spec().measures.iter().flat_map(|measure| measure.main.iter().map(move |main| (measure, main)));
     mains.map(move |(measure, &(operation, figure))| sampled(measure, operation, figure, &name(operation)))
 }
 
@@ -113,12 +114,12 @@ mod tests {
     #[test]
     fn every_workload_says_what_decides() {
         for workload in Workload::ALL {
-            for measure in workload.measures() {
+            for measure in workload.spec().measures {
                 let known = |(operation, _): &(&str, Figure)| measure.operations.contains(operation);
                 assert!(measure.main.iter().all(known), "{} {}", workload.name(), measure.heading);
             }
-            let decides = workload.measures().iter().any(|measure| !measure.main.is_empty());
-            assert!(decides || workload.measures().is_empty(), "{}", workload.name());
+            let decides = workload.spec().measures.iter().any(|measure| !measure.main.is_empty());
+            assert!(decides || workload.spec().measures.is_empty(), "{}", workload.name());
         }
     }
 }

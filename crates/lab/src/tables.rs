@@ -51,7 +51,8 @@ fn benchmark(workload: Workload, columns: &[(&str, Vec<&Run>)]) -> Benchmark {
     Benchmark {
         name: workload.name().to_owned(),
         sections: workload
-            .measures()
+            .spec()
+            .measures
             .iter()
             .map(section)
             .chain(general.filter(|section| !section.operations.is_empty()))
@@ -108,7 +109,7 @@ fn results(workload: Workload, runs: &[&Run]) -> Results {
     let mut pooled: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for run in runs {
         for operation in &run.operations {
-            let measures = || workload.measures().iter().chain(GENERAL_MEASURES);
+            let measures = || workload.spec().measures.iter().chain(GENERAL_MEASURES);
             let divisor = measures().find(|measure| has(measure, &operation.name)).map_or(1.0, divisor);
             let values = run.values(&operation.name).map(|value| value / divisor);
             pooled.entry(operation.name.clone()).or_default().extend(values);

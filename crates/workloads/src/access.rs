@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use order9_units::Nanos;
 
+use crate::measure::{Better, Family, Measure, Unit};
 use crate::sys::{Area, Loads, Stop, Sys};
-use crate::workload::{Better, Family, Measure, Unit};
 
 /// Time of a load, and how many miss the TLB.
 pub(crate) const ACCESS: [Measure; 2] = [

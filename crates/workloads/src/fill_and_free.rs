@@ -3,17 +3,30 @@
 
 use order9_units::{Bytes, Nanos};
 
+use crate::demand::Demand;
+use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::pattern::{FREED_PERCENT, PATTERN, Pattern, part};
+use crate::spec::{SECOND, Spec};
 use crate::sys::{Access, Advice, Mapping, Stop, Sys};
 use crate::unit::UNIT;
-use crate::workload::{Better, Family, Figure, Measure, Unit};
 
-pub(crate) const DESCRIPTION: &str = "\
-    Touches memory in order and gives part of every 2 MiB back by a pattern, so that what stays lies spread over all \
-    pageblocks. Repeated, it ages memory. Measured are the times that touching and giving back take.";
+/// The workload, but for its program [`run`].
+pub(crate) const WORKLOAD: Spec = Spec {
+    name: "fill-and-free",
+    summary: "fills memory and frees it by a pattern: ages memory",
+    description: "\
+        Touches memory in order and gives part of every 2 MiB back by a pattern, so that what stays lies spread over all \
+        pageblocks. Repeated, it ages memory. Measured are the times that touching and giving back take.",
+    parameters: PARAMETERS,
+    measures: MEASURES,
+    settings: |_| &[("thp/enabled", "madvise")],
+    counters_every: SECOND,
+    is_long: false,
+    demand: |of| Demand { time: of.time("hold"), ..Demand::of_memory(of.bytes("size"), of.count("rounds")) },
+};
 
-pub(crate) const PARAMETERS: &[Parameter] = &[
+const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "size",
         meaning: "memory to fill",
@@ -39,7 +52,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-pub(crate) const MEASURES: &[Measure] = &[Measure {
+const MEASURES: &[Measure] = &[Measure {
     heading: "",
     operations: &["Fill", "Free"],
     family: Family::Samples,

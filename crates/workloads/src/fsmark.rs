@@ -9,17 +9,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use order9_units::{Bytes, Nanos, PAGE_SIZE};
 
+use crate::demand::{Chosen, Demand, pages};
+use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
+use crate::spec::Spec;
 use crate::sys::{ChildKind, Facts, FileId, Stop, Sys};
-use crate::workload::{Better, Family, Figure, Measure, Unit};
 
-pub(crate) const DESCRIPTION: &str = "\
-    A stream of small files far beyond memory, as when archives are unpacked. Every file makes one dirty page and \
-    one dirty inode, so page cache and slab should be reclaimed in step. All processes make their files without \
-    waiting for each other, iteration after iteration; files stay, and removing them at the end is part of the timed \
-    run. Measured are files per second of each iteration.";
+/// The workload, but for its program [`run`].
+pub(crate) const WORKLOAD: Spec = Spec {
+    name: "fsmark",
+    summary: "makes small files far beyond memory: are page cache and slab reclaimed in step",
+    description: "\
+        A stream of small files far beyond memory, as when archives are unpacked. Every file makes one dirty page and \
+        one dirty inode, so page cache and slab should be reclaimed in step. All processes make their files without \
+        waiting for each other, iteration after iteration; files stay, and removing them at the end is part of the timed \
+        run. Measured are files per second of each iteration.",
+    parameters: PARAMETERS,
+    measures: MEASURES,
+    settings: |_| &[],
+    counters_every: Nanos::new(10_000_000_000),
+    is_long: true,
+    demand,
+};
 
-pub(crate) const PARAMETERS: &[Parameter] = &[
+const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "processes",
         meaning: "processes, each with a directory of its own",
@@ -50,7 +63,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-pub(crate) const MEASURES: &[Measure] = &[Measure {
+const MEASURES: &[Measure] = &[Measure {
     heading: "",
     operations: &[OPERATION],
     family: Family::Quantiles,
@@ -83,6 +96,12 @@ struct Share {
 struct Made {
     files: Vec<FileId>,
     took: Nanos,
+}
+
+fn demand(of: &Chosen<'_>) -> Demand {
+    let files = of.count("processes").saturating_mul(of.count("files")).saturating_mul(of.count("iterations"));
+    let steps = files.saturating_mul(pages(of.bytes("file_size")).max(1));
+    Demand { files: Bytes::new(steps.saturating_mul(PAGE_SIZE.get())), steps, ..Demand::default() }
 }
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {

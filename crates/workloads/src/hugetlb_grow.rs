@@ -3,18 +3,31 @@
 
 use order9_units::{Bytes, Nanos};
 
+use crate::demand::{Chosen, Demand, FAILURE_STEPS};
 use crate::hugealloc;
+use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::pattern::{FREED_PERCENT, PATTERN};
+use crate::spec::{SECOND, Spec};
 use crate::sys::{DropCaches, PoolFile, Stop, Sys};
 use crate::unit::UNIT;
-use crate::workload::{Better, Family, Figure, Measure, Unit};
 
-pub(crate) const DESCRIPTION: &str = "\
-    Writes a number of huge pages to vm.nr_hugepages in fragmented memory, and writes it again while the kernel has \
-    made fewer. Measured are the time of every try and the huge pages that it gave.";
+/// The workload, but for its program [`run`].
+pub(crate) const WORKLOAD: Spec = Spec {
+    name: "hugetlb-grow",
+    summary: "an administrator wants a hugetlb pool in fragmented memory: what does each try give",
+    description: "\
+        Writes a number of huge pages to vm.nr_hugepages in fragmented memory, and writes it again while the kernel has \
+        made fewer. Measured are the time of every try and the huge pages that it gave.",
+    parameters: PARAMETERS,
+    measures: MEASURES,
+    settings: |_| &[("thp/enabled", "madvise"), ("thp/defrag", "madvise")],
+    counters_every: SECOND,
+    is_long: false,
+    demand,
+};
 
-pub(crate) const PARAMETERS: &[Parameter] = &[
+const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "size",
         meaning: "size of the pool that is asked for",
@@ -62,7 +75,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     PATTERN,
 ];
 
-pub(crate) const MEASURES: &[Measure] = &[
+const MEASURES: &[Measure] = &[
     Measure {
         heading: "Time of each try",
         operations: &["try"],
@@ -104,6 +117,13 @@ pub(crate) const MEASURES: &[Measure] = &[
 const POOL: &str = "Huge pages in the pool";
 const ASKED: &str = "Huge pages asked for";
 const SUCCESS: &str = "Share of what was asked for";
+
+fn demand(of: &Chosen<'_>) -> Demand {
+    let tries = of.count("tries");
+    let time = of.time("pause").get().saturating_mul(tries - 1);
+    let steps = of.filled().saturating_add(tries.saturating_mul(FAILURE_STEPS));
+    Demand { time: Nanos::new(time), steps, ..Demand::default() }
+}
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
     sys.phase("prepare");

@@ -2,14 +2,27 @@
 
 use order9_units::Nanos;
 
+use crate::demand::Demand;
+use crate::measure::Measure;
 use crate::parameters::{Kind, Parameter, Parameters, Value};
+use crate::spec::{SECOND, Spec};
 use crate::sys::{Stop, Sys};
-use crate::workload::Measure;
 
-pub(crate) const DESCRIPTION: &str = "\
-    Sleeps, to see what a machine does by itself. Measured is nothing but counters.";
+/// The workload, but for its program [`run`].
+pub(crate) const WORKLOAD: Spec = Spec {
+    name: "idle",
+    summary: "sleeps: what a machine does by itself",
+    description: "\
+        Sleeps, to see what a machine does by itself. Measured is nothing but counters.",
+    parameters: PARAMETERS,
+    measures: MEASURES,
+    settings: |_| &[],
+    counters_every: SECOND,
+    is_long: false,
+    demand: |of| Demand { time: of.time("time"), ..Demand::default() },
+};
 
-pub(crate) const PARAMETERS: &[Parameter] = &[Parameter {
+const PARAMETERS: &[Parameter] = &[Parameter {
     key: "time",
     meaning: "how long to sleep",
     kind: Kind::Time,
@@ -18,7 +31,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[Parameter {
 }];
 
 /// It measures nothing: its result are the counters.
-pub(crate) const MEASURES: &[Measure] = &[];
+const MEASURES: &[Measure] = &[];
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
     sys.phase("measure");

@@ -4,18 +4,31 @@
 use order9_units::{Bytes, Nanos};
 
 use crate::access::{ACCESS, Accesses};
+use crate::demand::{Chosen, Demand};
 use crate::hugealloc;
+use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::pattern::{FREED_PERCENT, PATTERN};
+use crate::spec::{SECOND, Spec};
 use crate::sys::{Access, Advice, ChildKind, Ended, Mapping, Stop, Sys};
 use crate::unit::UNIT;
-use crate::workload::{Better, Family, Figure, Measure, Unit};
 
-pub(crate) const DESCRIPTION: &str = "\
-    A process wants all its memory at once and huge, as a Java heap that is touched before use, and starts in \
-    fragmented memory. Measured are how long that takes, and how fast the heap is then.";
+/// The workload, but for its program [`run`].
+pub(crate) const WORKLOAD: Spec = Spec {
+    name: "java-heap",
+    summary: "one process wants all its memory at once and huge, in fragmented memory",
+    description: "\
+        A process wants all its memory at once and huge, as a Java heap that is touched before use, and starts in \
+        fragmented memory. Measured are how long that takes, and how fast the heap is then.",
+    parameters: PARAMETERS,
+    measures: MEASURES,
+    settings: |_| &[("thp/enabled", "madvise"), ("thp/defrag", "madvise")],
+    counters_every: SECOND,
+    is_long: false,
+    demand,
+};
 
-pub(crate) const PARAMETERS: &[Parameter] = &[
+const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "heap",
         meaning: "memory of the process",
@@ -45,7 +58,12 @@ const START: Measure = Measure {
     main: &[("Elapsed", Figure::Mean)],
 };
 
-pub(crate) const MEASURES: &[Measure] = &[START, ACCESS[0], ACCESS[1]];
+const MEASURES: &[Measure] = &[START, ACCESS[0], ACCESS[1]];
+
+fn demand(of: &Chosen<'_>) -> Demand {
+    let heap = Demand::of_memory(of.bytes("heap"), 1);
+    Demand { time: of.time("pause"), steps: heap.steps.saturating_add(of.filled()), ..heap }
+}
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
     sys.phase("prepare");

@@ -1,9 +1,10 @@
 //! The benchmarks by which huge-page changes are judged: each written once, run in two worlds.
 //!
-//! Key types: [`Sys`] (what a program may ask of its system: the lab's machine or real Linux), [`Workload`] (every program
-//! there is, with what can be chosen and what it measures), [`Parameters`] (what was chosen). One file for each program;
-//! [`Workload`] is the one table that names them all.
-//! A workload knows nothing of either world: no clock, no random numbers, no memory but what [`Sys`] gives it.
+//! Key types: [`Sys`] (what a program may ask of its system), [`Workload`] (the list of all programs), [`Spec`] (everything
+//! there is to say of one: what can be chosen and what it measures), [`Parameters`] (what was chosen).
+//! One file for each program, with its `WORKLOAD`, a [`Spec`], and its `run`; a new program is such a file, its `mod` here
+//! and a row of [`Workload`].
+//! A workload does not know its world: no clock, no random numbers, no memory but what [`Sys`] gives it.
 #![forbid(unsafe_code)]
 
 mod access;
@@ -18,10 +19,12 @@ mod hugetlb_grow;
 mod idle;
 mod java_heap;
 mod ladder;
+mod measure;
 mod mempolicy;
 mod numa;
 mod parameters;
 mod pattern;
+mod spec;
 mod stream_reader;
 mod stutter;
 mod sys;
@@ -35,11 +38,13 @@ mod workload;
 pub use cpus::{CpuRange, Cpus, Spread};
 pub use demand::Demand;
 pub use ladder::thread_ladder;
+pub use measure::{Better, Family, Figure, Measure, Unit};
 pub use mempolicy::{GENERAL, GENERAL_MEASURES, MbindFlags, MemoryMode, Mempolicy, NodeFlags, Numastat};
 pub use parameters::{Kind, Parameter, Parameters, Value};
+pub use spec::{Setting, Spec};
 pub use sys::{
     Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, KernelSize, Loads, Mapping, Memory,
     Of, PoolFile, Prot, Stop, Sys, Times,
 };
 pub use tmpfs::{Mount, Statfs};
-pub use workload::{Better, Family, Figure, Measure, Unit, Workload};
+pub use workload::Workload;

@@ -9,9 +9,9 @@ use std::future::Future;
 use order9_units::{NodeId, NodeMask};
 
 use crate::cpus::{CPUS, SPREAD};
+use crate::measure::{Better, Family, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{Stop, Sys};
-use crate::workload::{Better, Family, Measure, Unit};
 
 /// Modes of memory policies, `MPOL_*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -139,7 +139,7 @@ impl Parameters {
             if parameter.kind.admits(&value) { Ok((parameter.key, value)) } else { Err(parameter) }
         };
         let general = GENERAL.iter().filter(|parameter| chosen.contains_key(parameter.key));
-        workload.parameters().iter().chain(general).map(value).collect::<Result<_, _>>().map(Self)
+        workload.spec().parameters.iter().chain(general).map(value).collect::<Result<_, _>>().map(Self)
     }
 
     /// Every parameter with its value, by name.

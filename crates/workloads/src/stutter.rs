@@ -6,15 +6,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use order9_units::{Bytes, Nanos, PAGE_SIZE};
 
+use crate::demand::{Chosen, Demand, pages};
+use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
+use crate::spec::{SECOND, Spec};
 use crate::sys::{Access, ChildKind, DropCaches, FileId, Mapping, Stop, Sys};
-use crate::workload::{Better, Family, Figure, Measure, Unit};
 
-pub(crate) const DESCRIPTION: &str = "\
-    What a desktop user feels: a small program maps and touches memory again and again while another one hogs memory \
-    and a large file is copied. Measured is how long each mapping takes.";
+/// The workload, but for its program [`run`].
+pub(crate) const WORKLOAD: Spec = Spec {
+    name: "stutter",
+    summary: "maps and touches memory beside a hog and a large copy: what a desktop user feels",
+    description: "\
+        What a desktop user feels: a small program maps and touches memory again and again while another one hogs memory \
+        and a large file is copied. Measured is how long each mapping takes.",
+    parameters: PARAMETERS,
+    measures: MEASURES,
+    settings: |_| &[("thp/enabled", "always")],
+    counters_every: SECOND,
+    is_long: false,
+    demand,
+};
 
-pub(crate) const PARAMETERS: &[Parameter] = &[
+const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "hog",
         meaning: "memory of the program that hogs it",
@@ -45,7 +58,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-pub(crate) const MEASURES: &[Measure] = &[
+const MEASURES: &[Measure] = &[
     Measure {
         heading: "",
         operations: &["mmap"],
@@ -73,6 +86,18 @@ const PAUSE: Nanos = Nanos::new(5_000_000);
 const HEAD_START: Nanos = Nanos::new(10_000_000_000);
 /// What is copied at once.
 const BLOCK: Bytes = Bytes::new(2 << 20);
+
+fn demand(of: &Chosen<'_>) -> Demand {
+    let (hog, file, probe) = (of.bytes("hog"), of.bytes("file"), of.bytes("probe"));
+    let copies = of.count("copies");
+    let copied = pages(file).saturating_mul(2).saturating_add(pages(hog)).saturating_mul(copies);
+    Demand {
+        mapped: Bytes::new(hog.max(probe)),
+        files: Bytes::new(file.saturating_mul(2)),
+        steps: copied.saturating_add(pages(probe)),
+        ..Demand::default()
+    }
+}
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
     sys.phase("prepare");

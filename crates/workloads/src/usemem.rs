@@ -7,19 +7,32 @@
 use order9_units::{Bytes, Nanos, PAGE_SIZE};
 
 use crate::access::{ACCESS, Accesses};
+use crate::demand::{Chosen, Demand, part};
 use crate::ladder::thread_ladder;
+use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
+use crate::spec::{SECOND, Spec};
 use crate::sys::{Access, Area, ChildKind, Ended, FileId, Mapping, Of, Stop, Sys, Times};
 use crate::unit::UNIT;
-use crate::workload::{Better, Family, Figure, Measure, Unit};
 
-pub(crate) const DESCRIPTION: &str = "\
-    Two processes run at the same time with as many threads each. One passes over private memory and stores to every \
-    page; the other reads a file that all its threads map from the beginning. Together they fit into memory, so that \
-    any swapping or direct reclaim is a mistake of the kernel; on NUMA one node overflows long before the machine \
-    does. With all of it anonymous there is one process alone. Measured is what `/usr/bin/time` shows around both: user, system and elapsed time, and faults.";
+/// The workload, but for its program [`run`].
+pub(crate) const WORKLOAD: Spec = Spec {
+    name: "usemem",
+    summary: "streams through file and anonymous memory that together fit: any stall is a mistake",
+    description: "\
+        Two processes run at the same time with as many threads each. One passes over private memory and stores to every \
+        page; the other reads a file that all its threads map from the beginning. Together they fit into memory, so that \
+        any swapping or direct reclaim is a mistake of the kernel; on NUMA one node overflows long before the machine \
+        does. With all of it anonymous there is one process alone. Measured is what `/usr/bin/time` shows around both: user, system and elapsed time, and faults.",
+    parameters: PARAMETERS,
+    measures: MEASURES,
+    settings: |_| &[("thp/enabled", "always")],
+    counters_every: SECOND,
+    is_long: false,
+    demand,
+};
 
-pub(crate) const PARAMETERS: &[Parameter] = &[
+const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "size",
         meaning: "memory used in all",
@@ -58,7 +71,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
 ];
 
 /// The second name is spelled as mmtests has it.
-pub(crate) const MEASURES: &[Measure] = &[TIMES, ACCESS[0], ACCESS[1]];
+const MEASURES: &[Measure] = &[TIMES, ACCESS[0], ACCESS[1]];
 
 const TIMES: Measure = Measure {
     heading: "",
@@ -84,6 +97,13 @@ struct Share {
     /// Of each thread.
     bytes: Bytes,
     loops: u64,
+}
+
+fn demand(of: &Chosen<'_>) -> Demand {
+    let size = of.bytes("size");
+    let anon = part(size, of.count("anon_percent"));
+    let passes = of.count("loops").saturating_mul(of.count("iterations")).saturating_mul(of.rounds());
+    Demand { files: Bytes::new(size - anon), ..Demand::of_memory(anon, passes) }
 }
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {

@@ -58,7 +58,7 @@ impl CaseTable {
     /// Whether a workload measures what the table shows.
     #[must_use]
     pub fn takes(workload: Workload) -> bool {
-        workload.measures().iter().any(|measure| measure.operations.contains(&TOTAL))
+        workload.spec().measures.iter().any(|measure| measure.operations.contains(&TOTAL))
     }
 
     /// A table under these policies, without a row.

@@ -52,7 +52,7 @@ impl Scenario {
             Some(seeds) => (seeds, None),
             None => seeds::by_default(self.workload, &self.chosen, &machine, &memory),
         };
-        let settings = with_demanded(self.workload.settings(&self.chosen), self.settings);
+        let settings = with_demanded(self.workload.spec().settings(&self.chosen), self.settings);
         Ok(Plan {
             workload: self.workload,
             chosen: self.chosen,
@@ -66,7 +66,7 @@ impl Scenario {
             seeds,
             notes: few.into_iter().chain(unknown).collect(),
             sample_finely: self.every.is_none(),
-            sample_every: self.every.unwrap_or(self.workload.counters_every()),
+            sample_every: self.every.unwrap_or(self.workload.spec().counters_every),
             check_every: self.check_every,
             trace: self.events,
             command,

@@ -28,13 +28,13 @@ pub(super) fn by_default(
     let facts = facts(machine, memory);
     let asked = share_of_defaults(workload, chosen, &facts);
     let of_memory = facts.memory.get() as f64 / MEMORY_MAX.get() as f64;
-    let usual = if workload.is_long() { of_memory * LONG } else { of_memory };
+    let usual = if workload.spec().is_long { of_memory * LONG } else { of_memory };
     if usual * asked <= 1.0 {
         return ((1..=REPEATED).collect(), None);
     }
     let why = match () {
         () if usual <= 1.0 => format!("the parameters ask for {asked:.0} times the work of the defaults"),
-        () if workload.is_long() => format!("{} is a long workload", workload.name()),
+        () if workload.spec().is_long => format!("{} is a long workload", workload.name()),
         () => format!("a run on {} GiB is long", facts.memory.get() >> 30),
     };
     (vec![1], Some(format!("one run of each policy, since {why}: --seeds says how often each is to run")))

@@ -51,7 +51,7 @@ pub(crate) fn time(text: &str) -> Option<Nanos> {
 impl Scenario {
     /// Chooses the parameter called `key`. Numbers of a list are separated by commas.
     pub(super) fn choose(&mut self, key: &str, text: &str) -> Result<(), Problem> {
-        let parameters = self.workload.parameters().iter().chain(GENERAL);
+        let parameters = self.workload.spec().parameters.iter().chain(GENERAL);
         let Some(parameter) = parameters.clone().find(|parameter| parameter.key == key) else {
             let nearest = nearest(key, parameters.map(|parameter| parameter.key));
             return Err(Problem::NoParameter { workload: self.workload.name(), key: shown(key), nearest });

@@ -50,10 +50,10 @@ fn facts(plan: &Plan) -> Facts {
 #[test]
 fn ends_of_ranges_are_refused_in_words_or_end() {
     for workload in Workload::ALL {
-        for parameter in workload.parameters() {
+        for parameter in workload.spec().parameters {
             for value in ends(parameter.kind) {
                 let mut plan = on_small_machine(workload);
-                if workload.parameters().iter().any(|parameter| parameter.key == "fill_percent") {
+                if workload.spec().parameters.iter().any(|parameter| parameter.key == "fill_percent") {
                     plan.chosen.entry("fill_percent").or_insert(Value::Count(1));
                 }
                 plan.chosen.insert(parameter.key, value.clone());

@@ -79,12 +79,13 @@ fn plan(workload: Workload, memory: Memory, policy: &str) -> Plan {
         memory,
         cmdline: CommandLine::default(),
         settings: workload
+            .spec()
             .settings(&small(workload))
             .iter()
             .map(|&(name, value)| (name.to_owned(), value.to_owned()))
             .collect(),
         seeds: vec![1],
-        sample_every: workload.counters_every(),
+        sample_every: workload.spec().counters_every,
         notes: Vec::new(),
         sample_finely: false,
         check_every: None,

@@ -46,7 +46,7 @@ fn plan(workload: Workload, chosen: &[(&'static str, Value)], policies: [&str; 2
         settings: Vec::new(),
         seeds: vec![1],
         notes: Vec::new(),
-        sample_every: workload.counters_every(),
+        sample_every: workload.spec().counters_every,
         sample_finely: false,
         check_every: None,
         trace: TraceKinds::NONE,
@@ -58,8 +58,12 @@ fn plan(workload: Workload, chosen: &[(&'static str, Value)], policies: [&str; 2
 fn on_two_nodes(workload: Workload, chosen: &[(&'static str, Value)], policies: [&str; 2], node: Bytes) -> Plan {
     let machine = machines::load("xeon-2s-ssd").expect("it is built in").with_node_memory(node).expect("there is room");
     let chosen_map = chosen.iter().cloned().collect();
-    let settings =
-        workload.settings(&chosen_map).iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let settings = workload
+        .spec()
+        .settings(&chosen_map)
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
     Plan { machine, settings, seeds: vec![1, 2, 3], ..plan(workload, chosen, policies, node) }
 }
 

@@ -169,7 +169,7 @@ fn plan(workload: Workload) -> Plan {
         Workload::Idle => [("time", Value::Time(Nanos::new(3_000_000_000)))].into_iter().collect(),
     };
     let settings =
-        workload.settings(&chosen).iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+        workload.spec().settings(&chosen).iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
     Plan {
         workload,
         chosen,
@@ -182,7 +182,7 @@ fn plan(workload: Workload) -> Plan {
         settings,
         seeds: vec![1, 2],
         notes: Vec::new(),
-        sample_every: workload.counters_every(),
+        sample_every: workload.spec().counters_every,
         sample_finely: false,
         check_every: None,
         trace: TraceKinds::NONE,

@@ -25,7 +25,7 @@ fn parameters() -> String {
     };
     let own = Workload::ALL.iter().flat_map(|workload| {
         let name = format!("`{}`", workload.name());
-        workload.parameters().iter().map(move |parameter| row(&name, parameter))
+        workload.spec().parameters.iter().map(move |parameter| row(&name, parameter))
     });
     let rows = own.chain(GENERAL.iter().map(|parameter| row("every one", parameter)));
     format!("| workload | parameter | meaning | takes | default |\n|---|---|---|---|---|\n{}", rows.collect::<String>())

@@ -10,9 +10,11 @@ mod driver;
 
 use order9_units::Nanos;
 
+use crate::demand::{CALL, Chosen, Demand};
+use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
+use crate::spec::{SECOND, Spec};
 use crate::sys::{ChildKind, Facts, Stop, Sys};
-use crate::workload::{Better, Family, Figure, Measure, Unit};
 
 const PERCENT: Kind = Kind::Count { min: 0, max: 100 };
 
@@ -21,12 +23,23 @@ fn unless_in_use(facts: &Facts, percent: u64) -> Value {
     Value::Count(if facts.starts_in_use() { 0 } else { percent })
 }
 
-pub(crate) const DESCRIPTION: &str = "\
-    Fragments memory to a chosen degree by a chosen mix of causes, whose number is known exactly since the workload \
-    makes them: memory of the kernel, which nobody can move; pinned pages of a program; other pages of programs, \
-    which compaction can move. An aggressor goes on at a chosen rate while a driver asks for huge pages.";
+/// The workload, but for its program [`run`].
+pub(crate) const WORKLOAD: Spec = Spec {
+    name: "frag-mix",
+    summary: "huge pages under fragmentation of a chosen degree and mix that somebody keeps making",
+    description: "\
+        Fragments memory to a chosen degree by a chosen mix of causes, whose number is known exactly since the workload \
+        makes them: memory of the kernel, which nobody can move; pinned pages of a program; other pages of programs, \
+        which compaction can move. An aggressor goes on at a chosen rate while a driver asks for huge pages.",
+    parameters: PARAMETERS,
+    measures: MEASURES,
+    settings: |_| &[("thp/enabled", "always")],
+    counters_every: SECOND,
+    is_long: false,
+    demand,
+};
 
-pub(crate) const PARAMETERS: &[Parameter] = &[
+const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "unmovable_percent",
         meaning: "share of all 2 MiB blocks that get one page of the kernel",
@@ -99,7 +112,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-pub(crate) const MEASURES: &[Measure] = &[
+const MEASURES: &[Measure] = &[
     Measure {
         heading: "Latencies",
         operations: &[driver::GOT, driver::REFUSED],
@@ -137,6 +150,14 @@ pub(crate) const MEASURES: &[Measure] = &[
         main: &[],
     },
 ];
+
+fn demand(of: &Chosen<'_>) -> Demand {
+    let duration = of.time("duration");
+    let seconds = duration.get().div_ceil(SECOND.get());
+    let asked = duration.get() / of.time("interval").max(CALL).get();
+    let steps = seconds.saturating_mul(of.count("rate")).saturating_add(asked).saturating_add(of.filled());
+    Demand { steps, time: duration.max(of.time("interval")), ..Demand::default() }
+}
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
     sys.phase("prepare");

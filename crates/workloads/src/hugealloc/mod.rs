@@ -8,11 +8,13 @@ pub(crate) mod unmovable;
 
 use order9_units::{Bytes, Nanos, Order};
 
+use crate::demand::{Chosen, Demand, FAILURE_STEPS};
+use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::pattern::{FREED_PERCENT, PATTERN, Pattern, part};
+use crate::spec::{SECOND, Spec};
 use crate::sys::{Access, Advice, ChildKind, KernelAlloc, KernelSize, Mapping, Stop, Sys};
 use crate::unit::UNIT;
-use crate::workload::{Better, Family, Figure, Measure, Unit};
 
 /// How much is filled before it is fragmented.
 pub(crate) const FILL_PERCENT: Parameter = Parameter {
@@ -23,11 +25,22 @@ pub(crate) const FILL_PERCENT: Parameter = Parameter {
     default_text: "94, or 0 where memory is in use at the start",
 };
 
-pub(crate) const DESCRIPTION: &str = "\
-    A program fills memory and gives most of every 2 MiB back; then the kernel allocates 2 MiB blocks one after \
-    another until it fails. None is free, but nearly everything can be moved. Measured is how long each takes.";
+/// The workload, but for its program [`run`].
+pub(crate) const WORKLOAD: Spec = Spec {
+    name: "hugealloc",
+    summary: "the kernel takes huge pages where none is free but nearly all memory is movable",
+    description: "\
+        A program fills memory and gives most of every 2 MiB back; then the kernel allocates 2 MiB blocks one after \
+        another until it fails. None is free, but nearly everything can be moved. Measured is how long each takes.",
+    parameters: PARAMETERS,
+    measures: MEASURES,
+    settings: |_| &[("thp/enabled", "madvise"), ("thp/defrag", "madvise")],
+    counters_every: SECOND,
+    is_long: false,
+    demand,
+};
 
-pub(crate) const PARAMETERS: &[Parameter] = &[
+const PARAMETERS: &[Parameter] = &[
     FILL_PERCENT,
     FREED_PERCENT,
     PATTERN,
@@ -61,7 +74,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-pub(crate) const MEASURES: &[Measure] = &[
+const MEASURES: &[Measure] = &[
     Measure {
         heading: "Latencies",
         operations: &["alloc"],
@@ -108,6 +121,11 @@ const SHARE: &str = "Share of free memory allocated";
 
 /// How much is filled between two looks at what is available.
 const STEP: Bytes = Bytes::new(256 << 20);
+
+fn demand(of: &Chosen<'_>) -> Demand {
+    let steps = of.filled().saturating_add(of.count("failures").saturating_mul(FAILURE_STEPS));
+    Demand { time: of.time("pause").max(of.time("interval")), steps, ..Demand::default() }
+}
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
     sys.phase("prepare");

@@ -5,17 +5,30 @@
 
 use order9_units::{Bytes, Nanos, Order};
 
+use crate::demand::{Chosen, Demand, pages, part};
+use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::pattern::{FREED_PERCENT, PATTERN, Pattern};
+use crate::spec::{SECOND, Spec};
 use crate::sys::{ChildKind, KernelAlloc, KernelSize, Stop, Sys};
 use crate::unit::UNIT;
-use crate::workload::{Better, Family, Figure, Measure, Unit};
 
-pub(crate) const DESCRIPTION: &str = "\
-    A driver holds a part of every 2 MiB of memory for itself, which nobody can move: fragmentation is high, and \
-    compaction cannot lower it. What the run shows is whether proactive compaction leaves off.";
+/// The workload, but for its program [`run`].
+pub(crate) const WORKLOAD: Spec = Spec {
+    name: "hugealloc-unmovable",
+    summary: "memory full of what cannot move: does compaction notice that it cannot win",
+    description: "\
+        A driver holds a part of every 2 MiB of memory for itself, which nobody can move: fragmentation is high, and \
+        compaction cannot lower it. What the run shows is whether proactive compaction leaves off.",
+    parameters: PARAMETERS,
+    measures: MEASURES,
+    settings: |_| &[("thp/enabled", "madvise"), ("thp/defrag", "madvise")],
+    counters_every: SECOND,
+    is_long: false,
+    demand,
+};
 
-pub(crate) const PARAMETERS: &[Parameter] = &[
+const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "spare_percent",
         meaning: "share of memory that the driver leaves alone",
@@ -34,7 +47,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-pub(crate) const MEASURES: &[Measure] = &[
+const MEASURES: &[Measure] = &[
     Measure {
         heading: "Blocks",
         operations: &[HELD],
@@ -57,6 +70,11 @@ pub(crate) const MEASURES: &[Measure] = &[
 
 const HELD: &str = "2M hugepages held in part";
 const FREE: &str = "Memory free";
+
+fn demand(of: &Chosen<'_>) -> Demand {
+    let steps = pages(part(of.facts.room().get(), 100 - of.count("spare_percent")));
+    Demand { time: of.time("watch"), steps, ..Demand::default() }
+}
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
     sys.phase("prepare");

@@ -9,16 +9,29 @@ use order9_units::{Bytes, Nanos, NodeId};
 use super::worth::mean_load;
 use super::{bind_to, home, nodes};
 use crate::access::LOADS;
+use crate::demand::Demand;
+use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
+use crate::spec::{SECOND, Spec};
 use crate::sys::{Access, Advice, ChildKind, Stop, Sys};
 use crate::unit::{UNIT, map_units};
-use crate::workload::{Better, Family, Figure, Measure, Unit};
 
-pub(crate) const DESCRIPTION: &str = "\
-    Loads words at random, each after the one before, from base pages and from huge pages of every node, by a thread that \
-    is bound to one CPU. Measured is what a load takes, and how that compares.";
+/// The workload, but for its program [`run`].
+pub(crate) const WORKLOAD: Spec = Spec {
+    name: "numa-access-latency",
+    summary: "loads from base and huge pages of every node: what memory of others costs",
+    description: "\
+        Loads words at random, each after the one before, from base pages and from huge pages of every node, by a thread that \
+        is bound to one CPU. Measured is what a load takes, and how that compares.",
+    parameters: PARAMETERS,
+    measures: MEASURES,
+    settings: |_| &[("thp/enabled", "always"), ("thp/defrag", "madvise")],
+    counters_every: SECOND,
+    is_long: false,
+    demand: |of| Demand::of_memory(of.bytes("size"), 2 * of.facts.nodes.len() as u64),
+};
 
-pub(crate) const PARAMETERS: &[Parameter] = &[Parameter {
+const PARAMETERS: &[Parameter] = &[Parameter {
     key: "size",
     meaning: "memory that is loaded from on each node",
     kind: Kind::Bytes { min: UNIT },
@@ -31,7 +44,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[Parameter {
 /// Far more than caches hold.
 const ONE_GIB: Bytes = Bytes::from_gib(1);
 
-pub(crate) const MEASURES: &[Measure] = &[
+const MEASURES: &[Measure] = &[
     Measure {
         heading: "Access Latencies by Node",
         operations: &["base-node", "huge-node"],

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use order9_units::{Bytes, Nanos, NodeId};
 
 use super::live_on;
+use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::sys::{Access, ChildKind, Mapping, Stop, Sys};
-use crate::workload::{Better, Family, Figure, Measure, Unit};
 
 /// How often a bystander looks whether it shall go on.
 const LOOK: Nanos = Nanos::new(10_000_000);

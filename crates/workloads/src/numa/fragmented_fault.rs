@@ -15,18 +15,31 @@ use super::{
     percent_of,
 };
 use crate::access::{ACCESS, LOADS};
+use crate::demand::Demand;
+use crate::measure::{Better, Family, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
+use crate::spec::{SECOND, Spec};
 use crate::sys::{ChildKind, FileId, KernelAlloc, KernelSize, Stop, Sys};
 use crate::unit::UNIT;
-use crate::workload::{Better, Family, Measure, Unit};
 
-pub(crate) const DESCRIPTION: &str = "\
-    The kernel holds a part of every 2 MiB of the own node, or of all nodes, which nobody can move; the rest is free, or \
-    holds page cache and a bystander's memory. A thread that is bound to the node then touches memory slot by slot. \
-    Measured are the latencies of slots, what they became and where they lie, and what using them costs; at last what \
-    it costs once the kernel has given its memory back and khugepaged had time.";
+/// The workload, but for its program [`run`].
+pub(crate) const WORKLOAD: Spec = Spec {
+    name: "fragmented-node-fault",
+    summary: "faults of huge pages on a node, or on all, that cannot have any: what does asking cost",
+    description: "\
+        The kernel holds a part of every 2 MiB of the own node, or of all nodes, which nobody can move; the rest is free, or \
+        holds page cache and a bystander's memory. A thread that is bound to the node then touches memory slot by slot. \
+        Measured are the latencies of slots, what they became and where they lie, and what using them costs; at last what \
+        it costs once the kernel has given its memory back and khugepaged had time.",
+    parameters: PARAMETERS,
+    measures: MEASURES,
+    settings: |_| &[("thp/enabled", "always"), ("thp/defrag", "madvise")],
+    counters_every: SECOND,
+    is_long: false,
+    demand: |of| Demand { time: of.time("khugepaged"), ..Demand::of_memory(of.bytes("size"), 1) },
+};
 
-pub(crate) const PARAMETERS: &[Parameter] = &[
+const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "size",
         meaning: "memory that is touched",
@@ -72,7 +85,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     MADVISE,
 ];
 
-pub(crate) const MEASURES: &[Measure] = &[
+const MEASURES: &[Measure] = &[
     SLOT_LATENCIES,
     SLOTS,
     TOTAL,

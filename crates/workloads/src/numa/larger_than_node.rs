@@ -10,17 +10,30 @@ use super::region::{Region, Wanted};
 use super::worth::BaseAtHome;
 use super::{BREAK_EVEN, MADVISE, POSITIONS, SLOT_LATENCIES, SLOTS, TOTAL, bind_to, home, node_memory, percent_of};
 use crate::access::ACCESS;
+use crate::demand::Demand;
+use crate::measure::Measure;
 use crate::parameters::{Kind, Parameter, Parameters, Value};
+use crate::spec::{SECOND, Spec};
 use crate::sys::{ChildKind, Facts, Stop, Sys};
 use crate::unit::UNIT;
-use crate::workload::Measure;
 
-pub(crate) const DESCRIPTION: &str = "\
-    A guest that is larger than a node starts there, its thread bound to one CPU, and touches its memory slot by slot. \
-    A bystander fills part of the node before, lies idle, and touches its memory again in the end. Measured are the \
-    latencies of slots, what they became and where they lie, what using them costs, and what the bystander lost.";
+/// The workload, but for its program [`run`].
+pub(crate) const WORKLOAD: Spec = Spec {
+    name: "vm-larger-than-node",
+    summary: "a guest larger than its node while others are free: does it swap, go on elsewhere, or take base pages",
+    description: "\
+        A guest that is larger than a node starts there, its thread bound to one CPU, and touches its memory slot by slot. \
+        A bystander fills part of the node before, lies idle, and touches its memory again in the end. Measured are the \
+        latencies of slots, what they became and where they lie, what using them costs, and what the bystander lost.",
+    parameters: PARAMETERS,
+    measures: MEASURES,
+    settings: |_| &[("thp/enabled", "always"), ("thp/defrag", "madvise")],
+    counters_every: SECOND,
+    is_long: false,
+    demand: |of| Demand::of_memory(of.bytes("size"), 1),
+};
 
-pub(crate) const PARAMETERS: &[Parameter] = &[
+const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "size",
         meaning: "memory of the guest",
@@ -52,8 +65,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     MADVISE,
 ];
 
-pub(crate) const MEASURES: &[Measure] =
-    &[SLOT_LATENCIES, SLOTS, TOTAL, LOSS[0], LOSS[1], BREAK_EVEN, POSITIONS, ACCESS[0]];
+const MEASURES: &[Measure] = &[SLOT_LATENCIES, SLOTS, TOTAL, LOSS[0], LOSS[1], BREAK_EVEN, POSITIONS, ACCESS[0]];
 
 /// One and a half nodes, as far as that leaves a fifth of what is free beside the bystander and the page cache.
 fn guest(facts: &Facts) -> Bytes {

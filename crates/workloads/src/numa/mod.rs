@@ -16,11 +16,11 @@ use order9_units::{Bytes, NodeId};
 
 use crate::cpus::chosen_of;
 use crate::demand::part;
+use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::mempolicy::{MemoryMode, Mempolicy};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{Facts, Stop, Sys};
 use crate::thp::FAULTS;
-use crate::workload::{Better, Family, Figure, Measure, Unit};
 
 /// Whether the program asks for huge pages.
 const MADVISE: Parameter = Parameter {

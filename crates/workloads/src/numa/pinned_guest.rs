@@ -8,17 +8,30 @@ use order9_units::Bytes;
 
 use super::region::{Region, Wanted};
 use super::{MADVISE, SLOT_LATENCIES, SLOTS, bind_to, home, node_memory, percent_of};
+use crate::demand::{Chosen, Demand, pages, part};
+use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
+use crate::spec::{SECOND, Spec};
 use crate::sys::{ChildKind, Stop, Sys};
 use crate::unit::UNIT;
-use crate::workload::{Better, Family, Figure, Measure, Unit};
 
-pub(crate) const DESCRIPTION: &str = "\
-    Guests of growing size start one after the other on one node, each in a process whose thread is bound to one CPU. Every \
-    slot is pinned for good as soon as it was touched, as for a device that is assigned to the guest. Measured are the \
-    time to start, and what slots became and where they lie.";
+/// The workload, but for its program [`run`].
+pub(crate) const WORKLOAD: Spec = Spec {
+    name: "pinned-guest",
+    summary: "guests with a device assigned, up to more than a node: what pinned memory makes of reclaim",
+    description: "\
+        Guests of growing size start one after the other on one node, each in a process whose thread is bound to one CPU. Every \
+        slot is pinned for good as soon as it was touched, as for a device that is assigned to the guest. Measured are the \
+        time to start, and what slots became and where they lie.",
+    parameters: PARAMETERS,
+    measures: MEASURES,
+    settings: |_| &[("thp/enabled", "always"), ("thp/defrag", "madvise")],
+    counters_every: SECOND,
+    is_long: false,
+    demand,
+};
 
-pub(crate) const PARAMETERS: &[Parameter] = &[
+const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "sizes",
         meaning: "memory of the guests, in percent of a node, one after another",
@@ -29,7 +42,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     MADVISE,
 ];
 
-pub(crate) const MEASURES: &[Measure] = &[
+const MEASURES: &[Measure] = &[
     Measure {
         heading: "Start of the Guest",
         operations: &["start"],
@@ -45,6 +58,13 @@ pub(crate) const MEASURES: &[Measure] = &[
 
 fn sizes(nodes: usize) -> Vec<u64> {
     if nodes > 1 { vec![94, 106, 119, 131] } else { vec![50, 70] }
+}
+
+fn demand(of: &Chosen<'_>) -> Demand {
+    let node = node_memory(of.facts).get();
+    let sizes = of.parameters.counts("sizes").iter().map(|&percent| part(node, percent));
+    let steps = sizes.clone().map(pages).fold(0, u64::saturating_add);
+    Demand { steps, ..Demand::of_memory(sizes.max().unwrap_or(0), 1) }
 }
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {

@@ -11,16 +11,29 @@ use order9_units::{Bytes, Nanos};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;
 
+use crate::demand::{CALL, Chosen, Demand, pages};
+use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
+use crate::spec::{SECOND, Spec};
 use crate::sys::{ChildKind, DropCaches, FileId, Stop, Sys};
-use crate::workload::{Better, Family, Figure, Measure, Unit};
 
-pub(crate) const DESCRIPTION: &str = "\
-    Reads a set of files larger than memory over and over, in blocks of 128 KiB, so that every page read pushes \
-    another one out. A share of the blocks may be appended to a log instead, and the kernel may take memory for \
-    itself beside the stream, in bursts that fragment memory. Measured is what each reader moves in every second.";
+/// The workload, but for its program [`run`].
+pub(crate) const WORKLOAD: Spec = Spec {
+    name: "stream-reader",
+    summary: "reads files larger than memory over and over: what a stream does to memory",
+    description: "\
+        Reads a set of files larger than memory over and over, in blocks of 128 KiB, so that every page read pushes \
+        another one out. A share of the blocks may be appended to a log instead, and the kernel may take memory for \
+        itself beside the stream, in bursts that fragment memory. Measured is what each reader moves in every second.",
+    parameters: PARAMETERS,
+    measures: MEASURES,
+    settings: |_| &[],
+    counters_every: SECOND,
+    is_long: false,
+    demand,
+};
 
-pub(crate) const PARAMETERS: &[Parameter] = &[
+const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "size",
         meaning: "size of all files",
@@ -79,7 +92,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-pub(crate) const MEASURES: &[Measure] = &[Measure {
+const MEASURES: &[Measure] = &[Measure {
     heading: "",
     operations: &[OPERATION],
     family: Family::Quantiles,
@@ -93,7 +106,6 @@ pub(crate) const MEASURES: &[Measure] = &[Measure {
 const OPERATION: &str = "stream";
 /// What is read or written with one call.
 const BLOCK: Bytes = Bytes::new(128 << 10);
-const SECOND: Nanos = Nanos::new(1_000_000_000);
 
 /// What one reader does.
 #[derive(Clone)]
@@ -107,6 +119,15 @@ struct Stream {
     written_percent: u64,
     rate: Bytes,
     end: Nanos,
+}
+
+fn demand(of: &Chosen<'_>) -> Demand {
+    let (readers, of_file) = (of.count("readers"), of.bytes("file_size"));
+    let files = of.bytes("size").max(of_file.saturating_mul(readers));
+    let time = of.time("time");
+    let calls = (time.get() / (10 * CALL.get())).saturating_mul(readers);
+    let steps = pages(files).saturating_add(calls);
+    Demand { mapped: Bytes::new(of.bytes("kernel")), files: Bytes::new(files), steps, time }
 }
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {

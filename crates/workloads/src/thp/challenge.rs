@@ -6,15 +6,28 @@ use order9_units::Bytes;
 use super::beside_load::{STEP, Threads, start_load, threads_for};
 use super::{FAULTS, LOCALITY, MADVISE};
 use crate::access::ACCESS;
+use crate::demand::{Chosen, Demand};
+use crate::measure::Measure;
 use crate::parameters::{Kind, Parameter, Parameters, Value};
+use crate::spec::{SECOND, Spec};
 use crate::sys::{Advice, Stop, Sys};
-use crate::workload::Measure;
 
-pub(crate) const DESCRIPTION: &str = "\
-    Threads touch memory for the first time, 2 MiB by 2 MiB, beside a load that fills memory with page cache and \
-    slab that stay in use. Measured are the latencies of faults and how many of them became huge.";
+/// The workload, but for its program [`run`].
+pub(crate) const WORKLOAD: Spec = Spec {
+    name: "thpchallenge",
+    summary: "faults of huge pages beside page cache and slab that stay in use",
+    description: "\
+        Threads touch memory for the first time, 2 MiB by 2 MiB, beside a load that fills memory with page cache and \
+        slab that stay in use. Measured are the latencies of faults and how many of them became huge.",
+    parameters: PARAMETERS,
+    measures: MEASURES,
+    settings: |_| &[("thp/enabled", "always")],
+    counters_every: SECOND,
+    is_long: false,
+    demand,
+};
 
-pub(crate) const PARAMETERS: &[Parameter] = &[
+const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "size",
         meaning: "working set, of which the threads together map all and touch half",
@@ -46,7 +59,12 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     MADVISE,
 ];
 
-pub(crate) const MEASURES: &[Measure] = &[FAULTS[0], FAULTS[1], LOCALITY, ACCESS[0], ACCESS[1]];
+const MEASURES: &[Measure] = &[FAULTS[0], FAULTS[1], LOCALITY, ACCESS[0], ACCESS[1]];
+
+fn demand(of: &Chosen<'_>) -> Demand {
+    let files = if of.parameters.word("load") == "fio" { of.file_load() } else { 0 };
+    Demand::of_memory(of.bytes("size"), of.rounds()).beside(files)
+}
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
     let load = match parameters.word("load") {

@@ -2,24 +2,38 @@
 //! use. After the thpfioscale configurations of mmtests, as published in the thread of "mm: thp: relax __GFP_THISNODE for
 //! MADV_HUGEPAGE mappings" (linux-mm, 2018).
 
+use std::collections::BTreeMap;
+
 use order9_units::{Bytes, Nanos};
 
 use super::FAULTS;
 use super::beside_load::{STEP, Threads, start_load, threads_for};
 use crate::access::ACCESS;
-use crate::demand::part;
+use crate::demand::{Demand, part};
+use crate::measure::Measure;
 use crate::numa::worth::{BaseAtHome, Got};
 use crate::numa::{BREAK_EVEN, SLOTS, TOTAL, home, node_memory};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
+use crate::spec::{SECOND, Setting, Spec};
 use crate::sys::{Advice, Facts, Stop, Sys};
-use crate::workload::Measure;
 
-pub(crate) const DESCRIPTION: &str = "\
-    Four processes write small files that are larger than memory together, and others read them from then on: page cache \
-    and slab of all nodes stay in use. Threads beside them touch memory for the first time, 2 MiB by 2 MiB. Measured are \
-    the latencies of faults, how many of them became huge and where, and what using that memory costs.";
+/// The workload, but for its program [`run`].
+pub(crate) const WORKLOAD: Spec = Spec {
+    name: "thpfioscale",
+    summary: "faults of huge pages where page cache and slab of all nodes stay in use: which node to take them from",
+    description: "\
+        Four processes write small files that are larger than memory together, and others read them from then on: page cache \
+        and slab of all nodes stay in use. Threads beside them touch memory for the first time, 2 MiB by 2 MiB. Measured are \
+        the latencies of faults, how many of them became huge and where, and what using that memory costs.",
+    parameters: PARAMETERS,
+    measures: MEASURES,
+    settings,
+    counters_every: SECOND,
+    is_long: false,
+    demand: |of| Demand::of_memory(of.bytes("size"), 1).beside(of.file_load()),
+};
 
-pub(crate) const PARAMETERS: &[Parameter] = &[
+const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "size",
         meaning: "memory that the threads together map, of which they touch half",
@@ -58,15 +72,22 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
 ];
 
 /// The parameter that says which of the published configurations runs.
-pub(crate) const VARIANT: &str = "variant";
+const VARIANT: &str = "variant";
 
-pub(crate) const MEASURES: &[Measure] = &[FAULTS[0], FAULTS[1], SLOTS, TOTAL, BREAK_EVEN, ACCESS[0], ACCESS[1]];
+const MEASURES: &[Measure] = &[FAULTS[0], FAULTS[1], SLOTS, TOTAL, BREAK_EVEN, ACCESS[0], ACCESS[1]];
 
 /// Three quarters of a node, as far as memory is available.
 fn size(facts: &Facts) -> Bytes {
     let node = part(node_memory(facts).get(), 75);
     let available = u128::from(node) * u128::from(facts.room().get()) / u128::from(facts.memory.get().max(1));
     Bytes::new(available as u64).max(Bytes::new(STEP))
+}
+
+fn settings(chosen: &BTreeMap<&str, Value>) -> &'static [Setting] {
+    match chosen.get(VARIANT) {
+        Some(Value::Word("defrag")) => &[("thp/enabled", "always"), ("thp/defrag", "always")],
+        _ => &[("thp/enabled", "always")],
+    }
 }
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
@@ -97,7 +118,6 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::workload::Workload;
 
     fn facts(available: Option<Bytes>) -> Facts {
         let node = Bytes::from_gib(32);
@@ -114,7 +134,7 @@ mod tests {
 
     #[test]
     fn every_setting_runs_under_the_defrag_that_was_published_for_it() {
-        let settings = |variant| Workload::ThpFioscale.settings(&BTreeMap::from([(VARIANT, Value::Word(variant))]));
+        let settings = |variant| WORKLOAD.settings(&BTreeMap::from([(VARIANT, Value::Word(variant))]));
         let enabled = ("thp/enabled", "always");
         assert_eq!(settings("default"), [enabled], "the kernel's own defrag");
         assert_eq!(settings("madvhugepage"), [enabled]);

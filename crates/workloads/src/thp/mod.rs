@@ -12,10 +12,10 @@ pub(crate) mod tally;
 use order9_units::Bytes;
 use tally::Tally;
 
+use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Value};
 use crate::sys::{Area, Stop, Sys};
 use crate::unit::{UNIT, fill_unit};
-use crate::workload::{Better, Family, Figure, Measure, Unit};
 
 /// Whether programs ask for huge pages.
 const MADVISE: Parameter = Parameter {

@@ -6,17 +6,30 @@ use order9_units::{Bytes, PAGE_SIZE};
 use super::tally::Tally;
 use super::{FAULTS, MADVISE, fill_units};
 use crate::access::{ACCESS, Accesses};
+use crate::demand::{Chosen, Demand};
 use crate::ladder::thread_ladder;
+use crate::measure::Measure;
 use crate::parameters::{Kind, Parameter, Parameters, Value};
+use crate::spec::{SECOND, Spec};
 use crate::sys::{Access, Advice, Area, ChildKind, DropCaches, Facts, FileId, Mapping, Of, Stop, Sys};
 use crate::unit::{UNIT, map_units};
-use crate::workload::Measure;
 
-pub(crate) const DESCRIPTION: &str = "\
-    Threads touch memory for the first time, 2 MiB by 2 MiB, where huge pages can be had by direct compaction only. \
-    Measured are the latencies of faults and how many of them became huge.";
+/// The workload, but for its program [`run`].
+pub(crate) const WORKLOAD: Spec = Spec {
+    name: "thpscale",
+    summary: "faults of huge pages by more and more threads where compaction has to make them",
+    description: "\
+        Threads touch memory for the first time, 2 MiB by 2 MiB, where huge pages can be had by direct compaction only. \
+        Measured are the latencies of faults and how many of them became huge.",
+    parameters: PARAMETERS,
+    measures: MEASURES,
+    settings: |_| &[("thp/enabled", "always")],
+    counters_every: SECOND,
+    is_long: false,
+    demand,
+};
 
-pub(crate) const PARAMETERS: &[Parameter] = &[
+const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "size",
         meaning: "memory that all threads together map and fill first",
@@ -34,7 +47,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     MADVISE,
 ];
 
-pub(crate) const MEASURES: &[Measure] = &[FAULTS[0], FAULTS[1], ACCESS[0], ACCESS[1]];
+const MEASURES: &[Measure] = &[FAULTS[0], FAULTS[1], ACCESS[0], ACCESS[1]];
 
 /// A thread maps and fills two units first, so that one is left for it to measure.
 const PER_THREAD: Bytes = Bytes::new(2 * UNIT.get());
@@ -63,6 +76,12 @@ struct Round {
     advice: Option<Advice>,
     tally: Tally,
     accesses: Accesses,
+}
+
+fn demand(of: &Chosen<'_>) -> Demand {
+    let size = of.bytes("size");
+    let memory = Demand::of_memory(size, of.rounds());
+    Demand { files: Bytes::new(size), steps: memory.steps.saturating_mul(2), ..memory }
 }
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {

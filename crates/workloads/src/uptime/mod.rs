@@ -19,18 +19,31 @@ use std::future::Future;
 use order9_units::{Bytes, Nanos, PAGE_SIZE};
 
 use crate::access::ACCESS;
+use crate::demand::{Chosen, Demand, pages, part};
+use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
+use crate::spec::{SECOND, Spec};
 use crate::sys::{Access, Advice, Area, ChildKind, Mapping, Stop, Sys};
-use crate::workload::{Better, Family, Figure, Measure, Unit};
 
-pub(crate) const DESCRIPTION: &str = "\
-    A mixed server for days, to age memory as servers do: a database with huge pages, services that grow and shrink, \
-    short requests, network buffers, files, logs, a nightly backup, builds, and memory that the kernel keeps. Sizes \
-    and rates go by the memory of the machine. Measured is each nightly restart of the database: the latency of \
-    every 2 MiB, the share of them that became huge pages, and the time of the whole fill. The state of memory at \
-    the end of each day is kept as a snapshot.";
+/// The workload, but for its program [`run`].
+pub(crate) const WORKLOAD: Spec = Spec {
+    name: "uptime",
+    summary: "a mixed server for days: how memory ages",
+    description: "\
+        A mixed server for days, to age memory as servers do: a database with huge pages, services that grow and shrink, \
+        short requests, network buffers, files, logs, a nightly backup, builds, and memory that the kernel keeps. Sizes \
+        and rates go by the memory of the machine. Measured is each nightly restart of the database: the latency of \
+        every 2 MiB, the share of them that became huge pages, and the time of the whole fill. The state of memory at \
+        the end of each day is kept as a snapshot.",
+    parameters: PARAMETERS,
+    measures: MEASURES,
+    settings: |_| &[("thp/enabled", "always"), ("thp/defrag", "madvise")],
+    counters_every: Nanos::new(600_000_000_000),
+    is_long: true,
+    demand,
+};
 
-pub(crate) const PARAMETERS: &[Parameter] = &[
+const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "days",
         meaning: "how long the server runs",
@@ -54,7 +67,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-pub(crate) const MEASURES: &[Measure] = &[
+const MEASURES: &[Measure] = &[
     Measure {
         heading: "Latency of 2 MiB at restart of day",
         operations: &["unit"],
@@ -88,8 +101,9 @@ pub(crate) const MEASURES: &[Measure] = &[
 
 const HOUR: Nanos = Nanos::new(3_600_000_000_000);
 const DAY: Nanos = Nanos::new(24 * HOUR.get());
-/// What rates are given for.
+/// The machine that rates are given for, and the pages that are touched there in a second.
 const RATED: Bytes = Bytes::new(16 << 30);
+const PAGES_PER_SECOND: u64 = 4000;
 /// How long components go on after the last state was kept: it is that of a server at work.
 const AFTERWARDS: Nanos = Nanos::new(1_000_000_000);
 
@@ -121,6 +135,19 @@ impl Server {
     /// A time of a day, counted from 0.
     fn at(&self, day: u64, time_of_day: Nanos) -> Nanos {
         self.start + Nanos::new(DAY.get() * day) + time_of_day
+    }
+}
+
+fn demand(of: &Chosen<'_>) -> Demand {
+    let (room, days) = (of.facts.room().get(), of.count("days"));
+    let scale = |number: u64| (u128::from(number) * u128::from(room) / u128::from(RATED.get())) as u64;
+    let of_day = DAY.get() / SECOND.get() * scale(PAGES_PER_SECOND) / 100 * of.count("rate_percent");
+    let files = part(room, of.count("files_percent"));
+    Demand {
+        files: Bytes::new(files),
+        steps: of_day.saturating_mul(days).saturating_add(pages(files)),
+        time: Nanos::new(DAY.get().saturating_mul(days)),
+        ..Demand::default()
     }
 }
 
