@@ -15,7 +15,7 @@ use order9_mm::policy::Policy;
 use order9_mm::thp::HugeEnabled;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 use order9_units::{Bytes, Nanos, NodeId, PAGE_SIZE, Pages, Pfn, PfnRange, ZoneKind};
-use order9_workloads::{Access, Advice, ChildKind, Mapping, Stop, Sys};
+use order9_workloads::{Access, AddressSpace, Advice, ChildKind, Mapping, Measuring, Processes, Stop};
 
 const ROUNDS: usize = 5;
 /// Host time that the last program spent touching its memory.

@@ -7,7 +7,7 @@ use order9_mm::env::Env as _;
 use order9_mm::slab::{CacheId, CacheSpec, Object, ObjectStep, SlabError};
 use order9_mm::{AllocError, FrameState, Gfp, Request, alloc_pages};
 use order9_units::{Bytes, Order, Pages, Pfn};
-use order9_workloads::{KernelAlloc, KernelSize, Stop};
+use order9_workloads::{KernelAlloc, KernelAllocator, KernelSize, Stop};
 
 use crate::thread::Thread;
 
@@ -42,9 +42,10 @@ const CACHES: [(u64, u8, [&str; 2]); 13] = [
 #[derive(Default)]
 pub(crate) struct Kmalloc([[Option<CacheId>; 2]; CACHES.len()]);
 
-impl Thread {
-    /// Allocates on behalf of this thread; `None` where the kernel gets a null pointer.
-    pub(crate) async fn alloc_for_kernel(&self, what: KernelAlloc) -> Result<Option<KernelMemory>, Stop> {
+impl KernelAllocator for Thread {
+    type KernelMemory = KernelMemory;
+
+    async fn kernel_alloc(&self, what: KernelAlloc) -> Result<Option<KernelMemory>, Stop> {
         self.alive()?;
         let gfp = if what.atomic { Gfp::GFP_ATOMIC | Gfp::NOWARN } else { Gfp::GFP_KERNEL };
         let gfp = if what.reclaimable { gfp | Gfp::RECLAIMABLE } else { gfp };
@@ -67,6 +68,37 @@ impl Thread {
         }
     }
 
+    /// Frees, even for a process that is being killed.
+    async fn kernel_free(&self, memory: KernelMemory) -> Result<(), Stop> {
+        let cpu = self.cpu();
+        self.kernel.with(|mm| match memory {
+            KernelMemory::Block(pfn) => mm.free(pfn, cpu).expect("a program frees each block once"),
+            KernelMemory::Object(object) => {
+                mm.kmem_cache_free(object, cpu).expect("a program frees each object once");
+            }
+        });
+        self.spend().await;
+        self.alive()
+    }
+
+    /// Splits the block into single pages the first time.
+    async fn kernel_free_pages(&self, memory: KernelMemory, pages: Range<u64>) -> Result<(), Stop> {
+        let KernelMemory::Block(first) = memory else { unreachable!("an object of slab has no pages of its own") };
+        let cpu = self.cpu();
+        self.kernel.with(|mm| {
+            if matches!(mm.frame(first), FrameState::Allocated { order } if order > Order::ZERO) {
+                mm.split_page(first).expect("a block that was allocated");
+            }
+            for page in pages {
+                mm.free(Pfn::new(first.get() + page), cpu).expect("a program frees each page once");
+            }
+        });
+        self.spend().await;
+        self.alive()
+    }
+}
+
+impl Thread {
     async fn block(&self, request: &Request) -> Result<KernelMemory, AllocError> {
         let gfp = if request.order > Order::ZERO { request.gfp | Gfp::COMP } else { request.gfp };
         alloc_pages(self, &Request { gfp, ..*request }).await.map(KernelMemory::Block)
@@ -100,37 +132,6 @@ impl Thread {
             let spec = CacheSpec { name, object_size: Bytes::new(size), order, reclaimable };
             self.kernel.with(|mm| mm.kmem_cache_create(spec)).expect("every size fits its order")
         })
-    }
-
-    /// Frees, even for a process that is being killed.
-    pub(crate) async fn free_for_kernel(&self, memory: KernelMemory) -> Result<(), Stop> {
-        let cpu = self.cpu();
-        self.kernel.with(|mm| match memory {
-            KernelMemory::Block(pfn) => mm.free(pfn, cpu).expect("a program frees each block once"),
-            KernelMemory::Object(object) => {
-                mm.kmem_cache_free(object, cpu).expect("a program frees each object once");
-            }
-        });
-        self.spend().await;
-        self.alive()
-    }
-}
-
-impl Thread {
-    /// Frees pages of a block, which becomes single pages the first time.
-    pub(crate) async fn free_pages_for_kernel(&self, memory: KernelMemory, pages: Range<u64>) -> Result<(), Stop> {
-        let KernelMemory::Block(first) = memory else { unreachable!("an object of slab has no pages of its own") };
-        let cpu = self.cpu();
-        self.kernel.with(|mm| {
-            if matches!(mm.frame(first), FrameState::Allocated { order } if order > Order::ZERO) {
-                mm.split_page(first).expect("a block that was allocated");
-            }
-            for page in pages {
-                mm.free(Pfn::new(first.get() + page), cpu).expect("a program frees each page once");
-            }
-        });
-        self.spend().await;
-        self.alive()
     }
 }
 

@@ -8,6 +8,8 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+mod address_space;
+mod administration;
 mod balancing;
 mod collapse;
 pub mod cost;
@@ -22,6 +24,7 @@ mod kernel;
 mod kernel_memory;
 mod khugepaged;
 mod machine;
+mod measuring;
 mod mmap_lock;
 mod numa;
 mod oom;
@@ -31,7 +34,6 @@ mod process;
 mod readings;
 mod results;
 mod storage;
-mod syscalls;
 mod thread;
 pub mod time;
 mod tmpfs;

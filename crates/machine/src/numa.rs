@@ -4,11 +4,11 @@ use order9_mm::env::Env as _;
 use order9_mm::mempolicy::{self, MempolicyArgs, Mode, ModeFlags, Movable};
 use order9_mm::{Errno, NumaCounters};
 use order9_units::{NodeId, NodeMask};
-use order9_workloads::{Area, MbindFlags, MemoryMode, Mempolicy, NodeFlags, Numastat, Stop};
+use order9_workloads::{Area, MbindFlags, MemoryMode, Mempolicy, NodeFlags, Nodes, Numastat, Stop};
 
+use crate::address_space::{range, start};
 use crate::faults::refused;
 use crate::mmap_lock::all_mappings;
-use crate::syscalls::{range, start};
 use crate::thread::Thread;
 use crate::time;
 
@@ -40,15 +40,35 @@ fn flipped<A: Copy, B: Copy, const N: usize>(table: &[(A, B); N]) -> [(B, A); N]
     table.map(|(one, other)| (other, one))
 }
 
-impl Thread {
-    pub(crate) async fn set_policy(&self, policy: Mempolicy) -> Result<(), Stop> {
+impl Nodes for Thread {
+    fn cpus_of(&self, node: NodeId) -> Vec<u32> {
+        self.kernel.handle.cpus_of(node).iter().map(|cpu| cpu.0.into()).collect()
+    }
+
+    fn node(&self) -> NodeId {
+        self.cpu_node()
+    }
+
+    async fn page_node(&self, area: Area) -> Result<NodeId, Stop> {
+        self.node_of_page(start(area)).await
+    }
+
+    async fn move_pages(&self, area: Area, node: NodeId) -> Result<u64, Stop> {
+        self.pages_to_node(range(area), node).await
+    }
+
+    fn mems_allowed(&self) -> NodeMask {
+        self.kernel.look(|mm| mm.mems_allowed(self.process.space)).unwrap_or_default()
+    }
+
+    async fn set_mempolicy(&self, policy: Mempolicy) -> Result<(), Stop> {
         self.enter().await?;
         let args = self.args(policy);
         let done = self.kernel.with(|mm| mm.set_mempolicy(self.task, &args));
         done.map_err(|errno| refused("set_mempolicy", errno))
     }
 
-    pub(crate) async fn bind(&self, area: Area, policy: Mempolicy, flags: MbindFlags) -> Result<(), Stop> {
+    async fn mbind(&self, area: Area, policy: Mempolicy, flags: MbindFlags) -> Result<(), Stop> {
         self.enter().await?;
         let movable = if flags.moves_all { Some(Movable::All) } else { flags.moves.then_some(Movable::Own) };
         let (args, flags) = (self.args(policy), mempolicy::MbindFlags { strict: flags.strict, moves: movable });
@@ -60,7 +80,7 @@ impl Thread {
         done.map_err(|errno| refused("mbind", errno))
     }
 
-    pub(crate) async fn policy_of(&self, area: Option<Area>) -> Result<Mempolicy, Stop> {
+    async fn get_mempolicy(&self, area: Option<Area>) -> Result<Mempolicy, Stop> {
         self.enter().await?;
         let found = self.kernel.look(|mm| mm.get_mempolicy(self.task, area.map(start)));
         let MempolicyArgs { mode, flags, balances, nodes } = found.map_err(|errno| refused("get_mempolicy", errno))?;
@@ -71,7 +91,7 @@ impl Thread {
         })
     }
 
-    pub(crate) async fn set_home(&self, area: Area, home: NodeId) -> Result<(), Stop> {
+    async fn set_mempolicy_home_node(&self, area: Area, home: NodeId) -> Result<(), Stop> {
         self.enter().await?;
         let _changing = self.change_mappings(range(area)).await;
         let space = self.process.space;
@@ -80,7 +100,7 @@ impl Thread {
         done.map_err(|errno| refused("set_mempolicy_home_node", errno))
     }
 
-    pub(crate) async fn migrate(&self, from: NodeMask, to: NodeMask) -> Result<u64, Stop> {
+    async fn migrate_pages(&self, from: NodeMask, to: NodeMask) -> Result<u64, Stop> {
         self.enter().await?;
         let lock = self.mmap_lock(time::Mode::Shared).await;
         let space = self.process.space;
@@ -91,7 +111,7 @@ impl Thread {
         done.map_err(|errno| refused("migrate_pages", errno))
     }
 
-    pub(crate) async fn set_cpuset(&self, mems: NodeMask, migrates: bool) -> Result<(), Stop> {
+    async fn set_mems(&self, mems: NodeMask, migrates: bool) -> Result<(), Stop> {
         self.enter().await?;
         let lock = self.change_mappings(all_mappings()).await;
         let done = mempolicy::set_mems(self, self.process.space, mems, migrates).await;
@@ -101,7 +121,7 @@ impl Thread {
         done.map_err(|errno: Errno| refused("write", errno))
     }
 
-    pub(crate) fn numa_maps_text(&self) -> String {
+    fn numa_maps(&self) -> String {
         let mut text = String::new();
         self.kernel.look(|mm| {
             if let Some(space) = mm.space(self.process.space) {
@@ -111,11 +131,13 @@ impl Thread {
         text
     }
 
-    pub(crate) fn numastat_of_nodes(&self) -> Vec<Numastat> {
+    fn numastat(&self) -> Vec<Numastat> {
         let of = |numa: &NumaCounters| Numastat { hit: numa.hit, miss: numa.miss, interleave_hit: numa.interleave_hit };
         self.kernel.look(|mm| mm.counters().numa.iter().map(of).collect())
     }
+}
 
+impl Thread {
     /// Keeps how the memory of the process lies, before it ends, where somebody has chosen nodes.
     pub(crate) fn record_nodes(&self) {
         if !self.kernel.look(|mm| mm.uses_mempolicies()) {
@@ -132,7 +154,7 @@ impl Thread {
             record.sample(&format!("Mapped-{node}"), crate::results::Unit::Count, now, pages as f64);
         }
         let path = format!("/proc/{}/numa_maps", self.process.space.index() + 1);
-        record.numa_maps.insert(self.process.name.to_string(), (path, self.numa_maps_text()));
+        record.numa_maps.insert(self.process.name.to_string(), (path, self.numa_maps()));
     }
 
     fn args(&self, policy: Mempolicy) -> MempolicyArgs {

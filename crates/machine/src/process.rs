@@ -8,15 +8,17 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::rc::Rc;
 
-use order9_mm::SpaceId;
-use order9_workloads::{ChildKind, Ended, Stop, Times};
+use order9_mm::{Errno, SpaceId};
+use order9_units::Nanos;
+use order9_workloads::{ChildKind, Ended, Measuring as _, Processes, Spread, Stop, Times};
+use rand_pcg::rand_core::Rng as _;
 
 use crate::faults::refused;
 use crate::kernel::Kernel;
 use crate::mmap_lock::{VmaLocks, all_mappings};
 use crate::pages::Pin;
 use crate::thread::Thread;
-use crate::time::{Class, Handle, LockId, LockKind, Mode, QueueId, TaskId, TaskSpec};
+use crate::time::{Class, CpuId, Handle, LockId, LockKind, Mode, NoSuchCpu, QueueId, TaskId, TaskSpec};
 
 pub(crate) struct Process {
     pub(crate) name: Rc<str>,
@@ -135,24 +137,43 @@ impl Kernel {
     }
 }
 
-impl Thread {
-    /// Makes `future` a task on account of this thread's process, bound as the running task is: all but kthreadd hand that
-    /// down.
-    fn start(&self, name: &str, future: impl Future<Output = ()> + 'static) {
-        let bound = self.kernel.handle.affinity().filter(|_| !self.process.kthread);
-        let spec = bound.into_iter().fold(TaskSpec::new(name), TaskSpec::on);
-        let task = self.kernel.handle.spawn(spec, future).expect("CPUs of a task that runs");
-        self.process.tasks.borrow_mut().push(task);
+impl Processes for Thread {
+    type Child = Child;
+
+    fn seed(&self, name: &str) -> u64 {
+        self.kernel.handle.stream(name).next_u64()
     }
 
-    /// Starts a child that runs `body`.
-    pub(crate) async fn start_child<F>(
-        &self,
-        kind: ChildKind,
-        name: &str,
-        body: impl FnOnce(Thread) -> F + 'static,
-    ) -> Result<Child, Stop>
+    async fn sleep(&self, time: Nanos) -> Result<(), Stop> {
+        self.enter().await?;
+        let end = self.now() + time;
+        while self.now() < end {
+            self.alive()?;
+            self.kernel.handle.wait(self.process.waiting, Some(end - self.now())).await;
+        }
+        self.alive()
+    }
+
+    async fn compute(&self, time: Nanos) -> Result<(), Stop> {
+        self.run_user(time).await;
+        self.alive()
+    }
+
+    async fn set_affinity(&self, cpus: &[u32]) -> Result<(), Stop> {
+        self.enter().await?;
+        let cpus = cpus.iter().filter_map(|&cpu| u16::try_from(cpu).ok().map(CpuId)).collect();
+        let bound = self.kernel.handle.set_affinity(&cpus).await;
+        bound.map_err(|NoSuchCpu| refused("sched_setaffinity", Errno::Einval))
+    }
+
+    async fn set_spread(&self, spread: Spread) -> Result<(), Stop> {
+        self.kernel.handle.set_packed(spread == Spread::Packed);
+        self.alive()
+    }
+
+    async fn spawn<B, F>(&self, kind: ChildKind, name: &str, body: B) -> Result<Child, Stop>
     where
+        B: FnOnce(Self) -> F + Send + 'static,
         F: Future<Output = Result<(), Stop>> + 'static,
     {
         self.enter().await?;
@@ -179,6 +200,49 @@ impl Thread {
         Ok(child)
     }
 
+    /// A kill does not end the wait for threads, which end by it themselves.
+    async fn wait(&self, child: Child) -> Result<Ended, Stop> {
+        self.enter().await?;
+        loop {
+            let ended = self.process.children.borrow_mut()[child.0].clone();
+            if let Some(ended) = ended {
+                return Ok(ended);
+            }
+            self.alive()?;
+            self.kernel.handle.wait(self.process.waiting, None).await;
+        }
+    }
+
+    /// A kill ends the wait.
+    async fn barrier(&self, name: &str, threads: u64) -> Result<(), Stop> {
+        self.enter().await?;
+        let barrier = || self.process.barriers.borrow().get(name).copied().unwrap_or_default();
+        let Barrier { waiting, passed } = barrier();
+        let all = waiting + 1 >= threads;
+        let after =
+            if all { Barrier { waiting: 0, passed: passed + 1 } } else { Barrier { waiting: waiting + 1, passed } };
+        self.process.barriers.borrow_mut().insert(name.to_owned(), after);
+        if all {
+            self.kernel.handle.wake_all(self.process.waiting);
+        }
+        while barrier().passed == passed {
+            self.alive()?;
+            self.kernel.handle.wait(self.process.waiting, None).await;
+        }
+        self.alive()
+    }
+}
+
+impl Thread {
+    /// Makes `future` a task on account of this thread's process, bound as the running task is: all but kthreadd hand that
+    /// down.
+    fn start(&self, name: &str, future: impl Future<Output = ()> + 'static) {
+        let bound = self.kernel.handle.affinity().filter(|_| !self.process.kthread);
+        let spec = bound.into_iter().fold(TaskSpec::new(name), TaskSpec::on);
+        let task = self.kernel.handle.spawn(spec, future).expect("CPUs of a task that runs");
+        self.process.tasks.borrow_mut().push(task);
+    }
+
     fn start_thread<F>(&self, name: &str, child: Child, body: impl FnOnce(Thread) -> F + 'static)
     where
         F: Future<Output = Result<(), Stop>> + 'static,
@@ -199,38 +263,6 @@ impl Thread {
     fn child_ended(&self, child: Child, ended: Ended) {
         self.process.children.borrow_mut()[child.0] = Some(ended);
         self.kernel.handle.wake_all(self.process.waiting);
-    }
-
-    /// Waits for the end of a child; a kill does not end the wait for threads, which end by it themselves.
-    pub(crate) async fn wait_child(&self, child: Child) -> Result<Ended, Stop> {
-        self.enter().await?;
-        loop {
-            let ended = self.process.children.borrow_mut()[child.0].clone();
-            if let Some(ended) = ended {
-                return Ok(ended);
-            }
-            self.alive()?;
-            self.kernel.handle.wait(self.process.waiting, None).await;
-        }
-    }
-
-    /// Waits until so many threads wait at the same barrier; a kill ends the wait.
-    pub(crate) async fn wait_at_barrier(&self, name: &str, threads: u64) -> Result<(), Stop> {
-        self.enter().await?;
-        let barrier = || self.process.barriers.borrow().get(name).copied().unwrap_or_default();
-        let Barrier { waiting, passed } = barrier();
-        let all = waiting + 1 >= threads;
-        let after =
-            if all { Barrier { waiting: 0, passed: passed + 1 } } else { Barrier { waiting: waiting + 1, passed } };
-        self.process.barriers.borrow_mut().insert(name.to_owned(), after);
-        if all {
-            self.kernel.handle.wake_all(self.process.waiting);
-        }
-        while barrier().passed == passed {
-            self.alive()?;
-            self.kernel.handle.wait(self.process.waiting, None).await;
-        }
-        self.alive()
     }
 
     /// Ends the process after its first thread: waits for the others, gives back all memory.

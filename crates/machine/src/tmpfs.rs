@@ -3,35 +3,34 @@
 use order9_mm::env::Env as _;
 use order9_mm::{Errno, FileId, MountId, ShmemHole, ShmemPage, TmpfsOptions, alloc_pages};
 use order9_units::{Bytes, PAGE_SIZE, Pages, Pfn};
-use order9_workloads::{self as workloads, Mount, Statfs, Stop};
+use order9_workloads::{self as workloads, Mount, Statfs, Stop, Tmpfs};
 
 use crate::faults::refused;
 use crate::files::file_of;
 use crate::thread::Thread;
 use crate::time::Class;
 
-impl Thread {
-    pub(crate) async fn mount(&self, options: &str) -> Result<Mount, Stop> {
+impl Tmpfs for Thread {
+    async fn mount_tmpfs(&self, options: &str) -> Result<Mount, Stop> {
         self.enter().await?;
         let mount = TmpfsOptions::parse(options).and_then(|options| self.kernel.with(|mm| mm.mount_tmpfs(options)));
         mount.map(|mount| Mount(mount.number())).map_err(|errno| refused("mount", errno))
     }
 
-    pub(crate) async fn remount(&self, mount: Mount, options: &str) -> Result<(), Stop> {
+    async fn remount_tmpfs(&self, mount: Mount, options: &str) -> Result<(), Stop> {
         self.enter().await?;
         let remount = |options| self.kernel.with(|mm| mm.remount_tmpfs(MountId::new(mount.0), options));
         TmpfsOptions::parse(options).and_then(remount).map_err(|errno| refused("mount", errno))
     }
 
-    pub(crate) async fn statfs_tmpfs(&self, mount: Mount) -> Result<Statfs, Stop> {
+    async fn statfs(&self, mount: Mount) -> Result<Statfs, Stop> {
         self.enter().await?;
         let known = self.kernel.look(|mm| mm.statfs(MountId::new(mount.0)));
         let known = known.ok_or_else(|| refused("statfs", Errno::Enoent))?;
         Ok(Statfs { blocks: known.blocks, free: known.free })
     }
 
-    /// A new, empty file on a mount.
-    pub(crate) async fn new_file_on(&self, mount: Mount) -> Result<workloads::FileId, Stop> {
+    async fn create_on(&self, mount: Mount) -> Result<workloads::FileId, Stop> {
         self.enter().await?;
         let prices = &self.kernel.prices;
         self.kernel.pay(Class::System, prices.file_open + prices.file_create).await;
@@ -40,7 +39,7 @@ impl Thread {
         file.map(|file| workloads::FileId(file.index() as u32)).map_err(|errno| refused("open", errno))
     }
 
-    pub(crate) async fn truncate_tmpfs(&self, number: workloads::FileId, length: Bytes) -> Result<(), Stop> {
+    async fn truncate(&self, number: workloads::FileId, length: Bytes) -> Result<(), Stop> {
         let file = self.tmpfs_file("ftruncate", number).await?;
         let done = self.kernel.with(|mm| mm.truncate(file, Pages::from_bytes_ceil(length), self.cpu()));
         self.kernel.lengths.borrow_mut().set(file, length);
@@ -48,22 +47,8 @@ impl Thread {
         done.map_err(|errno| refused("ftruncate", errno))
     }
 
-    /// Punches the whole pages of a range out of a file; parts of pages are zeroed, which takes no memory.
-    pub(crate) async fn punch(&self, number: workloads::FileId, offset: Bytes, length: Bytes) -> Result<(), Stop> {
-        let file = self.tmpfs_file("fallocate", number).await?;
-        let (first, end) = (Pages::from_bytes_ceil(offset), Pages::from_bytes_floor(offset + length));
-        let done = self.kernel.with(|mm| mm.punch_hole(file, first.get(), end - end.min(first), self.cpu()));
-        self.spend().await;
-        done.map_err(|errno| refused("fallocate", errno))
-    }
-
-    /// Gives a file all pages of a range, or none: what it had not before goes again where there is not room for all.
-    pub(crate) async fn preallocate(
-        &self,
-        number: workloads::FileId,
-        offset: Bytes,
-        length: Bytes,
-    ) -> Result<(), Stop> {
+    /// Gives the file all pages of the range, or none: where there is not room for all, new pages are freed again.
+    async fn fallocate(&self, number: workloads::FileId, offset: Bytes, length: Bytes) -> Result<(), Stop> {
         let file = self.tmpfs_file("fallocate", number).await?;
         let (first, end) = (Pages::from_bytes_floor(offset), Pages::from_bytes_ceil(offset + length));
         let before = self.kernel.look(|mm| mm.file_size(file)).unwrap_or_default();
@@ -88,6 +73,17 @@ impl Thread {
         Ok(())
     }
 
+    /// Punches out the whole pages of the range; parts of pages are zeroed, which takes no memory.
+    async fn punch_hole(&self, number: workloads::FileId, offset: Bytes, length: Bytes) -> Result<(), Stop> {
+        let file = self.tmpfs_file("fallocate", number).await?;
+        let (first, end) = (Pages::from_bytes_ceil(offset), Pages::from_bytes_floor(offset + length));
+        let done = self.kernel.with(|mm| mm.punch_hole(file, first.get(), end - end.min(first), self.cpu()));
+        self.spend().await;
+        done.map_err(|errno| refused("fallocate", errno))
+    }
+}
+
+impl Thread {
     /// Makes holes of what filled some, and a file that was to grow from one size to another as large as it was, unless it has
     /// another size by now. One that was closed meanwhile is left.
     fn undo_preallocation(&self, file: FileId, (before, end): (Pages, Pages), filled: Vec<(u64, Pages)>) {

@@ -10,7 +10,7 @@ use order9_machine::{Machine, Options, Outcome, Thread};
 use order9_mm::policy::Policy;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 use order9_units::{Bytes, Nanos, NodeId, Pages, Pfn, PfnRange, ZoneKind};
-use order9_workloads::{Access, Advice, ChildKind, Mapping, Sys};
+use order9_workloads::{Access, AddressSpace, Advice, ChildKind, Mapping, Processes};
 
 const MEMORY: Bytes = Bytes::new(16 << 20);
 const FAULTS: u64 = MEMORY.get() / 4096;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use order9_units::Nanos;
 
 use crate::measure::{Better, Family, Measure, Unit};
-use crate::sys::{Area, Loads, Stop, Sys};
+use crate::sys::{Area, Loads, Measuring, Stop, Sys};
 
 /// Time of a load, and how many miss the TLB.
 pub(crate) const ACCESS: [Measure; 2] = [
@@ -63,7 +63,7 @@ impl Accesses {
     }
 
     /// Records what all of them came to, under names that end with `suffix`; nothing where there were none.
-    pub(crate) fn report<S: Sys>(&self, sys: &S, suffix: &str) {
+    pub(crate) fn report<S: Measuring>(&self, sys: &S, suffix: &str) {
         let loads = self.0.loads.load(Ordering::Relaxed);
         if loads > 0 {
             sys.mean(&format!("access{suffix}"), Nanos::new(self.0.nanos.load(Ordering::Relaxed)), loads);

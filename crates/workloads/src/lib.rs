@@ -1,4 +1,4 @@
-//! The benchmarks by which huge-page changes are judged: each written once, run in two worlds.
+//! The benchmarks by which huge-page changes are judged: each written once, against traits of system calls.
 //!
 //! Key types: [`Sys`] (what a program may ask of its system), [`Workload`] (the list of all programs), [`Spec`] (everything
 //! there is to say of one: what can be chosen and what it measures), [`Parameters`] (what was chosen).
@@ -29,7 +29,6 @@ mod stream_reader;
 mod stutter;
 mod sys;
 mod thp;
-mod tmpfs;
 mod unit;
 mod uptime;
 mod usemem;
@@ -39,12 +38,12 @@ pub use cpus::{CpuRange, Cpus, Spread};
 pub use demand::Demand;
 pub use ladder::thread_ladder;
 pub use measure::{Better, Family, Figure, Measure, Unit};
-pub use mempolicy::{GENERAL, GENERAL_MEASURES, MbindFlags, MemoryMode, Mempolicy, NodeFlags, Numastat};
+pub use mempolicy::{GENERAL, GENERAL_MEASURES, MbindFlags, MemoryMode, Mempolicy, NodeFlags};
 pub use parameters::{Kind, Parameter, Parameters, Value};
 pub use spec::{Setting, Spec};
 pub use sys::{
-    Access, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, KernelAlloc, KernelSize, Loads, Mapping, Memory,
-    Of, PoolFile, Prot, Stop, Sys, Times,
+    Access, AddressSpace, Administration, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, Files,
+    KernelAlloc, KernelAllocator, KernelSize, Loads, Mapping, Measuring, Memory, Mount, Nodes, Numastat, Of, PoolFile,
+    Processes, Prot, Statfs, Stop, Sys, Times, Tmpfs,
 };
-pub use tmpfs::{Mount, Statfs};
 pub use workload::Workload;

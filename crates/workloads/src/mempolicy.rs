@@ -93,17 +93,6 @@ pub struct MbindFlags {
     pub moves_all: bool,
 }
 
-/// What was allocated on a node: a file `numastat` of /sys/devices/system/node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Numastat {
-    /// `numa_hit`.
-    pub hit: u64,
-    /// `numa_miss`.
-    pub miss: u64,
-    /// `interleave_hit`.
-    pub interleave_hit: u64,
-}
-
 /// Parameters of every workload, beside its own.
 pub const GENERAL: &[Parameter] = &[
     Parameter {

@@ -10,7 +10,7 @@ use crate::demand::{Chosen, Demand, pages};
 use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::spec::{SECOND, Spec};
-use crate::sys::{Access, ChildKind, DropCaches, FileId, Mapping, Stop, Sys};
+use crate::sys::{Access, ChildKind, DropCaches, FileId, Mapping, Measuring, Stop, Sys};
 
 /// The workload, but for its program [`run`].
 pub(crate) const WORKLOAD: Spec = Spec {
@@ -147,7 +147,7 @@ struct Meter {
 const SMOOTHED: u64 = 1000;
 
 impl Meter {
-    fn count<S: Sys>(&mut self, sys: &S, latency: Nanos) {
+    fn count<S: Measuring>(&mut self, sys: &S, latency: Nanos) {
         if latency >= PAUSE {
             self.flush(sys);
             sys.sample("mmap", latency);
@@ -160,7 +160,7 @@ impl Meter {
         }
     }
 
-    fn flush<S: Sys>(&mut self, sys: &S) {
+    fn flush<S: Measuring>(&mut self, sys: &S) {
         for _ in 0..self.short {
             sys.sample("mmap", Nanos::new(self.sum / self.short));
         }

@@ -5,7 +5,10 @@ use std::ops::RangeInclusive;
 
 use order9_machine::Thread;
 use order9_units::{Bytes, NodeId, NodeMask, PAGE_SIZE, PAGEBLOCK_PAGES};
-use order9_workloads::{Access, Advice, Area, DropCaches, Mapping, MbindFlags, Mempolicy, Stop, Sys};
+use order9_workloads::{
+    Access, AddressSpace, Administration, Advice, Area, DropCaches, Files, Mapping, MbindFlags, Mempolicy, Nodes,
+    Processes, Stop,
+};
 
 /// A release of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

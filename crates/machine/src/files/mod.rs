@@ -12,11 +12,9 @@ use std::collections::BTreeMap;
 
 use order9_mm::env::Env as _;
 use order9_mm::fs_cache::{FsError, FsStep};
-use order9_mm::page_cache::DropPagecache;
-use order9_mm::shrinker::{DropSlab, ShrinkStep};
 use order9_mm::{Errno, FileId, Gfp, Request, alloc_pages};
 use order9_units::{Bytes, Order, PAGE_SIZE, Pages};
-use order9_workloads::{self as workloads, DropCaches, Stop};
+use order9_workloads::{self as workloads, Files, Stop};
 
 use crate::cost::Picos;
 use crate::faults::refused;
@@ -81,25 +79,8 @@ impl Lengths {
     }
 }
 
-impl Thread {
-    /// How long a file is.
-    pub(crate) fn length(&self, file: FileId) -> Bytes {
-        let whole = || self.kernel.look(|mm| mm.file_size(file)).unwrap_or_default().bytes();
-        self.kernel.lengths.borrow().0.get(&file).copied().unwrap_or_else(whole)
-    }
-
-    /// Whether files are on a disk.
-    fn has_disk(&self) -> bool {
-        self.kernel.storage.main().is_some()
-    }
-
-    /// Whether this one is.
-    fn is_on_disk(&self, file: FileId) -> bool {
-        self.kernel.look(|mm| mm.is_on_disk(file))
-    }
-
-    /// A new, empty file, open.
-    pub(crate) async fn new_file(&self) -> Result<workloads::FileId, Stop> {
+impl Files for Thread {
+    async fn create(&self) -> Result<workloads::FileId, Stop> {
         self.enter().await?;
         let prices = &self.kernel.prices;
         self.kernel.pay(Class::System, prices.file_open + prices.file_create).await;
@@ -115,18 +96,18 @@ impl Thread {
         Ok(named(file))
     }
 
-    /// Makes a file and writes all of it, 1 MiB with each call.
-    pub(crate) async fn make_file(&self, length: Bytes) -> Result<workloads::FileId, Stop> {
-        let file = self.new_file().await?;
+    /// Writes 1 MiB with each call.
+    async fn create_file(&self, length: Bytes) -> Result<workloads::FileId, Stop> {
+        let file = self.create().await?;
         for offset in (0..length.get()).step_by(WRITE.get() as usize) {
             let offset = Bytes::new(offset);
-            self.write_file(file, offset, WRITE.min(length - offset)).await?;
+            self.write(file, offset, WRITE.min(length - offset)).await?;
         }
-        self.close_file(file).await?;
+        self.close(file).await?;
         Ok(file)
     }
 
-    pub(crate) async fn open_file(&self, number: workloads::FileId) -> Result<(), Stop> {
+    async fn open(&self, number: workloads::FileId) -> Result<(), Stop> {
         self.enter().await?;
         self.kernel.pay(Class::System, self.kernel.prices.file_open).await;
         let file = self.by_name("open", number)?;
@@ -134,6 +115,72 @@ impl Thread {
             self.kernel.read_inode(file).await;
         }
         Ok(())
+    }
+
+    async fn close(&self, number: workloads::FileId) -> Result<(), Stop> {
+        self.enter().await?;
+        let file = self.living("close", number, Errno::Ebadf)?;
+        self.kernel.readahead.borrow_mut().forget(file);
+        if self.is_on_disk(file) {
+            self.kernel.with(|mm| mm.fs_close(file)).map_err(|error| denied("close", error))?;
+            self.drop_unlinked();
+        }
+        Ok(())
+    }
+
+    async fn fsync(&self, number: workloads::FileId) -> Result<(), Stop> {
+        self.enter().await?;
+        let file = self.living("fsync", number, Errno::Ebadf)?;
+        if self.is_on_disk(file) {
+            self.kernel.sync_file(file).await;
+        }
+        self.alive()
+    }
+
+    async fn sync(&self) -> Result<(), Stop> {
+        self.enter().await?;
+        self.kernel.sync_all().await;
+        self.alive()
+    }
+
+    async fn remove_file(&self, number: workloads::FileId) -> Result<(), Stop> {
+        self.enter().await?;
+        self.kernel.pay(Class::System, self.kernel.prices.file_unlink).await;
+        let file = self.by_name("unlink", number)?;
+        if self.is_on_disk(file) {
+            self.kernel.unlinked.borrow_mut().insert(file);
+            self.drop_unlinked();
+        } else {
+            self.kernel.with(|mm| mm.close_file(file, self.cpu())).map_err(|errno| refused("unlink", errno))?;
+        }
+        self.spend().await;
+        Ok(())
+    }
+
+    async fn read(&self, file: workloads::FileId, offset: Bytes, length: Bytes) -> Result<Bytes, Stop> {
+        self.read_file(file, offset, length).await
+    }
+
+    async fn write(&self, file: workloads::FileId, offset: Bytes, length: Bytes) -> Result<(), Stop> {
+        self.write_file(file, offset, length).await
+    }
+}
+
+impl Thread {
+    /// How long a file is.
+    pub(crate) fn length(&self, file: FileId) -> Bytes {
+        let whole = || self.kernel.look(|mm| mm.file_size(file)).unwrap_or_default().bytes();
+        self.kernel.lengths.borrow().0.get(&file).copied().unwrap_or_else(whole)
+    }
+
+    /// Whether files are on a disk.
+    fn has_disk(&self) -> bool {
+        self.kernel.storage.main().is_some()
+    }
+
+    /// Whether this one is.
+    fn is_on_disk(&self, file: FileId) -> bool {
+        self.kernel.look(|mm| mm.is_on_disk(file))
     }
 
     /// Opens a file on disk that is to be mapped, if it is one.
@@ -170,67 +217,6 @@ impl Thread {
                 FsStep::Failed(error) => return Err(denied("open", error)),
             }
         }
-    }
-
-    pub(crate) async fn close_file(&self, number: workloads::FileId) -> Result<(), Stop> {
-        self.enter().await?;
-        let file = self.living("close", number, Errno::Ebadf)?;
-        self.kernel.readahead.borrow_mut().forget(file);
-        if self.is_on_disk(file) {
-            self.kernel.with(|mm| mm.fs_close(file)).map_err(|error| denied("close", error))?;
-            self.drop_unlinked();
-        }
-        Ok(())
-    }
-
-    /// Writes back what is dirty of the file, its inode included, and waits for it.
-    pub(crate) async fn sync_file(&self, number: workloads::FileId) -> Result<(), Stop> {
-        self.enter().await?;
-        let file = self.living("fsync", number, Errno::Ebadf)?;
-        if self.is_on_disk(file) {
-            self.kernel.sync_file(file).await;
-        }
-        self.alive()
-    }
-
-    /// Writes back all that is dirty, and waits for it.
-    pub(crate) async fn sync_all(&self) -> Result<(), Stop> {
-        self.enter().await?;
-        self.kernel.sync_all().await;
-        self.alive()
-    }
-
-    /// Drops clean page cache, unused kernel objects, or both.
-    pub(crate) async fn drop_cached(&self, what: DropCaches) -> Result<(), Stop> {
-        self.enter().await?;
-        if what != DropCaches::Slab {
-            let mut run = self.kernel.with(|mm| DropPagecache::new(mm, self.cpu()));
-            while self.kernel.with(|mm| run.step(mm)).is_none() {
-                self.spend().await;
-            }
-        }
-        if what != DropCaches::Pages {
-            let mut run = self.kernel.with(|mm| DropSlab::new(mm, self.cpu()));
-            while let ShrinkStep::Progress = self.kernel.with(|mm| run.step(mm)) {
-                self.spend().await;
-            }
-        }
-        self.spend().await;
-        self.alive()
-    }
-
-    pub(crate) async fn unlink(&self, number: workloads::FileId) -> Result<(), Stop> {
-        self.enter().await?;
-        self.kernel.pay(Class::System, self.kernel.prices.file_unlink).await;
-        let file = self.by_name("unlink", number)?;
-        if self.is_on_disk(file) {
-            self.kernel.unlinked.borrow_mut().insert(file);
-            self.drop_unlinked();
-        } else {
-            self.kernel.with(|mm| mm.close_file(file, self.cpu())).map_err(|errno| refused("unlink", errno))?;
-        }
-        self.spend().await;
-        Ok(())
     }
 
     /// Removes the files without a name that nobody has open or mapped any more.

@@ -11,8 +11,8 @@ use order9_mm::policy::{HugePlacement, MempolicyInterface, MmapLock, Policy};
 use order9_testkit::nodes::{self, Choices, Random};
 use order9_units::{Bytes, Nanos, NodeMask, PAGE_SIZE, Pages};
 use order9_workloads::{
-    Access, Advice, Area, ChildKind, DropCaches, FileId, Mapping, MbindFlags, MemoryMode, Mempolicy, NodeFlags, Of,
-    Prot, Spread, Stop, Sys,
+    Access, AddressSpace, Administration, Advice, Area, ChildKind, DropCaches, FileId, Files, Mapping, MbindFlags,
+    MemoryMode, Mempolicy, NodeFlags, Nodes, Of, Processes, Prot, Spread, Stop, Tmpfs,
 };
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;

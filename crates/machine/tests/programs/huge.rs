@@ -7,7 +7,7 @@ use order9_mm::policy::Policy;
 use order9_mm::thp::HugeEnabled;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 use order9_units::{Bytes, Nanos, NodeId, PAGE_SIZE, Pages, PfnRange, ZoneKind};
-use order9_workloads::{Access, Advice, Area, Mapping, Stop, Sys};
+use order9_workloads::{Access, AddressSpace, Administration, Advice, Area, Mapping, Processes, Stop};
 
 use crate::{NORMAL, counter, disk, machine_of, mib, prices};
 

@@ -7,7 +7,9 @@ use order9_mm::hugetlb::PoolSize;
 use order9_mm::policy::Policy;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 use order9_units::{Bytes, NodeId, PAGE_SIZE, Pages, PfnRange, ZoneKind};
-use order9_workloads::{Access, Advice, Area, ChildKind, Mapping, Of, PoolFile, Stop, Sys};
+use order9_workloads::{
+    Access, AddressSpace, Administration, Advice, Area, ChildKind, Mapping, Measuring, Of, PoolFile, Processes, Stop,
+};
 
 use crate::{NORMAL, counter, disk, machine, machine_with, mib, prices};
 

@@ -4,7 +4,10 @@ use std::num::NonZeroU64;
 
 use order9_machine::{Machine, Options, Outcome, Thread, Unit};
 use order9_units::{Bytes, Nanos, NodeId, Order, Pages, PfnRange, ZoneKind};
-use order9_workloads::{Access, Advice, DropCaches, FileId, KernelAlloc, KernelSize, Mapping, Stop, Sys};
+use order9_workloads::{
+    Access, AddressSpace, Administration, Advice, DropCaches, FileId, Files, KernelAlloc, KernelAllocator, KernelSize,
+    Mapping, Measuring, Nodes, Processes, Stop,
+};
 
 use crate::{MEMORY, NORMAL, counter, disk, kib, machine, machine_of, machine_with, mib, run};
 

@@ -3,7 +3,7 @@
 use order9_machine::{Options, Outcome, Results};
 use order9_mm::policy::{MmapLock, Policy};
 use order9_units::{Bytes, Nanos, PAGE_SIZE, Pages, PfnRange, ZoneKind};
-use order9_workloads::{Access, Advice, Area, ChildKind, Mapping, Prot, Sys};
+use order9_workloads::{Access, AddressSpace, Advice, Area, ChildKind, Mapping, Measuring, Processes, Prot};
 
 use crate::huge::machine_by;
 use crate::{NORMAL, counter, machine_of, mib};

@@ -1,7 +1,7 @@
 //! System calls about memory.
 
 use order9_machine::Outcome;
-use order9_workloads::{Access, Advice, Area, Mapping, Of, Prot, Stop, Sys};
+use order9_workloads::{Access, AddressSpace, Advice, Area, Files, Mapping, Of, Prot, Stop};
 
 use crate::{counter, kib, mib, run};
 

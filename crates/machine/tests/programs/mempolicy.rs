@@ -7,7 +7,10 @@ use order9_mm::policy::{MempolicyInterface, Policy};
 use order9_mm::thp::HugeEnabled;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 use order9_units::{Bytes, Nanos, NodeId, NodeMask, PAGE_SIZE, Pages, PfnRange, ZoneKind};
-use order9_workloads::{Access, ChildKind, Ended, Mapping, MbindFlags, MemoryMode, Mempolicy, Of, PoolFile, Stop, Sys};
+use order9_workloads::{
+    Access, AddressSpace, Administration, ChildKind, Ended, Files, Mapping, MbindFlags, MemoryMode, Mempolicy, Nodes,
+    Of, PoolFile, Processes, Stop, Tmpfs,
+};
 
 use crate::{NORMAL, counter, disk, kib, mib, prices};
 

@@ -6,7 +6,7 @@ use order9_mm::policy::Policy;
 use order9_mm::thp::HugeEnabled;
 use order9_mm::{Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
 use order9_units::{Bytes, Nanos, NodeId, Pages, Pfn, PfnRange, ZoneKind};
-use order9_workloads::{Access, Area, Mapping, MemoryMode, Mempolicy, Stop, Sys};
+use order9_workloads::{Access, AddressSpace, Area, Mapping, MemoryMode, Mempolicy, Nodes, Processes, Stop};
 
 use order9_units::NodeMask;
 

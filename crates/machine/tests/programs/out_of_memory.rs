@@ -2,7 +2,9 @@
 
 use order9_machine::{Event, Options, Outcome, Results, Thread, TraceKinds};
 use order9_units::{Bytes, Nanos, Order, Pages};
-use order9_workloads::{Access, ChildKind, KernelAlloc, KernelSize, Mapping, Stop, Sys};
+use order9_workloads::{
+    Access, AddressSpace, ChildKind, Files, KernelAlloc, KernelAllocator, KernelSize, Mapping, Processes, Stop,
+};
 
 use crate::{counter, disk, kib, machine_with, mib, run};
 

@@ -14,7 +14,7 @@ use order9_mm::thp::{HugeDefrag, HugeEnabled};
 use order9_mm::trace::Event;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 use order9_units::{Bytes, Nanos, NodeId, Order, PAGE_SIZE, Pages, PfnRange, ZoneKind};
-use order9_workloads::{Access, Advice, ChildKind, Mapping, Stop, Sys};
+use order9_workloads::{Access, AddressSpace, Advice, ChildKind, Mapping, Nodes, Processes, Stop};
 
 use crate::{NORMAL, counter, disk, mib, prices};
 

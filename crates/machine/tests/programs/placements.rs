@@ -11,7 +11,7 @@ use order9_mm::policy::HugePlacement;
 use order9_mm::thp::{HugeDefrag, HugeEnabled};
 use order9_mm::{AllocFlags, Gfp, Layout, Mark, Mm, MmBuilder, NodeSpec, Request, Reserve, ZoneSpec};
 use order9_units::{Bytes, NodeId, Order, PAGE_SIZE, Pages, PfnRange, ZoneKind};
-use order9_workloads::{Access, Advice, Mapping, Sys};
+use order9_workloads::{Access, AddressSpace, Advice, Mapping, Nodes};
 
 use crate::placement::policy;
 use crate::{NORMAL, counter, disk, mib, prices};

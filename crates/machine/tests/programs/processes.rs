@@ -2,7 +2,7 @@
 
 use order9_machine::Outcome;
 use order9_units::Nanos;
-use order9_workloads::{Access, Advice, ChildKind, Mapping, Stop, Sys};
+use order9_workloads::{Access, AddressSpace, Advice, ChildKind, Mapping, Measuring, Processes, Stop};
 
 use crate::{counter, kib, machine, mib, run};
 

@@ -7,7 +7,9 @@ use order9_mm::policy::Policy;
 use order9_mm::thp::HugeEnabled;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 use order9_units::{Bytes, Nanos, NodeId, Pages, PfnRange, ZoneKind};
-use order9_workloads::{Access, Advice, Area, FileId, Mapping, Mount, Of, Statfs, Stop, Sys};
+use order9_workloads::{
+    Access, AddressSpace, Advice, Area, FileId, Files, Mapping, Mount, Of, Processes, Statfs, Stop, Tmpfs,
+};
 
 use crate::{NORMAL, counter, disk, machine_with, mib, prices};
 

@@ -4,7 +4,7 @@ use order9_units::{Bytes, Nanos};
 
 use super::worth::{BaseAtHome, Got, mean_load};
 use crate::access::LOADS;
-use crate::sys::{Advice, Area, Stop, Sys};
+use crate::sys::{Advice, Area, Measuring, Stop, Sys};
 use crate::thp::tally::Tally;
 use crate::unit::{UNIT, map_units, touch_unit};
 
@@ -56,7 +56,7 @@ impl Region {
     }
 
     /// Records how latencies went along the region.
-    pub(super) fn report_positions<S: Sys>(&self, sys: &S) {
+    pub(super) fn report_positions<S: Measuring>(&self, sys: &S) {
         for (nth, &(time, slots)) in self.parts.iter().enumerate().filter(|(_, part)| part.1 > 0) {
             sys.mean(&format!("eighth-{}", nth + 1), time, slots);
         }

@@ -7,7 +7,7 @@ use order9_units::{Bytes, Nanos, NodeId};
 
 use super::bind_to;
 use crate::access::LOADS;
-use crate::sys::{Advice, Area, ChildKind, Mapping, Stop, Sys};
+use crate::sys::{Advice, Area, ChildKind, Mapping, Measuring, Stop, Sys};
 use crate::unit::{UNIT, touch_unit};
 
 /// Memory that base pages at home are judged by.
@@ -36,7 +36,7 @@ pub(crate) struct BaseAtHome {
 
 impl Got {
     /// Records what it costs altogether, and when it has paid against `home`.
-    pub(crate) fn report<S: Sys>(self, sys: &S, home: Option<BaseAtHome>) {
+    pub(crate) fn report<S: Measuring>(self, sys: &S, home: Option<BaseAtHome>) {
         for millions in MILLIONS {
             let total = self.time + Nanos::new((self.load * millions as f64 * 1e6) as u64);
             sys.sample(&format!("total-{millions}"), total);

@@ -6,7 +6,7 @@ use order9_units::{Bytes, Nanos};
 
 use super::SECOND;
 use crate::dice::Dice;
-use crate::sys::{KernelAlloc, KernelSize, Stop, Sys};
+use crate::sys::{KernelAlloc, KernelSize, Stop, Sys, sleep_until};
 
 /// From the begin of one burst to that of the next.
 const PERIOD: Nanos = Nanos::new(60 * SECOND.get());
@@ -52,9 +52,4 @@ async fn free_until<S: Sys>(
         sys.kernel_free(entry.remove()).await?;
     }
     sleep_until(sys, time).await
-}
-
-async fn sleep_until<S: Sys>(sys: &S, time: Nanos) -> Result<(), Stop> {
-    let now = sys.now();
-    if time > now { sys.sleep(time - now).await } else { Ok(()) }
 }

@@ -15,7 +15,7 @@ use crate::demand::{CALL, Chosen, Demand, pages};
 use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::spec::{SECOND, Spec};
-use crate::sys::{ChildKind, DropCaches, FileId, Stop, Sys};
+use crate::sys::{ChildKind, DropCaches, FileId, Measuring, Stop, Sys};
 
 /// The workload, but for its program [`run`].
 pub(crate) const WORKLOAD: Spec = Spec {
@@ -245,7 +245,7 @@ struct Meter {
 
 impl Meter {
     /// Counts a block, and takes a sample where a second is over.
-    fn count<S: Sys>(&mut self, sys: &S, readers: u64) {
+    fn count<S: Measuring>(&mut self, sys: &S, readers: u64) {
         self.moved += BLOCK;
         let passed = sys.now() - self.since;
         if passed >= SECOND {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use order9_units::Nanos;
 
-use crate::sys::Sys;
+use crate::sys::Measuring;
 use crate::unit::Filled;
 
 /// Units of all threads together.
@@ -46,7 +46,7 @@ impl Tally {
     }
 
     /// Records what was not recorded unit by unit. A kind that did not occur has one sample of 0.
-    pub(super) fn report<S: Sys>(&self, sys: &S, threads: u64) {
+    pub(super) fn report<S: Measuring>(&self, sys: &S, threads: u64) {
         let (base, huge) = (self.of_kind(false), self.of_kind(true));
         for (kind, count) in [("base", base), ("huge", huge), ("both", base + huge)] {
             if count == 0 {
@@ -57,7 +57,7 @@ impl Tally {
     }
 
     /// Records where units are, in percent of those of their kind.
-    pub(super) fn report_locality<S: Sys>(&self, sys: &S, threads: u64) {
+    pub(super) fn report_locality<S: Measuring>(&self, sys: &S, threads: u64) {
         for (kind, huge) in [("base", false), ("huge", true)] {
             for (place, local) in [("local", true), ("remote", false)] {
                 let share = percent(self.units(huge, local), self.of_kind(huge));
@@ -67,7 +67,7 @@ impl Tally {
     }
 
     /// Records what units became and where they are, in percent of all, under names that end with `suffix`.
-    pub(crate) fn report_slots<S: Sys>(&self, sys: &S, suffix: &str) {
+    pub(crate) fn report_slots<S: Measuring>(&self, sys: &S, suffix: &str) {
         for (kind, huge) in [("huge", true), ("base", false)] {
             for (place, local) in [("local", true), ("remote", false)] {
                 let share = percent(self.units(huge, local), self.all());

@@ -3,9 +3,9 @@
 use order9_units::{Bytes, Nanos, Order, PAGE_SIZE};
 
 use super::agenda::Arrivals;
-use super::{HOUR, Server, base_pages, sleep_until, start, unless_killed};
+use super::{HOUR, Server, base_pages, start, unless_killed};
 use crate::dice::Dice;
-use crate::sys::{Access, Advice, KernelAlloc, KernelSize, Mapping, Stop, Sys};
+use crate::sys::{Access, Advice, KernelAlloc, KernelSize, Mapping, Stop, Sys, sleep_until};
 
 const PER_SECOND: f64 = 0.25;
 /// From the begin of every hour on.

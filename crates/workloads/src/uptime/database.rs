@@ -4,10 +4,10 @@
 use order9_units::{Bytes, Nanos, PAGE_SIZE};
 
 use super::agenda::Arrivals;
-use super::{HOUR, Server, sleep_until, start, unless_killed};
+use super::{HOUR, Server, start, unless_killed};
 use crate::access::Accesses;
 use crate::dice::Dice;
-use crate::sys::{Access, Advice, Area, Mapping, Stop, Sys};
+use crate::sys::{Access, Advice, Area, Mapping, Stop, Sys, sleep_until};
 use crate::unit::{UNIT, fill_unit};
 
 const PERCENT: u64 = 30;

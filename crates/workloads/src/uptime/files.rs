@@ -5,9 +5,9 @@ use std::sync::Arc;
 use order9_units::{Bytes, Nanos, PAGE_SIZE};
 
 use super::agenda::Arrivals;
-use super::{HOUR, Server, sleep_until};
+use super::{HOUR, Server};
 use crate::dice::{Dice, Zipf};
-use crate::sys::{DropCaches, FileId, Stop, Sys};
+use crate::sys::{DropCaches, FileId, Stop, Sys, sleep_until};
 
 /// In the order of their directory.
 pub(super) type FileSet = Arc<Vec<FileId>>;

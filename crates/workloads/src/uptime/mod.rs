@@ -23,7 +23,7 @@ use crate::demand::{Chosen, Demand, pages, part};
 use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::spec::{SECOND, Spec};
-use crate::sys::{Access, Advice, Area, ChildKind, Mapping, Stop, Sys};
+use crate::sys::{Access, Advice, Area, ChildKind, Mapping, Stop, Sys, sleep_until};
 
 /// The workload, but for its program [`run`].
 pub(crate) const WORKLOAD: Spec = Spec {
@@ -197,11 +197,6 @@ where
     F: Future<Output = Result<(), Stop>> + 'static,
 {
     sys.spawn(ChildKind::Process, name, body).await
-}
-
-async fn sleep_until<S: Sys>(sys: &S, time: Nanos) -> Result<(), Stop> {
-    let now = sys.now();
-    if time > now { sys.sleep(time - now).await } else { Ok(()) }
 }
 
 /// Private memory in base pages, all of it there.

@@ -4,9 +4,9 @@
 use order9_units::{Bytes, Nanos, PAGE_SIZE};
 
 use super::agenda::Arrivals;
-use super::{HOUR, Server, base_pages, sleep_until, start, unless_killed};
+use super::{HOUR, Server, base_pages, start, unless_killed};
 use crate::dice::Dice;
-use crate::sys::{Area, Stop, Sys};
+use crate::sys::{Area, Stop, Sys, sleep_until};
 
 /// How many there are.
 pub(super) const SERVICES: u64 = 40;

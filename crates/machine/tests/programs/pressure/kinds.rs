@@ -2,7 +2,7 @@
 
 use order9_machine::Thread;
 use order9_units::{Bytes, Nanos, PAGE_SIZE};
-use order9_workloads::{Access, Area, FileId, Mapping, Of, Stop, Sys};
+use order9_workloads::{Access, AddressSpace, Area, FileId, Files, Mapping, Measuring, Of, Processes, Stop};
 
 use crate::kib;
 

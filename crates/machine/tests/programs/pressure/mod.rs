@@ -9,7 +9,7 @@ use std::num::NonZeroU64;
 
 use order9_machine::{Engine, Machine, Options, Results, Thread, Tick};
 use order9_units::{Bytes, Nanos, Pages};
-use order9_workloads::{ChildKind, DropCaches, Stop, Sys};
+use order9_workloads::{Administration, ChildKind, DropCaches, Files, Processes, Stop};
 
 use crate::disk;
 use kinds::Kind;

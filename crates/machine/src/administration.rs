@@ -1,0 +1,58 @@
+//! The machine as its administrator sees it: its size and free memory, and requests to drop caches, to compact and to resize
+//! pools.
+
+use order9_mm::Errno;
+use order9_mm::compaction::{compact_memory, compact_node};
+use order9_mm::env::Env as _;
+use order9_mm::page_cache::DropPagecache;
+use order9_mm::shrinker::{DropSlab, ShrinkStep};
+use order9_units::NodeId;
+use order9_workloads::{Administration, DropCaches, Facts, Memory, PoolFile, Stop};
+
+use crate::faults::refused;
+use crate::thread::Thread;
+
+impl Administration for Thread {
+    fn facts(&self) -> Facts {
+        self.kernel.facts()
+    }
+
+    fn memory(&self) -> Memory {
+        self.kernel.look(|mm| Memory { free: mm.free_pages().bytes(), available: mm.available().bytes() })
+    }
+
+    async fn drop_caches(&self, what: DropCaches) -> Result<(), Stop> {
+        self.enter().await?;
+        if what != DropCaches::Slab {
+            let mut run = self.kernel.with(|mm| DropPagecache::new(mm, self.cpu()));
+            while self.kernel.with(|mm| run.step(mm)).is_none() {
+                self.spend().await;
+            }
+        }
+        if what != DropCaches::Pages {
+            let mut run = self.kernel.with(|mm| DropSlab::new(mm, self.cpu()));
+            while let ShrinkStep::Progress = self.kernel.with(|mm| run.step(mm)) {
+                self.spend().await;
+            }
+        }
+        self.spend().await;
+        self.alive()
+    }
+
+    async fn compact(&self, node: Option<NodeId>) -> Result<(), Stop> {
+        self.enter().await?;
+        match node {
+            None => compact_memory(self).await,
+            Some(node) if node.index() < self.facts().nodes.len() => {
+                compact_node(self, node).await;
+            }
+            Some(_) => return Err(refused("open", Errno::Enoent)),
+        }
+        self.spend().await;
+        self.alive()
+    }
+
+    async fn set_nr_hugepages(&self, file: PoolFile, count: u64) -> Result<u64, Stop> {
+        self.write_pools(file, count).await
+    }
+}

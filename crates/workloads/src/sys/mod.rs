@@ -1,0 +1,49 @@
+//! What a program may ask of the system it runs on: [`Sys`].
+//!
+//! The parts, each a trait in its own file: [`AddressSpace`], [`Nodes`], [`Files`], [`Tmpfs`], [`Processes`],
+//! [`KernelAllocator`], [`Administration`] and [`Measuring`]. Most workloads ask for all of them, which is `Sys`; a helper may
+//! ask for a part, such as one that only measures.
+//! One world implements them, the lab's machine, in virtual time. Calls answer as Linux does, so that real system calls can
+//! implement them, too. What ends a program is a [`Stop`], to be passed on with `?`. Code between two awaits must not depend on
+//! who else runs.
+
+mod address_space;
+mod administration;
+mod files;
+mod kernel_allocator;
+mod measuring;
+mod nodes;
+mod processes;
+mod stop;
+mod tmpfs;
+
+pub use address_space::{Access, AddressSpace, Advice, Area, Loads, Mapping, Of, Prot};
+pub use administration::{Administration, DropCaches, Facts, Memory, PoolFile};
+pub use files::{FileId, Files};
+pub use kernel_allocator::{KernelAlloc, KernelAllocator, KernelSize};
+pub use measuring::Measuring;
+pub use nodes::{Nodes, Numastat};
+pub(crate) use processes::sleep_until;
+pub use processes::{ChildKind, Ended, Processes, Times};
+pub use stop::Stop;
+pub use tmpfs::{Mount, Statfs, Tmpfs};
+
+/// The system, as seen by one thread of one process. A clone is the same thread's.
+pub trait Sys:
+    AddressSpace + Administration + Clone + Files + KernelAllocator + Measuring + Nodes + Processes + Tmpfs + 'static
+{
+}
+
+impl<T> Sys for T where
+    T: AddressSpace
+        + Administration
+        + Clone
+        + Files
+        + KernelAllocator
+        + Measuring
+        + Nodes
+        + Processes
+        + Tmpfs
+        + 'static
+{
+}

@@ -1,0 +1,90 @@
+//! Threads and processes: [`Processes`], how they start, wait for each other, and get their CPUs and their time.
+
+use std::future::Future;
+use std::ops::Add;
+
+use order9_units::Nanos;
+
+use super::measuring::Measuring;
+use super::stop::Stop;
+use crate::cpus::Spread;
+
+/// System calls of a thread about itself and its children.
+pub trait Processes: Sized {
+    /// A thread or process that was started.
+    type Child: Copy + 'static;
+
+    /// Where the random stream called `name` of this thread starts; the same for the same seed of the run.
+    fn seed(&self, name: &str) -> u64;
+
+    /// Sleeps.
+    fn sleep(&self, time: Nanos) -> impl Future<Output = Result<(), Stop>>;
+
+    /// Computes for `time` without touching memory of note.
+    fn compute(&self, time: Nanos) -> impl Future<Output = Result<(), Stop>>;
+
+    /// `sched_setaffinity` of this thread, which goes on on one of `cpus`; numbers of CPUs that are not there do not count.
+    /// Children that are started later are bound alike, but for threads of the kernel. `EINVAL` where no CPU is left.
+    fn set_affinity(&self, cpus: &[u32]) -> impl Future<Output = Result<(), Stop>>;
+
+    /// How what is started from now on spreads over nodes, by all programs: nothing that a program of Linux can choose, but by
+    /// binding each thread.
+    fn set_spread(&self, spread: Spread) -> impl Future<Output = Result<(), Stop>>;
+
+    /// Starts a thread or process that runs `body`.
+    fn spawn<B, F>(&self, kind: ChildKind, name: &str, body: B) -> impl Future<Output = Result<Self::Child, Stop>>
+    where
+        B: FnOnce(Self) -> F + Send + 'static,
+        F: Future<Output = Result<(), Stop>> + 'static;
+
+    /// Waits for the end of a child.
+    fn wait(&self, child: Self::Child) -> impl Future<Output = Result<Ended, Stop>>;
+
+    /// Waits until `threads` threads of this process wait at the barrier of this name.
+    fn barrier(&self, name: &str, threads: u64) -> impl Future<Output = Result<(), Stop>>;
+}
+
+/// What kind of child is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChildKind {
+    /// A thread of the same process.
+    Thread,
+    /// A process with memory of its own, empty at the start.
+    Process,
+    /// A process with a copy of this one's memory, as `fork` makes it.
+    Fork,
+    /// A thread of the kernel, which has no memory of its own.
+    Kernel,
+}
+
+/// CPU time, own and of children that were waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// In user space.
+    pub user: Nanos,
+    /// In the kernel.
+    pub system: Nanos,
+}
+
+impl Add for Times {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { user: self.user + other.user, system: self.system + other.system }
+    }
+}
+
+/// How a child ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// What it used.
+    pub times: Times,
+    /// Whether it came to its end.
+    pub result: Result<(), Stop>,
+}
+
+/// Sleeps until `time`, if that is to come.
+pub(crate) async fn sleep_until<S: Processes + Measuring>(sys: &S, time: Nanos) -> Result<(), Stop> {
+    let now = sys.now();
+    if time > now { sys.sleep(time - now).await } else { Ok(()) }
+}
