@@ -1,9 +1,9 @@
-//! The world around the engine: time, other tasks, and the work that the slow path may call for.
+//! The world around the engine: time, other tasks, disks.
 //!
 //! [`Env`] is a task's way to the engine. The engine is reached through [`Env::with`] only, so that no borrow of it can
-//! cross an await: after each await the world may have changed. [`Pressure`] is what an allocation that found nothing may
-//! do about it: reclaim, compact, kill. In the lab both are implemented by a machine in virtual time; on real memory they
-//! run straight through on the calling thread.
+//! cross an await: after each await the world may have changed. [`Stall`] is what reclaim waits for.
+//! Who may also be killed for memory implements [`Pressure`](crate::Pressure). In the lab all three are implemented by a machine in
+//! virtual time; on real memory they run straight through on the calling thread.
 
 use alloc::vec::Vec;
 use core::future::Future;
