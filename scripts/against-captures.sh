@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # order9 against the newest release, from the memory of real kernels: thpscale and hugealloc from every bundled capture.
 # One row a capture and workload: success, mean, median and 95th percentile under each policy, and a verdict over all runs.
-# Prints the table of docs/results.md, "order9 from captured memory". Takes some minutes.
+# Prints the table of docs/results/captures.md. Takes some minutes.
 #
 #   scripts/against-captures.sh                            # every capture
 #   scripts/against-captures.sh numa-6.1 host.o9snap       # some of them, or files of one's own

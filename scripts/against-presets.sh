@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # order9 against every other built-in policy: what it moves, looks at, gets, and how long that takes, beside the best of
-# the others. Prints the table of docs/results.md, "order9 against every preset". Takes some minutes.
+# the others. Prints the table of docs/results/presets.md. Takes some minutes.
 #
 #   scripts/against-presets.sh                  # all others
 #   scripts/against-presets.sh linux-6.18       # or these

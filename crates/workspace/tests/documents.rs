@@ -20,9 +20,12 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The documents in the top folder and in docs/.
+/// The documents in the top folder, in docs/ and of results.
 fn documents() -> Vec<PathBuf> {
-    let all = [root(), root().join("docs")].iter().flat_map(|folder| entries(folder)).collect::<Vec<_>>();
+    let all = [root(), root().join("docs"), root().join("docs/results")]
+        .iter()
+        .flat_map(|folder| entries(folder))
+        .collect::<Vec<_>>();
     all.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
 }
 
