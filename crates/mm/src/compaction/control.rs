@@ -134,6 +134,8 @@ pub(super) struct CompactControl {
     /// Pageblocks that it has looked at in vain, and claimed in vain.
     pub(super) failed_surveys: u32,
     pub(super) failed_claims: u32,
+    /// The run has waited since others held too many pages.
+    pub(super) waited: bool,
     // Until the batch has moved.
     pub(super) migratepages: Vec<Idx>,
     pub(super) nr_migratepages: usize,
@@ -174,6 +176,7 @@ impl CompactControl {
             claim: None,
             failed_surveys: 0,
             failed_claims: 0,
+            waited: false,
             migratepages: Vec::new(),
             nr_migratepages: 0,
             freepages: Vec::new(),

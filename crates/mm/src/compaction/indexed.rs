@@ -39,9 +39,11 @@ impl<T: Tracer> Mm<T> {
             return Round::Over(CompactResult::Contended);
         }
         if self.too_many_isolated(run) {
-            let hurried = run.mode == MigrateMode::Async;
+            // Unlike the scanners, a run waits once: its own task may hold the pages, as one that takes memory offline does.
+            let hurried = run.mode == MigrateMode::Async || core::mem::replace(&mut run.waited, true);
             return if hurried { Round::Over(CompactResult::Contended) } else { Round::Sleep };
         }
+        run.waited = false;
         match run.claim {
             None => self.next_claim(run),
             Some(_) => self.go_on_with_claim(run),

@@ -45,6 +45,8 @@ pub(super) struct Machine {
     woken: RefCell<Vec<(Until, u64)>>,
     /// Waits so far.
     now: Cell<u64>,
+    /// Whoever does not come to an end is killed.
+    killed: Cell<bool>,
 }
 
 impl Machine {
@@ -64,6 +66,7 @@ impl Machine {
             locked: RefCell::default(),
             woken: RefCell::default(),
             now: Cell::new(0),
+            killed: Cell::new(false),
         }
     }
 
@@ -118,6 +121,11 @@ impl Machine {
         });
         self.wake(Until::Transferred);
         self.wake(Until::Uncongested);
+    }
+
+    /// Kills every task.
+    pub(super) fn kill_all(&self) {
+        self.killed.set(true);
     }
 
     pub(super) fn is_locked(&self, space: SpaceId) -> bool {
@@ -189,7 +197,7 @@ impl Env for Thread {
     }
 
     fn task(&self) -> Task {
-        Task { memalloc: self.memalloc.get(), ..Task::default() }
+        Task { memalloc: self.memalloc.get(), oom_victim: self.machine.killed.get(), ..Task::default() }
     }
 
     async fn sleep(&self, _: Nanos) {

@@ -466,7 +466,11 @@ impl<C: Choices> World<C> {
         for (pfn, _) in std::mem::take(&mut self.pins) {
             self.with(|mm| mm.unpin(pfn)).expect("it is pinned");
         }
-        for _ in 0..ROUNDS {
+        for round in 0..ROUNDS {
+            // As in Linux, the scanners wait without end for pages that their own task has isolated, until it is killed.
+            if round == ROUNDS / 2 {
+                self.machine.kill_all();
+            }
             self.tasks.retain_mut(|task| !poll(task));
             for (_, daemon) in &mut self.daemons {
                 poll(daemon);

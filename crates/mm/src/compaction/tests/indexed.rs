@@ -300,3 +300,16 @@ fn reclaim_for_a_huge_page_is_asked_for_only_where_it_makes_the_difference() {
     assert_eq!(asks(&full, 10), (Suitable::Skipped, false, false));
     assert_eq!(asks(&full, 1000), (Suitable::Skipped, true, false));
 }
+
+#[test]
+fn a_run_waits_once_for_pages_that_its_own_task_may_hold() {
+    let (frames, world) = (worked_example(), World::new(indexed(), &worked_example()));
+    let pages = frames.iter().zip(BASE..).filter(|(frame, _)| **frame == F::Page);
+    for (_, pfn) in pages.take(1200) {
+        let mut mm = world.mm.borrow_mut();
+        let page = mm.at(Pfn::new(pfn));
+        mm.isolate_lru(page);
+    }
+    let compacted = world.compact_huge(CompactPriority::SyncLight);
+    assert_eq!((compacted.result, world.sleeps.get()), (CompactResult::Contended, 1));
+}
