@@ -5,6 +5,7 @@
 use std::fmt::{self, Write};
 use std::rc::Rc;
 
+use order9_mm::page_cache::WritePending;
 use order9_mm::space::Rss;
 use order9_mm::{LruList, LruType, Mark, Request, Zone};
 use order9_units::{Migratetype, NodeId, Order, PAGE_SIZE, Pages, ZoneKind};
@@ -59,7 +60,7 @@ impl fmt::Display for OomReport<'_> {
         writeln!(f, "{} invoked oom-killer: gfp_mask={gfp:?}, order={}, oom_score_adj=0", self.asked_by, order.get())?;
         self.levels(f)?;
         self.mm.nodes().iter().try_for_each(|node| self.node_levels(f, node.id()))?;
-        self.mm.zones().iter().try_for_each(|zone| zone_marks(f, zone))?;
+        self.mm.zones().iter().try_for_each(|zone| zone_marks(f, zone, self.mm.zone_write_pending(zone.id())))?;
         self.mm.zones().iter().try_for_each(|zone| zone_blocks(f, zone))?;
         self.caches(f)?;
         self.tasks(f)?;
@@ -91,7 +92,7 @@ impl OomReport<'_> {
             return Ok(());
         }
         let lru = |list| self.mm.lru_pages(node, list);
-        let isolated = |of| own().map(|zone| zone.lru_isolated(of)).sum();
+        let isolated = |of| own().map(|zone| self.mm.zone_lru(zone.id()).isolated(of)).sum();
         let pending = self.mm.write_pending(Some(node));
         write!(out, "Node {}", node.0)?;
         for (name, pages) in [
@@ -157,7 +158,7 @@ impl OomReport<'_> {
     }
 }
 
-fn zone_marks(out: &mut impl Write, zone: &Zone) -> fmt::Result {
+fn zone_marks(out: &mut impl Write, zone: &Zone, pending: WritePending) -> fmt::Result {
     write!(out, "Node {} {}", zone.node().0, zone.kind())?;
     for (name, pages) in [
         ("free", zone.free()),
@@ -166,7 +167,7 @@ fn zone_marks(out: &mut impl Write, zone: &Zone) -> fmt::Result {
         ("low", zone.mark(Mark::Low)),
         ("high", zone.mark(Mark::High)),
         ("reserved_highatomic", zone.reserved_highatomic()),
-        ("writepending", zone.write_pending().total()),
+        ("writepending", pending.total()),
         ("present", zone.present()),
         ("managed", zone.managed()),
         ("free_pcp", zone.pcp_pages()),

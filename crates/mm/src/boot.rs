@@ -14,9 +14,11 @@ use crate::compaction::{BlockBits, CompactionState};
 use crate::count::Class;
 use crate::frame::{Flag, FrameTable, Idx, Word};
 use crate::index::Index;
+use crate::kswapd::KswapdNode;
 use crate::layout::{BuildError, Layout, NodeSpec};
-use crate::lru::{Locked, LruBatch, LruList, ZoneLru};
+use crate::lru::{Locked, LruBatch, LruList, LruState, ZoneLru};
 use crate::node::{Node, build_zonelists};
+use crate::page_cache::WritePending;
 use crate::pageblock::Pageblock;
 use crate::pcp::Pcp;
 use crate::policy::Policy;
@@ -77,10 +79,11 @@ impl<T: Tracer> MmBuilder<T> {
         let blocks = (frames.get() / PAGEBLOCK_PAGES.get()) as usize;
         let mut next_list = lru_lists as u32;
         let mut zones = Vec::with_capacity(layout.zones.len());
+        let mut lru = Vec::with_capacity(layout.zones.len());
         for (at, spec) in layout.zones.iter().enumerate() {
-            let (id, lru) = (ZoneId(at as u8), table.list((scope.set(at, spec.node) * LruList::COUNT) as u32));
+            lru.push(ZoneLru::new(table.list((scope.set(at, spec.node) * LruList::COUNT) as u32)));
             let first_list = table.list(next_list);
-            let mut zone = Zone::new(id, spec.node, spec.kind, spec.span, first_list, ZoneLru::new(lru));
+            let mut zone = Zone::new(ZoneId(at as u8), spec.node, spec.kind, spec.span, first_list);
             next_list += per_zone as u32;
             for _ in &layout.cpus {
                 zone.pcps.push(Pcp::new(table.list(next_list)));
@@ -93,15 +96,6 @@ impl<T: Tracer> MmBuilder<T> {
             distances: spec.distances.clone(),
             fallback_list: Vec::new(),
             this_node_list: Vec::new(),
-            kswapd: None,
-            kswapd_asleep: true,
-            kswapd_failures: 0,
-            is_reclaimed: false,
-            mapped: 0,
-            kcompactd: None,
-            kcompactd_asleep: false,
-            writeback_waiters: 0,
-            written_since: 0,
         };
         let filled = policy.thp.shrink_underused.then(|| Filled::new(table.len()));
         let huge = HugeMemory::new(filled);
@@ -118,10 +112,21 @@ impl<T: Tracer> MmBuilder<T> {
             policy,
             mobility_grouping: true,
             more_pins: BTreeMap::new(),
-            user: UserMemory { huge, ..UserMemory::default() },
+            lru: LruState { zones: lru },
+            user: UserMemory {
+                huge,
+                mapped: alloc::vec![0; layout.nodes.len()],
+                write_pending: alloc::vec![WritePending::default(); layout.zones.len()],
+                ..UserMemory::default()
+            },
+            kswapd: alloc::vec![KswapdNode::default(); layout.nodes.len()],
             swap: SwapArea::default(),
-            reclaim: ReclaimState::new(scope.sets(layout.zones.len(), layout.nodes.len()), frames.get()),
-            compaction: CompactionState::new(layout.zones.len()),
+            reclaim: ReclaimState::new(
+                scope.sets(layout.zones.len(), layout.nodes.len()),
+                layout.nodes.len(),
+                frames.get(),
+            ),
+            compaction: CompactionState::new(layout.zones.len(), layout.nodes.len()),
             index: None,
             costs: None,
             slab: SlabMemory::new(layout.nodes.len(), blocks),

@@ -13,7 +13,8 @@ use crate::count::Class;
 use crate::frame::{Flag, FrameState, FrameTable, Idx, Word};
 use crate::fs_cache::FsCache;
 use crate::index::Index;
-use crate::lru::{Locked, LruBatch};
+use crate::kswapd::KswapdNode;
+use crate::lru::{Locked, LruBatch, LruState};
 use crate::node::Node;
 use crate::pageblock::Pageblock;
 use crate::pcp;
@@ -51,10 +52,14 @@ pub struct Mm<T: Tracer = NoTrace> {
     pub(crate) mobility_grouping: bool,
     /// Pins beyond the first, by frame.
     pub(crate) more_pins: BTreeMap<u32, u32>,
+    /// LRU lists.
+    pub(crate) lru: LruState,
     /// Address spaces and files.
     pub(crate) user: UserMemory,
     /// Swap space.
     pub(crate) swap: SwapArea,
+    /// State of the kswapd of each node.
+    pub(crate) kswapd: Vec<KswapdNode>,
     /// Reclaim runs.
     pub(crate) reclaim: ReclaimState,
     /// Compaction runs.
@@ -112,7 +117,7 @@ impl Mm {
         let Self { frames, blocks, zones, nodes, cpus, policy, settings, mobility_grouping, more_pins, user, .. } =
             self;
         let Self { swap, reclaim, slab, boot_allocated, counters, work, locked_last, lru_batch, wakeups, .. } = self;
-        let Self { fs, shrinkers, types, skip, known_huge, compaction, index, costs, .. } = self;
+        let Self { fs, shrinkers, types, skip, known_huge, compaction, index, costs, lru, kswapd, .. } = self;
         Mm {
             frames,
             blocks,
@@ -126,8 +131,10 @@ impl Mm {
             settings,
             mobility_grouping,
             more_pins,
+            lru,
             user,
             swap,
+            kswapd,
             reclaim,
             compaction,
             index,

@@ -1,11 +1,10 @@
-//! Nodes: their zonelists by distance, and what was asked of their kswapd.
+//! Nodes: their distances, and their zonelists by distance.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use order9_units::{NodeId, Order, ZoneKind};
+use order9_units::{NodeId, ZoneKind};
 
-use crate::policy::BalancedZones;
 use crate::zone::{Zone, ZoneId};
 
 /// A NUMA node.
@@ -15,22 +14,6 @@ pub struct Node {
     pub(crate) distances: Vec<u32>,
     pub(crate) fallback_list: Vec<ZoneRef>,
     pub(crate) this_node_list: Vec<ZoneRef>,
-    pub(crate) kswapd: Option<DaemonRequest>,
-    /// kswapd sleeps, or naps before it does.
-    pub(crate) kswapd_asleep: bool,
-    /// Balancing runs in vain since a page of the node was last reclaimed.
-    pub(crate) kswapd_failures: u32,
-    /// A task reclaims it before it goes on to another one.
-    pub(crate) is_reclaimed: bool,
-    /// Its `nr_mapped`: pages of files with a mapping, each once.
-    pub(crate) mapped: u64,
-    pub(crate) kcompactd: Option<DaemonRequest>,
-    /// kcompactd sleeps.
-    pub(crate) kcompactd_asleep: bool,
-    /// Reclaimers that wait for pages of the node to be written.
-    pub(crate) writeback_waiters: u64,
-    /// Pages of the node written since the first of them began to wait.
-    pub(crate) written_since: u64,
 }
 
 /// An entry of a zonelist.
@@ -42,23 +25,6 @@ pub struct ZoneRef {
     pub kind: ZoneKind,
     /// Its node.
     pub node: NodeId,
-}
-
-/// What a daemon of a node is asked to work for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DaemonRequest {
-    /// Largest order asked for.
-    pub order: Order,
-    /// Highest zone class asked for.
-    pub class: ZoneKind,
-}
-
-impl DaemonRequest {
-    /// What serves both an earlier request and this one.
-    fn joined(self, earlier: Option<Self>) -> Self {
-        let Some(earlier) = earlier else { return self };
-        Self { order: self.order.max(earlier.order), class: self.class.max(earlier.class) }
-    }
 }
 
 impl Node {
@@ -84,56 +50,6 @@ impl Node {
     #[must_use]
     pub fn this_node_list(&self) -> &[ZoneRef] {
         &self.this_node_list
-    }
-
-    /// What kswapd has been asked for and has not taken yet.
-    #[must_use]
-    pub const fn kswapd_request(&self) -> Option<DaemonRequest> {
-        self.kswapd
-    }
-
-    /// Balancing runs in vain since a page of the node was last reclaimed; after 16 kswapd gives up.
-    #[must_use]
-    pub const fn kswapd_failures(&self) -> u32 {
-        self.kswapd_failures
-    }
-
-    /// What kcompactd has been asked for and has not taken yet.
-    #[must_use]
-    pub const fn kcompactd_request(&self) -> Option<DaemonRequest> {
-        self.kcompactd
-    }
-
-    /// Adds a request to what kswapd is asked for. Where it balances every zone, lower ones than the lowest class asked for
-    /// are all that everybody can use.
-    pub(crate) fn ask_kswapd(&mut self, request: DaemonRequest, balances: BalancedZones) {
-        let joined = request.joined(self.kswapd);
-        let earlier = self.kswapd.unwrap_or(request);
-        self.kswapd = Some(match balances {
-            BalancedZones::Any => joined,
-            BalancedZones::Every => DaemonRequest { class: request.class.min(earlier.class), ..joined },
-        });
-    }
-
-    /// Asks kswapd for the reserves of the zones up to Normal, for tasks that are held back until they are filled. A lower
-    /// class that somebody asked for stays, as on Linux.
-    pub(crate) fn ask_kswapd_for_reserves(&mut self) {
-        let plain = DaemonRequest { order: Order::ZERO, class: ZoneKind::Normal };
-        let asked = self.kswapd.unwrap_or(plain);
-        self.kswapd = Some(DaemonRequest { class: asked.class.min(ZoneKind::Normal), ..asked });
-    }
-
-    /// Adds a request to what kcompactd is asked for: it goes as high as the largest order, and over the zones that serve
-    /// every request.
-    pub(crate) fn ask_kcompactd(&mut self, request: DaemonRequest) {
-        let earlier = self.kcompactd.unwrap_or(request);
-        self.kcompactd =
-            Some(DaemonRequest { order: request.order.max(earlier.order), class: request.class.min(earlier.class) });
-    }
-
-    /// kcompactd has worked for `request`: what is left is what came in meanwhile for a larger order.
-    pub(crate) fn kcompactd_done(&mut self, request: DaemonRequest) {
-        self.kcompactd = self.kcompactd.filter(|asked| asked.order > request.order);
     }
 }
 

@@ -10,11 +10,12 @@ use order9_units::{Migratetype, NodeId, NodeMask, Order, Pfn, ZoneKind};
 
 use crate::Mm;
 use crate::count::Class;
+use crate::daemon_request::DaemonRequest;
 use crate::env::CompactResult;
 use crate::fallback::TakeMode;
 use crate::frame::{Flag, Idx, Word};
 use crate::gfp::{AllocFlags, Gfp, Mark, Reserve};
-use crate::node::{DaemonRequest, ZoneRef};
+use crate::node::ZoneRef;
 use crate::policy::EarlyFail;
 use crate::trace::{Event, Tracer};
 use crate::zone::ZoneId;

@@ -30,7 +30,7 @@ impl<T: Tracer> Mm<T> {
 
     /// The same for every LRU list.
     pub fn reorder_lru_lists(&mut self, together: u32, mut below: impl FnMut(u64) -> u64) {
-        let mut sets: Vec<Idx> = self.zones.iter().map(|zone| zone.lru.list(LruList::ALL[0])).collect();
+        let mut sets: Vec<Idx> = self.lru.zones.iter().map(|lru| lru.list(LruList::ALL[0])).collect();
         sets.dedup();
         for set in sets {
             for list in LruList::ALL {

@@ -5,8 +5,6 @@ use alloc::vec::Vec;
 use order9_units::{Migratetype, NodeId, Order, PfnRange, ZoneKind};
 
 use crate::frame::Idx;
-use crate::lru::ZoneLru;
-use crate::page_cache::WritePending;
 use crate::pcp::Pcp;
 use crate::watermark::Watermarks;
 
@@ -51,8 +49,6 @@ pub struct Zone {
     /// Per type, a bit for every order whose list is not empty.
     pub(crate) occupied: [u16; Migratetype::COUNT],
     pub(crate) first_list: Idx,
-    pub(crate) lru: ZoneLru,
-    pub(crate) write_pending: WritePending,
     pub(crate) pcps: Vec<Pcp>,
 }
 
@@ -72,7 +68,7 @@ impl FreeArea {
 }
 
 impl Zone {
-    pub(crate) fn new(id: ZoneId, node: NodeId, kind: ZoneKind, span: PfnRange, first_list: Idx, lru: ZoneLru) -> Self {
+    pub(crate) fn new(id: ZoneId, node: NodeId, kind: ZoneKind, span: PfnRange, first_list: Idx) -> Self {
         Self {
             id,
             node,
@@ -93,8 +89,6 @@ impl Zone {
             areas: [FreeArea::default(); Order::COUNT],
             occupied: [0; Migratetype::COUNT],
             first_list,
-            lru,
-            write_pending: WritePending::default(),
             pcps: Vec::new(),
         }
     }
@@ -169,12 +163,6 @@ impl Zone {
     #[must_use]
     pub const fn lowmem_reserve(&self) -> [u64; ZoneKind::COUNT] {
         self.lowmem_reserve
-    }
-
-    /// Pages that disks do not have yet.
-    #[must_use]
-    pub const fn write_pending(&self) -> WritePending {
-        self.write_pending
     }
 
     /// Pages that programs cannot count on (`totalreserve_pages`): the high mark and the largest lowmem reserve.

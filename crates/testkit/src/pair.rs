@@ -225,7 +225,7 @@ impl Pair {
             self.compare_pageblock(pfn)?;
         }
         for (node, asked) in self.mm.nodes().iter().zip(&self.oracle.kswapd) {
-            agree!(node.kswapd_request(), *asked, "what kswapd {} is asked for", node.id());
+            agree!(self.mm.kswapd_request(node.id()), *asked, "what kswapd {} is asked for", node.id());
         }
         agree!(self.mm.min_free_kbytes(), self.oracle.min_free_kbytes, "min_free_kbytes");
         let lent_out = self.isolated.iter().filter(|(_, old)| *old == Migratetype::Cma).count();

@@ -6,7 +6,7 @@ use order9_mm::{Contents, DaemonRequest, Gfp, Mm, MmBuilder, Request};
 use order9_testkit::machines::machine_a;
 use order9_testkit::profiles::{linux_5_0, linux_5_3};
 use order9_units::Migratetype::{Movable, Unmovable};
-use order9_units::{Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
+use order9_units::{NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
 
 type Traced = Mm<Vec<Event>>;
 
@@ -112,7 +112,7 @@ fn assert_fragmented_normal(mm: &mut Traced, pfn: Pfn) {
     assert!(managed()[2].contains(pfn));
     assert_eq!(zone(mm, ZoneKind::Normal).boost(), PAGEBLOCK_PAGES.get());
     let request = DaemonRequest { order: Order::ZERO, class: ZoneKind::Normal };
-    assert_eq!(mm.nodes()[0].kswapd_request(), Some(request));
+    assert_eq!(mm.kswapd_request(NodeId(0)), Some(request));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_whole_pageblock_in_dma32_spares_normal() {
     assert_eq!(events[0].fallback_order, Order::PAGEBLOCK);
     assert!(!events[0].is_fragmenting());
     assert!(mm.zones().iter().all(|zone| zone.boost() == 0));
-    assert_eq!(mm.nodes()[0].kswapd_request(), None);
+    assert_eq!(mm.kswapd_request(NodeId(0)), None);
     mm.check().expect("every law holds");
 }
 

@@ -14,9 +14,9 @@ use super::finished::Finished;
 use super::indexed::BACKGROUND_COST_MAX;
 use super::run::compact_zone;
 use crate::Mm;
+use crate::daemon_request::DaemonRequest;
 use crate::env::{CompactResult, Stall};
 use crate::gfp::{AllocFlags, Mark};
-use crate::node::DaemonRequest;
 use crate::suitable::{HUGE_LEAVES, Suitable};
 use crate::trace::{CompactEvent, Event, Tracer};
 use crate::zone::{Zone, ZoneId};
@@ -71,13 +71,13 @@ impl<T: Tracer> Mm<T> {
         let left = huge_pages_free(of).min(room(of));
         let (node, class, low) = (of.node, of.kind, left < self.reserve(of).div_ceil(2));
         let has_work = || self.may_work_ahead(zone) || self.may_split_ahead(zone);
-        if !low || !self.nodes[node.index()].kcompactd_asleep || !has_work() {
+        if !low || !self.compaction.nodes[node.index()].asleep || !has_work() {
             return;
         }
         let order = Order::PAGEBLOCK;
-        let of = &mut self.nodes[node.index()];
-        of.ask_kcompactd(DaemonRequest { order, class });
-        of.kcompactd_asleep = false;
+        let of = &mut self.compaction.nodes[node.index()];
+        of.ask(DaemonRequest { order, class });
+        of.asleep = false;
         self.wakeups.kcompactd |= 1 << node.0;
         self.tracer.event(|| Event::Compaction(CompactEvent::WakeupKcompactd { node, order, class }));
     }

@@ -10,6 +10,7 @@ use super::Capture;
 use super::account::Account;
 use super::claim::Claim;
 use super::deferral::Asker;
+use super::node::KcompactdNode;
 use super::stretch::Stretches;
 use super::zone::ZoneCompaction;
 use crate::env::CompactPriority;
@@ -220,6 +221,8 @@ impl CompactControl {
 pub(crate) struct CompactionState {
     /// What zones remember between runs, by their numbers.
     pub(crate) zones: Vec<ZoneCompaction>,
+    /// State of the kcompactd of each node.
+    pub(crate) nodes: Vec<KcompactdNode>,
     pub(super) runs: Runs<CompactControl>,
     /// The run whose task does the present step, and so may take what that frees.
     pub(crate) capture: Option<Capture>,
@@ -230,10 +233,11 @@ pub(crate) struct CompactionState {
 }
 
 impl CompactionState {
-    /// For so many zones, without any run.
-    pub(crate) fn new(zones: usize) -> Self {
+    /// For so many zones and nodes, without any run.
+    pub(crate) fn new(zones: usize, nodes: usize) -> Self {
         Self {
             zones: alloc::vec![ZoneCompaction::default(); zones],
+            nodes: alloc::vec![KcompactdNode::default(); nodes],
             runs: Runs::default(),
             capture: None,
             caught: None,

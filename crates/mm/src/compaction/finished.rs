@@ -121,7 +121,7 @@ impl<T: Tracer> Mm<T> {
     /// Whether the zone is in order as far as proactive compaction cares.
     pub(super) fn judge_score(&self, run: &CompactControl) -> Finished {
         let zone = self.zone(run.zone);
-        if !self.nodes[zone.node.index()].kswapd_asleep {
+        if !self.kswapd[zone.node.index()].asleep {
             return Finished::Over(CompactResult::PartialSkipped);
         }
         let (low, _) = proactive_thresholds(self.settings.compaction_proactiveness);

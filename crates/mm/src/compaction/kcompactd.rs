@@ -8,8 +8,8 @@ use super::deferral::Asker;
 use super::proactive::Proactive;
 use super::run::compact_zone;
 use crate::Mm;
+use crate::daemon_request::DaemonRequest;
 use crate::env::{CompactResult, Stall, Until};
-use crate::node::DaemonRequest;
 use crate::policy::Background;
 use crate::suitable::Suitable;
 use crate::trace::{CompactEvent, Event, Tracer};
@@ -31,17 +31,17 @@ pub async fn kcompactd<E: Stall>(env: &E, node: NodeId, phase: Option<Nanos>) {
 async fn sleep<E: Stall>(env: &E, node: NodeId, pause: Option<Nanos>) -> Option<DaemonRequest> {
     let waiting = env.with(|mm| {
         mm.tracer.event(|| Event::Compaction(CompactEvent::KcompactdSleep { node }));
-        let of = &mut mm.nodes[node.index()];
-        of.kcompactd_asleep = of.kcompactd.is_none();
-        of.kcompactd_asleep
+        let of = &mut mm.compaction.nodes[node.index()];
+        of.asleep = of.request.is_none();
+        of.asleep
     });
     if waiting {
         env.wait(Until::KcompactdNeeded(node), pause).await;
     }
     env.with(|mm| {
-        let of = &mut mm.nodes[node.index()];
-        of.kcompactd_asleep = false;
-        of.kcompactd
+        let of = &mut mm.compaction.nodes[node.index()];
+        of.asleep = false;
+        of.request
     })
 }
 
@@ -73,7 +73,7 @@ pub(super) async fn work<E: Stall>(env: &E, node: NodeId, request: DaemonRequest
     if order == Order::PAGEBLOCK {
         work_ahead(env, node, class).await;
     }
-    env.with(|mm| mm.nodes[node.index()].kcompactd_done(request));
+    env.with(|mm| mm.compaction.nodes[node.index()].done(request));
 }
 
 impl<T: Tracer> Mm<T> {
@@ -83,9 +83,9 @@ impl<T: Tracer> Mm<T> {
         if order == Order::ZERO || self.policy.compaction.background != Background::Kcompactd {
             return;
         }
-        let of = &mut self.nodes[node.index()];
-        of.ask_kcompactd(request);
-        if !of.kcompactd_asleep {
+        let of = &mut self.compaction.nodes[node.index()];
+        of.ask(request);
+        if !of.asleep {
             return;
         }
         let suitable =
@@ -93,7 +93,7 @@ impl<T: Tracer> Mm<T> {
         if !self.zones_up_to(node, class).iter().any(suitable) {
             return;
         }
-        self.nodes[node.index()].kcompactd_asleep = false;
+        self.compaction.nodes[node.index()].asleep = false;
         self.wakeups.kcompactd |= 1 << node.0;
         self.tracer.event(|| Event::Compaction(CompactEvent::WakeupKcompactd { node, order, class }));
     }

@@ -21,6 +21,7 @@ mod hints;
 mod indexed;
 mod kcompactd;
 mod kswapd;
+mod node;
 mod pass_over;
 mod proactive;
 mod request;

@@ -80,9 +80,9 @@ impl<T: Tracer> Mm<T> {
         self.settings.compaction_proactiveness = proactiveness;
         let looks = self.policy.compaction.proactive_backoff == ProactiveBackoff::Sleep64 && proactiveness > 0;
         if looks {
-            for node in self.nodes.iter_mut().filter(|node| node.kcompactd_asleep) {
-                node.kcompactd_asleep = false;
-                self.wakeups.kcompactd |= 1 << node.id.0;
+            for (node, of) in self.compaction.nodes.iter_mut().enumerate().filter(|(_, of)| of.asleep) {
+                of.asleep = false;
+                self.wakeups.kcompactd |= 1 << node;
             }
         }
     }
@@ -93,7 +93,7 @@ impl<T: Tracer> Mm<T> {
         let (_, high) = proactive_thresholds(proactiveness);
         self.policy.compaction.proactive
             && proactiveness > 0
-            && self.nodes[node.index()].kswapd_asleep
+            && self.kswapd[node.index()].asleep
             && self.node_score(node) > high
     }
 

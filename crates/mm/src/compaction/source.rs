@@ -156,8 +156,9 @@ impl<T: Tracer> Mm<T> {
         let node = self.zone(run.zone).node;
         let zones = self.zones.iter().filter(|zone| zone.node == node);
         let (isolated, listed) = zones.fold((0, 0), |(isolated, listed), zone| {
-            let of = |of: LruType| zone.lru_pages(of.active()) + zone.lru_pages(of.inactive());
-            let taken = zone.lru_isolated(LruType::Anon) + zone.lru_isolated(LruType::File);
+            let of =
+                |of: LruType| self.zone_lru(zone.id).pages(of.active()) + self.zone_lru(zone.id).pages(of.inactive());
+            let taken = self.zone_lru(zone.id).isolated(LruType::Anon) + self.zone_lru(zone.id).isolated(LruType::File);
             (isolated + taken, listed + of(LruType::Anon) + of(LruType::File))
         });
         isolated > listed / 2

@@ -6,8 +6,8 @@ use order9_units::{NodeId, Order, ZoneKind};
 
 use super::{FAILURES_MAX, GOAL_MIN, Pass};
 use crate::Mm;
+use crate::daemon_request::DaemonRequest;
 use crate::gfp::{AllocFlags, Gfp, Mark};
-use crate::node::DaemonRequest;
 use crate::policy::{BalancedZones, SlabUnderBoost, Unreclaimable};
 use crate::reclaim::{DEF_PRIORITY, NodePass};
 use crate::suitable::Suitable;
@@ -64,13 +64,13 @@ impl<T: Tracer> Mm<T> {
     /// Asks for kswapd of `node` on behalf of a request with flags `gfp`. It is woken if it sleeps and there is anything for it
     /// to do: it has not given up, and the node is short or has a boosted zone. Else kcompactd may be.
     pub(crate) fn wakeup_kswapd(&mut self, node: NodeId, request: DaemonRequest, gfp: Gfp) {
-        let of = &mut self.nodes[node.index()];
-        of.ask_kswapd(request, self.policy.reclaim.kswapd_balances);
-        if !of.kswapd_asleep {
+        let of = &mut self.kswapd[node.index()];
+        of.ask(request, self.policy.reclaim.kswapd_balances);
+        if !of.asleep {
             return;
         }
         let DaemonRequest { order, class } = request;
-        let hopeless = of.kswapd_failures >= FAILURES_MAX;
+        let hopeless = of.failures >= FAILURES_MAX;
         if hopeless || !self.is_short(node, order, class) && !self.is_boosted(node, class) {
             if !gfp.has(Gfp::DIRECT_RECLAIM) && self.policy.compaction.wake_when_balanced {
                 // What is missing is a block, which the request cannot make itself.
@@ -78,7 +78,7 @@ impl<T: Tracer> Mm<T> {
             }
             return;
         }
-        self.nodes[node.index()].kswapd_asleep = false;
+        self.kswapd[node.index()].asleep = false;
         self.wakeups.kswapd |= 1 << node.0;
         self.tracer.event(|| Event::WakeupKswapd { node, class, order, gfp });
     }
@@ -92,7 +92,7 @@ impl<T: Tracer> Mm<T> {
     #[must_use]
     pub fn kswapd_gave_up(&self, node: NodeId) -> bool {
         match self.policy.reclaim.unreclaimable {
-            Unreclaimable::KswapdFailures => self.nodes[node.index()].kswapd_failures >= FAILURES_MAX,
+            Unreclaimable::KswapdFailures => self.kswapd[node.index()].failures >= FAILURES_MAX,
             Unreclaimable::PagesScanned => {
                 self.balanced_zones(node, ZoneKind::Movable).all(|zone| self.is_unreclaimable(zone.id))
             }
@@ -213,7 +213,7 @@ mod tests {
         policy.reclaim.unreclaimable = Unreclaimable::PagesScanned;
         let mut mm = MmBuilder::new(&layout, policy).expect("the layout is sound").boot();
         // So many pages of files for the tests to have something to scan in vain.
-        (0..2).for_each(|at| mm.zones[at].lru.sizes[LruList::InactiveFile.index()] = 100);
+        (0..2).for_each(|at| mm.lru.zones[at].sizes[LruList::InactiveFile.index()] = 100);
         mm
     }
 
@@ -332,7 +332,7 @@ mod tests {
         mm.policy.reclaim.unreclaimable = Unreclaimable::KswapdFailures;
         let request = DaemonRequest { order: Order::ZERO, class: CLASS };
         let wakes = |mm: &mut Mm| {
-            mm.nodes[0].kswapd_asleep = true;
+            mm.kswapd[0].asleep = true;
             mm.wakeup_kswapd(NODE, request, Gfp::GFP_KERNEL);
             mm.take_wakeups().kswapd != 0
         };
@@ -340,9 +340,9 @@ mod tests {
         mm.zones[1].boost = 512;
         assert!(wakes(&mut mm) && mm.may_sleep(NODE, request));
         mm.zones.iter_mut().for_each(|zone| zone.watermarks.high = 1 << 20);
-        mm.nodes[0].kswapd_failures = FAILURES_MAX - 1;
+        mm.kswapd[0].failures = FAILURES_MAX - 1;
         assert!(wakes(&mut mm) && !mm.may_sleep(NODE, request) && !mm.kswapd_gave_up(NODE));
-        mm.nodes[0].kswapd_failures = FAILURES_MAX;
+        mm.kswapd[0].failures = FAILURES_MAX;
         assert!(!wakes(&mut mm) && mm.may_sleep(NODE, request) && mm.kswapd_gave_up(NODE));
     }
 
@@ -356,9 +356,9 @@ mod tests {
             let mut mm = machine();
             mm.policy.reclaim.kswapd_balances = BalancedZones::Any;
             mm.policy.compaction.wake_when_balanced = wake_when_balanced;
-            mm.nodes[0].kswapd_asleep = true;
+            mm.kswapd[0].asleep = true;
             mm.wakeup_kswapd(NODE, DaemonRequest { order: Order::PAGEBLOCK, class: CLASS }, gfp);
-            assert_eq!(mm.nodes[0].kcompactd_request().is_some(), asked, "{gfp:?} {wake_when_balanced}");
+            assert_eq!(mm.compaction.nodes[0].request.is_some(), asked, "{gfp:?} {wake_when_balanced}");
         }
     }
 
@@ -366,9 +366,9 @@ mod tests {
     fn the_lowest_class_asked_for_is_what_every_zone_is_balanced_for() {
         let mut mm = machine();
         for class in [CLASS, ZoneKind::Dma32] {
-            mm.nodes[0].ask_kswapd(DaemonRequest { order: Order::ZERO, class }, BalancedZones::Every);
+            mm.kswapd[0].ask(DaemonRequest { order: Order::ZERO, class }, BalancedZones::Every);
         }
-        assert_eq!(mm.nodes[0].kswapd_request().map(|asked| asked.class), Some(ZoneKind::Dma32));
+        assert_eq!(mm.kswapd[0].request.map(|asked| asked.class), Some(ZoneKind::Dma32));
     }
 
     #[test]

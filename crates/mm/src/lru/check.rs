@@ -34,8 +34,8 @@ impl<T: Tracer> Mm<T> {
                 tally.isolated[word.lru_type().index()] += word.frames();
             }
         }
-        for (zone, tally) in self.zones.iter().zip(&tallies) {
-            let counted = (zone.lru.sizes, zone.lru.isolated);
+        for ((zone, lru), tally) in self.zones.iter().zip(&self.lru.zones).zip(&tallies) {
+            let counted = (lru.sizes, lru.isolated);
             require((tally.sizes, tally.isolated) == counted, "LRU sizes equal a recount of the frames", || {
                 format!("{}: {:?} {:?} by frames, {counted:?} counted", zone.kind, tally.sizes, tally.isolated)
             })?;
@@ -66,7 +66,7 @@ impl<T: Tracer> Mm<T> {
 
     /// Walks every list; returns the entries of all.
     fn check_lru_lists(&self, most: u64) -> Result<u64, Violation> {
-        let mut sets: Vec<Idx> = self.zones.iter().map(|zone| zone.lru.first_list).collect();
+        let mut sets: Vec<Idx> = self.lru.zones.iter().map(|lru| lru.first_list).collect();
         sets.sort_unstable();
         sets.dedup();
         let mut listed = 0;
@@ -74,10 +74,9 @@ impl<T: Tracer> Mm<T> {
             for list in LruList::ALL {
                 for idx in self.frames.iter(set.plus(list.index() as u32)) {
                     let word = self.frames.word_or_hole(idx);
-                    let zone = self.blocks.get(idx.block()).and_then(|block| self.zones.get(block.zone.index()));
-                    let here = word.has(Flag::Lru)
-                        && word.lru_list() == list
-                        && zone.is_some_and(|zone| zone.lru.first_list == set);
+                    let lru = self.blocks.get(idx.block()).and_then(|block| self.lru.zones.get(block.zone.index()));
+                    let here =
+                        word.has(Flag::Lru) && word.lru_list() == list && lru.is_some_and(|lru| lru.first_list == set);
                     require(here, "an LRU list holds pages of its zones whose flags name it", || {
                         format!("{:?} on {list:?} is {:?}", self.frames.pfn(idx), word.state())
                     })?;

@@ -9,6 +9,8 @@
 mod check;
 mod lock;
 
+use alloc::vec::Vec;
+
 use order9_units::{NodeId, Pfn};
 
 pub use lock::Locked;
@@ -113,7 +115,7 @@ impl LruList {
 /// Frames with [`Flag::Lru`] = frames on lists = sum of `sizes`; isolated LRU pages = sum of `isolated`; [`Mm::check`]
 /// recounts both.
 #[derive(Clone, Copy)]
-pub(crate) struct ZoneLru {
+pub struct ZoneLru {
     first_list: Idx,
     pub(crate) sizes: [u64; LruList::COUNT],
     isolated: [u64; LruType::COUNT],
@@ -128,20 +130,31 @@ impl ZoneLru {
     pub(crate) const fn list(&self, list: LruList) -> Idx {
         self.first_list.plus(list.index() as u32)
     }
-}
 
-impl crate::Zone {
     /// Pages of the zone on a list: `nr_zone_inactive_anon` and so on.
     #[must_use]
-    pub const fn lru_pages(&self, list: LruList) -> u64 {
-        self.lru.sizes[list.index()]
+    pub const fn pages(&self, list: LruList) -> u64 {
+        self.sizes[list.index()]
+    }
+
+    /// Pages of the zone on the lists of files on disk.
+    #[must_use]
+    pub const fn file_pages(&self) -> u64 {
+        self.pages(LruList::InactiveFile) + self.pages(LruList::ActiveFile)
     }
 
     /// Pages of the zone that reclaim or compaction has taken off a list, by type.
     #[must_use]
-    pub const fn lru_isolated(&self, of: LruType) -> u64 {
-        self.lru.isolated[of.index()]
+    pub const fn isolated(&self, of: LruType) -> u64 {
+        self.isolated[of.index()]
     }
+}
+
+/// The LRU lists of all zones.
+#[derive(Clone)]
+pub(crate) struct LruState {
+    /// By [`crate::ZoneId`].
+    pub(crate) zones: Vec<ZoneLru>,
 }
 
 impl LruScope {
@@ -176,12 +189,25 @@ impl<T: Tracer> Mm<T> {
     /// Pages on a list of a node, those of its zones together: `nr_inactive_anon` and so on.
     #[must_use]
     pub fn lru_pages(&self, node: NodeId, list: LruList) -> u64 {
-        self.zones.iter().filter(|zone| zone.node == node).map(|zone| zone.lru_pages(list)).sum()
+        let zones = self.zones.iter().filter(|zone| zone.node == node);
+        zones.map(|zone| self.zone_lru(zone.id).pages(list)).sum()
+    }
+
+    /// LRU pages of one zone.
+    #[must_use]
+    pub fn zone_lru(&self, zone: crate::ZoneId) -> &ZoneLru {
+        &self.lru.zones[zone.index()]
+    }
+
+    /// The same for the zone of a frame.
+    #[inline]
+    fn lru_around(&mut self, idx: Idx) -> &mut ZoneLru {
+        &mut self.lru.zones[self.blocks[idx.block()].zone.index()]
     }
 
     /// Pages of a list, from the one that came last to the oldest; where zones have lists, those of `zone` alone.
     pub fn lru_list(&self, zone: crate::ZoneId, list: LruList) -> impl Iterator<Item = Pfn> {
-        self.frames.iter(self.zones[zone.index()].lru.list(list)).map(|idx| self.frames.pfn(idx))
+        self.frames.iter(self.lru.zones[zone.index()].list(list)).map(|idx| self.frames.pfn(idx))
     }
 
     /// The list that the page at `pfn` is on, or returns to once it is no longer isolated; `None` if it is no LRU page.
@@ -219,27 +245,29 @@ impl<T: Tracer> Mm<T> {
         self.user.rmap.set(idx, owner);
         self.user.balancing.forget_user(idx);
         let word = self.frames.word(idx).adopted(list);
-        let zone = &mut self.zones[self.blocks[idx.block()].zone.index()];
-        zone.lru.sizes[list.index()] += word.frames();
-        self.frames.push_head(zone.lru.list(list), idx);
+        let lru = self.lru_around(idx);
+        lru.sizes[list.index()] += word.frames();
+        let list = lru.list(list);
+        self.frames.push_head(list, idx);
         self.frames.set(idx, word);
         self.batch_lru(idx);
     }
 
     /// Puts a page that is on no list at the head of the one its flags name.
     pub(crate) fn link_lru(&mut self, idx: Idx, word: Word) {
-        let zone = &mut self.zones[self.blocks[idx.block()].zone.index()];
+        let lru = self.lru_around(idx);
         let list = word.lru_list();
-        zone.lru.sizes[list.index()] += word.frames();
-        self.frames.push_head(zone.lru.list(list), idx);
+        lru.sizes[list.index()] += word.frames();
+        let list = lru.list(list);
+        self.frames.push_head(list, idx);
         self.frames.set(idx, word.with(Flag::Lru, true));
     }
 
     /// Takes a page off its list; its word is the caller's to change.
     #[inline]
     pub(crate) fn unlink_lru(&mut self, idx: Idx, word: Word) {
-        let zone = &mut self.zones[self.blocks[idx.block()].zone.index()];
-        zone.lru.sizes[word.lru_list().index()] -= word.frames();
+        let lru = self.lru_around(idx);
+        lru.sizes[word.lru_list().index()] -= word.frames();
         self.frames.unlink(idx);
     }
 
@@ -261,7 +289,7 @@ impl<T: Tracer> Mm<T> {
         let moves = word.has(Flag::Lru) && !word.has(Flag::Unevictable) && !word.has(Flag::Dirty);
         if moves {
             self.move_lru(idx, word.lru_type().inactive());
-            let list = self.zones[self.blocks[idx.block()].zone.index()].lru.list(word.lru_type().inactive());
+            let list = self.lru_around(idx).list(word.lru_type().inactive());
             self.frames.unlink(idx);
             self.frames.push_tail(list, idx);
             self.batch_lru(idx);
@@ -308,7 +336,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn count_isolated(&mut self, idx: Idx, word: Word, change: fn(u64, u64) -> u64) {
-        let isolated = &mut self.zones[self.blocks[idx.block()].zone.index()].lru.isolated[word.lru_type().index()];
+        let isolated = &mut self.lru_around(idx).isolated[word.lru_type().index()];
         *isolated = change(*isolated, word.frames());
     }
 

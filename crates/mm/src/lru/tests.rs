@@ -106,14 +106,14 @@ fn isolated_pages_are_on_no_list_and_return_to_their_own() {
     let (space, _, pages) = with_pages(&mut mm, 3, Backing::AnonPrivate);
     mm.set_isolated(pages[0], true).expect("it is allocated");
     mm.set_isolated(pages[0], true).expect("it is still allocated");
-    assert_eq!((list(&mm, LruList::ActiveAnon).len(), mm.zone(ZoneId(1)).lru_isolated(LruType::Anon)), (2, 1));
+    assert_eq!((list(&mm, LruList::ActiveAnon).len(), mm.zone_lru(ZoneId(1)).isolated(LruType::Anon)), (2, 1));
     mm.set_isolated(pages[0], false).expect("it is allocated");
     assert_eq!(list(&mm, LruList::ActiveAnon), [pages[0], pages[2], pages[1]]);
     mm.set_isolated(pages[1], true).expect("it is allocated");
     mm.exit(space, CPU).expect("it lives");
-    assert_eq!(mm.zone(ZoneId(1)).lru_isolated(LruType::Anon), 1);
+    assert_eq!(mm.zone_lru(ZoneId(1)).isolated(LruType::Anon), 1);
     mm.set_isolated(pages[1], false).expect("it is kept");
-    assert_eq!((list(&mm, LruList::ActiveAnon).len(), mm.zone(ZoneId(1)).lru_isolated(LruType::Anon)), (0, 0));
+    assert_eq!((list(&mm, LruList::ActiveAnon).len(), mm.zone_lru(ZoneId(1)).isolated(LruType::Anon)), (0, 0));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn zones_have_lists_of_their_own_where_the_policy_says_so() {
         mm.check().expect("every law holds");
         assert_eq!(mm.lru_list(ZoneId(0), LruList::ActiveAnon).count(), in_other_zone);
         assert_eq!(mm.lru_list(ZoneId(1), LruList::ActiveAnon).count(), 1);
-        assert_eq!(mm.zone(ZoneId(1)).lru_pages(LruList::ActiveAnon), 1);
+        assert_eq!(mm.zone_lru(ZoneId(1)).pages(LruList::ActiveAnon), 1);
     }
 }
 

@@ -126,7 +126,7 @@ fn a_boost_has_kswapd_woken_once_by_the_first_request_that_may() {
     let mut mm = machine(Policy::default(), &[(0, ZoneKind::Normal)]);
     (mm.zones[0].boost, mm.zones[0].boosted) = (512, true);
     let mut wakes = |kswapd| {
-        mm.nodes[0].kswapd_asleep = true;
+        mm.kswapd[0].asleep = true;
         let flags = AllocFlags { kswapd, ..AllocFlags::plain(Mark::Min) };
         mm.alloc_with(&Request::new(Order::ZERO, Gfp::GFP_KERNEL), flags).expect("memory is free");
         mm.take_wakeups().kswapd != 0

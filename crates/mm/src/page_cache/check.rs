@@ -51,9 +51,17 @@ impl<T: Tracer> Mm<T> {
             pending.writeback += if word.has(Flag::Writeback) { word.frames() } else { 0 };
         }
         for (zone, recount) in self.zones.iter().zip(pending) {
-            require(recount == zone.write_pending, "dirty pages and those being written equal a recount", || {
-                format!("{}: {recount:?} by frames, {:?} counted", zone.kind, zone.write_pending)
-            })?;
+            require(
+                recount == self.user.write_pending[zone.id.index()],
+                "dirty pages and those being written equal a recount",
+                || {
+                    format!(
+                        "{}: {recount:?} by frames, {:?} counted",
+                        zone.kind,
+                        self.user.write_pending[zone.id.index()]
+                    )
+                },
+            )?;
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use crate::Mm;
 use crate::frame::{Flag, Idx};
 use crate::fs_cache::FsError;
 use crate::trace::Tracer;
+use crate::zone::ZoneId;
 
 /// Pages of a zone that a disk does not have yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,8 +39,14 @@ impl<T: Tracer> Mm<T> {
     pub fn write_pending(&self, node: Option<NodeId>) -> WritePending {
         let mut sum = WritePending::default();
         let zones = self.zones.iter().filter(|zone| node.is_none_or(|node| zone.node == node));
-        zones.for_each(|zone| sum += zone.write_pending);
+        zones.for_each(|zone| sum += self.zone_write_pending(zone.id));
         sum
+    }
+
+    /// Pages of one zone that disks do not have yet.
+    #[must_use]
+    pub fn zone_write_pending(&self, zone: ZoneId) -> WritePending {
+        self.user.write_pending[zone.index()]
     }
 
     /// The inode of a file has changed at the time `now`, as after its creation: it has to be written, and stays in memory
@@ -110,7 +117,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     pub(crate) fn write_pending_of(&mut self, idx: Idx) -> &mut WritePending {
-        &mut self.zones[self.blocks[idx.block()].zone.index()].write_pending
+        &mut self.user.write_pending[self.blocks[idx.block()].zone.index()]
     }
 
     /// A file may have become clean: it leaves the queue, its inode may go, and where nothing of it is in memory any more it

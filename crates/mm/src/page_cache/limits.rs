@@ -6,7 +6,6 @@
 use order9_units::{Nanos, NodeId, PAGE_SIZE, Pages};
 
 use crate::Mm;
-use crate::lru::LruList;
 use crate::trace::Tracer;
 use crate::zone::Zone;
 
@@ -150,7 +149,8 @@ impl<T: Tracer> Mm<T> {
         let zones = || self.zones.iter().filter(|zone| node.is_none_or(|node| zone.node == node));
         let sum = |of: fn(&Zone) -> u64| zones().map(of).sum::<u64>();
         let free = sum(|zone| zone.free).saturating_sub(sum(Zone::reserved_from_programs));
-        free + sum(|zone| zone.lru_pages(LruList::InactiveFile) + zone.lru_pages(LruList::ActiveFile))
+        let of_files = |zone: &Zone| self.zone_lru(zone.id).file_pages();
+        free + zones().map(of_files).sum::<u64>()
     }
 }
 

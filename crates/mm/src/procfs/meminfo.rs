@@ -8,7 +8,7 @@ use order9_units::{Migratetype, NodeId, Order, Pages};
 use super::labelled;
 use crate::Mm;
 use crate::frame::Idx;
-use crate::lru::LruList;
+use crate::lru::{LruList, ZoneLru};
 use crate::policy::HugeInterface;
 use crate::trace::Tracer;
 use crate::zone::Zone;
@@ -33,7 +33,7 @@ impl<T: Tracer> Mm<T> {
         let sum = |of: fn(&Zone) -> u64| self.zones.iter().map(of).sum::<u64>();
         let low = sum(|zone| zone.watermarks.low);
         let unused_part = |pages: u64| pages - (pages / 2).min(low);
-        let page_cache = sum(|zone| zone.lru_pages(LruList::InactiveFile) + zone.lru_pages(LruList::ActiveFile));
+        let page_cache = self.lru.zones.iter().map(ZoneLru::file_pages).sum();
         let free = self.free_pages().get().saturating_sub(sum(Zone::reserved_from_programs));
         Pages::new(free + unused_part(page_cache) + unused_part(self.slab.total().reclaimable))
     }
@@ -60,7 +60,7 @@ impl<T: Tracer> Mm<T> {
         let cma_free = sum(|zone| zone.free_of_type(Migratetype::Cma));
         let pool = self.hugetlb_pool();
         let (user, pending) = (self.user_levels(), self.write_pending(None));
-        let lru = |list| self.zones.iter().map(|zone| zone.lru_pages(list)).sum::<u64>();
+        let lru = |list| self.zones.iter().map(|zone| self.zone_lru(zone.id).pages(list)).sum::<u64>();
         let [inactive_anon, active_anon, inactive_file, active_file, unevictable] = LruList::ALL.map(lru);
         let pages = [
             ("MemTotal", managed),

@@ -165,7 +165,7 @@ impl<T: Tracer> Mm<T> {
     /// The fields of a node's vmstat that the engine has, in the kernel's order.
     fn node_vmstat(&self, node: NodeId) -> Fields {
         let sum = |of: fn(&Zone) -> u64| self.zones_of(node).map(of).sum::<u64>();
-        let isolated = |of| self.zones_of(node).map(|zone| zone.lru_isolated(of)).sum::<u64>();
+        let isolated = |of| self.zones_of(node).map(|zone| self.zone_lru(zone.id).isolated(of)).sum::<u64>();
         let lru = LruList::ALL.map(|list| self.lru_pages(node, list));
         let (slab, pending) = (self.slab_levels(node), self.write_pending(Some(node)));
         let (NodeUse { levels: user, swap_cached }, numa) = (self.node_use(node), self.numa_counters(node));

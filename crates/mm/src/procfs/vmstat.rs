@@ -103,7 +103,7 @@ impl<T: Tracer> Mm<T> {
     fn zone_levels(&self, fields: &mut Fields) {
         let sum = |of: fn(&Zone) -> u64| self.zones.iter().map(of).sum::<u64>();
         let numa = |of: fn(&NumaCounters) -> u64| self.counters.numa.iter().map(of).sum::<u64>();
-        let lru = |list| self.zones.iter().map(|zone| zone.lru_pages(list)).sum::<u64>();
+        let lru = |list| self.zones.iter().map(|zone| self.zone_lru(zone.id).pages(list)).sum::<u64>();
         fields.extend([
             ("nr_free_pages", sum(|zone| zone.free)),
             ("nr_free_pages_blocks", sum(Zone::free_in_pageblocks)),
@@ -129,8 +129,8 @@ impl<T: Tracer> Mm<T> {
     fn node_levels(&self, fields: &mut Fields) {
         let (user, slab) = (self.user_levels(), self.slab.total());
         let (pending, limits) = (self.write_pending(None), self.dirty_limits());
-        let lru = |list| self.zones.iter().map(|zone| zone.lru_pages(list)).sum::<u64>();
-        let isolated = |of| self.zones.iter().map(|zone| zone.lru_isolated(of)).sum::<u64>();
+        let lru = |list| self.zones.iter().map(|zone| self.zone_lru(zone.id).pages(list)).sum::<u64>();
+        let isolated = |of| self.zones.iter().map(|zone| self.zone_lru(zone.id).isolated(of)).sum::<u64>();
         fields.extend([
             ("nr_inactive_anon", lru(LruList::InactiveAnon)),
             ("nr_active_anon", lru(LruList::ActiveAnon)),

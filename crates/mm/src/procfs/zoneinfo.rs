@@ -30,7 +30,9 @@ impl<T: Tracer> Mm<T> {
     fn render_node_stats(&self, out: &mut impl Write, node: NodeId) -> Result {
         writeln!(out, "  per-node stats")?;
         let (slab, pending) = (self.slab_levels(node), self.write_pending(Some(node)));
-        let isolated = |of| self.zones.iter().filter(|zone| zone.node == node).map(|zone| zone.lru_isolated(of)).sum();
+        let isolated = |of| {
+            self.zones.iter().filter(|zone| zone.node == node).map(|zone| self.zone_lru(zone.id).isolated(of)).sum()
+        };
         for (name, value) in [
             ("nr_inactive_anon", self.lru_pages(node, LruList::InactiveAnon)),
             ("nr_active_anon", self.lru_pages(node, LruList::ActiveAnon)),
@@ -79,12 +81,12 @@ impl<T: Tracer> Mm<T> {
         for (name, value) in [
             ("nr_free_pages", zone.free),
             ("nr_free_pages_blocks", zone.free_in_pageblocks()),
-            ("nr_zone_inactive_anon", zone.lru_pages(LruList::InactiveAnon)),
-            ("nr_zone_active_anon", zone.lru_pages(LruList::ActiveAnon)),
-            ("nr_zone_inactive_file", zone.lru_pages(LruList::InactiveFile)),
-            ("nr_zone_active_file", zone.lru_pages(LruList::ActiveFile)),
-            ("nr_zone_unevictable", zone.lru_pages(LruList::Unevictable)),
-            ("nr_zone_write_pending", zone.write_pending.total()),
+            ("nr_zone_inactive_anon", self.zone_lru(zone.id).pages(LruList::InactiveAnon)),
+            ("nr_zone_active_anon", self.zone_lru(zone.id).pages(LruList::ActiveAnon)),
+            ("nr_zone_inactive_file", self.zone_lru(zone.id).pages(LruList::InactiveFile)),
+            ("nr_zone_active_file", self.zone_lru(zone.id).pages(LruList::ActiveFile)),
+            ("nr_zone_unevictable", self.zone_lru(zone.id).pages(LruList::Unevictable)),
+            ("nr_zone_write_pending", self.user.write_pending[zone.id.index()].total()),
             ("nr_free_cma", zone.free_of_type(Migratetype::Cma)),
         ] {
             writeln!(out, "      {name:<12} {value}")?;

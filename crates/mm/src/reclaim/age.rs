@@ -14,7 +14,7 @@ impl<T: Tracer> Mm<T> {
     pub(super) fn age_chunk(&mut self, run: &ReclaimControl, pass: &Pass, list: LruList, pages: u64) {
         let of = LruType::of(list);
         let (mut scanned, mut deactivated, mut referenced) = (0, 0, 0);
-        let mut walk = Walk::new(self.zones[pass.zone.index()].lru.list(list), list, run.reclaim_idx);
+        let mut walk = Walk::new(self.lru.zones[pass.zone.index()].list(list), list, run.reclaim_idx);
         while scanned < pages
             && let Some(idx) = self.oldest(&mut walk)
         {

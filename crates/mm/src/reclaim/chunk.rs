@@ -67,7 +67,7 @@ pub(super) struct Tally {
 impl<T: Tracer> Mm<T> {
     /// Isolates up to `pages` pages from the tail of an inactive list.
     pub(super) fn isolate_chunk(&mut self, run: &mut ReclaimControl, pass: &Pass, list: LruList, pages: u64) {
-        let mut walk = Walk::new(self.zones[pass.zone.index()].lru.list(list), list, run.reclaim_idx);
+        let mut walk = Walk::new(self.lru.zones[pass.zone.index()].list(list), list, run.reclaim_idx);
         let mut taken = 0;
         while taken < pages
             && let Some(idx) = self.oldest(&mut walk)

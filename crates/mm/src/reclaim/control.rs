@@ -126,6 +126,17 @@ pub(super) struct SetState {
     pub(super) scanned_since_free: u64,
 }
 
+/// Per-node state of reclaim.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NodeReclaim {
+    /// A task reclaims the node before it goes on to another one.
+    pub(crate) is_reclaimed: bool,
+    /// Reclaimers that wait for pages of the node to be written.
+    pub(crate) writeback_waiters: u64,
+    /// Pages of the node written since the first of them began to wait.
+    pub(crate) written_since: u64,
+}
+
 /// Runs under way, and what they share.
 #[derive(Clone, Default)]
 pub(crate) struct ReclaimState {
@@ -134,13 +145,18 @@ pub(crate) struct ReclaimState {
     pub(crate) workingset: Workingset,
     /// The disks of file pages have all they can take.
     pub(super) congested: bool,
+    pub(crate) nodes: Vec<NodeReclaim>,
 }
 
 impl ReclaimState {
-    /// For `sets` of LRU lists on a machine with `pages` pages.
-    pub(crate) fn new(sets: usize, pages: u64) -> Self {
-        let workingset = Workingset::new(sets, pages);
-        Self { sets: alloc::vec![SetState::default(); sets], workingset, ..Self::default() }
+    /// For `sets` of LRU lists on a machine with `nodes` nodes and `pages` pages.
+    pub(crate) fn new(sets: usize, nodes: usize, pages: u64) -> Self {
+        Self {
+            sets: alloc::vec![SetState::default(); sets],
+            workingset: Workingset::new(sets, pages),
+            nodes: alloc::vec![NodeReclaim::default(); nodes],
+            ..Self::default()
+        }
     }
 
     /// Pages of the set were scanned.

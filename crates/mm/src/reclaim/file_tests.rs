@@ -46,7 +46,7 @@ fn make_inactive(mm: &mut Mm, file: FileId) {
 }
 
 fn lists(mm: &Mm) -> [u64; 2] {
-    [LruList::InactiveFile, LruList::ActiveFile].map(|list| mm.zone(ZONE).lru_pages(list))
+    [LruList::InactiveFile, LruList::ActiveFile].map(|list| mm.zone_lru(ZONE).pages(list))
 }
 
 #[test]

@@ -53,7 +53,7 @@ impl<T: Tracer> Mm<T> {
             && gfp.has(Gfp::DIRECT_RECLAIM)
             && is_ours
             && self.is_in_reach(search.preferred.node, zone.node)
-            && !self.nodes[zone.node.index()].is_reclaimed
+            && !self.reclaim.nodes[zone.node.index()].is_reclaimed
             && self.has_spare_caches(zone.node)
             && !zone.watermark_ok(order, search.class, flags, &self.policy)
     }
@@ -80,7 +80,7 @@ impl<T: Tracer> Mm<T> {
         let file = |node| self.lru_pages(node, LruList::InactiveFile) + self.lru_pages(node, LruList::ActiveFile);
         let own = file(node);
         // What is mapped counts pages that are on no list, too.
-        let unmapped = if mode & UNMAP == 0 { own.saturating_sub(self.nodes[node.index()].mapped) } else { own };
+        let unmapped = if mode & UNMAP == 0 { own.saturating_sub(self.user.mapped[node.index()]) } else { own };
         let dirty = if mode & WRITE == 0 { self.write_pending(Some(node)).dirty } else { 0 };
         unmapped.saturating_sub(dirty)
     }
@@ -89,7 +89,7 @@ impl<T: Tracer> Mm<T> {
     fn begin_node_reclaim(&mut self, zone: ZoneId, request: &Request) -> Option<(ReclaimId, NodePass)> {
         let mode = self.settings.zone_reclaim_mode;
         let node = self.zone(zone).node;
-        if core::mem::replace(&mut self.nodes[node.index()].is_reclaimed, true) {
+        if core::mem::replace(&mut self.reclaim.nodes[node.index()].is_reclaimed, true) {
             return None;
         }
         let goal = request.order.pages().get().max(CHUNK);
@@ -111,7 +111,7 @@ impl<T: Tracer> Mm<T> {
         let through = self.is_through(id);
         self.end_reclaim(id);
         let node = self.zone(zone).node;
-        self.nodes[node.index()].is_reclaimed = false;
+        self.reclaim.nodes[node.index()].is_reclaimed = false;
         match through {
             true => self.counters.zone_reclaim_success += 1,
             false => self.counters.zone_reclaim_failed += 1,

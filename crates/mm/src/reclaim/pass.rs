@@ -138,7 +138,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn is_throttled(&self, run: &ReclaimControl, pass: &Pass, of: LruType) -> bool {
-        let isolated = self.zones_of_set(pass.set).map(|zone| zone.lru_isolated(of)).sum();
+        let isolated = self.zones_of_set(pass.set).map(|zone| self.zone_lru(zone.id).isolated(of)).sum();
         run.by == Reclaimer::Direct && too_many_isolated(isolated, pass.view.sizes[of.inactive().index()], run.gfp)
     }
 
@@ -169,7 +169,7 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn lru_sizes(&self, set: usize) -> [u64; LruList::COUNT] {
         let mut sizes = [0; LruList::COUNT];
         for zone in self.zones_of_set(set) {
-            LruList::ALL.into_iter().for_each(|list| sizes[list.index()] += zone.lru_pages(list));
+            LruList::ALL.into_iter().for_each(|list| sizes[list.index()] += self.zone_lru(zone.id).pages(list));
         }
         sizes
     }

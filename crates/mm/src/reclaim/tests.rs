@@ -201,7 +201,7 @@ fn pages_dropped_while_isolated_are_freed_and_count() {
     let id = mm.begin_reclaim(control(0));
     mm.begin_lru_pass(id, ZoneId(1));
     assert_eq!(mm.reclaim_step(id, CPU), ReclaimStep::Scanned);
-    assert_eq!(mm.zone(ZoneId(1)).lru_isolated(LruType::File), 32);
+    assert_eq!(mm.zone_lru(ZoneId(1)).isolated(LruType::File), 32);
     mm.truncate(mapped.file, Pages::new(8), CPU).expect("it is open");
     mm.check().expect("every law holds");
     assert_eq!(mm.reclaim_step(id, CPU), ReclaimStep::Reclaimed(Pages::new(32)));

@@ -107,7 +107,7 @@ async fn wait_for_event<E: Stall>(env: &E, node: NodeId, why: Stalled) {
         Stalled::Writeback => {
             env.with(|mm| mm.begin_writeback_wait(node));
             env.wait(Until::PagesWritten(node), Some(timeout)).await;
-            env.with(|mm| mm.nodes[node.index()].writeback_waiters -= 1);
+            env.with(|mm| mm.reclaim.nodes[node.index()].writeback_waiters -= 1);
         }
         Stalled::Isolated => {
             env.wait(Until::FewIsolated(node), Some(timeout)).await;
@@ -120,7 +120,7 @@ async fn wait_for_event<E: Stall>(env: &E, node: NodeId, why: Stalled) {
 
 impl<T: Tracer> Mm<T> {
     pub(super) fn begin_writeback_wait(&mut self, node: NodeId) {
-        let node = &mut self.nodes[node.index()];
+        let node = &mut self.reclaim.nodes[node.index()];
         if node.writeback_waiters == 0 {
             node.written_since = 0;
         }
@@ -130,7 +130,7 @@ impl<T: Tracer> Mm<T> {
     /// Pages were written: reclaimers that wait for it go on once there is more than a chunk for each.
     pub(crate) fn note_written(&mut self, idx: Idx, pages: u64) {
         let id = self.zones[self.blocks[idx.block()].zone.index()].node;
-        let node = &mut self.nodes[id.index()];
+        let node = &mut self.reclaim.nodes[id.index()];
         if node.writeback_waiters == 0 {
             return;
         }
@@ -150,10 +150,10 @@ impl<T: Tracer> Mm<T> {
             }
         }
         let throttles = throttles_direct_reclaim(free, min) && !self.kswapd_gave_up(node);
-        let of = &mut self.nodes[node.index()];
-        if throttles && of.kswapd_asleep {
-            of.ask_kswapd_for_reserves();
-            of.kswapd_asleep = false;
+        let of = &mut self.kswapd[node.index()];
+        if throttles && of.asleep {
+            of.ask_for_reserves();
+            of.asleep = false;
             self.wakeups.kswapd |= 1 << node.0;
         }
         throttles
@@ -163,7 +163,7 @@ impl<T: Tracer> Mm<T> {
     #[must_use]
     pub fn reclaimable_pages(&self, zone: crate::ZoneId) -> u64 {
         let zone = self.zone(zone);
-        let of = |of: LruType| zone.lru_pages(of.active()) + zone.lru_pages(of.inactive());
+        let of = |of: LruType| self.zone_lru(zone.id).pages(of.active()) + self.zone_lru(zone.id).pages(of.inactive());
         of(LruType::File) + if self.swap_free().get() > 0 { of(LruType::Anon) } else { 0 }
     }
 
@@ -194,9 +194,9 @@ mod tests {
     use order9_units::{Order, Pages, Pfn, PfnRange};
 
     use super::*;
+    use crate::daemon_request::DaemonRequest;
     use crate::env::Task;
     use crate::env::alone::{Alone, run};
-    use crate::node::DaemonRequest;
     use crate::policy::Policy;
     use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 
@@ -215,9 +215,9 @@ mod tests {
             ..Layout::default()
         };
         let mut mm = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot();
-        mm.zones[0].lru.sizes[LruList::InactiveFile.index()] = 100;
+        mm.lru.zones[0].sizes[LruList::InactiveFile.index()] = 100;
         mm.zones[0].watermarks.min = 2 * mm.zones[0].free;
-        mm.nodes[0].kswapd_asleep = true;
+        mm.kswapd[0].asleep = true;
         mm
     }
 
@@ -231,9 +231,9 @@ mod tests {
             (asked(order(3), ZoneKind::Dma32), asked(order(3), ZoneKind::Dma32)),
         ] {
             let mut mm = exhausted();
-            mm.nodes[0].kswapd = before;
+            mm.kswapd[0].request = before;
             assert!(mm.throttles_direct_reclaim(NODE));
-            assert_eq!((mm.nodes[0].kswapd_request(), mm.nodes[0].kswapd_asleep), (after, false));
+            assert_eq!((mm.kswapd[0].request, mm.kswapd[0].asleep), (after, false));
             assert_eq!(mm.take_wakeups().kswapd, 1);
         }
     }
@@ -241,13 +241,13 @@ mod tests {
     #[test]
     fn a_kswapd_that_is_awake_or_not_needed_is_asked_for_nothing() {
         let mut mm = exhausted();
-        mm.nodes[0].kswapd_asleep = false;
+        mm.kswapd[0].asleep = false;
         assert!(mm.throttles_direct_reclaim(NODE));
-        assert_eq!((mm.nodes[0].kswapd_request(), mm.take_wakeups().kswapd), (None, 0));
+        assert_eq!((mm.kswapd[0].request, mm.take_wakeups().kswapd), (None, 0));
         mm.zones[0].watermarks.min -= 2;
-        mm.nodes[0].kswapd_asleep = true;
+        mm.kswapd[0].asleep = true;
         assert!(!mm.throttles_direct_reclaim(NODE));
-        assert_eq!((mm.nodes[0].kswapd_request(), mm.take_wakeups().kswapd), (None, 0));
+        assert_eq!((mm.kswapd[0].request, mm.take_wakeups().kswapd), (None, 0));
     }
 
     #[test]
@@ -274,8 +274,8 @@ mod tests {
     #[test]
     fn anonymous_pages_can_be_reclaimed_only_while_there_is_swap() {
         let mut mm = exhausted();
-        mm.zones[0].lru.sizes[LruList::InactiveAnon.index()] = 50;
-        mm.zones[0].lru.sizes[LruList::ActiveAnon.index()] = 7;
+        mm.lru.zones[0].sizes[LruList::InactiveAnon.index()] = 50;
+        mm.lru.zones[0].sizes[LruList::ActiveAnon.index()] = 7;
         let zone = mm.zones[0].id;
         assert_eq!((mm.reclaimable_pages(zone), mm.inactive_pages(zone)), (100, 100));
         mm.swapon(Pages::new(10));

@@ -293,9 +293,9 @@ impl<T: Tracer> Mm<T> {
         require(levels.page_tables == seen.tables, "every page table is in a space", || {
             format!("{} frames, {} tables", levels.page_tables, seen.tables)
         })?;
-        for (node, mapped) in self.nodes.iter().zip(mapped) {
-            require(node.mapped == mapped, "nr_mapped equals a recount", || {
-                format!("{:?}: {mapped} by frames, {} counted", node.id, node.mapped)
+        for ((node, &counted), mapped) in self.nodes.iter().zip(&self.user.mapped).zip(mapped) {
+            require(counted == mapped, "nr_mapped equals a recount", || {
+                format!("{:?}: {mapped} by frames, {} counted", node.id, counted)
             })?;
         }
         require(levels == self.user.levels, "levels equal a recount", || {

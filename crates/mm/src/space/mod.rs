@@ -60,7 +60,7 @@ use crate::hugetlb::Hugetlb;
 use crate::mempolicy::{Mempolicies, TaskPolicies};
 use crate::migrate::DriverPages;
 use crate::numa_balancing::{NumaBalancing, SpaceBalancing};
-use crate::page_cache::{FileTable, Orphans};
+use crate::page_cache::{FileTable, Orphans, WritePending};
 use crate::settings::MapLimit;
 use crate::shmem::Mounts;
 use crate::tags::Tags;
@@ -187,6 +187,10 @@ pub(crate) struct UserMemory {
     /// Pages that files have lost while they were being read or written.
     pub(crate) orphans: Orphans,
     pub(crate) rmap: Rmap,
+    /// `nr_mapped` by node: pages of files with a mapping, each once.
+    pub(crate) mapped: Vec<u64>,
+    /// By zone: pages that disks do not have yet.
+    pub(crate) write_pending: Vec<WritePending>,
     /// Movable pages that are neither programs' nor files'.
     pub(crate) drivers: DriverPages,
     pub(crate) huge: HugeMemory,
@@ -300,7 +304,7 @@ impl<T: Tracer> Mm<T> {
     /// Pages in use for programs.
     #[must_use]
     pub fn user_levels(&self) -> UserLevels {
-        UserLevels { mapped: self.nodes.iter().map(|node| node.mapped).sum(), ..self.user.levels }
+        UserLevels { mapped: self.user.mapped.iter().sum(), ..self.user.levels }
     }
 
     /// Ends a space: everything is unmapped, on behalf of `cpu`.

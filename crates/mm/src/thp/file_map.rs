@@ -74,7 +74,7 @@ impl<T: Tracer> Mm<T> {
     #[inline]
     pub(crate) fn mapped_of(&mut self, idx: Idx) -> &mut u64 {
         let node = self.node_of(idx);
-        &mut self.nodes[node.index()].mapped
+        &mut self.user.mapped[node.index()]
     }
 
     /// Maps the huge page of a tmpfs file at an empty slot that shows all of it.

@@ -494,7 +494,7 @@ impl<C: Choices> World<C> {
             assert_eq!((levels.anon, levels.file, levels.shmem, levels.page_tables), (0, 0, 0, 0), "{levels:?}");
             assert_eq!(mm.swap_free(), mm.swap_total());
             for zone in mm.zones() {
-                assert_eq!([LruType::Anon, LruType::File].map(|of| zone.lru_isolated(of)), [0, 0]);
+                assert_eq!([LruType::Anon, LruType::File].map(|of| mm.zone_lru(zone.id()).isolated(of)), [0, 0]);
             }
             assert_eq!(mm.write_pending(None).total(), 0);
         });

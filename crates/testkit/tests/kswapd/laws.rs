@@ -55,12 +55,11 @@ fn check(memory: &Memory, events: usize) {
         assert!(slab == 0 || !exempt, "{slab} objects of slab under a boost: {memory:?}");
     }
     world.with(|mm| {
-        let node = &mm.nodes()[0];
-        let done = mm.is_balanced(NODE, Order::ZERO, ZoneKind::Normal) || node.kswapd_failures() >= FAILURES_MAX;
+        let done = mm.is_balanced(NODE, Order::ZERO, ZoneKind::Normal) || mm.kswapd_failures(NODE) >= FAILURES_MAX;
         assert!(runs == 0 || done, "kswapd sleeps on a node that needs it: {memory:?}");
         let order = Order::PAGEBLOCK;
         let request = boosted.then_some(DaemonRequest { order, class: ZoneKind::Normal });
-        assert_eq!(node.kcompactd_request(), request, "{memory:?}");
+        assert_eq!(mm.kcompactd_request(NODE), request, "{memory:?}");
     });
 }
 

@@ -29,7 +29,7 @@ fn after_an_event(memory: &Memory) -> World {
         world.fragment(1);
         assert_eq!(world.boost(), 512);
         let request = DaemonRequest { order: Order::ZERO, class: ZoneKind::Normal };
-        assert_eq!(world.with(|mm| mm.nodes()[0].kswapd_request()), Some(request));
+        assert_eq!(world.with(|mm| mm.kswapd_request(NODE)), Some(request));
     });
     world
 }
@@ -40,7 +40,7 @@ fn on_a_balanced_node_a_boost_is_worked_off_gently() {
         let world = after_an_event(&balanced(slab));
         assert_eq!(world.passes_over_files(), [(12, 244, 244), (11, 488, 488)], "{slab:?}");
         let request = DaemonRequest { order: Order::PAGEBLOCK, class: ZoneKind::Normal };
-        assert_eq!(world.with(|mm| mm.nodes()[0].kcompactd_request()), Some(request), "{slab:?}");
+        assert_eq!(world.with(|mm| mm.kcompactd_request(NODE)), Some(request), "{slab:?}");
         assert_eq!((world.boost(), world.count("pswpout")), (0, 0), "{slab:?}");
         assert_eq!(world.count("slabs_scanned") > 0, slab == SlabUnderBoost::Shrunk, "{slab:?}");
     }

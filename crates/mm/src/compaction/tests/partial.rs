@@ -122,10 +122,10 @@ fn a_request_that_leaves_less_than_half_of_what_was_taken_wakes_kcompactd() {
         let world = half_mapped(policy(true), 12);
         let mut mm = world.mm.borrow_mut();
         assert_eq!(mm.zones()[0].free_in_pageblocks(), 4 * SLOT);
-        (mm.nodes[0].kcompactd_asleep, mm.compaction.zones[0].taken) = (true, taken);
+        (mm.compaction.nodes[0].asleep, mm.compaction.zones[0].taken) = (true, taken);
         let zone = mm.zones()[0].id;
         mm.wake_to_work_ahead(zone, Order::PAGEBLOCK);
-        !mm.nodes[0].kcompactd_asleep
+        !mm.compaction.nodes[0].asleep
     };
     assert_eq!([7, 8].map(of), [false, true]);
 }
@@ -138,11 +138,11 @@ fn blocks_that_the_min_mark_keeps_back_do_not_count_as_left() {
         world.take_until(min + above_min);
         let mut mm = world.mm.borrow_mut();
         assert_eq!(mm.zones()[0].free_in_pageblocks(), SLOT, "one is whole");
-        mm.nodes[0].kcompactd_asleep = true;
+        mm.compaction.nodes[0].asleep = true;
         let zone = mm.zones()[0].id;
         mm.wake_to_work_ahead(zone, Order::PAGEBLOCK);
         drop(mm);
-        let woken = !world.mm.borrow().nodes[0].kcompactd_asleep;
+        let woken = !world.mm.borrow().compaction.nodes[0].asleep;
         run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
         (woken, world.splits())
     };

@@ -6,8 +6,8 @@ use super::*;
 use crate::compaction::control::{CompactControl, Compactor};
 use crate::compaction::deferral::{Asker, Deferral};
 use crate::compaction::finished::Finished;
+use crate::daemon_request::DaemonRequest;
 use crate::env::CompactResult;
-use crate::node::DaemonRequest;
 use crate::watermark::Watermarks;
 use crate::zone::ZoneId;
 
@@ -104,7 +104,7 @@ fn proactive_compaction_stops_at_the_low_threshold_or_where_kswapd_works() {
         let free: Vec<_> = halves.chain(quarters).chain([(0, 9)]).collect();
         let mut mm = zone(classic(), Migratetype::Movable, &free);
         mm.settings.compaction_proactiveness = 20;
-        mm.nodes[0].kswapd_asleep = kswapd_asleep;
+        mm.kswapd[0].asleep = kswapd_asleep;
         mm.judge_score(&run(Compactor::Proactive, 9, Migratetype::Movable))
     };
     assert_eq!(judged(0, true), Finished::Over(CompactResult::Success), "80 % of what is free is not in pageblocks");
@@ -160,10 +160,10 @@ fn kcompactd_is_woken_for_blocks_that_it_could_make() {
     let woken = |of, parts: u64| {
         let free: Vec<_> = (0..parts).map(|part| (128 * part, 6)).collect();
         let mut mm = zone(classic(), Migratetype::Movable, &free);
-        (mm.zones[0].watermarks, mm.nodes[0].kcompactd_asleep) = (Watermarks { min: 10, low: 12, high: 15 }, true);
+        (mm.zones[0].watermarks, mm.compaction.nodes[0].asleep) = (Watermarks { min: 10, low: 12, high: 15 }, true);
         let request = DaemonRequest { order: order(of), class: ZoneKind::Normal };
         mm.wakeup_kcompactd(NodeId(0), request);
-        (mm.nodes[0].kcompactd == Some(request), mm.wakeups.kcompactd != 0)
+        (mm.compaction.nodes[0].request == Some(request), mm.wakeups.kcompactd != 0)
     };
     assert_eq!(woken(9, 20), (true, true));
     assert_eq!(woken(9, 16), (true, false), "1024 pages are too few: it is noted and left");

@@ -67,7 +67,7 @@ fn kcompactd_goes_on_with_what_was_asked_for_once_the_node_is_balanced() {
     for (asked, done) in [(HUGE, PLAIN), (PLAIN, PLAIN)] {
         let world = Alone::new(machine());
         run(nap(&world, NODE, asked, done));
-        let request = world.mm.borrow().nodes()[0].kcompactd_request();
+        let request = world.mm.borrow().kcompactd_request(NodeId(0));
         assert_eq!(request, (asked == HUGE).then_some(HUGE));
     }
 }
@@ -105,7 +105,7 @@ fn every_run_counts_and_one_that_works_off_a_boost_asks_kcompactd_for_a_pagebloc
         run(balance(&world, NODE, PLAIN));
         let mm = world.mm.borrow();
         assert_eq!((mm.counters.pageoutrun, mm.zones[0].boost), (1, 0));
-        assert_eq!(mm.nodes()[0].kcompactd_request(), asked, "a boost of {boost}");
+        assert_eq!(mm.kcompactd_request(NodeId(0)), asked, "a boost of {boost}");
     }
 }
 

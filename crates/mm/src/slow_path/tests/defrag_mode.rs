@@ -1,7 +1,7 @@
 //! `vm.defrag_mode`: who mixes types, and when.
 
 use super::*;
-use crate::node::DaemonRequest;
+use crate::daemon_request::DaemonRequest;
 
 /// Nothing but a few pages of unmovable pageblocks is free, more than the watermarks ask for.
 fn unmovable_is_free(defrag_mode: &str) -> World {

@@ -105,7 +105,9 @@ impl View<'_> {
     }
 
     fn reclaimable(&self, zone: &Zone) -> u64 {
-        let of = |lists: [LruList; 2]| lists.into_iter().map(|list| zone.lru_pages(list)).sum::<u64>();
+        let of = |lists: [LruList; 2]| {
+            lists.into_iter().map(|list| self.engine.zone_lru(zone.id()).pages(list)).sum::<u64>()
+        };
         let anon = if self.engine.has_swap() { of([LruList::InactiveAnon, LruList::ActiveAnon]) } else { 0 };
         of([LruList::InactiveFile, LruList::ActiveFile]) + anon
     }

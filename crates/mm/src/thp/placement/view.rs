@@ -7,10 +7,11 @@ use super::{Attempt, HugeAsk, HugePrices, Nodes};
 use crate::Mm;
 use crate::gfp::{AllocFlags, Gfp, Mark};
 use crate::index::Index;
+use crate::lru::ZoneLru;
 use crate::node::Node;
 use crate::policy::Policy;
 use crate::trace::Tracer;
-use crate::zone::Zone;
+use crate::zone::{Zone, ZoneId};
 
 /// What a placement sees.
 pub struct View<'a> {
@@ -24,6 +25,8 @@ pub struct View<'a> {
 pub(super) trait Known {
     fn nodes(&self) -> &[Node];
     fn zones(&self) -> &[Zone];
+    /// LRU pages of one zone.
+    fn zone_lru(&self, zone: ZoneId) -> &ZoneLru;
     fn policy(&self) -> &Policy;
     fn index(&self) -> Option<&Index>;
     fn prices(&self) -> &HugePrices;
@@ -38,6 +41,10 @@ impl<T: Tracer> Known for Mm<T> {
 
     fn zones(&self) -> &[Zone] {
         &self.zones
+    }
+
+    fn zone_lru(&self, zone: ZoneId) -> &ZoneLru {
+        self.zone_lru(zone)
     }
 
     fn policy(&self) -> &Policy {
