@@ -20,7 +20,7 @@ step() {
 }
 
 engine_for() {
-    cargo build --locked -p order9-units -p order9-mm --target "$1"
+    cargo build --locked -p order9-units -p order9-mm -p order9-procfs --target "$1"
 }
 
 # The machine in virtual time allocates and formats, but needs no operating system.

@@ -34,10 +34,10 @@ fn read_back(mm: &Mm) -> Snapshot {
         render(&mut text).expect("a string takes everything");
         text
     };
-    file("buddyinfo", render(&|out| mm.render_buddyinfo(out)));
-    file("pagetypeinfo", render(&|out| mm.render_pagetypeinfo(out)));
-    file("zoneinfo", render(&|out| mm.render_zoneinfo(out)));
-    file("vmstat", render(&|out| mm.render_vmstat(out)));
+    file("buddyinfo", render(&|out| order9_procfs::render_buddyinfo(mm, out)));
+    file("pagetypeinfo", render(&|out| order9_procfs::render_pagetypeinfo(mm, out)));
+    file("zoneinfo", render(&|out| order9_procfs::render_zoneinfo(mm, out)));
+    file("vmstat", render(&|out| order9_procfs::render_vmstat(mm, out)));
     capture(&Root::directory(directory.path()), Options::default()).expect("rendered files are files of a host")
 }
 
@@ -64,7 +64,7 @@ fn rendered_files_say_what_the_engine_holds() {
         let pcp: Pages = read.pcp.iter().map(|pcp| pcp.count).sum();
         assert_eq!(pcp, Pages::new(zone.pcp_pages()));
     }
-    for (name, value) in mm.vmstat() {
+    for (name, value) in order9_procfs::vmstat(&mm) {
         assert_eq!(snapshot.vmstat.get(name), Some(&value), "{name}");
     }
     assert!(snapshot.vmstat["pgalloc_normal"] > 0);

@@ -37,7 +37,7 @@ pub(crate) fn export(engine: &Engine, cpus: &[NodeId]) -> Snapshot {
         zones: engine.zones().iter().filter(|zone| zone.present() > 0).map(|zone| zone_info(engine, zone)).collect(),
         ram,
         settings: settings(engine),
-        vmstat: engine.vmstat().map(|(name, value)| (name.to_owned(), value)).collect(),
+        vmstat: order9_procfs::vmstat(engine).map(|(name, value)| (name.to_owned(), value)).collect(),
         meminfo: meminfo(engine),
         cost: snapshot::CaptureCost { frames: frames.len(), ..snapshot::CaptureCost::default() },
         frames: Some(frames),
@@ -199,7 +199,7 @@ fn settings(engine: &Engine) -> BTreeMap<String, String> {
 
 fn meminfo(engine: &Engine) -> BTreeMap<String, u64> {
     let mut text = String::new();
-    engine.render_meminfo(&mut text).expect("text can be written to memory");
+    order9_procfs::render_meminfo(engine, &mut text).expect("text can be written to memory");
     let field = |line: &str| {
         let (name, value) = line.split_once(':')?;
         Some((name.to_owned(), value.split_whitespace().next()?.parse().ok()?))

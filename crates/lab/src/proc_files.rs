@@ -11,11 +11,11 @@ type Render = fn(&Engine, &mut String) -> fmt::Result;
 
 /// Files about the machine.
 const FILES: [(&str, Render); 5] = [
-    ("/proc/vmstat", |mm, out| mm.render_vmstat(out)),
-    ("/proc/zoneinfo", |mm, out| mm.render_zoneinfo(out)),
-    ("/proc/meminfo", |mm, out| mm.render_meminfo(out)),
-    ("/proc/buddyinfo", |mm, out| mm.render_buddyinfo(out)),
-    ("/proc/pagetypeinfo", |mm, out| mm.render_pagetypeinfo(out)),
+    ("/proc/vmstat", |mm, out| order9_procfs::render_vmstat(mm, out)),
+    ("/proc/zoneinfo", |mm, out| order9_procfs::render_zoneinfo(mm, out)),
+    ("/proc/meminfo", |mm, out| order9_procfs::render_meminfo(mm, out)),
+    ("/proc/buddyinfo", |mm, out| order9_procfs::render_buddyinfo(mm, out)),
+    ("/proc/pagetypeinfo", |mm, out| order9_procfs::render_pagetypeinfo(mm, out)),
 ];
 
 /// Files about the machine, as Linux shows them.
@@ -33,11 +33,11 @@ pub fn node_files(engine: &Engine) -> Vec<ProcFile> {
         let id = node.id();
         let path = |name: &str| format!("/sys/devices/system/node/node{id}/{name}");
         [
-            proc_file(path("meminfo"), |out| engine.render_node_meminfo(id, out)),
-            proc_file(path("vmstat"), |out| engine.render_node_vmstat(id, out)),
-            proc_file(path("numastat"), |out| engine.render_numastat(id, out)),
-            proc_file(path("distance"), |out| engine.render_node_distance(id, out)),
-            proc_file(path("cpulist"), |out| engine.render_node_cpulist(id, out)),
+            proc_file(path("meminfo"), |out| order9_procfs::render_node_meminfo(engine, id, out)),
+            proc_file(path("vmstat"), |out| order9_procfs::render_node_vmstat(engine, id, out)),
+            proc_file(path("numastat"), |out| order9_procfs::render_numastat(engine, id, out)),
+            proc_file(path("distance"), |out| order9_procfs::render_node_distance(engine, id, out)),
+            proc_file(path("cpulist"), |out| order9_procfs::render_node_cpulist(engine, id, out)),
         ]
     });
     files.collect()
@@ -58,10 +58,10 @@ pub fn process_files(engine: &Engine) -> Vec<ProcFile> {
     let files = engine.spaces().flat_map(|(id, space)| {
         let path = |name: &str| format!("/proc/{}/{name}", id.index() + 1);
         [
-            proc_file(path("smaps"), |out| engine.render_smaps(space, out)),
-            proc_file(path("smaps_rollup"), |out| engine.render_smaps_rollup(space, out)),
-            proc_file(path("numa_maps"), |out| engine.render_numa_maps(space, out)),
-            proc_file(path("status"), |out| space.render_status(out)),
+            proc_file(path("smaps"), |out| order9_procfs::render_smaps(engine, space, out)),
+            proc_file(path("smaps_rollup"), |out| order9_procfs::render_smaps_rollup(engine, space, out)),
+            proc_file(path("numa_maps"), |out| order9_procfs::render_numa_maps(engine, space, out)),
+            proc_file(path("status"), |out| order9_procfs::render_status(space, out)),
         ]
     });
     files.collect()

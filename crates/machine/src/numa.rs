@@ -125,7 +125,7 @@ impl Nodes for Thread {
         let mut text = String::new();
         self.kernel.look(|mm| {
             if let Some(space) = mm.space(self.process.space) {
-                mm.render_numa_maps(space, &mut text).expect("text can be written to memory");
+                order9_procfs::render_numa_maps(mm, space, &mut text).expect("text can be written to memory");
             }
         });
         text

@@ -70,7 +70,7 @@ impl fmt::Display for OomReport<'_> {
 
 impl OomReport<'_> {
     fn level(&self, name: &str) -> u64 {
-        self.mm.vmstat().find(|&(known, _)| known == name).map_or(0, |(_, pages)| pages)
+        order9_procfs::vmstat(self.mm).find(|&(known, _)| known == name).map_or(0, |(_, pages)| pages)
     }
 
     fn levels(&self, out: &mut impl Write) -> fmt::Result {

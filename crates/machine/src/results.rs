@@ -217,13 +217,13 @@ fn zone_levels(zone: ZoneFragmentation) -> [String; 2] {
 impl Kernel {
     fn counter_names(&self) -> Vec<String> {
         self.look(|mm| {
-            let fields = mm.vmstat().map(|(name, _)| name).chain(OWN_COUNTERS).chain(MIGRATION_COUNTERS);
+            let fields = order9_procfs::vmstat(mm).map(|(name, _)| name).chain(OWN_COUNTERS).chain(MIGRATION_COUNTERS);
             fields.map(str::to_owned).chain(mm.zone_fragmentation().flat_map(zone_levels)).collect()
         })
     }
 
     fn counters(&self) -> Vec<u64> {
-        let mut counters: Vec<u64> = self.look(|mm| mm.vmstat().map(|(_, value)| value).collect());
+        let mut counters: Vec<u64> = self.look(|mm| order9_procfs::vmstat(mm).map(|(_, value)| value).collect());
         let cpus = (0..self.cpus.len()).filter_map(|cpu| self.handle.cpu_stats(CpuId(cpu as u16)));
         counters.push(cpus.map(|cpu| cpu.busy.get()).sum());
         counters.push(self.cpu_of(self.kswapds.borrow().iter().copied()));

@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 
 use order9_units::{NodeId, ZoneKind};
 
+use crate::Mm;
+use crate::trace::Tracer;
 use crate::zone::{Zone, ZoneId};
 
 /// A NUMA node.
@@ -50,6 +52,14 @@ impl Node {
     #[must_use]
     pub fn this_node_list(&self) -> &[ZoneRef] {
         &self.this_node_list
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// The node of every CPU.
+    #[must_use]
+    pub fn cpu_nodes(&self) -> &[NodeId] {
+        &self.cpus
     }
 }
 

@@ -177,6 +177,13 @@ impl Zone {
         &self.areas
     }
 
+    /// Free pages in blocks of at least a pageblock: `nr_free_pages_blocks` (6.15+).
+    #[must_use]
+    pub fn free_in_pageblocks(&self) -> u64 {
+        let whole = Order::PAGEBLOCK.to(Order::MAX);
+        whole.map(|order| self.areas[order.index()].total() * order.pages().get()).sum()
+    }
+
     /// Per-CPU lists, by CPU.
     #[must_use]
     pub fn pcps(&self) -> &[Pcp] {

@@ -19,7 +19,16 @@ fn sources(folder: &Path, text: &mut String) {
 fn every_test_that_the_document_names_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut text = String::new();
-    let others = ["cli/tests", "lab/src", "lab/tests", "machine/tests", "testkit/tests", "units/src"];
+    let others = [
+        "cli/tests",
+        "lab/src",
+        "lab/tests",
+        "machine/tests",
+        "procfs/src",
+        "procfs/tests",
+        "testkit/tests",
+        "units/src",
+    ];
     let folders = others.map(|folder| root.join("..").join(folder));
     for folder in folders.iter().chain(&["src", "tests"].map(|folder| root.join(folder))) {
         sources(folder, &mut text);

@@ -58,7 +58,7 @@ where
     let machine = Machine::new(mm, [0, 0, 1, 1].map(NodeId).to_vec(), prices, &options).expect("there are CPUs");
     let mut counters = Vec::new();
     let results = machine.run_program("program", program, |tick| {
-        counters = tick.engine.vmstat().map(|(name, value)| (name.to_owned(), value)).collect();
+        counters = order9_procfs::vmstat(tick.engine).map(|(name, value)| (name.to_owned(), value)).collect();
     });
     assert_eq!(results.outcome, Outcome::Completed);
     (results, counters)

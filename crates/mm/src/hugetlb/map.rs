@@ -229,11 +229,11 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Bytes of pool pages that a mapping shows: those that nobody else does, then the others.
-    pub(crate) fn hugetlb_usage(&self, space: &Space, vma: &Vma) -> [u64; 2] {
-        let mut bytes = [0; 2];
+    pub(crate) fn hugetlb_usage(&self, space: &Space, vma: &Vma) -> [Bytes; 2] {
+        let mut bytes = [Bytes::ZERO; 2];
         for (_, pte) in space.table.hugetlb_slots(vma.range) {
             let page = pte.idx().and_then(|head| self.user.hugetlb.used.get(&head.0));
-            bytes[usize::from(page.is_some_and(|page| page.mappings > 1))] += Order::PAGEBLOCK.pages().bytes().get();
+            bytes[usize::from(page.is_some_and(|page| page.mappings > 1))] += Order::PAGEBLOCK.pages().bytes();
         }
         bytes
     }

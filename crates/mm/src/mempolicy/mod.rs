@@ -302,7 +302,8 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// The policy that /proc/PID/numa_maps shows for a mapping, where PID is the first task; `None` is the system's.
-    pub(crate) fn shown_policy(&self, space: &crate::space::Space, vma: &Vma) -> Option<Mempolicy> {
+    #[must_use]
+    pub fn shown_policy(&self, space: &crate::space::Space, vma: &Vma) -> Option<Mempolicy> {
         self.policy_of(PageOf::Mapping(vma, vma.range.start)).copied().or_else(|| space.tasks.policies().next()?)
     }
 }

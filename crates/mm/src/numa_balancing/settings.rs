@@ -52,6 +52,12 @@ impl<T: Tracer> Mm<T> {
         self.settings.numa_balancing.on
     }
 
+    /// Whether `kernel.numa_balancing` has ever been on.
+    #[must_use]
+    pub const fn numa_balancing_was_on(&self) -> bool {
+        self.user.balancing.was_on()
+    }
+
     /// Sets `kernel.numa_balancing`. Accesses that are away when it is switched off come back one by one.
     pub fn set_numa_balancing(&mut self, on: bool) {
         self.settings.numa_balancing.on = on;

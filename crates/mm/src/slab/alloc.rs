@@ -32,6 +32,21 @@ pub struct NewSlab {
     may_shrink: bool,
 }
 
+/// How full a slab cache is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlabCacheUse {
+    /// The cache.
+    pub spec: CacheSpec,
+    /// Live objects.
+    pub objects: u64,
+    /// Objects that its slabs have room for, live ones included.
+    pub capacity: u64,
+    /// Objects that a slab of the preferred order holds.
+    pub objects_per_slab: u32,
+    /// Slabs, full, with room and empty.
+    pub slabs: u32,
+}
+
 impl NewSlab {
     /// Whether the allocation fails if this request does.
     pub(crate) const fn is_last_try(&self) -> bool {
@@ -133,6 +148,23 @@ impl<T: Tracer> Mm<T> {
     #[must_use]
     pub fn slab_levels(&self, node: NodeId) -> super::SlabLevels {
         self.slab.levels.get(node.index()).copied().unwrap_or_default()
+    }
+
+    /// All slab levels of the machine.
+    #[must_use]
+    pub fn slab_total(&self) -> super::SlabLevels {
+        self.slab.total()
+    }
+
+    /// Slab caches, oldest first.
+    pub fn slab_caches(&self) -> impl DoubleEndedIterator<Item = SlabCacheUse> {
+        self.slab.caches.iter().map(|cache| SlabCacheUse {
+            spec: cache.spec,
+            objects: cache.objects(),
+            capacity: cache.slabs().map(|(_, slab)| cache.capacity(slab.order)).sum(),
+            objects_per_slab: cache.per_slab,
+            slabs: cache.slab_count(),
+        })
     }
 
     fn add_slab(&mut self, need: &NewSlab, page: Pfn) -> Object {

@@ -20,7 +20,7 @@ use core::fmt;
 
 use order9_units::{Bytes, Order};
 
-pub use self::alloc::{NewSlab, ObjectStep};
+pub use self::alloc::{NewSlab, ObjectStep, SlabCacheUse};
 use crate::page_alloc::AllocError;
 pub(crate) use blocks::SlabBlocks;
 pub(crate) use cache::{KmemCache, Slab};

@@ -19,6 +19,7 @@ mod lazy_free;
 mod madvise;
 mod mmap;
 mod mremap;
+mod numa_use;
 mod page;
 mod private;
 mod pte;
@@ -27,6 +28,7 @@ mod resolve;
 mod rmap;
 mod swap_in;
 mod table;
+mod usage;
 mod view;
 mod vma;
 
@@ -45,7 +47,9 @@ pub use inherited::{UserPage, UserPageUse};
 pub use madvise::Madvise;
 pub use mmap::{Backing, MAX_MAP_COUNT, MmapRequest, Place};
 pub use mremap::{Move, Mremap, MremapTo};
+pub use numa_use::NumaUse;
 pub use residence::{Residence, Touched};
+pub use usage::{MappingUse, Share};
 pub use view::PageView;
 pub use vma::{HugeAdvice, Prot, Vma, VmaKind};
 

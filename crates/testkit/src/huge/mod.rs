@@ -186,7 +186,7 @@ impl<C: Choices> World<C> {
     pub fn state(&self) -> (Vec<u64>, Vec<FrameState>) {
         self.with(|mm| {
             let frames = self.machine.nodes.frames().map(|pfn| mm.frame(pfn)).collect();
-            (mm.vmstat().map(|(_, value)| value).collect(), frames)
+            (order9_procfs::vmstat(mm).map(|(_, value)| value).collect(), frames)
         })
     }
 

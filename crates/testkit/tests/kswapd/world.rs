@@ -196,7 +196,9 @@ impl World {
     }
 
     pub(crate) fn count(&self, name: &str) -> u64 {
-        self.with(|mm| mm.vmstat().find(|&(known, _)| known == name).expect("the engine has this counter").1)
+        self.with(|mm| {
+            order9_procfs::vmstat(mm).find(|&(known, _)| known == name).expect("the engine has this counter").1
+        })
     }
 
     /// Priority, pages looked at and pages freed of every pass over inactive lists of files.

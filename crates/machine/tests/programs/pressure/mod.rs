@@ -77,7 +77,8 @@ impl Pressure {
 /// After the end of all programs, every page is free, or of the few files and objects that caches keep.
 fn assert_nothing_lost(mm: &Engine) {
     mm.check().expect("every law holds at the end");
-    let level = |name| mm.vmstat().find(|&(known, _)| known == name).expect("the engine has this level").1;
+    let level =
+        |name| order9_procfs::vmstat(mm).find(|&(known, _)| known == name).expect("the engine has this level").1;
     for gone in ["nr_anon_pages", "nr_mapped", "nr_page_table_pages", "nr_shmem", "nr_dirty", "nr_writeback"] {
         assert_eq!(level(gone), 0, "{gone}");
     }

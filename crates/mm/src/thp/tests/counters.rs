@@ -1,4 +1,4 @@
-//! Every counter of huge pages in /proc/vmstat, by what makes it go up and nothing else.
+//! Every counter of huge pages, by what makes it go up and nothing else.
 
 use alloc::vec::Vec;
 
@@ -9,35 +9,38 @@ use super::splits::reclaim;
 use super::{CPU, HUGE, HugeEnabled, access, at, boot, fork, frame, map, pages, program, read, write};
 use crate::Mm;
 use crate::policy::{HugeCow, NewAnon, Policy, ZeroWrite};
-use crate::space::{Access, Madvise, Prot, SpaceId};
+use crate::space::{Access, Prot, SpaceId};
 
-/// The counters of huge pages, in the kernel's order; those of shared memory are counted elsewhere.
-const NAMES: [&str; 21] = [
-    "thp_migration_success",
-    "thp_migration_fail",
-    "thp_migration_split",
-    "thp_fault_alloc",
-    "thp_fault_fallback",
-    "thp_fault_fallback_charge",
-    "thp_collapse_alloc",
-    "thp_collapse_alloc_failed",
-    "thp_split_page",
-    "thp_split_page_failed",
-    "thp_deferred_split_page",
-    "thp_underused_split_page",
-    "thp_split_pmd",
-    "thp_scan_exceed_none_pte",
-    "thp_scan_exceed_swap_pte",
-    "thp_scan_exceed_share_pte",
-    "thp_split_pud",
-    "thp_zero_page_alloc",
-    "thp_zero_page_alloc_failed",
-    "thp_swpout",
-    "thp_swpout_fallback",
-];
+/// The counters of huge pages by name, in the kernel's order; those of shared memory are counted elsewhere.
+macro_rules! named {
+    ($counters:expr, [$($name:ident),* $(,)?]) => { [$((stringify!($name), $counters.$name)),*] };
+}
 
-fn counts(mm: &Mm) -> Vec<(&'static str, u64)> {
-    mm.vmstat().filter(|(name, _)| NAMES.contains(name)).collect()
+fn counts(mm: &Mm) -> [(&'static str, u64); 19] {
+    named!(
+        mm.counters(),
+        [
+            thp_migration_success,
+            thp_migration_fail,
+            thp_migration_split,
+            thp_fault_alloc,
+            thp_fault_fallback,
+            thp_collapse_alloc,
+            thp_collapse_alloc_failed,
+            thp_split_page,
+            thp_split_page_failed,
+            thp_deferred_split_page,
+            thp_underused_split_page,
+            thp_split_pmd,
+            thp_scan_exceed_none_pte,
+            thp_scan_exceed_swap_pte,
+            thp_scan_exceed_share_pte,
+            thp_zero_page_alloc,
+            thp_zero_page_alloc_failed,
+            thp_swpout,
+            thp_swpout_fallback,
+        ]
+    )
 }
 
 /// What `happens` adds to which counters.
@@ -62,14 +65,6 @@ pub(super) fn recent() -> Policy {
     (policy.thp.cow, policy.thp.zero_write) = (HugeCow::Split, ZeroWrite::Split);
     policy.reclaim.new_anon = NewAnon::Inactive;
     policy
-}
-
-#[test]
-fn vmstat_has_every_counter_of_huge_pages() {
-    let mm = boot(Policy::default());
-    let names: Vec<&str> = counts(&mm).into_iter().map(|(name, _)| name).collect();
-    assert_eq!(names, NAMES);
-    assert!(counts(&mm).iter().all(|&(_, count)| count == 0));
 }
 
 #[test]
@@ -168,66 +163,4 @@ fn slots_beyond_a_limit_count_which() {
     assert_eq!(mm.space(spaces[0]).unwrap().swapped(), Pages::new(1));
     set(&mut mm, "max_ptes_swap", 0);
     assert_eq!(adds(&mut mm, |mm| drop(pass(mm, true))), [("thp_scan_exceed_swap_pte", 1)]);
-}
-
-/// What /proc/meminfo, /proc/vmstat and smaps say agrees.
-fn outputs_agree(mm: &Mm, spaces: &[SpaceId]) -> [u64; 3] {
-    let meminfo = |name| mm.meminfo().find(|&(field, _)| field == name).expect("a field").1;
-    let vmstat = |name| mm.vmstat().find(|&(field, _)| field == name).expect("a field").1;
-    let smaps = |space: SpaceId| {
-        let mut text = alloc::string::String::new();
-        mm.render_smaps(mm.space(space).expect("it lives"), &mut text).expect("a string takes everything");
-        let lines = text.lines().filter_map(|line| line.strip_prefix("AnonHugePages:"));
-        lines.map(|line| line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number")).sum::<u64>()
-    };
-    let (shown, counted) = (meminfo("AnonHugePages"), vmstat("nr_anon_transparent_hugepages"));
-    assert_eq!(shown, 2048 * counted);
-    assert!(vmstat("thp_split_page") <= vmstat("thp_fault_alloc") + vmstat("thp_collapse_alloc"));
-    let mapped = spaces.iter().map(|&space| smaps(space)).sum();
-    assert!(mapped >= shown, "{mapped} kB in programs, {shown} kB on the machine");
-    [shown, mapped, meminfo("AnonPages")]
-}
-
-#[test]
-fn meminfo_vmstat_and_smaps_agree_on_huge_pages() {
-    let mut mm = boot(recent());
-    let space = program(&mut mm, 4 * HUGE);
-    (0..3).for_each(|slot| write(&mut mm, space, slot * HUGE));
-    read(&mut mm, space, 3 * HUGE);
-    assert_eq!(outputs_agree(&mm, &[space]), [3 * 2048, 3 * 2048, 3 * 2048], "the page of zeros is nobody's");
-    let child = fork(&mut mm, space);
-    assert_eq!(outputs_agree(&mm, &[space, child]), [3 * 2048, 6 * 2048, 3 * 2048], "shared ones count twice");
-    mm.mprotect(child, at(0), pages(1), Prot::READ).unwrap();
-    assert_eq!(outputs_agree(&mm, &[space, child]), [3 * 2048, 5 * 2048, 3 * 2048], "one huge mapping is left");
-    mm.mprotect(space, at(0), pages(1), Prot::READ).unwrap();
-    assert_eq!(outputs_agree(&mm, &[space, child]), [2 * 2048, 4 * 2048, 3 * 2048], "now there is none");
-    mm.madvise(space, at(HUGE), pages(HUGE), Madvise::DontNeed, CPU).unwrap();
-    mm.exit(child, CPU).unwrap();
-    assert_eq!(outputs_agree(&mm, &[space]), [2048, 2048, 2 * 2048]);
-}
-
-#[test]
-fn smaps_say_what_is_advised_and_what_may_be_huge() {
-    let mut mm = boot(recent());
-    let space = mm.create_space().unwrap();
-    map(&mut mm, space, 0, 2 * HUGE);
-    map(&mut mm, space, 4 * HUGE, HUGE - 1);
-    mm.madvise(space, at(0), pages(HUGE), Madvise::HugePage, CPU).unwrap();
-    mm.madvise(space, at(HUGE), pages(HUGE), Madvise::NoHugePage, CPU).unwrap();
-    let lines = |mm: &Mm| {
-        let mut text = alloc::string::String::new();
-        mm.render_smaps(mm.space(space).expect("it lives"), &mut text).expect("a string takes everything");
-        let of = |name: &str| text.lines().filter(|line| line.starts_with(name)).map(Into::into).collect::<Vec<_>>();
-        let eligible: Vec<bool> =
-            of("THPeligible:").iter().map(|line: &alloc::string::String| line.ends_with('1')).collect();
-        let flags: Vec<[bool; 2]> =
-            of("VmFlags:").iter().map(|line| [line.contains(" hg "), line.contains(" nh ")]).collect();
-        (eligible, flags)
-    };
-    let flags = alloc::vec![[true, false], [false, true], [false, false]];
-    assert_eq!(lines(&mm), (alloc::vec![true, false, false], flags.clone()), "the third has no whole slot");
-    mm.set_thp_enabled(HugeEnabled::Madvise);
-    assert_eq!(lines(&mm).0, [true, false, false]);
-    mm.set_thp_enabled(HugeEnabled::Never);
-    assert_eq!(lines(&mm), (alloc::vec![false, false, false], flags));
 }

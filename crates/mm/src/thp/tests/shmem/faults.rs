@@ -20,8 +20,8 @@ fn the_first_access_makes_all_of_a_range_huge_and_maps_it_at_once() {
         map_file(&mut mm, second, 0, file, 0, HUGE, true);
         read(&mut mm, second, 3);
         assert_eq!((thps(&mm), file_events(&mm), mm.mapcount(head(&mm, file, 0))), ((1, 1), [1, 0, 2], 2));
-        let fields: alloc::collections::BTreeMap<_, _> = mm.meminfo().collect();
-        assert_eq!((fields["ShmemHugePages"], fields["ShmemPmdMapped"], fields["Mapped"]), (2048, 2048, 2048));
+        let levels = mm.user_levels();
+        assert_eq!((levels.shmem_thps, levels.shmem_pmdmapped, levels.mapped), (1, 1, HUGE));
     }
 }
 

@@ -5,7 +5,13 @@ use std::collections::HashMap;
 use order9_mm::policy::Policy;
 use order9_mm::space::{Access, Backing, FaultStep, MmapRequest, VirtAddr};
 use order9_mm::{Layout, Mm, MmBuilder, NodeSpec, SpaceId, ZoneSpec};
+use order9_procfs::{
+    meminfo, render_node_cpulist, render_node_distance, render_node_meminfo, render_node_vmstat, render_numastat,
+    vmstat,
+};
 use order9_units::{NodeId, Pages, Pfn, PfnRange, ZoneKind};
+
+use super::rendered;
 
 const NODES: [NodeId; 2] = [NodeId(0), NodeId(1)];
 
@@ -52,12 +58,6 @@ fn machine() -> Mm {
     mm
 }
 
-fn rendered(render: impl FnOnce(&mut String) -> std::fmt::Result) -> String {
-    let mut text = String::new();
-    render(&mut text).expect("a string takes everything");
-    text
-}
-
 /// Names and numbers of a file with one of each in a line; `prefix` stands before them.
 fn fields(text: &str, prefix: &str) -> HashMap<String, u64> {
     let field = |line: &str| {
@@ -68,19 +68,19 @@ fn fields(text: &str, prefix: &str) -> HashMap<String, u64> {
     text.lines().map(field).collect()
 }
 
-fn meminfo(mm: &Mm, node: NodeId) -> HashMap<String, u64> {
-    fields(&rendered(|out| mm.render_node_meminfo(node, out)), &format!("Node {node} "))
+fn node_meminfo(mm: &Mm, node: NodeId) -> HashMap<String, u64> {
+    fields(&rendered(|out| render_node_meminfo(mm, node, out)), &format!("Node {node} "))
 }
 
-fn vmstat(mm: &Mm, node: NodeId) -> HashMap<String, u64> {
-    fields(&rendered(|out| mm.render_node_vmstat(node, out)), "")
+fn node_vmstat(mm: &Mm, node: NodeId) -> HashMap<String, u64> {
+    fields(&rendered(|out| render_node_vmstat(mm, node, out)), "")
 }
 
 #[test]
 fn nodes_add_up_to_the_machine() {
     let mm = machine();
-    let of_nodes = NODES.map(|node| meminfo(&mm, node));
-    let of_machine: HashMap<_, _> = mm.meminfo().collect();
+    let of_nodes = NODES.map(|node| node_meminfo(&mm, node));
+    let of_machine: HashMap<_, _> = meminfo(&mm).collect();
     for (name, value) in &of_nodes[0] {
         let sum: u64 = of_nodes.iter().map(|node| node[name]).sum();
         match name.as_str() {
@@ -93,8 +93,8 @@ fn nodes_add_up_to_the_machine() {
         assert!(of_nodes.iter().all(|node| node[name] > 0), "{name} on both nodes");
     }
     assert_eq!(of_nodes.each_ref().map(|node| node["AnonHugePages"]), [2 * 2048, 4 * 2048]);
-    let counts = NODES.map(|node| vmstat(&mm, node));
-    let of_machine: HashMap<_, _> = mm.vmstat().collect();
+    let counts = NODES.map(|node| node_vmstat(&mm, node));
+    let of_machine: HashMap<_, _> = vmstat(&mm).collect();
     for name in counts[0].keys().filter(|name| *name != "numa_interleave") {
         assert_eq!(counts.iter().map(|node| node[name]).sum::<u64>(), of_machine[name.as_str()], "{name}");
     }
@@ -108,7 +108,7 @@ fn nodes_add_up_to_the_machine() {
 #[test]
 fn a_node_shows_its_huge_pages_as_linux_lays_them_out() {
     let mm = machine();
-    let text = rendered(|out| mm.render_node_meminfo(NodeId(1), out));
+    let text = rendered(|out| render_node_meminfo(&mm, NodeId(1), out));
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "Node 1 MemTotal:         524288 kB");
     assert!(lines[6].starts_with("Node 1 Active(anon):   "), "{}", lines[6]);
@@ -125,7 +125,7 @@ fn a_node_shows_its_huge_pages_as_linux_lays_them_out() {
     );
     let mut old = Policy::default();
     old.thp.shmem = false;
-    assert!(!rendered(|out| common_boot(old).render_node_meminfo(NodeId(0), out)).contains("ShmemHugePages"), "4.8+");
+    assert!(!rendered(|out| render_node_meminfo(&common_boot(old), NodeId(0), out)).contains("ShmemHugePages"), "4.8+");
 }
 
 fn common_boot(policy: Policy) -> Mm {
@@ -140,10 +140,10 @@ fn common_boot(policy: Policy) -> Mm {
 fn numastat_has_the_counters_of_the_node() {
     let mm = machine();
     let sums = |name: &str| {
-        let of = |node| fields(&rendered(|out| mm.render_numastat(node, out)), "")[name];
+        let of = |node| fields(&rendered(|out| render_numastat(&mm, node, out)), "")[name];
         NODES.map(of).iter().sum::<u64>()
     };
-    let of_machine: HashMap<_, _> = mm.vmstat().collect();
+    let of_machine: HashMap<_, _> = vmstat(&mm).collect();
     for (name, counter) in [
         ("numa_hit", "numa_hit"),
         ("numa_miss", "numa_miss"),
@@ -161,8 +161,8 @@ fn numastat_has_the_counters_of_the_node() {
 fn a_node_says_where_it_is() {
     let mm = boot();
     let of = |node| {
-        let distance = rendered(|out| mm.render_node_distance(NodeId(node), out));
-        (distance, rendered(|out| mm.render_node_cpulist(NodeId(node), out)))
+        let distance = rendered(|out| render_node_distance(&mm, NodeId(node), out));
+        (distance, rendered(|out| render_node_cpulist(&mm, NodeId(node), out)))
     };
     assert_eq!(of(0), ("10 21\n".into(), "0,3\n".into()));
     assert_eq!(of(1), ("21 10\n".into(), "1-2\n".into()));

@@ -1,49 +1,22 @@
 //! Files of /proc, rendered from a machine with two programs: byte for byte as golden files hold them, and as an independent
 //! parser reads them. That one knows no zone files: crates/cli/tests/rendered.rs has those read by the reader of real hosts.
 //!
-//! After a wanted change: `UPDATE_GOLDEN=1 cargo test -p order9-mm --test procfs`, then read the difference. The files were
+//! After a wanted change: `UPDATE_GOLDEN=1 cargo test -p order9-procfs --test procfs`, then read the difference. The files were
 //! compared with those of a running Linux 6.18 for fields, order and columns.
-
-mod common;
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
 use order9_mm::policy::{HugeInterface, Policy};
-use order9_mm::space::{Access, Backing, FaultStep, Madvise, MmapRequest, Prot, TableStep, VirtAddr};
-use order9_mm::{Gfp, Mm, Request, Space, SpaceId};
-use order9_units::{Bytes, Order, Pages};
+use order9_mm::space::{Access, Backing, Madvise, MmapRequest, Prot};
+use order9_mm::{Mm, Space, SpaceId};
+use order9_procfs::{meminfo, render_meminfo, render_smaps, render_smaps_rollup, render_status, render_vmstat, vmstat};
+use order9_units::Pages;
 use procfs_core::process::{MMPermissions, MMapPath, MemoryMap, MemoryMaps, SmapsRollup, VmFlags};
 use procfs_core::{FromBufRead, Meminfo, VmStat};
 
-const CPU: usize = 0;
-
-fn pages(count: u64) -> Bytes {
-    Pages::new(count).bytes()
-}
-
-fn touch(mm: &mut Mm, space: SpaceId, start: VirtAddr, pages: std::ops::Range<u64>, access: Access) {
-    for page in pages {
-        let addr = VirtAddr::new(start.get() + Pages::new(page).bytes().get());
-        assert!(matches!(mm.touch(space, addr, access, CPU), FaultStep::Done | FaultStep::Hit));
-    }
-}
-
-fn fork(mm: &mut Mm, parent: SpaceId) -> SpaceId {
-    let mut fork = mm.fork(parent).expect("the parent lives");
-    loop {
-        match mm.fork_step(&mut fork).expect("nobody interferes") {
-            TableStep::Progress => {}
-            TableStep::NeedTable(vpn) => {
-                let table = mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_PGTABLE_USER)).expect("memory is free");
-                mm.give_table(fork.child(), vpn, table, CPU);
-            }
-            TableStep::NeedCopy(_) => unreachable!("nothing is pinned"),
-            TableStep::Done => return fork.child(),
-        }
-    }
-}
+use super::{CPU, boot, fork, pages, rendered, touch};
 
 /// A release that has these files and fields about huge pages, and `shmem`, huge pages of shared memory.
 fn release(interface: HugeInterface, shmem: bool) -> Policy {
@@ -54,7 +27,7 @@ fn release(interface: HugeInterface, shmem: bool) -> Policy {
 
 /// A program with every kind of mapping and pages in every state, and its child, which has written some of them since.
 fn two_programs() -> (Mm, SpaceId, SpaceId) {
-    let mut mm = common::boot(release(HugeInterface::Sizes, true), Pages::ZERO);
+    let mut mm = boot(release(HugeInterface::Sizes, true), Pages::ZERO);
     let parent = mm.create_space().expect("it is the first");
     let map = |mm: &mut Mm, backing, count, prot, locked| {
         let request = MmapRequest { backing, prot, locked, ..MmapRequest::anon(pages(count)) };
@@ -85,12 +58,6 @@ fn two_programs() -> (Mm, SpaceId, SpaceId) {
     (mm, parent, child)
 }
 
-fn rendered(render: impl FnOnce(&mut String) -> std::fmt::Result) -> String {
-    let mut text = String::new();
-    render(&mut text).expect("a string takes everything");
-    text
-}
-
 fn parsed<T: FromBufRead>(text: &str) -> T {
     T::from_buf_read(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
@@ -112,16 +79,16 @@ fn living(mm: &Mm, id: SpaceId) -> &Space {
 fn rendered_files_are_as_stored() {
     let (mm, parent, _) = two_programs();
     let space = living(&mm, parent);
-    assert_golden("meminfo", &rendered(|out| mm.render_meminfo(out)));
-    assert_golden("smaps", &rendered(|out| mm.render_smaps(space, out)));
-    assert_golden("smaps_rollup", &rendered(|out| mm.render_smaps_rollup(space, out)));
-    assert_golden("status", &rendered(|out| space.render_status(out)));
+    assert_golden("meminfo", &rendered(|out| render_meminfo(&mm, out)));
+    assert_golden("smaps", &rendered(|out| render_smaps(&mm, space, out)));
+    assert_golden("smaps_rollup", &rendered(|out| render_smaps_rollup(&mm, space, out)));
+    assert_golden("status", &rendered(|out| render_status(space, out)));
 }
 
 #[test]
 fn meminfo_says_what_the_engine_holds() {
     let (mm, ..) = two_programs();
-    let read: Meminfo = parsed(&rendered(|out| mm.render_meminfo(out)));
+    let read: Meminfo = parsed(&rendered(|out| render_meminfo(&mm, out)));
     let bytes = |pages: u64| Pages::new(pages).bytes().get();
     let sum = |of: fn(&order9_mm::Zone) -> u64| bytes(mm.zones().iter().map(of).sum());
     let user = mm.user_levels();
@@ -153,16 +120,16 @@ fn fields_of_huge_pages_come_with_their_release() {
         (File, true, &[0, 1, 2, 3, 4, 5], &[0, 1, 2, 3]),
         (Sizes, true, &[0, 1, 2, 3, 4, 5], &[0, 1, 2, 3]),
     ] {
-        let mut mm = common::boot(release(interface, shmem), Pages::ZERO);
+        let mut mm = boot(release(interface, shmem), Pages::ZERO);
         let id = mm.create_space().expect("it is the first");
         mm.mmap(id, &MmapRequest::anon(pages(1)), CPU).expect("there is room");
         let space = living(&mm, id);
         let of = |names: &[&str], which: &[usize]| which.iter().map(|&at| names[at].to_owned()).collect::<Vec<_>>();
-        let read = rendered(|out| mm.render_meminfo(out));
+        let read = rendered(|out| render_meminfo(&mm, out));
         assert_eq!(shown(&read, &in_meminfo), of(&in_meminfo, meminfo), "{interface:?}");
-        let read = rendered(|out| mm.render_smaps(space, out));
+        let read = rendered(|out| render_smaps(&mm, space, out));
         assert_eq!(shown(&read, &in_smaps), of(&in_smaps, smaps), "{interface:?}");
-        let read = rendered(|out| mm.render_smaps_rollup(space, out));
+        let read = rendered(|out| render_smaps_rollup(&mm, space, out));
         let but_eligible: Vec<usize> = smaps.iter().copied().filter(|&at| in_smaps[at] != "THPeligible").collect();
         assert_eq!(shown(&read, &in_smaps), of(&in_smaps, &but_eligible), "{interface:?}");
     }
@@ -170,20 +137,20 @@ fn fields_of_huge_pages_come_with_their_release() {
 
 #[test]
 fn meminfo_shows_contiguous_areas_where_there_are_any() {
-    let fields = |mm: &Mm| mm.meminfo().collect::<HashMap<_, _>>();
-    assert!(!fields(&common::boot(Policy::default(), Pages::ZERO)).contains_key("CmaTotal"));
-    let mm = common::boot(Policy::default(), Pages::new(16 << 8));
-    let read: Meminfo = parsed(&rendered(|out| mm.render_meminfo(out)));
+    let fields = |mm: &Mm| meminfo(mm).collect::<HashMap<_, _>>();
+    assert!(!fields(&boot(Policy::default(), Pages::ZERO)).contains_key("CmaTotal"));
+    let mm = boot(Policy::default(), Pages::new(16 << 8));
+    let read: Meminfo = parsed(&rendered(|out| render_meminfo(&mm, out)));
     assert_eq!((read.cma_total, read.cma_free), (Some(16 << 20), Some(16 << 20)));
 }
 
 #[test]
 fn vmstat_says_what_the_engine_counts() {
     let (mm, ..) = two_programs();
-    let VmStat(read) = parsed(&rendered(|out| mm.render_vmstat(out)));
-    let engine: HashMap<_, _> = mm.vmstat().map(|(name, value)| (name.to_owned(), value as i64)).collect();
+    let VmStat(read) = parsed(&rendered(|out| render_vmstat(&mm, out)));
+    let engine: HashMap<_, _> = vmstat(&mm).map(|(name, value)| (name.to_owned(), value as i64)).collect();
     assert_eq!(read, engine);
-    let meminfo: HashMap<_, _> = mm.meminfo().collect();
+    let meminfo: HashMap<_, _> = meminfo(&mm).collect();
     for (level, field) in [
         ("nr_free_pages", "MemFree"),
         ("nr_anon_pages", "AnonPages"),
@@ -202,7 +169,7 @@ fn field(map: &MemoryMap, name: &str) -> u64 {
 }
 
 fn rollup(mm: &Mm, space: &Space) -> MemoryMap {
-    let read: SmapsRollup = parsed(&rendered(|out| mm.render_smaps_rollup(space, out)));
+    let read: SmapsRollup = parsed(&rendered(|out| render_smaps_rollup(mm, space, out)));
     let mut maps = read.memory_map_rollup.0;
     assert_eq!((maps.len(), &maps[0].pathname), (1, &MMapPath::Rollup));
     maps.remove(0)
@@ -213,7 +180,7 @@ fn smaps_says_what_is_mapped() {
     let (mm, parent, child) = two_programs();
     for id in [parent, child] {
         let space = living(&mm, id);
-        let read = parsed::<MemoryMaps>(&rendered(|out| mm.render_smaps(space, out))).0;
+        let read = parsed::<MemoryMaps>(&rendered(|out| render_smaps(&mm, space, out))).0;
         assert_eq!(read.len(), space.vmas().count());
         for (map, vma) in read.iter().zip(space.vmas()) {
             assert_eq!(map.address, (vma.range.start.addr().get(), vma.range.end.addr().get()));
@@ -254,11 +221,11 @@ fn proportional_sizes_of_all_programs_add_up_to_the_pages_there_are() {
 
 #[test]
 fn a_program_without_mappings_has_an_empty_file_and_a_rollup() {
-    let mut mm = common::boot(Policy::default(), Pages::ZERO);
+    let mut mm = boot(Policy::default(), Pages::ZERO);
     let id = mm.create_space().expect("it is the first");
     let space = living(&mm, id);
-    assert_eq!(rendered(|out| mm.render_smaps(space, out)), "");
-    let rollup = rendered(|out| mm.render_smaps_rollup(space, out));
+    assert_eq!(rendered(|out| render_smaps(&mm, space, out)), "");
+    let rollup = rendered(|out| render_smaps_rollup(&mm, space, out));
     assert!(rollup.starts_with("00000000-00000000 ---p 00000000 00:00 0 "), "{rollup}");
     assert_eq!(rollup.lines().count(), 22);
 }

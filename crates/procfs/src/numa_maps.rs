@@ -1,0 +1,51 @@
+//! /proc/PID/numa_maps: the memory policy of every mapping of a program, and on which nodes its pages lie.
+
+use core::fmt::{Result, Write};
+
+use order9_mm::space::{NumaUse, VmaKind};
+use order9_mm::trace::Tracer;
+use order9_mm::{Mm, Space};
+use order9_units::{NodeId, Order, PAGE_SIZE};
+
+/// Writes /proc/PID/numa_maps of the program that has `space`.
+///
+/// # Errors
+/// Those of `out`.
+pub fn render_numa_maps<T: Tracer>(mm: &Mm<T>, space: &Space, out: &mut impl Write) -> Result {
+    for vma in space.vmas() {
+        write!(out, "{:08x} ", vma.range.start.addr().get())?;
+        match mm.shown_policy(space, vma) {
+            Some(policy) => write!(out, "{policy}")?,
+            None => out.write_str("default")?,
+        }
+        match vma.kind {
+            VmaKind::Anon => {}
+            // A path may not hold blanks here.
+            VmaKind::File { file, .. } => write!(out, " file=/memfd:{}\\040(deleted)", file.index())?,
+            VmaKind::Hugetlb { .. } => out.write_str(" file=/anon_hugepage\\040(deleted) huge")?,
+        }
+        render_use(&mm.numa_use(space, vma), out, matches!(vma.kind, VmaKind::Hugetlb { .. }))?;
+    }
+    Ok(())
+}
+
+fn render_use(found: &NumaUse, out: &mut impl Write, hugetlb: bool) -> Result {
+    if found.pages == 0 {
+        return writeln!(out);
+    }
+    let fields = [
+        ("anon", found.anon, found.anon > 0),
+        ("dirty", found.dirty, found.dirty > 0),
+        ("mapped", found.pages, found.pages != found.anon && found.pages != found.dirty),
+        ("mapmax", u64::from(found.mapmax), found.mapmax > 1),
+        ("swapcache", found.swapcache, found.swapcache > 0),
+        ("active", found.active, found.active < found.pages && !hugetlb),
+        ("writeback", found.writeback, found.writeback > 0),
+    ];
+    fields.iter().filter(|(.., shown)| *shown).try_for_each(|(name, pages, _)| write!(out, " {name}={pages}"))?;
+    for (node, &pages) in (0..).map(NodeId).zip(&found.by_node).filter(|&(_, &pages)| pages > 0) {
+        write!(out, " N{node}={pages}")?;
+    }
+    let page = if hugetlb { Order::PAGEBLOCK.pages().bytes() } else { PAGE_SIZE };
+    writeln!(out, " kernelpagesize_kB={}", page.get() / 1024)
+}
