@@ -1,8 +1,8 @@
 //! Any text as the kernel's command line: it is refused in one line, or a machine boots with it and every law holds.
 
-use order9_mm::command_line::CommandLine;
 use order9_mm::policy::{HugeInterface, Policy};
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
+use order9_procfs::command_line::CommandLine;
 use order9_units::{NodeId, Pages, Pfn, PfnRange, ZoneKind};
 
 /// Boots machines of old and new rules with `text`.
@@ -31,7 +31,7 @@ pub(crate) fn run(text: &str) {
             ..Layout::default()
         };
         let mut mm = MmBuilder::new(&layout, policy).expect("the layout is sound").boot();
-        mm.boot_with(&line);
+        line.boot(&mut mm);
         mm.check().unwrap_or_else(|violation| panic!("{violation}"));
     }
 }

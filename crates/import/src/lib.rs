@@ -18,8 +18,8 @@ use pools::PoolPage;
 pub use settings::{SettingsReport, Taken, Untaken, value_shown};
 
 use order9_mm::policy::Policy;
-use order9_mm::sysctl::SettingError;
 use order9_mm::{BuildError, Contents, Mm, MmBuilder, Zone};
+use order9_procfs::sysctl::SettingError;
 use order9_snapshot::buddy::free_blocks;
 use order9_snapshot::census::{Census, ZoneCensus};
 use order9_snapshot::classify::{Extent, FrameClass, Layout, LayoutError, Mobility};

@@ -4,8 +4,9 @@
 //! one names only what is written in a way of its own, and what other settings bear on results.
 
 use order9_mm::Mm;
-use order9_mm::sysctl::{Access, HugetlbFile, Knob, Model, SETTINGS, Setting, SettingError};
-use order9_mm::thp::{HugeEnabled, SizeEnabled};
+use order9_mm::thp::SizeEnabled;
+use order9_procfs::Words as _;
+use order9_procfs::sysctl::{self, Access, HugetlbFile, Knob, Model, SETTINGS, Setting, SettingError};
 use order9_snapshot::Snapshot;
 
 use crate::ImportError;
@@ -89,8 +90,8 @@ pub(crate) fn write(snapshot: &Snapshot, mm: &mut Mm) -> Result<SettingsReport, 
             report.left_off.extend((value != "0").then(untaken));
             continue;
         }
-        let before = mm.read_setting(setting.name).map(|text| value_shown(&text));
-        match mm.write_setting(setting.name, &value) {
+        let before = sysctl::read(mm, setting.name).map(|text| value_shown(&text));
+        match sysctl::write(mm, setting.name, &value) {
             Ok(()) => {
                 let before = before.expect("what can be written as a setting can be read");
                 report.taken.push(Taken { setting, before, value });
@@ -105,7 +106,7 @@ pub(crate) fn write(snapshot: &Snapshot, mm: &mut Mm) -> Result<SettingsReport, 
     // What was written last may have changed what came before.
     for taken in &mut report.taken {
         taken.value =
-            mm.read_setting(taken.setting.name).map_or_else(|_| taken.value.clone(), |text| value_shown(&text));
+            sysctl::read(mm, taken.setting.name).map_or_else(|_| taken.value.clone(), |text| value_shown(&text));
     }
     report.taken.sort_by_key(|taken| SETTINGS.iter().position(|setting| std::ptr::eq(setting, taken.setting)));
     Ok(report)
@@ -136,16 +137,15 @@ fn write_without_sizes(setting: &'static Setting, value: &str, mm: &mut Mm) -> R
     }
     let invalid = |error| ImportError::Setting { path: setting.path, value: value.to_owned(), error };
     let size = SizeEnabled::find(value).ok_or_else(|| invalid(SettingError::Invalid(setting)))?;
-    let rule = size.rule(mm.thp_enabled());
-    let word = HugeEnabled::WORDS.into_iter().find(|(enabled, _)| *enabled == rule).map_or("", |(_, word)| word);
-    mm.write_setting("thp/enabled", word).map_err(invalid)
+    mm.set_thp_enabled(size.rule(mm.thp_enabled()));
+    Ok(())
 }
 
 /// Whether a setting says something else than Linux starts with, where that is one value.
 fn is_unusual(setting: &Setting, value: &str) -> bool {
     let is_one_value =
         !setting.default.is_empty() && !setting.default.contains(|c: char| c.is_alphabetic() || c == '%');
-    let is_word = matches!(setting.values, order9_mm::sysctl::Values::Words(_));
+    let is_word = matches!(setting.values, order9_procfs::sysctl::Values::Words(_));
     (is_one_value || is_word) && !value.split_whitespace().eq(setting.default.split_whitespace())
 }
 

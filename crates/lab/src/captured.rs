@@ -2,7 +2,7 @@
 
 use order9_import::{Imported, SettingsReport, Untaken};
 use order9_mm::Mm;
-use order9_mm::sysctl::Setting;
+use order9_procfs::sysctl::{self, Setting};
 use order9_report::number::size;
 use order9_units::Bytes;
 
@@ -68,5 +68,5 @@ fn deferred(mm: &Mm) -> Option<String> {
 
 /// The value of a setting that can be read: of words that in brackets.
 fn value_now(mm: &Mm, setting: &'static Setting) -> String {
-    order9_import::value_shown(&mm.read_setting(setting.name).unwrap_or_default())
+    order9_import::value_shown(&sysctl::read(mm, setting.name).unwrap_or_default())
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use order9_machine::{Outcome, Results, Series, Tick};
-use order9_mm::command_line::LogLine;
+use order9_procfs::command_line::LogLine;
 use order9_record::{self as record, Counters, Durations, ProcFile, Run, Unit};
 use order9_report::number::size;
 use order9_snapshot::Snapshot;

@@ -3,7 +3,7 @@
 use order9_import::ImportError;
 use order9_machine::MachineError;
 use order9_mm::BuildError;
-use order9_mm::sysctl::SettingError;
+use order9_procfs::sysctl::SettingError;
 use order9_snapshot::synth::SynthError;
 
 /// An experiment that cannot be run.

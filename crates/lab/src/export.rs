@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use order9_machine::Engine;
-use order9_mm::sysctl::SETTINGS;
 use order9_mm::{BlockUser, BlockView, FrameState, LruList, Zone};
+use order9_procfs::sysctl::{self, SETTINGS};
 use order9_snapshot::flags::{PINNED, PRIVATE_BITS, SLAB_RECLAIMABLE, kpf};
 use order9_snapshot::{self as snapshot, FrameMap, FrameMapBuilder, NodeInfo, PcpInfo, Snapshot, Source, ZoneInfo};
 use order9_units::{Migratetype, NodeId, Order, PAGE_SIZE, PAGEBLOCK_PAGES, Pages, Pfn};
@@ -191,7 +191,7 @@ fn zone_info(engine: &Engine, zone: &Zone) -> ZoneInfo {
 /// Settings that the engine has.
 fn settings(engine: &Engine) -> BTreeMap<String, String> {
     let read = SETTINGS.iter().filter_map(|setting| {
-        let value = engine.read_setting(setting.name).ok()?;
+        let value = sysctl::read(engine, setting.name).ok()?;
         Some((setting.path.to_owned(), value.trim_end().to_owned()))
     });
     read.collect()

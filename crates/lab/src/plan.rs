@@ -5,8 +5,8 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 
 use order9_machine::TraceKinds;
-use order9_mm::command_line::CommandLine;
 use order9_policy::Loaded;
+use order9_procfs::command_line::CommandLine;
 use order9_record::Digest;
 use order9_snapshot::Snapshot;
 use order9_snapshot::limits::{Shortage, to_analyse};

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use order9_machine::{Engine, Tick};
-use order9_mm::sysctl::{SETTINGS, Setting};
+use order9_procfs::sysctl::{self, SETTINGS, Setting};
 use order9_record::ProcFile;
 
 /// How one file is written.
@@ -47,7 +47,7 @@ pub fn node_files(engine: &Engine) -> Vec<ProcFile> {
 #[must_use]
 pub fn setting_files(engine: &Engine) -> Vec<ProcFile> {
     let file = |setting: &Setting| {
-        Some(ProcFile { path: setting.path.to_owned(), content: engine.read_setting(setting.name).ok()? })
+        Some(ProcFile { path: setting.path.to_owned(), content: sysctl::read(engine, setting.name).ok()? })
     };
     SETTINGS.iter().filter_map(file).collect()
 }

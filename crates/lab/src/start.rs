@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use order9_import::{Disk, import};
 use order9_machine::{Machine, Options, Variation};
-use order9_mm::command_line::LogLine;
 use order9_mm::hugetlb::PoolSize;
 use order9_mm::{Layout, Mm, MmBuilder, policy::Policy};
+use order9_procfs::command_line::LogLine;
+use order9_procfs::sysctl;
 use order9_snapshot::Snapshot;
 use order9_snapshot::synth::{SynthSpec, synth};
 use order9_units::{Bytes, NodeId};
@@ -120,15 +121,15 @@ impl Origin {
         let policy = &plan.policies[cell.policy];
         let (mut mm, captured) = self.engine(plan, cell)?;
         Variation::of(cell.seed).order_lists(&mut mm);
-        let boot_log = mm.boot_with(&plan.cmdline);
+        let boot_log = plan.cmdline.boot(&mut mm);
         let mut pools = Vec::new();
         for (name, value) in plan.settings.iter().chain(plan.own_settings.get(&policy.name).into_iter().flatten()) {
-            let written = match mm.pool_size(name, value) {
+            let written = match sysctl::pool_size(&mm, name, value) {
                 Ok(Some(size)) => {
                     pools.push(size);
                     Ok(())
                 }
-                Ok(None) => mm.write_setting(name, value),
+                Ok(None) => sysctl::write(&mut mm, name, value),
                 Err(error) => Err(error),
             };
             written.map_err(|error| PlanError::Setting { name: name.clone(), value: value.clone(), error })?;

@@ -12,6 +12,7 @@ use order9_mm::policy::Policy;
 use order9_mm::reclaim::{PageWrite, ReclaimControl, ReclaimStep, Reclaimer};
 use order9_mm::slab::CacheSpec;
 use order9_mm::space::{Access, FaultStep, MmapRequest, VpnRange};
+use order9_mm::thp::HugeEnabled;
 use order9_mm::{Gfp, Layout, Mm, MmBuilder, NodeSpec, Request, ZoneSpec};
 use order9_units::{Bytes, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 use stopwatch::Stopwatch;
@@ -94,7 +95,7 @@ fn engine(memory: Bytes) -> Mm {
         ..Layout::default()
     };
     let mut mm = MmBuilder::new(&layout, Policy::default()).expect("one zone is a valid layout").boot();
-    mm.write_setting("thp/enabled", "never").expect("there is such a setting");
+    mm.set_thp_enabled(HugeEnabled::Never);
     mm
 }
 

@@ -1,10 +1,10 @@
 //! The memory-management engine: what Linux does with physical frames, as plain data and synchronous steps.
 //!
 //! Key type: [`Mm`], all state of one machine's memory. [`MmBuilder`] sets it up, [`Mm::alloc_fast`] and [`Mm::free`] use
-//! it, [`space`] maps it for programs, [`sysctl`] names its settings, [`Mm::check`] recounts every law it must obey.
+//! it, [`space`] maps it for programs, [`Tunables`] are its settings, [`Mm::check`] recounts every law it must obey.
 //! Behaviour that differs between Linux releases is a field of [`policy::Policy`], never a version number.
-//! The engine counts its work ([`Work`]) and never prices it; it does no I/O, has no clock, and depends on nothing but
-//! [`order9_units`]. Behaviour and sources: docs/allocator.md.
+//! The engine counts its work ([`Work`]) and never prices it; it does no I/O, has no clock, knows no text, and depends on nothing
+//! but [`order9_units`]. Behaviour and sources: docs/allocator.md.
 //!
 //! ```
 //! use order9_mm::{Gfp, Layout, MmBuilder, NodeSpec, Request, ZoneSpec, policy::Policy};
@@ -36,7 +36,6 @@ mod block_types;
 mod boot;
 mod buddy;
 mod check;
-pub mod command_line;
 pub mod compaction;
 mod count;
 mod daemon_request;
@@ -79,10 +78,10 @@ pub mod space;
 mod split_page;
 mod suitable;
 mod swap;
-pub mod sysctl;
 mod tags;
 pub mod thp;
 pub mod trace;
+mod tunables;
 mod vmstat;
 mod wakeups;
 mod watermark;
@@ -114,6 +113,7 @@ pub use space::{Errno, Space, SpaceId, UserPage, UserPageUse};
 pub use suitable::{Suitable, compact_gap};
 pub use swap::{SWAP_MAX, SlotId, SwapWrite};
 pub use tags::Tag;
+pub use tunables::Tunables;
 pub use vmstat::{ByZone, Counters, ExtfragCounters, NumaCounters};
 pub use wakeups::Wakeups;
 pub use watermark::Watermarks;

@@ -122,12 +122,24 @@ impl<T: Tracer> Mm<T> {
         self.settings.boost_factor_max = self.settings.boost_factor_max.max(factor);
     }
 
+    /// `vm.lowmem_reserve_ratio` in force, by zone.
+    #[must_use]
+    pub const fn lowmem_reserve_ratio(&self) -> [u64; ZoneKind::COUNT] {
+        self.settings.lowmem_reserve_ratio
+    }
+
     /// Sets `vm.lowmem_reserve_ratio`, by zone: the share of a higher zone's size that is kept back is its inverse; 0 is none.
     pub fn set_lowmem_reserve_ratio(&mut self, ratio: [u64; ZoneKind::COUNT]) {
         self.settings.lowmem_reserve_ratio = ratio;
         for at in 0..self.zones.len() {
             self.zones[at].lowmem_reserve = self.lowmem_reserve_of(at);
         }
+    }
+
+    /// `vm.percpu_pagelist_high_fraction` in force.
+    #[must_use]
+    pub const fn percpu_pagelist_high_fraction(&self) -> u64 {
+        self.settings.pcp_high_fraction
     }
 
     /// Sets `vm.percpu_pagelist_high_fraction`: the per-CPU lists of a zone hold 1/`fraction` of it together, 0 as many as the

@@ -1,8 +1,10 @@
-//! Files of /proc and /sys about memory, rendered byte for byte as Linux lays them out.
+//! Text from and to the engine: files of /proc and /sys about memory, byte for byte as Linux lays them out, settings by their
+//! names in Linux, and the kernel's command line.
 //!
-//! Functions take the engine and a place to write to: [`render_vmstat`], [`render_smaps`] and so on. [`vmstat`], [`meminfo`] and
+//! Key types and functions: [`sysctl::read`] and [`sysctl::write`], [`CommandLine`](command_line::CommandLine), and functions that
+//! take the engine and a place to write to: [`render_vmstat`], [`render_smaps`] and so on. [`vmstat`], [`meminfo`] and
 //! [`node_meminfo`] are the same as names and values. Values come from public views of [`Mm`] alone; the engine itself knows no
-//! text. Counters of mechanisms the engine does not have are left out; where readers expect every field, in `meminfo` and
+//! text, and nothing here changes it but by its typed setters. Counters of mechanisms the engine does not have are left out; where readers expect every field, in `meminfo` and
 //! `smaps`, they are 0, which is what such a machine would show. Layout: the kernel's `proc(5)` files as printed by 6.x, fields
 //! of huge pages being those of the release; a `CMA` column appears on machines with contiguous memory areas, as on kernels
 //! built with them.
@@ -12,6 +14,7 @@
 extern crate alloc;
 
 mod buddyinfo;
+pub mod command_line;
 mod meminfo;
 mod node;
 mod numa_maps;
@@ -19,7 +22,9 @@ mod pagetypeinfo;
 mod slabinfo;
 mod smaps;
 mod status;
+pub mod sysctl;
 mod vmstat;
+mod words;
 mod zoneinfo;
 
 use core::fmt::{Result, Write};
@@ -39,6 +44,7 @@ pub use slabinfo::render_slabinfo;
 pub use smaps::{render_smaps, render_smaps_rollup};
 pub use status::render_status;
 pub use vmstat::{render_vmstat, vmstat};
+pub use words::Words;
 pub use zoneinfo::render_zoneinfo;
 
 /// A line of `meminfo` or `smaps`: `name`, a colon, and `value` aligned to the right.

@@ -1,7 +1,7 @@
 //! Why a scenario is no good: one sentence with file and line, or the argument, what was expected, and the nearest name.
 
-use order9_mm::command_line::CommandLineError;
 use order9_policy::PolicyError;
+use order9_procfs::command_line::CommandLineError;
 use order9_toml::{FileError, proposal};
 
 use crate::machines::MachineError;

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use order9_machine::TraceKinds;
-use order9_mm::command_line::CommandLine;
+use order9_procfs::command_line::CommandLine;
 use order9_snapshot::format;
 use order9_units::{Bytes, Nanos};
 use order9_workloads::{Value, Workload};
@@ -57,7 +57,7 @@ pub struct Scenario {
     prices: Option<Asked<String>>,
     memory: Option<Asked<MemoryWish>>,
     cmdline: Asked<CommandLine>,
-    /// By [`order9_mm::sysctl::Setting::name`].
+    /// By [`order9_procfs::sysctl::Setting::name`].
     settings: Vec<Asked<(&'static str, String)>>,
     /// `None` as long as nobody has said.
     seeds: Option<Vec<u64>>,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use order9_mm::sysctl::{SETTINGS, Setting};
 use order9_policy::{Loaded, PLANNED};
+use order9_procfs::sysctl::{SETTINGS, Setting};
 use order9_toml::shown;
 use order9_units::Bytes;
 

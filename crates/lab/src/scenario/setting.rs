@@ -1,10 +1,10 @@
 //! Parameters of the kernel, and settings, tried on a small machine under every policy before anything runs.
 
-use order9_mm::command_line::{BootParameter, CommandLine, CommandLineError, PARAMETERS};
 use order9_mm::policy::Policy;
-use order9_mm::sysctl::{SETTINGS, Setting, SettingError};
 use order9_mm::{Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
 use order9_policy::Loaded;
+use order9_procfs::command_line::{BootParameter, CommandLine, CommandLineError, PARAMETERS};
+use order9_procfs::sysctl::{self, SETTINGS, Setting, SettingError};
 use order9_toml::{nearest, shown};
 use order9_units::{NodeId, Pages, Pfn, PfnRange, ZoneKind};
 
@@ -56,7 +56,7 @@ pub(super) fn check(settings: &[Asked<(&'static str, String)>], policies: &[Load
     for policy in policies {
         let mut mm = small(policy.policy.clone());
         for Asked { said, value: (name, value) } in settings {
-            let written = mm.write_setting(name, value);
+            let written = sysctl::write(&mut mm, name, value);
             written.map_err(|error| said.clone().error(problem(error, name, value, &policy.name)))?;
         }
     }

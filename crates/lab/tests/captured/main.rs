@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use order9_lab::{Cell, Memory, Observer, Plan, PlanError, machines, run};
 use order9_machine::{Tick, TraceKinds};
-use order9_mm::command_line::CommandLine;
+use order9_procfs::command_line::CommandLine;
 use order9_record::{Digest, Experiment, Inputs, Run};
 use order9_snapshot::{Snapshot, format};
 use order9_units::{Bytes, Nanos};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use order9_import::{Disk, Imported, import};
 use order9_mm::policy::Policy;
-use order9_mm::sysctl::{Access, SETTINGS, Setting, Values};
+use order9_procfs::sysctl::{self, Access, SETTINGS, Setting, Values};
 use order9_snapshot::Snapshot;
 use order9_workloads::Workload;
 
@@ -72,7 +72,7 @@ fn every_setting_that_can_be_written_comes_along() {
     assert_eq!(mm.check(), Ok(()));
     let mut wrong = Vec::new();
     for (name, value) in &expected {
-        let now = order9_import::value_shown(&mm.read_setting(name).expect("6.18 has it"));
+        let now = order9_import::value_shown(&sysctl::read(&mm, name).expect("6.18 has it"));
         // A machine has as many numbers as it has kinds of zones.
         if !value.starts_with(&now) {
             wrong.push(format!("{name} is {now}, captured was {value}"));
@@ -104,7 +104,11 @@ fn of_limits_in_bytes_and_in_percent_the_one_that_counts_comes_along() {
         }
         let mm = imported(&snapshot, "linux-5.0").mm;
         for (file, value) in files {
-            assert_eq!(mm.read_setting(&format!("vm.dirty_{file}")).expect("it exists").trim(), value, "dirty_{file}");
+            assert_eq!(
+                sysctl::read(&mm, &format!("vm.dirty_{file}")).expect("it exists").trim(),
+                value,
+                "dirty_{file}"
+            );
         }
     }
 }
@@ -136,7 +140,7 @@ fn what_an_old_policy_lacks_or_nobody_models_is_said_and_nothing_is_refused() {
     let missing = names(&settings.not_modelled);
     assert_eq!(missing, ["lru_gen/enabled=0x0007", "thp/hugepages-64kB/enabled=always", "vm.overcommit_memory=2"]);
     assert_eq!(names(&settings.left_off), ["kernel.numa_balancing=2"]);
-    assert_eq!(mm.read_setting("thp/enabled").expect("it exists"), "always [madvise] never\n", "as the size says");
+    assert_eq!(sysctl::read(&mm, "thp/enabled").expect("it exists"), "always [madvise] never\n", "as the size says");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use order9_lab::{Cell, Memory, Observer, Plan, judge_claim, machines, pooled_report, run};
 use order9_machine::{Tick, TraceKinds};
-use order9_mm::command_line::CommandLine;
+use order9_procfs::command_line::CommandLine;
 use order9_record::{Experiment, Inputs, Run};
 use order9_report::claims::{Outcome, parse};
 use order9_report::compare::Style;

@@ -14,6 +14,7 @@ use std::rc::Rc;
 use order9_machine::cost::{PRICES, Picos, Prices};
 use order9_machine::disk::{DiskSpec, Transfer};
 use order9_machine::{Machine, MachineDisk, Options, Outcome, Thread};
+use order9_mm::thp::{HugeDefrag, HugeEnabled};
 use order9_mm::{Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
 use order9_units::{Bytes, Nanos, NodeId, Pages, Pfn, PfnRange, ZoneKind};
 
@@ -66,9 +67,8 @@ fn boot(policy: &str) -> Mm {
     };
     let policy = order9_policy::load(policy).expect("it is built in").policy;
     let mut mm = MmBuilder::new(&layout, policy).expect("the layout is sound").content_tags().boot();
-    for file in ["thp/enabled", "thp/defrag"] {
-        mm.write_setting(file, "madvise").expect("it is one of the words");
-    }
+    mm.set_thp_enabled(HugeEnabled::Madvise);
+    mm.set_thp_defrag(HugeDefrag::Madvise);
     mm
 }
 
@@ -78,7 +78,7 @@ fn run(program: &Program, policy: &str, release: Version) -> Result<(), String> 
     if let Some(weights) = program.weights() {
         for (node, weight) in weights.iter().enumerate() {
             let file = format!("mempolicy/weighted_interleave/node{node}");
-            mm.write_setting(&file, weight).expect("the node has memory");
+            order9_procfs::sysctl::write(&mut mm, &file, weight).expect("the node has memory");
         }
     }
     let mut prices = Prices::default();

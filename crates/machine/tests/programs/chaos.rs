@@ -263,9 +263,10 @@ fn chaos(seed: u64, memory: Bytes) -> Results {
         .boot()
         .with_compaction_account();
     mm.set_numa_balancing(seed.is_multiple_of(2));
-    for (name, value) in [("scan_delay_ms", "1"), ("scan_period_min_ms", "1"), ("scan_size_mb", "1")] {
-        mm.write_setting(&format!("kernel.numa_balancing_{name}"), value).expect("it is in range");
-    }
+    mm.tune(|tunables| {
+        let scan = &mut tunables.numa_scan;
+        (scan.delay_ms, scan.period_min_ms, scan.size_mb) = (1, 1, 1);
+    });
     let machine = Machine::new(mm, nodes.layout.cpus.clone(), prices(), &options).expect("there are CPUs");
     machine.run_program("chaos", |sys| Program::new(sys, Vec::new(), 2, nodes).run(), |_| ())
 }

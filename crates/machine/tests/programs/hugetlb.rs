@@ -124,7 +124,7 @@ fn a_mapping_beyond_the_pool_makes_it_grow_as_far_as_overcommit_allows() {
         ..Layout::default()
     };
     let mut mm = MmBuilder::new(&layout, Policy::default()).expect("a zone is a layout").content_tags().boot();
-    mm.write_setting("vm.nr_overcommit_hugepages", "2").expect("it is in range");
+    mm.tune(|tunables| tunables.nr_overcommit_hugepages = 2);
     let options = Options { check_every: NonZeroU64::new(1), ..Options::new(1) };
     let machine = Machine::new(mm, vec![NodeId(0)], prices(), &options).expect("there is a CPU");
     let results = machine.run_program(

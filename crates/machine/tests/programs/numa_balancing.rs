@@ -29,9 +29,8 @@ fn mm(huge: HugeEnabled, balancing: bool) -> Mm {
     let builder = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound");
     let mut mm = builder.content_tags().boot();
     mm.set_thp_enabled(huge);
-    mm.write_setting("vm/min_free_kbytes", "512").expect("it is a number in range");
-    let on = if balancing { "1" } else { "0" };
-    mm.write_setting("kernel.numa_balancing", on).expect("it is modelled");
+    mm.set_min_free_kbytes(512);
+    mm.set_numa_balancing(balancing);
     mm
 }
 

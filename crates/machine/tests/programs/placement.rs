@@ -76,7 +76,7 @@ pub(crate) fn machine(policy: Policy, defrag: HugeDefrag) -> Machine {
     mm.set_thp_enabled(HugeEnabled::Always);
     mm.set_thp_defrag(defrag);
     // Less than huge pages raise it to: what is kept free has none.
-    mm.write_setting("vm/min_free_kbytes", "512").expect("it is a number in range");
+    mm.set_min_free_kbytes(512);
     let trace = TraceKinds::NONE.with("mm_vmscan_wakeup_kswapd").expect("it exists");
     let options = Options {
         check_every: NonZeroU64::new(1 << 16),

@@ -74,9 +74,15 @@ impl Proactive {
 }
 
 impl<T: Tracer> Mm<T> {
+    /// `vm.compaction_proactiveness` in force.
+    #[must_use]
+    pub const fn compaction_proactiveness(&self) -> u64 {
+        self.settings.compaction_proactiveness
+    }
+
     /// Sets `vm.compaction_proactiveness`, 0 to 100. Where the pause of the daemon follows from it, every daemon looks at its
     /// node at once.
-    pub(crate) fn set_compaction_proactiveness(&mut self, proactiveness: u64) {
+    pub fn set_compaction_proactiveness(&mut self, proactiveness: u64) {
         self.settings.compaction_proactiveness = proactiveness;
         let looks = self.policy.compaction.proactive_backoff == ProactiveBackoff::Sleep64 && proactiveness > 0;
         if looks {

@@ -13,7 +13,7 @@ use crate::gfp::Gfp;
 use crate::layout::BuildError;
 use crate::mempolicy::SpaceTask;
 use crate::page_alloc::{NodeUse, Request};
-use crate::space::{Fault, Owner, Vma};
+use crate::space::{Fault, NO_CPU, Owner, Vma};
 use crate::trace::Tracer;
 
 /// What a resize needs next.
@@ -154,7 +154,7 @@ impl<T: Tracer> Mm<T> {
     /// `nr_hugepages` takes the steps of [`PoolResize`], which reclaim and compact as well.
     pub fn set_nr_hugepages(&mut self, size: PoolSize) {
         let mut resize = PoolResize::new(self, size);
-        while let PoolStep::NeedPage(request) = resize.step(self, usize::MAX) {
+        while let PoolStep::NeedPage(request) = resize.step(self, NO_CPU) {
             let page = self.alloc_fast(&request).ok();
             resize.give(self, page);
         }

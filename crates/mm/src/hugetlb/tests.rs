@@ -140,14 +140,9 @@ fn a_node_has_a_pool_of_its_own() {
     let mut mm = boot(2, Policy::default());
     mm.set_nr_hugepages(PoolSize::all(4));
     assert_eq!([0, 1].map(|node| mm.hugetlb_pool_of(NodeId(node)).total), [2, 2], "round robin");
-    let file = |node, file| alloc::format!("/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/{file}");
-    mm.write_setting(&file(1, "nr_hugepages"), "5\n").unwrap();
-    assert_eq!([0, 1].map(|node| mm.read_setting(&file(node, "nr_hugepages")).unwrap()), ["2\n", "5\n"]);
-    assert_eq!(mm.read_setting(&file(1, "free_hugepages")).unwrap(), "5\n");
-    for (node, name) in [(7, "nr_hugepages"), (0, "resv_hugepages")] {
-        assert_eq!(mm.read_setting(&file(node, name)), Err(crate::sysctl::SettingError::Unknown));
-    }
-    assert!(mm.write_setting(&file(0, "surplus_hugepages"), "1").is_err(), "it is read-only");
+    mm.set_nr_hugepages(PoolSize { pages: 5, node: Some(NodeId(1)) });
+    let found = [0, 1].map(|node| mm.hugetlb_pool_of(NodeId(node)));
+    assert_eq!(found.map(|pool| (pool.total, pool.free)), [(2, 2), (5, 5)]);
     mm.set_nr_hugepages(PoolSize { pages: 0, node: Some(NodeId(0)) });
     checked(&mm);
     assert_eq!([0, 1].map(|node| mm.hugetlb_pool_of(NodeId(node)).total), [0, 5]);
@@ -252,7 +247,7 @@ fn what_is_in_use_or_promised_turns_surplus_and_goes_when_it_is_free() {
 #[test]
 fn the_pool_grows_on_demand_as_far_as_overcommit_allows() {
     let mut mm = with_pool(1);
-    mm.write_setting("vm.nr_overcommit_hugepages", "2").unwrap();
+    mm.tune(|tunables| tunables.nr_overcommit_hugepages = 2);
     let a = mm.create_space().unwrap();
     while let Some(request) = mm.hugetlb_shortfall(length(3), NodeId(0), CPU) {
         assert!(request.gfp.has(Gfp::RETRY_MAYFAIL) && !request.gfp.has(Gfp::THISNODE));
@@ -289,7 +284,7 @@ fn the_pool_grows_on_demand_as_far_as_overcommit_allows() {
 #[test]
 fn surplus_pages_that_a_mapping_did_not_take_go_back() {
     let mut mm = with_pool(0);
-    mm.write_setting("vm.nr_overcommit_hugepages", "1").unwrap();
+    mm.tune(|tunables| tunables.nr_overcommit_hugepages = 1);
     let request = mm.hugetlb_shortfall(HUGE, NodeId(0), CPU).unwrap();
     let page = mm.alloc_fast(&request).ok();
     mm.hugetlb_give_surplus(page);
@@ -395,21 +390,6 @@ fn operations_take_whole_pages_or_refuse() {
     let vma = mm.space(a).unwrap().vma_at(start).unwrap();
     assert_eq!((start.get() % HUGE.get(), vma.range.len(), vma.advice), (0, Pages::new(512), HugeAdvice::None));
     checked(&mm);
-}
-
-#[test]
-fn files_and_meminfo_show_the_pool() {
-    let mut mm = with_pool(0);
-    mm.write_setting("vm.nr_hugepages", "2\n").unwrap();
-    let a = mm.create_space().unwrap();
-    map(&mut mm, a, 1, false, true).unwrap();
-    let read = |mm: &Mm, file: &str| mm.read_setting(file).unwrap();
-    assert_eq!(read(&mm, "vm.nr_hugepages"), "2\n");
-    assert_eq!(read(&mm, "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"), "2\n");
-    let of = ["free_hugepages", "resv_hugepages", "surplus_hugepages", "nr_overcommit_hugepages"];
-    assert_eq!(of.map(|file| read(&mm, &alloc::format!("hugetlb/{file}"))), ["2\n", "1\n", "0\n", "0\n"]);
-    assert!(mm.write_setting("hugetlb/free_hugepages", "1").is_err(), "it is read-only");
-    assert!(mm.write_setting("vm.nr_hugepages", "-1").is_err() && mm.write_setting("vm.nr_hugepages", "x").is_err());
 }
 
 #[test]

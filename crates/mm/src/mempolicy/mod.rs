@@ -34,7 +34,7 @@ pub use move_pages::{PageMove, move_pages};
 pub use policy::{Mempolicy, MempolicyArgs, Mode, ModeFlags};
 pub use task::SpaceTask;
 pub(crate) use task::TaskPolicies;
-pub(crate) use weights::{Weights, weight_of_node};
+pub(crate) use weights::Weights;
 
 use crate::Mm;
 use crate::gfp::Gfp;

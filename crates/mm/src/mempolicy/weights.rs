@@ -5,18 +5,14 @@
 //! Auto-tuning" (2025).
 
 use alloc::collections::BTreeMap;
-use alloc::format;
-use alloc::string::String;
 
 use order9_units::{NodeId, NodeMask};
 
 use crate::Mm;
 use crate::policy::MempolicyInterface;
-use crate::sysctl::{Setting, SettingError};
+use crate::space::Errno;
 use crate::trace::Tracer;
 
-/// Begin of the path and of the name of a node's weight, in front of its number.
-const PREFIXES: [&str; 2] = ["/sys/kernel/mm/mempolicy/weighted_interleave/node", "mempolicy/weighted_interleave/node"];
 /// What the bandwidth of all nodes together comes to as weights: large enough to be near the ratios, small enough that no node
 /// gets many pages in a row (`weightiness`).
 const WEIGHTINESS: u64 = 32;
@@ -58,23 +54,8 @@ impl Weights {
     }
 }
 
-/// A switch as files of /sys read it: by its first letter, `on` and `off` by their second.
-fn switch(text: &str) -> Option<bool> {
-    match text.as_bytes() {
-        [b'y' | b'Y' | b't' | b'T' | b'1', ..] | [b'o' | b'O', b'n' | b'N', ..] => Some(true),
-        [b'n' | b'N' | b'f' | b'F' | b'0', ..] | [b'o' | b'O', b'f' | b'F', ..] => Some(false),
-        _ => None,
-    }
-}
-
 fn gcd(one: u64, other: u64) -> u64 {
     if other == 0 { one } else { gcd(other, one % other) }
-}
-
-/// The node whose weight `name` names, and the setting that stands for all of them.
-pub(crate) fn weight_of_node(name: &str) -> Option<(NodeId, &'static Setting)> {
-    let node = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix))?;
-    Some((NodeId(node.parse().ok()?), Setting::find(&format!("{}0", PREFIXES[1]))?))
 }
 
 impl<T: Tracer> Mm<T> {
@@ -92,21 +73,21 @@ impl<T: Tracer> Mm<T> {
         self.policy.mempolicy >= MempolicyInterface::AutoWeights
     }
 
-    /// `auto`: whether weights follow the bandwidth; `None` where the kernel has no such file.
-    pub(crate) fn auto_weights(&self) -> Option<bool> {
-        self.has_auto_weights().then_some(!self.user.mempolicies.weights.manual)
+    /// `auto`: whether weights follow the bandwidth, in releases in which they can.
+    #[must_use]
+    pub const fn weights_follow_bandwidth(&self) -> bool {
+        !self.user.mempolicies.weights.manual
     }
 
-    /// Writes `auto`. Weights stay as they are where it is turned off.
-    pub(crate) fn write_auto_weights(&mut self, setting: &'static Setting, value: &str) -> Result<(), SettingError> {
-        if !self.has_auto_weights() {
-            return Err(SettingError::Absent(setting));
-        }
-        let on = switch(value).ok_or(SettingError::Invalid(setting))?;
+    /// Sets `auto`. Weights stay as they are where it is turned off.
+    ///
+    /// # Errors
+    /// `ENODEV` where the bandwidth of no node is known, so that nothing can follow it.
+    pub fn set_weights_follow_bandwidth(&mut self, on: bool) -> Result<(), Errno> {
         let nodes = self.memory_nodes();
         let weights = &mut self.user.mempolicies.weights;
         if on && weights.bandwidth.is_empty() {
-            return Err(SettingError::NoBandwidth(setting));
+            return Err(Errno::Enodev);
         }
         weights.manual = !on;
         if on {
@@ -115,35 +96,15 @@ impl<T: Tracer> Mm<T> {
         Ok(())
     }
 
-    /// The content of the file with the weight of a node.
-    pub(crate) fn read_weight(&self, node: NodeId, setting: &'static Setting) -> Result<String, SettingError> {
-        self.has_weight(node, setting)?;
-        Ok(format!("{}\n", self.user.mempolicies.weights.of(node)))
+    /// The weight of a node: how many pages in a row weighted interleaving takes from it.
+    #[must_use]
+    pub fn interleave_weight(&self, node: NodeId) -> u8 {
+        self.user.mempolicies.weights.of(node)
     }
 
-    /// Writes the weight of a node: for pages from now on.
-    pub(crate) fn write_weight(
-        &mut self,
-        node: NodeId,
-        setting: &'static Setting,
-        value: &str,
-    ) -> Result<(), SettingError> {
-        self.has_weight(node, setting)?;
-        let weight = match value.trim_ascii() {
-            "" => Some(0),
-            value => setting.values.parse_sysfs(value).and_then(|numbers| u8::try_from(numbers[0]).ok()),
-        };
-        // There is no default any more once weights may follow the bandwidth.
-        let weight = weight.filter(|&weight| weight > 0 || !self.has_auto_weights());
-        self.user.mempolicies.weights.set(node, weight.ok_or(SettingError::Invalid(setting))?);
-        Ok(())
-    }
-
-    fn has_weight(&self, node: NodeId, setting: &'static Setting) -> Result<(), SettingError> {
-        if self.policy.mempolicy < MempolicyInterface::WeightedInterleave {
-            return Err(SettingError::Absent(setting));
-        }
-        if self.memory_nodes().has(node) { Ok(()) } else { Err(SettingError::Unknown) }
+    /// Sets the weight of a node, for pages from now on; 0 is the default again. Weights no longer follow the bandwidth.
+    pub fn set_interleave_weight(&mut self, node: NodeId, weight: u8) {
+        self.user.mempolicies.weights.set(node, weight);
     }
 }
 
@@ -167,15 +128,5 @@ mod tests {
         assert_eq!(weights(&[5, 5]), [1, 1]);
         assert_eq!(weights(&[1000, 1, 0]), [31, 1, 1], "at least 1, whatever is known");
         assert_eq!(weights(&[0, 0]), [1, 1]);
-    }
-
-    #[test]
-    fn switches_are_read_by_their_first_letters() {
-        for (text, on) in
-            [("Y\n", true), ("true", true), ("1", true), ("on", true), ("no", false), ("0", false), ("Off", false)]
-        {
-            assert_eq!(switch(text), Some(on), "{text}");
-        }
-        assert_eq!(["", "2", "auto", "o"].map(switch), [None; 4]);
     }
 }

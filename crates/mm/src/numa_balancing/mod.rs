@@ -27,6 +27,7 @@ use order9_units::{Nanos, NodeId};
 
 pub use scan::{NumaScan, NumaTick};
 pub(crate) use settings::NumaBalancingSettings;
+pub use settings::NumaScanSettings;
 pub(crate) use users::NumaBalancing;
 
 use crate::space::Vpn;
@@ -93,7 +94,7 @@ pub(crate) struct TaskBalancing {
 impl SpaceBalancing {
     /// A space that exists since `now`.
     fn new(now: Nanos, settings: &NumaBalancingSettings) -> Self {
-        let next_scan = now + millis(settings.scan_delay_ms);
+        let next_scan = now + millis(settings.scan.delay_ms);
         Self { next_scan, pass: 0, offset: Vpn::new(0), tasks: BTreeMap::new(), vmas: BTreeMap::new() }
     }
 
@@ -106,7 +107,7 @@ impl SpaceBalancing {
 impl TaskBalancing {
     fn new(nodes: usize, settings: &NumaBalancingSettings) -> Self {
         Self {
-            period_ms: settings.scan_delay_ms,
+            period_ms: settings.scan.delay_ms,
             stamp: Nanos::ZERO,
             pass: 0,
             preferred: None,

@@ -24,10 +24,10 @@ pub(super) struct Periods {
 impl Periods {
     /// Of a space with so many pages in memory (`task_scan_min`, `task_scan_max`).
     pub(super) fn of(rss: u64, settings: &NumaBalancingSettings) -> Self {
-        let windows = (rss >> 8).max(1).div_ceil(settings.scan_size_mb).max(1);
-        let a_second = (MIB_PER_SECOND_MAX / settings.scan_size_mb).max(1);
-        let min = (settings.scan_period_min_ms / windows).max(1000 / a_second);
-        Self { min, max: (settings.scan_period_max_ms / windows).max(min) }
+        let windows = (rss >> 8).max(1).div_ceil(settings.scan.size_mb).max(1);
+        let a_second = (MIB_PER_SECOND_MAX / settings.scan.size_mb).max(1);
+        let min = (settings.scan.period_min_ms / windows).max(1000 / a_second);
+        Self { min, max: (settings.scan.period_max_ms / windows).max(min) }
     }
 }
 

@@ -96,7 +96,7 @@ impl<T: Tracer> Mm<T> {
         let of_task = balancing.task(task.pid, nodes, &settings);
         of_task.stamp += TICK + TICK;
         balancing.next_scan = now + millis(of_task.period_ms);
-        let left = settings.scan_size_mb << 8;
+        let left = settings.scan.size_mb << 8;
         Some(NumaScan { of, task, now, left, left_virtual: VIRTUAL * left, at, piece: None, fresh: true })
     }
 

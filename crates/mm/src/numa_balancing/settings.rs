@@ -2,46 +2,31 @@
 //! admin-guide/sysctl/kernel.rst.
 
 use crate::Mm;
-use crate::sysctl::NumaScanFile;
 use crate::trace::Tracer;
 
 /// `kernel.numa_balancing` and the settings of scans.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NumaBalancingSettings {
     pub(crate) on: bool,
+    pub(crate) scan: NumaScanSettings,
+}
+
+/// How NUMA balancing scans: `kernel.numa_balancing_scan_*`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NumaScanSettings {
     /// How old a space is when it is first scanned.
-    pub(crate) scan_delay_ms: u64,
+    pub delay_ms: u64,
     /// The least CPU time in which a task scans all of its memory.
-    pub(crate) scan_period_min_ms: u64,
+    pub period_min_ms: u64,
     /// The most.
-    pub(crate) scan_period_max_ms: u64,
-    /// Memory that one scan takes the access from.
-    pub(crate) scan_size_mb: u64,
+    pub period_max_ms: u64,
+    /// Memory that one scan takes the access from; at least 1.
+    pub size_mb: u64,
 }
 
-impl Default for NumaBalancingSettings {
+impl Default for NumaScanSettings {
     fn default() -> Self {
-        Self { on: false, scan_delay_ms: 1000, scan_period_min_ms: 1000, scan_period_max_ms: 60_000, scan_size_mb: 256 }
-    }
-}
-
-impl NumaBalancingSettings {
-    pub(crate) fn get(&self, file: NumaScanFile) -> u64 {
-        let mut copy = *self;
-        *copy.field(file)
-    }
-
-    pub(crate) fn set(&mut self, file: NumaScanFile, number: u64) {
-        *self.field(file) = number;
-    }
-
-    const fn field(&mut self, file: NumaScanFile) -> &mut u64 {
-        match file {
-            NumaScanFile::DelayMs => &mut self.scan_delay_ms,
-            NumaScanFile::PeriodMinMs => &mut self.scan_period_min_ms,
-            NumaScanFile::PeriodMaxMs => &mut self.scan_period_max_ms,
-            NumaScanFile::SizeMb => &mut self.scan_size_mb,
-        }
+        Self { delay_ms: 1000, period_min_ms: 1000, period_max_ms: 60_000, size_mb: 256 }
     }
 }
 

@@ -44,7 +44,7 @@ fn world_of(policy: Policy) -> World {
     let mut mm = MmBuilder::new(&layout, policy).expect("the layout is sound").content_tags().boot();
     mm.set_thp_enabled(HugeEnabled::Never);
     mm.set_min_free_kbytes(128);
-    mm.write_setting("kernel.numa_balancing", "1").expect("it is modelled");
+    mm.set_numa_balancing(true);
     let space = mm.create_space().expect("it is the first");
     let place = Place::Fixed(START);
     mm.mmap(space, &MmapRequest { place, ..MmapRequest::anon(Pages::new(1024).bytes()) }, 0).expect("there is room");
@@ -179,7 +179,7 @@ fn a_huge_page_without_a_place_stays_whole() {
 #[test]
 fn a_scan_takes_its_size_and_the_next_one_goes_on() {
     let mut world = world();
-    world.mm.write_setting("kernel.numa_balancing_scan_size_mb", "2").expect("it is in range");
+    world.mm.tune(|tunables| tunables.numa_scan.size_mb = 2);
     world.write(0..1024, 0);
     assert_eq!(world.scan(HERE), 512);
     world.access(3, HERE);

@@ -43,7 +43,7 @@ impl<T: Tracer> Mm<T> {
         if self.policy.numa_balancing.vmas == ScanVmas::All {
             return false;
         }
-        let delay = millis(self.settings.numa_balancing.scan_delay_ms);
+        let delay = millis(self.settings.numa_balancing.scan.delay_ms);
         let balancing = self.user.living(of.space).balancing.as_deref_mut().expect("a scan has begun");
         !balancing.enters(vma.range.start, task, now, delay)
     }

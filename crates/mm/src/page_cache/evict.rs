@@ -6,7 +6,7 @@ use super::{FileId, Shadow};
 use crate::Mm;
 use crate::frame::{Flag, Idx, Word};
 use crate::shmem::huge_index;
-use crate::space::{Mapping, Zap};
+use crate::space::{Mapping, NO_CPU, Zap};
 use crate::trace::Tracer;
 
 const HUGE: u64 = crate::thp::NR as u64;
@@ -198,5 +198,13 @@ impl DropPagecache {
             }
         }
         None
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Drops all pages of files on disk that can be dropped, to the end, as [`DropPagecache`] does in steps.
+    pub fn drop_pagecache(&mut self) {
+        let mut run = DropPagecache::new(self, NO_CPU);
+        while run.step(self).is_none() {}
     }
 }

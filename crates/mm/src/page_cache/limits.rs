@@ -13,19 +13,19 @@ const NANOS_PER_CENTISEC: u64 = 10_000_000;
 
 /// Settings of dirty memory; of each pair, the one that is not 0 counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct DirtySettings {
+pub struct DirtySettings {
     /// `vm.dirty_ratio`, in percent.
-    pub(crate) ratio: u64,
+    pub ratio: u64,
     /// `vm.dirty_bytes`.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// `vm.dirty_background_ratio`, in percent.
-    pub(crate) background_ratio: u64,
+    pub background_ratio: u64,
     /// `vm.dirty_background_bytes`.
-    pub(crate) background_bytes: u64,
+    pub background_bytes: u64,
     /// `vm.dirty_expire_centisecs`.
-    pub(crate) expire_centisecs: u64,
+    pub expire_centisecs: u64,
     /// `vm.dirty_writeback_centisecs`.
-    pub(crate) writeback_centisecs: u64,
+    pub writeback_centisecs: u64,
 }
 
 impl Default for DirtySettings {
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn reclaim_starts_no_writes_beyond_a_tenth_more_than_may_be_dirty() {
         let mut mm = two_nodes();
-        mm.write_setting("vm.dirty_bytes", "409600").expect("there is such a setting");
+        mm.settings.dirty.bytes = 409_600;
         assert_eq!(mm.writeout_limit(), 110, "of 100 pages");
     }
 
@@ -237,7 +237,7 @@ mod tests {
         let mut mm = two_nodes();
         let seconds = |n: u64| Nanos::new(n * 1_000_000_000);
         assert_eq!((mm.dirty_expire(), mm.dirty_writeback_interval()), (seconds(30), Some(seconds(5))));
-        mm.write_setting("vm.dirty_expire_centisecs", "700").expect("there is such a setting");
+        mm.settings.dirty.expire_centisecs = 700;
         assert_eq!((mm.dirty_expire(), mm.dirty_writeback_interval()), (seconds(7), Some(seconds(5))));
     }
 }

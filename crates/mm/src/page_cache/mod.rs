@@ -29,8 +29,7 @@ pub use dirty::WritePending;
 pub use evict::DropPagecache;
 pub use file::{File, FileId, MigrateHandler};
 pub(crate) use file::{FileTable, Home, PAGES_MAX};
-pub(crate) use limits::DirtySettings;
-pub use limits::{DirtyLimits, PosRatio};
+pub use limits::{DirtyLimits, DirtySettings, PosRatio};
 pub use writeback::FileWrite;
 pub(crate) use writeback::Orphans;
 

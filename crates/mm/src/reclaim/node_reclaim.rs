@@ -132,9 +132,9 @@ mod tests {
 
     #[test]
     fn bits_of_the_mode_say_what_may_be_done_and_one_task_does_it() {
-        for (mode, may_write, may_unmap) in [("1", false, false), ("3", true, false), ("5", false, true)] {
+        for (mode, may_write, may_unmap) in [(1, false, false), (3, true, false), (5, false, true)] {
             let mut mm = boot();
-            mm.write_setting("vm.zone_reclaim_mode", mode).expect("it is a setting");
+            mm.settings.zone_reclaim_mode = mode;
             let request = Request::new(Order::new(6).expect("a small order"), Gfp::GFP_KERNEL);
             let (id, pass) = mm.begin_node_reclaim(ZoneId(1), &request).expect("nobody else does");
             assert!(pass.slab && mm.begin_node_reclaim(ZoneId(0), &request).is_none());
@@ -168,11 +168,11 @@ mod tests {
             mapped(&mut mm, 100, LruList::InactiveFile, Prot::READ).space
         });
         let spare = |mm: &Mm| [0, 1].map(|node| mm.spare_pagecache(NodeId(node)));
-        mm.write_setting("vm.zone_reclaim_mode", "1").expect("it is a setting");
+        mm.settings.zone_reclaim_mode = 1;
         assert_eq!(spare(&mm), [0, 0]);
         mm.exit(spaces[1], 0).expect("it lives");
         assert_eq!(spare(&mm), [0, 100]);
-        mm.write_setting("vm.zone_reclaim_mode", "5").expect("it is a setting");
+        mm.settings.zone_reclaim_mode = 5;
         assert_eq!(spare(&mm), [100, 100], "it may be unmapped");
         mm.check().expect("every law holds");
     }

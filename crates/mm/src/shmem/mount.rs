@@ -77,24 +77,6 @@ impl ShmemHuge {
     }
 }
 
-impl ShmemEnabled {
-    /// All values, as the file shows them.
-    pub const WORDS: [(Self, &'static str); 6] = [
-        (Self::Mount(ShmemHuge::Always), "always"),
-        (Self::Mount(ShmemHuge::WithinSize), "within_size"),
-        (Self::Mount(ShmemHuge::Advise), "advise"),
-        (Self::Mount(ShmemHuge::Never), "never"),
-        (Self::Deny, "deny"),
-        (Self::Force, "force"),
-    ];
-
-    /// The value called `word`.
-    #[must_use]
-    pub fn find(word: &str) -> Option<Self> {
-        Self::WORDS.into_iter().find(|&(_, name)| name == word).map(|(value, _)| value)
-    }
-}
-
 /// A mount.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Mount {

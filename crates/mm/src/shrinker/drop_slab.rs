@@ -6,6 +6,7 @@ use super::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep, Shrunk};
 use crate::Mm;
 use crate::gfp::Gfp;
 use crate::reclaim::Reclaimer;
+use crate::space::NO_CPU;
 use crate::trace::Tracer;
 
 /// A round that frees no more objects than this is the last one of its node.
@@ -57,5 +58,13 @@ impl DropSlab {
         }
         self.round = Round::new(node, few, self.cpu);
         ShrinkStep::Progress
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Drops all slab that can be dropped, to the end, as [`DropSlab`] does in steps.
+    pub fn drop_slab(&mut self) {
+        let mut run = DropSlab::new(self, NO_CPU);
+        while run.step(self) == ShrinkStep::Progress {}
     }
 }

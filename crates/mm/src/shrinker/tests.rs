@@ -91,11 +91,11 @@ fn work_put_off_since_5_13_is_at_most_twice_the_objects() {
 fn vfs_cache_pressure_scales_what_can_be_freed() {
     let mut mm = with_files(1_000);
     assert_eq!(mm.fs_freeable(NODE), 1_000);
-    for (pressure, freeable) in [("50", 500), ("0", 0), ("200", 2_000)] {
-        mm.write_setting("vm.vfs_cache_pressure", pressure).expect("it is a setting");
+    for (pressure, freeable) in [(50, 500), (0, 0), (200, 2_000)] {
+        mm.tune(|tunables| tunables.vfs_cache_pressure = pressure);
         assert_eq!(mm.fs_freeable(NODE), freeable);
     }
-    mm.write_setting("vm.vfs_cache_pressure", "0").expect("it is a setting");
+    mm.tune(|tunables| tunables.vfs_cache_pressure = 0);
     assert_eq!(shrink(&mut mm, control(0)), Shrunk::default());
 }
 

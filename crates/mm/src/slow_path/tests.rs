@@ -229,20 +229,20 @@ fn up_to_4_5_a_request_for_one_node_that_may_not_reclaim_wakes_nobody() {
 
 #[test]
 fn nodes_with_page_cache_to_spare_are_reclaimed_first_if_that_is_on() {
-    let world = |mode: &str, cache: u64| {
+    let world = |mode: u64, cache: u64| {
         let world = World::exhausted(Policy::default()).with_free(1);
         {
             let mut mm = world.mm.borrow_mut();
-            mm.write_setting("vm.zone_reclaim_mode", mode).expect("it is a setting");
+            mm.tune(|tunables| tunables.zone_reclaim_mode = mode);
             mm.lru.zones[0].sizes[crate::LruList::InactiveFile.index()] = cache;
         }
         let _ = world.alloc(0, Gfp::GFP_KERNEL, Task::default());
         world.count("reclaim the node of zone 0")
     };
     // A hundredth of 4096 pages may stay.
-    assert_eq!([world("1", 41), world("1", 40), world("0", 41)], [1, 0, 0]);
+    assert_eq!([world(1, 41), world(1, 40), world(0, 41)], [1, 0, 0]);
     let atomic = World::exhausted(Policy::default());
-    atomic.mm.borrow_mut().write_setting("vm.zone_reclaim_mode", "1").expect("it is a setting");
+    atomic.mm.borrow_mut().tune(|tunables| tunables.zone_reclaim_mode = 1);
     assert_eq!((atomic.gives_up(0, Gfp::GFP_NOWAIT), atomic.said().len()), (GaveUp::NoDirectReclaim, 0));
 }
 

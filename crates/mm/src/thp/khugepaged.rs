@@ -19,21 +19,21 @@ use crate::trace::Tracer;
 
 /// `transparent_hugepage/khugepaged/*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct KhugepagedSettings {
+pub struct KhugepagedSettings {
     /// It reclaims and compacts for a huge page.
-    pub(crate) defrag: bool,
+    pub defrag: bool,
     /// Base pages to look at in a pass; at least 1.
-    pub(crate) pages_to_scan: u64,
+    pub pages_to_scan: u64,
     /// Pause between passes, in milliseconds.
-    pub(crate) scan_sleep_ms: u64,
+    pub scan_sleep_ms: u64,
     /// Pause after there was no huge page, in milliseconds.
-    pub(crate) alloc_sleep_ms: u64,
+    pub alloc_sleep_ms: u64,
     /// Pages of a slot that may be empty or zeros.
-    pub(crate) max_ptes_none: u64,
+    pub max_ptes_none: u64,
     /// Pages of a slot that may be in swap.
-    pub(crate) max_ptes_swap: u64,
+    pub max_ptes_swap: u64,
     /// Pages of a slot that others may map, too.
-    pub(crate) max_ptes_shared: u64,
+    pub max_ptes_shared: u64,
 }
 
 impl KhugepagedSettings {

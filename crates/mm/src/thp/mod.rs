@@ -36,8 +36,8 @@ use order9_units::{Order, PAGEBLOCK_PAGES, Pfn};
 
 pub use collapse::{Collapse, CollapseFailure, CollapseRange};
 pub(crate) use filled::Filled;
-pub(crate) use khugepaged::{Khugepaged, KhugepagedSettings};
-pub use khugepaged::{KhugepagedPause, KhugepagedStep};
+pub(crate) use khugepaged::Khugepaged;
+pub use khugepaged::{KhugepagedPause, KhugepagedSettings, KhugepagedStep};
 pub(crate) use settings::ThpSettings;
 pub use settings::{HugeDefrag, HugeEnabled, fault_gfp, khugepaged_gfp, shmem_gfp, zero_gfp};
 

@@ -35,28 +35,7 @@ pub enum HugeDefrag {
     Never,
 }
 
-impl HugeEnabled {
-    /// All values, as the file shows them.
-    pub const WORDS: [(Self, &'static str); 3] =
-        [(Self::Always, "always"), (Self::Madvise, "madvise"), (Self::Never, "never")];
-
-    /// The value called `word`.
-    #[must_use]
-    pub fn find(word: &str) -> Option<Self> {
-        Self::WORDS.into_iter().find(|&(_, name)| name == word).map(|(value, _)| value)
-    }
-}
-
 impl HugeDefrag {
-    /// All values, as the file shows them.
-    pub const WORDS: [(Self, &'static str); 5] = [
-        (Self::Always, "always"),
-        (Self::Defer, "defer"),
-        (Self::DeferMadvise, "defer+madvise"),
-        (Self::Madvise, "madvise"),
-        (Self::Never, "never"),
-    ];
-
     /// Whether kernels of this policy have it.
     #[must_use]
     pub const fn exists(self, policy: &ThpPolicy) -> bool {
@@ -213,25 +192,29 @@ impl<T: Tracer> Mm<T> {
         self.settings.thp.defrag = defrag;
     }
 
-    /// `transparent_hugepage/use_zero_page`.
-    #[must_use]
-    pub const fn thp_use_zero_page(&self) -> bool {
-        self.settings.thp.use_zero_page
-    }
-
-    /// Sets `transparent_hugepage/use_zero_page`.
-    pub fn set_thp_use_zero_page(&mut self, on: bool) {
-        self.settings.thp.use_zero_page = on;
-    }
-
     /// Says what the steps to a huge page cost on this machine, for placements that weigh them.
     pub fn set_huge_prices(&mut self, prices: HugePrices) {
         self.settings.thp.prices = prices;
     }
 
-    /// Sets `transparent_hugepage/shrink_underused`: for huge pages from now on.
-    pub fn set_thp_shrink_underused(&mut self, on: bool) {
-        self.settings.thp.shrink_underused = on;
+    /// Ends the pause that khugepaged makes, as writing the length of one does.
+    pub const fn wake_khugepaged(&mut self) {
+        self.wakeups.khugepaged = true;
+    }
+
+    /// `transparent_hugepage=` at boot: `transparent_hugepage/enabled` from the start, with `vm.min_free_kbytes` as computed for
+    /// that. Machines without memory to spare for huge pages stay without.
+    pub fn start_with_thp(&mut self, enabled: HugeEnabled) {
+        if self.has_memory_for_thp() {
+            self.settings.thp.enabled = enabled;
+            self.setup_watermarks();
+        }
+    }
+
+    /// `thp_anon=` at boot: `hugepages-2048kB/enabled` from the start, likewise, on any machine.
+    pub fn start_with_thp_size(&mut self, enabled: SizeEnabled) {
+        self.settings.thp.size_enabled = enabled;
+        self.setup_watermarks();
     }
 }
 

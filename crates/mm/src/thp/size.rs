@@ -8,8 +8,7 @@
 use super::HugeEnabled;
 use crate::Mm;
 use crate::frame::Idx;
-use crate::policy::HugeInterface;
-use crate::shmem::{ShmemEnabled, ShmemHuge};
+use crate::shmem::ShmemHuge;
 use crate::space::Owner;
 use crate::trace::Tracer;
 
@@ -36,7 +35,7 @@ pub enum SizeShmemEnabled {
     Own(ShmemHuge),
 }
 
-/// A file of `hugepages-2048kB/stats`.
+/// A statistic of pages of this size, as `hugepages-2048kB/stats` has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizeStat {
     /// `anon_fault_alloc`.
@@ -57,22 +56,9 @@ pub enum SizeStat {
     SplitDeferred,
     /// `split_failed`.
     SplitFailed,
-    /// Those that stay 0: there are no memory cgroups that could refuse a page, and huge pages are split before they are
-    /// swapped.
-    Zero,
 }
 
 impl SizeEnabled {
-    /// All values, as the file shows them.
-    pub const WORDS: [(Self, &'static str); 4] =
-        [(Self::Always, "always"), (Self::Inherit, "inherit"), (Self::Madvise, "madvise"), (Self::Never, "never")];
-
-    /// The value called `word`.
-    #[must_use]
-    pub fn find(word: &str) -> Option<Self> {
-        Self::WORDS.into_iter().find(|&(_, name)| name == word).map(|(value, _)| value)
-    }
-
     /// Who gets huge pages where `transparent_hugepage/enabled` is `all_sizes`.
     #[must_use]
     pub const fn rule(self, all_sizes: HugeEnabled) -> HugeEnabled {
@@ -85,23 +71,7 @@ impl SizeEnabled {
     }
 }
 
-impl SizeShmemEnabled {
-    /// All values, as the file shows them.
-    pub const WORDS: [(Self, &'static str); 5] = [
-        (Self::Own(ShmemHuge::Always), "always"),
-        (Self::Inherit, "inherit"),
-        (Self::Own(ShmemHuge::WithinSize), "within_size"),
-        (Self::Own(ShmemHuge::Advise), "advise"),
-        (Self::Own(ShmemHuge::Never), "never"),
-    ];
-}
-
 impl<T: Tracer> Mm<T> {
-    /// Whether the kernel has a folder for each size.
-    pub(crate) fn has_sizes(&self) -> bool {
-        self.policy.thp.interface >= HugeInterface::Sizes
-    }
-
     /// `hugepages-2048kB/enabled`.
     #[must_use]
     pub const fn thp_size_enabled(&self) -> SizeEnabled {
@@ -124,12 +94,7 @@ impl<T: Tracer> Mm<T> {
         self.user.mounts.size_enabled = enabled;
     }
 
-    /// Whether `shmem_enabled` can be set so: `force` is for sizes that inherit.
-    pub(crate) fn may_enable_shmem(&self, enabled: ShmemEnabled) -> bool {
-        enabled != ShmemEnabled::Force || self.shmem_size_enabled() == SizeShmemEnabled::Inherit
-    }
-
-    /// The number in a file of `hugepages-2048kB/stats`.
+    /// A statistic of huge pages.
     #[must_use]
     pub fn thp_size_stat(&self, stat: SizeStat) -> u64 {
         let counters = &self.counters;
@@ -146,7 +111,6 @@ impl<T: Tracer> Mm<T> {
             SizeStat::Split => counters.thp_split_page,
             SizeStat::SplitDeferred => counters.thp_deferred_split_page,
             SizeStat::SplitFailed => counters.thp_split_page_failed,
-            SizeStat::Zero => 0,
         }
     }
 

@@ -1,10 +1,10 @@
 //! What files say of huge pages.
 
-use order9_mm::policy::{HugeCow, LazyFree, Policy, ZeroWrite};
+use order9_mm::policy::{HugeCow, HugeInterface, LazyFree, Policy, ZeroWrite};
 use order9_mm::space::{Access, Madvise, Prot};
 use order9_mm::thp::HugeEnabled;
-use order9_mm::{Mm, SpaceId};
-use order9_procfs::{meminfo, render_smaps, vmstat};
+use order9_mm::{Errno, Mm, ShmemEnabled, SpaceId};
+use order9_procfs::{meminfo, render_smaps, sysctl, vmstat};
 
 use super::{CPU, HUGE, START, at, boot_nodes, fork, map, pages, rendered, touch};
 
@@ -39,7 +39,7 @@ fn boot() -> Mm {
     (policy.thp.cow, policy.thp.zero_write) = (HugeCow::Split, ZeroWrite::Split);
     let mut mm = boot_nodes(policy, 1, 16 << 10);
     mm.set_thp_enabled(HugeEnabled::Always);
-    mm.set_thp_use_zero_page(true);
+    mm.tune(|tunables| tunables.thp_use_zero_page = true);
     mm
 }
 
@@ -124,4 +124,91 @@ fn smaps_say_what_is_advised_and_what_may_be_huge() {
     assert_eq!(lines(&mm).0, [true, false, false]);
     mm.set_thp_enabled(HugeEnabled::Never);
     assert_eq!(lines(&mm), (vec![false, false, false], flags));
+}
+
+/// Where the files of khugepaged are.
+const KHUGEPAGED: &str = "/sys/kernel/mm/transparent_hugepage/khugepaged/";
+
+#[test]
+fn files_take_what_linux_takes() {
+    let mut policy = Policy::default();
+    (policy.thp.max_ptes_swap, policy.thp.max_ptes_shared) = (true, true);
+    let mut mm = boot_nodes(policy, 1, 16 << 10);
+    let get = |mm: &Mm, file: &str| sysctl::read(mm, &format!("{KHUGEPAGED}{file}")).expect("it can be read");
+    let set = |mm: &mut Mm, file: &str, value: &str| sysctl::write(mm, &format!("{KHUGEPAGED}{file}"), value);
+    let defaults = [
+        ("pages_to_scan", 4096),
+        ("scan_sleep_millisecs", 10_000),
+        ("alloc_sleep_millisecs", 60_000),
+        ("max_ptes_none", 511),
+        ("max_ptes_swap", 64),
+        ("max_ptes_shared", 256),
+        ("defrag", 0), // 1 with 512 MiB and more.
+        ("pages_collapsed", 0),
+        ("full_scans", 0),
+    ];
+    for (file, value) in defaults {
+        assert_eq!(get(&mm, file), format!("{value}\n"), "{file}");
+    }
+    for (file, most) in [("pages_to_scan", u64::from(u32::MAX)), ("max_ptes_swap", 511), ("defrag", 1)] {
+        set(&mut mm, file, &most.to_string()).expect("the value is allowed");
+        for wrong in [(most + 1).to_string(), "-1".into(), "x".into(), String::new()] {
+            assert!(set(&mut mm, file, &wrong).is_err(), "{file} takes no {wrong:?}");
+        }
+        assert_eq!(get(&mm, file), format!("{most}\n"), "a refused write changes nothing");
+    }
+    assert!(set(&mut mm, "pages_to_scan", "0").is_err());
+    assert!(set(&mut mm, "full_scans", "0").is_err());
+    let mut policy = Policy::default();
+    (policy.thp.max_ptes_swap, policy.thp.max_ptes_shared) = (false, false);
+    let old = boot_nodes(policy, 1, 16 << 10);
+    for file in ["max_ptes_swap", "max_ptes_shared"] {
+        assert!(sysctl::read(&old, &format!("{KHUGEPAGED}{file}")).is_err(), "there is no {file} yet");
+    }
+}
+
+#[test]
+fn writing_the_length_of_a_pause_of_khugepaged_ends_it() {
+    let mut mm = boot();
+    mm.take_wakeups();
+    for (file, wakes) in [("scan_sleep_millisecs", true), ("alloc_sleep_millisecs", true), ("max_ptes_none", false)] {
+        sysctl::write(&mut mm, &format!("{KHUGEPAGED}{file}"), "1").expect("the value is allowed");
+        assert_eq!(mm.take_wakeups().khugepaged, wakes, "{file}");
+    }
+}
+
+#[test]
+fn shmem_enabled_forces_only_sizes_that_inherit() {
+    let mut policy = Policy::default();
+    policy.thp.interface = HugeInterface::Sizes;
+    let mut mm = boot_nodes(policy, 1, 16 << 10);
+    mm.set_shmem_enabled(ShmemEnabled::Deny);
+    sysctl::write(&mut mm, "thp/hugepages-2048kB/shmem_enabled", "always").expect("it is one of the words");
+    let forced = sysctl::write(&mut mm, "thp/shmem_enabled", "force").expect_err("the size has a word of its own");
+    assert_eq!(forced.errno(), Some(Errno::Einval));
+    assert_eq!(mm.shmem_enabled(), ShmemEnabled::Deny, "a refused write changes nothing");
+    sysctl::write(&mut mm, "thp/hugepages-2048kB/shmem_enabled", "inherit").expect("it is one of the words");
+    sysctl::write(&mut mm, "thp/shmem_enabled", "force").expect("the size inherits");
+}
+
+#[test]
+fn statistics_of_the_size_that_the_engine_does_not_have_are_zero_and_none_can_be_written() {
+    let mut policy = Policy::default();
+    policy.thp.interface = HugeInterface::Sizes;
+    let mut mm = boot_nodes(policy, 1, 16 << 10);
+    for file in [
+        "anon_fault_alloc",
+        "anon_fault_fallback_charge",
+        "shmem_fallback_charge",
+        "swpin",
+        "swpin_fallback",
+        "swpin_fallback_charge",
+        "swpout",
+        "swpout_fallback",
+        "zswpout",
+    ] {
+        let name = format!("thp/hugepages-2048kB/stats/{file}");
+        assert_eq!(sysctl::read(&mm, &name).as_deref(), Ok("0\n"), "{file}");
+        assert!(sysctl::write(&mut mm, &name, "0").is_err(), "{file} is read-only");
+    }
 }

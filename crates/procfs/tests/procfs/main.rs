@@ -1,11 +1,14 @@
 //! Text of /proc, /sys and the kernel's command line, from and to engines that hold a bit of everything.
 
+mod command_line;
 mod files;
 mod huge_pages;
 mod node_files;
 mod numa_maps;
 mod pools;
 mod slabinfo;
+mod sysctl;
+mod weights;
 
 use order9_mm::policy::Policy;
 use order9_mm::space::{Access, FaultStep, MmapRequest, Place, TableStep, VirtAddr};

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use order9_mm::hugetlb::PoolSize;
 use order9_mm::policy::Policy;
 use order9_mm::space::{Access, Backing, FaultStep, MmapRequest, VirtAddr};
-use order9_mm::{Layout, Mm, MmBuilder, NodeSpec, SpaceId, ZoneSpec};
+use order9_mm::{Layout, Mm, MmBuilder, NodeSpec, ShmemEnabled, ShmemHuge, SpaceId, ZoneSpec};
 use order9_procfs::{
     meminfo, render_node_cpulist, render_node_distance, render_node_meminfo, render_node_vmstat, render_numastat,
     vmstat,
@@ -41,8 +42,8 @@ fn fill(mm: &mut Mm, space: SpaceId, request: &MmapRequest, touched: u64, cpu: u
 /// On both nodes, more on the second: anonymous pages, base, huge and mlocked, shared ones, base and huge, and a pool.
 fn machine() -> Mm {
     let mut mm = boot();
-    mm.write_setting("thp/shmem_enabled", "always").expect("there are huge pages of shared memory");
-    mm.write_setting("vm.nr_hugepages", "5").expect("there is memory");
+    mm.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
+    mm.set_nr_hugepages(PoolSize::all(5));
     let space = mm.create_space().expect("it is the first");
     for (cpu, times) in [(0, 1), (1, 2)] {
         let anon = |pages| MmapRequest::anon(Pages::new(pages).bytes());

@@ -28,10 +28,10 @@ impl<C: Choices> World<C> {
         match self.below(8) {
             0 => self.with(|mm| mm.set_numa_balancing(false)),
             1 => {
-                let size = (1 + self.below(8)).to_string();
+                let size = 1 + self.below(8);
                 self.with(|mm| {
-                    mm.write_setting("kernel.numa_balancing", "1").expect("it is modelled");
-                    mm.write_setting("kernel.numa_balancing_scan_size_mb", &size).expect("it is in range");
+                    mm.set_numa_balancing(true);
+                    mm.tune(|tunables| tunables.numa_scan.size_mb = size);
                 });
             }
             _ => self.scan(),

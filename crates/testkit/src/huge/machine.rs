@@ -34,7 +34,7 @@ impl Machine {
         let mut mm = builder.boot().with_compaction_account();
         mm.set_thp_enabled(HugeEnabled::Always);
         mm.set_thp_defrag(HugeDefrag::Madvise);
-        mm.set_thp_use_zero_page(true);
+        mm.tune(|tunables| tunables.thp_use_zero_page = true);
         mm.set_min_free_kbytes(512);
         mm.swapon_solid_state(SWAP);
         Self { mm: RefCell::new(mm), nodes, cpu: Cell::default(), writes: RefCell::default() }

@@ -46,7 +46,7 @@ impl<C: Choices> World<C> {
             _ => {
                 let (node, weight) = (self.node(), self.below(4).to_string());
                 let name = format!("mempolicy/weighted_interleave/node{node}");
-                let _without_memory = self.with(|mm| mm.write_setting(&name, &weight));
+                let _without_memory = self.with(|mm| order9_procfs::sysctl::write(mm, &name, &weight));
             }
         }
     }

@@ -280,23 +280,23 @@ impl<C: Choices> World<C> {
     }
 
     fn reclaim(&mut self) {
-        let swappiness = if self.below(2) == 0 { "0" } else { "100" };
-        self.with(|mm| mm.write_setting("vm.swappiness", swappiness)).expect("it is in range");
+        let swappiness = if self.below(2) == 0 { 0 } else { 100 };
+        self.with(|mm| mm.tune(|tunables| tunables.swappiness = swappiness));
         let request = Request { node: self.node(), ..Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE) };
         self.machine.run(direct_reclaim(&self.machine, &request));
     }
 
     /// All shrinkers, with all effort, and with few or any zeros in huge pages.
     pub(super) fn shrink(&mut self) {
-        let zeros = if self.below(2) == 0 { "511" } else { "100" };
-        self.with(|mm| mm.write_setting("thp/khugepaged/max_ptes_none", zeros)).expect("it is in range");
+        let zeros = if self.below(2) == 0 { 511 } else { 100 };
+        self.with(|mm| mm.tune(|tunables| tunables.khugepaged.max_ptes_none = zeros));
         for node in self.machine.nodes.nodes() {
             let lru = LruScan { scanned: 1000, eligible: 1000 };
             let (gfp, by) = (Gfp::GFP_KERNEL, Reclaimer::Direct);
             let mut run = ShrinkSlab::new(ShrinkControl { node, gfp, priority: 0, lru, by, cpu: self.cpu() });
             while !matches!(self.with(|mm| run.step(mm)), ShrinkStep::Done(_)) {}
         }
-        self.with(|mm| mm.write_setting("thp/khugepaged/max_ptes_none", "511")).expect("it is in range");
+        self.with(|mm| mm.tune(|tunables| tunables.khugepaged.max_ptes_none = 511));
     }
 
     fn lock(&mut self) {
@@ -331,8 +331,8 @@ impl<C: Choices> World<C> {
     }
 
     fn set_pools(&mut self) {
-        let (count, surplus) = (self.below(5), self.below(3).to_string());
-        self.with(|mm| mm.write_setting("vm.nr_overcommit_hugepages", &surplus)).expect("it is in range");
+        let (count, surplus) = (self.below(5), self.below(3));
+        self.with(|mm| mm.tune(|tunables| tunables.nr_overcommit_hugepages = surplus));
         self.resize_pools(count);
     }
 
@@ -370,7 +370,7 @@ impl<C: Choices> World<C> {
             mm.set_thp_disabled(space, disabled).expect("it lives");
             mm.set_thp_enabled(enabled);
             mm.set_thp_defrag(defrag);
-            mm.set_thp_use_zero_page(zeros);
+            mm.tune(|tunables| tunables.thp_use_zero_page = zeros);
         });
     }
 }

@@ -121,7 +121,7 @@ impl Memory {
 
     fn cache_files(&self, mm: &mut Traced) {
         mm.mount(CacheSpec::EXT4_INODE).expect("nothing is mounted");
-        mm.write_setting("vm.vfs_cache_pressure", "10000").expect("there is such a setting");
+        mm.tune(|tunables| tunables.vfs_cache_pressure = 10_000);
         for _ in 0..self.files {
             let file = open(mm, Pages::new(1));
             mm.fs_close(file).expect("it is open");

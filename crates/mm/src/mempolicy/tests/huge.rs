@@ -8,8 +8,10 @@ use order9_units::{NodeId, Pages, PfnRange, ZoneKind};
 use super::super::{MbindFlags, Mode, Movable, PageMove, mbind, migrate_space, move_pages};
 use super::{START, address, args, bytes, mask, node, program, write};
 use crate::env::alone::run;
+use crate::hugetlb::PoolSize;
 use crate::migrate::tests::World;
 use crate::policy::HugePlacement;
+use crate::shmem::{ShmemEnabled, ShmemHuge};
 use crate::space::{Access, Backing, Errno, FaultStep, MmapRequest, Place, Prot, Pte, SpaceId, TableStep};
 use crate::thp::{HugeDefrag, HugeEnabled};
 use crate::{Gfp, Layout, NodeSpec, NodeUse, ZoneSpec};
@@ -141,7 +143,7 @@ fn proximity_makes_every_effort_on_near_nodes_for_whoever_has_it() {
 fn shared_memory_takes_turns_whole_and_is_asked_once() {
     let world = world(HugePlacement::TwoStep);
     let mm = &mut *world.mm.borrow_mut();
-    mm.write_setting("thp/shmem_enabled", "always").unwrap();
+    mm.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
     let space = mm.create_space().unwrap();
     let (length, prot, backing) = (bytes(3 * HUGE), Prot::RW, Backing::AnonShared);
     mm.mmap(space, &MmapRequest { place: Place::Fixed(START), length, prot, backing, locked: false }, 0).unwrap();
@@ -175,7 +177,7 @@ fn a_huge_page_moves_whole_to_the_nodes_of_its_mapping() {
 fn pools_are_taken_from_the_nodes_of_the_mapping_alone() {
     let world = world(HugePlacement::ThisNode);
     let mm = &mut *world.mm.borrow_mut();
-    mm.write_setting("vm.nr_hugepages", "6").unwrap();
+    mm.set_nr_hugepages(PoolSize::all(6));
     let space = mm.create_space().unwrap();
     let (length, prot) = (bytes(4 * HUGE), Prot::RW);
     let backing = Backing::Hugetlb { shared: false, reserves: true };
@@ -194,7 +196,7 @@ fn pools_are_taken_from_the_nodes_of_the_mapping_alone() {
 
 /// A program with two pages of a pool, which has six on two nodes, and one that shares them if it is shared.
 fn with_pool_pages(mm: &mut crate::Mm<impl crate::trace::Tracer>, shared: bool) -> [SpaceId; 2] {
-    mm.write_setting("vm.nr_hugepages", "6").unwrap();
+    mm.set_nr_hugepages(PoolSize::all(6));
     let space = mm.create_space().unwrap();
     let (length, prot) = (bytes(2 * HUGE), Prot::RW);
     let backing = Backing::Hugetlb { shared, reserves: true };

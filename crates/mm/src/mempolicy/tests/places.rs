@@ -1,6 +1,5 @@
 //! Where pages go under each mode, and what calls refuse.
 
-use alloc::string::String;
 use alloc::vec;
 
 use order9_units::{NodeId, Order};
@@ -93,21 +92,15 @@ fn turns_of_a_thread_are_its_own() {
 fn weights_follow_the_bandwidth_unless_somebody_chooses() {
     let world = nodes(3);
     let mm = &mut *world.mm.borrow_mut();
-    let folder = "/sys/kernel/mm/mempolicy/weighted_interleave/";
-    let auto = String::from(folder) + "auto";
     let bandwidth = [(NodeId(0), 143_100), (NodeId(1), 143_100), (NodeId(2), 19_500)];
-    let weights = |mm: &crate::Mm<_>| {
-        ["node0", "node1", "node2"]
-            .map(|node| mm.read_setting(&(String::from(folder) + node)).unwrap().trim().parse().unwrap())
-    };
+    let weights = |mm: &crate::Mm<_>| [0, 1, 2].map(|node| mm.interleave_weight(NodeId(node)));
     // Earlier releases know no bandwidth.
     mm.set_node_bandwidth(bandwidth);
-    assert_eq!((weights(mm), mm.read_setting(&auto).unwrap_err().errno()), ([1, 1, 1], Some(Errno::Enoent)));
-    assert_eq!(mm.write_setting(&auto, "1").unwrap_err().errno(), Some(Errno::Enoent));
+    assert_eq!(weights(mm), [1, 1, 1]);
     mm.policy.mempolicy = MempolicyInterface::AutoWeights;
     mm.set_node_bandwidth([]);
-    assert_eq!((weights(mm), mm.read_setting(&auto).unwrap().as_str()), ([1, 1, 1], "true\n"));
-    assert_eq!(mm.write_setting(&auto, "1").unwrap_err().errno(), Some(Errno::Enodev), "none is known");
+    assert_eq!((weights(mm), mm.weights_follow_bandwidth()), ([1, 1, 1], true));
+    assert_eq!(mm.set_weights_follow_bandwidth(true), Err(Errno::Enodev), "none is known");
     mm.set_node_bandwidth(bandwidth);
     assert_eq!(weights(mm), [7, 7, 1]);
     let space = program(mm, 64);
@@ -115,21 +108,15 @@ fn weights_follow_the_bandwidth_unless_somebody_chooses() {
     let found = nodes_of(mm, space, 0..60, 0);
     assert_eq!([0, 1, 2].map(|node| found.iter().filter(|&&found| found == node).count()), [28, 28, 4]);
     // A weight that is written is the end of it, as `false` is; weights stay then.
-    for wrong in ["0", "", "256"] {
-        let refused = mm.write_setting(&(String::from(folder) + "node1"), wrong).unwrap_err();
-        assert_eq!(refused.errno(), Some(Errno::Einval), "there is no default any more");
-    }
-    assert_eq!(mm.read_setting(&auto).unwrap(), "true\n");
-    mm.write_setting(&(String::from(folder) + "node1"), "3").unwrap();
-    assert_eq!((weights(mm), mm.read_setting(&auto).unwrap().as_str()), ([7, 3, 1], "false\n"));
+    mm.set_interleave_weight(NodeId(1), 3);
+    assert_eq!((weights(mm), mm.weights_follow_bandwidth()), ([7, 3, 1], false));
     mm.set_node_bandwidth([(NodeId(0), 5), (NodeId(1), 5), (NodeId(2), 5)]);
     assert_eq!(weights(mm), [7, 3, 1]);
-    mm.write_setting(&auto, "Y\n").unwrap();
+    mm.set_weights_follow_bandwidth(true).unwrap();
     assert_eq!(weights(mm), [1, 1, 1]);
-    mm.write_setting(&auto, "no").unwrap();
+    mm.set_weights_follow_bandwidth(false).unwrap();
     mm.set_node_bandwidth(bandwidth);
     assert_eq!(weights(mm), [1, 1, 1]);
-    assert_eq!(mm.write_setting(&auto, "perhaps").unwrap_err().errno(), Some(Errno::Einval));
 }
 
 #[test]
@@ -137,22 +124,16 @@ fn weights_say_how_many_pages_in_a_row_a_node_gets() {
     let world = nodes(3);
     let mm = &mut *world.mm.borrow_mut();
     let space = program(mm, 64);
-    let weight = "/sys/kernel/mm/mempolicy/weighted_interleave/node";
-    for (node, value) in [("0", "3"), ("2", "2\n")] {
-        mm.write_setting(&(String::from(weight) + node), value).expect("the node has memory");
-    }
-    for (node, value, errno) in [("3", "1", Errno::Enoent), ("9", "1", Errno::Enoent), ("0", "256", Errno::Einval)] {
-        let refused = mm.write_setting(&(String::from(weight) + node), value).expect_err("it is refused");
-        assert_eq!(refused.errno(), Some(errno), "node{node} = {value}");
-    }
+    mm.set_interleave_weight(NodeId(0), 3);
+    mm.set_interleave_weight(NodeId(2), 2);
     mm.mbind(space, START, bytes(64), &args(Mode::WeightedInterleave, "0-2"), false).unwrap();
     // Place 0x7f0000000 is the second of a round of six.
     let round = [0, 0, 0, 1, 2, 2];
     let shift = START.vpn().get() % 6;
     let expected: vec::Vec<u16> = (shift..shift + 12).map(|place| round[place as usize % 6]).collect();
     assert_eq!(nodes_of(mm, space, 0..12, 0), expected);
-    mm.write_setting("mempolicy/weighted_interleave/node0", "0").expect("the default again");
-    assert_eq!(mm.read_setting("mempolicy/weighted_interleave/node0").unwrap(), "1\n");
+    mm.set_interleave_weight(NodeId(0), 0);
+    assert_eq!(mm.interleave_weight(NodeId(0)), 1, "the default again");
 }
 
 #[test]

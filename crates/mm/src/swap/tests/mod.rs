@@ -196,7 +196,7 @@ fn slots_that_nobody_needs_are_not_read_ahead() {
 #[test]
 fn readahead_can_be_turned_off() {
     let mut mm = boot(100);
-    mm.write_setting("vm.page-cluster", "0").expect("there is such a setting");
+    mm.tune(|tunables| tunables.page_cluster = 0);
     let (space, start) = program(&mut mm, 16);
     assert_eq!(swap_out(&mut mm), 16);
     let FaultStep::NeedPage(fault) = mm.touch(space, start, Access::Read, CPU) else { panic!("it is in swap") };

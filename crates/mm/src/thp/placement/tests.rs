@@ -177,9 +177,9 @@ fn only_privilege_or_the_administrator_allows_to_force() {
     for space in [parent, child] {
         let force = |mm: &mut Mm| mm.madvise(space, start, slot, Madvise::HugePageForceLocal, 0);
         assert_eq!(force(&mut mm), Err(Errno::Eperm));
-        mm.write_setting("thp/madv_hugepage_force_local", "1").expect("the placement has it");
+        mm.tune(|tunables| tunables.thp_force_local = true);
         assert_eq!(force(&mut mm), Ok(()));
-        mm.write_setting("thp/madv_hugepage_force_local", "0").expect("the placement has it");
+        mm.tune(|tunables| tunables.thp_force_local = false);
         assert_eq!(force(&mut mm), Err(Errno::Eperm));
         mm.set_sys_nice(space, true).expect("it lives");
         assert_eq!(force(&mut mm), Ok(()));

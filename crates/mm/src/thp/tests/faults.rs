@@ -156,7 +156,7 @@ fn up_to_4_8_the_page_of_zeros_is_held_by_the_slots_that_map_it() {
 #[test]
 fn without_the_page_of_zeros_reads_take_huge_pages() {
     let mut mm = boot(Policy::default());
-    mm.set_thp_use_zero_page(false);
+    mm.tune(|tunables| tunables.thp_use_zero_page = false);
     let space = program(&mut mm, HUGE);
     mm.mprotect(space, at(0), super::pages(HUGE), Prot::READ).unwrap();
     read(&mut mm, space, 0);

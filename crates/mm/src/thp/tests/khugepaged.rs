@@ -10,9 +10,6 @@ use crate::space::{Madvise, SpaceId};
 use crate::thp::{CollapseFailure, KhugepagedPause, KhugepagedStep};
 use crate::{Gfp, Mm};
 
-/// Where the files are.
-const FILES: &str = "/sys/kernel/mm/transparent_hugepage/khugepaged/";
-
 /// The rules of 5.8 and later, by which one page in use is enough.
 fn recent() -> Policy {
     let mut policy = Policy::default();
@@ -20,12 +17,21 @@ fn recent() -> Policy {
     policy
 }
 
-pub(super) fn set(mm: &mut Mm, file: &str, value: u64) {
-    mm.write_setting(&alloc::format!("{FILES}{file}"), &alloc::format!("{value}")).expect("the value is allowed");
-}
-
-fn get(mm: &Mm, file: &str) -> u64 {
-    mm.read_setting(&alloc::format!("{FILES}{file}")).expect("it can be read").trim().parse().expect("a number")
+/// Sets a setting of khugepaged by its name.
+pub(super) fn set(mm: &mut Mm, name: &str, value: u64) {
+    mm.tune(|tunables| {
+        let settings = &mut tunables.khugepaged;
+        match name {
+            "defrag" => settings.defrag = value != 0,
+            "pages_to_scan" => settings.pages_to_scan = value,
+            "alloc_sleep_millisecs" => settings.alloc_sleep_ms = value,
+            "max_ptes_none" => settings.max_ptes_none = value,
+            "max_ptes_shared" => settings.max_ptes_shared = value,
+            "max_ptes_swap" => settings.max_ptes_swap = value,
+            "scan_sleep_millisecs" => settings.scan_sleep_ms = value,
+            _ => unreachable!("{name} is no setting of khugepaged"),
+        }
+    });
 }
 
 /// A machine whose programs got base pages and are registered: huge pages came too late for them.
@@ -110,12 +116,12 @@ fn a_pass_looks_at_so_many_pages_and_the_next_one_goes_on() {
     set(&mut mm, "pages_to_scan", 2 * HUGE);
     let huge = |mm: &Mm| (0..3).map(|slot| u8::from(is_huge(mm, spaces[0], slot * HUGE))).sum::<u8>();
     pass(&mut mm, true);
-    assert_eq!((huge(&mm), get(&mm, "full_scans")), (2, 0), "two slots cost a little more than the budget");
+    assert_eq!((huge(&mm), mm.khugepaged_full_scans()), (2, 0), "two slots cost a little more than the budget");
     pass(&mut mm, true);
-    assert_eq!((huge(&mm), is_huge(&mm, spaces[1], 0), get(&mm, "full_scans")), (3, true, 0));
+    assert_eq!((huge(&mm), is_huge(&mm, spaces[1], 0), mm.khugepaged_full_scans()), (3, true, 0));
     pass(&mut mm, true);
     assert!(is_huge(&mm, spaces[1], HUGE));
-    assert_eq!((get(&mm, "pages_collapsed"), get(&mm, "full_scans")), (5, 1));
+    assert_eq!((mm.khugepaged_pages_collapsed(), mm.khugepaged_full_scans()), (5, 1));
     assert_eq!((mm.counters().thp_collapse_alloc, mm.counters().thp_fault_alloc), (5, 0));
 }
 
@@ -124,7 +130,7 @@ fn a_pass_ends_when_all_have_been_seen() {
     let (mut mm, spaces) = base_pages(recent(), &[1, 1]);
     for scans in 1..4 {
         assert_eq!(pass(&mut mm, true).0, spaces);
-        assert_eq!(get(&mm, "full_scans"), scans);
+        assert_eq!(mm.khugepaged_full_scans(), scans);
     }
 }
 
@@ -173,16 +179,14 @@ fn without_huge_pages_a_pass_makes_one_pause_and_ends_at_the_second_failure() {
 }
 
 #[test]
-fn pauses_follow_their_settings_and_end_when_these_are_written() {
+fn pauses_follow_their_settings() {
     let (mut mm, _) = base_pages(recent(), &[1]);
     assert_eq!(mm.khugepaged_pause(), KhugepagedPause::For(Nanos::new(10_000_000_000)));
     set(&mut mm, "scan_sleep_millisecs", 0);
     assert_eq!(mm.khugepaged_pause(), KhugepagedPause::None);
-    assert!(mm.take_wakeups().khugepaged);
-    set(&mut mm, "alloc_sleep_millisecs", 1);
-    assert!(mm.take_wakeups().khugepaged);
-    set(&mut mm, "max_ptes_none", 1);
     assert!(!mm.take_wakeups().khugepaged);
+    mm.wake_khugepaged();
+    assert!(mm.take_wakeups().khugepaged);
 }
 
 #[test]
@@ -238,38 +242,4 @@ fn spaces_keep_their_own_pages_when_a_fork_is_collapsed() {
     assert_eq!(pass(&mut mm, true).0, [spaces[0], child]);
     assert!(!is_huge(&mm, spaces[0], 0), "after a fork it can write to nothing");
     assert!(is_huge(&mm, child, 0));
-}
-
-#[test]
-fn files_take_what_linux_takes() {
-    let mut mm = boot(recent());
-    let defaults = [
-        ("pages_to_scan", 4096),
-        ("scan_sleep_millisecs", 10_000),
-        ("alloc_sleep_millisecs", 60_000),
-        ("max_ptes_none", 511),
-        ("max_ptes_swap", 64),
-        ("max_ptes_shared", 256),
-        ("defrag", 0), // 1 with 512 MiB and more.
-        ("pages_collapsed", 0),
-        ("full_scans", 0),
-    ];
-    for (file, value) in defaults {
-        assert_eq!(get(&mm, file), value, "{file}");
-    }
-    for (file, most) in [("pages_to_scan", u64::from(u32::MAX)), ("max_ptes_swap", 511), ("defrag", 1)] {
-        set(&mut mm, file, most);
-        for wrong in [alloc::format!("{}", most + 1), "-1".into(), "x".into(), alloc::string::String::new()] {
-            assert!(mm.write_setting(&alloc::format!("{FILES}{file}"), &wrong).is_err(), "{file} takes no {wrong:?}");
-        }
-        assert_eq!(get(&mm, file), most, "a refused write changes nothing");
-    }
-    assert!(mm.write_setting(&alloc::format!("{FILES}pages_to_scan"), "0").is_err());
-    assert!(mm.write_setting(&alloc::format!("{FILES}full_scans"), "0").is_err());
-    let mut policy = Policy::default();
-    (policy.thp.max_ptes_swap, policy.thp.max_ptes_shared) = (false, false);
-    let old = boot(policy);
-    for file in ["max_ptes_swap", "max_ptes_shared"] {
-        assert!(old.read_setting(&alloc::format!("{FILES}{file}")).is_err(), "there is no {file} yet");
-    }
 }

@@ -41,7 +41,7 @@ fn boot(policy: Policy) -> Mm {
         MmBuilder::new(&layout, policy).expect("the layout is sound").content_tags().boot().with_compaction_account();
     mm.set_thp_enabled(HugeEnabled::Always);
     mm.set_thp_defrag(HugeDefrag::Madvise);
-    mm.set_thp_use_zero_page(true);
+    mm.tune(|tunables| tunables.thp_use_zero_page = true);
     mm
 }
 

@@ -1,4 +1,4 @@
-//! What a fault may do for a huge page: every word of `defrag`, with and without advice, in every release that changed it.
+//! What a fault may do for a huge page: every value of `defrag`, with and without advice, in every release that changed it.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -8,27 +8,27 @@ use alloc::{format, vec};
 use super::{CPU, HUGE, at, boot, pages, program};
 use crate::policy::{DefragDefault, HugePlacement, Policy, ThpPolicy};
 use crate::space::{Access, FaultStep, Madvise, Need};
-use crate::thp::{khugepaged_gfp, zero_gfp};
+use crate::thp::{HugeDefrag, khugepaged_gfp, zero_gfp};
 use crate::{Gfp, Mm};
 
-const MODES: [&str; 5] = ["always", "defer", "defer+madvise", "madvise", "never"];
+const MODES: [HugeDefrag; 5] =
+    [HugeDefrag::Always, HugeDefrag::Defer, HugeDefrag::DeferMadvise, HugeDefrag::Madvise, HugeDefrag::Never];
 
-/// What is allowed for advised memory and for other memory, by the words of [`MODES`]: D reclaims and compacts, K wakes
-/// kswapd, N gives up after one round, - does neither. `None`: the file does not take the word.
+/// What is allowed for advised memory and for other memory, by the values of [`MODES`]: D reclaims and compacts, K wakes
+/// kswapd, N gives up after one round, - does neither. `None`: there is no such value.
 type Rights = [Option<[&'static str; 2]>; 5];
 
 /// The releases in which the table changed.
 fn releases() -> [(&'static str, ThpPolicy, Rights); 4] {
     let v4_11 = ThpPolicy::default();
-    // Words are compared as far as the shorter one goes: defer+madvise is taken for defer.
-    let v4_8 = ThpPolicy { defer_madvise: false, words_by_prefix: true, ..v4_11.clone() };
+    let v4_8 = ThpPolicy { defer_madvise: false, ..v4_11.clone() };
     let v4_6 = ThpPolicy { madvised_noretry: true, ..v4_8.clone() };
     let v4_4 = ThpPolicy { defrag: DefragDefault::Always, defer: false, ..v4_6.clone() };
     let never = Some(["-", "-"]);
     [
         ("4.4", v4_4, [Some(["DN", "DN"]), None, None, Some(["DN", "-"]), never]),
-        ("4.6", v4_6, [Some(["DN", "DN"]), Some(["K", "K"]), Some(["K", "K"]), Some(["DN", "-"]), never]),
-        ("4.8", v4_8, [Some(["D", "DN"]), Some(["K", "K"]), Some(["K", "K"]), Some(["D", "-"]), never]),
+        ("4.6", v4_6, [Some(["DN", "DN"]), Some(["K", "K"]), None, Some(["DN", "-"]), never]),
+        ("4.8", v4_8, [Some(["D", "DN"]), Some(["K", "K"]), None, Some(["D", "-"]), never]),
         ("4.11", v4_11, [Some(["D", "DN"]), Some(["K", "K"]), Some(["D", "K"]), Some(["D", "-"]), never]),
     ]
 }
@@ -69,14 +69,11 @@ fn rights_follow_mode_advice_and_release() {
     for (release, thp, rights) in releases() {
         for (mode, expected) in MODES.into_iter().zip(rights) {
             let mut mm = boot(Policy { thp: thp.clone(), ..Policy::default() });
-            let taken = mm.write_setting("thp/defrag", mode).is_ok();
-            let Some(expected) = expected else {
-                assert!(!taken, "{release} takes {mode}");
-                continue;
-            };
-            assert!(taken, "{release} refuses {mode}");
+            assert_eq!(mode.exists(&thp), expected.is_some(), "{release}, {mode:?}");
+            let Some(expected) = expected else { continue };
+            mm.set_thp_defrag(mode);
             let asked = [true, false].map(|advised| written(asks(&mut mm, advised)[0]));
-            assert_eq!(asked, expected, "{release}, {mode}: advised, not advised");
+            assert_eq!(asked, expected, "{release}, {mode:?}: advised, not advised");
         }
     }
 }
@@ -118,11 +115,11 @@ fn attempts_follow_release_mode_advice_and_placement() {
             for (mode, expected) in MODES.into_iter().zip(rights).filter_map(|(mode, rights)| Some((mode, rights?))) {
                 for (advised, rights) in [true, false].into_iter().zip(expected) {
                     let mut mm = boot(Policy { thp: ThpPolicy { placement, ..thp.clone() }, ..Policy::default() });
-                    mm.write_setting("thp/defrag", mode).expect("the release has it");
+                    mm.set_thp_defrag(mode);
                     let mut asked: Vec<String> = asks(&mut mm, advised).into_iter().map(one).collect();
                     // What an estimate tries next depends on what there is.
                     asked.truncate(if placement == HugePlacement::Estimate { 1 } else { asked.len() });
-                    let case = format!("{release}, {placement:?}, {mode}, advised {advised}");
+                    let case = format!("{release}, {placement:?}, {mode:?}, advised {advised}");
                     assert_eq!(asked, placed(placement, rights), "{case}");
                 }
             }
@@ -141,10 +138,10 @@ fn what_all_requests_have_in_common() {
     for mode in MODES {
         for advised in [true, false] {
             let mut mm = boot(Policy::default());
-            mm.write_setting("thp/defrag", mode).expect("all words are taken");
+            mm.set_thp_defrag(mode);
             let gfp = asks(&mut mm, advised)[0];
-            assert!(gfp.has(Gfp::MOVABLE | Gfp::COMP | Gfp::NOMEMALLOC | Gfp::NOWARN | Gfp::THISNODE), "{mode}");
-            assert!(!gfp.has(Gfp::RETRY_MAYFAIL) && !gfp.has(Gfp::HIGH), "{mode}");
+            assert!(gfp.has(Gfp::MOVABLE | Gfp::COMP | Gfp::NOMEMALLOC | Gfp::NOWARN | Gfp::THISNODE), "{mode:?}");
+            assert!(!gfp.has(Gfp::RETRY_MAYFAIL) && !gfp.has(Gfp::HIGH), "{mode:?}");
         }
     }
 }

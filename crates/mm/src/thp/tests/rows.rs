@@ -110,7 +110,7 @@ const FAULTS: [(&str, Prepare, Access, bool, Counts, bool); 16] = [
     ("the next read", |mm, space| read(mm, space, 0), Access::Read, true, &[], true),
     (
         "a read without page of zeros",
-        |mm, _| mm.set_thp_use_zero_page(false),
+        |mm, _| mm.tune(|tunables| tunables.thp_use_zero_page = false),
         Access::Read,
         true,
         &[("thp_fault_alloc", 1)],

@@ -205,17 +205,17 @@ fn nodes_apart(policy: Policy, far: u32) -> Mm {
 
 #[test]
 fn pages_of_far_nodes_stay_apart_where_zone_reclaim_mode_keeps_memory_near() {
-    let lie_near = |mode: &str, far, nodes: &[u64]| {
+    let lie_near = |mode: u64, far, nodes: &[u64]| {
         let mut mm = nodes_apart(Policy::default(), far);
-        mm.write_setting("vm.zone_reclaim_mode", mode).expect("it is a setting");
+        mm.tune(|tunables| tunables.zone_reclaim_mode = mode);
         let pages = nodes.iter().zip(0..).map(|(node, at)| mm.at(Pfn::new(((1 + node) << 20) + at)));
         let entries: Vec<Pte> = pages.map(Pte::present).collect();
         mm.lie_near(&entries)
     };
-    assert_eq!(lie_near("1", 30, &[0, 1, 0]), Ok(()));
-    assert_eq!(lie_near("1", 31, &[0, 1, 0]), Err(CollapseFailure::ScanAbort));
-    assert_eq!(lie_near("1", 31, &[1, 1]), Ok(()), "all on one node");
-    assert_eq!(lie_near("0", 31, &[0, 1]), Ok(()), "it does not matter");
+    assert_eq!(lie_near(1, 30, &[0, 1, 0]), Ok(()));
+    assert_eq!(lie_near(1, 31, &[0, 1, 0]), Err(CollapseFailure::ScanAbort));
+    assert_eq!(lie_near(1, 31, &[1, 1]), Ok(()), "all on one node");
+    assert_eq!(lie_near(0, 31, &[0, 1]), Ok(()), "it does not matter");
 }
 
 /// What is asked of which nodes for the frames `near` of node 0 and `far` of node 1.

@@ -1,7 +1,5 @@
 //! The folder of pages of 2 MiB: who gets them by its files, and what its statistics count.
 
-use alloc::format;
-
 use order9_units::{NodeId, Pages};
 
 use super::khugepaged::{base_pages, pass};
@@ -11,9 +9,7 @@ use crate::page_cache::FileId;
 use crate::policy::{HugeInterface, Policy};
 use crate::shmem::{MountId, ShmemEnabled, ShmemHuge};
 use crate::space::{Access, Backing, Madvise, MmapRequest, Place};
-use crate::thp::KhugepagedPause;
-
-const FOLDER: &str = "thp/hugepages-2048kB";
+use crate::thp::{HugeEnabled, KhugepagedPause, SizeEnabled, SizeShmemEnabled, SizeStat};
 
 fn with_sizes() -> Policy {
     let mut policy = Policy::default();
@@ -22,33 +18,24 @@ fn with_sizes() -> Policy {
     policy
 }
 
-fn set(mm: &mut Mm, file: &str, value: &str) {
-    mm.write_setting(file, value).unwrap_or_else(|error| panic!("{file} = {value}: {error}"));
-}
-
-fn stat(mm: &Mm, file: &str) -> u64 {
-    let text = mm.read_setting(&format!("{FOLDER}/stats/{file}")).unwrap_or_else(|error| panic!("{file}: {error}"));
-    text.trim().parse().expect("a number")
-}
-
 #[test]
 fn the_file_of_the_size_decides_unless_it_inherits() {
-    // By words of this size: whether all memory, and advised memory, gets huge pages; with always and never for all sizes.
+    // By values of this size: whether all memory, and advised memory, gets huge pages; with always and never for all sizes.
     for (word, with_always, with_never) in [
-        ("always", [true, true], [true, true]),
-        ("inherit", [true, true], [false, false]),
-        ("madvise", [false, true], [false, true]),
-        ("never", [false, false], [false, false]),
+        (SizeEnabled::Always, [true, true], [true, true]),
+        (SizeEnabled::Inherit, [true, true], [false, false]),
+        (SizeEnabled::Madvise, [false, true], [false, true]),
+        (SizeEnabled::Never, [false, false], [false, false]),
     ] {
-        for (all_sizes, expected) in [("always", with_always), ("never", with_never)] {
+        for (all_sizes, expected) in [(HugeEnabled::Always, with_always), (HugeEnabled::Never, with_never)] {
             let mut mm = boot(with_sizes());
-            set(&mut mm, "thp/enabled", all_sizes);
-            set(&mut mm, &format!("{FOLDER}/enabled"), word);
+            mm.set_thp_enabled(all_sizes);
+            mm.set_thp_size_enabled(word);
             let space = program(&mut mm, 2 * HUGE);
             mm.madvise(space, at(HUGE), pages(HUGE), Madvise::HugePage, CPU).expect("it is mapped");
             [0, HUGE].iter().for_each(|&page| write(&mut mm, space, page));
             let found = [0, HUGE].map(|page| is_huge(&mm, space, page));
-            assert_eq!(found, expected, "{word}, {all_sizes} for all sizes");
+            assert_eq!(found, expected, "{word:?}, {all_sizes:?} for all sizes");
         }
     }
 }
@@ -56,25 +43,29 @@ fn the_file_of_the_size_decides_unless_it_inherits() {
 #[test]
 fn khugepaged_rests_when_neither_file_names_anybody() {
     for (word, all_sizes, rests) in [
-        ("inherit", "never", true),
-        ("never", "never", true),
-        ("madvise", "never", false),
-        ("always", "never", false),
-        ("inherit", "madvise", false),
-        ("never", "always", false),
+        (SizeEnabled::Inherit, HugeEnabled::Never, true),
+        (SizeEnabled::Never, HugeEnabled::Never, true),
+        (SizeEnabled::Madvise, HugeEnabled::Never, false),
+        (SizeEnabled::Always, HugeEnabled::Never, false),
+        (SizeEnabled::Inherit, HugeEnabled::Madvise, false),
+        (SizeEnabled::Never, HugeEnabled::Always, false),
     ] {
         let (mut mm, _) = base_pages(with_sizes(), &[1]);
         let raised = mm.min_free_kbytes();
-        set(&mut mm, "thp/enabled", all_sizes);
-        set(&mut mm, &format!("{FOLDER}/enabled"), word);
-        assert_eq!(mm.khugepaged_pause() == KhugepagedPause::UntilWoken, rests, "{word}, {all_sizes} for all sizes");
+        mm.set_thp_enabled(all_sizes);
+        mm.set_thp_size_enabled(word);
+        assert_eq!(
+            mm.khugepaged_pause() == KhugepagedPause::UntilWoken,
+            rests,
+            "{word:?}, {all_sizes:?} for all sizes"
+        );
         assert!(mm.min_free_kbytes() <= raised);
     }
 }
 
 /// Whether the first access to shared anonymous memory, or to a file of `mount`, makes a huge page.
 fn gets_huge(mm: &mut Mm, mount: Option<MountId>, advised: bool) -> bool {
-    let before = stat(mm, "shmem_alloc");
+    let before = mm.thp_size_stat(SizeStat::ShmemAlloc);
     let space = mm.create_space().expect("there are few");
     let file: Option<FileId> =
         mount.map(|mount| mm.create_file_on(mount, Pages::new(HUGE), None).expect("there is room"));
@@ -89,32 +80,32 @@ fn gets_huge(mm: &mut Mm, mount: Option<MountId>, advised: bool) -> bool {
     }
     access(mm, space, at(0), Access::Write, true);
     mm.exit(space, CPU).expect("it lives");
-    stat(mm, "shmem_alloc") > before
+    mm.thp_size_stat(SizeStat::ShmemAlloc) > before
 }
 
 #[test]
 fn shared_memory_follows_the_file_of_the_size_and_mounts_their_option() {
     let mut mm = boot(with_sizes());
     let never = mm.mount_tmpfs(ShmemHuge::Never).expect("it is allowed");
-    for (word, expected) in
-        [("inherit", [false, false]), ("always", [true, true]), ("advise", [false, true]), ("never", [false, false])]
-    {
-        set(&mut mm, &format!("{FOLDER}/shmem_enabled"), word);
-        assert_eq!([false, true].map(|advised| gets_huge(&mut mm, None, advised)), expected, "{word}");
+    for (enabled, expected) in [
+        (SizeShmemEnabled::Inherit, [false, false]),
+        (SizeShmemEnabled::Own(ShmemHuge::Always), [true, true]),
+        (SizeShmemEnabled::Own(ShmemHuge::Advise), [false, true]),
+        (SizeShmemEnabled::Own(ShmemHuge::Never), [false, false]),
+    ] {
+        mm.set_shmem_size_enabled(enabled);
+        assert_eq!([false, true].map(|advised| gets_huge(&mut mm, None, advised)), expected, "{enabled:?}");
         assert!(!gets_huge(&mut mm, Some(never), true), "a mount goes by its option");
     }
-    set(&mut mm, "thp/shmem_enabled", "always");
+    mm.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
     assert!(!gets_huge(&mut mm, None, false), "never of this size");
-    set(&mut mm, &format!("{FOLDER}/shmem_enabled"), "inherit");
+    mm.set_shmem_size_enabled(SizeShmemEnabled::Inherit);
     assert!(gets_huge(&mut mm, None, false));
-    set(&mut mm, "thp/shmem_enabled", "deny");
-    set(&mut mm, &format!("{FOLDER}/shmem_enabled"), "always");
+    mm.set_shmem_enabled(ShmemEnabled::Deny);
+    mm.set_shmem_size_enabled(SizeShmemEnabled::Own(ShmemHuge::Always));
     assert!(!gets_huge(&mut mm, None, true), "deny holds for all");
-    let forced = mm.write_setting("thp/shmem_enabled", "force").expect_err("only sizes that inherit are forced");
-    assert_eq!(forced.errno(), Some(crate::Errno::Einval));
-    assert_eq!(mm.shmem_enabled(), ShmemEnabled::Deny, "a refused write changes nothing");
-    set(&mut mm, &format!("{FOLDER}/shmem_enabled"), "inherit");
-    set(&mut mm, "thp/shmem_enabled", "force");
+    mm.set_shmem_size_enabled(SizeShmemEnabled::Inherit);
+    mm.set_shmem_enabled(ShmemEnabled::Force);
     assert!(gets_huge(&mut mm, None, false) && gets_huge(&mut mm, Some(never), false));
 }
 
@@ -123,8 +114,15 @@ fn statistics_of_the_size_count_what_happens_to_its_pages() {
     let mut mm = boot(with_sizes());
     let space = program(&mut mm, 8 * HUGE);
     let anon = |mm: &Mm| {
-        ["anon_fault_alloc", "anon_fault_fallback", "nr_anon", "nr_anon_partially_mapped", "split_deferred", "split"]
-            .map(|file| stat(mm, file))
+        [
+            SizeStat::AnonFaultAlloc,
+            SizeStat::AnonFaultFallback,
+            SizeStat::NrAnon,
+            SizeStat::NrAnonPartiallyMapped,
+            SizeStat::SplitDeferred,
+            SizeStat::Split,
+        ]
+        .map(|stat| mm.thp_size_stat(stat))
     };
     [0, HUGE, 2 * HUGE].iter().for_each(|&page| write(&mut mm, space, page));
     assert_eq!(anon(&mm), [3, 0, 3, 0, 0, 0]);
@@ -143,29 +141,16 @@ fn statistics_of_the_size_count_what_happens_to_its_pages() {
     let head = frame(&mm, space, HUGE);
     mm.pin(head).expect("it is mapped");
     assert!(mm.split_huge_page(head, CPU).is_err());
-    assert_eq!(stat(&mm, "split_failed"), 1);
+    assert_eq!(mm.thp_size_stat(SizeStat::SplitFailed), 1);
     mm.unpin(head).expect("it is pinned");
     let child = fork(&mut mm, space);
-    assert_eq!(stat(&mm, "nr_anon"), 2, "each once, whoever maps it");
+    assert_eq!(mm.thp_size_stat(SizeStat::NrAnon), 2, "each once, whoever maps it");
     mm.exit(child, CPU).expect("it lives");
     mm.exit(space, CPU).expect("it lives");
-    assert_eq!(stat(&mm, "nr_anon"), 0);
+    assert_eq!(mm.thp_size_stat(SizeStat::NrAnon), 0);
     mm.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
     assert!(gets_huge(&mut mm, None, false));
-    assert_eq!(["shmem_alloc", "shmem_fallback"].map(|file| stat(&mm, file)), [1, 0]);
-    for file in [
-        "anon_fault_fallback_charge",
-        "shmem_fallback_charge",
-        "swpin",
-        "swpin_fallback",
-        "swpin_fallback_charge",
-        "swpout",
-        "swpout_fallback",
-        "zswpout",
-    ] {
-        assert_eq!(stat(&mm, file), 0, "{file}");
-        assert!(mm.write_setting(&format!("{FOLDER}/stats/{file}"), "0").is_err(), "{file} is read-only");
-    }
+    assert_eq!([SizeStat::ShmemAlloc, SizeStat::ShmemFallback].map(|stat| mm.thp_size_stat(stat)), [1, 0]);
 }
 
 #[test]
@@ -173,5 +158,5 @@ fn collapse_makes_pages_that_the_statistics_know() {
     let (mut mm, spaces) = base_pages(with_sizes(), &[1]);
     pass(&mut mm, true);
     assert!(is_huge(&mm, spaces[0], 0));
-    assert_eq!((stat(&mm, "nr_anon"), stat(&mm, "anon_fault_alloc")), (1, 0));
+    assert_eq!((mm.thp_size_stat(SizeStat::NrAnon), mm.thp_size_stat(SizeStat::AnonFaultAlloc)), (1, 0));
 }

@@ -58,7 +58,6 @@ fn new_huge_pages_are_looked_at_once_and_stay_huge_by_default() {
     let space = program(&mut mm, HUGE);
     write(&mut mm, space, 0);
     assert_eq!(mm.deferred_splits(NODE), 0, "6.12+");
-    assert!(mm.read_setting("thp/shrink_underused").is_err());
 }
 
 #[test]
@@ -107,9 +106,7 @@ fn what_was_written_counts_however_it_was_written() {
 #[test]
 fn shrink_underused_is_for_pages_from_now_on() {
     let (mut mm, space) = sparse(1, 100);
-    assert_eq!(mm.read_setting("thp/shrink_underused").as_deref(), Ok("1\n"));
-    mm.write_setting("thp/shrink_underused", "0").expect("it takes 0");
-    assert!(mm.write_setting("thp/shrink_underused", "2").is_err());
+    mm.tune(|tunables| tunables.thp_shrink_underused = false);
     map(&mut mm, space, 2 * HUGE, HUGE);
     write(&mut mm, space, 2 * HUGE);
     assert_eq!(mm.deferred_splits(NODE), 1, "the one from before");

@@ -1,22 +1,20 @@
 //! Settings are read, written and refused as the files of Linux do it, and docs/settings.md lists all of them.
 //!
-//! After a wanted change of the list: `UPDATE_GOLDEN=1 cargo test -p order9-mm --test sysctl`, then read the difference.
-
-mod common;
+//! After a wanted change of the list: `UPDATE_GOLDEN=1 cargo test -p order9-procfs --test procfs`, then read the difference.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use order9_mm::command_line::{BootParameter, PARAMETERS};
 use order9_mm::policy::{HugeInterface, HugePlacement, MempolicyInterface, PcpHigh, PcpPolicy, Policy, ThpPolicy};
 use order9_mm::space::MmapRequest;
-use order9_mm::sysctl::{Access, HugetlbFile, Knob, Model, SETTINGS, Setting, SettingError};
 use order9_mm::{Errno, Gfp, Layout, Mark, Mm, MmBuilder, NodeSpec, Request, ZoneSpec};
+use order9_procfs::command_line::{BootParameter, PARAMETERS};
+use order9_procfs::sysctl::{self, Access, HugetlbFile, Knob, Model, SETTINGS, Setting, SettingError};
 use order9_units::{Bytes, Nanos, NodeId, Order, PAGE_SIZE, Pages, Pfn, PfnRange, ZoneKind};
 
 fn boot(policy: Policy) -> Mm {
-    common::boot(policy, Pages::ZERO)
+    super::boot(policy, Pages::ZERO)
 }
 
 /// A policy that has every setting the engine has, where NUMA balancing has its settings in /proc.
@@ -41,11 +39,11 @@ fn all_settings_with_debugfs() -> Policy {
 }
 
 fn read(mm: &Mm, name: &str) -> String {
-    mm.read_setting(name).unwrap_or_else(|error| panic!("{name}: {error}"))
+    sysctl::read(mm, name).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 fn write(mm: &mut Mm, name: &str, value: &str) {
-    mm.write_setting(name, value).unwrap_or_else(|error| panic!("{name} = {value:?}: {error}"));
+    sysctl::write(mm, name, value).unwrap_or_else(|error| panic!("{name} = {value:?}: {error}"));
     mm.check().expect("every law holds");
 }
 
@@ -77,10 +75,10 @@ fn every_setting_is_modelled_or_refused_by_name() {
         let in_debugfs = setting.path.starts_with("/sys/kernel/debug");
         let (mm, other) = if in_debugfs { (&mut since, &mut before) } else { (&mut before, &mut since) };
         if let Model::Engine(Knob::NumaScan(..)) = setting.model {
-            assert_eq!(other.read_setting(setting.name), Err(SettingError::Absent(setting)));
-            assert_eq!(other.write_setting(setting.name, "9"), Err(SettingError::Absent(setting)));
+            assert_eq!(sysctl::read(other, setting.name), Err(SettingError::Absent(setting)));
+            assert_eq!(sysctl::write(other, setting.name, "9"), Err(SettingError::Absent(setting)));
         }
-        let content = mm.read_setting(setting.name);
+        let content = sysctl::read(mm, setting.name);
         match (setting.model, setting.access) {
             (_, Access::WriteOnly) => assert_eq!(content, Err(SettingError::WriteOnly(setting))),
             (Model::Engine(_), _) => {
@@ -100,7 +98,7 @@ fn every_setting_is_modelled_or_refused_by_name() {
             _ if setting.is_modelled() => SettingError::Invalid(setting),
             Access::ReadWrite | Access::WriteOnly => SettingError::NotModelled(setting),
         };
-        assert_eq!(mm.write_setting(setting.name, "what"), Err(refused));
+        assert_eq!(sysctl::write(mm, setting.name, "what"), Err(refused));
     }
 }
 
@@ -108,7 +106,7 @@ fn every_setting_is_modelled_or_refused_by_name() {
 fn refusals_say_what_was_wrong_and_what_linux_answers() {
     let mut mm = boot(Policy::default());
     let mut refused = |name, value| {
-        let error = mm.write_setting(name, value).expect_err("it is refused");
+        let error = sysctl::write(&mut mm, name, value).expect_err("it is refused");
         (error.to_string(), error.errno())
     };
     let says = |text: &str, errno| (text.to_owned(), errno);
@@ -130,7 +128,7 @@ fn refusals_say_what_was_wrong_and_what_linux_answers() {
         refused("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "1"),
         says("thp/hpage_pmd_size is read-only", Some(Errno::Eacces))
     );
-    let error = mm.read_setting("vm.compact_memory").expect_err("it only starts something");
+    let error = sysctl::read(&mm, "vm.compact_memory").expect_err("it only starts something");
     assert_eq!((error.to_string().as_str(), error.errno()), ("vm.compact_memory is write-only", Some(Errno::Eacces)));
 }
 
@@ -149,7 +147,7 @@ fn files_of_huge_pages_hold_the_words_of_their_release() {
         for file in [enabled, defrag] {
             let before = read(&mm, file);
             assert_eq!(
-                mm.write_setting(file, wrong).map_err(SettingError::errno),
+                sysctl::write(&mut mm, file, wrong).map_err(SettingError::errno),
                 Err(Some(Errno::Einval)),
                 "{wrong:?}"
             );
@@ -157,11 +155,11 @@ fn files_of_huge_pages_hold_the_words_of_their_release() {
         }
     }
     for wrong in ["2", "-1", "one", "0x1", "1 1", "", "1\n\n"] {
-        let written = mm.write_setting("thp/use_zero_page", wrong);
+        let written = sysctl::write(&mut mm, "thp/use_zero_page", wrong);
         assert_eq!(written.map_err(SettingError::errno), Err(Some(Errno::Einval)), "{wrong:?}");
     }
     for wrong in ["0", "4294967296", "-1", "+", "1k", "0x10", "1.5", " 1", "", "\n", "1\n\n"] {
-        let written = mm.write_setting("thp/khugepaged/pages_to_scan", wrong);
+        let written = sysctl::write(&mut mm, "thp/khugepaged/pages_to_scan", wrong);
         assert_eq!(written.map_err(SettingError::errno), Err(Some(Errno::Einval)), "{wrong:?}");
         assert_eq!(read(&mm, "thp/khugepaged/pages_to_scan"), "4096\n");
     }
@@ -181,9 +179,16 @@ fn the_folder_of_the_size_holds_the_words_of_linux() {
     assert_eq!(read(&mm, shmem), "always inherit [within_size] advise never\n");
     for (file, wrong) in [(enabled, "advise"), (enabled, "inheri"), (enabled, ""), (shmem, "deny"), (shmem, "madvise")]
     {
-        assert_eq!(mm.write_setting(file, wrong).map_err(SettingError::errno), Err(Some(Errno::Einval)), "{wrong:?}");
+        assert_eq!(
+            sysctl::write(&mut mm, file, wrong).map_err(SettingError::errno),
+            Err(Some(Errno::Einval)),
+            "{wrong:?}"
+        );
     }
-    assert_eq!(mm.write_setting("thp/shmem_enabled", "force").map_err(SettingError::errno), Err(Some(Errno::Einval)));
+    assert_eq!(
+        sysctl::write(&mut mm, "thp/shmem_enabled", "force").map_err(SettingError::errno),
+        Err(Some(Errno::Einval))
+    );
     assert_eq!(read(&mm, "thp/hugepages-2048kB/stats/nr_anon"), "0\n");
 }
 
@@ -193,8 +198,8 @@ fn old_releases_know_fewer_words_and_take_beginnings() {
     (policy.thp.defer, policy.thp.defer_madvise, policy.thp.words_by_prefix) = (false, false, true);
     let mut mm = boot(policy.clone());
     assert_eq!(read(&mm, "thp/defrag"), "always [madvise] never\n");
-    assert_eq!(mm.write_setting("thp/defrag", "defer").map_err(SettingError::errno), Err(Some(Errno::Einval)));
-    assert_eq!(mm.write_setting("thp/enabled", "d").map_err(SettingError::errno), Err(Some(Errno::Einval)));
+    assert_eq!(sysctl::write(&mut mm, "thp/defrag", "defer").map_err(SettingError::errno), Err(Some(Errno::Einval)));
+    assert_eq!(sysctl::write(&mut mm, "thp/enabled", "d").map_err(SettingError::errno), Err(Some(Errno::Einval)));
     for word in ["a", "alw", "alwaysX"] {
         write(&mut mm, "thp/enabled", "never");
         write(&mut mm, "thp/enabled", word);
@@ -223,7 +228,7 @@ fn shmem_enabled_takes_its_six_words_exactly_in_every_release() {
         }
         for wrong in ["", "\n", "a", "alw", "Force", "forceX", "deny\n\n", " deny", "[deny]", "within_size_or_so", "1"]
         {
-            let written = mm.write_setting(file, wrong);
+            let written = sysctl::write(&mut mm, file, wrong);
             assert_eq!(written.map_err(SettingError::errno), Err(Some(Errno::Einval)), "{wrong:?}");
             assert_eq!(read(&mm, file), NAMES_OF_SHMEM.replace("never", "[never]"));
         }
@@ -234,7 +239,7 @@ const NAMES_OF_SHMEM: &str = "always within_size advise never deny force\n";
 
 #[test]
 fn files_of_huge_pages_come_with_their_release() {
-    let exists = |policy: Policy, name: &str| match boot(policy).read_setting(name) {
+    let exists = |policy: Policy, name: &str| match sysctl::read(&boot(policy), name) {
         Ok(_) => true,
         Err(error) => {
             assert_eq!(error.errno(), Some(Errno::Enoent), "{name}: {error}");
@@ -315,8 +320,8 @@ fn a_setting_that_the_policy_does_not_have_does_not_exist() {
     policy.watermark.boost_factor = None;
     let mut mm = boot(policy);
     let setting = Setting::find("vm.watermark_boost_factor").expect("it is in the list");
-    assert_eq!(mm.read_setting(setting.name), Err(SettingError::Absent(setting)));
-    assert_eq!(mm.write_setting(setting.name, "0"), Err(SettingError::Absent(setting)));
+    assert_eq!(sysctl::read(&mm, setting.name), Err(SettingError::Absent(setting)));
+    assert_eq!(sysctl::write(&mut mm, setting.name, "0"), Err(SettingError::Absent(setting)));
     assert_eq!(mm.policy().watermark.boost_factor, None);
 }
 
@@ -361,14 +366,14 @@ fn per_cpu_lists_hold_a_fraction_of_their_zone() {
     assert_eq!(high(&mm), (3 << 16) / 100 / 2);
     write(&mut mm, "vm.watermark_scale_factor", "20");
     assert_eq!(high(&mm), (3 << 16) / 100 / 2);
-    assert!(mm.write_setting(setting, "7").is_err(), "more than an eighth of a zone");
+    assert!(sysctl::write(&mut mm, setting, "7").is_err(), "more than an eighth of a zone");
     write(&mut mm, setting, "1000000");
     assert_eq!(high(&mm), 4 * mm.zones()[1].pcps()[0].batch());
     write(&mut mm, "vm.watermark_scale_factor", "10");
     write(&mut mm, setting, "0");
     assert_eq!(high(&mm), before);
     let old = Policy { pcp: PcpPolicy { high: PcpHigh::SixBatches, ..all_settings().pcp }, ..all_settings() };
-    assert_eq!(boot(old).read_setting(setting).map_err(SettingError::errno), Err(Some(Errno::Enoent)));
+    assert_eq!(sysctl::read(&boot(old), setting).map_err(SettingError::errno), Err(Some(Errno::Enoent)));
 }
 
 #[test]
@@ -400,7 +405,7 @@ fn of_two_limits_of_dirty_memory_the_one_written_last_counts() {
         ((200, 1), "0\n".into(), "0\n".into())
     );
     for refused in ["-1", "1", "4096"] {
-        assert!(mm.write_setting("vm.dirty_bytes", refused).is_err(), "{refused} is less than two pages");
+        assert!(sysctl::write(&mut mm, "vm.dirty_bytes", refused).is_err(), "{refused} is less than two pages");
     }
     write(&mut mm, "vm.dirty_ratio", "20");
     write(&mut mm, "vm.dirty_background_ratio", "10");
@@ -414,7 +419,7 @@ fn of_two_limits_of_dirty_memory_the_one_written_last_counts() {
 fn swappiness_ends_where_costs_are_not_weighed() {
     let mut old = boot(Policy::default());
     write(&mut old, "vm.swappiness", "100");
-    let refused = old.write_setting("vm.swappiness", "101").expect_err("it is too large");
+    let refused = sysctl::write(&mut old, "vm.swappiness", "101").expect_err("it is too large");
     assert_eq!(refused.errno(), Some(Errno::Einval));
     assert_eq!(refused.to_string(), "vm.swappiness takes at most 100 under this policy");
     assert_eq!(read(&old, "vm.swappiness"), "100\n");
@@ -430,7 +435,7 @@ fn dropping_caches_is_counted_by_what_was_asked() {
         write(&mut mm, "vm.drop_caches", value);
         assert_eq!((mm.counters().drop_pagecache, mm.counters().drop_slab), (pagecache, slab), "after {value}");
     }
-    assert!(mm.write_setting("vm.drop_caches", "0").is_err() && mm.read_setting("vm.drop_caches").is_err());
+    assert!(sysctl::write(&mut mm, "vm.drop_caches", "0").is_err() && sysctl::read(&mm, "vm.drop_caches").is_err());
 }
 
 #[test]
@@ -446,7 +451,7 @@ fn the_ends_of_every_range_are_taken() {
                 Model::Missing(_) => false,
             };
 
-            if mm.write_setting(setting.name, end).is_ok() && !other {
+            if sysctl::write(&mut mm, setting.name, end).is_ok() && !other {
                 assert!(read(&mm, setting.name).starts_with(end), "{} = {end}", setting.name);
             }
             mm.check().expect("every law holds");

@@ -12,14 +12,15 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
+use order9_mm::hugetlb::PoolSize;
+use order9_mm::policy::{HugeInterface, ThpPolicy};
+use order9_mm::thp::{HugeEnabled, SizeEnabled, SizeShmemEnabled};
+use order9_mm::trace::Tracer;
+use order9_mm::{Mm, ShmemEnabled, ShmemHuge};
+
 use by_size::{Malformed, word_of_huge_pages};
 
-use crate::Mm;
-use crate::hugetlb::PoolSize;
-use crate::policy::{HugeInterface, ThpPolicy};
-use crate::shmem::{ShmemEnabled, ShmemHuge};
-use crate::thp::{HugeEnabled, SizeEnabled, SizeShmemEnabled};
-use crate::trace::Tracer;
+use crate::Words;
 
 /// A parameter of the kernel that has an effect.
 #[derive(Debug, PartialEq, Eq)]
@@ -176,26 +177,37 @@ impl LogLine {
     const fn warning(text: String) -> Self {
         Self { text, is_warning: true }
     }
+
+    fn unparsed(parameter: &str) -> Self {
+        Self::warning(format!("{parameter} cannot parse, ignored"))
+    }
 }
 
-impl<T: Tracer> Mm<T> {
-    /// Does what the parameters of `line` say, and returns what the kernel writes to its log about it; nothing where there
-    /// are none. Call it before anything runs, with parameters that the policy in force has. Memory taken from a running host counts as just booted.
-    pub fn boot_with(&mut self, line: &CommandLine) -> Vec<LogLine> {
-        if line.given.is_empty() {
+impl CommandLine {
+    /// Does what the parameters say, and returns what the kernel writes to its log about it; nothing where there are none. Call
+    /// it before anything runs, with parameters that the policy in force has. Memory taken from a running host counts as just
+    /// booted.
+    pub fn boot<T: Tracer>(&self, mm: &mut Mm<T>) -> Vec<LogLine> {
+        if self.given.is_empty() {
             return Vec::new();
         }
-        let mut log = alloc::vec![LogLine::info(format!("Kernel command line: {}", line.text))];
+        let mut log = alloc::vec![LogLine::info(format!("Kernel command line: {}", self.text))];
         let (mut pool, mut anon, mut shmem) = (None, None, None);
-        for (parameter, value) in &line.given {
+        for (parameter, value) in &self.given {
             match parameter.effect {
-                Effect::TransparentHugepage => log.extend(self.boot_thp(value)),
-                Effect::TransparentHugepageShmem => log.extend(self.boot_shmem(value)),
-                Effect::ThpAnon => match word_of_huge_pages(value, &SizeEnabled::WORDS, SMALLEST_ANON) {
+                Effect::TransparentHugepage => match HugeEnabled::find(value) {
+                    Some(enabled) => mm.start_with_thp(enabled),
+                    None => log.push(LogLine::unparsed("huge_memory: transparent_hugepage=")),
+                },
+                Effect::TransparentHugepageShmem => match ShmemEnabled::find(value) {
+                    Some(enabled) => mm.set_shmem_enabled(enabled),
+                    None => log.push(LogLine::unparsed("transparent_hugepage_shmem=")),
+                },
+                Effect::ThpAnon => match word_of_huge_pages(value, SizeEnabled::WORDS, SMALLEST_ANON) {
                     Ok(word) => anon = word.or(anon).or(Some(SizeEnabled::Never)),
                     Err(Malformed) => log.push(LogLine::warning(format!("huge_memory: thp_anon={value}: {IGNORED}"))),
                 },
-                Effect::ThpShmem => match word_of_huge_pages(value, &SizeShmemEnabled::WORDS, SMALLEST_SHMEM) {
+                Effect::ThpShmem => match word_of_huge_pages(value, SizeShmemEnabled::WORDS, SMALLEST_SHMEM) {
                     Ok(word) => shmem = word.or(shmem).or(Some(SizeShmemEnabled::Own(ShmemHuge::Never))),
                     Err(Malformed) => log.push(LogLine::warning(format!("thp_shmem={value}: {IGNORED}"))),
                 },
@@ -209,47 +221,24 @@ impl<T: Tracer> Mm<T> {
             }
         }
         if let Some(enabled) = anon {
-            self.settings.thp.size_enabled = enabled;
-            self.setup_watermarks();
+            mm.start_with_thp_size(enabled);
         }
         if let Some(enabled) = shmem {
-            self.set_shmem_size_enabled(enabled);
+            mm.set_shmem_size_enabled(enabled);
         }
         // Pools are made when the allocator is up, after all parameters have been read.
-        log.extend(pool.into_iter().flat_map(|pages| self.boot_pool(pages)));
+        log.extend(pool.into_iter().flat_map(|pages| boot_pool(mm, pages)));
         log
     }
+}
 
-    /// `transparent_hugepage=`, and the complaint about a word that it does not take.
-    fn boot_thp(&mut self, word: &str) -> Option<LogLine> {
-        let Some(enabled) = HugeEnabled::find(word) else {
-            return Some(LogLine::warning("huge_memory: transparent_hugepage= cannot parse, ignored".into()));
-        };
-        if self.has_memory_for_thp() {
-            self.settings.thp.enabled = enabled;
-            self.setup_watermarks();
-        }
-        None
-    }
-
-    /// `transparent_hugepage_shmem=`, likewise.
-    fn boot_shmem(&mut self, word: &str) -> Option<LogLine> {
-        let Some(enabled) = ShmemEnabled::find(word) else {
-            return Some(LogLine::warning("transparent_hugepage_shmem= cannot parse, ignored".into()));
-        };
-        self.set_shmem_enabled(enabled);
-        None
-    }
-
-    fn boot_pool(&mut self, pages: u64) -> Vec<LogLine> {
-        self.set_nr_hugepages(PoolSize::all(pages));
-        let got = self.hugetlb_pool().total;
-        let short =
-            format!("HugeTLB: allocating {pages} of page size 2.00 MiB failed.  Only allocated {got} hugepages.");
-        let short = (got < pages).then_some(LogLine::warning(short));
-        let registered = format!("HugeTLB: registered 2.00 MiB page size, pre-allocated {got} pages");
-        short.into_iter().chain([LogLine::info(registered)]).collect()
-    }
+fn boot_pool<T: Tracer>(mm: &mut Mm<T>, pages: u64) -> Vec<LogLine> {
+    mm.set_nr_hugepages(PoolSize::all(pages));
+    let got = mm.hugetlb_pool().total;
+    let short = format!("HugeTLB: allocating {pages} of page size 2.00 MiB failed.  Only allocated {got} hugepages.");
+    let short = (got < pages).then_some(LogLine::warning(short));
+    let registered = format!("HugeTLB: registered 2.00 MiB page size, pre-allocated {got} pages");
+    short.into_iter().chain([LogLine::info(registered)]).collect()
 }
 
 #[cfg(test)]

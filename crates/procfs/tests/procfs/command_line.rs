@@ -1,18 +1,18 @@
 //! The kernel's command line decides what it decides on Linux, and what it does not take is said in the kernel's log.
 
-#[path = "../../../fuzz/src/boot.rs"]
+#[path = "../../../../fuzz/src/boot.rs"]
 mod boot;
-mod common;
 
-use order9_mm::command_line::CommandLine;
 use order9_mm::policy::{HugeInterface, Policy};
 use order9_mm::{Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
+use order9_procfs::command_line::CommandLine;
+use order9_procfs::sysctl;
 use order9_units::{NodeId, Pages, Pfn, PfnRange, ZoneKind};
 
 /// Boots `mm` with `text`; returns the kernel's log.
 fn boot_with(mm: &mut Mm, text: &str) -> Vec<String> {
     let line = CommandLine::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-    let log = mm.boot_with(&line).into_iter().map(|line| line.text).collect();
+    let log = line.boot(mm).into_iter().map(|line| line.text).collect();
     mm.check().expect("every law holds");
     log
 }
@@ -29,7 +29,7 @@ fn machine(policy: Policy, mib: u64) -> Mm {
 }
 
 fn read(mm: &Mm, name: &str) -> String {
-    mm.read_setting(name).unwrap_or_else(|error| panic!("{name}: {error}"))
+    sysctl::read(mm, name).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 const WARNING: &str = "huge_memory: transparent_hugepage= cannot parse, ignored";
@@ -52,7 +52,7 @@ fn the_boot_parameter_sets_enabled_and_small_machines_start_without() {
     let off = ["always madvise [never]\n", "always defer defer+madvise madvise [never]\n", "0\n", "0\n"];
     boot_with(&mut small, "transparent_hugepage=always");
     assert_eq!(files.map(|file| read(&small, file)), off, "less than 512 MiB");
-    small.write_setting("thp/enabled", "always").expect("the administrator may");
+    sysctl::write(&mut small, "thp/enabled", "always").expect("the administrator may");
     assert_eq!(read(&small, "thp/enabled"), "[always] madvise never\n");
 }
 
@@ -132,16 +132,16 @@ fn boot_parameters_by_size_set_the_files_of_the_size() {
 #[test]
 fn pools_are_made_at_boot_as_large_as_free_memory_allows() {
     let log_of = |mm: &mut Mm, text| boot_with(mm, text).split_off(1);
-    let mut mm = common::boot(Policy::default(), Pages::ZERO);
+    let mut mm = super::boot(Policy::default(), Pages::ZERO);
     assert_eq!(log_of(&mut mm, "hugepages=10"), ["HugeTLB: registered 2.00 MiB page size, pre-allocated 10 pages"]);
     assert_eq!(read(&mm, "vm.nr_hugepages"), "10\n");
-    let mut mm = common::boot(Policy::default(), Pages::ZERO);
+    let mut mm = super::boot(Policy::default(), Pages::ZERO);
     let log = log_of(&mut mm, "hugepages=100000");
     let got = read(&mm, "vm.nr_hugepages").trim().to_owned();
     assert!((400..512).contains(&got.parse::<u32>().expect("a number")), "of the 512 of 1 GiB: {got}");
     let failed = format!("HugeTLB: allocating 100000 of page size 2.00 MiB failed.  Only allocated {got} hugepages.");
     assert_eq!(log[0], failed);
-    let mut mm = common::boot(Policy::default(), Pages::ZERO);
+    let mut mm = super::boot(Policy::default(), Pages::ZERO);
     assert_eq!(log_of(&mut mm, "hugepages=many"), ["HugeTLB: Invalid hugepages parameter many"]);
     let again = "HugeTLB: hugepages= specified twice without interleaving hugepagesz=, ignoring hugepages=7";
     assert_eq!(log_of(&mut mm, "hugepages=2 hugepages=7")[0], again);

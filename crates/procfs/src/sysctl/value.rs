@@ -47,7 +47,7 @@ impl Values {
     }
 
     /// The number in `text`, read as files of /sys do: decimal, and nothing behind it but a newline.
-    pub(crate) fn parse_sysfs(&self, text: &str) -> Option<Vec<i64>> {
+    pub(super) fn parse_sysfs(&self, text: &str) -> Option<Vec<i64>> {
         let number: i64 = text.strip_suffix('\n').unwrap_or(text).parse().ok()?;
         self.has(number).then(|| alloc::vec![number])
     }

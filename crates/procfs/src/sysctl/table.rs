@@ -1,11 +1,16 @@
 //! The list of settings. Meanings, ranges and defaults: Linux' Documentation/admin-guide/sysctl/vm.rst and
 //! admin-guide/mm/transhuge.rst.
 
-use super::Access::{ReadOnly, ReadWrite, WriteOnly};
-use super::{
-    HugetlbFile, KhugepagedFile, Knob, Model, NumaScanFile, NumaScanFolder, RATIOS, Setting, SizeStat, Values,
-};
+use order9_mm::ShmemEnabled;
+use order9_mm::thp::{HugeDefrag, HugeEnabled, SizeEnabled, SizeShmemEnabled, SizeStat};
+use order9_units::ZoneKind;
 
+use super::Access::{ReadOnly, ReadWrite, WriteOnly};
+use super::{HugetlbFile, KhugepagedFile, Knob, Model, NumaScanFile, NumaScanFolder, Setting, Values};
+use crate::Words;
+
+/// Numbers that `vm.lowmem_reserve_ratio` has: one per zone a node can have.
+const RATIOS: usize = ZoneKind::COUNT;
 const INT_MAX: i64 = i32::MAX as i64;
 const UINT_MAX: i64 = u32::MAX as i64;
 /// Limited by the width of a `long` alone.
@@ -85,7 +90,7 @@ macro_rules! pool {
 
 /// Statistics in /sys/kernel/mm/transparent_hugepage/hugepages-2048kB/stats: file, unit, statistic, meaning.
 macro_rules! stat {
-    ($file:literal, $unit:literal, $of:ident, $meaning:literal) => {
+    ($file:literal, $unit:literal, $of:expr, $meaning:literal) => {
         Setting {
             name: concat!("thp/hugepages-2048kB/stats/", $file),
             path: concat!("/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/stats/", $file),
@@ -94,7 +99,7 @@ macro_rules! stat {
             default: "0",
             values: number(0, LONG),
             access: ReadOnly,
-            model: engine(Knob::ThpSizeStat(SizeStat::$of)),
+            model: engine(Knob::ThpSizeStat($of)),
         }
     };
 }
@@ -251,33 +256,33 @@ pub static SETTINGS: &[Setting] = &[
         access: ReadWrite,
         model: engine(Knob::InterleaveWeight),
     },
-    thp!("defrag", ReadWrite, Values::Words(&["always", "defer", "defer+madvise", "madvise", "never"]), "", "madvise", engine(Knob::ThpDefrag),
+    thp!("defrag", ReadWrite, Values::Words(HugeDefrag::NAMES), "", "madvise", engine(Knob::ThpDefrag),
         "Which faults reclaim and compact for a huge page"),
-    thp!("enabled", ReadWrite, Values::Words(&["always", "madvise", "never"]), "", "always or madvise, by build", engine(Knob::ThpEnabled),
+    thp!("enabled", ReadWrite, Values::Words(HugeEnabled::NAMES), "", "always or madvise, by build", engine(Knob::ThpEnabled),
         "Which mappings get huge pages"),
     thp!("hpage_pmd_size", ReadOnly, number(2 << 20, 2 << 20), "bytes", "2097152", engine(Knob::ThpPmdSize),
         "Size of a huge page"),
-    thp!("hugepages-2048kB/enabled", ReadWrite, Values::Words(&["always", "inherit", "madvise", "never"]), "", "inherit", engine(Knob::ThpSizeEnabled),
+    thp!("hugepages-2048kB/enabled", ReadWrite, Values::Words(SizeEnabled::NAMES), "", "inherit", engine(Knob::ThpSizeEnabled),
         "Which mappings get pages of this size; inherit is by thp/enabled"),
-    thp!("hugepages-2048kB/shmem_enabled", ReadWrite, Values::Words(&["always", "inherit", "within_size", "advise", "never"]), "", "inherit", engine(Knob::ThpSizeShmemEnabled),
+    thp!("hugepages-2048kB/shmem_enabled", ReadWrite, Values::Words(SizeShmemEnabled::NAMES), "", "inherit", engine(Knob::ThpSizeShmemEnabled),
         "Which shared anonymous memory and memfds get pages of this size; inherit is by thp/shmem_enabled"),
-    stat!("anon_fault_alloc", "faults", AnonFaultAlloc, "Faults that got a huge page"),
-    stat!("anon_fault_fallback", "faults", AnonFaultFallback, "Faults that might have had one and got none"),
-    stat!("anon_fault_fallback_charge", "faults", Zero, "Of these, those whose memory cgroup was full; there are none here"),
-    stat!("nr_anon", "huge pages", NrAnon, "Anonymous huge pages there are, whether huge or single entries show them"),
-    stat!("nr_anon_partially_mapped", "huge pages", NrAnonPartiallyMapped, "Of these, those of which nobody maps some base pages"),
-    stat!("shmem_alloc", "huge pages", ShmemAlloc, "Huge pages added to tmpfs and shared memory by faults and system calls"),
-    stat!("shmem_fallback", "times", ShmemFallback, "Times that there was none for that"),
-    stat!("shmem_fallback_charge", "times", Zero, "Of these, those for which a memory cgroup was full; there are none here"),
-    stat!("split", "huge pages", Split, "Huge pages split into base pages"),
-    stat!("split_deferred", "huge pages", SplitDeferred, "Huge pages that wait for their split since nobody maps some base pages"),
-    stat!("split_failed", "huge pages", SplitFailed, "Huge pages that could not be split"),
-    stat!("swpin", "huge pages", Zero, "Huge pages read from swap in one piece; here base pages are"),
-    stat!("swpin_fallback", "times", Zero, "Times that such a page could not be had"),
-    stat!("swpin_fallback_charge", "times", Zero, "Of these, those for which a memory cgroup was full"),
-    stat!("swpout", "huge pages", Zero, "Huge pages swapped in one piece; here they are split first"),
-    stat!("swpout_fallback", "huge pages", Zero, "Huge pages split since swap had no room in one piece"),
-    stat!("zswpout", "huge pages", Zero, "Huge pages compressed into zswap, which there is none of"),
+    stat!("anon_fault_alloc", "faults", Some(SizeStat::AnonFaultAlloc), "Faults that got a huge page"),
+    stat!("anon_fault_fallback", "faults", Some(SizeStat::AnonFaultFallback), "Faults that might have had one and got none"),
+    stat!("anon_fault_fallback_charge", "faults", None, "Of these, those whose memory cgroup was full; there are none here"),
+    stat!("nr_anon", "huge pages", Some(SizeStat::NrAnon), "Anonymous huge pages there are, whether huge or single entries show them"),
+    stat!("nr_anon_partially_mapped", "huge pages", Some(SizeStat::NrAnonPartiallyMapped), "Of these, those of which nobody maps some base pages"),
+    stat!("shmem_alloc", "huge pages", Some(SizeStat::ShmemAlloc), "Huge pages added to tmpfs and shared memory by faults and system calls"),
+    stat!("shmem_fallback", "times", Some(SizeStat::ShmemFallback), "Times that there was none for that"),
+    stat!("shmem_fallback_charge", "times", None, "Of these, those for which a memory cgroup was full; there are none here"),
+    stat!("split", "huge pages", Some(SizeStat::Split), "Huge pages split into base pages"),
+    stat!("split_deferred", "huge pages", Some(SizeStat::SplitDeferred), "Huge pages that wait for their split since nobody maps some base pages"),
+    stat!("split_failed", "huge pages", Some(SizeStat::SplitFailed), "Huge pages that could not be split"),
+    stat!("swpin", "huge pages", None, "Huge pages read from swap in one piece; here base pages are"),
+    stat!("swpin_fallback", "times", None, "Times that such a page could not be had"),
+    stat!("swpin_fallback_charge", "times", None, "Of these, those for which a memory cgroup was full"),
+    stat!("swpout", "huge pages", None, "Huge pages swapped in one piece; here they are split first"),
+    stat!("swpout_fallback", "huge pages", None, "Huge pages split since swap had no room in one piece"),
+    stat!("zswpout", "huge pages", None, "Huge pages compressed into zswap, which there is none of"),
     thp!("khugepaged/alloc_sleep_millisecs", ReadWrite, number(0, UINT_MAX), "ms", "60000", khugepaged(KhugepagedFile::AllocSleepMillisecs),
         "Pause of khugepaged after it found no huge page"),
     thp!("khugepaged/defrag", ReadWrite, FLAG, "", "1", khugepaged(KhugepagedFile::Defrag),
@@ -298,7 +303,7 @@ pub static SETTINGS: &[Setting] = &[
         "Pause of khugepaged between two scans"),
     thp!("madv_hugepage_force_local", ReadWrite, FLAG, "", "0", engine(Knob::ThpForceLocal),
         "Whether MADV_HUGEPAGE_FORCE_LOCAL, where the placement of huge pages knows it, needs no privilege"),
-    thp!("shmem_enabled", ReadWrite, Values::Words(&["always", "within_size", "advise", "never", "deny", "force"]), "", "never", engine(Knob::ThpShmemEnabled),
+    thp!("shmem_enabled", ReadWrite, Values::Words(ShmemEnabled::NAMES), "", "never", engine(Knob::ThpShmemEnabled),
         "Which shared memory gets huge pages"),
     thp!("shrink_underused", ReadWrite, FLAG, "", "1", engine(Knob::ThpShrinkUnderused),
         "Whether huge pages that hold mostly zeros are split under memory pressure"),

@@ -1,0 +1,160 @@
+//! Settings by the names Linux gives them: read and written as the files of /proc/sys/vm and /sys are.
+//!
+//! Key types: [`Setting`] (a name, what it means, what it takes), [`SETTINGS`] (all of them: the one list that programs, docs
+//! and tests read), [`Knob`] (what of the engine a setting sets), [`SettingError`]. [`read`] answers with the content of the
+//! file, [`write`] takes what would be written to it. A setting whose mechanism the engine does not have is in the list and
+//! refused by name. What differs between releases and is no setting there is a [`order9_mm::policy::Policy`]. Behaviour and
+//! sources: docs/settings.md.
+
+mod error;
+mod hugetlb;
+mod knob;
+mod numbers;
+mod table;
+mod thp;
+mod value;
+mod weights;
+
+use alloc::string::String;
+
+use order9_mm::Mm;
+use order9_mm::trace::Tracer;
+
+pub use error::SettingError;
+pub use hugetlb::pool_size;
+pub use knob::{HugetlbFile, KhugepagedFile, Knob, NumaScanFile, NumaScanFolder};
+pub use table::SETTINGS;
+pub use value::Values;
+
+/// A setting of Linux, modelled or not.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// As sysctl(8) calls it, `vm.swappiness`; files in /sys/kernel/mm/transparent_hugepage are `thp/` and their path there,
+    /// those in /sys/kernel/mm/hugepages/hugepages-2048kB `hugetlb/` and theirs.
+    pub name: &'static str,
+    /// The file.
+    pub path: &'static str,
+    /// What it decides.
+    pub meaning: &'static str,
+    /// Unit of its value; empty where it has none.
+    pub unit: &'static str,
+    /// What Linux starts with.
+    pub default: &'static str,
+    /// What may be written.
+    pub values: Values,
+    /// Whether the file can be read and written.
+    pub access: Access,
+    /// What the engine has of it.
+    pub model: Model,
+}
+
+/// What the file of a setting allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Mode 0644.
+    ReadWrite,
+    /// Mode 0444.
+    ReadOnly,
+    /// Mode 0200: writing it starts something.
+    WriteOnly,
+}
+
+/// What the engine has of a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Model {
+    /// It has the effect it has on Linux.
+    Engine(Knob),
+    /// It cannot be set, because the engine does not have this.
+    Missing(&'static str),
+}
+
+impl Setting {
+    /// The setting that `name` names: by [`Setting::name`], with `/` and `.` alike, or by [`Setting::path`].
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Self> {
+        let canonical = |byte: u8| if byte == b'.' { b'/' } else { byte };
+        let is_named = |setting: &&Self| {
+            name == setting.path || name.bytes().map(canonical).eq(setting.name.bytes().map(canonical))
+        };
+        SETTINGS.iter().find(is_named)
+    }
+
+    /// Whether it has an effect.
+    #[must_use]
+    pub const fn is_modelled(&self) -> bool {
+        matches!(self.model, Model::Engine(_))
+    }
+
+    /// Whether it is a file of /sys, which takes a number and nothing else.
+    fn is_sysfs(&self) -> bool {
+        self.path.starts_with("/sys/")
+    }
+
+    fn knob(&'static self) -> Result<Knob, SettingError> {
+        match self.model {
+            Model::Engine(knob) => Ok(knob),
+            Model::Missing(_) => Err(SettingError::NotModelled(self)),
+        }
+    }
+}
+
+/// The content of the file of a setting, closing newline included. `name` is as [`Setting::find`] takes it, or the path of
+/// a file of a node: of its hugetlb pool, or the weight that interleaving gives it.
+///
+/// # Errors
+/// [`SettingError`], never `ReadOnly` or `Invalid`.
+pub fn read<T: Tracer>(mm: &Mm<T>, name: &str) -> Result<String, SettingError> {
+    if let Some((node, setting)) = hugetlb::of_node(name) {
+        return hugetlb::read(mm, node, setting);
+    }
+    if let Some((node, setting)) = weights::of_node(name) {
+        return weights::read(mm, node, setting);
+    }
+    let setting = Setting::find(name).ok_or(SettingError::Unknown)?;
+    if setting.access == Access::WriteOnly {
+        return Err(SettingError::WriteOnly(setting));
+    }
+    let knob = setting.knob()?;
+    if let Some(words) = thp::read_words(mm, knob) {
+        return Ok(words);
+    }
+    let numbers = numbers::shown(mm, knob).ok_or(SettingError::Absent(setting))?;
+    Ok(value::render(&numbers))
+}
+
+/// Writes `value` to a setting, as a program that writes to its file once. `name` is as for [`read`]. A pool
+/// of huge pages grows as far as free memory goes, see [`pool_size`].
+///
+/// # Errors
+/// [`SettingError`], never `WriteOnly`.
+pub fn write<T: Tracer>(mm: &mut Mm<T>, name: &str, value: &str) -> Result<(), SettingError> {
+    if let Some(size) = pool_size(mm, name, value)? {
+        mm.set_nr_hugepages(size);
+        return Ok(());
+    }
+    if let Some((node, setting)) = weights::of_node(name) {
+        return weights::write(mm, node, setting, value);
+    }
+    let setting = Setting::find(name).ok_or(SettingError::Unknown)?;
+    if setting.access == Access::ReadOnly {
+        return Err(SettingError::ReadOnly(setting));
+    }
+    let knob = setting.knob()?;
+    if knob == Knob::InterleaveAuto {
+        return weights::write_auto(mm, setting, value);
+    }
+    if let Some(known) = thp::write_words(mm, knob, value) {
+        return if known { Ok(()) } else { Err(SettingError::Invalid(setting)) };
+    }
+    numbers::shown(mm, knob).ok_or(SettingError::Absent(setting))?;
+    let numbers = if setting.is_sysfs() { setting.values.parse_sysfs(value) } else { setting.values.parse(value) };
+    let numbers = numbers.ok_or(SettingError::Invalid(setting))?;
+    if knob == Knob::NumaBalancing && numbers[0] > 1 {
+        return Err(SettingError::ValueNotModelled(setting, "memory tiering"));
+    }
+    match numbers::policy_max(mm.policy(), knob) {
+        Some(max) if numbers[0] > max => return Err(SettingError::TooLarge(setting, max)),
+        _ => numbers::set(mm, knob, &numbers),
+    }
+    Ok(())
+}
