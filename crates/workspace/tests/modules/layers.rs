@@ -77,7 +77,7 @@ pub(crate) const LAYERS: &[Layer] = &[
         cycle: "",
     },
     Layer { name: "slow path", modules: &["env", "slow_path"], cycle: "" },
-    Layer { name: "whole", modules: &["boot", "check", "levels", "mm", "outlook", "page_view"], cycle: "" },
+    Layer { name: "whole", modules: &["boot", "check", "levels", "mm", "outlook", "page_view", "tunables"], cycle: "" },
 ];
 
 /// The listed module that `path` lies in: the longest that it begins with.
