@@ -1,7 +1,8 @@
 //! Files on tmpfs: mounts, pages that system calls read and write, and parts that are cut out.
 
 use order9_mm::env::Env as _;
-use order9_mm::{Errno, FileId, MountId, ShmemHole, ShmemPage, TmpfsOptions, alloc_pages};
+use order9_mm::{Errno, FileId, MountId, ShmemHole, ShmemPage, alloc_pages};
+use order9_procfs::tmpfs_options;
 use order9_units::{Bytes, PAGE_SIZE, Pages, Pfn};
 use order9_workloads::{self as workloads, Mount, Statfs, Stop, Tmpfs};
 
@@ -13,14 +14,14 @@ use crate::time::Class;
 impl Tmpfs for Thread {
     async fn mount_tmpfs(&self, options: &str) -> Result<Mount, Stop> {
         self.enter().await?;
-        let mount = TmpfsOptions::parse(options).and_then(|options| self.kernel.with(|mm| mm.mount_tmpfs(options)));
+        let mount = tmpfs_options(options).and_then(|options| self.kernel.with(|mm| mm.mount_tmpfs(options)));
         mount.map(|mount| Mount(mount.number())).map_err(|errno| refused("mount", errno))
     }
 
     async fn remount_tmpfs(&self, mount: Mount, options: &str) -> Result<(), Stop> {
         self.enter().await?;
         let remount = |options| self.kernel.with(|mm| mm.remount_tmpfs(MountId::new(mount.0), options));
-        TmpfsOptions::parse(options).and_then(remount).map_err(|errno| refused("mount", errno))
+        tmpfs_options(options).and_then(remount).map_err(|errno| refused("mount", errno))
     }
 
     async fn statfs(&self, mount: Mount) -> Result<Statfs, Stop> {

@@ -1,5 +1,5 @@
 //! Text from and to the engine: files of /proc and /sys about memory, byte for byte as Linux lays them out, settings by their
-//! names in Linux, and the kernel's command line.
+//! names in Linux, options of mounts, and the kernel's command line.
 //!
 //! Key types and functions: [`sysctl::read`] and [`sysctl::write`], [`CommandLine`](command_line::CommandLine), and functions that
 //! take the engine and a place to write to: [`render_vmstat`], [`render_smaps`] and so on. [`vmstat`], [`meminfo`] and
@@ -23,6 +23,7 @@ mod slabinfo;
 mod smaps;
 mod status;
 pub mod sysctl;
+mod tmpfs;
 mod vmstat;
 mod words;
 mod zoneinfo;
@@ -43,6 +44,7 @@ pub use pagetypeinfo::render_pagetypeinfo;
 pub use slabinfo::render_slabinfo;
 pub use smaps::{render_smaps, render_smaps_rollup};
 pub use status::render_status;
+pub use tmpfs::tmpfs_options;
 pub use vmstat::{render_vmstat, vmstat};
 pub use words::Words;
 pub use zoneinfo::render_zoneinfo;

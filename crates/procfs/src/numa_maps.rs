@@ -2,10 +2,13 @@
 
 use core::fmt::{Result, Write};
 
+use order9_mm::mempolicy::{Mempolicy, ModeFlags};
 use order9_mm::space::{NumaUse, VmaKind};
 use order9_mm::trace::Tracer;
 use order9_mm::{Mm, Space};
 use order9_units::{NodeId, Order, PAGE_SIZE};
+
+use crate::Words;
 
 /// Writes /proc/PID/numa_maps of the program that has `space`.
 ///
@@ -15,7 +18,7 @@ pub fn render_numa_maps<T: Tracer>(mm: &Mm<T>, space: &Space, out: &mut impl Wri
     for vma in space.vmas() {
         write!(out, "{:08x} ", vma.range.start.addr().get())?;
         match mm.shown_policy(space, vma) {
-            Some(policy) => write!(out, "{policy}")?,
+            Some(policy) => render_policy(&policy, out)?,
             None => out.write_str("default")?,
         }
         match vma.kind {
@@ -27,6 +30,20 @@ pub fn render_numa_maps<T: Tracer>(mm: &Mm<T>, space: &Space, out: &mut impl Wri
         render_use(&mm.numa_use(space, vma), out, matches!(vma.kind, VmaKind::Hugetlb { .. }))?;
     }
     Ok(())
+}
+
+/// `MODE[=FLAGS][:NODES]`.
+fn render_policy(policy: &Mempolicy, out: &mut impl Write) -> Result {
+    out.write_str(policy.mode().word())?;
+    out.write_str(match policy.flags() {
+        ModeFlags::None if policy.balances() => "=balancing",
+        ModeFlags::None => "",
+        ModeFlags::Static if policy.balances() => "=static|balancing",
+        ModeFlags::Relative if policy.balances() => "=relative|balancing",
+        ModeFlags::Static => "=static",
+        ModeFlags::Relative => "=relative",
+    })?;
+    if policy.nodes().is_empty() { Ok(()) } else { write!(out, ":{}", policy.nodes()) }
 }
 
 fn render_use(found: &NumaUse, out: &mut impl Write, hugetlb: bool) -> Result {

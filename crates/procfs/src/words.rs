@@ -1,5 +1,6 @@
 //! Words of settings: every value that a file takes as a word, listed once, in the order in which the file shows them.
 
+use order9_mm::mempolicy::Mode;
 use order9_mm::thp::{HugeDefrag, HugeEnabled, SizeEnabled, SizeShmemEnabled};
 use order9_mm::{ShmemEnabled, ShmemHuge};
 
@@ -68,3 +69,31 @@ words!(SizeShmemEnabled {
     Self::Own(ShmemHuge::Advise) => "advise",
     Self::Own(ShmemHuge::Never) => "never",
 });
+
+words!(ShmemHuge {
+    Self::Always => "always",
+    Self::WithinSize => "within_size",
+    Self::Advise => "advise",
+    Self::Never => "never",
+});
+
+words!(Mode {
+    Self::Default => "default",
+    Self::Preferred => "prefer",
+    Self::Bind => "bind",
+    Self::Interleave => "interleave",
+    Self::Local => "local",
+    Self::PreferredMany => "prefer (many)",
+    Self::WeightedInterleave => "weighted interleave",
+    Self::NodeProximity => "proximity",
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mode_of_a_memory_policy_has_a_word() {
+        assert!(Mode::ALL.iter().eq(Mode::WORDS.iter().map(|(mode, _)| mode)));
+    }
+}

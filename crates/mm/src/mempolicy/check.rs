@@ -17,7 +17,7 @@ impl<T: Tracer> Mm<T> {
         let exists = |node: Option<NodeId>| node.is_none_or(|node| node.index() < self.nodes.len());
         for policy in &policies.known {
             check_nodes(policy, memory)?;
-            require(exists(policy.home()), "a policy has a home node that there is", || format!("{policy}"))?;
+            require(exists(policy.home()), "a policy has a home node that there is", || format!("{policy:?}"))?;
         }
         for (id, space) in self.user.spaces() {
             let mems = space.tasks.mems.unwrap_or(memory);
@@ -72,5 +72,5 @@ impl<T: Tracer> Mm<T> {
 
 fn check_nodes(policy: &Mempolicy, memory: NodeMask) -> Verdict {
     let fits = policy.nodes().is_subset_of(memory) && policy.nodes().is_empty() != policy.mode().takes_nodes();
-    require(fits, "a policy names nodes with memory", || format!("{policy}, of {memory}"))
+    require(fits, "a policy names nodes with memory", || format!("{policy:?}, of {memory}"))
 }

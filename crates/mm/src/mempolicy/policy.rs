@@ -3,8 +3,6 @@
 //! Key types: [`MempolicyArgs`] (what a system call gives), [`Mempolicy`] (what comes of it). set_mempolicy(2);
 //! Linux' Documentation/admin-guide/mm/numa_memory_policy.rst.
 
-use core::fmt;
-
 use order9_units::{NodeId, NodeMask};
 
 use crate::policy::{MempolicyInterface, Policy};
@@ -34,23 +32,17 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// All modes, by the words of /proc/PID/numa_maps.
-    pub const WORDS: [(Self, &'static str); 8] = [
-        (Self::Default, "default"),
-        (Self::Preferred, "prefer"),
-        (Self::Bind, "bind"),
-        (Self::Interleave, "interleave"),
-        (Self::Local, "local"),
-        (Self::PreferredMany, "prefer (many)"),
-        (Self::WeightedInterleave, "weighted interleave"),
-        (Self::NodeProximity, "proximity"),
+    /// All modes.
+    pub const ALL: [Self; 8] = [
+        Self::Default,
+        Self::Preferred,
+        Self::Bind,
+        Self::Interleave,
+        Self::Local,
+        Self::PreferredMany,
+        Self::WeightedInterleave,
+        Self::NodeProximity,
     ];
-
-    /// Its word in /proc/PID/numa_maps.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        Self::WORDS.into_iter().find(|&(mode, _)| mode == self).map_or("unknown", |(_, word)| word)
-    }
 
     /// Whether kernels with this policy know it.
     fn exists(self, policy: &Policy) -> bool {
@@ -242,25 +234,8 @@ impl Mempolicy {
 }
 
 /// As in /proc/PID/numa_maps: `bind=static:0-1`.
-impl fmt::Display for Mempolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.mode.word())?;
-        f.write_str(match self.flags {
-            ModeFlags::None if self.balances => "=balancing",
-            ModeFlags::None => "",
-            ModeFlags::Static if self.balances => "=static|balancing",
-            ModeFlags::Relative if self.balances => "=relative|balancing",
-            ModeFlags::Static => "=static",
-            ModeFlags::Relative => "=relative",
-        })?;
-        if self.nodes.is_empty() { Ok(()) } else { write!(f, ":{}", self.nodes) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use alloc::string::ToString;
-
     use super::*;
     use crate::policy::HugePlacement;
 
@@ -325,14 +300,14 @@ mod tests {
         let mut policy = kernel(NEWEST);
         let new = |policy: &Policy, flags, nodes| {
             let args = MempolicyArgs { flags, ..MempolicyArgs::new(Mode::NodeProximity, mask(nodes)) };
-            Mempolicy::new(&args, policy, mask("0-1")).map(|made| made.map(|made| made.to_string()))
+            Mempolicy::new(&args, policy, mask("0-1")).map(|made| made.map(|made| (made.mode(), made.nodes())))
         };
         for &placement in HugePlacement::ALL {
             policy.thp.placement = placement;
             assert_eq!(new(&policy, ModeFlags::None, "").is_ok(), placement == HugePlacement::MpolProximity);
         }
         policy.thp.placement = HugePlacement::MpolProximity;
-        assert_eq!(new(&policy, ModeFlags::None, ""), Ok(Some("proximity".to_string())));
+        assert_eq!(new(&policy, ModeFlags::None, ""), Ok(Some((Mode::NodeProximity, NodeMask::EMPTY))));
         assert_eq!(new(&policy, ModeFlags::None, "0"), Err(Errno::Einval));
         assert_eq!(new(&policy, ModeFlags::Static, ""), Err(Errno::Einval));
     }
@@ -346,7 +321,7 @@ mod tests {
         };
         assert_eq!(made(Mode::Bind, Base), Err(Errno::Einval));
         let bound = made(Mode::Bind, BindBalancing).unwrap().unwrap();
-        assert_eq!((bound.balances(), bound.to_string().as_str()), (true, "bind=balancing:0-1"));
+        assert_eq!((bound.mode(), bound.balances(), bound.nodes()), (Mode::Bind, true, mask("0-1")));
         assert_eq!(made(Mode::PreferredMany, WeightedInterleave), Err(Errno::Einval));
         assert!(made(Mode::PreferredMany, PreferredManyBalancing).is_ok());
         assert_eq!(made(Mode::Interleave, PreferredManyBalancing), Err(Errno::Einval));
@@ -356,9 +331,9 @@ mod tests {
     #[test]
     fn a_preferred_node_is_the_lowest_and_none_is_the_local_one() {
         let policy = new(Mode::Preferred, ModeFlags::None, "1-3", "0-3").unwrap().unwrap();
-        assert_eq!((policy.nodes(), policy.to_string().as_str()), (mask("1"), "prefer:1"));
+        assert_eq!((policy.mode(), policy.nodes()), (Mode::Preferred, mask("1")));
         let local = new(Mode::Preferred, ModeFlags::None, "", "0-3").unwrap().unwrap();
-        assert_eq!((local.mode(), local.to_string().as_str()), (Mode::Local, "local"));
+        assert_eq!((local.mode(), local.nodes()), (Mode::Local, NodeMask::EMPTY));
     }
 
     #[test]
@@ -374,6 +349,6 @@ mod tests {
         );
         assert_eq!(rebound(ModeFlags::Relative, "0,2", "5-6").nodes(), mask("5"));
         let back = rebound(ModeFlags::Static, "0,3", "2-3").rebound(mask("0-3"), NEWEST);
-        assert_eq!((back.nodes(), back.to_string().as_str()), (mask("0,3"), "bind=static:0,3"));
+        assert_eq!((back.nodes(), back.flags()), (mask("0,3"), ModeFlags::Static));
     }
 }

@@ -65,18 +65,6 @@ pub enum ShmemEnabled {
     Force,
 }
 
-impl ShmemHuge {
-    /// All values, as mount(8) takes them.
-    pub const WORDS: [(Self, &'static str); 4] =
-        [(Self::Always, "always"), (Self::WithinSize, "within_size"), (Self::Advise, "advise"), (Self::Never, "never")];
-
-    /// The value called `word`.
-    #[must_use]
-    pub fn find(word: &str) -> Option<Self> {
-        Self::WORDS.into_iter().find(|&(_, name)| name == word).map(|(value, _)| value)
-    }
-}
-
 /// A mount.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Mount {

@@ -14,36 +14,15 @@ use crate::trace::Tracer;
 /// The mount option `mpol=MODE[=FLAG][:NODES]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MountPolicy {
-    mode: Mode,
-    flags: ModeFlags,
+    /// Its mode.
+    pub mode: Mode,
+    /// How its nodes follow the cpuset of whoever creates a file.
+    pub flags: ModeFlags,
     /// `None` where none are given: all with memory, for modes by turns.
-    nodes: Option<NodeMask>,
+    pub nodes: Option<NodeMask>,
 }
 
 impl MountPolicy {
-    /// The policy called `word`, with a mode in the words of /proc/PID/numa_maps and the flag `static` or `relative`.
-    #[must_use]
-    pub fn find(word: &str) -> Option<Self> {
-        let (mode, nodes) = word.split_once(':').map_or((word, None), |(mode, nodes)| (mode, Some(nodes)));
-        let (mode, flag) = mode.split_once('=').map_or((mode, None), |(mode, flag)| (mode, Some(flag)));
-        let (mode, _) = Mode::WORDS.into_iter().find(|&(_, name)| name == mode)?;
-        let flags = match flag {
-            None => ModeFlags::None,
-            Some("static") => ModeFlags::Static,
-            Some("relative") => ModeFlags::Relative,
-            Some(_) => return None,
-        };
-        let single = |list: &str| list.bytes().all(|byte| byte.is_ascii_digit());
-        if mode == Mode::Preferred && !nodes.is_none_or(single) {
-            return None; // One node, and not as a list.
-        }
-        let nodes = match nodes {
-            Some(list) => Some(NodeMask::parse(list).filter(|nodes| !nodes.is_empty())?),
-            None => None,
-        };
-        Some(Self { mode, flags, nodes })
-    }
-
     /// What a file asks for on a machine whose nodes with memory are these.
     fn args(self, memory: NodeMask) -> MempolicyArgs {
         let all = if self.mode.interleaves() { memory } else { NodeMask::EMPTY };
@@ -70,33 +49,6 @@ impl<T: Tracer> Mm<T> {
         let allowed = creator.and_then(|space| self.mems_allowed(space).ok()).unwrap_or_else(|| self.memory_nodes());
         if let Ok(Some(policy)) = Mempolicy::new(&args, &self.policy, allowed) {
             self.set_whole_file_policy(file, policy);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn policies_of_mounts_are_modes_with_flags_and_nodes() {
-        let mask = |text| NodeMask::parse(text);
-        for (word, mode, flags, nodes) in [
-            ("default", Mode::Default, ModeFlags::None, None),
-            ("local", Mode::Local, ModeFlags::None, None),
-            ("prefer:3", Mode::Preferred, ModeFlags::None, mask("3")),
-            ("bind=static:0-3,5", Mode::Bind, ModeFlags::Static, mask("0-3,5")),
-            ("interleave", Mode::Interleave, ModeFlags::None, None),
-            ("interleave=relative:0-1", Mode::Interleave, ModeFlags::Relative, mask("0-1")),
-            ("prefer (many):0-1", Mode::PreferredMany, ModeFlags::None, mask("0-1")),
-            ("weighted interleave:1", Mode::WeightedInterleave, ModeFlags::None, mask("1")),
-        ] {
-            assert_eq!(MountPolicy::find(word), Some(MountPolicy { mode, flags, nodes }), "{word}");
-        }
-        for word in
-            ["", "bound:0", "bind:", "bind:a", "bind:1-0", "bind=fixed:0", "prefer:0-1", "prefer:0,1", "bind:64"]
-        {
-            assert_eq!(MountPolicy::find(word), None, "{word}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! /proc/PID/numa_maps and the counters of nodes beside it.
 
 use order9_mm::Mm;
-use order9_mm::mempolicy::{MempolicyArgs, Mode};
-use order9_mm::policy::Policy;
+use order9_mm::mempolicy::{MempolicyArgs, Mode, ModeFlags};
+use order9_mm::policy::{MempolicyInterface, Policy};
 use order9_mm::space::Access;
 use order9_mm::thp::HugeEnabled;
 use order9_procfs::{render_numa_maps, render_numastat};
@@ -12,7 +12,8 @@ use super::{CPU, START, boot_nodes, map, pages, rendered, touch};
 
 #[test]
 fn numa_maps_show_policy_and_nodes_and_numastat_whose_turn_was_kept() {
-    let mut mm = boot_nodes(Policy::default(), 2, 1 << 13);
+    let mempolicy = MempolicyInterface::BindBalancing;
+    let mut mm = boot_nodes(Policy { mempolicy, ..Policy::default() }, 2, 1 << 13);
     mm.set_thp_enabled(HugeEnabled::Never);
     let space = mm.create_space().expect("it is the first");
     map(&mut mm, space, 0, 100);
@@ -28,5 +29,8 @@ fn numa_maps_show_policy_and_nodes_and_numastat_whose_turn_was_kept() {
     let bind = MempolicyArgs::new(Mode::Bind, NodeMask::parse("1").expect("a list of nodes"));
     mm.set_mempolicy(space, &bind).expect("there is such a node");
     assert_eq!(maps(&mm), format!("{first}7f00000c8000 bind:1\n"), "mappings without policy show that of the task");
+    let flagged = MempolicyArgs { flags: ModeFlags::Static, balances: true, ..bind };
+    mm.set_mempolicy(space, &flagged).expect("5.12+ balances among the nodes of bind");
+    assert_eq!(maps(&mm), format!("{first}7f00000c8000 bind=static|balancing:1\n"));
     mm.exit(space, CPU).expect("it lives");
 }

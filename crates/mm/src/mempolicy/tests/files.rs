@@ -1,14 +1,12 @@
 //! Policies of shared memory: they belong to the file.
 
-use alloc::string::String;
+use order9_units::{Bytes, Pages};
 
-use order9_units::Pages;
-
-use super::super::{MempolicyArgs, Mode};
+use super::super::{MempolicyArgs, Mode, ModeFlags};
 use super::{START, address, args, bytes, node, nodes, nodes_of, write};
 use crate::space::{Backing, Errno, MmapRequest, Place, Prot, SpaceId};
 use crate::trace::Tracer;
-use crate::{FileId, Mm, TmpfsOptions};
+use crate::{FileId, Mm, MountPolicy, TmpfsOptions, TmpfsSize};
 
 fn map<T: Tracer>(mm: &mut Mm<T>, space: SpaceId, file: FileId, offset: u64, pages: u64, shared: bool) {
     let backing = Backing::File { file, offset: Pages::new(offset), shared };
@@ -65,12 +63,24 @@ fn system_calls_place_pages_by_the_file_and_the_policy_ends_with_it() {
 fn files_begin_with_the_policy_of_their_mount() {
     let world = nodes(3);
     let mm = &mut *world.mm.borrow_mut();
-    let mounted = |words: &str| TmpfsOptions::parse(words).expect(words);
-    for words in ["bind:3", "bind", "bind:0-4", "local:0", "default:0", "local=static", "prefer=static"] {
-        let options = mounted(&(String::from("mpol=") + words));
-        assert_eq!(mm.mount_tmpfs(options), Err(Errno::Einval), "{words}");
+    let policy = |mode, flags, nodes: Option<&str>| TmpfsOptions {
+        mpol: Some(MountPolicy { mode, flags, nodes: nodes.map(super::mask) }),
+        ..TmpfsOptions::default()
+    };
+    let plain = |mode, nodes| policy(mode, ModeFlags::None, nodes);
+    for options in [
+        plain(Mode::Bind, Some("3")),
+        plain(Mode::Bind, None),
+        plain(Mode::Bind, Some("0-4")),
+        plain(Mode::Local, Some("0")),
+        plain(Mode::Default, Some("0")),
+        policy(Mode::Local, ModeFlags::Static, None),
+        policy(Mode::Preferred, ModeFlags::Static, None),
+    ] {
+        assert_eq!(mm.mount_tmpfs(options), Err(Errno::Einval), "{options:?}");
     }
-    let mount = mm.mount_tmpfs(mounted("mpol=bind:1-2,size=1m")).unwrap();
+    let mib = |count: u64| TmpfsSize::Bytes(Bytes::from_kib(count << 10));
+    let mount = mm.mount_tmpfs(plain(Mode::Bind, Some("1-2")).sized(mib(1))).unwrap();
     let space = mm.create_space().unwrap();
     let [bound, later, narrow] = [(); 3].map(|()| mm.create_space().unwrap());
     mm.set_mempolicy(bound, &args(Mode::Bind, "0")).unwrap();
@@ -80,12 +90,12 @@ fn files_begin_with_the_policy_of_their_mount() {
     assert_eq!(mm.file_request(bound, file, 2, 0).nodemask, Some(super::mask("1-2")), "system calls as well");
     // What a program says of a part goes before it, and a remount is for files to come.
     mm.mbind(bound, address(START, 3), bytes(1), &args(Mode::Bind, "0"), false).unwrap();
-    mm.remount_tmpfs(mount, mounted("mpol=interleave")).unwrap();
+    mm.remount_tmpfs(mount, plain(Mode::Interleave, None)).unwrap();
     assert_eq!(nodes_of(mm, bound, 2..5, 0), [1, 0, 1]);
-    for options in ["size=2m", "mpol=default"] {
-        mm.remount_tmpfs(mount, mounted(options)).unwrap();
+    for options in [mib(2).into(), plain(Mode::Default, None)] {
+        mm.remount_tmpfs(mount, options).unwrap();
     }
-    assert_eq!(mm.remount_tmpfs(mount, mounted("mpol=bind:7")), Err(Errno::Einval));
+    assert_eq!(mm.remount_tmpfs(mount, plain(Mode::Bind, Some("7"))), Err(Errno::Einval));
     let file = mm.create_file_on(mount, Pages::new(9), Some(space)).unwrap();
     map(mm, later, file, 0, 9, true);
     assert_eq!(
@@ -95,12 +105,12 @@ fn files_begin_with_the_policy_of_their_mount() {
     );
     // Nodes are those that the cpuset of the creator has; if it has none of them, there is no policy.
     mm.set_mems(narrow, super::mask("0")).unwrap();
-    mm.remount_tmpfs(mount, mounted("mpol=bind:0-1")).unwrap();
+    mm.remount_tmpfs(mount, plain(Mode::Bind, Some("0-1"))).unwrap();
     let file = mm.create_file_on(mount, Pages::new(9), Some(narrow)).unwrap();
     map(mm, narrow, file, 0, 9, true);
     assert_eq!(mm.get_mempolicy(narrow, Some(START)), Ok(args(Mode::Bind, "0")));
     mm.munmap(narrow, START, bytes(9), 0).unwrap();
-    mm.remount_tmpfs(mount, mounted("mpol=bind:1")).unwrap();
+    mm.remount_tmpfs(mount, plain(Mode::Bind, Some("1"))).unwrap();
     let file = mm.create_file_on(mount, Pages::new(9), Some(narrow)).unwrap();
     map(mm, narrow, file, 0, 9, true);
     assert_eq!(mm.get_mempolicy(narrow, Some(START)), Ok(MempolicyArgs::DEFAULT));
