@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
-use order9_report::number::parse_size;
 use order9_snapshot::synth::{Pattern, SynthSpec};
 use order9_units::Bytes;
 
@@ -115,7 +114,7 @@ pub(crate) struct SynthArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// Memory of the machine: 256M to 16T, in steps of 128M.
-    #[arg(long, value_parser = parse_size, default_value = "16G")]
+    #[arg(long, default_value = "16G")]
     pub(crate) size: Bytes,
     /// NUMA nodes; each of several needs 4G.
     #[arg(long, value_name = "N", default_value_t = SynthSpec::default().nodes)]

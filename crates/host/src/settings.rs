@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use order9_units::{HugeDefrag, SizeEnabled};
+
 use crate::form::Form::{self, Choice, Mask, Number, Numbers, Size, Word};
 use crate::source::Files;
 
@@ -14,7 +16,7 @@ const VM: &str = "/proc/sys/vm";
 const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 const POOLS: &str = "/sys/kernel/mm/hugepages";
 
-const ENABLED: Form = Choice(&["always", "inherit", "madvise", "never"]);
+const ENABLED: Form = Choice(&SizeEnabled::WORDS);
 const SHMEM: Form = Choice(&["always", "inherit", "within_size", "advise", "never", "deny", "force"]);
 const TRUTH: Form = Word(&["true", "false"]);
 
@@ -42,7 +44,7 @@ const SYSCTLS: Kept = &[
 const KERNEL: Kept = &[("numa_balancing", Number), ("numa_balancing_promote_rate_limit_MBps", Number)];
 
 const HUGE: Kept = &[
-    ("defrag", Choice(&["always", "defer", "defer+madvise", "madvise", "never"])),
+    ("defrag", Choice(&HugeDefrag::WORDS)),
     ("enabled", ENABLED),
     ("hpage_pmd_size", Number),
     ("shmem_enabled", SHMEM),

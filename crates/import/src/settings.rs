@@ -4,10 +4,9 @@
 //! one names only what is written in a way of its own, and what other settings bear on results.
 
 use order9_mm::Mm;
-use order9_mm::thp::SizeEnabled;
-use order9_procfs::Words as _;
 use order9_procfs::sysctl::{self, Access, HugetlbFile, Knob, Model, SETTINGS, Setting, SettingError};
 use order9_snapshot::Snapshot;
+use order9_units::SizeEnabled;
 
 use crate::ImportError;
 

@@ -1,57 +1,54 @@
 //! Words of settings: every value that a file takes as a word, listed once, in the order in which the file shows them.
 
 use order9_mm::mempolicy::Mode;
-use order9_mm::thp::{HugeDefrag, HugeEnabled, SizeEnabled, SizeShmemEnabled};
+use order9_mm::thp::SizeShmemEnabled;
 use order9_mm::{ShmemEnabled, ShmemHuge};
+use order9_units::{HugeDefrag, HugeEnabled, SizeEnabled};
 
 /// A value that text has a word for.
 pub trait Words: Copy + PartialEq + 'static {
-    /// All values and their words, in the order in which files show them.
-    const WORDS: &'static [(Self, &'static str)];
-    /// The words alone.
-    const NAMES: &'static [&'static str];
+    /// All values, in the order in which files show them.
+    const ALL: &'static [Self];
+    /// The words for them, in the same order.
+    const WORDS: &'static [&'static str];
 
     /// The value called `word`.
     #[must_use]
     fn find(word: &str) -> Option<Self> {
-        Self::WORDS.iter().find(|&&(_, name)| name == word).map(|&(value, _)| value)
+        Self::WORDS.iter().position(|&known| known == word).map(|at| Self::ALL[at])
     }
 
     /// The word for the value.
     ///
     /// # Panics
-    /// If the value is not in [`Words::WORDS`].
+    /// If the value is not in [`Words::ALL`].
     #[must_use]
     fn word(self) -> &'static str {
-        Self::WORDS.iter().find(|&&(value, _)| value == self).map(|&(_, name)| name).expect("every value has a word")
+        let at = Self::ALL.iter().position(|&value| value == self);
+        Self::WORDS[at.expect("every value has a word")]
     }
+}
+
+/// Modes whose words are known below the engine, too.
+macro_rules! known {
+    ($($of:ty),+) => {
+        $(impl Words for $of {
+            const ALL: &'static [Self] = &Self::ALL;
+            const WORDS: &'static [&'static str] = &Self::WORDS;
+        })+
+    };
 }
 
 macro_rules! words {
     ($of:ty { $($value:expr => $word:literal),+ $(,)? }) => {
         impl Words for $of {
-            const WORDS: &'static [(Self, &'static str)] = &[$(($value, $word)),+];
-            const NAMES: &'static [&'static str] = &[$($word),+];
+            const ALL: &'static [Self] = &[$($value),+];
+            const WORDS: &'static [&'static str] = &[$($word),+];
         }
     };
 }
 
-words!(HugeEnabled { Self::Always => "always", Self::Madvise => "madvise", Self::Never => "never" });
-
-words!(HugeDefrag {
-    Self::Always => "always",
-    Self::Defer => "defer",
-    Self::DeferMadvise => "defer+madvise",
-    Self::Madvise => "madvise",
-    Self::Never => "never",
-});
-
-words!(SizeEnabled {
-    Self::Always => "always",
-    Self::Inherit => "inherit",
-    Self::Madvise => "madvise",
-    Self::Never => "never",
-});
+known!(HugeEnabled, HugeDefrag, SizeEnabled);
 
 words!(ShmemEnabled {
     Self::Mount(ShmemHuge::Always) => "always",
@@ -94,6 +91,6 @@ mod tests {
 
     #[test]
     fn every_mode_of_a_memory_policy_has_a_word() {
-        assert!(Mode::ALL.iter().eq(Mode::WORDS.iter().map(|(mode, _)| mode)));
+        assert!(Mode::ALL.as_slice() == <Mode as Words>::ALL);
     }
 }

@@ -37,26 +37,6 @@ pub fn size(bytes: Bytes) -> String {
     format!("{} {}", digits.trim_end_matches(".0"), UNITS[unit])
 }
 
-/// A size as people write it: a whole number with an optional binary unit, `384M`, `1T`, `16 GiB`, `4096`.
-///
-/// # Errors
-/// Says what was expected.
-pub fn parse_size(text: &str) -> Result<Bytes, String> {
-    let wrong = || format!("{text:?} is no size: expected a whole number with K, M, G or T, such as 16G");
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = text[digits.len()..].to_ascii_uppercase();
-    let shift = match unit.trim_end_matches('B').trim_end_matches('I') {
-        "" => 0,
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        "T" => 40,
-        _ => return Err(wrong()),
-    };
-    let n: u64 = digits.trim_end().parse().map_err(|_| wrong())?;
-    n.checked_mul(1 << shift).map(Bytes::new).ok_or_else(wrong)
-}
-
 /// GiB with two decimals and no unit, for columns whose header names it: `3.75`.
 #[must_use]
 pub fn gib(bytes: Bytes) -> String {
@@ -158,18 +138,6 @@ mod tests {
         assert_eq!(size(Bytes::from_gib(24)), "24 GiB");
         assert_eq!(size(Bytes::from_kib(9_856_614)), "9.4 GiB");
         assert_eq!(size(Bytes::from_gib(1024) - Bytes::from_kib(400)), "1 TiB");
-    }
-
-    #[test]
-    fn sizes_are_read_as_people_write_them() {
-        assert_eq!(parse_size("1T"), Ok(Bytes::from_gib(1024)));
-        for sixteen in ["16GiB", "16 GiB", "16 G"] {
-            assert_eq!(parse_size(sixteen), Ok(Bytes::from_gib(16)), "{sixteen}");
-        }
-        assert_eq!(parse_size("4096"), Ok(Bytes::from_kib(4)));
-        for wrong in ["", "G", "-1G", "1.5G", "1X", "99999999999T", "1  x", " G"] {
-            assert!(parse_size(wrong).is_err(), "{wrong:?}");
-        }
     }
 
     #[test]

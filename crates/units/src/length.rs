@@ -3,6 +3,7 @@
 use core::fmt;
 use core::iter::Sum;
 use core::ops::{Add, AddAssign, Mul, Sub, SubAssign};
+use core::str::FromStr;
 
 use crate::PAGE_SIZE;
 
@@ -133,9 +134,53 @@ impl Bytes {
     }
 }
 
+/// A text that is no size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BytesError;
+
+/// A size as people write it: a whole number with an optional binary unit, `384M`, `1T`, `16 GiB`, `4096`.
+impl FromStr for Bytes {
+    type Err = BytesError;
+
+    fn from_str(text: &str) -> Result<Self, BytesError> {
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let unit = text[digits.len()..].trim_end_matches(['B', 'b']).trim_end_matches(['I', 'i']);
+        let shift = match unit {
+            "" => 0,
+            "K" | "k" => 10,
+            "M" | "m" => 20,
+            "G" | "g" => 30,
+            "T" | "t" => 40,
+            _ => return Err(BytesError),
+        };
+        let n: u64 = digits.trim_end().parse().map_err(|_| BytesError)?;
+        n.checked_mul(1 << shift).map(Self).ok_or(BytesError)
+    }
+}
+
+impl fmt::Display for BytesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no size: expected a whole number with K, M, G or T, such as 16G")
+    }
+}
+
+impl core::error::Error for BytesError {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        assert_eq!("1T".parse(), Ok(Bytes::from_gib(1024)));
+        for sixteen in ["16GiB", "16 GiB", "16 G", "16g", "16gb"] {
+            assert_eq!(sixteen.parse(), Ok(Bytes::from_gib(16)), "{sixteen}");
+        }
+        assert_eq!("4096".parse(), Ok(Bytes::from_kib(4)));
+        for wrong in ["", "G", "-1G", "1.5G", "1X", "99999999999T", "1  x", " G"] {
+            assert_eq!(wrong.parse::<Bytes>(), Err(BytesError), "{wrong:?}");
+        }
+    }
 
     #[test]
     fn a_started_page_counts_only_when_rounding_up() {

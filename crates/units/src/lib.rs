@@ -1,7 +1,7 @@
 //! Units of memory management as types, so that a point is never taken for a length or an order for a count.
 //!
 //! A [`Pfn`] is a place, [`Pages`] and [`Bytes`] are lengths, an [`Order`] is a power of two of pages. Conversions say how
-//! they round. Names of zones and migratetypes are spelled as Linux prints them.
+//! they round. Names of zones, migratetypes and modes of huge pages are spelled as Linux prints them.
 //! Knows nothing of allocators, snapshots or clocks.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -12,13 +12,15 @@ mod migratetype;
 mod nodemask;
 mod order;
 mod pfn;
+mod thp;
 mod zone;
 
-pub use length::{Bytes, Nanos, Pages};
+pub use length::{Bytes, BytesError, Nanos, Pages};
 pub use migratetype::{Migratetype, MigratetypeError};
 pub use nodemask::NodeMask;
 pub use order::{Order, OrderError};
 pub use pfn::{Pfn, PfnRange};
+pub use thp::{HugeDefrag, HugeEnabled, SizeEnabled};
 pub use zone::{NodeId, ZoneKind, ZoneKindError};
 
 /// Bytes in one frame: the x86-64 base page.

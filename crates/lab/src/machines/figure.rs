@@ -3,7 +3,6 @@
 use std::sync::LazyLock;
 
 use order9_machine::cost::{PRICES, Picos};
-use order9_report::number::parse_size;
 use order9_snapshot::prices::MEASURED;
 use order9_toml::{Leaf, Problem as AnyProblem};
 use order9_units::{Bytes, PAGE_SIZE};
@@ -192,7 +191,7 @@ impl Unit {
                 (value, "nanoseconds from 0.001 to 1000000000, with at most three decimals")
             }
             Self::Size => {
-                let value = leaf.value.as_str().and_then(|text| parse_size(text).ok()).map(Bytes::get);
+                let value = leaf.value.as_str().and_then(|text| text.parse::<Bytes>().ok()).map(Bytes::get);
                 (value.filter(|bytes| *bytes > 0), "a size such as \"37676 KiB\"")
             }
             Self::Factor => {

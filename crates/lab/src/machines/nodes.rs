@@ -2,7 +2,6 @@
 
 use std::sync::LazyLock;
 
-use order9_report::number::parse_size;
 use order9_toml::{Leaf, Place, Problem as AnyProblem};
 use order9_units::Bytes;
 use toml::de::DeValue;
@@ -112,7 +111,7 @@ pub fn is_whole(memory: Bytes) -> bool {
 }
 
 fn memory_of(leaf: &Leaf<'_>) -> Result<Bytes, AnyProblem> {
-    let memory = leaf.value.as_str().and_then(|text| parse_size(text).ok()).filter(|memory| is_whole(*memory));
+    let memory = leaf.value.as_str().and_then(|text| text.parse::<Bytes>().ok()).filter(|memory| is_whole(*memory));
     memory.ok_or_else(|| leaf.wrong(format!("a multiple of {}, such as \"16 GiB\"", in_units(SECTION))))
 }
 

@@ -14,14 +14,12 @@ pub(super) fn in_units(bytes: Bytes) -> String {
 
 #[cfg(test)]
 mod tests {
-    use order9_report::number::parse_size;
-
     use super::*;
 
     #[test]
     fn what_is_written_is_read() {
         for text in ["24 GiB", "1 TiB", "37676 KiB", "64 B", "0 B", "1025 MiB"] {
-            assert_eq!(parse_size(text).map(in_units).as_deref(), Ok(text));
+            assert_eq!(text.parse().map(in_units).as_deref(), Ok(text));
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use order9_report::number::parse_size;
 use order9_snapshot::format;
 use order9_toml::{FileError, Leaf, Place};
 use order9_units::Bytes;
@@ -141,7 +140,7 @@ impl MemoryTable {
 
 /// Memory for every node.
 fn node_memory(leaf: &Leaf<'_>) -> Result<Bytes, Problem> {
-    let size = leaf.value.as_str().and_then(|text| parse_size(text).ok()).filter(|size| machines::is_whole(*size));
+    let size = leaf.value.as_str().and_then(|text| text.parse::<Bytes>().ok()).filter(|size| machines::is_whole(*size));
     Ok(size.ok_or_else(|| leaf.wrong("a multiple of 128 MiB, such as \"8 GiB\""))?)
 }
 

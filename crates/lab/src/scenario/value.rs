@@ -1,9 +1,8 @@
 //! Values as people write them, the same in files and on the command line.
 
 use order9_machine::TraceKinds;
-use order9_report::number::parse_size;
 use order9_toml::{nearest, shown};
-use order9_units::Nanos;
+use order9_units::{Bytes, Nanos};
 use order9_workloads::{Cpus, GENERAL, Kind, Mempolicy, Value, Workload};
 use std::num::NonZeroU64;
 
@@ -29,7 +28,7 @@ pub fn workload(name: &str) -> Result<Workload, Problem> {
 /// The value of this kind that `text` is, if it is one.
 fn parse(kind: Kind, text: &str) -> Option<Value> {
     let value = match kind {
-        Kind::Bytes { .. } => Value::Bytes(parse_size(text).ok()?),
+        Kind::Bytes { .. } => Value::Bytes(text.parse::<Bytes>().ok()?),
         Kind::Count { .. } => Value::Count(text.parse().ok()?),
         Kind::Counts { .. } => {
             Value::Counts(text.split(',').map(|count| count.trim().parse()).collect::<Result<_, _>>().ok()?)
@@ -105,7 +104,6 @@ impl Scenario {
 
 #[cfg(test)]
 mod tests {
-    use order9_units::Bytes;
 
     use super::*;
 

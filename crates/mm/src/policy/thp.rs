@@ -1,5 +1,7 @@
 //! What differs between releases about huge pages, as data.
 
+use order9_units::HugeDefrag;
+
 pub use crate::thp::placement::HugePlacement;
 
 /// Switches of transparent huge pages.
@@ -144,6 +146,18 @@ pub enum ShmemPunch {
     Zero,
     /// It is split, unless it is pinned, and what is punched is freed. 5.10+.
     Split,
+}
+
+impl ThpPolicy {
+    /// Whether `transparent_hugepage/defrag` takes this value.
+    #[must_use]
+    pub const fn has_defrag(&self, defrag: HugeDefrag) -> bool {
+        match defrag {
+            HugeDefrag::Defer => self.defer,
+            HugeDefrag::DeferMadvise => self.defer_madvise,
+            HugeDefrag::Always | HugeDefrag::Madvise | HugeDefrag::Never => true,
+        }
+    }
 }
 
 impl Default for ThpPolicy {

@@ -38,10 +38,11 @@ pub use collapse::{Collapse, CollapseFailure, CollapseRange};
 pub(crate) use filled::Filled;
 pub(crate) use khugepaged::Khugepaged;
 pub use khugepaged::{KhugepagedPause, KhugepagedSettings, KhugepagedStep};
+pub use order9_units::{HugeDefrag, HugeEnabled, SizeEnabled};
 pub(crate) use settings::ThpSettings;
-pub use settings::{HugeDefrag, HugeEnabled, fault_gfp, khugepaged_gfp, shmem_gfp, zero_gfp};
+pub use settings::{fault_gfp, khugepaged_gfp, shmem_gfp, zero_gfp};
 
-pub use size::{SizeEnabled, SizeShmemEnabled, SizeStat};
+pub use size::{SizeShmemEnabled, SizeStat};
 
 use crate::Mm;
 use crate::frame::{Flag, Idx, Word};

@@ -2,50 +2,14 @@
 //!
 //! Linux' Documentation/admin-guide/mm/transhuge.rst. [`fault_gfp`] is the table of defrag mode, advice and release.
 
+use order9_units::{HugeDefrag, HugeEnabled, SizeEnabled};
+
+use super::KhugepagedSettings;
 use super::placement::HugePrices;
-use super::{KhugepagedSettings, SizeEnabled};
 use crate::Mm;
 use crate::gfp::Gfp;
 use crate::policy::{DefragDefault, ShmemGfp, ThpPolicy};
 use crate::trace::Tracer;
-
-/// `transparent_hugepage/enabled`, and the boot parameter `transparent_hugepage=`: which anonymous memory gets huge pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HugeEnabled {
-    /// All, unless advised against.
-    Always,
-    /// What `MADV_HUGEPAGE` names.
-    Madvise,
-    /// None.
-    Never,
-}
-
-/// `transparent_hugepage/defrag`: what a fault does that finds no free huge page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HugeDefrag {
-    /// It reclaims and compacts.
-    Always,
-    /// It asks kswapd and kcompactd to.
-    Defer,
-    /// In advised memory it reclaims and compacts, elsewhere it asks the daemons.
-    DeferMadvise,
-    /// In advised memory it reclaims and compacts, elsewhere it makes do.
-    Madvise,
-    /// It makes do with base pages.
-    Never,
-}
-
-impl HugeDefrag {
-    /// Whether kernels of this policy have it.
-    #[must_use]
-    pub const fn exists(self, policy: &ThpPolicy) -> bool {
-        match self {
-            Self::Defer => policy.defer,
-            Self::DeferMadvise => policy.defer_madvise,
-            Self::Always | Self::Madvise | Self::Never => true,
-        }
-    }
-}
 
 /// Settings in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

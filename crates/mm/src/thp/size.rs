@@ -5,25 +5,13 @@
 //! introduce multi-size THP sysfs interface" (2023), "mm: add per-order mTHP alloc and swpout counters" (2024); Linux'
 //! Documentation/admin-guide/mm/transhuge.rst.
 
-use super::HugeEnabled;
+use order9_units::SizeEnabled;
+
 use crate::Mm;
 use crate::frame::Idx;
 use crate::shmem::ShmemHuge;
 use crate::space::Owner;
 use crate::trace::Tracer;
-
-/// `hugepages-2048kB/enabled`: which anonymous memory gets huge pages of this size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SizeEnabled {
-    /// All, unless advised against.
-    Always,
-    /// What `transparent_hugepage/enabled` says.
-    Inherit,
-    /// What `MADV_HUGEPAGE` names.
-    Madvise,
-    /// None.
-    Never,
-}
 
 /// `hugepages-2048kB/shmem_enabled`: which shared anonymous memory and memfds get huge pages of this size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,19 +44,6 @@ pub enum SizeStat {
     SplitDeferred,
     /// `split_failed`.
     SplitFailed,
-}
-
-impl SizeEnabled {
-    /// Who gets huge pages where `transparent_hugepage/enabled` is `all_sizes`.
-    #[must_use]
-    pub const fn rule(self, all_sizes: HugeEnabled) -> HugeEnabled {
-        match self {
-            Self::Always => HugeEnabled::Always,
-            Self::Inherit => all_sizes,
-            Self::Madvise => HugeEnabled::Madvise,
-            Self::Never => HugeEnabled::Never,
-        }
-    }
 }
 
 impl<T: Tracer> Mm<T> {

@@ -1,5 +1,7 @@
 //! `thp_anon=` and `thp_shmem=`: a word for sizes of huge pages, such as `16K-64K:always;128K,512K:inherit;2M:madvise`.
 
+use crate::Words;
+
 /// Bytes of a huge page.
 const HUGE: u64 = 2 << 20;
 
@@ -8,16 +10,12 @@ const HUGE: u64 = 2 << 20;
 pub(super) struct Malformed;
 
 /// The word for pages of 2 MiB in `value`, the last one where there are several, and nothing where it does not name them.
-/// Sizes are powers of two from `smallest` bytes on; one word that is not of `words`, or one size that is none, spoils all.
-pub(super) fn word_of_huge_pages<V: Copy>(
-    value: &str,
-    words: &[(V, &str)],
-    smallest: u64,
-) -> Result<Option<V>, Malformed> {
+/// Sizes are powers of two from `smallest` bytes on; one word that is none of `V`, or one size that is none, spoils all.
+pub(super) fn word_of_huge_pages<V: Words>(value: &str, smallest: u64) -> Result<Option<V>, Malformed> {
     let mut found = None;
     for setting in value.split(';') {
         let (sizes, word) = setting.split_once(':').ok_or(Malformed)?;
-        let &(word, _) = words.iter().find(|(_, name)| *name == word).ok_or(Malformed)?;
+        let word = V::find(word).ok_or(Malformed)?;
         for range in sizes.split(',') {
             let (first, last) = range.split_once('-').unwrap_or((range, range));
             let (first, last) = (size(first, smallest)?, size(last, smallest)?);
@@ -52,22 +50,22 @@ fn size(text: &str, smallest: u64) -> Result<u64, Malformed> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use order9_units::HugeEnabled::{self, Always, Madvise, Never};
 
-    const WORDS: [(u8, &str); 3] = [(1, "always"), (2, "madvise"), (3, "never")];
+    use super::*;
 
     #[test]
     fn sizes_and_ranges_have_a_word() {
         for (value, word) in [
-            ("2M:always", Some(1)),
-            ("2048K:madvise", Some(2)),
-            ("16K-2M:never", Some(3)),
+            ("2M:always", Some(Always)),
+            ("2048K:madvise", Some(Madvise)),
+            ("16K-2M:never", Some(Never)),
             ("16K-64K:always;128K,512K:madvise", None),
-            ("16K-64K:always;128K,2m:madvise", Some(2)),
-            ("2M:always;64K:never", Some(1)),
-            ("2M:always;1M-2M:never", Some(3)),
+            ("16K-64K:always;128K,2m:madvise", Some(Madvise)),
+            ("2M:always;64K:never", Some(Always)),
+            ("2M:always;1M-2M:never", Some(Never)),
         ] {
-            assert_eq!(word_of_huge_pages(value, &WORDS, 16 << 10), Ok(word), "{value}");
+            assert_eq!(word_of_huge_pages(value, 16 << 10), Ok(word), "{value}");
         }
         for wrong in [
             "",
@@ -88,8 +86,8 @@ mod tests {
             "+2M:always",
             "2M:always:never",
         ] {
-            assert_eq!(word_of_huge_pages(wrong, &WORDS, 16 << 10), Err(Malformed), "{wrong}");
+            assert_eq!(word_of_huge_pages::<HugeEnabled>(wrong, 16 << 10), Err(Malformed), "{wrong}");
         }
-        assert_eq!(word_of_huge_pages("8K:always", &WORDS, 8 << 10), Ok(None), "shared memory has smaller ones");
+        assert_eq!(word_of_huge_pages::<HugeEnabled>("8K:always", 8 << 10), Ok(None), "shared memory has smaller ones");
     }
 }

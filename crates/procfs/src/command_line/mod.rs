@@ -203,11 +203,11 @@ impl CommandLine {
                     Some(enabled) => mm.set_shmem_enabled(enabled),
                     None => log.push(LogLine::unparsed("transparent_hugepage_shmem=")),
                 },
-                Effect::ThpAnon => match word_of_huge_pages(value, SizeEnabled::WORDS, SMALLEST_ANON) {
+                Effect::ThpAnon => match word_of_huge_pages::<SizeEnabled>(value, SMALLEST_ANON) {
                     Ok(word) => anon = word.or(anon).or(Some(SizeEnabled::Never)),
                     Err(Malformed) => log.push(LogLine::warning(format!("huge_memory: thp_anon={value}: {IGNORED}"))),
                 },
-                Effect::ThpShmem => match word_of_huge_pages(value, SizeShmemEnabled::WORDS, SMALLEST_SHMEM) {
+                Effect::ThpShmem => match word_of_huge_pages::<SizeShmemEnabled>(value, SMALLEST_SHMEM) {
                     Ok(word) => shmem = word.or(shmem).or(Some(SizeShmemEnabled::Own(ShmemHuge::Never))),
                     Err(Malformed) => log.push(LogLine::warning(format!("thp_shmem={value}: {IGNORED}"))),
                 },

@@ -17,12 +17,14 @@ pub(super) fn read_words<T: Tracer>(mm: &Mm<T>, knob: Knob) -> Option<String> {
     let policy = mm.policy();
     match knob {
         Knob::InterleaveAuto => weights::read_auto(mm),
-        Knob::ThpEnabled => Some(bracketed(HugeEnabled::WORDS, mm.thp_enabled())),
-        Knob::ThpDefrag => Some(bracketed(defrag_words(policy), mm.thp_defrag())),
-        Knob::ThpShmemEnabled if policy.thp.shmem => Some(bracketed(ShmemEnabled::WORDS, mm.shmem_enabled())),
-        Knob::ThpSizeEnabled if has_sizes(policy) => Some(bracketed(SizeEnabled::WORDS, mm.thp_size_enabled())),
+        Knob::ThpEnabled => Some(bracketed(<HugeEnabled as Words>::ALL, mm.thp_enabled())),
+        Knob::ThpDefrag => Some(bracketed(defrag_modes(policy), mm.thp_defrag())),
+        Knob::ThpShmemEnabled if policy.thp.shmem => Some(bracketed(<ShmemEnabled as Words>::ALL, mm.shmem_enabled())),
+        Knob::ThpSizeEnabled if has_sizes(policy) => {
+            Some(bracketed(<SizeEnabled as Words>::ALL, mm.thp_size_enabled()))
+        }
         Knob::ThpSizeShmemEnabled if has_sizes(policy) => {
-            Some(bracketed(SizeShmemEnabled::WORDS, mm.shmem_size_enabled()))
+            Some(bracketed(<SizeShmemEnabled as Words>::ALL, mm.shmem_size_enabled()))
         }
         _ => None,
     }
@@ -38,12 +40,12 @@ pub(super) fn write_words<T: Tracer>(mm: &mut Mm<T>, knob: Knob, text: &str) -> 
     };
     match knob {
         Knob::ThpEnabled => {
-            let found = HugeEnabled::WORDS.iter().find(|(_, word)| is_named(word));
-            Some(found.map(|&(value, _)| mm.set_thp_enabled(value)).is_some())
+            let found = HugeEnabled::ALL.into_iter().find(|value| is_named(value.word()));
+            Some(found.map(|value| mm.set_thp_enabled(value)).is_some())
         }
         Knob::ThpDefrag => {
-            let found = defrag_words(policy).find(|(_, word)| is_named(word));
-            Some(found.map(|&(value, _)| mm.set_thp_defrag(value)).is_some())
+            let found = defrag_modes(policy).find(|value| is_named(value.word()));
+            Some(found.map(|&value| mm.set_thp_defrag(value)).is_some())
         }
         Knob::ThpShmemEnabled if policy.thp.shmem => {
             // Force is for sizes that inherit.
@@ -96,15 +98,16 @@ pub(super) fn has_sizes(policy: &Policy) -> bool {
     policy.thp.interface >= HugeInterface::Sizes
 }
 
-fn defrag_words(policy: &Policy) -> impl Iterator<Item = &'static (HugeDefrag, &'static str)> {
-    HugeDefrag::WORDS.iter().filter(|(value, _)| value.exists(&policy.thp))
+fn defrag_modes(policy: &Policy) -> impl Iterator<Item = &'static HugeDefrag> {
+    HugeDefrag::ALL.iter().filter(|&&value| policy.thp.has_defrag(value))
 }
 
-fn bracketed<V: Words>(words: impl IntoIterator<Item = &'static (V, &'static str)>, current: V) -> String {
+/// All words, the one in force in brackets.
+fn bracketed<V: Words>(values: impl IntoIterator<Item = &'static V>, current: V) -> String {
     let mut text = String::new();
-    for (at, (value, word)) in words.into_iter().enumerate() {
-        let separator = if at == 0 { "" } else { " " };
-        let written = match *value == current {
+    for (at, &value) in values.into_iter().enumerate() {
+        let (separator, word) = (if at == 0 { "" } else { " " }, value.word());
+        let written = match value == current {
             true => write!(text, "{separator}[{word}]"),
             false => write!(text, "{separator}{word}"),
         };

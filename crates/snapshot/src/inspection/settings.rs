@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::Snapshot;
 use order9_units::metrics::proactive_thresholds;
+use order9_units::{HugeDefrag, HugeEnabled};
 
 /// One setting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -74,22 +75,22 @@ fn say(text: &str) -> Option<String> {
 }
 
 fn enabled(value: &str, _: &Snapshot) -> Option<String> {
-    match value {
-        "always" => say("all anonymous memory may use 2 MiB pages"),
-        "madvise" => say("only memory that asked with madvise(MADV_HUGEPAGE) uses 2 MiB pages"),
-        "never" => say("anonymous memory uses no 2 MiB pages, whatever is free"),
-        _ => None,
+    match HugeEnabled::find(value)? {
+        HugeEnabled::Always => say("all anonymous memory may use 2 MiB pages"),
+        HugeEnabled::Madvise => say("only memory that asked with madvise(MADV_HUGEPAGE) uses 2 MiB pages"),
+        HugeEnabled::Never => say("anonymous memory uses no 2 MiB pages, whatever is free"),
     }
 }
 
 fn defrag(value: &str, _: &Snapshot) -> Option<String> {
-    match value {
-        "always" => say("a page fault waits for reclaim and compaction to make its huge page"),
-        "defer" => say("a page fault takes a huge page only if one is free, and wakes kcompactd for later ones"),
-        "defer+madvise" => say("memory that asked waits for compaction; other faults only wake kcompactd"),
-        "madvise" => say("only memory that asked with madvise(MADV_HUGEPAGE) waits for compaction"),
-        "never" => say("a page fault takes a huge page only if one is free; nothing is compacted for it"),
-        _ => None,
+    match HugeDefrag::find(value)? {
+        HugeDefrag::Always => say("a page fault waits for reclaim and compaction to make its huge page"),
+        HugeDefrag::Defer => {
+            say("a page fault takes a huge page only if one is free, and wakes kcompactd for later ones")
+        }
+        HugeDefrag::DeferMadvise => say("memory that asked waits for compaction; other faults only wake kcompactd"),
+        HugeDefrag::Madvise => say("only memory that asked with madvise(MADV_HUGEPAGE) waits for compaction"),
+        HugeDefrag::Never => say("a page fault takes a huge page only if one is free; nothing is compacted for it"),
     }
 }
 

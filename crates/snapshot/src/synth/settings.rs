@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use order9_units::{HugeDefrag, HugeEnabled, SizeEnabled};
+
 /// Below /proc/sys/vm.
 const VM: [(&str, &str); 16] = [
     ("compact_unevictable_allowed", "1"),
@@ -23,9 +25,7 @@ const VM: [(&str, &str); 16] = [
 ];
 
 /// Below /sys/kernel/mm/transparent_hugepage.
-const THP: [(&str, &str); 14] = [
-    ("enabled", "[always] madvise never"),
-    ("defrag", "always defer defer+madvise [madvise] never"),
+const THP: [(&str, &str); 11] = [
     ("shmem_enabled", "always within_size advise [never] deny force"),
     ("shrink_underused", "1"),
     ("use_zero_page", "1"),
@@ -37,7 +37,6 @@ const THP: [(&str, &str); 14] = [
     ("khugepaged/max_ptes_swap", "64"),
     ("khugepaged/pages_to_scan", "4096"),
     ("khugepaged/scan_sleep_millisecs", "10000"),
-    ("hugepages-2048kB/enabled", "always [inherit] madvise never"),
 ];
 
 /// Sizes of folios between a base page and a huge page, in kB: off by default.
@@ -47,10 +46,22 @@ const FOLIO_KIB: [u32; 8] = [8, 16, 32, 64, 128, 256, 512, 1024];
 pub(super) fn defaults(min_free_kbytes: u64) -> BTreeMap<String, String> {
     let vm = VM.map(|(name, value)| (format!("/proc/sys/vm/{name}"), value.to_owned()));
     let thp = THP.map(|(name, value)| (thp_path(name), value.to_owned()));
-    let folio = FOLIO_KIB
-        .map(|kib| (thp_path(&format!("hugepages-{kib}kB/enabled")), "always inherit madvise [never]".to_owned()));
+    let modes = [
+        ("enabled", choice(&HugeEnabled::WORDS, HugeEnabled::Always.word())),
+        ("defrag", choice(&HugeDefrag::WORDS, HugeDefrag::Madvise.word())),
+        ("hugepages-2048kB/enabled", choice(&SizeEnabled::WORDS, SizeEnabled::Inherit.word())),
+    ];
+    let modes = modes.map(|(name, value)| (thp_path(name), value));
+    let never = choice(&SizeEnabled::WORDS, SizeEnabled::Never.word());
+    let folio = FOLIO_KIB.map(|kib| (thp_path(&format!("hugepages-{kib}kB/enabled")), never.clone()));
     let min_free = ("/proc/sys/vm/min_free_kbytes".to_owned(), min_free_kbytes.to_string());
-    vm.into_iter().chain(thp).chain(folio).chain([min_free]).collect()
+    vm.into_iter().chain(thp).chain(modes).chain(folio).chain([min_free]).collect()
+}
+
+/// A file that shows all its words, the one in force in brackets.
+fn choice(words: &[&str], chosen: &str) -> String {
+    let shown = words.iter().map(|&word| if word == chosen { format!("[{word}]") } else { word.to_owned() });
+    shown.collect::<Vec<_>>().join(" ")
 }
 
 fn thp_path(name: &str) -> String {

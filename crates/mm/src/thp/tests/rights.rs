@@ -11,10 +11,7 @@ use crate::space::{Access, FaultStep, Madvise, Need};
 use crate::thp::{HugeDefrag, khugepaged_gfp, zero_gfp};
 use crate::{Gfp, Mm};
 
-const MODES: [HugeDefrag; 5] =
-    [HugeDefrag::Always, HugeDefrag::Defer, HugeDefrag::DeferMadvise, HugeDefrag::Madvise, HugeDefrag::Never];
-
-/// What is allowed for advised memory and for other memory, by the values of [`MODES`]: D reclaims and compacts, K wakes
+/// What is allowed for advised memory and for other memory, by the values of [`HugeDefrag::ALL`]: D reclaims and compacts, K wakes
 /// kswapd, N gives up after one round, - does neither. `None`: there is no such value.
 type Rights = [Option<[&'static str; 2]>; 5];
 
@@ -67,9 +64,9 @@ fn written(gfp: Gfp) -> String {
 #[test]
 fn rights_follow_mode_advice_and_release() {
     for (release, thp, rights) in releases() {
-        for (mode, expected) in MODES.into_iter().zip(rights) {
+        for (mode, expected) in HugeDefrag::ALL.into_iter().zip(rights) {
             let mut mm = boot(Policy { thp: thp.clone(), ..Policy::default() });
-            assert_eq!(mode.exists(&thp), expected.is_some(), "{release}, {mode:?}");
+            assert_eq!(thp.has_defrag(mode), expected.is_some(), "{release}, {mode:?}");
             let Some(expected) = expected else { continue };
             mm.set_thp_defrag(mode);
             let asked = [true, false].map(|advised| written(asks(&mut mm, advised)[0]));
@@ -112,7 +109,9 @@ fn attempts_follow_release_mode_advice_and_placement() {
     };
     for (release, thp, rights) in releases() {
         for &placement in HugePlacement::ALL {
-            for (mode, expected) in MODES.into_iter().zip(rights).filter_map(|(mode, rights)| Some((mode, rights?))) {
+            for (mode, expected) in
+                HugeDefrag::ALL.into_iter().zip(rights).filter_map(|(mode, rights)| Some((mode, rights?)))
+            {
                 for (advised, rights) in [true, false].into_iter().zip(expected) {
                     let mut mm = boot(Policy { thp: ThpPolicy { placement, ..thp.clone() }, ..Policy::default() });
                     mm.set_thp_defrag(mode);
@@ -135,7 +134,7 @@ fn attempts_follow_release_mode_advice_and_placement() {
 
 #[test]
 fn what_all_requests_have_in_common() {
-    for mode in MODES {
+    for mode in HugeDefrag::ALL {
         for advised in [true, false] {
             let mut mm = boot(Policy::default());
             mm.set_thp_defrag(mode);
