@@ -1,4 +1,5 @@
-//! The documents agree with the tree: links lead somewhere, the code map is complete, the glossary is in order.
+//! The documents agree with the tree: links lead somewhere, the code map is complete, tests that show a rule exist, the glossary is in
+//! order.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -64,5 +65,42 @@ fn the_glossary_is_in_alphabetical_order() {
     let words: Vec<String> = rows.filter_map(|row| row.split(" |").next()).map(str::to_lowercase).collect();
     for pair in words.windows(2) {
         assert!(pair[0] < pair[1], "{:?} stands before {:?}", pair[0], pair[1]);
+    }
+}
+
+/// All source text of the crates, tests included.
+fn sources(folder: &Path, text: &mut String) {
+    for path in entries(folder) {
+        if path.is_dir() {
+            sources(&path, text);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            text.push_str(&read(&path));
+        }
+    }
+}
+
+/// Names of Linux and of counters in code spans begin so; other names with several underscores are those of tests, which are
+/// sentences.
+const NOT_TESTS: [&str; 12] =
+    ["__GFP_", "MADV_", "MPOL_", "PR_", "htlb_", "mm_", "nr_", "numa_", "order9_", "scan_", "set_mempolicy", "thp_"];
+
+/// Documents that name for every rule the tests that show it, and how many names there are at least.
+const SHOWN: [(&str, usize); 3] = [("docs/thp.md", 30), ("docs/hugetlb.md", 15), ("docs/numa.md", 25)];
+
+#[test]
+fn every_test_that_shows_a_rule_exists() {
+    let mut text = String::new();
+    sources(&root().join("crates"), &mut text);
+    for (document, least) in SHOWN {
+        let words = read(&root().join(document));
+        let spans = words.split('`').skip(1).step_by(2);
+        let is_name = |span: &&str| {
+            let other = NOT_TESTS.iter().any(|start| span.starts_with(start));
+            span.matches('_').count() > 2 && !span.contains(['.', '/']) && !other
+        };
+        let names: Vec<&str> = spans.filter(is_name).collect();
+        assert!(names.len() > least, "{} names in {document}", names.len());
+        let lost: Vec<&str> = names.into_iter().filter(|name| !text.contains(&format!("fn {name}()"))).collect();
+        assert!(lost.is_empty(), "{document} names tests that are not there: {lost:#?}");
     }
 }
