@@ -1,12 +1,13 @@
-//! docs/thp.md says what a fault may do for a huge page as the code does.
+//! docs/thp.md says what a fault may do for a huge page as the code does, and docs/numa.md has every placement.
 //!
 //! After a wanted change: `UPDATE_GOLDEN=1 cargo test -p order9-mm --test documents`, then read the difference.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use order9_mm::Gfp;
-use order9_mm::policy::{DefragDefault, ThpPolicy};
+use order9_mm::policy::{DefragDefault, HugePlacement, ThpPolicy};
 use order9_mm::thp::{HugeDefrag, fault_gfp};
 
 /// The releases in which rights changed, by the heading of their column.
@@ -57,4 +58,16 @@ fn the_table_of_rights_is_that_of_the_code() {
         fs::write(&path, &expected).expect("docs/thp.md can be written");
     }
     assert!(fs::read_to_string(&path).expect("it was read before") == expected, "docs/thp.md differs:\n{}", table());
+}
+
+#[test]
+fn every_placement_has_a_row() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/numa.md");
+    let text = fs::read_to_string(&path).expect("docs/numa.md is readable");
+    let (_, rows) =
+        text.split_once("| `thp.placement` | who | attempts |\n|---|---|---|\n").expect("the table is there");
+    let rows = rows.lines().take_while(|line| line.starts_with('|'));
+    let names: BTreeSet<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+    let placements: BTreeSet<&str> = HugePlacement::ALL.iter().map(|placement| placement.rule().name).collect();
+    assert_eq!(names, placements);
 }

@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 use core::fmt::{Result, Write};
 
-use order9_units::{Migratetype, NodeId, Order, Pages};
+use order9_units::{Migratetype, NodeId, Order, Pages, write_list};
 
 use order9_mm::policy::HugeInterface;
 use order9_mm::trace::Tracer;
@@ -78,20 +78,8 @@ pub fn render_node_distance<T: Tracer>(mm: &Mm<T>, node: NodeId, out: &mut impl 
 /// # Errors
 /// Those of `out`.
 pub fn render_node_cpulist<T: Tracer>(mm: &Mm<T>, node: NodeId, out: &mut impl Write) -> Result {
-    let cpus_of = mm.cpu_nodes();
-    let mut cpus = (0..cpus_of.len()).filter(|&cpu| cpus_of[cpu] == node).peekable();
-    let mut comma = "";
-    while let Some(first) = cpus.next() {
-        let mut last = first;
-        while let Some(next) = cpus.next_if_eq(&(last + 1)) {
-            last = next;
-        }
-        match last == first {
-            true => write!(out, "{comma}{first}")?,
-            false => write!(out, "{comma}{first}-{last}")?,
-        }
-        comma = ",";
-    }
+    let cpus = (0..).zip(mm.cpu_nodes()).filter(|&(_, &of)| of == node);
+    write_list(out, cpus.map(|(cpu, _)| cpu))?;
     out.write_char('\n')
 }
 

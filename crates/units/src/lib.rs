@@ -17,7 +17,7 @@ mod zone;
 
 pub use length::{Bytes, BytesError, Nanos, Pages};
 pub use migratetype::{Migratetype, MigratetypeError};
-pub use nodemask::NodeMask;
+pub use nodemask::{NodeMask, write_list};
 pub use order::{Order, OrderError};
 pub use pfn::{Pfn, PfnRange};
 pub use thp::{HugeDefrag, HugeEnabled, SizeEnabled};

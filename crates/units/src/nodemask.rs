@@ -157,21 +157,29 @@ impl Sub for NodeMask {
 /// Linux' list format.
 impl fmt::Display for NodeMask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut nodes = self.iter().peekable();
-        let mut comma = "";
-        while let Some(first) = nodes.next() {
-            let mut last = first;
-            while let Some(next) = nodes.next_if(|next| next.0 == last.0 + 1) {
-                last = next;
-            }
-            match last == first {
-                true => write!(f, "{comma}{first}")?,
-                false => write!(f, "{comma}{first}-{last}")?,
-            }
-            comma = ",";
-        }
-        Ok(())
+        write_list(f, self.iter().map(|node| usize::from(node.0)))
     }
+}
+
+/// Writes ascending numbers in Linux' list format: `0-1,4`.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_list(out: &mut impl fmt::Write, numbers: impl Iterator<Item = usize>) -> fmt::Result {
+    let mut numbers = numbers.peekable();
+    let mut comma = "";
+    while let Some(first) = numbers.next() {
+        let mut last = first;
+        while let Some(next) = numbers.next_if_eq(&(last + 1)) {
+            last = next;
+        }
+        match last == first {
+            true => write!(out, "{comma}{first}")?,
+            false => write!(out, "{comma}{first}-{last}")?,
+        }
+        comma = ",";
+    }
+    Ok(())
 }
 
 impl fmt::Debug for NodeMask {
