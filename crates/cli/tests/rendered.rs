@@ -62,7 +62,7 @@ fn rendered_files_say_what_the_engine_holds() {
         assert_eq!(pageblocks, (zone.span().end - first).get().div_ceil(512), "{}", zone.kind());
         assert!(read.block_counts[&Migratetype::Movable] > 0);
         let pcp: Pages = read.pcp.iter().map(|pcp| pcp.count).sum();
-        assert_eq!(pcp, Pages::new(zone.pcp_pages()));
+        assert_eq!(pcp, Pages::new(mm.frames().pcp_pages(zone.id())));
     }
     for (name, value) in order9_procfs::vmstat(&mm) {
         assert_eq!(snapshot.vmstat.get(name), Some(&value), "{name}");

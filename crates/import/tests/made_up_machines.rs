@@ -9,14 +9,14 @@ use proptest::prelude::*;
 /// The switches of a kernel with freelist hygiene, in which lists and pageblocks must agree on the type.
 fn recent() -> Policy {
     let mut policy = Policy::default();
-    policy.fallback.search = FallbackSearch::ClaimThenSteal;
-    policy.fallback.freelist_hygiene = true;
-    policy.fallback.nofragment_spares_huge = true;
-    policy.pcp.lists = PcpLists::UpToCostly { huge_lists: 2 };
-    policy.pcp.high = PcpHigh::AutoTuned;
-    policy.pcp.keeps_cached_type = false;
-    policy.moved_blocks = ListEnd::Tail;
-    policy.merge_guards_all_types = true;
+    policy.frames.fallback.search = FallbackSearch::ClaimThenSteal;
+    policy.frames.fallback.freelist_hygiene = true;
+    policy.frames.fallback.nofragment_spares_huge = true;
+    policy.frames.pcp.lists = PcpLists::UpToCostly { huge_lists: 2 };
+    policy.frames.pcp.high = PcpHigh::AutoTuned;
+    policy.frames.pcp.keeps_cached_type = false;
+    policy.frames.moved_blocks = ListEnd::Tail;
+    policy.frames.merge_guards_all_types = true;
     policy
 }
 

@@ -108,7 +108,7 @@ fn memory_that_was_not_given_out_is_there_and_waits() {
         taken += Pages::new(1);
     }
     assert_eq!((mm.check(), mm.deferred_pages(), mm.managed_pages()), (Ok(()), Pages::ZERO, managed));
-    let cached: u64 = mm.zones().iter().flat_map(|zone| zone.pcps()).map(|pcp| pcp.count()).sum();
+    let cached: u64 = mm.zones().iter().flat_map(|zone| mm.frames().pcps(zone.id())).map(|pcp| pcp.count()).sum();
     assert_eq!(mm.free_pages() + Pages::new(cached), before - taken);
 }
 

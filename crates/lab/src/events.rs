@@ -6,6 +6,7 @@ mod compaction;
 use std::sync::Arc;
 
 use order9_machine::{Event, Results, Traced};
+use order9_mm::FrameEvent;
 use order9_mm::LruType;
 use order9_record as record;
 use order9_units::Order;
@@ -30,18 +31,18 @@ pub(crate) fn events(results: &Results) -> Vec<record::Event> {
 /// The fields in the order of the kernel's format files; pointers, which no result may hold, are left out.
 fn fields(event: &Event) -> String {
     match event {
-        Event::PageAlloc { pfn, order, migratetype, gfp } => {
+        Event::Frame(FrameEvent::PageAlloc { pfn, order, migratetype, gfp }) => {
             let pfn = pfn.map_or(0, order9_units::Pfn::get);
             format!("pfn={pfn:#x} order={} migratetype={} gfp_flags={gfp:?}", order.get(), migratetype.index())
         }
-        Event::PageAllocZoneLocked { pfn, order, migratetype, percpu_refill } => format!(
+        Event::Frame(FrameEvent::PageAllocZoneLocked { pfn, order, migratetype, percpu_refill }) => format!(
             "pfn={:#x} order={} migratetype={} percpu_refill={}",
             pfn.get(),
             order.get(),
             migratetype.index(),
             u8::from(*percpu_refill)
         ),
-        Event::Extfrag(event) => format!(
+        Event::Frame(FrameEvent::Extfrag(event)) => format!(
             "pfn={:#x} alloc_order={} fallback_order={} pageblock_order={} alloc_migratetype={} \
              fallback_migratetype={} fragmenting={} change_ownership={}",
             event.pfn.get(),
@@ -53,8 +54,8 @@ fn fields(event: &Event) -> String {
             u8::from(event.is_fragmenting()),
             u8::from(event.change_ownership)
         ),
-        Event::PageFree { pfn, order } => format!("pfn={:#x} order={}", pfn.get(), order.get()),
-        Event::PagePcpuDrain { pfn, order, migratetype } => {
+        Event::Frame(FrameEvent::PageFree { pfn, order }) => format!("pfn={:#x} order={}", pfn.get(), order.get()),
+        Event::Frame(FrameEvent::PagePcpuDrain { pfn, order, migratetype }) => {
             format!("pfn={:#x} order={} migratetype={}", pfn.get(), order.get(), migratetype.index())
         }
         Event::WakeupKswapd { node, class, order, gfp } => {

@@ -33,7 +33,7 @@ pub(crate) fn export(engine: &Engine, cpus: &[NodeId]) -> Snapshot {
             cpus: cpus.len() as u32,
             ..snapshot::Machine::default()
         },
-        nodes: engine.nodes().iter().map(|node| node_info(engine, node, cpus)).collect(),
+        nodes: engine.nodes().map(|node| node_info(engine, node, cpus)).collect(),
         zones: engine.zones().iter().filter(|zone| zone.present() > 0).map(|zone| zone_info(engine, zone)).collect(),
         ram,
         settings: settings(engine),
@@ -137,12 +137,11 @@ fn flags(view: &BlockView) -> u64 {
 /// Of all private memory of programs.
 const ANON: u64 = kpf::UPTODATE | kpf::LRU | kpf::ANON | kpf::SWAPBACKED;
 
-fn node_info(engine: &Engine, node: &order9_mm::Node, cpus: &[NodeId]) -> NodeInfo {
-    let others = engine.nodes().iter();
-    let own = (0..).zip(cpus).filter(|(_, of)| **of == node.id()).map(|(cpu, _)| cpu);
+fn node_info(engine: &Engine, node: NodeId, cpus: &[NodeId]) -> NodeInfo {
+    let own = (0..).zip(cpus).filter(|(_, of)| **of == node).map(|(cpu, _)| cpu);
     NodeInfo {
-        id: node.id(),
-        distances: others.map(|other| node.distance(other.id())).collect(),
+        id: node,
+        distances: engine.nodes().map(|other| engine.frames().distance(node, other)).collect(),
         cpus: own.collect(),
         counters: BTreeMap::new(),
     }
@@ -183,7 +182,7 @@ fn zone_info(engine: &Engine, zone: &Zone) -> ZoneInfo {
         free_blocks: areas.each_ref().map(order9_mm::FreeArea::total),
         free_by_type: Migratetype::ALL.into_iter().map(by_type).collect(),
         block_counts,
-        pcp: (0..).zip(zone.pcps()).map(pcp).collect(),
+        pcp: (0..).zip(engine.frames().pcps(zone.id())).map(pcp).collect(),
         counters: BTreeMap::from([("nr_free_pages".to_owned(), zone.free())]),
     }
 }

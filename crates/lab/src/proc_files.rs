@@ -29,8 +29,8 @@ pub fn machine_files(tick: &Tick<'_>) -> Vec<ProcFile> {
 /// Files about every node, below /sys/devices/system/node, as Linux shows them. Each walks the frames of its node.
 #[must_use]
 pub fn node_files(engine: &Engine) -> Vec<ProcFile> {
-    let files = engine.nodes().iter().flat_map(|node| {
-        let id = node.id();
+    let files = engine.nodes().flat_map(|node| {
+        let id = node;
         let path = |name: &str| format!("/sys/devices/system/node/node{id}/{name}");
         [
             proc_file(path("meminfo"), |out| order9_procfs::render_node_meminfo(engine, id, out)),

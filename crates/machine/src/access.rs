@@ -5,7 +5,7 @@
 //! sources are in docs/access.md. Never knows what a price should be.
 
 use order9_mm::space::Residence;
-use order9_mm::{AccessLevels, Node};
+use order9_mm::{AccessLevels, Distances};
 use order9_units::{NodeId, Order};
 
 use crate::cost::{Picos, Prices};
@@ -72,9 +72,9 @@ pub(crate) fn by_level(prices: &Prices) -> [NodePrices; AccessLevels::COUNT] {
 pub(crate) struct Places(Vec<Vec<usize>>);
 
 impl Places {
-    pub(crate) fn new(nodes: &[Node], levels: AccessLevels) -> Self {
-        let row = |from: &Node| nodes.iter().map(|to| levels.of(nodes, from.id(), to.id())).collect();
-        Self(nodes.iter().map(row).collect())
+    pub(crate) fn new(distances: Distances<'_>, levels: AccessLevels) -> Self {
+        let row = |from| distances.nodes().map(|to| levels.of(distances, from, to)).collect();
+        Self(distances.nodes().map(row).collect())
     }
 
     /// The level of memory of `to` for CPUs of `from`.

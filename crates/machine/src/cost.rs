@@ -4,7 +4,7 @@
 //! it is done under), [`PriceInfo`] (key, unit and meaning of each price: [`PRICES`] names them all). Values come from
 //! files (`machines/*.toml`), where each has its source. Never knows what a price should be.
 
-use order9_mm::Work;
+use order9_mm::{FrameWork, Work};
 use order9_units::Nanos;
 
 use crate::access::AccessPrices;
@@ -195,15 +195,17 @@ pub struct Cost {
 }
 
 impl Prices {
-    /// The price of `work`. Flushes are those of the CPU itself: who else must flush, the caller knows.
+    /// The price of `work` and of what the allocator did for it. Flushes are those of the CPU itself: who else must flush, the caller knows.
     #[must_use]
     #[rustfmt::skip]
-    pub fn of(&self, work: &Work) -> Cost {
+    pub fn of(&self, frames: &FrameWork, work: &Work) -> Cost {
         // Without `..`: a kind of work that has no price does not compile.
-        let Work {
+        let FrameWork {
             zones_checked, pcp_hits, zone_lock_sections, list_ops, splits, merges, fallback_lists_searched, frames_scanned,
-            list_nodes_visited, index_updates, scanned_unlocked, blocks_passed, blocks_retyped, faults, vma_lookups,
-            pages_cleared, pages_copied, pages_compared, ptes_set, prot_numa, ptes_cleared, page_tables_allocated,
+            list_nodes_visited, index_updates, blocks_retyped,
+        } = *frames;
+        let Work {
+            scanned_unlocked, blocks_passed, faults, vma_lookups, pages_cleared, pages_copied, pages_compared, ptes_set, prot_numa, ptes_cleared, page_tables_allocated,
             slab_objects, lru_lock_sections, lru_batched, lru_scanned, pages_isolated, rmap_walks, slab_objects_scanned,
             tlb_flushes,
         } = *work;

@@ -50,7 +50,7 @@ impl Kernel {
     pub(crate) fn start_daemons(self: &Rc<Self>) {
         let nodes = self.look(|mm| {
             let has_memory = |node: &NodeId| mm.zones().iter().any(|zone| zone.node() == *node && zone.managed() > 0);
-            mm.nodes().iter().map(order9_mm::Node::id).filter(has_memory).collect::<Vec<_>>()
+            mm.nodes().filter(has_memory).collect::<Vec<_>>()
         });
         for node in nodes {
             let task = Task { kthread: true, memalloc: true, ..Task::default() };

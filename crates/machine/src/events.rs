@@ -2,6 +2,7 @@
 //!
 //! Key types: [`EventLog`] (the tracer of the lab's engine), [`TraceKinds`] (which events it keeps), [`Traced`] (one of them).
 
+use order9_mm::FrameEvent;
 use order9_mm::trace::{self, Tracer};
 use order9_units::Nanos;
 
@@ -90,11 +91,11 @@ impl TraceKinds {
 #[inline(always)]
 const fn kind(event: &Event) -> usize {
     match event {
-        Event::PageAlloc { .. } => 0,
-        Event::PageAllocZoneLocked { .. } => 1,
-        Event::Extfrag(_) => 2,
-        Event::PageFree { .. } => 3,
-        Event::PagePcpuDrain { .. } => 4,
+        Event::Frame(FrameEvent::PageAlloc { .. }) => 0,
+        Event::Frame(FrameEvent::PageAllocZoneLocked { .. }) => 1,
+        Event::Frame(FrameEvent::Extfrag(_)) => 2,
+        Event::Frame(FrameEvent::PageFree { .. }) => 3,
+        Event::Frame(FrameEvent::PagePcpuDrain { .. }) => 4,
         Event::WakeupKswapd { .. } => 5,
         Event::ShrinkSlabStart { .. } => 6,
         Event::ShrinkSlabEnd { .. } => 7,
@@ -212,7 +213,8 @@ mod tests {
     #[test]
     fn tracepoints_are_chosen_by_name() {
         let chosen = TraceKinds::NONE.with("mm_page_free").expect("it exists");
-        let free = Event::PageFree { pfn: order9_units::Pfn::new(1), order: order9_units::Order::ZERO };
+        let free =
+            Event::Frame(FrameEvent::PageFree { pfn: order9_units::Pfn::new(1), order: order9_units::Order::ZERO });
         let wakeup = Event::WakeupKswapd {
             node: order9_units::NodeId(0),
             class: order9_units::ZoneKind::Normal,

@@ -116,8 +116,8 @@ impl Kernel {
         let lock = |name: String| handle.new_lock(&name, LockKind::Spinning);
         let of_zone = |zone: &Zone| lock(format!("zone lock of node {}, {}", zone.node().0, zone.kind()));
         let zone_locks = engine.zones().iter().map(of_zone).collect();
-        let lru_locks = engine.nodes().iter().map(|node| lock(format!("LRU lock of node {}", node.id().0))).collect();
-        let waiting = engine.nodes().iter().map(|node| Waiting::new(&handle, node.id())).collect();
+        let lru_locks = engine.nodes().map(|node| lock(format!("LRU lock of node {}", node.0))).collect();
+        let waiting = engine.nodes().map(|node| Waiting::new(&handle, node)).collect();
         let storage = Storage::new(&handle, &options.disks, this);
         storage.swapon(&mut engine);
         if storage.main().is_some() {
@@ -126,7 +126,7 @@ impl Kernel {
         let (flusher, written) = (Flusher::new(&handle), handle.new_queue("end of writes"));
         let khugepaged_wait = handle.new_queue("khugepaged");
         let transferred = handle.new_queue("end of transfers");
-        let places = Places::new(engine.nodes(), prices.access.levels());
+        let places = Places::new(engine.frames().distances(), prices.access.levels());
         Self {
             balances: engine.numa_balancing(),
             cpus: handle.cpus(),
@@ -243,8 +243,8 @@ impl Kernel {
     /// The same within a step on the engine.
     #[inline]
     pub(crate) fn bill_of(&self, engine: &mut Engine, others: u64) -> Bill {
-        engine.settle_work(|work, locks| {
-            let mut cost = self.prices.of(work);
+        engine.settle_work(|frames, work, locks| {
+            let mut cost = self.prices.of(frames, work);
             if others > 0 {
                 cost.unlocked = cost.unlocked + self.prices.tlb_ipi.times(work.tlb_flushes * others);
             }

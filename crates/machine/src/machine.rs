@@ -279,7 +279,7 @@ impl Kernel {
             Facts {
                 memory: managed(&|_| true),
                 cpus: self.cpus.len() as u32,
-                nodes: mm.nodes().iter().map(|node| managed(&|of| of == node.id())).collect(),
+                nodes: mm.nodes().map(|node| managed(&|of| of == node)).collect(),
                 disk: self.storage.main().map(|_| self.storage.blocks.borrow().capacity().bytes()),
                 available: self.available_at_start.get(),
             }

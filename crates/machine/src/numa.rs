@@ -133,7 +133,7 @@ impl Nodes for Thread {
 
     fn numastat(&self) -> Vec<Numastat> {
         let of = |numa: &NumaCounters| Numastat { hit: numa.hit, miss: numa.miss, interleave_hit: numa.interleave_hit };
-        self.kernel.look(|mm| mm.counters().numa.iter().map(of).collect())
+        self.kernel.look(|mm| mm.frames().numa_counters().iter().map(of).collect())
     }
 }
 

@@ -59,8 +59,10 @@ impl fmt::Display for OomReport<'_> {
         let Request { order, gfp, .. } = *self.request;
         writeln!(f, "{} invoked oom-killer: gfp_mask={gfp:?}, order={}, oom_score_adj=0", self.asked_by, order.get())?;
         self.levels(f)?;
-        self.mm.nodes().iter().try_for_each(|node| self.node_levels(f, node.id()))?;
-        self.mm.zones().iter().try_for_each(|zone| zone_marks(f, zone, self.mm.zone_write_pending(zone.id())))?;
+        self.mm.nodes().try_for_each(|node| self.node_levels(f, node))?;
+        self.mm.zones().iter().try_for_each(|zone| {
+            zone_marks(f, zone, self.mm.frames().pcp_pages(zone.id()), self.mm.zone_write_pending(zone.id()))
+        })?;
         self.mm.zones().iter().try_for_each(|zone| zone_blocks(f, zone))?;
         self.caches(f)?;
         self.tasks(f)?;
@@ -81,7 +83,7 @@ impl OomReport<'_> {
                 writeln!(out)?;
             }
         }
-        let cached: u64 = self.mm.zones().iter().map(Zone::pcp_pages).sum();
+        let cached: u64 = self.mm.zones().iter().map(|zone| self.mm.frames().pcp_pages(zone.id())).sum();
         writeln!(out, " free_pcp:{cached}")
     }
 
@@ -158,7 +160,7 @@ impl OomReport<'_> {
     }
 }
 
-fn zone_marks(out: &mut impl Write, zone: &Zone, pending: WritePending) -> fmt::Result {
+fn zone_marks(out: &mut impl Write, zone: &Zone, cached: u64, pending: WritePending) -> fmt::Result {
     write!(out, "Node {} {}", zone.node().0, zone.kind())?;
     for (name, pages) in [
         ("free", zone.free()),
@@ -170,7 +172,7 @@ fn zone_marks(out: &mut impl Write, zone: &Zone, pending: WritePending) -> fmt::
         ("writepending", pending.total()),
         ("present", zone.present()),
         ("managed", zone.managed()),
-        ("free_pcp", zone.pcp_pages()),
+        ("free_pcp", cached),
     ] {
         write!(out, " {name}:{}kB", pages * PAGE_KB)?;
     }

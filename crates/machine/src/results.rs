@@ -333,12 +333,12 @@ impl Kernel {
 
 /// Fragmentation events, boosts, what kswapd did about them, and what compaction and collapse did, in the order of [`OWN_COUNTERS`].
 fn boosts(mm: &Engine) -> [u64; 19] {
-    let counters = mm.counters();
+    let (counters, frames) = (mm.counters(), mm.frame_counters());
     [
-        counters.extfrag.fragmenting(),
-        counters.extfrag.claimed,
-        counters.boost_added,
-        counters.boost_saturated,
+        frames.extfrag.fragmenting(),
+        frames.extfrag.claimed,
+        frames.boost_added,
+        frames.boost_saturated,
         mm.zones().iter().map(order9_mm::Zone::boost).sum(),
         counters.gentle_runs,
         counters.gentle_aborts,

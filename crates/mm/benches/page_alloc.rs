@@ -52,11 +52,11 @@ fn with_index(what: &str, measure: impl Fn(Policy) -> f64) {
 /// The switches of 6.12 that these benchmarks touch.
 fn recent() -> Policy {
     let mut policy = Policy::default();
-    policy.fallback.freelist_hygiene = true;
-    policy.fallback.search = FallbackSearch::SmallestUnlessClaimable;
-    policy.pcp.lists = PcpLists::UpToCostly { huge_lists: 2 };
-    policy.pcp.high = PcpHigh::AutoTuned;
-    policy.pcp.keeps_cached_type = false;
+    policy.frames.fallback.freelist_hygiene = true;
+    policy.frames.fallback.search = FallbackSearch::SmallestUnlessClaimable;
+    policy.frames.pcp.lists = PcpLists::UpToCostly { huge_lists: 2 };
+    policy.frames.pcp.high = PcpHigh::AutoTuned;
+    policy.frames.pcp.keeps_cached_type = false;
     policy
 }
 

@@ -4,9 +4,8 @@
 //! Key type: [`AccessLevels`]. The levels are numbers from 0 on, so that whoever has prices keeps them in an array of
 //! [`AccessLevels::COUNT`]. Never knows what a price is.
 
+use order9_frames::Distances;
 use order9_units::NodeId;
-
-use crate::node::Node;
 
 /// Which distances have prices of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,17 +38,16 @@ impl AccessLevels {
 
     /// The level of memory of `to` for CPUs of `from`.
     #[must_use]
-    pub fn of(&self, nodes: &[Node], from: NodeId, to: NodeId) -> usize {
+    pub fn of(&self, distances: Distances<'_>, from: NodeId, to: NodeId) -> usize {
         if to == from {
             return Self::LOCAL;
         }
-        let own = &nodes[from.index()];
-        let distance = own.distance(to);
+        let distance = distances.between(from, to);
         if let Some(nth) = self.apart.iter().position(|&apart| apart == distance) {
             return Self::FAR + 1 + nth;
         }
-        let is_nearer = |other: &Node| other.id != from && own.distance(other.id) < distance;
-        if nodes.iter().any(is_nearer) { Self::FAR } else { Self::NEAR }
+        let is_nearer = |other: NodeId| other != from && distances.between(from, other) < distance;
+        if distances.nodes().any(is_nearer) { Self::FAR } else { Self::NEAR }
     }
 }
 
@@ -80,7 +78,7 @@ mod tests {
         };
         let mm = MmBuilder::new(&layout, Policy::default()).expect("a layout").boot();
         let row = |levels: AccessLevels, from| -> Vec<usize> {
-            (0..4).map(|to| levels.of(mm.nodes(), NodeId(from), NodeId(to))).collect()
+            (0..4).map(|to| levels.of(mm.frames.distances(), NodeId(from), NodeId(to))).collect()
         };
         assert_eq!(row(AccessLevels::default(), 0), [0, 1, 2, 2]);
         assert_eq!(row(AccessLevels::default(), 3), [2, 2, 1, 0]);

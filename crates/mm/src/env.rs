@@ -8,12 +8,12 @@
 use alloc::vec::Vec;
 use core::future::Future;
 
+use order9_frames::ZoneId;
 use order9_units::{Nanos, NodeId, Pfn};
 
 use crate::Mm;
 use crate::reclaim::PageWrite;
 use crate::trace::Tracer;
-use crate::zone::ZoneId;
 
 #[cfg(test)]
 pub(crate) mod alone;

@@ -1,11 +1,11 @@
-//! What memory a machine has: its nodes, zones, holes and CPUs, and which of that no machine can have.
+//! What memory a machine has: its nodes, zones, holes and CPUs.
 //!
-//! Key types: [`Layout`], [`BuildError`]. [`crate::MmBuilder`] makes an engine of it.
+//! Key type: [`Layout`]. [`crate::MmBuilder`] makes an engine of it.
 
 use alloc::vec::Vec;
-use core::fmt;
 
-use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
+use order9_frames::{BuildError, ZoneSpec};
+use order9_units::{NodeId, PfnRange};
 
 /// The memory of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,116 +34,36 @@ pub struct NodeSpec {
     pub distances: Vec<u32>,
 }
 
-/// A zone of a [`Layout`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ZoneSpec {
-    /// Its node.
-    pub node: NodeId,
-    /// Which zone.
-    pub kind: ZoneKind,
-    /// First to last frame, holes included.
-    pub span: PfnRange,
-}
-
-/// Why a layout or a frame's state was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BuildError {
-    /// There is no zone, or an empty one.
-    NoMemory,
-    /// More zones than an engine keeps apart (255).
-    TooManyZones(usize),
-    /// More nodes than an engine keeps apart (64).
-    TooManyNodes(usize),
-    /// The frames between the first and the last do not fit 32 bits.
-    SpanTooLarge(Pages),
-    /// A zone or CPU names a node that does not exist.
-    NoSuchNode(NodeId),
-    /// The distances of a node are not one per node.
-    Distances(NodeId),
-    /// Two zones overlap or share a pageblock, here.
-    ZonesMeet(Pfn),
-    /// A node has two zones of a kind.
-    ZoneTwice(NodeId, ZoneKind),
-    /// A contiguous memory area is not made of whole pageblocks of one zone.
-    Cma(PfnRange),
-    /// The frame is outside the zones, a hole, reserved, or was given a state already.
-    Taken(Pfn),
-    /// The block is not aligned to its order.
-    Misaligned(Pfn, Order),
-}
-
-/// Nodes of a machine: sets of them are masks of 64 bits.
-const NODES_MAX: usize = u64::BITS as usize;
-
 impl Layout {
-    /// Refuses what no machine has.
-    pub(crate) fn validate(&self) -> Result<(), BuildError> {
-        if self.zones.is_empty() || self.zones.iter().any(|zone| zone.span.is_empty()) {
-            return Err(BuildError::NoMemory);
+    /// Distances of all nodes, row by row.
+    pub(crate) fn distances(&self) -> Result<Vec<u32>, BuildError> {
+        let of_every_node = |node: &NodeSpec| node.distances.len() == self.nodes.len();
+        match self.nodes.iter().position(|node| !of_every_node(node)) {
+            Some(at) => Err(BuildError::Distances(NodeId(at as u16))),
+            None => Ok(self.nodes.iter().flat_map(|node| node.distances.iter().copied()).collect()),
         }
-        if self.zones.len() > usize::from(u8::MAX) {
-            return Err(BuildError::TooManyZones(self.zones.len()));
-        }
-        if self.nodes.len() > NODES_MAX {
-            return Err(BuildError::TooManyNodes(self.nodes.len()));
-        }
-        let mut owners = self.zones.iter().map(|zone| zone.node).chain(self.cpus.iter().copied());
-        if let Some(node) = owners.find(|node| node.index() >= self.nodes.len()) {
-            return Err(BuildError::NoSuchNode(node));
-        }
-        if let Some(at) = self.nodes.iter().position(|node| node.distances.len() != self.nodes.len()) {
-            return Err(BuildError::Distances(NodeId(at as u16)));
-        }
-        let mut spans: Vec<_> = self.zones.iter().map(|zone| zone.span).collect();
-        spans.sort_unstable();
-        for pair in spans.windows(2) {
-            if pair[1].start.align_down(Order::PAGEBLOCK) < pair[0].end {
-                return Err(BuildError::ZonesMeet(pair[1].start));
-            }
-        }
-        for (at, zone) in self.zones.iter().enumerate() {
-            if self.zones[..at].iter().any(|other| (other.node, other.kind) == (zone.node, zone.kind)) {
-                return Err(BuildError::ZoneTwice(zone.node, zone.kind));
-            }
-        }
-        for &area in &self.cma {
-            let whole = area.start.is_aligned(Order::PAGEBLOCK) && area.end.is_aligned(Order::PAGEBLOCK);
-            if !whole || !spans.iter().any(|&span| span.intersect(area) == area) {
-                return Err(BuildError::Cma(area));
-            }
-        }
-        Ok(())
     }
-}
 
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoMemory => f.write_str("there is no zone, or one without frames"),
-            Self::TooManyNodes(nodes) => write!(f, "{nodes} nodes: at most {NODES_MAX} are kept apart"),
-            Self::TooManyZones(zones) => write!(f, "{zones} zones: at most 255 are kept apart"),
-            Self::SpanTooLarge(frames) => {
-                write!(f, "memory spans {} frames: at most 2^32 are kept apart", frames.get())
-            }
-            Self::NoSuchNode(node) => write!(f, "a zone or CPU belongs to node {node}, which does not exist"),
-            Self::Distances(node) => write!(f, "node {node} needs one distance to every node"),
-            Self::ZonesMeet(pfn) => write!(f, "the zone that starts at {pfn:?} shares a pageblock with another"),
-            Self::ZoneTwice(node, kind) => write!(f, "node {node} has zone {kind} twice"),
-            Self::Cma(range) => {
-                write!(f, "the CMA area {}-{} is not made of whole pageblocks of one zone", range.start, range.end)
-            }
-            Self::Taken(pfn) => write!(f, "{pfn:?} is no frame of a zone that still needs a state"),
-            Self::Misaligned(pfn, order) => write!(f, "{pfn:?} is no start of a block of {order:?}"),
+    /// The same as the allocator sees it, with `distances` row by row.
+    pub(crate) fn frames<'a>(&'a self, distances: &'a [u32]) -> order9_frames::Layout<'a> {
+        order9_frames::Layout {
+            distances,
+            zones: &self.zones,
+            holes: &self.holes,
+            reserved: &self.reserved,
+            deferred: &self.deferred,
+            cma: &self.cma,
+            cpus: &self.cpus,
         }
     }
 }
-
-impl core::error::Error for BuildError {}
 
 #[cfg(test)]
 mod tests {
     use alloc::string::ToString;
     use alloc::vec;
+
+    use order9_units::{Pages, Pfn, ZoneKind};
 
     use super::*;
     use crate::MmBuilder;

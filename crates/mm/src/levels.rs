@@ -8,12 +8,13 @@ use alloc::vec::Vec;
 use order9_units::{Migratetype, NodeId, PAGEBLOCK_PAGES, Pages};
 
 use crate::Mm;
-use crate::frame::{Flag, Idx};
 use crate::lru::ZoneLru;
-use crate::pageblock::Pageblock;
+use crate::page_flags::PageFlag;
 use crate::space::{Owner, UserLevels};
 use crate::trace::Tracer;
-use crate::zone::{Zone, ZoneId};
+use order9_frames::Idx;
+use order9_frames::Pageblock;
+use order9_frames::{Zone, ZoneId};
 
 /// Pages of a node that programs and files use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,21 +29,21 @@ impl<T: Tracer> Mm<T> {
     /// Pages that the allocator manages, and those that it will: `MemTotal`.
     #[must_use]
     pub fn managed_pages(&self) -> Pages {
-        Pages::new(self.zones.iter().map(Zone::managed).sum()) + self.deferred_pages()
+        Pages::new(self.frames.zones().iter().map(Zone::managed).sum()) + self.frames.deferred_pages()
     }
 
     /// Pages that nobody uses: `MemFree`.
     #[must_use]
     pub fn free_pages(&self) -> Pages {
-        Pages::new(self.zones.iter().map(Zone::free).sum()) + self.deferred_pages()
+        Pages::new(self.frames.zones().iter().map(Zone::free).sum()) + self.frames.deferred_pages()
     }
 
     /// Pages that programs could get without swapping: `MemAvailable`. Half of the page cache, and of the slab that can be
     /// reclaimed, is taken for in use or fragmented, but never more than the low marks.
     #[must_use]
     pub fn available(&self) -> Pages {
-        let sum = |of: fn(&Zone) -> u64| self.zones.iter().map(of).sum::<u64>();
-        let low = sum(|zone| zone.watermarks.low);
+        let sum = |of: fn(&Zone) -> u64| self.frames.zones().iter().map(of).sum::<u64>();
+        let low = sum(|zone| zone.watermarks().low);
         let unused_part = |pages: u64| pages - (pages / 2).min(low);
         let page_cache = self.lru.zones.iter().map(ZoneLru::file_pages).sum();
         let free = self.free_pages().get().saturating_sub(sum(Zone::reserved_from_programs));
@@ -81,18 +82,18 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn pageblocks_in(&self, zone: ZoneId) -> impl Iterator<Item = &Pageblock> {
-        self.blocks.iter().filter(move |block| block.zone == zone)
+        self.frames.blocks().iter().filter(move |block| block.zone == zone)
     }
 
     /// What programs and files use of a node. Takes a walk over its frames.
     #[must_use]
     pub fn node_levels(&self, node: NodeId) -> NodeLevels {
         let mut found = NodeLevels::default();
-        let zones = self.zones.iter().filter(|zone| zone.node == node);
-        for pfn in zones.flat_map(|zone| zone.span.iter()) {
-            let idx = self.at(pfn);
+        let zones = self.frames.zones().iter().filter(|zone| zone.node() == node);
+        for pfn in zones.flat_map(|zone| zone.span().iter()) {
+            let idx = self.frames.at(pfn);
             self.add_frame(&mut found.user, idx);
-            found.swap_cached += u64::from(self.frames.word(idx).has(Flag::SwapCache));
+            found.swap_cached += u64::from(self.frames.word(idx).has(PageFlag::SwapCache));
         }
         found
     }

@@ -3,21 +3,17 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use core::fmt;
 
-use order9_units::{Bytes, Migratetype, Order, Pfn};
+use order9_frames::{
+    Flag, FrameCounters, FrameState, FrameWork, Frames, FreeError, Idx, Pageblock, Word, Zone, ZoneId,
+};
+use order9_units::{Bytes, Migratetype, NodeId, Order, Pfn};
 
-use crate::block_types::TypeBits;
-use crate::compaction::{BlockBits, CompactionState, Costs};
-use crate::count::Class;
-use crate::frame::{Flag, FrameState, FrameTable, Idx, Word};
+use crate::compaction::{BlockBits, CompactionState};
 use crate::fs_cache::FsCache;
-use crate::index::Index;
+use crate::heard::Heard;
 use crate::kswapd::KswapdNode;
 use crate::lru::{Locked, LruBatch, LruState};
-use crate::node::Node;
-use crate::pageblock::Pageblock;
-use crate::pcp;
 use crate::policy::Policy;
 use crate::reclaim::ReclaimState;
 use crate::settings::Settings;
@@ -30,26 +26,15 @@ use crate::trace::{Event, NoTrace, Tracer};
 use crate::vmstat::Counters;
 use crate::wakeups::Wakeups;
 use crate::work::Work;
-use crate::zone::{Zone, ZoneId};
 
-/// Frames, pageblocks, zones and nodes of one machine, with the settings and counters that belong to them.
+/// Frames of one machine, and the layers above them: who uses frames, who gets them back, who makes blocks of them.
 #[derive(Clone)]
 pub struct Mm<T: Tracer = NoTrace> {
-    pub(crate) frames: FrameTable,
-    pub(crate) blocks: Vec<Pageblock>,
+    pub(crate) frames: Frames<Heard<T>>,
     /// Pageblocks that scanners pass over.
-    pub(crate) types: TypeBits,
     pub(crate) skip: BlockBits,
-    /// Pageblocks that a scanner found to begin inside a huge block in use, which they still do.
-    pub(crate) known_huge: BlockBits,
-    pub(crate) zones: Vec<Zone>,
-    pub(crate) nodes: Vec<Node>,
-    /// Node of every CPU.
-    pub(crate) cpus: Vec<order9_units::NodeId>,
     pub(crate) policy: Policy,
     pub(crate) settings: Settings,
-    /// Off on machines so small that mobility types would never have room.
-    pub(crate) mobility_grouping: bool,
     /// Pins beyond the first, by frame.
     pub(crate) more_pins: BTreeMap<u32, u32>,
     /// LRU lists.
@@ -64,42 +49,19 @@ pub struct Mm<T: Tracer = NoTrace> {
     pub(crate) reclaim: ReclaimState,
     /// Compaction runs.
     pub(crate) compaction: CompactionState,
-    /// What pageblocks would cost to empty, where the policy needs to know.
-    pub(crate) index: Option<Box<Index>>,
-    /// What it takes to empty pageblocks, where somebody wants to know what compaction is worth.
-    pub(crate) costs: Option<Box<Costs>>,
     /// Kernel objects.
     pub(crate) slab: SlabMemory,
     /// Dentries and inodes, once there is a filesystem.
     pub(crate) fs: Option<Box<FsCache>>,
     /// Who gives up kernel objects.
     pub(crate) shrinkers: Vec<Shrinker>,
-    /// Frames that were in use when the machine was set up.
-    pub(crate) boot_allocated: u64,
     pub(crate) counters: Counters,
     pub(crate) work: Work,
-    pub(crate) locked_last: Locked,
+    /// The node whose LRU lock was taken last.
+    pub(crate) locked_lru: NodeId,
     pub(crate) lru_batch: LruBatch,
     /// Daemons that have something to do.
     pub(crate) wakeups: Wakeups,
-    pub(crate) tracer: T,
-}
-
-/// Why a frame could not be freed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FreeError {
-    /// The frame is no memory of this machine.
-    NoSuchFrame(Pfn),
-    /// The frame is not the first one of a live allocation.
-    NotAllocated(Pfn, FrameState),
-    /// The allocation is pinned.
-    Pinned(Pfn),
-    /// The allocation is not pinned.
-    NotPinned(Pfn),
-    /// The allocation is isolated by reclaim or compaction.
-    Isolated(Pfn),
-    /// An address space, file or slab cache uses the allocation.
-    Owned(Pfn),
 }
 
 impl Mm {
@@ -107,29 +69,20 @@ impl Mm {
     /// hold already is taken to be zeros.
     #[must_use]
     pub fn with_content_tags(mut self) -> Self {
-        self.user.tags = Some(Tags::new(self.frames.len()));
+        self.user.tags = Some(Tags::new(self.frames.table().len()));
         self
     }
 
     /// The same with a tracer, which sees everything from now on.
     #[must_use]
     pub fn with_tracer<T: Tracer>(self, tracer: T) -> Mm<T> {
-        let Self { frames, blocks, zones, nodes, cpus, policy, settings, mobility_grouping, more_pins, user, .. } =
-            self;
-        let Self { swap, reclaim, slab, boot_allocated, counters, work, locked_last, lru_batch, wakeups, .. } = self;
-        let Self { fs, shrinkers, types, skip, known_huge, compaction, index, costs, lru, kswapd, .. } = self;
+        let Self { frames, skip, policy, settings, more_pins, lru, user, swap, kswapd, reclaim, compaction, .. } = self;
+        let Self { slab, fs, shrinkers, counters, work, locked_lru, lru_batch, wakeups, .. } = self;
         Mm {
-            frames,
-            blocks,
-            types,
+            frames: frames.with_watch(|heard| heard.with_tracer(tracer)),
             skip,
-            known_huge,
-            zones,
-            nodes,
-            cpus,
             policy,
             settings,
-            mobility_grouping,
             more_pins,
             lru,
             user,
@@ -137,18 +90,14 @@ impl Mm {
             kswapd,
             reclaim,
             compaction,
-            index,
-            costs,
             slab,
             fs,
             shrinkers,
-            boot_allocated,
             counters,
             work,
-            locked_last,
+            locked_lru,
             lru_batch,
             wakeups,
-            tracer,
         }
     }
 }
@@ -160,60 +109,31 @@ impl<T: Tracer> Mm<T> {
     /// [`FreeError`] where that is no allocation that can be freed; nothing has changed then.
     pub fn free(&mut self, pfn: Pfn, cpu: usize) -> Result<(), FreeError> {
         let (idx, word) = self.releasable(pfn)?;
-        self.free_block(idx, word, cpu);
+        self.frames.free_block(idx, word, cpu);
         Ok(())
     }
 
     /// The live allocation that starts at `pfn`, which nobody pins, isolates or owns.
     pub(crate) fn releasable(&self, pfn: Pfn) -> Result<(Idx, Word), FreeError> {
-        let (idx, word) = self.live(pfn)?;
+        let (idx, word) = self.frames.releasable(pfn)?;
         // Whatever is movable without an owner may be a driver's.
         let is_driver_page = word.has(Flag::MovableContent) && self.user.drivers.answer(idx).is_some();
-        match () {
-            () if word.is_releasable() && !is_driver_page => Ok((idx, word)),
-            () if word.has(Flag::Pinned) => Err(FreeError::Pinned(pfn)),
-            () if word.has(Flag::Isolated) => Err(FreeError::Isolated(pfn)),
-            () => Err(FreeError::Owned(pfn)),
-        }
+        if is_driver_page { Err(FreeError::Owned(pfn)) } else { Ok((idx, word)) }
     }
 
-    /// Frees a live allocation that nobody pins, isolates or owns.
-    #[inline]
-    pub(crate) fn free_block(&mut self, idx: Idx, word: Word, cpu: usize) {
-        let order = word.order();
-        self.forget_huge_block(idx, order);
-        let pfn = self.frames.pfn(idx);
-        let Pageblock { migratetype: mt, zone, .. } = self.blocks[idx.block()];
-        self.counters.pgfree += order.pages().get();
-        self.tracer.event(|| Event::PageFree { pfn, order });
-        if let Some(cached) = pcp::cached_as(mt)
-            && let Some(n) = self.policy.pcp.lists.list_for(order, cached)
-            && let Some(pcp) = self.zones[zone.index()].pcps.get_mut(cpu)
-        {
-            let immovable = cached != Migratetype::Movable;
-            let is_full = pcp.push(&mut self.frames, n, idx, order);
-            if word.has(Flag::CountedImmovable) != immovable {
-                // Used otherwise than its pageblock is meant for: the rare case.
-                self.reflag(idx, Flag::CountedImmovable, immovable);
-            }
-            self.frames.set(idx, Word::pcp(order, mt).with(Flag::CountedImmovable, immovable));
-            self.work.pcp_hits += 1;
-            if is_full {
-                self.trim_pcp(zone, cpu);
-            }
-            return;
-        }
-        self.lock_zone(zone);
-        self.count_out(idx, order, Class::of_used(word));
-        self.free_to_own_lists(idx, order);
+    /// Makes every page of the allocation at `pfn` an allocation of its own.
+    ///
+    /// # Errors
+    /// [`FreeError`] where no allocation starts there, or somebody pins, isolates or owns it.
+    pub fn split_page(&mut self, pfn: Pfn) -> Result<(), FreeError> {
+        self.releasable(pfn)?;
+        self.frames.split_page(pfn)
     }
 
-    /// The live allocation that starts at `pfn`.
-    #[inline]
-    pub(crate) fn live(&self, pfn: Pfn) -> Result<(Idx, Word), FreeError> {
-        let idx = self.frames.idx(pfn).ok_or(FreeError::NoSuchFrame(pfn))?;
-        let word = self.frames.word(idx);
-        if word.is_allocated() { Ok((idx, word)) } else { Err(FreeError::NotAllocated(pfn, word.state())) }
+    /// The frames of the machine, with their zones, pageblocks, lists and counters.
+    #[must_use]
+    pub const fn frames(&self) -> &Frames<impl order9_frames::Watch + use<T>> {
+        &self.frames
     }
 
     /// Says whether compaction may move the content of the allocation at `pfn`: an LRU page or a movable-driver page.
@@ -221,57 +141,68 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// [`FreeError`] where no allocation starts there.
     pub fn set_movable_content(&mut self, pfn: Pfn, movable: bool) -> Result<(), FreeError> {
-        let (idx, word) = self.live(pfn)?;
-        self.frames.set(idx, word.with(Flag::MovableContent, movable));
-        Ok(())
+        self.frames.set_movable_content(pfn, movable)
     }
 
     /// State of a frame; a hole outside the machine's memory.
     #[must_use]
     pub fn frame(&self, pfn: Pfn) -> FrameState {
-        self.frames.idx(pfn).map_or(FrameState::Hole, |idx| self.frames.word(idx).state())
+        self.frames.frame(pfn)
     }
 
     /// Whether compaction may move the content of the allocation that starts at `pfn`.
     #[must_use]
     pub fn has_movable_content(&self, pfn: Pfn) -> bool {
-        self.live(pfn).is_ok_and(|(_, word)| word.has(Flag::MovableContent))
+        self.frames.live(pfn).is_ok_and(|(_, word)| word.has(Flag::MovableContent))
     }
 
     /// The pageblock that holds `pfn`, or `None` outside the machine's memory.
     #[must_use]
     pub fn pageblock(&self, pfn: Pfn) -> Option<&Pageblock> {
-        self.blocks.get(self.frames.idx(pfn)?.block())
-    }
-
-    /// A process was killed for memory; counts as `oom_kill`.
-    pub fn count_oom_kill(&mut self) {
-        self.counters.oom_kill += 1;
+        self.frames.pageblock(pfn)
     }
 
     /// Zones of all nodes, by [`ZoneId`].
     #[must_use]
     pub fn zones(&self) -> &[Zone] {
-        &self.zones
+        self.frames.zones()
     }
 
     /// One zone.
     #[must_use]
     pub fn zone(&self, id: ZoneId) -> &Zone {
-        &self.zones[id.index()]
+        self.frames.zone(id)
     }
 
     /// The zone of a frame, or `None` outside the machine's memory.
     #[must_use]
     pub fn zone_of(&self, pfn: Pfn) -> Option<ZoneId> {
-        let zone = self.pageblock(pfn)?.zone;
-        (zone.index() < self.zones.len()).then_some(zone)
+        self.frames.zone_of(pfn)
     }
 
     /// Nodes, by number.
-    #[must_use]
-    pub fn nodes(&self) -> &[Node] {
-        &self.nodes
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = NodeId> + use<T> {
+        self.frames.nodes()
+    }
+
+    /// First blocks of the free list of `order` and `mt`, from the head.
+    pub fn free_list(&self, zone: ZoneId, order: Order, mt: Migratetype) -> impl Iterator<Item = Pfn> {
+        self.frames.free_list(zone, order, mt)
+    }
+
+    /// Returns every cached page of the zone on every CPU (`drain_all_pages`).
+    pub fn drain_zone(&mut self, zone: ZoneId) {
+        self.frames.drain_zone(zone);
+    }
+
+    /// Returns every cached page on every CPU.
+    pub fn drain_all(&mut self) {
+        self.frames.drain_all();
+    }
+
+    /// A process was killed for memory; counts as `oom_kill`.
+    pub fn count_oom_kill(&mut self) {
+        self.counters.oom_kill += 1;
     }
 
     /// The switches in force.
@@ -280,10 +211,16 @@ impl<T: Tracer> Mm<T> {
         &self.policy
     }
 
-    /// Event counters since boot.
+    /// Event counters since boot, but for those of the allocator.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Event counters of the allocator since boot.
+    #[must_use]
+    pub const fn frame_counters(&self) -> &FrameCounters {
+        self.frames.counters()
     }
 
     /// Counts what a disk has transferred: `pgpgin` and `pgpgout`.
@@ -292,66 +229,54 @@ impl<T: Tracer> Mm<T> {
         self.counters.pgpgout += written.get() >> 10;
     }
 
-    /// Work done since it was last taken.
+    /// Work done since it was last taken, but for that of the allocator.
     #[must_use]
     pub const fn work(&self) -> &Work {
         &self.work
     }
 
-    /// The same, and takes it.
+    /// Work of the layers above the allocator since it was last taken, and takes all.
     pub fn take_work(&mut self) -> Work {
+        self.frames.take_work();
         core::mem::take(&mut self.work)
     }
 
-    /// Lends the work done since it was last taken, and takes it, with the locks that were taken last: those that sections
-    /// under a lock are about, as long as a step takes only one of each kind.
+    /// Lends the work done since it was last taken, that of the allocator first, and takes it, with the locks that were taken
+    /// last: those that sections under a lock are about, as long as a step takes only one of each kind.
     #[inline]
-    pub fn settle_work<R>(&mut self, settle: impl FnOnce(&Work, Locked) -> R) -> R {
-        let result = settle(&self.work, self.locked_last);
+    pub fn settle_work<R>(&mut self, settle: impl FnOnce(&FrameWork, &Work, Locked) -> R) -> R {
+        let locks = Locked { zone: self.frames.locked_last(), lru: self.locked_lru };
+        let result = settle(self.frames.work(), &self.work, locks);
+        *self.frames.work_mut() = FrameWork::NONE;
         self.work = Work::NONE;
         result
     }
 
-    /// Counts a section under the lock of `zone`.
-    #[inline]
-    pub(crate) fn lock_zone(&mut self, zone: ZoneId) {
-        self.work.zone_lock_sections += 1;
-        self.locked_last.zone = zone;
-    }
-
     /// The tracer.
     pub const fn tracer_mut(&mut self) -> &mut T {
-        &mut self.tracer
+        &mut self.frames.watch_mut().tracer
     }
 
-    /// First blocks of the free list of `order` and `mt`, from the head.
-    pub fn free_list(&self, zone: ZoneId, order: Order, mt: Migratetype) -> impl Iterator<Item = Pfn> {
-        self.frames.iter(self.zones[zone.index()].list(order, mt)).map(|idx| self.frames.pfn(idx))
+    /// Traces an event.
+    #[inline]
+    pub(crate) fn trace(&mut self, event: impl FnOnce() -> Event) {
+        self.frames.watch_mut().tracer.event(event);
     }
 
     /// Bytes of metadata, everything included, and the frames they describe.
     #[must_use]
     pub fn metadata(&self) -> Metadata {
+        let heard = self.frames.watch();
         let bytes = self.frames.bytes()
-            + self.blocks.capacity() * size_of::<Pageblock>()
-            + self.types.bytes()
             + self.skip.bytes()
-            + self.known_huge.bytes()
-            + self.compaction.stretches.bytes()
-            + self.costs.as_ref().map_or(0, |costs| costs.bytes())
-            + self.index.as_ref().map_or(0, |index| index.bytes())
-            + self.zones.capacity() * size_of::<Zone>()
-            + self.zones.iter().map(|zone| zone.pcps.capacity() * size_of::<pcp::Pcp>()).sum::<usize>()
-            + self.nodes.capacity() * size_of::<Node>()
+            + heard.known_huge.bytes()
+            + heard.stretches.bytes()
+            + heard.costs.as_ref().map_or(0, |costs| costs.bytes())
             + self.user.bytes()
             + self.swap.bytes()
             + self.slab.bytes()
             + self.more_pins.len() * 2 * size_of::<(u32, u32)>();
-        Metadata { bytes: bytes as u64, frames: self.frames.len() as u64 }
-    }
-
-    pub(crate) fn at(&self, pfn: Pfn) -> Idx {
-        self.frames.idx(pfn).expect("a frame of a zone is in the frame table")
+        Metadata { bytes: bytes as u64, frames: self.frames.table().len() as u64 }
     }
 }
 
@@ -371,18 +296,3 @@ impl Metadata {
         self.bytes as f64 / self.frames as f64
     }
 }
-
-impl fmt::Display for FreeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoSuchFrame(pfn) => write!(f, "{pfn:?} is no memory of this machine"),
-            Self::NotAllocated(pfn, state) => write!(f, "no allocation starts at {pfn:?}, which is {state:?}"),
-            Self::Pinned(pfn) => write!(f, "the allocation at {pfn:?} is pinned"),
-            Self::NotPinned(pfn) => write!(f, "the allocation at {pfn:?} is not pinned"),
-            Self::Isolated(pfn) => write!(f, "the allocation at {pfn:?} is isolated"),
-            Self::Owned(pfn) => write!(f, "an address space, file or slab cache uses the allocation at {pfn:?}"),
-        }
-    }
-}
-
-impl core::error::Error for FreeError {}

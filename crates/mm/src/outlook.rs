@@ -5,13 +5,12 @@
 
 use alloc::vec;
 
+use order9_frames::{Pageblock, Zone};
 use order9_units::metrics::{FreeBlocks, external_fragmentation, fragmentation_index};
 use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, ZoneKind};
 
 use crate::Mm;
-use crate::pageblock::Pageblock;
 use crate::trace::Tracer;
-use crate::zone::Zone;
 
 /// How many huge pages there are and could be, and what stands in their way. All counts are of pageblocks that hold no hole,
 /// but for `polluting_pages`.
@@ -81,13 +80,13 @@ impl<T: Tracer> Mm<T> {
     /// The outlook as it is now.
     #[must_use]
     pub fn huge_outlook(&self) -> HugeOutlook {
-        let mut tallies = vec![Tally::default(); self.zones.len()];
+        let mut tallies = vec![Tally::default(); self.frames.zones().len()];
         let mut outlook = HugeOutlook {
             slab_blocks: self.slab.blocks.used(),
             fragmentation_score: self.fragmentation_score(),
             ..HugeOutlook::default()
         };
-        for block in &self.blocks {
+        for block in self.frames.blocks() {
             let Some(tally) = tallies.get_mut(block.zone.index()) else { continue };
             tally.count(block);
             if block.migratetype == Migratetype::Movable && block.immovable > 0 && block.absent == 0 {
@@ -105,23 +104,23 @@ impl<T: Tracer> Mm<T> {
 
     /// Every zone that has memory, in the order of [`Mm::zones`].
     pub fn zone_fragmentation(&self) -> impl Iterator<Item = ZoneFragmentation> {
-        self.zones.iter().filter(|zone| zone.present > 0).map(|zone| ZoneFragmentation {
-            node: zone.node,
-            kind: zone.kind,
+        self.frames.zones().iter().filter(|zone| zone.present() > 0).map(|zone| ZoneFragmentation {
+            node: zone.node(),
+            kind: zone.kind(),
             score: external_fragmentation(&free_blocks(zone), Order::PAGEBLOCK),
             index: fragmentation_index(&free_blocks(zone), Order::PAGEBLOCK),
         })
     }
 
     fn fragmentation_score(&self) -> u64 {
-        let present: u64 = self.zones.iter().map(|zone| zone.present).sum();
+        let present: u64 = self.frames.zones().iter().map(|zone| zone.present()).sum();
         let score = |zone| external_fragmentation(&free_blocks(zone), Order::PAGEBLOCK);
-        self.zones.iter().map(|zone| score(zone) * zone.present).sum::<u64>() / (present + 1)
+        self.frames.zones().iter().map(|zone| score(zone) * zone.present()).sum::<u64>() / (present + 1)
     }
 }
 
 fn free_blocks(zone: &Zone) -> FreeBlocks {
-    zone.areas.map(|area| area.total())
+    zone.areas().map(|area| area.total())
 }
 
 #[cfg(test)]
@@ -148,7 +147,7 @@ mod tests {
 
     fn machine() -> Mm {
         let mut mm = MmBuilder::new(&layout(), Policy::default()).expect("one zone is a layout").boot();
-        mm.drain_all();
+        mm.frames.drain_all();
         mm
     }
 
@@ -167,7 +166,7 @@ mod tests {
         for &page in pages.iter().filter(|page| page.get() % 2 == 0) {
             mm.free(page, 0).expect("it lives");
         }
-        mm.drain_all();
+        mm.frames.drain_all();
         let half = mm.huge_outlook();
         assert_eq!((half.recoverable, half.lost), (2, 16 - half.free - 2));
         assert_eq!(half.fragmentation_score, 4 * 256 * 100 / (16 * 512 - 4 * 256) * 8192 / 8193);

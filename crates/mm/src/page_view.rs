@@ -1,10 +1,11 @@
 //! What an observer sees of the use of frames: enough to write /proc/kpageflags and kpagecount.
 
+use order9_frames::{Flag, FrameState};
 use order9_units::Pfn;
 
 use crate::Mm;
-use crate::frame::{Flag, FrameState};
 use crate::lru::LruList;
+use crate::page_flags::{PageFlag, PageWord};
 use crate::space::Owner;
 use crate::trace::Tracer;
 
@@ -69,8 +70,7 @@ impl<T: Tracer> Mm<T> {
         };
         let word = self.frames.word(idx);
         let in_use = word.is_allocated();
-        let has = |flag| in_use && word.has(flag);
-        let owner = if has(Flag::Owned) { self.user.rmap.owner(idx) } else { Owner::Nobody };
+        let owner = if word.has(Flag::Owned) { self.user.rmap.owner(idx) } else { Owner::Nobody };
         BlockView {
             state: word.state(),
             user: match owner {
@@ -81,15 +81,15 @@ impl<T: Tracer> Mm<T> {
                 Owner::Slab { cache, .. } => {
                     BlockUser::Slab { reclaimable: self.slab.cache(cache).is_ok_and(|cache| cache.spec.reclaimable) }
                 }
-                Owner::Nobody | Owner::Kept if has(Flag::MovableContent) => BlockUser::Movable,
+                Owner::Nobody | Owner::Kept if word.has(Flag::MovableContent) => BlockUser::Movable,
                 Owner::Nobody | Owner::Kept | Owner::HugeZero => BlockUser::Kernel,
             },
-            lru: has(Flag::Lru).then(|| word.lru_list()),
+            lru: word.has(PageFlag::Lru).then(|| word.lru_list()),
             mapcount: if in_use { self.mapcount(pfn) } else { 0 },
-            referenced: has(Flag::Referenced),
-            pinned: has(Flag::Pinned),
-            dirty: has(Flag::Dirty),
-            writeback: has(Flag::Writeback),
+            referenced: word.has(PageFlag::Referenced),
+            pinned: word.has(Flag::Pinned),
+            dirty: word.has(PageFlag::Dirty),
+            writeback: word.has(PageFlag::Writeback),
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Long-term pins: pages that DMA or a guest holds in place. A pinned page cannot move, so its pageblock cannot be emptied.
 
+use order9_frames::{Flag, FreeError};
 use order9_units::Pfn;
 
 use crate::Mm;
-use crate::frame::Flag;
-use crate::mm::FreeError;
 use crate::space::Owner;
 use crate::trace::Tracer;
 
@@ -14,11 +13,11 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// [`FreeError`] where no allocation starts there.
     pub fn pin(&mut self, pfn: Pfn) -> Result<(), FreeError> {
-        let (idx, word) = self.live(self.compound_head(pfn))?;
+        let (idx, word) = self.frames.live(self.compound_head(pfn))?;
         if word.has(Flag::Pinned) {
             *self.more_pins.entry(idx.0).or_insert(0) += 1;
         } else {
-            self.reflag(idx, Flag::Pinned, true);
+            self.frames.reflag(idx, Flag::Pinned, true);
         }
         Ok(())
     }
@@ -29,7 +28,7 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// [`FreeError`] where no pinned allocation starts there.
     pub fn unpin(&mut self, pfn: Pfn) -> Result<bool, FreeError> {
-        let (idx, word) = self.live(self.compound_head(pfn))?;
+        let (idx, word) = self.frames.live(self.compound_head(pfn))?;
         if !word.has(Flag::Pinned) {
             return Err(FreeError::NotPinned(pfn));
         }
@@ -43,7 +42,7 @@ impl<T: Tracer> Mm<T> {
                 Ok(false)
             }
             None => {
-                self.reflag(idx, Flag::Pinned, false);
+                self.frames.reflag(idx, Flag::Pinned, false);
                 self.free_if_kept(idx);
                 if self.user.rmap.owner(idx) == Owner::Hugetlb {
                     self.hugetlb_unpinned(idx);

@@ -5,23 +5,22 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::{FrameTable, Idx, ZoneId};
 use order9_units::{Migratetype, Order};
 
 use crate::Mm;
-use crate::frame::{FrameTable, Idx};
 use crate::lru::LruList;
 use crate::trace::Tracer;
-use crate::zone::ZoneId;
 
 impl<T: Tracer> Mm<T> {
     /// Draws another order of every free list but those of CPUs. `below(n)` gives a number under `n`, which is not zero.
     /// Neighbours on a list stay neighbours where they lie in one block of `2^together` frames.
     pub fn reorder_free_lists(&mut self, together: u32, mut below: impl FnMut(u64) -> u64) {
-        for zone in 0..self.zones.len() {
+        for zone in 0..self.frames.zones().len() {
             for order in Order::all() {
                 for mt in Migratetype::ALL {
-                    let list = self.zones[zone].list(order, mt);
-                    reorder(&mut self.frames, list, together, &mut below);
+                    let list = self.frames.zones()[zone].list(order, mt);
+                    reorder(self.frames.table_mut(), list, together, &mut below);
                 }
             }
             self.forget_stretches(ZoneId(zone as u8));
@@ -34,7 +33,7 @@ impl<T: Tracer> Mm<T> {
         sets.dedup();
         for set in sets {
             for list in LruList::ALL {
-                reorder(&mut self.frames, set.plus(list.index() as u32), together, &mut below);
+                reorder(self.frames.table_mut(), set.plus(list.index() as u32), together, &mut below);
             }
         }
     }
@@ -61,10 +60,10 @@ mod tests {
     use order9_units::{NodeId, Pages, Pfn, PfnRange, ZoneKind};
 
     use super::*;
-    use crate::gfp::Gfp;
-    use crate::page_alloc::Request;
     use crate::policy::Policy;
     use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
+    use order9_frames::Gfp;
+    use order9_frames::Request;
 
     const ZONE: ZoneId = ZoneId(0);
 

@@ -3,13 +3,12 @@
 //!
 //! Source of the rules: the kernel's documentation of `vm.extfrag_threshold` and of compaction.
 
+use order9_frames::{AllocFlags, Mark, Zone, ZoneId};
 use order9_units::metrics::fragmentation_index;
 use order9_units::{Order, ZoneKind};
 
 use crate::Mm;
-use crate::gfp::{AllocFlags, Mark, Reserve};
 use crate::trace::Tracer;
-use crate::zone::{Zone, ZoneId};
 
 /// Whether compaction can start in a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +34,7 @@ pub(crate) const HUGE_LEAVES: Mark = Mark::Min;
 
 /// What has to be free, beside the lowmem reserve, for a huge page.
 const fn huge_mark(zone: &Zone) -> u64 {
-    zone.watermarks.of(HUGE_LEAVES) + Order::PAGEBLOCK.pages().get() - 1
+    zone.watermarks().of(HUGE_LEAVES) + Order::PAGEBLOCK.pages().get() - 1
 }
 
 impl<T: Tracer> Mm<T> {
@@ -43,8 +42,8 @@ impl<T: Tracer> Mm<T> {
     /// `flags`.
     #[must_use]
     pub fn compaction_suitable(&self, zone: ZoneId, order: Order, class: ZoneKind, flags: &AllocFlags) -> Suitable {
-        let zone = self.zone(zone);
-        match zone.watermark_ok(order, class, flags, &self.policy) {
+        let zone = self.frames.zone(zone);
+        match zone.watermark_ok(order, class, flags, &self.policy.frames) {
             true => Suitable::Success,
             false => self.room_to_compact(zone, order, class, flags),
         }
@@ -53,7 +52,7 @@ impl<T: Tracer> Mm<T> {
     /// The same for kcompactd, which under `vm.defrag_mode` makes pageblocks until the high mark is free in them.
     pub(crate) fn suitable_for_kcompactd(&self, zone: &Zone, order: Order, class: ZoneKind) -> Suitable {
         match () {
-            () if !self.settings.defrag_mode => self.suitable_for_any(zone, order, class),
+            () if !self.frames.settings().defrag_mode => self.suitable_for_any(zone, order, class),
             () if self.is_high_in_blocks(zone, order, class) => Suitable::Success,
             () => self.room_to_compact(zone, order, class, &AllocFlags::plain(Mark::Min)),
         }
@@ -62,7 +61,7 @@ impl<T: Tracer> Mm<T> {
     /// Whether the high mark, boost included, is free in whole pageblocks, and a block of `order` among them.
     pub(crate) fn is_high_in_blocks(&self, zone: &Zone, order: Order, class: ZoneKind) -> bool {
         let flags = AllocFlags::plain(Mark::High);
-        zone.would_pass(zone.free_in_pageblocks(), order, zone.mark(Mark::High), class, &flags, &self.policy)
+        zone.would_pass(zone.free_in_pageblocks(), order, zone.mark(Mark::High), class, &flags, &self.policy.frames)
     }
 
     /// Whether compaction can start where no block is free. By the index it can if pages are enough for a huge page.
@@ -74,10 +73,10 @@ impl<T: Tracer> Mm<T> {
         }
         let with_cma = AllocFlags { cma: true, ..*flags };
         let mark = zone.mark(if order.is_costly() { Mark::Low } else { Mark::Min });
-        if !zone.watermark_ok_at(Order::ZERO, mark + compact_gap(order), class, &with_cma, &self.policy) {
+        if !zone.watermark_ok_at(Order::ZERO, mark + compact_gap(order), class, &with_cma, &self.policy.frames) {
             return Suitable::Skipped;
         }
-        let index = fragmentation_index(&zone.areas.map(|area| area.total()), order);
+        let index = fragmentation_index(&zone.areas().map(|area| area.total()), order);
         if order.is_costly() && (0..=self.settings.extfrag_threshold.cast_signed()).contains(&index) {
             return Suitable::NotSuitableZone;
         }
@@ -86,14 +85,14 @@ impl<T: Tracer> Mm<T> {
 
     /// What the index knows: whether some pageblock can be emptied, and whether pages are enough for a huge page.
     pub(crate) fn suitable_by_index(&self, zone: &Zone, class: ZoneKind, flags: &AllocFlags) -> Option<Suitable> {
-        let index = self.index.as_ref().filter(|_| self.policy.compaction.uses_index())?;
+        let index = self.frames.index().filter(|_| self.policy.compaction.uses_index())?;
         let mark = huge_mark(zone);
         Some(match () {
-            () if index.is_hopeless(zone.id) || zone.managed <= mark + zone.lowmem_reserve[class.index()] => {
+            () if index.is_hopeless(zone.id()) || zone.managed() <= mark + zone.lowmem_reserve()[class.index()] => {
                 Suitable::NotSuitableZone
             }
-            () if !zone.watermark_ok_at(Order::ZERO, mark, class, flags, &self.policy) => Suitable::Skipped,
-            () if index.cheapest(zone.id).is_none() => Suitable::Skipped,
+            () if !zone.watermark_ok_at(Order::ZERO, mark, class, flags, &self.policy.frames) => Suitable::Skipped,
+            () if index.cheapest(zone.id()).is_none() => Suitable::Skipped,
             () => Suitable::Continue,
         })
     }
@@ -106,10 +105,12 @@ impl<T: Tracer> Mm<T> {
         class: ZoneKind,
         flags: &AllocFlags,
     ) -> bool {
-        let zone = self.zone(zone);
+        let zone = self.frames.zone(zone);
         let free = zone.free() + reclaimable;
         match self.suitable_by_index(zone, class, flags) {
-            Some(Suitable::Skipped) => zone.would_pass(free, Order::ZERO, huge_mark(zone), class, flags, &self.policy),
+            Some(Suitable::Skipped) => {
+                zone.would_pass(free, Order::ZERO, huge_mark(zone), class, flags, &self.policy.frames)
+            }
             Some(_) => false,
             None => true,
         }
@@ -142,21 +143,9 @@ impl<T: Tracer> Mm<T> {
     #[must_use]
     pub(crate) fn suitable_for_any(&self, zone: &Zone, order: Order, class: ZoneKind) -> Suitable {
         let flags = AllocFlags::plain(Mark::Min);
-        match zone.watermark_ok(order, class, &flags, &self.policy) {
+        match zone.watermark_ok(order, class, &flags, &self.policy.frames) {
             true => Suitable::Success,
             false => self.room_to_compact(zone, order, class, &flags),
         }
     }
 }
-
-impl AllocFlags {
-    /// No rights but those of everybody.
-    #[must_use]
-    pub(crate) const fn plain(mark: Mark) -> Self {
-        let reserve = Reserve { min_reserve: false, harder: false, oom: false, highatomic: false };
-        Self { mark, no_watermarks: false, reserve, cma: false, nofragment: false, kswapd: false }
-    }
-}
-
-#[cfg(test)]
-mod tests;

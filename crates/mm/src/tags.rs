@@ -8,9 +8,9 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use crate::frame::Idx;
 use crate::page_cache::FileId;
 use crate::space::{Mapping, SpaceId, Vpn, VpnRange};
+use order9_frames::Idx;
 
 /// What a page holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

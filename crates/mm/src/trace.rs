@@ -4,15 +4,14 @@
 
 mod collapse;
 
-use order9_units::{Migratetype, Nanos, NodeId, Order, Pfn, PfnRange, ZoneKind};
+use order9_frames::{FrameEvent, Gfp};
+use order9_units::{Nanos, NodeId, Order, Pfn, PfnRange, ZoneKind};
 
 use crate::env::{CompactPriority, CompactResult};
-use crate::gfp::Gfp;
 use crate::lru::{LruList, LruType};
 use crate::migrate::{MigrateMode, MigrateReason};
 use crate::reclaim::{PassStats, Stalled};
 use crate::shrinker::ShrinkerKind;
-use crate::zone::ZoneId;
 pub use collapse::CollapseEvent;
 
 /// Receives events as they happen.
@@ -40,46 +39,8 @@ impl Tracer for alloc::vec::Vec<Event> {
 /// Something that happened in the allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// `mm_page_alloc`: a request was answered; `pfn` is `None` where it failed.
-    PageAlloc {
-        /// First frame.
-        pfn: Option<Pfn>,
-        /// Order asked for.
-        order: Order,
-        /// Type asked for.
-        migratetype: Migratetype,
-        /// Flags asked with.
-        gfp: Gfp,
-    },
-    /// `mm_page_alloc_zone_locked`: a block left the buddy lists.
-    PageAllocZoneLocked {
-        /// First frame.
-        pfn: Pfn,
-        /// Its order.
-        order: Order,
-        /// Type it was taken for.
-        migratetype: Migratetype,
-        /// Whether it goes to a per-CPU list.
-        percpu_refill: bool,
-    },
-    /// `mm_page_alloc_extfrag`.
-    Extfrag(Extfrag),
-    /// `mm_page_free`.
-    PageFree {
-        /// First frame.
-        pfn: Pfn,
-        /// Its order.
-        order: Order,
-    },
-    /// `mm_page_pcpu_drain`: a block went from a per-CPU list to the buddy lists.
-    PagePcpuDrain {
-        /// First frame.
-        pfn: Pfn,
-        /// Its order.
-        order: Order,
-        /// List it goes to.
-        migratetype: Migratetype,
-    },
+    /// An event of the allocator.
+    Frame(FrameEvent),
     /// `mm_shrink_slab_start`: a shrinker is called.
     ShrinkSlabStart {
         /// Which one.
@@ -271,33 +232,6 @@ pub enum Event {
         /// Why it was stopped.
         why: Stalled,
     },
-}
-
-/// A request was served from another type's lists: `mm_page_alloc_extfrag`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extfrag {
-    /// Zone of the block.
-    pub zone: ZoneId,
-    /// First frame of the block that was taken or split.
-    pub pfn: Pfn,
-    /// Order asked for.
-    pub alloc_order: Order,
-    /// Order of the block found.
-    pub fallback_order: Order,
-    /// Type asked for.
-    pub alloc_migratetype: Migratetype,
-    /// Type of the list it was found on.
-    pub fallback_migratetype: Migratetype,
-    /// Whether the pageblock now has the type asked for.
-    pub change_ownership: bool,
-}
-
-impl Extfrag {
-    /// Whether it mixed types within a pageblock: an external fragmentation event.
-    #[must_use]
-    pub fn is_fragmenting(&self) -> bool {
-        self.fallback_order < Order::PAGEBLOCK
-    }
 }
 
 /// An event of compaction.

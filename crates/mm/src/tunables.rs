@@ -67,7 +67,7 @@ impl<T: Tracer> Mm<T> {
         let settings = &self.settings;
         Tunables {
             compact_unevictable_allowed: settings.compact_unevictable_allowed,
-            defrag_mode: settings.defrag_mode,
+            defrag_mode: self.frames.settings().defrag_mode,
             dirty: settings.dirty,
             extfrag_threshold: settings.extfrag_threshold,
             max_map_count: self.user.map_limit.now,
@@ -116,7 +116,7 @@ impl<T: Tracer> Mm<T> {
         } = tunables;
         let settings = &mut self.settings;
         settings.compact_unevictable_allowed = compact_unevictable_allowed;
-        settings.defrag_mode = defrag_mode;
+        self.frames.set_defrag_mode(defrag_mode);
         settings.dirty = dirty;
         settings.extfrag_threshold = extfrag_threshold;
         self.user.map_limit.set(max_map_count);

@@ -2,14 +2,11 @@
 //!
 //! Levels (`nr_free_pages`, ...) are not counted here: they are read off the zones.
 
-use alloc::vec::Vec;
-
-use order9_units::{Migratetype, NodeId, ZoneKind};
+use order9_units::ZoneKind;
 
 use crate::lru::LruType;
 use crate::migrate::{MigrateFailures, MigrateWaits};
 use crate::reclaim::Reclaimer;
-use crate::trace::Extfrag;
 
 /// A counter of which Linux up to 4.7 has one for every kind of zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,13 +30,9 @@ impl ByZone {
     }
 }
 
-/// Counters since boot.
+/// Counters since boot of the layers above the allocator, which has its own: [`order9_frames::FrameCounters`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// `pgalloc_dma`, `pgalloc_dma32`, `pgalloc_normal`, `pgalloc_movable`: pages allocated, by zone.
-    pub pgalloc: [u64; ZoneKind::COUNT],
-    /// `pgfree`: pages freed.
-    pub pgfree: u64,
     /// `pgfault`: faults of programs, those that end in a signal for an address without mapping excepted.
     pub pgfault: u64,
     /// `pgpgin`: KiB read from disks; whoever runs them counts.
@@ -223,14 +216,6 @@ pub struct Counters {
     pub htlb_buddy_alloc_success: u64,
     /// `htlb_buddy_alloc_fail`: those that they did not get.
     pub htlb_buddy_alloc_fail: u64,
-    /// `numa_*`, by node.
-    pub numa: Vec<NumaCounters>,
-    /// Fragmentation events (engine only).
-    pub extfrag: ExtfragCounters,
-    /// Pages of watermark boost added (engine only).
-    pub boost_added: u64,
-    /// Fragmentation events that found the boost at its cap (engine only).
-    pub boost_saturated: u64,
     /// Balancing runs of kswapd that began with boosted zones (engine only).
     pub gentle_runs: u64,
     /// Of these, runs given up since a pass freed nothing while they were gentle (engine only).
@@ -245,62 +230,9 @@ pub struct Counters {
     pub huge_reclaimed_behind: u64,
     /// Frames that went back with the last object of their slab (engine only).
     pub slab_pages_freed: u64,
-    /// Zones whose watermark a walk failed, by zone kind and order (engine only).
-    pub watermark_failures: [[u64; order9_units::Order::COUNT]; ZoneKind::COUNT],
-}
-
-/// Where allocations were served from, for one node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NumaCounters {
-    /// `numa_hit`: served here as preferred.
-    pub hit: u64,
-    /// `numa_miss`: served here although another node was preferred.
-    pub miss: u64,
-    /// `numa_foreign`: preferred here, served elsewhere.
-    pub foreign: u64,
-    /// `interleave_hit`, `numa_interleave`: served here as it was this node's turn.
-    pub interleave_hit: u64,
-    /// `numa_local`: served here to a CPU of this node.
-    pub local: u64,
-    /// `numa_other`: served here to a CPU of another node.
-    pub other: u64,
-}
-
-/// Fragmentation events by type asked for, type found, and whether they mixed types in a pageblock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ExtfragCounters {
-    events: [[[u64; 2]; Migratetype::COUNT]; Migratetype::COUNT],
-    /// Events after which the pageblock has the type asked for.
-    pub claimed: u64,
-}
-
-impl ExtfragCounters {
-    pub(crate) fn record(&mut self, event: &Extfrag) {
-        let types = &mut self.events[event.alloc_migratetype.index()][event.fallback_migratetype.index()];
-        types[usize::from(event.is_fragmenting())] += 1;
-        self.claimed += u64::from(event.change_ownership);
-    }
-
-    /// Events of requests of type `asked` served from lists of type `found`.
-    #[must_use]
-    pub fn of(&self, asked: Migratetype, found: Migratetype, fragmenting: bool) -> u64 {
-        self.events[asked.index()][found.index()][usize::from(fragmenting)]
-    }
-
-    /// External fragmentation events: those that mixed types within a pageblock.
-    #[must_use]
-    pub fn fragmenting(&self) -> u64 {
-        self.events.iter().flatten().map(|by_kind| by_kind[1]).sum()
-    }
 }
 
 impl Counters {
-    pub(crate) fn new(nodes: usize) -> Self {
-        let mut counters = Self::default();
-        counters.numa.resize(nodes, NumaCounters::default());
-        counters
-    }
-
     /// `pgscan_*` of whoever reclaims.
     pub(crate) const fn pgscan_mut(&mut self, by: Reclaimer) -> &mut ByZone {
         match by {
@@ -314,22 +246,6 @@ impl Counters {
         match by {
             Reclaimer::Kswapd => &mut self.pgsteal_kswapd,
             Reclaimer::Direct => &mut self.pgsteal_direct,
-        }
-    }
-
-    /// Counts where one block came from.
-    pub(crate) fn count_numa(&mut self, preferred: NodeId, giver: NodeId, cpu: NodeId) {
-        let counters = &mut self.numa[giver.index()];
-        if giver == cpu {
-            counters.local += 1;
-        } else {
-            counters.other += 1;
-        }
-        if giver == preferred {
-            counters.hit += 1;
-        } else {
-            counters.miss += 1;
-            self.numa[preferred.index()].foreign += 1;
         }
     }
 }

@@ -1,56 +1,13 @@
-//! What engine steps did, counted. The engine never prices its work: a cost model turns these counts into time.
+//! Work of engine steps, counted. The engine never prices its work: a cost model turns these counts into time.
 
-macro_rules! counts {
-    ($(#[$of:meta])* pub struct $name:ident { $($(#[$doc:meta])* $field:ident,)* }) => {
-        $(#[$of])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct $name {
-            $($(#[$doc])* pub $field: u64,)*
-        }
-
-        impl $name {
-            /// No work.
-            pub const NONE: Self = Self { $($field: 0),* };
-        }
-
-        impl core::ops::AddAssign for $name {
-            fn add_assign(&mut self, other: Self) {
-                $(self.$field += other.$field;)*
-            }
-        }
-    };
-}
-
-counts! {
-    /// Work done since it was last taken. Counts of list operations, splits, merges and scans happen under a zone lock, those
-    /// of LRU entries and isolated pages under an LRU lock.
+order9_frames::counts! {
+    /// Work of the layers above the allocator since it was last taken. Counts of LRU entries and isolated pages happen under an
+    /// LRU lock. The allocator counts its own: [`order9_frames::FrameWork`].
     pub struct Work {
-        /// Zones whose watermark was checked.
-        zones_checked,
-        /// Blocks handed out by or put on a per-CPU list without touching the zone.
-        pcp_hits,
-        /// Sections under a zone lock: bulk refill or drain, or one block taken or freed directly.
-        zone_lock_sections,
-        /// Free-list insertions and removals.
-        list_ops,
-        /// Blocks split in two.
-        splits,
-        /// Pairs of buddies merged.
-        merges,
-        /// Orders and types of free lists looked at in search of a fallback.
-        fallback_lists_searched,
-        /// Frames looked at while a pageblock was counted or moved to other lists.
-        frames_scanned,
-        /// Entries of free lists that compaction looked at.
-        list_nodes_visited,
-        /// Pageblocks whose place in the index was worked out again, and free blocks marked in it or no longer.
-        index_updates,
         /// Frames that compaction or khugepaged looked at without the lock of their zone.
         scanned_unlocked,
         /// Pageblocks that compaction passed over, or asked for their hint, type and first frame.
         blocks_passed,
-        /// Free blocks moved from one type's list to another's.
-        blocks_retyped,
         /// Accesses of programs that the page table did not allow.
         faults,
         /// Searches for the mapping of an address or range.

@@ -10,10 +10,11 @@
 use alloc::vec::Vec;
 
 use crate::Mm;
-use crate::frame::{Flag, Idx};
 use crate::lru::{LruList, LruType};
+use crate::page_flags::{PageFlag, PageWord};
 use crate::policy::NewAnon;
 use crate::trace::Tracer;
+use order9_frames::Idx;
 
 /// What an evicted page leaves in its place: the age of its lists, which ones, and whether it had been active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,10 +120,10 @@ const fn competing(of: LruType, sizes: &[u64; LruList::COUNT], swap_free: bool, 
 impl<T: Tracer> Mm<T> {
     /// An inactive page is about to be evicted; returns what it leaves in its place.
     pub(crate) fn workingset_eviction(&mut self, idx: Idx) -> Shadow {
-        let (word, set) = (self.frames.word(idx), self.lru_set(self.blocks[idx.block()].zone));
+        let (word, set) = (self.frames.word(idx), self.lru_set(self.frames.blocks()[idx.block()].zone));
         let shadow = {
             let Workingset { layout, sets } = &self.reclaim.workingset;
-            layout.pack(set, sets[set].age, word.has(Flag::Workingset))
+            layout.pack(set, sets[set].age, word.has(PageFlag::Workingset))
         };
         self.advance_age(set, word.lru_type(), word.frames());
         shadow
@@ -130,14 +131,14 @@ impl<T: Tracer> Mm<T> {
 
     /// An inactive page has become active.
     pub(crate) fn workingset_activation(&mut self, idx: Idx) {
-        let (word, set) = (self.frames.word(idx), self.lru_set(self.blocks[idx.block()].zone));
+        let (word, set) = (self.frames.word(idx), self.lru_set(self.frames.blocks()[idx.block()].zone));
         self.advance_age(set, word.lru_type(), word.frames());
     }
 
     /// A page has been read into a place where its predecessor left a shadow, and is on an inactive list: it goes to the
     /// active one if it would have stayed with a longer inactive list.
     pub(crate) fn workingset_refault(&mut self, idx: Idx, shadow: Shadow) {
-        let (word, zone) = (self.frames.word(idx), self.blocks[idx.block()].zone);
+        let (word, zone) = (self.frames.word(idx), self.frames.blocks()[idx.block()].zone);
         let (of, frames, set) = (word.lru_type(), word.frames(), self.lru_set(zone));
         self.counters.workingset_refault[of.index()] += frames;
         let evicted = self.reclaim.workingset.layout.unpack(shadow);
@@ -145,7 +146,8 @@ impl<T: Tracer> Mm<T> {
         let swap_free = self.swap_free().get() > 0;
         let Workingset { layout, sets } = &mut self.reclaim.workingset;
         let distance = layout.distance(evicted, sets[evicted.set].age);
-        if distance > competing(of, &sizes, swap_free, self.policy.reclaim.new_anon) || word.has(Flag::Unevictable) {
+        if distance > competing(of, &sizes, swap_free, self.policy.reclaim.new_anon) || word.has(PageFlag::Unevictable)
+        {
             return;
         }
         sets[set].file_activations += if of == LruType::File { frames } else { 0 };
@@ -154,7 +156,7 @@ impl<T: Tracer> Mm<T> {
         self.move_lru(idx, of.active());
         if evicted.was_active {
             self.counters.workingset_restore[of.index()] += frames;
-            self.reflag(idx, Flag::Workingset, true);
+            self.frames.reflag(idx, PageFlag::Workingset, true);
             self.note_lru_cost(set, of, frames);
         }
     }
@@ -270,7 +272,7 @@ mod tests {
     /// Lets a page come back that was evicted just now.
     fn refault(mm: &mut Mm, pfn: Pfn, was_active: bool) {
         let shadow = mm.reclaim.workingset.layout.pack(0, age(mm), was_active);
-        mm.workingset_refault(mm.at(pfn), shadow);
+        mm.workingset_refault(mm.frames.at(pfn), shadow);
     }
 
     #[test]
@@ -309,7 +311,7 @@ mod tests {
         for was_active in [false, true] {
             let (mut mm, pfn) = with_page(LruType::File, NewAnon::Inactive);
             refault(&mut mm, pfn, was_active);
-            assert_eq!(mm.frames.word(mm.at(pfn)).has(Flag::Workingset), was_active);
+            assert_eq!(mm.frames.word(mm.frames.at(pfn)).has(PageFlag::Workingset), was_active);
             assert_eq!(mm.counters().workingset_restore[1], u64::from(was_active));
         }
     }

@@ -62,9 +62,9 @@ fn zones_of<T: Tracer>(mm: &Mm<T>, node: NodeId) -> impl Iterator<Item = &Zone> 
 
 /// Zones that have frames, in the order of the files: by node, lowest zone first.
 fn populated<T: Tracer>(mm: &Mm<T>) -> impl Iterator<Item = &Zone> {
-    mm.nodes().iter().flat_map(move |node| {
+    mm.nodes().flat_map(move |node| {
         let mut zones: [Option<&Zone>; ZoneKind::COUNT] = [None; ZoneKind::COUNT];
-        let of_node = zones_of(mm, node.id()).filter(|zone| zone.present() > 0);
+        let of_node = zones_of(mm, node).filter(|zone| zone.present() > 0);
         of_node.for_each(|zone| zones[zone.kind().index()] = Some(zone));
         zones.into_iter().flatten()
     })

@@ -67,8 +67,8 @@ pub fn render_numastat<T: Tracer>(mm: &Mm<T>, node: NodeId, out: &mut impl Write
 /// Those of `out`.
 pub fn render_node_distance<T: Tracer>(mm: &Mm<T>, node: NodeId, out: &mut impl Write) -> Result {
     for to in mm.nodes() {
-        let blank = if to.id() == NodeId(0) { "" } else { " " };
-        write!(out, "{blank}{}", mm.nodes()[node.index()].distance(to.id()))?;
+        let blank = if to == NodeId(0) { "" } else { " " };
+        write!(out, "{blank}{}", mm.frames().distance(node, to))?;
     }
     out.write_char('\n')
 }
@@ -78,13 +78,13 @@ pub fn render_node_distance<T: Tracer>(mm: &Mm<T>, node: NodeId, out: &mut impl 
 /// # Errors
 /// Those of `out`.
 pub fn render_node_cpulist<T: Tracer>(mm: &Mm<T>, node: NodeId, out: &mut impl Write) -> Result {
-    let cpus = (0..).zip(mm.cpu_nodes()).filter(|&(_, &of)| of == node);
+    let cpus = (0..).zip(mm.frames().cpus()).filter(|&(_, &of)| of == node);
     write_list(out, cpus.map(|(cpu, _)| cpu))?;
     out.write_char('\n')
 }
 
 fn numa_counters<T: Tracer>(mm: &Mm<T>, node: NodeId) -> NumaCounters {
-    mm.counters().numa.get(node.index()).copied().unwrap_or_default()
+    mm.frames().numa_counters().get(node.index()).copied().unwrap_or_default()
 }
 
 /// The fields of a node's meminfo in the kernel's order, in pages, without those of its hugetlb pool.

@@ -97,7 +97,7 @@ fn numa_balancing_events<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
 
 fn zone_levels<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
     let sum = |of: fn(&Zone) -> u64| mm.zones().iter().map(of).sum::<u64>();
-    let numa = |of: fn(&NumaCounters) -> u64| mm.counters().numa.iter().map(of).sum::<u64>();
+    let numa = |of: fn(&NumaCounters) -> u64| mm.frames().numa_counters().iter().map(of).sum::<u64>();
     let lru = |list| mm.zones().iter().map(|zone| mm.zone_lru(zone.id()).pages(list)).sum::<u64>();
     fields.extend([
         ("nr_free_pages", sum(|zone| zone.free())),
@@ -186,13 +186,13 @@ fn allocation_events<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
         ("pswpin", counters.pswpin),
         ("pswpout", counters.pswpout),
     ]);
-    fields.extend(by_zone!("pgalloc").into_iter().zip(counters.pgalloc));
+    fields.extend(by_zone!("pgalloc").into_iter().zip(mm.frame_counters().pgalloc));
     if mm.policy().reclaim.lru == LruScope::Node {
         fields.extend(by_zone!("allocstall").into_iter().zip(kinds(&counters.allocstall)));
         fields.extend(by_zone!("pgskip").into_iter().zip(counters.pgskip));
     }
     fields.extend([
-        ("pgfree", counters.pgfree),
+        ("pgfree", mm.frame_counters().pgfree),
         ("pgactivate", counters.pgactivate),
         ("pgdeactivate", counters.pgdeactivate),
         ("pgfault", counters.pgfault),

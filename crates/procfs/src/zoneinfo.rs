@@ -3,7 +3,7 @@
 use core::fmt::{Result, Write};
 
 use order9_mm::trace::Tracer;
-use order9_mm::{LruList, LruType, Mark, Mm, Zone};
+use order9_mm::{LruList, LruType, Mark, Mm, Pcp, Zone};
 use order9_units::{Migratetype, NodeId};
 
 use super::{populated, zones_of};
@@ -66,7 +66,7 @@ fn render_zone<T: Tracer>(mm: &Mm<T>, out: &mut impl Write, zone: &Zone) -> Resu
     }
     writeln!(out, ")")?;
     render_counters(mm, out, zone)?;
-    render_pagesets(out, zone)?;
+    render_pagesets(out, mm.frames().pcps(zone.id()))?;
     let gave_up = mm.kswapd_gave_up(zone.node());
     writeln!(out, "  node_unreclaimable:  {}", u8::from(gave_up))?;
     writeln!(out, "  start_pfn:           {}", zone.span().start.get())
@@ -89,9 +89,9 @@ fn render_counters<T: Tracer>(mm: &Mm<T>, out: &mut impl Write, zone: &Zone) -> 
     Ok(())
 }
 
-fn render_pagesets(out: &mut impl Write, zone: &Zone) -> Result {
+fn render_pagesets(out: &mut impl Write, pcps: &[Pcp]) -> Result {
     writeln!(out, "  pagesets")?;
-    for (cpu, pcp) in zone.pcps().iter().enumerate() {
+    for (cpu, pcp) in pcps.iter().enumerate() {
         writeln!(out, "    cpu: {cpu}")?;
         for (name, pages) in [("count:", pcp.count()), ("high:", pcp.high()), ("batch:", pcp.batch())] {
             writeln!(out, "              {name:<8} {pages}")?;

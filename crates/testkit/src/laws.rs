@@ -1,5 +1,6 @@
 //! Laws that a single state does not show: they speak of what a step did, or of everything since boot.
 
+use order9_mm::FrameEvent;
 use order9_mm::policy::{FallbackSearch, PcpLists};
 use order9_mm::trace::Event;
 use order9_mm::{FrameState, Gfp, Mm};
@@ -34,11 +35,11 @@ impl Laws {
         let before = std::mem::replace(&mut self.boosts, now);
         for (zone, (&now, &before)) in mm.zones().iter().zip(self.boosts.iter().zip(&before)) {
             let fragmenting = events.iter().filter(
-                |event| matches!(event, Event::Extfrag(event) if event.zone == zone.id() && event.is_fragmenting()),
+                |event| matches!(event, Event::Frame(FrameEvent::Extfrag(event)) if event.zone == zone.id() && event.is_fragmenting()),
             );
             let most = PAGEBLOCK_PAGES.get() * fragmenting.count() as u64;
             // Claims that failed boost too where claiming and stealing are two phases.
-            let every_boost_reported = mm.policy().fallback.search != FallbackSearch::ClaimThenSteal;
+            let every_boost_reported = mm.policy().frames.fallback.search != FallbackSearch::ClaimThenSteal;
             require(
                 !every_boost_reported || now <= before + most,
                 "every boost is at most a pageblock and comes with a fragmentation event",
@@ -46,13 +47,15 @@ impl Laws {
             )?;
         }
         for event in events {
-            if let Event::PageAlloc { pfn: Some(pfn), gfp, .. } = *event {
+            if let Event::Frame(FrameEvent::PageAlloc { pfn: Some(pfn), gfp, .. }) = *event {
                 self.served += 1;
                 check_place(mm, op, pfn, gfp)?;
             }
         }
         match (op, events.first()) {
-            (Op::Free { cpu, .. }, Some(&Event::PageFree { pfn, .. })) => check_cache_size(mm, pfn, cpu),
+            (Op::Free { cpu, .. }, Some(&Event::Frame(FrameEvent::PageFree { pfn, .. }))) => {
+                check_cache_size(mm, pfn, cpu)
+            }
             _ => Ok(()),
         }
     }
@@ -64,7 +67,7 @@ impl Laws {
         pageblocks: &[Pfn],
         lent_out: usize,
     ) -> Result<(), Difference> {
-        let counted: u64 = mm.counters().numa.iter().map(|numa| numa.hit + numa.miss).sum();
+        let counted: u64 = mm.frames().numa_counters().iter().map(|numa| numa.hit + numa.miss).sum();
         require(counted == self.served, "numa_hit + numa_miss counts every block handed out", || {
             format!("{counted} counted, {} handed out", self.served)
         })?;
@@ -72,7 +75,7 @@ impl Laws {
         require(cma == self.cma, "the number of CMA pageblocks never changes", || {
             format!("{cma} now, {} at boot", self.cma)
         })?;
-        let rounded = mm.policy().highatomic.limit_rounded;
+        let rounded = mm.policy().frames.highatomic.limit_rounded;
         for zone in mm.zones() {
             let (hundredth, block) = (zone.managed() / 100, PAGEBLOCK_PAGES.get());
             let limit = if rounded { hundredth.next_multiple_of(block) } else { hundredth + block };
@@ -102,8 +105,10 @@ fn check_place(mm: &Mm<Vec<Event>>, op: Op, pfn: Pfn, gfp: Gfp) -> Result<(), Di
 /// After `pfn` was freed to a per-CPU list, the CPU's lists exceed their size by at most one block.
 fn check_cache_size(mm: &Mm<Vec<Event>>, pfn: Pfn, cpu: usize) -> Result<(), Difference> {
     let zone = mm.zones().iter().find(|zone| zone.span().contains(pfn)).ok_or("a block outside all zones")?;
-    let (FrameState::Pcp { .. }, Some(pcp)) = (mm.frame(pfn), zone.pcps().get(cpu)) else { return Ok(()) };
-    let largest = match mm.policy().pcp.lists {
+    let (FrameState::Pcp { .. }, Some(pcp)) = (mm.frame(pfn), mm.frames().pcps(zone.id()).get(cpu)) else {
+        return Ok(());
+    };
+    let largest = match mm.policy().frames.pcp.lists {
         PcpLists::BasePages => Order::ZERO.pages().get(),
         PcpLists::UpToCostly { .. } => PAGEBLOCK_PAGES.get(),
     };

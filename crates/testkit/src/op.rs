@@ -148,7 +148,7 @@ impl Rights {
     #[must_use]
     pub fn flags(self, request: &Request, policy: &Policy) -> AllocFlags {
         let (rt, above_0) = (self == Self::RealTime, request.order > Order::ZERO);
-        let mut reserve = Reserve::of(request.gfp, rt, above_0, policy.watermark.reserve_rights);
+        let mut reserve = Reserve::of(request.gfp, rt, above_0, policy.frames.watermark.reserve_rights);
         reserve.oom = self == Self::Victim;
         AllocFlags {
             mark: if self == Self::LastLook { Mark::High } else { Mark::Min },

@@ -224,8 +224,8 @@ impl Pair {
         for &pfn in &self.pageblocks {
             self.compare_pageblock(pfn)?;
         }
-        for (node, asked) in self.mm.nodes().iter().zip(&self.oracle.kswapd) {
-            agree!(self.mm.kswapd_request(node.id()), *asked, "what kswapd {} is asked for", node.id());
+        for (node, asked) in self.mm.nodes().zip(&self.oracle.kswapd) {
+            agree!(self.mm.kswapd_request(node), *asked, "what kswapd {} is asked for", node);
         }
         agree!(self.mm.min_free_kbytes(), self.oracle.min_free_kbytes, "min_free_kbytes");
         let lent_out = self.isolated.iter().filter(|(_, old)| *old == Migratetype::Cma).count();
@@ -255,7 +255,7 @@ impl Pair {
         agree!(engine.boost(), oracle.boost, "{kind} boost");
         agree!(engine.lowmem_reserve(), oracle.lowmem_reserve, "{kind} lowmem reserve");
         agree!(engine.reserved_highatomic(), oracle.reserved_highatomic, "{kind} reserved highatomic");
-        for (cpu, (pcp, cache)) in engine.pcps().iter().zip(&oracle.caches).enumerate() {
+        for (cpu, (pcp, cache)) in self.mm.frames().pcps(engine.id()).iter().zip(&oracle.caches).enumerate() {
             agree!((pcp.batch(), pcp.high()), (cache.batch, cache.high), "{kind} cpu {cpu} batch and high");
             agree!(pcp.count(), self.oracle.cached(z, cpu), "{kind} cpu {cpu} count");
         }
@@ -285,10 +285,10 @@ impl Pair {
     }
 
     fn compare_counters(&self) -> Result<(), Difference> {
-        let (engine, oracle) = (self.mm.counters(), &self.oracle.tally);
+        let (engine, oracle) = (self.mm.frame_counters(), &self.oracle.tally);
         agree!(engine.pgalloc, oracle.pgalloc, "pgalloc");
         agree!(engine.pgfree, oracle.pgfree, "pgfree");
-        agree!(&engine.numa, &oracle.numa, "numa");
+        agree!(self.mm.frames().numa_counters(), &oracle.numa[..], "numa");
         agree!(engine.boost_added, oracle.boost_added, "boost added");
         agree!(engine.boost_saturated, oracle.boost_saturated, "boost saturated");
         agree!(engine.watermark_failures, oracle.watermark_failures, "watermark failures");

@@ -26,12 +26,12 @@ pub const ALL: [Profile; 10] = [
 #[must_use]
 pub fn linux_4_4() -> Policy {
     let mut policy = linux_4_19();
-    policy.fallback.search = FallbackSearch::LargestFirst;
-    policy.fallback.claim = ClaimRule::FreeHalf;
-    policy.watermark.scale_factor = None;
-    policy.watermark.quick_test = QuickTest::Absent;
-    policy.pcp.batch_max = 128;
-    policy.fair_zone_batches = true;
+    policy.frames.fallback.search = FallbackSearch::LargestFirst;
+    policy.frames.fallback.claim = ClaimRule::FreeHalf;
+    policy.frames.watermark.scale_factor = None;
+    policy.frames.watermark.quick_test = QuickTest::Absent;
+    policy.frames.pcp.batch_max = 128;
+    policy.frames.fair_zone_batches = true;
     policy.reclaim.lru = LruScope::Zone;
     policy.reclaim.file_ratio = false;
     policy
@@ -41,7 +41,7 @@ pub fn linux_4_4() -> Policy {
 #[must_use]
 pub fn linux_4_19() -> Policy {
     let mut policy = linux_5_0();
-    policy.watermark.boost_factor = None;
+    policy.frames.watermark.boost_factor = None;
     policy
 }
 
@@ -49,7 +49,7 @@ pub fn linux_4_19() -> Policy {
 #[must_use]
 pub fn linux_5_0() -> Policy {
     let mut policy = linux_5_1();
-    policy.fallback.nofragment = false;
+    policy.frames.fallback.nofragment = false;
     policy
 }
 
@@ -69,11 +69,11 @@ pub fn linux_5_3() -> Policy {
 #[must_use]
 pub fn linux_5_9() -> Policy {
     let mut policy = linux_5_3();
-    policy.watermark.boost_skips_tiny_zones = true;
-    policy.watermark.atomic_ignores_boost = true;
-    policy.watermark.min_free_kbytes_max = 262_144;
-    policy.watermark.quick_test = QuickTest::SubtractsHighAtomic;
-    policy.cma_balance = true;
+    policy.frames.watermark.boost_skips_tiny_zones = true;
+    policy.frames.watermark.atomic_ignores_boost = true;
+    policy.frames.watermark.min_free_kbytes_max = 262_144;
+    policy.frames.watermark.quick_test = QuickTest::SubtractsHighAtomic;
+    policy.frames.cma_balance = true;
     policy.reclaim.new_anon = NewAnon::Inactive;
     policy.reclaim.balance = BalanceRule::RefaultCost;
     policy.reclaim.should_continue = ContinueRule::SuitableFirst;
@@ -84,10 +84,10 @@ pub fn linux_5_9() -> Policy {
 #[must_use]
 pub fn linux_5_14() -> Policy {
     let mut policy = linux_5_9();
-    policy.watermark.wake_without_boost = false;
-    policy.pcp.lists = PcpLists::UpToCostly { huge_lists: 3 };
-    policy.pcp.high = PcpHigh::LowMark;
-    policy.moved_blocks = ListEnd::Tail;
+    policy.frames.watermark.wake_without_boost = false;
+    policy.frames.pcp.lists = PcpLists::UpToCostly { huge_lists: 3 };
+    policy.frames.pcp.high = PcpHigh::LowMark;
+    policy.frames.moved_blocks = ListEnd::Tail;
     policy
 }
 
@@ -95,9 +95,9 @@ pub fn linux_5_14() -> Policy {
 #[must_use]
 pub fn linux_6_1() -> Policy {
     let mut policy = linux_5_14();
-    policy.fallback.nofragment_spares_huge = true;
-    policy.pcp.lists = PcpLists::UpToCostly { huge_lists: 1 };
-    policy.merge_guards_all_types = true;
+    policy.frames.fallback.nofragment_spares_huge = true;
+    policy.frames.pcp.lists = PcpLists::UpToCostly { huge_lists: 1 };
+    policy.frames.merge_guards_all_types = true;
     policy
 }
 
@@ -105,12 +105,12 @@ pub fn linux_6_1() -> Policy {
 #[must_use]
 pub fn linux_6_12() -> Policy {
     let mut policy = linux_6_1();
-    policy.fallback.freelist_hygiene = true;
-    policy.watermark.reserve_rights = ReserveRights::NonBlock;
-    policy.pcp.lists = PcpLists::UpToCostly { huge_lists: 2 };
-    policy.pcp.high = PcpHigh::AutoTuned;
-    policy.pcp.keeps_cached_type = false;
-    policy.highatomic = HighAtomicPolicy { limit_rounded: true, only_free_part_withheld: true };
+    policy.frames.fallback.freelist_hygiene = true;
+    policy.frames.watermark.reserve_rights = ReserveRights::NonBlock;
+    policy.frames.pcp.lists = PcpLists::UpToCostly { huge_lists: 2 };
+    policy.frames.pcp.high = PcpHigh::AutoTuned;
+    policy.frames.pcp.keeps_cached_type = false;
+    policy.frames.highatomic = HighAtomicPolicy { limit_rounded: true, only_free_part_withheld: true };
     policy
 }
 
@@ -118,7 +118,7 @@ pub fn linux_6_12() -> Policy {
 #[must_use]
 pub fn linux_6_15() -> Policy {
     let mut policy = linux_6_12();
-    policy.fallback.search = FallbackSearch::ClaimThenSteal;
+    policy.frames.fallback.search = FallbackSearch::ClaimThenSteal;
     policy
 }
 
@@ -127,56 +127,56 @@ pub type Flip = (&'static str, fn(&mut Policy));
 
 /// Every switch with every value it can take, to be set in any profile.
 pub const FLIPS: [Flip; 45] = [
-    ("search_largest", |p| p.fallback.search = FallbackSearch::LargestFirst),
-    ("search_smallest", |p| p.fallback.search = FallbackSearch::SmallestUnlessClaimable),
-    ("search_claim_then_steal", |p| p.fallback.search = FallbackSearch::ClaimThenSteal),
-    ("claim_free_half", |p| p.fallback.claim = ClaimRule::FreeHalf),
-    ("claim_compatible_half", |p| p.fallback.claim = ClaimRule::CompatibleHalf),
-    ("hygiene_off", |p| p.fallback.freelist_hygiene = false),
+    ("search_largest", |p| p.frames.fallback.search = FallbackSearch::LargestFirst),
+    ("search_smallest", |p| p.frames.fallback.search = FallbackSearch::SmallestUnlessClaimable),
+    ("search_claim_then_steal", |p| p.frames.fallback.search = FallbackSearch::ClaimThenSteal),
+    ("claim_free_half", |p| p.frames.fallback.claim = ClaimRule::FreeHalf),
+    ("claim_compatible_half", |p| p.frames.fallback.claim = ClaimRule::CompatibleHalf),
+    ("hygiene_off", |p| p.frames.fallback.freelist_hygiene = false),
     ("hygiene_on", hygiene_on),
-    ("nofragment_off", |p| p.fallback.nofragment = false),
-    ("nofragment_on", |p| p.fallback.nofragment = true),
-    ("nofragment_limits_huge", |p| p.fallback.nofragment_spares_huge = false),
-    ("nofragment_spares_huge", |p| p.fallback.nofragment_spares_huge = true),
-    ("scale_factor_none", |p| p.watermark.scale_factor = None),
-    ("scale_factor_100", |p| p.watermark.scale_factor = Some(100)),
-    ("boost_none", |p| p.watermark.boost_factor = None),
-    ("boost_0", |p| p.watermark.boost_factor = Some(0)),
-    ("boost_15000", |p| p.watermark.boost_factor = Some(15_000)),
-    ("boost_tiny_zones", |p| p.watermark.boost_skips_tiny_zones = false),
-    ("boost_skips_tiny_zones", |p| p.watermark.boost_skips_tiny_zones = true),
-    ("wake_with_boost", |p| p.watermark.wake_without_boost = false),
-    ("wake_without_boost", |p| p.watermark.wake_without_boost = true),
-    ("atomic_obeys_boost", |p| p.watermark.atomic_ignores_boost = false),
-    ("atomic_ignores_boost", |p| p.watermark.atomic_ignores_boost = true),
-    ("min_free_kbytes_max_512", |p| p.watermark.min_free_kbytes_max = 512),
-    ("quick_test_absent", |p| p.watermark.quick_test = QuickTest::Absent),
-    ("quick_test_ignores_highatomic", |p| p.watermark.quick_test = QuickTest::IgnoresHighAtomic),
-    ("quick_test_subtracts_highatomic", |p| p.watermark.quick_test = QuickTest::SubtractsHighAtomic),
-    ("rights_harder", |p| p.watermark.reserve_rights = ReserveRights::Harder),
-    ("rights_non_block", |p| p.watermark.reserve_rights = ReserveRights::NonBlock),
-    ("pcp_base_pages", |p| p.pcp.lists = PcpLists::BasePages),
-    ("pcp_three_huge_lists", |p| p.pcp.lists = PcpLists::UpToCostly { huge_lists: 3 }),
-    ("pcp_one_huge_list", |p| p.pcp.lists = PcpLists::UpToCostly { huge_lists: 1 }),
-    ("pcp_two_huge_lists", |p| p.pcp.lists = PcpLists::UpToCostly { huge_lists: 2 }),
-    ("pcp_six_batches", |p| p.pcp.high = PcpHigh::SixBatches),
-    ("pcp_low_mark", |p| p.pcp.high = PcpHigh::LowMark),
-    ("pcp_auto_tuned", |p| p.pcp.high = PcpHigh::AutoTuned),
-    ("pcp_batch_max_16", |p| p.pcp.batch_max = 16),
-    ("pcp_current_type", |p| p.pcp.keeps_cached_type = false),
-    ("highatomic_limit_rounded", |p| p.highatomic.limit_rounded = true),
-    ("highatomic_free_part", |p| p.highatomic.only_free_part_withheld = true),
-    ("moved_blocks_head", |p| p.moved_blocks = ListEnd::Head),
-    ("moved_blocks_tail", |p| p.moved_blocks = ListEnd::Tail),
-    ("merge_guards_all_types", |p| p.merge_guards_all_types = true),
-    ("cma_balance", |p| p.cma_balance = true),
-    ("cma_last", |p| p.cma_balance = false),
-    ("fair_zone_batches", |p| p.fair_zone_batches = true),
+    ("nofragment_off", |p| p.frames.fallback.nofragment = false),
+    ("nofragment_on", |p| p.frames.fallback.nofragment = true),
+    ("nofragment_limits_huge", |p| p.frames.fallback.nofragment_spares_huge = false),
+    ("nofragment_spares_huge", |p| p.frames.fallback.nofragment_spares_huge = true),
+    ("scale_factor_none", |p| p.frames.watermark.scale_factor = None),
+    ("scale_factor_100", |p| p.frames.watermark.scale_factor = Some(100)),
+    ("boost_none", |p| p.frames.watermark.boost_factor = None),
+    ("boost_0", |p| p.frames.watermark.boost_factor = Some(0)),
+    ("boost_15000", |p| p.frames.watermark.boost_factor = Some(15_000)),
+    ("boost_tiny_zones", |p| p.frames.watermark.boost_skips_tiny_zones = false),
+    ("boost_skips_tiny_zones", |p| p.frames.watermark.boost_skips_tiny_zones = true),
+    ("wake_with_boost", |p| p.frames.watermark.wake_without_boost = false),
+    ("wake_without_boost", |p| p.frames.watermark.wake_without_boost = true),
+    ("atomic_obeys_boost", |p| p.frames.watermark.atomic_ignores_boost = false),
+    ("atomic_ignores_boost", |p| p.frames.watermark.atomic_ignores_boost = true),
+    ("min_free_kbytes_max_512", |p| p.frames.watermark.min_free_kbytes_max = 512),
+    ("quick_test_absent", |p| p.frames.watermark.quick_test = QuickTest::Absent),
+    ("quick_test_ignores_highatomic", |p| p.frames.watermark.quick_test = QuickTest::IgnoresHighAtomic),
+    ("quick_test_subtracts_highatomic", |p| p.frames.watermark.quick_test = QuickTest::SubtractsHighAtomic),
+    ("rights_harder", |p| p.frames.watermark.reserve_rights = ReserveRights::Harder),
+    ("rights_non_block", |p| p.frames.watermark.reserve_rights = ReserveRights::NonBlock),
+    ("pcp_base_pages", |p| p.frames.pcp.lists = PcpLists::BasePages),
+    ("pcp_three_huge_lists", |p| p.frames.pcp.lists = PcpLists::UpToCostly { huge_lists: 3 }),
+    ("pcp_one_huge_list", |p| p.frames.pcp.lists = PcpLists::UpToCostly { huge_lists: 1 }),
+    ("pcp_two_huge_lists", |p| p.frames.pcp.lists = PcpLists::UpToCostly { huge_lists: 2 }),
+    ("pcp_six_batches", |p| p.frames.pcp.high = PcpHigh::SixBatches),
+    ("pcp_low_mark", |p| p.frames.pcp.high = PcpHigh::LowMark),
+    ("pcp_auto_tuned", |p| p.frames.pcp.high = PcpHigh::AutoTuned),
+    ("pcp_batch_max_16", |p| p.frames.pcp.batch_max = 16),
+    ("pcp_current_type", |p| p.frames.pcp.keeps_cached_type = false),
+    ("highatomic_limit_rounded", |p| p.frames.highatomic.limit_rounded = true),
+    ("highatomic_free_part", |p| p.frames.highatomic.only_free_part_withheld = true),
+    ("moved_blocks_head", |p| p.frames.moved_blocks = ListEnd::Head),
+    ("moved_blocks_tail", |p| p.frames.moved_blocks = ListEnd::Tail),
+    ("merge_guards_all_types", |p| p.frames.merge_guards_all_types = true),
+    ("cma_balance", |p| p.frames.cma_balance = true),
+    ("cma_last", |p| p.frames.cma_balance = false),
+    ("fair_zone_batches", |p| p.frames.fair_zone_batches = true),
 ];
 
 /// The hygiene stands on guarded merges, and ended stale types of cached pages: no release had it otherwise.
 fn hygiene_on(policy: &mut Policy) {
-    policy.fallback.freelist_hygiene = true;
-    policy.pcp.keeps_cached_type = false;
-    policy.merge_guards_all_types = true;
+    policy.frames.fallback.freelist_hygiene = true;
+    policy.frames.pcp.keeps_cached_type = false;
+    policy.frames.merge_guards_all_types = true;
 }

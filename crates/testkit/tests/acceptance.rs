@@ -1,7 +1,9 @@
 //! The acceptance scenarios of the allocator: whole situations on the reference machine with known outcomes.
 
+use order9_mm::Extfrag;
+use order9_mm::FrameEvent;
 use order9_mm::policy::Policy;
-use order9_mm::trace::{Event, Extfrag};
+use order9_mm::trace::Event;
 use order9_mm::{Contents, DaemonRequest, Gfp, Mm, MmBuilder, Request};
 use order9_testkit::machines::machine_a;
 use order9_testkit::profiles::{linux_5_0, linux_5_3};
@@ -20,7 +22,10 @@ fn zone(mm: &Traced, kind: ZoneKind) -> &order9_mm::Zone {
 
 fn extfrag(mm: &mut Traced) -> Vec<Extfrag> {
     let events = core::mem::take(mm.tracer_mut());
-    events.into_iter().filter_map(|event| if let Event::Extfrag(event) = event { Some(event) } else { None }).collect()
+    events
+        .into_iter()
+        .filter_map(|event| if let Event::Frame(FrameEvent::Extfrag(event)) = event { Some(event) } else { None })
+        .collect()
 }
 
 /// Frames of every zone of the reference machine that the allocator owns.
@@ -165,7 +170,7 @@ fn boost_stops_at_its_cap() {
         if kind != ZoneKind::Dma {
             fragment(&mut mm, gfp, 1);
             assert_eq!(zone(&mm, kind).boost(), cap, "{kind}");
-            assert_eq!(mm.counters().boost_saturated, if kind == ZoneKind::Normal { 1 } else { 2 });
+            assert_eq!(mm.frame_counters().boost_saturated, if kind == ZoneKind::Normal { 1 } else { 2 });
         }
     }
     mm.check().expect("every law holds");

@@ -1,13 +1,15 @@
 //! Numbers worked out by hand: watermarks, lowmem reserves, zonelists, sizes of per-CPU lists, splits, claims.
 
+use order9_mm::Extfrag;
+use order9_mm::FrameEvent;
 use order9_mm::policy::Policy;
 use order9_mm::thp::HugeEnabled;
-use order9_mm::trace::{Event, Extfrag};
+use order9_mm::trace::Event;
 use order9_mm::{AllocFlags, Contents, Gfp, Layout, Mark, Mm, MmBuilder, Request, Reserve, Watermarks};
 use order9_testkit::machines::{TINY_START, machine_a, tiny, two_nodes};
 use order9_testkit::profiles::{linux_4_4, linux_4_19, linux_5_3, linux_6_1};
 use order9_units::Migratetype::{self, Movable, Reclaimable, Unmovable};
-use order9_units::{Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
+use order9_units::{NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
 
 fn order(n: u8) -> Order {
     Order::new(n).expect("tests name orders up to 10")
@@ -63,26 +65,33 @@ fn a_huge_page_counts_its_tail_against_the_mark() {
         kswapd: false,
     };
     assert_eq!((zone.free(), zone.mark(Mark::Low)), (17_200, 17_126));
-    assert!(zone.watermark_ok(Order::ZERO, ZoneKind::Normal, &flags, mm.policy()));
-    assert!(!zone.watermark_ok(Order::PAGEBLOCK, ZoneKind::Normal, &flags, mm.policy()));
+    assert!(zone.watermark_ok(Order::ZERO, ZoneKind::Normal, &flags, mm.frames().policy()));
+    assert!(!zone.watermark_ok(Order::PAGEBLOCK, ZoneKind::Normal, &flags, mm.frames().policy()));
 }
 
 #[test]
 fn zonelists_go_by_node_first() {
     let mm = boot(&two_nodes(2), linux_5_3());
-    let list =
-        |node: usize| mm.nodes()[node].fallback_list().iter().map(|zone| (zone.node.0, zone.kind)).collect::<Vec<_>>();
+    let list = |node: u16| {
+        mm.frames().fallback_list(NodeId(node)).iter().map(|zone| (zone.node.0, zone.kind)).collect::<Vec<_>>()
+    };
     use ZoneKind::{Dma, Dma32, Normal};
     assert_eq!(list(0), [(0, Normal), (0, Dma32), (0, Dma), (1, Normal)]);
     assert_eq!(list(1), [(1, Normal), (0, Normal), (0, Dma32), (0, Dma)]);
-    assert_eq!(mm.nodes()[1].this_node_list().len(), 1);
+    assert_eq!(mm.frames().this_node_list(NodeId(1)).len(), 1);
 }
 
 #[test]
 fn per_cpu_lists_of_the_reference_machine() {
     let sizes = |policy: Policy| {
         let mm = boot(&machine_a(1), policy);
-        mm.zones().iter().map(|zone| (zone.pcps()[0].batch(), zone.pcps()[0].high())).collect::<Vec<_>>()
+        mm.zones()
+            .iter()
+            .map(|zone| {
+                let pcp = mm.frames().pcps(zone.id())[0];
+                (pcp.batch(), pcp.high())
+            })
+            .collect::<Vec<_>>()
     };
     assert_eq!(sizes(linux_4_19()), [(1, 0), (63, 378), (63, 378)]);
     assert_eq!(sizes(linux_4_4()), [(1, 0), (31, 186), (31, 186)]);
@@ -140,7 +149,8 @@ fn take(mm: &mut Traced, gfp: Gfp) -> (Pfn, Extfrag) {
     let pfn = mm.alloc_fast(&Request::new(Order::ZERO, gfp)).expect("memory is free above the low mark");
     mm.check().expect("every law holds");
     let mut events = core::mem::take(mm.tracer_mut()).into_iter();
-    let extfrag = events.find_map(|event| if let Event::Extfrag(event) = event { Some(event) } else { None });
+    let extfrag =
+        events.find_map(|event| if let Event::Frame(FrameEvent::Extfrag(event)) = event { Some(event) } else { None });
     (pfn, extfrag.expect("no page was on the own lists"))
 }
 

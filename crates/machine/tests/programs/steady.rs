@@ -21,7 +21,7 @@ fn stream(boost_factor: u32) -> Results {
     let options =
         Options { disks: vec![disk(Pages::ZERO)], sample_every: Nanos::new(1_000_000_000), ..Options::new(1) };
     let mut policy = order9_policy::load("linux-5.3-shrinker").expect("it is built in").policy;
-    policy.watermark.boost_factor = Some(boost_factor);
+    policy.frames.watermark.boost_factor = Some(boost_factor);
     let machine = machine_of(&[(ZoneKind::Normal, span)], policy, 2, &options);
     let chosen = BTreeMap::from([
         ("size", Value::Bytes(mib(96))),

@@ -8,14 +8,12 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use order9_frames::storage::Storage;
+use order9_frames::{FrameTable, Idx, Pageblock, Verdict, is_whole, require};
 use order9_units::{Migratetype, Order, PAGEBLOCK_PAGES};
 
 use super::control::CompactControl;
 use crate::Mm;
-use crate::check::{Verdict, require};
-use crate::frame::{FrameTable, Idx};
-use crate::index::is_whole;
-use crate::pageblock::Pageblock;
 use crate::trace::Tracer;
 
 /// How many pageblocks take this many moves to be empty; the last is a full one.
@@ -42,7 +40,7 @@ impl Costs {
 
     /// Counts of a pageblock have changed.
     #[inline]
-    pub(crate) fn touch(&mut self, block: usize, own: &Pageblock, frames: &FrameTable) {
+    pub(crate) fn touch<S: Storage>(&mut self, block: usize, own: &Pageblock, frames: &FrameTable<S>) {
         let Some(zone) = self.zones.get_mut(own.zone.index()) else { return };
         let new = cost(own, block, frames);
         let old = core::mem::replace(&mut self.of[block], new);
@@ -64,7 +62,7 @@ impl Costs {
 
 /// Moves after which the pageblock is empty.
 #[inline]
-fn cost(own: &Pageblock, block: usize, frames: &FrameTable) -> u16 {
+fn cost<S: Storage>(own: &Pageblock, block: usize, frames: &FrameTable<S>) -> u16 {
     // A run that has claimed a pageblock keeps it from others.
     if !own.is_evacuable() || own.migratetype == Migratetype::Isolate {
         return NEVER;
@@ -110,13 +108,15 @@ impl<T: Tracer> Mm<T> {
     /// [`Counters::compact_pages_moved`]: crate::Counters::compact_pages_moved
     #[must_use]
     pub fn with_compaction_account(mut self) -> Self {
-        self.costs = Some(Box::new(Costs::new(self.zones.len(), &self.blocks, &self.frames)));
+        let costs = Costs::new(self.frames.zones().len(), self.frames.blocks(), self.frames.table());
+        self.frames.watch_mut().costs = Some(Box::new(costs));
         self
     }
 
     pub(super) fn open_account(&self, run: &mut CompactControl) {
         if run.order.is_none_or(|order| order >= Order::PAGEBLOCK) {
-            run.account.before = self.costs.as_ref().map(|costs| Box::new(costs.zones[run.zone.index()]));
+            run.account.before =
+                self.frames.watch().costs.as_ref().map(|costs| Box::new(costs.zones[run.zone.index()]));
         }
     }
 
@@ -172,8 +172,8 @@ impl<T: Tracer> Mm<T> {
 
     /// Costs are what a recount gives.
     pub(crate) fn check_costs(&self) -> Verdict {
-        let Some(costs) = &self.costs else { return Ok(()) };
-        let right = Costs::new(self.zones.len(), &self.blocks, &self.frames);
+        let Some(costs) = &self.frames.watch().costs else { return Ok(()) };
+        let right = Costs::new(self.frames.zones().len(), self.frames.blocks(), self.frames.table());
         let wrong = (0..costs.of.len()).find(|&block| costs.of[block] != right.of[block]);
         require(wrong.is_none() && costs.zones == right.zones, "costs of pageblocks are kept", || {
             alloc::format!("pageblock {wrong:?}")

@@ -7,6 +7,7 @@
 //! cheap to empty are emptied for a request that may never come. Where pages are too few for that, huge pages that are mapped
 //! in part are split first, by policy: nobody loses a page by it.
 
+use order9_frames::{AllocFlags, Mark, Zone, ZoneId};
 use order9_units::{NodeId, Order, ZoneKind};
 
 use super::control::{CompactControl, Compactor};
@@ -16,10 +17,8 @@ use super::run::compact_zone;
 use crate::Mm;
 use crate::daemon_request::DaemonRequest;
 use crate::env::{CompactResult, Stall};
-use crate::gfp::{AllocFlags, Mark};
 use crate::suitable::{HUGE_LEAVES, Suitable};
 use crate::trace::{CompactEvent, Event, Tracer};
-use crate::zone::{Zone, ZoneId};
 
 /// Fills the reserves of the zones of `node` up to `class`, as far as that is cheap: one run for each huge page, so that each
 /// takes what is cheapest by then.
@@ -48,7 +47,7 @@ async fn split_ahead<E: Stall>(env: &E, zone: ZoneId) {
         if env.with(|mm| mm.policy.compaction.gives_way) {
             env.make_way().await;
         }
-        let freed = env.with(|mm| mm.split_partially_mapped(mm.zone(zone).node));
+        let freed = env.with(|mm| mm.split_partially_mapped(mm.frames.zone(zone).node()));
         env.spend().await;
         if freed == 0 {
             return;
@@ -67,9 +66,9 @@ impl<T: Tracer> Mm<T> {
 
     fn note_huge_page_taken(&mut self, zone: ZoneId) {
         self.compaction.zones[zone.index()].taken += 1;
-        let of = self.zone(zone);
+        let of = self.frames.zone(zone);
         let left = huge_pages_free(of).min(room(of));
-        let (node, class, low) = (of.node, of.kind, left < self.reserve(of).div_ceil(2));
+        let (node, class, low) = (of.node(), of.kind(), left < self.reserve(of).div_ceil(2));
         let has_work = || self.may_work_ahead(zone) || self.may_split_ahead(zone);
         if !low || !self.compaction.nodes[node.index()].asleep || !has_work() {
             return;
@@ -79,15 +78,15 @@ impl<T: Tracer> Mm<T> {
         of.ask(DaemonRequest { order, class });
         of.asleep = false;
         self.wakeups.kcompactd |= 1 << node.0;
-        self.tracer.event(|| Event::Compaction(CompactEvent::WakeupKcompactd { node, order, class }));
+        self.trace(|| Event::Compaction(CompactEvent::WakeupKcompactd { node, order, class }));
     }
 
     /// Whether the reserve of the zone is not full, and some pageblock is worth to be emptied for nobody in particular.
     fn may_work_ahead(&self, zone: ZoneId) -> bool {
-        let of = self.zone(zone);
+        let of = self.frames.zone(zone);
         let suitable =
-            || self.suitable_by_index(of, of.kind, &AllocFlags::plain(Mark::Min)) == Some(Suitable::Continue);
-        let source = || self.index.as_ref().and_then(|index| index.cheapest(zone));
+            || self.suitable_by_index(of, of.kind(), &AllocFlags::plain(Mark::Min)) == Some(Suitable::Continue);
+        let source = || self.frames.index().and_then(|index| index.cheapest(zone));
         self.policy.compaction.works_ahead
             && huge_pages_free(of) < self.reserve(of)
             && suitable()
@@ -96,14 +95,14 @@ impl<T: Tracer> Mm<T> {
 
     /// Whether pages are too few to fill the reserve of the zone, and huge pages that are mapped in part hold some.
     fn may_split_ahead(&self, zone: ZoneId) -> bool {
-        let of = self.zone(zone);
-        self.policy.compaction.works_ahead && room(of) < self.reserve(of) && self.has_split_that_frees(of.node)
+        let of = self.frames.zone(zone);
+        self.policy.compaction.works_ahead && room(of) < self.reserve(of) && self.has_split_that_frees(of.node())
     }
 
     /// Huge pages that the zone keeps free while there is demand.
     fn reserve(&self, zone: &Zone) -> u64 {
-        let least = (zone.watermarks.high - zone.watermarks.low).div_ceil(Order::PAGEBLOCK.pages().get());
-        self.compaction.zones[zone.id.index()].taken.max(least)
+        let least = (zone.watermarks().high - zone.watermarks().low).div_ceil(Order::PAGEBLOCK.pages().get());
+        self.compaction.zones[zone.id().index()].taken.max(least)
     }
 
     /// Whether the run leaves off.
@@ -119,6 +118,6 @@ fn huge_pages_free(zone: &Zone) -> u64 {
 
 /// Huge pages for which pages are enough: blocks that the mark keeps back are of no use.
 fn room(zone: &Zone) -> u64 {
-    let kept = zone.watermarks.of(HUGE_LEAVES) + zone.lowmem_reserve[zone.kind.index()];
+    let kept = zone.watermarks().of(HUGE_LEAVES) + zone.lowmem_reserve()[zone.kind().index()];
     zone.free().saturating_sub(kept) / Order::PAGEBLOCK.pages().get()
 }

@@ -5,17 +5,14 @@
 use alloc::vec::Vec;
 use core::future::Future;
 
+use order9_frames::{Class, Idx, Search, Word, ZoneId};
 use order9_units::{Migratetype, Nanos, Order, Pfn};
 
 use super::control::CompactId;
 use crate::Mm;
-use crate::count::Class;
 use crate::env::{Env, SpinLock, Stall, Task, Until};
-use crate::frame::{Idx, Word};
-use crate::page_alloc::Search;
 use crate::reclaim::PageWrite;
 use crate::trace::Tracer;
-use crate::zone::ZoneId;
 
 /// What a task that compacts would take of what it frees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,45 +21,42 @@ pub(crate) struct Capture {
     order: Order,
 }
 
+impl Capture {
+    /// Whether a block of `order` in a pageblock of type `mt`, which is about to be merged further, is what the task waits for.
+    pub(crate) fn takes(self, zone: ZoneId, order: Order, mt: Migratetype) -> bool {
+        // Less than a pageblock of movable ones would mix types in it.
+        let spares = matches!(mt, Migratetype::Cma | Migratetype::Isolate)
+            || order < Order::PAGEBLOCK && mt == Migratetype::Movable;
+        self.zone == zone && self.order == order && order < Order::MAX && !spares
+    }
+}
+
 impl<T: Tracer> Mm<T> {
     /// Watches what is freed from now on for a run, if it has got nothing yet.
     fn begin_capture(&mut self, id: CompactId) {
         let run = self.compaction.runs.get_mut(id);
         let wanted = run.order.filter(|_| run.captured.is_none());
         let zone = run.zone;
-        self.compaction.capture = wanted.map(|order| Capture { zone, order });
+        self.frames.watch_mut().capture = wanted.map(|order| Capture { zone, order });
     }
 
-    /// Whether the block at `idx`, which is about to be merged further, is what the task waits for; then it has it.
-    #[cold]
-    pub(crate) fn is_captured(&mut self, zone: ZoneId, idx: Idx, order: Order, mt: Migratetype) -> bool {
-        let Some(capture) = self.compaction.capture else { return false };
-        let fits = capture.zone == zone && capture.order == order && order < Order::MAX;
-        // Less than a pageblock of movable ones would mix types in it.
-        let spares = matches!(mt, Migratetype::Cma | Migratetype::Isolate)
-            || order < Order::PAGEBLOCK && mt == Migratetype::Movable;
-        if !fits || spares {
-            return false;
-        }
-        self.compaction.capture = None;
-        self.compaction.caught = Some(idx);
-        self.counters.compact_captured += 1;
-        self.count_out(idx, order, Class::Free);
-        self.count_in(idx, order, Class::Isolated);
-        self.frames.set(idx, Word::held(order));
-        true
+    /// The block that the task of the present step has got, if it has one.
+    pub(super) fn take_caught(&mut self) -> Option<Idx> {
+        let caught = self.frames.watch_mut().caught.take();
+        self.counters.compact_captured += u64::from(caught.is_some());
+        caught
     }
 
     /// Gives the block that a run has captured to the request it ran for.
     pub(super) fn hand_out_captured(&mut self, idx: Idx, search: &Search) -> Pfn {
         let order = search.request.order;
         let word = Word::allocated(order);
-        self.count_out(idx, order, Class::Isolated);
+        self.frames.count_out(idx, order, Class::Isolated);
         self.frames.set(idx, word);
         if search.mt != Migratetype::Movable {
-            self.reflag(idx, crate::frame::Flag::CountedImmovable, true);
+            self.frames.reflag(idx, order9_frames::Flag::CountedImmovable, true);
         }
-        self.account_alloc(self.blocks[idx.block()].zone, search);
+        self.account_alloc(self.frames.blocks()[idx.block()].zone, search);
         self.frames.pfn(idx)
     }
 }
@@ -83,8 +77,10 @@ impl<E: Env> Env for Capturing<'_, E> {
                 mm.begin_capture(run);
             }
             let result = step(mm);
-            mm.compaction.capture = None;
-            if let (Some(run), Some(idx)) = (self.run, mm.compaction.caught.take()) {
+            mm.frames.watch_mut().capture = None;
+            if let Some(run) = self.run
+                && let Some(idx) = mm.take_caught()
+            {
                 mm.compaction.runs.get_mut(run).captured = Some(idx);
             }
             result

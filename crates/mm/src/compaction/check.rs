@@ -3,22 +3,21 @@
 use alloc::collections::BTreeSet;
 use alloc::format;
 
+use order9_frames::{Flag, FrameState, Idx, Verdict, Zone, require};
 use order9_units::{Migratetype, Order};
 
 use super::control::CompactControl;
 use crate::Mm;
-use crate::check::{Verdict, require};
-use crate::frame::{Flag, FrameState, Idx};
 use crate::trace::Tracer;
-use crate::zone::Zone;
 
 impl<T: Tracer> Mm<T> {
     /// What zones remember is possible, and every frame that a run holds is held by it alone, in its zone.
     pub(crate) fn check_compaction(&self) -> Verdict {
-        self.zones.iter().try_for_each(|zone| self.check_zone_compaction(zone))?;
-        let mut blocks = 0..self.blocks.len();
+        self.frames.zones().iter().try_for_each(|zone| self.check_zone_compaction(zone))?;
+        let mut blocks = 0..self.frames.blocks().len();
         let forgotten = blocks.find(|&block| {
-            self.known_huge.get(block) && !self.is_huge_block(Idx((block as u32) << Order::PAGEBLOCK.get()))
+            self.frames.watch().known_huge.get(block)
+                && !self.is_huge_block(Idx((block as u32) << Order::PAGEBLOCK.get()))
         });
         require(forgotten.is_none(), "pageblocks known to begin inside a huge block do", || format!("{forgotten:?}"))?;
         self.check_stretches()?;
@@ -29,11 +28,11 @@ impl<T: Tracer> Mm<T> {
     /// What searches pass over as a whole is what they would have passed over one by one.
     fn check_stretches(&self) -> Verdict {
         let mut members = 0;
-        for (zone, order, stretch) in self.stretches() {
+        for (zone, order, stretch) in self.frames.watch().stretches.iter() {
             members += stretch.len;
             let of_it = |idx: &Idx| {
                 self.frames.word(*idx).state() == FrameState::Free { order, list: Migratetype::Movable }
-                    && self.compaction.stretches.has(*idx)
+                    && self.frames.watch().stretches.has(*idx)
                     && self.skip.get(idx.block())
                     && *idx <= stretch.highest
             };
@@ -45,13 +44,13 @@ impl<T: Tracer> Mm<T> {
                 || format!("{zone:?}, {order:?}: {stretch:?}"),
             )?;
         }
-        let marked = self.stretch_members();
+        let marked = self.frames.watch().stretches.members();
         require(marked == members, "marked blocks are in a stretch", || format!("{marked} of {members}"))
     }
 
     fn check_zone_compaction(&self, zone: &Zone) -> Verdict {
-        let kind = zone.kind;
-        let of = &self.compaction.zones[zone.id.index()];
+        let kind = zone.kind();
+        let of = &self.compaction.zones[zone.id().index()];
         for deferral in &of.deferral {
             let fits = deferral.considered <= 1 << deferral.shift && deferral.order_failed <= 11;
             require(fits, "a zone has considered at most as many requests as it defers", || {
@@ -66,10 +65,10 @@ impl<T: Tracer> Mm<T> {
         }
         // A scanner that has gone through the zone stands behind its end, or before its start.
         let near = |pfn: order9_units::Pfn| {
-            pfn.get() == 0 || zone.span.start <= pfn + super::BLOCK && pfn <= zone.span.end + super::BLOCK
+            pfn.get() == 0 || zone.span().start <= pfn + super::BLOCK && pfn <= zone.span().end + super::BLOCK
         };
         for pfn in [of.cached_migrate[0], of.cached_migrate[1], of.cached_free] {
-            require(near(pfn), "cached positions lie in the zone", || format!("{kind}: {pfn:?} in {:?}", zone.span))?;
+            require(near(pfn), "cached positions lie in the zone", || format!("{kind}: {pfn:?} in {:?}", zone.span()))?;
         }
         Ok(())
     }
@@ -77,11 +76,11 @@ impl<T: Tracer> Mm<T> {
     fn check_run(&self, run: &CompactControl, held: &mut BTreeSet<Idx>, claims: &mut BTreeSet<Idx>) -> Verdict {
         let mut once = |idx: Idx| {
             require(held.insert(idx), "a frame is held by one run, once", || format!("{:?}", self.frames.pfn(idx)))?;
-            let own = self.blocks[idx.block()].zone == run.zone;
+            let own = self.frames.blocks()[idx.block()].zone == run.zone;
             require(own, "a run stays in its zone", || format!("{:?} is not in {:?}", self.frames.pfn(idx), run.zone))
         };
         if let Some(claim) = run.claim {
-            let own = self.blocks[claim.first.block()];
+            let own = self.frames.blocks()[claim.first.block()];
             let claimed = own.migratetype == Migratetype::Isolate && own.zone == run.zone;
             require(claimed, "a claimed pageblock is isolated", || {
                 format!("{:?}: {own:?}", self.frames.pfn(claim.first))

@@ -3,13 +3,12 @@
 //! A claimed pageblock is of type Isolate: its free frames do not count as free, nothing is allocated from it, and what is
 //! freed in it bypasses per-CPU lists. Its end gives it its type back.
 
+use order9_frames::{Class, Idx, Word};
 use order9_units::{Migratetype, Order};
 
 use super::control::CompactControl;
 use super::survey::Pages;
 use crate::Mm;
-use crate::count::Class;
-use crate::frame::{Idx, Word};
 use crate::trace::Tracer;
 
 /// A pageblock that a run empties.
@@ -29,10 +28,10 @@ pub(super) struct Claim {
 impl<T: Tracer> Mm<T> {
     /// Claims the pageblock at `first`, which holds nothing but `pages` and free frames.
     pub(super) fn claim(&mut self, run: &mut CompactControl, first: Idx, pages: Pages) {
-        let own = self.blocks[first.block()];
+        let own = self.frames.blocks()[first.block()];
         run.claim = Some(Claim { first, was: own.migratetype, free: own.free, pages, surveys: 1 });
-        self.lock_zone(run.zone);
-        self.retype_with_free_blocks(run.zone, first, Migratetype::Isolate);
+        self.frames.lock_zone(run.zone);
+        self.frames.retype_with_free_blocks(run.zone, first, Migratetype::Isolate);
     }
 
     /// Ends the claim on a pageblock that is empty: its block is held from now on. The pageblock keeps the type it had, also
@@ -40,11 +39,11 @@ impl<T: Tracer> Mm<T> {
     pub(super) fn finish_claim(&mut self, run: &mut CompactControl) -> Option<Idx> {
         let claim = run.claim.take()?;
         let first = claim.first;
-        self.lock_zone(run.zone);
-        self.retype_with_free_blocks(run.zone, first, claim.was);
-        self.remove_from_list(run.zone, first);
-        self.count_out(first, Order::PAGEBLOCK, Class::Free);
-        self.count_in(first, Order::PAGEBLOCK, Class::Isolated);
+        self.frames.lock_zone(run.zone);
+        self.frames.retype_with_free_blocks(run.zone, first, claim.was);
+        self.frames.remove_from_list(run.zone, first);
+        self.frames.count_out(first, Order::PAGEBLOCK, Class::Free);
+        self.frames.count_in(first, Order::PAGEBLOCK, Class::Isolated);
         self.frames.set(first, Word::held(Order::PAGEBLOCK));
         self.counters.index_emptied += 1;
         Some(first)
@@ -53,8 +52,8 @@ impl<T: Tracer> Mm<T> {
     /// Ends the claim of a run, if it has one: the pageblock is as any other again.
     pub(super) fn release_claim(&mut self, run: &mut CompactControl) {
         if let Some(claim) = run.claim.take() {
-            self.lock_zone(run.zone);
-            self.retype_with_free_blocks(run.zone, claim.first, claim.was);
+            self.frames.lock_zone(run.zone);
+            self.frames.retype_with_free_blocks(run.zone, claim.first, claim.was);
         }
     }
 
@@ -72,8 +71,6 @@ impl<T: Tracer> Mm<T> {
     pub(super) fn note_failed_source(&mut self, first: Idx) {
         self.counters.index_failed += 1;
         let block = first.block();
-        if let Some(index) = &mut self.index {
-            index.penalize(block, &self.blocks[block], &self.frames);
-        }
+        self.frames.penalize(block);
     }
 }

@@ -4,21 +4,17 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::{AllocFlags, Gfp, Idx, Mark, ZoneId};
 use order9_units::{Migratetype, Order, Pfn, ZoneKind};
 
-use super::Capture;
 use super::account::Account;
 use super::claim::Claim;
 use super::deferral::Asker;
 use super::node::KcompactdNode;
-use super::stretch::Stretches;
 use super::zone::ZoneCompaction;
 use crate::env::CompactPriority;
-use crate::frame::Idx;
-use crate::gfp::{AllocFlags, Gfp, Mark};
 use crate::migrate::MigrateMode;
 use crate::runs::{RunId, Runs};
-use crate::zone::ZoneId;
 
 /// Who compacts, which decides how thoroughly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,12 +220,6 @@ pub(crate) struct CompactionState {
     /// State of the kcompactd of each node.
     pub(crate) nodes: Vec<KcompactdNode>,
     pub(super) runs: Runs<CompactControl>,
-    /// The run whose task does the present step, and so may take what that frees.
-    pub(crate) capture: Option<Capture>,
-    /// What it has got in this step; its run has it at the latest when the step ends.
-    pub(super) caught: Option<Idx>,
-    /// What searches for sources have passed over.
-    pub(crate) stretches: Stretches,
 }
 
 impl CompactionState {
@@ -239,9 +229,6 @@ impl CompactionState {
             zones: alloc::vec![ZoneCompaction::default(); zones],
             nodes: alloc::vec![KcompactdNode::default(); nodes],
             runs: Runs::default(),
-            capture: None,
-            caught: None,
-            stretches: Stretches::default(),
         }
     }
 }

@@ -12,7 +12,7 @@ impl<T: Tracer> Mm<T> {
     pub(super) fn set_cursors(&mut self, run: &mut CompactControl) {
         let selective = self.policy.compaction.skip_reset == SkipReset::Selective;
         let syncs = self.policy.compaction.sync_cached_unusable;
-        let (span, cached) = (self.zone(run.zone).span, &mut self.compaction.zones[run.zone.index()]);
+        let (span, cached) = (self.frames.zone(run.zone).span(), &mut self.compaction.zones[run.zone.index()]);
         if run.whole_zone {
             (run.migrate_pfn, run.free_pfn) = (span.start, last_block(span));
         } else {

@@ -1,10 +1,10 @@
 //! Deferral: a zone in which compaction keeps failing is left alone for a number of requests that doubles each time.
 
+use order9_frames::ZoneId;
 use order9_units::{NodeId, Order};
 
 use crate::Mm;
 use crate::trace::{CompactEvent, DeferEvent, Event, Tracer};
-use crate::zone::ZoneId;
 
 /// Failures of compaction in a zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl<T: Tracer> Mm<T> {
     /// Whose failures in `zone` a request from `node` counts with.
     pub(super) fn asker(&self, zone: ZoneId, node: NodeId) -> Asker {
         let policy = &self.policy.compaction;
-        let apart = policy.defer_remote_cap != policy.defer_cap && self.zone(zone).node != node;
+        let apart = policy.defer_remote_cap != policy.defer_cap && self.frames.zone(zone).node() != node;
         if apart { Asker::Remote } else { Asker::Local }
     }
 
@@ -115,10 +115,10 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn trace_deferral(&mut self, zone: ZoneId, asker: Asker, order: Order, what: fn(DeferEvent) -> CompactEvent) {
-        let of = &self.zones[zone.index()];
+        let of = &self.frames.zones()[zone.index()];
         let (node, kind, Deferral { considered, shift, order_failed }) =
-            (of.node, of.kind, self.compaction.zones[zone.index()].deferral[asker as usize]);
-        self.tracer.event(|| {
+            (of.node(), of.kind(), self.compaction.zones[zone.index()].deferral[asker as usize]);
+        self.trace(|| {
             Event::Compaction(what(DeferEvent { node, zone: kind, order, order_failed, considered, limit: 1 << shift }))
         });
     }

@@ -1,5 +1,6 @@
 //! Direct compaction: a task that needs a block compacts the zones that may serve it, one after the other.
 
+use order9_frames::{AllocFlags, Gfp, Mark, Request, Search, ZoneRef};
 use order9_units::Order;
 
 use super::capture::Capturing;
@@ -7,26 +8,23 @@ use super::control::{CompactControl, Compactor};
 use super::run::{RunEnd, compact_zone};
 use crate::Mm;
 use crate::env::{CompactPriority, CompactResult, Compacted, Stall};
-use crate::gfp::{AllocFlags, Gfp, Mark};
 use crate::migrate::MigrateMode;
-use crate::node::ZoneRef;
-use crate::page_alloc::{Request, Search};
 use crate::trace::{CompactEvent, Event, Tracer};
 
 /// Compacts for a request over its zonelist, as hard as `priority` says (`try_to_compact_pages`).
 pub async fn try_to_compact_pages<E: Stall>(env: &E, request: &Request, priority: CompactPriority) -> Compacted {
     let nothing = Compacted { result: CompactResult::Skipped, captured: None };
-    let Ok(search) = env.with(|mm| mm.search_for(request)) else { return nothing };
+    let Ok(search) = env.with(|mm| mm.frames.search_for(request)) else { return nothing };
     if !request.gfp.has(Gfp::IO) || request.order == Order::ZERO {
         return nothing;
     }
     env.with(|mm| {
         let Request { order, gfp, .. } = *request;
-        mm.tracer.event(|| Event::Compaction(CompactEvent::TryToCompactPages { order, gfp, priority }));
+        mm.trace(|| Event::Compaction(CompactEvent::TryToCompactPages { order, gfp, priority }));
     });
     let mut best = CompactResult::Skipped;
     let mut at = search.first;
-    while let Some((position, zone)) = env.with(|mm| mm.eligible_from(&search, at)) {
+    while let Some((position, zone)) = env.with(|mm| mm.frames.eligible_from(&search, at)) {
         at = position + 1;
         let compactor = Compactor::Direct(priority);
         let end = compact_for(env, &search, zone, compactor).await;

@@ -1,12 +1,12 @@
 //! Frames that pages have left go to per-CPU lists, where they do not merge: a run returns them once it is past them.
 
+use order9_frames::ZoneId;
 use order9_units::{Order, Pfn};
 
 use super::control::CompactControl;
 use crate::Mm;
 use crate::policy::DrainMark;
 use crate::trace::Tracer;
-use crate::zone::ZoneId;
 
 impl<T: Tracer> Mm<T> {
     /// Remembers that a run whose scanner stood at `start` has isolated something.
@@ -15,7 +15,7 @@ impl<T: Tracer> Mm<T> {
             DrainMark::LowestIsolated => {} // The scan itself has noted it.
             DrainMark::IterationStart => run.last_migrated = Some(start),
             DrainMark::BlockStart => {
-                let zone_start = self.zone(run.zone).span.start;
+                let zone_start = self.frames.zone(run.zone).span().start;
                 let before = Pfn::new(run.migrate_pfn.get().saturating_sub(1)).align_down(Order::PAGEBLOCK);
                 run.last_migrated = Some(before.max(zone_start));
             }
@@ -33,9 +33,9 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn drain_local(&mut self, zone: ZoneId, cpu: usize) {
-        let is_filled = self.zones[zone.index()].pcps.get(cpu).is_some_and(|pcp| pcp.count() > 0);
+        let is_filled = self.frames.pcps(zone).get(cpu).is_some_and(|pcp| pcp.count() > 0);
         if is_filled {
-            self.drain_pcp(zone, cpu, u64::MAX);
+            self.frames.drain_pcp(zone, cpu, u64::MAX);
         }
     }
 }
@@ -48,9 +48,9 @@ mod tests {
 
     use super::*;
     use crate::compaction::control::Compactor;
-    use crate::gfp::Gfp;
     use crate::policy::Policy;
     use crate::{Layout, MmBuilder, NodeSpec, Request, ZoneSpec};
+    use order9_frames::Gfp;
 
     #[test]
     fn the_pageblock_that_pages_came_from_is_marked_as_far_as_it_lies_in_the_zone() {
@@ -99,7 +99,7 @@ mod tests {
             let page = mm.alloc_fast(&uncached).expect("memory is free");
             mm.free(page, 0).expect("it is allocated");
             mm.drain_if_past(&mut run);
-            mm.zones()[0].pcp_pages()
+            mm.frames.pcp_pages(ZoneId(0))
         };
         let marks = [None, Some(start), None, None, Some(start)];
         assert_eq!(marks.map(&mut left), [1, 0, 1, 2, 0], "a page is cached each time");

@@ -1,12 +1,12 @@
 //! Whether a run is over, asked before each of its rounds.
 
+use order9_frames::fallbacks;
 use order9_units::metrics::{external_fragmentation, proactive_thresholds, weighted_score};
 use order9_units::{Migratetype, Order, Pages};
 
 use super::control::{CompactControl, Compactor};
 use crate::Mm;
 use crate::env::CompactResult;
-use crate::fallback::fallbacks;
 use crate::migrate::MigrateMode;
 use crate::trace::{CompactEvent, Event, Tracer};
 
@@ -34,10 +34,9 @@ impl<T: Tracer> Mm<T> {
     /// How the run stands (`compact_finished`).
     pub(super) fn compact_finished(&mut self, run: &mut CompactControl) -> Finished {
         let finished = self.judge_run(run);
-        let (zone, order) = (self.zone(run.zone), run.order);
-        let (node, kind) = (zone.node, zone.kind);
-        self.tracer
-            .event(|| Event::Compaction(CompactEvent::Finished { node, zone: kind, order, status: finished.name() }));
+        let (zone, order) = (self.frames.zone(run.zone), run.order);
+        let (node, kind) = (zone.node(), zone.kind());
+        self.trace(|| Event::Compaction(CompactEvent::Finished { node, zone: kind, order, status: finished.name() }));
         finished
     }
 
@@ -71,7 +70,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn scanners_met(&mut self, run: &CompactControl) -> CompactResult {
-        let (span, of) = (self.zone(run.zone).span, &mut self.compaction.zones[run.zone.index()]);
+        let (span, of) = (self.frames.zone(run.zone).span(), &mut self.compaction.zones[run.zone.index()]);
         of.reset_cached(span);
         // kswapd will forget the hints: without other traces of a run, it is known that there is demand.
         of.blockskip_flush |= run.by.is_direct();
@@ -91,8 +90,8 @@ impl<T: Tracer> Mm<T> {
             }
             run.finishing_block = false;
         }
-        let zone = self.zone(run.zone);
-        if self.settings.defrag_mode && run.by == Compactor::Kcompactd {
+        let zone = self.frames.zone(run.zone);
+        if self.frames.settings().defrag_mode && run.by == Compactor::Kcompactd {
             return match self.is_high_in_blocks(zone, order, run.class) {
                 true => Finished::Over(CompactResult::Success),
                 false => Finished::NoSuitablePage,
@@ -105,7 +104,7 @@ impl<T: Tracer> Mm<T> {
                 return Finished::Over(CompactResult::Success);
             }
             // Half the order of a pageblock is enough to take it over; what cannot move takes over always.
-            let claims = order.get() >= Order::PAGEBLOCK.get() / 2 || !movable || !self.mobility_grouping;
+            let claims = order.get() >= Order::PAGEBLOCK.get() / 2 || !movable || !self.frames.groups_mobility();
             if claims && fallbacks(run.migratetype).iter().any(|&mt| zone.has_block_of(mt, order)) {
                 if movable || run.mode == MigrateMode::Async || aligned {
                     return Finished::Over(CompactResult::Success);
@@ -120,8 +119,8 @@ impl<T: Tracer> Mm<T> {
 
     /// Whether the zone is in order as far as proactive compaction cares.
     pub(super) fn judge_score(&self, run: &CompactControl) -> Finished {
-        let zone = self.zone(run.zone);
-        if !self.kswapd[zone.node.index()].asleep {
+        let zone = self.frames.zone(run.zone);
+        if !self.kswapd[zone.node().index()].asleep {
             return Finished::Over(CompactResult::PartialSkipped);
         }
         let (low, _) = proactive_thresholds(self.settings.compaction_proactiveness);
@@ -131,13 +130,13 @@ impl<T: Tracer> Mm<T> {
 
     /// How fragmented a zone is for huge pages, in percent; weighted, what it adds to the score of its node.
     pub(super) fn zone_score(&self, zone: crate::ZoneId, weighted: bool) -> u64 {
-        let zone = self.zone(zone);
-        let free = zone.areas.map(|area| area.total());
+        let zone = self.frames.zone(zone);
+        let free = zone.areas().map(|area| area.total());
         if !weighted {
             return external_fragmentation(&free, Order::PAGEBLOCK);
         }
-        let of_node = self.zones.iter().filter(|other| other.node == zone.node);
-        let present = of_node.map(|other| other.present).sum();
-        weighted_score(&free, Pages::new(zone.present), Pages::new(present))
+        let of_node = self.frames.zones().iter().filter(|other| other.node() == zone.node());
+        let present = of_node.map(|other| other.present()).sum();
+        weighted_score(&free, Pages::new(zone.present()), Pages::new(present))
     }
 }

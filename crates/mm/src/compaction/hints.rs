@@ -3,15 +3,14 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use order9_frames::{Idx, ZoneId};
 use order9_units::{NodeId, Order, Pfn};
 
 use super::BLOCK;
 use super::control::CompactControl;
 use crate::Mm;
-use crate::frame::Idx;
 use crate::policy::SkipReset;
 use crate::trace::Tracer;
-use crate::zone::ZoneId;
 
 /// One bit per pageblock.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +30,7 @@ impl BlockBits {
         self.0[word]
     }
 
-    pub(super) fn set(&mut self, block: usize, skip: bool) {
+    pub(crate) fn set(&mut self, block: usize, skip: bool) {
         let word = &mut self.0[block / 64];
         *word = *word & !(1 << (block % 64)) | u64::from(skip) << (block % 64);
     }
@@ -64,19 +63,9 @@ impl<T: Tracer> Mm<T> {
     pub(super) fn note_huge_block(&mut self, idx: Idx) -> bool {
         let is_huge = self.is_huge_block(idx);
         if is_huge {
-            self.known_huge.set(idx.block(), true);
+            self.frames.watch_mut().known_huge.set(idx.block(), true);
         }
         is_huge
-    }
-
-    /// The block of this order at `idx` is used as a whole no longer.
-    #[inline]
-    pub(crate) fn forget_huge_block(&mut self, idx: Idx, order: Order) {
-        if order >= Order::PAGEBLOCK {
-            for block in idx.block()..idx.block() + (1 << (order.get() - Order::PAGEBLOCK.get())) {
-                self.known_huge.set(block, false);
-            }
-        }
     }
 
     pub(super) fn block_start(&self, idx: Idx) -> Idx {
@@ -93,17 +82,17 @@ impl<T: Tracer> Mm<T> {
 
     /// The same for the zones of a node in which scanners have met meanwhile.
     pub(crate) fn reset_isolation_suitable_of(&mut self, node: NodeId) {
-        for at in 0..self.zones.len() {
-            let zone = &self.zones[at];
-            if zone.node == node && self.compaction.zones[at].blockskip_flush {
-                self.reset_isolation_suitable(zone.id);
+        for at in 0..self.frames.zones().len() {
+            let zone = &self.frames.zones()[at];
+            if zone.node() == node && self.compaction.zones[at].blockskip_flush {
+                self.reset_isolation_suitable(zone.id());
             }
         }
     }
 
     pub(super) fn reset_fully(&mut self, zone: ZoneId) {
-        let span = self.zone(zone).span;
-        let (first, last) = (self.at(span.start).block(), self.at(super::zone::last_block(span)).block());
+        let span = self.frames.zone(zone).span();
+        let (first, last) = (self.frames.at(span.start).block(), self.frames.at(super::zone::last_block(span)).block());
         for block in first..=last {
             if !self.is_huge_block(Idx((block as u32) << Order::PAGEBLOCK.get())) {
                 self.skip.set(block, false);

@@ -3,6 +3,7 @@
 //! One step claims a pageblock, gathers a batch of its pages, or ends the claim. Nothing is looked at that is not moved, but
 //! for one look at the pageblock before it is claimed.
 
+use order9_frames::{FrameState, Idx};
 use order9_units::{Order, PAGEBLOCK_PAGES, PfnRange};
 
 use super::control::{CompactControl, Compactor};
@@ -11,7 +12,6 @@ use super::run::Round;
 use super::{BLOCK, CLUSTER};
 use crate::Mm;
 use crate::env::CompactResult;
-use crate::frame::{FrameState, Idx};
 use crate::migrate::{MigrateMode, Migrated};
 use crate::trace::{CompactEvent, Event, Tracer};
 
@@ -55,7 +55,7 @@ impl<T: Tracer> Mm<T> {
         if let Some(result) = self.indexed_finished(run) {
             return Round::Over(result);
         }
-        let source = self.index.as_ref().and_then(|index| index.cheapest(run.zone));
+        let source = self.frames.index().and_then(|index| index.cheapest(run.zone));
         let too_expensive = |used| run.by == Compactor::Proactive && used >= BACKGROUND_COST_MAX;
         let Some(source) = source.filter(|source| !too_expensive(source.used)) else {
             return Round::Over(CompactResult::Complete);
@@ -70,7 +70,7 @@ impl<T: Tracer> Mm<T> {
         self.claim(run, first, survey.pages);
         if survey.has_cached {
             // Frames that others have cached cannot merge; from now on none of this pageblock are cached.
-            self.drain_zone(run.zone);
+            self.frames.drain_zone(run.zone);
         }
         Round::Next
     }
@@ -110,7 +110,7 @@ impl<T: Tracer> Mm<T> {
             self.note_gathered(run, claim.first);
             return Round::Migrate;
         }
-        if u64::from(self.blocks[claim.first.block()].free) == BLOCK.get() {
+        if u64::from(self.frames.blocks()[claim.first.block()].free) == BLOCK.get() {
             return self.emptied(run);
         }
         self.look_again(run)
@@ -119,12 +119,12 @@ impl<T: Tracer> Mm<T> {
     fn note_gathered(&mut self, run: &mut CompactControl, first: Idx) {
         let taken = run.migratepages.len();
         run.nr_migratepages = taken;
-        let node = self.zones[run.zone.index()].node;
+        let node = self.frames.zones()[run.zone.index()].node();
         self.lock_lru(node, 1);
         self.work.pages_isolated += taken as u64;
         self.counters.compact_isolated += taken as u64;
         let start = self.frames.pfn(first);
-        self.tracer.event(|| {
+        self.trace(|| {
             let (range, taken) = (PfnRange::new(start, start + BLOCK), taken as u64);
             Event::Compaction(CompactEvent::IsolateMigratepages { range, scanned: taken, taken })
         });
@@ -135,7 +135,7 @@ impl<T: Tracer> Mm<T> {
         let Some(claim) = run.claim else { return Round::Next };
         let survey = self.survey(run, claim.first);
         if survey.has_cached {
-            self.drain_zone(run.zone);
+            self.frames.drain_zone(run.zone);
         }
         let progress = survey.has_cached || !survey.pages.is_empty();
         if survey.keeps || !progress || claim.surveys == SURVEYS_MAX {
@@ -156,7 +156,7 @@ impl<T: Tracer> Mm<T> {
             run.captured = Some(first);
             return Round::Over(CompactResult::Success);
         }
-        self.release_held_block(first, Order::PAGEBLOCK);
+        self.frames.release_held_block(first, Order::PAGEBLOCK);
         let wants_one = run.order.is_some() || run.by == Compactor::Ahead;
         if wants_one { Round::Over(CompactResult::Success) } else { Round::Next }
     }

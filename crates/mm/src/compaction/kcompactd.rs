@@ -1,5 +1,6 @@
 //! kcompactd: the daemon of a node that compacts in the background, when it is asked to and, in some releases, of itself.
 
+use order9_frames::ZoneId;
 use order9_units::{Nanos, NodeId, Order, ZoneKind};
 
 use super::ahead::work_ahead;
@@ -13,7 +14,6 @@ use crate::env::{CompactResult, Stall, Until};
 use crate::policy::Background;
 use crate::suitable::Suitable;
 use crate::trace::{CompactEvent, Event, Tracer};
-use crate::zone::ZoneId;
 
 /// Compacts `node` whenever that is asked for; never ends. To be run as a task of its own, on a CPU of the node. `phase` is
 /// how long it takes to its first look at the score, where it looks of itself; `None` is a whole pause.
@@ -30,7 +30,7 @@ pub async fn kcompactd<E: Stall>(env: &E, node: NodeId, phase: Option<Nanos>) {
 /// Sleeps until it is asked for something, or `pause` is over.
 async fn sleep<E: Stall>(env: &E, node: NodeId, pause: Option<Nanos>) -> Option<DaemonRequest> {
     let waiting = env.with(|mm| {
-        mm.tracer.event(|| Event::Compaction(CompactEvent::KcompactdSleep { node }));
+        mm.trace(|| Event::Compaction(CompactEvent::KcompactdSleep { node }));
         let of = &mut mm.compaction.nodes[node.index()];
         of.asleep = of.request.is_none();
         of.asleep
@@ -50,7 +50,7 @@ pub(super) async fn work<E: Stall>(env: &E, node: NodeId, request: DaemonRequest
     let DaemonRequest { order, class } = request;
     let zones = env.with(|mm| {
         mm.counters.compact_daemon_wake += 1;
-        mm.tracer.event(|| Event::Compaction(CompactEvent::KcompactdWake { node, order, class }));
+        mm.trace(|| Event::Compaction(CompactEvent::KcompactdWake { node, order, class }));
         mm.zones_up_to(node, class)
     });
     for zone in zones {
@@ -62,7 +62,7 @@ pub(super) async fn work<E: Stall>(env: &E, node: NodeId, request: DaemonRequest
                 CompactResult::Success => mm.compaction_succeeded(zone, order, Asker::Local, false),
                 CompactResult::Complete | CompactResult::PartialSkipped => {
                     // Frames in per-CPU lists may be what is missing.
-                    mm.drain_zone(zone);
+                    mm.frames.drain_zone(zone);
                     mm.defer_compaction(zone, order, Asker::Local);
                 }
                 CompactResult::Skipped | CompactResult::Deferred | CompactResult::Contended => {}
@@ -89,19 +89,20 @@ impl<T: Tracer> Mm<T> {
             return;
         }
         let suitable =
-            |zone: &ZoneId| self.suitable_for_kcompactd(self.zone(*zone), order, class) == Suitable::Continue;
+            |zone: &ZoneId| self.suitable_for_kcompactd(self.frames.zone(*zone), order, class) == Suitable::Continue;
         if !self.zones_up_to(node, class).iter().any(suitable) {
             return;
         }
         self.compaction.nodes[node.index()].asleep = false;
         self.wakeups.kcompactd |= 1 << node.0;
-        self.tracer.event(|| Event::Compaction(CompactEvent::WakeupKcompactd { node, order, class }));
+        self.trace(|| Event::Compaction(CompactEvent::WakeupKcompactd { node, order, class }));
     }
 
     /// Zones with memory of a node up to `class`, lowest first.
     pub(super) fn zones_up_to(&self, node: NodeId, class: ZoneKind) -> alloc::vec::Vec<ZoneId> {
-        let suits = |zone: &&crate::Zone| zone.node == node && zone.kind <= class && zone.managed > 0;
-        let mut zones: alloc::vec::Vec<_> = self.zones.iter().filter(suits).map(|zone| (zone.kind, zone.id)).collect();
+        let suits = |zone: &&crate::Zone| zone.node() == node && zone.kind() <= class && zone.managed() > 0;
+        let mut zones: alloc::vec::Vec<_> =
+            self.frames.zones().iter().filter(suits).map(|zone| (zone.kind(), zone.id())).collect();
         zones.sort_unstable();
         zones.into_iter().map(|(_, zone)| zone).collect()
     }

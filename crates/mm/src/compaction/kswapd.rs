@@ -1,12 +1,12 @@
 //! Background compaction by kswapd, where there is no daemon for it: the last part of its balancing.
 
+use order9_frames::{AllocFlags, Mark};
 use order9_units::{NodeId, Order, ZoneKind};
 
 use super::control::{CompactControl, Compactor};
 use super::deferral::Asker;
 use super::run::compact_zone;
 use crate::env::Stall;
-use crate::gfp::{AllocFlags, Mark};
 use crate::policy::Background;
 
 /// Compacts the zones of `node` up to `class` after a pass that has reclaimed what it was to, unless some zone has a block
@@ -38,6 +38,6 @@ pub(crate) async fn compact_for_kswapd<E: Stall>(env: &E, node: NodeId, order: O
 
 impl<T: crate::trace::Tracer> crate::Mm<T> {
     fn low_mark_ok(&self, zone: crate::ZoneId, order: Order, class: ZoneKind) -> bool {
-        self.zone(zone).watermark_ok(order, class, &AllocFlags::plain(Mark::Low), &self.policy)
+        self.frames.zone(zone).watermark_ok(order, class, &AllocFlags::plain(Mark::Low), &self.policy.frames)
     }
 }

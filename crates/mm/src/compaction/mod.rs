@@ -49,6 +49,7 @@ pub(crate) use capture::Capture;
 pub(crate) use control::CompactionState;
 pub(crate) use hints::BlockBits;
 pub(crate) use kswapd::compact_for_kswapd;
+pub(crate) use stretch::Stretches;
 
 use order9_units::Pages;
 

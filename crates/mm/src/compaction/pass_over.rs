@@ -13,12 +13,12 @@ use crate::trace::Tracer;
 impl<T: Tracer> Mm<T> {
     /// How many pageblocks from the one at `at` on, `limit` at most, the run need not look at.
     pub(super) fn pass_over(&mut self, run: &CompactControl, at: Pfn, limit: usize) -> usize {
-        let first = self.at(at).block();
+        let first = self.frames.at(at).block();
         let left = (run.free_pfn.get() / BLOCK.get() - at.get() / BLOCK.get()) as usize;
         let blocks = first..first + left.min(limit);
         let early = self.policy.compaction.skip_huge_block_early;
         let suitable = |word| {
-            let huge = if early { self.known_huge.word(word) } else { 0 };
+            let huge = if early { self.frames.watch().known_huge.word(word) } else { 0 };
             self.unhinted(run, word) & self.of_its_type(run, word) & !huge
         };
         let next = first_set(blocks.clone(), suitable).unwrap_or(blocks.end);
@@ -52,9 +52,10 @@ impl<T: Tracer> Mm<T> {
         match run.migratetype {
             _ if !run.skips_on_failure() => u64::MAX,
             Migratetype::Movable => {
-                self.types.word(Migratetype::Movable, word) | self.types.word(Migratetype::Cma, word)
+                self.frames.blocks_of_type(Migratetype::Movable, word)
+                    | self.frames.blocks_of_type(Migratetype::Cma, word)
             }
-            mt => self.types.word(mt, word),
+            mt => self.frames.blocks_of_type(mt, word),
         }
     }
 

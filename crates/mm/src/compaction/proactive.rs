@@ -106,7 +106,7 @@ impl<T: Tracer> Mm<T> {
     /// How fragmented a node is for huge pages, from 0 to 100: its zones' fragmentation, weighted by their size.
     #[must_use]
     pub fn node_score(&self, node: NodeId) -> u64 {
-        let zones = self.zones.iter().filter(|zone| zone.node == node && zone.managed > 0);
-        zones.map(|zone| self.zone_score(zone.id, true)).sum()
+        let zones = self.frames.zones().iter().filter(|zone| zone.node() == node && zone.managed() > 0);
+        zones.map(|zone| self.zone_score(zone.id(), true)).sum()
     }
 }

@@ -8,7 +8,7 @@ use crate::env::Stall;
 
 /// What writing 1 to `vm.compact_memory` does: every node is compacted.
 pub async fn compact_memory<E: Stall>(env: &E) {
-    for node in env.with(|mm| mm.nodes().iter().map(crate::Node::id).collect::<alloc::vec::Vec<_>>()) {
+    for node in env.with(|mm| mm.nodes().collect::<alloc::vec::Vec<_>>()) {
         compact_node(env, node).await;
     }
 }

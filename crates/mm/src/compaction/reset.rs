@@ -2,15 +2,15 @@
 //!
 //! A source is searched from below and a target from above, in turns, until the two meet.
 
+use order9_frames::{Idx, ZoneId};
 use order9_units::{Order, Pages, Pfn};
 
 use super::BLOCK;
 use super::pass_over::first_set;
 use super::zone::last_block;
 use crate::Mm;
-use crate::frame::{Flag, Idx};
+use crate::page_flags::PageFlag;
 use crate::trace::Tracer;
-use crate::zone::ZoneId;
 
 /// One frame in so many is looked at: `1 << PAGE_ALLOC_COSTLY_ORDER`.
 const SAMPLE: u32 = 8;
@@ -27,8 +27,8 @@ struct Wanted {
 impl<T: Tracer> Mm<T> {
     /// Clears the hints of pageblocks worth a look, and lets runs start at the outermost of them.
     pub(super) fn reset_selectively(&mut self, zone: ZoneId) {
-        let of = &self.zones[zone.index()];
-        let span = of.span;
+        let of = &self.frames.zones()[zone.index()];
+        let span = of.span();
         if !self.compaction.zones[zone.index()].blockskip_flush {
             return;
         }
@@ -71,10 +71,10 @@ impl<T: Tracer> Mm<T> {
 
     /// The rest of a walk that has found where runs start: pageblocks without a hint, most of a large zone, are left alone.
     fn reset_between(&mut self, first: Pfn, last: Pfn) {
-        let (from, to) = (self.at(first).block(), self.at(last).block() + 1);
+        let (from, to) = (self.frames.at(first).block(), self.frames.at(last).block() + 1);
         let mut passed = to - from;
         let mut at = from;
-        let marked = |mm: &Self, word: usize| mm.skip.word(word) & !mm.known_huge.word(word);
+        let marked = |mm: &Self, word: usize| mm.skip.word(word) & !mm.frames.watch().known_huge.word(word);
         while let Some(block) = first_set(at..to, |word| marked(self, word)) {
             let start = first + Pages::new((block - from) as u64 * BLOCK.get());
             self.reset_block(start, Wanted { source: true, target: true });
@@ -87,18 +87,18 @@ impl<T: Tracer> Mm<T> {
     /// Clears the hint of the pageblock at `start` if a sample shows what is wanted; says whether it did, or the pageblock had
     /// none and is good anyway.
     fn reset_block(&mut self, start: Pfn, wanted: Wanted) -> bool {
-        let first = self.block_start(self.at(start));
+        let first = self.block_start(self.frames.at(start));
         let block = first.block();
         self.work.blocks_passed += 1;
         if wanted.source && wanted.target && !self.skip.get(block) {
             // Either is known already: there is nothing to do, and nobody asks.
             return true;
         }
-        let is_huge = self.known_huge.get(block) || self.note_huge_block(first);
-        if is_huge || u64::from(self.blocks[block].absent) >= BLOCK.get() {
+        let is_huge = self.frames.watch().known_huge.get(block) || self.note_huge_block(first);
+        if is_huge || u64::from(self.frames.blocks()[block].absent) >= BLOCK.get() {
             return false;
         }
-        let is_movable = self.blocks[block].migratetype == order9_units::Migratetype::Movable;
+        let is_movable = self.frames.blocks()[block].migratetype == order9_units::Migratetype::Movable;
         if wanted.target && !wanted.source && !is_movable {
             return false;
         }
@@ -112,7 +112,7 @@ impl<T: Tracer> Mm<T> {
 
     /// Which sample of the pageblock that starts at `first` is the first to show what is wanted.
     fn first_wanted(&self, first: Idx, wanted: Wanted) -> Option<u64> {
-        if !wanted.source && self.blocks[first.block()].free == 0 {
+        if !wanted.source && self.frames.blocks()[first.block()].free == 0 {
             // Most pageblocks above the place where targets are left: a terabyte has a quarter of a million.
             return None;
         }
@@ -121,6 +121,6 @@ impl<T: Tracer> Mm<T> {
 
     fn is_wanted(&self, idx: Idx, wanted: Wanted) -> bool {
         let word = self.frames.word(idx);
-        wanted.source && word.is_allocated() && word.has(Flag::Lru) || wanted.target && word.is_free()
+        wanted.source && word.is_allocated() && word.has(PageFlag::Lru) || wanted.target && word.is_free()
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Linux' `compact_zone`. Steps are here; each looks at one pageblock or moves one batch.
 
+use order9_frames::Idx;
 use order9_units::{Nanos, Order};
 
 use super::control::{CompactControl, CompactId, CompactTotals, Compactor, Signs};
@@ -10,7 +11,6 @@ use super::source::Isolate;
 use super::target::RunTargets;
 use crate::Mm;
 use crate::env::{CompactResult, SpinLock, Stall};
-use crate::frame::Idx;
 use crate::migrate::{MigrateMode, MigrateReason, Migrated, migrate_pages};
 use crate::suitable::Suitable;
 use crate::trace::{CompactEvent, Event, ScanEnds, Tracer};
@@ -68,7 +68,7 @@ pub(super) async fn compact_zone<E: Stall>(env: &E, id: CompactId) -> RunEnd {
 fn signs<E: Stall>(env: &E, id: CompactId) -> Signs {
     let (zone, node) = env.with(|mm| {
         let zone = mm.compaction.runs.get_mut(id).zone;
-        (zone, mm.zone(zone).node)
+        (zone, mm.frames.zone(zone).node())
     });
     Signs {
         resched: env.need_resched(),
@@ -120,12 +120,12 @@ impl<T: Tracer> Mm<T> {
 
     fn suitable_traced(&mut self, run: &CompactControl, order: Order) -> Suitable {
         let suitable = match run.by {
-            Compactor::Kcompactd => self.suitable_for_kcompactd(self.zone(run.zone), order, run.class),
+            Compactor::Kcompactd => self.suitable_for_kcompactd(self.frames.zone(run.zone), order, run.class),
             _ => self.compaction_suitable(run.zone, order, run.class, &run.flags),
         };
-        let zone = self.zone(run.zone);
-        let (node, kind) = (zone.node, zone.kind);
-        self.tracer.event(|| {
+        let zone = self.frames.zone(run.zone);
+        let (node, kind) = (zone.node(), zone.kind());
+        self.trace(|| {
             let status = match suitable {
                 Suitable::Success => "success",
                 Suitable::Continue => "continue",
@@ -190,7 +190,7 @@ impl<T: Tracer> Mm<T> {
     /// Takes in what moving a batch came to; a result where that ends the run.
     fn batch_moved(&mut self, run: &mut CompactControl, done: &Migrated, source: u32) -> Option<CompactResult> {
         let (migrated, left) = (done.moved + done.freed, run.migratepages.len() as u64);
-        self.tracer.event(|| {
+        self.trace(|| {
             let failed = if done.out_of_targets { left } else { done.failed };
             Event::Compaction(CompactEvent::Migratepages { migrated, failed })
         });
@@ -219,14 +219,14 @@ impl<T: Tracer> Mm<T> {
     /// Ends a round: returns what was freed to the free lists, and looks whether the task has got its block.
     fn end_round(&mut self, run: &mut CompactControl) -> Round {
         self.drain_if_past(run);
-        run.captured = run.captured.or_else(|| self.compaction.caught.take());
+        run.captured = run.captured.or_else(|| self.take_caught());
         self.account_emptied(run);
         if run.captured.is_some() { Round::Over(CompactResult::Success) } else { Round::Next }
     }
 
     /// Ends a run: frames that it has not used go back.
     fn compact_end(&mut self, id: CompactId, result: CompactResult) -> RunEnd {
-        self.compaction.capture = None;
+        self.frames.watch_mut().capture = None;
         let mut run = self.compaction.runs.take(id);
         self.put_back_sources(&mut run);
         self.release_claim(&mut run);
@@ -241,14 +241,14 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn trace_ends(&mut self, run: &CompactControl, status: Option<CompactResult>) {
-        let zone = self.zone(run.zone).span;
+        let zone = self.frames.zone(run.zone).span();
         let ends = ScanEnds {
             zone,
             migrate_pfn: run.migrate_pfn,
             free_pfn: run.free_pfn,
             sync: run.mode != MigrateMode::Async,
         };
-        self.tracer.event(|| {
+        self.trace(|| {
             Event::Compaction(match status {
                 None => CompactEvent::Begin(ends),
                 Some(status) => CompactEvent::End { ends, status },

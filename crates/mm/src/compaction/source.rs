@@ -2,6 +2,7 @@
 //!
 //! [`ChooseSource`] says where to look first; without an answer the scanner goes on where it stands.
 
+use order9_frames::Idx;
 use order9_units::{Order, Pages, Pfn};
 
 use super::control::CompactControl;
@@ -10,7 +11,6 @@ use super::source_fast::FreeListSources;
 use super::source_scan::Scanned;
 use super::{BLOCK, BLOCKS_AT_ONCE};
 use crate::Mm;
-use crate::frame::Idx;
 use crate::lru::LruType;
 use crate::migrate::MigrateMode;
 use crate::policy::BlockSearch;
@@ -136,12 +136,12 @@ impl<T: Tracer> Mm<T> {
 
     /// First frame of the pageblock at `start`, if the pageblock lies in the zone as a whole and has memory.
     pub(super) fn block_in_zone(&self, run: &CompactControl, start: Pfn) -> Option<Idx> {
-        let span = self.zone(run.zone).span;
+        let span = self.frames.zone(run.zone).span();
         if start < span.start || start + BLOCK > span.end {
             return None;
         }
-        let idx = self.at(start);
-        (u64::from(self.blocks[idx.block()].absent) < BLOCK.get()).then_some(idx)
+        let idx = self.frames.at(start);
+        (u64::from(self.frames.blocks()[idx.block()].absent) < BLOCK.get()).then_some(idx)
     }
 
     /// The pageblock that ends at `end` needs no other look: runs start behind it from now on, and, by an oversight of
@@ -153,12 +153,14 @@ impl<T: Tracer> Mm<T> {
 
     /// Whether more pages of the node are isolated than half of those on its lists.
     pub(super) fn too_many_isolated(&self, run: &CompactControl) -> bool {
-        let node = self.zone(run.zone).node;
-        let zones = self.zones.iter().filter(|zone| zone.node == node);
+        let node = self.frames.zone(run.zone).node();
+        let zones = self.frames.zones().iter().filter(|zone| zone.node() == node);
         let (isolated, listed) = zones.fold((0, 0), |(isolated, listed), zone| {
-            let of =
-                |of: LruType| self.zone_lru(zone.id).pages(of.active()) + self.zone_lru(zone.id).pages(of.inactive());
-            let taken = self.zone_lru(zone.id).isolated(LruType::Anon) + self.zone_lru(zone.id).isolated(LruType::File);
+            let of = |of: LruType| {
+                self.zone_lru(zone.id()).pages(of.active()) + self.zone_lru(zone.id()).pages(of.inactive())
+            };
+            let taken =
+                self.zone_lru(zone.id()).isolated(LruType::Anon) + self.zone_lru(zone.id()).isolated(LruType::File);
             (isolated + taken, listed + of(LruType::Anon) + of(LruType::File))
         });
         isolated > listed / 2

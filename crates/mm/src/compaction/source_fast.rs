@@ -18,7 +18,7 @@ pub(super) struct FreeListSources;
 impl<T: Tracer> ChooseSource<T> for FreeListSources {
     fn choose(&self, mm: &mut Mm<T>, run: &mut CompactControl) -> Option<Source> {
         let order = run.order.filter(|order| order.is_costly())?;
-        let span = mm.zone(run.zone).span;
+        let span = mm.frames.zone(run.zone).span();
         let at_start = run.migrate_pfn == span.start;
         let continues = !at_start && !run.migrate_pfn.is_aligned(Order::PAGEBLOCK);
         let for_others = run.by.is_direct() && run.migratetype != Migratetype::Movable;
@@ -55,19 +55,19 @@ pub(super) fn search<T: Tracer>(
         if found.is_some() || visited >= limit {
             break;
         }
-        if mm.zone(run.zone).areas[order.index()].total() == 0 {
+        if mm.frames.zone(run.zone).areas()[order.index()].total() == 0 {
             continue;
         }
-        mm.lock_zone(run.zone);
-        mm.split_stretch(run.zone, order, Migratetype::Movable);
+        mm.frames.lock_zone(run.zone);
+        mm.split_stretch(run.zone, order);
         let mut walked = Walked::default();
-        let list = mm.zone(run.zone).list(order, Migratetype::Movable);
-        let mut entry = mm.frames.first(list);
+        let list = mm.frames.zone(run.zone).list(order, Migratetype::Movable);
+        let mut entry = mm.frames.table().first(list);
         while let Some(idx) = entry {
             if let Some(known) = mm.stretch_from(run.zone, order, idx, high) {
                 visited += known.len;
                 walked.add_known(known);
-                entry = mm.frames.next(list, known.last);
+                entry = mm.frames.table().next(list, known.last);
                 continue;
             }
             visited += 1;
@@ -75,12 +75,12 @@ pub(super) fn search<T: Tracer>(
             if pfn < high && mm.skip.get(idx.block()) {
                 // Not held against the limit: an oversight.
                 walked.add(idx);
-                entry = mm.frames.next(list, idx);
+                entry = mm.frames.table().next(list, idx);
                 continue;
             }
             mm.remember_stretch(run.zone, order, &core::mem::take(&mut walked));
             if pfn < high {
-                mm.frames.rotate_behind(list, idx);
+                mm.frames.table_mut().rotate_behind(list, idx);
                 run.fast_start = Some(run.fast_start.map_or(pfn, |start| start.min(pfn)));
                 run.fast_search_fail = 0;
                 mm.skip.set(idx.block(), true);
@@ -89,14 +89,14 @@ pub(super) fn search<T: Tracer>(
             }
             if visited >= limit {
                 run.fast_search_fail += 1;
-                mm.frames.rotate_behind(list, idx);
+                mm.frames.table_mut().rotate_behind(list, idx);
                 break;
             }
-            entry = mm.frames.next(list, idx);
+            entry = mm.frames.table().next(list, idx);
         }
         mm.remember_stretch(run.zone, order, &walked);
     }
     run.totals.migrate_scanned += visited;
-    mm.work.list_nodes_visited += visited;
+    mm.frames.work_mut().list_nodes_visited += visited;
     found
 }

@@ -1,14 +1,14 @@
 //! Scanning a pageblock for pages to move: frame by frame, until a cluster of them is isolated or the block ends.
 
+use order9_frames::{Flag, Gfp, Idx, Word};
 use order9_units::{Order, Pages, Pfn, PfnRange};
 
 use super::control::CompactControl;
 use super::{BLOCK, CLUSTER};
 use crate::Mm;
-use crate::frame::{Flag, Idx, Word};
-use crate::gfp::Gfp;
 use crate::migrate::MigrateMode;
 use crate::page_cache::MigrateHandler;
+use crate::page_flags::{PageFlag, PageWord};
 use crate::policy::DrainMark;
 use crate::space::Owner;
 use crate::trace::{CompactEvent, Event, Tracer};
@@ -63,7 +63,7 @@ impl<T: Tracer> Mm<T> {
         run.totals.migrate_scanned += scan.scanned;
         self.counters.compact_isolated += taken;
         self.work.scanned_unlocked += scan.scanned;
-        self.tracer.event(|| {
+        self.trace(|| {
             let range = PfnRange::new(start, scan.at);
             Event::Compaction(CompactEvent::IsolateMigratepages { range, scanned: scan.scanned, taken })
         });
@@ -72,7 +72,7 @@ impl<T: Tracer> Mm<T> {
 
     /// Goes over the frames; says whether the run gives up.
     fn scan_frames(&mut self, run: &mut CompactControl, scan: &mut Scan, end: Pfn) -> bool {
-        let first = self.at(scan.start);
+        let first = self.frames.at(scan.start);
         while scan.at < end {
             if let Some(range_end) = scan.range_end.filter(|&range_end| scan.at >= range_end) {
                 if !run.migratepages.is_empty() {
@@ -93,7 +93,7 @@ impl<T: Tracer> Mm<T> {
             }
             if scan.range_end.is_none() && word.is_used_alone() {
                 // Long stretches of these are what most scans in vain see.
-                let stretch = self.frames.leading(idx, end - scan.at, Word::is_used_alone);
+                let stretch = self.frames.table().leading(idx, end - scan.at, |word| word.is_used_alone());
                 scan.scanned += stretch.get() - 1;
                 scan.at += stretch;
                 continue;
@@ -149,7 +149,7 @@ impl<T: Tracer> Mm<T> {
             }
         }
         scan.locked = true;
-        let node = self.zones[run.zone.index()].node;
+        let node = self.frames.zones()[run.zone.index()].node();
         self.lock_lru(node, 1);
         let policy = &self.policy.compaction;
         let marks = if policy.private_aligned_only { scan.at.is_aligned(Order::PAGEBLOCK) } else { scan.saw_first };
@@ -195,14 +195,14 @@ impl<T: Tracer> Mm<T> {
         if word.order() > Order::ZERO {
             return Found::Failure(word.frames());
         }
-        if !word.has(Flag::Lru) {
+        if !word.has(PageFlag::Lru) {
             let drivers = word.has(Flag::MovableContent) && !word.is_held() && !word.has(Flag::Owned);
             return if drivers { Found::Movable } else { Found::Failure(1) };
         }
         let asks_owner = word.has(Flag::Pinned) || !run.gfp.has(Gfp::FS);
         if asks_owner {
             let unmapped = matches!(self.user.rmap.owner(idx), Owner::Anon(_) | Owner::Shared { .. });
-            let has_mapping = !unmapped || word.has(Flag::SwapCache);
+            let has_mapping = !unmapped || word.has(PageFlag::SwapCache);
             if word.has(Flag::Pinned) && !has_mapping || !run.gfp.has(Gfp::FS) && has_mapping {
                 return Found::Failure(1);
             }
@@ -212,13 +212,14 @@ impl<T: Tracer> Mm<T> {
 
     /// Whether the run's mode and the settings let it take a page of the lists.
     pub(super) fn may_isolate(&self, run: &CompactControl, idx: Idx, word: Word) -> bool {
-        if word.has(Flag::Unevictable) && !self.settings.compact_unevictable_allowed {
+        if word.has(PageFlag::Unevictable) && !self.settings.compact_unevictable_allowed {
             return false;
         }
         if run.mode == MigrateMode::Sync {
             return true;
         }
-        !word.has(Flag::Writeback) && (!word.has(Flag::Dirty) || !word.has(Flag::Locked) && self.moves_dirty(idx))
+        !word.has(PageFlag::Writeback)
+            && (!word.has(PageFlag::Dirty) || !word.has(PageFlag::Locked) && self.moves_dirty(idx))
     }
 
     /// Whether a dirty page can be moved without writing it first.
@@ -234,7 +235,7 @@ impl<T: Tracer> Mm<T> {
         if !run.migratepages.is_empty() && !run.rescan {
             return;
         }
-        let block = self.at(end - BLOCK).block();
+        let block = self.frames.at(end - BLOCK).block();
         if self.policy.compaction.source_private {
             if scan.saw_first && !scan.locked {
                 self.skip.set(block, true);

@@ -8,14 +8,14 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use order9_frames::storage::Storage;
+use order9_frames::{FrameTable, Idx, ZoneId};
 use order9_units::{Migratetype, Order, Pfn};
 
 use super::source_fast::LOWEST;
 use super::zone::last_block;
 use crate::Mm;
-use crate::frame::Idx;
 use crate::trace::Tracer;
-use crate::zone::ZoneId;
 
 /// Orders whose lists are searched.
 const ORDERS: usize = (Order::PAGEBLOCK.get() - LOWEST.get()) as usize;
@@ -103,143 +103,175 @@ impl Walked {
     }
 }
 
+/// Rings of the list that a stretch is on: the first block is behind the last.
+impl Stretches {
+    /// The next block of the list.
+    fn behind<S: Storage>(table: &FrameTable<S>, list: Idx, idx: Idx) -> Idx {
+        table.next(list, idx).or_else(|| table.first(list)).expect("a list with a block has a first one")
+    }
+
+    fn before<S: Storage>(table: &FrameTable<S>, list: Idx, idx: Idx) -> Idx {
+        table.prev(list, idx).or_else(|| table.last(list)).expect("a list with a block has a last one")
+    }
+
+    /// Sets the bits of the blocks from `first` to `last`.
+    fn mark_all<S: Storage>(&mut self, table: &FrameTable<S>, list: Idx, first: Idx, last: Idx, on: bool) {
+        let mut at = first;
+        self.mark(at, on);
+        while at != last {
+            at = Self::behind(table, list, at);
+            self.mark(at, on);
+        }
+    }
+
+    /// A free block leaves its list.
+    #[inline]
+    pub(crate) fn leave<S: Storage>(&mut self, table: &FrameTable<S>, list: Idx, zone: ZoneId, order: Order, idx: Idx) {
+        if self.has(idx) {
+            self.shrink(table, list, zone, order, idx);
+        }
+    }
+
+    #[cold]
+    fn shrink<S: Storage>(&mut self, table: &FrameTable<S>, list: Idx, zone: ZoneId, order: Order, idx: Idx) {
+        let Some(mut stretch) = self.get(zone, order) else { return };
+        self.mark(idx, false);
+        stretch.len -= 1;
+        if idx == stretch.first {
+            stretch.first = Self::behind(table, list, idx);
+        }
+        if idx == stretch.last {
+            stretch.last = Self::before(table, list, idx);
+        }
+        self.set(zone, order, Some(stretch).filter(|stretch| stretch.len > 0));
+    }
+
+    /// Before the ends of a list are used: where a search has made them lie inside the stretch, its shorter part is given up.
+    #[inline]
+    pub(crate) fn split<S: Storage>(
+        &mut self,
+        table: &FrameTable<S>,
+        list: Idx,
+        zone: ZoneId,
+        order: Order,
+        mt: Migratetype,
+    ) {
+        let searched = mt == Migratetype::Movable && order >= LOWEST && order < Order::PAGEBLOCK;
+        if searched && !self.of.is_empty() {
+            self.split_at_ends(table, list, zone, order);
+        }
+    }
+
+    fn split_at_ends<S: Storage>(&mut self, table: &FrameTable<S>, list: Idx, zone: ZoneId, order: Order) {
+        let Some(mut stretch) = self.get(zone, order) else { return };
+        let (Some(head), Some(tail)) = (table.first(list), table.last(list)) else { return };
+        if head == stretch.first || !self.has(head) {
+            return;
+        }
+        let (mut down, mut up, mut len) = (tail, head, 1);
+        while down != stretch.first && up != stretch.last {
+            (down, up, len) = (Self::before(table, list, down), Self::behind(table, list, up), len + 1);
+        }
+        if down == stretch.first {
+            self.mark_all(table, list, stretch.first, tail, false);
+            stretch.first = head;
+        } else {
+            self.mark_all(table, list, head, stretch.last, false);
+            stretch.last = tail;
+        }
+        stretch.len -= len;
+        self.set(zone, order, Some(stretch));
+    }
+
+    /// Remembers what a search of `list` has passed over, if it is worth it. The machine has so many `zones` and `blocks`.
+    fn remember<S: Storage>(
+        &mut self,
+        (table, list): (&FrameTable<S>, Idx),
+        zone: ZoneId,
+        order: Order,
+        walked: &Walked,
+        (zones, blocks): (usize, usize),
+    ) {
+        let Some(all) = walked.all.filter(|_| order < Order::PAGEBLOCK) else { return };
+        if let Some(known) = walked.known {
+            if all.len > known.len {
+                self.mark_all(table, list, all.first, known.first, true);
+                self.mark_all(table, list, known.last, all.last, true);
+            }
+        } else {
+            let before = self.get(zone, order);
+            if all.len < LEAST.max(before.map_or(0, |before| 2 * before.len)) {
+                return;
+            }
+            if let Some(before) = before {
+                self.mark_all(table, list, before.first, before.last, false);
+            }
+            if self.of.is_empty() {
+                self.of = vec![[None; ORDERS]; zones];
+                self.members = vec![0; blocks];
+            }
+            self.mark_all(table, list, all.first, all.last, true);
+        }
+        self.set(zone, order, Some(all));
+    }
+
+    /// Forgets the stretches of a zone, which has the pageblocks from `first` to `last`.
+    fn forget(&mut self, zone: ZoneId, first: usize, last: usize) {
+        if self.of.get(zone.index()).is_some_and(|of| of.iter().any(Option::is_some)) {
+            self.of[zone.index()] = [None; ORDERS];
+            self.members[first..=last].fill(0);
+        }
+    }
+
+    /// The stretch of every list.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (ZoneId, Order, Stretch)> {
+        let of_zone = move |zone: u8| {
+            let orders = LOWEST.to(Order::PAGEBLOCK).take(ORDERS);
+            orders.filter_map(move |order| Some((ZoneId(zone), order, self.get(ZoneId(zone), order)?)))
+        };
+        (0..self.of.len() as u8).flat_map(of_zone)
+    }
+
+    /// Bits that are set.
+    pub(super) fn members(&self) -> u64 {
+        self.members.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+}
+
 impl<T: Tracer> Mm<T> {
     /// The stretch that starts at `idx`, if all of it lies below `high`.
     pub(super) fn stretch_from(&self, zone: ZoneId, order: Order, idx: Idx, high: Pfn) -> Option<Stretch> {
-        let known = self.compaction.stretches.get(zone, order)?;
+        let known = self.frames.watch().stretches.get(zone, order)?;
         (known.first == idx && self.frames.pfn(known.highest) < high).then_some(known)
     }
 
     /// Remembers what a search has passed over, if it is worth it.
     pub(super) fn remember_stretch(&mut self, zone: ZoneId, order: Order, walked: &Walked) {
-        let Some(all) = walked.all.filter(|_| order < Order::PAGEBLOCK) else { return };
-        if let Some(known) = walked.known {
-            if all.len > known.len {
-                self.mark_stretch(zone, order, all.first, known.first, true);
-                self.mark_stretch(zone, order, known.last, all.last, true);
-            }
-        } else {
-            let before = self.compaction.stretches.get(zone, order);
-            if all.len < LEAST.max(before.map_or(0, |before| 2 * before.len)) {
-                return;
-            }
-            if let Some(before) = before {
-                self.mark_stretch(zone, order, before.first, before.last, false);
-            }
-            if self.compaction.stretches.of.is_empty() {
-                self.compaction.stretches.of = vec![[None; ORDERS]; self.zones.len()];
-                self.compaction.stretches.members = vec![0; self.blocks.len()];
-            }
-            self.mark_stretch(zone, order, all.first, all.last, true);
-        }
-        self.compaction.stretches.set(zone, order, Some(all));
+        let list = self.frames.zone(zone).list(order, Migratetype::Movable);
+        let sizes = (self.frames.zones().len(), self.frames.blocks().len());
+        let (table, heard) = self.frames.table_and_watch();
+        heard.stretches.remember((table, list), zone, order, walked, sizes);
     }
 
-    /// Sets the bits of the blocks from `first` to `last`.
-    fn mark_stretch(&mut self, zone: ZoneId, order: Order, first: Idx, last: Idx, on: bool) {
-        let mut at = first;
-        self.compaction.stretches.mark(at, on);
-        while at != last {
-            at = self.behind(zone, order, at);
-            self.compaction.stretches.mark(at, on);
-        }
-    }
-
-    /// The next block of the list, the first one being behind the last.
-    fn behind(&self, zone: ZoneId, order: Order, idx: Idx) -> Idx {
-        let list = self.zone(zone).list(order, Migratetype::Movable);
-        let next = self.frames.next(list, idx).or_else(|| self.frames.first(list));
-        next.expect("a list with a block has a first one")
-    }
-
-    fn before(&self, zone: ZoneId, order: Order, idx: Idx) -> Idx {
-        let list = self.zone(zone).list(order, Migratetype::Movable);
-        let prev = self.frames.prev(list, idx).or_else(|| self.frames.last(list));
-        prev.expect("a list with a block has a last one")
-    }
-
-    /// A free block leaves its list.
-    #[inline]
-    pub(crate) fn leave_stretch(&mut self, zone: ZoneId, order: Order, idx: Idx) {
-        if self.compaction.stretches.has(idx) {
-            self.shrink_stretch(zone, order, idx);
-        }
-    }
-
-    #[cold]
-    fn shrink_stretch(&mut self, zone: ZoneId, order: Order, idx: Idx) {
-        let Some(mut stretch) = self.compaction.stretches.get(zone, order) else { return };
-        self.compaction.stretches.mark(idx, false);
-        stretch.len -= 1;
-        if idx == stretch.first {
-            stretch.first = self.behind(zone, order, idx);
-        }
-        if idx == stretch.last {
-            stretch.last = self.before(zone, order, idx);
-        }
-        self.compaction.stretches.set(zone, order, Some(stretch).filter(|stretch| stretch.len > 0));
-    }
-
-    /// Before the ends of a list are used: where a search has made them lie inside the stretch, its shorter part is given up.
-    #[inline]
-    pub(crate) fn split_stretch(&mut self, zone: ZoneId, order: Order, mt: Migratetype) {
-        let searched = mt == Migratetype::Movable && order >= LOWEST && order < Order::PAGEBLOCK;
-        if searched && !self.compaction.stretches.of.is_empty() {
-            self.split_stretch_at_ends(zone, order);
-        }
-    }
-
-    fn split_stretch_at_ends(&mut self, zone: ZoneId, order: Order) {
-        let Some(mut stretch) = self.compaction.stretches.get(zone, order) else { return };
-        let list = self.zone(zone).list(order, Migratetype::Movable);
-        let (Some(head), Some(tail)) = (self.frames.first(list), self.frames.last(list)) else { return };
-        if head == stretch.first || !self.compaction.stretches.has(head) {
-            return;
-        }
-        let (mut down, mut up, mut len) = (tail, head, 1);
-        while down != stretch.first && up != stretch.last {
-            (down, up, len) = (self.before(zone, order, down), self.behind(zone, order, up), len + 1);
-        }
-        if down == stretch.first {
-            self.mark_stretch(zone, order, stretch.first, tail, false);
-            stretch.first = head;
-        } else {
-            self.mark_stretch(zone, order, head, stretch.last, false);
-            stretch.last = tail;
-        }
-        stretch.len -= len;
-        self.compaction.stretches.set(zone, order, Some(stretch));
+    /// Splits the stretch of a movable list if a search has put it across the list's ends.
+    pub(super) fn split_stretch(&mut self, zone: ZoneId, order: Order) {
+        let list = self.frames.zone(zone).list(order, Migratetype::Movable);
+        let (table, heard) = self.frames.table_and_watch();
+        heard.stretches.split(table, list, zone, order, Migratetype::Movable);
     }
 
     /// Forgets what is remembered of a zone, hints of which are cleared.
     pub(crate) fn forget_stretches(&mut self, zone: ZoneId) {
-        let span = self.zone(zone).span;
-        let (first, last) = (self.at(span.start).block(), self.at(last_block(span)).block());
-        let stretches = &mut self.compaction.stretches;
-        if stretches.of.get(zone.index()).is_some_and(|of| of.iter().any(Option::is_some)) {
-            stretches.of[zone.index()] = [None; ORDERS];
-            stretches.members[first..=last].fill(0);
-        }
-    }
-
-    /// What is remembered of every list.
-    pub(super) fn stretches(&self) -> impl Iterator<Item = (ZoneId, Order, Stretch)> {
-        let orders = || LOWEST.to(Order::PAGEBLOCK).take(ORDERS);
-        let of_zone = move |zone: ZoneId| {
-            orders().filter_map(move |order| Some((zone, order, self.compaction.stretches.get(zone, order)?)))
-        };
-        self.zones.iter().map(|zone| zone.id).flat_map(of_zone)
+        let span = self.frames.zone(zone).span();
+        let (first, last) = (self.frames.at(span.start).block(), self.frames.at(last_block(span)).block());
+        self.frames.watch_mut().stretches.forget(zone, first, last);
     }
 
     /// The blocks of a stretch.
     pub(super) fn blocks_of(&self, zone: ZoneId, order: Order, stretch: Stretch) -> impl Iterator<Item = Idx> {
-        let next = move |&idx: &Idx| Some(self.behind(zone, order, idx));
+        let list = self.frames.zone(zone).list(order, Migratetype::Movable);
+        let next = move |&idx: &Idx| Some(Stretches::behind(self.frames.table(), list, idx));
         core::iter::successors(Some(stretch.first), next).take(stretch.len as usize)
-    }
-
-    /// Bits that are set.
-    pub(super) fn stretch_members(&self) -> u64 {
-        self.compaction.stretches.members.iter().map(|word| u64::from(word.count_ones())).sum()
     }
 }
 
@@ -251,10 +283,10 @@ mod tests {
     use super::super::source_fast::search;
     use super::*;
     use crate::env::CompactPriority;
-    use crate::gfp::Gfp;
-    use crate::page_alloc::Request;
     use crate::policy::Policy;
     use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
+    use order9_frames::Gfp;
+    use order9_frames::Request;
 
     const BASE: u64 = 1 << 20;
     const BLOCKS: u64 = 48;
@@ -334,10 +366,10 @@ mod tests {
                         let order = Order::new(3 + dice.below(6) as u8).expect("an order");
                         let back = dice.below(8) as usize;
                         for mm in [&mut mm, &mut naive] {
-                            let list = mm.zones[0].list(order, Migratetype::Movable);
-                            let chosen = mm.frames.iter(list).nth(back);
+                            let list = mm.frames.zones()[0].list(order, Migratetype::Movable);
+                            let chosen = mm.frames.table().iter(list).nth(back);
                             if let Some(idx) = chosen {
-                                mm.frames.rotate_before(list, idx);
+                                mm.frames.table_mut().rotate_before(list, idx);
                             }
                         }
                     }
@@ -345,7 +377,7 @@ mod tests {
                     _ => {
                         let scanners = [dice.below(3) * 4, BLOCKS - dice.below(20)];
                         let fails = dice.below(6) as u32;
-                        passed += mm.stretches().map(|(.., stretch)| stretch.len).sum::<u64>();
+                        passed += mm.frames.watch().stretches.iter().map(|(.., stretch)| stretch.len).sum::<u64>();
                         naive.forget_stretches(ZONE);
                         let [remembering, forgetful] = [&mut mm, &mut naive].map(|mm| searches(mm, scanners, fails));
                         assert_eq!(remembering, forgetful, "seed {seed}, step {step}");

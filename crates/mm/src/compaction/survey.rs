@@ -1,14 +1,14 @@
 //! A look at every frame of a pageblock before anything in it is moved: nothing is moved in vain out of a pageblock that
 //! something else keeps.
 
+use order9_frames::{FrameState, Idx, Word, bits};
 use order9_units::Order;
 
 use super::BLOCK;
 use super::control::CompactControl;
 use super::source_scan::Found;
 use crate::Mm;
-use crate::frame::{Flag, FrameState, Idx, Word};
-use crate::index::bits;
+use crate::page_flags::PageFlag;
 use crate::trace::Tracer;
 
 /// Frames of a pageblock, a bit for each.
@@ -73,7 +73,7 @@ impl<T: Tracer> Mm<T> {
     /// Whether the run may isolate the page at `idx`, and has a chance to move it without waiting longer than it may.
     pub(super) fn may_take(&self, run: &CompactControl, idx: Idx, word: Word) -> bool {
         // Who compacts for itself never waits for a lock.
-        let busy = word.has(Flag::Locked) && (run.by.is_direct() || run.mode == crate::migrate::MigrateMode::Async);
+        let busy = word.has(PageFlag::Locked) && (run.by.is_direct() || run.mode == crate::migrate::MigrateMode::Async);
         let single = word.is_allocated() && word.order() == Order::ZERO;
         single
             && !busy

@@ -2,13 +2,13 @@
 //!
 //! [`ChooseTargets`] says where frames are found beside that. Frames are held as single ones, and go back when a run ends.
 
+use order9_frames::Idx;
 use order9_units::{Migratetype, Order, Pfn};
 
 use super::control::{CompactControl, CompactId};
 use super::target_fast::FreeListTargets;
 use super::{BLOCK, CLUSTER};
 use crate::Mm;
-use crate::frame::Idx;
 use crate::migrate::{MigrateMode, Targets};
 use crate::policy::{BlockSearch, TargetStride};
 use crate::trace::Tracer;
@@ -107,7 +107,7 @@ impl<T: Tracer> Mm<T> {
         let Some(idx) = self.block_in_zone(run, block) else { return false };
         let word = self.frames.word(idx);
         let whole = word.is_free() && word.order() >= Order::PAGEBLOCK;
-        let own = self.blocks[idx.block()].migratetype;
+        let own = self.frames.blocks()[idx.block()].migratetype;
         let of_type = match own {
             Migratetype::Movable | Migratetype::Cma => true,
             Migratetype::Isolate => false,
@@ -120,7 +120,7 @@ impl<T: Tracer> Mm<T> {
     /// does so while it scans.
     fn note_scanned_target(&mut self, run: &CompactControl, block: Pfn, to_its_end: bool) {
         if self.policy.compaction.free_cursor_slow && to_its_end {
-            let idx = self.at(block);
+            let idx = self.frames.at(block);
             self.skip.set(idx.block(), true);
             self.compaction.zones[run.zone.index()].lower_free(block);
         }
@@ -129,7 +129,7 @@ impl<T: Tracer> Mm<T> {
     /// Puts the pages that a run has isolated back where they were.
     pub(super) fn put_back_sources(&mut self, run: &mut CompactControl) {
         if !run.migratepages.is_empty() {
-            let node = self.zones[run.zone.index()].node;
+            let node = self.frames.zones()[run.zone.index()].node();
             self.lock_lru(node, 1);
         }
         for idx in run.migratepages.drain(..) {
@@ -142,9 +142,9 @@ impl<T: Tracer> Mm<T> {
     /// start there from now on.
     pub(super) fn release_targets(&mut self, run: &mut CompactControl) {
         let Some(&highest) = run.freepages.iter().max() else { return };
-        self.lock_zone(run.zone);
+        self.frames.lock_zone(run.zone);
         for idx in run.freepages.drain(..) {
-            self.release_held_block(idx, Order::ZERO);
+            self.frames.release_held_block(idx, Order::ZERO);
         }
         let block = self.frames.pfn(highest).align_down(Order::PAGEBLOCK);
         let cached = &mut self.compaction.zones[run.zone.index()].cached_free;

@@ -1,5 +1,6 @@
 //! Finding free frames by the free lists instead of scanning for them.
 
+use order9_frames::Idx;
 use order9_units::{Migratetype, Order, Pages, Pfn, PfnRange};
 
 use super::BLOCK;
@@ -7,7 +8,6 @@ use super::control::CompactControl;
 use super::source_fast::scan_limit;
 use super::target::ChooseTargets;
 use crate::Mm;
-use crate::frame::Idx;
 use crate::migrate::MigrateMode;
 use crate::trace::{CompactEvent, Event, Tracer};
 
@@ -50,8 +50,8 @@ impl<T: Tracer> ChooseTargets<T> for FreeListTargets {
         let found = search_orders(mm, run, order, &mut search);
         note_highest(mm, run, search.highest);
         run.totals.free_scanned += search.visited;
-        mm.work.list_nodes_visited += search.visited;
-        mm.tracer.event(|| {
+        mm.frames.work_mut().list_nodes_visited += search.visited;
+        mm.trace(|| {
             let range = PfnRange::new(search.min.min(run.free_pfn), run.free_pfn);
             let taken = found.map_or(0, |(_, frames)| frames);
             Event::Compaction(CompactEvent::FastIsolateFreepages { range, scanned: search.visited, taken })
@@ -83,7 +83,7 @@ fn search_orders<T: Tracer>(
     let mut at = begin;
     loop {
         let order = Order::new(at).expect("it is below the order asked for");
-        if mm.zone(run.zone).areas[order.index()].total() > 0 {
+        if mm.frames.zone(run.zone).areas()[order.index()].total() > 0 {
             match search_list(mm, run, order, search) {
                 Ok(Some(found)) => return Some(found),
                 Ok(None) => {}
@@ -109,10 +109,10 @@ fn search_list<T: Tracer>(
     order: Order,
     search: &mut Search,
 ) -> Result<Option<(Idx, u64)>, ()> {
-    mm.lock_zone(run.zone);
-    let list = mm.zone(run.zone).list(order, Migratetype::Movable);
+    mm.frames.lock_zone(run.zone);
+    let list = mm.frames.zone(run.zone).list(order, Migratetype::Movable);
     let (mut visited, mut chosen, mut last) = (0, None, None);
-    let mut entry = mm.frames.last(list);
+    let mut entry = mm.frames.table().last(list);
     search.candidate = None;
     while let Some(idx) = entry {
         visited += 1;
@@ -133,12 +133,12 @@ fn search_list<T: Tracer>(
         if visited >= search.limit {
             break;
         }
-        entry = mm.frames.prev(list, idx);
+        entry = mm.frames.table().prev(list, idx);
     }
     search.visited += visited;
     let chosen = chosen.or(search.candidate);
     if let Some(idx) = chosen.or(last) {
-        mm.frames.rotate_before(list, idx);
+        mm.frames.table_mut().rotate_before(list, idx);
     }
     if visited >= search.limit {
         let half = search.limit / 2;

@@ -1,11 +1,12 @@
 //! Scanning a part of a pageblock for free frames.
 
+use order9_frames::{Idx, Word};
 use order9_units::{Order, Pages, Pfn, PfnRange};
 
 use super::control::CompactControl;
 use crate::Mm;
-use crate::frame::{Idx, Word};
 use crate::migrate::MigrateMode;
+use crate::page_flags::PageWord;
 use crate::trace::{CompactEvent, Event, Tracer};
 
 impl<T: Tracer> Mm<T> {
@@ -14,11 +15,11 @@ impl<T: Tracer> Mm<T> {
     pub(super) fn scan_target_block(&mut self, run: &mut CompactControl, start: Pfn, end: Pfn, stride: u64) -> Pfn {
         let (mut at, mut scanned, mut isolated, mut locked) = (start, 0, 0, false);
         while at < end {
-            let idx = self.at(at);
+            let idx = self.frames.at(at);
             let word = self.frames.word(idx);
             scanned += 1;
             if stride == 1 && word.is_used_alone() {
-                let stretch = self.frames.leading(idx, end - at, Word::is_used_alone);
+                let stretch = self.frames.table().leading(idx, end - at, |word| word.is_used_alone());
                 scanned += stretch.get() - 1;
                 at += stretch;
                 continue;
@@ -46,15 +47,15 @@ impl<T: Tracer> Mm<T> {
         run.totals.free_scanned += scanned;
         self.counters.compact_isolated += isolated;
         if locked {
-            self.work.frames_scanned += scanned;
+            self.frames.work_mut().frames_scanned += scanned;
         } else {
             self.work.scanned_unlocked += scanned;
         }
         if at == end && isolated == 0 && !self.policy.compaction.free_cursor_slow {
-            self.skip.set(self.at(start).block(), true);
+            self.skip.set(self.frames.at(start).block(), true);
             self.compaction.zones[run.zone.index()].lower_free(start);
         }
-        self.tracer.event(|| {
+        self.trace(|| {
             let range = PfnRange::new(start, at);
             Event::Compaction(CompactEvent::IsolateFreepages { range, scanned, taken: isolated })
         });
@@ -69,17 +70,17 @@ impl<T: Tracer> Mm<T> {
                 return false;
             }
         }
-        self.lock_zone(run.zone);
+        self.frames.lock_zone(run.zone);
         true
     }
 
     /// Takes the free block at `idx`, if the zone can spare it, as single frames for the run. The lock is held.
     pub(super) fn take_targets(&mut self, run: &mut CompactControl, idx: Idx, word: Word) -> Option<u64> {
         let boosted = !self.policy.compaction.isolate_ignores_boost;
-        if !self.can_spare(idx, word.order(), boosted) {
+        if !self.frames.can_spare(idx, word.order(), boosted) {
             return None;
         }
-        self.hold_free_block(idx, word.order());
+        self.frames.hold_free_block(idx, word.order());
         for frame in 0..word.frames() as u32 {
             self.frames.set(idx.plus(frame), Word::held(Order::ZERO));
             run.freepages.push(idx.plus(frame));

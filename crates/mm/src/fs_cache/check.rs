@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 use super::lru::ObjectLru;
 use super::{FsCache, NONE};
 use crate::Mm;
-use crate::check::{Verdict, require};
 use crate::slab::CacheId;
 use crate::trace::Tracer;
+use order9_frames::{Verdict, require};
 
 impl<T: Tracer> Mm<T> {
     /// Checks every law of filesystem caches.
@@ -42,7 +42,7 @@ impl<T: Tracer> Mm<T> {
         })?;
         used.retain(|&(_, listed)| listed);
         let mut listed = Vec::new();
-        for node in 0..self.nodes.len() {
+        for node in 0..self.frames.nodes().len() {
             let before = listed.len() as u64;
             listed.extend(lru.iter(node).take(used.len() + 1));
             let length = listed.len() as u64 - before;

@@ -111,7 +111,7 @@ impl<T: Tracer> Mm<T> {
         }
         let inode_cache = self.kmem_cache_create(inodes).map_err(FsError::Cache)?;
         let dentry_cache = self.kmem_cache_create(CacheSpec::DENTRY).map_err(FsError::Cache)?;
-        let nodes = self.nodes.len();
+        let nodes = self.frames.nodes().len();
         self.fs = Some(alloc::boxed::Box::new(FsCache {
             dentry_cache,
             inode_cache,
@@ -135,7 +135,7 @@ impl<T: Tracer> Mm<T> {
             return Err(FsError::TooLarge(size));
         }
         let id = self.user.files.create(size, Home::Disk).ok_or(FsError::TooManyFiles)?;
-        self.user.rmap.make_room(self.frames.len());
+        self.user.rmap.make_room(self.frames.table().len());
         Ok(id)
     }
 

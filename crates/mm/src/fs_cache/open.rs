@@ -1,10 +1,11 @@
 //! Files are opened, which caches their inode and dentry, closed, which leaves both cached, and removed.
 
+use order9_frames::Request;
 use order9_units::Pfn;
 
 use super::{Dentry, FsCache, FsError, Inode, NONE};
 use crate::Mm;
-use crate::page_alloc::{AllocError, Request};
+use crate::page_alloc::AllocError;
 use crate::page_cache::{FileId, FileTable};
 use crate::slab::{NewSlab, Object, ObjectStep};
 use crate::trace::Tracer;

@@ -3,11 +3,11 @@
 use alloc::collections::BTreeMap;
 use alloc::format;
 
+use order9_frames::{Flag, Idx, Verdict, require};
 use order9_units::Order;
 
 use crate::Mm;
-use crate::check::{Verdict, require};
-use crate::frame::{Flag, Idx};
+use crate::page_flags::PageWord;
 use crate::space::{Owner, Prot, PteFlag, Space, SpaceId, TASK_END, VmaKind, Vpn, VpnRange};
 use crate::trace::Tracer;
 
@@ -74,8 +74,8 @@ impl<T: Tracer> Mm<T> {
     fn check_pools(&self) -> Verdict {
         let pool = self.hugetlb_pool();
         require(pool.reserved <= pool.free, "what is promised of a pool is free", || format!("{pool:?}"))?;
-        for node in &self.nodes {
-            let (id, pool) = (node.id(), self.hugetlb_pool_of(node.id()));
+        for node in self.frames.nodes() {
+            let (id, pool) = (node, self.hugetlb_pool_of(node));
             let free = self.user.hugetlb.nodes.get(id.index()).map_or(&[][..], |pool| &pool.free);
             for &head in free {
                 self.check_pool_page(head)?;

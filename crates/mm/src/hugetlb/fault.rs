@@ -1,12 +1,12 @@
 //! Faults in mappings of pools.
 
+use order9_frames::Idx;
 use order9_units::{NodeId, Pfn};
 
 use super::NR;
 use super::map::place;
 use super::{HugetlbMap, POOL_GFP};
 use crate::Mm;
-use crate::frame::Idx;
 use crate::space::{Access, Fault, FaultStep, Mapping, Need, Prot, Pte, PteFlag, Vma, VmaKind};
 use crate::trace::Tracer;
 

@@ -3,12 +3,11 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
+use order9_frames::{Idx, Request};
 use order9_units::{Bytes, NodeId, Order, Pages, Pfn};
 
 use super::{NR, POOL_GFP};
 use crate::Mm;
-use crate::frame::Idx;
-use crate::page_alloc::Request;
 use crate::space::{Errno, Mapping, Prot, Pte, PteFlag, Space, SpaceId, Vma, VmaKind, Vpn, VpnRange};
 use crate::trace::Tracer;
 

@@ -2,13 +2,12 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::{Flag, Idx, Request};
 use order9_units::{PAGEBLOCK_PAGES, Pfn};
 
 use super::{NR, UsedPage};
 use crate::Mm;
-use crate::frame::{Flag, Idx};
 use crate::migrate::{MigrateMode, MigrateReason};
-use crate::page_alloc::Request;
 use crate::space::{Errno, SpaceId, TASK_END, Vpn, VpnRange};
 use crate::trace::{Event, Tracer};
 
@@ -41,7 +40,7 @@ impl<T: Tracer> Mm<T> {
         reason: MigrateReason,
         cpu: usize,
     ) -> PoolMove {
-        let source = self.at(head);
+        let source = self.frames.at(head);
         let known = self.user.hugetlb.used.get(&source.0).copied();
         let stays = match known {
             None => Some(PoolMove::Moved),
@@ -50,7 +49,7 @@ impl<T: Tracer> Mm<T> {
         };
         if let Some(stays) = stays {
             if let Some(page) = fresh {
-                let idx = self.at(page);
+                let idx = self.frames.at(page);
                 self.free_fresh(idx, cpu);
             }
             self.count_pool_move(matches!(stays, PoolMove::Moved), reason);
@@ -59,7 +58,7 @@ impl<T: Tracer> Mm<T> {
         let target = match fresh {
             Some(page) => {
                 self.add_pool_page(page, false);
-                self.user.hugetlb.node(self.node_of(self.at(page))).free.pop()
+                self.user.hugetlb.node(self.node_of(self.frames.at(page))).free.pop()
             }
             None if self.hugetlb_pool().available() > 0 => self.pop_pool_page(request),
             None => None,
@@ -112,6 +111,6 @@ impl<T: Tracer> Mm<T> {
         let (succeeded, failed) = if moved { (PAGEBLOCK_PAGES.get(), 0) } else { (0, PAGEBLOCK_PAGES.get()) };
         self.counters.pgmigrate_success += succeeded;
         self.counters.pgmigrate_fail += failed;
-        self.tracer.event(|| Event::MigratePages { succeeded, failed, mode: MigrateMode::Sync, reason });
+        self.trace(|| Event::MigratePages { succeeded, failed, mode: MigrateMode::Sync, reason });
     }
 }

@@ -17,6 +17,7 @@ mod tests;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use order9_frames::{Gfp, Idx};
 use order9_units::{NodeId, Order};
 
 pub use map::HugetlbId;
@@ -26,8 +27,6 @@ pub(crate) use migrate::PoolMove;
 pub use pool::{PoolResize, PoolSize, PoolStep};
 
 use crate::Mm;
-use crate::frame::Idx;
-use crate::gfp::Gfp;
 use crate::trace::Tracer;
 
 /// Base pages of a page of a pool.
@@ -137,7 +136,8 @@ impl<T: Tracer> Mm<T> {
 
     /// Nodes that can have a pool: those with memory, lowest first.
     fn pool_nodes(&self) -> Vec<NodeId> {
-        let has_memory = |node: NodeId| self.zones.iter().any(|zone| zone.node == node && zone.managed > 0);
-        self.nodes.iter().map(crate::Node::id).filter(|&node| has_memory(node)).collect()
+        let has_memory =
+            |node: NodeId| self.frames.zones().iter().any(|zone| zone.node() == node && zone.managed() > 0);
+        self.frames.nodes().filter(|&node| has_memory(node)).collect()
     }
 }

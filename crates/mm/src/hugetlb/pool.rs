@@ -3,16 +3,13 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
+use order9_frames::{BuildError, Contents, Flag, Gfp, Idx, NodeUse, Request};
 use order9_units::{NodeId, NodeMask, Order, Pfn};
 
 use super::{POOL_GFP, UsedPage};
 use crate::Mm;
-use crate::boot::{Contents, MmBuilder};
-use crate::frame::{Flag, Idx};
-use crate::gfp::Gfp;
-use crate::layout::BuildError;
+use crate::boot::MmBuilder;
 use crate::mempolicy::SpaceTask;
-use crate::page_alloc::{NodeUse, Request};
 use crate::space::{Fault, NO_CPU, Owner, Vma};
 use crate::trace::Tracer;
 
@@ -127,8 +124,8 @@ impl<T: Tracer> MmBuilder<T> {
     /// [`BuildError`] where the frames are not free to be given.
     pub fn hugetlb(&mut self, pfn: Pfn, in_use: bool) -> Result<(), BuildError> {
         self.allocate(pfn, Order::PAGEBLOCK, Contents::Fixed)?;
-        let head = self.mm.at(pfn);
-        self.mm.user.rmap.make_room(self.mm.frames.len());
+        let head = self.mm.frames.at(pfn);
+        self.mm.user.rmap.make_room(self.mm.frames.table().len());
         self.mm.adopt(head, Owner::Hugetlb);
         let node = self.mm.node_of(head);
         let pool = self.mm.user.hugetlb.node(node);
@@ -168,7 +165,7 @@ impl<T: Tracer> Mm<T> {
     /// Puts a fresh huge page into the pool of its node.
     pub(super) fn add_pool_page(&mut self, page: Pfn, surplus: bool) {
         let head = self.fresh_block(page, Order::PAGEBLOCK);
-        self.user.rmap.make_room(self.frames.len());
+        self.user.rmap.make_room(self.frames.table().len());
         self.adopt(head, Owner::Hugetlb);
         let pool = self.user.hugetlb.node(self.node_of(head));
         pool.total += 1;
@@ -188,11 +185,10 @@ impl<T: Tracer> Mm<T> {
     pub(super) fn pop_pool_page(&mut self, request: &Request) -> Option<Idx> {
         let Request { node, nodemask, uses, .. } = *request;
         let nodemask = if request.gfp.has(Gfp::THISNODE) { Some(NodeMask::of(node)) } else { nodemask };
-        let distances = &self.nodes[node.index()];
         let holds = |id: &NodeId| self.user.hugetlb.nodes.get(id.index()).is_some_and(|pool| !pool.free.is_empty());
         let nearest_in = |mask: Option<NodeMask>| {
             let nodes = self.pool_nodes().into_iter().filter(holds).filter(|&id| mask.is_none_or(|mask| mask.has(id)));
-            nodes.min_by_key(|&id| (distances.distance(id), id != node, id))
+            nodes.min_by_key(|&id| (self.frames.distance(node, id), id != node, id))
         };
         let nearest = match uses {
             NodeUse::MaskFirst(then) => nearest_in(nodemask).or_else(|| nearest_in(Some(then))),

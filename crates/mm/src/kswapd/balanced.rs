@@ -2,17 +2,16 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::{AllocFlags, Gfp, Mark, Zone};
 use order9_units::{NodeId, Order, ZoneKind};
 
 use super::{FAILURES_MAX, GOAL_MIN, Pass};
 use crate::Mm;
 use crate::daemon_request::DaemonRequest;
-use crate::gfp::{AllocFlags, Gfp, Mark};
 use crate::policy::{BalancedZones, SlabUnderBoost, Unreclaimable};
 use crate::reclaim::{DEF_PRIORITY, NodePass};
 use crate::suitable::Suitable;
 use crate::trace::{Event, Tracer};
-use crate::zone::Zone;
 
 /// What one pass of kswapd goes over.
 #[derive(Debug, Default)]
@@ -37,8 +36,8 @@ impl<T: Tracer> Mm<T> {
                     || self.balanced_zones(node, class).all(|zone| self.is_high(zone, order, class))
             }
             BalancedZones::Every => {
-                let done = |zone: &&Zone| self.is_unreclaimable(zone.id) || self.is_high(zone, order, zone.kind);
-                let managed = |zone: &Zone| zone.managed;
+                let done = |zone: &&Zone| self.is_unreclaimable(zone.id()) || self.is_high(zone, order, zone.kind());
+                let managed = |zone: &Zone| zone.managed();
                 let all: u64 = self.balanced_zones(node, class).map(managed).sum();
                 let balanced: u64 = zones.filter(done).map(managed).sum();
                 balanced == all || order > Order::ZERO && balanced >= all / 4
@@ -51,14 +50,16 @@ impl<T: Tracer> Mm<T> {
     pub(super) fn is_short(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
         match self.policy.reclaim.kswapd_balances {
             BalancedZones::Any => !self.is_balanced(node, order, class),
-            BalancedZones::Every => self.balanced_zones(node, class).any(|zone| !self.is_high(zone, order, zone.kind)),
+            BalancedZones::Every => {
+                self.balanced_zones(node, class).any(|zone| !self.is_high(zone, order, zone.kind()))
+            }
         }
     }
 
     /// Whether any zone of `node` up to `class` is boosted.
     #[must_use]
     pub fn is_boosted(&self, node: NodeId, class: ZoneKind) -> bool {
-        self.balanced_zones(node, class).any(|zone| zone.boost > 0)
+        self.balanced_zones(node, class).any(|zone| zone.boost() > 0)
     }
 
     /// Asks for kswapd of `node` on behalf of a request with flags `gfp`. It is woken if it sleeps and there is anything for it
@@ -80,7 +81,7 @@ impl<T: Tracer> Mm<T> {
         }
         self.kswapd[node.index()].asleep = false;
         self.wakeups.kswapd |= 1 << node.0;
-        self.tracer.event(|| Event::WakeupKswapd { node, class, order, gfp });
+        self.trace(|| Event::WakeupKswapd { node, class, order, gfp });
     }
 
     /// Whether kswapd of the node may sleep after a run for `request`: the node is balanced, or it has given up.
@@ -94,7 +95,7 @@ impl<T: Tracer> Mm<T> {
         match self.policy.reclaim.unreclaimable {
             Unreclaimable::KswapdFailures => self.kswapd[node.index()].failures >= FAILURES_MAX,
             Unreclaimable::PagesScanned => {
-                self.balanced_zones(node, ZoneKind::Movable).all(|zone| self.is_unreclaimable(zone.id))
+                self.balanced_zones(node, ZoneKind::Movable).all(|zone| self.is_unreclaimable(zone.id()))
             }
         }
     }
@@ -113,10 +114,10 @@ impl<T: Tracer> Mm<T> {
                 round.spared = true;
                 continue;
             }
-            let goal = (zone.watermarks.high + zone.boost).max(GOAL_MIN);
-            match round.passes.last_mut().filter(|(last, _)| self.lru_set(last.zone) == self.lru_set(zone.id)) {
+            let goal = (zone.watermarks().high + zone.boost()).max(GOAL_MIN);
+            match round.passes.last_mut().filter(|(last, _)| self.lru_set(last.zone) == self.lru_set(zone.id())) {
                 Some((_, of_set)) => *of_set += goal,
-                None => round.passes.push((NodePass { zone: zone.id, slab: false }, goal)),
+                None => round.passes.push((NodePass { zone: zone.id(), slab: false }, goal)),
             }
         }
         if let Some((last, _)) = round.passes.last_mut() {
@@ -129,23 +130,23 @@ impl<T: Tracer> Mm<T> {
     fn highest_in_need(&self, pass: &Pass) -> Option<ZoneKind> {
         let needs = |zone: &&Zone| match self.policy.reclaim.kswapd_balances {
             BalancedZones::Any => true,
-            BalancedZones::Every => self.helps(zone, pass.priority) && !self.is_high(zone, pass.order, zone.kind),
+            BalancedZones::Every => self.helps(zone, pass.priority) && !self.is_high(zone, pass.order, zone.kind()),
         };
-        self.balanced_zones(pass.node, pass.class).filter(needs).map(|zone| zone.kind).max()
+        self.balanced_zones(pass.node, pass.class).filter(needs).map(|zone| zone.kind()).max()
     }
 
     /// Whether a pass at `priority` over the lists of `zone` is worth a try.
     pub(crate) fn helps(&self, zone: &Zone, priority: u8) -> bool {
-        priority == DEF_PRIORITY || !self.is_unreclaimable(zone.id)
+        priority == DEF_PRIORITY || !self.is_unreclaimable(zone.id())
     }
 
     /// Whether kswapd leaves a zone out while it balances higher ones: it passes its high mark with a gap.
     fn has_enough(&self, zone: &Zone, order: Order, class: ZoneKind) -> bool {
-        let gap = zone.mark(Mark::Low).min(zone.managed.div_ceil(100));
+        let gap = zone.mark(Mark::Low).min(zone.managed().div_ceil(100));
         let mark = zone.mark(Mark::High) + gap;
         let flags = AllocFlags::plain(Mark::High);
         self.policy.reclaim.kswapd_balances == BalancedZones::Every
-            && zone.watermark_ok_at(order, mark, class, &flags, &self.policy)
+            && zone.watermark_ok_at(order, mark, class, &flags, &self.policy.frames)
     }
 
     /// Whether a zone has a block of `order` above its high mark; or enough pages, where the index knows that a huge page takes
@@ -166,7 +167,7 @@ impl<T: Tracer> Mm<T> {
 
     /// Whether what is free counts in whole pageblocks.
     const fn counts_blocks(&self, order: Order) -> bool {
-        self.settings.defrag_mode && order.get() > 0
+        self.frames.settings().defrag_mode && order.get() > 0
     }
 
     /// Whether a zone has enough pages, where the index knows what more a block of `order` takes.
@@ -176,12 +177,12 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn is_above_high(&self, zone: &Zone, order: Order, class: ZoneKind) -> bool {
-        zone.watermark_ok(order, class, &AllocFlags::plain(Mark::High), &self.policy)
+        zone.watermark_ok(order, class, &AllocFlags::plain(Mark::High), &self.policy.frames)
     }
 
     /// Zones that kswapd looks after for requests up to `class`, lowest first.
     pub(super) fn balanced_zones(&self, node: NodeId, class: ZoneKind) -> impl Iterator<Item = &Zone> {
-        self.zones.iter().filter(move |zone| zone.node == node && zone.kind <= class && zone.managed > 0)
+        self.frames.zones().iter().filter(move |zone| zone.node() == node && zone.kind() <= class && zone.managed() > 0)
     }
 }
 
@@ -232,10 +233,10 @@ mod tests {
         let mut mm = machine();
         let balanced = |mm: &Mm, order| mm.is_balanced(NODE, Order::new(order).expect("a small order"), CLASS);
         assert!(balanced(&mm, 0) && !mm.is_short(NODE, Order::ZERO, CLASS));
-        mm.zones[0].watermarks.high = 5000;
+        mm.frames.edit_zone(0, |zone| zone.watermarks.high = 5000);
         assert!(!balanced(&mm, 0) && balanced(&mm, 1), "Normal has four fifths");
-        mm.zones[0].watermarks.high = 0;
-        mm.zones[1].watermarks.high = 20_000;
+        mm.frames.edit_zone(0, |zone| zone.watermarks.high = 0);
+        mm.frames.edit_zone(1, |zone| zone.watermarks.high = 20_000);
         assert!(!balanced(&mm, 0) && !balanced(&mm, 1), "DMA32 has a fifth");
         mm.policy.reclaim.kswapd_balances = BalancedZones::Any;
         assert!(balanced(&mm, 0));
@@ -244,11 +245,11 @@ mod tests {
     #[test]
     fn lists_scanned_six_times_in_vain_are_left_alone_until_a_page_comes_free() {
         let mut mm = machine();
-        mm.zones[1].watermarks.high = 20_000;
-        let normal = mm.zones[1].id;
-        mm.reclaim.note_scanned(1, 599);
+        mm.frames.edit_zone(1, |zone| zone.watermarks.high = 20_000);
+        let normal = mm.frames.zones()[1].id();
+        mm.note_scanned(1, 599);
         assert!(!mm.is_unreclaimable(normal) && !mm.is_balanced(NODE, Order::ZERO, CLASS));
-        mm.reclaim.note_scanned(1, 1);
+        mm.note_scanned(1, 1);
         assert!(mm.is_unreclaimable(normal) && mm.is_balanced(NODE, Order::ZERO, CLASS));
         assert!(mm.is_short(NODE, Order::ZERO, CLASS), "a first pass is tried all the same");
         assert_eq!(round(&mm, 11), (vec![], false));
@@ -262,20 +263,21 @@ mod tests {
     #[test]
     fn a_pass_goes_up_to_the_highest_zone_in_need_and_spares_those_with_a_gap() {
         let mut mm = machine();
-        let high = mm.zones[0].watermarks.high;
-        mm.zones[1].watermarks.high = 20_000;
+        let high = mm.frames.zones()[0].watermarks().high;
+        mm.frames.edit_zone(1, |zone| zone.watermarks.high = 20_000);
         assert_eq!(round(&mm, 12), (vec![(1, 20_000, true)], true));
-        mm.zones[0].watermarks.high = 4090; // Passed, but without the gap.
+        mm.frames.edit_zone(0, |zone| zone.watermarks.high = 4090); // Passed, but without the gap.
         assert_eq!(round(&mm, 12), (vec![(0, 4090, false), (1, 20_000, true)], false));
-        (mm.zones[0].watermarks.high, mm.zones[1].watermarks.high) = (5000, high);
+        mm.frames.edit_zone(0, |zone| zone.watermarks.high = 5000);
+        mm.frames.edit_zone(1, |zone| zone.watermarks.high = high);
         assert_eq!(round(&mm, 12), (vec![(0, 5000, true)], false), "higher zones are none of its business");
     }
 
     #[test]
     fn a_third_of_the_pages_is_enough_for_large_orders() {
         let mut mm = machine();
-        mm.zones[0].managed = 8192;
-        mm.zones[1].watermarks.high = 20_000;
+        mm.frames.edit_zone(0, |zone| zone.managed = 8192);
+        mm.frames.edit_zone(1, |zone| zone.watermarks.high = 20_000);
         let order = Order::new(1).expect("an order");
         assert!(mm.is_balanced(NODE, order, CLASS) && !mm.is_balanced(NODE, Order::ZERO, CLASS));
     }
@@ -285,11 +287,11 @@ mod tests {
         // 4096 pages: a hundredth is 41.
         for (low, gap) in [(30, 30), (1000, 41)] {
             let mut mm = machine();
-            mm.zones[1].watermarks.high = 20_000;
-            mm.zones[0].watermarks.low = low;
-            let spare = mm.zones[0].free - mm.zones[0].lowmem_reserve[CLASS.index()];
+            mm.frames.edit_zone(1, |zone| zone.watermarks.high = 20_000);
+            mm.frames.edit_zone(0, |zone| zone.watermarks.low = low);
+            let spare = mm.frames.zones()[0].free() - mm.frames.zones()[0].lowmem_reserve()[CLASS.index()];
             let spared = [gap + 1, gap].map(|left| {
-                mm.zones[0].watermarks.high = spare - left;
+                mm.frames.edit_zone(0, |zone| zone.watermarks.high = spare - left);
                 round(&mm, 12).1
             });
             assert_eq!(spared, [true, false], "a low mark of {low}");
@@ -314,12 +316,12 @@ mod tests {
         let mut mm = machine();
         (mm.policy.reclaim.kswapd_balances, mm.policy.reclaim.lru) = (BalancedZones::Any, LruScope::Node);
         for (at, (high, boost)) in [(100, 7), (1000, 512)].into_iter().enumerate() {
-            (mm.zones[at].watermarks.high, mm.zones[at].boost) = (high, boost);
+            mm.frames.edit_zone(at, |zone| (zone.watermarks.high, zone.boost) = (high, boost));
         }
         assert_eq!(round(&mm, 12), (vec![(0, 107 + 1512, true)], false));
-        (mm.zones[0].watermarks.high, mm.zones[0].boost) = (10, 0);
+        mm.frames.edit_zone(0, |zone| (zone.watermarks.high, zone.boost) = (10, 0));
         assert_eq!(round(&mm, 12).0, [(0, 32 + 1512, true)], "at least 32 pages a zone");
-        mm.zones[1].node = NodeId(1);
+        mm.frames.edit_zone(1, |zone| zone.node = NodeId(1));
         assert_eq!(round(&mm, 12).0, [(0, 32, true)], "zones of other nodes are theirs");
         let low = mm.kswapd_round(&Pass { class: ZoneKind::Dma32, ..pass(12) });
         assert_eq!(low.passes.len(), 1);
@@ -337,9 +339,9 @@ mod tests {
             mm.take_wakeups().kswapd != 0
         };
         assert!(!wakes(&mut mm), "it is balanced");
-        mm.zones[1].boost = 512;
+        mm.frames.edit_zone(1, |zone| zone.boost = 512);
         assert!(wakes(&mut mm) && mm.may_sleep(NODE, request));
-        mm.zones.iter_mut().for_each(|zone| zone.watermarks.high = 1 << 20);
+        (0..2).for_each(|at| mm.frames.edit_zone(at, |zone| zone.watermarks.high = 1 << 20));
         mm.kswapd[0].failures = FAILURES_MAX - 1;
         assert!(wakes(&mut mm) && !mm.may_sleep(NODE, request) && !mm.kswapd_gave_up(NODE));
         mm.kswapd[0].failures = FAILURES_MAX;

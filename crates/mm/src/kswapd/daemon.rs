@@ -18,7 +18,7 @@ pub async fn kswapd<E: Stall>(env: &E, node: NodeId) {
     let mut request = sleep(env, node).await;
     loop {
         let DaemonRequest { order, class } = request;
-        env.with(|mm| mm.tracer.event(|| Event::KswapdWake { node, class, order }));
+        env.with(|mm| mm.trace(|| Event::KswapdWake { node, class, order }));
         let end = balance(env, node, request).await;
         if end.failed {
             env.with(|mm| mm.count_looks_in_vain(node));
@@ -37,7 +37,7 @@ async fn sleep<E: Stall>(env: &E, node: NodeId) -> DaemonRequest {
     loop {
         env.with(|mm| {
             mm.kswapd[node.index()].asleep = true;
-            mm.tracer.event(|| Event::KswapdSleep { node });
+            mm.trace(|| Event::KswapdSleep { node });
         });
         env.wait(Until::KswapdNeeded(node), None).await;
         // Whoever woke it has said what for, unless the wait ended by itself.
@@ -158,14 +158,14 @@ impl<T: Tracer> Mm<T> {
     /// all that it does: if it took no time, the pages would never be written.
     fn count_looks_in_vain(&mut self, node: NodeId) {
         let zones = self.balanced_zones(node, ZoneKind::Movable).count() as u64;
-        self.work.zones_checked += zones * u64::from(DEF_PRIORITY);
+        self.frames.work_mut().zones_checked += zones * u64::from(DEF_PRIORITY);
     }
 
     /// Forgets what passes over a balanced node have found.
     fn clear_reclaim_flags(&mut self, node: NodeId) {
-        for zone in 0..self.zones.len() {
-            let zone = self.zones[zone].id;
-            if self.zone(zone).node == node {
+        for zone in 0..self.frames.zones().len() {
+            let zone = self.frames.zones()[zone].id();
+            if self.frames.zone(zone).node() == node {
                 self.set_reclaim_flags(zone, ReclaimFlags::default());
             }
         }

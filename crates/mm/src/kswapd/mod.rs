@@ -133,7 +133,7 @@ impl<T: Tracer> Mm<T> {
     #[must_use]
     pub fn balance_begin(&mut self, node: NodeId, request: DaemonRequest) -> BalanceRun {
         let mut sampled = [0; ZoneKind::COUNT];
-        self.balanced_zones(node, request.class).for_each(|zone| sampled[zone.kind.index()] = zone.boost);
+        self.balanced_zones(node, request.class).for_each(|zone| sampled[zone.kind().index()] = zone.boost());
         let run = BalanceRun::new(node, request, sampled);
         self.counters.gentle_runs += u64::from(run.is_gentle());
         run
@@ -165,9 +165,7 @@ impl<T: Tracer> Mm<T> {
 
     /// Ends a run: the boosts that it began with are worked off, and a run in vain is remembered.
     pub fn balance_end(&mut self, run: &BalanceRun) -> RunEnd {
-        for zone in self.zones.iter_mut().filter(|zone| zone.node == run.node) {
-            zone.boost = zone.boost.saturating_sub(run.sampled[zone.kind.index()]);
-        }
+        self.frames.work_boosts_off(run.node, &run.sampled);
         let failed = run.reclaimed == 0 && run.priority == 0;
         if self.policy.reclaim.unreclaimable == Unreclaimable::KswapdFailures {
             self.kswapd[run.node.index()].failures += u32::from(failed);
@@ -306,9 +304,9 @@ mod tests {
         let mut mm = one_zone();
         mm.policy.reclaim.kswapd_balances = BalancedZones::Every;
         mm.policy.reclaim.unreclaimable = Unreclaimable::PagesScanned;
-        mm.zones[0].watermarks.high = 1 << 20;
-        let set = mm.lru_set(crate::zone::ZoneId(0));
-        mm.reclaim.note_scanned(set, 1 << 20);
+        mm.frames.edit_zone(0, |zone| zone.watermarks.high = 1 << 20);
+        let set = mm.lru_set(order9_frames::ZoneId(0));
+        mm.note_scanned(set, 1 << 20);
         let mut run = mm.balance_begin(NodeId(0), DaemonRequest { order: Order::ZERO, class: ZoneKind::Normal });
         let Balance::Pass(pass) = mm.balance_next(&mut run) else { panic!("the zone is short") };
         mm.balance_passed(&mut run, &pass, true, 1);
@@ -331,9 +329,9 @@ mod tests {
         let mut mm = one_zone();
         let request = DaemonRequest { order: Order::ZERO, class: ZoneKind::Normal };
         let begin = |mm: &mut Mm, boost| {
-            mm.zones[0].boost = 512;
+            mm.frames.edit_zone(0, |zone| zone.boost = 512);
             let mut run = mm.balance_begin(NodeId(0), request);
-            mm.zones[0].boost = boost;
+            mm.frames.edit_zone(0, |zone| zone.boost = boost);
             match mm.balance_next(&mut run) {
                 Balance::Pass(pass) => (run, pass),
                 Balance::Over => panic!("nothing was reclaimed yet"),
@@ -360,10 +358,11 @@ mod tests {
             ..Layout::default()
         };
         let mut mm = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot();
-        let boosts = |mm: &Mm| [0, 1].map(|zone| mm.zones[zone].boost);
-        (mm.zones[0].boost, mm.zones[1].boost) = (512, 700);
+        let boosts = |mm: &Mm| [0, 1].map(|zone| mm.frames.zones()[zone].boost());
+        mm.frames.edit_zone(0, |zone| zone.boost = 512);
+        mm.frames.edit_zone(1, |zone| zone.boost = 700);
         let run = mm.balance_begin(NodeId(0), DaemonRequest { order: Order::ZERO, class: ZoneKind::Normal });
-        mm.zones[0].boost += 100;
+        mm.frames.edit_zone(0, |zone| zone.boost += 100);
         assert!(mm.balance_end(&run).was_boosted);
         assert_eq!(boosts(&mm), [100, 700], "what came meanwhile stays, and so does the other node's");
         let run = mm.balance_begin(NodeId(1), DaemonRequest { order: Order::ZERO, class: ZoneKind::Dma32 });

@@ -5,10 +5,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{LruList, LruType};
-use crate::check::{Verdict, require};
-use crate::frame::{Flag, Idx, Word};
+use crate::page_flags::{PageFlag, PageWord};
 use crate::trace::Tracer;
 use crate::{Mm, Violation};
+use order9_frames::{Flag, Idx, Verdict, Word, require};
 
 /// What the frames of a zone add up to.
 #[derive(Clone, Copy, Default)]
@@ -21,23 +21,23 @@ impl<T: Tracer> Mm<T> {
     /// Every LRU page is allocated and on exactly the list its flags name, isolated ones are on none, and sizes equal a
     /// recount.
     pub(crate) fn check_lru(&self) -> Verdict {
-        let mut tallies = vec![Tally::default(); self.zones.len()];
+        let mut tallies = vec![Tally::default(); self.frames.zones().len()];
         let mut flagged = 0;
-        for at in 0..self.frames.len() as u32 {
+        for at in 0..self.frames.table().len() as u32 {
             let word = self.frames.word(Idx(at));
-            let Some(tally) = tallies.get_mut(self.blocks[Idx(at).block()].zone.index()) else { continue };
+            let Some(tally) = tallies.get_mut(self.frames.blocks()[Idx(at).block()].zone.index()) else { continue };
             self.check_lru_flags(Idx(at), word)?;
-            if word.has(Flag::Lru) {
+            if word.has(PageFlag::Lru) {
                 flagged += 1;
                 tally.sizes[word.lru_list().index()] += word.frames();
             } else if word.is_lru_page() {
                 tally.isolated[word.lru_type().index()] += word.frames();
             }
         }
-        for ((zone, lru), tally) in self.zones.iter().zip(&self.lru.zones).zip(&tallies) {
+        for ((zone, lru), tally) in self.frames.zones().iter().zip(&self.lru.zones).zip(&tallies) {
             let counted = (lru.sizes, lru.isolated);
             require((tally.sizes, tally.isolated) == counted, "LRU sizes equal a recount of the frames", || {
-                format!("{}: {:?} {:?} by frames, {counted:?} counted", zone.kind, tally.sizes, tally.isolated)
+                format!("{}: {:?} {:?} by frames, {counted:?} counted", zone.kind(), tally.sizes, tally.isolated)
             })?;
         }
         for idx in self.reclaim.isolated() {
@@ -51,17 +51,18 @@ impl<T: Tracer> Mm<T> {
     fn check_lru_flags(&self, idx: Idx, word: Word) -> Verdict {
         let found = || format!("{:?} is {:?}", self.frames.pfn(idx), word.state());
         let on_list = word.is_lru_page() && !word.has(Flag::Isolated);
-        require(word.has(Flag::Lru) == on_list, "owned movable pages are on a list unless isolated", found)?;
-        let any =
-            [Flag::Active, Flag::File, Flag::Unevictable, Flag::Referenced].into_iter().any(|flag| word.has(flag));
+        require(word.has(PageFlag::Lru) == on_list, "owned movable pages are on a list unless isolated", found)?;
+        let any = [PageFlag::Active, PageFlag::File, PageFlag::Unevictable, PageFlag::Referenced]
+            .into_iter()
+            .any(|flag| word.has(flag));
         require(word.is_lru_page() || !any, "only LRU pages have flags of lists", found)?;
         let locked = word.is_lru_page() && self.is_mlocked(idx);
         if word.is_compound() {
             // A huge page that others came to map after it was locked, or before, may be either.
-            let allowed = locked || !word.has(Flag::Unevictable);
+            let allowed = locked || !word.has(PageFlag::Unevictable);
             return require(allowed, "only huge pages of locked mappings are unevictable", found);
         }
-        require(word.has(Flag::Unevictable) == locked, "pages of locked mappings are unevictable, no others", found)
+        require(word.has(PageFlag::Unevictable) == locked, "pages of locked mappings are unevictable, no others", found)
     }
 
     /// Walks every list; returns the entries of all.
@@ -72,11 +73,13 @@ impl<T: Tracer> Mm<T> {
         let mut listed = 0;
         for set in sets {
             for list in LruList::ALL {
-                for idx in self.frames.iter(set.plus(list.index() as u32)) {
+                for idx in self.frames.table().iter(set.plus(list.index() as u32)) {
                     let word = self.frames.word_or_hole(idx);
-                    let lru = self.blocks.get(idx.block()).and_then(|block| self.lru.zones.get(block.zone.index()));
-                    let here =
-                        word.has(Flag::Lru) && word.lru_list() == list && lru.is_some_and(|lru| lru.first_list == set);
+                    let lru =
+                        self.frames.blocks().get(idx.block()).and_then(|block| self.lru.zones.get(block.zone.index()));
+                    let here = word.has(PageFlag::Lru)
+                        && word.lru_list() == list
+                        && lru.is_some_and(|lru| lru.first_list == set);
                     require(here, "an LRU list holds pages of its zones whose flags name it", || {
                         format!("{:?} on {list:?} is {:?}", self.frames.pfn(idx), word.state())
                     })?;

@@ -4,12 +4,11 @@
 //! lists by way of a per-CPU batch (`folio_batch`, once `pagevec`) that takes the lock once for all it holds. Here such a page
 //! changes at once, and batches of all CPUs are counted together: how often the lock is taken is the same.
 
+use order9_frames::{Idx, ZoneId};
 use order9_units::NodeId;
 
 use crate::Mm;
-use crate::frame::Idx;
 use crate::trace::Tracer;
-use crate::zone::ZoneId;
 
 /// The locks that were taken last, one of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +30,7 @@ impl<T: Tracer> Mm<T> {
     /// Counts sections under the LRU lock of a node.
     pub(crate) fn lock_lru(&mut self, node: NodeId, sections: u64) {
         self.work.lru_lock_sections += sections;
-        self.locked_last.lru = node;
+        self.locked_lru = node;
     }
 
     /// Counts that a page goes on, between or off lists by way of a batch.
@@ -47,6 +46,6 @@ impl<T: Tracer> Mm<T> {
     fn drain_lru_batch(&mut self, idx: Idx) {
         self.lru_batch = LruBatch::default();
         self.work.lru_batched += u64::from(BATCH);
-        self.lock_lru(self.zones[self.blocks[idx.block()].zone.index()].node, 1);
+        self.lock_lru(self.frames.zones()[self.frames.zone_around(idx).index()].node(), 1);
     }
 }

@@ -11,13 +11,14 @@ mod lock;
 
 use alloc::vec::Vec;
 
+use order9_frames::{Flag, Idx, Word};
 use order9_units::{NodeId, Pfn};
 
 pub use lock::Locked;
 pub(crate) use lock::LruBatch;
 
 use crate::Mm;
-use crate::frame::{Flag, Idx, Word};
+use crate::page_flags::{PageFlag, PageWord};
 use crate::policy::{LruScope, NewAnon};
 use crate::space::Owner;
 use crate::trace::Tracer;
@@ -112,7 +113,7 @@ impl LruList {
 
 /// LRU pages of one zone, in frames, and where the lists they are on begin.
 ///
-/// Frames with [`Flag::Lru`] = frames on lists = sum of `sizes`; isolated LRU pages = sum of `isolated`; [`Mm::check`]
+/// Frames with [`PageFlag::Lru`] = frames on lists = sum of `sizes`; isolated LRU pages = sum of `isolated`; [`Mm::check`]
 /// recounts both.
 #[derive(Clone, Copy)]
 pub struct ZoneLru {
@@ -189,8 +190,8 @@ impl<T: Tracer> Mm<T> {
     /// Pages on a list of a node, those of its zones together: `nr_inactive_anon` and so on.
     #[must_use]
     pub fn lru_pages(&self, node: NodeId, list: LruList) -> u64 {
-        let zones = self.zones.iter().filter(|zone| zone.node == node);
-        zones.map(|zone| self.zone_lru(zone.id).pages(list)).sum()
+        let zones = self.frames.zones().iter().filter(|zone| zone.node() == node);
+        zones.map(|zone| self.zone_lru(zone.id()).pages(list)).sum()
     }
 
     /// LRU pages of one zone.
@@ -202,29 +203,29 @@ impl<T: Tracer> Mm<T> {
     /// The same for the zone of a frame.
     #[inline]
     fn lru_around(&mut self, idx: Idx) -> &mut ZoneLru {
-        &mut self.lru.zones[self.blocks[idx.block()].zone.index()]
+        &mut self.lru.zones[self.frames.zone_around(idx).index()]
     }
 
     /// Pages of a list, from the one that came last to the oldest; where zones have lists, those of `zone` alone.
     pub fn lru_list(&self, zone: crate::ZoneId, list: LruList) -> impl Iterator<Item = Pfn> {
-        self.frames.iter(self.lru.zones[zone.index()].list(list)).map(|idx| self.frames.pfn(idx))
+        self.frames.table().iter(self.lru.zones[zone.index()].list(list)).map(|idx| self.frames.pfn(idx))
     }
 
     /// The list that the page at `pfn` is on, or returns to once it is no longer isolated; `None` if it is no LRU page.
     #[must_use]
     pub fn lru_of(&self, pfn: Pfn) -> Option<LruList> {
-        let (_, word) = self.live(pfn).ok()?;
+        let (_, word) = self.frames.live(pfn).ok()?;
         word.is_lru_page().then(|| word.lru_list())
     }
 
     /// A program has read or written the page at `pfn` by a system call (`mark_page_accessed`): the first time it is
     /// remembered, the second time the page becomes active. Pages on no list, and unevictable ones, are only remembered.
     pub fn mark_accessed(&mut self, pfn: Pfn) {
-        let Ok((idx, word)) = self.live(pfn) else { return };
-        if !word.has(Flag::Referenced) {
-            self.frames.set(idx, word.with(Flag::Referenced, word.is_lru_page()));
-        } else if word.has(Flag::Lru) && !word.has(Flag::Active) && !word.has(Flag::Unevictable) {
-            self.frames.set(idx, word.with(Flag::Referenced, false));
+        let Ok((idx, word)) = self.frames.live(pfn) else { return };
+        if !word.has(PageFlag::Referenced) {
+            self.frames.set(idx, word.with(PageFlag::Referenced, word.is_lru_page()));
+        } else if word.has(PageFlag::Lru) && !word.has(PageFlag::Active) && !word.has(PageFlag::Unevictable) {
+            self.frames.set(idx, word.with(PageFlag::Referenced, false));
             self.workingset_activation(idx);
             self.move_lru(idx, word.lru_type().active());
             self.batch_lru(idx);
@@ -248,7 +249,7 @@ impl<T: Tracer> Mm<T> {
         let lru = self.lru_around(idx);
         lru.sizes[list.index()] += word.frames();
         let list = lru.list(list);
-        self.frames.push_head(list, idx);
+        self.frames.table_mut().push_head(list, idx);
         self.frames.set(idx, word);
         self.batch_lru(idx);
     }
@@ -259,8 +260,8 @@ impl<T: Tracer> Mm<T> {
         let list = word.lru_list();
         lru.sizes[list.index()] += word.frames();
         let list = lru.list(list);
-        self.frames.push_head(list, idx);
-        self.frames.set(idx, word.with(Flag::Lru, true));
+        self.frames.table_mut().push_head(list, idx);
+        self.frames.set(idx, word.with(PageFlag::Lru, true));
     }
 
     /// Takes a page off its list; its word is the caller's to change.
@@ -268,13 +269,13 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn unlink_lru(&mut self, idx: Idx, word: Word) {
         let lru = self.lru_around(idx);
         lru.sizes[word.lru_list().index()] -= word.frames();
-        self.frames.unlink(idx);
+        self.frames.table_mut().unlink(idx);
     }
 
     /// Moves a page to the head of a list of its type; an isolated one goes there when it is put back.
     pub(crate) fn move_lru(&mut self, idx: Idx, list: LruList) {
         let word = self.frames.word(idx);
-        if word.has(Flag::Lru) {
+        if word.has(PageFlag::Lru) {
             self.unlink_lru(idx, word);
             self.link_lru(idx, word.with_list(list));
         } else {
@@ -286,12 +287,12 @@ impl<T: Tracer> Mm<T> {
     /// whether it did, which is not so if the page is isolated, unevictable, or dirty again.
     pub(crate) fn rotate_lru(&mut self, idx: Idx) -> bool {
         let word = self.frames.word(idx);
-        let moves = word.has(Flag::Lru) && !word.has(Flag::Unevictable) && !word.has(Flag::Dirty);
+        let moves = word.has(PageFlag::Lru) && !word.has(PageFlag::Unevictable) && !word.has(PageFlag::Dirty);
         if moves {
             self.move_lru(idx, word.lru_type().inactive());
             let list = self.lru_around(idx).list(word.lru_type().inactive());
-            self.frames.unlink(idx);
-            self.frames.push_tail(list, idx);
+            self.frames.table_mut().unlink(idx);
+            self.frames.table_mut().push_tail(list, idx);
             self.batch_lru(idx);
         }
         moves
@@ -300,12 +301,12 @@ impl<T: Tracer> Mm<T> {
     /// Marks an allocation as isolated and, if it is an LRU page, takes it off its list.
     pub(crate) fn isolate_lru(&mut self, idx: Idx) {
         let word = self.frames.word(idx);
-        if word.has(Flag::Lru) {
+        if word.has(PageFlag::Lru) {
             self.unlink_lru(idx, word);
-            self.frames.set(idx, word.with(Flag::Lru, false));
+            self.frames.set(idx, word.with(PageFlag::Lru, false));
             self.count_isolated(idx, word, u64::wrapping_add);
         }
-        self.reflag(idx, Flag::Isolated, true);
+        self.frames.reflag(idx, Flag::Isolated, true);
     }
 
     /// Ends the isolation of an allocation: an LRU page goes to the head of the list its flags name.
@@ -319,7 +320,7 @@ impl<T: Tracer> Mm<T> {
 
     /// Ends the isolation of an allocation that goes on no list.
     pub(crate) fn end_isolation(&mut self, idx: Idx) {
-        self.reflag(idx, Flag::Isolated, false);
+        self.frames.reflag(idx, Flag::Isolated, false);
         let word = self.frames.word(idx);
         if word.is_lru_page() {
             self.count_isolated(idx, word, u64::wrapping_sub);
@@ -330,7 +331,7 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn no_longer_lazy(&mut self, idx: Idx) {
         let word = self.frames.word(idx);
         self.count_isolated(idx, word, u64::wrapping_sub);
-        let word = word.with_list(LruList::ActiveAnon).with(Flag::LazyFree, false);
+        let word = word.with_list(LruList::ActiveAnon).with(PageFlag::LazyFree, false);
         self.frames.set(idx, word);
         self.count_isolated(idx, word, u64::wrapping_add);
     }
@@ -346,7 +347,7 @@ impl<T: Tracer> Mm<T> {
         if self.frames.word(idx).is_compound() {
             return self.mlock_huge(crate::thp::head_of(idx));
         }
-        if !self.frames.word(idx).has(Flag::Unevictable) {
+        if !self.frames.word(idx).has(PageFlag::Unevictable) {
             self.move_lru(idx, LruList::Unevictable);
         }
     }
@@ -355,7 +356,7 @@ impl<T: Tracer> Mm<T> {
     #[inline]
     pub(crate) fn munlock_page(&mut self, idx: Idx) {
         let word = self.frames.word(idx);
-        if word.has(Flag::Unevictable) && !self.is_mlocked(idx) {
+        if word.has(PageFlag::Unevictable) && !self.is_mlocked(idx) {
             self.move_lru(idx, word.lru_type().inactive());
         }
     }

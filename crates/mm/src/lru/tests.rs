@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use order9_units::{Bytes, NodeId, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::{LruList, LruType};
-use crate::frame::Flag;
+use crate::page_flags::PageFlag;
 use crate::policy::{LruScope, NewAnon, Policy};
 use crate::space::{Access, Backing, FaultStep, MmapRequest, PageView, SpaceId, VirtAddr};
 use crate::{Layout, Mm, MmBuilder, NodeSpec, ZoneId, ZoneSpec};
@@ -140,7 +140,7 @@ fn single_pages_take_the_lock_once_for_a_batch() {
     mm.exit(space, CPU).expect("it lives");
     let taken_off = mm.take_work();
     assert_eq!((taken_off.lru_lock_sections, taken_off.lru_batched), (3, 45), "14 waited");
-    mm.settle_work(|_, locks| assert_eq!(locks.lru, NodeId(0)));
+    mm.settle_work(|_, _, locks| assert_eq!(locks.lru, NodeId(0)));
 }
 
 #[test]
@@ -158,12 +158,12 @@ fn unevictable_pages_stay_where_they_are_however_often_they_are_read() {
 fn a_page_that_reclaim_waited_for_is_not_rotated_if_it_is_dirty_again() {
     let mut mm = boot(Policy::default());
     let (.., pages) = with_pages(&mut mm, 2, Backing::AnonShared);
-    let idx = mm.at(pages[1]);
+    let idx = mm.frames.at(pages[1]);
     let word = mm.frames.word(idx);
-    mm.frames.set(idx, word.with(Flag::Dirty, true));
+    mm.frames.set(idx, word.with(PageFlag::Dirty, true));
     assert!(!mm.rotate_lru(idx));
     assert_eq!(mm.lru_list(ZoneId(1), LruList::InactiveAnon).last(), Some(pages[0]));
-    mm.frames.set(idx, word.with(Flag::Dirty, false));
+    mm.frames.set(idx, word.with(PageFlag::Dirty, false));
     assert!(mm.rotate_lru(idx));
     assert_eq!(mm.lru_list(ZoneId(1), LruList::InactiveAnon).last(), Some(pages[1]));
 }

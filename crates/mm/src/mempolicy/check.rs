@@ -2,11 +2,11 @@
 
 use alloc::format;
 
+use order9_frames::{Verdict, require};
 use order9_units::{NodeId, NodeMask};
 
 use super::Mempolicy;
 use crate::Mm;
-use crate::check::{Verdict, require};
 use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
@@ -14,7 +14,7 @@ impl<T: Tracer> Mm<T> {
     /// tmpfs have none of their own; counts of allocations by node agree with each other.
     pub(crate) fn check_mempolicies(&self) -> Verdict {
         let (policies, memory) = (&self.user.mempolicies, self.memory_nodes());
-        let exists = |node: Option<NodeId>| node.is_none_or(|node| node.index() < self.nodes.len());
+        let exists = |node: Option<NodeId>| node.is_none_or(|node| node.index() < self.frames.nodes().len());
         for policy in &policies.known {
             check_nodes(policy, memory)?;
             require(exists(policy.home()), "a policy has a home node that there is", || format!("{policy:?}"))?;
@@ -56,7 +56,7 @@ impl<T: Tracer> Mm<T> {
 
     /// What one node misses another one serves, whoever is served is near or not, and a node whose turn it was is one hit.
     fn check_numa_counters(&self) -> Verdict {
-        let numa = &self.counters.numa;
+        let numa = self.frames.numa_counters();
         let sum = |of: fn(&crate::NumaCounters) -> u64| numa.iter().map(of).sum::<u64>();
         let (miss, foreign) = (sum(|node| node.miss), sum(|node| node.foreign));
         require(miss == foreign, "every miss of a node is foreign to another", || format!("{miss} and {foreign}"))?;

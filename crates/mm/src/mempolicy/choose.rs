@@ -2,10 +2,10 @@
 //!
 //! Key type: [`NodeChoice`], which any allocation turns into a [`Request`]: the placement of huge pages starts from it, too.
 
+use order9_frames::{NodeUse, Request};
 use order9_units::{NodeId, NodeMask};
 
 use super::{Mempolicy, Mode, Weights};
-use crate::page_alloc::{NodeUse, Request};
 
 /// Where the pages of one allocation go, as far as a memory policy decides it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

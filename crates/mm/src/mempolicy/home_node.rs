@@ -27,7 +27,7 @@ impl<T: Tracer> Mm<T> {
         if self.policy.mempolicy < MempolicyInterface::HomeNode {
             return Err(Errno::Enosys);
         }
-        if home.index() >= self.nodes.len() {
+        if home.index() >= self.frames.nodes().len() {
             return Err(Errno::Einval);
         }
         let range = VpnRange::of_call(addr, length, Errno::Einval)?;

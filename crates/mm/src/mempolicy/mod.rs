@@ -24,6 +24,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
+use order9_frames::{Gfp, NodeUse, Request};
 use order9_units::{NodeId, NodeMask, Order};
 
 pub use bind_range::{MbindFlags, Movable, mbind};
@@ -37,8 +38,6 @@ pub(crate) use task::TaskPolicies;
 pub(crate) use weights::Weights;
 
 use crate::Mm;
-use crate::gfp::Gfp;
-use crate::page_alloc::{NodeUse, Request};
 use crate::page_cache::FileId;
 use crate::shmem::ShmemHole;
 use crate::space::{Errno, Fault, Need, SpaceId, Vma, Vpn};
@@ -261,9 +260,9 @@ impl<T: Tracer> Mm<T> {
 
     fn within_cpuset(&self, space: SpaceId, choice: &NodeChoice, plain: Request) -> Request {
         let class = plain.gfp.highest_zone();
-        let serves = self.zones.iter().filter(|zone| zone.managed > 0 && zone.kind <= class);
+        let serves = self.frames.zones().iter().filter(|zone| zone.managed() > 0 && zone.kind() <= class);
         let mems = self.user.space(space).ok().and_then(|space| space.tasks.mems);
-        choice.apply(plain, serves.map(|zone| zone.node).collect(), mems)
+        choice.apply(plain, serves.map(|zone| zone.node()).collect(), mems)
     }
 
     /// A choice for a page of a program as the cpuset of its space has it.
@@ -288,7 +287,7 @@ impl<T: Tracer> Mm<T> {
     /// Nodes with memory.
     #[must_use]
     pub fn memory_nodes(&self) -> NodeMask {
-        self.zones.iter().filter(|zone| zone.managed > 0).map(|zone| zone.node).collect()
+        self.frames.zones().iter().filter(|zone| zone.managed() > 0).map(|zone| zone.node()).collect()
     }
 
     /// The nodes with memory that the cpuset of a space has: `Mems_allowed`, and `get_mempolicy` with

@@ -7,12 +7,10 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
 
+use order9_frames::{Flag, FreeError, Idx, Verdict, require};
 use order9_units::Pfn;
 
 use crate::Mm;
-use crate::check::{Verdict, require};
-use crate::frame::{Flag, Idx};
-use crate::mm::FreeError;
 use crate::space::Owner;
 use crate::trace::Tracer;
 
@@ -74,11 +72,11 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// [`FreeError`] where no such allocation starts.
     pub fn register_driver_page(&mut self, pfn: Pfn) -> Result<DriverPageId, FreeError> {
-        let (idx, word) = self.live(pfn)?;
+        let (idx, word) = self.frames.live(pfn)?;
         if word.has(Flag::Owned) || word.frames() > 1 || self.user.drivers.answer(idx).is_some() {
             return Err(FreeError::Owned(pfn));
         }
-        self.user.rmap.make_room(self.frames.len());
+        self.user.rmap.make_room(self.frames.table().len());
         self.frames.set(idx, word.with(Flag::MovableContent, true));
         let id = DriverPageId(self.user.drivers.pages.len() as u32);
         self.user.drivers.pages.push(Some(DriverPage { idx, answer: DriverAnswer::default() }));

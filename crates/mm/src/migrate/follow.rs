@@ -3,16 +3,15 @@
 //! The program waits in its fault, so nothing else is waited for: no memory is reclaimed, and a node that is nearly full is
 //! left alone. Huge pages move whole or stay. When a page belongs elsewhere is [`crate::numa_balancing`]'s business.
 
+use order9_frames::{AllocFlags, Gfp, Idx, Mark, Request};
 use order9_units::{Nanos, NodeId, Order, Pfn, ZoneKind};
 
 use super::page::{Attempt, Outcome};
 use super::run::PASSES;
 use super::{MigrateMode, MigrateReason};
 use crate::Mm;
-use crate::frame::{Flag, Idx};
-use crate::gfp::{AllocFlags, Gfp, Mark};
 use crate::lru::LruType;
-use crate::page_alloc::Request;
+use crate::page_flags::{PageFlag, PageWord};
 use crate::policy::ScanSpares;
 use crate::space::{Owner, Prot, Vma};
 use crate::trace::{Event, Tracer};
@@ -62,7 +61,7 @@ impl<T: Tracer> Mm<T> {
             Some(target) => {
                 let done = self.migrate_huge(head, target, cpu).is_ok();
                 if !done {
-                    let target = self.at(target);
+                    let target = self.frames.at(target);
                     self.free_fresh(target, cpu);
                 }
                 done
@@ -86,7 +85,7 @@ impl<T: Tracer> Mm<T> {
         let word = self.frames.word(idx);
         let of_disk = word.lru_type() == LruType::File;
         let everybodys = vma.prot.has(Prot::EXEC) && self.mapcount(self.frames.pfn(idx)) != 1;
-        let dirty = self.policy.numa_balancing.spares >= ScanSpares::DirtyFiles && word.has(Flag::Dirty);
+        let dirty = self.policy.numa_balancing.spares >= ScanSpares::DirtyFiles && word.has(PageFlag::Dirty);
         of_disk && (everybodys || dirty)
     }
 
@@ -98,10 +97,10 @@ impl<T: Tracer> Mm<T> {
             return false;
         }
         let flags = AllocFlags::plain(Mark::High);
-        let mut zones = self.zones.iter().filter(|zone| zone.node() == node && zone.managed() > 0);
+        let mut zones = self.frames.zones().iter().filter(|zone| zone.node() == node && zone.managed() > 0);
         zones.any(|zone| {
             let mark = zone.mark(Mark::High) + pages;
-            zone.watermark_ok_at(Order::ZERO, mark, ZoneKind::Movable, &flags, &self.policy)
+            zone.watermark_ok_at(Order::ZERO, mark, ZoneKind::Movable, &flags, &self.policy.frames)
         })
     }
 
@@ -117,6 +116,6 @@ impl<T: Tracer> Mm<T> {
         self.counters.pgmigrate_fail += failed;
         self.counters.numa_pages_migrated += succeeded;
         let (mode, reason) = (MigrateMode::Async, MigrateReason::NumaMisplaced);
-        self.tracer.event(|| Event::MigratePages { succeeded, failed, mode, reason });
+        self.trace(|| Event::MigratePages { succeeded, failed, mode, reason });
     }
 }

@@ -2,13 +2,12 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::{Flag, Idx, IsolateError, Word};
 use order9_units::{Order, Pfn};
 
 use super::{DriverAnswer, MigrateMode, MigrateReason, Migrated, Room, migrate_pages};
 use crate::Mm;
 use crate::env::Stall;
-use crate::frame::{Flag, Idx, Word};
-use crate::isolate::IsolateError;
 use crate::trace::Tracer;
 
 /// Moves the pages at `sources` into the free block that starts at `block`, as far as they can be moved and have room there.
@@ -41,19 +40,19 @@ pub async fn gather_pages<E: Stall>(
 impl<T: Tracer> Mm<T> {
     /// Takes the free block at `pfn` off the free lists, as single frames, the lowest last.
     pub(super) fn hold_frames(&mut self, pfn: Pfn) -> Result<Vec<Idx>, IsolateError> {
-        let order = self.isolate_free_block(pfn, false)?;
-        let first = self.at(pfn);
+        let order = self.frames.isolate_free_block(pfn, false)?;
+        let first = self.frames.at(pfn);
         let frames = (0..order.pages().get() as u32).rev().map(|frame| first.plus(frame));
         Ok(frames.inspect(|&idx| self.frames.set(idx, Word::held(Order::ZERO))).collect())
     }
 
     pub(super) fn release_held(&mut self, idx: Idx) {
-        self.release_free_block(self.frames.pfn(idx)).expect("it is held");
+        self.frames.release_free_block(self.frames.pfn(idx)).expect("it is held");
     }
 
     /// Isolates the single page at `pfn`, if it is one that can be moved and is not isolated yet.
     pub(super) fn isolate_movable(&mut self, pfn: Pfn) -> Option<Idx> {
-        let (idx, word) = self.live(pfn).ok()?;
+        let (idx, word) = self.frames.live(pfn).ok()?;
         let fits = word.order() == Order::ZERO && word.has(Flag::MovableContent) && !word.has(Flag::Isolated);
         let allowed = self.user.drivers.answer(idx) != Some(DriverAnswer::Keeps);
         (fits && allowed).then(|| {

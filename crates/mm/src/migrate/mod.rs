@@ -29,8 +29,8 @@ pub(crate) use run::migrate_pages;
 use alloc::vec::Vec;
 
 use crate::Mm;
-use crate::frame::Idx;
 use crate::trace::Tracer;
+use order9_frames::Idx;
 
 /// What migration may wait for; Linux' `enum migrate_mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

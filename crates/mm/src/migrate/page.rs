@@ -3,11 +3,12 @@
 use super::counts::MigrateFailure;
 use super::{DriverAnswer, MigrateMode};
 use crate::Mm;
-use crate::frame::{Flag, Idx, Word};
 use crate::lru::LruType;
 use crate::page_cache::{FileWrite, MigrateHandler};
+use crate::page_flags::{PageFlag, PageWord};
 use crate::space::Owner;
 use crate::trace::Tracer;
+use order9_frames::{Flag, Idx, Word};
 
 /// How a page is tried.
 #[derive(Clone, Copy, Debug)]
@@ -47,10 +48,10 @@ pub(crate) enum HeldBy {
 }
 
 impl HeldBy {
-    pub(crate) const fn has(self, word: Word) -> bool {
+    pub(crate) fn has(self, word: Word) -> bool {
         match self {
-            Self::Read => word.has(Flag::Locked),
-            Self::Write(_) => word.has(Flag::Writeback),
+            Self::Read => word.has(PageFlag::Locked),
+            Self::Write(_) => word.has(PageFlag::Writeback),
         }
     }
 }
@@ -106,11 +107,11 @@ impl<T: Tracer> Mm<T> {
     /// What comes of a page that a disk is transferring.
     fn busy(&mut self, word: Word, attempt: &Attempt) -> Option<Outcome> {
         let Attempt { mode, may_wait, memalloc, .. } = *attempt;
-        if word.has(Flag::Locked) {
+        if word.has(PageFlag::Locked) {
             let waits = may_wait && mode > MigrateMode::Async && !memalloc;
             return Some(if waits { Outcome::Wait(HeldBy::Read) } else { self.again(MigrateFailure::Locked) });
         }
-        if word.has(Flag::Writeback) {
+        if word.has(PageFlag::Writeback) {
             return Some(match mode {
                 MigrateMode::Sync if may_wait => Outcome::Wait(HeldBy::Write(word.lru_type())),
                 MigrateMode::Sync => self.again(MigrateFailure::Writeback),
@@ -138,7 +139,7 @@ impl<T: Tracer> Mm<T> {
             return None;
         }
         let sync = attempt.mode == MigrateMode::Sync;
-        if self.frames.word(source).has(Flag::Dirty) {
+        if self.frames.word(source).has(PageFlag::Dirty) {
             if !sync {
                 return Some(self.failed(MigrateFailure::Dirty));
             }

@@ -1,11 +1,11 @@
 //! A frame takes the place of another: content, state, owner, entries and list.
 
+use order9_frames::{Class, Flag, Idx, Word};
 use order9_units::Order;
 
 use crate::Mm;
-use crate::count::Class;
-use crate::frame::{Flag, Idx, Word};
 use crate::lru::LruType;
+use crate::page_flags::{PageFlag, PageWord};
 use crate::space::{Mapping, Owner};
 use crate::trace::Tracer;
 
@@ -26,10 +26,10 @@ impl<T: Tracer> Mm<T> {
             }
         }
         let word = self.frames.word(source);
-        if word.has(Flag::SwapCache) {
+        if word.has(PageFlag::SwapCache) {
             self.swap.relocate(source, target);
         }
-        if word.has(Flag::Dirty) && word.lru_type() == LruType::File {
+        if word.has(PageFlag::Dirty) && word.lru_type() == LruType::File {
             self.write_pending_of(source).dirty -= 1;
             self.write_pending_of(target).dirty += 1;
         }
@@ -45,15 +45,15 @@ impl<T: Tracer> Mm<T> {
         let bare = Word::allocated(Order::ZERO);
         let bare = bare.with(Flag::CountedImmovable, word.has(Flag::CountedImmovable));
         self.frames.set(source, bare);
-        self.free_block(source, bare, cpu);
+        self.frames.free_block(source, bare, cpu);
     }
 
     /// Puts a held frame to use as a page with the state of `word`.
     fn settle_target(&mut self, target: Idx, word: Word) {
         // Whatever it was allocated for, it has just been moved.
         let word = word.with(Flag::CountedImmovable, false);
-        self.count_out(target, Order::ZERO, Class::Isolated);
-        self.count_in(target, Order::ZERO, Class::of_used(word));
+        self.frames.count_out(target, Order::ZERO, Class::Isolated);
+        self.frames.count_in(target, Order::ZERO, Class::of_used(word));
         self.counters.held_used += 1;
         self.frames.set(target, word);
         if word.is_lru_page() {

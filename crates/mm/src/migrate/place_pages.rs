@@ -7,19 +7,15 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::{Flag, FrameState, Gfp, Idx, IsolateError, Request};
 use order9_units::{NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange};
 
 use super::place_pool::relocate_pool_page;
 use super::{MigrateMode, MigrateReason, Room, migrate_pages};
 use crate::Mm;
 use crate::Pressure;
-use crate::count::Class;
 use crate::env::Stall;
-use crate::frame::{Flag, FrameState, Idx, Word};
-use crate::gfp::Gfp;
-use crate::isolate::IsolateError;
 use crate::mempolicy::NodeChoice;
-use crate::page_alloc::Request;
 use crate::slow_path::alloc_pages;
 use crate::space::{Errno, Owner};
 use crate::trace::{Event, Tracer};
@@ -67,7 +63,7 @@ pub(crate) async fn relocate<E: Pressure>(env: &E, pfn: Pfn, to: Destination) ->
 
 /// Moves a huge page whole. Where there is no huge page for it, it is split and its parts move.
 async fn relocate_huge<E: Pressure>(env: &E, head: Pfn, to: Destination) -> Result<(), Errno> {
-    if !env.with(|mm| mm.isolate_huge(mm.at(head))) {
+    if !env.with(|mm| mm.isolate_huge(mm.frames.at(head))) {
         return Err(Errno::Ebusy);
     }
     env.spend().await;
@@ -127,7 +123,7 @@ pub async fn offline_pages<E: Pressure>(env: &E, range: PfnRange) -> Result<bool
     let blocks: Vec<Pfn> = range.iter().step_by(PAGEBLOCK_PAGES.get() as usize).collect();
     let mut types = Vec::new();
     for &block in &blocks {
-        match env.with(|mm| mm.isolate_pageblock(block)) {
+        match env.with(|mm| mm.frames.isolate_pageblock(block)) {
             Ok(mt) => types.push(mt),
             Err(error) => {
                 env.with(|mm| give_back(mm, &blocks, &types));
@@ -154,7 +150,7 @@ pub async fn offline_pages<E: Pressure>(env: &E, range: PfnRange) -> Result<bool
 
 fn give_back<T: Tracer>(mm: &mut Mm<T>, blocks: &[Pfn], types: &[order9_units::Migratetype]) {
     for (&block, &mt) in blocks.iter().zip(types) {
-        mm.unisolate_pageblock(block, mt).expect("it was isolated above");
+        mm.frames.unisolate_pageblock(block, mt).expect("it was isolated above");
     }
 }
 
@@ -180,25 +176,22 @@ impl<T: Tracer> Mm<T> {
     /// Makes a fresh page a held frame: it counts as freed, and as one that was migrated to once it is.
     pub(super) fn hold_fresh(&mut self, page: Pfn) -> Idx {
         let idx = self.fresh(page);
-        self.count_out(idx, Order::ZERO, Class::of_used(self.frames.word(idx)));
-        self.count_in(idx, Order::ZERO, Class::Isolated);
-        self.frames.set(idx, Word::held(Order::ZERO));
-        self.counters.pgfree += 1;
+        self.frames.hold_fresh(idx);
         idx
     }
 
     /// Moves an isolated huge page to `target`; where there is none, or it cannot move, it is put back, and for want of a
     /// target split.
     fn settle_huge(&mut self, head: Pfn, target: Option<Pfn>, reason: MigrateReason, cpu: usize) -> HugeMove {
-        let source = self.at(head);
+        let source = self.frames.at(head);
         let wanted = self.user.rmap.owner(source) == Owner::Huge;
         let done = match target {
             Some(target) if wanted => self.migrate_huge(source, target, cpu).inspect_err(|_| {
-                let target = self.at(target);
+                let target = self.frames.at(target);
                 self.free_fresh(target, cpu);
             }),
             Some(target) => {
-                let target = self.at(target);
+                let target = self.frames.at(target);
                 self.free_fresh(target, cpu);
                 Ok(())
             }
@@ -225,21 +218,21 @@ impl<T: Tracer> Mm<T> {
         self.counters.thp_migration_fail += u64::from(!moved);
         self.counters.pgmigrate_success += succeeded;
         self.counters.pgmigrate_fail += failed;
-        self.tracer.event(|| Event::MigratePages { succeeded, failed, mode: MigrateMode::Sync, reason });
+        self.trace(|| Event::MigratePages { succeeded, failed, mode: MigrateMode::Sync, reason });
     }
 
     /// The first page from `from` on, below `end`, that can be moved.
     fn next_movable(&self, from: Pfn, end: Pfn) -> Option<Pfn> {
         PfnRange::new(from, end).iter().find(|&pfn| {
-            let word = self.live(pfn).map(|(_, word)| word);
+            let word = self.frames.live(pfn).map(|(_, word)| word);
             word.is_ok_and(|word| word.has(Flag::MovableContent) && !word.has(Flag::Isolated))
         })
     }
 
     /// The first page from `from` on, below `end`, that is neither free nor missing.
     fn next_used(&self, from: Pfn, end: Pfn) -> Option<Pfn> {
-        PfnRange::new(from, end)
-            .iter()
-            .find(|&pfn| !matches!(self.frame(pfn), FrameState::Free { .. } | FrameState::Tail | FrameState::Hole))
+        PfnRange::new(from, end).iter().find(|&pfn| {
+            !matches!(self.frames.frame(pfn), FrameState::Free { .. } | FrameState::Tail | FrameState::Hole)
+        })
     }
 }

@@ -1,11 +1,11 @@
 //! Pages of hugetlb pools go where somebody wants them, whole.
 
+use order9_frames::Request;
 use order9_units::Pfn;
 
 use super::MigrateReason;
 use crate::Pressure;
 use crate::hugetlb::PoolMove;
-use crate::page_alloc::Request;
 use crate::slow_path::alloc_pages;
 use crate::space::Errno;
 

@@ -9,10 +9,10 @@ use super::page::{Attempt, HeldBy, Outcome};
 use super::{MigrateMode, MigrateReason, Targets};
 use crate::Mm;
 use crate::env::{Stall, Until};
-use crate::frame::Idx;
 use crate::lru::LruType;
 use crate::reclaim::PageWrite;
 use crate::trace::{Event, Tracer};
+use order9_frames::Idx;
 
 /// Passes over a list at most.
 pub(super) const PASSES: u32 = 10;
@@ -226,7 +226,7 @@ impl<T: Tracer> Mm<T> {
         self.counters.pgmigrate_success += succeeded;
         self.counters.pgmigrate_fail += failed;
         if succeeded + failed > 0 {
-            self.tracer.event(|| Event::MigratePages { succeeded, failed, mode, reason });
+            self.trace(|| Event::MigratePages { succeeded, failed, mode, reason });
         }
     }
 

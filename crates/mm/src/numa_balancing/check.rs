@@ -4,9 +4,9 @@ use alloc::format;
 
 use super::SpaceBalancing;
 use crate::Mm;
-use crate::check::{Verdict, require};
 use crate::space::{Mapping, Pte, PteFlag, SpaceId, TASK_END};
 use crate::trace::Tracer;
+use order9_frames::{Verdict, require};
 
 impl<T: Tracer> Mm<T> {
     /// An entry that balancing took the access from has a page, and balancing has been on.
@@ -38,7 +38,7 @@ impl<T: Tracer> Mm<T> {
         require(of.offset <= TASK_END, "a scan goes on within the address space", || {
             format!("{id:?}: {:?}", of.offset)
         })?;
-        let nodes = self.nodes.len();
+        let nodes = self.frames.nodes().len();
         for (pid, task) in &of.tasks {
             let sized = task.faults.len() == nodes && task.recent.len() == nodes;
             let exists = task.preferred.is_none_or(|node| node.index() < nodes);

@@ -1,12 +1,12 @@
 //! A hint fault: who uses a page is known, and has consequences.
 
+use order9_frames::Idx;
 use order9_units::{Nanos, NodeId, Order};
 
 use super::placement::HintFault;
 use super::users::PageUser;
 use super::{NumaTask, SpaceBalancing};
 use crate::Mm;
-use crate::frame::Idx;
 use crate::mempolicy::SpaceTask;
 use crate::space::{Mapping, PteFlag, Slot, SpaceId, VirtAddr, Vma, Vpn};
 use crate::trace::Tracer;

@@ -1,11 +1,11 @@
 //! Where a page belongs that a task has just used, by memory policy and by who used it before (`mpol_misplaced`).
 
+use order9_frames::Idx;
 use order9_units::NodeId;
 
 use super::NumaTask;
 use super::users::PageUser;
 use crate::Mm;
-use crate::frame::Idx;
 use crate::mempolicy::{PageOf, SpaceTask};
 use crate::space::{SpaceId, Vma, Vpn};
 use crate::trace::Tracer;

@@ -29,7 +29,7 @@ pub(super) struct HintFault {
 impl<T: Tracer> Mm<T> {
     /// Takes note of a hint fault (`task_numa_fault`); returns the node that the task should go to.
     pub(super) fn learn(&mut self, id: SpaceId, task: NumaTask, fault: &HintFault, now: Nanos) -> Option<NodeId> {
-        let (settings, nodes) = (self.settings.numa_balancing, self.nodes.len());
+        let (settings, nodes) = (self.settings.numa_balancing, self.frames.nodes().len());
         let (periods, rule) = (self.scan_periods(id), self.policy.numa_balancing.slows_down);
         let here = self.node_of_cpu(task.cpu);
         let balancing = self.balancing_of(id, now);

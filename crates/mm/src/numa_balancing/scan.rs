@@ -62,7 +62,7 @@ struct Taken {
 impl<T: Tracer> Mm<T> {
     /// A tick of a running task of `id` that has had `runtime` of CPU time so far (`task_tick_numa`).
     pub fn numa_tick(&mut self, id: SpaceId, task: NumaTask, runtime: Nanos, now: Nanos) -> NumaTick {
-        let (settings, nodes) = (self.settings.numa_balancing, self.nodes.len());
+        let (settings, nodes) = (self.settings.numa_balancing, self.frames.nodes().len());
         let start_ms = self.scan_period_start(id);
         let ask_after = |after: Nanos| NumaTick { scan: false, ask_after: after.max(TICK) };
         let Ok(space) = self.user.space_mut(id) else { return ask_after(NEVER) };
@@ -87,7 +87,7 @@ impl<T: Tracer> Mm<T> {
     /// Begins a scan; `None` where another task of the space has just done so.
     pub fn numa_scan_begin(&mut self, of: impl Into<SpaceTask>, task: NumaTask, now: Nanos) -> Option<NumaScan> {
         let of = of.into();
-        let (settings, nodes) = (self.settings.numa_balancing, self.nodes.len());
+        let (settings, nodes) = (self.settings.numa_balancing, self.frames.nodes().len());
         let balancing = self.user.space_mut(of.space).ok()?.balancing.as_deref_mut()?;
         if !settings.on || now < balancing.next_scan {
             return None;

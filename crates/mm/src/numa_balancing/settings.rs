@@ -47,7 +47,7 @@ impl<T: Tracer> Mm<T> {
     pub fn set_numa_balancing(&mut self, on: bool) {
         self.settings.numa_balancing.on = on;
         if on {
-            self.user.balancing.make_room(self.frames.len(), self.nodes.len());
+            self.user.balancing.make_room(self.frames.table().len(), self.frames.nodes().len());
         }
     }
 }

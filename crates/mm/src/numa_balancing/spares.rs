@@ -1,12 +1,13 @@
 //! Which mappings and pages keep their access when a scan comes by.
 
+use order9_frames::Idx;
 use order9_units::NodeId;
 
 use super::NumaTask;
 use crate::Mm;
-use crate::frame::{Flag, Idx};
 use crate::lru::LruType;
 use crate::mempolicy::SpaceTask;
+use crate::page_flags::{PageFlag, PageWord};
 use crate::policy::ScanSpares;
 use crate::space::{Owner, Prot, Vma, VmaKind};
 use crate::trace::Tracer;
@@ -55,7 +56,7 @@ impl<T: Tracer> Mm<T> {
     /// Whether a page of a file has to be written back before it is clean.
     pub(super) fn is_dirty_file_page(&self, idx: Idx) -> bool {
         let word = self.frames.word(idx);
-        word.lru_type() == LruType::File && word.has(Flag::Dirty)
+        word.lru_type() == LruType::File && word.has(PageFlag::Dirty)
     }
 
     fn mapcount_for_scans(&self, idx: Idx, owner: Owner) -> u32 {

@@ -3,10 +3,10 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use order9_frames::Idx;
 use order9_units::Nanos;
 
 use super::NumaTask;
-use crate::frame::Idx;
 
 /// What the machine keeps for balancing; nothing before it is first switched on.
 #[derive(Clone, Debug, Default)]

@@ -2,12 +2,12 @@
 
 use alloc::format;
 
+use order9_frames::{Flag, Idx, Verdict, require};
 use order9_units::{Nanos, Pages};
 
 use super::{File, FileId, WritePending};
 use crate::Mm;
-use crate::check::{Verdict, require};
-use crate::frame::{Flag, Idx};
+use crate::page_flags::PageFlag;
 use crate::space::Owner;
 use crate::trace::Tracer;
 
@@ -25,7 +25,7 @@ impl<T: Tracer> Mm<T> {
         self.check_mounts()?;
         for idx in self.user.orphans.iter() {
             let word = self.frames.word(idx);
-            let held = word.has(Flag::Locked) || word.has(Flag::Writeback);
+            let held = word.has(PageFlag::Locked) || word.has(PageFlag::Writeback);
             require(held && self.user.rmap.owner(idx) == Owner::Kept, "a page lost by its file waits for I/O", || {
                 format!("{:?} is {:?}", self.frames.pfn(idx), self.user.rmap.owner(idx))
             })?;
@@ -34,31 +34,31 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn check_write_pending(&self) -> Verdict {
-        let mut pending = alloc::vec![WritePending::default(); self.zones.len()];
-        for at in 0..self.frames.len() as u32 {
+        let mut pending = alloc::vec![WritePending::default(); self.frames.zones().len()];
+        for at in 0..self.frames.table().len() as u32 {
             let (idx, word) = (Idx(at), self.frames.word(Idx(at)));
-            let Some(pending) = pending.get_mut(self.blocks[idx.block()].zone.index()) else { continue };
-            let [locked, dirty] = [Flag::Locked, Flag::Dirty].map(|flag| word.has(flag));
+            let Some(pending) = pending.get_mut(self.frames.blocks()[idx.block()].zone.index()) else { continue };
+            let [locked, dirty] = [PageFlag::Locked, PageFlag::Dirty].map(|flag| word.has(flag));
             require(!(locked && dirty), "a page that is being read is not dirty", || {
                 format!("{:?}", self.frames.pfn(idx))
             })?;
             let used = word.is_allocated() && word.has(Flag::Owned);
-            let busy = locked || dirty || word.has(Flag::Writeback);
+            let busy = locked || dirty || word.has(PageFlag::Writeback);
             require(used || !busy, "a free page is neither dirty, nor being read or written", || {
                 format!("{:?} is {:?}", self.frames.pfn(idx), word.state())
             })?;
-            pending.dirty += u64::from(dirty && word.has(Flag::File));
-            pending.writeback += if word.has(Flag::Writeback) { word.frames() } else { 0 };
+            pending.dirty += u64::from(dirty && word.has(PageFlag::File));
+            pending.writeback += if word.has(PageFlag::Writeback) { word.frames() } else { 0 };
         }
-        for (zone, recount) in self.zones.iter().zip(pending) {
+        for (zone, recount) in self.frames.zones().iter().zip(pending) {
             require(
-                recount == self.user.write_pending[zone.id.index()],
+                recount == self.user.write_pending[zone.id().index()],
                 "dirty pages and those being written equal a recount",
                 || {
                     format!(
                         "{}: {recount:?} by frames, {:?} counted",
-                        zone.kind,
-                        self.user.write_pending[zone.id.index()]
+                        zone.kind(),
+                        self.user.write_pending[zone.id().index()]
                     )
                 },
             )?;
@@ -72,11 +72,14 @@ impl<T: Tracer> Mm<T> {
         let on_disk = self.user.files.is_on_disk(id);
         for (index, idx, _, dirty) in file.tree.iter() {
             let word = self.frames.word(idx);
-            require(word.has(Flag::Dirty) == dirty, "a file knows its dirty pages", || {
+            require(word.has(PageFlag::Dirty) == dirty, "a file knows its dirty pages", || {
                 format!("page {index} of {id:?}: {dirty}")
             })?;
-            found =
-                (found.0 + 1, found.1 + u32::from(dirty), found.2 + u32::from(on_disk && word.has(Flag::Writeback)));
+            found = (
+                found.0 + 1,
+                found.1 + u32::from(dirty),
+                found.2 + u32::from(on_disk && word.has(PageFlag::Writeback)),
+            );
         }
         let counted = (file.nr_pages, file.nr_dirty, file.nr_writeback);
         require(found == counted, "a file counts its pages, dirty ones and those being written", || {

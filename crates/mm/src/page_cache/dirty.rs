@@ -1,13 +1,13 @@
 //! Pages, inodes and files become dirty, and clean again; gauges by zone.
 
+use order9_frames::{Idx, ZoneId};
 use order9_units::{Nanos, NodeId};
 
 use super::FileId;
 use crate::Mm;
-use crate::frame::{Flag, Idx};
 use crate::fs_cache::FsError;
+use crate::page_flags::PageFlag;
 use crate::trace::Tracer;
-use crate::zone::ZoneId;
 
 /// Pages of a zone that a disk does not have yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,8 +38,8 @@ impl<T: Tracer> Mm<T> {
     #[must_use]
     pub fn write_pending(&self, node: Option<NodeId>) -> WritePending {
         let mut sum = WritePending::default();
-        let zones = self.zones.iter().filter(|zone| node.is_none_or(|node| zone.node == node));
-        zones.for_each(|zone| sum += self.zone_write_pending(zone.id));
+        let zones = self.frames.zones().iter().filter(|zone| node.is_none_or(|node| zone.node() == node));
+        zones.for_each(|zone| sum += self.zone_write_pending(zone.id()));
         sum
     }
 
@@ -68,10 +68,10 @@ impl<T: Tracer> Mm<T> {
     /// Marks a page of a file on disk as dirty, and its inode.
     pub(crate) fn set_page_dirty(&mut self, id: FileId, index: u64, idx: Idx, now: Nanos) {
         let word = self.frames.word(idx);
-        debug_assert!(!word.has(Flag::Locked), "a page that is being read is not written");
+        debug_assert!(!word.has(PageFlag::Locked), "a page that is being read is not written");
         // A page in use is none that reclaim should find first.
-        self.frames.set(idx, word.with(Flag::Reclaim, false));
-        if !word.has(Flag::Dirty) {
+        self.frames.set(idx, word.with(PageFlag::Reclaim, false));
+        if !word.has(PageFlag::Dirty) {
             self.counters.nr_dirtied += 1;
             self.mark_page_dirty(id, index, idx);
         }
@@ -80,7 +80,7 @@ impl<T: Tracer> Mm<T> {
 
     /// Notes that a page has to be written, which was clean so far.
     pub(crate) fn mark_page_dirty(&mut self, id: FileId, index: u64, idx: Idx) {
-        self.frames.set(idx, self.frames.word(idx).with(Flag::Dirty, true));
+        self.frames.set(idx, self.frames.word(idx).with(PageFlag::Dirty, true));
         self.write_pending_of(idx).dirty += 1;
         let file = self.user.files.ensure(id);
         file.tree.set_dirty(index, true);
@@ -90,7 +90,7 @@ impl<T: Tracer> Mm<T> {
     /// A dirty page is clean: its write has begun, or it is dropped.
     pub(super) fn clear_page_dirty(&mut self, id: FileId, index: u64, idx: Idx) {
         let word = self.frames.word(idx);
-        self.frames.set(idx, word.with(Flag::Dirty, false));
+        self.frames.set(idx, word.with(PageFlag::Dirty, false));
         self.write_pending_of(idx).dirty -= 1;
         let file = self.user.files.ensure(id);
         file.tree.set_dirty(index, false);
@@ -100,24 +100,24 @@ impl<T: Tracer> Mm<T> {
     /// A page is being written, to its file or to swap.
     pub(crate) fn set_writeback(&mut self, idx: Idx) {
         let word = self.frames.word(idx);
-        self.frames.set(idx, word.with(Flag::Writeback, true));
+        self.frames.set(idx, word.with(PageFlag::Writeback, true));
         self.write_pending_of(idx).writeback += word.frames();
     }
 
     /// The write of a page is done. If reclaim waits for it, the page is the oldest of its list now.
     pub(crate) fn end_writeback(&mut self, idx: Idx) {
         let word = self.frames.word(idx);
-        self.frames.set(idx, word.with(Flag::Writeback, false).with(Flag::Reclaim, false));
+        self.frames.set(idx, word.with(PageFlag::Writeback, false).with(PageFlag::Reclaim, false));
         self.write_pending_of(idx).writeback -= word.frames();
         self.counters.nr_written += word.frames();
         self.note_written(idx, word.frames());
-        if word.has(Flag::Reclaim) && self.rotate_lru(idx) {
+        if word.has(PageFlag::Reclaim) && self.rotate_lru(idx) {
             self.counters.pgrotated += word.frames();
         }
     }
 
     pub(crate) fn write_pending_of(&mut self, idx: Idx) -> &mut WritePending {
-        &mut self.user.write_pending[self.blocks[idx.block()].zone.index()]
+        &mut self.user.write_pending[self.frames.zone_around(idx).index()]
     }
 
     /// A file may have become clean: it leaves the queue, its inode may go, and where nothing of it is in memory any more it

@@ -1,10 +1,11 @@
 //! Pages leave the page cache: taken by reclaim, invalidated with their inode or on request, or lost with part of their file.
 
+use order9_frames::{Idx, Word};
 use order9_units::Pages;
 
 use super::{FileId, Shadow};
 use crate::Mm;
-use crate::frame::{Flag, Idx, Word};
+use crate::page_flags::{PageFlag, PageWord};
 use crate::shmem::huge_index;
 use crate::space::{Mapping, NO_CPU, Zap};
 use crate::trace::Tracer;
@@ -14,15 +15,9 @@ const HUGE: u64 = crate::thp::NR as u64;
 /// Pages that a step of invalidation looks at.
 const STEP: u64 = 1024;
 
-impl Word {
-    /// Whether a page of a file on disk is clean, and nobody reads, writes, isolates or pins it.
-    pub(crate) const fn is_droppable(self) -> bool {
-        !(self.has(Flag::Dirty)
-            || self.has(Flag::Writeback)
-            || self.has(Flag::Locked)
-            || self.has(Flag::Isolated)
-            || self.has(Flag::Pinned))
-    }
+/// Whether a page of a file on disk is clean, and nobody reads, writes, isolates or pins it.
+pub(crate) fn is_droppable(word: Word) -> bool {
+    !(word.has(PageFlag::Dirty) || word.is_held())
 }
 
 impl<T: Tracer> Mm<T> {
@@ -39,13 +34,13 @@ impl<T: Tracer> Mm<T> {
             return self.user.file_mut(id).take(index, None);
         }
         self.user.levels.file -= 1;
-        if word.has(Flag::Dirty) {
+        if word.has(PageFlag::Dirty) {
             self.clear_page_dirty(id, index, idx);
         }
-        if word.has(Flag::Writeback) {
+        if word.has(PageFlag::Writeback) {
             self.user.file_mut(id).nr_writeback -= 1;
         }
-        if word.has(Flag::Writeback) || word.has(Flag::Locked) {
+        if word.has(PageFlag::Writeback) || word.has(PageFlag::Locked) {
             self.user.orphans.add(id, index, idx);
         }
         self.user.file_mut(id).take(index, shadow)
@@ -54,7 +49,7 @@ impl<T: Tracer> Mm<T> {
     /// Reclaim takes a clean, unmapped page of a file: its frame is the caller's to free.
     pub(crate) fn reclaim_from_file(&mut self, id: FileId, index: u64, shadow: Option<Shadow>) {
         self.take_from_file(id, index, shadow);
-        let trimmed = self.user.files.limit_shadows(id, index, self.frames.len());
+        let trimmed = self.user.files.limit_shadows(id, index, self.frames.table().len());
         self.settle_file(id);
         if let Some(other) = trimmed.filter(|&other| other != id) {
             self.settle_file(other);
@@ -74,7 +69,7 @@ impl<T: Tracer> Mm<T> {
             };
             from = index + 1;
             let is_mapped = self.user.file(id).is_ok_and(|file| file.mappings(index) > 0);
-            if self.frames.word(idx).is_droppable() && !is_mapped {
+            if is_droppable(self.frames.word(idx)) && !is_mapped {
                 self.take_from_file(id, index, None);
                 self.disown(idx, cpu);
                 dropped += 1;
@@ -121,7 +116,7 @@ impl<T: Tracer> Mm<T> {
                 continue;
             }
             self.take_from_file(id, found, None);
-            if self.frames.word(idx).has(Flag::SwapCache) {
+            if self.frames.word(idx).has(PageFlag::SwapCache) {
                 self.leave_in_swap_cache(idx, cpu); // It came back while it was written; the end of that frees it.
             } else {
                 self.disown(idx, cpu);

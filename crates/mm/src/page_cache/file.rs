@@ -6,12 +6,12 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
+use order9_frames::Idx;
 use order9_units::{Nanos, Pages};
 
 use super::Shadow;
 use super::shadows::ShadowChunks;
 use super::tree::PageTree;
-use crate::frame::Idx;
 use crate::fs_cache::FsError;
 use crate::shmem::MountId;
 use crate::space::{Errno, FILES, Mapping, PLACES};

@@ -3,11 +3,11 @@
 //! Key types: [`DirtyLimits`], [`PosRatio`] (how much slower than the disk a writer may be). Sources: Linux'
 //! Documentation/admin-guide/sysctl/vm.rst; "IO-less dirty throttling" (LKML, 2011).
 
-use order9_units::{Nanos, NodeId, PAGE_SIZE, Pages};
+use order9_frames::Zone;
+use order9_units::{Nanos, NodeId, NodeMask, PAGE_SIZE, Pages};
 
 use crate::Mm;
 use crate::trace::Tracer;
-use crate::zone::Zone;
 
 const NANOS_PER_CENTISEC: u64 = 10_000_000;
 
@@ -107,7 +107,8 @@ impl<T: Tracer> Mm<T> {
     /// Pages being written above which reclaim starts no more writes, where the policy says so: a tenth more than could be
     /// dirty if memory were empty. Linux' limit starts there, and comes down only while programs make pages dirty.
     pub(crate) fn writeout_limit(&self) -> u64 {
-        let memory = self.zones.iter().map(|zone| zone.managed.saturating_sub(zone.reserved_from_programs())).sum();
+        let memory =
+            self.frames.zones().iter().map(|zone| zone.managed().saturating_sub(zone.reserved_from_programs())).sum();
         let thresh = DirtyLimits::new(memory, &self.settings.dirty).thresh.get();
         thresh + thresh / 10
     }
@@ -144,12 +145,18 @@ impl<T: Tracer> Mm<T> {
         self.write_pending(Some(node)).total() <= self.node_dirty_limit(node).get()
     }
 
+    /// Nodes with more dirty pages than their share.
+    pub(crate) fn nodes_too_dirty(&self) -> NodeMask {
+        let dirty = self.frames.nodes().filter(|&node| !self.node_dirty_ok(node));
+        dirty.fold(NodeMask::EMPTY, |mask, node| mask | NodeMask::of(node))
+    }
+
     /// Pages that could be dirty: free ones that programs can count on, and those of files.
     fn dirtyable(&self, node: Option<NodeId>) -> u64 {
-        let zones = || self.zones.iter().filter(|zone| node.is_none_or(|node| zone.node == node));
+        let zones = || self.frames.zones().iter().filter(|zone| node.is_none_or(|node| zone.node() == node));
         let sum = |of: fn(&Zone) -> u64| zones().map(of).sum::<u64>();
-        let free = sum(|zone| zone.free).saturating_sub(sum(Zone::reserved_from_programs));
-        let of_files = |zone: &Zone| self.zone_lru(zone.id).file_pages();
+        let free = sum(|zone| zone.free()).saturating_sub(sum(Zone::reserved_from_programs));
+        let of_files = |zone: &Zone| self.zone_lru(zone.id()).file_pages();
         free + zones().map(of_files).sum::<u64>()
     }
 }
@@ -215,11 +222,11 @@ mod tests {
     fn free_pages_of_a_node_could_be_dirty_but_its_reserves_could_not() {
         let mm = two_nodes();
         let could_be = |zone: &Zone| {
-            let reserve = zone.watermarks.high;
-            assert!(reserve > 0 && reserve < zone.free);
-            zone.free - reserve
+            let reserve = zone.watermarks().high;
+            assert!(reserve > 0 && reserve < zone.free());
+            zone.free() - reserve
         };
-        let [first, second] = [0, 1].map(|zone| could_be(&mm.zones[zone]));
+        let [first, second] = [0, 1].map(|zone| could_be(&mm.frames.zones()[zone]));
         let dirtyable = [Some(NodeId(0)), Some(NodeId(1)), None].map(|node| mm.dirtyable(node));
         assert_eq!(dirtyable, [first, second, first + second]);
         assert_eq!(mm.node_dirty_limit(NodeId(1)), Pages::new(second / 5));

@@ -23,6 +23,7 @@ pub(crate) mod tests;
 mod tree;
 mod writeback;
 
+use order9_frames::Idx;
 use order9_units::{Nanos, Pages, Pfn};
 
 pub use dirty::WritePending;
@@ -36,9 +37,9 @@ pub(crate) use writeback::Orphans;
 pub use crate::workingset::Shadow;
 
 use crate::Mm;
-use crate::frame::{Flag, Idx};
 use crate::fs_cache::FsError;
 use crate::lru::LruList;
+use crate::page_flags::PageFlag;
 use crate::space::Owner;
 use crate::trace::Tracer;
 
@@ -99,7 +100,7 @@ impl<T: Tracer> Mm<T> {
     #[must_use]
     pub fn find_page(&self, id: FileId, index: u64) -> CachedPage {
         let Some(idx) = self.user.file(id).ok().and_then(|file| file.page(index)) else { return CachedPage::Missing };
-        match self.frames.word(idx).has(Flag::Locked) {
+        match self.frames.word(idx).has(PageFlag::Locked) {
             true => CachedPage::BeingRead(self.frames.pfn(idx)),
             false => CachedPage::Uptodate(self.frames.pfn(idx)),
         }
@@ -122,7 +123,7 @@ impl<T: Tracer> Mm<T> {
         let idx = self.fresh(page);
         let added = self.add_file_page_at(id, index, idx, cpu);
         if let Added::New(_) = added {
-            self.frames.set(idx, self.frames.word(idx).with(Flag::Locked, true));
+            self.frames.set(idx, self.frames.word(idx).with(PageFlag::Locked, true));
         }
         Ok(added)
     }
@@ -131,11 +132,11 @@ impl<T: Tracer> Mm<T> {
     /// file has lost meanwhile are freed.
     pub fn end_page_read(&mut self, id: FileId, index: u64, pages: Pages, cpu: usize) {
         for index in index..index.saturating_add(pages.get()) {
-            let is_locked = |idx: &Idx| self.frames.word(*idx).has(Flag::Locked);
+            let is_locked = |idx: &Idx| self.frames.word(*idx).has(PageFlag::Locked);
             let orphan = self.user.orphans.take(id, index, |idx| is_locked(&idx));
             let there = || self.user.file(id).ok()?.page(index).filter(is_locked);
             let Some(idx) = orphan.or_else(there) else { continue };
-            self.frames.set(idx, self.frames.word(idx).with(Flag::Locked, false));
+            self.frames.set(idx, self.frames.word(idx).with(PageFlag::Locked, false));
             if let Some(tags) = &mut self.user.tags {
                 tags.read_from_disk(idx, id, index);
             }
@@ -182,7 +183,7 @@ impl<T: Tracer> Mm<T> {
     pub fn write_page(&mut self, id: FileId, index: u64, now: Nanos) -> CachedPage {
         let found = self.find_page(id, index);
         if let CachedPage::Uptodate(pfn) = found {
-            let idx = self.at(pfn);
+            let idx = self.frames.at(pfn);
             if let Some(tags) = &mut self.user.tags {
                 tags.write_file(idx, id, index);
             }

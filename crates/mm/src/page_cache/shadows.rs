@@ -43,7 +43,7 @@ mod tests {
     use super::super::Shadow;
     use super::super::file::Home;
     use super::*;
-    use crate::frame::Idx;
+    use order9_frames::Idx;
 
     #[test]
     fn the_chunk_that_was_emptied_first_goes_first() {

@@ -10,7 +10,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 
 use super::Shadow;
-use crate::frame::Idx;
+use order9_frames::Idx;
 
 const CHUNK: u64 = u64::BITS as u64;
 

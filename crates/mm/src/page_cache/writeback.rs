@@ -3,11 +3,12 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use order9_frames::Idx;
 use order9_units::{Nanos, Pages, Pfn};
 
 use super::FileId;
 use crate::Mm;
-use crate::frame::{Flag, Idx};
+use crate::page_flags::PageFlag;
 use crate::space::Owner;
 use crate::trace::Tracer;
 
@@ -95,13 +96,13 @@ impl<T: Tracer> Mm<T> {
     /// Begins the write of one dirty page of a file for reclaim (`pageout`): when it is done, the page is the next that
     /// reclaim looks at. `None` unless the page is dirty and not being written.
     pub fn start_page_write(&mut self, pfn: Pfn) -> Option<FileWrite> {
-        let (idx, word) = self.live(pfn).ok()?;
+        let (idx, word) = self.frames.live(pfn).ok()?;
         let Owner::File { file, index } = self.user.rmap.owner(idx) else { return None };
-        if !word.has(Flag::Dirty) || word.has(Flag::Writeback) {
+        if !word.has(PageFlag::Dirty) || word.has(PageFlag::Writeback) {
             return None;
         }
         self.start_write_at(file, index, idx);
-        self.frames.set(idx, self.frames.word(idx).with(Flag::Reclaim, true));
+        self.frames.set(idx, self.frames.word(idx).with(PageFlag::Reclaim, true));
         self.counters.nr_vmscan_write += 1;
         self.settle_file(file);
         Some(FileWrite { file, index, pages: Pages::new(1) })
@@ -119,7 +120,7 @@ impl<T: Tracer> Mm<T> {
         let file = self.user.file(id).ok()?;
         loop {
             let (index, idx) = file.tree.next_dirty(from)?;
-            if !self.frames.word(idx).has(Flag::Writeback) {
+            if !self.frames.word(idx).has(PageFlag::Writeback) {
                 return Some((index, idx));
             }
             from = index + 1;
@@ -145,13 +146,13 @@ impl<T: Tracer> Mm<T> {
     pub fn file_written(&mut self, write: &FileWrite, now: Nanos, cpu: usize) {
         let FileWrite { file: id, index, pages } = *write;
         for index in index..index + pages.get() {
-            if let Some(idx) = self.user.orphans.take(id, index, |idx| self.frames.word(idx).has(Flag::Writeback)) {
+            if let Some(idx) = self.user.orphans.take(id, index, |idx| self.frames.word(idx).has(PageFlag::Writeback)) {
                 self.end_writeback(idx);
                 self.free_if_kept_by(idx, cpu);
                 continue;
             }
             let idx = self.user.file(id).ok().and_then(|file| file.page(index));
-            let idx = idx.filter(|&idx| self.frames.word(idx).has(Flag::Writeback));
+            let idx = idx.filter(|&idx| self.frames.word(idx).has(PageFlag::Writeback));
             self.end_writeback(idx.unwrap_or_else(|| panic!("page {index} of {write:?} is not being written")));
             self.user.files.ensure(id).nr_writeback -= 1;
         }

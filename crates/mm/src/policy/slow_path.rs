@@ -51,6 +51,31 @@ pub enum EarlyFail {
     HugeNoRetryAlways,
 }
 
+impl EarlyFail {
+    const ALL: [Self; 7] = [
+        Self::HugeNoRetry,
+        Self::NoRetryDeferred,
+        Self::HugeUnlessRetryMayFail,
+        Self::NoRetrySkippedOrDeferred,
+        Self::NoRetryThisNode,
+        Self::UnlessReclaimHelps,
+        Self::HugeNoRetryAlways,
+    ];
+
+    /// The rule of one request as the note that the request carries; 0 for none.
+    pub(crate) const fn note(rule: Option<Self>) -> u8 {
+        match rule {
+            Some(rule) => 1 + rule as u8,
+            None => 0,
+        }
+    }
+
+    /// The rule that a request carries.
+    pub(crate) fn of_note(note: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(note).checked_sub(1)?).copied()
+    }
+}
+
 /// How long requests go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryRule {

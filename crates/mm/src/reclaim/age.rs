@@ -4,8 +4,8 @@ use super::control::ReclaimControl;
 use super::pass::Pass;
 use super::walk::Walk;
 use crate::Mm;
-use crate::frame::Flag;
 use crate::lru::{LruList, LruType};
+use crate::page_flags::PageFlag;
 use crate::trace::{Event, Tracer};
 
 impl<T: Tracer> Mm<T> {
@@ -26,17 +26,17 @@ impl<T: Tracer> Mm<T> {
                 self.move_lru(idx, of.active());
             } else {
                 self.move_lru(idx, of.inactive());
-                self.frames.set(idx, self.frames.word(idx).with(Flag::Workingset, true));
+                self.frames.set(idx, self.frames.word(idx).with(PageFlag::Workingset, true));
                 deactivated += frames;
             }
         }
         // Once to take them off the active list, once to put them on one again.
-        self.lock_lru(self.zones[pass.zone.index()].node, 2);
-        let zone = &self.zones[pass.zone.index()];
-        self.counters.pgrefill.add(zone.kind, scanned);
+        self.lock_lru(self.frames.zones()[pass.zone.index()].node(), 2);
+        let zone = *self.frames.zone(pass.zone);
+        self.counters.pgrefill.add(zone.kind(), scanned);
         self.counters.pgdeactivate += deactivated;
-        self.tracer.event(|| Event::LruShrinkActive {
-            node: zone.node,
+        self.trace(|| Event::LruShrinkActive {
+            node: zone.node(),
             taken: scanned,
             active: scanned - deactivated,
             deactivated,
@@ -45,7 +45,7 @@ impl<T: Tracer> Mm<T> {
             of,
         });
         self.reclaim.sets[pass.set].pressure.note_scan(of, scanned, referenced);
-        self.reclaim.note_scanned(pass.set, scanned);
+        self.note_scanned(pass.set, scanned);
         self.note_lru_cost(pass.set, of, referenced);
     }
 }

@@ -5,6 +5,7 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::{Idx, ZoneId};
 use order9_units::Order;
 
 use super::control::ReclaimControl;
@@ -12,11 +13,10 @@ use super::pass::Pass;
 use super::stats::{PassStats, ReclaimFlags};
 use super::walk::Walk;
 use crate::Mm;
-use crate::frame::{Flag, Idx};
 use crate::lru::{LruList, LruType};
+use crate::page_flags::{PageFlag, PageWord};
 use crate::space::Owner;
 use crate::trace::{Event, Tracer};
-use crate::zone::ZoneId;
 
 /// Pages taken off one inactive list until they are dealt with.
 #[derive(Clone, Debug)]
@@ -77,7 +77,7 @@ impl<T: Tracer> Mm<T> {
             run.chunk.isolated.push(idx);
         }
         let scanned = taken + walk.skipped;
-        self.tracer.event(|| Event::LruIsolate {
+        self.trace(|| Event::LruIsolate {
             class: run.reclaim_idx,
             order: run.order,
             requested: pages,
@@ -87,12 +87,12 @@ impl<T: Tracer> Mm<T> {
             list,
         });
         self.work.pages_isolated += run.chunk.isolated.len() as u64;
-        self.lock_lru(self.zones[pass.zone.index()].node, 1);
+        self.lock_lru(self.frames.zones()[pass.zone.index()].node(), 1);
         self.reclaim.sets[pass.set].pressure.note_scan(LruType::of(list), taken, 0);
-        self.reclaim.note_scanned(pass.set, scanned);
+        self.note_scanned(pass.set, scanned);
         (run.chunk.zone, run.chunk.of, run.chunk.scanned) = (pass.zone, LruType::of(list), scanned);
         run.nr_scanned += scanned;
-        self.counters.pgscan_mut(run.by).add(self.zones[pass.zone.index()].kind, scanned);
+        self.counters.pgscan_mut(run.by).add(self.frames.zones()[pass.zone.index()].kind(), scanned);
     }
 
     /// Frees what can be freed of the pages isolated before; the others go back to a list. Returns pages freed.
@@ -109,19 +109,20 @@ impl<T: Tracer> Mm<T> {
             }
         }
         self.flush_unmapped(&mut tally);
-        self.lock_lru(self.zones[zone.index()].node, 1);
+        self.lock_lru(self.frames.zones()[zone.index()].node(), 1);
         run.chunk.isolated = isolated;
         tally.stats.file_taken = if of == LruType::File { tally.stats.taken } else { 0 };
         run.stats.add(&tally.stats);
         run.wake_flushers |= tally.stats.is_all_unqueued();
         run.nr_reclaimed += tally.freed;
-        self.counters.pgsteal_mut(run.by).add(self.zones[zone.index()].kind, tally.freed);
+        self.counters.pgsteal_mut(run.by).add(self.frames.zones()[zone.index()].kind(), tally.freed);
         self.counters.pgactivate += tally.activated;
         // A page found in use or written: its type is worth less scanning.
         self.reclaim.sets[set].pressure.note_scan(of, 0, tally.activated);
         self.note_lru_cost(set, of, tally.activated + tally.written);
-        self.tracer.event(|| Event::LruShrinkInactive {
-            node: self.zones[zone.index()].node,
+        let node = self.frames.zone(zone).node();
+        self.trace(|| Event::LruShrinkInactive {
+            node,
             scanned: run.chunk.scanned,
             reclaimed: tally.freed,
             stats: tally.stats,
@@ -136,9 +137,9 @@ impl<T: Tracer> Mm<T> {
     /// Counts pages that were freed so that a huge page can be made, and those that the free scanner will not find.
     fn account_freed(&mut self, order: Order, idx: Idx, frames: u64) {
         if order >= Order::PAGEBLOCK {
-            let zone = &self.zones[self.blocks[idx.block()].zone.index()];
-            let compaction = &self.compaction.zones[zone.id.index()];
-            let is_behind = compaction.is_behind_free(zone.span, self.frames.pfn(idx));
+            let zone = &self.frames.zones()[self.frames.zone_around(idx).index()];
+            let compaction = &self.compaction.zones[zone.id().index()];
+            let is_behind = compaction.is_behind_free(zone.span(), self.frames.pfn(idx));
             self.counters.huge_reclaimed += frames;
             self.counters.huge_reclaimed_behind += if is_behind { frames } else { 0 };
         }
@@ -190,7 +191,7 @@ impl<T: Tracer> Mm<T> {
             let shadow = self.workingset_eviction(idx);
             self.reclaim_from_file(file, index, Some(shadow));
         }
-        if self.frames.word(idx).has(Flag::SwapCache) {
+        if self.frames.word(idx).has(PageFlag::SwapCache) {
             self.evict_to_swap(idx);
         }
         self.end_isolation(idx);

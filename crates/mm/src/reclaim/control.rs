@@ -5,6 +5,7 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::{Gfp, Idx};
 use order9_units::{Order, ZoneKind};
 
 use super::balance::Pressure;
@@ -12,8 +13,6 @@ use super::chunk::Chunk;
 use super::pass::Pass;
 use super::stats::{PassStats, ReclaimFlags};
 use crate::Mm;
-use crate::frame::Idx;
-use crate::gfp::Gfp;
 use crate::page_cache::FileWrite;
 use crate::runs::{RunId, Runs};
 use crate::swap::SwapWrite;
@@ -122,8 +121,6 @@ pub type ReclaimId = RunId<ReclaimControl>;
 pub(super) struct SetState {
     pub(super) pressure: Pressure,
     pub(super) flags: ReclaimFlags,
-    /// Pages scanned since one of the zones was last given a page back.
-    pub(super) scanned_since_free: u64,
 }
 
 /// Per-node state of reclaim.
@@ -159,17 +156,6 @@ impl ReclaimState {
         }
     }
 
-    /// Pages of the set were scanned.
-    pub(crate) fn note_scanned(&mut self, set: usize, pages: u64) {
-        self.sets[set].scanned_since_free += pages;
-    }
-
-    /// A page came free in a zone of the set.
-    #[inline]
-    pub(crate) fn note_free(&mut self, set: usize) {
-        self.sets[set].scanned_since_free = 0;
-    }
-
     /// Pages that runs hold.
     pub(crate) fn isolated(&self) -> impl Iterator<Item = Idx> {
         self.runs.iter().flat_map(|run| run.chunk.isolated.iter().copied())
@@ -177,6 +163,11 @@ impl ReclaimState {
 }
 
 impl<T: Tracer> Mm<T> {
+    /// Pages of a set of LRU lists were scanned.
+    pub(crate) fn note_scanned(&mut self, set: usize, pages: u64) {
+        self.frames.watch_mut().scanned_since_free.pages[set] += pages;
+    }
+
     /// Starts a run.
     pub fn begin_reclaim(&mut self, control: ReclaimControl) -> ReclaimId {
         self.reclaim.runs.begin(control)

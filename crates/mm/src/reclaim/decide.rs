@@ -1,8 +1,8 @@
 //! Single decisions of reclaim, as functions of what they depend on.
 
+use order9_frames::Gfp;
 use order9_units::Order;
 
-use crate::gfp::Gfp;
 use crate::lru::LruType;
 use crate::policy::ContinueRule;
 use crate::suitable::compact_gap;

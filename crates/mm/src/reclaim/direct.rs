@@ -1,5 +1,6 @@
 //! Direct reclaim: a task that finds no page frees some itself (`try_to_free_pages`).
 
+use order9_frames::{Mark, Request, Search, Zone, ZoneId};
 use order9_units::Order;
 
 use super::control::{DEF_PRIORITY, ReclaimControl, ReclaimId, Reclaimer};
@@ -8,12 +9,9 @@ use super::pass::CHUNK;
 use super::throttle::{Stalled, throttle, throttle_direct};
 use crate::Mm;
 use crate::env::Stall;
-use crate::gfp::Mark;
-use crate::page_alloc::{Request, Search};
 use crate::policy::Unreclaimable;
 use crate::suitable::{Suitable, compact_gap};
 use crate::trace::{Event, Tracer};
-use crate::zone::{Zone, ZoneId};
 
 /// Reclaims on behalf of a task for its request: pages freed, 1 if it stopped since compaction can start, 0 if there is
 /// nothing to be had.
@@ -27,7 +25,7 @@ pub async fn direct_reclaim<E: Stall>(env: &E, request: &Request) -> u64 {
     env.with(|mm| {
         let reclaimed = mm.end_reclaim(id).nr_reclaimed;
         let progress = if reclaimed == 0 { u64::from(ready || mm.has_hope(&search)) } else { reclaimed };
-        mm.tracer.event(|| Event::DirectReclaimEnd { reclaimed: progress });
+        mm.trace(|| Event::DirectReclaimEnd { reclaimed: progress });
         progress
     })
 }
@@ -67,10 +65,10 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn begin_direct(&mut self, request: &Request) -> Option<(ReclaimId, Search)> {
-        let search = self.search_for(request).ok()?;
+        let search = self.frames.search_for(request).ok()?;
         self.counters.allocstall.add(search.class, 1);
         let Request { order, gfp, .. } = *request;
-        self.tracer.event(|| Event::DirectReclaimBegin { order, gfp });
+        self.trace(|| Event::DirectReclaimBegin { order, gfp });
         let mut control = ReclaimControl::new(Reclaimer::Direct, request.order, CHUNK, search.class);
         control.gfp = request.gfp;
         Some((self.begin_reclaim(control), search))
@@ -81,20 +79,20 @@ impl<T: Tracer> Mm<T> {
     fn direct_passes(&self, search: &Search, priority: u8) -> (alloc::vec::Vec<NodePass>, bool) {
         let (mut passes, mut ready): (alloc::vec::Vec<NodePass>, _) = (alloc::vec::Vec::new(), false);
         let mut at = search.first;
-        while let Some((position, entry)) = self.eligible_from(search, at) {
+        while let Some((position, entry)) = self.frames.eligible_from(search, at) {
             at = position + 1;
             if self.compaction_ready(entry.zone, search) {
                 ready = true;
                 continue;
             }
-            if !self.helps(self.zone(entry.zone), priority) {
+            if !self.helps(self.frames.zone(entry.zone), priority) {
                 continue;
             }
             if passes.iter().any(|pass| self.lru_set(pass.zone) == self.lru_set(entry.zone)) {
                 continue;
             }
             // Slab belongs to nodes: where zones are reclaimed, the first of a node takes it along.
-            let slab = passes.iter().all(|pass| self.zone(pass.zone).node != entry.node);
+            let slab = passes.iter().all(|pass| self.frames.zone(pass.zone).node() != entry.node);
             passes.push(NodePass { zone: entry.zone, slab });
         }
         (passes, ready)
@@ -106,7 +104,7 @@ impl<T: Tracer> Mm<T> {
             return false;
         }
         let mut at = search.first;
-        while let Some((position, entry)) = self.eligible_from(search, at) {
+        while let Some((position, entry)) = self.frames.eligible_from(search, at) {
             if !self.is_unreclaimable(entry.zone) {
                 return true;
             }
@@ -121,7 +119,7 @@ impl<T: Tracer> Mm<T> {
         if !order.is_costly() {
             return false;
         }
-        let zone: &Zone = self.zone(zone);
+        let zone: &Zone = self.frames.zone(zone);
         if order == Order::PAGEBLOCK && self.policy.compaction.uses_index() {
             return self.reclaim_is_done(zone, order, search.class);
         }
@@ -130,7 +128,7 @@ impl<T: Tracer> Mm<T> {
             Suitable::Continue => {
                 let mark = zone.mark(Mark::High) + compact_gap(order);
                 let flags = crate::AllocFlags::plain(Mark::High);
-                zone.watermark_ok_at(Order::ZERO, mark, search.class, &flags, &self.policy)
+                zone.watermark_ok_at(Order::ZERO, mark, search.class, &flags, &self.policy.frames)
             }
             Suitable::Skipped | Suitable::NotSuitableZone => false,
         }
@@ -167,7 +165,7 @@ mod tests {
     fn where_zones_are_reclaimed_the_slab_of_a_node_is_shrunk_with_its_first_zone() {
         let mut mm = boot();
         mm.policy.reclaim.lru = LruScope::Zone;
-        let search = mm.search_for(&request()).expect("the request is sound");
+        let search = mm.frames.search_for(&request()).expect("the request is sound");
         let (passes, _) = mm.direct_passes(&search, DEF_PRIORITY);
         let slab: Vec<_> = passes.iter().map(|pass| (pass.zone, pass.slab)).collect();
         assert_eq!(slab, [(ZoneId(1), true), (ZoneId(0), false)]);
@@ -199,10 +197,10 @@ mod tests {
     fn compaction_may_start_with_room_for_it_above_the_high_mark() {
         let order = Order::PAGEBLOCK;
         let mut mm = scattered();
-        let search = mm.search_for(&Request::new(order, Gfp::GFP_TRANSHUGE)).expect("the request is sound");
-        let high = mm.zones[0].free - compact_gap(order);
+        let search = mm.frames.search_for(&Request::new(order, Gfp::GFP_TRANSHUGE)).expect("the request is sound");
+        let high = mm.frames.zones()[0].free() - compact_gap(order);
         for (high, ready) in [(high - 1, true), (high, false), (high + 1, false)] {
-            mm.zones[0].watermarks.high = high;
+            mm.frames.edit_zone(0, |zone| zone.watermarks.high = high);
             assert_eq!(mm.compaction_ready(ZoneId(0), &search), ready, "{high}");
         }
     }

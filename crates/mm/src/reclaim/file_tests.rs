@@ -4,9 +4,9 @@ use order9_units::{Nanos, NodeId, Order, Pages, ZoneKind};
 
 use super::balance::Pressure;
 use super::{PageWrite, PassStats, ReclaimControl, ReclaimFlags, ReclaimStep, Reclaimer};
-use crate::frame::Flag;
 use crate::fs_cache::tests::{mounted, used};
 use crate::page_cache::tests::{flush, read_pages, write_page};
+use crate::page_flags::PageFlag;
 use crate::policy::Policy;
 use crate::{FileId, Gfp, LruList, Mm, ZoneId};
 
@@ -40,7 +40,7 @@ fn dirty() -> (Mm, FileId) {
 
 fn make_inactive(mm: &mut Mm, file: FileId) {
     for index in 0..32 {
-        let idx = mm.at(mm.file_page(file, index).expect("nothing was freed"));
+        let idx = mm.frames.at(mm.file_page(file, index).expect("nothing was freed"));
         mm.move_lru(idx, LruList::InactiveFile);
     }
 }
@@ -134,7 +134,7 @@ fn pages_that_come_back_within_the_active_list_start_active_and_age_it() {
     assert_eq!(pass(&mut mm, control(Reclaimer::Kswapd)).nr_reclaimed, 8);
     read_pages(&mut mm, hot, 0, 3);
     for index in 0..3 {
-        let idx = mm.at(mm.file_page(hot, index).expect("it was read"));
+        let idx = mm.frames.at(mm.file_page(hot, index).expect("it was read"));
         mm.move_lru(idx, LruList::ActiveFile);
     }
     // Evicted in the order they were read: three more inactive pages would have kept the last three.
@@ -159,7 +159,7 @@ fn pages_found_in_use_are_scanned_in_vain_and_cost_their_type() {
     let set = &mm.reclaim.sets[0];
     // The cost of 32 is more than a quarter of the 32 pages there are, so half of it has faded.
     let pressure = Pressure { scanned: [0, 32], rotated: [0, 32], cost: [0, 16] };
-    assert_eq!((set.pressure, set.scanned_since_free), (pressure, 32));
+    assert_eq!((set.pressure, mm.frames.watch().scanned_since_free.pages[0]), (pressure, 32));
 }
 
 #[test]
@@ -180,8 +180,8 @@ fn kswapd_writes_no_pages_that_were_read_again() {
     make_inactive(&mut mm, file);
     mm.set_reclaim_flags(ZONE, DIRTY);
     for index in 0..32 {
-        let idx = mm.at(mm.file_page(file, index).expect("nothing was freed"));
-        mm.frames.set(idx, mm.frames.word(idx).with(Flag::Referenced, true));
+        let idx = mm.frames.at(mm.file_page(file, index).expect("nothing was freed"));
+        mm.frames.set(idx, mm.frames.word(idx).with(PageFlag::Referenced, true));
     }
     assert_eq!((pass(&mut mm, control(Reclaimer::Kswapd)).writes.len(), lists(&mm)), (0, [32, 0]));
 }

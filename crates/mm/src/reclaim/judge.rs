@@ -6,12 +6,12 @@ use super::decide::{Reference, check_reference};
 use super::stats::ReclaimFlags;
 use super::walk::Uses;
 use crate::Mm;
-use crate::frame::{Flag, Idx, Word};
-use crate::gfp::Gfp;
 use crate::lru::LruType;
+use crate::page_flags::{PageFlag, PageWord};
 use crate::space::Owner;
 use crate::thp::subpages;
 use crate::trace::{Event, Tracer};
+use order9_frames::{Flag, Gfp, Idx, Word};
 
 impl<T: Tracer> Mm<T> {
     /// Decides about an isolated page, and unmaps it if it is to go.
@@ -32,18 +32,18 @@ impl<T: Tracer> Mm<T> {
             // Whoever had it has dropped it since.
             Owner::Kept if word.with(Flag::Isolated, false).is_held() => return Outcome::Keep,
             Owner::Kept => return Outcome::Free,
-            _ if word.has(Flag::Locked) || word.has(Flag::Unevictable) => return Outcome::Keep,
+            _ if word.has(PageFlag::Locked) || word.has(PageFlag::Unevictable) => return Outcome::Keep,
             _ if mapped && !run.may_unmap => return Outcome::Keep,
             _ => {}
         }
         self.count_dirty(word, tally);
-        if word.has(Flag::Writeback) {
+        if word.has(PageFlag::Writeback) {
             return self.leave_to_writeback(run, flags, idx, tally);
         }
         let uses = if mapped { self.take_uses(idx) } else { Uses::default() };
         let of = word.lru_type();
-        let (verdict, referenced) = check_reference(uses.young, of, word.has(Flag::Referenced), uses.executable);
-        self.frames.set(idx, self.frames.word(idx).with(Flag::Referenced, referenced));
+        let (verdict, referenced) = check_reference(uses.young, of, word.has(PageFlag::Referenced), uses.executable);
+        self.frames.set(idx, self.frames.word(idx).with(PageFlag::Referenced, referenced));
         match (verdict, owner) {
             (Reference::Activate, _) => Outcome::Activate,
             (Reference::Keep, _) => {
@@ -57,7 +57,7 @@ impl<T: Tracer> Mm<T> {
                 if mapped {
                     self.unmap_unflushed(tally, |mm| mm.unmap_everywhere(idx));
                 }
-                if !self.frames.word(idx).has(Flag::Dirty) {
+                if !self.frames.word(idx).has(PageFlag::Dirty) {
                     return Outcome::Free;
                 }
                 self.write_file_page(run, flags, idx, verdict, tally)
@@ -74,14 +74,14 @@ impl<T: Tracer> Mm<T> {
     /// Counts a page of a file that cannot go before it is written. Anonymous ones are for reclaim alone to write, and are no
     /// sign that it is faster than the flushers.
     fn count_dirty(&self, word: Word, tally: &mut Tally) {
-        let (dirty, writeback) = (word.has(Flag::Dirty), word.has(Flag::Writeback));
+        let (dirty, writeback) = (word.has(PageFlag::Dirty), word.has(PageFlag::Writeback));
         if word.lru_type() == LruType::Anon || !dirty && !writeback {
             return;
         }
         let (stats, frames) = (&mut tally.stats, word.frames());
         stats.dirty += frames;
         stats.unqueued_dirty += if writeback { 0 } else { frames };
-        stats.congested += if self.reclaim.congested || writeback && word.has(Flag::Reclaim) { frames } else { 0 };
+        stats.congested += if self.reclaim.congested || writeback && word.has(PageFlag::Reclaim) { frames } else { 0 };
     }
 
     /// A page under writeback: reclaim takes it when that ends. One that came round again before kswapd has cause to slow
@@ -94,11 +94,11 @@ impl<T: Tracer> Mm<T> {
         tally: &mut Tally,
     ) -> Outcome {
         let word = self.frames.word(idx);
-        if run.by == Reclaimer::Kswapd && word.has(Flag::Reclaim) && flags.writeback {
+        if run.by == Reclaimer::Kswapd && word.has(PageFlag::Reclaim) && flags.writeback {
             tally.stats.immediate += word.frames();
         } else {
             tally.stats.writeback += word.frames();
-            self.frames.set(idx, word.with(Flag::Reclaim, true));
+            self.frames.set(idx, word.with(PageFlag::Reclaim, true));
         }
         Outcome::Activate
     }
@@ -114,16 +114,16 @@ impl<T: Tracer> Mm<T> {
         tally: &mut Tally,
     ) -> Outcome {
         let word = self.frames.word(idx);
-        if run.by == Reclaimer::Direct || !word.has(Flag::Reclaim) || !flags.dirty {
+        if run.by == Reclaimer::Direct || !word.has(PageFlag::Reclaim) || !flags.dirty {
             self.counters.nr_vmscan_immediate_reclaim += word.frames();
-            self.frames.set(idx, word.with(Flag::Reclaim, true));
+            self.frames.set(idx, word.with(PageFlag::Reclaim, true));
             return Outcome::Activate;
         }
         let may_write = run.may_writepage && run.gfp.has(Gfp::FS) && verdict != Reference::ReclaimClean;
         let pfn = self.frames.pfn(idx);
         if may_write && let Some(write) = self.start_page_write(pfn) {
             self.flush_unmapped(tally);
-            self.tracer.event(|| Event::Writepage { pfn, of: LruType::File });
+            self.trace(|| Event::Writepage { pfn, of: LruType::File });
             run.writes.push(PageWrite::File(write));
             tally.written += word.frames();
         }
@@ -141,7 +141,7 @@ impl<T: Tracer> Mm<T> {
     /// singly is split, since some parts may be free then without I/O; so is one that swap has no room for in one piece.
     fn swap_out_huge(&mut self, run: &mut ReclaimControl, head: Idx, of: LruType, tally: &mut Tally) -> Outcome {
         let (word, may_start_io) = (self.frames.word(head), run.gfp.has(Gfp::IO));
-        let cached = word.has(Flag::SwapCache);
+        let cached = word.has(PageFlag::SwapCache);
         let wanted = self.policy.thp.swap_whole && self.is_mapped_huge(head) && !self.is_lazily_freeable(head);
         if !cached && (!wanted || !run.may_swap || !may_start_io) {
             return self.split_to_swap(run, head, of, tally);
@@ -189,7 +189,7 @@ impl<T: Tracer> Mm<T> {
     /// Takes an unused anonymous page as far towards swap as can be done at once: unmapped and being written, or freed.
     fn swap_out(&mut self, run: &mut ReclaimControl, idx: Idx, tally: &mut Tally) -> Outcome {
         let may_start_io = run.gfp.has(Gfp::IO);
-        let may_have_slot = self.frames.word(idx).has(Flag::SwapCache) || run.may_swap && may_start_io;
+        let may_have_slot = self.frames.word(idx).has(PageFlag::SwapCache) || run.may_swap && may_start_io;
         if !may_have_slot {
             return Outcome::Keep;
         }
@@ -202,7 +202,7 @@ impl<T: Tracer> Mm<T> {
 
     /// A page in the swap cache that nobody maps any more goes where its slot holds what it does; else it is written first.
     fn write_or_free(&mut self, run: &mut ReclaimControl, idx: Idx, tally: &mut Tally) -> Outcome {
-        if !self.frames.word(idx).has(Flag::Dirty) {
+        if !self.frames.word(idx).has(PageFlag::Dirty) {
             return Outcome::Free;
         }
         if run.may_writepage && run.gfp.has(Gfp::IO) {
@@ -214,7 +214,7 @@ impl<T: Tracer> Mm<T> {
     fn write_to_swap(&mut self, run: &mut ReclaimControl, idx: Idx, tally: &mut Tally) {
         self.flush_unmapped(tally);
         let write = self.start_swap_write(idx);
-        self.tracer.event(|| Event::Writepage { pfn: write.pfn, of: LruType::Anon });
+        self.trace(|| Event::Writepage { pfn: write.pfn, of: LruType::Anon });
         run.writes.push(PageWrite::Swap(write));
         tally.written += self.frames.word(idx).frames();
     }

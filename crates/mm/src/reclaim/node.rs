@@ -1,5 +1,6 @@
 //! A pass over a node: its lists, then the caches of the kernel, again while compaction needs more (`shrink_node`).
 
+use order9_frames::{Gfp, ZoneId};
 use order9_units::NodeId;
 
 use super::control::{ReclaimId, Reclaimer};
@@ -9,11 +10,9 @@ use super::pass::ReclaimStep;
 use super::throttle::{Stalled, throttle, throttle_vm_writeout};
 use crate::Mm;
 use crate::env::{Stall, Until};
-use crate::gfp::Gfp;
 use crate::lru::LruList;
 use crate::shrinker::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
 use crate::trace::Tracer;
-use crate::zone::ZoneId;
 
 /// What a pass goes over.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +39,7 @@ pub(crate) async fn shrink_node<E: Stall>(env: &E, id: ReclaimId, pass: &NodePas
             if pass.slab {
                 shrink_slab(env, id, pass.zone, before).await;
             }
-            let (node, stalled) = env.with(|mm| (mm.zone(pass.zone).node(), mm.conclude_pass(id, pass.zone)));
+            let (node, stalled) = env.with(|mm| (mm.frames.zone(pass.zone).node(), mm.conclude_pass(id, pass.zone)));
             if let Some(why) = stalled {
                 throttle(env, node, why).await;
             }
@@ -54,7 +53,7 @@ pub(crate) async fn shrink_node<E: Stall>(env: &E, id: ReclaimId, pass: &NodePas
 async fn shrink_lists<E: Stall>(env: &E, id: ReclaimId, zone: ZoneId) {
     let node = env.with(|mm| {
         mm.begin_lru_pass(id, zone);
-        mm.zone(zone).node()
+        mm.frames.zone(zone).node()
     });
     loop {
         let (step, writes) = env.with(|mm| {
@@ -114,7 +113,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn shrink_control(&mut self, id: ReclaimId, zone: ZoneId, before: Mileage, cpu: usize) -> ShrinkControl {
-        let node: NodeId = self.zone(zone).node();
+        let node: NodeId = self.frames.zone(zone).node();
         let sizes = self.lru_sizes(self.lru_set(zone));
         let eligible = sizes.iter().sum::<u64>() - sizes[LruList::Unevictable.index()];
         let run = self.reclaim_mut(id);
@@ -129,8 +128,9 @@ impl<T: Tracer> Mm<T> {
         let retry_may_fail = run.gfp.has(Gfp::RETRY_MAYFAIL);
         let (scanned, reclaimed) = (run.nr_scanned - before.scanned, run.nr_reclaimed - before.reclaimed);
         let reclaimed_in_all = run.nr_reclaimed;
-        let node = self.zone(zone).node();
-        let zones = self.zones.iter().filter(|zone| zone.node == node && zone.kind <= class && zone.managed > 0);
+        let node = self.frames.zone(zone).node();
+        let zones =
+            self.frames.zones().iter().filter(|zone| zone.node() == node && zone.kind() <= class && zone.managed() > 0);
         let suitable = self.compaction_can_start(zones, order, class);
         let inactive = self.inactive_pages(zone);
         let progress =

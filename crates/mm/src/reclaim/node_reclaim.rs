@@ -1,18 +1,16 @@
 //! Reclaim of a node before a request goes on to the next one (`node_reclaim`): what `vm.zone_reclaim_mode` switches on.
 
-use order9_units::NodeId;
+use order9_frames::{AllocFlags, Gfp, Mark, Request, Search, ZoneId};
+use order9_units::{NodeId, NodeMask};
 
 use super::control::{ReclaimControl, ReclaimId, Reclaimer};
 use super::node::{NodePass, shrink_node};
 use super::pass::CHUNK;
 use crate::Mm;
 use crate::env::Stall;
-use crate::gfp::{AllocFlags, Gfp, Mark};
 use crate::lru::LruList;
-use crate::page_alloc::{Request, Search};
 use crate::policy::{NodeReach, SlabUnderBoost};
 use crate::trace::Tracer;
-use crate::zone::ZoneId;
 
 /// Effort of the first pass, four times as much as is usual at first.
 const PRIORITY: u8 = 4;
@@ -42,24 +40,32 @@ impl<T: Tracer> Mm<T> {
         self.settings.zone_reclaim_mode != 0
     }
 
-    /// Whether a walk stops at a zone that failed its mark, for the node to be reclaimed first.
-    pub(crate) fn wants_node_reclaim(&self, search: &Search, zone: ZoneId, flags: &AllocFlags) -> bool {
-        let Request { order, gfp, node, cpu, .. } = search.request;
-        let zone = self.zone(zone);
-        let here = self.cpus.get(cpu).copied().unwrap_or(node);
-        let is_ours = zone.node == here || !self.cpus.contains(&zone.node);
-        self.reclaims_nodes()
-            && flags.mark == Mark::Low
-            && gfp.has(Gfp::DIRECT_RECLAIM)
-            && is_ours
-            && self.is_in_reach(search.preferred.node, zone.node)
-            && !self.reclaim.nodes[zone.node.index()].is_reclaimed
-            && self.has_spare_caches(zone.node)
-            && !zone.watermark_ok(order, search.class, flags, &self.policy)
+    /// Nodes to be reclaimed before a walk of the fast path goes on behind a zone of theirs that failed its mark.
+    pub(crate) fn nodes_to_reclaim_first(&self, search: &Search) -> NodeMask {
+        let Request { gfp, node, cpu, .. } = search.request;
+        let cpus = self.frames.cpus();
+        let here = cpus.get(cpu).copied().unwrap_or(node);
+        let comes_first = |&node: &NodeId| {
+            let is_ours = node == here || !cpus.contains(&node);
+            gfp.has(Gfp::DIRECT_RECLAIM)
+                && is_ours
+                && self.is_in_reach(search.preferred.node, node)
+                && !self.reclaim.nodes[node.index()].is_reclaimed
+                && self.has_spare_caches(node)
+        };
+        self.frames.nodes().filter(comes_first).fold(NodeMask::EMPTY, |mask, node| mask | NodeMask::of(node))
+    }
+
+    /// Whether the node of a zone that fails its mark is reclaimed before the next zone is tried.
+    pub(crate) fn is_node_reclaimed_first(&self, search: &Search, zone: ZoneId, flags: &AllocFlags) -> bool {
+        let zone = self.frames.zone(zone);
+        flags.mark == Mark::Low
+            && self.nodes_to_reclaim_first(search).has(zone.node())
+            && !zone.watermark_ok(search.request.order, search.class, flags, &self.policy.frames)
     }
 
     fn is_in_reach(&self, from: NodeId, to: NodeId) -> bool {
-        let distance = self.nodes[from.index()].distance(to);
+        let distance = self.frames.distance(from, to);
         match self.policy.reclaim.node_reach {
             NodeReach::Nearer => distance < DISTANCE,
             NodeReach::Within => distance <= DISTANCE,
@@ -68,7 +74,8 @@ impl<T: Tracer> Mm<T> {
 
     /// Whether a node has more page cache or slab than it may keep where its memory is short.
     fn has_spare_caches(&self, node: NodeId) -> bool {
-        let managed: u64 = self.zones.iter().filter(|zone| zone.node == node).map(|zone| zone.managed).sum();
+        let managed: u64 =
+            self.frames.zones().iter().filter(|zone| zone.node() == node).map(|zone| zone.managed()).sum();
         let of_node = |percent: u64| managed * percent / 100;
         self.spare_pagecache(node) > of_node(self.settings.min_unmapped_ratio)
             || self.slab.levels[node.index()].reclaimable > of_node(self.settings.min_slab_ratio)
@@ -88,7 +95,7 @@ impl<T: Tracer> Mm<T> {
     /// One task at a time.
     fn begin_node_reclaim(&mut self, zone: ZoneId, request: &Request) -> Option<(ReclaimId, NodePass)> {
         let mode = self.settings.zone_reclaim_mode;
-        let node = self.zone(zone).node;
+        let node = self.frames.zone(zone).node();
         if core::mem::replace(&mut self.reclaim.nodes[node.index()].is_reclaimed, true) {
             return None;
         }
@@ -110,7 +117,7 @@ impl<T: Tracer> Mm<T> {
     fn end_node_reclaim(&mut self, id: ReclaimId, zone: ZoneId) -> bool {
         let through = self.is_through(id);
         self.end_reclaim(id);
-        let node = self.zone(zone).node;
+        let node = self.frames.zone(zone).node();
         self.reclaim.nodes[node.index()].is_reclaimed = false;
         match through {
             true => self.counters.zone_reclaim_success += 1,
@@ -164,7 +171,7 @@ mod tests {
         };
         let mut mm = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot();
         let spaces = [0, 1].map(|node| {
-            mm.cpus[0] = NodeId(node);
+            mm.frames.move_cpu(0, NodeId(node));
             mapped(&mut mm, 100, LruList::InactiveFile, Prot::READ).space
         });
         let spare = |mm: &Mm| [0, 1].map(|node| mm.spare_pagecache(NodeId(node)));

@@ -3,6 +3,7 @@
 //!
 //! Neighbours: the queue that they wait in (`thp::queue`), and the pass over a node that begins with them (`node`).
 
+use order9_frames::ZoneId;
 use order9_units::{NodeId, Order, PAGEBLOCK_PAGES as BLOCK};
 
 use super::control::ReclaimId;
@@ -10,14 +11,13 @@ use crate::Mm;
 use crate::env::Stall;
 use crate::space::NO_CPU;
 use crate::trace::Tracer;
-use crate::zone::ZoneId;
 
 /// Splits huge pages of the node of `zone` that are mapped in part, by policy and for a huge page, until the pass has freed as
 /// many pages as one takes. Says whether it has: then no page has to be taken from anybody.
 ///
 /// Other runs leave them: where nobody compacts, a huge page comes of page cache that lies together and is dropped as a whole.
 pub(super) async fn split_partially_mapped<E: Stall>(env: &E, id: ReclaimId, zone: ZoneId) -> bool {
-    let node = env.with(|mm| mm.zone(zone).node());
+    let node = env.with(|mm| mm.frames.zone(zone).node());
     let mut left = BLOCK.get();
     while env.with(|mm| mm.may_split_first(id, node)) {
         let freed = env.with(|mm| mm.split_first(id, node));
@@ -53,8 +53,8 @@ impl<T: Tracer> Mm<T> {
     /// Splits the huge page of a node that has waited longest of those that are mapped in part; pages that came free, none if it
     /// is held. They go straight to the buddy lists, where they merge and count as free: per-CPU lists keep thousands.
     pub(crate) fn split_partially_mapped(&mut self, node: NodeId) -> u64 {
-        let before = self.counters.pgfree;
+        let before = self.frames.counters().pgfree;
         self.split_deferred(node, NO_CPU);
-        self.counters.pgfree - before
+        self.frames.counters().pgfree - before
     }
 }

@@ -1,5 +1,6 @@
 //! One pass over a set of LRU lists, in bounded steps: chunks of all lists in turn until their budgets are used up.
 
+use order9_frames::ZoneId;
 use order9_units::Pages;
 
 use super::balance::BalanceView;
@@ -8,7 +9,6 @@ use super::decide::too_many_isolated;
 use super::stats::PassStats;
 use crate::lru::{LruList, LruType};
 use crate::trace::{Event, Tracer};
-use crate::zone::ZoneId;
 use crate::{Mm, Zone};
 
 /// Pages of a list that a step looks at; Linux' SWAP_CLUSTER_MAX.
@@ -75,8 +75,8 @@ impl<T: Tracer> Mm<T> {
         let of_set = |of: fn(&Zone) -> u64| self.zones_of_set(set).map(of).sum();
         BalanceView {
             sizes,
-            free: of_set(|zone| zone.free),
-            high: of_set(|zone| zone.watermarks.high + zone.boost),
+            free: of_set(|zone| zone.free()),
+            high: of_set(|zone| zone.watermarks().high + zone.boost()),
             priority: run.priority,
             swappiness: self.settings.swappiness,
             has_swap: self.swap_total() > Pages::ZERO,
@@ -138,18 +138,19 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn is_throttled(&self, run: &ReclaimControl, pass: &Pass, of: LruType) -> bool {
-        let isolated = self.zones_of_set(pass.set).map(|zone| self.zone_lru(zone.id).isolated(of)).sum();
+        let isolated = self.zones_of_set(pass.set).map(|zone| self.zone_lru(zone.id()).isolated(of)).sum();
         run.by == Reclaimer::Direct && too_many_isolated(isolated, pass.view.sizes[of.inactive().index()], run.gfp)
     }
 
     fn inactive_is_low(&mut self, run: &ReclaimControl, pass: &Pass, of: LruType) -> bool {
         let sizes = &pass.view.sizes;
-        self.tracer.event(|| Event::InactiveListIsLow {
-            node: self.zones[pass.zone.index()].node,
+        let (node, rules) = (self.frames.zone(pass.zone).node(), &self.policy.reclaim);
+        self.frames.watch_mut().tracer.event(|| Event::InactiveListIsLow {
+            node,
             class: run.reclaim_idx,
             inactive: sizes[of.inactive().index()],
             active: sizes[of.active().index()],
-            ratio: pass.view.ratio(of, &self.policy.reclaim),
+            ratio: pass.view.ratio(of, rules),
             of,
         });
         pass.view.inactive_is_low(of, &self.policy.reclaim)
@@ -157,19 +158,19 @@ impl<T: Tracer> Mm<T> {
 
     /// The set of lists that holds pages of `zone`.
     pub(crate) fn lru_set(&self, zone: ZoneId) -> usize {
-        self.policy.reclaim.lru.set(zone.index(), self.zones[zone.index()].node)
+        self.policy.reclaim.lru.set(zone.index(), self.frames.zones()[zone.index()].node())
     }
 
     /// Zones whose pages are on the lists of a set.
     pub(super) fn zones_of_set(&self, set: usize) -> impl Iterator<Item = &Zone> {
-        self.zones.iter().filter(move |zone| self.lru_set(zone.id) == set)
+        self.frames.zones().iter().filter(move |zone| self.lru_set(zone.id()) == set)
     }
 
     /// Pages on each list of a set.
     pub(crate) fn lru_sizes(&self, set: usize) -> [u64; LruList::COUNT] {
         let mut sizes = [0; LruList::COUNT];
         for zone in self.zones_of_set(set) {
-            LruList::ALL.into_iter().for_each(|list| sizes[list.index()] += self.zone_lru(zone.id).pages(list));
+            LruList::ALL.into_iter().for_each(|list| sizes[list.index()] += self.zone_lru(zone.id()).pages(list));
         }
         sizes
     }

@@ -4,7 +4,7 @@
 
 use crate::Mm;
 use crate::trace::Tracer;
-use crate::zone::ZoneId;
+use order9_frames::ZoneId;
 
 /// Pages that a pass took off inactive lists, and how it found them; Linux' `scan_control.nr`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

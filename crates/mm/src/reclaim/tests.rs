@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::{PageWrite, PassStats, ReclaimControl, ReclaimStep, Reclaimer};
-use crate::frame::Flag;
+use crate::page_flags::PageFlag;
 use crate::policy::{NewAnon, Policy};
 use crate::space::{Access, Backing, FaultStep, MmapRequest, PageView, Prot, SpaceId, VirtAddr};
 use crate::trace::Event;
@@ -42,7 +42,7 @@ pub(super) fn mapped(mm: &mut Mm, count: u64, list: LruList, prot: Prot) -> Mapp
     let mut file_mapped = Mapped { space, start, file, pages: Vec::new() };
     for page in 0..count {
         assert_eq!(touch(mm, &file_mapped, page), FaultStep::Done);
-        let idx = mm.at(mm.file_page(file, page).expect("it was just touched"));
+        let idx = mm.frames.at(mm.file_page(file, page).expect("it was just touched"));
         mm.move_lru(idx, list);
         mm.take_uses(idx);
         file_mapped.pages.push(mm.frames.pfn(idx));
@@ -81,8 +81,8 @@ fn what_reclaim_frees_for_huge_pages_behind_the_free_scanner_is_counted() {
         let mut pages = mapped.pages.clone();
         pages.sort_unstable();
         let cursor = pages[350].align_down(Order::PAGEBLOCK);
-        let zone = mm.zones.iter().find(|zone| zone.span.contains(cursor)).expect("it has a zone");
-        let (span, of) = (zone.span, &mut mm.compaction.zones[zone.id.index()]);
+        let zone = mm.frames.zones().iter().find(|zone| zone.span().contains(cursor)).expect("it has a zone");
+        let (span, of) = (zone.span(), &mut mm.compaction.zones[zone.id().index()]);
         of.reset_cached(span);
         of.lower_free(cursor);
         let behind = pages.iter().filter(|pfn| span.contains(**pfn) && pfn.get() >= cursor.get() + 512).count();
@@ -127,7 +127,7 @@ fn translations_are_flushed_once_for_a_chunk() {
 fn whoever_waits_for_writes_goes_on_after_a_chunk_for_each() {
     let mut mm = boot();
     let page = mapped(&mut mm, 1, LruList::InactiveFile, Prot::READ).pages[0];
-    let idx = mm.at(page);
+    let idx = mm.frames.at(page);
     mm.note_written(idx, 1000);
     mm.begin_writeback_wait(NodeId(0));
     mm.begin_writeback_wait(NodeId(0));
@@ -261,18 +261,13 @@ fn a_pass_tells_what_it_does() {
     for page in 0..40 {
         let pfn = mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE)).expect("memory is free");
         mm.add_file_page(file, page, pfn, CPU).expect("it is open");
-        mm.move_lru(mm.at(pfn), LruList::InactiveFile);
+        mm.move_lru(mm.frames.at(pfn), LruList::InactiveFile);
     }
     mm.tracer_mut().clear();
     let id = mm.begin_reclaim(control(0));
     mm.begin_lru_pass(id, ZoneId(1));
     while mm.reclaim_step(id, CPU) != ReclaimStep::Done {}
-    let told: Vec<_> = mm
-        .tracer_mut()
-        .iter()
-        .filter(|event| !matches!(event, Event::PageFree { .. } | Event::PagePcpuDrain { .. }))
-        .copied()
-        .collect();
+    let told: Vec<_> = mm.tracer_mut().iter().filter(|event| !matches!(event, Event::Frame(_))).copied().collect();
     let isolate = |pages| Event::LruIsolate {
         class: ZoneKind::Movable,
         order: Order::ZERO,
@@ -310,14 +305,14 @@ fn writes_and_pages_that_come_back_are_what_a_type_costs() {
         .map(|page| {
             assert_eq!(mm.touch(space, at(page), Access::Write, CPU), FaultStep::Done);
             let PageView::Present { pfn, .. } = mm.page_at(space, at(page)) else { panic!("it was just written") };
-            mm.take_uses(mm.at(pfn));
+            mm.take_uses(mm.frames.at(pfn));
             pfn
         })
         .collect();
     // Many in use, so that twenty others are few; one of these had been in use before.
-    let in_use = |mm: &mut Mm| pages[..400].iter().for_each(|&pfn| mm.move_lru(mm.at(pfn), LruList::ActiveAnon));
-    let last = mm.at(pages[419]);
-    mm.frames.set(last, mm.frames.word(last).with(Flag::Workingset, true));
+    let in_use = |mm: &mut Mm| pages[..400].iter().for_each(|&pfn| mm.move_lru(mm.frames.at(pfn), LruList::ActiveAnon));
+    let last = mm.frames.at(pages[419]);
+    mm.frames.set(last, mm.frames.word(last).with(PageFlag::Workingset, true));
     let cost = |mm: &Mm| mm.reclaim.sets[0].pressure.cost;
     in_use(&mut mm);
     let run = pass(&mut mm, control(0));
@@ -350,7 +345,7 @@ fn unused_anon(mm: &mut Mm, count: u64) {
         let at = VirtAddr::new(start.get() + 4096 * page);
         assert_eq!(mm.touch(space, at, Access::Write, CPU), FaultStep::Done);
         let PageView::Present { pfn, .. } = mm.page_at(space, at) else { panic!("it was just written") };
-        mm.take_uses(mm.at(pfn));
+        mm.take_uses(mm.frames.at(pfn));
     }
 }
 
@@ -398,5 +393,5 @@ fn aged_pages_are_marked_as_having_been_active_and_take_the_lock_twice() {
     mm.take_work();
     pass(&mut mm, control(0));
     assert_eq!((mm.take_work().lru_lock_sections, sizes(&mm)), (2, [0, 0, 32, 0, 0]));
-    assert!(mapped.pages.iter().all(|&pfn| mm.frames.word(mm.at(pfn)).has(Flag::Workingset)));
+    assert!(mapped.pages.iter().all(|&pfn| mm.frames.word(mm.frames.at(pfn)).has(PageFlag::Workingset)));
 }

@@ -1,15 +1,13 @@
 //! Reclaimers that would only get in each other's way, or overtake the disks, sleep.
 
+use order9_frames::{Gfp, Idx, Mark, Request};
 use order9_units::{Nanos, NodeId, ZoneKind};
 
 use super::decide::throttles_direct_reclaim;
 use super::pass::CHUNK;
 use crate::Mm;
 use crate::env::{Stall, TICK, Until};
-use crate::frame::Idx;
-use crate::gfp::{Gfp, Mark};
 use crate::lru::{LruList, LruType};
-use crate::page_alloc::Request;
 use crate::policy::{ThrottleRule, Unreclaimable};
 use crate::trace::{Event, Tracer};
 
@@ -115,7 +113,7 @@ async fn wait_for_event<E: Stall>(env: &E, node: NodeId, why: Stalled) {
         Stalled::Congested | Stalled::NoProgress => env.sleep(timeout).await,
     }
     let delayed = Nanos::new(env.now().get() - begun.get());
-    env.with(|mm| mm.tracer.event(|| Event::Throttled { node, timeout, delayed, why }));
+    env.with(|mm| mm.trace(|| Event::Throttled { node, timeout, delayed, why }));
 }
 
 impl<T: Tracer> Mm<T> {
@@ -129,7 +127,7 @@ impl<T: Tracer> Mm<T> {
 
     /// Pages were written: reclaimers that wait for it go on once there is more than a chunk for each.
     pub(crate) fn note_written(&mut self, idx: Idx, pages: u64) {
-        let id = self.zones[self.blocks[idx.block()].zone.index()].node;
+        let id = self.frames.zones()[self.frames.zone_around(idx).index()].node();
         let node = &mut self.reclaim.nodes[id.index()];
         if node.writeback_waiters == 0 {
             return;
@@ -143,9 +141,9 @@ impl<T: Tracer> Mm<T> {
     /// Whether the reserves of a node are so low that tasks have to leave reclaim to kswapd, which is woken for it.
     pub(crate) fn throttles_direct_reclaim(&mut self, node: NodeId) -> bool {
         let (mut free, mut min) = (0, 0);
-        for zone in self.zones.iter().filter(|zone| zone.node == node && zone.kind <= ZoneKind::Normal) {
-            if self.reclaimable_pages(zone.id) > 0 {
-                free += zone.free;
+        for zone in self.frames.zones().iter().filter(|zone| zone.node() == node && zone.kind() <= ZoneKind::Normal) {
+            if self.reclaimable_pages(zone.id()) > 0 {
+                free += zone.free();
                 min += zone.mark(Mark::Min);
             }
         }
@@ -162,8 +160,9 @@ impl<T: Tracer> Mm<T> {
     /// Pages of a zone that reclaim could free: those of files, and anonymous ones while there is swap space.
     #[must_use]
     pub fn reclaimable_pages(&self, zone: crate::ZoneId) -> u64 {
-        let zone = self.zone(zone);
-        let of = |of: LruType| self.zone_lru(zone.id).pages(of.active()) + self.zone_lru(zone.id).pages(of.inactive());
+        let zone = self.frames.zone(zone);
+        let of =
+            |of: LruType| self.zone_lru(zone.id()).pages(of.active()) + self.zone_lru(zone.id()).pages(of.inactive());
         of(LruType::File) + if self.swap_free().get() > 0 { of(LruType::Anon) } else { 0 }
     }
 
@@ -173,8 +172,8 @@ impl<T: Tracer> Mm<T> {
             Unreclaimable::KswapdFailures => false,
             Unreclaimable::PagesScanned => {
                 let set = self.lru_set(zone);
-                let reclaimable: u64 = self.zones_of_set(set).map(|zone| self.reclaimable_pages(zone.id)).sum();
-                self.reclaim.sets[set].scanned_since_free >= SCANS_MAX * reclaimable
+                let reclaimable: u64 = self.zones_of_set(set).map(|zone| self.reclaimable_pages(zone.id())).sum();
+                self.frames.watch().scanned_since_free.pages[set] >= SCANS_MAX * reclaimable
             }
         }
     }
@@ -216,7 +215,8 @@ mod tests {
         };
         let mut mm = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot();
         mm.lru.zones[0].sizes[LruList::InactiveFile.index()] = 100;
-        mm.zones[0].watermarks.min = 2 * mm.zones[0].free;
+        let free = mm.frames.zones()[0].free();
+        mm.frames.edit_zone(0, |zone| zone.watermarks.min = 2 * free);
         mm.kswapd[0].asleep = true;
         mm
     }
@@ -244,7 +244,7 @@ mod tests {
         mm.kswapd[0].asleep = false;
         assert!(mm.throttles_direct_reclaim(NODE));
         assert_eq!((mm.kswapd[0].request, mm.take_wakeups().kswapd), (None, 0));
-        mm.zones[0].watermarks.min -= 2;
+        mm.frames.edit_zone(0, |zone| zone.watermarks.min -= 2);
         mm.kswapd[0].asleep = true;
         assert!(!mm.throttles_direct_reclaim(NODE));
         assert_eq!((mm.kswapd[0].request, mm.take_wakeups().kswapd), (None, 0));
@@ -276,7 +276,7 @@ mod tests {
         let mut mm = exhausted();
         mm.lru.zones[0].sizes[LruList::InactiveAnon.index()] = 50;
         mm.lru.zones[0].sizes[LruList::ActiveAnon.index()] = 7;
-        let zone = mm.zones[0].id;
+        let zone = mm.frames.zones()[0].id();
         assert_eq!((mm.reclaimable_pages(zone), mm.inactive_pages(zone)), (100, 100));
         mm.swapon(Pages::new(10));
         assert_eq!((mm.reclaimable_pages(zone), mm.inactive_pages(zone)), (157, 150));

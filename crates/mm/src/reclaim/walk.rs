@@ -1,9 +1,9 @@
 //! Walks from the tail of an LRU list over pages that help a run, and how reclaim learns whether a page is in use.
 
+use order9_frames::Idx;
 use order9_units::ZoneKind;
 
 use crate::Mm;
-use crate::frame::Idx;
 use crate::lru::LruList;
 use crate::space::{Prot, PteFlag};
 use crate::trace::Tracer;
@@ -37,12 +37,12 @@ impl<T: Tracer> Mm<T> {
     /// The oldest page of the list that helps; the caller takes it off or moves it away.
     pub(super) fn oldest(&mut self, walk: &mut Walk) -> Option<Idx> {
         loop {
-            let idx = self.frames.last(walk.sentinel)?;
+            let idx = self.frames.table().last(walk.sentinel)?;
             if walk.first_skipped == Some(idx) {
                 return None;
             }
             self.work.lru_scanned += 1;
-            let kind = self.zones[self.blocks[idx.block()].zone.index()].kind;
+            let kind = self.frames.zones()[self.frames.zone_around(idx).index()].kind();
             if kind <= walk.highest {
                 return Some(idx);
             }

@@ -1,11 +1,10 @@
 //! Holes of tmpfs files that system calls write into.
 
+use order9_frames::{Gfp, Request};
 use order9_units::{NodeId, Order, Pages, Pfn};
 
 use crate::Mm;
-use crate::gfp::Gfp;
 use crate::mempolicy::{PageOf, SpaceTask};
-use crate::page_alloc::Request;
 use crate::page_cache::FileId;
 use crate::space::Errno;
 use crate::thp::placement::HugeSearch;

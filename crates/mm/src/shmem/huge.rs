@@ -5,11 +5,11 @@
 //! as a whole maps it as such. Who may do what for the page, and where, is as for anonymous memory or by the mapping of the
 //! file (`thp.shmem_gfp`). LKML: "huge tmpfs: THP-enabled tmpfs" (2016). Behaviour: docs/thp.md.
 
+use order9_frames::Idx;
 use order9_units::NodeId;
 
 use super::mount::{ShmemEnabled, ShmemHuge};
 use crate::Mm;
-use crate::frame::Idx;
 use crate::lru::LruList;
 use crate::mempolicy::{PageOf, SpaceTask};
 use crate::page_cache::FileId;

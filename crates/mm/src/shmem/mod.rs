@@ -25,10 +25,10 @@ pub use mpol::MountPolicy;
 pub use options::{TmpfsOptions, TmpfsSize};
 pub use swap::ShmemPage;
 
+use order9_frames::Idx;
 use order9_units::{Pages, Pfn};
 
 use crate::Mm;
-use crate::frame::Idx;
 use crate::lru::LruList;
 use crate::page_cache::{File, FileId, Home, PAGES_MAX};
 use crate::space::{Errno, Owner, SpaceId, UserMemory, Zap};
@@ -64,7 +64,7 @@ impl<T: Tracer> Mm<T> {
         }
         self.tmpfs_huge(mount).ok_or(Errno::Enoent)?;
         let id = self.user.files.create(size, Home::Tmpfs(mount)).ok_or(Errno::Eagain)?;
-        self.user.rmap.make_room(self.frames.len());
+        self.user.rmap.make_room(self.frames.table().len());
         self.user.files.ensure(id).open = true;
         self.begin_file_policy(id, mount, creator);
         Ok(id)

@@ -1,12 +1,12 @@
 //! Huge pages that reach beyond the end of their file: split when memory is short, or their mount full, which frees
 //! what lies beyond.
 
+use order9_frames::Idx;
 use order9_units::Pages;
 
 use super::MountId;
 use super::huge::huge_index;
 use crate::Mm;
-use crate::frame::Idx;
 use crate::page_cache::FileId;
 use crate::trace::Tracer;
 

@@ -5,10 +5,10 @@
 //! waits where a page is wanted back that is still being written; here the write goes on beside its use, and the slot is
 //! freed when it ends. All pages of tmpfs are taken for written: Linux drops those that were only ever read.
 
+use order9_frames::Idx;
 use order9_units::Pfn;
 
 use crate::Mm;
-use crate::frame::Idx;
 use crate::page_cache::FileId;
 use crate::space::{NO_CPU, Owner};
 use crate::swap::SlotId;

@@ -1,10 +1,10 @@
 //! Dropping all slab that can be dropped: what writing 2 to `vm.drop_caches` does, in steps.
 
+use order9_frames::Gfp;
 use order9_units::NodeId;
 
 use super::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep, Shrunk};
 use crate::Mm;
-use crate::gfp::Gfp;
 use crate::reclaim::Reclaimer;
 use crate::space::NO_CPU;
 use crate::trace::Tracer;
@@ -53,7 +53,7 @@ impl DropSlab {
         let Round { node, few, .. } = self.round;
         let again = if mm.policy.reclaim.drop_slab_doubles { few.saturating_mul(2) } else { few };
         let (node, few) = if objects > few { (node, again) } else { (NodeId(node.0 + 1), FEW) };
-        if node.index() >= mm.nodes.len() {
+        if node.index() >= mm.frames.nodes().len() {
             return ShrinkStep::Done(self.total);
         }
         self.round = Round::new(node, few, self.cpu);

@@ -77,7 +77,7 @@ impl<T: Tracer> Mm<T> {
 
     fn register_shrinker(&mut self, kind: ShrinkerKind, batch: u64) {
         let cost = ShrinkerCost { seeks: 2, batch };
-        let deferred = alloc::vec![0; self.nodes.len()];
+        let deferred = alloc::vec![0; self.frames.nodes().len()];
         self.shrinkers.push(Shrinker { kind, cost, deferred });
     }
 
@@ -92,7 +92,8 @@ impl<T: Tracer> Mm<T> {
     /// Objects that the filesystem would give up on `node`: those unused, by `vm.vfs_cache_pressure`.
     #[must_use]
     pub fn fs_freeable(&self, node: NodeId) -> u64 {
-        let unused = self.fs.as_ref().filter(|_| node.index() < self.nodes.len()).map_or((0, 0), |fs| fs.unused(node));
+        let unused =
+            self.fs.as_ref().filter(|_| node.index() < self.frames.nodes().len()).map_or((0, 0), |fs| fs.unused(node));
         (u128::from(unused.0 + unused.1) * u128::from(self.settings.vfs_cache_pressure) / 100) as u64
     }
 }

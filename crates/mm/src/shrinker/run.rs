@@ -1,11 +1,11 @@
 //! One call of all shrinkers for a node, in steps.
 
+use order9_frames::Gfp;
 use order9_units::NodeId;
 
 use super::{LruScan, ShrinkPlan, ShrinkerKind, Shrunk};
 use crate::Mm;
 use crate::fs_cache::{FsScan, ScanStep};
-use crate::gfp::Gfp;
 use crate::reclaim::Reclaimer;
 use crate::trace::{Event, Tracer};
 
@@ -158,7 +158,7 @@ impl ShrinkSlab {
         }
         let deferred = core::mem::take(&mut mm.shrinkers[self.at].deferred[node.index()]);
         let plan = ShrinkPlan::new(cost, freeable, deferred, priority, lru, &mm.policy.reclaim);
-        mm.tracer.event(|| Event::ShrinkSlabStart {
+        mm.trace(|| Event::ShrinkSlabStart {
             shrinker: kind,
             node,
             deferred,
@@ -194,7 +194,7 @@ impl ShrinkSlab {
         let new_deferred = shrinker.deferred[node.index()].saturating_add(left);
         shrinker.deferred[node.index()] = new_deferred;
         let kind = shrinker.kind;
-        mm.tracer.event(|| Event::ShrinkSlabEnd {
+        mm.trace(|| Event::ShrinkSlabEnd {
             shrinker: kind,
             node,
             freed: call.freed.objects,

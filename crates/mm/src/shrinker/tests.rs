@@ -46,14 +46,15 @@ fn deferred(mm: &Mm) -> u64 {
 #[test]
 fn a_call_frees_objects_in_order_and_counts_the_frames_that_came_with_them() {
     let mut mm = with_files(2_100);
-    let (before, free) = (mm.slab_levels(NODE).reclaimable, mm.zones()[0].free() + mm.zones()[0].pcps[0].count());
+    let (before, free) =
+        (mm.slab_levels(NODE).reclaimable, mm.zones()[0].free() + mm.frames.pcps(order9_frames::ZoneId(0))[0].count());
     let shrunk = shrink(&mut mm, control(0));
     mm.check().expect("every law holds");
     // Twice 2100 in whole batches; the first ones meet dentries, and as inodes are left behind, those.
     assert_eq!(mm.counters().slabs_scanned, 4_096);
     assert_eq!(before - mm.slab_levels(NODE).reclaimable, shrunk.pages);
     assert_eq!(mm.counters().slab_pages_freed, shrunk.pages);
-    let now = mm.zones()[0].free() + mm.zones()[0].pcps[0].count();
+    let now = mm.zones()[0].free() + mm.frames.pcps(order9_frames::ZoneId(0))[0].count();
     assert_eq!(now - free, shrunk.pages);
     assert!(shrunk.objects > 3_000 && shrunk.pages > 100, "{shrunk:?}");
 }

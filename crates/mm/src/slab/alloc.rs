@@ -1,13 +1,12 @@
 //! Objects are allocated and freed, and slabs come and go with them.
 
+use order9_frames::{Flag, Gfp, Idx, Request};
 use order9_units::{NodeId, Order, Pfn};
 
 use super::cache::Freed;
 use super::{CacheError, CacheId, CacheSpec, KmemCache, Object, SlabError};
 use crate::Mm;
-use crate::frame::{Flag, Idx};
-use crate::gfp::Gfp;
-use crate::page_alloc::{AllocError, Request};
+use crate::page_alloc::AllocError;
 use crate::space::Owner;
 use crate::trace::Tracer;
 
@@ -74,8 +73,8 @@ impl<T: Tracer> Mm<T> {
     /// [`CacheError`] where no slab could be as `spec` says.
     pub fn kmem_cache_create(&mut self, spec: CacheSpec) -> Result<CacheId, CacheError> {
         let id = CacheId(u16::try_from(self.slab.caches.len()).map_err(|_| CacheError::TooMany)?);
-        let cache = KmemCache::new(spec, self.nodes.len())?;
-        self.user.rmap.make_room(self.frames.len());
+        let cache = KmemCache::new(spec, self.frames.nodes().len())?;
+        self.user.rmap.make_room(self.frames.table().len());
         self.slab.caches.push(cache);
         Ok(id)
     }
@@ -86,11 +85,12 @@ impl<T: Tracer> Mm<T> {
         let Some(found) = self.slab.caches.get_mut(cache.index()) else {
             return ObjectStep::Failed(SlabError::NoSuchCache(cache));
         };
-        let Some(node) = self.nodes.get(asked.node.index()) else {
+        if asked.node.index() >= self.frames.nodes().len() {
             return ObjectStep::Failed(SlabError::NoPage(AllocError::NoSuchNode(asked.node)));
-        };
+        }
         self.work.slab_objects += 1;
-        let mut near = core::iter::once(asked.node).chain(node.fallback_list.iter().map(|zone| zone.node));
+        let mut near =
+            core::iter::once(asked.node).chain(self.frames.fallback_list(asked.node).iter().map(|zone| zone.node));
         if let Some(number) = near.find_map(|node| found.take(node)) {
             return ObjectStep::Done(Object { cache, number });
         }
@@ -168,7 +168,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn add_slab(&mut self, need: &NewSlab, page: Pfn) -> Object {
-        let (frame, word) = self.live(page).unwrap_or_else(|error| panic!("a page was handed in, but {error}"));
+        let (frame, word) = self.frames.live(page).unwrap_or_else(|error| panic!("a page was handed in, but {error}"));
         assert!(
             word.order() == need.order && !word.has(Flag::Owned),
             "{page:?} is not a block of {:?} without an owner",
@@ -184,6 +184,6 @@ impl<T: Tracer> Mm<T> {
     }
 
     pub(crate) fn node_of(&self, frame: Idx) -> NodeId {
-        self.zones[self.blocks[frame.block()].zone.index()].node
+        self.frames.zones()[self.frames.blocks()[frame.block()].zone.index()].node()
     }
 }

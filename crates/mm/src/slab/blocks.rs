@@ -2,9 +2,8 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::Idx;
 use order9_units::{Order, PAGEBLOCK_PAGES};
-
-use crate::frame::Idx;
 
 /// Frames of slabs by pageblock.
 #[derive(Clone, PartialEq, Eq)]

@@ -5,11 +5,11 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::Idx;
 use order9_units::{NodeId, Order, PAGE_SIZE};
 
 use super::bits::Bits;
 use super::{CacheError, CacheSpec};
-use crate::frame::Idx;
 
 /// Objects that one slab may have, as in SLUB.
 const PER_SLAB_MAX: u64 = 32_767;

@@ -5,16 +5,15 @@ use alloc::vec::Vec;
 
 use super::{CacheId, KmemCache, Slab, SlabBlocks, SlabLevels};
 use crate::Mm;
-use crate::check::{Verdict, require};
-use crate::frame::{FrameState, Idx};
 use crate::space::Owner;
 use crate::trace::Tracer;
+use order9_frames::{FrameState, Idx, Verdict, require};
 
 impl<T: Tracer> Mm<T> {
     /// Checks every law of slab caches.
     pub(crate) fn check_slab(&self) -> Verdict {
-        let mut levels: Vec<SlabLevels> = alloc::vec![SlabLevels::default(); self.nodes.len()];
-        let mut blocks = SlabBlocks::new(self.blocks.len());
+        let mut levels: Vec<SlabLevels> = alloc::vec![SlabLevels::default(); self.frames.nodes().len()];
+        let mut blocks = SlabBlocks::new(self.frames.blocks().len());
         for (id, cache) in (0..).map(CacheId).zip(&self.slab.caches) {
             let (mut slabs, mut objects) = (0, 0);
             for (number, slab) in cache.slabs() {
@@ -28,7 +27,7 @@ impl<T: Tracer> Mm<T> {
             require((slabs, objects) == counted, "a cache counts its slabs and objects", || {
                 format!("{name}: {slabs} slabs with {objects} objects, {counted:?} counted")
             })?;
-            (0..self.nodes.len()).try_for_each(|node| self.check_partial(cache, node))?;
+            (0..self.frames.nodes().len()).try_for_each(|node| self.check_partial(cache, node))?;
         }
         require(blocks == self.slab.blocks, "pageblocks count the frames of slabs in them", || {
             format!("{} by slabs, {} counted", blocks.used(), self.slab.blocks.used())
@@ -56,8 +55,8 @@ impl<T: Tracer> Mm<T> {
         require(recount == (slab.live.into(), 0), "a slab counts its live objects", || {
             format!("{}: {recount:?} live inside and outside, {} counted", place(), slab.live)
         })?;
-        let zone = self.blocks[slab.frame.block()].zone;
-        require(self.zones[zone.index()].node.0 == slab.node, "a slab knows its node", place)
+        let zone = self.frames.blocks()[slab.frame.block()].zone;
+        require(self.frames.zones()[zone.index()].node().0 == slab.node, "a slab knows its node", place)
     }
 
     /// The list of a node holds its slabs with room, few of them empty.

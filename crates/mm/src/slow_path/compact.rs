@@ -1,12 +1,12 @@
 //! Direct compaction from the slow path: when it comes first, what it counts, and when its failure ends the request.
 
+use order9_frames::{Gfp, Request};
 use order9_units::{Order, Pfn};
 
 use super::Pressure;
 use super::SlowPath;
 use crate::env::{CompactPriority, CompactResult};
-use crate::gfp::Gfp;
-use crate::page_alloc::{AllocError, GaveUp, Request};
+use crate::page_alloc::{AllocError, GaveUp};
 use crate::policy::{EarlyFail, FirstCompaction, StallCounts};
 
 /// What compaction brought.
@@ -49,7 +49,7 @@ impl<E: Pressure> SlowPath<'_, E> {
 
     /// Whether the request ends here: by the rule for all, or by its own.
     fn fails_early(&self, result: CompactResult) -> bool {
-        let rules = [Some(self.policy.slow_path.early_fail), self.search.request.gate];
+        let rules = [Some(self.policy.slow_path.early_fail), EarlyFail::of_note(self.search.request.note)];
         rules.into_iter().flatten().any(|rule| self.fails_by(rule, result))
     }
 
@@ -111,7 +111,7 @@ impl<E: Pressure> SlowPath<'_, E> {
                 Some(_) => mm.counters.compact_success += 1,
                 None => mm.counters.compact_fail += 1,
             }
-            if let Some(zone) = page.and_then(|pfn| mm.zone_of(pfn)) {
+            if let Some(zone) = page.and_then(|pfn| mm.frames.zone_of(pfn)) {
                 mm.compaction_paid_off(zone, request.order);
             }
         });

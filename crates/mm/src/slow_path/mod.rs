@@ -10,14 +10,13 @@ mod retry;
 #[cfg(test)]
 mod tests;
 
-use order9_units::Pfn;
+use order9_frames::{AllocFlags, Gfp, Mark, NodeUse, Request, Reserve, Search, ZoneRef};
+use order9_units::{NodeMask, Pfn};
 
 pub use pressure::{Effort, Pressure};
 
 use crate::env::{CompactPriority, OomKill, TICK};
-use crate::gfp::{AllocFlags, Gfp, Mark, Reserve};
-use crate::node::ZoneRef;
-use crate::page_alloc::{AllocError, GaveUp, NodeUse, Request, Search};
+use crate::page_alloc::{AllocError, GaveUp};
 use crate::policy::{Policy, RetryRule};
 
 /// Allocates `2^order` pages as `request` asks, going as far as its flags allow.
@@ -101,7 +100,7 @@ enum Round {
 impl<'e, E: Pressure> SlowPath<'e, E> {
     fn new(env: &'e E, request: &Request) -> Result<Self, AllocError> {
         let (search, policy, keeps_types_apart) =
-            env.with(|mm| (mm.search_for(request), mm.policy().clone(), mm.settings.defrag_mode));
+            env.with(|mm| (mm.frames.search_for(request), mm.policy().clone(), mm.frames.settings().defrag_mode));
         Ok(Self {
             env,
             search: search?,
@@ -120,10 +119,14 @@ impl<'e, E: Pressure> SlowPath<'e, E> {
             return None;
         }
         let request = self.search.request;
-        let search = Search { spread_dirty: request.gfp.has(Gfp::WRITE), ..self.search };
-        let flags = self.env.with(|mm| mm.fast_flags(&search));
+        let passes_over = match request.gfp.has(Gfp::WRITE) {
+            true => self.env.with(|mm| mm.nodes_too_dirty()),
+            false => NodeMask::EMPTY,
+        };
+        let search = Search { passes_over, ..self.search };
+        let flags = self.env.with(|mm| mm.frames.fast_flags(&search));
         for ZoneRef { zone, .. } in self.zones() {
-            if self.env.with(|mm| mm.wants_node_reclaim(&search, zone, &flags)) {
+            if self.env.with(|mm| mm.is_node_reclaimed_first(&search, zone, &flags)) {
                 self.env.spend().await;
                 self.env.reclaim_node(zone, &request).await;
             }
@@ -222,8 +225,8 @@ impl<'e, E: Pressure> SlowPath<'e, E> {
         }
         let page = self.walk(flags).or_else(|| {
             self.env.with(|mm| {
-                mm.unreserve_highatomic(self.search.request.node, self.search.mt, false);
-                mm.drain_all();
+                mm.frames.unreserve_highatomic(self.search.request.node, self.search.mt, false);
+                mm.frames.drain_all();
             });
             self.walk(flags)
         });
@@ -279,7 +282,7 @@ impl<'e, E: Pressure> SlowPath<'e, E> {
     fn flags(&self) -> AllocFlags {
         let Request { order, gfp, .. } = self.search.request;
         let task = self.env.task();
-        let rights = self.policy.watermark.reserve_rights;
+        let rights = self.policy.frames.watermark.reserve_rights;
         let mut reserve = Reserve::of(gfp, task.rt, order.get() > 0, rights);
         reserve.oom = task.oom_victim;
         let may_use_all = gfp.has(Gfp::MEMALLOC) || task.memalloc;

@@ -4,8 +4,8 @@
 use crate::ZoneId;
 use crate::compaction::try_to_compact_pages;
 use crate::env::{CompactPriority, Compacted, OomKill, Stall};
-use crate::page_alloc::Request;
 use crate::reclaim::{direct_reclaim, reclaim_node};
+use order9_frames::Request;
 
 /// Work that a request does itself, before it gets memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,16 +1,15 @@
 //! Whether another round is worth it: what reclaim and compaction could still do for the request.
 
+use order9_frames::{AllocFlags, Gfp, Mark, Request, ZoneRef};
 use order9_units::{Nanos, Order};
 
 use super::Pressure;
 use super::{Round, SlowPath};
 use crate::env::{CompactPriority, CompactResult};
-use crate::gfp::{AllocFlags, Gfp, Mark};
-use crate::node::ZoneRef;
-use crate::page_alloc::{GaveUp, Request};
+use crate::page_alloc::GaveUp;
 use crate::policy::Withdrawn;
 use crate::suitable::compact_gap;
-use crate::trace::{CompactEvent, Event, Tracer};
+use crate::trace::{CompactEvent, Event};
 
 /// Rounds without reclaim progress after which a request stops hoping.
 const MAX_RECLAIM_RETRIES: u32 = 16;
@@ -35,7 +34,7 @@ impl<E: Pressure> SlowPath<'_, E> {
             self.no_progress += 1;
         }
         if self.no_progress > MAX_RECLAIM_RETRIES {
-            return self.env.with(|mm| mm.unreserve_highatomic(node, self.search.mt, true));
+            return self.env.with(|mm| mm.frames.unreserve_highatomic(node, self.search.mt, true));
         }
         let flags = self.flags();
         for zone in self.zones() {
@@ -57,9 +56,9 @@ impl<E: Pressure> SlowPath<'_, E> {
     fn trace_reclaim_retry(&self, zone: ZoneRef, reclaimable: u64, passes: bool) {
         let (order, no_progress_loops) = (self.search.request.order, self.no_progress);
         self.env.with(|mm| {
-            let of = mm.zone(zone.zone);
+            let of = mm.frames.zone(zone.zone);
             let (available, min_wmark) = (of.free() + reclaimable, of.mark(Mark::Min));
-            mm.tracer.event(|| Event::ReclaimRetryZone {
+            mm.trace(|| Event::ReclaimRetryZone {
                 node: zone.node,
                 zone: zone.kind,
                 order,
@@ -81,7 +80,7 @@ impl<E: Pressure> SlowPath<'_, E> {
         let should_retry = self.compaction_is_hopeful(result);
         let (retries, max_retries) = (self.compaction_retries, max_compact_retries(order));
         self.env.with(|mm| {
-            mm.tracer.event(|| {
+            mm.trace(|| {
                 Event::Compaction(CompactEvent::Retry { order, priority, result, retries, max_retries, should_retry })
             });
         });
@@ -142,8 +141,8 @@ impl<E: Pressure> SlowPath<'_, E> {
     fn would_pass(&self, zone: ZoneRef, order: Order, gap: u64, more: u64, flags: &AllocFlags) -> bool {
         let class = self.search.class;
         self.env.with(|mm| {
-            let zone = mm.zone(zone.zone);
-            zone.would_pass(zone.free() + more, order, zone.mark(flags.mark) + gap, class, flags, mm.policy())
+            let zone = mm.frames.zone(zone.zone);
+            zone.would_pass(zone.free() + more, order, zone.mark(flags.mark) + gap, class, flags, mm.frames.policy())
         })
     }
 
@@ -152,7 +151,7 @@ impl<E: Pressure> SlowPath<'_, E> {
         let search = self.search;
         let mut at = search.first;
         core::iter::from_fn(move || {
-            let zone = self.env.with(|mm| mm.eligible_from(&search, at));
+            let zone = self.env.with(|mm| mm.frames.eligible_from(&search, at));
             zone.map(|(position, zone)| {
                 at = position + 1;
                 zone

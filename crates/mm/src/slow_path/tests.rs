@@ -6,6 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 
+use order9_frames::{Request, ZoneId};
 use order9_units::{Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 mod defrag_mode;
@@ -13,12 +14,11 @@ mod defrag_mode;
 use super::{Pressure, alloc_pages};
 use crate::env::alone::run;
 use crate::env::{CompactPriority, CompactResult, Compacted, Env, OomKill, SpinLock, Stall, Task, Until};
-use crate::page_alloc::{AllocError, GaveUp, Request};
+use crate::page_alloc::{AllocError, GaveUp};
 use crate::policy::{EarlyFail, Policy, RetryRule, StallCounts, Withdrawn};
 use crate::reclaim::PageWrite;
 use crate::slab::tests::Random;
 use crate::trace::NoTrace;
-use crate::zone::ZoneId;
 use crate::{Gfp, Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
 
 /// One zone of eight pageblocks whose free pages a test takes and returns.

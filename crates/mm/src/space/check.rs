@@ -3,13 +3,13 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 
+use order9_frames::{Flag, Idx, Verdict, Word, require};
 use order9_units::{Order, Pages};
 
 use super::pte::{Pte, PteFlag, PteKind};
 use super::{Mapping, Owner, Prot, Rss, Space, SpaceId, TASK_END, UserLevels, Vma, VmaKind, Vpn, VpnRange};
 use crate::Mm;
-use crate::check::{Verdict, require};
-use crate::frame::{Flag, Idx, Word};
+use crate::page_flags::{PageFlag, PageWord};
 use crate::shmem::huge_index;
 use crate::tags::{Tag, Tags};
 use crate::trace::Tracer;
@@ -144,9 +144,9 @@ impl<T: Tracer> Mm<T> {
             Owner::File { file, index } => {
                 let on_disk = self.user.files.is_on_disk(file);
                 *if on_disk { &mut rss.file_pages } else { &mut rss.shmem_pages } += 1;
-                let noticed = !on_disk || !writable || word.has(Flag::Dirty);
+                let noticed = !on_disk || !writable || word.has(PageFlag::Dirty);
                 require(noticed, "a page of a file on disk that may be written is dirty", || format!("{at:?}"))?;
-                require(!word.has(Flag::Locked), "a page that is being read is not mapped", || format!("{at:?}"))?;
+                require(!word.has(PageFlag::Locked), "a page that is being read is not mapped", || format!("{at:?}"))?;
                 *seen.file_entries.entry(idx.0).or_insert(0) += 1;
                 let shows = vma.kind.file() == Some(file) && vma.index(at.vpn) == index;
                 require(shows, "a mapping shows the pages of its file in order", || {
@@ -162,7 +162,7 @@ impl<T: Tracer> Mm<T> {
                 let named = self.mappings_of(idx).contains(&at);
                 require(named, "a page knows where it is mapped", || format!("{at:?} maps {pfn:?}: {owner:?}"))?;
                 // A fork that waits has shared some parts of a huge page, and others not yet.
-                let part = self.huge_head(idx).is_some_and(|head| !self.frames.word(head).has(Flag::SwapCache));
+                let part = self.huge_head(idx).is_some_and(|head| !self.frames.word(head).has(PageFlag::SwapCache));
                 let exclusive = self.is_exclusive(idx, false) || part && self.subpage_mapcount(idx) == 1;
                 require(!writable || exclusive, "a page that several map is read-only", || {
                     format!("{at:?} may write {pfn:?}: {owner:?}")
@@ -231,8 +231,8 @@ impl<T: Tracer> Mm<T> {
     /// Walks all frames: nobody owns a frame that no table, file, pin or isolation accounts for.
     fn check_owners(&self, seen: &Seen) -> Verdict {
         let (mut levels, mut named, mut links) = (UserLevels::default(), 0, 0);
-        let mut mapped = alloc::vec![0; self.nodes.len()];
-        for at in 0..self.frames.len() as u32 {
+        let mut mapped = alloc::vec![0; self.frames.nodes().len()];
+        for at in 0..self.frames.table().len() as u32 {
             let (idx, word) = (Idx(at), self.frames.word(Idx(at)));
             let owner = self.user.rmap.owner(idx);
             let pfn = self.frames.pfn(idx);
@@ -293,9 +293,9 @@ impl<T: Tracer> Mm<T> {
         require(levels.page_tables == seen.tables, "every page table is in a space", || {
             format!("{} frames, {} tables", levels.page_tables, seen.tables)
         })?;
-        for ((node, &counted), mapped) in self.nodes.iter().zip(&self.user.mapped).zip(mapped) {
+        for ((node, &counted), mapped) in self.frames.nodes().zip(&self.user.mapped).zip(mapped) {
             require(counted == mapped, "nr_mapped equals a recount", || {
-                format!("{:?}: {mapped} by frames, {} counted", node.id, counted)
+                format!("{node:?}: {mapped} by frames, {counted} counted")
             })?;
         }
         require(levels == self.user.levels, "levels equal a recount", || {
@@ -344,7 +344,7 @@ impl<T: Tracer> Mm<T> {
                 })?;
             }
         }
-        for at in 0..self.frames.len() as u32 {
+        for at in 0..self.frames.table().len() as u32 {
             if let Owner::Anon(page) = self.user.rmap.owner(Idx(at)) {
                 let clean = tags.is_written(page) || tags.frame(Idx(at)) == Tag::ZERO;
                 require(clean, "a page that was never written reads zeros", || format!("{page:?}"))?;

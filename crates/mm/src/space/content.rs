@@ -1,6 +1,7 @@
 //! What pages hold, as far as that is followed: tags of what was written last (`crate::tags`), and which parts of huge pages
 //! were written at all (`crate::thp`).
 
+use order9_frames::Idx;
 use order9_units::Order;
 
 use super::addr::{Vpn, VpnRange};
@@ -8,7 +9,6 @@ use super::fault::Access;
 use super::table::Slot;
 use super::{Mapping, Owner, SpaceId, VmaKind};
 use crate::Mm;
-use crate::frame::Idx;
 use crate::thp::{Filled, subpages};
 use crate::trace::Tracer;
 

@@ -3,14 +3,13 @@
 //! Key types: [`FaultStep`] (how an access goes on), [`Fault`] (an access that waits for a page), [`Need`] (what for).
 //! What the engine does about one is in `resolve`.
 
+use order9_frames::{Gfp, Request};
 use order9_units::{NodeId, Order, Pfn};
 
 use super::addr::{VirtAddr, Vpn};
 use super::pte::{Pte, PteFlag};
 use super::{Prot, SpaceId};
-use crate::gfp::Gfp;
 use crate::mempolicy::SpaceTask;
-use crate::page_alloc::Request;
 use crate::page_cache::FileId;
 use crate::swap::SlotId;
 use crate::thp::placement::HugeSearch;

@@ -1,5 +1,6 @@
 //! Faults on pages of files, of tmpfs and on disk.
 
+use order9_frames::Idx;
 use order9_units::{Nanos, Pages};
 
 use super::addr::{VirtAddr, Vpn, VpnRange};
@@ -7,8 +8,8 @@ use super::fault::{Access, Answer, Fault, FaultStep, Need};
 use super::pte::PteFlag;
 use super::{Owner, Prot, SpaceId, Vma};
 use crate::Mm;
-use crate::frame::{Flag, Idx};
 use crate::page_cache::FileId;
+use crate::page_flags::PageFlag;
 use crate::trace::Tracer;
 
 /// Pages around a read fault that are mapped with it where their file has them. A divisor of a slot's.
@@ -44,7 +45,7 @@ impl<T: Tracer> Mm<T> {
             return Answer::Need(Need::SwapIn(slot));
         }
         self.counters.pgmajfault += u64::from(on_disk && page.is_none());
-        let Some(idx) = page.filter(|&idx| !self.frames.word(idx).has(Flag::Locked)) else {
+        let Some(idx) = page.filter(|&idx| !self.frames.word(idx).has(PageFlag::Locked)) else {
             return if on_disk { Answer::Read(file, index) } else { Answer::Hole(file) };
         };
         if access == Access::Write && vma.kind.is_private() {
@@ -67,8 +68,9 @@ impl<T: Tracer> Mm<T> {
         let first = Vpn::new(vpn.get() & !(FAULT_AROUND.get() - 1));
         for near in VpnRange::of(first, FAULT_AROUND).intersect(vma.range).iter().filter(|&near| near != vpn) {
             let page = self.user.file(file).ok().and_then(|file| file.page(vma.index(near)));
-            let fits =
-                |&idx: &Idx| self.user.living(id).table.get(near).is_none() && !self.frames.word(idx).has(Flag::Locked);
+            let fits = |&idx: &Idx| {
+                self.user.living(id).table.get(near).is_none() && !self.frames.word(idx).has(PageFlag::Locked)
+            };
             let Some(idx) = page.filter(fits) else { continue };
             let entry = self.map_file_page(id, idx, vma.locked).with(PteFlag::Write, writable);
             self.user.living(id).table.table_mut(near).expect("it is the slot of the fault").set(near, entry);
@@ -80,7 +82,7 @@ impl<T: Tracer> Mm<T> {
     /// whether the write may go on.
     pub(super) fn mkwrite(&mut self, idx: Idx, now: Option<Nanos>) -> bool {
         let Owner::File { file, index } = self.user.rmap.owner(idx) else { unreachable!("the page is of a file") };
-        if !self.user.files.is_on_disk(file) || self.frames.word(idx).has(Flag::Dirty) {
+        if !self.user.files.is_on_disk(file) || self.frames.word(idx).has(PageFlag::Dirty) {
             return true;
         }
         if let Some(now) = now {
@@ -93,6 +95,6 @@ impl<T: Tracer> Mm<T> {
     pub(super) fn shown_by_file(&self, fault: &Fault) -> Option<Idx> {
         let vma = self.user.space(fault.space).ok()?.vmas.find(fault.vpn)?;
         let page = self.user.file(vma.kind.file()?).ok()?.page(vma.index(fault.vpn));
-        page.filter(|&idx| !self.frames.word(idx).has(Flag::Locked))
+        page.filter(|&idx| !self.frames.word(idx).has(PageFlag::Locked))
     }
 }

@@ -2,6 +2,7 @@
 //! pinned it may get copies at once ("mm: Trial do_wp_page() simplification" and "mm: Do early cow for pinned pages
 //! during fork()", LKML, 2020).
 
+use order9_frames::{Flag, Idx};
 use order9_units::{Pages, Pfn};
 
 use super::addr::{TASK_END, Vpn, VpnRange};
@@ -9,7 +10,6 @@ use super::pte::{Pte, PteFlag};
 use super::table::{Huge, Table};
 use super::{Errno, Mapping, Owner, Prot, SpaceId, TableStep, Vma};
 use crate::Mm;
-use crate::frame::{Flag, Idx};
 use crate::mempolicy::SpaceTask;
 use crate::trace::Tracer;
 

@@ -8,15 +8,15 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::{BuildError, Contents, Idx};
 use order9_units::{Nanos, Order, Pages, Pfn};
 
 use super::pte::{Pte, PteFlag};
 use super::{Mapping, Owner, Prot, SpaceId, Vma, VmaKind, Vpn, VpnRange};
-use crate::boot::{Contents, MmBuilder};
-use crate::frame::{Flag, Idx};
-use crate::layout::BuildError;
+use crate::boot::MmBuilder;
 use crate::lru::LruList;
 use crate::page_cache::{FileId, Home, PAGES_MAX};
+use crate::page_flags::PageFlag;
 use crate::shmem::MountId;
 use crate::trace::Tracer;
 
@@ -90,7 +90,7 @@ impl<T: Tracer> MmBuilder<T> {
     /// [`BuildError`] where the frame is not free to be given.
     pub fn page_table(&mut self, pfn: Pfn) -> Result<(), BuildError> {
         self.allocate(pfn, Order::ZERO, Contents::Unmovable)?;
-        self.inherited.tables.push(self.mm.at(pfn));
+        self.inherited.tables.push(self.mm.frames.at(pfn));
         Ok(())
     }
 
@@ -105,7 +105,7 @@ impl<T: Tracer> MmBuilder<T> {
         if self.inherited.owners.is_none() {
             self.make_owners();
         }
-        let idx = self.mm.at(pfn);
+        let idx = self.mm.frames.at(pfn);
         match page {
             UserPage::Anon | UserPage::Locked => self.inherit_private(idx, page == UserPage::Locked, of),
             UserPage::File | UserPage::MappedFile | UserPage::DirtyFile => self.inherit_file(idx, page, of),
@@ -177,7 +177,7 @@ impl<T: Tracer> MmBuilder<T> {
     }
 
     fn note_use(&mut self, idx: Idx, of: UserPageUse) {
-        self.mm.frames.set(idx, self.mm.frames.word(idx).with(Flag::Referenced, of.referenced));
+        self.mm.frames.set(idx, self.mm.frames.word(idx).with(PageFlag::Referenced, of.referenced));
     }
 
     /// All pages are given: what they belong to is as large as they are.

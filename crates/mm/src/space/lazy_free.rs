@@ -7,14 +7,15 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::Idx;
 use order9_units::Pages;
 
 use super::addr::VpnRange;
 use super::pte::{Pte, PteFlag};
 use super::{Mapping, Owner, SpaceId, Vpn};
 use crate::Mm;
-use crate::frame::{Flag, Idx};
 use crate::lru::{LruList, LruType};
+use crate::page_flags::{PageFlag, PageWord};
 use crate::policy::LazyFree;
 use crate::trace::Tracer;
 
@@ -52,7 +53,7 @@ impl<T: Tracer> Mm<T> {
         let slots: Vec<_> = slots.filter_map(|(slot, huge)| huge.head().map(|head| (slot, head))).collect();
         for (slot, head) in slots {
             let word = self.frames.word(head);
-            let in_use = word.is_held() || word.has(Flag::Unevictable);
+            let in_use = word.is_held() || word.has(PageFlag::Unevictable);
             if !self.is_huge_exclusive(head) || in_use {
                 continue;
             }
@@ -71,7 +72,7 @@ impl<T: Tracer> Mm<T> {
     fn may_free_lazily(&self, idx: Idx) -> bool {
         let word = self.frames.word(idx);
         let alone = matches!(self.user.rmap.owner(idx), Owner::Anon(_)) && !word.is_compound();
-        alone && !word.is_held() && !word.has(Flag::SwapCache) && !word.has(Flag::Unevictable)
+        alone && !word.is_held() && !word.has(PageFlag::SwapCache) && !word.has(PageFlag::Unevictable)
     }
 
     fn clean_entry(&mut self, at: Mapping) {
@@ -84,7 +85,8 @@ impl<T: Tracer> Mm<T> {
     fn mark_lazily_freeable(&mut self, idx: Idx) {
         let word = self.frames.word(idx);
         let stays = self.policy.reclaim.lazy_free == LazyFree::AnonLists;
-        let marked = word.with(Flag::Dirty, false).with(Flag::Referenced, false).with(Flag::LazyFree, stays);
+        let marked =
+            word.with(PageFlag::Dirty, false).with(PageFlag::Referenced, false).with(PageFlag::LazyFree, stays);
         self.frames.set(idx, marked);
         self.move_lru(idx, if stays { LruList::InactiveAnon } else { LruList::InactiveFile });
         self.batch_lru(idx);
@@ -94,7 +96,7 @@ impl<T: Tracer> Mm<T> {
     /// Whether `MADV_FREE` was said of an anonymous page, and reclaim has not found since that it was written.
     pub(crate) fn is_lazily_freeable(&self, idx: Idx) -> bool {
         let word = self.frames.word(self.huge_head(idx).unwrap_or(idx));
-        word.lru_type() == LruType::File || word.has(Flag::LazyFree)
+        word.lru_type() == LruType::File || word.has(PageFlag::LazyFree)
     }
 
     /// Takes an isolated page that is lazily freeable away from all who map it, unless one of them has written to it since;
@@ -103,7 +105,7 @@ impl<T: Tracer> Mm<T> {
         let mappings = self.mappings_of(idx);
         let is_dirty =
             |at: &Mapping| self.user.space(at.space).is_ok_and(|space| space.table.get(at.vpn).has(PteFlag::Dirty));
-        if self.frames.word(idx).has(Flag::Dirty) || mappings.iter().any(is_dirty) {
+        if self.frames.word(idx).has(PageFlag::Dirty) || mappings.iter().any(is_dirty) {
             self.no_longer_lazy(idx);
             return false;
         }

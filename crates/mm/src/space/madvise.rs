@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::Idx;
 use order9_units::{Bytes, Pages};
 
 use super::addr::{TASK_END, VirtAddr, VpnRange};
@@ -9,7 +10,6 @@ use super::fault::Access;
 use super::pte::PteFlag;
 use super::{Errno, HugeAdvice, Prot, SpaceId, Vma, VmaKind};
 use crate::Mm;
-use crate::frame::Idx;
 use crate::policy::LazyFree;
 use crate::trace::Tracer;
 

@@ -36,6 +36,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::{AddAssign, SubAssign};
 
+use order9_frames::Idx;
 use order9_units::{Order, Pages};
 
 pub use addr::{TASK_END, VirtAddr, Vpn, VpnRange};
@@ -59,7 +60,6 @@ pub(crate) use rmap::{FILES, Mapping, Mappings, Owner, PLACES};
 pub(crate) use table::{Huge, Slot, Table};
 
 use crate::Mm;
-use crate::frame::Idx;
 use crate::hugetlb::Hugetlb;
 use crate::mempolicy::{Mempolicies, TaskPolicies};
 use crate::migrate::DriverPages;
@@ -289,7 +289,7 @@ impl<T: Tracer> Mm<T> {
         if id.0 >= SPACES {
             return Err(Errno::Eagain);
         }
-        self.user.rmap.make_room(self.frames.len());
+        self.user.rmap.make_room(self.frames.table().len());
         self.user.spaces.push(Some(Box::default()));
         Ok(id)
     }

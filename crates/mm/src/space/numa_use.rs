@@ -7,9 +7,10 @@ use order9_units::Order;
 
 use super::{Owner, Pte, PteFlag, Space, Vma, VmaKind};
 use crate::Mm;
-use crate::frame::{Flag, Idx};
 use crate::lru::LruList;
+use crate::page_flags::{PageFlag, PageWord};
 use crate::trace::Tracer;
+use order9_frames::Idx;
 
 /// Pages that a mapping shows, by what they are; of a mapping of a hugetlb pool, huge pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,7 +37,7 @@ impl<T: Tracer> Mm<T> {
     /// What a mapping of `space` shows, by node.
     #[must_use]
     pub fn numa_use(&self, space: &Space, vma: &Vma) -> NumaUse {
-        let mut found = NumaUse { by_node: vec![0; self.nodes.len()], ..NumaUse::default() };
+        let mut found = NumaUse { by_node: vec![0; self.frames.nodes().len()], ..NumaUse::default() };
         let mapped = |pte: Pte| Some((pte, pte.idx()?));
         for (pte, idx) in space.entries(vma.range).filter_map(mapped) {
             let mapcount = self.mapcount(self.frames.pfn(idx));
@@ -51,7 +52,7 @@ impl<T: Tracer> Mm<T> {
     /// Pages that a program has mapped, by node: the sums of its numa_maps, huge pages of pools as so many base pages.
     #[must_use]
     pub fn pages_by_node(&self, space: &Space) -> Vec<u64> {
-        let mut sums = vec![0; self.nodes.len()];
+        let mut sums = vec![0; self.frames.nodes().len()];
         for vma in space.vmas() {
             let order = if matches!(vma.kind, VmaKind::Hugetlb { .. }) { Order::PAGEBLOCK } else { Order::ZERO };
             let by_node = self.numa_use(space, vma).by_node;
@@ -69,10 +70,10 @@ impl NumaUse {
         let active = matches!(word.lru_list(), LruList::ActiveAnon | LruList::ActiveFile | LruList::Unevictable);
         self.pages += 1;
         self.anon += u64::from(!matches!(mm.user.rmap.owner(head), Owner::File { .. } | Owner::Hugetlb));
-        self.dirty += u64::from(pte.has(PteFlag::Dirty) || word.has(Flag::Dirty));
+        self.dirty += u64::from(pte.has(PteFlag::Dirty) || word.has(PageFlag::Dirty));
         self.active += u64::from(active && word.is_lru_page());
-        self.writeback += u64::from(word.has(Flag::Writeback));
-        self.swapcache += u64::from(word.has(Flag::SwapCache));
+        self.writeback += u64::from(word.has(PageFlag::Writeback));
+        self.swapcache += u64::from(word.has(PageFlag::SwapCache));
         self.mapmax = self.mapmax.max(mapcount);
         self.by_node[mm.node_of(idx).index()] += 1;
     }

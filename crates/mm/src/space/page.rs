@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::{Flag, Idx};
 use order9_units::{Order, Pfn};
 
 use super::addr::{Vpn, VpnRange};
@@ -9,8 +10,8 @@ use super::pte::{Pte, PteFlag, PteKind};
 use super::table::Table;
 use super::{Mapping, Owner, Rss, SpaceId};
 use crate::Mm;
-use crate::frame::{Flag, Idx};
 use crate::page_cache::FileId;
+use crate::page_flags::{PageFlag, PageWord};
 use crate::trace::Tracer;
 
 /// A CPU that has no per-CPU lists.
@@ -45,7 +46,7 @@ impl<T: Tracer> Mm<T> {
     /// The first frame of a block that the caller has just allocated.
     #[inline]
     pub(crate) fn fresh_block(&self, pfn: Pfn, order: Order) -> Idx {
-        let (idx, word) = self.live(pfn).unwrap_or_else(|error| panic!("a page was handed in, but {error}"));
+        let (idx, word) = self.frames.live(pfn).unwrap_or_else(|error| panic!("a page was handed in, but {error}"));
         let unused = word.order() == order && word.is_releasable();
         assert!(unused, "{pfn:?} is no block of order {order:?} that nobody uses");
         idx
@@ -69,13 +70,13 @@ impl<T: Tracer> Mm<T> {
             return;
         }
         self.user.rmap.set(idx, Owner::Nobody);
-        if word.has(Flag::Lru) {
+        if word.has(PageFlag::Lru) {
             self.unlink_lru(idx, word);
             self.batch_lru(idx);
         }
         let word = word.unused();
         self.frames.set(idx, word);
-        self.free_block(idx, word, cpu);
+        self.frames.free_block(idx, word, cpu);
     }
 
     /// Frees a page without owner, straight to the buddy lists, once nothing keeps it any more.
@@ -93,7 +94,7 @@ impl<T: Tracer> Mm<T> {
     /// Frees a page that was allocated for a fault and is not needed after all.
     pub(crate) fn free_fresh(&mut self, idx: Idx, cpu: usize) {
         let word = self.frames.word(idx);
-        self.free_block(idx, word, cpu);
+        self.frames.free_block(idx, word, cpu);
     }
 
     /// Accounts that `mapping` no longer maps the page; says what the space has fewer of.
@@ -107,7 +108,7 @@ impl<T: Tracer> Mm<T> {
             _ if self.frames.word(idx).is_compound() => self.unmap_subpage(mapping, idx, cpu),
             Owner::Anon(_) => {
                 self.user.levels.anon -= 1;
-                if self.frames.word(idx).has(Flag::SwapCache) {
+                if self.frames.word(idx).has(PageFlag::SwapCache) {
                     self.leave_in_swap_cache(idx, cpu);
                 } else {
                     self.disown(idx, cpu);
@@ -211,7 +212,7 @@ impl<T: Tracer> Mm<T> {
             }
             if let Some(idx) = pte.idx() {
                 zapped.rss += self.unmap_page(Mapping { space, vpn }, idx, cpu);
-                if self.frames.word(idx).has(Flag::Unevictable) {
+                if self.frames.word(idx).has(PageFlag::Unevictable) {
                     zapped.locked.push(idx); // Its other mappings are found once the table is back in place.
                 }
             }

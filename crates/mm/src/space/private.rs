@@ -1,12 +1,12 @@
 //! Faults that end with a page of the space's own: a zeroed one, or a copy of one that others map.
 
+use order9_frames::Idx;
 use order9_units::{Nanos, Pages};
 
 use super::fault::{Access, Answer, Fault, FaultStep, Need};
 use super::pte::{Pte, PteFlag};
 use super::{Mapping, Owner, Vma};
 use crate::Mm;
-use crate::frame::Idx;
 use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
@@ -36,7 +36,7 @@ impl<T: Tracer> Mm<T> {
             return FaultStep::Retry;
         }
         match fault.need {
-            Need::CopyOf(source) => self.copy_page(self.at(source), idx),
+            Need::CopyOf(source) => self.copy_page(self.frames.at(source), idx),
             _ => self.clear_page(idx),
         }
         let mapping = Mapping { space: fault.space, vpn: fault.vpn };
@@ -88,9 +88,9 @@ impl<T: Tracer> Mm<T> {
     #[inline]
     fn source_is_there(&self, fault: &Fault) -> bool {
         match fault.need {
-            Need::CopyOf(source) if fault.seen.is_none() => self.shown_by_file(fault) == Some(self.at(source)),
+            Need::CopyOf(source) if fault.seen.is_none() => self.shown_by_file(fault) == Some(self.frames.at(source)),
             Need::CopyOf(source) => {
-                fault.seen.slot().is_none_or(|slot| self.is_still_cached(fault, slot, self.at(source)))
+                fault.seen.slot().is_none_or(|slot| self.is_still_cached(fault, slot, self.frames.at(source)))
             }
             _ => true,
         }

@@ -5,6 +5,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use order9_frames::Idx;
 use order9_units::{NodeId, Order, Pages, Pfn};
 
 use super::addr::{Vpn, VpnRange};
@@ -12,7 +13,6 @@ use super::pte::PteFlag;
 use super::table::{Huge, Slot, Table};
 use super::{Access, SpaceId};
 use crate::Mm;
-use crate::frame::Idx;
 use crate::trace::Tracer;
 
 /// What is mapped of a range on one node. Pages of zeros are left out: one page, or one huge page, serves them all.
@@ -39,7 +39,7 @@ impl<T: Tracer> Mm<T> {
     /// What is mapped of `range`, by node.
     #[must_use]
     pub fn residence(&self, id: SpaceId, range: VpnRange) -> Vec<Residence> {
-        let mut nodes = vec![Residence::default(); self.nodes.len()];
+        let mut nodes = vec![Residence::default(); self.frames.nodes().len()];
         let Ok(space) = self.user.space(id) else { return nodes };
         for (slot, content) in space.table.used_slots(range) {
             match content {

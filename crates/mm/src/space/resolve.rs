@@ -126,7 +126,7 @@ impl<T: Tracer> Mm<T> {
     /// The node of `cpu`, the first one past the last CPU.
     #[inline]
     pub(crate) fn node_of_cpu(&self, cpu: usize) -> NodeId {
-        self.cpus.get(cpu).copied().unwrap_or_default()
+        self.frames.cpus().get(cpu).copied().unwrap_or_default()
     }
 
     /// Goes on with a fault that needed `page`, with further allocations straight from the fast path.

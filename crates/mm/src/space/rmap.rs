@@ -2,16 +2,16 @@
 //!
 //! Key types: [`Owner`] (what a frame is used for), [`Mapping`] (one page of one space), [`Rmap`] (all of them). An anonymous
 //! page with one mapping names it; with several, it names a chain in a side table. A page of a file names its place there:
-//! the file knows the mappings that may show it. A frame without [`crate::frame::Flag::Owned`] belongs to nobody here.
+//! the file knows the mappings that may show it. A frame without [`order9_frames::Flag::Owned`] belongs to nobody here.
 
 use alloc::vec::Vec;
 
+use order9_frames::Idx;
 use order9_units::Pages;
 
 use super::SpaceId;
 use super::addr::Vpn;
 use super::table::SLOT_PAGES;
-use crate::frame::Idx;
 use crate::page_cache::FileId;
 use crate::slab::CacheId;
 

@@ -5,9 +5,9 @@ use super::page::NO_CPU;
 use super::pte::Pte;
 use super::{Mapping, Vma};
 use crate::Mm;
-use crate::frame::Idx;
 use crate::swap::SlotId;
 use crate::trace::Tracer;
+use order9_frames::Idx;
 
 impl<T: Tracer> Mm<T> {
     /// A page that was swapped out.

@@ -7,11 +7,11 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use order9_frames::Idx;
 use order9_units::Order;
 
 use super::addr::{Vpn, VpnRange};
 use super::pte::Pte;
-use crate::frame::Idx;
 
 /// Pages per slot.
 pub(crate) const SLOT_PAGES: usize = Order::PAGEBLOCK.pages().get() as usize;

@@ -6,9 +6,10 @@ use order9_units::{Bytes, Order, PAGE_SIZE, Pages};
 
 use super::{Pte, PteFlag, Space, Vma};
 use crate::Mm;
-use crate::frame::{Flag, Idx};
+use crate::page_flags::PageFlag;
 use crate::space::Owner;
 use crate::trace::Tracer;
+use order9_frames::Idx;
 
 /// Fraction bits of a proportional share while it is added up: each page rounds down by less than 1/4096 byte.
 const SHARE_SHIFT: u32 = 12;
@@ -137,7 +138,7 @@ impl<T: Tracer> Mm<T> {
     fn add_page(&self, usage: &mut MappingUse, pte: Pte, idx: Idx, locked: bool) {
         let mapcount = self.mapcount(self.frames.pfn(idx));
         let share = Share::of_page(mapcount);
-        let dirty = pte.has(PteFlag::Dirty) || self.frames.word(idx).has(Flag::Dirty);
+        let dirty = pte.has(PteFlag::Dirty) || self.frames.word(idx).has(PageFlag::Dirty);
         usage.rss += PAGE_SIZE;
         *match (mapcount > 1, dirty) {
             (false, false) => &mut usage.private_clean,

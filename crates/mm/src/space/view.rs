@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::Idx;
 use order9_units::Pfn;
 
 use super::addr::{VirtAddr, VpnRange};
@@ -9,8 +10,8 @@ use super::pte::{Pte, PteFlag, PteKind};
 use super::table::Slot;
 use super::{Mapping, Mappings, Owner, Space, SpaceId};
 use crate::Mm;
-use crate::frame::{Flag, Idx};
 use crate::page_cache::FileId;
+use crate::page_flags::PageFlag;
 use crate::swap::SlotId;
 use crate::tags::{Tag, Tags};
 use crate::trace::Tracer;
@@ -153,7 +154,7 @@ impl<T: Tracer> Mm<T> {
     /// What a page of a file holds: in memory if it is there, else in swap or on disk.
     pub(super) fn file_tag(&self, tags: &Tags, file: FileId, index: u64) -> Tag {
         let page = self.user.file(file).ok().and_then(|file| file.page(index));
-        let page = page.filter(|&idx| !self.frames.word(idx).has(Flag::Locked));
+        let page = page.filter(|&idx| !self.frames.word(idx).has(PageFlag::Locked));
         match (page, self.swapped_at(file, index)) {
             (Some(idx), _) => tags.frame(idx),
             (None, Some(slot)) => self.slot_tag(tags, slot),

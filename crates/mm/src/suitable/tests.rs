@@ -2,11 +2,11 @@
 
 use alloc::vec;
 
+use order9_frames::{Watermarks};
 use order9_units::{NodeId, Pages, Pfn, PfnRange};
 
 use super::*;
 use crate::policy::Policy;
-use crate::watermark::Watermarks;
 use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 
 /// Whether a run for a block of `of` can start where these blocks are free: so many of each order.
@@ -25,7 +25,7 @@ fn suitable(of: u8, free: &[(u64, u8)]) -> Suitable {
         builder.free(start + Pages::new(512 * at as u64), order(of)).expect("it is given once");
     }
     let mut mm = builder.finish();
-    mm.zones[0].watermarks = Watermarks { min: 100, low: 200, high: 300 };
+    mm.frames.edit_zone(0, |zone| zone.watermarks = Watermarks { min: 100, low: 200, high: 300 });
     mm.compaction_suitable(ZoneId(0), order(of), ZoneKind::Normal, &AllocFlags::plain(Mark::Min))
 }
 

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use order9_units::PAGEBLOCK_PAGES;
 
 use super::SlotId;
-use crate::frame::Idx;
+use order9_frames::Idx;
 
 const PAGES: usize = PAGEBLOCK_PAGES.get() as usize;
 const NONE: u32 = u32::MAX;

@@ -6,10 +6,10 @@ use alloc::format;
 use super::SlotId;
 use super::free::CLUSTER;
 use crate::Mm;
-use crate::check::{Verdict, require};
-use crate::frame::{Flag, Idx};
+use crate::page_flags::PageFlag;
 use crate::space::Owner;
 use crate::trace::Tracer;
+use order9_frames::{Idx, Verdict, require};
 
 impl<T: Tracer> Mm<T> {
     /// Slots know their entries, counted by slot in `entries`, and their pages; a slot without either is unused.
@@ -36,12 +36,13 @@ impl<T: Tracer> Mm<T> {
         let (slots, capacity) = (self.swap.slots.len() as u64, self.swap.free.capacity());
         require(slots <= capacity, "no more slots are used than there are", || format!("{slots} of {capacity}"))?;
         let mut cached = 0;
-        for at in 0..self.frames.len() as u32 {
+        for at in 0..self.frames.table().len() as u32 {
             let (idx, word) = (Idx(at), self.frames.word(Idx(at)));
-            if !word.has(Flag::SwapCache) {
+            if !word.has(PageFlag::SwapCache) {
                 let only = self.user.rmap.owner(idx) == Owner::SwapCache;
-                let marked = [Flag::Dirty, Flag::Writeback, Flag::Reclaim].iter().any(|&flag| word.has(flag));
-                let stray = only || marked && !word.has(Flag::File);
+                let marked =
+                    [PageFlag::Dirty, PageFlag::Writeback, PageFlag::Reclaim].iter().any(|&flag| word.has(flag));
+                let stray = only || marked && !word.has(PageFlag::File);
                 require(!stray, "only pages of files and in the swap cache are written", || {
                     format!("{:?}", self.frames.pfn(idx))
                 })?;
@@ -56,7 +57,7 @@ impl<T: Tracer> Mm<T> {
             let there = slot.is_some_and(|slot| slot.cache == Some(idx));
             require(there, "a page in the swap cache has a slot", || format!("{:?}", self.frames.pfn(idx)))?;
             let used = self.user.rmap.owner(idx) != Owner::SwapCache || slot.is_some_and(|slot| slot.entries > 0);
-            require(used || word.has(Flag::Writeback), "something leads to a page in the swap cache", || {
+            require(used || word.has(PageFlag::Writeback), "something leads to a page in the swap cache", || {
                 format!("{:?}", self.frames.pfn(idx))
             })?;
         }
@@ -78,7 +79,7 @@ impl<T: Tracer> Mm<T> {
         let in_order = first.is_multiple_of(CLUSTER) && (0..CLUSTER).all(has);
         require(in_order, "a huge page in the swap cache has a cluster in order", || format!("{pfn:?}: {first}"))?;
         let named = (first..first + CLUSTER).any(|slot| self.swap.slots[slot as usize].entries > 0);
-        let used = named || self.is_huge_page_mapped(head) || self.frames.word(head).has(Flag::Writeback);
+        let used = named || self.is_huge_page_mapped(head) || self.frames.word(head).has(PageFlag::Writeback);
         require(used, "something leads to a huge page in the swap cache", || format!("{pfn:?}"))?;
         require(!self.is_partially_mapped(head), "a huge page in the swap cache does not wait for its split", || {
             format!("{pfn:?}")

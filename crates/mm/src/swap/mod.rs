@@ -14,10 +14,11 @@ mod readahead;
 
 use alloc::vec::Vec;
 
+use order9_frames::Idx;
 use order9_units::{Pages, Pfn};
 
 use crate::Mm;
-use crate::frame::{Flag, Idx};
+use crate::page_flags::PageFlag;
 use crate::policy::NewAnon;
 use crate::space::{Access, Mapping, Owner, Prot, Pte, PteFlag, SpaceId, Vma};
 use crate::tags::Tag;
@@ -191,13 +192,13 @@ impl<T: Tracer> Mm<T> {
     /// Gives an anonymous or tmpfs page a slot, unless it has one; says whether it has one now.
     pub(crate) fn add_to_swap(&mut self, idx: Idx) -> bool {
         let word = self.frames.word(idx);
-        if word.has(Flag::SwapCache) {
+        if word.has(PageFlag::SwapCache) {
             return true;
         }
         if !self.swap.give_slot(idx) {
             return false;
         }
-        self.frames.set(idx, word.with(Flag::SwapCache, true).with(Flag::Dirty, true));
+        self.frames.set(idx, word.with(PageFlag::SwapCache, true).with(PageFlag::Dirty, true));
         true
     }
 
@@ -214,7 +215,7 @@ impl<T: Tracer> Mm<T> {
             self.swap.slot(slot).entries += 1;
             if old.has(PteFlag::Dirty) {
                 let word = self.frames.word(idx);
-                self.frames.set(idx, word.with(Flag::Dirty, true));
+                self.frames.set(idx, word.with(PageFlag::Dirty, true));
             }
         }
         if !mappings.is_empty() {
@@ -229,7 +230,7 @@ impl<T: Tracer> Mm<T> {
     /// Starts the write of a dirty page in the swap cache.
     pub(crate) fn start_swap_write(&mut self, idx: Idx) -> SwapWrite {
         let (slot, word) = (self.swap.of(idx), self.frames.word(idx));
-        self.frames.set(idx, word.with(Flag::Dirty, false).with(Flag::Reclaim, true));
+        self.frames.set(idx, word.with(PageFlag::Dirty, false).with(PageFlag::Reclaim, true));
         self.set_writeback(idx);
         let pages = word.frames();
         if let Some(tags) = &self.user.tags {
@@ -248,9 +249,9 @@ impl<T: Tracer> Mm<T> {
     /// # Panics
     /// If the page is not being written there.
     pub fn swap_written(&mut self, write: SwapWrite, cpu: usize) {
-        let idx = self.at(write.pfn);
+        let idx = self.frames.at(write.pfn);
         let word = self.frames.word(idx);
-        let there = word.has(Flag::Writeback) && self.swap.cached.get(idx) == Some(write.slot);
+        let there = word.has(PageFlag::Writeback) && self.swap.cached.get(idx) == Some(write.slot);
         assert!(there, "{write:?} is not under way");
         self.end_writeback(idx);
         self.drop_if_useless(idx, cpu);
@@ -277,7 +278,10 @@ impl<T: Tracer> Mm<T> {
             (self.swap.slot(slot).cache, self.swap.slot(slot).ahead) = (None, false);
             self.swap.release_if_unused(slot);
         }
-        self.frames.set(idx, word.with(Flag::SwapCache, false).with(Flag::Dirty, false).with(Flag::Reclaim, false));
+        self.frames.set(
+            idx,
+            word.with(PageFlag::SwapCache, false).with(PageFlag::Dirty, false).with(PageFlag::Reclaim, false),
+        );
     }
 
     /// The last mapping of a page in the swap cache is gone.
@@ -292,7 +296,7 @@ impl<T: Tracer> Mm<T> {
         if let Some(head) = self.huge_head(idx) {
             return self.drop_huge_if_useless(head, cpu);
         }
-        if self.frames.word(idx).has(Flag::Writeback) {
+        if self.frames.word(idx).has(PageFlag::Writeback) {
             return;
         }
         let slot = self.swap.of(idx);
@@ -326,7 +330,7 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn is_exclusive(&self, idx: Idx, entry: bool) -> bool {
         let entries = self.swap.cached.get(idx).map_or(0, |slot| self.swap.slots[slot.0 as usize].entries);
         if let Some(head) = self.huge_head(idx) {
-            return match self.frames.word(head).has(Flag::SwapCache) {
+            return match self.frames.word(head).has(PageFlag::SwapCache) {
                 true => self.subpage_mapcount(idx) == u32::from(!entry) && entries == u32::from(entry),
                 false => self.is_huge_exclusive(head),
             };
@@ -369,7 +373,11 @@ impl<T: Tracer> Mm<T> {
     /// huge page stay together.
     pub(crate) fn wrote_swap_page(&mut self, idx: Idx) {
         let word = self.frames.word(idx);
-        if !word.is_compound() && word.has(Flag::SwapCache) && !word.has(Flag::Writeback) && self.swap.is_half_used() {
+        if !word.is_compound()
+            && word.has(PageFlag::SwapCache)
+            && !word.has(PageFlag::Writeback)
+            && self.swap.is_half_used()
+        {
             self.remove_from_swap_cache(idx);
         }
     }
@@ -383,7 +391,7 @@ impl<T: Tracer> Mm<T> {
     /// Takes the fresh page `idx`, into which `slot` was read, into the swap cache.
     fn fill_from_slot(&mut self, slot: SlotId, idx: Idx) {
         self.adopt_anon(idx, Owner::SwapCache, false);
-        let word = self.frames.word(idx).with(Flag::SwapCache, true);
+        let word = self.frames.word(idx).with(PageFlag::SwapCache, true);
         self.frames.set(idx, word);
         self.swap.slot(slot).cache = Some(idx);
         self.swap.cached.insert(idx, slot);

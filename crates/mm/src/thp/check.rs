@@ -4,12 +4,12 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
 
+use order9_frames::{Flag, Idx, Verdict, Violation, require};
 use order9_units::Order;
 
 use super::{HugePage, NR, subpages};
 use crate::Mm;
-use crate::check::{Verdict, Violation, require};
-use crate::frame::{Flag, Idx};
+use crate::page_flags::{PageFlag, PageWord};
 use crate::space::{Huge, Mapping, Owner, Prot, PteFlag, SpaceId, TASK_END, Vma, VmaKind, Vpn, VpnRange};
 use crate::tags::Tag;
 use crate::trace::Tracer;
@@ -32,7 +32,7 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn check_thp(&self) -> Verdict {
         let turn = self.user.huge.khugepaged.last_node;
         require(
-            turn.is_none_or(|node| node.index() < self.nodes.len()),
+            turn.is_none_or(|node| node.index() < self.frames.nodes().len()),
             "khugepaged has last been to a node that there is",
             || format!("{turn:?}"),
         )?;
@@ -178,7 +178,7 @@ impl<T: Tracer> Mm<T> {
         let named = &page.pmds;
         self.check_named(head, seen)?;
         let ptes = self.check_mappings(head, subpages(head).map(|idx| self.user.rmap.subpage_mappings(idx)))?;
-        let in_swap = self.frames.word(head).has(Flag::SwapCache);
+        let in_swap = self.frames.word(head).has(PageFlag::SwapCache);
         require(!named.is_empty() || ptes > 0 || in_swap, "a huge page that nobody maps is freed", || {
             format!("{pfn:?}")
         })?;
@@ -189,7 +189,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn check_queued(&self, head: Idx, page: &HugePage, seen: &mut Seen) -> Verdict {
-        let node = self.zones[self.blocks[head.block()].zone.index()].node;
+        let node = self.frames.zones()[self.frames.blocks()[head.block()].zone.index()].node();
         let queue = self.user.huge.queues.get(node.index());
         let ticket = page.queued.map(core::num::NonZeroU64::get);
         let there = ticket.is_none_or(|ticket| queue.and_then(|queue| queue.get(&ticket)) == Some(&head));
@@ -203,7 +203,7 @@ impl<T: Tracer> Mm<T> {
         require(in_turn, "pages that are mapped in part stand first where reclaim begins with them", || {
             format!("{:?}: {ticket:?}", self.frames.pfn(head))
         })?;
-        let in_swap = self.frames.word(head).has(Flag::SwapCache);
+        let in_swap = self.frames.word(head).has(PageFlag::SwapCache);
         let partly = page.pmds.is_empty() && page.mapped < NR && !in_swap;
         require(partly == page.partial, "a huge page waits for its split while it is mapped in part", || {
             format!("{:?}: {} base pages are mapped", self.frames.pfn(head), page.mapped)
@@ -216,8 +216,8 @@ impl<T: Tracer> Mm<T> {
         require(live, "a huge page is one allocation of order 9", || format!("{pfn:?}: {:?}", word.state()))?;
         let tails = subpages(head).skip(1).all(|idx| self.frames.word(idx).is_tail());
         require(tails, "the other frames of a huge page are its tails", || format!("{pfn:?}"))?;
-        let zone = self.blocks[head.block()].zone;
-        require(zone.index() < self.zones.len(), "a huge page lies in a zone", || format!("{pfn:?}"))
+        let zone = self.frames.blocks()[head.block()].zone;
+        require(zone.index() < self.frames.zones().len(), "a huge page lies in a zone", || format!("{pfn:?}"))
     }
 
     fn check_named(&self, head: Idx, seen: &mut Seen) -> Verdict {

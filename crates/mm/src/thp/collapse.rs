@@ -8,6 +8,7 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::{Gfp, Idx, Request};
 use order9_units::{Bytes, NodeId, NodeMask, Order, Pages, Pfn};
 
 use super::map::HUGE_RSS;
@@ -15,9 +16,6 @@ use super::rules::{Collapser, fails_with_huge_page};
 use super::trace::status;
 use super::{NR, khugepaged_gfp};
 use crate::Mm;
-use crate::frame::Idx;
-use crate::gfp::Gfp;
-use crate::page_alloc::Request;
 use crate::page_cache::FileId;
 use crate::space::{
     Errno, Huge, HugeAdvice, Mapping, Prot, Pte, PteFlag, Space, SpaceId, VirtAddr, Vma, VmaKind, Vpn, VpnRange, Zap,
@@ -368,12 +366,12 @@ impl<T: Tracer> Mm<T> {
 
     /// The nodes that hold most of the pages, equally many each, upward.
     pub(super) fn fullest_nodes(&self, pages: &[Option<Idx>]) -> Vec<NodeId> {
-        let mut loads = alloc::vec![0_u32; self.nodes.len()];
+        let mut loads = alloc::vec![0_u32; self.frames.nodes().len()];
         for &idx in pages.iter().flatten() {
             loads[self.node_of(idx).index()] += 1;
         }
         let most = loads.iter().max().expect("a machine has a node");
-        self.nodes.iter().map(crate::Node::id).filter(|node| loads[node.index()] == *most).collect()
+        self.frames.nodes().filter(|node| loads[node.index()] == *most).collect()
     }
 
     fn may_collapse(&self, vma: &Vma) -> bool {

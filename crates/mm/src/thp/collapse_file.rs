@@ -6,14 +6,15 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::Idx;
 use order9_units::{Order, Pages, Pfn};
 
 use super::collapse::{Collapse, CollapseFailure};
 use super::rules::Collapser;
 use super::{NR, subpages};
 use crate::Mm;
-use crate::frame::{Flag, Idx};
 use crate::page_cache::FileId;
+use crate::page_flags::PageFlag;
 use crate::space::{NO_CPU, SpaceId, Vma, VpnRange, Zap};
 use crate::trace::Tracer;
 
@@ -41,7 +42,7 @@ impl<T: Tracer> Mm<T> {
                 return Err(CollapseFailure::PageCompound);
             }
             self.may_leave(idx)?;
-            if self.frames.word(idx).has(Flag::Writeback) {
+            if self.frames.word(idx).has(PageFlag::Writeback) {
                 return Err(CollapseFailure::PageCount);
             }
         }

@@ -1,13 +1,12 @@
 //! Faults that may be served with a huge page: who is eligible, what is needed, and what happens where it cannot be had.
 
+use order9_frames::{Gfp, Idx};
 use order9_units::NodeId;
 
 use super::map::HUGE_RSS;
 use super::placement::{HugeAsk, HugeSearch};
 use super::{HugeEnabled, NR, fault_gfp, zero_gfp};
 use crate::Mm;
-use crate::frame::Idx;
-use crate::gfp::Gfp;
 use crate::mempolicy::{PageOf, PlacedHuge, SpaceTask};
 use crate::policy::{HugeCow, ZeroWrite};
 use crate::space::{
@@ -320,7 +319,7 @@ impl<T: Tracer> Mm<T> {
             return FaultStep::Retry;
         };
         match fault.need {
-            Need::HugeCopyOf(source) => self.copy_huge(self.at(source), head),
+            Need::HugeCopyOf(source) => self.copy_huge(self.frames.at(source), head),
             _ => self.clear_huge_page(head),
         }
         let at = Mapping { space: fault.space, vpn: slot.start };

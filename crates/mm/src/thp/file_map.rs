@@ -4,11 +4,11 @@
 //! with the page, as those of anonymous ones. No page table is kept for the split of a huge mapping: that unmaps it, and
 //! faults map again what is needed.
 
+use order9_frames::Idx;
 use order9_units::Order;
 
 use super::{NR, head_of};
 use crate::Mm;
-use crate::frame::Idx;
 use crate::space::{Access, Huge, Mapping, Owner, Prot, Pte, PteFlag, Rss, SpaceId, Vma, VpnRange};
 use crate::trace::Tracer;
 

@@ -1,10 +1,10 @@
 //! Splitting of a huge page of tmpfs into base pages.
 
+use order9_frames::Idx;
 use order9_units::Pages;
 
 use super::subpages;
 use crate::Mm;
-use crate::frame::Idx;
 use crate::space::Owner;
 use crate::trace::Tracer;
 

@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 
 use super::NR;
-use crate::frame::Idx;
+use order9_frames::Idx;
 
 /// Words of the bits of one huge page.
 const WORDS: usize = NR as usize / u64::BITS as usize;

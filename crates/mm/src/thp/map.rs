@@ -5,11 +5,12 @@ use alloc::vec::Vec;
 use super::file_map::SHMEM_RSS;
 use super::{HugePage, NR, head_of, subpages};
 use crate::Mm;
-use crate::frame::{Flag, Idx};
 use crate::lru::LruList;
+use crate::page_flags::PageFlag;
 use crate::reclaim::Uses;
 use crate::space::{Huge, Mapping, Owner, PteFlag, Rss, SpaceId, Vpn, VpnRange, Zap};
 use crate::trace::Tracer;
+use order9_frames::Idx;
 
 /// What a huge mapping of anonymous memory adds to a space.
 pub(super) const HUGE_RSS: Rss = Rss { anon_pages: NR as u64, shmem_pages: 0, file_pages: 0 };
@@ -29,7 +30,7 @@ impl<T: Tracer> Mm<T> {
 
     pub(super) fn make_room_for_huge(&mut self) {
         if self.user.huge.pages.is_empty() {
-            self.user.huge.pages.resize(self.blocks.len(), HugePage::default());
+            self.user.huge.pages.resize(self.frames.blocks().len(), HugePage::default());
         }
     }
 
@@ -82,7 +83,7 @@ impl<T: Tracer> Mm<T> {
         page.mapped -= u32::from(last);
         if last && page.pmds.is_empty() {
             self.user.levels.anon -= 1;
-            if !self.frames.word(head).has(Flag::SwapCache) {
+            if !self.frames.word(head).has(PageFlag::SwapCache) {
                 self.queue_deferred(head);
             }
         }
@@ -113,7 +114,7 @@ impl<T: Tracer> Mm<T> {
             return;
         }
         self.leave_queue(head);
-        match self.frames.word(head).has(Flag::SwapCache) {
+        match self.frames.word(head).has(PageFlag::SwapCache) {
             true => self.drop_huge_if_useless(head, cpu),
             false => self.disown(head, cpu),
         }
@@ -171,7 +172,7 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn mlock_huge(&mut self, head: Idx) {
         let (page, is_anon) = (self.user.huge.page(head), self.huge_head(head).is_some());
         let only = page.ptes == 0 && if is_anon { page.pmds.len() == 1 } else { !page.pmds.is_empty() };
-        if only && !self.frames.word(head).has(Flag::Unevictable) {
+        if only && !self.frames.word(head).has(PageFlag::Unevictable) {
             self.move_lru(head, LruList::Unevictable);
         }
     }

@@ -4,11 +4,12 @@
 //! does ([`crate::mempolicy::move_pages`]). Linux' Documentation/mm/page_migration.rst; LKML: "mm: page migration
 //! enhancement for thp" (2017).
 
+use order9_frames::{Flag, Idx};
 use order9_units::{Order, Pfn};
 
 use super::{HugePage, NR};
 use crate::Mm;
-use crate::frame::{Flag, Idx};
+use crate::page_flags::{PageFlag, PageWord};
 use crate::space::{Errno, Owner};
 use crate::trace::Tracer;
 
@@ -20,24 +21,31 @@ impl<T: Tracer> Mm<T> {
     /// `EBUSY` where it is pinned or being written; the source is isolated as before then, and the target the caller's.
     pub(crate) fn migrate_huge(&mut self, source: Idx, target: Pfn, cpu: usize) -> Result<(), Errno> {
         let word = self.frames.word(source);
-        if word.has(Flag::Pinned) || word.has(Flag::Writeback) {
+        if word.has(Flag::Pinned) || word.has(PageFlag::Writeback) {
             return Err(Errno::Ebusy);
         }
         let target = self.fresh_block(target, Order::PAGEBLOCK);
         (0..NR).for_each(|offset| self.copy_page(source.plus(offset), target.plus(offset)));
         self.remap_huge(source, target);
-        if word.has(Flag::SwapCache) {
+        if word.has(PageFlag::SwapCache) {
             self.relocate_in_swap_cache(source, target);
         }
         self.end_isolation(source);
         self.adopt_page(target, Owner::Huge, word.lru_list());
         self.user.balancing.copy_user(source, target);
-        for flag in [Flag::Referenced, Flag::Dirty, Flag::Workingset, Flag::LazyFree, Flag::SwapCache, Flag::Reclaim] {
+        for flag in [
+            PageFlag::Referenced,
+            PageFlag::Dirty,
+            PageFlag::Workingset,
+            PageFlag::LazyFree,
+            PageFlag::SwapCache,
+            PageFlag::Reclaim,
+        ] {
             let moved = self.frames.word(target).with(flag, word.has(flag));
             self.frames.set(target, moved);
         }
         // An unevictable page keeps its type in its flags; the list alone does not tell it.
-        let moved = self.frames.word(target).with(Flag::File, word.has(Flag::File));
+        let moved = self.frames.word(target).with(PageFlag::File, word.has(PageFlag::File));
         self.frames.set(target, moved);
         self.disown(source, cpu);
         Ok(())

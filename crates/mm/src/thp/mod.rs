@@ -32,6 +32,7 @@ mod zero;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use order9_frames::{Flag, Idx, Word};
 use order9_units::{Order, PAGEBLOCK_PAGES, Pfn};
 
 pub use collapse::{Collapse, CollapseFailure, CollapseRange};
@@ -45,7 +46,7 @@ pub use settings::{fault_gfp, khugepaged_gfp, shmem_gfp, zero_gfp};
 pub use size::{SizeShmemEnabled, SizeStat};
 
 use crate::Mm;
-use crate::frame::{Flag, Idx, Word};
+use crate::page_flags::PageFlag;
 use crate::space::{Mapping, Owner};
 use crate::trace::Tracer;
 
@@ -155,9 +156,9 @@ impl<T: Tracer> Mm<T> {
     #[must_use]
     pub fn huge_page_count(&self, pfn: Pfn) -> Option<u64> {
         let mappings = self.total_mapcount(pfn)?;
-        let (head, word) = self.live(pfn).ok()?;
+        let (head, word) = self.frames.live(pfn).ok()?;
         let pins = u64::from(word.has(Flag::Pinned)) + u64::from(self.more_pins.get(&head.0).copied().unwrap_or(0));
-        let cache = if word.has(Flag::SwapCache) { u64::from(NR) } else { 0 };
+        let cache = if word.has(PageFlag::SwapCache) { u64::from(NR) } else { 0 };
         Some(mappings + pins + cache + u64::from(word.has(Flag::Isolated)))
     }
 
@@ -165,6 +166,6 @@ impl<T: Tracer> Mm<T> {
     /// being written. The kernel compares
     /// `total_mapcount` with `page_count` less the caller's own reference; what the two differ by are these.
     fn can_split(word: Word, isolated_by_caller: bool) -> bool {
-        !word.has(Flag::Pinned) && !word.has(Flag::Writeback) && word.has(Flag::Isolated) == isolated_by_caller
+        !word.has(Flag::Pinned) && !word.has(PageFlag::Writeback) && word.has(Flag::Isolated) == isolated_by_caller
     }
 }

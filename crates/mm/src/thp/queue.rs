@@ -5,10 +5,10 @@
 
 use core::num::NonZeroU64;
 
+use order9_frames::Idx;
 use order9_units::{NodeId, Pfn};
 
 use crate::Mm;
-use crate::frame::Idx;
 use crate::trace::Tracer;
 
 /// Set in tickets of pages that are only to be looked at, where those that are mapped in part go first.

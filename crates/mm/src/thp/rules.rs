@@ -6,12 +6,13 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::{Flag, Idx};
 use order9_units::NodeId;
 
 use super::NR;
 use super::collapse::CollapseFailure;
 use crate::Mm;
-use crate::frame::{Flag, Idx};
+use crate::page_flags::PageFlag;
 use crate::policy::ThpPolicy;
 use crate::space::{Pte, PteFlag, PteKind};
 use crate::trace::Tracer;
@@ -78,7 +79,7 @@ impl<T: Tracer> Mm<T> {
         if head.is_some() && !self.policy.thp.max_ptes_shared {
             return Err(CollapseFailure::PageCompound);
         }
-        let referenced = self.frames.word(head.unwrap_or(idx)).has(Flag::Referenced);
+        let referenced = self.frames.word(head.unwrap_or(idx)).has(PageFlag::Referenced);
         tally.used += u32::from(entry.has(PteFlag::Young) || referenced);
         tally.shared += u64::from(self.mapcount(self.frames.pfn(idx)) > 1);
         self.may_leave(idx)
@@ -99,19 +100,19 @@ impl<T: Tracer> Mm<T> {
         let mut seen: Vec<NodeId> =
             entries.iter().filter_map(|entry| entry.idx()).map(|idx| self.node_of(idx)).collect();
         seen.dedup();
-        let is_far = |a: &NodeId| seen.iter().any(|&b| self.nodes[a.index()].distance(b) > DISTANCE_MAX);
+        let is_far = |a: &NodeId| seen.iter().any(|&b| self.frames.distance(*a, b) > DISTANCE_MAX);
         if seen.iter().any(is_far) { Err(CollapseFailure::ScanAbort) } else { Ok(()) }
     }
 
     /// Whether a page may be moved away: nobody but its mappings and the swap cache refers to it.
     pub(super) fn may_leave(&self, idx: Idx) -> Result<(), CollapseFailure> {
         let word = self.frames.word(self.huge_head(idx).unwrap_or(idx));
-        let stays = [
-            (Flag::Locked, CollapseFailure::PageLock),
-            (Flag::Isolated, CollapseFailure::PageLru),
-            (Flag::Pinned, CollapseFailure::PageCount),
-        ];
-        stays.into_iter().find(|&(flag, _)| word.has(flag)).map_or(Ok(()), |(_, failure)| Err(failure))
+        match () {
+            () if word.has(PageFlag::Locked) => Err(CollapseFailure::PageLock),
+            () if word.has(Flag::Isolated) => Err(CollapseFailure::PageLru),
+            () if word.has(Flag::Pinned) => Err(CollapseFailure::PageCount),
+            () => Ok(()),
+        }
     }
 }
 
@@ -137,9 +138,9 @@ mod tests {
         let mut mm = mounted(Policy::default());
         let file = used(&mut mm);
         read_pages(&mut mm, file, 0, 1);
-        let idx = mm.at(mm.file_page(file, 0).expect("it was just read"));
+        let idx = mm.frames.at(mm.file_page(file, 0).expect("it was just read"));
         for (referenced, young, used) in [(false, false, 0), (true, false, 1), (false, true, 1), (true, true, 1)] {
-            mm.frames.set(idx, mm.frames.word(idx).with(Flag::Referenced, referenced));
+            mm.frames.set(idx, mm.frames.word(idx).with(PageFlag::Referenced, referenced));
             let entry = Pte::present(idx).with(PteFlag::Young, young);
             let tally = mm.khugepaged_tally(&[entry]).expect("the page may leave");
             assert_eq!(tally.used, used, "{referenced} {young}");

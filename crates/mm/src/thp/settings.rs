@@ -7,9 +7,9 @@ use order9_units::{HugeDefrag, HugeEnabled, SizeEnabled};
 use super::KhugepagedSettings;
 use super::placement::HugePrices;
 use crate::Mm;
-use crate::gfp::Gfp;
 use crate::policy::{DefragDefault, ShmemGfp, ThpPolicy};
 use crate::trace::Tracer;
+use order9_frames::Gfp;
 
 /// Settings in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,10 +8,10 @@
 use order9_units::SizeEnabled;
 
 use crate::Mm;
-use crate::frame::Idx;
 use crate::shmem::ShmemHuge;
 use crate::space::Owner;
 use crate::trace::Tracer;
+use order9_frames::Idx;
 
 /// `hugepages-2048kB/shmem_enabled`: which shared anonymous memory and memfds get huge pages of this size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,11 +3,12 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use order9_frames::Idx;
 use order9_units::{Order, Pfn};
 
 use super::{NR, subpages};
 use crate::Mm;
-use crate::frame::{Flag, Idx};
+use crate::page_flags::PageFlag;
 use crate::space::{Errno, Mapping, NO_CPU, Owner, SpaceId, Table, Vpn};
 use crate::trace::Tracer;
 
@@ -113,7 +114,7 @@ impl<T: Tracer> Mm<T> {
         let unmapped = |idx: &Idx| self.user.rmap.owner(*idx) == Owner::Nobody;
         let (unmapped, mapped): (Vec<Idx>, Vec<Idx>) = subpages(head).partition(unmapped);
         for idx in unmapped {
-            match self.frames.word(idx).has(Flag::SwapCache) {
+            match self.frames.word(idx).has(PageFlag::SwapCache) {
                 true => self.leave_in_swap_cache(idx, cpu),
                 false => self.disown(idx, cpu),
             }
@@ -127,7 +128,7 @@ impl<T: Tracer> Mm<T> {
 
     /// Makes 512 pages of one. On an LRU list they take its place, the first being the oldest.
     pub(super) fn take_apart(&mut self, head: Idx) {
-        self.forget_huge_block(head, Order::PAGEBLOCK);
+        self.frames.huge_block_ends(head, Order::PAGEBLOCK);
         let word = self.frames.word(head).single();
         if self.user.rmap.owner(head) == Owner::Huge {
             let first = self.user.rmap.of_subpage(head);
@@ -139,10 +140,10 @@ impl<T: Tracer> Mm<T> {
             self.frames.set(idx, word);
             self.user.balancing.copy_user(head, idx);
         }
-        self.touch_blocks(head.block(), 1);
-        if word.has(Flag::Lru) {
+        self.frames.touch_blocks(head.block(), 1);
+        if word.has(PageFlag::Lru) {
             for idx in subpages(head).skip(1).collect::<Vec<_>>().into_iter().rev() {
-                self.frames.push_before(head, idx);
+                self.frames.table_mut().push_before(head, idx);
             }
         }
         let page = self.user.huge.page_mut(head);

@@ -7,9 +7,10 @@
 
 use super::{NR, subpages};
 use crate::Mm;
-use crate::frame::{Flag, Idx};
+use crate::page_flags::PageFlag;
 use crate::space::{Mapping, Owner, Pte, PteFlag};
 use crate::trace::Tracer;
+use order9_frames::Idx;
 
 impl<T: Tracer> Mm<T> {
     /// Gives a huge page 512 slots in a row; says whether there were as many.
@@ -18,7 +19,7 @@ impl<T: Tracer> Mm<T> {
             return false;
         }
         self.leave_queue(head);
-        let word = self.frames.word(head).with(Flag::SwapCache, true).with(Flag::Dirty, true);
+        let word = self.frames.word(head).with(PageFlag::SwapCache, true).with(PageFlag::Dirty, true);
         self.frames.set(head, word);
         true
     }
@@ -42,7 +43,7 @@ impl<T: Tracer> Mm<T> {
         self.work.ptes_cleared += u64::from(before.ptes);
         self.work.tlb_flushes += u64::from(before.ptes > 0);
         let word = self.frames.word(head);
-        self.frames.set(head, word.with(Flag::Dirty, dirty || word.has(Flag::Dirty)));
+        self.frames.set(head, word.with(PageFlag::Dirty, dirty || word.has(PageFlag::Dirty)));
     }
 
     /// Replaces an entry that maps a page in the swap cache by its slot; says whether it was written through.
@@ -60,7 +61,7 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn drop_huge_if_useless(&mut self, head: Idx, cpu: usize) {
         // From the end, since entries go upward.
         let is_named = |mm: &Self| subpages(head).rev().any(|idx| mm.swap.entries(mm.swap.of(idx)) > 0);
-        let stays = self.frames.word(head).has(Flag::Writeback) || self.is_huge_page_mapped(head) || is_named(self);
+        let stays = self.frames.word(head).has(PageFlag::Writeback) || self.is_huge_page_mapped(head) || is_named(self);
         if !stays {
             self.remove_from_swap_cache(head);
             self.disown(head, cpu);
@@ -78,6 +79,6 @@ impl<T: Tracer> Mm<T> {
             self.swap.relocate(source.plus(offset), target.plus(offset));
         }
         let word = self.frames.word(source);
-        self.frames.set(source, word.with(Flag::SwapCache, false));
+        self.frames.set(source, word.with(PageFlag::SwapCache, false));
     }
 }

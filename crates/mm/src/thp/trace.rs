@@ -12,7 +12,7 @@ use crate::trace::{CollapseEvent, Event, Tracer};
 /// What a slot looks like from its entries.
 #[derive(Default)]
 struct Seen {
-    last: Option<crate::frame::Idx>,
+    last: Option<order9_frames::Idx>,
     writable: bool,
     referenced: u32,
     none_or_zero: u32,
@@ -40,10 +40,10 @@ pub(super) fn status(failure: Option<CollapseFailure>) -> &'static str {
 
 impl<T: Tracer> Mm<T> {
     pub(super) fn trace_scan(&mut self, space: SpaceId, slot: VpnRange, failure: Option<CollapseFailure>) {
-        let (user, frames) = (&self.user, &self.frames);
-        self.tracer.event(|| {
+        let (user, (table, heard)) = (&self.user, self.frames.table_and_watch());
+        heard.tracer.event(|| {
             let Seen { last, writable, referenced, none_or_zero, unmapped } = Seen::of(user, space, slot);
-            let (pfn, status) = (last.map(|idx| frames.pfn(idx)), status(failure));
+            let (pfn, status) = (last.map(|idx| table.pfn(idx)), status(failure));
             Event::Collapse(CollapseEvent::ScanPmd { space, pfn, writable, referenced, none_or_zero, unmapped, status })
         });
     }
@@ -53,8 +53,8 @@ impl<T: Tracer> Mm<T> {
         if collapse.swapped == 0 {
             return;
         }
-        let user = &self.user;
-        self.tracer.event(|| {
+        let (user, heard) = (&self.user, self.frames.watch_mut());
+        heard.tracer.event(|| {
             let Seen { referenced, unmapped, .. } = Seen::of(user, collapse.space, collapse.slot.slot());
             let swapped_in = collapse.swapped.saturating_sub(unmapped);
             Event::Collapse(CollapseEvent::Swapin { space: collapse.space, swapped_in, referenced, ret: unmapped == 0 })
@@ -62,8 +62,8 @@ impl<T: Tracer> Mm<T> {
     }
 
     pub(super) fn trace_isolate(&mut self, collapse: &Collapse, pfn: Pfn, failure: Option<CollapseFailure>) {
-        let user = &self.user;
-        self.tracer.event(|| {
+        let (user, heard) = (&self.user, self.frames.watch_mut());
+        heard.tracer.event(|| {
             let Seen { writable, referenced, none_or_zero, .. } = Seen::of(user, collapse.space, collapse.slot.slot());
             let status = status(failure);
             Event::Collapse(CollapseEvent::Isolate { pfn, none_or_zero, referenced, writable, status })
@@ -75,7 +75,7 @@ impl<T: Tracer> Mm<T> {
         let (space, result) = (collapse.space, status(done.err()));
         let traced = self.policy.thp.madvise_collapse || collapse.file.is_none();
         if traced {
-            self.tracer.event(|| {
+            self.trace(|| {
                 Event::Collapse(match collapse.file {
                     None => CollapseEvent::HugePage { space, isolated: done.is_ok(), status: result },
                     Some((file, index)) => {
@@ -92,8 +92,8 @@ impl<T: Tracer> Mm<T> {
         if !self.policy.thp.madvise_collapse {
             return;
         }
-        let (user, frames) = (&self.user, &self.frames);
-        self.tracer.event(|| {
+        let (user, (table, heard)) = (&self.user, self.frames.table_and_watch());
+        heard.tracer.event(|| {
             let places = base..base + u64::from(NR);
             let of = user.file(file).ok();
             let (mut present, mut swap, mut last) = (0, 0, None);
@@ -103,7 +103,7 @@ impl<T: Tracer> Mm<T> {
                 swap += u32::from(of.is_some_and(|of| page.is_none() && of.swapped(place).is_some()));
                 last = page.or(last);
             }
-            let pfn = last.map(|idx| frames.pfn(idx));
+            let pfn = last.map(|idx| table.pfn(idx));
             Event::Collapse(CollapseEvent::ScanFile { space, pfn, file, present, swap, result })
         });
     }

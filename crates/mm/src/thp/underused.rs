@@ -9,9 +9,10 @@ use alloc::vec::Vec;
 
 use super::{NR, subpages};
 use crate::Mm;
-use crate::frame::{Flag, Idx};
+use crate::page_flags::PageFlag;
 use crate::space::{Owner, Pte};
 use crate::trace::Tracer;
+use order9_frames::Idx;
 
 impl<T: Tracer> Mm<T> {
     /// Whether more base pages of a huge page are zeros than khugepaged would fill. Looks at pages until that is known.
@@ -38,7 +39,7 @@ impl<T: Tracer> Mm<T> {
     /// or have a copy in swap.
     pub(super) fn zeros_of(&mut self, head: Idx) -> Vec<Idx> {
         let Some(filled) = &self.user.huge.filled else { return Vec::new() };
-        if self.frames.word(head).has(Flag::SwapCache) {
+        if self.frames.word(head).has(PageFlag::SwapCache) {
             return Vec::new();
         }
         let zeros: Vec<Idx> = subpages(head).filter(|&idx| !filled.get(idx)).collect();

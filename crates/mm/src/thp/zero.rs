@@ -2,9 +2,9 @@
 
 use super::NR;
 use crate::Mm;
-use crate::frame::Idx;
 use crate::space::{Owner, SpaceId};
 use crate::trace::Tracer;
+use order9_frames::Idx;
 
 impl<T: Tracer> Mm<T> {
     /// Whether there is a huge page of zeros.

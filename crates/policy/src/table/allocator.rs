@@ -10,7 +10,7 @@ use crate::switch::{Case, Switch, Value, Values};
 /// In the order of the fields of their groups.
 pub(super) static SWITCHES: &[Switch] = &[
     choice!(
-        fallback.search,
+        [frames] fallback.search,
         "Which block a request takes from another type when the lists of its own are empty",
         "fallback takes",
         FallbackSearch::LargestFirst: "largest_first",
@@ -22,7 +22,7 @@ pub(super) static SWITCHES: &[Switch] = &[
             "whole pageblocks from large to small, and steals the smallest block only if none can be claimed", "6.15+";
     ),
     choice!(
-        fallback.claim,
+        [frames] fallback.claim,
         "When a pageblock changes its type after blocks were taken from it",
         "a pageblock changes its type if at least half of it is",
         ClaimRule::FreeHalf: "free_half",
@@ -31,37 +31,37 @@ pub(super) static SWITCHES: &[Switch] = &[
             "free or of compatible mobility", "4.12+";
     ),
     flag!(
-        fallback.freelist_hygiene,
+        [frames] fallback.freelist_hygiene,
         "Whether the type of a free list and of the pageblocks on it always agree",
         off: "free blocks may lie on the list of another type than their pageblock's", "up to 6.9",
         on: "a block that is not claimed keeps its type and its lists", "6.10+"
     ),
     flag!(
-        fallback.nofragment,
+        [frames] fallback.nofragment,
         "Whether the fast path tries other local zones rather than mix types (ALLOC_NOFRAGMENT)",
         off: "the fast path mixes types as soon as the preferred zone has no block of its own type", "up to 5.0",
         on: "the fast path tries other local zones before it mixes types", "5.1+; 5.0 had it without effect"
     ),
     flag!(
-        fallback.nofragment_spares_huge,
+        [frames] fallback.nofragment_spares_huge,
         "Whether ALLOC_NOFRAGMENT limits only requests below pageblock order",
         off: "ALLOC_NOFRAGMENT limits requests of every order", "up to 6.0",
         on: "ALLOC_NOFRAGMENT limits only requests below pageblock order", "6.1+"
     ),
     flag!(
-        fallback.defrag_mode,
+        [frames] fallback.defrag_mode,
         "Whether vm.defrag_mode exists, which is 0 until it is written",
         off: "there is no vm.defrag_mode", "up to 6.14",
         on: "with vm.defrag_mode at 1, requests reclaim and compact before they mix types in a pageblock", "6.15+"
     ),
     flag!(
-        alloc.pack_movable,
+        [frames] alloc.pack_movable,
         "Whether movable requests are served from the fullest pageblock that could be emptied",
         off: "movable requests are served from the smallest free block", "every release",
         on: "movable requests are served from the fullest pageblock that could be emptied", "order9"
     ),
     flag!(
-        alloc.fallback_contaminated,
+        [frames] alloc.fallback_contaminated,
         "Whether fallback of what cannot move takes from pageblocks that hold such memory already",
         off: "fallback of what cannot move takes from the pageblock of the block it finds", "every release",
         on: "fallback of what cannot move takes from Movable pageblocks that hold such memory already", "order9"
@@ -77,8 +77,8 @@ pub(super) static SWITCHES: &[Switch] = &[
             absent: Some(Case { name: "absent", says: "min/4", releases: "up to 4.5" }),
             releases: "4.6+",
         },
-        get: |policy| optional(policy.watermark.scale_factor),
-        set: |policy, value| policy.watermark.scale_factor = value.number().map(within_u32),
+        get: |policy| optional(policy.frames.watermark.scale_factor),
+        set: |policy, value| policy.frames.watermark.scale_factor = value.number().map(within_u32),
     },
     Switch {
         key: "watermark.boost_factor",
@@ -91,23 +91,23 @@ pub(super) static SWITCHES: &[Switch] = &[
             absent: Some(Case { name: "absent", says: "not at all", releases: "up to 4.20" }),
             releases: "5.0+",
         },
-        get: |policy| optional(policy.watermark.boost_factor),
-        set: |policy, value| policy.watermark.boost_factor = value.number().map(within_u32),
+        get: |policy| optional(policy.frames.watermark.boost_factor),
+        set: |policy, value| policy.frames.watermark.boost_factor = value.number().map(within_u32),
     },
     flag!(
-        watermark.boost_skips_tiny_zones,
+        [frames] watermark.boost_skips_tiny_zones,
         "Whether zones below four pageblocks are never boosted",
         off: "zones of every size are boosted", "up to 5.6",
         on: "zones below four pageblocks are never boosted", "5.7+"
     ),
     flag!(
-        watermark.wake_without_boost,
+        [frames] watermark.wake_without_boost,
         "Whether a fragmentation event wakes kswapd even where it added no boost",
         off: "a fragmentation event wakes kswapd only where it added boost", "5.11+",
         on: "a fragmentation event wakes kswapd even where it added no boost", "up to 5.10"
     ),
     flag!(
-        watermark.atomic_ignores_boost,
+        [frames] watermark.atomic_ignores_boost,
         "Whether an order-0 atomic request that fails at the boosted min mark is checked against the unboosted one",
         off: "atomic requests obey the boosted min mark", "up to 5.8",
         on: "order-0 atomic requests may go below the boosted min mark, down to the unboosted one", "5.9+"
@@ -123,11 +123,11 @@ pub(super) static SWITCHES: &[Switch] = &[
             absent: None,
             releases: "65536 up to 5.7, 262144 from 5.8 on",
         },
-        get: |policy| Value::Number(policy.watermark.min_free_kbytes_max),
-        set: |policy, value| set_number(&mut policy.watermark.min_free_kbytes_max, value),
+        get: |policy| Value::Number(policy.frames.watermark.min_free_kbytes_max),
+        set: |policy, value| set_number(&mut policy.frames.watermark.min_free_kbytes_max, value),
     },
     choice!(
-        watermark.quick_test,
+        [frames] watermark.quick_test,
         "The cheap watermark test that order-0 requests pass by first",
         "order-0 requests pass",
         QuickTest::Absent: "absent",
@@ -138,7 +138,7 @@ pub(super) static SWITCHES: &[Switch] = &[
             "a quick test that subtracts the highatomic reserve", "5.9+";
     ),
     choice!(
-        watermark.reserve_rights,
+        [frames] watermark.reserve_rights,
         "How urgent requests get at reserves",
         "urgent requests get at reserves by",
         ReserveRights::Harder: "harder",
@@ -172,7 +172,7 @@ pub(super) static SWITCHES: &[Switch] = &[
             ],
         },
         get: |policy| {
-            Value::Word(match policy.pcp.lists {
+            Value::Word(match policy.frames.pcp.lists {
                 PcpLists::BasePages => "base_pages",
                 PcpLists::UpToCostly { huge_lists: 3 } => "up_to_costly_huge_by_type",
                 PcpLists::UpToCostly { huge_lists: 2 } => "up_to_costly_huge_by_mobility",
@@ -180,7 +180,7 @@ pub(super) static SWITCHES: &[Switch] = &[
             })
         },
         set: |policy, value| {
-            policy.pcp.lists = match value.word() {
+            policy.frames.pcp.lists = match value.word() {
                 "base_pages" => PcpLists::BasePages,
                 "up_to_costly_huge_by_type" => PcpLists::UpToCostly { huge_lists: 3 },
                 "up_to_costly_huge_by_mobility" => PcpLists::UpToCostly { huge_lists: 2 },
@@ -190,7 +190,7 @@ pub(super) static SWITCHES: &[Switch] = &[
         },
     },
     choice!(
-        pcp.high,
+        [frames] pcp.high,
         "Size of a per-CPU list at which pages go back to the zone",
         "a per-CPU list returns pages at",
         PcpHigh::SixBatches: "six_batches",
@@ -211,24 +211,24 @@ pub(super) static SWITCHES: &[Switch] = &[
             absent: None,
             releases: "128 up to 4.18, 256 from 4.19 on",
         },
-        get: |policy| Value::Number(policy.pcp.batch_max),
-        set: |policy, value| set_number(&mut policy.pcp.batch_max, value),
+        get: |policy| Value::Number(policy.frames.pcp.batch_max),
+        set: |policy, value| set_number(&mut policy.frames.pcp.batch_max, value),
     },
     flag!(
-        pcp.keeps_cached_type,
+        [frames] pcp.keeps_cached_type,
         "Whether a page leaves a per-CPU list with the type its pageblock had when it was freed",
         off: "a page leaves a per-CPU list with the type its pageblock has now", "6.10+",
         on: "a page leaves a per-CPU list with the type its pageblock had when it was freed", "up to 6.9"
     ),
     flag!(
-        highatomic.limit_rounded,
+        [frames] highatomic.limit_rounded,
         "How the limit of the highatomic reserve is computed from a hundredth of the zone",
         off: "the highatomic reserve is limited to a hundredth of the zone plus one pageblock", "up to 6.7",
         on: "the highatomic reserve is limited to a hundredth of the zone rounded up to a pageblock, and to none \
              where that hundredth is less than a pageblock", "6.8+"
     ),
     flag!(
-        highatomic.only_free_part_withheld,
+        [frames] highatomic.only_free_part_withheld,
         "Whether watermark checks subtract only the free part of the highatomic reserve",
         off: "watermark checks subtract the whole highatomic reserve", "up to 6.11",
         on: "watermark checks subtract only the free part of the highatomic reserve", "6.12+"
@@ -269,7 +269,7 @@ pub(super) static SWITCHES: &[Switch] = &[
             "changes of its own mapping alone", "6.7+";
     ),
     choice!(
-        moved_blocks,
+        [frames] moved_blocks,
         "Where blocks given at boot and blocks moved between types go on their list",
         "blocks given at boot and blocks moved between types go to",
         ListEnd::Head: "head",
@@ -278,19 +278,19 @@ pub(super) static SWITCHES: &[Switch] = &[
             "the tail of their list, to be taken last", "5.10+";
     ),
     flag!(
-        merge_guards_all_types,
+        [frames] merge_guards_all_types,
         "Whether order-9 blocks merge only if both pageblocks are of a mergeable type or of the same",
         off: "order-9 blocks merge whatever their types, unless one is Isolate", "up to 5.17",
         on: "order-9 blocks merge only if both pageblocks are of a mergeable type or of the same", "5.18+"
     ),
     flag!(
-        cma_balance,
+        [frames] cma_balance,
         "Whether movable requests take CMA memory first while more than half of the free pages are CMA",
         off: "movable requests take CMA memory only when their own lists are empty", "up to 5.7",
         on: "movable requests take CMA memory first while more than half of the free pages are CMA", "5.8+"
     ),
     flag!(
-        fair_zone_batches,
+        [frames] fair_zone_batches,
         "Whether local zones take turns by batches of (high - low) pages",
         off: "zones are used strictly in the order of the zonelist", "4.8+",
         on: "local zones take turns by batches of (high - low) pages", "up to 4.7"

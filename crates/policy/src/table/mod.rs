@@ -12,9 +12,9 @@ macro_rules! key {
     };
 }
 
-/// A switch that is a `bool`.
+/// A switch that is a `bool`; `[part]` names the part of the policy that it is in, which its key does not.
 macro_rules! flag {
-    ($($path:ident).+, $meaning:literal, off: $off:literal, $off_releases:literal, on: $on:literal, $on_releases:literal) => {
+    ($([$part:ident])? $($path:ident).+, $meaning:literal, off: $off:literal, $off_releases:literal, on: $on:literal, $on_releases:literal) => {
         Switch {
             key: key!($($path).+),
             meaning: $meaning,
@@ -23,15 +23,15 @@ macro_rules! flag {
                 off: Case { name: "false", says: $off, releases: $off_releases },
                 on: Case { name: "true", says: $on, releases: $on_releases },
             },
-            get: |policy| Value::Flag(policy.$($path).+),
-            set: |policy, value| policy.$($path).+ = value.flag(),
+            get: |policy| Value::Flag(policy$(.$part)?.$($path).+),
+            set: |policy, value| policy$(.$part)?.$($path).+ = value.flag(),
         }
     };
 }
 
 /// A switch that is an enum without data. A variant without a row does not compile.
 macro_rules! choice {
-    ($($path:ident).+, $meaning:literal, $subject:literal, $($variant:path: $name:literal, $says:literal, $releases:literal;)+) => {
+    ($([$part:ident])? $($path:ident).+, $meaning:literal, $subject:literal, $($variant:path: $name:literal, $says:literal, $releases:literal;)+) => {
         Switch {
             key: key!($($path).+),
             meaning: $meaning,
@@ -40,8 +40,8 @@ macro_rules! choice {
                 subject: $subject,
                 cases: &[$(Case { name: $name, says: $says, releases: $releases }),+],
             },
-            get: |policy| Value::Word(match policy.$($path).+ { $($variant => $name),+ }),
-            set: |policy, value| policy.$($path).+ = match value.word() {
+            get: |policy| Value::Word(match policy$(.$part)?.$($path).+ { $($variant => $name),+ }),
+            set: |policy, value| policy$(.$part)?.$($path).+ = match value.word() {
                 $($name => $variant,)+
                 other => unreachable!("no value {other}"),
             },
@@ -124,8 +124,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use order9_mm::policy::{
-        AllocPolicy, CompactionPolicy, FallbackPolicy, HighAtomicPolicy, NumaBalancingPolicy, PcpPolicy, Policy,
-        ReclaimPolicy, SlowPathPolicy, ThpPolicy, WatermarkPolicy,
+        AllocPolicy, CompactionPolicy, FallbackPolicy, FramesPolicy, HighAtomicPolicy, NumaBalancingPolicy, PcpPolicy,
+        Policy, ReclaimPolicy, SlowPathPolicy, ThpPolicy, WatermarkPolicy,
     };
 
     use super::*;
@@ -133,15 +133,16 @@ mod tests {
 
     /// The keys of all fields, from a pattern that must name each: a new field does not compile until it stands here.
     macro_rules! keys {
-        ($($group:ident: $of:ident { $($field:ident),+ }),+; $($own:ident),+) => {{
-            let Policy { $($group: $of { $($field: _),+ },)+ $($own: _),+ } = Policy::default();
+        ($policy:ident; $($group:ident: $of:ident { $($field:ident),+ }),+; $($own:ident),+; $($part:ident)?) => {{
+            let $policy { $($group: $of { $($field: _),+ },)+ $($own: _,)+ $($part: _)? } = $policy::default();
             BTreeSet::from([$($(key!($group.$field),)+)+ $(key!($own)),+])
         }};
     }
 
     #[test]
     fn every_field_of_the_policy_has_a_switch() {
-        let fields = keys!(
+        let of_frames = keys!(
+            FramesPolicy;
             fallback: FallbackPolicy { search, claim, freelist_hygiene, nofragment, nofragment_spares_huge, defrag_mode },
             alloc: AllocPolicy { pack_movable, fallback_contaminated },
             watermark: WatermarkPolicy {
@@ -149,12 +150,16 @@ mod tests {
                 min_free_kbytes_max, quick_test, reserve_rights
             },
             pcp: PcpPolicy { lists, high, batch_max, keeps_cached_type },
+            highatomic: HighAtomicPolicy { limit_rounded, only_free_part_withheld };
+            moved_blocks, merge_guards_all_types, cma_balance, fair_zone_batches;
+        );
+        let above = keys!(
+            Policy;
             reclaim: ReclaimPolicy {
                 lru, new_anon, file_ratio, balance, should_continue, slab_target, slab_small_caches, slab_deferred,
                 slab_under_boost, inode_cache, throttle, throttle_vm_writeout, force_deactivate, kswapd_balances, unreclaimable,
                 drop_slab_doubles, lazy_free, node_reach, partial_first
             },
-            highatomic: HighAtomicPolicy { limit_rounded, only_free_part_withheld },
             slow_path: SlowPathPolicy {
                 first_compaction, early_fail, retry, withdrawn, retry_waits_for_writeback, stall_counts,
                 thisnode_needs_reclaim
@@ -170,8 +175,9 @@ mod tests {
             numa_balancing: NumaBalancingPolicy {
                 spares, vmas, slows_down, early_moves, rate_limit, counts_thp, debugfs
             };
-            mempolicy, mmap_lock, moved_blocks, merge_guards_all_types, cma_balance, fair_zone_batches
+            mempolicy, mmap_lock; frames
         );
+        let fields: BTreeSet<&str> = of_frames.union(&above).copied().collect();
         let keys: Vec<_> = switches().map(|switch| switch.key).collect();
         assert_eq!(fields, keys.iter().copied().collect());
         assert_eq!(fields.len(), keys.len(), "no key twice");

@@ -28,16 +28,16 @@ fn the_default_of_the_engine_is_linux_5_3() {
 #[test]
 fn releases_differ_where_they_did() {
     let policy = |name| load(name).unwrap().policy;
-    assert_eq!(policy("linux-4.4").watermark.scale_factor, None);
-    assert_eq!(policy("linux-4.19").watermark.boost_factor, None);
-    assert_eq!(policy("linux-5.0").watermark.boost_factor, Some(15_000));
-    assert!(!policy("linux-5.0").fallback.nofragment && policy("linux-5.1").fallback.nofragment);
+    assert_eq!(policy("linux-4.4").frames.watermark.scale_factor, None);
+    assert_eq!(policy("linux-4.19").frames.watermark.boost_factor, None);
+    assert_eq!(policy("linux-5.0").frames.watermark.boost_factor, Some(15_000));
+    assert!(!policy("linux-5.0").frames.fallback.nofragment && policy("linux-5.1").frames.fallback.nofragment);
     let slab = |name| policy(name).reclaim.slab_under_boost;
     assert_eq!((slab("linux-5.3-rc3"), slab("linux-5.3-shrinker")), (SlabUnderBoost::Exempt, SlabUnderBoost::Shrunk));
     let placement = |name| policy(name).thp.placement;
     assert_eq!((placement("linux-5.0"), placement("linux-5.6")), (HugePlacement::ThisNode, HugePlacement::TwoStep));
-    assert_eq!(policy("linux-6.18").fallback.search, FallbackSearch::ClaimThenSteal);
-    assert_eq!(policy("linux-6.18").pcp.lists, PcpLists::UpToCostly { huge_lists: 2 });
+    assert_eq!(policy("linux-6.18").frames.fallback.search, FallbackSearch::ClaimThenSteal);
+    assert_eq!(policy("linux-6.18").frames.pcp.lists, PcpLists::UpToCostly { huge_lists: 2 });
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn files_inherit_from_presets_and_from_files_beside_them() {
     fs::write(folder.path().join("mine.toml"), "base = 'linux-5.0'\nwatermark.scale_factor = 100\n").unwrap();
     fs::write(folder.path().join("below/yours.toml"), "base = '../mine.toml'\nmoved_blocks = 'tail'\n").unwrap();
     let yours = load(folder.path().join("below/yours.toml").to_str().unwrap()).unwrap();
-    assert_eq!(yours.policy.watermark.scale_factor, Some(100));
+    assert_eq!(yours.policy.frames.watermark.scale_factor, Some(100));
     let scale_factor = switches().find(|switch| switch.key == "watermark.scale_factor").unwrap();
     assert!(yours.set_in(scale_factor).ends_with("below/../mine.toml"), "{}", yours.set_in(scale_factor));
     assert_eq!(yours.chain[..3], ["linux-4.4", "linux-4.19", "linux-5.0"]);

@@ -61,7 +61,7 @@ pub fn pool_size<T: Tracer>(mm: &Mm<T>, name: &str, value: &str) -> Result<Optio
 }
 
 fn known<T: Tracer>(mm: &Mm<T>, node: NodeId) -> Result<(), SettingError> {
-    mm.nodes().get(node.index()).map(|_| ()).ok_or(SettingError::Unknown)
+    if node.index() < mm.nodes().len() { Ok(()) } else { Err(SettingError::Unknown) }
 }
 
 const fn number_of(pool: HugetlbPool, file: HugetlbFile) -> u64 {

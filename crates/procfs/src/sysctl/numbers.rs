@@ -26,7 +26,7 @@ pub(super) fn shown<T: Tracer>(mm: &Mm<T>, knob: Knob) -> Option<Vec<u64>> {
         Knob::CompactUnevictableAllowed => u64::from(tunables.compact_unevictable_allowed),
         Knob::CompactionProactiveness if !policy.compaction.proactive => return None,
         Knob::CompactionProactiveness => mm.compaction_proactiveness(),
-        Knob::DefragMode if !policy.fallback.defrag_mode => return None,
+        Knob::DefragMode if !policy.frames.fallback.defrag_mode => return None,
         Knob::DefragMode => u64::from(tunables.defrag_mode),
         Knob::DirtyBackgroundBytes => dirty.background_bytes,
         Knob::DirtyBackgroundRatio => dirty.background_ratio,
@@ -52,7 +52,7 @@ pub(super) fn shown<T: Tracer>(mm: &Mm<T>, knob: Knob) -> Option<Vec<u64>> {
             *numa_scan(&mut tunables, file)
         }
         Knob::PageCluster => tunables.page_cluster,
-        Knob::PercpuPagelistHighFraction if policy.pcp.high == PcpHigh::SixBatches => return None,
+        Knob::PercpuPagelistHighFraction if policy.frames.pcp.high == PcpHigh::SixBatches => return None,
         Knob::PercpuPagelistHighFraction => mm.percpu_pagelist_high_fraction(),
         // These hold words.
         Knob::ThpDefrag | Knob::ThpEnabled | Knob::ThpShmemEnabled => return None,
@@ -70,8 +70,8 @@ pub(super) fn shown<T: Tracer>(mm: &Mm<T>, knob: Knob) -> Option<Vec<u64>> {
         Knob::ThpUseZeroPage => u64::from(tunables.thp_use_zero_page),
         Knob::Khugepaged(file) => thp::khugepaged_number(mm, file)?,
         Knob::VfsCachePressure => tunables.vfs_cache_pressure,
-        Knob::WatermarkBoostFactor => u64::from(policy.watermark.boost_factor?),
-        Knob::WatermarkScaleFactor => u64::from(policy.watermark.scale_factor?),
+        Knob::WatermarkBoostFactor => u64::from(mm.frames().settings().boost_factor?),
+        Knob::WatermarkScaleFactor => u64::from(mm.frames().settings().scale_factor?),
         Knob::ZoneReclaimMode => tunables.zone_reclaim_mode,
     };
     Some(vec![number])

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use order9_mm::policy::{HugeInterface, HugePlacement, MempolicyInterface, PcpHigh, PcpPolicy, Policy, ThpPolicy};
+use order9_mm::policy::{HugeInterface, HugePlacement, MempolicyInterface, PcpHigh, Policy, ThpPolicy};
 use order9_mm::space::MmapRequest;
 use order9_mm::{Errno, Gfp, Layout, Mark, Mm, MmBuilder, NodeSpec, Request, ZoneSpec};
 use order9_procfs::command_line::{BootParameter, PARAMETERS};
@@ -20,9 +20,9 @@ fn boot(policy: Policy) -> Mm {
 /// A policy that has every setting the engine has, where NUMA balancing has its settings in /proc.
 fn all_settings() -> Policy {
     let mut policy = Policy::default();
-    policy.pcp.high = PcpHigh::AutoTuned;
+    policy.frames.pcp.high = PcpHigh::AutoTuned;
     policy.compaction.proactive = true;
-    policy.fallback.defrag_mode = true;
+    policy.frames.fallback.defrag_mode = true;
     policy.thp.max_ptes_shared = true;
     policy.thp.interface = HugeInterface::Sizes;
     policy.thp.shrink_underused = true;
@@ -317,12 +317,12 @@ fn zone_movable_counts_for_that_up_to_4_15() {
 #[test]
 fn a_setting_that_the_policy_does_not_have_does_not_exist() {
     let mut policy = Policy::default();
-    policy.watermark.boost_factor = None;
+    policy.frames.watermark.boost_factor = None;
     let mut mm = boot(policy);
     let setting = Setting::find("vm.watermark_boost_factor").expect("it is in the list");
     assert_eq!(sysctl::read(&mm, setting.name), Err(SettingError::Absent(setting)));
     assert_eq!(sysctl::write(&mut mm, setting.name, "0"), Err(SettingError::Absent(setting)));
-    assert_eq!(mm.policy().watermark.boost_factor, None);
+    assert_eq!(mm.frames().settings().boost_factor, None);
 }
 
 #[test]
@@ -338,7 +338,7 @@ fn watermarks_follow_their_settings() {
     write(&mut mm, "vm.min_free_kbytes", "0");
     assert_eq!(marks(&mm), [0, 1966, 3932]);
     write(&mut mm, "vm.watermark_boost_factor", "0");
-    assert_eq!(mm.policy().watermark.boost_factor, Some(0));
+    assert_eq!(mm.frames().settings().boost_factor, Some(0));
 }
 
 #[test]
@@ -360,7 +360,7 @@ fn lowmem_reserves_follow_their_ratios() {
 fn per_cpu_lists_hold_a_fraction_of_their_zone() {
     let mut mm = boot(all_settings());
     let setting = "vm.percpu_pagelist_high_fraction";
-    let high = |mm: &Mm| mm.zones()[1].pcps()[0].high();
+    let high = |mm: &Mm| mm.frames().pcps(mm.zones()[1].id())[0].high();
     let before = high(&mm);
     write(&mut mm, setting, "100");
     assert_eq!(high(&mm), (3 << 16) / 100 / 2);
@@ -368,11 +368,12 @@ fn per_cpu_lists_hold_a_fraction_of_their_zone() {
     assert_eq!(high(&mm), (3 << 16) / 100 / 2);
     assert!(sysctl::write(&mut mm, setting, "7").is_err(), "more than an eighth of a zone");
     write(&mut mm, setting, "1000000");
-    assert_eq!(high(&mm), 4 * mm.zones()[1].pcps()[0].batch());
+    assert_eq!(high(&mm), 4 * mm.frames().pcps(mm.zones()[1].id())[0].batch());
     write(&mut mm, "vm.watermark_scale_factor", "10");
     write(&mut mm, setting, "0");
     assert_eq!(high(&mm), before);
-    let old = Policy { pcp: PcpPolicy { high: PcpHigh::SixBatches, ..all_settings().pcp }, ..all_settings() };
+    let mut old = all_settings();
+    old.frames.pcp.high = PcpHigh::SixBatches;
     assert_eq!(sysctl::read(&boot(old), setting).map_err(SettingError::errno), Err(Some(Errno::Enoent)));
 }
 

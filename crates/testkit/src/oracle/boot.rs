@@ -82,7 +82,7 @@ impl Oracle {
                     && block.all(|frame| is_memory(frame) && self.type_of(frame) == self.type_of(pfn))
             };
             let order = (0..=10).rev().find(fits).expect("one frame always fits");
-            self.release(pfn, order, self.type_of(pfn), Some(self.policy.moved_blocks));
+            self.release(pfn, order, self.type_of(pfn), Some(self.policy.frames.moved_blocks));
             self.zones[z].managed += size(order);
             pfn += size(order);
         }
@@ -95,12 +95,12 @@ impl Oracle {
 
     /// `vm.watermark_scale_factor`.
     pub fn set_watermark_scale_factor(&mut self, factor: u32) {
-        self.policy.watermark.scale_factor = Some(factor);
+        self.policy.frames.watermark.scale_factor = Some(factor);
         self.spread(self.min_free_kbytes);
     }
 
     /// `vm.watermark_boost_factor`.
     pub const fn set_watermark_boost_factor(&mut self, factor: u32) {
-        self.policy.watermark.boost_factor = Some(factor);
+        self.policy.frames.watermark.boost_factor = Some(factor);
     }
 }

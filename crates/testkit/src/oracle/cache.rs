@@ -1,5 +1,6 @@
 //! Per-CPU lists.
 
+use order9_mm::FrameEvent;
 use order9_mm::policy::{PcpHigh, PcpLists};
 use order9_mm::trace::Event;
 use order9_units::{Migratetype, Pfn};
@@ -10,7 +11,7 @@ use super::{Cache, Frame, Oracle, as_order, size};
 impl Oracle {
     /// Lists per zone and CPU.
     pub(super) fn cache_lists(&self) -> usize {
-        match self.policy.pcp.lists {
+        match self.policy.frames.pcp.lists {
             PcpLists::BasePages => 3,
             PcpLists::UpToCostly { huge_lists } => 12 + usize::from(huge_lists),
         }
@@ -21,7 +22,7 @@ impl Oracle {
         if cpu >= self.zones[z].caches.len() {
             return None;
         }
-        match (self.policy.pcp.lists, order) {
+        match (self.policy.frames.pcp.lists, order) {
             (PcpLists::BasePages, 0) => Some(mt.index()),
             (PcpLists::UpToCostly { .. }, 0..=3) => Some(usize::from(order) * 3 + mt.index()),
             (PcpLists::UpToCostly { huge_lists: 1 }, 9) => Some(12),
@@ -67,7 +68,7 @@ impl Oracle {
             self.own(first, wanted.order, Frame::Cached { first, order: wanted.order, cached, immovable });
             self.zones[wanted.z].caches[cpu].lists[list].push_back(first);
         }
-        if self.policy.pcp.high == PcpHigh::AutoTuned {
+        if self.policy.frames.pcp.high == PcpHigh::AutoTuned {
             let zone = &mut self.zones[wanted.z];
             let ample = zone.free() > zone.high + zone.boost;
             let Cache { high, high_min, high_max, batch, .. } = &mut zone.caches[cpu];
@@ -120,8 +121,12 @@ impl Oracle {
     fn uncache(&mut self, z: usize, pfn: u64) -> u64 {
         let Frame::Cached { order, cached, .. } = self.frame(pfn) else { panic!("{pfn:#x} is not cached") };
         let isolating = self.types_of(z).any(|mt| mt == Migratetype::Isolate);
-        let mt = if self.policy.pcp.keeps_cached_type && !isolating { cached } else { self.type_of(pfn) };
-        self.events.push(Event::PagePcpuDrain { pfn: Pfn::new(pfn), order: as_order(order), migratetype: mt });
+        let mt = if self.policy.frames.pcp.keeps_cached_type && !isolating { cached } else { self.type_of(pfn) };
+        self.events.push(Event::Frame(FrameEvent::PagePcpuDrain {
+            pfn: Pfn::new(pfn),
+            order: as_order(order),
+            migratetype: mt,
+        }));
         self.release(pfn, order, mt, None);
         size(order)
     }

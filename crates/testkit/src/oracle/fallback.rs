@@ -1,8 +1,10 @@
 //! Taking a block from a zone: own lists, contiguous memory areas, then other types, with what that does to pageblocks.
 
 use order9_mm::AllocFlags;
+use order9_mm::Extfrag;
+use order9_mm::FrameEvent;
 use order9_mm::policy::{ClaimRule, FallbackSearch};
-use order9_mm::trace::{Event, Extfrag};
+use order9_mm::trace::Event;
 use order9_units::Migratetype::{self, Cma, HighAtomic, Movable, Reclaimable, Unmovable};
 use order9_units::Pfn;
 
@@ -61,13 +63,18 @@ impl Oracle {
 
     pub(super) fn note_taken(&mut self, wanted: Wanted<'_>, pfn: u64, percpu_refill: bool) {
         let (order, migratetype) = (as_order(wanted.order), wanted.mt);
-        self.events.push(Event::PageAllocZoneLocked { pfn: Pfn::new(pfn), order, migratetype, percpu_refill });
+        self.events.push(Event::Frame(FrameEvent::PageAllocZoneLocked {
+            pfn: Pfn::new(pfn),
+            order,
+            migratetype,
+            percpu_refill,
+        }));
     }
 
     fn take_any(&mut self, wanted: Wanted<'_>, claim_failed: &mut bool) -> Option<(u64, Migratetype)> {
         let Wanted { z, order, mt, flags } = wanted;
         let zone = &self.zones[z];
-        if self.policy.cma_balance
+        if self.policy.frames.cma_balance
             && flags.cma
             && zone.free_of(Cma) > zone.free() / 2
             && let Some(pfn) = self.grab(z, order, Cma)
@@ -94,9 +101,9 @@ impl Oracle {
 
     fn fall_back(&mut self, wanted: Wanted<'_>, claim_failed: &mut bool) -> Found {
         let Wanted { order, flags, .. } = wanted;
-        let spared = self.policy.fallback.nofragment_spares_huge && order >= 9;
+        let spared = self.policy.frames.fallback.nofragment_spares_huge && order >= 9;
         let least = if flags.nofragment && !spared { 9 } else { order };
-        match self.policy.fallback.search {
+        match self.policy.frames.fallback.search {
             FallbackSearch::LargestFirst => match self.largest(wanted, least) {
                 Some(candidate) => self.decide(wanted, candidate),
                 None => Found::Nothing,
@@ -150,7 +157,7 @@ impl Oracle {
     /// What becomes of a candidate and its pageblock.
     fn decide(&mut self, wanted: Wanted<'_>, candidate: Candidate) -> Found {
         let Wanted { z, mt, flags, .. } = wanted;
-        let hygiene = self.policy.fallback.freelist_hygiene;
+        let hygiene = self.policy.frames.fallback.freelist_hygiene;
         let mut single = self.type_of(candidate.pfn) == HighAtomic;
         if !single && candidate.order >= 9 {
             self.claim_whole(wanted, candidate);
@@ -239,7 +246,7 @@ impl Oracle {
 
     fn is_claimable(&self, wanted: Wanted<'_>, candidate: Candidate, survey: &Survey) -> bool {
         let old = self.type_of(candidate.pfn);
-        let alike = match (self.policy.fallback.claim, wanted.mt, old) {
+        let alike = match (self.policy.frames.fallback.claim, wanted.mt, old) {
             (ClaimRule::FreeHalf, ..) => 0,
             (ClaimRule::CompatibleHalf, Movable, _) => survey.movable,
             (ClaimRule::CompatibleHalf, _, Movable) => PAGEBLOCK - survey.free - survey.movable,
@@ -262,7 +269,7 @@ impl Oracle {
         let start = pfn / PAGEBLOCK * PAGEBLOCK;
         let end = start + PAGEBLOCK;
         let mut survey = Survey { free_blocks: Vec::new(), free: 0, movable: 0 };
-        if end > zone.end || start < zone.start && self.policy.fallback.freelist_hygiene {
+        if end > zone.end || start < zone.start && self.policy.frames.fallback.freelist_hygiene {
             return survey;
         }
         let mut at = if start < zone.start { pfn } else { start };
@@ -296,15 +303,15 @@ impl Oracle {
         let fragmenting = candidate.order < 9;
         self.tally.extfrag[wanted.mt.index()][candidate.list.index()][usize::from(fragmenting)] += 1;
         self.tally.claimed += u64::from(event.change_ownership);
-        self.events.push(Event::Extfrag(event));
+        self.events.push(Event::Frame(FrameEvent::Extfrag(event)));
     }
 
     /// Raises the zone's watermarks after types were mixed.
     fn boost(&mut self, z: usize, kswapd: bool) {
-        let Some(factor) = self.policy.watermark.boost_factor else { return };
+        let Some(factor) = self.policy.frames.watermark.boost_factor else { return };
         let zone = &mut self.zones[z];
         let cap = zone.high * u64::from(factor) / 10_000;
-        let too_small = self.policy.watermark.boost_skips_tiny_zones && zone.managed < 4 * PAGEBLOCK;
+        let too_small = self.policy.frames.watermark.boost_skips_tiny_zones && zone.managed < 4 * PAGEBLOCK;
         let boosts = factor != 0 && !too_small && cap != 0;
         if boosts {
             let before = zone.boost;
@@ -312,7 +319,7 @@ impl Oracle {
             self.tally.boost_added += zone.boost.saturating_sub(before);
             self.tally.boost_saturated += u64::from(zone.boost <= before);
         }
-        if kswapd && (boosts || self.policy.watermark.wake_without_boost) {
+        if kswapd && (boosts || self.policy.frames.watermark.wake_without_boost) {
             zone.boosted = true;
         }
     }

@@ -71,7 +71,7 @@ impl Oracle {
         let z = self.zone_of(pfn).expect("a free block lies in a zone");
         let zone = &self.zones[z];
         let mark = zone.min + if boosted { zone.boost } else { 0 } + size(order);
-        let withheld = if self.policy.highatomic.only_free_part_withheld {
+        let withheld = if self.policy.frames.highatomic.only_free_part_withheld {
             zone.free_of(Migratetype::HighAtomic)
         } else {
             zone.reserved_highatomic
@@ -83,7 +83,7 @@ impl Oracle {
         self.own(pfn, order, Frame::Held { first: pfn, order });
         if order >= 8 {
             for block in (pfn..pfn + size(order)).step_by(PAGEBLOCK as usize) {
-                let hygiene = self.policy.fallback.freelist_hygiene;
+                let hygiene = self.policy.frames.fallback.freelist_hygiene;
                 if self.type_of(block).is_mergeable() && (!hygiene || self.is_whole(z, block)) {
                     self.set_type(block, Movable);
                     if hygiene {
@@ -152,7 +152,7 @@ impl Oracle {
         if let Frame::Free { first, order: 10, list } = self.frame(pfn) {
             self.take_off(z, first);
             for half in [first, first + PAGEBLOCK] {
-                self.put(z, half, 9, list, self.policy.moved_blocks);
+                self.put(z, half, 9, list, self.policy.frames.moved_blocks);
             }
         }
     }

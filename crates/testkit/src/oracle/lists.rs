@@ -82,7 +82,7 @@ impl Oracle {
                 break;
             }
             self.take_off(z, buddy);
-            if self.policy.fallback.freelist_hygiene && order == 9 {
+            if self.policy.frames.fallback.freelist_hygiene && order == 9 {
                 self.set_type(buddy, mt);
             }
             pfn = pfn.min(buddy);
@@ -96,7 +96,8 @@ impl Oracle {
     pub(super) fn release_to_own_lists(&mut self, pfn: u64, order: u8) {
         let upper = pfn + PAGEBLOCK;
         let apart = |of: &Self| {
-            of.type_of(pfn) != of.type_of(upper) && (of.policy.fallback.freelist_hygiene || !of.may_join(pfn, upper))
+            of.type_of(pfn) != of.type_of(upper)
+                && (of.policy.frames.fallback.freelist_hygiene || !of.may_join(pfn, upper))
         };
         if order == 10 && apart(self) {
             self.release(pfn, 9, self.type_of(pfn), None);
@@ -109,7 +110,7 @@ impl Oracle {
     /// Whether two free pageblocks may become one block.
     fn may_join(&self, pfn: u64, buddy: u64) -> bool {
         let (a, b) = (self.type_of(pfn), self.type_of(buddy));
-        if self.policy.merge_guards_all_types || self.policy.fallback.freelist_hygiene {
+        if self.policy.frames.merge_guards_all_types || self.policy.frames.fallback.freelist_hygiene {
             a == b || a.is_mergeable() && b.is_mergeable()
         } else {
             a == b || a != Migratetype::Isolate && b != Migratetype::Isolate
@@ -145,6 +146,6 @@ impl Oracle {
     /// Moves a free block to the list of `mt`.
     pub(super) fn relist(&mut self, z: usize, pfn: u64, mt: Migratetype) {
         let (order, _) = self.take_off(z, pfn);
-        self.put(z, pfn, order, mt, self.policy.moved_blocks);
+        self.put(z, pfn, order, mt, self.policy.frames.moved_blocks);
     }
 }

@@ -15,7 +15,7 @@ impl Oracle {
         for zone in &mut self.zones {
             zone.high = 0;
         }
-        let formula = (16 * 4 * self.lowmem()).isqrt().clamp(128, self.policy.watermark.min_free_kbytes_max);
+        let formula = (16 * 4 * self.lowmem()).isqrt().clamp(128, self.policy.frames.watermark.min_free_kbytes_max);
         self.spread(formula);
         let zones = self.zones.iter().filter(|zone| zone.kind <= ZoneKind::Normal && zone.managed > 0).count() as u64;
         let huge = (512 * zones * 2 + 512 * zones * 9).min(self.lowmem() / 20);
@@ -36,7 +36,7 @@ impl Oracle {
             let zone = &mut self.zones[z];
             zone.min = min_free_kbytes / 4 * zone.managed / total;
             let quarter = zone.min / 4;
-            let distance = match self.policy.watermark.scale_factor {
+            let distance = match self.policy.frames.watermark.scale_factor {
                 Some(factor) => quarter.max(zone.managed * u64::from(factor) / 10_000),
                 None => quarter,
             };
@@ -61,10 +61,10 @@ impl Oracle {
     fn size_caches(&mut self, z: usize) {
         let cpus = self.cpus.iter().filter(|&&node| node == self.zones[z].node).count().max(1) as u64;
         let zone = &mut self.zones[z];
-        let quarter = ((zone.managed / 1024).min(self.policy.pcp.batch_max) / 4).max(1);
+        let quarter = ((zone.managed / 1024).min(self.policy.frames.pcp.batch_max) / 4).max(1);
         let batch = (1u64 << (quarter + quarter / 2).ilog2()) - 1;
         let shared_low = (zone.low / cpus).max(4 * batch);
-        let (batch, high_min, high_max) = match (batch, self.policy.pcp.high) {
+        let (batch, high_min, high_max) = match (batch, self.policy.frames.pcp.high) {
             (0, _) => (1, 0, 0),
             (batch, PcpHigh::SixBatches) => (batch, 6 * batch, 6 * batch),
             (batch, PcpHigh::LowMark) => (batch, shared_low, shared_low),
@@ -84,11 +84,11 @@ impl Oracle {
             Mark::Low => zone.low,
             Mark::High => zone.high,
         };
-        let urgent = match self.policy.watermark.reserve_rights {
+        let urgent = match self.policy.frames.watermark.reserve_rights {
             ReserveRights::Harder => Gfp::ATOMIC,
             ReserveRights::NonBlock => Gfp::HIGH,
         };
-        let spared = order == 0 && self.policy.watermark.atomic_ignores_boost && flags.mark == Mark::Min;
+        let spared = order == 0 && self.policy.frames.watermark.atomic_ignores_boost && flags.mark == Mark::Min;
         self.passes(z, order, base + zone.boost, class, flags)
             || spared && request.gfp.has(urgent) && self.passes(z, order, base, class, flags)
     }
@@ -98,7 +98,7 @@ impl Oracle {
     pub(super) fn is_balanced(&self, node: NodeId, class: ZoneKind) -> bool {
         let mut zones = self.zones.iter().filter(|zone| zone.node == node && zone.kind <= class && zone.managed > 0);
         zones.any(|zone| {
-            let highatomic = match self.policy.highatomic.only_free_part_withheld {
+            let highatomic = match self.policy.frames.highatomic.only_free_part_withheld {
                 true => zone.free_of(Migratetype::HighAtomic),
                 false => zone.reserved_highatomic,
             };
@@ -112,14 +112,14 @@ impl Oracle {
         let zone = &self.zones[z];
         let reserve = zone.lowmem_reserve[class.index()] as i64;
         let withheld_cma = if flags.cma { 0 } else { zone.free_of(Migratetype::Cma) as i64 };
-        let highatomic = if self.policy.highatomic.only_free_part_withheld {
+        let highatomic = if self.policy.frames.highatomic.only_free_part_withheld {
             zone.free_of(Migratetype::HighAtomic) as i64
         } else {
             zone.reserved_highatomic as i64
         };
         let free = zone.free() as i64;
         if order == 0 {
-            let quick = match self.policy.watermark.quick_test {
+            let quick = match self.policy.frames.watermark.quick_test {
                 QuickTest::Absent => i64::MIN,
                 QuickTest::IgnoresHighAtomic => free - withheld_cma,
                 QuickTest::SubtractsHighAtomic => free - withheld_cma - highatomic,
@@ -130,7 +130,7 @@ impl Oracle {
         }
         let rights = flags.reserve;
         let any = rights.harder || rights.oom || rights.highatomic;
-        let entitled = match self.policy.watermark.reserve_rights {
+        let entitled = match self.policy.frames.watermark.reserve_rights {
             ReserveRights::Harder => any,
             ReserveRights::NonBlock => any || rights.min_reserve,
         };
@@ -149,7 +149,7 @@ impl Oracle {
     fn needed(&self, mark: u64, flags: &AllocFlags) -> u64 {
         let rights = flags.reserve;
         let mut need = mark;
-        match self.policy.watermark.reserve_rights {
+        match self.policy.frames.watermark.reserve_rights {
             ReserveRights::Harder => {
                 if rights.min_reserve {
                     need -= need / 2;
@@ -177,6 +177,6 @@ impl Oracle {
 
     /// Whether per-CPU lists hold huge pages and small blocks beside single pages.
     pub(super) fn caches_blocks(&self) -> bool {
-        matches!(self.policy.pcp.lists, PcpLists::UpToCostly { .. })
+        matches!(self.policy.frames.pcp.lists, PcpLists::UpToCostly { .. })
     }
 }

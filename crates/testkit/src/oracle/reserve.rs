@@ -17,7 +17,7 @@ impl Oracle {
     pub(super) fn reserve_highatomic(&mut self, pfn: u64) {
         let z = self.zone_of(pfn).expect("an allocation lies in a zone");
         let hundredth = self.zones[z].managed / 100;
-        let limit = match self.policy.highatomic.limit_rounded {
+        let limit = match self.policy.frames.highatomic.limit_rounded {
             false => hundredth + PAGEBLOCK,
             true if hundredth < PAGEBLOCK => 0,
             true => hundredth.div_ceil(PAGEBLOCK) * PAGEBLOCK,

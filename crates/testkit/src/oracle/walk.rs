@@ -1,5 +1,6 @@
 //! The fast path: a walk over the zonelist.
 
+use order9_mm::FrameEvent;
 use order9_mm::trace::Event;
 use order9_mm::{AllocError, AllocFlags, DaemonRequest, Gfp, Mark, Request, Reserve};
 use order9_units::{Migratetype, NodeId, Order, Pfn, ZoneKind};
@@ -28,7 +29,12 @@ impl Oracle {
         let mt = self.check(request)?;
         self.eligible(request).first().ok_or(AllocError::NoZone)?;
         let pfn = self.walk_twice(request, mt, flags).map(Pfn::new);
-        self.events.push(Event::PageAlloc { pfn, order: request.order, migratetype: mt, gfp: request.gfp });
+        self.events.push(Event::Frame(FrameEvent::PageAlloc {
+            pfn,
+            order: request.order,
+            migratetype: mt,
+            gfp: request.gfp,
+        }));
         pfn.ok_or(AllocError::NoneAboveWatermark)
     }
 
@@ -75,11 +81,13 @@ impl Oracle {
         let zone = &self.zones[preferred];
         let has_dma32 =
             self.zones.iter().any(|peer| peer.node == zone.node && peer.kind == ZoneKind::Dma32 && peer.managed > 0);
-        self.policy.fallback.nofragment && zone.kind == ZoneKind::Normal && (self.distances.len() == 1 || has_dma32)
+        self.policy.frames.fallback.nofragment
+            && zone.kind == ZoneKind::Normal
+            && (self.distances.len() == 1 || has_dma32)
     }
 
     fn walk_twice(&mut self, request: &Request, mt: Migratetype, flags: AllocFlags) -> Option<u64> {
-        if self.policy.fair_zone_batches && flags.mark == Mark::Low {
+        if self.policy.frames.fair_zone_batches && flags.mark == Mark::Low {
             if let Some(pfn) = self.walk(request, mt, flags, true) {
                 return Some(pfn);
             }
@@ -186,7 +194,7 @@ impl Oracle {
             return false;
         }
         self.tally.pgfree += size(order);
-        self.events.push(Event::PageFree { pfn: Pfn::new(pfn), order: as_order(order) });
+        self.events.push(Event::Frame(FrameEvent::PageFree { pfn: Pfn::new(pfn), order: as_order(order) }));
         let z = self.zone_of(pfn).expect("an allocation lies in a zone");
         let mt = self.type_of(pfn);
         let cached_as = match mt {

@@ -6,6 +6,8 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
+use order9_mm::Extfrag;
+use order9_mm::FrameEvent;
 use order9_mm::env::{Env, SpinLock, Stall, Task, Until};
 use order9_mm::fs_cache::FsStep;
 use order9_mm::kswapd::kswapd;
@@ -14,7 +16,7 @@ use order9_mm::reclaim::PageWrite;
 use order9_mm::slab::CacheSpec;
 use order9_mm::space::{Access, FaultStep, MmapRequest, VirtAddr};
 use order9_mm::thp::HugeEnabled;
-use order9_mm::trace::{Event, Extfrag};
+use order9_mm::trace::Event;
 use order9_mm::{Contents, FileId, Gfp, Mm, MmBuilder, Request, Zone};
 use order9_testkit::machines::machine_a;
 use order9_units::{Nanos, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
@@ -172,7 +174,7 @@ impl World {
     /// Asks for pages of the kernel until `events` of them have fragmented a pageblock, or none is left above the low mark.
     pub(crate) fn fragment(&self, events: usize) {
         let mut mm = self.mm.borrow_mut();
-        let fragmenting = |event: &Event| matches!(event, Event::Extfrag(extfrag) if Extfrag::is_fragmenting(extfrag));
+        let fragmenting = |event: &Event| matches!(event, Event::Frame(FrameEvent::Extfrag(extfrag)) if Extfrag::is_fragmenting(extfrag));
         while mm.tracer_mut().iter().filter(|event| fragmenting(event)).count() < events
             && mm.alloc_fast(&KERNEL).is_ok()
         {}

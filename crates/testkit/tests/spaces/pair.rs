@@ -444,7 +444,7 @@ impl Pair {
             self.apply(Op::Unpin { nth: 0 });
         }
         self.compare();
-        let counters = self.mm.counters();
-        assert_eq!(counters.pgalloc.iter().sum::<u64>(), counters.pgfree, "every page was given back");
+        let frames = self.mm.frame_counters();
+        assert_eq!(frames.pgalloc.iter().sum::<u64>(), frames.pgfree, "every page was given back");
     }
 }

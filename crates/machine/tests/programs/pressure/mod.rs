@@ -89,7 +89,7 @@ fn assert_nothing_lost(mm: &Engine) {
     let managed: u64 = mm.zones().iter().map(order9_mm::Zone::managed).sum();
     let slab = level("nr_slab_reclaimable") + level("nr_slab_unreclaimable");
     let accounted = level("nr_free_pages")
-        + mm.zones().iter().map(order9_mm::Zone::pcp_pages).sum::<u64>()
+        + mm.zones().iter().map(|zone| mm.frames().pcp_pages(zone.id())).sum::<u64>()
         + level("nr_file_pages")
         + slab;
     assert_eq!(accounted, managed, "free, cached by CPUs, of files, of slab");

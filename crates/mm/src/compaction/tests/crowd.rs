@@ -119,13 +119,13 @@ impl Crowd {
     fn end(self) {
         let mut mm = self.world.mm.into_inner();
         mm.check().unwrap_or_else(|violation| panic!("in the end: {violation}"));
-        assert!(mm.blocks.iter().all(|block| block.isolated == 0), "no frame is isolated for ever");
-        assert_eq!((mm.zones[0].isolated_blocks, mm.compaction.runs.iter().count()), (0, 0));
-        assert!(mm.compaction.capture.is_none());
+        assert!(mm.frames.blocks().iter().all(|block| block.isolated == 0), "no frame is isolated for ever");
+        assert_eq!((mm.frames.zones()[0].isolated_blocks(), mm.compaction.runs.iter().count()), (0, 0));
+        assert!(mm.frames.watch().capture.is_none());
         self.pinned.take().into_iter().for_each(|pfn| assert!(mm.unpin(pfn).is_ok()));
         self.taken.take().into_iter().for_each(|pfn| mm.free(pfn, CPU).expect("it is ours"));
         mm.exit(self.space, CPU).expect("it lives");
-        mm.drain_all();
+        mm.frames.drain_all();
         mm.check().unwrap_or_else(|violation| panic!("after everybody has left: {violation}"));
     }
 }
@@ -206,10 +206,10 @@ fn several_compactors_lose_nothing_among_others() {
     for seed in 1..=6 {
         let mut policy = indexed();
         policy.compaction.capture = seed % 3 != 0;
-        policy.alloc = AllocPolicy { pack_movable: seed % 2 == 1, fallback_contaminated: seed % 2 == 1 };
-        policy.fallback.freelist_hygiene = seed % 2 == 0;
-        policy.pcp.keeps_cached_type = !policy.fallback.freelist_hygiene;
-        policy.merge_guards_all_types = seed % 2 == 0;
+        policy.frames.alloc = AllocPolicy { pack_movable: seed % 2 == 1, fallback_contaminated: seed % 2 == 1 };
+        policy.frames.fallback.freelist_hygiene = seed % 2 == 0;
+        policy.frames.pcp.keeps_cached_type = !policy.frames.fallback.freelist_hygiene;
+        policy.frames.merge_guards_all_types = seed % 2 == 0;
         policy.compaction.batched_migrate = seed % 4 == 0;
         let counters = crowded(policy, seed);
         emptied += counters.index_emptied;

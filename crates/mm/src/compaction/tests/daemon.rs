@@ -28,7 +28,7 @@ fn a_run_in_vain_returns_what_cpus_have_cached_and_is_put_off() {
         mm.compaction.nodes[0].ask(REQUEST);
         mm.free(Pfn::new(BASE + 1), CPU).expect("the kernel has it");
     });
-    let cached = |world: &World| world.mm.borrow().zones()[0].pcp_pages();
+    let cached = |world: &World| world.mm.borrow().frames.pcp_pages(order9_frames::ZoneId(0));
     let deferral = |world: &World| {
         let deferral = world.mm.borrow().compaction.zones[0].deferral[0];
         (deferral.considered, deferral.shift, deferral.order_failed)

@@ -75,8 +75,8 @@ fn random_world(policy: Policy, seed: u64) -> World {
     for block in unmovable {
         let pfn = Pfn::new(BASE + block as u64 * HUGE);
         world.with(|mm| {
-            mm.isolate_pageblock(pfn).expect("it is whole");
-            mm.unisolate_pageblock(pfn, Migratetype::Unmovable).expect("it is isolated");
+            mm.frames.isolate_pageblock(pfn).expect("it is whole");
+            mm.frames.unisolate_pageblock(pfn, Migratetype::Unmovable).expect("it is isolated");
         });
     }
     world
@@ -86,7 +86,7 @@ fn random_world(policy: Policy, seed: u64) -> World {
 fn costs(world: &World) -> (Vec<u64>, Vec<u64>, u64) {
     let mm = world.mm.borrow();
     let (mut movable, mut others, mut room) = (Vec::new(), Vec::new(), 0);
-    for block in mm.blocks.iter().filter(|block| u64::from(block.free) < HUGE && block.absent == 0) {
+    for block in mm.frames.blocks().iter().filter(|block| u64::from(block.free) < HUGE && block.absent == 0) {
         let cost = HUGE - u64::from(block.free);
         if block.migratetype == Migratetype::Movable {
             room += u64::from(block.free);
@@ -151,9 +151,9 @@ fn a_whole_zone_gives_all_it_has_for_the_fewest_moves() {
     let mut gained_together = 0;
     for seed in 100..120 {
         let mut policy = indexed();
-        policy.fallback.freelist_hygiene = seed % 2 == 0;
-        policy.pcp.keeps_cached_type = !policy.fallback.freelist_hygiene;
-        policy.merge_guards_all_types = seed % 2 == 0;
+        policy.frames.fallback.freelist_hygiene = seed % 2 == 0;
+        policy.frames.pcp.keeps_cached_type = !policy.frames.fallback.freelist_hygiene;
+        policy.frames.merge_guards_all_types = seed % 2 == 0;
         let world = random_world(policy, seed);
         let (movable, others, room) = costs(&world);
         let most = (0..=movable.len() + others.len())
@@ -219,7 +219,7 @@ fn a_run_of_kcompactd_for_a_huge_page_goes_on_to_work_ahead() {
         let frames: Vec<F> = (0..8 * 512).map(|at| if at % 512 < 300 { F::Free } else { F::Page }).collect();
         let world = World::new(policy, &frames);
         // Between the low and the high mark there is room for two.
-        world.with(|mm| mm.zones[0].watermarks.high = mm.zones[0].watermarks.low + 2 * HUGE);
+        world.with(|mm| mm.frames.edit_zone(0, |zone| zone.watermarks.high = zone.watermarks.low + 2 * HUGE));
         let request = DaemonRequest { order: Order::new(order).expect("an order"), class: ZoneKind::Normal };
         run(work(&world, NodeId(0), request));
         world.free_huge()
@@ -307,7 +307,7 @@ fn a_run_waits_once_for_pages_that_its_own_task_may_hold() {
     let pages = frames.iter().zip(BASE..).filter(|(frame, _)| **frame == F::Page);
     for (_, pfn) in pages.take(1200) {
         let mut mm = world.mm.borrow_mut();
-        let page = mm.at(Pfn::new(pfn));
+        let page = mm.frames.at(Pfn::new(pfn));
         mm.isolate_lru(page);
     }
     let compacted = world.compact_huge(CompactPriority::SyncLight);

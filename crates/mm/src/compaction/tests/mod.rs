@@ -8,18 +8,18 @@ mod partial;
 mod reset;
 mod rules;
 mod series;
+mod upkeep;
 
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 
+use order9_frames::{Gfp, Request};
 use order9_units::{Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::{CompactTotals, try_to_compact_pages};
 use crate::env::alone::run;
 use crate::env::{CompactPriority, Compacted, Env, SpinLock, Stall, Task, Until};
-use crate::gfp::Gfp;
-use crate::page_alloc::Request;
 use crate::policy::{BlockSearch, CompactionPolicy, DrainMark, Policy, SkipReset, TargetStride};
 use crate::reclaim::PageWrite;
 use crate::trace::{CompactEvent, Event};
@@ -64,7 +64,7 @@ struct World {
 /// The rules of the kernel before the series.
 fn classic() -> Policy {
     let mut policy = Policy::default();
-    policy.watermark.scale_factor = None;
+    policy.frames.watermark.scale_factor = None;
     policy.compaction = CompactionPolicy {
         source_search: BlockSearch::Linear,
         target_search: BlockSearch::Linear,

@@ -123,7 +123,7 @@ fn a_request_that_leaves_less_than_half_of_what_was_taken_wakes_kcompactd() {
         let mut mm = world.mm.borrow_mut();
         assert_eq!(mm.zones()[0].free_in_pageblocks(), 4 * SLOT);
         (mm.compaction.nodes[0].asleep, mm.compaction.zones[0].taken) = (true, taken);
-        let zone = mm.zones()[0].id;
+        let zone = mm.zones()[0].id();
         mm.wake_to_work_ahead(zone, Order::PAGEBLOCK);
         !mm.compaction.nodes[0].asleep
     };
@@ -139,7 +139,7 @@ fn blocks_that_the_min_mark_keeps_back_do_not_count_as_left() {
         let mut mm = world.mm.borrow_mut();
         assert_eq!(mm.zones()[0].free_in_pageblocks(), SLOT, "one is whole");
         mm.compaction.nodes[0].asleep = true;
-        let zone = mm.zones()[0].id;
+        let zone = mm.zones()[0].id();
         mm.wake_to_work_ahead(zone, Order::PAGEBLOCK);
         drop(mm);
         let woken = !world.mm.borrow().compaction.nodes[0].asleep;

@@ -46,8 +46,8 @@ fn one_frame_in_eight_is_looked_at_all_over_the_pageblock() {
 fn pages_are_moved_to_movable_pageblocks_only() {
     let world = marked(&[(2 * 512, F::Page), (6 * 512, F::Free), (7 * 512, F::Free)]);
     world.with(|mm| {
-        let block = mm.at(Pfn::new(BASE + 7 * 512)).block();
-        mm.retype_block(block, Migratetype::Unmovable);
+        let block = mm.frames.at(Pfn::new(BASE + 7 * 512)).block();
+        mm.frames.retype_block(block, Migratetype::Unmovable);
     });
     assert_eq!(reset(&world, true), [0, 1, 3, 4, 5, 7, 8]);
 }

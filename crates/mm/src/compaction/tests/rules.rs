@@ -1,5 +1,6 @@
 //! When a run is over, who defers, and when kcompactd is woken.
 
+use order9_frames::{Watermarks, ZoneId};
 use order9_units::Migratetype;
 
 use super::*;
@@ -8,8 +9,6 @@ use crate::compaction::deferral::{Asker, Deferral};
 use crate::compaction::finished::Finished;
 use crate::daemon_request::DaemonRequest;
 use crate::env::CompactResult;
-use crate::watermark::Watermarks;
-use crate::zone::ZoneId;
 
 const ZONE: ZoneId = ZoneId(0);
 const DIRECT: Compactor = Compactor::Direct(CompactPriority::SyncLight);
@@ -35,7 +34,7 @@ fn zone(policy: Policy, mt: Migratetype, free: &[(u64, u8)]) -> Mm {
         builder.free(Pfn::new(BASE + page), order(of)).expect("it is given once");
     }
     let mut mm = builder.finish();
-    mm.mobility_grouping = true;
+    mm.frames.set_groups_mobility(true);
     mm
 }
 
@@ -160,7 +159,8 @@ fn kcompactd_is_woken_for_blocks_that_it_could_make() {
     let woken = |of, parts: u64| {
         let free: Vec<_> = (0..parts).map(|part| (128 * part, 6)).collect();
         let mut mm = zone(classic(), Migratetype::Movable, &free);
-        (mm.zones[0].watermarks, mm.compaction.nodes[0].asleep) = (Watermarks { min: 10, low: 12, high: 15 }, true);
+        mm.frames.edit_zone(0, |zone| zone.watermarks = Watermarks { min: 10, low: 12, high: 15 });
+        mm.compaction.nodes[0].asleep = true;
         let request = DaemonRequest { order: order(of), class: ZoneKind::Normal };
         mm.wakeup_kcompactd(NodeId(0), request);
         (mm.compaction.nodes[0].request == Some(request), mm.wakeups.kcompactd != 0)
@@ -189,7 +189,7 @@ fn a_run_waits_where_more_pages_are_isolated_than_half_of_those_on_the_lists() {
     let mut mm = world.mm.borrow_mut();
     let waits: Vec<bool> = (0..12)
         .map(|at| {
-            let page = mm.at(Pfn::new(BASE + at));
+            let page = mm.frames.at(Pfn::new(BASE + at));
             mm.isolate_lru(page);
             mm.too_many_isolated(&run_of_request())
         })

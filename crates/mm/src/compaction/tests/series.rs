@@ -36,10 +36,10 @@ fn rule_8_takes_targets_in_spite_of_a_boost() {
     // Somebody takes most of the free memory in a way that boosts the zone.
     fn others(mm: &mut Mm<Vec<Event>>) {
         let request = Request { cpu: usize::MAX, ..Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE) };
-        while mm.zones[0].free > 520 {
+        while mm.frames.zones()[0].free() > 520 {
             mm.alloc_fast(&request).expect("memory is free");
         }
-        mm.zones[0].boost = 512;
+        mm.frames.edit_zone(0, |zone| zone.boost = 512);
     }
     for (rule, result) in [(false, CompactResult::Contended), (true, CompactResult::Success)] {
         let policy = classic_with(|rules| rules.isolate_ignores_boost = rule);
@@ -292,7 +292,10 @@ fn what_a_drain_of_per_cpu_lists_makes_is_captured_too() {
     let mut frames = worked_example();
     frames.extend([F::Page; 24 * 512]);
     let world = World::new(classic_with(|rules| rules.capture = true), &frames);
-    assert!(world.mm.borrow().zones()[0].pcps()[CPU].high() > 0, "the zone is large enough for per-CPU lists");
+    assert!(
+        world.mm.borrow().frames.pcps(order9_frames::ZoneId(0))[CPU].high() > 0,
+        "the zone is large enough for per-CPU lists"
+    );
     let compacted = world.compact_huge(CompactPriority::Async);
     assert!(compacted.captured.is_some(), "{compacted:?}");
     assert_eq!(world.mm.borrow().counters().compact_captured, 1);

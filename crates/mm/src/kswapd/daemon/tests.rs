@@ -2,14 +2,13 @@
 
 use alloc::vec;
 
+use order9_frames::{Gfp, Request};
 use order9_units::{PAGEBLOCK_PAGES, Pfn, PfnRange};
 
 use super::*;
 use crate::compaction::try_to_compact_pages;
 use crate::env::CompactPriority;
 use crate::env::alone::{Alone, run};
-use crate::gfp::Gfp;
-use crate::page_alloc::Request;
 use crate::policy::{Policy, SkipReset};
 use crate::{Contents, Layout, MmBuilder, NodeSpec, ZoneId, ZoneSpec};
 
@@ -101,10 +100,10 @@ fn skip_hints_of_a_compaction_in_vain_are_forgotten_when_the_node_comes_to_rest(
 fn every_run_counts_and_one_that_works_off_a_boost_asks_kcompactd_for_a_pageblock() {
     for (boost, asked) in [(0, None), (512, Some(HUGE))] {
         let world = Alone::new(machine());
-        world.mm.borrow_mut().zones[0].boost = boost;
+        world.mm.borrow_mut().frames.edit_zone(0, |zone| zone.boost = boost);
         run(balance(&world, NODE, PLAIN));
         let mm = world.mm.borrow();
-        assert_eq!((mm.counters.pageoutrun, mm.zones[0].boost), (1, 0));
+        assert_eq!((mm.counters.pageoutrun, mm.frames.zones()[0].boost()), (1, 0));
         assert_eq!(mm.kcompactd_request(NodeId(0)), asked, "a boost of {boost}");
     }
 }
@@ -113,7 +112,7 @@ fn every_run_counts_and_one_that_works_off_a_boost_asks_kcompactd_for_a_pagebloc
 fn a_gentle_pass_neither_writes_nor_swaps_and_every_pass_aims_at_its_goal() {
     for gentle in [true, false] {
         let world = Alone::new(machine());
-        world.mm.borrow_mut().zones[0].watermarks.high = 700;
+        world.mm.borrow_mut().frames.edit_zone(0, |zone| zone.watermarks.high = 700);
         let control = ReclaimControl::new(Reclaimer::Kswapd, Order::ZERO, 0, ZoneKind::Normal);
         let id = world.mm.borrow_mut().begin_reclaim(control);
         let pass = Pass { node: NODE, class: ZoneKind::Normal, order: Order::ZERO, priority: DEF_PRIORITY, gentle };
@@ -127,10 +126,10 @@ fn a_gentle_pass_neither_writes_nor_swaps_and_every_pass_aims_at_its_goal() {
 #[test]
 fn a_run_in_vain_takes_the_time_of_twelve_looks_at_every_zone_of_its_node() {
     let mut mm = machine();
-    let before = mm.work.zones_checked;
+    let before = mm.frames.work_mut().zones_checked;
     mm.count_looks_in_vain(NODE);
-    assert_eq!(mm.work.zones_checked - before, 12);
-    mm.zones[1].node = NODE;
+    assert_eq!(mm.frames.work_mut().zones_checked - before, 12);
+    mm.frames.edit_zone(1, |zone| zone.node = NODE);
     mm.count_looks_in_vain(NODE);
-    assert_eq!(mm.work.zones_checked - before, 12 + 24);
+    assert_eq!(mm.frames.work_mut().zones_checked - before, 12 + 24);
 }

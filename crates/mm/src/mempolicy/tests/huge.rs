@@ -67,7 +67,7 @@ fn huge_pages_take_turns_whole() {
     let mut round = nodes[..3].to_vec();
     round.sort_unstable();
     assert_eq!(round, [Some(0), Some(1), Some(2)], "one slot on each node");
-    let hits: Vec<u64> = world.mm.borrow().counters().numa.iter().map(|numa| numa.interleave_hit).collect();
+    let hits: Vec<u64> = world.mm.borrow().frames.numa_counters().iter().map(|numa| numa.interleave_hit).collect();
     assert_eq!(hits, [2, 2, 2], "one event for a huge page");
 }
 

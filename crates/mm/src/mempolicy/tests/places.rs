@@ -180,7 +180,7 @@ fn several_preferred_nodes_are_asked_without_reclaim_and_then_all() {
     assert!(elsewhere > super::NODE / 2, "all of node 1 down to the min watermark comes first");
     assert_eq!(node(&world.mm.borrow(), space, elsewhere), Some(0));
     let counters = world.mm.borrow();
-    let numa = &counters.counters().numa;
+    let numa = counters.frames.numa_counters();
     assert_eq!((numa[0].miss, numa[1].foreign), (0, 0), "the second attempt intends the node of the CPU");
 }
 
@@ -260,9 +260,9 @@ fn counters_say_whose_turn_was_kept() {
     let space = program(mm, 100);
     mm.mbind(space, START, bytes(100), &args(Mode::Interleave, "0-1"), false).unwrap();
     nodes_of(mm, space, 0..100, 0);
-    let hits: vec::Vec<u64> = mm.counters().numa.iter().map(|numa| numa.interleave_hit).collect();
+    let hits: vec::Vec<u64> = mm.frames.numa_counters().iter().map(|numa| numa.interleave_hit).collect();
     assert_eq!(hits, [50, 50, 0]);
-    assert_eq!(mm.counters().numa[1].other, 50);
+    assert_eq!(mm.frames.numa_counters()[1].other, 50);
     assert_eq!(mm.pages_by_node(mm.space(space).unwrap()), [50, 50, 0]);
 }
 

@@ -2,12 +2,13 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::FrameState;
 use order9_units::{Order, Pages};
 
 use super::{CPU, MigrateMode, MigrateReason, Migrated, World, address};
-use crate::frame::{Flag, FrameState};
 use crate::migrate::DriverAnswer;
 use crate::page_cache::tests::{flush, read_pages, write_page};
+use crate::page_flags::PageFlag;
 use crate::space::{Access, Backing, FaultStep, MmapRequest, PageView, TableStep};
 use crate::trace::Event;
 use crate::{Gfp, LruList, Request, ZoneId};
@@ -33,10 +34,11 @@ fn pages_of_a_program_move_with_state_and_entries() {
     assert_eq!((work.pages_copied, work.rmap_walks, work.pages_isolated), (3, 6, 3));
     assert_eq!((work.ptes_cleared, work.ptes_set, work.tlb_flushes), (3, 3, 3));
     for (&old, &new) in before.iter().zip(&after) {
-        assert!(old != new && matches!(mm.frame(old), FrameState::Pcp { .. }), "{old:?} is cached by the CPU");
-        assert_eq!(mm.frame(new), FrameState::Allocated { order: Order::ZERO });
+        assert!(old != new && matches!(mm.frames.frame(old), FrameState::Pcp { .. }), "{old:?} is cached by the CPU");
+        assert_eq!(mm.frames.frame(new), FrameState::Allocated { order: Order::ZERO });
     }
-    let referenced = after.iter().map(|&pfn| mm.frames.word(mm.at(pfn)).has(Flag::Referenced)).collect::<Vec<_>>();
+    let referenced =
+        after.iter().map(|&pfn| mm.frames.word(mm.frames.at(pfn)).has(PageFlag::Referenced)).collect::<Vec<_>>();
     assert_eq!(referenced, [false, true, false]);
     let PageView::Present { writable, young, dirty, .. } = mm.page_at(program.0, program.1) else { panic!("present") };
     assert_eq!((writable, young, dirty), (true, false, true), "an access is forgotten, a write is not");
@@ -131,7 +133,7 @@ fn pages_in_the_swap_cache_move_with_their_slots() {
     let before = world.pages(program, 2);
     {
         let mut mm = world.mm.borrow_mut();
-        let [mapped, unmapped] = [mm.at(before[0]), mm.at(before[1])];
+        let [mapped, unmapped] = [mm.frames.at(before[0]), mm.frames.at(before[1])];
         assert!(mm.add_to_swap(mapped) && mm.add_to_swap(unmapped));
         mm.unmap_to_swap(unmapped);
     }
@@ -179,5 +181,5 @@ fn movable_content_of_unknown_programs_moves() {
     let block = world.free_block(|_| true).expect("memory is free");
     assert_eq!(world.gather(&[pfn], MigrateMode::Async), moved(1));
     let mm = world.mm.borrow();
-    assert!(mm.has_movable_content(block) && matches!(mm.frame(pfn), FrameState::Pcp { .. }));
+    assert!(mm.has_movable_content(block) && matches!(mm.frames.frame(pfn), FrameState::Pcp { .. }));
 }

@@ -2,12 +2,12 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::Idx;
 use order9_units::{Order, Pages, Pfn};
 
 use super::{CPU, MigrateMode, Migrated, TRANSFER, World};
 use crate::env::alone::run;
 use crate::env::{Env, Task};
-use crate::frame::Idx;
 use crate::migrate::{MigrateReason, Targets, Waits, gather_pages, migrate_pages};
 use crate::page_cache::MigrateHandler;
 use crate::page_cache::tests::{read_pages, write_page};
@@ -50,7 +50,7 @@ fn written(world: &World) -> [Pfn; 2] {
     let of_program = world.page(program, 0);
     let mut mm = world.mm.borrow_mut();
     let write = mm.start_writeback(file, Pages::new(1)).expect("it is dirty");
-    let idx = mm.at(of_program);
+    let idx = mm.frames.at(of_program);
     assert!(mm.add_to_swap(idx));
     let swap = mm.start_swap_write(idx);
     world.writes.borrow_mut().extend([PageWrite::File(write), PageWrite::Swap(swap)]);
@@ -210,7 +210,7 @@ fn a_page_freed_meanwhile_is_a_success_without_a_copy() {
     let pages = world.pages(program, 2);
     let block = world.free_block(|_| true).expect("memory is free");
     let (mut sources, mut few) = world.with(|mm| {
-        let sources: Vec<Idx> = pages.iter().map(|&pfn| mm.at(pfn)).collect();
+        let sources: Vec<Idx> = pages.iter().map(|&pfn| mm.frames.at(pfn)).collect();
         sources.iter().for_each(|&idx| mm.isolate_lru(idx));
         mm.pin(pages[0]).expect("it is allocated");
         mm.exit(program.0, CPU).expect("it lives");
@@ -222,7 +222,7 @@ fn a_page_freed_meanwhile_is_a_success_without_a_copy() {
     assert_eq!(run(pass), Migrated { moved: 0, freed: 1, failed: 1, out_of_targets: false });
     assert_eq!((few.0.len(), world.mm.borrow_mut().take_work().pages_copied), (held, 0));
     world.with(|mm| {
-        assert!(sources == [mm.at(pages[0])], "a pin keeps the other");
+        assert!(sources == [mm.frames.at(pages[0])], "a pin keeps the other");
         mm.putback_movable(sources[0], CPU);
         mm.unpin(pages[0]).expect("it is pinned");
         few.0.into_iter().for_each(|idx| mm.release_held(idx));

@@ -164,17 +164,18 @@ impl Busy {
         let Some(pfn) = self.present() else { return };
         let (unmaps, writes) = (self.below(2) == 0, self.below(2) == 0);
         let write = self.world.with(|mm| {
-            let idx = mm.at(pfn);
+            let idx = mm.frames.at(pfn);
             let word = mm.frames.word(idx);
             let is_anon = mm.lru_of(pfn).is_some() && matches!(mm.block_view(pfn).user, crate::BlockUser::Anon);
-            if !is_anon || word.has(crate::frame::Flag::Unevictable) || !mm.add_to_swap(idx) {
+            if !is_anon || word.has(crate::page_flags::PageFlag::Unevictable) || !mm.add_to_swap(idx) {
                 return None;
             }
             if unmaps {
                 mm.unmap_to_swap(idx);
             }
             let word = mm.frames.word(idx);
-            let can_write = word.has(crate::frame::Flag::Dirty) && !word.has(crate::frame::Flag::Writeback);
+            let can_write =
+                word.has(crate::page_flags::PageFlag::Dirty) && !word.has(crate::page_flags::PageFlag::Writeback);
             (writes && can_write).then(|| PageWrite::Swap(mm.start_swap_write(idx)))
         });
         self.world.writes.borrow_mut().extend(write);
@@ -204,7 +205,7 @@ impl Busy {
             mm.exit(self.mappings[at].0, CPU).expect("it lives");
         }
         mm.check().unwrap_or_else(|violation| panic!("in the end: {violation}"));
-        assert!(mm.blocks.iter().all(|block| block.isolated == 0));
+        assert!(mm.frames.blocks().iter().all(|block| block.isolated == 0));
         assert_eq!((mm.user_levels().anon, mm.user_levels().mapped, mm.swap_cached()), (0, 0, Pages::ZERO));
         mm
     }

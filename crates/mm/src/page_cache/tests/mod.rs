@@ -3,15 +3,16 @@
 mod mapped;
 mod model;
 
+use order9_frames::Request;
 use order9_units::{Nanos, NodeId, Order, Pages, Pfn};
 
 use super::{Added, CachedPage, FileId, FileWrite, Shadow};
-use crate::frame::Flag;
 use crate::fs_cache::tests::KERNEL;
 use crate::fs_cache::tests::{mounted, used};
 use crate::fs_cache::{FsError, FsStep};
 use crate::lru::LruList;
-use crate::page_alloc::{AllocError, Request};
+use crate::page_alloc::AllocError;
+use crate::page_flags::PageFlag;
 use crate::policy::Policy;
 use crate::trace::Tracer;
 use crate::{Gfp, Mm};
@@ -145,7 +146,7 @@ fn reclaim_waits_for_its_write_and_finds_the_page_first() {
     let write = mm.start_page_write(pfn).expect("it is dirty");
     assert_eq!((mm.start_page_write(pfn), mm.counters().nr_vmscan_write), (None, 1));
     mm.file_written(&write, Nanos::new(2), 0);
-    let zone = mm.zone_of(pfn).expect("it is memory");
+    let zone = mm.frames.zone_of(pfn).expect("it is memory");
     assert_eq!(mm.lru_list(zone, LruList::InactiveFile).last(), Some(pfn));
     assert_eq!(mm.counters().pgrotated, 1);
     mm.check().expect("every law holds");
@@ -155,7 +156,7 @@ fn reclaim_waits_for_its_write_and_finds_the_page_first() {
 fn pages_lost_on_the_way_to_or_from_disk_are_freed_at_its_end() {
     let (mut mm, file) = machine();
     assert!(matches!(mm.fs_open_fast(file, &KERNEL), FsStep::Done { .. }));
-    let before = mm.zones()[0].free() + mm.zones()[0].pcps()[0].count();
+    let before = mm.zones()[0].free() + mm.frames.pcps(order9_frames::ZoneId(0))[0].count();
     let read = page(&mut mm);
     assert_eq!(mm.add_to_page_cache(file, 0, read, 0), Ok(Added::New(None)));
     write_page(&mut mm, file, 1, 1);
@@ -175,14 +176,14 @@ fn pages_lost_on_the_way_to_or_from_disk_are_freed_at_its_end() {
     mm.fs_close(file).expect("it is open");
     mm.fs_unlink(file, 0).expect("nobody uses it");
     mm.check().expect("every law holds");
-    assert_eq!(mm.zones()[0].free() + mm.zones()[0].pcps()[0].count(), before);
+    assert_eq!(mm.zones()[0].free() + mm.frames.pcps(order9_frames::ZoneId(0))[0].count(), before);
 }
 
 #[test]
 fn a_shadow_waits_for_its_page_and_goes_with_the_inode() {
     let (mut mm, file) = machine();
     read_pages(&mut mm, file, 4, 1);
-    let idx = mm.at(mm.file_page(file, 4).expect("it was read"));
+    let idx = mm.frames.at(mm.file_page(file, 4).expect("it was read"));
     mm.reclaim_from_file(file, 4, Some(Shadow(77)));
     mm.disown(idx, 0);
     mm.check().expect("every law holds");
@@ -190,9 +191,9 @@ fn a_shadow_waits_for_its_page_and_goes_with_the_inode() {
     let again = page(&mut mm);
     assert_eq!(mm.add_to_page_cache(file, 4, again, 0), Ok(Added::New(Some(Shadow(77)))));
     mm.end_page_read(file, 4, Pages::new(1), 0);
-    assert!(!mm.frames.word(mm.at(again)).has(Flag::Locked));
+    assert!(!mm.frames.word(mm.frames.at(again)).has(PageFlag::Locked));
     mm.reclaim_from_file(file, 4, Some(Shadow(78)));
-    mm.disown(mm.at(again), 0);
+    mm.disown(mm.frames.at(again), 0);
     assert!(mm.file(file).is_some(), "a shadow is left");
     let mut drop = crate::shrinker::DropSlab::new(&mut mm, 0);
     while drop.step(&mut mm) == crate::shrinker::ShrinkStep::Progress {}

@@ -175,7 +175,7 @@ impl Model {
             *self.pages.entry((file, index)).or_default() = Page { writeback: true, ..Page::default() };
         } else if !page.dirty && !page.writeback {
             let shadow = Shadow(index as u32 | 1 << 31);
-            let idx = mm.at(pfn);
+            let idx = mm.frames.at(pfn);
             mm.reclaim_from_file(file, index, Some(shadow));
             mm.disown(idx, 0);
             self.pages.remove(&(file, index));

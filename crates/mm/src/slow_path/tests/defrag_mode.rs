@@ -6,16 +6,16 @@ use crate::daemon_request::DaemonRequest;
 /// Nothing but a few pages of unmovable pageblocks is free, more than the watermarks ask for.
 fn unmovable_is_free(defrag_mode: bool) -> World {
     let world = World::exhausted(policy(|policy| {
-        policy.fallback.defrag_mode = true;
-        policy.watermark.boost_factor = None;
+        policy.frames.fallback.defrag_mode = true;
+        policy.frames.watermark.boost_factor = None;
     }));
     world.with(|mm| mm.tune(|tunables| tunables.defrag_mode = defrag_mode));
-    let high = world.with(|mm| mm.zones[0].mark(crate::Mark::High));
+    let high = world.with(|mm| mm.frames.zones()[0].mark(crate::Mark::High));
     world.with_free(high + 64)
 }
 
 fn mixed(world: &World) -> u64 {
-    world.with(|mm| mm.counters().extfrag.fragmenting())
+    world.with(|mm| mm.frame_counters().extfrag.fragmenting())
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn who_would_rather_fail_does() {
 #[test]
 fn kswapd_is_asked_for_a_pageblock() {
     for (defrag_mode, order) in [(false, Order::ZERO), (true, Order::PAGEBLOCK)] {
-        let world = World::exhausted(policy(|policy| policy.fallback.defrag_mode = true));
+        let world = World::exhausted(policy(|policy| policy.frames.fallback.defrag_mode = true));
         world.with(|mm| mm.tune(|tunables| tunables.defrag_mode = defrag_mode));
         world.gives_up(0, Gfp::KSWAPD_RECLAIM);
         let asked = world.with(|mm| mm.take_kswapd_request(NodeId(0)));
@@ -61,7 +61,7 @@ fn kswapd_is_asked_for_a_pageblock() {
 fn nodes_are_balanced_in_whole_pageblocks() {
     let world = unmovable_is_free(true);
     world.with(|mm| {
-        mm.drain_all();
+        mm.frames.drain_all();
         let balanced = |mm: &Mm, order| mm.is_balanced(NodeId(0), order, ZoneKind::Normal);
         assert!(balanced(mm, Order::ZERO), "kswapd leaves the rest to kcompactd");
         assert!(!balanced(mm, Order::new(1).expect("a small order")), "no pageblock is free");

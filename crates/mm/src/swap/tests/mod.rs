@@ -4,7 +4,7 @@ mod shmem;
 
 use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
-use crate::frame::Flag;
+use crate::page_flags::PageFlag;
 use crate::policy::{NewAnon, Policy};
 use crate::reclaim::{PageWrite, ReclaimControl, ReclaimStep, Reclaimer};
 use crate::space::{Access, FaultStep, MmapRequest, Need, PageView, SpaceId, TableStep, VirtAddr};
@@ -45,7 +45,7 @@ fn program(mm: &mut Mm, count: u64) -> (SpaceId, VirtAddr) {
 fn forget_uses(mm: &mut Mm) {
     let pages: alloc::vec::Vec<Pfn> = mm.lru_list(ZoneId(0), LruList::InactiveAnon).collect();
     for pfn in pages {
-        mm.take_uses(mm.at(pfn));
+        mm.take_uses(mm.frames.at(pfn));
     }
 }
 
@@ -298,13 +298,13 @@ fn a_program_that_ends_during_writes_leaves_nothing_behind() {
 fn pages_that_come_back_soon_start_active_and_cost_their_type() {
     let mut mm = boot(100);
     let (space, start) = program(&mut mm, 40);
-    let evicted_once = mm.at(mm.lru_list(ZoneId(0), LruList::InactiveAnon).last().expect("40 are there"));
-    mm.frames.set(evicted_once, mm.frames.word(evicted_once).with(Flag::Workingset, true));
+    let evicted_once = mm.frames.at(mm.lru_list(ZoneId(0), LruList::InactiveAnon).last().expect("40 are there"));
+    mm.frames.set(evicted_once, mm.frames.word(evicted_once).with(PageFlag::Workingset, true));
     assert_eq!(swap_out(&mut mm), 40);
     let (other, others) = program(&mut mm, 10);
     for at in 0..10 {
         let PageView::Present { pfn, .. } = mm.page_at(other, page(others, at)) else { panic!("it was just written") };
-        mm.move_lru(mm.at(pfn), LruList::ActiveAnon);
+        mm.move_lru(mm.frames.at(pfn), LruList::ActiveAnon);
     }
     let started = |mm: &mut Mm, at| {
         assert_eq!(access(mm, space, page(start, at), Access::Read), FaultStep::Done);
@@ -406,8 +406,8 @@ fn a_page_with_a_new_slot_has_to_be_written_there() {
     let mut mm = boot(100);
     let (space, start) = program(&mut mm, 1);
     let PageView::Present { pfn, .. } = mm.page_at(space, start) else { panic!("it was just written") };
-    let idx = mm.at(pfn);
-    mm.frames.set(idx, mm.frames.word(idx).with(Flag::Dirty, false));
+    let idx = mm.frames.at(pfn);
+    mm.frames.set(idx, mm.frames.word(idx).with(PageFlag::Dirty, false));
     assert!(mm.add_to_swap(idx));
-    assert!(mm.frames.word(idx).has(Flag::Dirty));
+    assert!(mm.frames.word(idx).has(PageFlag::Dirty));
 }

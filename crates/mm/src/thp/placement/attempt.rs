@@ -1,10 +1,9 @@
 //! One attempt of a placement: nodes, size, rights, and when it is given up.
 
+use order9_frames::{Gfp, Request};
 use order9_units::{NodeId, NodeMask, Order};
 
 use super::HugeAsk;
-use crate::gfp::Gfp;
-use crate::page_alloc::Request;
 use crate::policy::EarlyFail;
 
 /// Nodes of an attempt, of those that may serve at all.
@@ -88,6 +87,6 @@ impl Attempt {
             Nodes::One(node) => (node, ask.allowed, self.gfp.with(Gfp::THISNODE)),
             Nodes::Among(mask) => (ask.home, Some(NodeMask::from_bits(mask)), self.gfp),
         };
-        Request { order: self.order, gfp, node, nodemask, uses: ask.uses, cpu, gate: self.gate }
+        Request { order: self.order, gfp, node, nodemask, uses: ask.uses, cpu, note: EarlyFail::note(self.gate) }
     }
 }

@@ -1,14 +1,13 @@
 //! What a huge page would cost on a node, by what the index knows and what the steps to it are worth on this machine.
 
+use order9_frames::{Mark, Zone};
 use order9_units::{NodeId, Order, PAGEBLOCK_PAGES};
 
 use super::View;
 use super::view::CLASS;
 use crate::access_level::AccessLevels;
-use crate::gfp::Mark;
 use crate::lru::LruList;
 use crate::suitable::compact_gap;
-use crate::zone::Zone;
 
 /// What the steps to a huge page cost on a machine, and each access to what comes of them, in any unit of time. The engine has
 /// no prices of its own: whoever knows the machine says them.
@@ -84,8 +83,8 @@ impl View<'_> {
 
     /// A way by compaction, after reclaim if need be, unless something stays in every pageblock of the zone.
     fn way_by_effort(&self, zone: &Zone) -> Option<Way> {
-        let index = self.engine.index().filter(|index| !index.is_hopeless(zone.id))?;
-        let cheapest = index.cheapest(zone.id).map(|source| u64::from(source.used));
+        let index = self.engine.index().filter(|index| !index.is_hopeless(zone.id()))?;
+        let cheapest = index.cheapest(zone.id()).map(|source| u64::from(source.used));
         let missing = self.wanted_for_compaction(zone).saturating_sub(zone.free());
         if let (0, Some(moves)) = (missing, cheapest) {
             return Some(Way::Compact(moves));
@@ -101,7 +100,7 @@ impl View<'_> {
             true => zone.mark(Mark::Min) + PAGEBLOCK_PAGES.get(),
             false => zone.mark(Mark::Low) + compact_gap(Order::PAGEBLOCK),
         };
-        leaves + zone.lowmem_reserve[CLASS.index()]
+        leaves + zone.lowmem_reserve()[CLASS.index()]
     }
 
     fn reclaimable(&self, zone: &Zone) -> u64 {
@@ -114,7 +113,7 @@ impl View<'_> {
 
     /// How far a node is from home, as an index of prices.
     pub(super) fn how_far(&self, node: NodeId) -> usize {
-        self.engine.prices().levels.of(self.engine.nodes(), self.home(), node)
+        self.engine.prices().levels.of(self.engine.distances(), self.home(), node)
     }
 
     /// The node on which base pages of a slot would lie: the nearest that has enough of them.

@@ -1,11 +1,10 @@
 //! A search for a huge page by the attempts of a placement.
 
+use order9_frames::{Gfp, NodeUse, Request};
 use order9_units::{NodeId, NodeMask, Order};
 
 use super::{Attempt, HugePlacement, Nodes, View};
 use crate::Mm;
-use crate::gfp::Gfp;
-use crate::page_alloc::{NodeUse, Request};
 use crate::trace::Tracer;
 
 /// What a search for a huge page starts from.

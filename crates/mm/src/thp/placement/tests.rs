@@ -4,12 +4,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use alloc::{format, vec};
 
+use order9_frames::{AllocFlags, Gfp, Mark, NodeUse, Request};
 use order9_units::{NodeId, NodeMask, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::{HugeAsk, HugePlacement, HugePrices, Nodes};
 use crate::access_level::AccessLevels;
-use crate::gfp::{AllocFlags, Gfp, Mark};
-use crate::page_alloc::{NodeUse, Request};
 use crate::policy::{Policy, ThpPolicy};
 use crate::space::{Access, Errno, FaultStep, Madvise, MmapRequest, Place, VirtAddr};
 use crate::thp::{HugeDefrag, HugeEnabled};

@@ -1,17 +1,14 @@
 //! What a placement sees: the request, the nodes, and what the allocator and the index know of them.
 
+use order9_frames::{AllocFlags, Distances, Gfp, Index, Mark, Zone, ZoneId, ZoneRef};
 use order9_units::{NodeId, NodeMask, Order, PAGEBLOCK_PAGES, ZoneKind};
 
 use super::search::mask_of;
 use super::{Attempt, HugeAsk, HugePrices, Nodes};
 use crate::Mm;
-use crate::gfp::{AllocFlags, Gfp, Mark};
-use crate::index::Index;
 use crate::lru::ZoneLru;
-use crate::node::Node;
 use crate::policy::Policy;
 use crate::trace::Tracer;
-use crate::zone::{Zone, ZoneId};
 
 /// What a placement sees.
 pub struct View<'a> {
@@ -23,7 +20,11 @@ pub struct View<'a> {
 
 /// What the engine tells placements.
 pub(super) trait Known {
-    fn nodes(&self) -> &[Node];
+    fn distances(&self) -> Distances<'_>;
+    /// Zones of all nodes with memory, nearest node first.
+    fn fallback_list(&self, node: NodeId) -> &[ZoneRef];
+    /// A node's own zones with memory, highest first.
+    fn this_node_list(&self, node: NodeId) -> &[ZoneRef];
     fn zones(&self) -> &[Zone];
     /// LRU pages of one zone.
     fn zone_lru(&self, zone: ZoneId) -> &ZoneLru;
@@ -35,12 +36,20 @@ pub(super) trait Known {
 }
 
 impl<T: Tracer> Known for Mm<T> {
-    fn nodes(&self) -> &[Node] {
-        &self.nodes
+    fn distances(&self) -> Distances<'_> {
+        self.frames.distances()
+    }
+
+    fn fallback_list(&self, node: NodeId) -> &[ZoneRef] {
+        self.frames.fallback_list(node)
+    }
+
+    fn this_node_list(&self, node: NodeId) -> &[ZoneRef] {
+        self.frames.this_node_list(node)
     }
 
     fn zones(&self) -> &[Zone] {
-        &self.zones
+        self.frames.zones()
     }
 
     fn zone_lru(&self, zone: ZoneId) -> &ZoneLru {
@@ -52,7 +61,7 @@ impl<T: Tracer> Known for Mm<T> {
     }
 
     fn index(&self) -> Option<&Index> {
-        self.index.as_deref()
+        self.frames.index()
     }
 
     fn prices(&self) -> &HugePrices {
@@ -113,7 +122,7 @@ impl<'a> View<'a> {
     /// Nodes that may serve, home first, then by distance from it.
     pub fn by_distance(&self) -> impl Iterator<Item = NodeId> {
         let mut before = None;
-        let nodes = self.home_node().fallback_list.iter().map(|zone| zone.node);
+        let nodes = self.engine.fallback_list(self.ask.home).iter().map(|zone| zone.node);
         let once = nodes.filter(move |&node| before.replace(node) != Some(node));
         let allowed = self.ask.allowed.unwrap_or(NodeMask::ALL);
         once.filter(move |&node| allowed.has(node))
@@ -121,8 +130,9 @@ impl<'a> View<'a> {
 
     /// Nodes that may serve, by distance from home, as far as `policy.thp.near` goes.
     pub fn nearby(&self) -> impl Iterator<Item = NodeId> {
-        let (home, near) = (self.home_node(), self.engine.policy().thp.near);
-        self.by_distance().filter(move |&node| home.distance(node) <= near)
+        let (home, near) = (self.ask.home, self.engine.policy().thp.near);
+        let distances = self.engine.distances();
+        self.by_distance().filter(move |&node| distances.between(home, node) <= near)
     }
 
     /// Nodes that may serve and are further away than those of [`Self::nearby`].
@@ -143,17 +153,14 @@ impl<'a> View<'a> {
 
     /// Whether a node has fewer free base pages above its low watermarks than a slot takes.
     pub(super) fn is_short_of_base_pages(&self, node: NodeId) -> bool {
-        let spare = |zone: &Zone| zone.free().saturating_sub(zone.mark(Mark::Low) + zone.lowmem_reserve[CLASS.index()]);
+        let spare =
+            |zone: &Zone| zone.free().saturating_sub(zone.mark(Mark::Low) + zone.lowmem_reserve()[CLASS.index()]);
         self.zones_of(node).map(spare).sum::<u64>() < PAGEBLOCK_PAGES.get()
-    }
-
-    pub(super) fn home_node(&self) -> &'a Node {
-        &self.engine.nodes()[self.ask.home.index()]
     }
 
     pub(super) fn zones_of(&self, node: NodeId) -> impl Iterator<Item = &'a Zone> + use<'a> {
         let engine = self.engine;
-        let (zones, list) = (engine.zones(), &engine.nodes()[node.index()].this_node_list);
+        let (zones, list) = (engine.zones(), engine.this_node_list(node));
         list.iter().map(|at| &zones[at.zone.index()])
     }
 
@@ -165,7 +172,7 @@ impl<'a> View<'a> {
     /// Whether a zone has a huge page free that leaves its low watermark.
     fn has_block(&self, zone: &Zone) -> bool {
         let flags = AllocFlags { cma: true, ..AllocFlags::plain(Mark::Low) };
-        zone.watermark_ok(Order::PAGEBLOCK, CLASS, &flags, self.engine.policy())
+        zone.watermark_ok(Order::PAGEBLOCK, CLASS, &flags, &self.engine.policy().frames)
     }
 }
 

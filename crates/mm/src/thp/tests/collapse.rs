@@ -102,7 +102,7 @@ fn what_changes_meanwhile_is_seen() {
     mm.pin(frame(&mm, space, 9)).unwrap();
     assert_eq!(mm.collapse_finish(&plan, head, CPU), Err(CollapseFailure::PageCount));
     checked(&mm);
-    mm.drain_all();
+    mm.frames.drain_all();
     assert!(mm.free_pages() >= free + Pages::new(HUGE), "the huge page is free again");
     assert!(!is_huge(&mm, space, 0));
 }

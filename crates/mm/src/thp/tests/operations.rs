@@ -71,14 +71,14 @@ fn up_to_4_4_a_page_is_split_with_its_mapping() {
     let space = program(&mut mm, 3 * HUGE);
     (0..3).for_each(|slot| write(&mut mm, space, slot * HUGE));
     let child = fork(&mut mm, space);
-    mm.drain_all();
+    mm.frames.drain_all();
     let free = mm.free_pages();
     mm.munmap(space, at(0), pages(HUGE / 2), CPU).unwrap();
     checked(&mm);
     assert!(!is_huge(&mm, space, HUGE - 1) && !is_huge(&mm, child, 0), "the page is split for all who map it");
     mm.munmap(child, at(0), pages(HUGE / 2), CPU).unwrap();
     checked(&mm);
-    mm.drain_all();
+    mm.frames.drain_all();
     assert_eq!((mm.free_pages() - free).get(), HUGE / 2, "what nobody maps is free at once");
     assert_eq!((mm.counters().thp_split_page, mm.deferred_splits(NodeId(0))), (1, 0));
 

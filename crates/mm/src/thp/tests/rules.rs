@@ -208,7 +208,7 @@ fn pages_of_far_nodes_stay_apart_where_zone_reclaim_mode_keeps_memory_near() {
     let lie_near = |mode: u64, far, nodes: &[u64]| {
         let mut mm = nodes_apart(Policy::default(), far);
         mm.tune(|tunables| tunables.zone_reclaim_mode = mode);
-        let pages = nodes.iter().zip(0..).map(|(node, at)| mm.at(Pfn::new(((1 + node) << 20) + at)));
+        let pages = nodes.iter().zip(0..).map(|(node, at)| mm.frames.at(Pfn::new(((1 + node) << 20) + at)));
         let entries: Vec<Pte> = pages.map(Pte::present).collect();
         mm.lie_near(&entries)
     };
@@ -221,7 +221,7 @@ fn pages_of_far_nodes_stay_apart_where_zone_reclaim_mode_keeps_memory_near() {
 /// What is asked of which nodes for the frames `near` of node 0 and `far` of node 1.
 fn asked(mm: &mut Mm, by: Collapser, near: u64, far: u64) -> (u16, Option<u64>, bool) {
     let frames = |node: u64, count| (0..count).map(move |at| Pfn::new(((1 + node) << 20) + at));
-    let pages: Vec<_> = frames(0, near).chain(frames(1, far)).map(|pfn| Some(mm.at(pfn))).collect();
+    let pages: Vec<_> = frames(0, near).chain(frames(1, far)).map(|pfn| Some(mm.frames.at(pfn))).collect();
     let request = mm.where_to_collapse(&pages, by);
     (request.node.0, request.nodemask.map(NodeMask::bits), request.gfp.has(Gfp::THISNODE))
 }

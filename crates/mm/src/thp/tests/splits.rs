@@ -10,7 +10,7 @@ use crate::space::{Access, Errno, PageView, Prot};
 use crate::{Gfp, LruList, Mm, SwapWrite, ZoneId};
 
 fn counts(mm: &Mm, head: Pfn) -> (u64, u64, u64) {
-    let page = mm.user.huge.page(mm.at(head));
+    let page = mm.user.huge.page(mm.frames.at(head));
     (page.pmds.len() as u64, u64::from(page.ptes), mm.huge_page_count(head).unwrap())
 }
 
@@ -57,7 +57,7 @@ fn counts_follow_mappings_pins_and_splits() {
     assert_eq!((shrink(&mut mm), mm.deferred_splits(NodeId(0))), (0, 1));
     assert_eq!(mm.split_huge_page(head, CPU), Err(Errno::Ebusy));
     assert_eq!(mm.unpin(pinned), Ok(true));
-    let free = |mm: &Mm| mm.zone(ZoneId(0)).free() + mm.zone(ZoneId(0)).pcp_pages();
+    let free = |mm: &Mm| mm.frames.zone(ZoneId(0)).free() + mm.frames.pcp_pages(ZoneId(0));
     let before = free(&mm);
     assert_eq!(shrink(&mut mm), 1);
     assert_eq!((mm.total_mapcount(head), free(&mm)), (None, before + 100));
@@ -91,10 +91,10 @@ fn a_pinned_page_outlives_its_mappings_in_one_piece() {
     mm.pin(frame(&mm, space, 9)).unwrap();
     mm.exit(space, CPU).unwrap();
     checked(&mm);
-    assert_eq!(mm.frame(head), crate::FrameState::Allocated { order: Order::PAGEBLOCK });
+    assert_eq!(mm.frames.frame(head), crate::FrameState::Allocated { order: Order::PAGEBLOCK });
     assert_eq!(mm.unpin(Pfn::new(head.get() + 9)), Ok(true));
     checked(&mm);
-    assert_ne!(mm.frame(head), crate::FrameState::Allocated { order: Order::PAGEBLOCK });
+    assert_ne!(mm.frames.frame(head), crate::FrameState::Allocated { order: Order::PAGEBLOCK });
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn unused(slots: u64) -> (Mm, SpaceId) {
 
 fn forget_uses(mm: &mut Mm, space: SpaceId, page: u64) {
     let head = mm.compound_head(frame(mm, space, page));
-    mm.take_uses(mm.at(head));
+    mm.take_uses(mm.frames.at(head));
 }
 
 /// Reclaims until writes are under way, and leaves these so.
@@ -57,7 +57,7 @@ fn an_unused_huge_page_is_written_and_freed_in_one_piece() {
     let free = mm.free_pages();
     assert_eq!(reclaim(&mut mm), HUGE);
     assert_eq!((mm.free_pages() - free, mm.swap_cached()), (Pages::new(HUGE), Pages::ZERO));
-    assert_ne!(mm.frame(head), crate::FrameState::Allocated { order: Order::PAGEBLOCK });
+    assert_ne!(mm.frames.frame(head), crate::FrameState::Allocated { order: Order::PAGEBLOCK });
     [0, 5, 511].into_iter().for_each(|page| read(&mut mm, space, page));
     assert!(!is_huge(&mm, space, 0) && mm.counters().pswpin == 3, "what comes back are base pages");
     mm.exit(space, CPU).unwrap();

@@ -34,7 +34,7 @@ fn found(mm: &Mm) -> (u64, u64, u64) {
 }
 
 fn free(mm: &Mm) -> u64 {
-    mm.zones().iter().map(|zone| zone.free() + zone.pcp_pages()).sum()
+    mm.zones().iter().map(|zone| zone.free() + mm.frames.pcp_pages(zone.id())).sum()
 }
 
 fn anon(mm: &Mm, space: SpaceId) -> u64 {
@@ -184,7 +184,7 @@ fn collapsed_pages_are_looked_at_as_well() {
 #[test]
 fn a_page_that_moves_takes_its_zeros_and_its_place_in_the_queue_along() {
     let (mut mm, space) = sparse(5, 100);
-    let head = mm.at(frame(&mm, space, 0));
+    let head = mm.frames.at(frame(&mm, space, 0));
     assert!(mm.isolate_huge(head));
     let target = mm.alloc_fast(&Request::new(Order::PAGEBLOCK, Gfp::GFP_TRANSHUGE)).expect("memory is free");
     mm.migrate_huge(head, target, CPU).expect("nobody pins it");

@@ -85,7 +85,7 @@ fn limits_on_holes_and_swap_hold_for_files() {
         assert_eq!(plan.err(), failure);
     }
     let (mut mm, _, file, space) = base_pages(newest(), 300);
-    let first = mm.at(mm.file_page(file, 0).expect("it is there"));
+    let first = mm.frames.at(mm.file_page(file, 0).expect("it is there"));
     mm.unmap_everywhere(first);
     assert!(mm.shmem_to_swap(first));
     mm.settings.thp.khugepaged.max_ptes_swap = 0;

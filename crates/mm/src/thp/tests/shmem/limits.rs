@@ -52,7 +52,7 @@ fn pages_count_in_memory_and_in_swap_until_they_leave_their_file() {
 
 /// Swaps out a page.
 fn swap_out(mm: &mut Mm, page: Pfn) {
-    let idx = mm.at(page);
+    let idx = mm.frames.at(page);
     mm.unmap_everywhere(idx);
     assert!(mm.shmem_to_swap(idx), "there is room in swap");
     checked(mm);

@@ -106,7 +106,7 @@ fn reclaim_splits_huge_pages_of_files_and_swaps_their_parts() {
     mm.truncate(file, Pages::new(500), CPU).expect("it is open");
     let first = head(&mm, file, 0);
     for _ in 0..2 {
-        mm.take_uses(mm.at(first));
+        mm.take_uses(mm.frames.at(first));
     }
     let mut control = ReclaimControl::new(Reclaimer::Direct, Order::ZERO, 200, ZoneKind::Movable);
     control.priority = 0;

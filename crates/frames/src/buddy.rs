@@ -1,0 +1,212 @@
+//! Buddy lists: free blocks merge with their buddy, larger blocks are split on demand.
+//!
+//! Everything here happens under the zone lock of Linux. Never looks at watermarks and never takes from another type.
+
+use order9_units::{Migratetype, Order};
+
+use crate::Frames;
+use crate::count::Class;
+use crate::frame::{Idx, Word};
+use crate::policy::ListEnd;
+use crate::storage::Storage;
+use crate::watch::Watch;
+use crate::zone::ZoneId;
+
+impl<W: Watch, S: Storage> Frames<W, S> {
+    /// Frees the `order` block at `idx` to the lists of its pageblocks' types. Pageblocks that must not share a list are
+    /// freed one by one.
+    ///
+    /// The caller has taken the block out of the class it was counted in.
+    pub fn free_to_own_lists(&mut self, idx: Idx, order: Order) {
+        let own = self.blocks[idx.block()].migratetype;
+        if order > Order::PAGEBLOCK {
+            let upper = idx.plus(1 << Order::PAGEBLOCK.get());
+            let other = self.blocks[upper.block()].migratetype;
+            if own != other && (self.policy.fallback.freelist_hygiene || !self.types_may_merge(own, other)) {
+                self.free_to_buddy(idx, Order::PAGEBLOCK, own);
+                self.free_to_buddy(upper, Order::PAGEBLOCK, other);
+                return;
+            }
+        }
+        self.free_to_buddy(idx, order, own);
+    }
+
+    /// Frees the `order` block at `idx` to the lists of `mt`, merging it with its buddies as far as possible.
+    ///
+    /// The caller has taken the block out of the class it was counted in.
+    pub fn free_to_buddy(&mut self, idx: Idx, order: Order, mt: Migratetype) {
+        self.free_to_buddy_at(idx, order, mt, None);
+    }
+
+    /// The same with a chosen end of the list instead of the one that the neighbours suggest.
+    pub fn free_to_buddy_at(&mut self, idx: Idx, order: Order, mt: Migratetype, end: Option<ListEnd>) {
+        let zone = self.blocks[idx.block()].zone;
+        self.watch.freeing(zone);
+        self.count_in(idx, order, Class::Free);
+        let merged = match self.watch.is_waiting() {
+            false => Some(self.merge(zone, idx, order, mt)),
+            true => self.merge_until_taken(zone, idx, order, mt),
+        };
+        let Some((head, order)) = merged else { return };
+        let end = end.unwrap_or_else(|| self.list_end_for(head, order));
+        self.add_to_list(zone, head, order, mt, end);
+    }
+
+    /// Merges upward; returns the resulting block, which is on no list.
+    fn merge(&mut self, zone: ZoneId, mut idx: Idx, mut order: Order, mt: Migratetype) -> (Idx, Order) {
+        while let Some(merged) = self.merge_once(zone, idx, order, mt) {
+            (idx, order) = merged;
+        }
+        (idx, order)
+    }
+
+    /// Merges upward while somebody waits for a block; `None` once they have taken it.
+    #[cold]
+    fn merge_until_taken(
+        &mut self,
+        zone: ZoneId,
+        mut idx: Idx,
+        mut order: Order,
+        mt: Migratetype,
+    ) -> Option<(Idx, Order)> {
+        loop {
+            if self.watch.takes(zone, idx, order, mt) {
+                self.hold(idx, order);
+                return None;
+            }
+            match self.merge_once(zone, idx, order, mt) {
+                Some(merged) => (idx, order) = merged,
+                None => return Some((idx, order)),
+            }
+        }
+    }
+
+    /// Takes a free block that is on no list out of circulation.
+    fn hold(&mut self, idx: Idx, order: Order) {
+        self.count_out(idx, order, Class::Free);
+        self.count_in(idx, order, Class::Isolated);
+        self.table.set(idx, Word::held(order));
+    }
+
+    /// Merges a block that is on no list with its buddy, if that is free as a whole and may be part of a larger one.
+    #[inline]
+    fn merge_once(&mut self, zone: ZoneId, idx: Idx, order: Order, mt: Migratetype) -> Option<(Idx, Order)> {
+        let larger = order.up()?;
+        let buddy = idx.buddy(order);
+        if !self.table.word_or_hole(buddy).is_free_of(order) {
+            return None;
+        }
+        if order >= Order::PAGEBLOCK && !self.may_merge_pageblocks(zone, idx, buddy, mt) {
+            return None;
+        }
+        self.remove_from_list(zone, buddy);
+        self.table.set(idx.max(buddy), Word::TAIL);
+        self.work.merges += 1;
+        Some((idx.min(buddy), larger))
+    }
+
+    /// Whether two neighbouring free pageblocks of `zone` may become one block; with agreeing lists the absorbed one takes
+    /// on the type of the freed one.
+    fn may_merge_pageblocks(&mut self, zone: ZoneId, freed: Idx, buddy: Idx, mt: Migratetype) -> bool {
+        let other = self.blocks[buddy.block()];
+        let own = self.blocks[freed.block()].migratetype;
+        if other.zone != zone || !self.types_may_merge(own, other.migratetype) {
+            return false;
+        }
+        if self.policy.fallback.freelist_hygiene {
+            self.retype_block(buddy.block(), mt);
+        }
+        true
+    }
+
+    /// Whether pageblocks of these types may be one free block.
+    pub fn types_may_merge(&self, own: Migratetype, other: Migratetype) -> bool {
+        let guards_all = self.policy.merge_guards_all_types || self.policy.fallback.freelist_hygiene;
+        let isolate = own == Migratetype::Isolate || other == Migratetype::Isolate;
+        own == other || own.is_mergeable() && other.is_mergeable() || !guards_all && !isolate
+    }
+
+    /// The tail if the block would soon be part of a larger one, so that it is not taken before; else the head.
+    fn list_end_for(&self, idx: Idx, order: Order) -> ListEnd {
+        let Some(larger) = order.up().filter(|&larger| larger <= Order::PAGEBLOCK) else { return ListEnd::Head };
+        let parent = Idx(idx.0 & !(1 << order.get()));
+        if self.table.word_or_hole(parent.buddy(larger)).is_free_of(larger) { ListEnd::Tail } else { ListEnd::Head }
+    }
+
+    /// Takes a block of `order` from the lists of `mt`, splitting the smallest one that is large enough.
+    ///
+    /// The block is on no list and in no class of its pageblock afterwards; the caller sets its word.
+    pub fn take_smallest(&mut self, zone: ZoneId, order: Order, mt: Migratetype) -> Option<Idx> {
+        let found = self.zones[zone.index()].smallest_from(mt, order)?;
+        let list = self.zones[zone.index()].list(found, mt);
+        let idx = self.table.first(list).expect("an occupied list has a first block");
+        self.take_block(zone, idx, order, mt);
+        Some(idx)
+    }
+
+    /// Takes the free block at `idx` off its list, keeps its first `order` block and puts the rest on lists of `rest`.
+    pub fn take_block(&mut self, zone: ZoneId, idx: Idx, order: Order, rest: Migratetype) {
+        let mut split = self.table.word(idx).order();
+        self.remove_from_list(zone, idx);
+        while split > order {
+            split = split.down().expect("a block above another order can be split");
+            self.add_to_list(zone, idx.plus(1 << split.get()), split, rest, ListEnd::Head);
+            self.work.splits += 1;
+        }
+        self.count_out(idx, order, Class::Free);
+    }
+
+    /// Puts a block that is on no list on the list of `mt` and says so on its first frame.
+    #[inline]
+    pub fn add_to_list(&mut self, zone: ZoneId, idx: Idx, order: Order, mt: Migratetype, end: ListEnd) {
+        let list = self.zones[zone.index()].list(order, mt);
+        self.watch.listing(&self.table, list, zone, order, mt);
+        let zone = &mut self.zones[zone.index()];
+        match end {
+            ListEnd::Head => self.table.push_head(list, idx),
+            ListEnd::Tail => self.table.push_tail(list, idx),
+        }
+        self.table.set(idx, Word::free(order, mt));
+        if let Some(index) = &mut self.index {
+            index.set_head(idx, true);
+            self.work.index_updates += 1;
+        }
+        zone.areas[order.index()].blocks[mt.index()] += 1;
+        zone.occupied[mt.index()] |= 1 << order.get();
+        zone.add_free(mt, order.pages().get());
+        self.work.list_ops += 1;
+    }
+
+    /// Takes a free block off its list. Its word stays as it was.
+    #[inline]
+    pub fn remove_from_list(&mut self, zone: ZoneId, idx: Idx) {
+        let word = self.table.word(idx);
+        let (order, mt) = (word.order(), word.list());
+        let list = self.zones[zone.index()].list(order, mt);
+        self.watch.unlisting(&self.table, list, zone, order, idx);
+        let zone = &mut self.zones[zone.index()];
+        self.table.unlink(idx);
+        if let Some(index) = &mut self.index {
+            index.set_head(idx, false);
+            self.work.index_updates += 1;
+        }
+        let blocks = &mut zone.areas[order.index()].blocks[mt.index()];
+        *blocks -= 1;
+        if *blocks == 0 {
+            zone.occupied[mt.index()] &= !(1 << order.get());
+        }
+        zone.sub_free(mt, order.pages().get());
+        self.work.list_ops += 1;
+    }
+
+    /// Moves a free block to the list of `mt`; its pageblock keeps its type.
+    pub fn move_to_list(&mut self, zone: ZoneId, idx: Idx, mt: Migratetype) {
+        let order = self.table.word(idx).order();
+        self.remove_from_list(zone, idx);
+        self.add_to_list(zone, idx, order, mt, self.policy.moved_blocks);
+        self.work.blocks_retyped += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! Keeps the counts of pageblocks true: every frame is in exactly one class, derived from its word.
+
+use order9_units::{Order, PAGEBLOCK_PAGES};
+
+use crate::Frames;
+use crate::frame::{Bits, Flag, FrameState, Idx, Word};
+use crate::storage::Storage;
+use crate::watch::Watch;
+
+/// What a pageblock counts a frame as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// On a free list.
+    Free,
+    /// In use, and compaction may move it.
+    Movable,
+    /// Reserved, or in use or cached for a request that is not movable.
+    Immovable,
+    /// Otherwise movable, but pinned.
+    Pinned,
+    /// Off the free lists for compaction, or off an LRU list.
+    Isolated,
+    /// A hole.
+    Absent,
+}
+
+impl Class {
+    /// The class of a block of frames whose first frame has this word; `None` for a tail.
+    pub fn of(word: Word) -> Option<Self> {
+        Some(match word.state() {
+            FrameState::Tail => return None,
+            FrameState::Hole => Self::Absent,
+            FrameState::Reserved => Self::Immovable,
+            FrameState::Free { .. } => Self::Free,
+            FrameState::Held { .. } => Self::Isolated,
+            FrameState::Pcp { .. } | FrameState::Allocated { .. } => Self::of_used(word),
+        })
+    }
+
+    /// The class of a cached or allocated block. Being isolated outweighs the rest, since it ends soon.
+    #[inline]
+    pub fn of_used(word: Word) -> Self {
+        if word.has(Flag::Isolated) {
+            Self::Isolated
+        } else if word.has(Flag::CountedImmovable) {
+            Self::Immovable
+        } else if word.has(Flag::Pinned) {
+            Self::Pinned
+        } else {
+            Self::Movable
+        }
+    }
+}
+
+impl<W: Watch, S: Storage> Frames<W, S> {
+    /// Adds the `order` block at `idx` to `class` of its pageblocks.
+    #[inline]
+    pub fn count_in(&mut self, idx: Idx, order: Order, class: Class) {
+        self.for_counts(idx, order, class, |count, frames| *count += frames);
+    }
+
+    /// Takes the `order` block at `idx` out of `class` of its pageblocks.
+    #[inline]
+    pub fn count_out(&mut self, idx: Idx, order: Order, class: Class) {
+        self.for_counts(idx, order, class, |count, frames| *count -= frames);
+    }
+
+    #[inline]
+    fn for_counts(&mut self, idx: Idx, order: Order, class: Class, change: impl Fn(&mut u16, u16)) {
+        if class == Class::Movable && order < Order::PAGEBLOCK {
+            return; // Derived from the others.
+        }
+        let (frames, blocks) =
+            if order <= Order::PAGEBLOCK { (1 << order.get(), 1) } else { (PAGEBLOCK_PAGES.get() as u16, 2) };
+        for block in &mut self.blocks[idx.block()..idx.block() + blocks] {
+            let count = match class {
+                Class::Free => &mut block.free,
+                Class::Immovable => &mut block.immovable,
+                Class::Pinned => &mut block.pinned,
+                Class::Isolated => &mut block.isolated,
+                Class::Absent => &mut block.absent,
+                Class::Movable => break,
+            };
+            change(count, frames);
+        }
+        self.touch_blocks(idx.block(), blocks);
+    }
+
+    /// Brings the index, if there is one, up to date with, and tells of, `blocks` pageblocks from `first`
+    /// on.
+    #[inline]
+    pub fn touch_blocks(&mut self, first: usize, blocks: usize) {
+        for block in first..first + blocks {
+            self.watch.recounted(block, &self.blocks[block], &self.table);
+        }
+        let Some(index) = &mut self.index else { return };
+        self.work.index_updates += blocks as u64;
+        for block in first..first + blocks {
+            index.touch(block, &self.blocks[block], &self.table);
+        }
+    }
+
+    /// An attempt to empty a pageblock has failed: for some time the index counts it as more expensive.
+    pub fn penalize(&mut self, block: usize) {
+        if let Some(index) = &mut self.index {
+            index.penalize(block, &self.blocks[block], &self.table);
+        }
+    }
+
+    /// Changes flags of the live allocation at `idx`, moving its frames to the class they then belong to.
+    #[cold]
+    pub fn reflag(&mut self, idx: Idx, flag: impl Bits, on: bool) {
+        let before = self.table.word(idx);
+        let after = before.with(flag, on);
+        let order = before.order();
+        self.count_out(idx, order, Class::of_used(before));
+        self.count_in(idx, order, Class::of_used(after));
+        self.table.set(idx, after);
+    }
+}

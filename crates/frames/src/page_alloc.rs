@@ -1,0 +1,367 @@
+//! The allocation fast path: one walk over the zonelist against the low watermark.
+//!
+//! A walk checks watermarks and
+//! ALLOC_NOFRAGMENT, takes a block through the per-CPU lists or the buddy lists, and does the accounting. Never sleeps and
+//! never reclaims: that is for layers above.
+
+use order9_units::{Migratetype, NodeId, NodeMask, Order, Pfn, ZoneKind};
+
+use crate::Frames;
+use crate::count::Class;
+use crate::fallback::TakeMode;
+use crate::frame::{Flag, Idx, Word};
+use crate::gfp::{AllocFlags, Gfp, Mark, Reserve};
+use crate::nodes::ZoneRef;
+use crate::policy::ReserveRights;
+use crate::request::{FrameError, NodeUse, Request, Search};
+use crate::storage::Storage;
+use crate::watch::{FrameEvent, Watch};
+use crate::zone::{ZoneId, ZoneSet};
+
+impl<W: Watch, S: Storage> Frames<W, S> {
+    /// The fast path: one walk against the low watermark.
+    ///
+    /// # Errors
+    /// [`FrameError`]; nothing but counters and boosts has changed then.
+    pub fn alloc(&mut self, request: &Request) -> Result<Pfn, FrameError> {
+        let search = self.search_for(request)?;
+        self.answer(&search, self.fast_flags(&search))
+    }
+
+    /// One walk with given rights. `flags.cma` is meant for movable requests.
+    ///
+    /// # Errors
+    /// [`FrameError`]; nothing but counters and boosts has changed then.
+    pub fn alloc_with(&mut self, request: &Request, flags: AllocFlags) -> Result<Pfn, FrameError> {
+        let search = self.search_for(request)?;
+        self.answer(&search, flags)
+    }
+
+    fn answer(&mut self, search: &Search, flags: AllocFlags) -> Result<Pfn, FrameError> {
+        let page = self.get_page_from_freelist(search, flags);
+        self.trace_alloc(search, page);
+        page.ok_or(FrameError::NoneAboveWatermark)
+    }
+
+    /// Traces the answer to a request.
+    #[inline]
+    pub fn trace_alloc(&mut self, search: &Search, pfn: Option<Pfn>) {
+        let Request { order, gfp, .. } = search.request;
+        self.watch.trace(|| FrameEvent::PageAlloc { pfn, order, migratetype: search.mt, gfp });
+    }
+
+    /// Rights on the fast path.
+    #[must_use]
+    pub fn fast_flags(&self, search: &Search) -> AllocFlags {
+        AllocFlags {
+            mark: Mark::Low,
+            no_watermarks: false,
+            reserve: Reserve::default(),
+            cma: search.mt == Migratetype::Movable,
+            nofragment: self.settings.defrag_mode || self.avoids_fragmentation(search.preferred),
+            kswapd: search.request.gfp.has(Gfp::KSWAPD_RECLAIM),
+        }
+    }
+
+    /// Works out class, mobility and preferred zone of a request.
+    ///
+    /// # Errors
+    /// [`FrameError`] where nothing can serve it.
+    pub fn search_for(&self, request: &Request) -> Result<Search, FrameError> {
+        let asked = request.gfp.migratetype().ok_or(FrameError::BadMobility)?;
+        let mt = if self.mobility_grouping { asked } else { Migratetype::Unmovable };
+        if request.node.index() >= self.nodes.len() {
+            return Err(FrameError::NoSuchNode(request.node));
+        }
+        let class = request.gfp.highest_zone();
+        let zones = self.zonelist(request);
+        let first = zones.iter().position(|&zone| request.admits(zone, class)).ok_or(FrameError::NoZone)?;
+        Ok(Search {
+            request: *request,
+            class,
+            mt,
+            first,
+            preferred: zones[first],
+            passes_over: NodeMask::EMPTY,
+            stops_at: NodeMask::EMPTY,
+        })
+    }
+
+    /// The first zone from position `from` of the zonelist on that may serve, with its position.
+    #[must_use]
+    pub fn eligible_from(&self, search: &Search, from: usize) -> Option<(usize, ZoneRef)> {
+        let zones = self.zonelist(&search.request).iter().copied().enumerate().skip(from);
+        zones.into_iter().find(|&(_, zone)| search.request.admits(zone, search.class))
+    }
+
+    fn zonelist(&self, request: &Request) -> &[ZoneRef] {
+        match request.gfp.has(Gfp::THISNODE) {
+            true => self.nodes.this_node_list(request.node),
+            false => self.nodes.fallback_list(request.node),
+        }
+    }
+
+    /// ALLOC_NOFRAGMENT: only where a lower zone of the same node can be tried instead.
+    fn avoids_fragmentation(&self, preferred: ZoneRef) -> bool {
+        self.policy.fallback.nofragment
+            && preferred.kind == ZoneKind::Normal
+            && (self.nodes.len() == 1
+                || self.nodes.this_node_list(preferred.node).iter().any(|zone| zone.kind == ZoneKind::Dma32))
+    }
+
+    /// Walks the zonelist with the given rights and takes the first block that may be taken.
+    pub fn get_page_from_freelist(&mut self, search: &Search, mut flags: AllocFlags) -> Option<Pfn> {
+        if self.policy.fair_zone_batches && flags.mark == Mark::Low {
+            if let Some(pfn) = self.walk(search, search.first, &flags, Fairness::LocalBatches) {
+                return Some(pfn);
+            }
+            self.reset_fair_batches(search.preferred.node);
+        }
+        // Nearly every request is served by its preferred zone.
+        let page = self.try_zone(search, search.preferred.zone, &flags);
+        if page.is_some() || self.stops_at(search, search.preferred.zone, &flags) {
+            return page;
+        }
+        let page = self.walk(search, search.first + 1, &flags, Fairness::ListOrder);
+        if page.is_some() || !flags.nofragment || self.settings.defrag_mode {
+            return page;
+        }
+        // Nothing on this node without mixing types: locality beats fragmentation avoidance.
+        flags.nofragment = false;
+        self.walk(search, search.first, &flags, Fairness::ListOrder)
+    }
+
+    /// Tries the zones of the list from position `from` on.
+    fn walk(&mut self, search: &Search, from: usize, flags: &AllocFlags, fairness: Fairness) -> Option<Pfn> {
+        let avoids = flags.nofragment && !self.settings.defrag_mode;
+        let local_only = avoids && self.nodes.len() > 1 || fairness == Fairness::LocalBatches;
+        for at in from..self.zonelist(&search.request).len() {
+            let zone = self.zonelist(&search.request)[at];
+            if !search.request.admits(zone, search.class) {
+                continue;
+            }
+            if local_only && zone.node != search.preferred.node {
+                return None;
+            }
+            if fairness == Fairness::LocalBatches && self.zones[zone.zone.index()].fair_batch <= 0 {
+                continue;
+            }
+            if let Some(pfn) = self.try_zone(search, zone.zone, flags) {
+                return Some(pfn);
+            }
+            if self.stops_at(search, zone.zone, flags) {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Whether a zone that did not serve is to be reclaimed before another one is tried.
+    fn stops_at(&self, search: &Search, zone: ZoneId, flags: &AllocFlags) -> bool {
+        let zone = &self.zones[zone.index()];
+        let Request { order, .. } = search.request;
+        search.stops_at.has(zone.node) && !zone.watermark_ok(order, search.class, flags, &self.policy)
+    }
+
+    /// Takes a block from one zone, if its watermark and the search allow.
+    #[inline]
+    pub fn try_zone(&mut self, search: &Search, id: ZoneId, flags: &AllocFlags) -> Option<Pfn> {
+        if !search.passes_over.is_empty() && search.passes_over.has(self.zones[id.index()].node) {
+            return None;
+        }
+        let mut page = self.serve_from(search, id, flags);
+        // A zone that has not all of its memory yet gets more of it before anything else is tried.
+        while page.is_none() && !self.zones[id.index()].deferred.is_empty() {
+            self.grow_zone(id);
+            page = self.serve_from(search, id, flags);
+        }
+        page
+    }
+
+    #[inline]
+    fn serve_from(&mut self, search: &Search, id: ZoneId, flags: &AllocFlags) -> Option<Pfn> {
+        let Request { order, cpu, .. } = search.request;
+        let zone = &mut self.zones[id.index()];
+        self.work.zones_checked += 1;
+        let quick = order == Order::ZERO && zone.quick_test(search.class, flags, &self.policy);
+        if !quick && !self.passes_watermark(search, id, flags) {
+            return None;
+        }
+        let list = self.policy.pcp.lists.list_for(order, search.mt).filter(|_| cpu < self.cpus.len());
+        let cached = match list {
+            Some(n) => {
+                let at = self.pcp_at(id, cpu);
+                self.pcps[at].pop(&mut self.table, n, order)
+            }
+            None => None,
+        };
+        let idx = match cached {
+            Some(idx) => {
+                self.work.pcp_hits += 1;
+                self.hand_out_cached(idx, order, search.mt)
+            }
+            None => self.take_from_lists(search, id, flags, list)?,
+        };
+        if self.zones[id.index()].boosted {
+            self.want_if_boosted(id, flags);
+        }
+        if flags.reserve.highatomic && order > Order::ZERO {
+            self.reserve_highatomic(id, idx);
+        }
+        self.account_alloc(id, search);
+        Some(self.table.pfn(idx))
+    }
+
+    /// The watermark check that the quick test did not decide.
+    #[inline(never)]
+    fn passes_watermark(&mut self, search: &Search, id: ZoneId, flags: &AllocFlags) -> bool {
+        let order = search.request.order;
+        let passes = flags.no_watermarks
+            || self.zones[id.index()].watermark_ok(order, search.class, flags, &self.policy)
+            || self.atomic_passes_unboosted(id, &search.request, search.class, flags);
+        if !passes {
+            let kind = self.zones[id.index()].kind;
+            self.counters.watermark_failures[kind.index()][order.index()] += 1;
+        }
+        passes
+    }
+
+    /// The exemption of urgent single pages from the boost.
+    #[cold]
+    fn atomic_passes_unboosted(&self, id: ZoneId, request: &Request, class: ZoneKind, flags: &AllocFlags) -> bool {
+        let urgent = match self.policy.watermark.reserve_rights {
+            ReserveRights::Harder => Gfp::ATOMIC,
+            ReserveRights::NonBlock => Gfp::HIGH,
+        };
+        let zone = &self.zones[id.index()];
+        self.policy.watermark.atomic_ignores_boost
+            && request.order == Order::ZERO
+            && request.gfp.has(urgent)
+            && flags.mark == Mark::Min
+            && zone.boost > 0
+            && zone.watermark_ok_at(request.order, zone.watermarks.min, class, flags, &self.policy)
+    }
+
+    /// Makes a block just taken off a per-CPU list a live allocation.
+    #[inline]
+    fn hand_out_cached(&mut self, idx: Idx, order: Order, mt: Migratetype) -> Idx {
+        let immovable = mt != Migratetype::Movable;
+        if self.table.word(idx).has(Flag::CountedImmovable) != immovable {
+            // Only lists that several types share hand out what was cached for another type.
+            self.reflag(idx, Flag::CountedImmovable, immovable);
+        }
+        self.table.set(idx, Word::allocated(order).with(Flag::CountedImmovable, immovable));
+        idx
+    }
+
+    /// Takes a block under the zone lock: through per-CPU list `list` where the order has one, else from the buddy lists.
+    #[inline(never)]
+    fn take_from_lists(&mut self, search: &Search, id: ZoneId, flags: &AllocFlags, list: Option<usize>) -> Option<Idx> {
+        let Request { order, cpu, .. } = search.request;
+        let refilled = list.and_then(|list| self.refill_and_take(id, cpu, list, order, search.mt, flags));
+        let taken = match refilled {
+            Some(idx) => Some(self.hand_out_cached(idx, order, search.mt)),
+            None => self.take_from_buddy(search, id, flags, list.is_some()),
+        };
+        if taken.is_none() {
+            self.want_if_boosted(id, flags);
+        }
+        taken
+    }
+
+    /// Takes a block from the buddy lists; with `reserve_only` the per-CPU lists have tried all but the reserve.
+    fn take_from_buddy(
+        &mut self,
+        search: &Search,
+        zone: ZoneId,
+        flags: &AllocFlags,
+        reserve_only: bool,
+    ) -> Option<Idx> {
+        let (order, mt) = (search.request.order, search.mt);
+        self.lock_zone(zone);
+        let mut taken = None;
+        if order > Order::ZERO && flags.reserve.highatomic {
+            taken = self.take_smallest(zone, order, Migratetype::HighAtomic);
+        }
+        if taken.is_none() && !reserve_only {
+            taken = self.take_from_zone(zone, order, mt, flags, &mut TakeMode::Own);
+        }
+        let idx = taken?;
+        let word = Word::allocated(order).with(Flag::CountedImmovable, mt != Migratetype::Movable);
+        self.table.set(idx, word);
+        self.count_in(idx, order, Class::of_used(word));
+        let pfn = self.table.pfn(idx);
+        self.watch.trace(|| FrameEvent::PageAllocZoneLocked { pfn, order, migratetype: mt, percpu_refill: false });
+        Some(idx)
+    }
+
+    /// Asks for kswapd after a fragmentation event in a zone, on behalf of a request that may wake it.
+    fn want_if_boosted(&mut self, id: ZoneId, flags: &AllocFlags) {
+        let zone = &mut self.zones[id.index()];
+        if zone.boosted && flags.kswapd {
+            zone.boosted = false;
+            self.wanted.insert(id);
+        }
+    }
+
+    /// Whether [`take_wanted`](Self::take_wanted) would name any zone.
+    #[inline]
+    #[must_use]
+    pub const fn has_wanted(&self) -> bool {
+        !self.wanted.is_empty()
+    }
+
+    /// Zones whose kswapd has been asked for since the last call: a fragmentation event has boosted their watermarks.
+    pub const fn take_wanted(&mut self) -> ZoneSet {
+        core::mem::replace(&mut self.wanted, ZoneSet::EMPTY)
+    }
+
+    /// Counts that a zone has served a request.
+    pub fn account_alloc(&mut self, id: ZoneId, search: &Search) {
+        let request = &search.request;
+        let pages = request.order.pages().get();
+        let zone = &mut self.zones[id.index()];
+        zone.fair_batch -= pages as i64;
+        self.counters.pgalloc[zone.kind.index()] += pages;
+        let cpu = self.cpus.get(request.cpu).copied().unwrap_or(request.node);
+        let giver = zone.node;
+        self.count_numa(search.preferred.node, giver, cpu);
+        if request.uses == NodeUse::Interleaved && giver == request.node {
+            self.numa[giver.index()].interleave_hit += 1;
+        }
+    }
+
+    /// Counts where one block came from.
+    fn count_numa(&mut self, preferred: NodeId, giver: NodeId, cpu: NodeId) {
+        let counters = &mut self.numa[giver.index()];
+        if giver == cpu {
+            counters.local += 1;
+        } else {
+            counters.other += 1;
+        }
+        if giver == preferred {
+            counters.hit += 1;
+        } else {
+            counters.miss += 1;
+            self.numa[preferred.index()].foreign += 1;
+        }
+    }
+
+    fn reset_fair_batches(&mut self, node: NodeId) {
+        for zone in self.zones.iter_mut().filter(|zone| zone.node == node) {
+            zone.fair_batch = (zone.watermarks.high - zone.watermarks.low) as i64;
+        }
+    }
+}
+
+/// Which zones a walk visits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fairness {
+    /// Zones of the local node that have allocations left in this round.
+    LocalBatches,
+    /// All, as the zonelist orders them.
+    ListOrder,
+}
+
+#[cfg(test)]
+mod tests;

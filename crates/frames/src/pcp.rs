@@ -1,0 +1,475 @@
+//! Per-CPU lists: free pages kept near the CPU that freed them, so that most requests never take the zone lock.
+//!
+//! Key types: [`Pcp`] (one CPU's lists in one zone), [`PcpLists`] (which blocks they hold, on which list). Pages here are
+//! not part of `nr_free_pages` and do not merge; a drain returns them.
+
+use order9_units::{Migratetype, Order};
+
+use crate::Frames;
+use crate::count::Class;
+use crate::fallback::TakeMode;
+use crate::frame::{Flag, FrameTable, Idx, Word};
+use crate::gfp::AllocFlags;
+use crate::policy::{PcpHigh, PcpLists, PcpPolicy};
+use crate::storage::Storage;
+use crate::watch::{FrameEvent, Watch};
+use crate::zone::ZoneId;
+
+/// Lists of free blocks of one zone for one CPU. Sizes are in pages.
+#[derive(Clone, Copy, Debug)]
+pub struct Pcp {
+    first_list: u32,
+    count: u64,
+    high: u64,
+    high_min: u64,
+    high_max: u64,
+    batch: u64,
+    /// Doubles what a full list gives back while frees go on without allocations.
+    free_factor: u8,
+}
+
+impl Pcp {
+    /// Lists of no CPU, to fill tables with.
+    pub const NONE: Self = Self::new(Idx(0));
+
+    pub(crate) const fn new(first_list: Idx) -> Self {
+        Self { first_list: first_list.0, count: 0, high: 0, high_min: 0, high_max: 0, batch: 1, free_factor: 0 }
+    }
+
+    /// Pages on the lists.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Pages at which some go back to the zone; 0 switches the lists off.
+    #[must_use]
+    pub const fn high(&self) -> u64 {
+        self.high
+    }
+
+    /// Pages that move between the lists and the zone at once.
+    #[must_use]
+    pub const fn batch(&self) -> u64 {
+        self.batch
+    }
+
+    /// Sentinel of list `n`.
+    #[must_use]
+    pub const fn list(&self, n: usize) -> Idx {
+        Idx(self.first_list + n as u32)
+    }
+
+    /// Takes the first block of list `n`, which holds blocks of `order`.
+    #[inline]
+    pub(crate) fn pop<S: Storage>(&mut self, frames: &mut FrameTable<S>, n: usize, order: Order) -> Option<Idx> {
+        let idx = frames.pop_head(self.list(n))?;
+        self.count -= order.pages().get();
+        self.free_factor >>= 1;
+        Some(idx)
+    }
+
+    /// Puts a block of `order` at the head of list `n`; says whether the lists are now too long.
+    #[inline]
+    pub(crate) fn push<S: Storage>(&mut self, frames: &mut FrameTable<S>, n: usize, idx: Idx, order: Order) -> bool {
+        frames.push_head(self.list(n), idx);
+        self.count += order.pages().get();
+        self.count >= self.high
+    }
+
+    /// Sets the sizes for a zone of `managed` pages with low mark `low`, shared by `cpus` CPUs of its node. A
+    /// `high_fraction` above 0 is `vm.percpu_pagelist_high_fraction`, which ends all tuning.
+    pub(crate) fn resize(&mut self, managed: u64, low: u64, cpus: u64, high_fraction: u64, policy: &PcpPolicy) {
+        let Some(batch) = batch(managed, policy.batch_max) else {
+            (self.batch, self.high, self.high_min, self.high_max) = (1, 0, 0, 0);
+            return;
+        };
+        self.batch = batch;
+        let to_share = managed.checked_div(high_fraction).unwrap_or(low);
+        let shared = (to_share / cpus.max(1)).max(4 * batch);
+        (self.high_min, self.high_max) = match policy.high {
+            PcpHigh::SixBatches => (6 * batch, 6 * batch),
+            PcpHigh::AutoTuned if high_fraction == 0 => (shared, shared.max(managed / 8 / cpus.max(1))),
+            PcpHigh::AutoTuned | PcpHigh::LowMark => (shared, shared),
+        };
+        self.high = self.high_min;
+    }
+
+    /// Blocks to return after a free made the lists too full, in pages.
+    fn surplus(&mut self) -> u64 {
+        let most = self.high.saturating_sub(self.batch).max(self.batch);
+        let pages = (self.batch << self.free_factor).min(most);
+        if pages < most {
+            self.free_factor += 1;
+        }
+        pages
+    }
+}
+
+/// `batch` of a zone; `None` where it is too small for per-CPU lists.
+fn batch(managed: u64, batch_max: u64) -> Option<u64> {
+    let quarter = ((managed / 1024).min(batch_max) / 4).max(1);
+    let scaled = quarter + quarter / 2;
+    let batch = (1 << scaled.ilog2()) - 1;
+    (batch > 0).then_some(batch)
+}
+
+/// Which blocks per-CPU lists hold, and on which list.
+impl PcpLists {
+    /// Lists per CPU and zone.
+    #[must_use]
+    pub const fn count(self) -> usize {
+        let types = Migratetype::PCP.len();
+        match self {
+            Self::BasePages => types,
+            Self::UpToCostly { huge_lists } => 4 * types + huge_lists as usize,
+        }
+    }
+
+    /// The list for a block, or `None` where blocks of `order` go straight to the buddy lists.
+    #[must_use]
+    pub const fn list_for(self, order: Order, mt: Migratetype) -> Option<usize> {
+        let types = Migratetype::PCP.len();
+        match (self, order.get()) {
+            (_, 0) => Some(mt.index()),
+            (Self::UpToCostly { .. }, 1..=3) => Some(order.index() * types + mt.index()),
+            (Self::UpToCostly { huge_lists }, 9) => Some(
+                4 * types
+                    + match huge_lists {
+                        3 => mt.index(),
+                        2 => !matches!(mt, Migratetype::Movable) as usize,
+                        _ => 0,
+                    },
+            ),
+            _ => None,
+        }
+    }
+}
+
+/// The type whose per-CPU list takes a page of a pageblock of type `mt`; `None` where it must not be cached.
+#[must_use]
+pub const fn cached_as(mt: Migratetype) -> Option<Migratetype> {
+    match mt {
+        Migratetype::HighAtomic | Migratetype::Cma => Some(Migratetype::Movable),
+        Migratetype::Isolate => None,
+        mt => Some(mt),
+    }
+}
+
+impl<W: Watch, S: Storage> Frames<W, S> {
+    /// Position of a CPU's lists of a zone.
+    #[inline]
+    pub(crate) fn pcp_at(&self, zone: ZoneId, cpu: usize) -> usize {
+        zone.index() * self.cpus.len() + cpu
+    }
+
+    /// Per-CPU lists of a zone, by CPU.
+    #[must_use]
+    pub fn pcps(&self, zone: ZoneId) -> &[Pcp] {
+        &self.pcps[self.pcp_at(zone, 0)..self.pcp_at(zone, self.cpus.len())]
+    }
+
+    /// Pages of a zone on per-CPU lists.
+    #[must_use]
+    pub fn pcp_pages(&self, zone: ZoneId) -> u64 {
+        self.pcps(zone).iter().map(|pcp| pcp.count).sum()
+    }
+
+    /// Refills one of the CPU's lists from the zone and takes a block from it.
+    #[cold]
+    pub(crate) fn refill_and_take(
+        &mut self,
+        zone: ZoneId,
+        cpu: usize,
+        list: usize,
+        order: Order,
+        mt: Migratetype,
+        flags: &AllocFlags,
+    ) -> Option<Idx> {
+        let sentinel = self.pcps[self.pcp_at(zone, cpu)].list(list);
+        self.refill_pcp(zone, cpu, sentinel, order, mt, flags);
+        let at = self.pcp_at(zone, cpu);
+        self.pcps[at].pop(&mut self.table, list, order)
+    }
+
+    fn refill_pcp(&mut self, zone: ZoneId, cpu: usize, list: Idx, order: Order, mt: Migratetype, flags: &AllocFlags) {
+        self.lock_zone(zone);
+        let batch = self.pcps[self.pcp_at(zone, cpu)].batch;
+        let blocks = match (order, batch) {
+            (_, 1) => 1, // Zones too small for per-CPU lists cache nothing.
+            (Order::ZERO, batch) => batch,
+            (order, batch) => (batch >> order.get()).max(2),
+        };
+        let mut mode = TakeMode::Own;
+        for _ in 0..blocks {
+            let Some(idx) = self.take_from_zone(zone, order, mt, flags, &mut mode) else { break };
+            // What was lent from a contiguous memory area goes back there if nobody uses it.
+            let own = self.blocks[idx.block()].migratetype;
+            let cached = if own == Migratetype::Cma { own } else { mt };
+            self.put_in_pcp_class(idx, order, mt, cached);
+            self.table.push_tail(list, idx);
+            let at = self.pcp_at(zone, cpu);
+            self.pcps[at].count += order.pages().get();
+            let pfn = self.table.pfn(idx);
+            self.watch.trace(|| FrameEvent::PageAllocZoneLocked { pfn, order, migratetype: mt, percpu_refill: true });
+        }
+        if self.policy.pcp.high == PcpHigh::AutoTuned {
+            let at = self.pcp_at(zone, cpu);
+            let zone = &self.zones[zone.index()];
+            let ample = zone.free > zone.watermarks.high + zone.boost;
+            let pcp = &mut self.pcps[at];
+            pcp.high = if ample { pcp.high + pcp.batch } else { pcp.high.saturating_sub(pcp.batch) };
+            pcp.high = pcp.high.clamp(pcp.high_min, pcp.high_max);
+        }
+    }
+
+    /// Marks a block that no pageblock counts as cached on a list of type `list`.
+    fn put_in_pcp_class(&mut self, idx: Idx, order: Order, list: Migratetype, cached: Migratetype) {
+        let word = Word::pcp(order, cached).with(Flag::CountedImmovable, list != Migratetype::Movable);
+        self.table.set(idx, word);
+        self.count_in(idx, order, Class::of_used(word));
+    }
+
+    /// Returns pages to the zone because the CPU's lists grew too long.
+    #[cold]
+    pub(crate) fn trim_pcp(&mut self, zone: ZoneId, cpu: usize) {
+        let at = self.pcp_at(zone, cpu);
+        let pcp = &mut self.pcps[at];
+        let pages = match self.policy.pcp.lists {
+            PcpLists::BasePages => pcp.batch,
+            PcpLists::UpToCostly { .. } => pcp.surplus(),
+        };
+        // Large blocks come faster than batches go.
+        let excess = pcp.count.saturating_sub(pcp.high);
+        self.drain_pcp(zone, cpu, pages.max(excess));
+    }
+
+    /// Returns at least `pages` pages, or all there are, from the tails of the CPU's lists in turn.
+    pub fn drain_pcp(&mut self, zone: ZoneId, cpu: usize, pages: u64) {
+        self.lock_zone(zone);
+        let pcp = self.pcps[self.pcp_at(zone, cpu)];
+        let goal = pcp.count.saturating_sub(pages);
+        let lists = self.policy.pcp.lists.count();
+        let mut n = 0;
+        let mut left = pcp.count;
+        while left > goal {
+            if let Some(idx) = self.table.last(pcp.list(n)) {
+                self.table.unlink(idx);
+                left -= self.drain_block(zone, idx);
+            }
+            n = (n + 1) % lists;
+        }
+        let at = self.pcp_at(zone, cpu);
+        self.pcps[at].count = left;
+    }
+
+    /// Returns one cached block, already off its list, to the buddy lists; its size in pages.
+    fn drain_block(&mut self, zone: ZoneId, idx: Idx) -> u64 {
+        let word = self.table.word(idx);
+        let order = word.order();
+        let current = self.blocks[idx.block()].migratetype;
+        let keeps = self.policy.pcp.keeps_cached_type && self.zones[zone.index()].isolated_blocks == 0;
+        let mt = if keeps { word.list() } else { current };
+        self.count_out(idx, order, Class::of_used(word));
+        let pfn = self.table.pfn(idx);
+        self.watch.trace(|| FrameEvent::PagePcpuDrain { pfn, order, migratetype: mt });
+        self.free_to_buddy(idx, order, mt);
+        order.pages().get()
+    }
+
+    /// Returns every cached page of the zone on every CPU (`drain_all_pages`).
+    pub fn drain_zone(&mut self, zone: ZoneId) {
+        for cpu in 0..self.cpus.len() {
+            if self.pcps[self.pcp_at(zone, cpu)].count > 0 {
+                self.drain_pcp(zone, cpu, u64::MAX);
+            }
+        }
+    }
+
+    /// Returns every cached page on every CPU.
+    pub fn drain_all(&mut self) {
+        for zone in 0..self.zones.len() {
+            self.drain_zone(ZoneId(zone as u8));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use order9_units::{NodeId, PAGEBLOCK_PAGES, Pfn, PfnRange, ZoneKind};
+
+    use super::*;
+    use crate::gfp::{Gfp, Mark};
+    use crate::policy::FramesPolicy;
+    use crate::testing::{Layout, NodeSpec};
+    use crate::{Request, ZoneSpec};
+
+    /// A zone of 64 pageblocks on a node with one CPU: batches have 7 pages.
+    fn builder(policy: FramesPolicy) -> crate::FramesBuilder {
+        let layout = Layout {
+            nodes: vec![NodeSpec { distances: vec![10] }],
+            zones: vec![ZoneSpec {
+                node: NodeId(0),
+                kind: ZoneKind::Normal,
+                span: PfnRange::of(Pfn::new(1 << 20), PAGEBLOCK_PAGES * 64),
+            }],
+            cpus: vec![NodeId(0)],
+            ..Layout::default()
+        };
+        layout.builder(policy).expect("the layout is sound")
+    }
+
+    /// Blocks of order 0 to 3 are cached.
+    fn with_large_blocks() -> FramesPolicy {
+        let mut policy = FramesPolicy::default();
+        policy.pcp.lists = PcpLists::UpToCostly { huge_lists: 1 };
+        policy
+    }
+
+    /// Refills the list of Unmovable or Movable blocks of an order and takes one.
+    fn refill(mm: &mut Frames, order: u8, mt: Migratetype) -> Idx {
+        let order = Order::new(order).expect("an order");
+        let list = mm.policy.pcp.lists.list_for(order, mt).expect("the order is cached");
+        let flags = AllocFlags { cma: mt == Migratetype::Movable, ..AllocFlags::plain(Mark::Min) };
+        mm.refill_and_take(ZoneId(0), 0, list, order, mt, &flags).expect("memory is free")
+    }
+
+    #[test]
+    fn an_allocation_halves_how_much_a_full_list_gives_back() {
+        let mut mm = builder(with_large_blocks()).boot();
+        mm.pcps[0].free_factor = 3;
+        refill(&mut mm, 0, Migratetype::Movable);
+        let pcp = &mut mm.pcps[0];
+        (pcp.batch, pcp.high) = (10, 1000);
+        assert_eq!(
+            pcp.surplus(),
+            20,
+            "ten pages, doubled three times, would be eighty; half of three doublings is one"
+        );
+    }
+
+    #[test]
+    fn lists_give_pages_back_when_they_reach_their_high_mark_and_go_down_to_it_at_least() {
+        let mut mm = builder(FramesPolicy::default()).boot();
+        let uncached = Request { cpu: 1, ..Request::new(Order::ZERO, Gfp::GFP_KERNEL) };
+        let pages = [(); 43].map(|()| mm.alloc(&uncached).expect("memory is free"));
+        let pcp = mm.pcps[0];
+        assert_eq!((pcp.count, pcp.batch, pcp.high), (0, 7, 42));
+        let free = |mm: &mut Frames, at: usize| {
+            mm.free(pages[at], 0).expect("it is allocated");
+            mm.pcps[0].count
+        };
+        let counts = core::array::from_fn::<u64, 42, _>(|at| free(&mut mm, at));
+        assert_eq!(counts[39..], [40, 41, 35]);
+        mm.pcps[0].high = 20;
+        assert_eq!(free(&mut mm, 42), 20, "a batch would leave 29");
+        mm.check().expect("every law holds");
+    }
+
+    #[test]
+    fn a_refill_brings_a_batch_of_pages_and_at_least_two_blocks() {
+        let cached = |order, batch| {
+            let mut mm = builder(with_large_blocks()).boot();
+            mm.pcps[0].batch = batch;
+            refill(&mut mm, order, Migratetype::Movable);
+            (mm.pcps[0].count >> order) + 1
+        };
+        assert_eq!([cached(0, 7), cached(3, 63), cached(3, 7), cached(2, 7), cached(1, 7)], [7, 7, 2, 2, 3]);
+        assert_eq!([cached(0, 1), cached(3, 1)], [1, 1], "a zone that is too small caches nothing");
+    }
+
+    #[test]
+    fn pages_lent_from_a_contiguous_area_go_back_there() {
+        let mut builder = builder(FramesPolicy::default());
+        let start = Pfn::new(1 << 20);
+        builder.set_block_type(start, Migratetype::Cma).expect("it is in the zone");
+        builder.free(start, Order::PAGEBLOCK).expect("it is given once");
+        let mut mm = builder.finish();
+        refill(&mut mm, 0, Migratetype::Movable);
+        assert_eq!(mm.zones[0].free_of_type(Migratetype::Cma), 512 - 7);
+        mm.drain_all();
+        assert_eq!([Migratetype::Cma, Migratetype::Movable].map(|mt| mm.zones[0].free_of_type(mt)), [511, 0]);
+    }
+
+    #[test]
+    fn a_drained_page_keeps_its_type_up_to_6_9_unless_a_pageblock_is_isolated() {
+        for (keeps_cached_type, isolated_blocks, kept) in [(true, 0, true), (true, 1, false), (false, 0, false)] {
+            let mut policy = FramesPolicy::default();
+            policy.pcp.keeps_cached_type = keeps_cached_type;
+            let mut mm = builder(policy).boot();
+            let page = refill(&mut mm, 0, Migratetype::Movable);
+            assert!(mm.retype_pageblock(ZoneId(0), page, Migratetype::Unmovable));
+            let before = mm.zones[0].free_of_type(Migratetype::Movable);
+            mm.zones[0].isolated_blocks = isolated_blocks;
+            mm.drain_all();
+            let gained = mm.zones[0].free_of_type(Migratetype::Movable) > before;
+            assert_eq!(gained, kept, "{keeps_cached_type} {isolated_blocks}");
+        }
+    }
+
+    #[test]
+    fn batches_of_the_reference_machine() {
+        assert_eq!(batch(3_358_720, 256), Some(63));
+        assert_eq!(batch(3_358_720, 128), Some(31));
+        assert_eq!(batch(779_264, 256), Some(63));
+        assert_eq!(batch(3_840, 256), None);
+    }
+
+    #[test]
+    fn lists_hold_the_orders_of_their_release() {
+        let huge = Order::PAGEBLOCK;
+        let old = PcpLists::BasePages;
+        assert_eq!(old.list_for(Order::ZERO, Migratetype::Reclaimable), Some(2));
+        assert_eq!(old.list_for(huge, Migratetype::Movable), None);
+        let new = PcpLists::UpToCostly { huge_lists: 2 };
+        assert_eq!(new.list_for(huge, Migratetype::Movable), Some(12));
+        assert_eq!(new.list_for(huge, Migratetype::Unmovable), Some(13));
+        assert_eq!(new.list_for(Order::new(4).unwrap(), Migratetype::Movable), None);
+        assert_eq!(new.count(), 14);
+    }
+
+    #[test]
+    fn sizes_follow_from_the_zone_and_its_low_mark() {
+        let sizes = |high, low, fraction| {
+            let policy = PcpPolicy { high, batch_max: 256, ..FramesPolicy::default().pcp };
+            let mut pcp = Pcp::new(Idx(0));
+            pcp.resize(779_264, low, 4, fraction, &policy);
+            [pcp.batch, pcp.high_min, pcp.high_max]
+        };
+        assert_eq!(sizes(PcpHigh::SixBatches, 4000, 0), [63, 378, 378]);
+        assert_eq!(sizes(PcpHigh::LowMark, 4000, 0), [63, 1000, 1000]);
+        assert_eq!(sizes(PcpHigh::LowMark, 1000, 0), [63, 252, 252], "four batches at least");
+        assert_eq!(sizes(PcpHigh::AutoTuned, 4000, 0), [63, 1000, 24_352]);
+        assert_eq!(sizes(PcpHigh::AutoTuned, 4000, 8), [63, 24_352, 24_352], "a share set by hand ends all tuning");
+    }
+
+    #[test]
+    fn tuned_lists_grow_by_a_batch_while_memory_is_ample_and_shrink_while_it_is_short() {
+        let mut policy = FramesPolicy::default();
+        policy.pcp.high = PcpHigh::AutoTuned;
+        let mut mm = builder(policy).boot();
+        let pcp = &mut mm.pcps[0];
+        let batch = pcp.batch;
+        assert!(batch > 1 && pcp.high_max >= pcp.high_min + 3 * batch, "the zone is large enough for lists");
+        pcp.high = pcp.high_min + batch;
+        let start = pcp.high;
+        let mut refill = |high, boost| {
+            (mm.zones[0].watermarks.high, mm.zones[0].boost) = (high, boost);
+            let flags = AllocFlags::plain(Mark::Min);
+            mm.refill_and_take(ZoneId(0), 0, 0, Order::ZERO, Migratetype::Unmovable, &flags).expect("memory is free");
+            mm.pcps[0].high
+        };
+        assert_eq!(refill(100, 0), start + batch);
+        assert_eq!(refill(100, 1 << 20), start, "boosts count");
+        assert_eq!(refill(1 << 20, 0), start - batch);
+        assert_eq!(refill(1 << 20, 0), start - batch, "not below the least");
+    }
+
+    #[test]
+    fn a_list_that_is_too_full_gives_back_twice_as_much_each_time() {
+        let mut pcp = Pcp { batch: 63, high: 1000, ..Pcp::new(Idx(0)) };
+        assert_eq!([(); 6].map(|()| pcp.surplus()), [63, 126, 252, 504, 937, 937]);
+    }
+}
