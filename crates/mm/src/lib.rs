@@ -32,6 +32,7 @@
 extern crate alloc;
 
 mod access_level;
+mod alloc_error;
 mod boot;
 mod check;
 pub mod compaction;
@@ -45,6 +46,7 @@ pub mod kswapd;
 mod layout;
 mod levels;
 mod lru;
+mod lru_list;
 pub mod mempolicy;
 pub mod migrate;
 mod mm;
@@ -77,11 +79,13 @@ mod work;
 mod workingset;
 
 pub use access_level::AccessLevels;
+pub use alloc_error::{AllocError, GaveUp};
 pub use boot::MmBuilder;
 pub use daemon_request::DaemonRequest;
 pub use layout::{Layout, NodeSpec};
 pub use levels::NodeLevels;
-pub use lru::{Locked, LruList, LruType, ZoneLru};
+pub use lru::{Locked, ZoneLru};
+pub use lru_list::{LruList, LruType};
 pub use mm::{Metadata, Mm};
 pub use order9_frames::{
     AllocFlags, BuildError, Contents, Distances, Extfrag, ExtfragCounters, FrameCounters, FrameEvent, FrameState,
@@ -89,7 +93,7 @@ pub use order9_frames::{
     Violation, Watermarks, Zone, ZoneId, ZoneRef, ZoneSpec,
 };
 pub use outlook::{HugeOutlook, ZoneFragmentation};
-pub use page_alloc::{AllocError, GaveUp};
+
 pub use page_cache::{File, FileId};
 pub use page_view::{BlockUser, BlockView};
 pub use shmem::{MountId, MountPolicy, ShmemEnabled, ShmemHole, ShmemHuge, ShmemPage, Statfs, TmpfsOptions, TmpfsSize};

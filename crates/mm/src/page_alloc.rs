@@ -1,70 +1,16 @@
 //! The allocation fast path: one walk over the zonelist against the low watermark.
 //!
-//! Key type: [`AllocError`] (why there is no page). The walk is the allocator's ([`order9_frames::Frames`]); here it learns of
+//! The walk is the allocator's ([`order9_frames::Frames`]); here it learns of
 //! nodes that dirty pages or reclaim keep it from, and who has something to do after it is woken. Never sleeps and never
 //! reclaims: that is the slow path's.
 
-use core::fmt;
-
-use order9_frames::{AllocFlags, FrameError, Gfp, Request, Search, ZoneId, ZoneRef};
-use order9_units::{NodeId, Order, Pfn};
+use order9_frames::{AllocFlags, Gfp, Request, Search, ZoneId, ZoneRef};
+use order9_units::{Order, Pfn};
 
 use crate::Mm;
+use crate::alloc_error::AllocError;
 use crate::daemon_request::DaemonRequest;
-use crate::env::CompactResult;
 use crate::trace::Tracer;
-
-/// Why a request got no page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AllocError {
-    /// No zone could serve it above its low watermark: the slow path's turn.
-    NoneAboveWatermark,
-    /// No zone may serve it at all: class, node or nodemask leave none.
-    NoZone,
-    /// `MOVABLE` and `RECLAIMABLE` exclude each other.
-    BadMobility,
-    /// No such node.
-    NoSuchNode(NodeId),
-    /// The slow path gave up.
-    GaveUp {
-        /// What was asked for.
-        order: Order,
-        /// Why it stopped.
-        reason: GaveUp,
-    },
-}
-
-/// Why the slow path gave up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GaveUp {
-    /// The request may not reclaim, and nothing is left above the min watermark.
-    NoDirectReclaim,
-    /// The task is reclaiming or compacting already.
-    Nested,
-    /// Compaction ended like this, and the request's flags allow no more effort.
-    Compaction(CompactResult),
-    /// `__GFP_NORETRY`: one round was all.
-    NoRetry,
-    /// A costly order without `__GFP_RETRY_MAYFAIL`: one round was all.
-    Costly,
-    /// Neither reclaim nor compaction can help, and the request is not worth a kill.
-    NotWorthAKill,
-    /// The task itself is being killed for memory.
-    Victim,
-    /// Neither reclaim nor compaction can help, and there is nobody to kill.
-    NoVictim,
-}
-
-impl From<FrameError> for AllocError {
-    fn from(error: FrameError) -> Self {
-        match error {
-            FrameError::NoneAboveWatermark => Self::NoneAboveWatermark,
-            FrameError::NoZone => Self::NoZone,
-            FrameError::BadMobility => Self::BadMobility,
-            FrameError::NoSuchNode(node) => Self::NoSuchNode(node),
-        }
-    }
-}
 
 impl<T: Tracer> Mm<T> {
     /// The fast path: one walk against the low watermark.
@@ -153,41 +99,12 @@ impl<T: Tracer> Mm<T> {
     }
 }
 
-impl fmt::Display for AllocError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoneAboveWatermark => f.write_str("no zone can serve the request above its low watermark"),
-            Self::NoZone => f.write_str("no zone may serve the request"),
-            Self::BadMobility => f.write_str("__GFP_MOVABLE and __GFP_RECLAIMABLE exclude each other"),
-            Self::NoSuchNode(node) => write!(f, "there is no node {node}"),
-            Self::GaveUp { order, reason } => write!(f, "no page of {order:?}: {reason}"),
-        }
-    }
-}
-
-impl fmt::Display for GaveUp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoDirectReclaim => "the request may not reclaim",
-            Self::Nested => "the task is reclaiming already",
-            Self::Compaction(_) => "compaction did not succeed, and the request asks for no more",
-            Self::NoRetry => "one round of reclaim and compaction did not help, and the request asks for no more",
-            Self::Costly => "one round of reclaim and compaction did not help, and the order is costly",
-            Self::NotWorthAKill => "nothing more can be reclaimed, and the request is not worth a kill",
-            Self::Victim => "the task is being killed for memory",
-            Self::NoVictim => "nothing more can be reclaimed, and there is nobody to kill",
-        })
-    }
-}
-
-impl core::error::Error for AllocError {}
-
 #[cfg(test)]
 mod tests {
     use alloc::vec;
 
     use order9_frames::{Mark, ZoneSpec};
-    use order9_units::{Pages, PfnRange, ZoneKind};
+    use order9_units::{NodeId, Pages, PfnRange, ZoneKind};
 
     use super::*;
     use crate::policy::Policy;

@@ -1,6 +1,6 @@
 //! Flags that pages in use have in the word of their first frame, beside those of the allocator.
 
-use crate::lru::{LruList, LruType};
+use crate::lru_list::{LruList, LruType};
 use order9_frames::{Bits, Flag, Word};
 
 /// Flags of a page of a program or file.

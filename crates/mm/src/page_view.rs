@@ -4,7 +4,7 @@ use order9_frames::{Flag, FrameState};
 use order9_units::Pfn;
 
 use crate::Mm;
-use crate::lru::LruList;
+use crate::lru_list::LruList;
 use crate::page_flags::{PageFlag, PageWord};
 use crate::space::Owner;
 use crate::trace::Tracer;

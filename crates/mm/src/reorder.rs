@@ -9,7 +9,7 @@ use order9_frames::{FrameTable, Idx, ZoneId};
 use order9_units::{Migratetype, Order};
 
 use crate::Mm;
-use crate::lru::LruList;
+use crate::lru_list::LruList;
 use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {

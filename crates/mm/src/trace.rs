@@ -8,7 +8,7 @@ use order9_frames::{FrameEvent, Gfp};
 use order9_units::{Nanos, NodeId, Order, Pfn, PfnRange, ZoneKind};
 
 use crate::env::{CompactPriority, CompactResult};
-use crate::lru::{LruList, LruType};
+use crate::lru_list::{LruList, LruType};
 use crate::migrate::{MigrateMode, MigrateReason};
 use crate::reclaim::{PassStats, Stalled};
 use crate::shrinker::ShrinkerKind;

@@ -4,7 +4,7 @@
 
 use order9_units::ZoneKind;
 
-use crate::lru::LruType;
+use crate::lru_list::LruType;
 use crate::migrate::{MigrateFailures, MigrateWaits};
 use crate::reclaim::Reclaimer;
 

@@ -10,7 +10,7 @@
 use alloc::vec::Vec;
 
 use crate::Mm;
-use crate::lru::{LruList, LruType};
+use crate::lru_list::{LruList, LruType};
 use crate::page_flags::{PageFlag, PageWord};
 use crate::policy::NewAnon;
 use crate::trace::Tracer;

@@ -12,7 +12,8 @@ const PREFIX: &str = "order9-";
 const ALLOWED: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("escape", &[]),
-    ("mm", &["units"]),
+    ("frames", &["units"]),
+    ("mm", &["units", "frames"]),
     ("procfs", &["units", "mm"]),
     ("workloads", &["units"]),
     ("machine", &["units", "mm", "procfs", "workloads"]),
@@ -115,9 +116,10 @@ fn crates_depend_only_on_those_they_may_know() {
 }
 
 #[test]
-fn the_engine_needs_nothing_but_the_units() {
+fn the_engine_needs_nothing_but_frames_and_units() {
     let workspace = workspace();
-    assert_eq!(needs(package(&workspace, "mm"), |_| true), BTreeSet::from(["order9-units"]));
+    assert_eq!(needs(package(&workspace, "frames"), |_| true), BTreeSet::from(["order9-units"]));
+    assert_eq!(needs(package(&workspace, "mm"), |_| true), BTreeSet::from(["order9-frames", "order9-units"]));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::source_fast::FreeListSources;
 use super::source_scan::Scanned;
 use super::{BLOCK, BLOCKS_AT_ONCE};
 use crate::Mm;
-use crate::lru::LruType;
+use crate::lru_list::LruType;
 use crate::migrate::MigrateMode;
 use crate::policy::BlockSearch;
 use crate::trace::Tracer;

@@ -5,7 +5,7 @@ use order9_units::Pfn;
 
 use super::{Dentry, FsCache, FsError, Inode, NONE};
 use crate::Mm;
-use crate::page_alloc::AllocError;
+use crate::alloc_error::AllocError;
 use crate::page_cache::{FileId, FileTable};
 use crate::slab::{NewSlab, Object, ObjectStep};
 use crate::trace::Tracer;

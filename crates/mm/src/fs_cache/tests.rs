@@ -6,7 +6,7 @@ use order9_frames::Request;
 use order9_units::{Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::{FsError, FsStep, ScanStep, Shrunk};
-use crate::page_alloc::AllocError;
+use crate::alloc_error::AllocError;
 use crate::page_cache::tests::{read_pages, write_page};
 use crate::page_cache::{CachedPage, FileId};
 use crate::policy::{InodeCache, Policy};

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{LruList, LruType};
+use crate::lru_list::{LruList, LruType};
 use crate::page_flags::{PageFlag, PageWord};
 use crate::trace::Tracer;
 use crate::{Mm, Violation};

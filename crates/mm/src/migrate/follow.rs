@@ -10,7 +10,7 @@ use super::page::{Attempt, Outcome};
 use super::run::PASSES;
 use super::{MigrateMode, MigrateReason};
 use crate::Mm;
-use crate::lru::LruType;
+use crate::lru_list::LruType;
 use crate::page_flags::{PageFlag, PageWord};
 use crate::policy::ScanSpares;
 use crate::space::{Owner, Prot, Vma};

@@ -3,7 +3,7 @@
 use super::counts::MigrateFailure;
 use super::{DriverAnswer, MigrateMode};
 use crate::Mm;
-use crate::lru::LruType;
+use crate::lru_list::LruType;
 use crate::page_cache::{FileWrite, MigrateHandler};
 use crate::page_flags::{PageFlag, PageWord};
 use crate::space::Owner;

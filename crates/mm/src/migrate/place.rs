@@ -4,7 +4,7 @@ use order9_frames::{Class, Flag, Idx, Word};
 use order9_units::Order;
 
 use crate::Mm;
-use crate::lru::LruType;
+use crate::lru_list::LruType;
 use crate::page_flags::{PageFlag, PageWord};
 use crate::space::{Mapping, Owner};
 use crate::trace::Tracer;

@@ -9,7 +9,7 @@ use super::page::{Attempt, HeldBy, Outcome};
 use super::{MigrateMode, MigrateReason, Targets};
 use crate::Mm;
 use crate::env::{Stall, Until};
-use crate::lru::LruType;
+use crate::lru_list::LruType;
 use crate::reclaim::PageWrite;
 use crate::trace::{Event, Tracer};
 use order9_frames::Idx;

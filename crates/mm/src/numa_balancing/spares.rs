@@ -5,7 +5,7 @@ use order9_units::NodeId;
 
 use super::NumaTask;
 use crate::Mm;
-use crate::lru::LruType;
+use crate::lru_list::LruType;
 use crate::mempolicy::SpaceTask;
 use crate::page_flags::{PageFlag, PageWord};
 use crate::policy::ScanSpares;

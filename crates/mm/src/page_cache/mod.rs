@@ -38,7 +38,7 @@ pub use crate::workingset::Shadow;
 
 use crate::Mm;
 use crate::fs_cache::FsError;
-use crate::lru::LruList;
+use crate::lru_list::LruList;
 use crate::page_flags::PageFlag;
 use crate::space::Owner;
 use crate::trace::Tracer;

@@ -4,7 +4,7 @@ use super::control::ReclaimControl;
 use super::pass::Pass;
 use super::walk::Walk;
 use crate::Mm;
-use crate::lru::{LruList, LruType};
+use crate::lru_list::{LruList, LruType};
 use crate::page_flags::PageFlag;
 use crate::trace::{Event, Tracer};
 

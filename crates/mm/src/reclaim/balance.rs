@@ -4,7 +4,7 @@
 //! [`ScanBalance`] (the verdict). Changes nothing but the averages in [`Pressure`].
 
 use super::pass::CHUNK;
-use crate::lru::{LruList, LruType};
+use crate::lru_list::{LruList, LruType};
 use crate::policy::{BalanceRule, ReclaimPolicy};
 
 /// Pages per GiB, as a power of two.

@@ -13,7 +13,7 @@ use super::pass::Pass;
 use super::stats::{PassStats, ReclaimFlags};
 use super::walk::Walk;
 use crate::Mm;
-use crate::lru::{LruList, LruType};
+use crate::lru_list::{LruList, LruType};
 use crate::page_flags::{PageFlag, PageWord};
 use crate::space::Owner;
 use crate::trace::{Event, Tracer};

@@ -3,7 +3,7 @@
 use order9_frames::Gfp;
 use order9_units::Order;
 
-use crate::lru::LruType;
+use crate::lru_list::LruType;
 use crate::policy::ContinueRule;
 use crate::suitable::compact_gap;
 

@@ -6,7 +6,7 @@ use super::decide::{Reference, check_reference};
 use super::stats::ReclaimFlags;
 use super::walk::Uses;
 use crate::Mm;
-use crate::lru::LruType;
+use crate::lru_list::LruType;
 use crate::page_flags::{PageFlag, PageWord};
 use crate::space::Owner;
 use crate::thp::subpages;

@@ -10,7 +10,7 @@ use super::pass::ReclaimStep;
 use super::throttle::{Stalled, throttle, throttle_vm_writeout};
 use crate::Mm;
 use crate::env::{Stall, Until};
-use crate::lru::LruList;
+use crate::lru_list::LruList;
 use crate::shrinker::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
 use crate::trace::Tracer;
 

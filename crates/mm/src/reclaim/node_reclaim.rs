@@ -8,7 +8,7 @@ use super::node::{NodePass, shrink_node};
 use super::pass::CHUNK;
 use crate::Mm;
 use crate::env::Stall;
-use crate::lru::LruList;
+use crate::lru_list::LruList;
 use crate::policy::{NodeReach, SlabUnderBoost};
 use crate::trace::Tracer;
 

@@ -7,7 +7,7 @@ use super::balance::BalanceView;
 use super::control::{DEF_PRIORITY, ReclaimControl, ReclaimId, Reclaimer};
 use super::decide::too_many_isolated;
 use super::stats::PassStats;
-use crate::lru::{LruList, LruType};
+use crate::lru_list::{LruList, LruType};
 use crate::trace::{Event, Tracer};
 use crate::{Mm, Zone};
 

@@ -7,7 +7,7 @@ use super::decide::throttles_direct_reclaim;
 use super::pass::CHUNK;
 use crate::Mm;
 use crate::env::{Stall, TICK, Until};
-use crate::lru::{LruList, LruType};
+use crate::lru_list::{LruList, LruType};
 use crate::policy::{ThrottleRule, Unreclaimable};
 use crate::trace::{Event, Tracer};
 

@@ -4,7 +4,7 @@ use order9_frames::Idx;
 use order9_units::ZoneKind;
 
 use crate::Mm;
-use crate::lru::LruList;
+use crate::lru_list::LruList;
 use crate::space::{Prot, PteFlag};
 use crate::trace::Tracer;
 

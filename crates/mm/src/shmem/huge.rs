@@ -10,7 +10,7 @@ use order9_units::NodeId;
 
 use super::mount::{ShmemEnabled, ShmemHuge};
 use crate::Mm;
-use crate::lru::LruList;
+use crate::lru_list::LruList;
 use crate::mempolicy::{PageOf, SpaceTask};
 use crate::page_cache::FileId;
 use crate::policy::ShmemPunch;

@@ -29,7 +29,7 @@ use order9_frames::Idx;
 use order9_units::{Pages, Pfn};
 
 use crate::Mm;
-use crate::lru::LruList;
+use crate::lru_list::LruList;
 use crate::page_cache::{File, FileId, Home, PAGES_MAX};
 use crate::space::{Errno, Owner, SpaceId, UserMemory, Zap};
 use crate::trace::Tracer;

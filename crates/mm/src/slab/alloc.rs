@@ -6,7 +6,7 @@ use order9_units::{NodeId, Order, Pfn};
 use super::cache::Freed;
 use super::{CacheError, CacheId, CacheSpec, KmemCache, Object, SlabError};
 use crate::Mm;
-use crate::page_alloc::AllocError;
+use crate::alloc_error::AllocError;
 use crate::space::Owner;
 use crate::trace::Tracer;
 

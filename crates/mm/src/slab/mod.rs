@@ -21,7 +21,7 @@ use core::fmt;
 use order9_units::{Bytes, Order};
 
 pub use self::alloc::{NewSlab, ObjectStep, SlabCacheUse};
-use crate::page_alloc::AllocError;
+use crate::alloc_error::AllocError;
 pub(crate) use blocks::SlabBlocks;
 pub(crate) use cache::{KmemCache, Slab};
 

@@ -8,7 +8,7 @@ use order9_frames::Request;
 use order9_units::{Bytes, Migratetype, NodeId, Order, PAGE_SIZE, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::{CacheError, CacheId, CacheSpec, NewSlab, Object, ObjectStep, SlabError};
-use crate::page_alloc::AllocError;
+use crate::alloc_error::AllocError;
 use crate::policy::Policy;
 use crate::{Gfp, Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
 

@@ -5,8 +5,8 @@ use order9_units::{Order, Pfn};
 
 use super::Pressure;
 use super::SlowPath;
+use crate::alloc_error::{AllocError, GaveUp};
 use crate::env::{CompactPriority, CompactResult};
-use crate::page_alloc::{AllocError, GaveUp};
 use crate::policy::{EarlyFail, FirstCompaction, StallCounts};
 
 /// What compaction brought.

@@ -15,8 +15,8 @@ use order9_units::{NodeMask, Pfn};
 
 pub use pressure::{Effort, Pressure};
 
+use crate::alloc_error::{AllocError, GaveUp};
 use crate::env::{CompactPriority, OomKill, TICK};
-use crate::page_alloc::{AllocError, GaveUp};
 use crate::policy::{Policy, RetryRule};
 
 /// Allocates `2^order` pages as `request` asks, going as far as its flags allow.

@@ -5,8 +5,8 @@ use order9_units::{Nanos, Order};
 
 use super::Pressure;
 use super::{Round, SlowPath};
+use crate::alloc_error::GaveUp;
 use crate::env::{CompactPriority, CompactResult};
-use crate::page_alloc::GaveUp;
 use crate::policy::Withdrawn;
 use crate::suitable::compact_gap;
 use crate::trace::{CompactEvent, Event};

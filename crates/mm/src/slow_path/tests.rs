@@ -12,9 +12,9 @@ use order9_units::{Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 mod defrag_mode;
 
 use super::{Pressure, alloc_pages};
+use crate::alloc_error::{AllocError, GaveUp};
 use crate::env::alone::run;
 use crate::env::{CompactPriority, CompactResult, Compacted, Env, OomKill, SpinLock, Stall, Task, Until};
-use crate::page_alloc::{AllocError, GaveUp};
 use crate::policy::{EarlyFail, Policy, RetryRule, StallCounts, Withdrawn};
 use crate::reclaim::PageWrite;
 use crate::slab::tests::Random;

@@ -14,7 +14,7 @@ use order9_units::{Nanos, Order, Pages, Pfn};
 use super::pte::{Pte, PteFlag};
 use super::{Mapping, Owner, Prot, SpaceId, Vma, VmaKind, Vpn, VpnRange};
 use crate::boot::MmBuilder;
-use crate::lru::LruList;
+use crate::lru_list::LruList;
 use crate::page_cache::{FileId, Home, PAGES_MAX};
 use crate::page_flags::PageFlag;
 use crate::shmem::MountId;

@@ -14,7 +14,7 @@ use super::addr::VpnRange;
 use super::pte::{Pte, PteFlag};
 use super::{Mapping, Owner, SpaceId, Vpn};
 use crate::Mm;
-use crate::lru::{LruList, LruType};
+use crate::lru_list::{LruList, LruType};
 use crate::page_flags::{PageFlag, PageWord};
 use crate::policy::LazyFree;
 use crate::trace::Tracer;

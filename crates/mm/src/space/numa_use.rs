@@ -7,7 +7,7 @@ use order9_units::Order;
 
 use super::{Owner, Pte, PteFlag, Space, Vma, VmaKind};
 use crate::Mm;
-use crate::lru::LruList;
+use crate::lru_list::LruList;
 use crate::page_flags::{PageFlag, PageWord};
 use crate::trace::Tracer;
 use order9_frames::Idx;

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::file_map::SHMEM_RSS;
 use super::{HugePage, NR, head_of, subpages};
 use crate::Mm;
-use crate::lru::LruList;
+use crate::lru_list::LruList;
 use crate::page_flags::PageFlag;
 use crate::reclaim::Uses;
 use crate::space::{Huge, Mapping, Owner, PteFlag, Rss, SpaceId, Vpn, VpnRange, Zap};

@@ -7,11 +7,11 @@ use order9_frames::Request;
 use order9_units::{Nanos, NodeId, Order, Pages, Pfn};
 
 use super::{Added, CachedPage, FileId, FileWrite, Shadow};
+use crate::alloc_error::AllocError;
 use crate::fs_cache::tests::KERNEL;
 use crate::fs_cache::tests::{mounted, used};
 use crate::fs_cache::{FsError, FsStep};
-use crate::lru::LruList;
-use crate::page_alloc::AllocError;
+use crate::lru_list::LruList;
 use crate::page_flags::PageFlag;
 use crate::policy::Policy;
 use crate::trace::Tracer;

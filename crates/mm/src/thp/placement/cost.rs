@@ -6,7 +6,7 @@ use order9_units::{NodeId, Order, PAGEBLOCK_PAGES};
 use super::View;
 use super::view::CLASS;
 use crate::access_level::AccessLevels;
-use crate::lru::LruList;
+use crate::lru_list::LruList;
 use crate::suitable::compact_gap;
 
 /// What the steps to a huge page cost on a machine, and each access to what comes of them, in any unit of time. The engine has

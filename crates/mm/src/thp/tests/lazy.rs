@@ -3,7 +3,7 @@
 use order9_units::{NodeId, Order, ZoneKind};
 
 use super::{CPU, HUGE, HugeEnabled, at, boot, checked, events, fork, frame, is_huge, pages, program, read, write};
-use crate::lru::LruList;
+use crate::lru_list::LruList;
 use crate::policy::{LazyFree, Policy};
 use crate::reclaim::{ReclaimControl, ReclaimStep, Reclaimer};
 use crate::space::{Errno, Madvise, PageView, SpaceId};
