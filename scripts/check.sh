@@ -20,7 +20,9 @@ step() {
 }
 
 engine_for() {
-    cargo build --locked -p order9-units -p order9-mm -p order9-procfs --target "$1"
+    cargo build --locked -p order9-units -p order9-frames -p order9-mm -p order9-procfs --target "$1" &&
+        # The allocator alone, before there is a heap.
+        cargo build --locked -p order9-frames --no-default-features --target "$1"
 }
 
 # The machine in virtual time allocates and formats, but needs no operating system.
