@@ -2,6 +2,7 @@
 
 use order9_mm::env::Env as _;
 use order9_mm::space::{self, Backing, Madvise, MmapRequest, Mremap, MremapTo, Place, VirtAddr, VpnRange};
+use order9_mm::tasks::{fill_tables, madvise_collapse};
 use order9_units::{Bytes, Order, PAGE_SIZE, Pages};
 use order9_workloads::{Access, AddressSpace, Advice, Area, Loads, Mapping, Of, Prot, Stop};
 
@@ -72,7 +73,8 @@ impl AddressSpace for Thread {
             Mremap::Done(start) => start,
             Mremap::Moving(mut run) => {
                 let cpu = self.cpu();
-                self.fill_tables("mremap", space, |mm| mm.move_step(&mut run, cpu)).await?;
+                let done = fill_tables(self, space, |mm| mm.move_step(&mut run, cpu)).await;
+                done.map_err(|why| self.stopped("mremap", why))?;
                 run.to()
             }
         };
@@ -90,7 +92,10 @@ impl AddressSpace for Thread {
             Advice::NoHugePage => Madvise::NoHugePage,
             Advice::Local => Madvise::Local,
             Advice::HugePageForceLocal => Madvise::HugePageForceLocal,
-            Advice::Collapse => return self.collapse(start(area), area.length).await,
+            Advice::Collapse => {
+                let done = madvise_collapse(self, start(area), area.length).await;
+                return done.map_err(|why| self.stopped("madvise", why));
+            }
         };
         let changes = !matches!(advice, Madvise::DontNeed | Madvise::Free | Madvise::Remove);
         let (_changing, _reading);

@@ -1,4 +1,4 @@
-//! NUMA balancing of a thread: it scans its memory on its way back to its program, and moves to the node of its pages.
+//! NUMA balancing of a thread: it scans its memory on its way back to its program.
 //!
 //! When and what is the engine's to say ([`Engine::numa_tick`]); here is the thread whose time it takes, as task work does on
 //! Linux. Where balancing is off nothing of this happens.
@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use order9_mm::env::Env as _;
 use order9_mm::numa_balancing::NumaTask;
-use order9_mm::space::{Access, VirtAddr, VpnRange};
+use order9_mm::space::{Access, VpnRange};
 use order9_units::{Nanos, Order};
 use order9_workloads::{Loads, Stop};
 use rand_pcg::rand_core::Rng as _;
@@ -65,18 +65,6 @@ impl Thread {
         self.kernel.with(|mm| mm.numa_scan_took(&run, took));
     }
 
-    /// Goes on with an access to a page that it is asked about, and moves to the node that most of its pages are on if a CPU
-    /// there is idle.
-    pub(crate) async fn tell_user(&self, addr: VirtAddr) {
-        let Some(task) = self.numa_task() else { return };
-        let now = self.kernel.handle.now();
-        let wanted = self.kernel.with(|mm| mm.numa_hint_fault(self.task, addr, task, now));
-        self.spend().await;
-        if let Some(node) = wanted {
-            self.kernel.handle.move_to_idle(node).await;
-        }
-    }
-
     /// Uses the CPU for the program, in pieces where it is to scan in between.
     pub(crate) async fn run_user(&self, time: Nanos) {
         if !self.kernel.balances {
@@ -91,7 +79,8 @@ impl Thread {
         }
     }
 
-    fn numa_task(&self) -> Option<NumaTask> {
+    /// The thread as the engine's balancing knows it.
+    pub(crate) fn numa_task(&self) -> Option<NumaTask> {
         let pid = self.kernel.handle.current()?.index() as u32;
         Some(NumaTask { pid, cpu: self.cpu(), threads: self.process.threads.get() })
     }

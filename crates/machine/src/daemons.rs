@@ -5,7 +5,8 @@ use std::rc::Rc;
 use order9_mm::env::{Env, SpinLock, Stall, Task, Until};
 use order9_mm::policy::Background;
 use order9_mm::reclaim::PageWrite;
-use order9_mm::{Mm, Wakeups};
+use order9_mm::tasks::Visits;
+use order9_mm::{Mm, SpaceId, Wakeups};
 use order9_units::{Nanos, NodeId};
 
 use crate::disk::Op;
@@ -77,6 +78,34 @@ impl Kernel {
         self.kcompactds.borrow_mut().push(task);
     }
 
+    /// Starts khugepaged, which rests while huge pages are disabled.
+    pub(crate) fn start_khugepaged(self: &Rc<Self>) {
+        let phase = self.variation.phase("khugepaged", self.look(|mm| mm.khugepaged_scan_sleep()));
+        let daemon = self.daemon_of_any_node();
+        let task = self.handle.spawn(TaskSpec::new("khugepaged").daemon(), async move {
+            order9_mm::tasks::khugepaged(&daemon, phase).await;
+        });
+        self.khugepaged.set(Some(task.expect("a task that may run on every CPU")));
+    }
+
+    /// Starts the flusher of the disk with the files, if there is one.
+    pub(crate) fn start_flusher(self: &Rc<Self>) {
+        if self.storage.main().is_none() {
+            return;
+        }
+        let every = self.look(Engine::dirty_writeback_interval);
+        let phase = every.and_then(|every| self.variation.phase("flusher", every));
+        let daemon = self.daemon_of_any_node();
+        let task = self.handle.spawn(TaskSpec::new("kworker/u:flush").daemon(), async move {
+            order9_mm::tasks::flusher(&daemon, &*daemon.kernel, phase).await;
+        });
+        self.flusher.set(Some(task.expect("a task that may run on every CPU")));
+    }
+
+    fn daemon_of_any_node(self: &Rc<Self>) -> Daemon {
+        Daemon { kernel: Rc::clone(self), task: Task { kthread: true, ..Task::default() } }
+    }
+
     fn spawn_daemon(&self, name: &str, node: NodeId, body: impl Future<Output = ()> + 'static) -> TaskId {
         let spec = TaskSpec::new(name).daemon();
         let cpus = self.handle.cpus_of(node);
@@ -101,7 +130,7 @@ impl Kernel {
             self.wake(Until::KhugepagedNeeded);
         }
         if flushers {
-            self.flusher.write_all(&self.handle, engine.write_pending(None).dirty);
+            self.wake(Until::FlusherNeeded);
         }
     }
 
@@ -114,7 +143,9 @@ impl Kernel {
             Until::FewIsolated(node) => Some(of(node).isolated),
             Until::PagesWritten(node) => Some(of(node).written),
             Until::KhugepagedNeeded => Some(self.khugepaged_wait),
+            Until::FlusherNeeded => Some(self.flusher_wait),
             Until::Transferred => Some(self.transferred),
+            Until::WriteEnded => Some(self.written),
             Until::Uncongested => None,
         }
     }
@@ -192,6 +223,17 @@ impl Stall for Daemon {
 
     async fn make_way(&self) {
         self.kernel.handle.make_way().await;
+    }
+}
+
+impl Visits for Daemon {
+    type Visitor = Thread;
+
+    fn visitor(&self, space: SpaceId) -> Option<Thread> {
+        let processes = self.kernel.processes.borrow();
+        let process = processes.iter().find(|process| process.space == space && !process.has_ended())?;
+        let (kernel, process) = (Rc::clone(&self.kernel), Rc::clone(process));
+        Some(Thread { kernel, process, task: space.into(), visits: true, next_look: Rc::default() })
     }
 }
 

@@ -1,14 +1,14 @@
-//! Accesses of programs, and everything else that needs pages for a page table: allocation between engine steps.
+//! Accesses of programs: as many as need no wait at once, and the fault of the next one as a task of the engine.
 
-use order9_mm::env::Env as _;
-use order9_mm::space::{Access, Fault, FaultStep, Need, PageView, TableStep, Touched, VirtAddr, Vpn, VpnRange};
-use order9_mm::{AccessLevels, AllocError, Errno, GaveUp, Gfp, Request, SlotId, SpaceId, alloc_pages, alloc_slow};
-use order9_units::{Order, Pages, Pfn};
+use order9_mm::space::{Access, FaultStep, PageView, Touched, VirtAddr, Vpn, VpnRange};
+use order9_mm::tasks::handle_fault;
+use order9_mm::{AccessLevels, AllocError, Errno, GaveUp, Request};
+use order9_units::{Pages, Pfn};
 use order9_workloads::Stop;
 
 use crate::access::Pass;
 use crate::cost::Picos;
-use crate::kernel::{Bill, Engine};
+use crate::kernel::Bill;
 use crate::thread::Thread;
 use crate::time::Class;
 
@@ -124,108 +124,8 @@ impl Thread {
 
     /// One access that needs a fault, or the rest of it after `step`.
     pub(crate) async fn fault(&self, addr: VirtAddr, access: Access, step: Option<FaultStep>) -> Result<(), Stop> {
-        let _lock = self.lock_for_fault(addr).await;
-        let space = self.process.space;
-        let touch = || self.kernel.with(|mm| mm.touch(self.task, addr, access, self.cpu()));
-        let mut step = step.unwrap_or_else(touch);
-        loop {
-            match step {
-                FaultStep::Hit | FaultStep::Done => break,
-                FaultStep::NeedPage(fault) => {
-                    let request = self.kernel.with(|mm| mm.fault_request(&fault, self.cpu()));
-                    let page = match self.page_for(&fault, &request).await {
-                        Ok(page) => page,
-                        Err(_) if fault.need().may_be_refused() => {
-                            step = self.kernel.with(|mm| mm.fault_refused(&fault, self.cpu()));
-                            continue;
-                        }
-                        Err(error) => return Err(self.no_memory(error)),
-                    };
-                    if let Need::SwapIn(slot) = fault.need() {
-                        self.read_from_swap(slot, &request).await;
-                    }
-                    step = self.kernel.with(|mm| mm.fault_go_on(&fault, page, self.cpu()));
-                }
-                FaultStep::NeedPool(fault) => {
-                    step = self.kernel.with(|mm| mm.hugetlb_fault(&fault, self.cpu_node(), self.cpu()));
-                }
-                FaultStep::Retry => step = touch(),
-                FaultStep::NeedRead { file, index } => {
-                    self.read_for_fault(file, index).await?;
-                    step = touch();
-                }
-                FaultStep::NeedMkwrite => {
-                    let now = self.kernel.handle.now();
-                    step = self.dirtying(|mm| mm.page_mkwrite(space, addr, now, self.cpu())).await;
-                }
-                FaultStep::NumaHint => {
-                    self.tell_user(addr).await;
-                    step = touch();
-                }
-                FaultStep::Segv => return Err(Stop::Signal { signal: "SIGSEGV", addr: addr.get() }),
-                FaultStep::Bus => return Err(Stop::Signal { signal: "SIGBUS", addr: addr.get() }),
-            }
-        }
-        self.spend().await;
-        self.balance_dirty_pages().await
-    }
-
-    /// The page that a fault needs. What the engine could have taken from the free lists, it has: only pages to read into
-    /// were not looked for yet.
-    async fn page_for(&self, fault: &Fault, request: &Request) -> Result<Pfn, AllocError> {
-        match fault.need() {
-            Need::SwapIn(_) => alloc_pages(self, request).await,
-            _ => alloc_slow(self, request).await,
-        }
-    }
-
-    /// Reads a slot of swap, and beside it those that are worth it, as far as pages for them can be had at once, where
-    /// `request` asks for the first.
-    pub(crate) async fn read_from_swap(&self, slot: SlotId, request: &Request) {
-        let ahead: Vec<(SlotId, Pfn)> = self.kernel.with(|mm| {
-            let slots = mm.swap_readahead(slot);
-            slots.into_iter().map_while(|slot| Some((slot, mm.alloc_fast(request).ok()?))).collect()
-        });
-        let mut slots: Vec<SlotId> = ahead.iter().map(|&(slot, _)| slot).collect();
-        slots.insert(slots.partition_point(|&other| other < slot), slot);
-        self.kernel.read_slots(&slots).await;
-        for (slot, page) in ahead {
-            self.kernel.with(|mm| mm.finish_readahead(slot, page, self.cpu()));
-        }
-    }
-
-    /// Takes the steps of an operation that fills the page table of `space`, giving it the page tables and copies it needs.
-    pub(crate) async fn fill_tables(
-        &self,
-        call: &'static str,
-        space: SpaceId,
-        mut step: impl FnMut(&mut Engine) -> Result<TableStep, Errno>,
-    ) -> Result<(), Stop> {
-        loop {
-            match self.kernel.with(&mut step).map_err(|errno| refused(call, errno))? {
-                TableStep::Done => break,
-                TableStep::Progress => self.spend().await,
-                TableStep::NeedTable(vpn) => {
-                    let page = self.page(Gfp::GFP_PGTABLE_USER).await?;
-                    self.kernel.with(|mm| mm.give_table(space, vpn, page, self.cpu()));
-                }
-                TableStep::NeedCopy(copy) => {
-                    let page = self.page(Gfp::GFP_HIGHUSER_MOVABLE).await?;
-                    self.kernel.with(|mm| mm.give_copy(&copy, page, self.cpu()));
-                }
-            }
-        }
-        self.spend().await;
-        Ok(())
-    }
-
-    /// One page, from wherever it can be had.
-    pub(crate) async fn page(&self, gfp: Gfp) -> Result<Pfn, Stop> {
-        alloc_pages(self, &self.request(gfp)).await.map_err(|error| self.no_memory(error))
-    }
-
-    fn request(&self, gfp: Gfp) -> Request {
-        self.placed(Request::new(Order::ZERO, gfp))
+        // No fault is refused as a call would be.
+        handle_fault(self, addr, access, step).await.map_err(|why| self.stopped("fault", why))
     }
 
     /// The allocation `plain` where the policy of this thread has it.

@@ -16,7 +16,7 @@ use crate::access::Places;
 use crate::cost::{Cost, Picos, Prices};
 use crate::daemons::Waiting;
 use crate::events::EventLog;
-use crate::files::{Flusher, Lengths, Readahead, Throttle};
+use crate::files::Lengths;
 use crate::kernel_memory::Kmalloc;
 use crate::machine::Options;
 use crate::oom::OutOfMemory;
@@ -61,12 +61,11 @@ pub(crate) struct Kernel {
     /// Who keeps snapshots.
     pub(crate) snapshots: RefCell<Option<Box<KeepSnapshot>>>,
     pub(crate) storage: Storage,
-    pub(crate) readahead: RefCell<Readahead>,
     pub(crate) lengths: RefCell<Lengths>,
     /// Files on disk whose name was removed while they were open or mapped.
     pub(crate) unlinked: RefCell<BTreeSet<FileId>>,
-    pub(crate) throttle: RefCell<Throttle>,
-    pub(crate) flusher: Flusher,
+    /// Where the flusher waits for work.
+    pub(crate) flusher_wait: QueueId,
     /// Tasks that wait for the end of writes.
     pub(crate) written: QueueId,
     /// Where khugepaged waits for work.
@@ -82,6 +81,8 @@ pub(crate) struct Kernel {
     /// By node with memory, where there is one.
     pub(crate) kcompactds: RefCell<Vec<TaskId>>,
     pub(crate) khugepaged: Cell<Option<TaskId>>,
+    /// The task of the flusher, if there are disks with files.
+    pub(crate) flusher: Cell<Option<TaskId>>,
 }
 
 /// Keeps the state of memory under a name.
@@ -123,7 +124,7 @@ impl Kernel {
         if storage.main().is_some() {
             engine.mount(CacheSpec::XFS_INODE).expect("an engine without filesystem");
         }
-        let (flusher, written) = (Flusher::new(&handle), handle.new_queue("end of writes"));
+        let (flusher_wait, written) = (handle.new_queue("flusher"), handle.new_queue("end of writes"));
         let khugepaged_wait = handle.new_queue("khugepaged");
         let transferred = handle.new_queue("end of transfers");
         let places = Places::new(engine.frames().distances(), prices.access.levels());
@@ -148,11 +149,9 @@ impl Kernel {
             available_at_start: Cell::new(None),
             snapshots: RefCell::default(),
             storage,
-            readahead: RefCell::default(),
             lengths: RefCell::default(),
             unlinked: RefCell::default(),
-            throttle: RefCell::default(),
-            flusher,
+            flusher_wait,
             written,
             khugepaged_wait,
             transferred,
@@ -160,6 +159,7 @@ impl Kernel {
             kswapds: RefCell::default(),
             kcompactds: RefCell::default(),
             khugepaged: Cell::default(),
+            flusher: Cell::default(),
             compact_stall: Cell::default(),
         }
     }

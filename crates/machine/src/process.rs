@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::rc::Rc;
 
+use order9_mm::tasks::fill_tables;
 use order9_mm::{Errno, SpaceId};
 use order9_units::Nanos;
 use order9_workloads::{ChildKind, Ended, Measuring as _, Processes, Spread, Stop, Times};
@@ -290,11 +291,11 @@ impl Thread {
     async fn fork_space(&self) -> Result<SpaceId, Stop> {
         let _changing = self.change_mappings(all_mappings()).await;
         let mut fork = self.kernel.with(|mm| mm.fork(self.task)).map_err(|errno| refused("fork", errno))?;
-        let copied = self.fill_tables("fork", fork.child(), |mm| mm.fork_step(&mut fork)).await;
+        let copied = fill_tables(self, fork.child(), |mm| mm.fork_step(&mut fork)).await;
         if copied.is_err() {
             self.kernel.with(|mm| mm.exit(fork.child(), self.cpu())).expect("the child has not run");
             self.kernel.settle(0).await;
         }
-        copied.map(|()| fork.child())
+        copied.map(|()| fork.child()).map_err(|why| self.stopped("fork", why))
     }
 }

@@ -230,7 +230,7 @@ impl Kernel {
         counters.push(self.cpu_of(self.kcompactds.borrow().iter().copied()));
         counters.push(self.cpu_of(self.khugepaged.get().into_iter()));
         counters.push(self.compact_stall.get().get());
-        counters.push(self.cpu_of(self.flusher.task().into_iter()));
+        counters.push(self.cpu_of(self.flusher.get().into_iter()));
         counters.extend(self.use_of(self.zone_locks.iter().copied()));
         counters.extend(self.use_of(self.lru_locks.iter().copied()));
         let mmap_locks: Vec<LockId> = self.processes.borrow().iter().map(|process| process.mmap_lock).collect();

@@ -1,9 +1,10 @@
 //! Files on tmpfs: mounts, pages that system calls read and write, and parts that are cut out.
 
 use order9_mm::env::Env as _;
-use order9_mm::{Errno, FileId, MountId, ShmemHole, ShmemPage, alloc_pages};
+use order9_mm::tasks::{Filled, tmpfs_page, tmpfs_page_to_write};
+use order9_mm::{Errno, FileId, MountId};
 use order9_procfs::tmpfs_options;
-use order9_units::{Bytes, PAGE_SIZE, Pages, Pfn};
+use order9_units::{Bytes, PAGE_SIZE, Pages};
 use order9_workloads::{self as workloads, Mount, Statfs, Stop, Tmpfs};
 
 use crate::faults::refused;
@@ -87,7 +88,7 @@ impl Tmpfs for Thread {
 impl Thread {
     /// Makes holes of what filled some, and a file that was to grow from one size to another as large as it was, unless it has
     /// another size by now. One that was closed meanwhile is left.
-    fn undo_preallocation(&self, file: FileId, (before, end): (Pages, Pages), filled: Vec<(u64, Pages)>) {
+    fn undo_preallocation(&self, file: FileId, (before, end): (Pages, Pages), filled: Vec<Filled>) {
         self.kernel.with(|mm| {
             for (index, pages) in filled {
                 let _closed = mm.punch_hole(file, index, pages, self.cpu());
@@ -109,26 +110,11 @@ impl Thread {
         }
     }
 
-    /// The page at `index` of a file of tmpfs, read back from swap if it is there; `None` for a hole.
-    pub(crate) async fn tmpfs_page(&self, file: FileId, index: u64) -> Result<Option<Pfn>, Stop> {
-        loop {
-            match self.kernel.with(|mm| mm.shmem_page(file, index)) {
-                ShmemPage::Present(pfn) => return Ok(Some(pfn)),
-                ShmemPage::Hole => return Ok(None),
-                ShmemPage::Swapped(slot) => {
-                    let request = self.kernel.look(|mm| mm.file_request(self.task, file, index, self.cpu()));
-                    let page = alloc_pages(self, &request).await.map_err(|error| self.no_memory(error))?;
-                    self.read_from_swap(slot, &request).await;
-                    self.kernel.with(|mm| mm.shmem_swap_in(file, index, slot, page, self.cpu()));
-                }
-            }
-        }
-    }
-
     /// Reads what lies in `[offset, end)` of a file of tmpfs, which uses its pages; holes have none.
     pub(crate) async fn read_tmpfs(&self, file: FileId, offset: Bytes, end: Bytes) -> Result<(), Stop> {
         for index in offset.get() / PAGE_SIZE.get()..end.get().div_ceil(PAGE_SIZE.get()) {
-            if let Some(pfn) = self.tmpfs_page(file, index).await? {
+            let page = tmpfs_page(self, file, index).await.map_err(|why| self.stopped("pread", why))?;
+            if let Some(pfn) = page {
                 self.kernel.with(|mm| mm.mark_accessed(pfn));
             }
         }
@@ -142,40 +128,8 @@ impl Thread {
         Ok(())
     }
 
-    /// Sees to it that there is a page at `index` of a file of tmpfs, as whoever writes there does; the hole that had to be
-    /// filled for it, if there was one.
-    async fn tmpfs_page_to_write(
-        &self,
-        call: &'static str,
-        file: FileId,
-        index: u64,
-    ) -> Result<Option<(u64, Pages)>, Stop> {
-        let mut filled = None;
-        loop {
-            if let Some(pfn) = self.tmpfs_page(file, index).await? {
-                self.kernel.with(|mm| mm.mark_accessed(pfn));
-                return Ok(filled);
-            }
-            let hole = self.kernel.with(|mm| mm.shmem_hole(self.task, file, index, self.cpu()));
-            let (hole, page) = self.page_for_hole(hole.map_err(|errno| refused(call, errno))?).await?;
-            let done = self.kernel.with(|mm| {
-                let done = mm.fill_shmem_hole(&hole, page, self.cpu());
-                done.inspect_err(|_| mm.free(page, self.cpu()).expect("the page was just allocated"))
-            });
-            done.map_err(|errno| refused(call, errno))?;
-            filled = Some(hole.pages());
-        }
-    }
-
-    /// What can be had for a hole, and the page.
-    async fn page_for_hole(&self, mut hole: ShmemHole) -> Result<(ShmemHole, Pfn), Stop> {
-        loop {
-            let request = self.kernel.look(|mm| mm.hole_request(self.task, &hole, self.cpu()));
-            match alloc_pages(self, &request).await {
-                Ok(page) => return Ok((hole, page)),
-                Err(_) if hole.may_be_refused() => hole = self.kernel.with(|mm| mm.shmem_refused(&hole)),
-                Err(error) => return Err(self.no_memory(error)),
-            }
-        }
+    /// Sees to it that there is a page at `index` of a file of tmpfs, on behalf of `call`; the hole that was filled for that.
+    async fn tmpfs_page_to_write(&self, call: &'static str, file: FileId, index: u64) -> Result<Option<Filled>, Stop> {
+        tmpfs_page_to_write(self, file, index).await.map_err(|why| self.stopped(call, why))
     }
 }

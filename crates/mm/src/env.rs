@@ -1,9 +1,10 @@
 //! The world around the engine: time, other tasks, disks.
 //!
 //! [`Env`] is a task's way to the engine. The engine is reached through [`Env::with`] only, so that no borrow of it can
-//! cross an await: after each await the world may have changed. [`Stall`] is what reclaim waits for.
-//! Who may also be killed for memory implements [`Pressure`](crate::Pressure). In the lab all three are implemented by a machine in
-//! virtual time; on real memory they run straight through on the calling thread.
+//! cross an await: after each await the world may have changed. [`Stall`] is what reclaim waits for, [`Disks`] what files and
+//! swap lie on. Who may also be killed for memory implements [`Pressure`](crate::Pressure), and a thread of a program
+//! [`UserTask`](crate::tasks::UserTask). In the lab all of them are implemented by a machine in virtual time; on real memory they run straight through
+//! on the calling thread.
 
 use alloc::vec::Vec;
 use core::future::Future;
@@ -17,6 +18,9 @@ use crate::trace::Tracer;
 
 #[cfg(test)]
 pub(crate) mod alone;
+mod disks;
+
+pub use disks::{Disks, FileWork};
 
 /// A task's way to the engine and to time.
 pub trait Env {
@@ -99,6 +103,8 @@ pub enum Until {
     KswapdNeeded(NodeId),
     /// khugepaged, for somebody to visit: the world ends this wait where [`Mm::take_wakeups`] names it.
     KhugepagedNeeded,
+    /// The flusher, for something to write: the world ends this wait where [`Mm::take_wakeups`] names it.
+    FlusherNeeded,
     /// Tasks that may not reclaim themselves, for kswapd of the node to have freed some.
     ReservesFilled(NodeId),
     /// Reclaimers, for the pages that others have isolated on the node.
@@ -107,6 +113,8 @@ pub enum Until {
     Uncongested,
     /// Whoever needs a page that is being read or written: the world ends this wait at the end of every transfer.
     Transferred,
+    /// Whoever syncs, for writes: the world ends this wait at the end of every write.
+    WriteEnded,
     /// Reclaimers, for pages of the node to be written: the world ends this wait where [`Mm::take_wakeups`] names the node.
     PagesWritten(NodeId),
 }

@@ -70,6 +70,7 @@ pub mod space;
 mod suitable;
 mod swap;
 mod tags;
+pub mod tasks;
 pub mod thp;
 pub mod trace;
 mod tunables;

@@ -13,7 +13,7 @@ pub struct Wakeups {
     pub kcompactd: u64,
     /// Nodes of which enough pages were written for those who wait for that.
     pub written: u64,
-    /// Reclaim meets nothing but dirty pages that nobody writes.
+    /// The flusher has something to do: there is too much dirty, or reclaim meets nothing but dirty pages that nobody writes.
     pub flushers: bool,
     /// khugepaged has somebody to visit, or other pauses to make.
     pub khugepaged: bool,

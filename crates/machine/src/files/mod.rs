@@ -1,19 +1,19 @@
 //! Files of programs: on the machine's disk behind the page cache or, on a machine without a disk, on tmpfs.
 //!
-//! The parts: [`blocks`] (where files lie on the disk), [`read`] (reads and readahead), [`write`] (writes, and how writers are
-//! slowed down), [`flusher`] (the daemon that writes back). The number of a file is the engine's.
+//! The parts: [`blocks`] (where files lie on the disk), [`read`] and [`write`] (system calls page by page). What a read or
+//! write does to a page is a task of the engine, and so is writeback. The number of a file is the engine's.
 
 mod blocks;
-mod flusher;
 mod read;
 mod write;
 
 use std::collections::BTreeMap;
 
 use order9_mm::env::Env as _;
-use order9_mm::fs_cache::{FsError, FsStep};
-use order9_mm::{Errno, FileId, Gfp, Request, alloc_pages};
-use order9_units::{Bytes, Order, PAGE_SIZE, Pages};
+use order9_mm::fs_cache::FsError;
+use order9_mm::tasks::{self, sync, sync_file};
+use order9_mm::{Errno, FileId};
+use order9_units::{Bytes, PAGE_SIZE, Pages};
 use order9_workloads::{self as workloads, Files, Stop};
 
 use crate::cost::Picos;
@@ -22,9 +22,6 @@ use crate::thread::Thread;
 use crate::time::Class;
 
 pub(crate) use blocks::{BlockMap, Piece};
-pub(crate) use flusher::Flusher;
-pub(crate) use read::Readahead;
-pub(crate) use write::Throttle;
 
 /// What a program writes with one system call.
 const WRITE: Bytes = Bytes::new(1 << 20);
@@ -39,7 +36,7 @@ const fn named(file: FileId) -> workloads::FileId {
 }
 
 /// What a call ends with that the filesystem refuses.
-fn denied(call: &'static str, error: FsError) -> Stop {
+pub(crate) fn denied(call: &'static str, error: FsError) -> Stop {
     refused(
         call,
         match error {
@@ -120,7 +117,7 @@ impl Files for Thread {
     async fn close(&self, number: workloads::FileId) -> Result<(), Stop> {
         self.enter().await?;
         let file = self.living("close", number, Errno::Ebadf)?;
-        self.kernel.readahead.borrow_mut().forget(file);
+        self.kernel.with(|mm| mm.forget_readahead(file));
         if self.is_on_disk(file) {
             self.kernel.with(|mm| mm.fs_close(file)).map_err(|error| denied("close", error))?;
             self.drop_unlinked();
@@ -132,14 +129,14 @@ impl Files for Thread {
         self.enter().await?;
         let file = self.living("fsync", number, Errno::Ebadf)?;
         if self.is_on_disk(file) {
-            self.kernel.sync_file(file).await;
+            sync_file(self, &*self.kernel, file).await;
         }
         self.alive()
     }
 
     async fn sync(&self) -> Result<(), Stop> {
         self.enter().await?;
-        self.kernel.sync_all().await;
+        sync(self, &*self.kernel).await;
         self.alive()
     }
 
@@ -202,21 +199,7 @@ impl Thread {
 
     /// Brings inode and dentry of a file into memory and uses them; says whether the inode has to be read.
     async fn open_inode(&self, file: FileId) -> Result<bool, Stop> {
-        let request = self.placed(Request::new(Order::ZERO, Gfp::GFP_NOFS));
-        let mut step = self.kernel.with(|mm| mm.fs_open_fast(file, &request));
-        loop {
-            match step {
-                FsStep::Done { inode_missed } => {
-                    self.spend().await;
-                    return Ok(inode_missed);
-                }
-                FsStep::NeedPage(need) => {
-                    let answer = alloc_pages(self, &need.request()).await;
-                    step = self.kernel.with(|mm| mm.fs_open_give(&need, answer));
-                }
-                FsStep::Failed(error) => return Err(denied("open", error)),
-            }
-        }
+        tasks::open_inode(self, file).await.map_err(|why| self.stopped("open", why))
     }
 
     /// Removes the files without a name that nobody has open or mapped any more.

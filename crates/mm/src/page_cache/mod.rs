@@ -4,7 +4,7 @@
 //! (pages to be written back), [`DirtyLimits`] (when to). A page is added locked and read, or added and written as
 //! a whole; writes make it and its file dirty, and dirty files wait in a queue for the flusher. A file can be accessed while
 //! its inode is in memory (see [`crate::fs_cache`]); dirty data and mappings keep the inode there, pages keep it or go with
-//! it, as the release has it. Never reads or writes a disk, never waits; the caller does both and tells the time.
+//! it, as the release has it. Never reads or writes a disk, never waits: [`crate::tasks`] do both, and tell the time.
 //!
 //! A frame that says it is a page of a file is that page, on a list, isolated, or under I/O: the step that takes a page out
 //! of its file takes the file off the frame. Whoever still holds the frame then has a page that nobody owns (`Owner::Kept`),
@@ -15,11 +15,14 @@ mod check;
 mod dirty;
 mod evict;
 mod file;
+mod flusher;
 mod limits;
 mod queue;
+mod readahead;
 mod shadows;
 #[cfg(test)]
 pub(crate) mod tests;
+mod throttle;
 mod tree;
 mod writeback;
 
@@ -30,7 +33,10 @@ pub use dirty::WritePending;
 pub use evict::DropPagecache;
 pub use file::{File, FileId, MigrateHandler};
 pub(crate) use file::{FileTable, Home, PAGES_MAX};
+pub(crate) use flusher::FlusherState;
 pub use limits::{DirtyLimits, DirtySettings, PosRatio};
+pub(crate) use readahead::{READ_AHEAD, Readahead};
+pub(crate) use throttle::Throttle;
 pub use writeback::FileWrite;
 pub(crate) use writeback::Orphans;
 

@@ -60,7 +60,9 @@ async fn shrink_lists<E: Stall>(env: &E, id: ReclaimId, zone: ZoneId) {
             let step = mm.reclaim_step(id, env.cpu());
             let run = mm.reclaim_mut(id);
             let (writes, flushers) = (core::mem::take(&mut run.writes), core::mem::take(&mut run.wake_flushers));
-            mm.wakeups.flushers |= flushers;
+            if flushers {
+                mm.wakeup_flushers();
+            }
             (step, writes)
         });
         if !writes.is_empty() {

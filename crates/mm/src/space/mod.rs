@@ -64,7 +64,7 @@ use crate::hugetlb::Hugetlb;
 use crate::mempolicy::{Mempolicies, TaskPolicies};
 use crate::migrate::DriverPages;
 use crate::numa_balancing::{NumaBalancing, SpaceBalancing};
-use crate::page_cache::{FileTable, Orphans, WritePending};
+use crate::page_cache::{FileTable, FlusherState, Orphans, Readahead, Throttle, WritePending};
 use crate::settings::MapLimit;
 use crate::shmem::Mounts;
 use crate::tags::Tags;
@@ -195,6 +195,11 @@ pub(crate) struct UserMemory {
     pub(crate) mapped: Vec<u64>,
     /// By zone: pages that disks do not have yet.
     pub(crate) write_pending: Vec<WritePending>,
+    /// How far readers of files are.
+    pub(crate) readahead: Readahead,
+    /// How fast programs may make pages dirty.
+    pub(crate) throttle: Throttle,
+    pub(crate) flusher: FlusherState,
     /// Movable pages that are neither programs' nor files'.
     pub(crate) drivers: DriverPages,
     pub(crate) huge: HugeMemory,

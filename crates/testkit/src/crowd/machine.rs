@@ -5,15 +5,19 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-use order9_mm::env::{Env, OomKill, SpinLock, Stall, Task, Until};
+use order9_mm::env::{Disks, Env, FileWork, OomKill, SpinLock, Stall, Task, Until};
+use order9_mm::mempolicy::SpaceTask;
+use order9_mm::numa_balancing::NumaTask;
 use order9_mm::page_cache::FileWrite;
 use order9_mm::policy::Policy;
 use order9_mm::reclaim::PageWrite;
 use order9_mm::slab::CacheSpec;
+use order9_mm::space::{VirtAddr, VpnRange};
+use order9_mm::tasks::{UserTask, Visits};
 use order9_mm::thp::{HugeDefrag, HugeEnabled};
 use order9_mm::trace::NoTrace;
-use order9_mm::{Effort, FileId, Mm, MmBuilder, Pressure, Request, SpaceId, SwapWrite, Wakeups};
-use order9_units::{Nanos, Pages};
+use order9_mm::{Effort, FileId, Mm, MmBuilder, Pressure, Request, SlotId, SpaceId, SwapWrite, Wakeups};
+use order9_units::{Nanos, NodeId, Pages};
 
 use super::CPU;
 use crate::nodes::{self, Choices};
@@ -30,9 +34,9 @@ const PATIENCE: u32 = 3;
 pub(super) enum Transfer {
     Swap(SwapWrite),
     Write(FileWrite),
-    Inode(FileId),
-    /// Pages being read, of a file.
-    Read(FileId, u64),
+    Inodes(Vec<FileId>),
+    /// Pages of a file being read, from an index on.
+    Read(FileId, u64, Pages),
 }
 
 pub(super) struct Machine {
@@ -74,12 +78,15 @@ impl Machine {
     pub(super) fn step<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R {
         let mut mm = self.mm.borrow_mut();
         let result = step(&mut mm);
-        let Wakeups { kswapd, kcompactd, written, khugepaged, .. } = mm.take_wakeups();
+        let Wakeups { kswapd, kcompactd, written, khugepaged, flushers } = mm.take_wakeups();
         Wakeups::nodes(kswapd).for_each(|node| self.wake(Until::KswapdNeeded(node)));
         Wakeups::nodes(kcompactd).for_each(|node| self.wake(Until::KcompactdNeeded(node)));
         Wakeups::nodes(written).for_each(|node| self.wake(Until::PagesWritten(node)));
         if khugepaged {
             self.wake(Until::KhugepagedNeeded);
+        }
+        if flushers {
+            self.wake(Until::FlusherNeeded);
         }
         result
     }
@@ -116,10 +123,11 @@ impl Machine {
         self.step(|mm| match transfer {
             Transfer::Swap(write) => mm.swap_written(write, CPU),
             Transfer::Write(write) => mm.file_written(&write, now, CPU),
-            Transfer::Inode(file) => mm.inode_written(file),
-            Transfer::Read(file, index) => mm.end_page_read(file, index, Pages::new(1), CPU),
+            Transfer::Inodes(inodes) => inodes.into_iter().for_each(|inode| mm.inode_written(inode)),
+            Transfer::Read(file, index, pages) => mm.end_page_read(file, index, pages, CPU),
         });
         self.wake(Until::Transferred);
+        self.wake(Until::WriteEnded);
         self.wake(Until::Uncongested);
     }
 
@@ -153,11 +161,28 @@ pub(super) struct Thread {
     /// It waits for work.
     idle: Rc<Cell<bool>>,
     cpu: usize,
+    /// The program that it is of.
+    space: SpaceId,
+    /// Pages it has made dirty since it last looked at how many there are.
+    dirtied: Rc<Cell<u64>>,
 }
 
 impl Thread {
+    /// A thread of no program.
     pub(super) fn new(machine: &Rc<Machine>, cpu: usize) -> Self {
-        Self { machine: Rc::clone(machine), memalloc: Rc::default(), idle: Rc::default(), cpu }
+        Self {
+            machine: Rc::clone(machine),
+            memalloc: Rc::default(),
+            idle: Rc::default(),
+            cpu,
+            space: SpaceId::default(),
+            dirtied: Rc::default(),
+        }
+    }
+
+    /// The same thread, of the program with this space.
+    pub(super) fn of(&self, space: SpaceId) -> Self {
+        Self { space, ..self.clone() }
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -176,6 +201,10 @@ impl Thread {
         while self.machine.is_locked(space) {
             self.pause().await;
         }
+        self.lock_now(space)
+    }
+
+    fn lock_now(&self, space: SpaceId) -> MmapLock {
         self.machine.locked.borrow_mut().push(space);
         MmapLock { machine: Rc::clone(&self.machine), space }
     }
@@ -221,14 +250,13 @@ impl Stall for Thread {
                 PageWrite::File(write) => Transfer::Write(write),
             });
         }
-        while self.machine.transfers() > QUEUE {
-            self.pause().await;
-        }
+        self.wait_for_room().await;
     }
 
     async fn wait(&self, until: Until, timeout: Option<Nanos>) -> bool {
         let before = self.machine.times_woken(until);
-        let for_work = matches!(until, Until::KswapdNeeded(_) | Until::KcompactdNeeded(_) | Until::KhugepagedNeeded);
+        use Until::{FlusherNeeded, KcompactdNeeded, KhugepagedNeeded, KswapdNeeded};
+        let for_work = matches!(until, KswapdNeeded(_) | KcompactdNeeded(_) | KhugepagedNeeded | FlusherNeeded);
         self.idle.set(for_work);
         for look in 0.. {
             self.pause().await;
@@ -260,5 +288,95 @@ impl Pressure for Thread {
 
     async fn oom_kill(&self, _: &Request) -> OomKill {
         OomKill::NoVictim
+    }
+}
+
+/// Every `mmap_lock` is one for writing, and a mapping has no lock of its own.
+impl UserTask for Thread {
+    fn disks(&self) -> &impl Disks {
+        self
+    }
+
+    fn identity(&self) -> SpaceTask {
+        self.space.into()
+    }
+
+    fn fatal_signal_pending(&self) -> bool {
+        self.machine.killed.get()
+    }
+
+    async fn lock_for_fault(&self, _: VirtAddr) -> impl Sized {
+        self.lock(self.space).await
+    }
+
+    async fn mmap_read_lock(&self) -> impl Sized {
+        self.lock(self.space).await
+    }
+
+    fn mmap_read_trylock(&self) -> Option<impl Sized> {
+        (!self.machine.is_locked(self.space)).then(|| self.lock_now(self.space))
+    }
+
+    async fn lock_mappings(&self, _: VpnRange) -> impl Sized {
+        self.lock(self.space).await
+    }
+
+    fn numa_task(&self) -> Option<NumaTask> {
+        Some(NumaTask { pid: self.cpu as u32, cpu: self.cpu, threads: 2 })
+    }
+
+    async fn move_to_idle_cpu(&self, _: NodeId) {
+        self.pause().await;
+    }
+
+    fn nr_dirtied(&self) -> &Cell<u64> {
+        &self.dirtied
+    }
+
+    async fn preemption_point(&self) {
+        self.pause().await;
+    }
+}
+
+impl Visits for Thread {
+    type Visitor = Self;
+
+    fn visitor(&self, space: SpaceId) -> Option<Self> {
+        Some(self.of(space))
+    }
+}
+
+/// Disks have room for everything; a read of swap is over when the task goes on.
+impl Disks for Thread {
+    async fn work_on_files(&self, _: FileWork) {}
+
+    fn read_pages(&self, file: FileId, index: u64, pages: Pages) {
+        self.machine.begin(Transfer::Read(file, index, pages));
+    }
+
+    async fn wait_for_read(&self, _: FileId, _: u64) {
+        self.wait(Until::Transferred, None).await;
+    }
+
+    async fn read_slots(&self, _: &[SlotId]) {
+        self.pause().await;
+    }
+
+    fn write_pages(&self, write: &FileWrite) {
+        self.machine.begin(Transfer::Write(*write));
+    }
+
+    fn write_inodes(&self, inodes: Vec<FileId>) {
+        self.machine.begin(Transfer::Inodes(inodes));
+    }
+
+    async fn wait_for_room(&self) {
+        while self.machine.transfers() > QUEUE {
+            self.pause().await;
+        }
+    }
+
+    fn has_room_for(&self, _: FileId, _: u64, _: Pages) -> bool {
+        true
     }
 }

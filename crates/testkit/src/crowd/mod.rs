@@ -22,6 +22,7 @@ use order9_mm::mempolicy::Movable;
 use order9_mm::migrate::MigrateMode;
 use order9_mm::policy::Policy;
 use order9_mm::space::{Access, Backing, Madvise, MmapRequest, Place, VirtAddr};
+use order9_mm::tasks::{flusher, khugepaged};
 use order9_mm::{
     FileId, FrameState, Gfp, LruType, Mm, MountId, Pressure as _, Request, ShmemHuge, SpaceId, TmpfsOptions,
 };
@@ -107,7 +108,8 @@ impl<C: Choices> World<C> {
             world.start_daemon(async move |thread: Thread| kswapd(&thread, node).await);
             world.start_daemon(async move |thread: Thread| kcompactd(&thread, node, None).await);
         }
-        world.start_daemon(async |thread: Thread| thread.khugepaged().await);
+        world.start_daemon(async |thread: Thread| khugepaged(&thread, None).await);
+        world.start_daemon(async |thread: Thread| flusher(&thread, &thread, None).await);
         world.new_space();
         world
     }
@@ -164,7 +166,7 @@ impl<C: Choices> World<C> {
             return self.begin();
         }
         let at = self.below(self.tasks.len() as u64) as usize;
-        for _ in 0..=self.below(6) {
+        for _ in 0..=self.below(12) {
             if poll(&mut self.tasks[at]) {
                 drop(self.tasks.swap_remove(at));
                 return;
@@ -322,7 +324,7 @@ impl<C: Choices> World<C> {
                     shortened.set(shortened.get() + 1);
                 }
                 8 => thread.with(|mm| mm.punch_hole(file, index, Pages::new(count), CPU)).expect("it is open"),
-                _ => thread.write_back(file).await,
+                _ => thread.sync(file).await,
             };
             thread.while_open(file, work).await;
             drop(used);

@@ -1,67 +1,34 @@
 //! What tasks of programs, the administrator and the kernel do in many steps.
 
 use order9_mm::compaction::{compact_node, try_to_compact_pages};
-use order9_mm::env::{CompactPriority, Env as _, Stall as _, Until};
+use order9_mm::env::{CompactPriority, Env as _};
 use order9_mm::hugetlb::{PoolResize, PoolSize, PoolStep};
 use order9_mm::mempolicy::{MbindFlags, MempolicyArgs, Movable, PageMove, mbind, migrate_space, move_pages, set_mems};
 use order9_mm::migrate::{MigrateMode, MigrateReason, gather_pages, offline_pages};
-use order9_mm::numa_balancing::NumaTask;
 use order9_mm::reclaim::Reclaimer;
 use order9_mm::shrinker::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
-use order9_mm::space::{Access, Fault, FaultStep, Mremap, MremapTo, TableStep, VirtAddr};
-use order9_mm::thp::{Collapse, CollapseFailure, KhugepagedStep};
-use order9_mm::{AllocError, Errno, Gfp, Mm, Request, SpaceId, alloc_pages};
+use order9_mm::space::{Access, Mremap, MremapTo, VirtAddr};
+use order9_mm::tasks::{UserTask as _, fill_tables, finish_fault, madvise_collapse};
+use order9_mm::{Gfp, Request, SpaceId, alloc_pages};
 use order9_units::{Migratetype, Nanos, NodeId, NodeMask, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange};
 
+use super::CPU;
 use super::machine::Thread;
-use super::{CPU, page_request};
 
 impl Thread {
-    async fn page_for(&self, fault: &Fault) -> Result<Pfn, AllocError> {
-        let request = self.with(|mm| mm.fault_request(fault, self.cpu()));
-        alloc_pages(self, &request).await
-    }
-
-    /// An access of a program, with all that it needs.
+    /// An access of a program. Its first page comes after a wait, even where one is free.
     pub(super) async fn access(&self, space: SpaceId, addr: VirtAddr, access: Access) {
-        let _lock = self.lock(space).await;
-        let begin = || self.with(|mm| mm.fault_begin(space, addr, access, self.cpu()));
-        let mut step = begin();
-        loop {
-            self.pause().await;
-            step = match step {
-                FaultStep::NeedPage(fault) => match self.page_for(&fault).await {
-                    Ok(page) => self.with(|mm| mm.fault_finish(&fault, page, CPU)),
-                    Err(_) if fault.need().may_be_refused() => self.with(|mm| mm.fault_refused(&fault, CPU)),
-                    Err(_) => return,
-                },
-                FaultStep::NeedPool(fault) => {
-                    self.with(|mm| mm.hugetlb_fault(&fault, self.machine.nodes.node_of(self.cpu()), CPU))
-                }
-                FaultStep::NeedRead { file, index } => {
-                    self.read(file, index, 1).await;
-                    begin()
-                }
-                FaultStep::NeedMkwrite => self.with(|mm| mm.page_mkwrite(space, addr, self.machine.now(), CPU)),
-                FaultStep::Retry => begin(),
-                FaultStep::NumaHint => {
-                    let (task, now) = (self.numa_task(), self.machine.now());
-                    self.with(|mm| mm.numa_hint_fault(space, addr, task, now));
-                    begin()
-                }
-                FaultStep::Hit | FaultStep::Done | FaultStep::Segv | FaultStep::Bus => return,
-            };
-        }
-    }
-
-    fn numa_task(&self) -> NumaTask {
-        NumaTask { pid: self.cpu() as u32, cpu: self.cpu(), threads: 2 }
+        let task = self.of(space);
+        let _lock = task.lock_for_fault(addr).await;
+        let step = self.with(|mm| mm.fault_begin(space, addr, access, self.cpu()));
+        let _why_not = finish_fault(&task, addr, access, step).await;
     }
 
     /// Takes the access to memory of a space away, as NUMA balancing does for a program that has run for a while.
     pub(super) async fn scan(&self, space: SpaceId) {
         let _lock = self.lock(space).await;
-        let (task, later) = (self.numa_task(), Nanos::new(self.machine.now().get() * 100_000));
+        let Some(task) = self.numa_task() else { return };
+        let later = Nanos::new(self.machine.now().get() * 100_000);
         self.with(|mm| mm.numa_tick(space, task, Nanos::ZERO, Nanos::ZERO));
         let Some(mut run) = self.with(|mm| mm.numa_scan_begin(space, task, later)) else { return };
         while self.with(|mm| mm.numa_scan_step(&mut run)) {
@@ -74,7 +41,7 @@ impl Thread {
         let _lock = self.lock(parent).await;
         let mut fork = self.with(|mm| mm.fork(parent)).ok()?;
         let child = fork.child();
-        if self.fill_tables(child, |mm| mm.fork_step(&mut fork)).await {
+        if fill_tables(self, child, |mm| mm.fork_step(&mut fork)).await.is_ok() {
             return Some(child);
         }
         self.with(|mm| mm.exit(child, CPU)).expect("the child has not run");
@@ -86,83 +53,13 @@ impl Thread {
         let _lock = self.lock(space).await;
         let moved = self.with(|mm| mm.mremap(space, from, pages.bytes(), pages.bytes(), MremapTo::Fixed(to), CPU));
         let Ok(Mremap::Moving(mut run)) = moved else { return };
-        self.fill_tables(space, |mm| mm.move_step(&mut run, CPU)).await;
+        let _without_memory = fill_tables(self, space, |mm| mm.move_step(&mut run, CPU)).await;
     }
 
-    /// Takes steps to the end, with all that they need; says whether there was memory for that.
-    async fn fill_tables(&self, space: SpaceId, mut step: impl FnMut(&mut Mm) -> Result<TableStep, Errno>) -> bool {
-        loop {
-            match self.with(&mut step).expect("the space is locked") {
-                TableStep::Progress => self.pause().await,
-                TableStep::NeedTable(vpn) => {
-                    let request = Request::new(Order::ZERO, Gfp::GFP_PGTABLE_USER);
-                    let Ok(page) = alloc_pages(self, &request).await else { return false };
-                    self.with(|mm| mm.give_table(space, vpn, page, CPU));
-                }
-                TableStep::NeedCopy(copy) => {
-                    let Ok(page) = alloc_pages(self, &page_request(self.cpu())).await else { return false };
-                    self.with(|mm| mm.give_copy(&copy, page, CPU));
-                }
-                TableStep::Done => return true,
-            }
-        }
-    }
-
-    /// Collapses a slot (`MADV_COLLAPSE`).
+    /// Collapses the slot of an address (`MADV_COLLAPSE`).
     pub(super) async fn collapse(&self, space: SpaceId, addr: VirtAddr) {
-        let scanned = {
-            let _lock = self.lock(space).await;
-            self.with(|mm| mm.collapse_scan(space, addr))
-        };
-        self.pause().await;
-        if let Ok(Some(plan)) = scanned {
-            let _why_not = self.collapse_found(space, &plan).await;
-        }
-    }
-
-    async fn collapse_found(&self, space: SpaceId, plan: &Collapse) -> Result<(), CollapseFailure> {
-        let page = alloc_pages(self, &plan.request(self.cpu())).await;
-        self.with(|mm| mm.collapse_allocated(plan, page.is_ok()));
-        let Ok(page) = page else { return Err(CollapseFailure::AllocHugePage) };
-        for _ in 0..4 {
-            let Some(swapped) = self.with(|mm| mm.collapse_swapped(plan)) else { break };
-            self.access(space, swapped, Access::Read).await;
-        }
-        let _lock = self.lock(space).await;
-        self.with(|mm| mm.collapse_finish(plan, page, CPU))
-    }
-
-    /// khugepaged, which makes a pass whenever it has waited.
-    pub(super) async fn khugepaged(&self) {
-        loop {
-            self.wait(Until::KhugepagedNeeded, Some(Nanos::ZERO)).await;
-            self.khugepaged_pass().await;
-        }
-    }
-
-    async fn khugepaged_pass(&self) {
-        self.with(|mm| mm.khugepaged_begin_pass());
-        while let Some(space) = self.with(|mm| mm.khugepaged_next()) {
-            let Some(found) = self.look_for_slot(space).await else { continue };
-            let done = self.collapse_found(space, &found).await;
-            self.with(|mm| mm.khugepaged_done(done));
-            self.pause().await;
-        }
-    }
-
-    async fn look_for_slot(&self, space: SpaceId) -> Option<Collapse> {
-        if self.machine.is_locked(space) {
-            self.with(|mm| mm.khugepaged_pass_by());
-            return None;
-        }
-        let _lock = self.lock(space).await;
-        loop {
-            match self.with(|mm| mm.khugepaged_scan()) {
-                KhugepagedStep::Scanned => self.pause().await,
-                KhugepagedStep::Found(found) => return Some(found),
-                KhugepagedStep::Leave => return None,
-            }
-        }
+        let slot = VirtAddr::new(addr.get() & !(PAGEBLOCK_PAGES.bytes().get() - 1));
+        let _why_not = madvise_collapse(&self.of(space), slot, PAGEBLOCK_PAGES.bytes()).await;
     }
 
     /// Compacts for a request of so many pages; what is captured is freed again.

@@ -57,6 +57,7 @@ pub(crate) const LAYERS: &[Layer] = &[
     },
     Layer { name: "slow path", modules: &["env", "slow_path"], cycle: "" },
     Layer { name: "whole", modules: &["boot", "check", "levels", "mm", "outlook", "page_view", "tunables"], cycle: "" },
+    Layer { name: "tasks", modules: &["tasks"], cycle: "" },
 ];
 
 /// The listed module that `path` lies in: the longest that it begins with.

@@ -1,0 +1,53 @@
+//! Disks as the page cache and swap see them: [`Disks`]. Where data lies on a disk, and how long a transfer takes, is the
+//! world's to say.
+
+use alloc::vec::Vec;
+use core::future::Future;
+
+use order9_units::Pages;
+
+use crate::page_cache::{FileId, FileWrite};
+use crate::swap::SlotId;
+
+/// Work on files that takes a CPU's time, beside what steps of the engine count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileWork {
+    /// A page was looked up in the page cache for a read.
+    Found,
+    /// Reads of this many pages are being prepared.
+    Read(Pages),
+    /// A clean page has become dirty.
+    Dirtied,
+    /// Writes of this many pages have begun.
+    WriteBack(Pages),
+    /// Writes of this many inodes have begun.
+    WriteInodes(u64),
+}
+
+/// What files and swap need of the world. Whoever runs the disks tells the engine of the end of every transfer.
+pub trait Disks {
+    /// Lets the time pass that `work` takes the task that does it.
+    fn work_on_files(&self, work: FileWork) -> impl Future<Output = ()>;
+
+    /// Begins to read `pages` of a file from `index` on, which the engine has added to the page cache for that. Whatever is a
+    /// hole is read at once.
+    fn read_pages(&self, file: FileId, index: u64, pages: Pages);
+
+    /// Waits for the end of a read that the page at `index` is part of.
+    fn wait_for_read(&self, file: FileId, index: u64) -> impl Future<Output = ()>;
+
+    /// Reads slots of swap, and waits for that; neighbours with one transfer.
+    fn read_slots(&self, slots: &[SlotId]) -> impl Future<Output = ()>;
+
+    /// Begins to write pages of a file. Those without a place on the disk get one.
+    fn write_pages(&self, write: &FileWrite);
+
+    /// Begins to write inodes, all with one transfer.
+    fn write_inodes(&self, inodes: Vec<FileId>);
+
+    /// Waits while the disk with the files has all the writes that it can take.
+    fn wait_for_room(&self) -> impl Future<Output = ()>;
+
+    /// Whether the page at `index` has a place on the disk, or could have one beside `pending` pages that may need one each.
+    fn has_room_for(&self, file: FileId, index: u64, pending: Pages) -> bool;
+}

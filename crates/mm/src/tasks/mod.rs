@@ -1,0 +1,85 @@
+//! What kernels do in many steps, and may wait in: on behalf of programs ([`handle_fault`], [`madvise_collapse`], reads and
+//! writes of files), and as daemons ([`khugepaged`], [`flusher`]). kswapd and kcompactd are with [`crate::kswapd`] and
+//! [`crate::compaction`].
+//!
+//! Every task is a thin loop around bounded steps of [`Mm`](crate::Mm). Between two steps others act, so that each looks again
+//! at what it needs. The world lends disks and the time ([`crate::env`]), and locks of address spaces
+//! ([`UserTask`]). Never decides anything that a step could decide.
+
+mod collapse;
+mod dirty;
+mod fault;
+mod fill_tables;
+mod flusher;
+mod khugepaged;
+mod open;
+mod read;
+mod swap_in;
+#[cfg(test)]
+mod tests;
+mod tmpfs;
+mod user_task;
+mod write;
+
+use order9_units::{Order, Pfn};
+
+use crate::fs_cache::FsError;
+use crate::gfp::Gfp;
+use crate::page_alloc::{AllocError, Request};
+use crate::slow_path::alloc_pages;
+use crate::space::{Errno, VirtAddr};
+
+pub use collapse::madvise_collapse;
+pub use dirty::balance_dirty_pages;
+pub use fault::{finish_fault, handle_fault};
+pub use fill_tables::fill_tables;
+pub use flusher::{flusher, sync, sync_file};
+pub use khugepaged::{Visits, khugepaged};
+pub use open::open_inode;
+pub use read::{read_page, wait_for_page};
+pub use tmpfs::{Filled, tmpfs_page, tmpfs_page_to_write};
+pub use user_task::UserTask;
+pub use write::write_page;
+
+/// Why a task of a program cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// The program is being killed.
+    Killed,
+    /// There is no memory.
+    NoMemory(AllocError),
+    /// The program gets `SIGSEGV` for an access to this address.
+    Segv(VirtAddr),
+    /// The program gets `SIGBUS` for an access to this address.
+    Bus(VirtAddr),
+    /// The call is refused.
+    Refused(Errno),
+    /// The filesystem refuses to open a file.
+    Open(FsError),
+    /// The filesystem refuses a read.
+    Read(FsError),
+    /// The filesystem refuses a write.
+    Write(FsError),
+    /// The disk has no room for a write.
+    NoSpace,
+}
+
+/// An error where the program of the task is being killed.
+fn alive(env: &impl UserTask) -> Result<(), Stopped> {
+    if env.fatal_signal_pending() { Err(Stopped::Killed) } else { Ok(()) }
+}
+
+/// The allocation `plain` on behalf of the task, where its policy has it.
+fn placed<E: UserTask>(env: &E, plain: Request) -> Request {
+    let cpu = env.cpu();
+    env.with(|mm| {
+        let plain = Request { node: mm.node_of_cpu(cpu), cpu, ..plain };
+        mm.task_request(env.identity(), plain)
+    })
+}
+
+/// One page, from wherever it can be had.
+async fn page(env: &impl UserTask, gfp: Gfp) -> Result<Pfn, Stopped> {
+    let request = placed(env, Request::new(Order::ZERO, gfp));
+    alloc_pages(env, &request).await.map_err(Stopped::NoMemory)
+}

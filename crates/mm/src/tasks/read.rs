@@ -1,0 +1,102 @@
+//! Reads of pages of files, with readahead.
+
+use alloc::vec::Vec;
+
+use order9_units::{Pages, Pfn};
+
+use super::{Stopped, UserTask, alive, page};
+use crate::env::{Disks as _, FileWork};
+use crate::fs_cache::FsError;
+use crate::gfp::Gfp;
+use crate::page_cache::{Added, CachedPage, FileId, READ_AHEAD};
+
+/// How pages for reads are allocated: not by way of the filesystem, which may be reading them.
+pub(super) const READ: Gfp = Gfp::GFP_HIGHUSER_MOVABLE.without(Gfp::FS);
+
+/// Has the page at `index` of a file on disk in memory, marks it as used, and reads ahead. The reader wants `wanted` pages from
+/// there on.
+///
+/// # Errors
+/// As [`wait_for_page`].
+pub async fn read_page<E: UserTask>(env: &E, file: FileId, index: u64, wanted: u64) -> Result<(), Stopped> {
+    if let Some((start, pages)) = env.with(|mm| mm.readahead(file, index, wanted)) {
+        read_window(env, file, start, pages).await;
+    }
+    wait_for_page(env, file, index).await?;
+    env.disks().work_on_files(FileWork::Found).await;
+    env.with(|mm| {
+        if let CachedPage::Uptodate(page) = mm.find_page(file, index) {
+            mm.mark_accessed(page);
+        }
+    });
+    Ok(())
+}
+
+/// Brings a page into memory that a mapping of the file shows; those around it are read too, as they are likely next.
+pub(super) async fn read_for_fault<E: UserTask>(env: &E, file: FileId, index: u64) -> Result<(), Stopped> {
+    if env.with(|mm| mm.find_page(file, index)) == CachedPage::Missing {
+        read_window(env, file, index.saturating_sub(READ_AHEAD / 2), READ_AHEAD).await;
+    }
+    wait_for_page(env, file, index).await
+}
+
+/// Waits until the page at `index` of a file on disk is there, and reads it alone if nobody does.
+///
+/// # Errors
+/// [`Stopped::Read`] where the file has no such page, [`Stopped::NoMemory`], [`Stopped::Killed`].
+pub async fn wait_for_page<E: UserTask>(env: &E, file: FileId, index: u64) -> Result<(), Stopped> {
+    loop {
+        alive(env)?;
+        match env.with(|mm| mm.find_page(file, index)) {
+            CachedPage::Uptodate(_) => return Ok(()),
+            CachedPage::BeingRead(_) => env.disks().wait_for_read(file, index).await,
+            CachedPage::Missing => {
+                if env.with(|mm| mm.file_size(file)).is_none() {
+                    return Err(Stopped::Read(FsError::NoSuchFile(file)));
+                }
+                let page = page(env, READ).await?;
+                env.disks().work_on_files(FileWork::Read(Pages::new(1))).await;
+                start_reading(env, file, &[(index, page)]).map_err(Stopped::Read)?;
+            }
+        }
+    }
+}
+
+/// Begins to read pages that are not in memory; gives up where there is no memory for more.
+async fn read_window<E: UserTask>(env: &E, file: FileId, start: u64, pages: u64) {
+    let size = env.with(|mm| mm.file_size(file)).unwrap_or_default();
+    let gfp = READ | Gfp::NORETRY | Gfp::NOWARN;
+    let mut fresh = Vec::new();
+    for index in start..(start + pages).min(size.get()) {
+        if env.with(|mm| mm.find_page(file, index)) == CachedPage::Missing {
+            let Ok(page) = page(env, gfp).await else { break };
+            fresh.push((index, page));
+        }
+    }
+    env.disks().work_on_files(FileWork::Read(Pages::new(fresh.len() as u64))).await;
+    // What cannot be read will be refused to whoever asks for it.
+    let _ = start_reading(env, file, &fresh);
+    env.spend().await;
+}
+
+/// Adds fresh pages and begins to read those that are new: nobody sees one that is being read by nobody.
+fn start_reading<E: UserTask>(env: &E, file: FileId, fresh: &[(u64, Pfn)]) -> Result<(), FsError> {
+    let mut added = Vec::with_capacity(fresh.len());
+    let (mut result, cpu) = (Ok(()), env.cpu());
+    env.with(|mm| {
+        for &(index, page) in fresh {
+            match mm.add_to_page_cache(file, index, page, cpu) {
+                Ok(Added::New(_)) => added.push(index),
+                Ok(Added::Present) => {}
+                Err(error) => {
+                    result = Err(error);
+                    mm.free(page, cpu).expect("the page was just allocated");
+                }
+            }
+        }
+    });
+    for run in added.chunk_by(|before, index| before + 1 == *index) {
+        env.disks().read_pages(file, run[0], Pages::new(run.len() as u64));
+    }
+    result
+}
