@@ -2,7 +2,7 @@
 //!
 //! Key types: [`Setting`] (a name, what it means, what it takes), [`SETTINGS`] (all of them: the one list that programs, docs
 //! and tests read), [`Knob`] (what of the engine a setting sets), [`SettingError`]. [`read`] answers with the content of the
-//! file, [`write`] takes what would be written to it. A setting whose mechanism the engine does not have is in the list and
+//! file, [`write()`] takes what would be written to it. A setting whose mechanism the engine does not have is in the list and
 //! refused by name. What differs between releases and is no setting there is a [`order9_mm::policy::Policy`]. Behaviour and
 //! sources: docs/settings.md.
 
