@@ -6,9 +6,10 @@ use super::dirty::{balance_dirty_pages, dirtying};
 use super::read::read_for_fault;
 use super::swap_in::read_from_swap;
 use super::{Stopped, UserTask};
-use crate::page_alloc::{AllocError, Request};
+use crate::alloc_error::AllocError;
 use crate::slow_path::{alloc_pages, alloc_slow};
 use crate::space::{Access, Fault, FaultStep, Need, VirtAddr};
+use order9_frames::Request;
 
 /// Handles the fault of an access to `addr`, or the rest of the fault after `step`, under the lock that the release has faults
 /// take. The access can be made then; a program that makes pages dirty faster than they are written has been slowed down.

@@ -2,8 +2,8 @@
 
 use super::{Stopped, UserTask, page};
 use crate::Mm;
-use crate::gfp::Gfp;
 use crate::space::{Errno, SpaceId, TableStep};
+use order9_frames::Gfp;
 
 /// Takes the steps of an operation that fills the page table of `space`, giving it the page tables and copies it needs.
 ///

@@ -23,11 +23,12 @@ mod write;
 
 use order9_units::{Order, Pfn};
 
+use crate::alloc_error::AllocError;
 use crate::fs_cache::FsError;
-use crate::gfp::Gfp;
-use crate::page_alloc::{AllocError, Request};
 use crate::slow_path::alloc_pages;
 use crate::space::{Errno, VirtAddr};
+use order9_frames::Gfp;
+use order9_frames::Request;
 
 pub use collapse::madvise_collapse;
 pub use dirty::balance_dirty_pages;

@@ -6,8 +6,8 @@ use order9_units::Pfn;
 
 use super::UserTask;
 use crate::env::Disks as _;
-use crate::page_alloc::Request;
 use crate::swap::SlotId;
+use order9_frames::Request;
 
 /// Reads a slot of swap, and beside it those that are worth it, as far as pages for them can be had at once, where
 /// `request` asks for the first.

@@ -6,8 +6,8 @@ use super::dirty::dirtying;
 use super::read::{READ, wait_for_page};
 use super::{Stopped, UserTask, page};
 use crate::env::Disks as _;
-use crate::gfp::Gfp;
 use crate::page_cache::{Added, CachedPage, FileId};
+use order9_frames::Gfp;
 
 /// Writes to the page at `index` of a file on disk: to all of it, or after it was read.
 ///

@@ -10,7 +10,6 @@ use crate::env::{Disks, Env, FileWork, OomKill, SpinLock, Stall, Task, Until};
 use crate::fs_cache::tests::mounted;
 use crate::mempolicy::SpaceTask;
 use crate::numa_balancing::NumaTask;
-use crate::page_alloc::Request;
 use crate::page_cache::tests::flush;
 use crate::page_cache::{FileId, FileWrite};
 use crate::policy::Policy;
@@ -21,6 +20,7 @@ use crate::swap::SlotId;
 use crate::tasks::UserTask;
 use crate::trace::NoTrace;
 use crate::{Gfp, Mm};
+use order9_frames::Request;
 
 /// Pages of the file.
 pub(super) const FILE: u64 = 96;
