@@ -39,8 +39,22 @@ impl<W: Watch, S: Storage> Frames<W, S> {
 
     fn answer(&mut self, search: &Search, flags: AllocFlags) -> Result<Pfn, FrameError> {
         let page = self.get_page_from_freelist(search, flags);
+        self.extend_reserve(search, &flags, page);
         self.trace_alloc(search, page);
         page.ok_or(FrameError::NoneAboveWatermark)
+    }
+
+    /// Adds the pageblock of a page just taken to the highatomic reserve, if the request may extend that. Who wakes daemons for
+    /// what the walk has asked for does so before: the reserve counts as not free.
+    #[inline]
+    pub fn extend_reserve(&mut self, search: &Search, flags: &AllocFlags, page: Option<Pfn>) {
+        if flags.reserve.highatomic
+            && search.request.order > Order::ZERO
+            && let Some(page) = page
+        {
+            let idx = self.at(page);
+            self.reserve_highatomic(self.zone_around(idx), idx);
+        }
     }
 
     /// Traces the answer to a request.
@@ -204,9 +218,6 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         };
         if self.zones[id.index()].boosted {
             self.want_if_boosted(id, flags);
-        }
-        if flags.reserve.highatomic && order > Order::ZERO {
-            self.reserve_highatomic(id, idx);
         }
         self.account_alloc(id, search);
         Some(self.table.pfn(idx))

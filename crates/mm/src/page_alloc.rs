@@ -47,16 +47,17 @@ impl<T: Tracer> Mm<T> {
     #[inline]
     pub(crate) fn get_page_from_freelist(&mut self, search: &Search, flags: AllocFlags) -> Option<Pfn> {
         let page = self.frames.get_page_from_freelist(search, flags);
-        self.walked(search, page);
+        self.walked(search, &flags, page);
         page
     }
 
     /// A walk is over, which has taken `page`: who has something to do now is woken.
     #[inline]
-    fn walked(&mut self, search: &Search, page: Option<Pfn>) {
+    fn walked(&mut self, search: &Search, flags: &AllocFlags, page: Option<Pfn>) {
         if self.frames.has_wanted() {
             self.wake_for_boosts();
         }
+        self.frames.extend_reserve(search, flags, page);
         if search.request.order == Order::PAGEBLOCK
             && let Some(page) = page
         {
@@ -77,7 +78,7 @@ impl<T: Tracer> Mm<T> {
     /// Takes a block from one zone, if its watermark allows.
     pub(crate) fn try_zone(&mut self, search: &Search, zone: ZoneId, flags: &AllocFlags) -> Option<Pfn> {
         let page = self.frames.try_zone(search, zone, flags);
-        self.walked(search, page);
+        self.walked(search, flags, page);
         page
     }
 
