@@ -1,5 +1,6 @@
 //! The way of a fault (`handle_mm_fault`): from what the engine needs next to the page that it gets.
 
+use order9_frames::Request;
 use order9_units::Pfn;
 
 use super::dirty::{balance_dirty_pages, dirtying};
@@ -9,7 +10,6 @@ use super::{Stopped, UserTask};
 use crate::alloc_error::AllocError;
 use crate::slow_path::{alloc_pages, alloc_slow};
 use crate::space::{Access, Fault, FaultStep, Need, VirtAddr};
-use order9_frames::Request;
 
 /// Handles the fault of an access to `addr`, or the rest of the fault after `step`, under the lock that the release has faults
 /// take. The access can be made then; a program that makes pages dirty faster than they are written has been slowed down.

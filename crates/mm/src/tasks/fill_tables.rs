@@ -1,9 +1,10 @@
 //! Operations that fill a page table, such as `fork` and `mremap`: they get page tables and copies between their steps.
 
+use order9_frames::Gfp;
+
 use super::{Stopped, UserTask, page};
 use crate::Mm;
 use crate::space::{Errno, SpaceId, TableStep};
-use order9_frames::Gfp;
 
 /// Takes the steps of an operation that fills the page table of `space`, giving it the page tables and copies it needs.
 ///

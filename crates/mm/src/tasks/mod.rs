@@ -21,14 +21,13 @@ mod tmpfs;
 mod user_task;
 mod write;
 
+use order9_frames::{Gfp, Request};
 use order9_units::{Order, Pfn};
 
 use crate::alloc_error::AllocError;
 use crate::fs_cache::FsError;
 use crate::slow_path::alloc_pages;
 use crate::space::{Errno, VirtAddr};
-use order9_frames::Gfp;
-use order9_frames::Request;
 
 pub use collapse::madvise_collapse;
 pub use dirty::balance_dirty_pages;

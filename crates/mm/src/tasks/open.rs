@@ -1,13 +1,12 @@
 //! Opening a file: its inode and dentry come into memory.
 
+use order9_frames::{Gfp, Request};
 use order9_units::Order;
 
 use super::{Stopped, UserTask, placed};
 use crate::fs_cache::FsStep;
 use crate::page_cache::FileId;
 use crate::slow_path::alloc_pages;
-use order9_frames::Gfp;
-use order9_frames::Request;
 
 /// Brings inode and dentry of a file on disk into memory and uses them; says whether the inode has to be read.
 ///

@@ -2,13 +2,13 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::Gfp;
 use order9_units::{Pages, Pfn};
 
 use super::{Stopped, UserTask, alive, page};
 use crate::env::{Disks as _, FileWork};
 use crate::fs_cache::FsError;
 use crate::page_cache::{Added, CachedPage, FileId, READ_AHEAD};
-use order9_frames::Gfp;
 
 /// How pages for reads are allocated: not by way of the filesystem, which may be reading them.
 pub(super) const READ: Gfp = Gfp::GFP_HIGHUSER_MOVABLE.without(Gfp::FS);

@@ -2,12 +2,12 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::Request;
 use order9_units::Pfn;
 
 use super::UserTask;
 use crate::env::Disks as _;
 use crate::swap::SlotId;
-use order9_frames::Request;
 
 /// Reads a slot of swap, and beside it those that are worth it, as far as pages for them can be had at once, where
 /// `request` asks for the first.

@@ -1,5 +1,6 @@
 //! Writes to pages of files on disk.
 
+use order9_frames::Gfp;
 use order9_units::Pages;
 
 use super::dirty::dirtying;
@@ -7,7 +8,6 @@ use super::read::{READ, wait_for_page};
 use super::{Stopped, UserTask, page};
 use crate::env::Disks as _;
 use crate::page_cache::{Added, CachedPage, FileId};
-use order9_frames::Gfp;
 
 /// Writes to the page at `index` of a file on disk: to all of it, or after it was read.
 ///

@@ -2,8 +2,9 @@
 //!
 //! Key types: [`Khugepaged`] (its list and cursor), [`KhugepagedSettings`], [`KhugepagedStep`] (one bounded step of a scan),
 //! [`KhugepagedPause`]. A space is registered once, by its first fault that may have a huge page or by `MADV_HUGEPAGE`, and
-//! visited in that order. A pass looks at `pages_to_scan` pages and then sleeps. The world takes the locks, allocates and
-//! sleeps; the slots that are found here are collapsed by the steps of [`super::collapse`], as [`super::rules`] allow.
+//! visited in that order. A pass looks at `pages_to_scan` pages and then sleeps. Its task ([`crate::tasks::khugepaged`])
+//! takes the locks, allocates and sleeps; the slots that are found here are collapsed by the steps of [`super::collapse`], as
+//! [`super::rules`] allow.
 //! Linux' Documentation/admin-guide/mm/transhuge.rst.
 
 use alloc::vec::Vec;

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use core::mem;
 
+use order9_frames::Request;
 use order9_units::{Nanos, NodeId, Pages};
 
 use crate::env::{Disks, Env, FileWork, OomKill, SpinLock, Stall, Task, Until};
@@ -20,7 +21,6 @@ use crate::swap::SlotId;
 use crate::tasks::UserTask;
 use crate::trace::NoTrace;
 use crate::{Gfp, Mm};
-use order9_frames::Request;
 
 /// Pages of the file.
 pub(super) const FILE: u64 = 96;
