@@ -47,8 +47,10 @@ pub(super) struct World {
     /// The disk has no room.
     pub(super) full: Cell<bool>,
     pub(super) slept: Cell<Nanos>,
-    /// Somebody writes everything back while the task sleeps.
-    pub(super) flush_after_sleep: Cell<bool>,
+    /// How often the task has slept.
+    pub(super) sleeps: Cell<u64>,
+    /// Everything is written back during this sleep of the task, counted from 1.
+    pub(super) flushed_during: Cell<u64>,
 }
 
 impl World {
@@ -72,7 +74,8 @@ impl World {
             killed: Cell::default(),
             full: Cell::default(),
             slept: Cell::default(),
-            flush_after_sleep: Cell::default(),
+            sleeps: Cell::default(),
+            flushed_during: Cell::default(),
         }
     }
 
@@ -114,7 +117,8 @@ impl Env for World {
 
     async fn sleep(&self, time: Nanos) {
         self.slept.set(self.slept.get() + time);
-        if self.flush_after_sleep.get() {
+        self.sleeps.set(self.sleeps.get() + 1);
+        if self.sleeps == self.flushed_during {
             self.step(|mm| flush(mm, 0));
         }
     }
