@@ -241,14 +241,6 @@ fn nodes_for(seed: u64, memory: Bytes) -> nodes::Machine {
 }
 
 fn chaos(seed: u64, memory: Bytes) -> Results {
-    // Without swap, with hardly any, with plenty.
-    let disks = match seed % 5 {
-        0 | 1 => vec![],
-        2 => vec![disk(Pages::new(20))],
-        _ => vec![disk(Pages::new(4096))],
-    };
-    // Reclaim takes many steps that change little.
-    let options = Options { check_every: NonZeroU64::new(7), disks, ..Options::new(seed) };
     const RULES: [MmapLock; 4] = [MmapLock::Whole, MmapLock::Downgraded, MmapLock::PerAnonVma, MmapLock::PerVma];
     let mut policy = Policy {
         mempolicy: MempolicyInterface::PreferredManyBalancing,
@@ -256,6 +248,19 @@ fn chaos(seed: u64, memory: Bytes) -> Results {
         ..Policy::default()
     };
     policy.thp.placement = HugePlacement::ALL[seed as usize % HugePlacement::ALL.len()];
+    // Reclaim takes many steps that change little.
+    chaos_under(policy, seed, memory, NonZeroU64::new(7))
+}
+
+/// The random program of a seed under a policy.
+pub(crate) fn chaos_under(policy: Policy, seed: u64, memory: Bytes, check_every: Option<NonZeroU64>) -> Results {
+    // Without swap, with hardly any, with plenty.
+    let disks = match seed % 5 {
+        0 | 1 => vec![],
+        2 => vec![disk(Pages::new(20))],
+        _ => vec![disk(Pages::new(4096))],
+    };
+    let options = Options { check_every, disks, ..Options::new(seed) };
     let nodes = Arc::new(nodes_for(seed, memory));
     let mut mm = MmBuilder::new(&nodes.layout, policy)
         .expect("the layout is sound")

@@ -15,6 +15,7 @@ mod placements;
 mod pressure;
 mod processes;
 mod steady;
+mod switches;
 mod tmpfs;
 mod workloads;
 
