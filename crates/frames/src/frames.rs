@@ -82,6 +82,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     ///
     /// # Errors
     /// [`FreeError`] where there is none.
+    #[inline]
     pub fn releasable(&self, pfn: Pfn) -> Result<(Idx, Word), FreeError> {
         let (idx, word) = self.live(pfn)?;
         match () {
@@ -367,6 +368,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     /// # Panics
     /// If the frame is in no zone.
     #[must_use]
+    #[inline]
     pub fn at(&self, pfn: Pfn) -> Idx {
         self.table.idx(pfn).expect("a frame of a zone is in the frame table")
     }

@@ -66,6 +66,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
 
     /// Rights on the fast path.
     #[must_use]
+    #[inline]
     pub fn fast_flags(&self, search: &Search) -> AllocFlags {
         AllocFlags {
             mark: Mark::Low,
@@ -81,6 +82,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     ///
     /// # Errors
     /// [`FrameError`] where nothing can serve it.
+    #[inline]
     pub fn search_for(&self, request: &Request) -> Result<Search, FrameError> {
         let asked = request.gfp.migratetype().ok_or(FrameError::BadMobility)?;
         let mt = if self.mobility_grouping { asked } else { Migratetype::Unmovable };
@@ -108,6 +110,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         zones.into_iter().find(|&(_, zone)| search.request.admits(zone, search.class))
     }
 
+    #[inline]
     fn zonelist(&self, request: &Request) -> &[ZoneRef] {
         match request.gfp.has(Gfp::THISNODE) {
             true => self.nodes.this_node_list(request.node),
@@ -116,6 +119,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     }
 
     /// ALLOC_NOFRAGMENT: only where a lower zone of the same node can be tried instead.
+    #[inline]
     fn avoids_fragmentation(&self, preferred: ZoneRef) -> bool {
         self.policy.fallback.nofragment
             && preferred.kind == ZoneKind::Normal
@@ -124,6 +128,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     }
 
     /// Walks the zonelist with the given rights and takes the first block that may be taken.
+    #[inline]
     pub fn get_page_from_freelist(&mut self, search: &Search, mut flags: AllocFlags) -> Option<Pfn> {
         if self.policy.fair_zone_batches && flags.mark == Mark::Low {
             if let Some(pfn) = self.walk(search, search.first, &flags, Fairness::LocalBatches) {
@@ -171,6 +176,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     }
 
     /// Whether a zone that did not serve is to be reclaimed before another one is tried.
+    #[inline]
     fn stops_at(&self, search: &Search, zone: ZoneId, flags: &AllocFlags) -> bool {
         let zone = &self.zones[zone.index()];
         let Request { order, .. } = search.request;
@@ -328,6 +334,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     }
 
     /// Counts that a zone has served a request.
+    #[inline]
     pub fn account_alloc(&mut self, id: ZoneId, search: &Search) {
         let request = &search.request;
         let pages = request.order.pages().get();
@@ -343,6 +350,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     }
 
     /// Counts where one block came from.
+    #[inline]
     fn count_numa(&mut self, preferred: NodeId, giver: NodeId, cpu: NodeId) {
         let counters = &mut self.numa[giver.index()];
         if giver == cpu {

@@ -48,12 +48,14 @@ impl<S: Storage> FrameTable<S> {
     }
 
     /// The position of a frame; `None` outside the table.
+    #[inline]
     pub fn idx(&self, pfn: Pfn) -> Option<Idx> {
         let at = pfn.get().checked_sub(self.base.get())?;
         (at < self.words.len() as u64).then_some(Idx(at as u32))
     }
 
     /// The frame at a position.
+    #[inline]
     pub fn pfn(&self, idx: Idx) -> Pfn {
         Pfn::new(self.base.get() + u64::from(idx.0))
     }

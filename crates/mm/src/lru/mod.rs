@@ -26,7 +26,7 @@ use crate::trace::Tracer;
 
 /// LRU pages of one zone, in frames, and where the lists they are on begin.
 ///
-/// Frames with [`PageFlag::Lru`] = frames on lists = sum of `sizes`; isolated LRU pages = sum of `isolated`; [`Mm::check`]
+/// Frames with the flag `Lru` = frames on lists = sum of `sizes`; isolated LRU pages = sum of `isolated`; [`Mm::check`]
 /// recounts both.
 #[derive(Clone, Copy)]
 pub struct ZoneLru {
