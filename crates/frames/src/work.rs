@@ -1,6 +1,6 @@
 //! What the allocator did, counted. It never prices its work: a cost model turns these counts into time.
 
-/// Defines a struct of counts with [`AddAssign`] and a constant without any.
+/// Defines a struct of counts with [`core::ops::AddAssign`] and a constant without any.
 #[macro_export]
 macro_rules! counts {
     ($(#[$of:meta])* pub struct $name:ident { $($(#[$doc:meta])* $field:ident,)* }) => {
