@@ -146,12 +146,22 @@ impl Tables<Heap> {
             zonelists: vec![Zonelists::default(); sizes.nodes],
             zonelist_entries: vec![ZoneRef::NONE; sizes.zonelist_entries()],
             numa: vec![NumaCounters::default(); sizes.nodes],
-            index: index.then(|| IndexTables {
-                zones: vec![Default::default(); sizes.zones],
-                links: vec![[0; 2]; IndexTables::links(sizes.zones, sizes.blocks)],
-                entries: vec![crate::index::Entry::NONE; sizes.blocks],
-                heads: vec![0; sizes.frames.div_ceil(64)],
-            }),
+            index: index.then(|| IndexTables::new(sizes)),
+        }
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl IndexTables<Heap> {
+    /// Tables of an index on the heap.
+    #[must_use]
+    pub fn new(sizes: &Sizes) -> Self {
+        use alloc::vec;
+        Self {
+            zones: vec![Default::default(); sizes.zones],
+            links: vec![[0; 2]; IndexTables::links(sizes.zones, sizes.blocks)],
+            entries: vec![crate::index::Entry::NONE; sizes.blocks],
+            heads: vec![0; sizes.frames.div_ceil(64)],
         }
     }
 }

@@ -6,7 +6,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec;
 
-use order9_frames::{BuildError, Contents, Frames, Sizes, Tables};
+use order9_frames::{BuildError, Contents, Frames, IndexTables, Sizes, Tables};
 use order9_units::{Migratetype, NodeId, Order, Pages, Pfn, ZoneKind};
 
 use crate::Mm;
@@ -178,7 +178,7 @@ impl<T: Tracer> MmBuilder<T> {
     pub fn finish(mut self) -> Mm<T> {
         self.settle_inherited();
         let Self { mut mm, sizes, .. } = self;
-        let index = Tables::new(&sizes, true).index.filter(|_| mm.policy.needs_index());
+        let index = mm.policy.needs_index().then(|| IndexTables::new(&sizes));
         mm.frames.set_up(index);
         if !mm.has_memory_for_thp() {
             mm.settings.thp = ThpSettings::OFF;
