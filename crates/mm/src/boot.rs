@@ -11,9 +11,10 @@ use order9_units::{Migratetype, NodeId, Order, Pages, Pfn, ZoneKind};
 
 use crate::Mm;
 use crate::compaction::{BlockBits, CompactionState};
+use crate::daemons::Daemons;
 use crate::heard::Heard;
-use crate::kswapd::KswapdNode;
 use crate::layout::Layout;
+use crate::lru::Pressure;
 use crate::lru::{LruBatch, LruState, ZoneLru};
 use crate::lru_list::LruList;
 use crate::page_cache::WritePending;
@@ -27,8 +28,8 @@ use crate::tags::Tags;
 use crate::thp::{Filled, HugeEnabled, HugeMemory, ThpSettings};
 use crate::trace::{NoTrace, Tracer};
 use crate::vmstat::Counters;
-use crate::wakeups::Wakeups;
 use crate::work::Work;
+use crate::workingset::Workingset;
 
 /// Machines with less memory start without huge pages.
 const LEAST_FOR_THP: Pages = Pages::new((512 << 20) >> 12);
@@ -78,7 +79,11 @@ impl<T: Tracer> MmBuilder<T> {
             settings: Settings::at_boot(&policy),
             policy,
             more_pins: BTreeMap::new(),
-            lru: LruState { zones: lru },
+            lru: LruState {
+                zones: lru,
+                pressure: vec![Pressure::default(); sets],
+                workingset: Workingset::new(sets, sizes.frames as u64),
+            },
             user: UserMemory {
                 huge,
                 mapped: vec![0; nodes],
@@ -86,9 +91,9 @@ impl<T: Tracer> MmBuilder<T> {
                 ..UserMemory::default()
             },
             swap: SwapArea::default(),
-            kswapd: vec![KswapdNode::default(); nodes],
-            reclaim: ReclaimState::new(sets, nodes, sizes.frames as u64),
-            compaction: CompactionState::new(zones, nodes),
+            daemons: Daemons::new(nodes, zones),
+            reclaim: ReclaimState::new(sets),
+            compaction: CompactionState::new(zones),
             slab: SlabMemory::new(nodes, sizes.blocks),
             fs: None,
             shrinkers: alloc::vec::Vec::new(),
@@ -96,7 +101,6 @@ impl<T: Tracer> MmBuilder<T> {
             work: Work::NONE,
             locked_lru: NodeId(0),
             lru_batch: LruBatch::default(),
-            wakeups: Wakeups::default(),
         };
         Ok(Self { mm, sizes, unassigned, inherited: Inherited::default() })
     }

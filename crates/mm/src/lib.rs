@@ -37,6 +37,7 @@ mod boot;
 mod check;
 pub mod compaction;
 mod daemon_request;
+mod daemons;
 pub mod env;
 pub mod fs_cache;
 mod heard;

@@ -10,9 +10,9 @@ use order9_frames::{
 use order9_units::{Bytes, Migratetype, NodeId, Order, Pfn};
 
 use crate::compaction::{BlockBits, CompactionState};
+use crate::daemons::Daemons;
 use crate::fs_cache::FsCache;
 use crate::heard::Heard;
-use crate::kswapd::KswapdNode;
 use crate::lru::{Locked, LruBatch, LruState};
 use crate::policy::Policy;
 use crate::reclaim::ReclaimState;
@@ -43,8 +43,8 @@ pub struct Mm<T: Tracer = NoTrace> {
     pub(crate) user: UserMemory,
     /// Swap space.
     pub(crate) swap: SwapArea,
-    /// State of the kswapd of each node.
-    pub(crate) kswapd: Vec<KswapdNode>,
+    /// Daemons of the nodes, and who of all daemons has something to do.
+    pub(crate) daemons: Daemons,
     /// Reclaim runs.
     pub(crate) reclaim: ReclaimState,
     /// Compaction runs.
@@ -60,8 +60,6 @@ pub struct Mm<T: Tracer = NoTrace> {
     /// The node whose LRU lock was taken last.
     pub(crate) locked_lru: NodeId,
     pub(crate) lru_batch: LruBatch,
-    /// Daemons that have something to do.
-    pub(crate) wakeups: Wakeups,
 }
 
 impl Mm {
@@ -76,8 +74,9 @@ impl Mm {
     /// The same with a tracer, which sees everything from now on.
     #[must_use]
     pub fn with_tracer<T: Tracer>(self, tracer: T) -> Mm<T> {
-        let Self { frames, skip, policy, settings, more_pins, lru, user, swap, kswapd, reclaim, compaction, .. } = self;
-        let Self { slab, fs, shrinkers, counters, work, locked_lru, lru_batch, wakeups, .. } = self;
+        let Self { frames, skip, policy, settings, more_pins, lru, user, swap, daemons, reclaim, compaction, .. } =
+            self;
+        let Self { slab, fs, shrinkers, counters, work, locked_lru, lru_batch, .. } = self;
         Mm {
             frames: frames.with_watch(|heard| heard.with_tracer(tracer)),
             skip,
@@ -87,7 +86,7 @@ impl Mm {
             lru,
             user,
             swap,
-            kswapd,
+            daemons,
             reclaim,
             compaction,
             slab,
@@ -97,7 +96,6 @@ impl Mm {
             work,
             locked_lru,
             lru_batch,
-            wakeups,
         }
     }
 }
@@ -250,6 +248,18 @@ impl<T: Tracer> Mm<T> {
         *self.frames.work_mut() = FrameWork::NONE;
         self.work = Work::NONE;
         result
+    }
+
+    /// Whether [`take_wakeups`](Self::take_wakeups) would name anybody.
+    #[inline]
+    #[must_use]
+    pub fn has_wakeups(&self) -> bool {
+        self.daemons.wakeups != Wakeups::NONE
+    }
+
+    /// Daemons to be woken since the last call.
+    pub fn take_wakeups(&mut self) -> Wakeups {
+        core::mem::take(&mut self.daemons.wakeups)
     }
 
     /// The tracer.

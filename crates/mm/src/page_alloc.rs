@@ -123,7 +123,7 @@ mod tests {
         let mut mm = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot();
         mm.frames.edit_zone(0, |zone| (zone.boost, zone.boosted) = (512, true));
         let mut wakes = |kswapd| {
-            mm.kswapd[0].asleep = true;
+            mm.daemons.kswapd[0].asleep = true;
             let flags = AllocFlags { kswapd, ..AllocFlags::plain(Mark::Min) };
             mm.alloc_with(&Request::new(Order::ZERO, Gfp::GFP_KERNEL), flags).expect("memory is free");
             mm.take_wakeups().kswapd != 0

@@ -1,7 +1,5 @@
 //! Daemons that engine steps have found work for: the caller wakes them, since the engine knows no tasks.
 
-use crate::Mm;
-use crate::trace::Tracer;
 use order9_units::NodeId;
 
 /// Who is to be woken; daemons of nodes by a bit each.
@@ -20,24 +18,10 @@ pub struct Wakeups {
 }
 
 impl Wakeups {
-    const NONE: Self = Self { kswapd: 0, kcompactd: 0, written: 0, flushers: false, khugepaged: false };
+    pub(crate) const NONE: Self = Self { kswapd: 0, kcompactd: 0, written: 0, flushers: false, khugepaged: false };
 
     /// The nodes named by the bits of `mask`.
     pub fn nodes(mask: u64) -> impl Iterator<Item = NodeId> {
         (0..u64::BITS as u16).filter(move |node| mask >> node & 1 != 0).map(NodeId)
-    }
-}
-
-impl<T: Tracer> Mm<T> {
-    /// Whether [`take_wakeups`](Self::take_wakeups) would name anybody.
-    #[inline]
-    #[must_use]
-    pub fn has_wakeups(&self) -> bool {
-        self.wakeups != Wakeups::NONE
-    }
-
-    /// Daemons to be woken since the last call.
-    pub fn take_wakeups(&mut self) -> Wakeups {
-        core::mem::take(&mut self.wakeups)
     }
 }

@@ -122,7 +122,7 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn workingset_eviction(&mut self, idx: Idx) -> Shadow {
         let (word, set) = (self.frames.word(idx), self.lru_set(self.frames.blocks()[idx.block()].zone));
         let shadow = {
-            let Workingset { layout, sets } = &self.reclaim.workingset;
+            let Workingset { layout, sets } = &self.lru.workingset;
             layout.pack(set, sets[set].age, word.has(PageFlag::Workingset))
         };
         self.advance_age(set, word.lru_type(), word.frames());
@@ -141,10 +141,10 @@ impl<T: Tracer> Mm<T> {
         let (word, zone) = (self.frames.word(idx), self.frames.blocks()[idx.block()].zone);
         let (of, frames, set) = (word.lru_type(), word.frames(), self.lru_set(zone));
         self.counters.workingset_refault[of.index()] += frames;
-        let evicted = self.reclaim.workingset.layout.unpack(shadow);
+        let evicted = self.lru.workingset.layout.unpack(shadow);
         let sizes = self.lru_sizes(evicted.set);
         let swap_free = self.swap_free().get() > 0;
-        let Workingset { layout, sets } = &mut self.reclaim.workingset;
+        let Workingset { layout, sets } = &mut self.lru.workingset;
         let distance = layout.distance(evicted, sets[evicted.set].age);
         if distance > competing(of, &sizes, swap_free, self.policy.reclaim.new_anon) || word.has(PageFlag::Unevictable)
         {
@@ -164,7 +164,7 @@ impl<T: Tracer> Mm<T> {
     /// Anonymous pages count only where they are judged by their return as well.
     fn advance_age(&mut self, set: usize, of: LruType, pages: u64) {
         if of == LruType::File || self.policy.reclaim.new_anon == NewAnon::Inactive {
-            self.reclaim.workingset.sets[set].age += pages;
+            self.lru.workingset.sets[set].age += pages;
         }
     }
 }
@@ -266,12 +266,12 @@ mod tests {
     }
 
     fn age(mm: &Mm) -> u64 {
-        mm.reclaim.workingset.sets[0].age
+        mm.lru.workingset.sets[0].age
     }
 
     /// Lets a page come back that was evicted just now.
     fn refault(mm: &mut Mm, pfn: Pfn, was_active: bool) {
-        let shadow = mm.reclaim.workingset.layout.pack(0, age(mm), was_active);
+        let shadow = mm.lru.workingset.layout.pack(0, age(mm), was_active);
         mm.workingset_refault(mm.frames.at(pfn), shadow);
     }
 
@@ -322,7 +322,7 @@ mod tests {
             let (mut mm, pfn) = with_page(of, NewAnon::Inactive);
             refault(&mut mm, pfn, false);
             assert_eq!(
-                (mm.counters().workingset_activate[of.index()], mm.reclaim.workingset.has_file_refaults(0)),
+                (mm.counters().workingset_activate[of.index()], mm.lru.workingset.has_file_refaults(0)),
                 (1, counts)
             );
         }

@@ -37,7 +37,7 @@ pub(super) async fn work_ahead<E: Stall>(env: &E, node: NodeId, class: ZoneKind)
                 break;
             }
         }
-        env.with(|mm| mm.compaction.zones[zone.index()].taken = 0);
+        env.with(|mm| mm.daemons.taken[zone.index()] = 0);
     }
 }
 
@@ -65,19 +65,19 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn note_huge_page_taken(&mut self, zone: ZoneId) {
-        self.compaction.zones[zone.index()].taken += 1;
+        self.daemons.taken[zone.index()] += 1;
         let of = self.frames.zone(zone);
         let left = huge_pages_free(of).min(room(of));
         let (node, class, low) = (of.node(), of.kind(), left < self.reserve(of).div_ceil(2));
         let has_work = || self.may_work_ahead(zone) || self.may_split_ahead(zone);
-        if !low || !self.compaction.nodes[node.index()].asleep || !has_work() {
+        if !low || !self.daemons.kcompactd[node.index()].asleep || !has_work() {
             return;
         }
         let order = Order::PAGEBLOCK;
-        let of = &mut self.compaction.nodes[node.index()];
+        let of = &mut self.daemons.kcompactd[node.index()];
         of.ask(DaemonRequest { order, class });
         of.asleep = false;
-        self.wakeups.kcompactd |= 1 << node.0;
+        self.daemons.wakeups.kcompactd |= 1 << node.0;
         self.trace(|| Event::Compaction(CompactEvent::WakeupKcompactd { node, order, class }));
     }
 
@@ -102,7 +102,7 @@ impl<T: Tracer> Mm<T> {
     /// Huge pages that the zone keeps free while there is demand.
     fn reserve(&self, zone: &Zone) -> u64 {
         let least = (zone.watermarks().high - zone.watermarks().low).div_ceil(Order::PAGEBLOCK.pages().get());
-        self.compaction.zones[zone.id().index()].taken.max(least)
+        self.daemons.taken[zone.id().index()].max(least)
     }
 
     /// Whether the run leaves off.

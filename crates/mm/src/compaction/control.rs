@@ -10,7 +10,6 @@ use order9_units::{Migratetype, Order, Pfn, ZoneKind};
 use super::account::Account;
 use super::claim::Claim;
 use super::deferral::Asker;
-use super::node::KcompactdNode;
 use super::zone::ZoneCompaction;
 use crate::env::CompactPriority;
 use crate::migrate::MigrateMode;
@@ -217,18 +216,12 @@ impl CompactControl {
 pub(crate) struct CompactionState {
     /// What zones remember between runs, by their numbers.
     pub(crate) zones: Vec<ZoneCompaction>,
-    /// State of the kcompactd of each node.
-    pub(crate) nodes: Vec<KcompactdNode>,
     pub(super) runs: Runs<CompactControl>,
 }
 
 impl CompactionState {
-    /// For so many zones and nodes, without any run.
-    pub(crate) fn new(zones: usize, nodes: usize) -> Self {
-        Self {
-            zones: alloc::vec![ZoneCompaction::default(); zones],
-            nodes: alloc::vec![KcompactdNode::default(); nodes],
-            runs: Runs::default(),
-        }
+    /// For so many zones, without any run.
+    pub(crate) fn new(zones: usize) -> Self {
+        Self { zones: alloc::vec![ZoneCompaction::default(); zones], runs: Runs::default() }
     }
 }

@@ -120,7 +120,7 @@ impl<T: Tracer> Mm<T> {
     /// Whether the zone is in order as far as proactive compaction cares.
     pub(super) fn judge_score(&self, run: &CompactControl) -> Finished {
         let zone = self.frames.zone(run.zone);
-        if !self.kswapd[zone.node().index()].asleep {
+        if !self.daemons.kswapd[zone.node().index()].asleep {
             return Finished::Over(CompactResult::PartialSkipped);
         }
         let (low, _) = proactive_thresholds(self.settings.compaction_proactiveness);

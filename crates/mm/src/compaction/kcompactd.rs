@@ -31,7 +31,7 @@ pub async fn kcompactd<E: Stall>(env: &E, node: NodeId, phase: Option<Nanos>) {
 async fn sleep<E: Stall>(env: &E, node: NodeId, pause: Option<Nanos>) -> Option<DaemonRequest> {
     let waiting = env.with(|mm| {
         mm.trace(|| Event::Compaction(CompactEvent::KcompactdSleep { node }));
-        let of = &mut mm.compaction.nodes[node.index()];
+        let of = &mut mm.daemons.kcompactd[node.index()];
         of.asleep = of.request.is_none();
         of.asleep
     });
@@ -39,7 +39,7 @@ async fn sleep<E: Stall>(env: &E, node: NodeId, pause: Option<Nanos>) -> Option<
         env.wait(Until::KcompactdNeeded(node), pause).await;
     }
     env.with(|mm| {
-        let of = &mut mm.compaction.nodes[node.index()];
+        let of = &mut mm.daemons.kcompactd[node.index()];
         of.asleep = false;
         of.request
     })
@@ -73,7 +73,7 @@ pub(super) async fn work<E: Stall>(env: &E, node: NodeId, request: DaemonRequest
     if order == Order::PAGEBLOCK {
         work_ahead(env, node, class).await;
     }
-    env.with(|mm| mm.compaction.nodes[node.index()].done(request));
+    env.with(|mm| mm.daemons.kcompactd[node.index()].done(request));
 }
 
 impl<T: Tracer> Mm<T> {
@@ -83,7 +83,7 @@ impl<T: Tracer> Mm<T> {
         if order == Order::ZERO || self.policy.compaction.background != Background::Kcompactd {
             return;
         }
-        let of = &mut self.compaction.nodes[node.index()];
+        let of = &mut self.daemons.kcompactd[node.index()];
         of.ask(request);
         if !of.asleep {
             return;
@@ -93,8 +93,8 @@ impl<T: Tracer> Mm<T> {
         if !self.zones_up_to(node, class).iter().any(suitable) {
             return;
         }
-        self.compaction.nodes[node.index()].asleep = false;
-        self.wakeups.kcompactd |= 1 << node.0;
+        self.daemons.kcompactd[node.index()].asleep = false;
+        self.daemons.wakeups.kcompactd |= 1 << node.0;
         self.trace(|| Event::Compaction(CompactEvent::WakeupKcompactd { node, order, class }));
     }
 

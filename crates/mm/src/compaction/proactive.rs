@@ -86,9 +86,9 @@ impl<T: Tracer> Mm<T> {
         self.settings.compaction_proactiveness = proactiveness;
         let looks = self.policy.compaction.proactive_backoff == ProactiveBackoff::Sleep64 && proactiveness > 0;
         if looks {
-            for (node, of) in self.compaction.nodes.iter_mut().enumerate().filter(|(_, of)| of.asleep) {
+            for (node, of) in self.daemons.kcompactd.iter_mut().enumerate().filter(|(_, of)| of.asleep) {
                 of.asleep = false;
-                self.wakeups.kcompactd |= 1 << node;
+                self.daemons.wakeups.kcompactd |= 1 << node;
             }
         }
     }
@@ -99,7 +99,7 @@ impl<T: Tracer> Mm<T> {
         let (_, high) = proactive_thresholds(proactiveness);
         self.policy.compaction.proactive
             && proactiveness > 0
-            && self.kswapd[node.index()].asleep
+            && self.daemons.kswapd[node.index()].asleep
             && self.node_score(node) > high
     }
 

@@ -20,8 +20,6 @@ pub(crate) struct ZoneCompaction {
     pub(super) blockskip_flush: bool,
     /// Failures, of requests from the zone's node, and of those from other nodes where these are counted apart.
     pub(super) deferral: [Deferral; 2],
-    /// Huge pages that requests took since kcompactd last worked ahead, where the policy has it do so.
-    pub(super) taken: u64,
 }
 
 /// Which of the cached positions a mode uses.

@@ -65,7 +65,7 @@ impl<T: Tracer> Mm<T> {
     /// Asks for kswapd of `node` on behalf of a request with flags `gfp`. It is woken if it sleeps and there is anything for it
     /// to do: it has not given up, and the node is short or has a boosted zone. Else kcompactd may be.
     pub(crate) fn wakeup_kswapd(&mut self, node: NodeId, request: DaemonRequest, gfp: Gfp) {
-        let of = &mut self.kswapd[node.index()];
+        let of = &mut self.daemons.kswapd[node.index()];
         of.ask(request, self.policy.reclaim.kswapd_balances);
         if !of.asleep {
             return;
@@ -79,8 +79,8 @@ impl<T: Tracer> Mm<T> {
             }
             return;
         }
-        self.kswapd[node.index()].asleep = false;
-        self.wakeups.kswapd |= 1 << node.0;
+        self.daemons.kswapd[node.index()].asleep = false;
+        self.daemons.wakeups.kswapd |= 1 << node.0;
         self.trace(|| Event::WakeupKswapd { node, class, order, gfp });
     }
 
@@ -93,7 +93,7 @@ impl<T: Tracer> Mm<T> {
     #[must_use]
     pub fn kswapd_gave_up(&self, node: NodeId) -> bool {
         match self.policy.reclaim.unreclaimable {
-            Unreclaimable::KswapdFailures => self.kswapd[node.index()].failures >= FAILURES_MAX,
+            Unreclaimable::KswapdFailures => self.daemons.kswapd[node.index()].failures >= FAILURES_MAX,
             Unreclaimable::PagesScanned => {
                 self.balanced_zones(node, ZoneKind::Movable).all(|zone| self.is_unreclaimable(zone.id()))
             }
@@ -334,7 +334,7 @@ mod tests {
         mm.policy.reclaim.unreclaimable = Unreclaimable::KswapdFailures;
         let request = DaemonRequest { order: Order::ZERO, class: CLASS };
         let wakes = |mm: &mut Mm| {
-            mm.kswapd[0].asleep = true;
+            mm.daemons.kswapd[0].asleep = true;
             mm.wakeup_kswapd(NODE, request, Gfp::GFP_KERNEL);
             mm.take_wakeups().kswapd != 0
         };
@@ -342,9 +342,9 @@ mod tests {
         mm.frames.edit_zone(1, |zone| zone.boost = 512);
         assert!(wakes(&mut mm) && mm.may_sleep(NODE, request));
         (0..2).for_each(|at| mm.frames.edit_zone(at, |zone| zone.watermarks.high = 1 << 20));
-        mm.kswapd[0].failures = FAILURES_MAX - 1;
+        mm.daemons.kswapd[0].failures = FAILURES_MAX - 1;
         assert!(wakes(&mut mm) && !mm.may_sleep(NODE, request) && !mm.kswapd_gave_up(NODE));
-        mm.kswapd[0].failures = FAILURES_MAX;
+        mm.daemons.kswapd[0].failures = FAILURES_MAX;
         assert!(!wakes(&mut mm) && mm.may_sleep(NODE, request) && mm.kswapd_gave_up(NODE));
     }
 
@@ -358,9 +358,9 @@ mod tests {
             let mut mm = machine();
             mm.policy.reclaim.kswapd_balances = BalancedZones::Any;
             mm.policy.compaction.wake_when_balanced = wake_when_balanced;
-            mm.kswapd[0].asleep = true;
+            mm.daemons.kswapd[0].asleep = true;
             mm.wakeup_kswapd(NODE, DaemonRequest { order: Order::PAGEBLOCK, class: CLASS }, gfp);
-            assert_eq!(mm.compaction.nodes[0].request.is_some(), asked, "{gfp:?} {wake_when_balanced}");
+            assert_eq!(mm.daemons.kcompactd[0].request.is_some(), asked, "{gfp:?} {wake_when_balanced}");
         }
     }
 
@@ -368,9 +368,9 @@ mod tests {
     fn the_lowest_class_asked_for_is_what_every_zone_is_balanced_for() {
         let mut mm = machine();
         for class in [CLASS, ZoneKind::Dma32] {
-            mm.kswapd[0].ask(DaemonRequest { order: Order::ZERO, class }, BalancedZones::Every);
+            mm.daemons.kswapd[0].ask(DaemonRequest { order: Order::ZERO, class }, BalancedZones::Every);
         }
-        assert_eq!(mm.kswapd[0].request.map(|asked| asked.class), Some(ZoneKind::Dma32));
+        assert_eq!(mm.daemons.kswapd[0].request.map(|asked| asked.class), Some(ZoneKind::Dma32));
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub async fn kswapd<E: Stall>(env: &E, node: NodeId) {
 async fn sleep<E: Stall>(env: &E, node: NodeId) -> DaemonRequest {
     loop {
         env.with(|mm| {
-            mm.kswapd[node.index()].asleep = true;
+            mm.daemons.kswapd[node.index()].asleep = true;
             mm.trace(|| Event::KswapdSleep { node });
         });
         env.wait(Until::KswapdNeeded(node), None).await;
@@ -61,7 +61,7 @@ async fn nap<E: Stall>(env: &E, node: NodeId, asked: DaemonRequest, done: Daemon
             mm.reset_isolation_suitable_of(node);
             // Compaction goes on where reclaim has made room.
             mm.wakeup_kcompactd(node, asked);
-            mm.kswapd[node.index()].asleep = true;
+            mm.daemons.kswapd[node.index()].asleep = true;
         } else {
             mm.counters.kswapd_high_wmark_hit_quickly += 1;
         }
@@ -80,7 +80,7 @@ async fn nap<E: Stall>(env: &E, node: NodeId, asked: DaemonRequest, done: Daemon
         if mm.may_sleep(node, done) {
             return None;
         }
-        mm.kswapd[node.index()].asleep = false;
+        mm.daemons.kswapd[node.index()].asleep = false;
         mm.counters.kswapd_high_wmark_hit_quickly += 1;
         next(mm)
     })
@@ -151,7 +151,7 @@ async fn round<E: Stall>(env: &E, id: ReclaimId, pass: &Pass) -> Passed {
 impl<T: Tracer> Mm<T> {
     /// Hands what kswapd of `node` was asked for to it.
     pub fn take_kswapd_request(&mut self, node: NodeId) -> Option<DaemonRequest> {
-        self.kswapd[node.index()].request.take()
+        self.daemons.kswapd[node.index()].request.take()
     }
 
     /// A run in vain has looked at every zone of the node in each of its passes. Where all pages are being written, this is

@@ -19,7 +19,6 @@ use crate::suitable::compact_gap;
 use crate::trace::Tracer;
 
 pub use daemon::kswapd;
-pub(crate) use state::KswapdNode;
 
 /// A gentle run goes no further than this: below, scanning would stall others.
 const GENTLE_PRIORITY: u8 = DEF_PRIORITY - 2;
@@ -159,7 +158,7 @@ impl<T: Tracer> Mm<T> {
             self.counters.gentle_aborts += u64::from(reclaimed == 0);
         }
         if reclaimed > 0 {
-            self.kswapd[run.node.index()].failures = 0;
+            self.daemons.kswapd[run.node.index()].failures = 0;
         }
     }
 
@@ -168,7 +167,7 @@ impl<T: Tracer> Mm<T> {
         self.frames.work_boosts_off(run.node, &run.sampled);
         let failed = run.reclaimed == 0 && run.priority == 0;
         if self.policy.reclaim.unreclaimable == Unreclaimable::KswapdFailures {
-            self.kswapd[run.node.index()].failures += u32::from(failed);
+            self.daemons.kswapd[run.node.index()].failures += u32::from(failed);
         }
         let was_boosted = run.sampled.iter().any(|&boost| boost > 0);
         RunEnd { order: run.order, reclaimed: run.reclaimed, was_boosted, failed }
@@ -292,7 +291,7 @@ mod tests {
                 let pass = pass(&mut run, false).expect("the priority is above 0");
                 mm.balance_passed(&mut run, &pass, false, reclaimed);
             }
-            (mm.balance_end(&run).failed, mm.kswapd[0].failures)
+            (mm.balance_end(&run).failed, mm.daemons.kswapd[0].failures)
         };
         let (none, late) = ([0; 12], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
         assert_eq!([failures(none), failures(none)], [(true, 1), (true, 2)]);

@@ -8,6 +8,7 @@
 
 mod check;
 mod lock;
+mod pressure;
 
 use alloc::vec::Vec;
 
@@ -16,6 +17,7 @@ use order9_units::{NodeId, Pfn};
 
 pub use lock::Locked;
 pub(crate) use lock::LruBatch;
+pub use pressure::Pressure;
 
 use crate::Mm;
 use crate::lru_list::{LruList, LruType};
@@ -23,6 +25,7 @@ use crate::page_flags::{PageFlag, PageWord};
 use crate::policy::{LruScope, NewAnon};
 use crate::space::Owner;
 use crate::trace::Tracer;
+use crate::workingset::Workingset;
 
 /// LRU pages of one zone, in frames, and where the lists they are on begin.
 ///
@@ -69,6 +72,10 @@ impl ZoneLru {
 pub(crate) struct LruState {
     /// By [`crate::ZoneId`].
     pub(crate) zones: Vec<ZoneLru>,
+    /// What scanning has cost lately, by set of lists.
+    pub(crate) pressure: Vec<Pressure>,
+    /// Ages of the sets of lists.
+    pub(crate) workingset: Workingset,
 }
 
 impl LruScope {

@@ -25,7 +25,7 @@ impl<T: Tracer> Mm<T> {
 
     /// Has the flusher look for work.
     pub(crate) fn wake_flusher(&mut self) {
-        self.wakeups.flushers = true;
+        self.daemons.wakeups.flushers = true;
         self.user.flusher.woken = true;
     }
 

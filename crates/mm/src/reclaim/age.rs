@@ -44,7 +44,7 @@ impl<T: Tracer> Mm<T> {
             priority: run.priority,
             of,
         });
-        self.reclaim.sets[pass.set].pressure.note_scan(of, scanned, referenced);
+        self.lru.pressure[pass.set].note_scan(of, scanned, referenced);
         self.note_scanned(pass.set, scanned);
         self.note_lru_cost(pass.set, of, referenced);
     }

@@ -1,9 +1,9 @@
 //! How a pass shares its scanning between the lists: which are too short to take from, and how much is scanned of each.
 //!
-//! Key types: [`Pressure`] (what one set of lists has lately cost), [`BalanceView`] (what the decision sees),
-//! [`ScanBalance`] (the verdict). Changes nothing but the averages in [`Pressure`].
+//! Key types: [`BalanceView`] (what the decision sees), [`ScanBalance`] (the verdict). Changes nothing.
 
 use super::pass::CHUNK;
+use crate::lru::Pressure;
 use crate::lru_list::{LruList, LruType};
 use crate::policy::{BalanceRule, ReclaimPolicy};
 
@@ -17,44 +17,6 @@ const SWAPPINESS_SUM: u64 = 200;
 pub const fn inactive_ratio(pages: u64) -> u64 {
     let ratio = (10 * (pages >> GIB_SHIFT)).isqrt();
     if ratio == 0 { 1 } else { ratio }
-}
-
-/// What one set of lists has cost lately, by type.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pressure {
-    /// Pages scanned.
-    pub scanned: [u64; LruType::COUNT],
-    /// Of these, pages found in use.
-    pub rotated: [u64; LruType::COUNT],
-    /// Refaults, rotations and writes that reclaim of the type has caused.
-    pub cost: [u64; LruType::COUNT],
-}
-
-impl Pressure {
-    /// Counts pages that were scanned, and those of them that were found in use.
-    pub fn note_scan(&mut self, of: LruType, scanned: u64, rotated: u64) {
-        self.scanned[of.index()] += scanned;
-        self.rotated[of.index()] += rotated;
-    }
-
-    /// Counts what reclaim of a type has cost; old costs fade once all exceed a quarter of the `lru_pages`.
-    pub fn note_cost(&mut self, of: LruType, cost: u64, lru_pages: u64) {
-        self.cost[of.index()] += cost;
-        if self.cost.iter().sum::<u64>() > lru_pages / 4 {
-            self.cost = self.cost.map(|cost| cost / 2);
-        }
-    }
-
-    /// Lets old scans fade once there are more than a quarter of the pages of their type.
-    pub fn fade(&mut self, sizes: &[u64; LruList::COUNT]) {
-        for of in [LruType::Anon, LruType::File] {
-            let at = of.index();
-            if self.scanned[at] > (sizes[of.active().index()] + sizes[of.inactive().index()]) / 4 {
-                self.scanned[at] /= 2;
-                self.rotated[at] /= 2;
-            }
-        }
-    }
 }
 
 /// What the decision sees.

@@ -88,7 +88,7 @@ impl<T: Tracer> Mm<T> {
         });
         self.work.pages_isolated += run.chunk.isolated.len() as u64;
         self.lock_lru(self.frames.zones()[pass.zone.index()].node(), 1);
-        self.reclaim.sets[pass.set].pressure.note_scan(LruType::of(list), taken, 0);
+        self.lru.pressure[pass.set].note_scan(LruType::of(list), taken, 0);
         self.note_scanned(pass.set, scanned);
         (run.chunk.zone, run.chunk.of, run.chunk.scanned) = (pass.zone, LruType::of(list), scanned);
         run.nr_scanned += scanned;
@@ -100,7 +100,7 @@ impl<T: Tracer> Mm<T> {
         let mut isolated = core::mem::take(&mut run.chunk.isolated);
         let (zone, of) = (run.chunk.zone, run.chunk.of);
         let set = self.lru_set(zone);
-        let (flags, mut tally) = (self.reclaim.sets[set].flags, Tally { cpu, ..Tally::default() });
+        let (flags, mut tally) = (self.reclaim.flags[set], Tally { cpu, ..Tally::default() });
         for idx in isolated.drain(..) {
             tally.stats.taken += self.frames.word(idx).frames();
             self.reclaim_page(run, flags, idx, &mut tally, cpu);
@@ -118,7 +118,7 @@ impl<T: Tracer> Mm<T> {
         self.counters.pgsteal_mut(run.by).add(self.frames.zones()[zone.index()].kind(), tally.freed);
         self.counters.pgactivate += tally.activated;
         // A page found in use or written: its type is worth less scanning.
-        self.reclaim.sets[set].pressure.note_scan(of, 0, tally.activated);
+        self.lru.pressure[set].note_scan(of, 0, tally.activated);
         self.note_lru_cost(set, of, tally.activated + tally.written);
         let node = self.frames.zone(zone).node();
         self.trace(|| Event::LruShrinkInactive {
@@ -181,7 +181,7 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn note_lru_cost(&mut self, set: usize, of: LruType, cost: u64) {
         if cost > 0 {
             let lru_pages = self.lru_sizes(set).iter().sum();
-            self.reclaim.sets[set].pressure.note_cost(of, cost, lru_pages);
+            self.lru.pressure[set].note_cost(of, cost, lru_pages);
         }
     }
 

@@ -8,7 +8,6 @@ use alloc::vec::Vec;
 use order9_frames::{Gfp, Idx};
 use order9_units::{Order, ZoneKind};
 
-use super::balance::Pressure;
 use super::chunk::Chunk;
 use super::pass::Pass;
 use super::stats::{PassStats, ReclaimFlags};
@@ -17,7 +16,6 @@ use crate::page_cache::FileWrite;
 use crate::runs::{RunId, Runs};
 use crate::swap::SwapWrite;
 use crate::trace::Tracer;
-use crate::workingset::Workingset;
 
 /// Priority of a run at its start: a list of n pages is scanned n >> 12 pages deep.
 pub const DEF_PRIORITY: u8 = 12;
@@ -116,44 +114,20 @@ impl ReclaimControl {
 /// A run; numbers are used again.
 pub type ReclaimId = RunId<ReclaimControl>;
 
-/// What a set of lists remembers between passes.
-#[derive(Clone, Default)]
-pub(super) struct SetState {
-    pub(super) pressure: Pressure,
-    pub(super) flags: ReclaimFlags,
-}
-
-/// Per-node state of reclaim.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct NodeReclaim {
-    /// A task reclaims the node before it goes on to another one.
-    pub(crate) is_reclaimed: bool,
-    /// Reclaimers that wait for pages of the node to be written.
-    pub(crate) writeback_waiters: u64,
-    /// Pages of the node written since the first of them began to wait.
-    pub(crate) written_since: u64,
-}
-
 /// Runs under way, and what they share.
 #[derive(Clone, Default)]
 pub(crate) struct ReclaimState {
     pub(super) runs: Runs<ReclaimControl>,
-    pub(super) sets: Vec<SetState>,
-    pub(crate) workingset: Workingset,
+    /// What kswapd has found, by set of LRU lists.
+    pub(super) flags: Vec<ReclaimFlags>,
     /// The disks of file pages have all they can take.
     pub(super) congested: bool,
-    pub(crate) nodes: Vec<NodeReclaim>,
 }
 
 impl ReclaimState {
-    /// For `sets` of LRU lists on a machine with `nodes` nodes and `pages` pages.
-    pub(crate) fn new(sets: usize, nodes: usize, pages: u64) -> Self {
-        Self {
-            sets: alloc::vec![SetState::default(); sets],
-            workingset: Workingset::new(sets, pages),
-            nodes: alloc::vec![NodeReclaim::default(); nodes],
-            ..Self::default()
-        }
+    /// For `sets` of LRU lists.
+    pub(crate) fn new(sets: usize) -> Self {
+        Self { flags: alloc::vec![ReclaimFlags::default(); sets], ..Self::default() }
     }
 
     /// Pages that runs hold.
@@ -191,7 +165,7 @@ impl<T: Tracer> Mm<T> {
             self.putback_lru(idx);
             self.free_if_kept(idx);
         }
-        run.sets.iter().for_each(|&set| self.reclaim.workingset.settle(set));
+        run.sets.iter().for_each(|&set| self.lru.workingset.settle(set));
         run
     }
 }

@@ -2,7 +2,7 @@
 
 use order9_units::{Nanos, NodeId, Order, Pages, ZoneKind};
 
-use super::balance::Pressure;
+use super::Pressure;
 use super::{PageWrite, PassStats, ReclaimControl, ReclaimFlags, ReclaimStep, Reclaimer};
 use crate::fs_cache::tests::{mounted, used};
 use crate::page_cache::tests::{flush, read_pages, write_page};
@@ -156,10 +156,9 @@ fn pages_that_come_back_within_the_active_list_start_active_and_age_it() {
 fn pages_found_in_use_are_scanned_in_vain_and_cost_their_type() {
     let (mut mm, _) = dirty();
     pass(&mut mm, control(Reclaimer::Direct));
-    let set = &mm.reclaim.sets[0];
     // The cost of 32 is more than a quarter of the 32 pages there are, so half of it has faded.
     let pressure = Pressure { scanned: [0, 32], rotated: [0, 32], cost: [0, 16] };
-    assert_eq!((set.pressure, mm.frames.watch().scanned_since_free.pages[0]), (pressure, 32));
+    assert_eq!((mm.lru.pressure[0], mm.frames.watch().scanned_since_free.pages[0]), (pressure, 32));
 }
 
 #[test]

@@ -20,7 +20,8 @@ mod stats;
 mod throttle;
 mod walk;
 
-pub use balance::{BalanceView, Pressure, ScanBalance, inactive_ratio};
+pub use crate::lru::Pressure;
+pub use balance::{BalanceView, ScanBalance, inactive_ratio};
 pub use control::{DEF_PRIORITY, PageWrite, ReclaimControl, ReclaimId, Reclaimer};
 pub use decide::{Progress, Reference, check_reference, throttles_direct_reclaim, too_many_isolated};
 pub use direct::direct_reclaim;

@@ -50,7 +50,7 @@ impl<T: Tracer> Mm<T> {
             gfp.has(Gfp::DIRECT_RECLAIM)
                 && is_ours
                 && self.is_in_reach(search.preferred.node, node)
-                && !self.reclaim.nodes[node.index()].is_reclaimed
+                && !self.daemons.reclaimed[node.index()].is_reclaimed
                 && self.has_spare_caches(node)
         };
         self.frames.nodes().filter(comes_first).fold(NodeMask::EMPTY, |mask, node| mask | NodeMask::of(node))
@@ -96,7 +96,7 @@ impl<T: Tracer> Mm<T> {
     fn begin_node_reclaim(&mut self, zone: ZoneId, request: &Request) -> Option<(ReclaimId, NodePass)> {
         let mode = self.settings.zone_reclaim_mode;
         let node = self.frames.zone(zone).node();
-        if core::mem::replace(&mut self.reclaim.nodes[node.index()].is_reclaimed, true) {
+        if core::mem::replace(&mut self.daemons.reclaimed[node.index()].is_reclaimed, true) {
             return None;
         }
         let goal = request.order.pages().get().max(CHUNK);
@@ -118,7 +118,7 @@ impl<T: Tracer> Mm<T> {
         let through = self.is_through(id);
         self.end_reclaim(id);
         let node = self.frames.zone(zone).node();
-        self.reclaim.nodes[node.index()].is_reclaimed = false;
+        self.daemons.reclaimed[node.index()].is_reclaimed = false;
         match through {
             true => self.counters.zone_reclaim_success += 1,
             false => self.counters.zone_reclaim_failed += 1,

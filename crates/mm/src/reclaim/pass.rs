@@ -71,7 +71,7 @@ impl<T: Tracer> Mm<T> {
     /// What the sharing of a pass over the set of lists of `zone` depends on.
     fn balance_view(&mut self, run: &ReclaimControl, zone: ZoneId, set: usize) -> BalanceView {
         let sizes = self.lru_sizes(set);
-        self.reclaim.sets[set].pressure.fade(&sizes);
+        self.lru.pressure[set].fade(&sizes);
         let of_set = |of: fn(&Zone) -> u64| self.zones_of_set(set).map(of).sum();
         BalanceView {
             sizes,
@@ -81,9 +81,9 @@ impl<T: Tracer> Mm<T> {
             swappiness: self.settings.swappiness,
             has_swap: self.swap_total() > Pages::ZERO,
             swap_free: if run.may_swap { self.swap_free().get() } else { 0 },
-            file_refaults: self.reclaim.workingset.has_file_refaults(set),
+            file_refaults: self.lru.workingset.has_file_refaults(set),
             polls: run.by == Reclaimer::Kswapd && self.is_unreclaimable(zone),
-            pressure: self.reclaim.sets[set].pressure,
+            pressure: self.lru.pressure[set],
         }
     }
 

@@ -80,13 +80,13 @@ impl<T: Tracer> Mm<T> {
     /// Flags of the set of lists that serves `zone`: of its node or, by policy, its own.
     #[must_use]
     pub fn reclaim_flags(&self, zone: ZoneId) -> ReclaimFlags {
-        self.reclaim.sets[self.lru_set(zone)].flags
+        self.reclaim.flags[self.lru_set(zone)]
     }
 
     /// Sets them: kswapd after a pass, by [`ReclaimFlags::after`], and to the default once the node is balanced.
     pub fn set_reclaim_flags(&mut self, zone: ZoneId, flags: ReclaimFlags) {
         let set = self.lru_set(zone);
-        self.reclaim.sets[set].flags = flags;
+        self.reclaim.flags[set] = flags;
     }
 
     /// Whether the queue of the disks that file pages are written to is full, as whoever runs them sees it.

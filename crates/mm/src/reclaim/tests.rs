@@ -313,7 +313,7 @@ fn writes_and_pages_that_come_back_are_what_a_type_costs() {
     let in_use = |mm: &mut Mm| pages[..400].iter().for_each(|&pfn| mm.move_lru(mm.frames.at(pfn), LruList::ActiveAnon));
     let last = mm.frames.at(pages[419]);
     mm.frames.set(last, mm.frames.word(last).with(PageFlag::Workingset, true));
-    let cost = |mm: &Mm| mm.reclaim.sets[0].pressure.cost;
+    let cost = |mm: &Mm| mm.lru.pressure[0].cost;
     in_use(&mut mm);
     let run = pass(&mut mm, control(0));
     assert_eq!((run.writes.len(), run.nr_reclaimed, cost(&mm)), (20, 0, [20, 0]), "each write costs");

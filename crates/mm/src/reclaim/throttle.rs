@@ -105,7 +105,7 @@ async fn wait_for_event<E: Stall>(env: &E, node: NodeId, why: Stalled) {
         Stalled::Writeback => {
             env.with(|mm| mm.begin_writeback_wait(node));
             env.wait(Until::PagesWritten(node), Some(timeout)).await;
-            env.with(|mm| mm.reclaim.nodes[node.index()].writeback_waiters -= 1);
+            env.with(|mm| mm.daemons.reclaimed[node.index()].writeback_waiters -= 1);
         }
         Stalled::Isolated => {
             env.wait(Until::FewIsolated(node), Some(timeout)).await;
@@ -118,7 +118,7 @@ async fn wait_for_event<E: Stall>(env: &E, node: NodeId, why: Stalled) {
 
 impl<T: Tracer> Mm<T> {
     pub(super) fn begin_writeback_wait(&mut self, node: NodeId) {
-        let node = &mut self.reclaim.nodes[node.index()];
+        let node = &mut self.daemons.reclaimed[node.index()];
         if node.writeback_waiters == 0 {
             node.written_since = 0;
         }
@@ -128,13 +128,13 @@ impl<T: Tracer> Mm<T> {
     /// Pages were written: reclaimers that wait for it go on once there is more than a chunk for each.
     pub(crate) fn note_written(&mut self, idx: Idx, pages: u64) {
         let id = self.frames.zones()[self.frames.zone_around(idx).index()].node();
-        let node = &mut self.reclaim.nodes[id.index()];
+        let node = &mut self.daemons.reclaimed[id.index()];
         if node.writeback_waiters == 0 {
             return;
         }
         node.written_since += pages;
         if node.written_since > CHUNK * node.writeback_waiters {
-            self.wakeups.written |= 1 << id.0;
+            self.daemons.wakeups.written |= 1 << id.0;
         }
     }
 
@@ -148,11 +148,11 @@ impl<T: Tracer> Mm<T> {
             }
         }
         let throttles = throttles_direct_reclaim(free, min) && !self.kswapd_gave_up(node);
-        let of = &mut self.kswapd[node.index()];
+        let of = &mut self.daemons.kswapd[node.index()];
         if throttles && of.asleep {
             of.ask_for_reserves();
             of.asleep = false;
-            self.wakeups.kswapd |= 1 << node.0;
+            self.daemons.wakeups.kswapd |= 1 << node.0;
         }
         throttles
     }
@@ -217,7 +217,7 @@ mod tests {
         mm.lru.zones[0].sizes[LruList::InactiveFile.index()] = 100;
         let free = mm.frames.zones()[0].free();
         mm.frames.edit_zone(0, |zone| zone.watermarks.min = 2 * free);
-        mm.kswapd[0].asleep = true;
+        mm.daemons.kswapd[0].asleep = true;
         mm
     }
 
@@ -231,9 +231,9 @@ mod tests {
             (asked(order(3), ZoneKind::Dma32), asked(order(3), ZoneKind::Dma32)),
         ] {
             let mut mm = exhausted();
-            mm.kswapd[0].request = before;
+            mm.daemons.kswapd[0].request = before;
             assert!(mm.throttles_direct_reclaim(NODE));
-            assert_eq!((mm.kswapd[0].request, mm.kswapd[0].asleep), (after, false));
+            assert_eq!((mm.daemons.kswapd[0].request, mm.daemons.kswapd[0].asleep), (after, false));
             assert_eq!(mm.take_wakeups().kswapd, 1);
         }
     }
@@ -241,13 +241,13 @@ mod tests {
     #[test]
     fn a_kswapd_that_is_awake_or_not_needed_is_asked_for_nothing() {
         let mut mm = exhausted();
-        mm.kswapd[0].asleep = false;
+        mm.daemons.kswapd[0].asleep = false;
         assert!(mm.throttles_direct_reclaim(NODE));
-        assert_eq!((mm.kswapd[0].request, mm.take_wakeups().kswapd), (None, 0));
+        assert_eq!((mm.daemons.kswapd[0].request, mm.take_wakeups().kswapd), (None, 0));
         mm.frames.edit_zone(0, |zone| zone.watermarks.min -= 2);
-        mm.kswapd[0].asleep = true;
+        mm.daemons.kswapd[0].asleep = true;
         assert!(!mm.throttles_direct_reclaim(NODE));
-        assert_eq!((mm.kswapd[0].request, mm.take_wakeups().kswapd), (None, 0));
+        assert_eq!((mm.daemons.kswapd[0].request, mm.take_wakeups().kswapd), (None, 0));
     }
 
     #[test]

@@ -129,7 +129,7 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn khugepaged_register(&mut self, space: SpaceId) {
         let khugepaged = &mut self.user.huge.khugepaged;
         if !khugepaged.is_registered(space) {
-            self.wakeups.khugepaged |= khugepaged.spaces.is_empty();
+            self.daemons.wakeups.khugepaged |= khugepaged.spaces.is_empty();
             khugepaged.spaces.push(space);
         }
     }

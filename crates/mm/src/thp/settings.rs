@@ -138,7 +138,7 @@ impl<T: Tracer> Mm<T> {
         match (was_off, self.settings.thp.is_off()) {
             (true, false) => {
                 self.raise_min_free_for_huge_pages();
-                self.wakeups.khugepaged = true;
+                self.daemons.wakeups.khugepaged = true;
             }
             (false, true) if self.policy.thp.stop_resets_min_free => self.setup_watermarks(),
             _ => {}
@@ -163,7 +163,7 @@ impl<T: Tracer> Mm<T> {
 
     /// Ends the pause that khugepaged makes, as writing the length of one does.
     pub const fn wake_khugepaged(&mut self) {
-        self.wakeups.khugepaged = true;
+        self.daemons.wakeups.khugepaged = true;
     }
 
     /// `transparent_hugepage=` at boot: `transparent_hugepage/enabled` from the start, with `vm.min_free_kbytes` as computed for

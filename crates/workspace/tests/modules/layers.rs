@@ -17,6 +17,7 @@ pub(crate) const LAYERS: &[Layer] = &[
             "access_level",
             "alloc_error",
             "daemon_request",
+            "daemons",
             "layout",
             "lru_list",
             "policy",

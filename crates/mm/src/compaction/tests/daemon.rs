@@ -25,7 +25,7 @@ fn hopeless() -> Vec<F> {
 fn a_run_in_vain_returns_what_cpus_have_cached_and_is_put_off() {
     let world = World::with_cpus(classic(), &hopeless(), 1);
     world.with(|mm| {
-        mm.compaction.nodes[0].ask(REQUEST);
+        mm.daemons.kcompactd[0].ask(REQUEST);
         mm.free(Pfn::new(BASE + 1), CPU).expect("the kernel has it");
     });
     let cached = |world: &World| world.mm.borrow().frames.pcp_pages(order9_frames::ZoneId(0));
@@ -72,7 +72,7 @@ fn proactive(backoff: ProactiveBackoff) -> Policy {
 fn quiet(policy: Policy, frames: &[F]) -> World {
     let world = World::new(policy, frames);
     world.with(|mm| {
-        mm.kswapd[0].asleep = true;
+        mm.daemons.kswapd[0].asleep = true;
         mm.settings.compaction_proactiveness = 20;
     });
     world
@@ -92,7 +92,7 @@ fn counted(world: &World) -> (u64, u64) {
 fn a_node_is_compacted_above_its_threshold_unless_kswapd_is_at_work() {
     let looks = |singles, asleep| {
         let world = quiet(proactive(ProactiveBackoff::Count64), &fragmented(singles, F::Kernel));
-        world.with(|mm| mm.kswapd[0].asleep = asleep);
+        world.with(|mm| mm.daemons.kswapd[0].asleep = asleep);
         let score = score(&world);
         run(Proactive::default().check(&world, NodeId(0)));
         (score, counted(&world).0)
@@ -173,7 +173,7 @@ fn zones_weigh_by_their_size_and_nodes_have_scores_of_their_own() {
 fn the_largest_order_and_the_lowest_class_are_what_kcompactd_works_for() {
     let world = World::new(classic(), &worked_example());
     world.with(|mm| {
-        let node = &mut mm.compaction.nodes[0];
+        let node = &mut mm.daemons.kcompactd[0];
         let request = |order, class| DaemonRequest { order: Order::new(order).expect("an order"), class };
         for (order, class) in
             [(3, ZoneKind::Normal), (9, ZoneKind::Movable), (2, ZoneKind::Dma32), (4, ZoneKind::Normal)]

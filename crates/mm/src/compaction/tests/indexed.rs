@@ -199,9 +199,9 @@ fn kcompactd_works_ahead_once_a_huge_page_is_taken_as_long_as_that_is_cheap() {
         policy.compaction.works_ahead = works_ahead;
         let frames: Vec<F> = (0..8 * 512).map(|at| if at % 512 < free { F::Free } else { F::Page }).collect();
         let world = World::new(policy, &frames);
-        world.mm.borrow_mut().compaction.nodes[0].asleep = true;
+        world.mm.borrow_mut().daemons.kcompactd[0].asleep = true;
         world.compact_huge(CompactPriority::Async).captured.expect("there is room for one");
-        let woken = !world.mm.borrow().compaction.nodes[0].asleep;
+        let woken = !world.mm.borrow().daemons.kcompactd[0].asleep;
         run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
         (woken, world.free_huge())
     };

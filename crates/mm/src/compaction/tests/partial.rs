@@ -45,7 +45,7 @@ fn half_mapped(policy: Policy, pageblocks: u64) -> World {
             mm.munmap(space, at(slot * SLOT), bytes(SLOT / 2), CPU).expect("it is mapped");
         }
         assert_eq!((mm.deferred_splits(NodeId(0)), mm.counters().thp_split_page), (SLOTS - 1, 0));
-        assert_eq!(core::mem::take(&mut mm.compaction.zones[0].taken), SLOTS, "each slot took one");
+        assert_eq!(core::mem::take(&mut mm.daemons.taken[0]), SLOTS, "each slot took one");
     }
     world
 }
@@ -106,11 +106,11 @@ fn kcompactd_splits_ahead_until_pages_are_enough() {
 fn kcompactd_makes_room_for_as_many_as_were_taken_since_it_last_did() {
     let of = |taken| {
         let world = shortage(policy(true));
-        world.mm.borrow_mut().compaction.zones[0].taken = taken;
+        world.mm.borrow_mut().daemons.taken[0] = taken;
         run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
         let splits = world.splits();
         run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
-        assert_eq!((world.splits(), world.mm.borrow().compaction.zones[0].taken), (splits, 0), "it has done so");
+        assert_eq!((world.splits(), world.mm.borrow().daemons.taken[0]), (splits, 0), "it has done so");
         splits
     };
     assert_eq!([0, 1, 2, 3].map(of), [2, 2, 4, SLOTS - 1]);
@@ -122,10 +122,10 @@ fn a_request_that_leaves_less_than_half_of_what_was_taken_wakes_kcompactd() {
         let world = half_mapped(policy(true), 12);
         let mut mm = world.mm.borrow_mut();
         assert_eq!(mm.zones()[0].free_in_pageblocks(), 4 * SLOT);
-        (mm.compaction.nodes[0].asleep, mm.compaction.zones[0].taken) = (true, taken);
+        (mm.daemons.kcompactd[0].asleep, mm.daemons.taken[0]) = (true, taken);
         let zone = mm.zones()[0].id();
         mm.wake_to_work_ahead(zone, Order::PAGEBLOCK);
-        !mm.compaction.nodes[0].asleep
+        !mm.daemons.kcompactd[0].asleep
     };
     assert_eq!([7, 8].map(of), [false, true]);
 }
@@ -138,11 +138,11 @@ fn blocks_that_the_min_mark_keeps_back_do_not_count_as_left() {
         world.take_until(min + above_min);
         let mut mm = world.mm.borrow_mut();
         assert_eq!(mm.zones()[0].free_in_pageblocks(), SLOT, "one is whole");
-        mm.compaction.nodes[0].asleep = true;
+        mm.daemons.kcompactd[0].asleep = true;
         let zone = mm.zones()[0].id();
         mm.wake_to_work_ahead(zone, Order::PAGEBLOCK);
         drop(mm);
-        let woken = !world.mm.borrow().compaction.nodes[0].asleep;
+        let woken = !world.mm.borrow().daemons.kcompactd[0].asleep;
         run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
         (woken, world.splits())
     };

@@ -103,7 +103,7 @@ fn proactive_compaction_stops_at_the_low_threshold_or_where_kswapd_works() {
         let free: Vec<_> = halves.chain(quarters).chain([(0, 9)]).collect();
         let mut mm = zone(classic(), Migratetype::Movable, &free);
         mm.settings.compaction_proactiveness = 20;
-        mm.kswapd[0].asleep = kswapd_asleep;
+        mm.daemons.kswapd[0].asleep = kswapd_asleep;
         mm.judge_score(&run(Compactor::Proactive, 9, Migratetype::Movable))
     };
     assert_eq!(judged(0, true), Finished::Over(CompactResult::Success), "80 % of what is free is not in pageblocks");
@@ -160,10 +160,10 @@ fn kcompactd_is_woken_for_blocks_that_it_could_make() {
         let free: Vec<_> = (0..parts).map(|part| (128 * part, 6)).collect();
         let mut mm = zone(classic(), Migratetype::Movable, &free);
         mm.frames.edit_zone(0, |zone| zone.watermarks = Watermarks { min: 10, low: 12, high: 15 });
-        mm.compaction.nodes[0].asleep = true;
+        mm.daemons.kcompactd[0].asleep = true;
         let request = DaemonRequest { order: order(of), class: ZoneKind::Normal };
         mm.wakeup_kcompactd(NodeId(0), request);
-        (mm.compaction.nodes[0].request == Some(request), mm.wakeups.kcompactd != 0)
+        (mm.daemons.kcompactd[0].request == Some(request), mm.daemons.wakeups.kcompactd != 0)
     };
     assert_eq!(woken(9, 20), (true, true));
     assert_eq!(woken(9, 16), (true, false), "1024 pages are too few: it is noted and left");
