@@ -58,7 +58,7 @@ pub(crate) fn run(input: &[u8]) {
     let Ok(imported) = import(&snapshot(map, *options, *sizes), policy(), disk) else { return };
     let mut mm = imported.mm;
     if options & 2 == 0 {
-        mm.swapon(Pages::new(1 << (options >> 4)));
+        mm.pages_mut().swapon(Pages::new(1 << (options >> 4)));
     }
     let world = World { mm: RefCell::new(mm), pages: RefCell::default() };
     world.check();
@@ -191,9 +191,9 @@ impl World {
             5 => _ = self.run(direct_reclaim(self, &request)),
             6 => {
                 let pfn = Pfn::new(START + u64::from(how) * 128);
-                if let Ok(old) = self.with(|mm| mm.isolate_pageblock(pfn)) {
+                if let Ok(old) = self.with(|mm| mm.phys_mut().isolate_pageblock(pfn)) {
                     self.check();
-                    self.with(|mm| mm.unisolate_pageblock(pfn, old)).expect("it was isolated");
+                    self.with(|mm| mm.phys_mut().unisolate_pageblock(pfn, old)).expect("it was isolated");
                 }
             }
             _ => {

@@ -136,7 +136,8 @@ fn write_without_sizes(setting: &'static Setting, value: &str, mm: &mut Mm) -> R
     }
     let invalid = |error| ImportError::Setting { path: setting.path, value: value.to_owned(), error };
     let size = SizeEnabled::find(value).ok_or_else(|| invalid(SettingError::Invalid(setting)))?;
-    mm.set_thp_enabled(size.rule(mm.thp_enabled()));
+    let enabled = size.rule(mm.phys().thp_enabled());
+    mm.phys_mut().set_thp_enabled(enabled);
     Ok(())
 }
 

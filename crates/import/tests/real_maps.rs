@@ -66,7 +66,7 @@ fn an_imported_machine_allocates_from_what_is_free() {
     let in_blocks = |mm: &order9_mm::Mm| -> u64 {
         mm.zones().iter().map(|zone| zone.areas()[9].total() + 2 * zone.areas()[10].total()).sum()
     };
-    let before = in_blocks(&mm) + mm.deferred_pages().get() / Order::PAGEBLOCK.pages().get();
+    let before = in_blocks(&mm) + mm.phys().deferred_pages().get() / Order::PAGEBLOCK.pages().get();
     let mut got = 0;
     while let Ok(pfn) = mm.alloc_fast(&huge) {
         assert!(pfn.is_aligned(Order::PAGEBLOCK));
@@ -101,15 +101,15 @@ fn memory_that_was_not_given_out_is_there_and_waits() {
     let deferred: Pages = census.zones.iter().map(|zone| zone.frames(FrameClass::Deferred)).sum();
     assert_eq!(deferred.bytes().get(), 640 << 20, "as `inspect` says");
     let Imported { mut mm, .. } = imported("host-fragmented.o9snap");
-    assert_eq!(mm.deferred_pages(), deferred);
-    let (before, managed) = (mm.free_pages(), mm.managed_pages());
+    assert_eq!(mm.phys().deferred_pages(), deferred);
+    let (before, managed) = (mm.phys().free_pages(), mm.phys().managed_pages());
     let mut taken = Pages::ZERO;
     while mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_KERNEL)).is_ok() {
         taken += Pages::new(1);
     }
-    assert_eq!((mm.check(), mm.deferred_pages(), mm.managed_pages()), (Ok(()), Pages::ZERO, managed));
+    assert_eq!((mm.check(), mm.phys().deferred_pages(), mm.phys().managed_pages()), (Ok(()), Pages::ZERO, managed));
     let cached: u64 = mm.zones().iter().flat_map(|zone| mm.frames().pcps(zone.id())).map(|pcp| pcp.count()).sum();
-    assert_eq!(mm.free_pages() + Pages::new(cached), before - taken);
+    assert_eq!(mm.phys().free_pages() + Pages::new(cached), before - taken);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn pages_of_hugetlb_pools_are_in_the_pools() {
     let pool = |snapshot: &Snapshot| {
         let Imported { mm, .. } = import(snapshot, Policy::default(), Disk::Present).expect("it can be imported");
         mm.check().expect("every law holds");
-        (mm.hugetlb_pool().total, mm.hugetlb_pool().free)
+        (mm.pages().hugetlb_pool().total, mm.pages().hugetlb_pool().free)
     };
     assert_eq!(pool(&snapshot), (4, 3), "one is mapped");
     for (file, value) in [("nr_hugepages", "4"), ("free_hugepages", "2"), ("resv_hugepages", "1")] {

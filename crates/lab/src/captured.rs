@@ -55,13 +55,13 @@ impl Captured {
 
 /// Memory that the kernel had not initialised yet when it was captured.
 fn deferred(mm: &Mm) -> Option<String> {
-    let deferred = mm.deferred_pages().bytes();
+    let deferred = mm.phys().deferred_pages().bytes();
     (deferred > Bytes::ZERO).then(|| {
         format!(
             "{} of {} had not been given to the page allocator when the host was captured: they count as free, and are given \
              out in sections of 128 MiB when a request finds too little",
             size(deferred),
-            size(mm.managed_pages().bytes())
+            size(mm.phys().managed_pages().bytes())
         )
     })
 }

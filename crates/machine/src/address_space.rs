@@ -1,7 +1,9 @@
 //! Memory of programs: the system calls that map it, and accesses to it.
 
 use order9_mm::env::Env as _;
-use order9_mm::space::{self, Backing, Madvise, MmapRequest, Mremap, MremapTo, Place, VirtAddr, VpnRange};
+use order9_mm::space::{
+    self, Backing, Madvise, MmapRequest, Mremap, MremapRequest, MremapTo, Place, VirtAddr, VpnRange,
+};
 use order9_mm::tasks::{fill_tables, madvise_collapse};
 use order9_units::{Bytes, Order, PAGE_SIZE, Pages};
 use order9_workloads::{Access, AddressSpace, Advice, Area, Loads, Mapping, Of, Prot, Stop};
@@ -26,7 +28,7 @@ impl AddressSpace for Thread {
             _ => self.kernel.with(|mm| mm.mmap(self.process.space, &request, self.cpu())),
         };
         if let Some(file) = opened {
-            self.kernel.with(|mm| mm.fs_close(file)).expect("it was opened above");
+            self.kernel.with(|mm| mm.pages_mut().fs_close(file)).expect("it was opened above");
         }
         self.spend().await;
         let start = start.map_err(|errno| refused("mmap", errno))?;
@@ -68,7 +70,13 @@ impl AddressSpace for Thread {
         self.enter().await?;
         let _changing = self.change_mappings(range(area)).await;
         let (space, to) = (self.process.space, MremapTo::MayMove);
-        let begun = self.kernel.with(|mm| mm.mremap(space, start(area), area.length, length, to, self.cpu()));
+        let begun = self.kernel.with(|mm| {
+            mm.mremap(
+                space,
+                &MremapRequest { addr: start(area), old_length: area.length, new_length: length, to },
+                self.cpu(),
+            )
+        });
         let moved = match begun.map_err(|errno| refused("mremap", errno))? {
             Mremap::Done(start) => start,
             Mremap::Moving(mut run) => {
@@ -118,7 +126,7 @@ impl AddressSpace for Thread {
         };
         locked.map_err(|errno| refused("mlock", errno))?;
         let (mut at, end) = (start(area), VirtAddr::new(area.start + area.length.get()));
-        while let Some((missing, access)) = self.kernel.with(|mm| mm.next_to_populate(space, at, end)) {
+        while let Some((missing, access)) = self.kernel.with(|mm| mm.pages().next_to_populate(space, at, end)) {
             self.fault(missing, access, None).await?;
             at = VirtAddr::new(missing.get() + PAGE_SIZE.get());
         }

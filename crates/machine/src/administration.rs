@@ -18,7 +18,7 @@ impl Administration for Thread {
     }
 
     fn memory(&self) -> Memory {
-        self.kernel.look(|mm| Memory { free: mm.free_pages().bytes(), available: mm.available().bytes() })
+        self.kernel.look(|mm| Memory { free: mm.phys().free_pages().bytes(), available: mm.available().bytes() })
     }
 
     async fn drop_caches(&self, what: DropCaches) -> Result<(), Stop> {

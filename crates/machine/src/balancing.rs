@@ -62,7 +62,7 @@ impl Thread {
         }
         self.spend().await;
         let took = Nanos::new(self.runtime().get() - before.get());
-        self.kernel.with(|mm| mm.numa_scan_took(&run, took));
+        self.kernel.with(|mm| mm.pages_mut().numa_scan_took(&run, took));
     }
 
     /// Uses the CPU for the program, in pieces where it is to scan in between.
@@ -119,7 +119,7 @@ impl Thread {
     /// Faults on those pages of `range` that are asked about and that `loads` loads come by.
     async fn tell_users_of(&self, range: VpnRange, loads: u64, random: &mut Stream) -> Result<(), Stop> {
         let space = self.process.space;
-        let asked = self.kernel.look(|mm| mm.hinting_pages(space, range));
+        let asked = self.kernel.look(|mm| mm.pages().hinting_pages(space, range));
         if asked.is_empty() {
             return Ok(());
         }

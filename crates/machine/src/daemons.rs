@@ -80,7 +80,7 @@ impl Kernel {
 
     /// Starts khugepaged, which rests while huge pages are disabled.
     pub(crate) fn start_khugepaged(self: &Rc<Self>) {
-        let phase = self.variation.phase("khugepaged", self.look(|mm| mm.khugepaged_scan_sleep()));
+        let phase = self.variation.phase("khugepaged", self.look(|mm| mm.phys().khugepaged_scan_sleep()));
         let daemon = self.daemon_of_any_node();
         let task = self.handle.spawn(TaskSpec::new("khugepaged").daemon(), async move {
             order9_mm::tasks::khugepaged(&daemon, phase).await;
@@ -93,7 +93,7 @@ impl Kernel {
         if self.storage.main().is_none() {
             return;
         }
-        let every = self.look(Engine::dirty_writeback_interval);
+        let every = self.look(|mm| mm.phys().dirty_writeback_interval());
         let phase = every.and_then(|every| self.variation.phase("flusher", every));
         let daemon = self.daemon_of_any_node();
         let task = self.handle.spawn(TaskSpec::new("kworker/u:flush").daemon(), async move {

@@ -110,7 +110,7 @@ impl Thread {
     fn place_of(&self, frame: Option<Pfn>) -> usize {
         match frame {
             Some(pfn) if !self.kernel.places.are_one() => {
-                let node = self.kernel.look(|mm| mm.node_of_frame(pfn));
+                let node = self.kernel.look(|mm| mm.phys().node_of_frame(pfn));
                 self.kernel.places.of(self.cpu_node(), node)
             }
             _ => AccessLevels::LOCAL,

@@ -59,7 +59,9 @@ impl Thread {
 
     async fn take_steps(&self, mut resize: PoolResize, asked: PoolSize) -> Result<u64, Stop> {
         let start = self.kernel.handle.now();
-        let pages = |mm: &Engine| asked.node.map_or_else(|| mm.hugetlb_pool(), |node| mm.hugetlb_pool_of(node)).total;
+        let pages = |mm: &Engine| {
+            asked.node.map_or_else(|| mm.pages().hugetlb_pool(), |node| mm.pages().hugetlb_pool_of(node)).total
+        };
         let (had, mut failed, mut error) = (self.kernel.look(pages), 0, None);
         while let PoolStep::NeedPage(request) = self.kernel.with(|mm| resize.step(mm, self.cpu())) {
             let page = alloc_pages(self, &request).await;
@@ -80,7 +82,7 @@ impl Thread {
 
     /// `mmap` with `MAP_HUGETLB`: what the pools lack is allocated first, as far as it may be had.
     pub(crate) async fn map_from_pools(&self, request: &MmapRequest) -> Result<VirtAddr, Errno> {
-        let lacking = |mm: &Engine| mm.hugetlb_shortfall(request.length, self.cpu_node(), self.cpu());
+        let lacking = |mm: &Engine| mm.pages().hugetlb_shortfall(request.length, self.cpu_node(), self.cpu());
         while let Some(surplus) = self.kernel.look(lacking) {
             let page = alloc_pages(self, &surplus).await.ok();
             self.kernel.with(|mm| mm.hugetlb_give_surplus(page));

@@ -129,7 +129,7 @@ impl Kernel {
         let transferred = handle.new_queue("end of transfers");
         let places = Places::new(engine.frames().distances(), prices.access.levels());
         Self {
-            balances: engine.numa_balancing(),
+            balances: engine.phys().numa_balancing(),
             cpus: handle.cpus(),
             handle,
             prices,

@@ -134,7 +134,7 @@ impl Machine {
             return Err(MachineError::TooMuchSwap(swap));
         }
         let swaps_to = options.disks.iter().find(|disk| disk.swap > Pages::ZERO).or(options.disks.first());
-        mm.set_huge_prices(huge_prices(&prices, swaps_to.map(|disk| &disk.spec)));
+        mm.phys_mut().set_huge_prices(huge_prices(&prices, swaps_to.map(|disk| &disk.spec)));
         let (context_switch, _) = prices.context_switch.split();
         let variation = Variation::of(options.seed);
         let executor = Executor::new(Config {

@@ -82,7 +82,7 @@ impl Nodes for Thread {
 
     async fn get_mempolicy(&self, area: Option<Area>) -> Result<Mempolicy, Stop> {
         self.enter().await?;
-        let found = self.kernel.look(|mm| mm.get_mempolicy(self.task, area.map(start)));
+        let found = self.kernel.look(|mm| mm.pages().get_mempolicy(self.task, area.map(start)));
         let MempolicyArgs { mode, flags, balances, nodes } = found.map_err(|errno| refused("get_mempolicy", errno))?;
         Ok(Mempolicy {
             mode: paired(&flipped(&MODES), mode),
@@ -140,7 +140,7 @@ impl Nodes for Thread {
 impl Thread {
     /// Keeps how the memory of the process lies, before it ends, where somebody has chosen nodes.
     pub(crate) fn record_nodes(&self) {
-        if !self.kernel.look(|mm| mm.uses_mempolicies()) {
+        if !self.kernel.look(|mm| mm.pages().uses_mempolicies()) {
             return;
         }
         let by_node = self.kernel.look(|mm| mm.space(self.process.space).map(|space| mm.pages_by_node(space)));

@@ -67,7 +67,8 @@ impl Pressure for Thread {
         }
         let badness = |process: &&Rc<Process>| self.kernel.look(|mm| badness(mm, process.space));
         // Killing who has nothing on the nodes that are short would not help.
-        let helps = |process: &&Rc<Process>| self.kernel.look(|mm| mm.may_use_nodes(process.space, request.nodemask));
+        let helps =
+            |process: &&Rc<Process>| self.kernel.look(|mm| mm.pages().may_use_nodes(process.space, request.nodemask));
         // Of equals, the youngest.
         let victim = living.filter(helps).max_by_key(badness).filter(|process| badness(process) > Pages::ZERO);
         self.kernel.kills.borrow_mut().push(self.report(request, victim, &processes));

@@ -61,7 +61,7 @@ impl fmt::Display for OomReport<'_> {
         self.levels(f)?;
         self.mm.nodes().try_for_each(|node| self.node_levels(f, node))?;
         self.mm.zones().iter().try_for_each(|zone| {
-            zone_marks(f, zone, self.mm.frames().pcp_pages(zone.id()), self.mm.zone_write_pending(zone.id()))
+            zone_marks(f, zone, self.mm.frames().pcp_pages(zone.id()), self.mm.pages().zone_write_pending(zone.id()))
         })?;
         self.mm.zones().iter().try_for_each(|zone| zone_blocks(f, zone))?;
         self.caches(f)?;
@@ -94,7 +94,7 @@ impl OomReport<'_> {
             return Ok(());
         }
         let lru = |list| self.mm.lru_pages(node, list);
-        let isolated = |of| own().map(|zone| self.mm.zone_lru(zone.id()).isolated(of)).sum();
+        let isolated = |of| own().map(|zone| self.mm.pages().zone_lru(zone.id()).isolated(of)).sum();
         let pending = self.mm.write_pending(Some(node));
         write!(out, "Node {}", node.0)?;
         for (name, pages) in [
@@ -116,9 +116,9 @@ impl OomReport<'_> {
     fn caches(&self, out: &mut impl Write) -> fmt::Result {
         let kb = |pages: Pages| pages.get() * PAGE_KB;
         writeln!(out, "{} total pagecache pages", self.level("nr_file_pages"))?;
-        writeln!(out, "{} pages in swap cache", self.mm.swap_cached().get())?;
-        writeln!(out, "Free swap  = {}kB", kb(self.mm.swap_free()))?;
-        writeln!(out, "Total swap = {}kB", kb(self.mm.swap_total()))?;
+        writeln!(out, "{} pages in swap cache", self.mm.pages().swap_cached().get())?;
+        writeln!(out, "Free swap  = {}kB", kb(self.mm.pages().swap_free()))?;
+        writeln!(out, "Total swap = {}kB", kb(self.mm.pages().swap_total()))?;
         let sum = |of: fn(&Zone) -> u64| self.mm.zones().iter().map(of).sum::<u64>();
         writeln!(out, "{} pages RAM", sum(Zone::present))?;
         writeln!(out, "{} pages reserved", sum(Zone::present) - sum(Zone::managed))
@@ -140,7 +140,7 @@ impl OomReport<'_> {
 
     /// Which nodes the request was bound to, if not to all.
     fn constraint(&self, out: &mut impl Write) -> fmt::Result {
-        let memory = self.mm.memory_nodes();
+        let memory = self.mm.phys().memory_nodes();
         let Some(nodes) = self.request.nodemask.filter(|&nodes| !memory.is_subset_of(nodes)) else { return Ok(()) };
         writeln!(out, "oom-kill:constraint=CONSTRAINT_MEMORY_POLICY,nodemask={nodes},mems_allowed={memory}")
     }

@@ -50,7 +50,7 @@ impl Thread {
         loop {
             let page = self.kernel.look(|mm| mm.page_at(self.process.space, addr));
             match page {
-                PageView::Present { pfn, .. } => return Ok(self.kernel.look(|mm| mm.node_of_frame(pfn))),
+                PageView::Present { pfn, .. } => return Ok(self.kernel.look(|mm| mm.phys().node_of_frame(pfn))),
                 // The page of zeros is on the first node, where the kernel was loaded.
                 PageView::Zero => return Ok(NodeId(0)),
                 PageView::None | PageView::Swapped => self.bring_in("get_mempolicy", addr.vpn(), Access::Read).await?,

@@ -218,7 +218,7 @@ impl Kernel {
     fn counter_names(&self) -> Vec<String> {
         self.look(|mm| {
             let fields = order9_procfs::vmstat(mm).map(|(name, _)| name).chain(OWN_COUNTERS).chain(MIGRATION_COUNTERS);
-            fields.map(str::to_owned).chain(mm.zone_fragmentation().flat_map(zone_levels)).collect()
+            fields.map(str::to_owned).chain(mm.phys().zone_fragmentation().flat_map(zone_levels)).collect()
         })
     }
 
@@ -240,7 +240,7 @@ impl Kernel {
         counters.extend(self.look(migration));
         // Linux prints an index of -1000 where a huge page is free; a level has no sign.
         let levels = |zone: ZoneFragmentation| [zone.score, zone.index.max(0) as u64];
-        self.look(|mm| counters.extend(mm.zone_fragmentation().flat_map(levels)));
+        self.look(|mm| counters.extend(mm.phys().zone_fragmentation().flat_map(levels)));
         counters
     }
 

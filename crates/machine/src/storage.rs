@@ -138,7 +138,7 @@ impl Storage {
     pub(crate) fn swapon(&self, engine: &mut Engine) {
         for Installed { disk, swap } in &self.disks {
             match disk.spec().rotating {
-                Some(_) => engine.swapon(*swap),
+                Some(_) => engine.pages_mut().swapon(*swap),
                 None => engine.swapon_solid_state(*swap),
             }
         }

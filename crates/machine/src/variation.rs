@@ -50,7 +50,7 @@ impl Variation {
     /// Orders the lists of a memory that nothing has used since it was set up.
     pub fn order_lists<T: Tracer>(self, mm: &mut Mm<T>) {
         if let Some(mut stream) = self.stream("free lists") {
-            mm.reorder_free_lists(SECTION, |end| below(&mut stream, end));
+            mm.phys_mut().reorder_free_lists(SECTION, |end| below(&mut stream, end));
         }
         if let Some(mut stream) = self.stream("LRU lists") {
             mm.reorder_lru_lists(SECTION, |end| below(&mut stream, end));

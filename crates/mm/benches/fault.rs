@@ -52,7 +52,7 @@ fn main() {
 fn nodes() {
     println!("\n{:<52} {:>9} {:>9} {:>7}", "ns per page, median of rounds", "two nodes", "one", "ratio");
     let mut two = two_nodes(Bytes::from_gib(2), Policy::default().thp.placement);
-    two.set_thp_enabled(HugeEnabled::Never);
+    two.phys_mut().set_thp_enabled(HugeEnabled::Never);
     let mut one = engine(Bytes::from_gib(4));
     let [(on_two, page_of_two), (on_one, page_of_one)] = [&mut two, &mut one].map(|mm| {
         let space = mm.create_space().expect("it is the first");
@@ -69,7 +69,7 @@ fn nodes() {
 fn huge() {
     println!("\n{:<52} {:>9} {:>9} {:>7}", "ns per huge page, median of rounds", "fault", "bare", "ratio");
     let mut mm = engine(Bytes::from_gib(4));
-    mm.set_thp_enabled(HugeEnabled::Always);
+    mm.phys_mut().set_thp_enabled(HugeEnabled::Always);
     let space = mm.create_space().expect("it is the first");
     let mapped = mm.mmap(space, &MmapRequest::anon(Bytes::new(2 * HUGE.get())), CPU).expect("the space is empty");
     let slot = VirtAddr::new(mapped.get().next_multiple_of(HUGE.get()));
@@ -106,7 +106,7 @@ fn placement() {
             };
             let start = Stopwatch::start();
             for _ in 0..HUGE_PAIRS {
-                black_box(mm.begin_search(black_box(ask)));
+                black_box(mm.pages().begin_search(black_box(ask), mm.phys()));
             }
             per(start.elapsed(), u64::from(HUGE_PAIRS))
         };
@@ -222,7 +222,7 @@ fn engine(memory: Bytes) -> Mm {
         ..Layout::default()
     };
     let mut mm = MmBuilder::new(&layout, Policy::default()).expect("one zone is a valid layout").boot();
-    mm.set_thp_enabled(HugeEnabled::Never);
+    mm.phys_mut().set_thp_enabled(HugeEnabled::Never);
     mm
 }
 

@@ -56,14 +56,14 @@ fn drop_file() -> f64 {
 fn swap_out() -> f64 {
     let mut mm = engine(Bytes::from_gib(2));
     let pages = Pages::from_bytes_floor(PIECE);
-    mm.swapon(Pages::from_bytes_floor(Bytes::from_gib(2)));
+    mm.pages_mut().swapon(Pages::from_bytes_floor(Bytes::from_gib(2)));
     let space = mm.create_space().expect("it is the first");
     let start = mm.mmap(space, &MmapRequest::anon(PIECE), CPU).expect("the space is empty");
     for vpn in VpnRange::of(start.vpn(), pages).iter() {
         assert_eq!(mm.touch(space, vpn.addr(), Access::Write, CPU), FaultStep::Done);
     }
     let watch = Stopwatch::start();
-    while mm.space(space).is_some_and(|space| space.rss().anon_pages > 0) || mm.swap_cached() > Pages::ZERO {
+    while mm.space(space).is_some_and(|space| space.rss().anon_pages > 0) || mm.pages().swap_cached() > Pages::ZERO {
         for write in pass(&mut mm) {
             let PageWrite::Swap(write) = write else { panic!("there are no files") };
             mm.swap_written(write, CPU);
@@ -95,7 +95,7 @@ fn engine(memory: Bytes) -> Mm {
         ..Layout::default()
     };
     let mut mm = MmBuilder::new(&layout, Policy::default()).expect("one zone is a valid layout").boot();
-    mm.set_thp_enabled(HugeEnabled::Never);
+    mm.phys_mut().set_thp_enabled(HugeEnabled::Never);
     mm
 }
 

@@ -25,9 +25,9 @@ fn main() {
     for what in ["first use", "second use"] {
         timed(what, || files.iter().for_each(|&file| use_once(&mut mm, file)));
     }
-    let slab = mm.slab_levels(NodeId(0)).reclaimable;
+    let slab = mm.pages().slab_levels(NodeId(0)).reclaimable;
     timed("dropped from memory", || drop_all(&mut mm));
-    println!("{slab} frames of slabs, of which {} are left", mm.slab_levels(NodeId(0)).reclaimable);
+    println!("{slab} frames of slabs, of which {} are left", mm.pages().slab_levels(NodeId(0)).reclaimable);
 
     let mut mm = engine(Bytes::from_gib(24));
     mm.mount(CacheSpec::EXT4_INODE).expect("nothing is mounted");
@@ -46,16 +46,20 @@ fn create(mm: &mut Mm) {
     assert!(matches!(mm.fs_open_fast(file, &KERNEL), FsStep::Done { .. }), "there is memory for all files");
     let page = Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE);
     let page = mm.alloc_fast(&page).expect("there is memory for all pages");
-    mm.write_new_page(file, 0, page, Nanos::ZERO, 0).expect("it is open");
-    mm.fs_close(file).expect("it is open");
+    let (phys, pages) = mm.parts();
+    pages.write_new_page(file, 0, page, Nanos::ZERO, 0, phys).expect("it is open");
+    mm.pages_mut().fs_close(file).expect("it is open");
 }
 
 fn write_back(mm: &mut Mm) {
-    while let Some(file) = mm.next_dirty(None) {
-        while let Some(write) = mm.start_writeback(file, Pages::new(1024)) {
+    while let Some(file) = mm.pages().next_dirty(None) {
+        loop {
+            let (phys, pages) = mm.parts();
+            let Some(write) = pages.start_writeback(file, Pages::new(1024), phys) else { break };
             mm.file_written(&write, Nanos::ZERO, 0);
         }
-        if mm.start_inode_write(file) {
+        let (phys, pages) = mm.parts();
+        if pages.start_inode_write(file, phys) {
             mm.inode_written(file);
         }
     }
@@ -69,7 +73,7 @@ fn timed(what: &str, work: impl FnOnce()) {
 
 fn use_once(mm: &mut Mm, file: FileId) {
     assert!(matches!(mm.fs_open_fast(file, &KERNEL), FsStep::Done { .. }), "there is memory for all files");
-    mm.fs_close(file).expect("it is open");
+    mm.pages_mut().fs_close(file).expect("it is open");
 }
 
 fn drop_all(mm: &mut Mm) {

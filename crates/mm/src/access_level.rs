@@ -78,7 +78,7 @@ mod tests {
         };
         let mm = MmBuilder::new(&layout, Policy::default()).expect("a layout").boot();
         let row = |levels: AccessLevels, from| -> Vec<usize> {
-            (0..4).map(|to| levels.of(mm.frames.distances(), NodeId(from), NodeId(to))).collect()
+            (0..4).map(|to| levels.of(mm.phys.frames.distances(), NodeId(from), NodeId(to))).collect()
         };
         assert_eq!(row(AccessLevels::default(), 0), [0, 1, 2, 2]);
         assert_eq!(row(AccessLevels::default(), 3), [2, 2, 1, 0]);

@@ -3,29 +3,28 @@
 //! Key type: [`MmBuilder`], which fills a [`Layout`], frame by frame or as Linux does at boot. Frames set themselves up;
 //! here the layers above are built around them.
 
-use alloc::collections::BTreeMap;
 use alloc::vec;
 
 use order9_frames::{BuildError, Contents, Frames, IndexTables, Sizes, Tables};
-use order9_units::{Migratetype, NodeId, Order, Pages, Pfn, ZoneKind};
+use order9_units::{Migratetype, Order, Pages, Pfn, ZoneKind};
 
 use crate::Mm;
-use crate::compaction::{BlockBits, CompactionState};
+use crate::compaction::Compaction;
 use crate::daemons::Daemons;
 use crate::heard::Heard;
 use crate::layout::Layout;
 use crate::lru::Pressure;
 use crate::lru::{LruBatch, LruState, ZoneLru};
 use crate::lru_list::LruList;
-use crate::page_cache::WritePending;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::Policy;
-use crate::reclaim::ReclaimState;
+use crate::reclaim::Reclaim;
+use crate::runs::Runs;
 use crate::settings::Settings;
-use crate::slab::SlabMemory;
-use crate::space::{Inherited, UserMemory};
-use crate::swap::SwapArea;
+use crate::space::Inherited;
 use crate::tags::Tags;
-use crate::thp::{Filled, HugeEnabled, HugeMemory, ThpSettings};
+use crate::thp::{Filled, HugeEnabled, ThpSettings};
 use crate::trace::{NoTrace, Tracer};
 use crate::vmstat::Counters;
 use crate::work::Work;
@@ -71,36 +70,26 @@ impl<T: Tracer> MmBuilder<T> {
         let frames = Frames::unset(&of_frames, policy.frames.clone(), heard, &sizes, Tables::new(&sizes, false))?;
         let lru = set_of.iter().map(|set| ZoneLru::new(frames.table().list((set * LruList::COUNT) as u32))).collect();
         let filled = policy.thp.shrink_underused.then(|| Filled::new(sizes.frames));
-        let huge = HugeMemory::new(filled);
         let unassigned = frames.zones().iter().map(order9_frames::Zone::managed).sum();
+        let lru = LruState {
+            zones: lru,
+            pressure: vec![Pressure::default(); sets],
+            workingset: Workingset::new(sets, sizes.frames as u64),
+        };
         let mm = Mm {
-            frames,
-            skip: BlockBits::new(sizes.blocks),
-            settings: Settings::at_boot(&policy),
-            policy,
-            more_pins: BTreeMap::new(),
-            lru: LruState {
-                zones: lru,
-                pressure: vec![Pressure::default(); sets],
-                workingset: Workingset::new(sets, sizes.frames as u64),
+            phys: PhysMem {
+                frames,
+                settings: Settings::at_boot(&policy),
+                policy,
+                daemons: Daemons::new(nodes, zones),
+                counters: Counters::default(),
+                work: Work::NONE,
             },
-            user: UserMemory {
-                huge,
-                mapped: vec![0; nodes],
-                write_pending: vec![WritePending::default(); zones],
-                ..UserMemory::default()
-            },
-            swap: SwapArea::default(),
-            daemons: Daemons::new(nodes, zones),
-            reclaim: ReclaimState::new(sets),
-            compaction: CompactionState::new(zones),
-            slab: SlabMemory::new(nodes, sizes.blocks),
-            fs: None,
-            shrinkers: alloc::vec::Vec::new(),
-            counters: Counters::default(),
-            work: Work::NONE,
-            locked_lru: NodeId(0),
-            lru_batch: LruBatch::default(),
+            pages: UsedPages::new(nodes, zones, sizes.blocks, lru, filled),
+            reclaim: Reclaim::new(sets),
+            reclaim_runs: Runs::default(),
+            compaction: Compaction::new(zones, sizes.blocks),
+            compact_runs: Runs::default(),
         };
         Ok(Self { mm, sizes, unassigned, inherited: Inherited::default() })
     }
@@ -108,7 +97,7 @@ impl<T: Tracer> MmBuilder<T> {
     /// Sets `vm.min_free_kbytes`, in kB, as [`Mm::set_min_free_kbytes`] does.
     #[must_use]
     pub fn min_free_kbytes(mut self, kbytes: u64) -> Self {
-        self.mm.frames.set_min_free_by_hand(kbytes);
+        self.mm.phys.frames.set_min_free_by_hand(kbytes);
         self
     }
 
@@ -116,7 +105,7 @@ impl<T: Tracer> MmBuilder<T> {
     /// `min_free_kbytes`. A machine with less than 512 MiB has none, whatever is said here.
     #[must_use]
     pub fn transparent_hugepage(mut self, enabled: HugeEnabled) -> Self {
-        self.mm.settings.thp.enabled = enabled;
+        self.mm.phys.settings.thp.enabled = enabled;
         self
     }
 
@@ -124,14 +113,14 @@ impl<T: Tracer> MmBuilder<T> {
     /// written page; off unless asked for.
     #[must_use]
     pub fn content_tags(mut self) -> Self {
-        self.mm.user.tags = Some(Tags::new(self.mm.frames.table().len()));
+        self.mm.pages.tags = Some(Tags::new(self.mm.phys.frames.table().len()));
         self
     }
 
     /// Sets `vm.lowmem_reserve_ratio`, by zone; 0 switches a zone's reserve off.
     #[must_use]
     pub fn lowmem_reserve_ratio(mut self, ratios: [u64; ZoneKind::COUNT]) -> Self {
-        self.mm.frames.set_lowmem_reserve_ratio(ratios);
+        self.mm.phys.frames.set_lowmem_reserve_ratio(ratios);
         self
     }
 
@@ -140,7 +129,7 @@ impl<T: Tracer> MmBuilder<T> {
     /// # Errors
     /// [`BuildError::Taken`] outside the zones.
     pub fn set_block_type(&mut self, pfn: Pfn, mt: Migratetype) -> Result<(), BuildError> {
-        self.mm.frames.set_block_type(pfn, mt)
+        self.mm.phys.frames.set_block_type(pfn, mt)
     }
 
     /// Gives the block at `pfn` to the free lists of its pageblock's type, at the head.
@@ -148,7 +137,7 @@ impl<T: Tracer> MmBuilder<T> {
     /// # Errors
     /// [`BuildError`] where the frames are not free to be given.
     pub fn free(&mut self, pfn: Pfn, order: Order) -> Result<(), BuildError> {
-        self.mm.frames.assign_free(pfn, order)?;
+        self.mm.phys.frames.assign_free(pfn, order)?;
         self.unassigned = self.unassigned.saturating_sub(order.pages().get());
         Ok(())
     }
@@ -158,7 +147,7 @@ impl<T: Tracer> MmBuilder<T> {
     /// # Errors
     /// [`BuildError`] where the frames are not free to be given.
     pub fn allocate(&mut self, pfn: Pfn, order: Order, contents: Contents) -> Result<(), BuildError> {
-        self.mm.frames.assign_allocated(pfn, order, contents)?;
+        self.mm.phys.frames.assign_allocated(pfn, order, contents)?;
         self.unassigned = self.unassigned.saturating_sub(order.pages().get());
         Ok(())
     }
@@ -166,7 +155,7 @@ impl<T: Tracer> MmBuilder<T> {
     /// Frees every frame as Linux does at boot: ascending, in the largest aligned blocks.
     #[must_use]
     pub fn boot(mut self) -> Mm<T> {
-        self.mm.frames.free_all();
+        self.mm.phys.frames.free_all();
         self.unassigned = 0;
         self.finish()
     }
@@ -182,20 +171,20 @@ impl<T: Tracer> MmBuilder<T> {
     pub fn finish(mut self) -> Mm<T> {
         self.settle_inherited();
         let Self { mut mm, sizes, .. } = self;
-        let index = mm.policy.needs_index().then(|| IndexTables::new(&sizes));
-        mm.frames.set_up(index);
-        if !mm.has_memory_for_thp() {
-            mm.settings.thp = ThpSettings::OFF;
+        let index = mm.phys.policy.needs_index().then(|| IndexTables::new(&sizes));
+        mm.phys.frames.set_up(index);
+        if !mm.phys.has_memory_for_thp() {
+            mm.phys.settings.thp = ThpSettings::OFF;
         }
-        mm.register_thp_shrinkers();
-        mm.setup_watermarks();
-        mm.frames.take_work();
-        (mm.work, mm.lru_batch) = (Work::NONE, LruBatch::default());
+        mm.pages.register_thp_shrinkers(&mm.phys);
+        mm.phys.setup_watermarks();
+        mm.phys.frames.take_work();
+        (mm.phys.work, mm.pages.lru_batch) = (Work::NONE, LruBatch::default());
         mm
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// Whether there is memory to spare for huge pages.
     pub(crate) fn has_memory_for_thp(&self) -> bool {
         let managed: u64 = self.frames.zones().iter().map(|zone| zone.managed()).sum();

@@ -5,9 +5,11 @@
 
 use alloc::format;
 
-use crate::Mm;
-use crate::trace::Tracer;
 use order9_frames::{Verdict, require};
+
+use crate::Mm;
+use crate::phys::PhysMem;
+use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
     /// Checks every law.
@@ -15,20 +17,22 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// The first law found broken, lowest zone and frame first.
     pub fn check(&self) -> Verdict {
-        let allocated = self.frames.check_zones()?;
-        self.check_slab()?;
-        self.check_fs()?;
-        self.frames.check_allocated(allocated, self.counters.held_used)?;
-        self.check_counters()?;
-        self.check_user()?;
-        self.check_mempolicies()?;
-        self.check_numa_balancing()?;
-        self.check_page_cache()?;
+        let allocated = self.phys.frames.check_zones()?;
+        self.pages.check_slab(&self.phys)?;
+        self.pages.check_fs(&self.phys)?;
+        self.phys.frames.check_allocated(allocated, self.phys.counters.held_used)?;
+        self.phys.check_counters()?;
+        self.pages.check_user(&self.phys)?;
+        self.pages.check_mempolicies(&self.phys)?;
+        self.pages.check_numa_balancing(&self.phys)?;
+        self.pages.check_page_cache(&self.phys)?;
         self.check_compaction()?;
-        self.check_costs()?;
+        self.phys.check_costs()?;
         self.check_lru()
     }
+}
 
+impl<T: Tracer> PhysMem<T> {
     fn check_counters(&self) -> Verdict {
         let counters = &self.counters;
         for (who, steal, scan) in [

@@ -3,10 +3,11 @@
 use order9_frames::{Flag, FreeError, IsolateError};
 use order9_units::{Migratetype, NodeId, Order, Pfn};
 
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// As [`Frames::isolate_free_block`](order9_frames::Frames::isolate_free_block).
     ///
     /// # Errors
@@ -43,20 +44,24 @@ impl<T: Tracer> Mm<T> {
     pub fn unreserve_highatomic(&mut self, node: NodeId, mt: Migratetype, force: bool) -> bool {
         self.frames.unreserve_highatomic(node, mt, force)
     }
+}
 
+impl UsedPages {
     /// Marks the allocation at `pfn` as off its LRU (`on`) or back on it. A page that nothing else keeps is freed then,
     /// straight to the buddy lists.
-    ///
-    /// # Errors
-    /// [`FreeError`] where no allocation starts there.
-    pub fn set_isolated(&mut self, pfn: Pfn, on: bool) -> Result<(), FreeError> {
-        let (idx, word) = self.frames.live(pfn)?;
+    pub(crate) fn set_isolated(
+        &mut self,
+        pfn: Pfn,
+        on: bool,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<(), FreeError> {
+        let (idx, word) = phys.frames.live(pfn)?;
         match (word.has(Flag::Isolated), on) {
-            (false, true) => self.isolate_lru(idx),
-            (true, false) => self.putback_lru(idx),
+            (false, true) => self.isolate_lru(idx, phys),
+            (true, false) => self.putback_lru(idx, phys),
             _ => {}
         }
-        self.free_if_kept(idx);
+        self.free_if_kept(idx, phys);
         Ok(())
     }
 }

@@ -5,16 +5,17 @@
 
 use alloc::vec::Vec;
 
-use order9_units::{Migratetype, NodeId, PAGEBLOCK_PAGES, Pages};
-
-use crate::Mm;
-use crate::lru::ZoneLru;
-use crate::page_flags::PageFlag;
-use crate::space::{Owner, UserLevels};
-use crate::trace::Tracer;
 use order9_frames::Idx;
 use order9_frames::Pageblock;
 use order9_frames::{Zone, ZoneId};
+use order9_units::{Migratetype, NodeId, PAGEBLOCK_PAGES, Pages};
+
+use crate::lru::ZoneLru;
+use crate::page_flags::PageFlag;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+use crate::space::{Owner, UserLevels};
+use crate::trace::Tracer;
 
 /// Pages of a node that programs and files use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub struct NodeLevels {
     pub swap_cached: u64,
 }
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// Pages that the allocator manages, and those that it will: `MemTotal`.
     #[must_use]
     pub fn managed_pages(&self) -> Pages {
@@ -36,34 +37,6 @@ impl<T: Tracer> Mm<T> {
     #[must_use]
     pub fn free_pages(&self) -> Pages {
         Pages::new(self.frames.zones().iter().map(Zone::free).sum()) + self.frames.deferred_pages()
-    }
-
-    /// Pages that programs could get without swapping: `MemAvailable`. Half of the page cache, and of the slab that can be
-    /// reclaimed, is taken for in use or fragmented, but never more than the low marks.
-    #[must_use]
-    pub fn available(&self) -> Pages {
-        let sum = |of: fn(&Zone) -> u64| self.frames.zones().iter().map(of).sum::<u64>();
-        let low = sum(|zone| zone.watermarks().low);
-        let unused_part = |pages: u64| pages - (pages / 2).min(low);
-        let page_cache = self.lru.zones.iter().map(ZoneLru::file_pages).sum();
-        let free = self.free_pages().get().saturating_sub(sum(Zone::reserved_from_programs));
-        Pages::new(free + unused_part(page_cache) + unused_part(self.slab.total().reclaimable))
-    }
-
-    /// Pages that an mlocked mapping maps, each once: `nr_mlock` of the machine, or of a node. Takes a walk over all page tables
-    /// of such mappings.
-    #[must_use]
-    pub fn mlocked(&self, node: Option<NodeId>) -> u64 {
-        let mut pages: Vec<Idx> = Vec::new();
-        for (_, space) in self.spaces() {
-            for vma in space.vmas().filter(|vma| vma.locked) {
-                let frames = space.entries(vma.range).filter_map(|pte| pte.idx());
-                pages.extend(frames.filter(|&idx| node.is_none_or(|node| self.node_of(idx) == node)));
-            }
-        }
-        pages.sort_unstable();
-        pages.dedup();
-        pages.len() as u64
     }
 
     /// Pageblocks of a zone, by migratetype. Takes a walk over the pageblocks.
@@ -84,29 +57,59 @@ impl<T: Tracer> Mm<T> {
     fn pageblocks_in(&self, zone: ZoneId) -> impl Iterator<Item = &Pageblock> {
         self.frames.blocks().iter().filter(move |block| block.zone == zone)
     }
+}
+
+impl UsedPages {
+    /// Pages that programs could get without swapping: `MemAvailable`. Half of the page cache, and of the slab that can be
+    /// reclaimed, is taken for in use or fragmented, but never more than the low marks.
+    #[must_use]
+    pub(crate) fn available(&self, phys: &PhysMem<impl Tracer>) -> Pages {
+        let sum = |of: fn(&Zone) -> u64| phys.frames.zones().iter().map(of).sum::<u64>();
+        let low = sum(|zone| zone.watermarks().low);
+        let unused_part = |pages: u64| pages - (pages / 2).min(low);
+        let page_cache = self.lru.zones.iter().map(ZoneLru::file_pages).sum();
+        let free = phys.free_pages().get().saturating_sub(sum(Zone::reserved_from_programs));
+        Pages::new(free + unused_part(page_cache) + unused_part(self.slab.total().reclaimable))
+    }
+
+    /// Pages that an mlocked mapping maps, each once: `nr_mlock` of the machine, or of a node. Takes a walk over all page tables
+    /// of such mappings.
+    #[must_use]
+    pub(crate) fn mlocked(&self, node: Option<NodeId>, phys: &PhysMem<impl Tracer>) -> u64 {
+        let mut pages: Vec<Idx> = Vec::new();
+        for (_, space) in self.spaces() {
+            for vma in space.vmas().filter(|vma| vma.locked) {
+                let frames = space.entries(vma.range).filter_map(|pte| pte.idx());
+                pages.extend(frames.filter(|&idx| node.is_none_or(|node| phys.node_of(idx) == node)));
+            }
+        }
+        pages.sort_unstable();
+        pages.dedup();
+        pages.len() as u64
+    }
 
     /// What programs and files use of a node. Takes a walk over its frames.
     #[must_use]
-    pub fn node_levels(&self, node: NodeId) -> NodeLevels {
+    pub(crate) fn node_levels(&self, node: NodeId, phys: &PhysMem<impl Tracer>) -> NodeLevels {
         let mut found = NodeLevels::default();
-        let zones = self.frames.zones().iter().filter(|zone| zone.node() == node);
+        let zones = phys.frames.zones().iter().filter(|zone| zone.node() == node);
         for pfn in zones.flat_map(|zone| zone.span().iter()) {
-            let idx = self.frames.at(pfn);
-            self.add_frame(&mut found.user, idx);
-            found.swap_cached += u64::from(self.frames.word(idx).has(PageFlag::SwapCache));
+            let idx = phys.frames.at(pfn);
+            self.add_frame(&mut found.user, idx, phys);
+            found.swap_cached += u64::from(phys.frames.word(idx).has(PageFlag::SwapCache));
         }
         found
     }
 
-    fn add_frame(&self, levels: &mut UserLevels, idx: Idx) {
-        let is_part = || self.frames.word(idx).is_tail() && self.huge_head(idx).is_some();
-        match self.user.rmap.owner(idx) {
+    fn add_frame(&self, levels: &mut UserLevels, idx: Idx, phys: &PhysMem<impl Tracer>) {
+        let is_part = || phys.frames.word(idx).is_tail() && self.huge_head(idx, phys).is_some();
+        match self.rmap.owner(idx) {
             Owner::Anon(_) | Owner::Shared { .. } => levels.anon += u64::from(!is_part()),
             Owner::File { file, .. } => {
-                let on_disk = self.user.files.is_on_disk(file);
+                let on_disk = self.files.is_on_disk(file);
                 *(if on_disk { &mut levels.file } else { &mut levels.shmem }) += 1;
-                levels.mapped += u64::from(self.mapcount(self.frames.pfn(idx)) > 0);
-                if self.file_huge_head(idx) == Some(idx) {
+                levels.mapped += u64::from(self.mapcount(phys.frames.pfn(idx), phys) > 0);
+                if self.file_huge_head(idx, phys) == Some(idx) {
                     levels.shmem_thps += 1;
                     levels.shmem_pmdmapped += u64::from(self.is_pmd_mapped(idx));
                 }

@@ -9,7 +9,8 @@ use order9_frames::{Pageblock, Zone};
 use order9_units::metrics::{FreeBlocks, external_fragmentation, fragmentation_index};
 use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, ZoneKind};
 
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 /// How many huge pages there are and could be, and what stands in their way. All counts are of pageblocks that hold no hole,
@@ -76,17 +77,17 @@ impl Tally {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// The outlook as it is now.
     #[must_use]
-    pub fn huge_outlook(&self) -> HugeOutlook {
-        let mut tallies = vec![Tally::default(); self.frames.zones().len()];
+    pub(crate) fn huge_outlook(&self, phys: &PhysMem<impl Tracer>) -> HugeOutlook {
+        let mut tallies = vec![Tally::default(); phys.frames.zones().len()];
         let mut outlook = HugeOutlook {
             slab_blocks: self.slab.blocks.used(),
-            fragmentation_score: self.fragmentation_score(),
+            fragmentation_score: phys.fragmentation_score(),
             ..HugeOutlook::default()
         };
-        for block in self.frames.blocks() {
+        for block in phys.frames.blocks() {
             let Some(tally) = tallies.get_mut(block.zone.index()) else { continue };
             tally.count(block);
             if block.migratetype == Migratetype::Movable && block.immovable > 0 && block.absent == 0 {
@@ -101,7 +102,9 @@ impl<T: Tracer> Mm<T> {
         }
         outlook
     }
+}
 
+impl<T: Tracer> PhysMem<T> {
     /// Every zone that has memory, in the order of [`Mm::zones`].
     pub fn zone_fragmentation(&self) -> impl Iterator<Item = ZoneFragmentation> {
         self.frames.zones().iter().filter(|zone| zone.present() > 0).map(|zone| ZoneFragmentation {
@@ -130,6 +133,7 @@ mod tests {
     use order9_units::{Bytes, NodeId, Pages, Pfn, PfnRange, ZoneKind};
 
     use super::*;
+    use crate::Mm;
     use crate::policy::Policy;
     use crate::slab::{CacheSpec, ObjectStep};
     use crate::{Contents, Gfp, Layout, MmBuilder, NodeSpec, Request, ZoneSpec};
@@ -147,7 +151,7 @@ mod tests {
 
     fn machine() -> Mm {
         let mut mm = MmBuilder::new(&layout(), Policy::default()).expect("one zone is a layout").boot();
-        mm.frames.drain_all();
+        mm.phys.frames.drain_all();
         mm
     }
 
@@ -166,11 +170,11 @@ mod tests {
         for &page in pages.iter().filter(|page| page.get() % 2 == 0) {
             mm.free(page, 0).expect("it lives");
         }
-        mm.frames.drain_all();
+        mm.phys.frames.drain_all();
         let half = mm.huge_outlook();
         assert_eq!((half.recoverable, half.lost), (2, 16 - half.free - 2));
         assert_eq!(half.fragmentation_score, 4 * 256 * 100 / (16 * 512 - 4 * 256) * 8192 / 8193);
-        let zone = mm.zone_fragmentation().next().expect("there is one zone");
+        let zone = mm.phys.zone_fragmentation().next().expect("there is one zone");
         assert_eq!((zone.score, zone.index), (4 * 256 * 100 / (16 * 512 - 4 * 256), -1000), "huge pages are free");
         mm.pin(*pages.iter().find(|page| page.get() % 2 == 1).expect("half are left")).expect("it lives");
         assert_eq!(mm.huge_outlook().recoverable, 2, "three blocks still have room for two");

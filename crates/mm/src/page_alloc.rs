@@ -7,94 +7,105 @@
 use order9_frames::{AllocFlags, Gfp, Request, Search, ZoneId, ZoneRef};
 use order9_units::{Order, Pfn};
 
-use crate::Mm;
 use crate::alloc_error::AllocError;
 use crate::daemon_request::DaemonRequest;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// The fast path: one walk against the low watermark.
-    ///
-    /// # Errors
-    /// [`AllocError`]; nothing but counters and boosts has changed then.
-    pub fn alloc_fast(&mut self, request: &Request) -> Result<Pfn, AllocError> {
-        let mut search = self.frames.search_for(request)?;
+    pub(crate) fn alloc_fast(&self, request: &Request, phys: &mut PhysMem<impl Tracer>) -> Result<Pfn, AllocError> {
+        let mut search = phys.frames.search_for(request)?;
         if request.gfp.has(Gfp::WRITE) {
-            search.passes_over = self.nodes_too_dirty();
+            search.passes_over = self.nodes_too_dirty(phys);
         }
-        if self.reclaims_nodes() {
-            search.stops_at = self.nodes_to_reclaim_first(&search);
+        if phys.reclaims_nodes() {
+            search.stops_at = self.nodes_to_reclaim_first(&search, phys);
         }
-        self.answer(&search, self.frames.fast_flags(&search))
+        self.answer(&search, phys.frames.fast_flags(&search), phys)
     }
 
     /// One walk with given rights, as the slow path takes several. `flags.cma` is meant for movable requests.
-    ///
-    /// # Errors
-    /// [`AllocError`]; nothing but counters and boosts has changed then.
-    pub fn alloc_with(&mut self, request: &Request, flags: AllocFlags) -> Result<Pfn, AllocError> {
-        let search = self.frames.search_for(request)?;
-        self.answer(&search, flags)
+    pub(crate) fn alloc_with(
+        &self,
+        request: &Request,
+        flags: AllocFlags,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<Pfn, AllocError> {
+        let search = phys.frames.search_for(request)?;
+        self.answer(&search, flags, phys)
     }
 
-    fn answer(&mut self, search: &Search, flags: AllocFlags) -> Result<Pfn, AllocError> {
-        let page = self.get_page_from_freelist(search, flags);
-        self.frames.trace_alloc(search, page);
+    fn answer(&self, search: &Search, flags: AllocFlags, phys: &mut PhysMem<impl Tracer>) -> Result<Pfn, AllocError> {
+        let page = self.get_page_from_freelist(search, flags, phys);
+        phys.frames.trace_alloc(search, page);
         page.ok_or(AllocError::NoneAboveWatermark)
     }
 
     /// A walk over the zonelist, and the daemons that it wakes.
     #[inline]
-    pub(crate) fn get_page_from_freelist(&mut self, search: &Search, flags: AllocFlags) -> Option<Pfn> {
-        let page = self.frames.get_page_from_freelist(search, flags);
-        self.walked(search, &flags, page);
+    pub(crate) fn get_page_from_freelist(
+        &self,
+        search: &Search,
+        flags: AllocFlags,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Option<Pfn> {
+        let page = phys.frames.get_page_from_freelist(search, flags);
+        self.walked(search, &flags, page, phys);
         page
     }
 
     /// A walk is over, which has taken `page`: who has something to do now is woken.
     #[inline]
-    fn walked(&mut self, search: &Search, flags: &AllocFlags, page: Option<Pfn>) {
-        if self.frames.has_wanted() {
-            self.wake_for_boosts();
+    fn walked(&self, search: &Search, flags: &AllocFlags, page: Option<Pfn>, phys: &mut PhysMem<impl Tracer>) {
+        if phys.frames.has_wanted() {
+            self.wake_for_boosts(phys);
         }
-        self.frames.extend_reserve(search, flags, page);
+        phys.frames.extend_reserve(search, flags, page);
         if search.request.order == Order::PAGEBLOCK
             && let Some(page) = page
         {
-            self.wake_to_work_ahead(self.frames.zone_around(self.frames.at(page)), search.request.order);
+            self.wake_to_work_ahead(phys.frames.zone_around(phys.frames.at(page)), search.request.order, phys);
         }
     }
 
     /// Wakes kswapd after fragmentation events that asked for it.
     #[cold]
-    fn wake_for_boosts(&mut self) {
-        for zone in self.frames.take_wanted().iter() {
-            let zone = self.frames.zone(zone);
+    fn wake_for_boosts(&self, phys: &mut PhysMem<impl Tracer>) {
+        for zone in phys.frames.take_wanted().iter() {
+            let zone = phys.frames.zone(zone);
             let (node, class) = (zone.node(), zone.kind());
-            self.wakeup_kswapd(node, DaemonRequest { order: Order::ZERO, class }, Gfp::NONE);
+            self.wakeup_kswapd(node, DaemonRequest { order: Order::ZERO, class }, Gfp::NONE, phys);
         }
     }
 
     /// Takes a block from one zone, if its watermark allows.
-    pub(crate) fn try_zone(&mut self, search: &Search, zone: ZoneId, flags: &AllocFlags) -> Option<Pfn> {
-        let page = self.frames.try_zone(search, zone, flags);
-        self.walked(search, flags, page);
+    pub(crate) fn try_zone(
+        &self,
+        search: &Search,
+        zone: ZoneId,
+        flags: &AllocFlags,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Option<Pfn> {
+        let page = phys.frames.try_zone(search, zone, flags);
+        self.walked(search, flags, page, phys);
         page
     }
 
     /// Counts that a zone has served a request with a block that did not come from its lists.
-    pub(crate) fn account_alloc(&mut self, zone: ZoneId, search: &Search) {
-        self.frames.account_alloc(zone, search);
-        self.wake_to_work_ahead(zone, search.request.order);
+    pub(crate) fn account_alloc(&self, zone: ZoneId, search: &Search, phys: &mut PhysMem<impl Tracer>) {
+        phys.frames.account_alloc(zone, search);
+        self.wake_to_work_ahead(zone, search.request.order, phys);
     }
 
     /// Asks for kswapd on every node that may serve. Whoever may not mix types needs a pageblock.
-    pub(crate) fn wake_all_kswapds(&mut self, search: &Search) {
-        let least = if self.frames.settings().defrag_mode { Order::PAGEBLOCK } else { Order::ZERO };
+    pub(crate) fn wake_all_kswapds(&self, search: &Search, phys: &mut PhysMem<impl Tracer>) {
+        let least = if phys.frames.settings().defrag_mode { Order::PAGEBLOCK } else { Order::ZERO };
         let mut at = search.first;
-        while let Some((position, ZoneRef { node, .. })) = self.frames.eligible_from(search, at) {
+        while let Some((position, ZoneRef { node, .. })) = phys.frames.eligible_from(search, at) {
             let Request { order, gfp, .. } = search.request;
-            self.wakeup_kswapd(node, DaemonRequest { order: order.max(least), class: search.class }, gfp);
+            self.wakeup_kswapd(node, DaemonRequest { order: order.max(least), class: search.class }, gfp, phys);
             at = position + 1;
         }
     }
@@ -121,9 +132,9 @@ mod tests {
             ..Layout::default()
         };
         let mut mm = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot();
-        mm.frames.edit_zone(0, |zone| (zone.boost, zone.boosted) = (512, true));
+        mm.phys.frames.edit_zone(0, |zone| (zone.boost, zone.boosted) = (512, true));
         let mut wakes = |kswapd| {
-            mm.daemons.kswapd[0].asleep = true;
+            mm.phys.daemons.kswapd[0].asleep = true;
             let flags = AllocFlags { kswapd, ..AllocFlags::plain(Mark::Min) };
             mm.alloc_with(&Request::new(Order::ZERO, Gfp::GFP_KERNEL), flags).expect("memory is free");
             mm.take_wakeups().kswapd != 0

@@ -1,7 +1,8 @@
 //! Flags that pages in use have in the word of their first frame, beside those of the allocator.
 
-use crate::lru_list::{LruList, LruType};
 use order9_frames::{Bits, Flag, Word};
+
+use crate::lru_list::{LruList, LruType};
 
 /// Flags of a page of a program or file.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,10 @@
 use order9_frames::{Flag, FrameState};
 use order9_units::Pfn;
 
-use crate::Mm;
 use crate::lru_list::LruList;
 use crate::page_flags::{PageFlag, PageWord};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::Owner;
 use crate::trace::Tracer;
 
@@ -52,11 +53,11 @@ pub enum BlockUser {
     },
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// What the block that starts at `pfn` is used for; a hole outside the machine's memory.
     #[must_use]
-    pub fn block_view(&self, pfn: Pfn) -> BlockView {
-        let Some(idx) = self.frames.idx(pfn) else {
+    pub(crate) fn block_view(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> BlockView {
+        let Some(idx) = phys.frames.idx(pfn) else {
             return BlockView {
                 state: FrameState::Hole,
                 user: BlockUser::Kernel,
@@ -68,9 +69,9 @@ impl<T: Tracer> Mm<T> {
                 writeback: false,
             };
         };
-        let word = self.frames.word(idx);
+        let word = phys.frames.word(idx);
         let in_use = word.is_allocated();
-        let owner = if word.has(Flag::Owned) { self.user.rmap.owner(idx) } else { Owner::Nobody };
+        let owner = if word.has(Flag::Owned) { self.rmap.owner(idx) } else { Owner::Nobody };
         BlockView {
             state: word.state(),
             user: match owner {
@@ -85,7 +86,7 @@ impl<T: Tracer> Mm<T> {
                 Owner::Nobody | Owner::Kept | Owner::HugeZero => BlockUser::Kernel,
             },
             lru: word.has(PageFlag::Lru).then(|| word.lru_list()),
-            mapcount: if in_use { self.mapcount(pfn) } else { 0 },
+            mapcount: if in_use { self.mapcount(pfn, phys) } else { 0 },
             referenced: word.has(PageFlag::Referenced),
             pinned: word.has(Flag::Pinned),
             dirty: word.has(PageFlag::Dirty),

@@ -3,32 +3,27 @@
 use order9_frames::{Flag, FreeError};
 use order9_units::Pfn;
 
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::Owner;
 use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Pins the allocation that starts at `pfn`, or the huge page that it is part of; once more if that is pinned already.
-    ///
-    /// # Errors
-    /// [`FreeError`] where no allocation starts there.
-    pub fn pin(&mut self, pfn: Pfn) -> Result<(), FreeError> {
-        let (idx, word) = self.frames.live(self.compound_head(pfn))?;
+    pub(crate) fn pin(&mut self, pfn: Pfn, phys: &mut PhysMem<impl Tracer>) -> Result<(), FreeError> {
+        let (idx, word) = phys.frames.live(phys.compound_head(pfn))?;
         if word.has(Flag::Pinned) {
             *self.more_pins.entry(idx.0).or_insert(0) += 1;
         } else {
-            self.frames.reflag(idx, Flag::Pinned, true);
+            phys.frames.reflag(idx, Flag::Pinned, true);
         }
         Ok(())
     }
 
     /// Takes one pin off the allocation that starts at `pfn`; says whether it was the last. A page that nothing else keeps is
     /// freed then, straight to the buddy lists.
-    ///
-    /// # Errors
-    /// [`FreeError`] where no pinned allocation starts there.
-    pub fn unpin(&mut self, pfn: Pfn) -> Result<bool, FreeError> {
-        let (idx, word) = self.frames.live(self.compound_head(pfn))?;
+    pub(crate) fn unpin(&mut self, pfn: Pfn, phys: &mut PhysMem<impl Tracer>) -> Result<bool, FreeError> {
+        let (idx, word) = phys.frames.live(phys.compound_head(pfn))?;
         if !word.has(Flag::Pinned) {
             return Err(FreeError::NotPinned(pfn));
         }
@@ -42,10 +37,10 @@ impl<T: Tracer> Mm<T> {
                 Ok(false)
             }
             None => {
-                self.frames.reflag(idx, Flag::Pinned, false);
-                self.free_if_kept(idx);
-                if self.user.rmap.owner(idx) == Owner::Hugetlb {
-                    self.hugetlb_unpinned(idx);
+                phys.frames.reflag(idx, Flag::Pinned, false);
+                self.free_if_kept(idx, phys);
+                if self.rmap.owner(idx) == Owner::Hugetlb {
+                    self.hugetlb_unpinned(idx, phys);
                 }
                 Ok(true)
             }

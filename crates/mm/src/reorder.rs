@@ -8,11 +8,12 @@ use alloc::vec::Vec;
 use order9_frames::{FrameTable, Idx, ZoneId};
 use order9_units::{Migratetype, Order};
 
-use crate::Mm;
 use crate::lru_list::LruList;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// Draws another order of every free list but those of CPUs. `below(n)` gives a number under `n`, which is not zero.
     /// Neighbours on a list stay neighbours where they lie in one block of `2^together` frames.
     pub fn reorder_free_lists(&mut self, together: u32, mut below: impl FnMut(u64) -> u64) {
@@ -26,14 +27,21 @@ impl<T: Tracer> Mm<T> {
             self.forget_stretches(ZoneId(zone as u8));
         }
     }
+}
 
+impl UsedPages {
     /// The same for every LRU list.
-    pub fn reorder_lru_lists(&mut self, together: u32, mut below: impl FnMut(u64) -> u64) {
+    pub(crate) fn reorder_lru_lists(
+        &self,
+        together: u32,
+        mut below: impl FnMut(u64) -> u64,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
         let mut sets: Vec<Idx> = self.lru.zones.iter().map(|lru| lru.list(LruList::ALL[0])).collect();
         sets.dedup();
         for set in sets {
             for list in LruList::ALL {
-                reorder(self.frames.table_mut(), set.plus(list.index() as u32), together, &mut below);
+                reorder(phys.frames.table_mut(), set.plus(list.index() as u32), together, &mut below);
             }
         }
     }
@@ -60,6 +68,7 @@ mod tests {
     use order9_units::{NodeId, Pages, Pfn, PfnRange, ZoneKind};
 
     use super::*;
+    use crate::Mm;
     use crate::policy::Policy;
     use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
     use order9_frames::Gfp;
@@ -108,7 +117,7 @@ mod tests {
         let plain = used();
         for seed in 0..32 {
             let mut mm = plain.clone();
-            mm.reorder_free_lists(0, dice(seed));
+            mm.phys.reorder_free_lists(0, dice(seed));
             mm.check().expect("all laws hold");
             let (before, after) = (lists(&plain), lists(&mm));
             assert_ne!(before, after);
@@ -122,9 +131,9 @@ mod tests {
     fn neighbours_in_a_block_stay_neighbours() {
         let mut mm = used();
         let before = lists(&mm);
-        mm.reorder_free_lists(18, dice(1));
+        mm.phys.reorder_free_lists(18, dice(1));
         assert_eq!(lists(&mm), before, "all of the zone lies in one block");
-        mm.reorder_free_lists(12, dice(1));
+        mm.phys.reorder_free_lists(12, dice(1));
         let after = lists(&mm);
         assert_ne!(after, before);
         let block = |pfn: &Pfn| pfn.get() >> 12;

@@ -41,13 +41,9 @@ impl<R> Runs<R> {
         self.slots[id.at as usize].as_mut().expect(LIVES)
     }
 
-    /// Takes a run out: for a step, which puts the run back, or for good.
-    pub(crate) fn take(&mut self, id: RunId<R>) -> R {
+    /// Ends a run.
+    pub(crate) fn end(&mut self, id: RunId<R>) -> R {
         self.slots[id.at as usize].take().expect(LIVES)
-    }
-
-    pub(crate) fn put_back(&mut self, id: RunId<R>, run: R) {
-        self.slots[id.at as usize] = Some(run);
     }
 
     /// All runs under way.
@@ -94,7 +90,7 @@ mod tests {
         let mut runs = Runs::default();
         let [first, second] = ["a", "b"].map(|run| runs.begin(run));
         assert_ne!(first, second);
-        assert_eq!(runs.take(first), "a");
+        assert_eq!(runs.end(first), "a");
         let third = runs.begin("c");
         assert_eq!((third, *runs.get_mut(third), *runs.get_mut(second)), (first, "c", "b"));
         assert!(runs.iter().eq(&["c", "b"]));

@@ -2,9 +2,9 @@
 
 use order9_units::ZoneKind;
 
-use crate::Mm;
 use crate::numa_balancing::NumaBalancingSettings;
 use crate::page_cache::DirtySettings;
+use crate::phys::PhysMem;
 use crate::policy::Policy;
 use crate::space::MAX_MAP_COUNT;
 use crate::thp::{HugeEnabled, ThpSettings};
@@ -79,7 +79,7 @@ impl MapLimit {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// `vm.min_free_kbytes` in force, in kB.
     #[must_use]
     pub const fn min_free_kbytes(&self) -> u64 {

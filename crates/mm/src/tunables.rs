@@ -3,9 +3,10 @@
 //! Key type: [`Tunables`] (all of them). Settings that something follows from at once have methods of their own:
 //! [`Mm::set_min_free_kbytes`], [`Mm::set_lowmem_reserve_ratio`], [`Mm::set_thp_enabled`], [`Mm::set_nr_hugepages`] and so on.
 
-use crate::Mm;
 use crate::numa_balancing::NumaScanSettings;
 use crate::page_cache::DirtySettings;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::thp::KhugepagedSettings;
 use crate::trace::Tracer;
 
@@ -60,20 +61,20 @@ impl Tunables {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// The tunables in force.
     #[must_use]
-    pub const fn tunables(&self) -> Tunables {
-        let settings = &self.settings;
+    pub(crate) fn tunables(&self, phys: &PhysMem<impl Tracer>) -> Tunables {
+        let settings = &phys.settings;
         Tunables {
             compact_unevictable_allowed: settings.compact_unevictable_allowed,
-            defrag_mode: self.frames.settings().defrag_mode,
+            defrag_mode: phys.frames.settings().defrag_mode,
             dirty: settings.dirty,
             extfrag_threshold: settings.extfrag_threshold,
-            max_map_count: self.user.map_limit.now,
+            max_map_count: self.map_limit.now,
             min_slab_ratio: settings.min_slab_ratio,
             min_unmapped_ratio: settings.min_unmapped_ratio,
-            nr_overcommit_hugepages: self.user.hugetlb.overcommit,
+            nr_overcommit_hugepages: self.hugetlb.overcommit,
             numa_scan: settings.numa_balancing.scan,
             page_cluster: settings.page_cluster,
             swappiness: settings.swappiness,
@@ -87,11 +88,8 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Changes tunables.
-    ///
-    /// # Panics
-    /// If one is out of the range that Linux takes.
-    pub fn tune(&mut self, change: impl FnOnce(&mut Tunables)) {
-        let mut tunables = self.tunables();
+    pub(crate) fn tune(&mut self, change: impl FnOnce(&mut Tunables), phys: &mut PhysMem<impl Tracer>) {
+        let mut tunables = self.tunables(phys);
         change(&mut tunables);
         tunables.assert_ranges();
         // No `..`: a tunable that is not written back would be one that nobody can change.
@@ -114,15 +112,15 @@ impl<T: Tracer> Mm<T> {
             thp_shrink_underused,
             thp_use_zero_page,
         } = tunables;
-        let settings = &mut self.settings;
+        let settings = &mut phys.settings;
         settings.compact_unevictable_allowed = compact_unevictable_allowed;
-        self.frames.set_defrag_mode(defrag_mode);
+        phys.frames.set_defrag_mode(defrag_mode);
         settings.dirty = dirty;
         settings.extfrag_threshold = extfrag_threshold;
-        self.user.map_limit.set(max_map_count);
+        self.map_limit.set(max_map_count);
         settings.min_slab_ratio = min_slab_ratio;
         settings.min_unmapped_ratio = min_unmapped_ratio;
-        self.user.hugetlb.overcommit = nr_overcommit_hugepages;
+        self.hugetlb.overcommit = nr_overcommit_hugepages;
         settings.numa_balancing.scan = numa_scan;
         settings.page_cluster = page_cluster;
         settings.swappiness = swappiness;

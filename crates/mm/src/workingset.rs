@@ -9,12 +9,14 @@
 
 use alloc::vec::Vec;
 
-use crate::Mm;
+use order9_frames::Idx;
+
 use crate::lru_list::{LruList, LruType};
 use crate::page_flags::{PageFlag, PageWord};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::NewAnon;
 use crate::trace::Tracer;
-use order9_frames::Idx;
 
 /// What an evicted page leaves in its place: the age of its lists, which ones, and whether it had been active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,53 +119,53 @@ const fn competing(of: LruType, sizes: &[u64; LruList::COUNT], swap_free: bool, 
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// An inactive page is about to be evicted; returns what it leaves in its place.
-    pub(crate) fn workingset_eviction(&mut self, idx: Idx) -> Shadow {
-        let (word, set) = (self.frames.word(idx), self.lru_set(self.frames.blocks()[idx.block()].zone));
+    pub(crate) fn workingset_eviction(&mut self, idx: Idx, phys: &PhysMem<impl Tracer>) -> Shadow {
+        let (word, set) = (phys.frames.word(idx), phys.lru_set(phys.frames.blocks()[idx.block()].zone));
         let shadow = {
             let Workingset { layout, sets } = &self.lru.workingset;
             layout.pack(set, sets[set].age, word.has(PageFlag::Workingset))
         };
-        self.advance_age(set, word.lru_type(), word.frames());
+        self.advance_age(set, word.lru_type(), word.frames(), phys);
         shadow
     }
 
     /// An inactive page has become active.
-    pub(crate) fn workingset_activation(&mut self, idx: Idx) {
-        let (word, set) = (self.frames.word(idx), self.lru_set(self.frames.blocks()[idx.block()].zone));
-        self.advance_age(set, word.lru_type(), word.frames());
+    pub(crate) fn workingset_activation(&mut self, idx: Idx, phys: &PhysMem<impl Tracer>) {
+        let (word, set) = (phys.frames.word(idx), phys.lru_set(phys.frames.blocks()[idx.block()].zone));
+        self.advance_age(set, word.lru_type(), word.frames(), phys);
     }
 
     /// A page has been read into a place where its predecessor left a shadow, and is on an inactive list: it goes to the
     /// active one if it would have stayed with a longer inactive list.
-    pub(crate) fn workingset_refault(&mut self, idx: Idx, shadow: Shadow) {
-        let (word, zone) = (self.frames.word(idx), self.frames.blocks()[idx.block()].zone);
-        let (of, frames, set) = (word.lru_type(), word.frames(), self.lru_set(zone));
-        self.counters.workingset_refault[of.index()] += frames;
+    pub(crate) fn workingset_refault(&mut self, idx: Idx, shadow: Shadow, phys: &mut PhysMem<impl Tracer>) {
+        let (word, zone) = (phys.frames.word(idx), phys.frames.blocks()[idx.block()].zone);
+        let (of, frames, set) = (word.lru_type(), word.frames(), phys.lru_set(zone));
+        phys.counters.workingset_refault[of.index()] += frames;
         let evicted = self.lru.workingset.layout.unpack(shadow);
-        let sizes = self.lru_sizes(evicted.set);
+        let sizes = self.lru_sizes(evicted.set, phys);
         let swap_free = self.swap_free().get() > 0;
         let Workingset { layout, sets } = &mut self.lru.workingset;
         let distance = layout.distance(evicted, sets[evicted.set].age);
-        if distance > competing(of, &sizes, swap_free, self.policy.reclaim.new_anon) || word.has(PageFlag::Unevictable)
+        if distance > competing(of, &sizes, swap_free, phys.policy.reclaim.new_anon) || word.has(PageFlag::Unevictable)
         {
             return;
         }
         sets[set].file_activations += if of == LruType::File { frames } else { 0 };
-        self.counters.workingset_activate[of.index()] += frames;
-        self.advance_age(set, of, frames);
-        self.move_lru(idx, of.active());
+        phys.counters.workingset_activate[of.index()] += frames;
+        self.advance_age(set, of, frames, phys);
+        self.move_lru(idx, of.active(), phys);
         if evicted.was_active {
-            self.counters.workingset_restore[of.index()] += frames;
-            self.frames.reflag(idx, PageFlag::Workingset, true);
-            self.note_lru_cost(set, of, frames);
+            phys.counters.workingset_restore[of.index()] += frames;
+            phys.frames.reflag(idx, PageFlag::Workingset, true);
+            self.note_lru_cost(set, of, frames, phys);
         }
     }
 
     /// Anonymous pages count only where they are judged by their return as well.
-    fn advance_age(&mut self, set: usize, of: LruType, pages: u64) {
-        if of == LruType::File || self.policy.reclaim.new_anon == NewAnon::Inactive {
+    fn advance_age(&mut self, set: usize, of: LruType, pages: u64, phys: &PhysMem<impl Tracer>) {
+        if of == LruType::File || phys.policy.reclaim.new_anon == NewAnon::Inactive {
             self.lru.workingset.sets[set].age += pages;
         }
     }
@@ -174,6 +176,7 @@ mod tests {
     use order9_units::{Order, Pages, Pfn, ZoneKind};
 
     use super::*;
+    use crate::Mm;
     use crate::ZoneId;
     use crate::fs_cache::tests::{KERNEL, mounted, used};
     use crate::page_cache::tests::{read_pages, write_page};
@@ -261,18 +264,18 @@ mod tests {
                 pfn
             }
         };
-        assert_eq!((mm.lru_of(pfn), age(&mm)), (Some(of.inactive()), 0));
+        assert_eq!((mm.phys.lru_of(pfn), age(&mm)), (Some(of.inactive()), 0));
         (mm, pfn)
     }
 
     fn age(mm: &Mm) -> u64 {
-        mm.lru.workingset.sets[0].age
+        mm.pages.lru.workingset.sets[0].age
     }
 
     /// Lets a page come back that was evicted just now.
     fn refault(mm: &mut Mm, pfn: Pfn, was_active: bool) {
-        let shadow = mm.lru.workingset.layout.pack(0, age(mm), was_active);
-        mm.workingset_refault(mm.frames.at(pfn), shadow);
+        let shadow = mm.pages.lru.workingset.layout.pack(0, age(mm), was_active);
+        mm.pages.workingset_refault(mm.phys.frames.at(pfn), shadow, &mut mm.phys);
     }
 
     #[test]
@@ -285,10 +288,10 @@ mod tests {
         ] {
             let (mut mm, pfn) = with_page(of, new_anon);
             (0..2).for_each(|_| mm.mark_accessed(pfn));
-            assert_eq!((mm.lru_of(pfn), age(&mm)), (Some(of.active()), ages), "{of:?} {new_anon:?}");
+            assert_eq!((mm.phys.lru_of(pfn), age(&mm)), (Some(of.active()), ages), "{of:?} {new_anon:?}");
             let (mut mm, pfn) = with_page(of, new_anon);
             refault(&mut mm, pfn, false);
-            assert_eq!((mm.lru_of(pfn), age(&mm)), (Some(of.active()), ages), "{of:?} {new_anon:?} by a refault");
+            assert_eq!((mm.phys.lru_of(pfn), age(&mm)), (Some(of.active()), ages), "{of:?} {new_anon:?} by a refault");
         }
     }
 
@@ -311,7 +314,7 @@ mod tests {
         for was_active in [false, true] {
             let (mut mm, pfn) = with_page(LruType::File, NewAnon::Inactive);
             refault(&mut mm, pfn, was_active);
-            assert_eq!(mm.frames.word(mm.frames.at(pfn)).has(PageFlag::Workingset), was_active);
+            assert_eq!(mm.phys.frames.word(mm.phys.frames.at(pfn)).has(PageFlag::Workingset), was_active);
             assert_eq!(mm.counters().workingset_restore[1], u64::from(was_active));
         }
     }
@@ -322,7 +325,7 @@ mod tests {
             let (mut mm, pfn) = with_page(of, NewAnon::Inactive);
             refault(&mut mm, pfn, false);
             assert_eq!(
-                (mm.counters().workingset_activate[of.index()], mm.lru.workingset.has_file_refaults(0)),
+                (mm.counters().workingset_activate[of.index()], mm.pages.lru.workingset.has_file_refaults(0)),
                 (1, counts)
             );
         }

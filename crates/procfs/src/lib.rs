@@ -72,6 +72,6 @@ fn populated<T: Tracer>(mm: &Mm<T>) -> impl Iterator<Item = &Zone> {
 
 /// Types that have a column or row.
 fn shown_types<T: Tracer>(mm: &Mm<T>) -> impl Iterator<Item = Migratetype> {
-    let has_cma = mm.zones().iter().any(|zone| mm.cma_pages(zone.id()) > 0);
+    let has_cma = mm.zones().iter().any(|zone| mm.phys().cma_pages(zone.id()) > 0);
     Migratetype::ALL.into_iter().filter(move |&mt| mt != Migratetype::Cma || has_cma)
 }

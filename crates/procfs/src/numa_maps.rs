@@ -17,7 +17,7 @@ use crate::Words;
 pub fn render_numa_maps<T: Tracer>(mm: &Mm<T>, space: &Space, out: &mut impl Write) -> Result {
     for vma in space.vmas() {
         write!(out, "{:08x} ", vma.range.start.addr().get())?;
-        match mm.shown_policy(space, vma) {
+        match mm.pages().shown_policy(space, vma) {
             Some(policy) => render_policy(&policy, out)?,
             None => out.write_str("default")?,
         }

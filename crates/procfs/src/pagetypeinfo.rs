@@ -49,7 +49,7 @@ fn render_blocks<T: Tracer>(mm: &Mm<T>, out: &mut impl Write) -> Result {
     }
     out.write_char('\n')?;
     for zone in populated(mm) {
-        let blocks = mm.pageblocks_by_type(zone.id());
+        let blocks = mm.phys().pageblocks_by_type(zone.id());
         write!(out, "Node {}, zone {:>8} ", zone.node(), zone.kind())?;
         for mt in shown_types(mm) {
             write!(out, "{:>12} ", blocks[mt.index()])?;

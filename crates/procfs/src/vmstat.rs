@@ -84,7 +84,7 @@ pub fn vmstat<T: Tracer>(mm: &Mm<T>) -> impl Iterator<Item = (&'static str, u64)
 
 /// Machines on which NUMA balancing was never on do without.
 fn numa_balancing_events<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
-    if mm.numa_balancing_was_on() {
+    if mm.pages().numa_balancing_was_on() {
         fields.extend([
             ("numa_pte_updates", mm.counters().numa_pte_updates),
             ("numa_huge_pte_updates", mm.counters().numa_huge_pte_updates),
@@ -98,7 +98,7 @@ fn numa_balancing_events<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
 fn zone_levels<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
     let sum = |of: fn(&Zone) -> u64| mm.zones().iter().map(of).sum::<u64>();
     let numa = |of: fn(&NumaCounters) -> u64| mm.frames().numa_counters().iter().map(of).sum::<u64>();
-    let lru = |list| mm.zones().iter().map(|zone| mm.zone_lru(zone.id()).pages(list)).sum::<u64>();
+    let lru = |list| mm.zones().iter().map(|zone| mm.pages().zone_lru(zone.id()).pages(list)).sum::<u64>();
     fields.extend([
         ("nr_free_pages", sum(|zone| zone.free())),
         ("nr_free_pages_blocks", sum(Zone::free_in_pageblocks)),
@@ -122,10 +122,10 @@ fn zone_levels<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
 }
 
 fn node_levels<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
-    let (user, slab) = (mm.user_levels(), mm.slab_total());
+    let (user, slab) = (mm.pages().user_levels(), mm.pages().slab_total());
     let (pending, limits) = (mm.write_pending(None), mm.dirty_limits());
-    let lru = |list| mm.zones().iter().map(|zone| mm.zone_lru(zone.id()).pages(list)).sum::<u64>();
-    let isolated = |of| mm.zones().iter().map(|zone| mm.zone_lru(zone.id()).isolated(of)).sum::<u64>();
+    let lru = |list| mm.zones().iter().map(|zone| mm.pages().zone_lru(zone.id()).pages(list)).sum::<u64>();
+    let isolated = |of| mm.zones().iter().map(|zone| mm.pages().zone_lru(zone.id()).isolated(of)).sum::<u64>();
     fields.extend([
         ("nr_inactive_anon", lru(LruList::InactiveAnon)),
         ("nr_active_anon", lru(LruList::ActiveAnon)),
@@ -141,7 +141,7 @@ fn node_levels<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
     fields.extend([
         ("nr_anon_pages", user.anon),
         ("nr_mapped", user.mapped),
-        ("nr_file_pages", user.file + user.shmem + mm.swap_cached().get()),
+        ("nr_file_pages", user.file + user.shmem + mm.pages().swap_cached().get()),
         ("nr_dirty", pending.dirty),
         ("nr_writeback", pending.writeback),
         ("nr_shmem", user.shmem),
@@ -156,7 +156,7 @@ fn node_levels<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
         ("nr_vmscan_immediate_reclaim", mm.counters().nr_vmscan_immediate_reclaim),
         ("nr_dirtied", mm.counters().nr_dirtied),
         ("nr_written", mm.counters().nr_written),
-        ("nr_swapcached", mm.swap_cached().get()),
+        ("nr_swapcached", mm.pages().swap_cached().get()),
         ("nr_dirty_threshold", limits.thresh.get()),
         ("nr_dirty_background_threshold", limits.background.get()),
     ]);

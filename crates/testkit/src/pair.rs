@@ -47,7 +47,7 @@ impl Pair {
             MmBuilder::with_tracer(&layout, case.policy(), Vec::new()).expect("machines of the kit are sound");
         let mut mm = builder.boot();
         // The machines are so small that they start without huge pages, and keep less memory free than the naive allocator.
-        mm.set_thp_enabled(HugeEnabled::Always);
+        mm.phys_mut().set_thp_enabled(HugeEnabled::Always);
         let oracle = Oracle::boot(&layout, case.policy(), mm.zones().iter().map(order9_mm::Zone::id));
         let pageblocks = mm.zones().iter().flat_map(|zone| {
             let PfnRange { start, end } = zone.span();
@@ -142,23 +142,23 @@ impl Pair {
                 return self.isolation_step(op);
             }
             Op::Unreserve { node, mt, force } => {
-                let done = self.mm.unreserve_highatomic(NodeId(node), mt, force);
+                let done = self.mm.phys_mut().unreserve_highatomic(NodeId(node), mt, force);
                 agree!(done, self.oracle.unreserve_highatomic(NodeId(node), mt, force), "gave a reserved block back");
             }
             Op::SetScaleFactor(factor) => {
-                self.mm.set_watermark_scale_factor(factor);
+                self.mm.phys_mut().set_watermark_scale_factor(factor);
                 self.oracle.set_watermark_scale_factor(factor);
             }
             Op::SetBoostFactor(factor) => {
-                self.mm.set_watermark_boost_factor(factor);
+                self.mm.phys_mut().set_watermark_boost_factor(factor);
                 self.oracle.set_watermark_boost_factor(factor);
             }
             Op::SetMinFree(kbytes) => {
-                self.mm.set_min_free_kbytes(kbytes);
+                self.mm.phys_mut().set_min_free_kbytes(kbytes);
                 self.oracle.set_min_free_kbytes(kbytes);
             }
             Op::TakeKswapd { node } => {
-                let asked = self.mm.take_kswapd_request(NodeId(node));
+                let asked = self.mm.phys_mut().take_kswapd_request(NodeId(node));
                 let expected = self.oracle.kswapd.get_mut(usize::from(node)).and_then(Option::take);
                 agree!(asked, expected, "what kswapd {node} was asked for");
             }
@@ -170,7 +170,7 @@ impl Pair {
         match op {
             Op::IsolateFree { nth, boosted } => {
                 if let Some(pfn) = self.nth_free(nth) {
-                    let done = self.mm.isolate_free_block(pfn, boosted).is_ok();
+                    let done = self.mm.phys_mut().isolate_free_block(pfn, boosted).is_ok();
                     self.held.extend(done.then_some(pfn));
                     agree!(done, self.oracle.isolate_free_block(pfn.get(), boosted), "took the free block {pfn}");
                 }
@@ -178,13 +178,13 @@ impl Pair {
             Op::ReleaseFree { nth } => {
                 if let Some((at, pfn)) = pick(&self.held, nth) {
                     self.held.swap_remove(at);
-                    let done = self.mm.release_free_block(pfn).is_ok();
+                    let done = self.mm.phys_mut().release_free_block(pfn).is_ok();
                     agree!(done, self.oracle.release_free_block(pfn.get()), "gave the free block {pfn} back");
                 }
             }
             Op::IsolateBlock { nth } => {
                 let (_, pfn) = pick(&self.pageblocks, nth).expect("every machine has a pageblock");
-                let old = self.mm.isolate_pageblock(pfn).ok();
+                let old = self.mm.phys_mut().isolate_pageblock(pfn).ok();
                 self.isolated.extend(old.map(|old| (pfn, old)));
                 agree!(old, self.oracle.isolate_pageblock(pfn.get()), "isolated pageblock {pfn}");
             }
@@ -196,7 +196,7 @@ impl Pair {
                         old if old.is_mergeable() && movable => Migratetype::Movable,
                         old => old,
                     };
-                    let done = self.mm.unisolate_pageblock(pfn, mt).is_ok();
+                    let done = self.mm.phys_mut().unisolate_pageblock(pfn, mt).is_ok();
                     agree!(done, self.oracle.unisolate_pageblock(pfn.get(), mt), "pageblock {pfn} back");
                 }
             }
@@ -225,9 +225,9 @@ impl Pair {
             self.compare_pageblock(pfn)?;
         }
         for (node, asked) in self.mm.nodes().zip(&self.oracle.kswapd) {
-            agree!(self.mm.kswapd_request(node), *asked, "what kswapd {} is asked for", node);
+            agree!(self.mm.phys().kswapd_request(node), *asked, "what kswapd {} is asked for", node);
         }
-        agree!(self.mm.min_free_kbytes(), self.oracle.min_free_kbytes, "min_free_kbytes");
+        agree!(self.mm.phys().min_free_kbytes(), self.oracle.min_free_kbytes, "min_free_kbytes");
         let lent_out = self.isolated.iter().filter(|(_, old)| *old == Migratetype::Cma).count();
         self.laws.check_totals(&self.mm, &self.pageblocks, lent_out)?;
         self.compare_counters()

@@ -117,7 +117,7 @@ fn assert_fragmented_normal(mm: &mut Traced, pfn: Pfn) {
     assert!(managed()[2].contains(pfn));
     assert_eq!(zone(mm, ZoneKind::Normal).boost(), PAGEBLOCK_PAGES.get());
     let request = DaemonRequest { order: Order::ZERO, class: ZoneKind::Normal };
-    assert_eq!(mm.kswapd_request(NodeId(0)), Some(request));
+    assert_eq!(mm.phys().kswapd_request(NodeId(0)), Some(request));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_whole_pageblock_in_dma32_spares_normal() {
     assert_eq!(events[0].fallback_order, Order::PAGEBLOCK);
     assert!(!events[0].is_fragmenting());
     assert!(mm.zones().iter().all(|zone| zone.boost() == 0));
-    assert_eq!(mm.kswapd_request(NodeId(0)), None);
+    assert_eq!(mm.phys().kswapd_request(NodeId(0)), None);
     mm.check().expect("every law holds");
 }
 
@@ -181,7 +181,7 @@ fn recomputed_watermarks_end_every_boost() {
     let mut mm = half_free(linux_5_3(), 0);
     extfrag(&mut mm);
     fragment(&mut mm, Gfp::GFP_KERNEL, 3);
-    mm.set_watermark_scale_factor(10);
+    mm.phys_mut().set_watermark_scale_factor(10);
     assert!(mm.zones().iter().all(|zone| zone.boost() == 0));
 }
 

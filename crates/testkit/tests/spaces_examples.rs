@@ -2,8 +2,8 @@
 
 use order9_mm::policy::Policy;
 use order9_mm::space::{
-    Access, Backing, Errno, FaultStep, MAX_MAP_COUNT, Madvise, MmapRequest, Mremap, MremapTo, Need, PageView, Place,
-    Prot, TableStep, VirtAddr,
+    Access, Backing, Errno, FaultStep, MAX_MAP_COUNT, Madvise, MmapRequest, Mremap, MremapRequest, MremapTo, Need,
+    PageView, Place, Prot, TableStep, VirtAddr,
 };
 use order9_mm::{FileId, FreeError, Gfp, Mm, MmBuilder, Request, SpaceId, Work};
 use order9_testkit::machines::tiny;
@@ -81,7 +81,7 @@ fn reads_share_the_page_of_zeros_until_written() {
     assert_eq!(mm.page_at(space, start), PageView::Zero);
     assert_eq!(mm.space(space).expect("it lives").rss().anon_pages, 0);
     assert_eq!(touch(&mut mm, space, start, Access::Write), FaultStep::Done);
-    assert_eq!(mm.mapcount(frame(&mm, space, start)), 1);
+    assert_eq!(mm.pages().mapcount(frame(&mm, space, start), mm.phys()), 1);
 }
 
 #[test]
@@ -91,13 +91,13 @@ fn only_the_first_writer_after_a_fork_copies() {
     touch(&mut mm, parent, start, Access::Write);
     let page = frame(&mm, parent, start);
     let child = fork(&mut mm, parent);
-    assert_eq!(mm.mapcount(page), 2);
-    assert_eq!(mm.mappings(page), [(child, start), (parent, start)]);
-    let before = mm.read_tag(parent, start);
+    assert_eq!(mm.pages().mapcount(page, mm.phys()), 2);
+    assert_eq!(mm.pages().mappings(page, mm.phys()), [(child, start), (parent, start)]);
+    let before = mm.pages().read_tag(parent, start, mm.phys());
     mm.take_work();
     touch(&mut mm, child, start, Access::Write);
-    assert_eq!((mm.take_work().pages_copied, mm.mapcount(page)), (1, 1));
-    assert_eq!(mm.read_tag(parent, start), before);
+    assert_eq!((mm.take_work().pages_copied, mm.pages().mapcount(page, mm.phys())), (1, 1));
+    assert_eq!(mm.pages().read_tag(parent, start, mm.phys()), before);
     touch(&mut mm, parent, start, Access::Write);
     assert_eq!((mm.take_work().pages_copied, frame(&mm, parent, start)), (0, page));
 }
@@ -128,11 +128,11 @@ fn shared_memory_is_one_page_for_parent_and_child() {
     assert_eq!(mm.page_at(child, start), PageView::None, "it can be had from the file again");
     touch(&mut mm, child, start, Access::Write);
     let page = frame(&mm, parent, start);
-    assert_eq!((frame(&mm, child, start), mm.mapcount(page)), (page, 2));
-    assert_eq!(mm.read_tag(parent, start), mm.read_tag(child, start));
+    assert_eq!((frame(&mm, child, start), mm.pages().mapcount(page, mm.phys())), (page, 2));
+    assert_eq!(mm.pages().read_tag(parent, start, mm.phys()), mm.pages().read_tag(child, start, mm.phys()));
     mm.munmap(parent, start, pages(3), CPU).expect("it is mapped");
     mm.munmap(child, start, pages(3), CPU).expect("it is mapped");
-    assert_eq!(mm.user_levels().shmem, 0, "the last mapping takes the memory with it");
+    assert_eq!(mm.pages().user_levels().shmem, 0, "the last mapping takes the memory with it");
 }
 
 /// A private mapping of a new file of `count` pages without any.
@@ -153,13 +153,20 @@ fn a_private_mapping_copies_what_it_writes() {
     mm.take_work();
     touch(&mut mm, space, start, Access::Write);
     let copy = frame(&mm, space, start);
-    assert_eq!((mm.take_work().pages_copied, mm.mapcount(shown), mm.mapcount(copy)), (1, 0, 1));
+    assert_eq!(
+        (mm.take_work().pages_copied, mm.pages().mapcount(shown, mm.phys()), mm.pages().mapcount(copy, mm.phys())),
+        (1, 0, 1)
+    );
     assert_eq!(mm.file_page(file, 0), Some(shown), "the file is as it was");
 
-    let tag = mm.read_tag(space, start);
+    let tag = mm.pages().read_tag(space, start, mm.phys());
     mm.punch_hole(file, 0, Pages::new(2), CPU).expect("it is open");
     mm.check().expect("every law holds");
-    assert_eq!((mm.file_page(file, 0), mm.read_tag(space, start)), (None, tag), "copies survive a hole");
+    assert_eq!(
+        (mm.file_page(file, 0), mm.pages().read_tag(space, start, mm.phys())),
+        (None, tag),
+        "copies survive a hole"
+    );
     mm.truncate(file, Pages::ZERO, CPU).expect("it is open");
     mm.check().expect("every law holds");
     assert_eq!(mm.page_at(space, start), PageView::None, "but not the end of the file");
@@ -200,7 +207,7 @@ fn a_read_of_a_file_maps_what_lies_around() {
     assert_eq!(mm.space(space).expect("it lives").rss().shmem_pages, 9, "writes map one page");
     mm.truncate(file, Pages::new(36), CPU).expect("it is open");
     assert_eq!(touch(&mut mm, space, at(start, 36), Access::Read), FaultStep::Bus);
-    assert_eq!(mm.user_levels().shmem, 36);
+    assert_eq!(mm.pages().user_levels().shmem, 36);
 }
 
 #[test]
@@ -209,11 +216,11 @@ fn discarding_keeps_tables_and_unmapping_frees_them() {
     let start = map(&mut mm, space, 2);
     touch(&mut mm, space, start, Access::Write);
     mm.madvise(space, start, pages(2), Madvise::DontNeed, CPU).expect("it is mapped");
-    assert_eq!((mm.page_at(space, start), mm.user_levels().page_tables), (PageView::None, 1));
+    assert_eq!((mm.page_at(space, start), mm.pages().user_levels().page_tables), (PageView::None, 1));
     mm.munmap(space, start, PAGE_SIZE, CPU).expect("it is mapped");
-    assert_eq!(mm.user_levels().page_tables, 1, "the other page is still mapped in the slot");
+    assert_eq!(mm.pages().user_levels().page_tables, 1, "the other page is still mapped in the slot");
     mm.munmap(space, at(start, 1), PAGE_SIZE, CPU).expect("it is mapped");
-    assert_eq!(mm.user_levels().page_tables, 0);
+    assert_eq!(mm.pages().user_levels().page_tables, 0);
 }
 
 #[test]
@@ -264,11 +271,19 @@ fn a_mapping_grows_in_place_or_moves_with_its_pages() {
     let top = map(&mut mm, space, 1);
     let low = map(&mut mm, space, 2);
     touch(&mut mm, space, low, Access::Write);
-    let (page, tag) = (frame(&mm, space, low), mm.read_tag(space, low));
+    let (page, tag) = (frame(&mm, space, low), mm.pages().read_tag(space, low, mm.phys()));
     mm.mprotect(space, top, PAGE_SIZE, Prot::READ).expect("it is mapped");
-    let stay = mm.mremap(space, low, pages(2), pages(4), MremapTo::InPlace, CPU);
+    let stay = mm.mremap(
+        space,
+        &MremapRequest { addr: low, old_length: pages(2), new_length: pages(4), to: MremapTo::InPlace },
+        CPU,
+    );
     assert_eq!(stay.err(), Some(Errno::Enomem), "the upper mapping is in the way");
-    let Ok(Mremap::Moving(mut run)) = mm.mremap(space, low, pages(2), pages(4), MremapTo::MayMove, CPU) else {
+    let Ok(Mremap::Moving(mut run)) = mm.mremap(
+        space,
+        &MremapRequest { addr: low, old_length: pages(2), new_length: pages(4), to: MremapTo::MayMove },
+        CPU,
+    ) else {
         panic!("it has to move");
     };
     let last = loop {
@@ -278,9 +293,16 @@ fn a_mapping_grows_in_place_or_moves_with_its_pages() {
         }
     };
     assert_eq!(last, TableStep::Done, "old and new place share a page table");
-    assert_eq!((frame(&mm, space, run.to()), mm.read_tag(space, run.to())), (page, tag));
-    assert_eq!((mm.page_at(space, low), mm.mappings(page)), (PageView::None, vec![(space, run.to())]));
-    let wrong = mm.mremap(space, low, pages(1), pages(2), MremapTo::MayMove, CPU);
+    assert_eq!((frame(&mm, space, run.to()), mm.pages().read_tag(space, run.to(), mm.phys())), (page, tag));
+    assert_eq!(
+        (mm.page_at(space, low), mm.pages().mappings(page, mm.phys())),
+        (PageView::None, vec![(space, run.to())])
+    );
+    let wrong = mm.mremap(
+        space,
+        &MremapRequest { addr: low, old_length: pages(1), new_length: pages(2), to: MremapTo::MayMove },
+        CPU,
+    );
     assert_eq!(wrong.err(), Some(Errno::Efault));
 }
 
@@ -292,7 +314,9 @@ fn a_moved_mapping_joins_its_new_neighbours() {
     let far = VirtAddr::new(0x10_0000_0000);
     for (from, to) in [(middle, far), (far, middle)] {
         let to = MremapTo::Fixed(to);
-        let Ok(Mremap::Moving(mut run)) = mm.mremap(space, from, PAGE_SIZE, PAGE_SIZE, to, CPU) else {
+        let Ok(Mremap::Moving(mut run)) =
+            mm.mremap(space, &MremapRequest { addr: from, old_length: PAGE_SIZE, new_length: PAGE_SIZE, to }, CPU)
+        else {
             panic!("it has to move");
         };
         assert_eq!(mm.move_step(&mut run, CPU), Ok(TableStep::Done), "it has no pages");

@@ -22,7 +22,7 @@ fn boot(layout: &Layout, policy: Policy) -> Mm {
 #[test]
 fn watermarks_of_the_reference_machine() {
     let mm = boot(&machine_a(0), linux_5_3());
-    assert_eq!(mm.min_free_kbytes(), 67_584);
+    assert_eq!(mm.phys().min_free_kbytes(), 67_584);
     assert_eq!(mm.zones().iter().map(order9_mm::Zone::managed).collect::<Vec<_>>(), [3_840, 779_264, 3_358_720]);
     let marks = mm.zones().iter().map(order9_mm::Zone::watermarks).collect::<Vec<_>>();
     assert_eq!(marks[0], Watermarks { min: 15, low: 18, high: 21 });
@@ -32,7 +32,7 @@ fn watermarks_of_the_reference_machine() {
     let without_huge_pages = MmBuilder::new(&machine_a(0), linux_5_3())
         .expect("the layout is sound")
         .transparent_hugepage(HugeEnabled::Never);
-    assert_eq!(without_huge_pages.boot().min_free_kbytes(), 16_281);
+    assert_eq!(without_huge_pages.boot().phys().min_free_kbytes(), 16_281);
 }
 
 #[test]

@@ -67,8 +67,8 @@ fn boot(policy: &str) -> Mm {
     };
     let policy = order9_policy::load(policy).expect("it is built in").policy;
     let mut mm = MmBuilder::new(&layout, policy).expect("the layout is sound").content_tags().boot();
-    mm.set_thp_enabled(HugeEnabled::Madvise);
-    mm.set_thp_defrag(HugeDefrag::Madvise);
+    mm.phys_mut().set_thp_enabled(HugeEnabled::Madvise);
+    mm.phys_mut().set_thp_defrag(HugeDefrag::Madvise);
     mm
 }
 

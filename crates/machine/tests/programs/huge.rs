@@ -75,8 +75,8 @@ pub(crate) fn machine_by(policy: Policy, options: &Options) -> Machine {
         ..Layout::default()
     };
     let mut mm = MmBuilder::new(&layout, policy).expect("zones are a layout").content_tags().boot();
-    mm.set_thp_enabled(HugeEnabled::Madvise);
-    mm.set_min_free_kbytes(128);
+    mm.phys_mut().set_thp_enabled(HugeEnabled::Madvise);
+    mm.phys_mut().set_min_free_kbytes(128);
     Machine::new(mm, vec![NodeId(0); 2], prices(), options).expect("there are CPUs")
 }
 
@@ -153,8 +153,8 @@ pub(crate) fn huge_machine(memory: Bytes, swap_whole: bool, options: &Options) -
     let mut policy = Policy::default();
     policy.thp.swap_whole = swap_whole;
     let mut mm = MmBuilder::new(&layout, policy).expect("zones are a layout").content_tags().boot();
-    mm.set_thp_enabled(HugeEnabled::Always);
-    mm.set_min_free_kbytes(1024);
+    mm.phys_mut().set_thp_enabled(HugeEnabled::Always);
+    mm.phys_mut().set_min_free_kbytes(1024);
     Machine::new(mm, vec![NodeId(0); 2], prices(), options).expect("there are CPUs")
 }
 

@@ -31,7 +31,7 @@ fn machine(swap: Pages) -> Machine {
     };
     let policy = Policy { mempolicy: MempolicyInterface::WeightedInterleave, ..Policy::default() };
     let mut mm = MmBuilder::new(&layout, policy).expect("nodes are a layout").content_tags().boot();
-    mm.set_thp_enabled(HugeEnabled::Never);
+    mm.phys_mut().set_thp_enabled(HugeEnabled::Never);
     let disks = if swap > Pages::ZERO { vec![disk(swap)] } else { Vec::new() };
     let options = Options { disks, check_every: NonZeroU64::new(50), ..Options::new(1) };
     Machine::new(mm, cpus, prices(), &options).expect("there are CPUs")

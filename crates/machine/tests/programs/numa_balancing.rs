@@ -28,8 +28,8 @@ fn mm(huge: HugeEnabled, balancing: bool) -> Mm {
     };
     let builder = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound");
     let mut mm = builder.content_tags().boot();
-    mm.set_thp_enabled(huge);
-    mm.set_min_free_kbytes(512);
+    mm.phys_mut().set_thp_enabled(huge);
+    mm.phys_mut().set_min_free_kbytes(512);
     mm.set_numa_balancing(balancing);
     mm
 }

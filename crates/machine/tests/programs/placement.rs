@@ -73,10 +73,10 @@ pub(crate) fn machine(policy: Policy, defrag: HugeDefrag) -> Machine {
         ..Layout::default()
     };
     let mut mm = MmBuilder::new(&layout, policy).expect("nodes are a layout").content_tags().boot();
-    mm.set_thp_enabled(HugeEnabled::Always);
-    mm.set_thp_defrag(defrag);
+    mm.phys_mut().set_thp_enabled(HugeEnabled::Always);
+    mm.phys_mut().set_thp_defrag(defrag);
     // Less than huge pages raise it to: what is kept free has none.
-    mm.set_min_free_kbytes(512);
+    mm.phys_mut().set_min_free_kbytes(512);
     let trace = TraceKinds::NONE.with("mm_vmscan_wakeup_kswapd").expect("it exists");
     let options = Options {
         check_every: NonZeroU64::new(1 << 16),

@@ -85,9 +85,9 @@ fn machine(placement: HugePlacement, nodes: u16, shattered: &[u16]) -> Machine {
     let mut policy = policy(placement);
     policy.thp.near = if nodes > 2 { 16 } else { 10 };
     let mut mm = MmBuilder::new(&layout, policy).expect("nodes are a layout").content_tags().boot();
-    mm.set_thp_enabled(HugeEnabled::Always);
-    mm.set_thp_defrag(HugeDefrag::Madvise);
-    mm.set_min_free_kbytes(512);
+    mm.phys_mut().set_thp_enabled(HugeEnabled::Always);
+    mm.phys_mut().set_thp_defrag(HugeDefrag::Madvise);
+    mm.phys_mut().set_min_free_kbytes(512);
     shattered.iter().for_each(|&node| shatter(&mut mm, NodeId(node)));
     let options = Options { disks: vec![disk(Pages::new(1 << 15))], ..Options::new(1) };
     Machine::new(mm.with_compaction_account(), cpus, prices(), &options).expect("there are CPUs")

@@ -101,7 +101,7 @@ fn collapsed(policy: Policy) -> Results {
         ..Layout::default()
     };
     let mut mm = MmBuilder::new(&layout, policy).expect("zones are a layout").content_tags().boot();
-    mm.set_thp_enabled(HugeEnabled::Always);
+    mm.phys_mut().set_thp_enabled(HugeEnabled::Always);
     let names = ["mm_khugepaged_scan_file", "mm_khugepaged_collapse_file"];
     let trace = names.into_iter().fold(TraceKinds::NONE, |kinds, name| kinds.with(name).expect("it exists"));
     let options = Options { check_every: NonZeroU64::new(4999), trace, trace_max: 100, ..Options::new(1) };

@@ -14,6 +14,7 @@ use order9_units::{Migratetype, Order, PAGEBLOCK_PAGES};
 
 use super::control::CompactControl;
 use crate::Mm;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 /// How many pageblocks take this many moves to be empty; the last is a full one.
@@ -108,11 +109,13 @@ impl<T: Tracer> Mm<T> {
     /// [`Counters::compact_pages_moved`]: crate::Counters::compact_pages_moved
     #[must_use]
     pub fn with_compaction_account(mut self) -> Self {
-        let costs = Costs::new(self.frames.zones().len(), self.frames.blocks(), self.frames.table());
-        self.frames.watch_mut().costs = Some(Box::new(costs));
+        let costs = Costs::new(self.phys.frames.zones().len(), self.phys.frames.blocks(), self.phys.frames.table());
+        self.phys.frames.watch_mut().costs = Some(Box::new(costs));
         self
     }
+}
 
+impl<T: Tracer> PhysMem<T> {
     pub(super) fn open_account(&self, run: &mut CompactControl) {
         if run.order.is_none_or(|order| order >= Order::PAGEBLOCK) {
             run.account.before =

@@ -14,40 +14,41 @@ use super::control::{CompactControl, Compactor};
 use super::finished::Finished;
 use super::indexed::BACKGROUND_COST_MAX;
 use super::run::compact_zone;
-use crate::Mm;
 use crate::daemon_request::DaemonRequest;
 use crate::env::{CompactResult, Stall};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::suitable::{HUGE_LEAVES, Suitable};
 use crate::trace::{CompactEvent, Event, Tracer};
 
 /// Fills the reserves of the zones of `node` up to `class`, as far as that is cheap: one run for each huge page, so that each
 /// takes what is cheapest by then.
 pub(super) async fn work_ahead<E: Stall>(env: &E, node: NodeId, class: ZoneKind) {
-    for zone in env.with(|mm| mm.zones_up_to(node, class)) {
+    for zone in env.with(|mm| mm.phys.zones_up_to(node, class)) {
         loop {
             split_ahead(env, zone).await;
-            if !env.with(|mm| mm.may_work_ahead(zone)) {
+            if !env.with(|mm| mm.phys.may_work_ahead(zone)) {
                 break;
             }
             let run = CompactControl::new(Compactor::Ahead, zone, None, class);
             let Ok(id) = env.with(|mm| mm.compact_begin(run)) else { break };
             let end = compact_zone(env, id).await;
-            env.with(|mm| mm.count_daemon_scans(end.totals));
+            env.with(|mm| mm.phys.count_daemon_scans(end.totals));
             if end.result != CompactResult::Success {
                 break;
             }
         }
-        env.with(|mm| mm.daemons.taken[zone.index()] = 0);
+        env.with(|mm| mm.phys.daemons.taken[zone.index()] = 0);
     }
 }
 
 /// Splits huge pages that are mapped in part, as long as `zone` lacks pages to work ahead with.
 async fn split_ahead<E: Stall>(env: &E, zone: ZoneId) {
-    while env.with(|mm| mm.may_split_ahead(zone)) {
-        if env.with(|mm| mm.policy.compaction.gives_way) {
+    while env.with(|mm| mm.pages.may_split_ahead(zone, &mm.phys)) {
+        if env.with(|mm| mm.phys.policy.compaction.gives_way) {
             env.make_way().await;
         }
-        let freed = env.with(|mm| mm.split_partially_mapped(mm.frames.zone(zone).node()));
+        let freed = env.with(|mm| mm.pages.split_partially_mapped(mm.phys.frames.zone(zone).node(), &mut mm.phys));
         env.spend().await;
         if freed == 0 {
             return;
@@ -55,32 +56,40 @@ async fn split_ahead<E: Stall>(env: &E, zone: ZoneId) {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// A request of `order` was served from `zone`: where few huge pages are left, kcompactd is woken to make more.
     #[inline]
-    pub(crate) fn wake_to_work_ahead(&mut self, zone: ZoneId, order: Order) {
-        if order == Order::PAGEBLOCK && self.policy.compaction.works_ahead {
-            self.note_huge_page_taken(zone);
+    pub(crate) fn wake_to_work_ahead(&self, zone: ZoneId, order: Order, phys: &mut PhysMem<impl Tracer>) {
+        if order == Order::PAGEBLOCK && phys.policy.compaction.works_ahead {
+            self.note_huge_page_taken(zone, phys);
         }
     }
 
-    fn note_huge_page_taken(&mut self, zone: ZoneId) {
-        self.daemons.taken[zone.index()] += 1;
-        let of = self.frames.zone(zone);
+    fn note_huge_page_taken(&self, zone: ZoneId, phys: &mut PhysMem<impl Tracer>) {
+        phys.daemons.taken[zone.index()] += 1;
+        let of = phys.frames.zone(zone);
         let left = huge_pages_free(of).min(room(of));
-        let (node, class, low) = (of.node(), of.kind(), left < self.reserve(of).div_ceil(2));
-        let has_work = || self.may_work_ahead(zone) || self.may_split_ahead(zone);
-        if !low || !self.daemons.kcompactd[node.index()].asleep || !has_work() {
+        let (node, class, low) = (of.node(), of.kind(), left < phys.reserve(of).div_ceil(2));
+        let has_work = || phys.may_work_ahead(zone) || self.may_split_ahead(zone, phys);
+        if !low || !phys.daemons.kcompactd[node.index()].asleep || !has_work() {
             return;
         }
         let order = Order::PAGEBLOCK;
-        let of = &mut self.daemons.kcompactd[node.index()];
+        let of = &mut phys.daemons.kcompactd[node.index()];
         of.ask(DaemonRequest { order, class });
         of.asleep = false;
-        self.daemons.wakeups.kcompactd |= 1 << node.0;
-        self.trace(|| Event::Compaction(CompactEvent::WakeupKcompactd { node, order, class }));
+        phys.daemons.wakeups.kcompactd |= 1 << node.0;
+        phys.trace(|| Event::Compaction(CompactEvent::WakeupKcompactd { node, order, class }));
     }
 
+    /// Whether pages are too few to fill the reserve of the zone, and huge pages that are mapped in part hold some.
+    fn may_split_ahead(&self, zone: ZoneId, phys: &PhysMem<impl Tracer>) -> bool {
+        let of = phys.frames.zone(zone);
+        phys.policy.compaction.works_ahead && room(of) < phys.reserve(of) && self.has_split_that_frees(of.node(), phys)
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
     /// Whether the reserve of the zone is not full, and some pageblock is worth to be emptied for nobody in particular.
     fn may_work_ahead(&self, zone: ZoneId) -> bool {
         let of = self.frames.zone(zone);
@@ -91,12 +100,6 @@ impl<T: Tracer> Mm<T> {
             && huge_pages_free(of) < self.reserve(of)
             && suitable()
             && source().is_some_and(|source| source.used < BACKGROUND_COST_MAX)
-    }
-
-    /// Whether pages are too few to fill the reserve of the zone, and huge pages that are mapped in part hold some.
-    fn may_split_ahead(&self, zone: ZoneId) -> bool {
-        let of = self.frames.zone(zone);
-        self.policy.compaction.works_ahead && room(of) < self.reserve(of) && self.has_split_that_frees(of.node())
     }
 
     /// Huge pages that the zone keeps free while there is demand.

@@ -11,6 +11,8 @@ use order9_units::{Migratetype, Nanos, Order, Pfn};
 use super::control::CompactId;
 use crate::Mm;
 use crate::env::{Env, SpinLock, Stall, Task, Until};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::reclaim::PageWrite;
 use crate::trace::Tracer;
 
@@ -34,30 +36,34 @@ impl Capture {
 impl<T: Tracer> Mm<T> {
     /// Watches what is freed from now on for a run, if it has got nothing yet.
     fn begin_capture(&mut self, id: CompactId) {
-        let run = self.compaction.runs.get_mut(id);
+        let run = self.compact_runs.get_mut(id);
         let wanted = run.order.filter(|_| run.captured.is_none());
         let zone = run.zone;
-        self.frames.watch_mut().capture = wanted.map(|order| Capture { zone, order });
+        self.phys.frames.watch_mut().capture = wanted.map(|order| Capture { zone, order });
     }
+}
 
+impl<T: Tracer> PhysMem<T> {
     /// The block that the task of the present step has got, if it has one.
     pub(super) fn take_caught(&mut self) -> Option<Idx> {
         let caught = self.frames.watch_mut().caught.take();
         self.counters.compact_captured += u64::from(caught.is_some());
         caught
     }
+}
 
+impl UsedPages {
     /// Gives the block that a run has captured to the request it ran for.
-    pub(super) fn hand_out_captured(&mut self, idx: Idx, search: &Search) -> Pfn {
+    pub(super) fn hand_out_captured(&self, idx: Idx, search: &Search, phys: &mut PhysMem<impl Tracer>) -> Pfn {
         let order = search.request.order;
         let word = Word::allocated(order);
-        self.frames.count_out(idx, order, Class::Isolated);
-        self.frames.set(idx, word);
+        phys.frames.count_out(idx, order, Class::Isolated);
+        phys.frames.set(idx, word);
         if search.mt != Migratetype::Movable {
-            self.frames.reflag(idx, order9_frames::Flag::CountedImmovable, true);
+            phys.frames.reflag(idx, order9_frames::Flag::CountedImmovable, true);
         }
-        self.account_alloc(self.frames.blocks()[idx.block()].zone, search);
-        self.frames.pfn(idx)
+        self.account_alloc(phys.frames.blocks()[idx.block()].zone, search, phys);
+        phys.frames.pfn(idx)
     }
 }
 
@@ -77,11 +83,11 @@ impl<E: Env> Env for Capturing<'_, E> {
                 mm.begin_capture(run);
             }
             let result = step(mm);
-            mm.frames.watch_mut().capture = None;
+            mm.phys.frames.watch_mut().capture = None;
             if let Some(run) = self.run
-                && let Some(idx) = mm.take_caught()
+                && let Some(idx) = mm.phys.take_caught()
             {
-                mm.compaction.runs.get_mut(run).captured = Some(idx);
+                mm.compact_runs.get_mut(run).captured = Some(idx);
             }
             result
         })

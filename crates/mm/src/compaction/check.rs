@@ -8,56 +8,60 @@ use order9_units::{Migratetype, Order};
 
 use super::control::CompactControl;
 use crate::Mm;
+use crate::compaction::Compaction;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
     /// What zones remember is possible, and every frame that a run holds is held by it alone, in its zone.
     pub(crate) fn check_compaction(&self) -> Verdict {
-        self.frames.zones().iter().try_for_each(|zone| self.check_zone_compaction(zone))?;
-        let mut blocks = 0..self.frames.blocks().len();
+        self.phys.frames.zones().iter().try_for_each(|zone| self.compaction.check_zone_compaction(zone, &self.phys))?;
+        let mut blocks = 0..self.phys.frames.blocks().len();
         let forgotten = blocks.find(|&block| {
-            self.frames.watch().known_huge.get(block)
-                && !self.is_huge_block(Idx((block as u32) << Order::PAGEBLOCK.get()))
+            self.phys.frames.watch().known_huge.get(block)
+                && !self.phys.is_huge_block(Idx((block as u32) << Order::PAGEBLOCK.get()))
         });
         require(forgotten.is_none(), "pageblocks known to begin inside a huge block do", || format!("{forgotten:?}"))?;
-        self.check_stretches()?;
+        self.compaction.check_stretches(&self.phys)?;
         let (mut held, mut claims) = (BTreeSet::new(), BTreeSet::new());
-        self.compaction.runs.iter().try_for_each(|run| self.check_run(run, &mut held, &mut claims))
+        self.compact_runs.iter().try_for_each(|run| self.phys.check_run(run, &mut held, &mut claims))
     }
+}
 
+impl Compaction {
     /// What searches pass over as a whole is what they would have passed over one by one.
-    fn check_stretches(&self) -> Verdict {
+    fn check_stretches(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
         let mut members = 0;
-        for (zone, order, stretch) in self.frames.watch().stretches.iter() {
+        for (zone, order, stretch) in phys.frames.watch().stretches.iter() {
             members += stretch.len;
             let of_it = |idx: &Idx| {
-                self.frames.word(*idx).state() == FrameState::Free { order, list: Migratetype::Movable }
-                    && self.frames.watch().stretches.has(*idx)
+                phys.frames.word(*idx).state() == FrameState::Free { order, list: Migratetype::Movable }
+                    && phys.frames.watch().stretches.has(*idx)
                     && self.skip.get(idx.block())
                     && *idx <= stretch.highest
             };
-            let blocks = self.blocks_of(zone, order, stretch);
-            let ends = self.blocks_of(zone, order, stretch).last() == Some(stretch.last);
+            let blocks = phys.blocks_of(zone, order, stretch);
+            let ends = phys.blocks_of(zone, order, stretch).last() == Some(stretch.last);
             require(
                 ends && blocks.filter(of_it).count() as u64 == stretch.len,
                 "stretches are what they were",
                 || format!("{zone:?}, {order:?}: {stretch:?}"),
             )?;
         }
-        let marked = self.frames.watch().stretches.members();
+        let marked = phys.frames.watch().stretches.members();
         require(marked == members, "marked blocks are in a stretch", || format!("{marked} of {members}"))
     }
 
-    fn check_zone_compaction(&self, zone: &Zone) -> Verdict {
+    fn check_zone_compaction(&self, zone: &Zone, phys: &PhysMem<impl Tracer>) -> Verdict {
         let kind = zone.kind();
-        let of = &self.compaction.zones[zone.id().index()];
+        let of = &self.zones[zone.id().index()];
         for deferral in &of.deferral {
             let fits = deferral.considered <= 1 << deferral.shift && deferral.order_failed <= 11;
             require(fits, "a zone has considered at most as many requests as it defers", || {
                 format!("{kind}: {deferral:?}")
             })?;
         }
-        let caps = [self.policy.compaction.defer_cap, self.policy.compaction.defer_remote_cap];
+        let caps = [phys.policy.compaction.defer_cap, phys.policy.compaction.defer_remote_cap];
         for (deferral, cap) in of.deferral.iter().zip(caps) {
             require(deferral.shift <= cap, "deferral stays below its cap", || {
                 format!("{kind}: {deferral:?}, cap {cap}")
@@ -72,7 +76,9 @@ impl<T: Tracer> Mm<T> {
         }
         Ok(())
     }
+}
 
+impl<T: Tracer> PhysMem<T> {
     fn check_run(&self, run: &CompactControl, held: &mut BTreeSet<Idx>, claims: &mut BTreeSet<Idx>) -> Verdict {
         let mut once = |idx: Idx| {
             require(held.insert(idx), "a frame is held by one run, once", || format!("{:?}", self.frames.pfn(idx)))?;

@@ -8,7 +8,7 @@ use order9_units::{Migratetype, Order};
 
 use super::control::CompactControl;
 use super::survey::Pages;
-use crate::Mm;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 /// A pageblock that a run empties.
@@ -25,7 +25,7 @@ pub(super) struct Claim {
     pub(super) surveys: u8,
 }
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// Claims the pageblock at `first`, which holds nothing but `pages` and free frames.
     pub(super) fn claim(&mut self, run: &mut CompactControl, first: Idx, pages: Pages) {
         let own = self.frames.blocks()[first.block()];

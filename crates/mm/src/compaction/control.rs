@@ -10,10 +10,11 @@ use order9_units::{Migratetype, Order, Pfn, ZoneKind};
 use super::account::Account;
 use super::claim::Claim;
 use super::deferral::Asker;
+use super::hints::BlockBits;
 use super::zone::ZoneCompaction;
 use crate::env::CompactPriority;
 use crate::migrate::MigrateMode;
-use crate::runs::{RunId, Runs};
+use crate::runs::RunId;
 
 /// Who compacts, which decides how thoroughly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +86,7 @@ pub(crate) type CompactId = RunId<CompactControl>;
 
 /// One compaction run over one zone; Linux' `compact_control`.
 #[derive(Clone, Debug)]
-pub(super) struct CompactControl {
+pub(crate) struct CompactControl {
     // Whole run.
     pub(super) by: Compactor,
     pub(super) zone: ZoneId,
@@ -211,17 +212,18 @@ impl CompactControl {
     }
 }
 
-/// Runs under way, and what they share.
+/// State that compaction runs share and leave for each other.
 #[derive(Clone, Debug)]
-pub(crate) struct CompactionState {
+pub struct Compaction {
     /// What zones remember between runs, by their numbers.
     pub(crate) zones: Vec<ZoneCompaction>,
-    pub(super) runs: Runs<CompactControl>,
+    /// Pageblocks that scanners pass over.
+    pub(crate) skip: BlockBits,
 }
 
-impl CompactionState {
-    /// For so many zones, without any run.
-    pub(crate) fn new(zones: usize) -> Self {
-        Self { zones: alloc::vec![ZoneCompaction::default(); zones], runs: Runs::default() }
+impl Compaction {
+    /// For so many zones and pageblocks, where nothing was compacted yet.
+    pub(crate) fn new(zones: usize, blocks: usize) -> Self {
+        Self { zones: alloc::vec![ZoneCompaction::default(); zones], skip: BlockBits::new(blocks) }
     }
 }

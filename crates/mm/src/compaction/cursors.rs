@@ -2,17 +2,18 @@
 
 use super::control::CompactControl;
 use super::zone::{last_block, slot};
-use crate::Mm;
+use crate::compaction::Compaction;
 use crate::migrate::MigrateMode;
+use crate::phys::PhysMem;
 use crate::policy::SkipReset;
 use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl Compaction {
     /// Sets the scanners of a run to the ends of its zone, or to where earlier runs came.
-    pub(super) fn set_cursors(&mut self, run: &mut CompactControl) {
-        let selective = self.policy.compaction.skip_reset == SkipReset::Selective;
-        let syncs = self.policy.compaction.sync_cached_unusable;
-        let (span, cached) = (self.frames.zone(run.zone).span(), &mut self.compaction.zones[run.zone.index()]);
+    pub(super) fn set_cursors(&mut self, run: &mut CompactControl, phys: &PhysMem<impl Tracer>) {
+        let selective = phys.policy.compaction.skip_reset == SkipReset::Selective;
+        let syncs = phys.policy.compaction.sync_cached_unusable;
+        let (span, cached) = (phys.frames.zone(run.zone).span(), &mut self.zones[run.zone.index()]);
         if run.whole_zone {
             (run.migrate_pfn, run.free_pfn) = (span.start, last_block(span));
         } else {

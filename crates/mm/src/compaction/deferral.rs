@@ -3,7 +3,8 @@
 use order9_frames::ZoneId;
 use order9_units::{NodeId, Order};
 
-use crate::Mm;
+use crate::compaction::Compaction;
+use crate::phys::PhysMem;
 use crate::trace::{CompactEvent, DeferEvent, Event, Tracer};
 
 /// Failures of compaction in a zone.
@@ -58,7 +59,7 @@ pub(super) enum Asker {
     Remote,
 }
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// Whose failures in `zone` a request from `node` counts with.
     pub(super) fn asker(&self, zone: ZoneId, node: NodeId) -> Asker {
         let policy = &self.policy.compaction;
@@ -72,53 +73,87 @@ impl<T: Tracer> Mm<T> {
             Asker::Remote => self.policy.compaction.defer_remote_cap,
         }
     }
+}
 
+impl Compaction {
     fn deferral(&mut self, zone: ZoneId, asker: Asker) -> &mut Deferral {
-        &mut self.compaction.zones[zone.index()].deferral[asker as usize]
+        &mut self.zones[zone.index()].deferral[asker as usize]
     }
 
     /// `defer_compaction`.
-    pub(super) fn defer_compaction(&mut self, zone: ZoneId, order: Order, asker: Asker) {
-        let cap = self.defer_cap(asker);
+    pub(super) fn defer_compaction(
+        &mut self,
+        zone: ZoneId,
+        order: Order,
+        asker: Asker,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
+        let cap = phys.defer_cap(asker);
         self.deferral(zone, asker).fail(order, cap);
-        self.trace_deferral(zone, asker, order, CompactEvent::DeferCompaction);
+        self.trace_deferral(zone, asker, order, CompactEvent::DeferCompaction, phys);
     }
 
     /// `compaction_deferred`.
-    pub(super) fn compaction_deferred(&mut self, zone: ZoneId, order: Order, asker: Asker) -> bool {
+    pub(super) fn compaction_deferred(
+        &mut self,
+        zone: ZoneId,
+        order: Order,
+        asker: Asker,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> bool {
         let deferred = self.deferral(zone, asker).is_deferred(order);
         if deferred {
-            self.trace_deferral(zone, asker, order, CompactEvent::Deferred);
+            self.trace_deferral(zone, asker, order, CompactEvent::Deferred, phys);
         }
         deferred
     }
 
     /// `compaction_defer_reset`. An allocation ends the deferral of everybody.
-    pub(super) fn compaction_succeeded(&mut self, zone: ZoneId, order: Order, asker: Asker, allocated: bool) {
+    pub(super) fn compaction_succeeded(
+        &mut self,
+        zone: ZoneId,
+        order: Order,
+        asker: Asker,
+        allocated: bool,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
         let both = [Asker::Local, Asker::Remote].into_iter();
         for asker in both.filter(|&other| allocated || other == asker) {
             self.deferral(zone, asker).succeed(order, allocated);
         }
-        self.trace_deferral(zone, asker, order, CompactEvent::DeferReset);
+        self.trace_deferral(zone, asker, order, CompactEvent::DeferReset, phys);
     }
 
     /// Whether the longest deferral of `order` in `zone` has just run out.
-    pub(super) fn compaction_restarting(&mut self, zone: ZoneId, order: Order, asker: Asker) -> bool {
-        let cap = self.defer_cap(asker);
+    pub(super) fn compaction_restarting(
+        &mut self,
+        zone: ZoneId,
+        order: Order,
+        asker: Asker,
+        phys: &PhysMem<impl Tracer>,
+    ) -> bool {
+        let cap = phys.defer_cap(asker);
         self.deferral(zone, asker).is_restarting(order, cap)
     }
 
     /// An allocation of `order` was served from `zone` after direct compaction: hints stay, and deferral ends.
-    pub fn compaction_paid_off(&mut self, zone: ZoneId, order: Order) {
-        self.compaction.zones[zone.index()].blockskip_flush = false;
-        self.compaction_succeeded(zone, order, Asker::Local, true);
+    pub fn compaction_paid_off(&mut self, zone: ZoneId, order: Order, phys: &mut PhysMem<impl Tracer>) {
+        self.zones[zone.index()].blockskip_flush = false;
+        self.compaction_succeeded(zone, order, Asker::Local, true, phys);
     }
 
-    fn trace_deferral(&mut self, zone: ZoneId, asker: Asker, order: Order, what: fn(DeferEvent) -> CompactEvent) {
-        let of = &self.frames.zones()[zone.index()];
+    fn trace_deferral(
+        &self,
+        zone: ZoneId,
+        asker: Asker,
+        order: Order,
+        what: fn(DeferEvent) -> CompactEvent,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
+        let of = &phys.frames.zones()[zone.index()];
         let (node, kind, Deferral { considered, shift, order_failed }) =
-            (of.node(), of.kind(), self.compaction.zones[zone.index()].deferral[asker as usize]);
-        self.trace(|| {
+            (of.node(), of.kind(), self.zones[zone.index()].deferral[asker as usize]);
+        phys.trace(|| {
             Event::Compaction(what(DeferEvent { node, zone: kind, order, order_failed, considered, limit: 1 << shift }))
         });
     }

@@ -7,34 +7,39 @@ use super::capture::Capturing;
 use super::control::{CompactControl, Compactor};
 use super::run::{RunEnd, compact_zone};
 use crate::Mm;
+use crate::compaction::Compaction;
 use crate::env::{CompactPriority, CompactResult, Compacted, Stall};
 use crate::migrate::MigrateMode;
+use crate::phys::PhysMem;
 use crate::trace::{CompactEvent, Event, Tracer};
 
 /// Compacts for a request over its zonelist, as hard as `priority` says (`try_to_compact_pages`).
 pub async fn try_to_compact_pages<E: Stall>(env: &E, request: &Request, priority: CompactPriority) -> Compacted {
     let nothing = Compacted { result: CompactResult::Skipped, captured: None };
-    let Ok(search) = env.with(|mm| mm.frames.search_for(request)) else { return nothing };
+    let Ok(search) = env.with(|mm| mm.phys.frames.search_for(request)) else { return nothing };
     if !request.gfp.has(Gfp::IO) || request.order == Order::ZERO {
         return nothing;
     }
     env.with(|mm| {
         let Request { order, gfp, .. } = *request;
-        mm.trace(|| Event::Compaction(CompactEvent::TryToCompactPages { order, gfp, priority }));
+        mm.phys.trace(|| Event::Compaction(CompactEvent::TryToCompactPages { order, gfp, priority }));
     });
     let mut best = CompactResult::Skipped;
     let mut at = search.first;
-    while let Some((position, zone)) = env.with(|mm| mm.frames.eligible_from(&search, at)) {
+    while let Some((position, zone)) = env.with(|mm| mm.phys.frames.eligible_from(&search, at)) {
         at = position + 1;
         let compactor = Compactor::Direct(priority);
         let end = compact_for(env, &search, zone, compactor).await;
         best = best.max(end.result);
         if let Some(idx) = end.captured {
-            let captured = Some(env.with(|mm| mm.hand_out_captured(idx, &search)));
+            let captured = Some(env.with(|mm| mm.pages.hand_out_captured(idx, &search, &mut mm.phys)));
             return Compacted { result: CompactResult::Success, captured };
         }
         let hurried = compactor.mode() == MigrateMode::Async && env.need_resched();
-        if hurried || env.task().oom_victim || env.with(|mm| mm.ends_walk(&search, zone, compactor, end.result)) {
+        if hurried
+            || env.task().oom_victim
+            || env.with(|mm| mm.compaction.ends_walk(&search, zone, compactor, end.result, &mut mm.phys))
+        {
             break;
         }
     }
@@ -57,9 +62,9 @@ impl<T: Tracer> Mm<T> {
         by: Compactor,
     ) -> Result<(super::CompactId, bool), CompactResult> {
         let Request { order, gfp, node, .. } = search.request;
-        let asker = self.asker(zone.zone, node);
+        let asker = self.phys.asker(zone.zone, node);
         let patient = by != Compactor::Direct(CompactPriority::SyncFull);
-        if patient && self.compaction_deferred(zone.zone, order, asker) {
+        if patient && self.compaction.compaction_deferred(zone.zone, order, asker, &mut self.phys) {
             return Err(CompactResult::Deferred);
         }
         let mut run = CompactControl::new(by, zone.zone, Some(order), search.class);
@@ -67,21 +72,30 @@ impl<T: Tracer> Mm<T> {
         run.migratetype = search.mt;
         run.flags = AllocFlags { cma: search.mt == order9_units::Migratetype::Movable, ..AllocFlags::plain(Mark::Min) };
         run.asker = asker;
-        Ok((self.compact_begin(run)?, self.policy.compaction.capture))
+        Ok((self.compact_begin(run)?, self.phys.policy.compaction.capture))
     }
+}
 
+impl Compaction {
     /// Takes in what came of a zone; says whether other zones are not worth a try.
-    fn ends_walk(&mut self, search: &Search, zone: ZoneRef, by: Compactor, result: CompactResult) -> bool {
+    fn ends_walk(
+        &mut self,
+        search: &Search,
+        zone: ZoneRef,
+        by: Compactor,
+        result: CompactResult,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> bool {
         let Request { order, node, .. } = search.request;
-        let asker = self.asker(zone.zone, node);
+        let asker = phys.asker(zone.zone, node);
         let fragmented = matches!(result, CompactResult::Complete | CompactResult::PartialSkipped);
         if result == CompactResult::Success {
-            self.compaction_succeeded(zone.zone, order, asker, false);
+            self.compaction_succeeded(zone.zone, order, asker, false, phys);
             return true;
         }
         if fragmented && by.mode() != MigrateMode::Async {
-            self.defer_compaction(zone.zone, order, asker);
+            self.defer_compaction(zone.zone, order, asker, phys);
         }
-        fragmented && self.policy.compaction.stop_at_fragmented_remote && zone.node != search.preferred.node
+        fragmented && phys.policy.compaction.stop_at_fragmented_remote && zone.node != search.preferred.node
     }
 }

@@ -4,11 +4,11 @@ use order9_frames::ZoneId;
 use order9_units::{Order, Pfn};
 
 use super::control::CompactControl;
-use crate::Mm;
+use crate::phys::PhysMem;
 use crate::policy::DrainMark;
 use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// Remembers that a run whose scanner stood at `start` has isolated something.
     pub(super) fn note_isolated(&self, run: &mut CompactControl, start: Pfn) {
         match self.policy.compaction.drain_mark {
@@ -71,7 +71,7 @@ mod tests {
             let by = Compactor::Request;
             let mut run = CompactControl::new(by, ZoneId(0), Some(Order::PAGEBLOCK), ZoneKind::Normal);
             run.migrate_pfn = zone_start + Pages::new(scanner);
-            mm.note_isolated(&mut run, zone_start);
+            mm.phys.note_isolated(&mut run, zone_start);
             run.last_migrated.map(|pfn| (pfn - zone_start).get())
         };
         assert_eq!([10, 256, 257, 768, 769].map(mark), [0, 0, 256, 256, 768].map(Some));
@@ -98,8 +98,8 @@ mod tests {
             let uncached = Request { cpu: 1, ..Request::new(Order::ZERO, Gfp::GFP_KERNEL) };
             let page = mm.alloc_fast(&uncached).expect("memory is free");
             mm.free(page, 0).expect("it is allocated");
-            mm.drain_if_past(&mut run);
-            mm.frames.pcp_pages(ZoneId(0))
+            mm.phys.drain_if_past(&mut run);
+            mm.phys.frames.pcp_pages(ZoneId(0))
         };
         let marks = [None, Some(start), None, None, Some(start)];
         assert_eq!(marks.map(&mut left), [1, 0, 1, 2, 0], "a page is cached each time");

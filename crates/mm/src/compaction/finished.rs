@@ -5,9 +5,10 @@ use order9_units::metrics::{external_fragmentation, proactive_thresholds, weight
 use order9_units::{Migratetype, Order, Pages};
 
 use super::control::{CompactControl, Compactor};
-use crate::Mm;
+use crate::compaction::Compaction;
 use crate::env::CompactResult;
 use crate::migrate::MigrateMode;
+use crate::phys::PhysMem;
 use crate::trace::{CompactEvent, Event, Tracer};
 
 /// How a run stands.
@@ -30,51 +31,53 @@ impl Finished {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl Compaction {
     /// How the run stands (`compact_finished`).
-    pub(super) fn compact_finished(&mut self, run: &mut CompactControl) -> Finished {
-        let finished = self.judge_run(run);
-        let (zone, order) = (self.frames.zone(run.zone), run.order);
+    pub(super) fn compact_finished(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) -> Finished {
+        let finished = self.judge_run(run, phys);
+        let (zone, order) = (phys.frames.zone(run.zone), run.order);
         let (node, kind) = (zone.node(), zone.kind());
-        self.trace(|| Event::Compaction(CompactEvent::Finished { node, zone: kind, order, status: finished.name() }));
+        phys.trace(|| Event::Compaction(CompactEvent::Finished { node, zone: kind, order, status: finished.name() }));
         finished
     }
 
-    fn judge_run(&mut self, run: &mut CompactControl) -> Finished {
-        let late = self.policy.compaction.contention_finish_block;
+    fn judge_run(&mut self, run: &mut CompactControl, phys: &PhysMem<impl Tracer>) -> Finished {
+        let late = phys.policy.compaction.contention_finish_block;
         let gives_up = run.contended || run.signs.fatal;
         if gives_up && !late {
             return Finished::Over(CompactResult::Contended);
         }
         if run.scanners_met() {
-            return Finished::Over(self.scanners_met(run));
+            return Finished::Over(self.scanners_met(run, phys));
         }
         let judged = match run.order {
-            _ if run.by == Compactor::Proactive => self.judge_score(run),
+            _ if run.by == Compactor::Proactive => phys.judge_score(run),
             None => return Finished::Continue,
-            Some(order) => self.judge_lists(run, order),
+            Some(order) => phys.judge_lists(run, order),
         };
         match judged {
-            Finished::NoSuitablePage | Finished::Continue if gives_up && self.may_stop_at(run) => {
+            Finished::NoSuitablePage | Finished::Continue if gives_up && phys.may_stop_at(run) => {
                 Finished::Over(CompactResult::Contended)
             }
             judged => judged,
         }
     }
 
+    fn scanners_met(&mut self, run: &CompactControl, phys: &PhysMem<impl Tracer>) -> CompactResult {
+        let (span, of) = (phys.frames.zone(run.zone).span(), &mut self.zones[run.zone.index()]);
+        of.reset_cached(span);
+        // kswapd will forget the hints: without other traces of a run, it is known that there is demand.
+        of.blockskip_flush |= run.by.is_direct();
+        if run.whole_zone { CompactResult::Complete } else { CompactResult::PartialSkipped }
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
     /// A run that gives up finishes its pageblock first, where runs do that at all.
     fn may_stop_at(&self, run: &CompactControl) -> bool {
         run.order.is_none()
             || !self.policy.compaction.finish_block_always
             || run.migrate_pfn.is_aligned(Order::PAGEBLOCK)
-    }
-
-    fn scanners_met(&mut self, run: &CompactControl) -> CompactResult {
-        let (span, of) = (self.frames.zone(run.zone).span(), &mut self.compaction.zones[run.zone.index()]);
-        of.reset_cached(span);
-        // kswapd will forget the hints: without other traces of a run, it is known that there is demand.
-        of.blockskip_flush |= run.by.is_direct();
-        if run.whole_zone { CompactResult::Complete } else { CompactResult::PartialSkipped }
     }
 
     /// Whether a block of the order asked for is free, or one that the type asked for may take over.

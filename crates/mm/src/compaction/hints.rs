@@ -8,7 +8,8 @@ use order9_units::{NodeId, Order, Pfn};
 
 use super::BLOCK;
 use super::control::CompactControl;
-use crate::Mm;
+use crate::compaction::Compaction;
+use crate::phys::PhysMem;
 use crate::policy::SkipReset;
 use crate::trace::Tracer;
 
@@ -41,11 +42,11 @@ impl BlockBits {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl Compaction {
     /// Whether scanners pass over the pageblock of `pfn`, since they found nothing in it lately; `false` outside memory.
     #[must_use]
-    pub fn pageblock_skip(&self, pfn: Pfn) -> bool {
-        self.frames.idx(pfn).is_some_and(|idx| self.skip.get(idx.block()))
+    pub fn pageblock_skip(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> bool {
+        phys.frames.idx(pfn).is_some_and(|idx| self.skip.get(idx.block()))
     }
 
     /// Whether the run looks at the pageblock of `idx` as far as hints go.
@@ -53,6 +54,41 @@ impl<T: Tracer> Mm<T> {
         !run.heeds_hints() || !self.skip.get(idx.block())
     }
 
+    /// Forgets the hints of a zone where a long deferral ends and of a node whose kswapd comes to rest.
+    pub(super) fn reset_isolation_suitable(&mut self, zone: ZoneId, phys: &mut PhysMem<impl Tracer>) {
+        match phys.policy.compaction.skip_reset {
+            SkipReset::Full => self.reset_fully(zone, phys),
+            SkipReset::Selective => self.reset_selectively(zone, phys),
+        }
+    }
+
+    /// The same for the zones of a node in which scanners have met meanwhile.
+    pub(crate) fn reset_isolation_suitable_of(&mut self, node: NodeId, phys: &mut PhysMem<impl Tracer>) {
+        for at in 0..phys.frames.zones().len() {
+            let zone = &phys.frames.zones()[at];
+            if zone.node() == node && self.zones[at].blockskip_flush {
+                self.reset_isolation_suitable(zone.id(), phys);
+            }
+        }
+    }
+
+    pub(super) fn reset_fully(&mut self, zone: ZoneId, phys: &mut PhysMem<impl Tracer>) {
+        let span = phys.frames.zone(zone).span();
+        let (first, last) = (phys.frames.at(span.start).block(), phys.frames.at(super::zone::last_block(span)).block());
+        for block in first..=last {
+            if !phys.is_huge_block(Idx((block as u32) << Order::PAGEBLOCK.get())) {
+                self.skip.set(block, false);
+            }
+        }
+        phys.work.blocks_passed += (last - first + 1) as u64;
+        phys.forget_stretches(zone);
+        let compaction = &mut self.zones[zone.index()];
+        compaction.blockskip_flush = false;
+        compaction.reset_cached(span);
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
     /// Whether the pageblock of `idx` begins inside a block in use of at least its size, which no scanner takes apart.
     pub(super) fn is_huge_block(&self, idx: Idx) -> bool {
         let word = self.frames.word(self.block_start(idx));
@@ -70,38 +106,5 @@ impl<T: Tracer> Mm<T> {
 
     pub(super) fn block_start(&self, idx: Idx) -> Idx {
         Idx(idx.0 & !(BLOCK.get() as u32 - 1))
-    }
-
-    /// Forgets the hints of a zone where a long deferral ends and of a node whose kswapd comes to rest.
-    pub(super) fn reset_isolation_suitable(&mut self, zone: ZoneId) {
-        match self.policy.compaction.skip_reset {
-            SkipReset::Full => self.reset_fully(zone),
-            SkipReset::Selective => self.reset_selectively(zone),
-        }
-    }
-
-    /// The same for the zones of a node in which scanners have met meanwhile.
-    pub(crate) fn reset_isolation_suitable_of(&mut self, node: NodeId) {
-        for at in 0..self.frames.zones().len() {
-            let zone = &self.frames.zones()[at];
-            if zone.node() == node && self.compaction.zones[at].blockskip_flush {
-                self.reset_isolation_suitable(zone.id());
-            }
-        }
-    }
-
-    pub(super) fn reset_fully(&mut self, zone: ZoneId) {
-        let span = self.frames.zone(zone).span();
-        let (first, last) = (self.frames.at(span.start).block(), self.frames.at(super::zone::last_block(span)).block());
-        for block in first..=last {
-            if !self.is_huge_block(Idx((block as u32) << Order::PAGEBLOCK.get())) {
-                self.skip.set(block, false);
-            }
-        }
-        self.work.blocks_passed += (last - first + 1) as u64;
-        self.forget_stretches(zone);
-        let compaction = &mut self.compaction.zones[zone.index()];
-        compaction.blockskip_flush = false;
-        compaction.reset_cached(span);
     }
 }

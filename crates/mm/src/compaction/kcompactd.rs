@@ -11,6 +11,7 @@ use super::run::compact_zone;
 use crate::Mm;
 use crate::daemon_request::DaemonRequest;
 use crate::env::{CompactResult, Stall, Until};
+use crate::phys::PhysMem;
 use crate::policy::Background;
 use crate::suitable::Suitable;
 use crate::trace::{CompactEvent, Event, Tracer};
@@ -30,8 +31,8 @@ pub async fn kcompactd<E: Stall>(env: &E, node: NodeId, phase: Option<Nanos>) {
 /// Sleeps until it is asked for something, or `pause` is over.
 async fn sleep<E: Stall>(env: &E, node: NodeId, pause: Option<Nanos>) -> Option<DaemonRequest> {
     let waiting = env.with(|mm| {
-        mm.trace(|| Event::Compaction(CompactEvent::KcompactdSleep { node }));
-        let of = &mut mm.daemons.kcompactd[node.index()];
+        mm.phys.trace(|| Event::Compaction(CompactEvent::KcompactdSleep { node }));
+        let of = &mut mm.phys.daemons.kcompactd[node.index()];
         of.asleep = of.request.is_none();
         of.asleep
     });
@@ -39,7 +40,7 @@ async fn sleep<E: Stall>(env: &E, node: NodeId, pause: Option<Nanos>) -> Option<
         env.wait(Until::KcompactdNeeded(node), pause).await;
     }
     env.with(|mm| {
-        let of = &mut mm.daemons.kcompactd[node.index()];
+        let of = &mut mm.phys.daemons.kcompactd[node.index()];
         of.asleep = false;
         of.request
     })
@@ -49,21 +50,23 @@ async fn sleep<E: Stall>(env: &E, node: NodeId, pause: Option<Nanos>) -> Option<
 pub(super) async fn work<E: Stall>(env: &E, node: NodeId, request: DaemonRequest) {
     let DaemonRequest { order, class } = request;
     let zones = env.with(|mm| {
-        mm.counters.compact_daemon_wake += 1;
-        mm.trace(|| Event::Compaction(CompactEvent::KcompactdWake { node, order, class }));
-        mm.zones_up_to(node, class)
+        mm.phys.counters.compact_daemon_wake += 1;
+        mm.phys.trace(|| Event::Compaction(CompactEvent::KcompactdWake { node, order, class }));
+        mm.phys.zones_up_to(node, class)
     });
     for zone in zones {
         let Ok(id) = env.with(|mm| mm.begin_for_daemon(zone, order, class)) else { continue };
         let end = compact_zone(env, id).await;
         env.with(|mm| {
-            mm.count_daemon_scans(end.totals);
+            mm.phys.count_daemon_scans(end.totals);
             match end.result {
-                CompactResult::Success => mm.compaction_succeeded(zone, order, Asker::Local, false),
+                CompactResult::Success => {
+                    mm.compaction.compaction_succeeded(zone, order, Asker::Local, false, &mut mm.phys);
+                }
                 CompactResult::Complete | CompactResult::PartialSkipped => {
                     // Frames in per-CPU lists may be what is missing.
-                    mm.frames.drain_zone(zone);
-                    mm.defer_compaction(zone, order, Asker::Local);
+                    mm.phys.frames.drain_zone(zone);
+                    mm.compaction.defer_compaction(zone, order, Asker::Local, &mut mm.phys);
                 }
                 CompactResult::Skipped | CompactResult::Deferred | CompactResult::Contended => {}
             }
@@ -73,10 +76,10 @@ pub(super) async fn work<E: Stall>(env: &E, node: NodeId, request: DaemonRequest
     if order == Order::PAGEBLOCK {
         work_ahead(env, node, class).await;
     }
-    env.with(|mm| mm.daemons.kcompactd[node.index()].done(request));
+    env.with(|mm| mm.phys.daemons.kcompactd[node.index()].done(request));
 }
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// Asks for kcompactd of `node`, which is woken if it sleeps and could begin in some zone (`wakeup_kcompactd`).
     pub(crate) fn wakeup_kcompactd(&mut self, node: NodeId, request: DaemonRequest) {
         let DaemonRequest { order, class } = request;
@@ -112,14 +115,16 @@ impl<T: Tracer> Mm<T> {
         self.counters.compact_daemon_migrate_scanned += totals.migrate_scanned;
         self.counters.compact_daemon_free_scanned += totals.free_scanned;
     }
+}
 
+impl<T: Tracer> Mm<T> {
     fn begin_for_daemon(
         &mut self,
         zone: ZoneId,
         order: Order,
         class: ZoneKind,
     ) -> Result<super::CompactId, CompactResult> {
-        if self.compaction_deferred(zone, order, Asker::Local) {
+        if self.compaction.compaction_deferred(zone, order, Asker::Local, &mut self.phys) {
             return Err(CompactResult::Deferred);
         }
         self.compact_begin(CompactControl::new(Compactor::Kcompactd, zone, Some(order), class))

@@ -13,14 +13,14 @@ use crate::policy::Background;
 /// of `order` above its low mark.
 pub(crate) async fn compact_for_kswapd<E: Stall>(env: &E, node: NodeId, order: Order, class: ZoneKind) {
     let zones = env.with(|mm| {
-        let zones = mm.zones_up_to(node, class);
+        let zones = mm.phys.zones_up_to(node, class);
         let has_block = |zone: &crate::ZoneId| mm.low_mark_ok(*zone, order, class);
-        let idle = mm.policy.compaction.background != Background::Kswapd || order == Order::ZERO;
+        let idle = mm.phys.policy.compaction.background != Background::Kswapd || order == Order::ZERO;
         if idle || zones.iter().any(has_block) { alloc::vec::Vec::new() } else { zones }
     });
     for zone in zones {
         let begun = env.with(|mm| {
-            let deferred = mm.compaction_deferred(zone, order, Asker::Local);
+            let deferred = mm.compaction.compaction_deferred(zone, order, Asker::Local, &mut mm.phys);
             let run = CompactControl::new(Compactor::Kswapd, zone, Some(order), class);
             if deferred { None } else { mm.compact_begin(run).ok() }
         });
@@ -29,7 +29,7 @@ pub(crate) async fn compact_for_kswapd<E: Stall>(env: &E, node: NodeId, order: O
         }
         env.with(|mm| {
             if mm.low_mark_ok(zone, order, class) {
-                mm.compaction_succeeded(zone, order, Asker::Local, false);
+                mm.compaction.compaction_succeeded(zone, order, Asker::Local, false, &mut mm.phys);
             }
         });
         env.spend().await;
@@ -38,6 +38,6 @@ pub(crate) async fn compact_for_kswapd<E: Stall>(env: &E, node: NodeId, order: O
 
 impl<T: crate::trace::Tracer> crate::Mm<T> {
     fn low_mark_ok(&self, zone: crate::ZoneId, order: Order, class: ZoneKind) -> bool {
-        self.frames.zone(zone).watermark_ok(order, class, &AllocFlags::plain(Mark::Low), &self.policy.frames)
+        self.phys.frames.zone(zone).watermark_ok(order, class, &AllocFlags::plain(Mark::Low), &self.phys.policy.frames)
     }
 }

@@ -46,7 +46,8 @@ pub use request::{compact_memory, compact_node};
 
 pub(crate) use account::Costs;
 pub(crate) use capture::Capture;
-pub(crate) use control::CompactionState;
+pub(crate) use control::CompactControl;
+pub use control::Compaction;
 pub(crate) use hints::BlockBits;
 pub(crate) use kswapd::compact_for_kswapd;
 pub(crate) use stretch::Stretches;

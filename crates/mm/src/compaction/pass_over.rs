@@ -7,34 +7,41 @@ use order9_units::{Migratetype, Pages, Pfn};
 
 use super::BLOCK;
 use super::control::CompactControl;
-use crate::Mm;
+use crate::compaction::Compaction;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl Compaction {
     /// How many pageblocks from the one at `at` on, `limit` at most, the run need not look at.
-    pub(super) fn pass_over(&mut self, run: &CompactControl, at: Pfn, limit: usize) -> usize {
-        let first = self.frames.at(at).block();
+    pub(super) fn pass_over(
+        &mut self,
+        run: &CompactControl,
+        at: Pfn,
+        limit: usize,
+        phys: &PhysMem<impl Tracer>,
+    ) -> usize {
+        let first = phys.frames.at(at).block();
         let left = (run.free_pfn.get() / BLOCK.get() - at.get() / BLOCK.get()) as usize;
         let blocks = first..first + left.min(limit);
-        let early = self.policy.compaction.skip_huge_block_early;
+        let early = phys.policy.compaction.skip_huge_block_early;
         let suitable = |word| {
-            let huge = if early { self.frames.watch().known_huge.word(word) } else { 0 };
-            self.unhinted(run, word) & self.of_its_type(run, word) & !huge
+            let huge = if early { phys.frames.watch().known_huge.word(word) } else { 0 };
+            self.unhinted(run, word) & phys.of_its_type(run, word) & !huge
         };
         let next = first_set(blocks.clone(), suitable).unwrap_or(blocks.end);
         if early {
-            self.note_unsuitable(run, at, first..next);
+            self.note_unsuitable(run, at, first..next, phys);
         }
         next - first
     }
 
     /// Lets later runs start behind the last of these pageblocks that no hint has ruled out.
-    fn note_unsuitable(&mut self, run: &CompactControl, at: Pfn, blocks: Range<usize>) {
+    fn note_unsuitable(&mut self, run: &CompactControl, at: Pfn, blocks: Range<usize>, phys: &PhysMem<impl Tracer>) {
         let mut range = blocks.clone();
         while let Some(last) = last_set(range.clone(), |word| self.unhinted(run, word)) {
             let start = at + Pages::new((last - blocks.start) as u64 * BLOCK.get());
-            if self.block_in_zone(run, start).is_some() {
-                self.raise_cached_migrate(run, start + BLOCK);
+            if phys.block_in_zone(run, start).is_some() {
+                self.raise_cached_migrate(run, start + BLOCK, phys);
                 break;
             }
             range.end = last;
@@ -46,6 +53,26 @@ impl<T: Tracer> Mm<T> {
         if run.heeds_hints() { !self.skip.word(word) } else { u64::MAX }
     }
 
+    /// What keeps the run from looking at a pageblock, if anything does.
+    pub(super) fn rules_out(
+        &self,
+        run: &CompactControl,
+        block: usize,
+        tests_hint: bool,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Option<RuledOut> {
+        let has = |word: u64| word >> (block % 64) & 1 != 0;
+        if tests_hint && !has(self.unhinted(run, block / 64)) {
+            Some(RuledOut::Hint)
+        } else if !has(phys.of_its_type(run, block / 64)) {
+            Some(RuledOut::Type)
+        } else {
+            None
+        }
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
     /// Of 64 pageblocks, those of types that the run may take pages from: a task that waits for a block takes it from
     /// pageblocks of its own type, where moving pages does not mix types.
     fn of_its_type(&self, run: &CompactControl, word: usize) -> u64 {
@@ -56,18 +83,6 @@ impl<T: Tracer> Mm<T> {
                     | self.frames.blocks_of_type(Migratetype::Cma, word)
             }
             mt => self.frames.blocks_of_type(mt, word),
-        }
-    }
-
-    /// What keeps the run from looking at a pageblock, if anything does.
-    pub(super) fn rules_out(&self, run: &CompactControl, block: usize, tests_hint: bool) -> Option<RuledOut> {
-        let has = |word: u64| word >> (block % 64) & 1 != 0;
-        if tests_hint && !has(self.unhinted(run, block / 64)) {
-            Some(RuledOut::Hint)
-        } else if !has(self.of_its_type(run, block / 64)) {
-            Some(RuledOut::Type)
-        } else {
-            None
         }
     }
 }

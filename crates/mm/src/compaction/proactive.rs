@@ -5,8 +5,8 @@ use order9_units::{Nanos, NodeId, ZoneKind};
 
 use super::control::{CompactControl, Compactor};
 use super::run::compact_zone;
-use crate::Mm;
 use crate::env::Stall;
+use crate::phys::PhysMem;
 use crate::policy::ProactiveBackoff;
 use crate::trace::Tracer;
 
@@ -33,8 +33,8 @@ impl Proactive {
     /// How long the daemon sleeps at most before it looks at the score; `None` where it does not.
     pub(super) fn pause<E: Stall>(&mut self, env: &E) -> Option<Nanos> {
         let (on, backoff, proactiveness) = env.with(|mm| {
-            let policy = &mm.policy.compaction;
-            (policy.proactive, policy.proactive_backoff, mm.settings.compaction_proactiveness)
+            let policy = &mm.phys.policy.compaction;
+            (policy.proactive, policy.proactive_backoff, mm.phys.settings.compaction_proactiveness)
         });
         let pause = match backoff {
             _ if !on => None,
@@ -49,31 +49,31 @@ impl Proactive {
 
     /// Looks at the score of the node, and compacts it if that is high.
     pub(super) async fn check<E: Stall>(&mut self, env: &E, node: NodeId) {
-        if !env.with(|mm| mm.wants_proactive(node)) {
+        if !env.with(|mm| mm.phys.wants_proactive(node)) {
             return;
         }
-        let counts = env.with(|mm| mm.policy.compaction.proactive_backoff == ProactiveBackoff::Count64);
+        let counts = env.with(|mm| mm.phys.policy.compaction.proactive_backoff == ProactiveBackoff::Count64);
         if counts && self.deferred > 0 {
             self.deferred -= 1;
-            env.with(|mm| mm.counters.proactive_deferred += 1);
+            env.with(|mm| mm.phys.counters.proactive_deferred += 1);
             return;
         }
-        let before = env.with(|mm| mm.node_score(node));
-        for zone in env.with(|mm| mm.zones_up_to(node, ZoneKind::Movable)) {
+        let before = env.with(|mm| mm.phys.node_score(node));
+        for zone in env.with(|mm| mm.phys.zones_up_to(node, ZoneKind::Movable)) {
             let run = CompactControl::new(Compactor::Proactive, zone, None, ZoneKind::Movable);
             if let Ok(id) = env.with(|mm| mm.compact_begin(run)) {
                 compact_zone(env, id).await;
             }
         }
         let after = env.with(|mm| {
-            mm.counters.proactive_runs += 1;
-            mm.node_score(node)
+            mm.phys.counters.proactive_runs += 1;
+            mm.phys.node_score(node)
         });
         self.deferred = if after < before { 0 } else { BACKOFF };
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// `vm.compaction_proactiveness` in force.
     #[must_use]
     pub const fn compaction_proactiveness(&self) -> u64 {

@@ -17,15 +17,15 @@ pub async fn compact_memory<E: Stall>(env: &E) {
 /// Returns what all its runs looked at.
 pub async fn compact_node<E: Stall>(env: &E, node: NodeId) -> CompactTotals {
     let mut totals = CompactTotals::default();
-    for zone in env.with(|mm| mm.zones_up_to(node, ZoneKind::Movable)) {
+    for zone in env.with(|mm| mm.phys.zones_up_to(node, ZoneKind::Movable)) {
         let run = CompactControl::new(Compactor::Request, zone, None, ZoneKind::Movable);
         let Ok(id) = env.with(|mm| mm.compact_begin(run)) else { continue };
         let end = compact_zone(env, id).await;
         env.with(|mm| {
             // By an oversight of some releases, what earlier zones took counts once more.
-            if mm.policy.compaction.compact_memory_totals_accumulate {
-                mm.counters.compact_migrate_scanned += totals.migrate_scanned;
-                mm.counters.compact_free_scanned += totals.free_scanned;
+            if mm.phys.policy.compaction.compact_memory_totals_accumulate {
+                mm.phys.counters.compact_migrate_scanned += totals.migrate_scanned;
+                mm.phys.counters.compact_free_scanned += totals.free_scanned;
             }
         });
         totals.migrate_scanned += end.totals.migrate_scanned;

@@ -8,8 +8,9 @@ use order9_units::{Order, Pages, Pfn};
 use super::BLOCK;
 use super::pass_over::first_set;
 use super::zone::last_block;
-use crate::Mm;
+use crate::compaction::Compaction;
 use crate::page_flags::PageFlag;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 /// One frame in so many is looked at: `1 << PAGE_ALLOC_COSTLY_ORDER`.
@@ -24,12 +25,12 @@ struct Wanted {
     target: bool,
 }
 
-impl<T: Tracer> Mm<T> {
+impl Compaction {
     /// Clears the hints of pageblocks worth a look, and lets runs start at the outermost of them.
-    pub(super) fn reset_selectively(&mut self, zone: ZoneId) {
-        let of = &self.frames.zones()[zone.index()];
+    pub(super) fn reset_selectively(&mut self, zone: ZoneId, phys: &mut PhysMem<impl Tracer>) {
+        let of = &phys.frames.zones()[zone.index()];
         let span = of.span();
-        if !self.compaction.zones[zone.index()].blockskip_flush {
+        if !self.zones[zone.index()].blockskip_flush {
             return;
         }
         let (mut source, mut target) = (None, None);
@@ -38,22 +39,22 @@ impl<T: Tracer> Mm<T> {
         let into_block = Pfn::new(span.end.get() - 1) - last_block(span);
         let mut free = last_block(span);
         while migrate < free + into_block {
-            if self.reset_block(migrate, Wanted { source: true, target: source.is_some() }) && source.is_none() {
+            if self.reset_block(migrate, Wanted { source: true, target: source.is_some() }, phys) && source.is_none() {
                 source = Some(migrate);
             }
-            if self.reset_block(free, Wanted { source: target.is_some(), target: true }) && target.is_none() {
+            if self.reset_block(free, Wanted { source: target.is_some(), target: true }, phys) && target.is_none() {
                 target = Some(free);
             }
             migrate = migrate.align_down(Order::PAGEBLOCK) + BLOCK;
             free = Pfn::new(free.get().saturating_sub(BLOCK.get()));
             if source.is_some() && target.is_some() && migrate <= free {
-                self.reset_between(migrate, free);
+                self.reset_between(migrate, free, phys);
                 break;
             }
         }
-        self.forget_stretches(zone);
-        let shift = if self.policy.compaction.reset_free_last_frame { into_block } else { Pages::ZERO };
-        let compaction = &mut self.compaction.zones[zone.index()];
+        phys.forget_stretches(zone);
+        let shift = if phys.policy.compaction.reset_free_last_frame { into_block } else { Pages::ZERO };
+        let compaction = &mut self.zones[zone.index()];
         compaction.blockskip_flush = false;
         match (source, target) {
             (Some(source), Some(target)) if source < target => {
@@ -70,46 +71,50 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// The rest of a walk that has found where runs start: pageblocks without a hint, most of a large zone, are left alone.
-    fn reset_between(&mut self, first: Pfn, last: Pfn) {
-        let (from, to) = (self.frames.at(first).block(), self.frames.at(last).block() + 1);
+    fn reset_between(&mut self, first: Pfn, last: Pfn, phys: &mut PhysMem<impl Tracer>) {
+        let (from, to) = (phys.frames.at(first).block(), phys.frames.at(last).block() + 1);
         let mut passed = to - from;
         let mut at = from;
-        let marked = |mm: &Self, word: usize| mm.skip.word(word) & !mm.frames.watch().known_huge.word(word);
-        while let Some(block) = first_set(at..to, |word| marked(self, word)) {
+        loop {
+            let known_huge = &phys.frames.watch().known_huge;
+            let marked = |word: usize| self.skip.word(word) & !known_huge.word(word);
+            let Some(block) = first_set(at..to, marked) else { break };
             let start = first + Pages::new((block - from) as u64 * BLOCK.get());
-            self.reset_block(start, Wanted { source: true, target: true });
+            self.reset_block(start, Wanted { source: true, target: true }, phys);
             passed -= 1;
             at = block + 1;
         }
-        self.work.blocks_passed += passed as u64;
+        phys.work.blocks_passed += passed as u64;
     }
 
     /// Clears the hint of the pageblock at `start` if a sample shows what is wanted; says whether it did, or the pageblock had
     /// none and is good anyway.
-    fn reset_block(&mut self, start: Pfn, wanted: Wanted) -> bool {
-        let first = self.block_start(self.frames.at(start));
+    fn reset_block(&mut self, start: Pfn, wanted: Wanted, phys: &mut PhysMem<impl Tracer>) -> bool {
+        let first = phys.block_start(phys.frames.at(start));
         let block = first.block();
-        self.work.blocks_passed += 1;
+        phys.work.blocks_passed += 1;
         if wanted.source && wanted.target && !self.skip.get(block) {
             // Either is known already: there is nothing to do, and nobody asks.
             return true;
         }
-        let is_huge = self.frames.watch().known_huge.get(block) || self.note_huge_block(first);
-        if is_huge || u64::from(self.frames.blocks()[block].absent) >= BLOCK.get() {
+        let is_huge = phys.frames.watch().known_huge.get(block) || phys.note_huge_block(first);
+        if is_huge || u64::from(phys.frames.blocks()[block].absent) >= BLOCK.get() {
             return false;
         }
-        let is_movable = self.frames.blocks()[block].migratetype == order9_units::Migratetype::Movable;
+        let is_movable = phys.frames.blocks()[block].migratetype == order9_units::Migratetype::Movable;
         if wanted.target && !wanted.source && !is_movable {
             return false;
         }
-        let shown = self.first_wanted(first, wanted);
-        self.work.scanned_unlocked += shown.map_or(SAMPLES, |at| at + 1);
+        let shown = phys.first_wanted(first, wanted);
+        phys.work.scanned_unlocked += shown.map_or(SAMPLES, |at| at + 1);
         if shown.is_some() {
             self.skip.set(block, false);
         }
         shown.is_some()
     }
+}
 
+impl<T: Tracer> PhysMem<T> {
     /// Which sample of the pageblock that starts at `first` is the first to show what is wanted.
     fn first_wanted(&self, first: Idx, wanted: Wanted) -> Option<u64> {
         if !wanted.source && self.frames.blocks()[first.block()].free == 0 {

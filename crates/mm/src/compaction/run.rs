@@ -10,8 +10,11 @@ use super::finished::Finished;
 use super::source::Isolate;
 use super::target::RunTargets;
 use crate::Mm;
+use crate::compaction::Compaction;
 use crate::env::{CompactResult, SpinLock, Stall};
 use crate::migrate::{MigrateMode, MigrateReason, Migrated, migrate_pages};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::suitable::Suitable;
 use crate::trace::{CompactEvent, Event, ScanEnds, Tracer};
 
@@ -41,7 +44,7 @@ pub(super) struct RunEnd {
 
 /// Runs a run that [`Mm::compact_begin`] has begun to its end.
 pub(super) async fn compact_zone<E: Stall>(env: &E, id: CompactId) -> RunEnd {
-    let gives_way = env.with(|mm| mm.policy.compaction.gives_way && !mm.compaction.runs.get_mut(id).by.is_direct());
+    let gives_way = env.with(|mm| mm.phys.policy.compaction.gives_way && !mm.compact_runs.get_mut(id).by.is_direct());
     let result = loop {
         if gives_way {
             env.make_way().await;
@@ -67,8 +70,8 @@ pub(super) async fn compact_zone<E: Stall>(env: &E, id: CompactId) -> RunEnd {
 
 fn signs<E: Stall>(env: &E, id: CompactId) -> Signs {
     let (zone, node) = env.with(|mm| {
-        let zone = mm.compaction.runs.get_mut(id).zone;
-        (zone, mm.frames.zone(zone).node())
+        let zone = mm.compact_runs.get_mut(id).zone;
+        (zone, mm.phys.frames.zone(zone).node())
     });
     Signs {
         resched: env.need_resched(),
@@ -82,7 +85,7 @@ fn signs<E: Stall>(env: &E, id: CompactId) -> Signs {
 /// Moves the pages that the run holds; a result where that ends the run.
 async fn migrate_batch<E: Stall>(env: &E, id: CompactId) -> Option<CompactResult> {
     let (mut sources, mode) = env.with(|mm| {
-        let run = mm.compaction.runs.get_mut(id);
+        let run = mm.compact_runs.get_mut(id);
         (core::mem::take(&mut run.migratepages), run.mode)
     });
     // All of a batch are from one pageblock.
@@ -90,12 +93,10 @@ async fn migrate_batch<E: Stall>(env: &E, id: CompactId) -> Option<CompactResult
     let moved = migrate_pages(env, &mut sources, &mut RunTargets(id), mode, MigrateReason::Compaction).await;
     let cpu = env.cpu();
     env.with(|mm| {
-        let mut run = mm.compaction.runs.take(id);
+        let run = mm.compact_runs.get_mut(id);
         run.migratepages = sources;
         run.signs.cpu = cpu;
-        let over = mm.batch_moved(&mut run, &moved, source);
-        mm.compaction.runs.put_back(id, run);
-        over
+        mm.pages.batch_moved(run, &moved, source, &mut mm.phys)
     })
 }
 
@@ -103,21 +104,46 @@ impl<T: Tracer> Mm<T> {
     /// Begins a run, unless there is no need for one or it would be in vain.
     pub(super) fn compact_begin(&mut self, mut run: CompactControl) -> Result<CompactId, CompactResult> {
         if let Some(order) = run.order {
-            match self.suitable_traced(&run, order) {
+            match self.phys.suitable_traced(&run, order) {
                 Suitable::Continue => {}
                 Suitable::Success => return Err(CompactResult::Success),
                 Suitable::Skipped | Suitable::NotSuitableZone => return Err(CompactResult::Skipped),
             }
-            if self.compaction_restarting(run.zone, order, run.asker) {
-                self.reset_isolation_suitable(run.zone);
+            if self.compaction.compaction_restarting(run.zone, order, run.asker, &self.phys) {
+                self.compaction.reset_isolation_suitable(run.zone, &mut self.phys);
             }
         }
-        self.set_cursors(&mut run);
-        self.open_account(&mut run);
-        self.trace_ends(&run, None);
-        Ok(self.compaction.runs.begin(run))
+        self.compaction.set_cursors(&mut run, &self.phys);
+        self.phys.open_account(&mut run);
+        self.phys.trace_ends(&run, None);
+        Ok(self.compact_runs.begin(run))
     }
 
+    /// One round up to the move of a batch.
+    fn compact_step(&mut self, id: CompactId, signs: Signs) -> Round {
+        let run = self.compact_runs.get_mut(id);
+        run.signs = signs;
+        self.compaction.round(run, &mut self.phys, &mut self.pages)
+    }
+
+    /// Ends a run: frames that it has not used go back.
+    fn compact_end(&mut self, id: CompactId, result: CompactResult) -> RunEnd {
+        self.phys.frames.watch_mut().capture = None;
+        let mut run = self.compact_runs.end(id);
+        self.pages.put_back_sources(&mut run, &mut self.phys);
+        self.phys.release_claim(&mut run);
+        self.compaction.release_targets(&mut run, &mut self.phys);
+        self.phys.close_account(&mut run);
+        self.phys.counters.compact_migrate_scanned += run.totals.migrate_scanned;
+        self.phys.counters.compact_free_scanned += run.totals.free_scanned;
+        self.phys.trace_ends(&run, Some(result));
+        // What was captured is the task's, however the run has ended.
+        let result = if run.captured.is_some() { CompactResult::Success } else { result };
+        RunEnd { result, totals: run.totals, captured: run.captured }
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
     fn suitable_traced(&mut self, run: &CompactControl, order: Order) -> Suitable {
         let suitable = match run.by {
             Compactor::Kcompactd => self.suitable_for_kcompactd(self.frames.zone(run.zone), order, run.class),
@@ -137,83 +163,11 @@ impl<T: Tracer> Mm<T> {
         suitable
     }
 
-    /// One round up to the move of a batch.
-    fn compact_step(&mut self, id: CompactId, signs: Signs) -> Round {
-        let mut run = self.compaction.runs.take(id);
-        run.signs = signs;
-        let round = self.round(&mut run);
-        self.compaction.runs.put_back(id, run);
-        round
-    }
-
-    fn round(&mut self, run: &mut CompactControl) -> Round {
-        if self.is_indexed(run) {
-            return self.indexed_round(run);
-        }
-        let continues = run.passing;
-        if !continues {
-            if let Finished::Over(result) = self.compact_finished(run) {
-                return Round::Over(result);
-            }
-            self.note_rescan(run);
-        }
-        let start = run.migrate_pfn;
-        match self.isolate_sources(run) {
-            Isolate::Passing => Round::Next,
-            Isolate::TooMany => Round::Sleep,
-            Isolate::Abort => {
-                self.put_back_sources(run);
-                Round::Over(CompactResult::Contended)
-            }
-            Isolate::None => {
-                if run.syncs_cached {
-                    let cached = &mut self.compaction.zones[run.zone.index()].cached_migrate;
-                    cached[1] = cached[0];
-                }
-                self.end_round(run)
-            }
-            Isolate::Success => {
-                run.syncs_cached = false;
-                self.note_isolated(run, start);
-                Round::Migrate
-            }
-        }
-    }
-
     /// A pageblock that the last batch came from is taken as a whole the second time, so that there is no third.
     fn note_rescan(&self, run: &mut CompactControl) {
         let block = run.migrate_pfn.align_down(Order::PAGEBLOCK);
         let again = run.last_migrated.is_some_and(|pfn| pfn.align_down(Order::PAGEBLOCK) == block);
         run.rescan = self.policy.compaction.rescan_whole_block && again;
-    }
-
-    /// Takes in what moving a batch came to; a result where that ends the run.
-    fn batch_moved(&mut self, run: &mut CompactControl, done: &Migrated, source: u32) -> Option<CompactResult> {
-        let (migrated, left) = (done.moved + done.freed, run.migratepages.len() as u64);
-        self.trace(|| {
-            let failed = if done.out_of_targets { left } else { done.failed };
-            Event::Compaction(CompactEvent::Migratepages { migrated, failed })
-        });
-        run.nr_migratepages = 0;
-        self.account_moves(run, migrated, source);
-        if run.claim.is_some() {
-            return self.indexed_batch_moved(run, done);
-        }
-        if done.failed > 0 {
-            self.put_back_sources(run);
-            if done.out_of_targets && !run.scanners_met() {
-                return Some(CompactResult::Contended);
-            }
-            if run.skips_on_failure() {
-                // The rest of the range cannot become a block any more.
-                run.migrate_pfn = run.range_end(run.migrate_pfn - order9_units::Pages::new(1));
-                run.last_migrated = None;
-            }
-        }
-        match self.end_round(run) {
-            Round::Over(result) => Some(result),
-            _ => None,
-        }
     }
 
     /// Ends a round: returns what was freed to the free lists, and looks whether the task has got its block.
@@ -222,22 +176,6 @@ impl<T: Tracer> Mm<T> {
         run.captured = run.captured.or_else(|| self.take_caught());
         self.account_emptied(run);
         if run.captured.is_some() { Round::Over(CompactResult::Success) } else { Round::Next }
-    }
-
-    /// Ends a run: frames that it has not used go back.
-    fn compact_end(&mut self, id: CompactId, result: CompactResult) -> RunEnd {
-        self.frames.watch_mut().capture = None;
-        let mut run = self.compaction.runs.take(id);
-        self.put_back_sources(&mut run);
-        self.release_claim(&mut run);
-        self.release_targets(&mut run);
-        self.close_account(&mut run);
-        self.counters.compact_migrate_scanned += run.totals.migrate_scanned;
-        self.counters.compact_free_scanned += run.totals.free_scanned;
-        self.trace_ends(&run, Some(result));
-        // What was captured is the task's, however the run has ended.
-        let result = if run.captured.is_some() { CompactResult::Success } else { result };
-        RunEnd { result, totals: run.totals, captured: run.captured }
     }
 
     fn trace_ends(&mut self, run: &CompactControl, status: Option<CompactResult>) {
@@ -254,5 +192,78 @@ impl<T: Tracer> Mm<T> {
                 Some(status) => CompactEvent::End { ends, status },
             })
         });
+    }
+}
+
+impl Compaction {
+    fn round(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>, pages: &mut UsedPages) -> Round {
+        if phys.is_indexed(run) {
+            return pages.indexed_round(run, phys);
+        }
+        let continues = run.passing;
+        if !continues {
+            if let Finished::Over(result) = self.compact_finished(run, phys) {
+                return Round::Over(result);
+            }
+            phys.note_rescan(run);
+        }
+        let start = run.migrate_pfn;
+        match self.isolate_sources(run, phys, pages) {
+            Isolate::Passing => Round::Next,
+            Isolate::TooMany => Round::Sleep,
+            Isolate::Abort => {
+                pages.put_back_sources(run, phys);
+                Round::Over(CompactResult::Contended)
+            }
+            Isolate::None => {
+                if run.syncs_cached {
+                    let cached = &mut self.zones[run.zone.index()].cached_migrate;
+                    cached[1] = cached[0];
+                }
+                phys.end_round(run)
+            }
+            Isolate::Success => {
+                run.syncs_cached = false;
+                phys.note_isolated(run, start);
+                Round::Migrate
+            }
+        }
+    }
+}
+
+impl UsedPages {
+    /// Takes in what moving a batch came to; a result where that ends the run.
+    fn batch_moved(
+        &mut self,
+        run: &mut CompactControl,
+        done: &Migrated,
+        source: u32,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Option<CompactResult> {
+        let (migrated, left) = (done.moved + done.freed, run.migratepages.len() as u64);
+        phys.trace(|| {
+            let failed = if done.out_of_targets { left } else { done.failed };
+            Event::Compaction(CompactEvent::Migratepages { migrated, failed })
+        });
+        run.nr_migratepages = 0;
+        phys.account_moves(run, migrated, source);
+        if run.claim.is_some() {
+            return self.indexed_batch_moved(run, done, phys);
+        }
+        if done.failed > 0 {
+            self.put_back_sources(run, phys);
+            if done.out_of_targets && !run.scanners_met() {
+                return Some(CompactResult::Contended);
+            }
+            if run.skips_on_failure() {
+                // The rest of the range cannot become a block any more.
+                run.migrate_pfn = run.range_end(run.migrate_pfn - order9_units::Pages::new(1));
+                run.last_migrated = None;
+            }
+        }
+        match phys.end_round(run) {
+            Round::Over(result) => Some(result),
+            _ => None,
+        }
     }
 }

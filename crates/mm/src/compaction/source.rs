@@ -10,16 +10,18 @@ use super::pass_over::RuledOut;
 use super::source_fast::FreeListSources;
 use super::source_scan::Scanned;
 use super::{BLOCK, BLOCKS_AT_ONCE};
-use crate::Mm;
+use crate::compaction::Compaction;
 use crate::lru_list::LruType;
 use crate::migrate::MigrateMode;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::BlockSearch;
 use crate::trace::Tracer;
 
 /// How a run finds the pageblock to empty next.
 pub(super) trait ChooseSource<T: Tracer> {
     /// Start of the pageblock to look at, if it is not the one that the scanner stands in.
-    fn choose(&self, mm: &mut Mm<T>, run: &mut CompactControl) -> Option<Source>;
+    fn choose(&self, phys: &mut PhysMem<T>, compaction: &mut Compaction, run: &mut CompactControl) -> Option<Source>;
 }
 
 /// A pageblock to look at.
@@ -34,7 +36,7 @@ pub(super) struct Source {
 struct LinearSources;
 
 impl<T: Tracer> ChooseSource<T> for LinearSources {
-    fn choose(&self, _: &mut Mm<T>, _: &mut CompactControl) -> Option<Source> {
+    fn choose(&self, _: &mut PhysMem<T>, _: &mut Compaction, _: &mut CompactControl) -> Option<Source> {
         None
     }
 }
@@ -54,10 +56,15 @@ pub(super) enum Isolate {
     Abort,
 }
 
-impl<T: Tracer> Mm<T> {
+impl Compaction {
     /// Takes pages from the next pageblock that has some, or looks at one in vain (`isolate_migratepages`).
-    pub(super) fn isolate_sources(&mut self, run: &mut CompactControl) -> Isolate {
-        let choice = if run.passing { None } else { self.choose_source(run) };
+    pub(super) fn isolate_sources(
+        &mut self,
+        run: &mut CompactControl,
+        phys: &mut PhysMem<impl Tracer>,
+        pages: &mut UsedPages,
+    ) -> Isolate {
+        let choice = if run.passing { None } else { self.choose_source(run, phys) };
         run.passing = false;
         if let Some(source) = choice {
             (run.migrate_pfn, run.fresh) = (source.start, source.is_fresh);
@@ -71,35 +78,42 @@ impl<T: Tracer> Mm<T> {
                 break;
             }
             if at.is_aligned(Order::PAGEBLOCK) && !run.fresh {
-                let blocks = self.pass_over(run, at, BLOCKS_AT_ONCE - passed);
+                let blocks = self.pass_over(run, at, BLOCKS_AT_ONCE - passed, phys);
                 if blocks > 0 {
                     (at, passed) = (at + Pages::new(blocks as u64 * BLOCK.get()), passed + blocks);
                     continue;
                 }
             }
             let end = at.align_down(Order::PAGEBLOCK) + BLOCK;
-            if !self.suits_as_source(run, at, end) {
+            if !self.suits_as_source(run, at, end, phys) {
                 (at, run.fresh, passed) = (end, false, passed + 1);
                 continue;
             }
-            found = if self.stops_for_others(run) {
+            found = if phys.stops_for_others(run) {
                 Isolate::Abort
-            } else if self.too_many_isolated(run) {
+            } else if pages.too_many_isolated(run, phys) {
                 if run.mode == MigrateMode::Async { Isolate::Abort } else { Isolate::TooMany }
             } else {
-                self.isolate_from(run, &mut at, end)
+                self.isolate_from(run, &mut at, end, phys, pages)
             };
             break;
         }
-        self.work.blocks_passed += passed as u64;
+        phys.work.blocks_passed += passed as u64;
         run.migrate_pfn = at;
         run.passing = matches!(found, Isolate::Passing | Isolate::TooMany);
         run.fresh &= run.passing;
         found
     }
 
-    fn isolate_from(&mut self, run: &mut CompactControl, at: &mut Pfn, end: Pfn) -> Isolate {
-        match self.scan_source_block(run, *at, end) {
+    fn isolate_from(
+        &mut self,
+        run: &mut CompactControl,
+        at: &mut Pfn,
+        end: Pfn,
+        phys: &mut PhysMem<impl Tracer>,
+        pages: &mut UsedPages,
+    ) -> Isolate {
+        match self.scan_source_block(run, *at, end, phys, pages) {
             Scanned::Aborted => Isolate::Abort,
             Scanned::Upto(pfn) => {
                 *at = pfn;
@@ -108,32 +122,47 @@ impl<T: Tracer> Mm<T> {
         }
     }
 
-    fn choose_source(&mut self, run: &mut CompactControl) -> Option<Source> {
-        match self.policy.compaction.source_search {
-            BlockSearch::Linear => LinearSources.choose(self, run),
-            BlockSearch::FreeLists | BlockSearch::Index => FreeListSources.choose(self, run),
+    fn choose_source(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) -> Option<Source> {
+        match phys.policy.compaction.source_search {
+            BlockSearch::Linear => LinearSources.choose(phys, self, run),
+            BlockSearch::FreeLists | BlockSearch::Index => FreeListSources.choose(phys, self, run),
         }
     }
 
     /// Whether the pageblock from `at` to `end` is worth a scan.
-    fn suits_as_source(&mut self, run: &mut CompactControl, at: Pfn, end: Pfn) -> bool {
-        let Some(idx) = self.block_in_zone(run, end - BLOCK) else { return false };
+    fn suits_as_source(
+        &mut self,
+        run: &mut CompactControl,
+        at: Pfn,
+        end: Pfn,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> bool {
+        let Some(idx) = phys.block_in_zone(run, end - BLOCK) else { return false };
         // A pageblock is taken in several parts: who marks it for the first goes on with the others.
-        let policy = &self.policy.compaction;
+        let policy = &phys.policy.compaction;
         let marks = policy.source_private || policy.source_search != BlockSearch::Linear;
         let tests_hint = !run.fresh && (at.is_aligned(Order::PAGEBLOCK) || !marks);
-        let early = self.policy.compaction.skip_huge_block_early;
-        let suits = match self.rules_out(run, idx.block(), tests_hint) {
+        let early = phys.policy.compaction.skip_huge_block_early;
+        let suits = match self.rules_out(run, idx.block(), tests_hint, phys) {
             Some(RuledOut::Hint) => return false,
             Some(RuledOut::Type) => false,
-            None => !(early && self.note_huge_block(idx)),
+            None => !(early && phys.note_huge_block(idx)),
         };
         if early && !suits {
-            self.raise_cached_migrate(run, end);
+            self.raise_cached_migrate(run, end, phys);
         }
         suits
     }
 
+    /// The pageblock that ends at `end` needs no other look: runs start behind it from now on, and, by an oversight of
+    /// some releases, behind the next one.
+    pub(super) fn raise_cached_migrate(&mut self, run: &CompactControl, end: Pfn, phys: &PhysMem<impl Tracer>) {
+        let to = if phys.policy.compaction.cached_migrate_overshoot { end + BLOCK } else { end };
+        self.zones[run.zone.index()].raise_migrate(run.mode, to);
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
     /// First frame of the pageblock at `start`, if the pageblock lies in the zone as a whole and has memory.
     pub(super) fn block_in_zone(&self, run: &CompactControl, start: Pfn) -> Option<Idx> {
         let span = self.frames.zone(run.zone).span();
@@ -144,17 +173,21 @@ impl<T: Tracer> Mm<T> {
         (u64::from(self.frames.blocks()[idx.block()].absent) < BLOCK.get()).then_some(idx)
     }
 
-    /// The pageblock that ends at `end` needs no other look: runs start behind it from now on, and, by an oversight of
-    /// some releases, behind the next one.
-    pub(super) fn raise_cached_migrate(&mut self, run: &CompactControl, end: Pfn) {
-        let to = if self.policy.compaction.cached_migrate_overshoot { end + BLOCK } else { end };
-        self.compaction.zones[run.zone.index()].raise_migrate(run.mode, to);
+    /// Whether the run gives up now since its task is killed or due for rescheduling.
+    pub(super) fn stops_for_others(&self, run: &mut CompactControl) -> bool {
+        let hurried =
+            run.signs.resched && run.mode == MigrateMode::Async && self.policy.compaction.resched_aborts_async;
+        let stops = hurried || run.signs.fatal;
+        run.contended |= stops;
+        stops
     }
+}
 
+impl UsedPages {
     /// Whether more pages of the node are isolated than half of those on its lists.
-    pub(super) fn too_many_isolated(&self, run: &CompactControl) -> bool {
-        let node = self.frames.zone(run.zone).node();
-        let zones = self.frames.zones().iter().filter(|zone| zone.node() == node);
+    pub(super) fn too_many_isolated(&self, run: &CompactControl, phys: &PhysMem<impl Tracer>) -> bool {
+        let node = phys.frames.zone(run.zone).node();
+        let zones = phys.frames.zones().iter().filter(|zone| zone.node() == node);
         let (isolated, listed) = zones.fold((0, 0), |(isolated, listed), zone| {
             let of = |of: LruType| {
                 self.zone_lru(zone.id()).pages(of.active()) + self.zone_lru(zone.id()).pages(of.inactive())
@@ -164,14 +197,5 @@ impl<T: Tracer> Mm<T> {
             (isolated + taken, listed + of(LruType::Anon) + of(LruType::File))
         });
         isolated > listed / 2
-    }
-
-    /// Whether the run gives up now since its task is killed or due for rescheduling.
-    pub(super) fn stops_for_others(&self, run: &mut CompactControl) -> bool {
-        let hurried =
-            run.signs.resched && run.mode == MigrateMode::Async && self.policy.compaction.resched_aborts_async;
-        let stops = hurried || run.signs.fatal;
-        run.contended |= stops;
-        stops
     }
 }

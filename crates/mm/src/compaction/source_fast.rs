@@ -5,7 +5,8 @@ use order9_units::{Migratetype, Order, Pages};
 use super::control::CompactControl;
 use super::source::{ChooseSource, Source};
 use super::stretch::Walked;
-use crate::Mm;
+use crate::compaction::Compaction;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 /// Lowest order of free blocks that are looked at: `PAGE_ALLOC_COSTLY_ORDER`.
@@ -16,16 +17,16 @@ pub(super) const LOWEST: Order = Order::new(3).unwrap();
 pub(super) struct FreeListSources;
 
 impl<T: Tracer> ChooseSource<T> for FreeListSources {
-    fn choose(&self, mm: &mut Mm<T>, run: &mut CompactControl) -> Option<Source> {
+    fn choose(&self, phys: &mut PhysMem<T>, compaction: &mut Compaction, run: &mut CompactControl) -> Option<Source> {
         let order = run.order.filter(|order| order.is_costly())?;
-        let span = mm.frames.zone(run.zone).span();
+        let span = phys.frames.zone(run.zone).span();
         let at_start = run.migrate_pfn == span.start;
         let continues = !at_start && !run.migrate_pfn.is_aligned(Order::PAGEBLOCK);
         let for_others = run.by.is_direct() && run.migratetype != Migratetype::Movable;
         if !run.heeds_hints() || continues || for_others {
             return None;
         }
-        let found = search(mm, run, order, at_start);
+        let found = search(phys, compaction, run, order, at_start);
         // Once per run it goes back to the lowest block that it has ever found.
         found.or_else(|| {
             let start = run.fast_start.take()?.align_down(Order::PAGEBLOCK).max(span.start);
@@ -40,7 +41,8 @@ pub(super) fn scan_limit(run: &CompactControl) -> u64 {
 }
 
 pub(super) fn search<T: Tracer>(
-    mm: &mut Mm<T>,
+    phys: &mut PhysMem<T>,
+    compaction: &mut Compaction,
     run: &mut CompactControl,
     order: Order,
     at_start: bool,
@@ -55,48 +57,48 @@ pub(super) fn search<T: Tracer>(
         if found.is_some() || visited >= limit {
             break;
         }
-        if mm.frames.zone(run.zone).areas()[order.index()].total() == 0 {
+        if phys.frames.zone(run.zone).areas()[order.index()].total() == 0 {
             continue;
         }
-        mm.frames.lock_zone(run.zone);
-        mm.split_stretch(run.zone, order);
+        phys.frames.lock_zone(run.zone);
+        phys.split_stretch(run.zone, order);
         let mut walked = Walked::default();
-        let list = mm.frames.zone(run.zone).list(order, Migratetype::Movable);
-        let mut entry = mm.frames.table().first(list);
+        let list = phys.frames.zone(run.zone).list(order, Migratetype::Movable);
+        let mut entry = phys.frames.table().first(list);
         while let Some(idx) = entry {
-            if let Some(known) = mm.stretch_from(run.zone, order, idx, high) {
+            if let Some(known) = phys.stretch_from(run.zone, order, idx, high) {
                 visited += known.len;
                 walked.add_known(known);
-                entry = mm.frames.table().next(list, known.last);
+                entry = phys.frames.table().next(list, known.last);
                 continue;
             }
             visited += 1;
-            let pfn = mm.frames.pfn(idx);
-            if pfn < high && mm.skip.get(idx.block()) {
+            let pfn = phys.frames.pfn(idx);
+            if pfn < high && compaction.skip.get(idx.block()) {
                 // Not held against the limit: an oversight.
                 walked.add(idx);
-                entry = mm.frames.table().next(list, idx);
+                entry = phys.frames.table().next(list, idx);
                 continue;
             }
-            mm.remember_stretch(run.zone, order, &core::mem::take(&mut walked));
+            phys.remember_stretch(run.zone, order, &core::mem::take(&mut walked));
             if pfn < high {
-                mm.frames.table_mut().rotate_behind(list, idx);
+                phys.frames.table_mut().rotate_behind(list, idx);
                 run.fast_start = Some(run.fast_start.map_or(pfn, |start| start.min(pfn)));
                 run.fast_search_fail = 0;
-                mm.skip.set(idx.block(), true);
+                compaction.skip.set(idx.block(), true);
                 found = Some(Source { start: pfn.align_down(Order::PAGEBLOCK), is_fresh: true });
                 break;
             }
             if visited >= limit {
                 run.fast_search_fail += 1;
-                mm.frames.table_mut().rotate_behind(list, idx);
+                phys.frames.table_mut().rotate_behind(list, idx);
                 break;
             }
-            entry = mm.frames.table().next(list, idx);
+            entry = phys.frames.table().next(list, idx);
         }
-        mm.remember_stretch(run.zone, order, &walked);
+        phys.remember_stretch(run.zone, order, &walked);
     }
     run.totals.migrate_scanned += visited;
-    mm.frames.work_mut().list_nodes_visited += visited;
+    phys.frames.work_mut().list_nodes_visited += visited;
     found
 }

@@ -5,10 +5,12 @@ use order9_units::{Order, Pages, Pfn, PfnRange};
 
 use super::control::CompactControl;
 use super::{BLOCK, CLUSTER};
-use crate::Mm;
+use crate::compaction::Compaction;
 use crate::migrate::MigrateMode;
 use crate::page_cache::MigrateHandler;
 use crate::page_flags::{PageFlag, PageWord};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::DrainMark;
 use crate::space::Owner;
 use crate::trace::{CompactEvent, Event, Tracer};
@@ -48,22 +50,29 @@ struct Scan {
     saw_first: bool,
 }
 
-impl<T: Tracer> Mm<T> {
+impl Compaction {
     /// Isolates pages between `start` and the end of its pageblock (`isolate_migratepages_block`).
-    pub(super) fn scan_source_block(&mut self, run: &mut CompactControl, start: Pfn, end: Pfn) -> Scanned {
+    pub(super) fn scan_source_block(
+        &mut self,
+        run: &mut CompactControl,
+        start: Pfn,
+        end: Pfn,
+        phys: &mut PhysMem<impl Tracer>,
+        pages: &mut UsedPages,
+    ) -> Scanned {
         let range_end = run.skips_on_failure().then(|| run.range_end(start));
         let mut scan = Scan { start, at: start, range_end, scanned: 0, locked: false, saw_first: false };
-        let gives_up = self.scan_frames(run, &mut scan, end);
+        let gives_up = self.scan_frames(run, &mut scan, end, phys, pages);
         scan.at = scan.at.min(end);
         if scan.at == end {
-            self.note_scanned_source(run, &scan, end);
+            self.note_scanned_source(run, &scan, end, phys);
         }
         let taken = run.migratepages.len() as u64;
         run.nr_migratepages = run.migratepages.len();
         run.totals.migrate_scanned += scan.scanned;
-        self.counters.compact_isolated += taken;
-        self.work.scanned_unlocked += scan.scanned;
-        self.trace(|| {
+        phys.counters.compact_isolated += taken;
+        phys.work.scanned_unlocked += scan.scanned;
+        phys.trace(|| {
             let range = PfnRange::new(start, scan.at);
             Event::Compaction(CompactEvent::IsolateMigratepages { range, scanned: scan.scanned, taken })
         });
@@ -71,8 +80,15 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Goes over the frames; says whether the run gives up.
-    fn scan_frames(&mut self, run: &mut CompactControl, scan: &mut Scan, end: Pfn) -> bool {
-        let first = self.frames.at(scan.start);
+    fn scan_frames(
+        &mut self,
+        run: &mut CompactControl,
+        scan: &mut Scan,
+        end: Pfn,
+        phys: &mut PhysMem<impl Tracer>,
+        pages: &mut UsedPages,
+    ) -> bool {
+        let first = phys.frames.at(scan.start);
         while scan.at < end {
             if let Some(range_end) = scan.range_end.filter(|&range_end| scan.at >= range_end) {
                 if !run.migratepages.is_empty() {
@@ -81,44 +97,44 @@ impl<T: Tracer> Mm<T> {
                 scan.range_end = Some(run.range_end(scan.at.max(range_end)));
             }
             let idx = first.plus((scan.at - scan.start).get() as u32);
-            let word = self.frames.word(idx);
+            let word = phys.frames.word(idx);
             if word == Word::HOLE {
-                self.scan_failed(run, scan, 1);
+                pages.scan_failed(run, scan, 1, phys);
                 continue;
             }
             scan.scanned += 1;
-            if self.belongs_to_another(run, scan, idx) {
+            if self.belongs_to_another(run, scan, idx, phys) {
                 scan.at = end;
                 return false;
             }
             if scan.range_end.is_none() && word.is_used_alone() {
                 // Long stretches of these are what most scans in vain see.
-                let stretch = self.frames.table().leading(idx, end - scan.at, |word| word.is_used_alone());
+                let stretch = phys.frames.table().leading(idx, end - scan.at, |word| word.is_used_alone());
                 scan.scanned += stretch.get() - 1;
                 scan.at += stretch;
                 continue;
             }
-            match self.classify(run, idx, word) {
+            match pages.classify(run, idx, word) {
                 Found::Free(frames) => {
-                    scan.scanned += if self.policy.compaction.scan_counts_jumps { frames - 1 } else { 0 };
+                    scan.scanned += if phys.policy.compaction.scan_counts_jumps { frames - 1 } else { 0 };
                     scan.at += Pages::new(frames);
                 }
                 Found::Failure(frames) => {
-                    scan.scanned += if self.policy.compaction.scan_counts_jumps { frames - 1 } else { 0 };
-                    self.scan_failed(run, scan, frames);
+                    scan.scanned += if phys.policy.compaction.scan_counts_jumps { frames - 1 } else { 0 };
+                    pages.scan_failed(run, scan, frames, phys);
                 }
                 Found::Movable => {
-                    if self.take_source(run, scan, idx) {
+                    if pages.take_source(run, scan, idx, phys) {
                         return false;
                     }
                 }
                 Found::Lru(word) => {
-                    if !scan.locked && !self.lock_for_sources(run, scan, idx) {
+                    if !scan.locked && !self.lock_for_sources(run, scan, idx, phys, pages) {
                         return true;
                     }
-                    if !self.may_isolate(run, idx, word) {
-                        self.scan_failed(run, scan, 1);
-                    } else if self.take_source(run, scan, idx) {
+                    if !pages.may_isolate(run, idx, word, phys) {
+                        pages.scan_failed(run, scan, 1, phys);
+                    } else if pages.take_source(run, scan, idx, phys) {
                         return false;
                     }
                 }
@@ -128,20 +144,27 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Whether another run has this pageblock, which can be seen at its first frame.
-    fn belongs_to_another(&self, run: &CompactControl, scan: &mut Scan, idx: Idx) -> bool {
+    fn belongs_to_another(&self, run: &CompactControl, scan: &mut Scan, idx: Idx, phys: &PhysMem<impl Tracer>) -> bool {
         if scan.saw_first || !scan.at.is_aligned(Order::PAGEBLOCK) {
             return false;
         }
         scan.saw_first = true;
-        let policy = &self.policy.compaction;
+        let policy = &phys.policy.compaction;
         // The search that has chosen the pageblock has marked it, which some releases take for the mark of another run.
         let own_mark = run.fresh && !policy.fast_source_wasted;
         policy.source_private && !own_mark && !self.isolation_suitable(run, idx)
     }
 
     /// Takes the lock of the lists for the first time; says whether the scan goes on.
-    fn lock_for_sources(&mut self, run: &mut CompactControl, scan: &mut Scan, idx: Idx) -> bool {
-        let policy = &self.policy.compaction;
+    fn lock_for_sources(
+        &mut self,
+        run: &mut CompactControl,
+        scan: &mut Scan,
+        idx: Idx,
+        phys: &mut PhysMem<impl Tracer>,
+        pages: &mut UsedPages,
+    ) -> bool {
+        let policy = &phys.policy.compaction;
         if run.signs.lru_busy && run.mode == MigrateMode::Async {
             run.contended = true;
             if !policy.contention_finish_block {
@@ -149,9 +172,9 @@ impl<T: Tracer> Mm<T> {
             }
         }
         scan.locked = true;
-        let node = self.frames.zones()[run.zone.index()].node();
-        self.lock_lru(node, 1);
-        let policy = &self.policy.compaction;
+        let node = phys.frames.zones()[run.zone.index()].node();
+        pages.lock_lru(node, 1, phys);
+        let policy = &phys.policy.compaction;
         let marks = if policy.private_aligned_only { scan.at.is_aligned(Order::PAGEBLOCK) } else { scan.saw_first };
         if policy.source_private && marks && run.heeds_hints() {
             self.skip.set(idx.block(), true);
@@ -159,12 +182,37 @@ impl<T: Tracer> Mm<T> {
         true
     }
 
+    /// The scan has come to the end of the pageblock: whether that needs another look, and by whom.
+    fn note_scanned_source(&mut self, run: &CompactControl, scan: &Scan, end: Pfn, phys: &PhysMem<impl Tracer>) {
+        if !run.migratepages.is_empty() && !run.rescan {
+            return;
+        }
+        let block = phys.frames.at(end - BLOCK).block();
+        if phys.policy.compaction.source_private {
+            if scan.saw_first && !scan.locked {
+                self.skip.set(block, true);
+            }
+            self.raise_cached_migrate(run, end, phys);
+        } else {
+            self.skip.set(block, true);
+            self.zones[run.zone.index()].raise_migrate(run.mode, scan.start);
+        }
+    }
+}
+
+impl UsedPages {
     /// Isolates the page at `idx`; says whether the cluster is full.
-    fn take_source(&mut self, run: &mut CompactControl, scan: &mut Scan, idx: Idx) -> bool {
-        self.isolate_lru(idx);
-        self.work.pages_isolated += 1;
+    fn take_source(
+        &mut self,
+        run: &mut CompactControl,
+        scan: &mut Scan,
+        idx: Idx,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> bool {
+        self.isolate_lru(idx, phys);
+        phys.work.pages_isolated += 1;
         run.migratepages.push(idx);
-        if self.policy.compaction.drain_mark == DrainMark::LowestIsolated && run.last_migrated.is_none() {
+        if phys.policy.compaction.drain_mark == DrainMark::LowestIsolated && run.last_migrated.is_none() {
             run.last_migrated = Some(scan.at);
         }
         scan.at += Pages::new(1);
@@ -173,12 +221,12 @@ impl<T: Tracer> Mm<T> {
 
     /// Steps over what cannot be taken. Where that spoils the range asked for, the range is given up: pages of it that this
     /// scan has isolated go back.
-    fn scan_failed(&mut self, run: &mut CompactControl, scan: &mut Scan, frames: u64) {
+    fn scan_failed(&mut self, run: &mut CompactControl, scan: &mut Scan, frames: u64, phys: &mut PhysMem<impl Tracer>) {
         scan.at += Pages::new(frames);
         let Some(range_end) = scan.range_end else { return };
         if !run.migratepages.is_empty() {
-            self.put_back_sources(run);
-            if self.policy.compaction.drain_mark == DrainMark::LowestIsolated {
+            self.put_back_sources(run, phys);
+            if phys.policy.compaction.drain_mark == DrainMark::LowestIsolated {
                 run.last_migrated = None;
             }
         }
@@ -201,7 +249,7 @@ impl<T: Tracer> Mm<T> {
         }
         let asks_owner = word.has(Flag::Pinned) || !run.gfp.has(Gfp::FS);
         if asks_owner {
-            let unmapped = matches!(self.user.rmap.owner(idx), Owner::Anon(_) | Owner::Shared { .. });
+            let unmapped = matches!(self.rmap.owner(idx), Owner::Anon(_) | Owner::Shared { .. });
             let has_mapping = !unmapped || word.has(PageFlag::SwapCache);
             if word.has(Flag::Pinned) && !has_mapping || !run.gfp.has(Gfp::FS) && has_mapping {
                 return Found::Failure(1);
@@ -211,8 +259,8 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Whether the run's mode and the settings let it take a page of the lists.
-    pub(super) fn may_isolate(&self, run: &CompactControl, idx: Idx, word: Word) -> bool {
-        if word.has(PageFlag::Unevictable) && !self.settings.compact_unevictable_allowed {
+    pub(super) fn may_isolate(&self, run: &CompactControl, idx: Idx, word: Word, phys: &PhysMem<impl Tracer>) -> bool {
+        if word.has(PageFlag::Unevictable) && !phys.settings.compact_unevictable_allowed {
             return false;
         }
         if run.mode == MigrateMode::Sync {
@@ -224,26 +272,9 @@ impl<T: Tracer> Mm<T> {
 
     /// Whether a dirty page can be moved without writing it first.
     fn moves_dirty(&self, idx: Idx) -> bool {
-        match self.user.rmap.owner(idx) {
-            Owner::File { file, .. } => self.user.files.migrate_handler(file) == MigrateHandler::Present,
+        match self.rmap.owner(idx) {
+            Owner::File { file, .. } => self.files.migrate_handler(file) == MigrateHandler::Present,
             _ => true,
-        }
-    }
-
-    /// The scan has come to the end of the pageblock: whether that needs another look, and by whom.
-    fn note_scanned_source(&mut self, run: &CompactControl, scan: &Scan, end: Pfn) {
-        if !run.migratepages.is_empty() && !run.rescan {
-            return;
-        }
-        let block = self.frames.at(end - BLOCK).block();
-        if self.policy.compaction.source_private {
-            if scan.saw_first && !scan.locked {
-                self.skip.set(block, true);
-            }
-            self.raise_cached_migrate(run, end);
-        } else {
-            self.skip.set(block, true);
-            self.compaction.zones[run.zone.index()].raise_migrate(run.mode, scan.start);
         }
     }
 }

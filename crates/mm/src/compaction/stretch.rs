@@ -14,7 +14,7 @@ use order9_units::{Migratetype, Order, Pfn};
 
 use super::source_fast::LOWEST;
 use super::zone::last_block;
-use crate::Mm;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 /// Orders whose lists are searched.
@@ -238,7 +238,7 @@ impl Stretches {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// The stretch that starts at `idx`, if all of it lies below `high`.
     pub(super) fn stretch_from(&self, zone: ZoneId, order: Order, idx: Idx, high: Pfn) -> Option<Stretch> {
         let known = self.frames.watch().stretches.get(zone, order)?;
@@ -282,6 +282,7 @@ mod tests {
     use super::super::control::{CompactControl, Compactor};
     use super::super::source_fast::search;
     use super::*;
+    use crate::Mm;
     use crate::env::CompactPriority;
     use crate::policy::Policy;
     use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
@@ -335,7 +336,7 @@ mod tests {
         let mut run = CompactControl::new(by, ZONE, Some(Order::PAGEBLOCK), ZoneKind::Normal);
         [run.migrate_pfn, run.free_pfn] = scanners.map(|block| Pfn::new(BASE + 512 * block));
         run.fast_search_fail = fails;
-        let found = search(mm, &mut run, Order::PAGEBLOCK, scanners[0] == 0);
+        let found = search(&mut mm.phys, &mut mm.compaction, &mut run, Order::PAGEBLOCK, scanners[0] == 0);
         (found.map(|source| source.start), run.totals.migrate_scanned)
     }
 
@@ -366,19 +367,21 @@ mod tests {
                         let order = Order::new(3 + dice.below(6) as u8).expect("an order");
                         let back = dice.below(8) as usize;
                         for mm in [&mut mm, &mut naive] {
-                            let list = mm.frames.zones()[0].list(order, Migratetype::Movable);
-                            let chosen = mm.frames.table().iter(list).nth(back);
+                            let list = mm.phys.frames.zones()[0].list(order, Migratetype::Movable);
+                            let chosen = mm.phys.frames.table().iter(list).nth(back);
                             if let Some(idx) = chosen {
-                                mm.frames.table_mut().rotate_before(list, idx);
+                                mm.phys.frames.table_mut().rotate_before(list, idx);
                             }
                         }
                     }
-                    9 if dice.below(40) == 0 => [&mut mm, &mut naive].into_iter().for_each(|mm| mm.reset_fully(ZONE)),
+                    9 if dice.below(40) == 0 => {
+                        [&mut mm, &mut naive].into_iter().for_each(|mm| mm.compaction.reset_fully(ZONE, &mut mm.phys));
+                    }
                     _ => {
                         let scanners = [dice.below(3) * 4, BLOCKS - dice.below(20)];
                         let fails = dice.below(6) as u32;
-                        passed += mm.frames.watch().stretches.iter().map(|(.., stretch)| stretch.len).sum::<u64>();
-                        naive.forget_stretches(ZONE);
+                        passed += mm.phys.frames.watch().stretches.iter().map(|(.., stretch)| stretch.len).sum::<u64>();
+                        naive.phys.forget_stretches(ZONE);
                         let [remembering, forgetful] = [&mut mm, &mut naive].map(|mm| searches(mm, scanners, fails));
                         assert_eq!(remembering, forgetful, "seed {seed}, step {step}");
                     }

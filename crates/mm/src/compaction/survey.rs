@@ -7,8 +7,9 @@ use order9_units::Order;
 use super::BLOCK;
 use super::control::CompactControl;
 use super::source_scan::Found;
-use crate::Mm;
 use crate::page_flags::PageFlag;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 /// Frames of a pageblock, a bit for each.
@@ -44,41 +45,41 @@ pub(super) struct Survey {
     pub(super) keeps: bool,
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Looks at the pageblock at `first` from end to end.
-    pub(super) fn survey(&mut self, run: &mut CompactControl, first: Idx) -> Survey {
+    pub(super) fn survey(&self, run: &mut CompactControl, first: Idx, phys: &mut PhysMem<impl Tracer>) -> Survey {
         let mut survey = Survey::default();
         let (mut at, mut scanned) = (0, 0);
         while at < BLOCK.get() as u32 && !survey.keeps {
             let idx = first.plus(at);
-            let word = self.frames.word(idx);
+            let word = phys.frames.word(idx);
             let frames = match word.state() {
                 FrameState::Free { .. } | FrameState::Pcp { .. } => word.frames().min(BLOCK.get()),
                 _ => 1,
             };
-            scanned += if self.policy.compaction.scan_counts_jumps { frames } else { 1 };
+            scanned += if phys.policy.compaction.scan_counts_jumps { frames } else { 1 };
             match word.state() {
                 FrameState::Free { .. } => {}
                 FrameState::Pcp { .. } => survey.has_cached = true,
-                _ if self.may_take(run, idx, word) => survey.pages.insert(at),
+                _ if self.may_take(run, idx, word, phys) => survey.pages.insert(at),
                 _ => survey.keeps = true,
             }
             at += frames as u32;
         }
         run.totals.migrate_scanned += scanned;
-        self.work.scanned_unlocked += scanned;
+        phys.work.scanned_unlocked += scanned;
         survey
     }
 
     /// Whether the run may isolate the page at `idx`, and has a chance to move it without waiting longer than it may.
-    pub(super) fn may_take(&self, run: &CompactControl, idx: Idx, word: Word) -> bool {
+    pub(super) fn may_take(&self, run: &CompactControl, idx: Idx, word: Word, phys: &PhysMem<impl Tracer>) -> bool {
         // Who compacts for itself never waits for a lock.
         let busy = word.has(PageFlag::Locked) && (run.by.is_direct() || run.mode == crate::migrate::MigrateMode::Async);
         let single = word.is_allocated() && word.order() == Order::ZERO;
         single
             && !busy
             && match self.classify(run, idx, word) {
-                Found::Lru(word) => self.may_isolate(run, idx, word),
+                Found::Lru(word) => self.may_isolate(run, idx, word, phys),
                 Found::Movable => true,
                 Found::Failure(_) | Found::Free(_) => false,
             }

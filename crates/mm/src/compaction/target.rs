@@ -9,21 +9,24 @@ use super::control::{CompactControl, CompactId};
 use super::target_fast::FreeListTargets;
 use super::{BLOCK, CLUSTER};
 use crate::Mm;
+use crate::compaction::Compaction;
 use crate::migrate::{MigrateMode, Targets};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::{BlockSearch, TargetStride};
 use crate::trace::Tracer;
 
 /// How a run finds free frames.
 pub(super) trait ChooseTargets<T: Tracer> {
     /// Isolates free frames for the batch, as far as it finds some without the scanner.
-    fn choose(&self, mm: &mut Mm<T>, run: &mut CompactControl);
+    fn choose(&self, phys: &mut PhysMem<T>, compaction: &mut Compaction, run: &mut CompactControl);
 }
 
 /// Where the scanner comes to, alone.
 struct LinearTargets;
 
 impl<T: Tracer> ChooseTargets<T> for LinearTargets {
-    fn choose(&self, _: &mut Mm<T>, _: &mut CompactControl) {}
+    fn choose(&self, _: &mut PhysMem<T>, _: &mut Compaction, _: &mut CompactControl) {}
 }
 
 /// The frames that a run holds, as migration takes them.
@@ -31,62 +34,59 @@ pub(super) struct RunTargets(pub(super) CompactId);
 
 impl<T: Tracer> Targets<T> for RunTargets {
     fn take(&mut self, mm: &mut Mm<T>, _: Idx) -> Option<Idx> {
-        if let Some(idx) = mm.compaction.runs.get_mut(self.0).freepages.pop() {
-            return Some(idx);
+        let run = mm.compact_runs.get_mut(self.0);
+        if run.freepages.is_empty() {
+            mm.compaction.isolate_targets(run, &mut mm.phys);
         }
-        let mut run = mm.compaction.runs.take(self.0);
-        mm.isolate_targets(&mut run);
-        let target = run.freepages.pop();
-        mm.compaction.runs.put_back(self.0, run);
-        target
+        run.freepages.pop()
     }
 
     fn give_back(&mut self, mm: &mut Mm<T>, target: Idx) {
-        mm.compaction.runs.get_mut(self.0).freepages.push(target);
+        mm.compact_runs.get_mut(self.0).freepages.push(target);
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl Compaction {
     /// Isolates free frames for the batch, if there are some (`isolate_freepages`).
-    fn isolate_targets(&mut self, run: &mut CompactControl) {
+    fn isolate_targets(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) {
         if run.claim.is_some() {
-            return self.take_indexed_targets(run);
+            return phys.take_indexed_targets(run);
         }
-        if run.contended && !self.policy.compaction.contention_finish_block {
+        if run.contended && !phys.policy.compaction.contention_finish_block {
             return;
         }
-        match self.policy.compaction.target_search {
-            BlockSearch::Linear => LinearTargets.choose(self, run),
-            BlockSearch::FreeLists | BlockSearch::Index => FreeListTargets.choose(self, run),
+        match phys.policy.compaction.target_search {
+            BlockSearch::Linear => LinearTargets.choose(phys, self, run),
+            BlockSearch::FreeLists | BlockSearch::Index => FreeListTargets.choose(phys, self, run),
         }
         if run.freepages.is_empty() {
-            self.scan_for_targets(run);
+            self.scan_for_targets(run, phys);
         }
     }
 
-    fn scan_for_targets(&mut self, run: &mut CompactControl) {
+    fn scan_for_targets(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) {
         let lowest = run.migrate_pfn.align_down(Order::PAGEBLOCK) + BLOCK;
-        let mut stride = match self.policy.compaction.target_stride {
+        let mut stride = match phys.policy.compaction.target_stride {
             TargetStride::Adaptive if run.mode == MigrateMode::Async => CLUSTER as u64,
             TargetStride::Adaptive | TargetStride::One => 1,
         };
         let mut at = run.free_pfn;
         let mut block = at.align_down(Order::PAGEBLOCK);
         while block >= lowest {
-            self.work.blocks_passed += 1;
-            if self.suits_as_target(run, block) {
+            phys.work.blocks_passed += 1;
+            if self.suits_as_target(run, block, phys) {
                 let end = block + BLOCK;
                 let before = run.freepages.len();
-                at = self.scan_target_block(run, at, end, stride);
-                self.note_scanned_target(run, block, at == end);
-                if run.has_enough_targets() || self.gives_up_targets(run) {
+                at = self.scan_target_block(run, at, end, stride, phys);
+                self.note_scanned_target(run, block, at == end, phys);
+                if run.has_enough_targets() || phys.gives_up_targets(run) {
                     at = if at >= end { block - BLOCK } else { at };
                     break;
                 }
                 if at < end {
                     break; // No more may be taken from the zone.
                 }
-                if self.policy.compaction.target_stride == TargetStride::Adaptive {
+                if phys.policy.compaction.target_stride == TargetStride::Adaptive {
                     stride = if run.freepages.len() > before { 1 } else { (2 * stride).min(CLUSTER as u64) };
                 }
             }
@@ -99,15 +99,11 @@ impl<T: Tracer> Mm<T> {
         run.free_pfn = at;
     }
 
-    fn gives_up_targets(&self, run: &CompactControl) -> bool {
-        run.contended && !self.policy.compaction.contention_finish_block
-    }
-
-    fn suits_as_target(&self, run: &CompactControl, block: Pfn) -> bool {
-        let Some(idx) = self.block_in_zone(run, block) else { return false };
-        let word = self.frames.word(idx);
+    fn suits_as_target(&self, run: &CompactControl, block: Pfn, phys: &PhysMem<impl Tracer>) -> bool {
+        let Some(idx) = phys.block_in_zone(run, block) else { return false };
+        let word = phys.frames.word(idx);
         let whole = word.is_free() && word.order() >= Order::PAGEBLOCK;
-        let own = self.frames.blocks()[idx.block()].migratetype;
+        let own = phys.frames.blocks()[idx.block()].migratetype;
         let of_type = match own {
             Migratetype::Movable | Migratetype::Cma => true,
             Migratetype::Isolate => false,
@@ -118,36 +114,44 @@ impl<T: Tracer> Mm<T> {
 
     /// The scanner is done with a pageblock, or stops in it. The classic scanner remembers only where it found nothing, and
     /// does so while it scans.
-    fn note_scanned_target(&mut self, run: &CompactControl, block: Pfn, to_its_end: bool) {
-        if self.policy.compaction.free_cursor_slow && to_its_end {
-            let idx = self.frames.at(block);
+    fn note_scanned_target(&mut self, run: &CompactControl, block: Pfn, to_its_end: bool, phys: &PhysMem<impl Tracer>) {
+        if phys.policy.compaction.free_cursor_slow && to_its_end {
+            let idx = phys.frames.at(block);
             self.skip.set(idx.block(), true);
-            self.compaction.zones[run.zone.index()].lower_free(block);
+            self.zones[run.zone.index()].lower_free(block);
         }
-    }
-
-    /// Puts the pages that a run has isolated back where they were.
-    pub(super) fn put_back_sources(&mut self, run: &mut CompactControl) {
-        if !run.migratepages.is_empty() {
-            let node = self.frames.zones()[run.zone.index()].node();
-            self.lock_lru(node, 1);
-        }
-        for idx in run.migratepages.drain(..) {
-            self.putback_movable(idx, run.signs.cpu);
-        }
-        run.nr_migratepages = 0;
     }
 
     /// Returns the frames that a run has not used; where the highest of them lies above the place that runs start from, they
     /// start there from now on.
-    pub(super) fn release_targets(&mut self, run: &mut CompactControl) {
+    pub(super) fn release_targets(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) {
         let Some(&highest) = run.freepages.iter().max() else { return };
-        self.frames.lock_zone(run.zone);
+        phys.frames.lock_zone(run.zone);
         for idx in run.freepages.drain(..) {
-            self.frames.release_held_block(idx, Order::ZERO);
+            phys.frames.release_held_block(idx, Order::ZERO);
         }
-        let block = self.frames.pfn(highest).align_down(Order::PAGEBLOCK);
-        let cached = &mut self.compaction.zones[run.zone.index()].cached_free;
+        let block = phys.frames.pfn(highest).align_down(Order::PAGEBLOCK);
+        let cached = &mut self.zones[run.zone.index()].cached_free;
         *cached = (*cached).max(block);
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
+    fn gives_up_targets(&self, run: &CompactControl) -> bool {
+        run.contended && !self.policy.compaction.contention_finish_block
+    }
+}
+
+impl UsedPages {
+    /// Puts the pages that a run has isolated back where they were.
+    pub(super) fn put_back_sources(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) {
+        if !run.migratepages.is_empty() {
+            let node = phys.frames.zones()[run.zone.index()].node();
+            self.lock_lru(node, 1, phys);
+        }
+        for idx in run.migratepages.drain(..) {
+            self.putback_movable(idx, run.signs.cpu, phys);
+        }
+        run.nr_migratepages = 0;
     }
 }

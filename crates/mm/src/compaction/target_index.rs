@@ -5,10 +5,10 @@ use order9_units::{Migratetype, Order, PfnRange};
 
 use super::control::CompactControl;
 use super::{BLOCK, CLUSTER};
-use crate::Mm;
+use crate::phys::PhysMem;
 use crate::trace::{CompactEvent, Event, Tracer};
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// Takes free frames for what is left of the batch, as far as there are some and the zone can spare them.
     pub(super) fn take_indexed_targets(&mut self, run: &mut CompactControl) {
         self.frames.lock_zone(run.zone);

@@ -4,22 +4,30 @@ use order9_frames::{Idx, Word};
 use order9_units::{Order, Pages, Pfn, PfnRange};
 
 use super::control::CompactControl;
-use crate::Mm;
+use crate::compaction::Compaction;
 use crate::migrate::MigrateMode;
 use crate::page_flags::PageWord;
+use crate::phys::PhysMem;
 use crate::trace::{CompactEvent, Event, Tracer};
 
-impl<T: Tracer> Mm<T> {
+impl Compaction {
     /// Isolates free blocks between `start` and `end`, which lie in one pageblock, until there are enough for the batch
     /// (`isolate_freepages_block`). Returns how far it came.
-    pub(super) fn scan_target_block(&mut self, run: &mut CompactControl, start: Pfn, end: Pfn, stride: u64) -> Pfn {
+    pub(super) fn scan_target_block(
+        &mut self,
+        run: &mut CompactControl,
+        start: Pfn,
+        end: Pfn,
+        stride: u64,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Pfn {
         let (mut at, mut scanned, mut isolated, mut locked) = (start, 0, 0, false);
         while at < end {
-            let idx = self.frames.at(at);
-            let word = self.frames.word(idx);
+            let idx = phys.frames.at(at);
+            let word = phys.frames.word(idx);
             scanned += 1;
             if stride == 1 && word.is_used_alone() {
-                let stretch = self.frames.table().leading(idx, end - at, |word| word.is_used_alone());
+                let stretch = phys.frames.table().leading(idx, end - at, |word| word.is_used_alone());
                 scanned += stretch.get() - 1;
                 at += stretch;
                 continue;
@@ -31,11 +39,11 @@ impl<T: Tracer> Mm<T> {
             }
             if !locked {
                 locked = true;
-                if !self.lock_for_targets(run) {
+                if !phys.lock_for_targets(run) {
                     break;
                 }
             }
-            let Some(frames) = self.take_targets(run, idx, word) else { break };
+            let Some(frames) = phys.take_targets(run, idx, word) else { break };
             isolated += frames;
             if run.has_enough_targets() {
                 at += Pages::new(frames);
@@ -45,23 +53,25 @@ impl<T: Tracer> Mm<T> {
         }
         at = at.min(end);
         run.totals.free_scanned += scanned;
-        self.counters.compact_isolated += isolated;
+        phys.counters.compact_isolated += isolated;
         if locked {
-            self.frames.work_mut().frames_scanned += scanned;
+            phys.frames.work_mut().frames_scanned += scanned;
         } else {
-            self.work.scanned_unlocked += scanned;
+            phys.work.scanned_unlocked += scanned;
         }
-        if at == end && isolated == 0 && !self.policy.compaction.free_cursor_slow {
-            self.skip.set(self.frames.at(start).block(), true);
-            self.compaction.zones[run.zone.index()].lower_free(start);
+        if at == end && isolated == 0 && !phys.policy.compaction.free_cursor_slow {
+            self.skip.set(phys.frames.at(start).block(), true);
+            self.zones[run.zone.index()].lower_free(start);
         }
-        self.trace(|| {
+        phys.trace(|| {
             let range = PfnRange::new(start, at);
             Event::Compaction(CompactEvent::IsolateFreepages { range, scanned, taken: isolated })
         });
         at
     }
+}
 
+impl<T: Tracer> PhysMem<T> {
     /// Takes the lock of the free lists; says whether the scan goes on.
     fn lock_for_targets(&mut self, run: &mut CompactControl) -> bool {
         if run.signs.zone_busy && run.mode == MigrateMode::Async {

@@ -3,19 +3,21 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::lru::ObjectLru;
-use super::{FsCache, NONE};
-use crate::Mm;
-use crate::slab::CacheId;
-use crate::trace::Tracer;
 use order9_frames::{Verdict, require};
 
-impl<T: Tracer> Mm<T> {
+use super::lru::ObjectLru;
+use super::{FsCache, NONE};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+use crate::slab::CacheId;
+use crate::trace::Tracer;
+
+impl UsedPages {
     /// Checks every law of filesystem caches.
-    pub(crate) fn check_fs(&self) -> Verdict {
+    pub(crate) fn check_fs(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
         let Some(fs) = &self.fs else { return Ok(()) };
         let (mut dentries, mut inodes) = (Vec::new(), Vec::new());
-        for (id, number) in self.user.files.inodes() {
+        for (id, number) in self.files.inodes() {
             let inode = &fs.inodes[number as usize];
             require(inode.file == id, "a cached inode is its file's", || {
                 format!("{id:?} has that of {:?}", inode.file)
@@ -29,12 +31,18 @@ impl<T: Tracer> Mm<T> {
             }
         }
         let FsCache { dentry_cache, inode_cache, dentry_lru, inode_lru, .. } = &**fs;
-        self.check_objects(*dentry_cache, dentries, dentry_lru)?;
-        self.check_objects(*inode_cache, inodes, inode_lru)
+        self.check_objects(*dentry_cache, dentries, dentry_lru, phys)?;
+        self.check_objects(*inode_cache, inodes, inode_lru, phys)
     }
 
     /// Objects in use by files, with whether they are listed, are those that live; and the lists hold those listed.
-    fn check_objects(&self, cache: CacheId, mut used: Vec<(u32, bool)>, lru: &ObjectLru) -> Verdict {
+    fn check_objects(
+        &self,
+        cache: CacheId,
+        mut used: Vec<(u32, bool)>,
+        lru: &ObjectLru,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Verdict {
         let slab = &self.slab.caches[cache.index()];
         let live = used.iter().all(|&(number, _)| slab.slab_of(number).is_some());
         require(live && used.len() as u64 == slab.objects(), "objects of the filesystem are its files'", || {
@@ -42,7 +50,7 @@ impl<T: Tracer> Mm<T> {
         })?;
         used.retain(|&(_, listed)| listed);
         let mut listed = Vec::new();
-        for node in 0..self.frames.nodes().len() {
+        for node in 0..phys.frames.nodes().len() {
             let before = listed.len() as u64;
             listed.extend(lru.iter(node).take(used.len() + 1));
             let length = listed.len() as u64 - before;

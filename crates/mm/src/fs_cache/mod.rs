@@ -17,11 +17,13 @@ use core::fmt;
 
 use order9_units::{NodeId, Pages};
 
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+
 pub use open::{FsNeed, FsStep};
 pub use scan::Shrunk;
 pub(crate) use scan::{FsScan, ScanStep};
 
-use crate::Mm;
 use crate::page_cache::{FileId, Home, PAGES_MAX};
 use crate::policy::InodeCache;
 use crate::slab::{CacheError, CacheId, CacheSpec, Object, SlabError};
@@ -99,19 +101,16 @@ impl FsCache {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Mounts the filesystem of the machine: creates the cache of dentries and that of its inodes, and registers its
     /// shrinker.
-    ///
-    /// # Errors
-    /// [`FsError::Mounted`] or [`FsError::Cache`].
-    pub fn mount(&mut self, inodes: CacheSpec) -> Result<(), FsError> {
+    pub(crate) fn mount(&mut self, inodes: CacheSpec, phys: &PhysMem<impl Tracer>) -> Result<(), FsError> {
         if self.fs.is_some() {
             return Err(FsError::Mounted);
         }
-        let inode_cache = self.kmem_cache_create(inodes).map_err(FsError::Cache)?;
-        let dentry_cache = self.kmem_cache_create(CacheSpec::DENTRY).map_err(FsError::Cache)?;
-        let nodes = self.frames.nodes().len();
+        let inode_cache = self.kmem_cache_create(inodes, phys).map_err(FsError::Cache)?;
+        let dentry_cache = self.kmem_cache_create(CacheSpec::DENTRY, phys).map_err(FsError::Cache)?;
+        let nodes = phys.frames.nodes().len();
         self.fs = Some(alloc::boxed::Box::new(FsCache {
             dentry_cache,
             inode_cache,
@@ -120,22 +119,19 @@ impl<T: Tracer> Mm<T> {
             dentry_lru: ObjectLru::new(nodes),
             inode_lru: ObjectLru::new(nodes),
         }));
-        self.register_superblock_shrinker();
+        self.register_superblock_shrinker(phys);
         Ok(())
     }
 
     /// A file of `size` on disk, of which nothing is in memory yet. One that a program creates is dirty once it is open: see
     /// [`Mm::mark_inode_dirty`].
-    ///
-    /// # Errors
-    /// [`FsError::NotMounted`], [`FsError::TooManyFiles`] or [`FsError::TooLarge`].
-    pub fn fs_create(&mut self, size: Pages) -> Result<FileId, FsError> {
+    pub(crate) fn fs_create(&mut self, size: Pages, phys: &PhysMem<impl Tracer>) -> Result<FileId, FsError> {
         self.fs.as_ref().ok_or(FsError::NotMounted)?;
         if size > PAGES_MAX {
             return Err(FsError::TooLarge(size));
         }
-        let id = self.user.files.create(size, Home::Disk).ok_or(FsError::TooManyFiles)?;
-        self.user.rmap.make_room(self.frames.table().len());
+        let id = self.files.create(size, Home::Disk).ok_or(FsError::TooManyFiles)?;
+        self.rmap.make_room(phys.frames.table().len());
         Ok(id)
     }
 
@@ -155,31 +151,31 @@ impl<T: Tracer> Mm<T> {
     /// The cached inode of a file.
     fn inode_of(&self, id: FileId) -> Result<Option<(u32, Inode)>, FsError> {
         let fs = self.fs.as_ref().ok_or(FsError::NotMounted)?;
-        let inode = self.user.files.inode_of(id)?;
+        let inode = self.files.inode_of(id)?;
         Ok(inode.map(|number| (number, fs.inodes[number as usize])))
     }
 
     /// Whether the inode of a file has to stay for what is dirty, or, since 5.16, for its pages.
-    fn content_keeps_inode(&self, id: FileId) -> bool {
-        let pages_keep = self.policy.reclaim.inode_cache == InodeCache::KeepsInode;
-        self.user.file(id).is_ok_and(|file| file.is_dirty() || pages_keep && file.pages() > Pages::ZERO)
+    fn content_keeps_inode(&self, id: FileId, phys: &PhysMem<impl Tracer>) -> bool {
+        let pages_keep = phys.policy.reclaim.inode_cache == InodeCache::KeepsInode;
+        self.file(id).is_ok_and(|file| file.is_dirty() || pages_keep && file.pages() > Pages::ZERO)
     }
 
     /// Lists the inode of a file, if it is cached and nothing keeps it (any more). One that is listed already has been
     /// used.
-    fn list_if_idle(&mut self, id: FileId) {
+    fn list_if_idle(&mut self, id: FileId, phys: &PhysMem<impl Tracer>) {
         match self.inode_of(id) {
             Ok(Some((number, Inode { listed: true, dentry: NONE, .. }))) => {
                 self.fs.as_mut().expect("it is mounted").inodes[number as usize].referenced = true;
             }
-            _ => self.list_if_unlisted(id),
+            _ => self.list_if_unlisted(id, phys),
         }
     }
 
     /// Lists the inode of a file, if it is cached, not listed yet, and nothing keeps it (any more).
-    pub(crate) fn list_if_unlisted(&mut self, id: FileId) {
+    pub(crate) fn list_if_unlisted(&mut self, id: FileId, phys: &PhysMem<impl Tracer>) {
         let Ok(Some((number, Inode { listed: false, dentry: NONE, .. }))) = self.inode_of(id) else { return };
-        if self.content_keeps_inode(id) {
+        if self.content_keeps_inode(id, phys) {
             return;
         }
         let fs = self.fs.as_mut().expect("it is mounted");

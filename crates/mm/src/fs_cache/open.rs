@@ -4,9 +4,10 @@ use order9_frames::Request;
 use order9_units::Pfn;
 
 use super::{Dentry, FsCache, FsError, Inode, NONE};
-use crate::Mm;
 use crate::alloc_error::AllocError;
 use crate::page_cache::{FileId, FileTable};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::slab::{NewSlab, Object, ObjectStep};
 use crate::trace::Tracer;
 
@@ -46,28 +47,33 @@ impl FsNeed {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Opens a file: its inode and dentry are cached and in use then. `asked` says how memory for them is allocated.
-    pub fn fs_open(&mut self, id: FileId, asked: &Request) -> FsStep {
-        self.go_on_open(Opening { file: id, asked: *asked, inode_missed: false })
+    pub fn fs_open(&mut self, id: FileId, asked: &Request, phys: &mut PhysMem<impl Tracer>) -> FsStep {
+        self.go_on_open(Opening { file: id, asked: *asked, inode_missed: false }, phys)
     }
 
     /// Hands in what the allocation of [`FsNeed::request`] came to.
     ///
     /// # Panics
     /// If the page is not a block of that order that was just allocated.
-    pub fn fs_open_give(&mut self, need: &FsNeed, answer: Result<Pfn, AllocError>) -> FsStep {
-        let step = self.kmem_cache_give(&need.slab, answer);
-        self.take_object(need.opening, step)
+    pub fn fs_open_give(
+        &mut self,
+        need: &FsNeed,
+        answer: Result<Pfn, AllocError>,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> FsStep {
+        let step = self.kmem_cache_give(&need.slab, answer, phys);
+        self.take_object(need.opening, step, phys)
     }
 
     /// Opens a file with pages straight from the fast path; where that fails, the slow path has to find what is needed.
-    pub fn fs_open_fast(&mut self, id: FileId, asked: &Request) -> FsStep {
-        let mut step = self.fs_open(id, asked);
+    pub(crate) fn fs_open_fast(&mut self, id: FileId, asked: &Request, phys: &mut PhysMem<impl Tracer>) -> FsStep {
+        let mut step = self.fs_open(id, asked, phys);
         while let FsStep::NeedPage(need) = step {
-            match self.alloc_fast(&need.request()) {
+            match self.alloc_fast(&need.request(), phys) {
                 Err(AllocError::NoneAboveWatermark) if need.slab.is_last_try() => break,
-                answer => step = self.fs_open_give(&need, answer),
+                answer => step = self.fs_open_give(&need, answer, phys),
             }
         }
         step
@@ -79,7 +85,7 @@ impl<T: Tracer> Mm<T> {
     /// [`FsError::NotOpen`], [`FsError::NoSuchFile`] or [`FsError::NotMounted`].
     pub fn fs_close(&mut self, id: FileId) -> Result<(), FsError> {
         let fs = self.fs.as_mut().ok_or(FsError::NotMounted)?;
-        let number = fs.dentry_of(&self.user.files, id)?.filter(|&dentry| fs.dentries[dentry as usize].users > 0);
+        let number = fs.dentry_of(&self.files, id)?.filter(|&dentry| fs.dentries[dentry as usize].users > 0);
         let number = number.ok_or(FsError::NotOpen(id))?;
         let dentry = &mut fs.dentries[number as usize];
         dentry.users -= 1;
@@ -99,53 +105,49 @@ impl<T: Tracer> Mm<T> {
 
     /// Removes a file that is not open or mapped, on behalf of `cpu`: its pages, inode and dentry are freed; what was to be
     /// written no longer is. What is being read or written stays allocated until that ends.
-    ///
-    /// # Errors
-    /// [`FsError::Open`], [`FsError::NoSuchFile`] or [`FsError::NotMounted`].
-    pub fn fs_unlink(&mut self, id: FileId, cpu: usize) -> Result<(), FsError> {
+    pub(crate) fn fs_unlink(&mut self, id: FileId, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Result<(), FsError> {
         let inode = self.inode_of(id)?;
         if self.is_open_on_disk(id) {
             return Err(FsError::Open(id));
         }
-        self.evict(id, 0, u64::MAX, cpu);
+        self.evict(id, 0, u64::MAX, cpu, phys);
         self.forget_dirt(id);
         if let Some((number, Inode { dentry, .. })) = inode {
             if dentry != NONE {
-                self.free_dentry(dentry, cpu);
+                self.free_dentry(dentry, cpu, phys);
             }
-            self.free_inode(number, cpu);
+            self.free_inode(number, cpu, phys);
         }
-        self.user.files.remove(id);
+        self.files.remove(id);
         Ok(())
     }
 
     /// Whether a file on disk is open, or mapped.
     pub(crate) fn is_open_on_disk(&self, id: FileId) -> bool {
-        let dentry =
-            self.fs.as_ref().and_then(|fs| Some(&fs.dentries[fs.dentry_of(&self.user.files, id).ok()?? as usize]));
+        let dentry = self.fs.as_ref().and_then(|fs| Some(&fs.dentries[fs.dentry_of(&self.files, id).ok()?? as usize]));
         dentry.is_some_and(|dentry| dentry.users > 0)
     }
 
     /// A file is being mapped: one on disk stays open while it has mappings.
     pub(crate) fn open_by_mappings(&mut self, id: FileId) {
         let Some(fs) = self.fs.as_mut() else { return };
-        if let Ok(Some(dentry)) = fs.dentry_of(&self.user.files, id)
-            && self.user.files.ensure(id).set_open_by_mappings(true)
+        if let Ok(Some(dentry)) = fs.dentry_of(&self.files, id)
+            && self.files.ensure(id).set_open_by_mappings(true)
         {
             fs.dentries[dentry as usize].users += 1;
         }
     }
 
     /// The last mapping of a file on disk is gone.
-    pub(crate) fn close_by_mappings(&mut self, id: FileId) {
-        if self.user.file_mut(id).set_open_by_mappings(false) {
+    pub(crate) fn close_by_mappings(&mut self, id: FileId, phys: &PhysMem<impl Tracer>) {
+        if self.file_mut(id).set_open_by_mappings(false) {
             self.fs_close(id).expect("mappings hold the file open");
         }
-        self.settle_file(id);
+        self.settle_file(id, phys);
     }
 
     /// Frees an unused dentry; its inode stays, listed if nothing else keeps it. Returns the frames that went back.
-    pub(super) fn free_dentry(&mut self, number: u32, cpu: usize) -> u64 {
+    pub(super) fn free_dentry(&mut self, number: u32, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> u64 {
         let fs = self.fs.as_mut().expect("it is mounted");
         let (cache, Dentry { inode, listed, .. }) = (fs.dentry_cache, fs.dentries[number as usize]);
         fs.inodes[inode as usize].dentry = NONE;
@@ -154,25 +156,25 @@ impl<T: Tracer> Mm<T> {
             let node = self.node_of_object(cache, number);
             self.fs.as_mut().expect("it is mounted").dentry_lru.remove(node, number);
         }
-        self.list_if_idle(id);
-        self.kmem_cache_free(Object { cache, number }, cpu).expect("a cached dentry lives")
+        self.list_if_idle(id, phys);
+        self.kmem_cache_free(Object { cache, number }, cpu, phys).expect("a cached dentry lives")
     }
 
     /// Frees an inode without dentry, pages and anything to write; shadows go with it. Returns the frames that went back.
-    pub(super) fn free_inode(&mut self, number: u32, cpu: usize) -> u64 {
+    pub(super) fn free_inode(&mut self, number: u32, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> u64 {
         let fs = self.fs.as_mut().expect("it is mounted");
         let (cache, Inode { file, listed, .. }) = (fs.inode_cache, fs.inodes[number as usize]);
-        self.user.files.set_inode(file, None);
-        self.user.files.drop_file(file);
+        self.files.set_inode(file, None);
+        self.files.drop_file(file);
         if listed {
             let node = self.node_of_object(cache, number);
             self.fs.as_mut().expect("it is mounted").inode_lru.remove(node, number);
         }
-        self.kmem_cache_free(Object { cache, number }, cpu).expect("a cached inode lives")
+        self.kmem_cache_free(Object { cache, number }, cpu, phys).expect("a cached inode lives")
     }
 
     /// Caches what is missing, the inode first, and takes the dentry into use.
-    fn go_on_open(&mut self, mut opening: Opening) -> FsStep {
+    fn go_on_open(&mut self, mut opening: Opening, phys: &mut PhysMem<impl Tracer>) -> FsStep {
         let inode = match self.inode_of(opening.file) {
             Err(error) => return FsStep::Failed(error),
             Ok(inode) => inode,
@@ -181,13 +183,13 @@ impl<T: Tracer> Mm<T> {
         let Some((_, Inode { dentry, .. })) = inode else {
             opening.inode_missed = true;
             let cache = fs.inode_cache;
-            let step = self.kmem_cache_alloc(cache, &opening.asked);
-            return self.take_object(opening, step);
+            let step = self.kmem_cache_alloc(cache, &opening.asked, phys);
+            return self.take_object(opening, step, phys);
         };
         if dentry == NONE {
             let cache = fs.dentry_cache;
-            let step = self.kmem_cache_alloc(cache, &opening.asked);
-            return self.take_object(opening, step);
+            let step = self.kmem_cache_alloc(cache, &opening.asked, phys);
+            return self.take_object(opening, step, phys);
         }
         let users = &mut fs.dentries[dentry as usize].users;
         match users.checked_add(1) {
@@ -199,25 +201,25 @@ impl<T: Tracer> Mm<T> {
 
     /// Makes an object the file's inode or dentry and goes on. While the caller waited for its page, another task may have
     /// cached the same, or removed the file: the object is freed again then.
-    fn take_object(&mut self, opening: Opening, step: ObjectStep) -> FsStep {
+    fn take_object(&mut self, opening: Opening, step: ObjectStep, phys: &mut PhysMem<impl Tracer>) -> FsStep {
         let object = match step {
             ObjectStep::Done(object) => object,
             ObjectStep::NeedPage(slab) => return FsStep::NeedPage(FsNeed { opening, slab }),
             ObjectStep::Failed(error) => {
-                self.list_if_idle(opening.file); // Its inode, if only the dentry is missing.
+                self.list_if_idle(opening.file, phys); // Its inode, if only the dentry is missing.
                 return FsStep::Failed(FsError::Slab(error));
             }
         };
         let fs = self.fs.as_mut().expect("it is mounted");
         let used = if object.cache == fs.inode_cache {
-            fs.cache_inode(&mut self.user.files, opening.file, object.number)
+            fs.cache_inode(&mut self.files, opening.file, object.number)
         } else {
-            fs.cache_dentry(&self.user.files, opening.file, object.number)
+            fs.cache_dentry(&self.files, opening.file, object.number)
         };
         if !used {
-            self.kmem_cache_free(object, opening.asked.cpu).expect("the object was just allocated");
+            self.kmem_cache_free(object, opening.asked.cpu, phys).expect("the object was just allocated");
         }
-        self.go_on_open(opening)
+        self.go_on_open(opening, phys)
     }
 }
 

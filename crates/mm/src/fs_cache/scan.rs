@@ -3,8 +3,9 @@
 use order9_units::{NodeId, Pages};
 
 use super::{FsCache, NONE};
-use crate::Mm;
 use crate::page_cache::FileId;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 /// A batch under way: how many more dentries and inodes it looks at.
@@ -44,19 +45,25 @@ impl FsCache {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Goes on with a batch until it is done or some pages were dropped, on behalf of `cpu`.
-    pub(crate) fn fs_scan(&mut self, scan: &mut FsScan, shrunk: &mut Shrunk, cpu: usize) -> ScanStep {
+    pub(crate) fn fs_scan(
+        &mut self,
+        scan: &mut FsScan,
+        shrunk: &mut Shrunk,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> ScanStep {
         if let Some((file, index)) = scan.invalidating.take() {
-            return self.invalidate_some(scan, file, index, shrunk, cpu);
+            return self.invalidate_some(scan, file, index, shrunk, cpu, phys);
         }
         let node = scan.node.index();
         while scan.dentries > 0 {
             let Some(first) = self.fs.as_ref().and_then(|fs| fs.dentry_lru.first(node)) else { break };
             scan.dentries -= 1;
-            self.work.slab_objects_scanned += 1;
+            phys.work.slab_objects_scanned += 1;
             if self.take_dentry(node, first) {
-                shrunk.pages += self.free_dentry(first, cpu);
+                shrunk.pages += self.free_dentry(first, cpu, phys);
                 shrunk.objects += 1;
             }
         }
@@ -64,12 +71,12 @@ impl<T: Tracer> Mm<T> {
         while scan.inodes > 0 {
             let Some(first) = self.fs.as_ref().and_then(|fs| fs.inode_lru.first(node)) else { break };
             scan.inodes -= 1;
-            self.work.slab_objects_scanned += 1;
-            match self.judge_inode(node, first) {
+            phys.work.slab_objects_scanned += 1;
+            match self.judge_inode(node, first, phys) {
                 Verdict::Spared => {}
-                Verdict::Invalidate(file) => return self.invalidate_some(scan, file, 0, shrunk, cpu),
+                Verdict::Invalidate(file) => return self.invalidate_some(scan, file, 0, shrunk, cpu, phys),
                 Verdict::Free => {
-                    shrunk.pages += self.free_inode(first, cpu);
+                    shrunk.pages += self.free_inode(first, cpu, phys);
                     shrunk.objects += 1;
                 }
             }
@@ -85,11 +92,12 @@ impl<T: Tracer> Mm<T> {
         index: u64,
         shrunk: &mut Shrunk,
         cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
     ) -> ScanStep {
-        let (dropped, next) = self.invalidate(file, index, cpu);
+        let (dropped, next) = self.invalidate(file, index, cpu, phys);
         scan.invalidating = next.map(|index| (file, index));
         if next.is_none() {
-            self.list_if_idle(file);
+            self.list_if_idle(file, phys);
         }
         shrunk.pages += dropped;
         ScanStep::Invalidated(dropped)
@@ -112,10 +120,10 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Decides about the inode unused for longest.
-    fn judge_inode(&mut self, node: usize, number: u32) -> Verdict {
+    fn judge_inode(&mut self, node: usize, number: u32, phys: &PhysMem<impl Tracer>) -> Verdict {
         let file = self.fs.as_ref().expect("its lists exist").inodes[number as usize].file;
-        let is_kept = self.content_keeps_inode(file);
-        let has_pages = self.user.file(file).is_ok_and(|file| file.pages() > Pages::ZERO);
+        let is_kept = self.content_keeps_inode(file, phys);
+        let has_pages = self.file(file).is_ok_and(|file| file.pages() > Pages::ZERO);
         let fs = self.fs.as_mut().expect("its lists exist");
         let inode = &mut fs.inodes[number as usize];
         if inode.dentry != NONE || is_kept {

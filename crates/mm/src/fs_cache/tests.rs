@@ -47,7 +47,7 @@ fn open(mm: &mut Mm, id: FileId) -> bool {
 pub(crate) fn used(mm: &mut Mm) -> FileId {
     let id = mm.fs_create(Pages::new(8)).expect("there is room");
     assert!(open(mm, id), "it is new");
-    mm.fs_close(id).expect("it is open");
+    mm.pages.fs_close(id).expect("it is open");
     id
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn used(mm: &mut Mm) -> FileId {
 fn scan(mm: &mut Mm, dentries: u64, inodes: u64) -> (u64, u64) {
     let mut scan = super::FsScan { node: NODE, dentries, inodes, invalidating: None };
     let (mut pages, mut shrunk) = (0, Shrunk::default());
-    while let ScanStep::Invalidated(dropped) = mm.fs_scan(&mut scan, &mut shrunk, 0) {
+    while let ScanStep::Invalidated(dropped) = mm.pages.fs_scan(&mut scan, &mut shrunk, 0, &mut mm.phys) {
         pages += dropped;
     }
     mm.check().expect("every law holds");
@@ -63,20 +63,20 @@ fn scan(mm: &mut Mm, dentries: u64, inodes: u64) -> (u64, u64) {
 }
 
 fn unused(mm: &Mm) -> (u64, u64) {
-    mm.fs.as_ref().expect("it is mounted").unused(NODE)
+    mm.pages.fs.as_ref().expect("it is mounted").unused(NODE)
 }
 
 #[test]
 fn a_file_is_cached_by_its_first_use_and_stays_so() {
     let mut mm = keeping(InodeCache::DroppedWithInode);
     let id = used(&mut mm);
-    assert_eq!((mm.is_cached(id), unused(&mm)), (Some((true, true)), (1, 0)), "a dentry keeps its inode");
+    assert_eq!((mm.pages.is_cached(id), unused(&mm)), (Some((true, true)), (1, 0)), "a dentry keeps its inode");
     assert!(!open(&mut mm, id), "it need not be read again");
     assert_eq!(scan(&mut mm, 1, 1), (0, 0), "a dentry in use");
     assert_eq!(unused(&mm), (0, 0), "leaves the list");
-    mm.fs_close(id).expect("it is open");
+    mm.pages.fs_close(id).expect("it is open");
     assert_eq!(unused(&mm), (1, 0));
-    assert_eq!(mm.fs_close(id), Err(FsError::NotOpen(id)));
+    assert_eq!(mm.pages.fs_close(id), Err(FsError::NotOpen(id)));
 }
 
 #[test]
@@ -84,12 +84,12 @@ fn dentries_used_since_they_were_listed_get_another_round() {
     let mut mm = keeping(InodeCache::DroppedWithInode);
     let (first, second) = (used(&mut mm), used(&mut mm));
     open(&mut mm, first);
-    mm.fs_close(first).expect("it is open");
+    mm.pages.fs_close(first).expect("it is open");
     assert_eq!(scan(&mut mm, 2, 0), (0, 1), "the first is spared, the second is freed");
-    assert_eq!((mm.is_cached(first), mm.is_cached(second)), (Some((true, true)), Some((true, false))));
+    assert_eq!((mm.pages.is_cached(first), mm.pages.is_cached(second)), (Some((true, true)), Some((true, false))));
     assert_eq!(unused(&mm), (1, 1));
     assert_eq!(scan(&mut mm, 1, 2), (0, 3), "and the inodes of both go with the dentries");
-    assert_eq!((mm.is_cached(first), unused(&mm)), (Some((false, false)), (0, 0)));
+    assert_eq!((mm.pages.is_cached(first), unused(&mm)), (Some((false, false)), (0, 0)));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn page_cache_keeps_its_inode_since_5_16() {
     read_pages(&mut mm, id, 0, 3);
     assert_eq!(scan(&mut mm, 1, 1), (0, 1), "only the dentry");
     assert_eq!(unused(&mm), (0, 0), "the inode is not even listed");
-    mm.invalidate(id, 0, 0);
+    mm.pages.invalidate(id, 0, 0, &mut mm.phys);
     assert_eq!(unused(&mm), (0, 1), "it returns when its last page goes");
     read_pages(&mut mm, id, 0, 1);
     assert_eq!((scan(&mut mm, 0, 1), unused(&mm)), ((0, 0), (0, 0)), "or leaves when it gets one");
@@ -123,9 +123,9 @@ fn dirty_inodes_leave_the_list_until_they_are_clean() {
         let mut mm = keeping(form);
         let id = used(&mut mm);
         scan(&mut mm, 1, 0);
-        mm.mark_inode_dirty(id, Nanos::ZERO).expect("it is cached");
+        mm.pages.mark_inode_dirty(id, Nanos::ZERO).expect("it is cached");
         assert_eq!((scan(&mut mm, 0, 1), unused(&mm)), ((0, 0), (0, 0)));
-        assert!(mm.start_inode_write(id) && !mm.start_inode_write(id));
+        assert!(mm.pages.start_inode_write(id, &mm.phys) && !mm.pages.start_inode_write(id, &mm.phys));
         assert_eq!((scan(&mut mm, 0, 1), unused(&mm)), ((0, 0), (0, 0)), "nor while it is being written");
         mm.inode_written(id);
         assert_eq!((scan(&mut mm, 0, 1), unused(&mm)), ((0, 1), (0, 0)));
@@ -141,36 +141,41 @@ fn removed_files_are_gone_from_memory_and_for_good() {
     write_page(&mut mm, id, 0, 1);
     read_pages(&mut mm, id, 1, 1);
     mm.fs_unlink(id, 0).expect("nothing keeps it");
-    assert_eq!((mm.find_page(id, 0), mm.user_levels().file), (CachedPage::Missing, 0));
-    assert_eq!((mm.next_dirty(None), mm.write_pending(None).total()), (None, 0), "nothing is written of it");
+    assert_eq!((mm.pages.find_page(id, 0, &mm.phys), mm.pages.user_levels().file), (CachedPage::Missing, 0));
+    assert_eq!((mm.pages.next_dirty(None), mm.write_pending(None).total()), (None, 0), "nothing is written of it");
     mm.check().expect("every law holds");
-    assert_eq!(mm.is_cached(id), None);
+    assert_eq!(mm.pages.is_cached(id), None);
     assert_eq!(mm.fs_unlink(id, 0), Err(FsError::NoSuchFile(id)));
-    assert_eq!(mm.fs_open(id, &KERNEL), FsStep::Failed(FsError::NoSuchFile(id)));
+    assert_eq!(mm.pages.fs_open(id, &KERNEL, &mut mm.phys), FsStep::Failed(FsError::NoSuchFile(id)));
 }
 
 #[test]
 fn two_tasks_that_open_a_file_at_once_cache_it_once() {
     let mut mm = keeping(InodeCache::DroppedWithInode);
     let id = mm.fs_create(Pages::new(8)).expect("there is room");
-    let FsStep::NeedPage(first) = mm.fs_open(id, &KERNEL) else { panic!("nothing is cached") };
+    let FsStep::NeedPage(first) = mm.pages.fs_open(id, &KERNEL, &mut mm.phys) else { panic!("nothing is cached") };
     open(&mut mm, id);
     let page = mm.alloc_fast(&first.request()).expect("there is memory");
-    assert_eq!(mm.fs_open_give(&first, Ok(page)), FsStep::Done { inode_missed: true });
+    assert_eq!(mm.pages.fs_open_give(&first, Ok(page), &mut mm.phys), FsStep::Done { inode_missed: true });
     mm.check().expect("every law holds");
-    assert_eq!((mm.fs_close(id), mm.fs_close(id), mm.fs_close(id)), (Ok(()), Ok(()), Err(FsError::NotOpen(id))));
+    assert_eq!(
+        (mm.pages.fs_close(id), mm.pages.fs_close(id), mm.pages.fs_close(id)),
+        (Ok(()), Ok(()), Err(FsError::NotOpen(id)))
+    );
 }
 
 #[test]
 fn an_opening_that_finds_no_memory_leaves_its_inode_to_the_shrinker() {
     let mut mm = keeping(InodeCache::DroppedWithInode);
     let id = mm.fs_create(Pages::new(8)).expect("there is room");
-    let FsStep::NeedPage(inode) = mm.fs_open(id, &KERNEL) else { panic!("nothing is cached") };
+    let FsStep::NeedPage(inode) = mm.pages.fs_open(id, &KERNEL, &mut mm.phys) else { panic!("nothing is cached") };
     let page = mm.alloc_fast(&inode.request()).expect("there is memory");
-    let FsStep::NeedPage(dentry) = mm.fs_open_give(&inode, Ok(page)) else { panic!("the dentry is missing") };
-    let failed = mm.fs_open_give(&dentry, Err(AllocError::NoZone));
+    let FsStep::NeedPage(dentry) = mm.pages.fs_open_give(&inode, Ok(page), &mut mm.phys) else {
+        panic!("the dentry is missing")
+    };
+    let failed = mm.pages.fs_open_give(&dentry, Err(AllocError::NoZone), &mut mm.phys);
     assert_eq!(failed, FsStep::Failed(FsError::Slab(SlabError::NoPage(AllocError::NoZone))));
-    assert_eq!((mm.is_cached(id), unused(&mm)), (Some((true, false)), (0, 1)));
+    assert_eq!((mm.pages.is_cached(id), unused(&mm)), (Some((true, false)), (0, 1)));
     mm.check().expect("every law holds");
 }
 
@@ -182,7 +187,7 @@ fn a_batch_is_shared_out_by_what_is_unused() {
     });
     scan(&mut mm, 100, 0);
     assert_eq!(unused(&mm), (300, 100));
-    let scan = mm.fs.as_ref().expect("it is mounted").scan(NODE, 128);
+    let scan = mm.pages.fs.as_ref().expect("it is mounted").scan(NODE, 128);
     assert_eq!((scan.dentries, scan.inodes), (96, 32), "128 by 300 and 100 of 401, and one more of each");
 }
 
@@ -190,7 +195,7 @@ fn a_batch_is_shared_out_by_what_is_unused() {
 fn without_a_filesystem_there_are_no_files() {
     let mut mm = mounted(Policy::default());
     assert_eq!(mm.mount(CacheSpec::XFS_INODE), Err(FsError::Mounted));
-    mm.fs = None;
+    mm.pages.fs = None;
     assert_eq!(mm.fs_create(Pages::new(8)), Err(FsError::NotMounted));
-    assert_eq!(mm.fs_open(FileId(0), &KERNEL), FsStep::Failed(FsError::NotMounted));
+    assert_eq!(mm.pages.fs_open(FileId(0), &KERNEL, &mut mm.phys), FsStep::Failed(FsError::NotMounted));
 }

@@ -6,16 +6,17 @@ use alloc::format;
 use order9_frames::{Flag, Idx, Verdict, require};
 use order9_units::Order;
 
-use crate::Mm;
 use crate::page_flags::PageWord;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::{Owner, Prot, PteFlag, Space, SpaceId, TASK_END, VmaKind, Vpn, VpnRange};
 use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Checks every law of pools.
-    pub(crate) fn check_hugetlb(&self) -> Verdict {
+    pub(crate) fn check_hugetlb(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
         let (mut mappings, mut vmas) = (BTreeMap::new(), BTreeMap::new());
-        for (id, space) in self.user.spaces() {
+        for (id, space) in self.spaces() {
             self.check_hugetlb_space(id, space, &mut mappings)?;
             for vma in space.vmas() {
                 if let VmaKind::Hugetlb { map, .. } = vma.kind {
@@ -23,7 +24,7 @@ impl<T: Tracer> Mm<T> {
                 }
             }
         }
-        let hugetlb = &self.user.hugetlb;
+        let hugetlb = &self.hugetlb;
         for (number, map) in &hugetlb.maps {
             let shown = vmas.get(number).copied().unwrap_or(0);
             require(shown == map.vmas() && shown > 0, "a map of a pool counts the mappings that show it", || {
@@ -39,13 +40,13 @@ impl<T: Tracer> Mm<T> {
         for (&head, page) in &hugetlb.used {
             let entries = mappings.get(&head).copied().unwrap_or(0);
             require(entries == page.mappings, "a page of a pool counts its mappings", || {
-                format!("{:?}: {entries} entries, {} counted", self.frames.pfn(Idx(head)), page.mappings)
+                format!("{:?}: {entries} entries, {} counted", phys.frames.pfn(Idx(head)), page.mappings)
             })?;
-            let kept = entries > 0 || page.shared || self.frames.word(Idx(head)).has(Flag::Pinned);
-            require(kept, "a page of a pool that nobody uses is free", || format!("{:?}", self.frames.pfn(Idx(head))))?;
-            self.check_pool_page(Idx(head))?;
+            let kept = entries > 0 || page.shared || phys.frames.word(Idx(head)).has(Flag::Pinned);
+            require(kept, "a page of a pool that nobody uses is free", || format!("{:?}", phys.frames.pfn(Idx(head))))?;
+            self.check_pool_page(Idx(head), phys)?;
         }
-        self.check_pools()
+        self.check_pools(phys)
     }
 
     fn check_hugetlb_space(&self, id: SpaceId, space: &Space, mappings: &mut BTreeMap<u32, u32>) -> Verdict {
@@ -61,7 +62,7 @@ impl<T: Tracer> Mm<T> {
                 return require(false, "a page of a pool lies in a mapping of it", found);
             };
             *mappings.entry(head.0).or_insert(0) += 1;
-            let alone = self.user.hugetlb.used.get(&head.0).is_some_and(|page| page.mappings == 1);
+            let alone = self.hugetlb.used.get(&head.0).is_some_and(|page| page.mappings == 1);
             let may = vma.prot.has(Prot::WRITE) && (shared || alone);
             require(!pte.has(PteFlag::Write) || may, "a page of a pool that several own is read-only", found)?;
             require(pte.has(PteFlag::Access) == (vma.prot != Prot::NONE), "a page of a pool is accessible", found)?;
@@ -71,20 +72,20 @@ impl<T: Tracer> Mm<T> {
         })
     }
 
-    fn check_pools(&self) -> Verdict {
+    fn check_pools(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
         let pool = self.hugetlb_pool();
         require(pool.reserved <= pool.free, "what is promised of a pool is free", || format!("{pool:?}"))?;
-        for node in self.frames.nodes() {
+        for node in phys.frames.nodes() {
             let (id, pool) = (node, self.hugetlb_pool_of(node));
-            let free = self.user.hugetlb.nodes.get(id.index()).map_or(&[][..], |pool| &pool.free);
+            let free = self.hugetlb.nodes.get(id.index()).map_or(&[][..], |pool| &pool.free);
             for &head in free {
-                self.check_pool_page(head)?;
-                let idle = !self.user.hugetlb.used.contains_key(&head.0) && self.node_of(head) == id;
+                self.check_pool_page(head, phys)?;
+                let idle = !self.hugetlb.used.contains_key(&head.0) && phys.node_of(head) == id;
                 require(idle, "a free page of a pool is in that of its node alone", || {
-                    format!("{:?}", self.frames.pfn(head))
+                    format!("{:?}", phys.frames.pfn(head))
                 })?;
             }
-            let used = self.user.hugetlb.used.keys().filter(|&&head| self.node_of(Idx(head)) == id).count() as u64;
+            let used = self.hugetlb.used.keys().filter(|&&head| phys.node_of(Idx(head)) == id).count() as u64;
             require(pool.total == pool.free + used && pool.surplus <= pool.total, "pools equal a recount", || {
                 format!("{id:?}: {pool:?}, {used} in use")
             })?;
@@ -92,13 +93,13 @@ impl<T: Tracer> Mm<T> {
         Ok(())
     }
 
-    fn check_pool_page(&self, head: Idx) -> Verdict {
-        let word = self.frames.word(head);
+    fn check_pool_page(&self, head: Idx, phys: &PhysMem<impl Tracer>) -> Verdict {
+        let word = phys.frames.word(head);
         let whole = word.is_allocated() && word.order() == Order::PAGEBLOCK && !word.is_lru_page();
         require(
-            whole && self.user.rmap.owner(head) == Owner::Hugetlb,
+            whole && self.rmap.owner(head) == Owner::Hugetlb,
             "a page of a pool is one allocation that stays",
-            || format!("{:?}: {:?}", self.frames.pfn(head), word.state()),
+            || format!("{:?}: {:?}", phys.frames.pfn(head), word.state()),
         )
     }
 }

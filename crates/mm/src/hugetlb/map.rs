@@ -7,7 +7,8 @@ use order9_frames::{Idx, Request};
 use order9_units::{Bytes, NodeId, Order, Pages, Pfn};
 
 use super::{NR, POOL_GFP};
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::{Errno, Mapping, Prot, Pte, PteFlag, Space, SpaceId, Vma, VmaKind, Vpn, VpnRange};
 use crate::trace::Tracer;
 
@@ -102,7 +103,7 @@ pub(crate) fn whole_huge_pages(length: Bytes) -> Pages {
     Pages::new(Pages::from_bytes_ceil(length).get().div_ceil(huge) * huge)
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// The page that the pool lacks for a mapping of `length` that reserves its pages, as long as
     /// `nr_overcommit_hugepages` lets it grow: allocate it and hand it in with [`Mm::hugetlb_give_surplus`] before `mmap`.
     #[must_use]
@@ -114,20 +115,20 @@ impl<T: Tracer> Mm<T> {
 
     /// Whether the pool may have one more surplus page.
     pub(super) fn may_overcommit(&self) -> bool {
-        self.hugetlb_pool().surplus < self.user.hugetlb.overcommit
+        self.hugetlb_pool().surplus < self.hugetlb.overcommit
     }
 
     /// Adds the surplus page that was needed, or takes note that there is none.
-    pub fn hugetlb_give_surplus(&mut self, page: Option<Pfn>) {
-        self.count_pool_page(page.is_some());
+    pub(crate) fn hugetlb_give_surplus(&mut self, page: Option<Pfn>, phys: &mut PhysMem<impl Tracer>) {
+        phys.count_pool_page(page.is_some());
         if let Some(page) = page {
-            self.add_pool_page(page, true);
+            self.add_pool_page(page, true, phys);
         }
     }
 
     /// Takes surplus pages back that a mapping did not reserve after all.
-    pub fn hugetlb_trim(&mut self, cpu: usize) {
-        self.trim_surplus(cpu);
+    pub(crate) fn hugetlb_trim(&mut self, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        self.trim_surplus(cpu, phys);
     }
 
     /// Makes the map of a new mapping of `pages` base pages, and reserves its pages if it `reserves` any.
@@ -145,7 +146,7 @@ impl<T: Tracer> Mm<T> {
         if count > self.hugetlb_pool().available() {
             return Err(Errno::Enomem);
         }
-        let hugetlb = &mut self.user.hugetlb;
+        let hugetlb = &mut self.hugetlb;
         let map = HugetlbId(hugetlb.maps_made);
         hugetlb.maps_made += 1;
         hugetlb.reserved += count;
@@ -161,23 +162,23 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Gives a child what its parent has mapped from pools: pages of private mappings until one of them writes.
-    pub(crate) fn fork_hugetlb(&mut self, parent: SpaceId, child: SpaceId) {
-        if self.user.living(parent).hugetlb_pages == self.user.living(child).hugetlb_pages {
+    pub(crate) fn fork_hugetlb(&mut self, parent: SpaceId, child: SpaceId, phys: &mut PhysMem<impl Tracer>) {
+        if self.living(parent).hugetlb_pages == self.living(child).hugetlb_pages {
             return;
         }
-        let vmas: Vec<Vma> = self.user.living(parent).vmas.iter().copied().collect();
+        let vmas: Vec<Vma> = self.living(parent).vmas.iter().copied().collect();
         for vma in vmas {
             let VmaKind::Hugetlb { map, shared } = vma.kind else { continue };
-            let map = self.user.hugetlb.maps.get_mut(&map.0).expect("a mapping knows its map");
+            let map = self.hugetlb.maps.get_mut(&map.0).expect("a mapping knows its map");
             if map.is_robbed(parent) {
                 map.rob(child);
             }
-            let slots: Vec<_> = self.user.living(parent).table.hugetlb_slots(vma.range).collect();
+            let slots: Vec<_> = self.living(parent).table.hugetlb_slots(vma.range).collect();
             for (slot, pte) in slots {
                 let pte = if shared { pte } else { pte.with(PteFlag::Write, false) };
-                *self.user.living(parent).table.hugetlb_mut(slot.start).expect("it was found above") = pte;
-                self.map_hugetlb(Mapping { space: child, vpn: slot.start }, pte.with(PteFlag::Young, false));
-                if let Some(tags) = self.user.tags.as_mut().filter(|_| !shared) {
+                *self.living(parent).table.hugetlb_mut(slot.start).expect("it was found above") = pte;
+                self.map_hugetlb(Mapping { space: child, vpn: slot.start }, pte.with(PteFlag::Young, false), phys);
+                if let Some(tags) = self.tags.as_mut().filter(|_| !shared) {
                     tags.fork(parent, child, slot);
                 }
             }
@@ -185,43 +186,50 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Gives an empty slot the page of an entry.
-    pub(super) fn map_hugetlb(&mut self, at: Mapping, pte: Pte) {
+    pub(super) fn map_hugetlb(&mut self, at: Mapping, pte: Pte, phys: &mut PhysMem<impl Tracer>) {
         let head = pte.idx().expect("an entry of a pool names a page");
-        let space = self.user.living(at.space);
+        let space = self.living(at.space);
         space.table.install_hugetlb(at.vpn, pte);
         space.hugetlb_pages += 1;
-        self.user.hugetlb.used.get_mut(&head.0).expect("a mapped page is in use").mappings += 1;
-        self.work.ptes_set += 1;
+        self.hugetlb.used.get_mut(&head.0).expect("a mapped page is in use").mappings += 1;
+        phys.work.ptes_set += 1;
     }
 
     /// Takes the page of a slot away.
-    pub(super) fn unmap_hugetlb(&mut self, at: Mapping, cpu: usize) {
-        let space = self.user.living(at.space);
+    pub(super) fn unmap_hugetlb(&mut self, at: Mapping, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        let space = self.living(at.space);
         let pte = space.table.remove_hugetlb(at.vpn).expect("the slot has a page of a pool");
         space.hugetlb_pages -= 1;
         let head = pte.idx().expect("an entry of a pool names a page");
-        self.user.hugetlb.used.get_mut(&head.0).expect("a mapped page is in use").mappings -= 1;
-        self.put_pool_page(head, cpu);
-        self.work.ptes_cleared += 1;
-        self.work.tlb_flushes += 1;
+        self.hugetlb.used.get_mut(&head.0).expect("a mapped page is in use").mappings -= 1;
+        self.put_pool_page(head, cpu, phys);
+        phys.work.ptes_cleared += 1;
+        phys.work.tlb_flushes += 1;
     }
 
     /// Unmaps the pages of pools in `range`, which cuts none.
-    pub(crate) fn zap_hugetlb(&mut self, id: SpaceId, range: VpnRange, cpu: usize) {
-        if self.user.living(id).hugetlb_pages == 0 {
+    pub(crate) fn zap_hugetlb(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        if self.living(id).hugetlb_pages == 0 {
             return;
         }
-        let slots: Vec<_> = self.user.living(id).table.hugetlb_slots(range).map(|(slot, _)| slot.start).collect();
-        slots.into_iter().for_each(|vpn| self.unmap_hugetlb(Mapping { space: id, vpn }, cpu));
+        let slots: Vec<_> = self.living(id).table.hugetlb_slots(range).map(|(slot, _)| slot.start).collect();
+        slots.into_iter().for_each(|vpn| self.unmap_hugetlb(Mapping { space: id, vpn }, cpu, phys));
     }
 
     /// Sets what may be done with the pages of pools in `range`.
-    pub(crate) fn protect_hugetlb(&mut self, id: SpaceId, range: VpnRange, prot: Prot, shared: bool) {
-        let slots: Vec<_> = self.user.living(id).table.hugetlb_slots(range).map(|(slot, _)| slot.start).collect();
-        self.work.ptes_set += slots.len() as u64;
-        self.work.tlb_flushes += u64::from(!slots.is_empty());
+    pub(crate) fn protect_hugetlb(
+        &mut self,
+        id: SpaceId,
+        range: VpnRange,
+        prot: Prot,
+        shared: bool,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
+        let slots: Vec<_> = self.living(id).table.hugetlb_slots(range).map(|(slot, _)| slot.start).collect();
+        phys.work.ptes_set += slots.len() as u64;
+        phys.work.tlb_flushes += u64::from(!slots.is_empty());
         for vpn in slots {
-            let entry = self.user.living(id).table.hugetlb_mut(vpn).expect("it was found above");
+            let entry = self.living(id).table.hugetlb_mut(vpn).expect("it was found above");
             let writable = shared && prot.has(Prot::WRITE);
             *entry = entry.with(PteFlag::Access, prot != Prot::NONE).with(PteFlag::Write, writable);
         }
@@ -231,16 +239,16 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn hugetlb_usage(&self, space: &Space, vma: &Vma) -> [Bytes; 2] {
         let mut bytes = [Bytes::ZERO; 2];
         for (_, pte) in space.table.hugetlb_slots(vma.range) {
-            let page = pte.idx().and_then(|head| self.user.hugetlb.used.get(&head.0));
+            let page = pte.idx().and_then(|head| self.hugetlb.used.get(&head.0));
             bytes[usize::from(page.is_some_and(|page| page.mappings > 1))] += Order::PAGEBLOCK.pages().bytes();
         }
         bytes
     }
 
     /// A mapping has ended: what it reserved is free again, and with the last one so are the pages of the map.
-    pub(crate) fn hugetlb_closed(&mut self, id: SpaceId, vma: &Vma, cpu: usize) {
+    pub(crate) fn hugetlb_closed(&mut self, id: SpaceId, vma: &Vma, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         let VmaKind::Hugetlb { map: number, .. } = vma.kind else { return };
-        let hugetlb = &mut self.user.hugetlb;
+        let hugetlb = &mut self.hugetlb;
         let map = hugetlb.maps.get_mut(&number.0).expect("a mapping knows its map");
         let last = map.vmas == 0;
         let before = map.promised();
@@ -255,11 +263,11 @@ impl<T: Tracer> Mm<T> {
         if last {
             let map = hugetlb.maps.remove(&number.0).expect("it was found above");
             for head in map.pages() {
-                self.user.hugetlb.used.get_mut(&head.0).expect("a page of a map is in use").shared = false;
-                self.put_pool_page(head, cpu);
+                self.hugetlb.used.get_mut(&head.0).expect("a page of a map is in use").shared = false;
+                self.put_pool_page(head, cpu, phys);
             }
         }
-        self.trim_surplus(cpu);
+        self.trim_surplus(cpu, phys);
     }
 }
 

@@ -20,13 +20,15 @@ use alloc::vec::Vec;
 use order9_frames::{Gfp, Idx};
 use order9_units::{NodeId, Order};
 
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+
 pub use map::HugetlbId;
 use map::HugetlbMap;
 pub(crate) use map::whole_huge_pages;
 pub(crate) use migrate::PoolMove;
 pub use pool::{PoolResize, PoolSize, PoolStep};
 
-use crate::Mm;
 use crate::trace::Tracer;
 
 /// Base pages of a page of a pool.
@@ -116,24 +118,26 @@ impl Hugetlb {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// The pools of all nodes.
     #[must_use]
     pub fn hugetlb_pool(&self) -> HugetlbPool {
-        self.user.hugetlb.pool()
+        self.hugetlb.pool()
     }
 
     /// The pool of one node: /sys/devices/system/node/nodeN/hugepages.
     #[must_use]
     pub fn hugetlb_pool_of(&self, node: NodeId) -> HugetlbPool {
-        self.user.hugetlb.nodes.get(node.index()).map_or_else(HugetlbPool::default, |node| HugetlbPool {
+        self.hugetlb.nodes.get(node.index()).map_or_else(HugetlbPool::default, |node| HugetlbPool {
             total: node.total,
             free: node.free.len() as u64,
             reserved: 0,
             surplus: node.surplus,
         })
     }
+}
 
+impl<T: Tracer> PhysMem<T> {
     /// Nodes that can have a pool: those with memory, lowest first.
     fn pool_nodes(&self) -> Vec<NodeId> {
         let has_memory =

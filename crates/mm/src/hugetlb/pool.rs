@@ -10,6 +10,8 @@ use super::{POOL_GFP, UsedPage};
 use crate::Mm;
 use crate::boot::MmBuilder;
 use crate::mempolicy::SpaceTask;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::{Fault, NO_CPU, Owner, Vma};
 use crate::trace::Tracer;
 
@@ -59,10 +61,10 @@ impl PoolResize {
     #[must_use]
     pub fn new<T: Tracer>(mm: &Mm<T>, size: PoolSize) -> Self {
         let PoolSize { pages, node } = size;
-        let elsewhere = |node| mm.hugetlb_pool().total - mm.hugetlb_pool_of(node).total;
+        let elsewhere = |node| mm.pages.hugetlb_pool().total - mm.pages.hugetlb_pool_of(node).total;
         Self {
             target: pages.saturating_add(node.map_or(0, elsewhere)),
-            nodes: mm.pool_nodes().into_iter().filter(|&other| node.is_none_or(|node| other == node)).collect(),
+            nodes: mm.phys.pool_nodes().into_iter().filter(|&other| node.is_none_or(|node| other == node)).collect(),
             failed: 0,
             exhausted: BTreeSet::new(),
             asked: NodeId(0),
@@ -73,7 +75,7 @@ impl PoolResize {
     /// nodes of its memory policy alone, in turn, whatever its mode. Without a policy that is a write to `nr_hugepages`.
     #[must_use]
     pub fn by_policy<T: Tracer>(mm: &Mm<T>, pages: u64, task: impl Into<SpaceTask>, local: NodeId) -> Self {
-        let allowed = mm.pool_nodes_of(task.into(), local);
+        let allowed = mm.pages.pool_nodes_of(task.into(), local);
         let mut resize = Self::new(mm, PoolSize::all(pages));
         resize.nodes.retain(|&node| allowed.is_none_or(|allowed| allowed.has(node)));
         resize
@@ -81,11 +83,11 @@ impl PoolResize {
 
     /// Does what needs no memory, on behalf of `cpu`, and says what is needed then.
     pub fn step<T: Tracer>(&mut self, mm: &mut Mm<T>, cpu: usize) -> PoolStep {
-        while mm.hugetlb_pool().persistent() < self.target && mm.adopt_surplus(&self.nodes) {}
-        if mm.hugetlb_pool().persistent() < self.target {
+        while mm.pages.hugetlb_pool().persistent() < self.target && mm.pages.adopt_surplus(&self.nodes) {}
+        if mm.pages.hugetlb_pool().persistent() < self.target {
             return self.grow(mm, cpu);
         }
-        mm.shrink_pool(self.target, &self.nodes, cpu);
+        mm.pages.shrink_pool(self.target, &self.nodes, cpu, &mut mm.phys);
         PoolStep::Done
     }
 
@@ -93,8 +95,8 @@ impl PoolResize {
         if self.failed >= self.nodes.len() {
             return PoolStep::Done;
         }
-        self.asked = next_of(&self.nodes, &mut mm.user.hugetlb.next_alloc);
-        let spares = mm.policy.thp.hugetlb_noretry && self.exhausted.contains(&self.asked);
+        self.asked = next_of(&self.nodes, &mut mm.pages.hugetlb.next_alloc);
+        let spares = mm.phys.policy.thp.hugetlb_noretry && self.exhausted.contains(&self.asked);
         let gfp = if spares { POOL_GFP.without(Gfp::RETRY_MAYFAIL) } else { POOL_GFP };
         let request = Request::new(Order::PAGEBLOCK, gfp.with(Gfp::THISNODE));
         PoolStep::NeedPage(Request { node: self.asked, cpu, ..request })
@@ -105,9 +107,9 @@ impl PoolResize {
     /// # Panics
     /// If `page` was not allocated for this.
     pub fn give<T: Tracer>(&mut self, mm: &mut Mm<T>, page: Option<Pfn>) {
-        mm.count_pool_page(page.is_some());
+        mm.phys.count_pool_page(page.is_some());
         if let Some(page) = page {
-            mm.add_pool_page(page, false);
+            mm.pages.add_pool_page(page, false, &mut mm.phys);
             self.failed = 0;
             self.exhausted.remove(&self.asked);
         } else {
@@ -124,14 +126,14 @@ impl<T: Tracer> MmBuilder<T> {
     /// [`BuildError`] where the frames are not free to be given.
     pub fn hugetlb(&mut self, pfn: Pfn, in_use: bool) -> Result<(), BuildError> {
         self.allocate(pfn, Order::PAGEBLOCK, Contents::Fixed)?;
-        let head = self.mm.frames.at(pfn);
-        self.mm.user.rmap.make_room(self.mm.frames.table().len());
-        self.mm.adopt(head, Owner::Hugetlb);
-        let node = self.mm.node_of(head);
-        let pool = self.mm.user.hugetlb.node(node);
+        let head = self.mm.phys.frames.at(pfn);
+        self.mm.pages.rmap.make_room(self.mm.phys.frames.table().len());
+        self.mm.pages.adopt(head, Owner::Hugetlb, &mut self.mm.phys);
+        let node = self.mm.phys.node_of(head);
+        let pool = self.mm.pages.hugetlb.node(node);
         pool.total += 1;
         if in_use {
-            self.mm.user.hugetlb.used.insert(head.0, UsedPage { mappings: 0, shared: true });
+            self.mm.pages.hugetlb.used.insert(head.0, UsedPage { mappings: 0, shared: true });
         } else {
             pool.free.push(head);
         }
@@ -156,18 +158,22 @@ impl<T: Tracer> Mm<T> {
             resize.give(self, page);
         }
     }
+}
 
+impl<T: Tracer> PhysMem<T> {
     pub(super) fn count_pool_page(&mut self, had: bool) {
         self.counters.htlb_buddy_alloc_success += u64::from(had);
         self.counters.htlb_buddy_alloc_fail += u64::from(!had);
     }
+}
 
+impl UsedPages {
     /// Puts a fresh huge page into the pool of its node.
-    pub(super) fn add_pool_page(&mut self, page: Pfn, surplus: bool) {
-        let head = self.fresh_block(page, Order::PAGEBLOCK);
-        self.user.rmap.make_room(self.frames.table().len());
-        self.adopt(head, Owner::Hugetlb);
-        let pool = self.user.hugetlb.node(self.node_of(head));
+    pub(super) fn add_pool_page(&mut self, page: Pfn, surplus: bool, phys: &mut PhysMem<impl Tracer>) {
+        let head = phys.fresh_block(page, Order::PAGEBLOCK);
+        self.rmap.make_room(phys.frames.table().len());
+        self.adopt(head, Owner::Hugetlb, phys);
+        let pool = self.hugetlb.node(phys.node_of(head));
         pool.total += 1;
         pool.surplus += u64::from(surplus);
         pool.free.push(head);
@@ -175,47 +181,53 @@ impl<T: Tracer> Mm<T> {
 
     /// Takes a free page of the pool for use by a fault of a program on `local`: from the node nearest to the one that the
     /// memory policy names, among those that it allows.
-    pub(super) fn take_pool_page(&mut self, fault: &Fault, vma: &Vma, local: NodeId) -> Option<Idx> {
-        let head = self.pop_pool_page(&self.pool_request(fault, vma, local))?;
-        self.user.hugetlb.used.insert(head.0, UsedPage::default());
+    pub(super) fn take_pool_page(
+        &mut self,
+        fault: &Fault,
+        vma: &Vma,
+        local: NodeId,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Option<Idx> {
+        let head = self.pop_pool_page(&self.pool_request(fault, vma, local, phys), phys)?;
+        self.hugetlb.used.insert(head.0, UsedPage::default());
         Some(head)
     }
 
     /// Takes a free page out of the pool nearest to where `request` asks for one, among the nodes that it allows.
-    pub(super) fn pop_pool_page(&mut self, request: &Request) -> Option<Idx> {
+    pub(super) fn pop_pool_page(&mut self, request: &Request, phys: &PhysMem<impl Tracer>) -> Option<Idx> {
         let Request { node, nodemask, uses, .. } = *request;
         let nodemask = if request.gfp.has(Gfp::THISNODE) { Some(NodeMask::of(node)) } else { nodemask };
-        let holds = |id: &NodeId| self.user.hugetlb.nodes.get(id.index()).is_some_and(|pool| !pool.free.is_empty());
+        let holds = |id: &NodeId| self.hugetlb.nodes.get(id.index()).is_some_and(|pool| !pool.free.is_empty());
         let nearest_in = |mask: Option<NodeMask>| {
-            let nodes = self.pool_nodes().into_iter().filter(holds).filter(|&id| mask.is_none_or(|mask| mask.has(id)));
-            nodes.min_by_key(|&id| (self.frames.distance(node, id), id != node, id))
+            let nodes = phys.pool_nodes().into_iter().filter(holds).filter(|&id| mask.is_none_or(|mask| mask.has(id)));
+            nodes.min_by_key(|&id| (phys.frames.distance(node, id), id != node, id))
         };
         let nearest = match uses {
             NodeUse::MaskFirst(then) => nearest_in(nodemask).or_else(|| nearest_in(Some(then))),
             _ => nearest_in(nodemask),
         }?;
-        self.user.hugetlb.node(nearest).free.pop()
+        self.hugetlb.node(nearest).free.pop()
     }
 
     /// Puts a page that nobody uses any more back into its pool; a surplus one leaves it. A pin keeps it in use.
-    pub(super) fn put_pool_page(&mut self, head: Idx, cpu: usize) {
-        let page = self.user.hugetlb.used.get(&head.0).copied().unwrap_or_default();
-        if page.mappings > 0 || page.shared || self.frames.word(head).has(Flag::Pinned) {
+    pub(super) fn put_pool_page(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        let page = self.hugetlb.used.get(&head.0).copied().unwrap_or_default();
+        if page.mappings > 0 || page.shared || phys.frames.word(head).has(Flag::Pinned) {
             return;
         }
-        self.user.hugetlb.used.remove(&head.0);
-        let pool = self.user.hugetlb.node(self.node_of(head));
+        self.hugetlb.used.remove(&head.0);
+        let pool = self.hugetlb.node(phys.node_of(head));
         if pool.surplus > 0 {
             (pool.total, pool.surplus) = (pool.total - 1, pool.surplus - 1);
-            self.disown(head, cpu);
+            self.disown(head, cpu, phys);
         } else {
             pool.free.push(head);
         }
     }
 
     /// The last pin of a page is gone.
-    pub(crate) fn hugetlb_unpinned(&mut self, head: Idx) {
-        self.put_pool_page(head, usize::MAX);
+    pub(crate) fn hugetlb_unpinned(&mut self, head: Idx, phys: &mut PhysMem<impl Tracer>) {
+        self.put_pool_page(head, usize::MAX, phys);
     }
 
     /// Makes a surplus page a persistent one; says whether there was any.
@@ -224,7 +236,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Frees pages that nobody has or was promised until `target` are left; of the others so many become surplus.
-    fn shrink_pool(&mut self, target: u64, nodes: &[NodeId], cpu: usize) {
+    fn shrink_pool(&mut self, target: u64, nodes: &[NodeId], cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         while self.hugetlb_pool().persistent() > target && self.hugetlb_pool().available() > 0 {
             let mut gone = None;
             let has_free = |pool: &super::NodePool| !pool.free.is_empty();
@@ -233,7 +245,7 @@ impl<T: Tracer> Mm<T> {
                 gone = pool.free.pop();
             });
             let Some(head) = gone else { break };
-            self.disown(head, cpu);
+            self.disown(head, cpu, phys);
         }
         while self.hugetlb_pool().persistent() > target
             && self.in_turn(nodes, false, |pool| pool.surplus < pool.total, |pool| pool.surplus += 1)
@@ -241,11 +253,11 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Frees surplus pages that are promised to nobody.
-    pub(super) fn trim_surplus(&mut self, cpu: usize) {
+    pub(super) fn trim_surplus(&mut self, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         if self.hugetlb_pool().surplus == 0 {
             return;
         }
-        let nodes = self.pool_nodes();
+        let nodes = phys.pool_nodes();
         while self.hugetlb_pool().available() > 0 {
             let mut gone = None;
             let has_both = |pool: &super::NodePool| pool.surplus > 0 && !pool.free.is_empty();
@@ -254,7 +266,7 @@ impl<T: Tracer> Mm<T> {
                 gone = pool.free.pop();
             });
             let Some(head) = gone else { break };
-            self.disown(head, cpu);
+            self.disown(head, cpu, phys);
         }
     }
 
@@ -266,7 +278,7 @@ impl<T: Tracer> Mm<T> {
         eligible: impl Fn(&super::NodePool) -> bool,
         change: impl FnOnce(&mut super::NodePool),
     ) -> bool {
-        let hugetlb = &mut self.user.hugetlb;
+        let hugetlb = &mut self.hugetlb;
         for _ in nodes {
             let cursor = if grows { &mut hugetlb.next_alloc } else { &mut hugetlb.next_free };
             let node = next_of(nodes, cursor);

@@ -8,8 +8,8 @@ use super::{HugetlbPool, PoolResize, PoolSize, PoolStep};
 use crate::mempolicy::{MempolicyArgs, Mode, SpaceTask};
 use crate::policy::{MempolicyInterface, Policy};
 use crate::space::{
-    Access, Backing, Errno, FaultStep, HugeAdvice, Madvise, MmapRequest, Mremap, MremapTo, Need, PageView, Place, Prot,
-    SpaceId, TableStep, VirtAddr,
+    Access, Backing, Errno, FaultStep, HugeAdvice, Madvise, MmapRequest, Mremap, MremapRequest, MremapTo, Need,
+    PageView, Place, Prot, SpaceId, TableStep, VirtAddr,
 };
 use crate::{Gfp, Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
 
@@ -47,7 +47,7 @@ fn checked(mm: &Mm) {
 
 /// Total, free, reserved, surplus.
 fn pool(mm: &Mm) -> (u64, u64, u64, u64) {
-    let HugetlbPool { total, free, reserved, surplus } = mm.hugetlb_pool();
+    let HugetlbPool { total, free, reserved, surplus } = mm.pages.hugetlb_pool();
     (total, free, reserved, surplus)
 }
 
@@ -92,10 +92,10 @@ fn pools_grow_and_shrink_to_the_number_written() {
     let mut mm = with_pool(3);
     assert_eq!(pool(&mm), (3, 3, 0, 0));
     assert_eq!((mm.counters().htlb_buddy_alloc_success, mm.counters().htlb_buddy_alloc_fail), (3, 0));
-    let free = mm.free_pages();
+    let free = mm.phys.free_pages();
     mm.set_nr_hugepages(PoolSize::all(1));
     checked(&mm);
-    assert_eq!((pool(&mm), mm.free_pages().get()), ((1, 1, 0, 0), free.get() + 1024), "they go back whole");
+    assert_eq!((pool(&mm), mm.phys.free_pages().get()), ((1, 1, 0, 0), free.get() + 1024), "they go back whole");
     mm.set_nr_hugepages(PoolSize::all(1000));
     checked(&mm);
     let (total, ..) = pool(&mm);
@@ -121,7 +121,7 @@ fn pages_are_asked_for_node_by_node_with_all_effort() {
         resize.give(&mut mm, page);
     }
     assert_eq!(asked, [(0, true), (1, true), (0, true), (1, false)], "who had none is not pressed again");
-    assert_eq!((mm.hugetlb_pool_of(NodeId(0)).total, mm.hugetlb_pool_of(NodeId(1)).total), (2, 1));
+    assert_eq!((mm.pages.hugetlb_pool_of(NodeId(0)).total, mm.pages.hugetlb_pool_of(NodeId(1)).total), (2, 1));
     assert_eq!((mm.counters().htlb_buddy_alloc_success, mm.counters().htlb_buddy_alloc_fail), (3, 1));
 }
 
@@ -139,13 +139,13 @@ fn older_releases_press_every_node_again() {
 fn a_node_has_a_pool_of_its_own() {
     let mut mm = boot(2, Policy::default());
     mm.set_nr_hugepages(PoolSize::all(4));
-    assert_eq!([0, 1].map(|node| mm.hugetlb_pool_of(NodeId(node)).total), [2, 2], "round robin");
+    assert_eq!([0, 1].map(|node| mm.pages.hugetlb_pool_of(NodeId(node)).total), [2, 2], "round robin");
     mm.set_nr_hugepages(PoolSize { pages: 5, node: Some(NodeId(1)) });
-    let found = [0, 1].map(|node| mm.hugetlb_pool_of(NodeId(node)));
+    let found = [0, 1].map(|node| mm.pages.hugetlb_pool_of(NodeId(node)));
     assert_eq!(found.map(|pool| (pool.total, pool.free)), [(2, 2), (5, 5)]);
     mm.set_nr_hugepages(PoolSize { pages: 0, node: Some(NodeId(0)) });
     checked(&mm);
-    assert_eq!([0, 1].map(|node| mm.hugetlb_pool_of(NodeId(node)).total), [0, 5]);
+    assert_eq!([0, 1].map(|node| mm.pages.hugetlb_pool_of(NodeId(node)).total), [0, 5]);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn pools_grow_and_shrink_on_the_nodes_of_the_writers_policy() {
             resize.give(mm, page);
         }
         checked(mm);
-        [0, 1, 2].map(|node| mm.hugetlb_pool_of(NodeId(node)).total)
+        [0, 1, 2].map(|node| mm.pages.hugetlb_pool_of(NodeId(node)).total)
     };
     let chosen = |mm: &mut Mm, task: SpaceTask, mode, nodes| {
         let nodes = NodeMask::parse(nodes).unwrap();
@@ -176,7 +176,7 @@ fn pools_grow_and_shrink_on_the_nodes_of_the_writers_policy() {
     chosen(&mut mm, task, Mode::WeightedInterleave, "0,2");
     assert_eq!(resize(&mut mm, 6, task, 0), [0, 3, 3], "it shrinks there as well");
     assert_eq!(resize(&mut mm, 0, task, 0), [0, 3, 0], "and leaves others");
-    let thread = mm.start_thread(task).unwrap();
+    let thread = mm.pages.start_thread(task).unwrap();
     chosen(&mut mm, thread, Mode::Bind, "1");
     let room = resize(&mut mm, 1000, thread, 0);
     assert!(room[1] > 3 && room[0] == 0 && room[2] == 0, "what the node has not is not had elsewhere: {room:?}");
@@ -236,9 +236,13 @@ fn what_is_in_use_or_promised_turns_surplus_and_goes_when_it_is_free() {
     touch(&mut mm, a, 0, Access::Write);
     mm.set_nr_hugepages(PoolSize::all(0));
     checked(&mm);
-    assert_eq!((pool(&mm), mm.hugetlb_pool().persistent()), ((2, 1, 1, 2), 0));
+    assert_eq!((pool(&mm), mm.pages.hugetlb_pool().persistent()), ((2, 1, 1, 2), 0));
     mm.set_nr_hugepages(PoolSize::all(1));
-    assert_eq!((pool(&mm), mm.hugetlb_pool().persistent()), ((2, 1, 1, 1), 1), "surplus pages are taken over first");
+    assert_eq!(
+        (pool(&mm), mm.pages.hugetlb_pool().persistent()),
+        ((2, 1, 1, 1), 1),
+        "surplus pages are taken over first"
+    );
     mm.exit(a, CPU).unwrap();
     checked(&mm);
     assert_eq!(pool(&mm), (1, 1, 0, 0));
@@ -249,14 +253,14 @@ fn the_pool_grows_on_demand_as_far_as_overcommit_allows() {
     let mut mm = with_pool(1);
     mm.tune(|tunables| tunables.nr_overcommit_hugepages = 2);
     let a = mm.create_space().unwrap();
-    while let Some(request) = mm.hugetlb_shortfall(length(3), NodeId(0), CPU) {
+    while let Some(request) = mm.pages.hugetlb_shortfall(length(3), NodeId(0), CPU) {
         assert!(request.gfp.has(Gfp::RETRY_MAYFAIL) && !request.gfp.has(Gfp::THISNODE));
         let page = mm.alloc_fast(&request).ok();
         mm.hugetlb_give_surplus(page);
     }
     map(&mut mm, a, 3, false, true).unwrap();
     assert_eq!(pool(&mm), (3, 3, 3, 2));
-    assert_eq!(mm.hugetlb_shortfall(length(1), NodeId(0), CPU), None, "two are all");
+    assert_eq!(mm.pages.hugetlb_shortfall(length(1), NodeId(0), CPU), None, "two are all");
     mm.munmap(a, addr(0), length(3), CPU).unwrap();
     checked(&mm);
     assert_eq!(pool(&mm), (1, 1, 0, 0));
@@ -285,7 +289,7 @@ fn the_pool_grows_on_demand_as_far_as_overcommit_allows() {
 fn surplus_pages_that_a_mapping_did_not_take_go_back() {
     let mut mm = with_pool(0);
     mm.tune(|tunables| tunables.nr_overcommit_hugepages = 1);
-    let request = mm.hugetlb_shortfall(HUGE, NodeId(0), CPU).unwrap();
+    let request = mm.pages.hugetlb_shortfall(HUGE, NodeId(0), CPU).unwrap();
     let page = mm.alloc_fast(&request).ok();
     mm.hugetlb_give_surplus(page);
     mm.hugetlb_trim(CPU);
@@ -371,7 +375,11 @@ fn operations_take_whole_pages_or_refuse() {
     for advice in [Madvise::DontNeed, Madvise::Free, Madvise::HugePage, Madvise::NoHugePage] {
         assert_eq!(mm.madvise(a, addr(1), HUGE, advice, CPU), Err(Errno::Einval));
     }
-    let moved = mm.mremap(a, addr(1), HUGE, length(2), MremapTo::MayMove, CPU);
+    let moved = mm.mremap(
+        a,
+        &MremapRequest { addr: addr(1), old_length: HUGE, new_length: length(2), to: MremapTo::MayMove },
+        CPU,
+    );
     assert!(matches!(moved, Err(Errno::Einval)) && !matches!(moved, Ok(Mremap::Done(_))));
     mm.mprotect(a, addr(1), HUGE, Prot::READ).unwrap();
     assert_eq!(touch(&mut mm, a, 1, Access::Write), FaultStep::Segv);
@@ -399,7 +407,7 @@ fn pages_of_a_pool_are_neither_movable_nor_split() {
     map(&mut mm, a, 1, false, true).unwrap();
     touch(&mut mm, a, 0, Access::Write);
     let pfn = frame(&mm, a, 0);
-    assert!(!mm.has_movable_content(pfn) && mm.split_huge_page(pfn, CPU) == Err(Errno::Einval));
+    assert!(!mm.has_movable_content(pfn) && mm.pages.split_huge_page(pfn, CPU, &mut mm.phys) == Err(Errno::Einval));
     assert_eq!(mm.page_at(a, addr(0)), PageView::Present { pfn, writable: true, young: true, dirty: true });
 }
 

@@ -6,8 +6,9 @@ use order9_frames::{AllocFlags, Gfp, Mark, Zone};
 use order9_units::{NodeId, Order, ZoneKind};
 
 use super::{FAILURES_MAX, GOAL_MIN, Pass};
-use crate::Mm;
 use crate::daemon_request::DaemonRequest;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::{BalancedZones, SlabUnderBoost, Unreclaimable};
 use crate::reclaim::{DEF_PRIORITY, NodePass};
 use crate::suitable::Suitable;
@@ -22,23 +23,24 @@ pub(super) struct Round {
     pub(super) spared: bool,
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Whether kswapd may rest: zones of `node` up to `class`, as many as the policy asks for, have a block of `order` above
     /// their high marks, boosts included; also where there is no such zone.
     #[must_use]
-    pub fn is_balanced(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
-        let mut zones = self.balanced_zones(node, class).peekable();
-        match self.policy.reclaim.kswapd_balances {
+    pub fn is_balanced(&self, node: NodeId, order: Order, class: ZoneKind, phys: &PhysMem<impl Tracer>) -> bool {
+        let mut zones = phys.balanced_zones(node, class).peekable();
+        match phys.policy.reclaim.kswapd_balances {
             // One that can never have a block is no help to anybody, unless none can.
             BalancedZones::Any => {
                 zones.peek().is_none()
-                    || zones.any(|zone| self.can_serve(zone, order, class))
-                    || self.balanced_zones(node, class).all(|zone| self.is_high(zone, order, class))
+                    || zones.any(|zone| phys.can_serve(zone, order, class))
+                    || phys.balanced_zones(node, class).all(|zone| phys.is_high(zone, order, class))
             }
             BalancedZones::Every => {
-                let done = |zone: &&Zone| self.is_unreclaimable(zone.id()) || self.is_high(zone, order, zone.kind());
+                let done =
+                    |zone: &&Zone| self.is_unreclaimable(zone.id(), phys) || phys.is_high(zone, order, zone.kind());
                 let managed = |zone: &Zone| zone.managed();
-                let all: u64 = self.balanced_zones(node, class).map(managed).sum();
+                let all: u64 = phys.balanced_zones(node, class).map(managed).sum();
                 let balanced: u64 = zones.filter(done).map(managed).sum();
                 balanced == all || order > Order::ZERO && balanced >= all / 4
             }
@@ -47,75 +49,80 @@ impl<T: Tracer> Mm<T> {
 
     /// Whether a run of kswapd would begin with a pass: unlike [`is_balanced`](Self::is_balanced), all zones count that the
     /// policy has balanced, even those beyond help.
-    pub(super) fn is_short(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
-        match self.policy.reclaim.kswapd_balances {
-            BalancedZones::Any => !self.is_balanced(node, order, class),
+    pub(super) fn is_short(&self, node: NodeId, order: Order, class: ZoneKind, phys: &PhysMem<impl Tracer>) -> bool {
+        match phys.policy.reclaim.kswapd_balances {
+            BalancedZones::Any => !self.is_balanced(node, order, class, phys),
             BalancedZones::Every => {
-                self.balanced_zones(node, class).any(|zone| !self.is_high(zone, order, zone.kind()))
+                phys.balanced_zones(node, class).any(|zone| !phys.is_high(zone, order, zone.kind()))
             }
         }
     }
 
-    /// Whether any zone of `node` up to `class` is boosted.
-    #[must_use]
-    pub fn is_boosted(&self, node: NodeId, class: ZoneKind) -> bool {
-        self.balanced_zones(node, class).any(|zone| zone.boost() > 0)
-    }
-
     /// Asks for kswapd of `node` on behalf of a request with flags `gfp`. It is woken if it sleeps and there is anything for it
     /// to do: it has not given up, and the node is short or has a boosted zone. Else kcompactd may be.
-    pub(crate) fn wakeup_kswapd(&mut self, node: NodeId, request: DaemonRequest, gfp: Gfp) {
-        let of = &mut self.daemons.kswapd[node.index()];
-        of.ask(request, self.policy.reclaim.kswapd_balances);
+    pub(crate) fn wakeup_kswapd(
+        &self,
+        node: NodeId,
+        request: DaemonRequest,
+        gfp: Gfp,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
+        let of = &mut phys.daemons.kswapd[node.index()];
+        of.ask(request, phys.policy.reclaim.kswapd_balances);
         if !of.asleep {
             return;
         }
         let DaemonRequest { order, class } = request;
         let hopeless = of.failures >= FAILURES_MAX;
-        if hopeless || !self.is_short(node, order, class) && !self.is_boosted(node, class) {
-            if !gfp.has(Gfp::DIRECT_RECLAIM) && self.policy.compaction.wake_when_balanced {
+        if hopeless || !self.is_short(node, order, class, phys) && !phys.is_boosted(node, class) {
+            if !gfp.has(Gfp::DIRECT_RECLAIM) && phys.policy.compaction.wake_when_balanced {
                 // What is missing is a block, which the request cannot make itself.
-                self.wakeup_kcompactd(node, request);
+                phys.wakeup_kcompactd(node, request);
             }
             return;
         }
-        self.daemons.kswapd[node.index()].asleep = false;
-        self.daemons.wakeups.kswapd |= 1 << node.0;
-        self.trace(|| Event::WakeupKswapd { node, class, order, gfp });
+        phys.daemons.kswapd[node.index()].asleep = false;
+        phys.daemons.wakeups.kswapd |= 1 << node.0;
+        phys.trace(|| Event::WakeupKswapd { node, class, order, gfp });
     }
 
     /// Whether kswapd of the node may sleep after a run for `request`: the node is balanced, or it has given up.
-    pub(super) fn may_sleep(&self, node: NodeId, DaemonRequest { order, class }: DaemonRequest) -> bool {
-        self.kswapd_gave_up(node) || self.is_balanced(node, order, class)
+    pub(super) fn may_sleep(
+        &self,
+        node: NodeId,
+        DaemonRequest { order, class }: DaemonRequest,
+        phys: &PhysMem<impl Tracer>,
+    ) -> bool {
+        self.kswapd_gave_up(node, phys) || self.is_balanced(node, order, class, phys)
     }
 
     /// Whether nothing more is to be hoped for from kswapd of `node`.
     #[must_use]
-    pub fn kswapd_gave_up(&self, node: NodeId) -> bool {
-        match self.policy.reclaim.unreclaimable {
-            Unreclaimable::KswapdFailures => self.daemons.kswapd[node.index()].failures >= FAILURES_MAX,
+    pub(crate) fn kswapd_gave_up(&self, node: NodeId, phys: &PhysMem<impl Tracer>) -> bool {
+        match phys.policy.reclaim.unreclaimable {
+            Unreclaimable::KswapdFailures => phys.daemons.kswapd[node.index()].failures >= FAILURES_MAX,
             Unreclaimable::PagesScanned => {
-                self.balanced_zones(node, ZoneKind::Movable).all(|zone| self.is_unreclaimable(zone.id()))
+                phys.balanced_zones(node, ZoneKind::Movable).all(|zone| self.is_unreclaimable(zone.id(), phys))
             }
         }
     }
 
     /// What a pass of kswapd goes over: the lists of all zones that it balances, or of those that need it. Slab is shrunk with
     /// the last.
-    pub(super) fn kswapd_round(&self, pass: &Pass) -> Round {
-        let slab = !pass.gentle || self.policy.reclaim.slab_under_boost == SlabUnderBoost::Shrunk;
+    pub(super) fn kswapd_round(&self, pass: &Pass, phys: &PhysMem<impl Tracer>) -> Round {
+        let slab = !pass.gentle || phys.policy.reclaim.slab_under_boost == SlabUnderBoost::Shrunk;
         let mut round = Round::default();
-        let Some(highest) = self.highest_in_need(pass) else { return round };
-        for zone in self.balanced_zones(pass.node, highest) {
-            if !self.helps(zone, pass.priority) {
+        let Some(highest) = self.highest_in_need(pass, phys) else { return round };
+        for zone in phys.balanced_zones(pass.node, highest) {
+            if !self.helps(zone, pass.priority, phys) {
                 continue;
             }
-            if self.has_enough(zone, pass.order, highest) {
+            if phys.has_enough(zone, pass.order, highest) {
                 round.spared = true;
                 continue;
             }
             let goal = (zone.watermarks().high + zone.boost()).max(GOAL_MIN);
-            match round.passes.last_mut().filter(|(last, _)| self.lru_set(last.zone) == self.lru_set(zone.id())) {
+            match round.passes.last_mut().filter(|(last, _)| phys.lru_set(last.zone) == phys.lru_set(zone.id())) {
                 Some((_, of_set)) => *of_set += goal,
                 None => round.passes.push((NodePass { zone: zone.id(), slab: false }, goal)),
             }
@@ -127,17 +134,27 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// The highest zone of a pass; `None` where nothing is to be done.
-    fn highest_in_need(&self, pass: &Pass) -> Option<ZoneKind> {
-        let needs = |zone: &&Zone| match self.policy.reclaim.kswapd_balances {
+    fn highest_in_need(&self, pass: &Pass, phys: &PhysMem<impl Tracer>) -> Option<ZoneKind> {
+        let needs = |zone: &&Zone| match phys.policy.reclaim.kswapd_balances {
             BalancedZones::Any => true,
-            BalancedZones::Every => self.helps(zone, pass.priority) && !self.is_high(zone, pass.order, zone.kind()),
+            BalancedZones::Every => {
+                self.helps(zone, pass.priority, phys) && !phys.is_high(zone, pass.order, zone.kind())
+            }
         };
-        self.balanced_zones(pass.node, pass.class).filter(needs).map(|zone| zone.kind()).max()
+        phys.balanced_zones(pass.node, pass.class).filter(needs).map(|zone| zone.kind()).max()
     }
 
     /// Whether a pass at `priority` over the lists of `zone` is worth a try.
-    pub(crate) fn helps(&self, zone: &Zone, priority: u8) -> bool {
-        priority == DEF_PRIORITY || !self.is_unreclaimable(zone.id())
+    pub(crate) fn helps(&self, zone: &Zone, priority: u8, phys: &PhysMem<impl Tracer>) -> bool {
+        priority == DEF_PRIORITY || !self.is_unreclaimable(zone.id(), phys)
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
+    /// Whether any zone of `node` up to `class` is boosted.
+    #[must_use]
+    pub fn is_boosted(&self, node: NodeId, class: ZoneKind) -> bool {
+        self.balanced_zones(node, class).any(|zone| zone.boost() > 0)
     }
 
     /// Whether kswapd leaves a zone out while it balances higher ones: it passes its high mark with a gap.
@@ -193,6 +210,7 @@ mod tests {
     use order9_units::{Pages, Pfn, PfnRange};
 
     use super::*;
+    use crate::Mm;
     use crate::policy::{BlockSearch, LruScope, Policy};
     use crate::{Contents, Layout, LruList, MmBuilder, NodeSpec, ZoneSpec};
 
@@ -214,7 +232,7 @@ mod tests {
         policy.reclaim.unreclaimable = Unreclaimable::PagesScanned;
         let mut mm = MmBuilder::new(&layout, policy).expect("the layout is sound").boot();
         // So many pages of files for the tests to have something to scan in vain.
-        (0..2).for_each(|at| mm.lru.zones[at].sizes[LruList::InactiveFile.index()] = 100);
+        (0..2).for_each(|at| mm.pages.lru.zones[at].sizes[LruList::InactiveFile.index()] = 100);
         mm
     }
 
@@ -224,62 +242,70 @@ mod tests {
 
     /// Zones and goals of a pass, whether slab is shrunk with them, and whether a zone was spared.
     fn round(mm: &Mm, priority: u8) -> (Vec<(usize, u64, bool)>, bool) {
-        let round = mm.kswapd_round(&pass(priority));
+        let round = mm.pages.kswapd_round(&pass(priority), &mm.phys);
         (round.passes.iter().map(|&(pass, goal)| (pass.zone.index(), goal, pass.slab)).collect(), round.spared)
     }
 
     #[test]
     fn every_zone_is_balanced_or_zones_with_a_quarter_of_the_pages() {
         let mut mm = machine();
-        let balanced = |mm: &Mm, order| mm.is_balanced(NODE, Order::new(order).expect("a small order"), CLASS);
-        assert!(balanced(&mm, 0) && !mm.is_short(NODE, Order::ZERO, CLASS));
-        mm.frames.edit_zone(0, |zone| zone.watermarks.high = 5000);
+        let balanced =
+            |mm: &Mm, order| mm.pages.is_balanced(NODE, Order::new(order).expect("a small order"), CLASS, &mm.phys);
+        assert!(balanced(&mm, 0) && !mm.pages.is_short(NODE, Order::ZERO, CLASS, &mm.phys));
+        mm.phys.frames.edit_zone(0, |zone| zone.watermarks.high = 5000);
         assert!(!balanced(&mm, 0) && balanced(&mm, 1), "Normal has four fifths");
-        mm.frames.edit_zone(0, |zone| zone.watermarks.high = 0);
-        mm.frames.edit_zone(1, |zone| zone.watermarks.high = 20_000);
+        mm.phys.frames.edit_zone(0, |zone| zone.watermarks.high = 0);
+        mm.phys.frames.edit_zone(1, |zone| zone.watermarks.high = 20_000);
         assert!(!balanced(&mm, 0) && !balanced(&mm, 1), "DMA32 has a fifth");
-        mm.policy.reclaim.kswapd_balances = BalancedZones::Any;
+        mm.phys.policy.reclaim.kswapd_balances = BalancedZones::Any;
         assert!(balanced(&mm, 0));
     }
 
     #[test]
     fn lists_scanned_six_times_in_vain_are_left_alone_until_a_page_comes_free() {
         let mut mm = machine();
-        mm.frames.edit_zone(1, |zone| zone.watermarks.high = 20_000);
-        let normal = mm.frames.zones()[1].id();
-        mm.note_scanned(1, 599);
-        assert!(!mm.is_unreclaimable(normal) && !mm.is_balanced(NODE, Order::ZERO, CLASS));
-        mm.note_scanned(1, 1);
-        assert!(mm.is_unreclaimable(normal) && mm.is_balanced(NODE, Order::ZERO, CLASS));
-        assert!(mm.is_short(NODE, Order::ZERO, CLASS), "a first pass is tried all the same");
+        mm.phys.frames.edit_zone(1, |zone| zone.watermarks.high = 20_000);
+        let normal = mm.phys.frames.zones()[1].id();
+        mm.phys.note_scanned(1, 599);
+        assert!(
+            !mm.pages.is_unreclaimable(normal, &mm.phys) && !mm.pages.is_balanced(NODE, Order::ZERO, CLASS, &mm.phys)
+        );
+        mm.phys.note_scanned(1, 1);
+        assert!(
+            mm.pages.is_unreclaimable(normal, &mm.phys) && mm.pages.is_balanced(NODE, Order::ZERO, CLASS, &mm.phys)
+        );
+        assert!(mm.pages.is_short(NODE, Order::ZERO, CLASS, &mm.phys), "a first pass is tried all the same");
         assert_eq!(round(&mm, 11), (vec![], false));
         assert!(!mm.kswapd_gave_up(NODE), "the other zone is left");
         let request = crate::Request::new(Order::ZERO, crate::Gfp::GFP_KERNEL);
         let page = mm.alloc_with(&request, AllocFlags { no_watermarks: true, ..AllocFlags::plain(Mark::Min) });
         mm.free(page.expect("all is free"), usize::MAX).expect("it was just allocated");
-        assert!(!mm.is_unreclaimable(normal));
+        assert!(!mm.pages.is_unreclaimable(normal, &mm.phys));
     }
 
     #[test]
     fn a_pass_goes_up_to_the_highest_zone_in_need_and_spares_those_with_a_gap() {
         let mut mm = machine();
-        let high = mm.frames.zones()[0].watermarks().high;
-        mm.frames.edit_zone(1, |zone| zone.watermarks.high = 20_000);
+        let high = mm.phys.frames.zones()[0].watermarks().high;
+        mm.phys.frames.edit_zone(1, |zone| zone.watermarks.high = 20_000);
         assert_eq!(round(&mm, 12), (vec![(1, 20_000, true)], true));
-        mm.frames.edit_zone(0, |zone| zone.watermarks.high = 4090); // Passed, but without the gap.
+        mm.phys.frames.edit_zone(0, |zone| zone.watermarks.high = 4090); // Passed, but without the gap.
         assert_eq!(round(&mm, 12), (vec![(0, 4090, false), (1, 20_000, true)], false));
-        mm.frames.edit_zone(0, |zone| zone.watermarks.high = 5000);
-        mm.frames.edit_zone(1, |zone| zone.watermarks.high = high);
+        mm.phys.frames.edit_zone(0, |zone| zone.watermarks.high = 5000);
+        mm.phys.frames.edit_zone(1, |zone| zone.watermarks.high = high);
         assert_eq!(round(&mm, 12), (vec![(0, 5000, true)], false), "higher zones are none of its business");
     }
 
     #[test]
     fn a_third_of_the_pages_is_enough_for_large_orders() {
         let mut mm = machine();
-        mm.frames.edit_zone(0, |zone| zone.managed = 8192);
-        mm.frames.edit_zone(1, |zone| zone.watermarks.high = 20_000);
+        mm.phys.frames.edit_zone(0, |zone| zone.managed = 8192);
+        mm.phys.frames.edit_zone(1, |zone| zone.watermarks.high = 20_000);
         let order = Order::new(1).expect("an order");
-        assert!(mm.is_balanced(NODE, order, CLASS) && !mm.is_balanced(NODE, Order::ZERO, CLASS));
+        assert!(
+            mm.pages.is_balanced(NODE, order, CLASS, &mm.phys)
+                && !mm.pages.is_balanced(NODE, Order::ZERO, CLASS, &mm.phys)
+        );
     }
 
     #[test]
@@ -287,11 +313,11 @@ mod tests {
         // 4096 pages: a hundredth is 41.
         for (low, gap) in [(30, 30), (1000, 41)] {
             let mut mm = machine();
-            mm.frames.edit_zone(1, |zone| zone.watermarks.high = 20_000);
-            mm.frames.edit_zone(0, |zone| zone.watermarks.low = low);
-            let spare = mm.frames.zones()[0].free() - mm.frames.zones()[0].lowmem_reserve()[CLASS.index()];
+            mm.phys.frames.edit_zone(1, |zone| zone.watermarks.high = 20_000);
+            mm.phys.frames.edit_zone(0, |zone| zone.watermarks.low = low);
+            let spare = mm.phys.frames.zones()[0].free() - mm.phys.frames.zones()[0].lowmem_reserve()[CLASS.index()];
             let spared = [gap + 1, gap].map(|left| {
-                mm.frames.edit_zone(0, |zone| zone.watermarks.high = spare - left);
+                mm.phys.frames.edit_zone(0, |zone| zone.watermarks.high = spare - left);
                 round(&mm, 12).1
             });
             assert_eq!(spared, [true, false], "a low mark of {low}");
@@ -302,9 +328,9 @@ mod tests {
     fn a_gentle_pass_shrinks_slab_from_5_3_on_and_any_other_does_always() {
         let slab = |under_boost, gentle| {
             let mut mm = machine();
-            mm.policy.reclaim.slab_under_boost = under_boost;
-            mm.policy.reclaim.kswapd_balances = BalancedZones::Any;
-            let round = mm.kswapd_round(&Pass { gentle, ..pass(12) });
+            mm.phys.policy.reclaim.slab_under_boost = under_boost;
+            mm.phys.policy.reclaim.kswapd_balances = BalancedZones::Any;
+            let round = mm.pages.kswapd_round(&Pass { gentle, ..pass(12) }, &mm.phys);
             round.passes.last().expect("every zone is gone over").0.slab
         };
         assert_eq!([true, false].map(|gentle| slab(SlabUnderBoost::Exempt, gentle)), [false, true]);
@@ -314,38 +340,38 @@ mod tests {
     #[test]
     fn the_goal_of_a_pass_is_the_high_marks_of_its_node_with_their_boosts() {
         let mut mm = machine();
-        (mm.policy.reclaim.kswapd_balances, mm.policy.reclaim.lru) = (BalancedZones::Any, LruScope::Node);
+        (mm.phys.policy.reclaim.kswapd_balances, mm.phys.policy.reclaim.lru) = (BalancedZones::Any, LruScope::Node);
         for (at, (high, boost)) in [(100, 7), (1000, 512)].into_iter().enumerate() {
-            mm.frames.edit_zone(at, |zone| (zone.watermarks.high, zone.boost) = (high, boost));
+            mm.phys.frames.edit_zone(at, |zone| (zone.watermarks.high, zone.boost) = (high, boost));
         }
         assert_eq!(round(&mm, 12), (vec![(0, 107 + 1512, true)], false));
-        mm.frames.edit_zone(0, |zone| (zone.watermarks.high, zone.boost) = (10, 0));
+        mm.phys.frames.edit_zone(0, |zone| (zone.watermarks.high, zone.boost) = (10, 0));
         assert_eq!(round(&mm, 12).0, [(0, 32 + 1512, true)], "at least 32 pages a zone");
-        mm.frames.edit_zone(1, |zone| zone.node = NodeId(1));
+        mm.phys.frames.edit_zone(1, |zone| zone.node = NodeId(1));
         assert_eq!(round(&mm, 12).0, [(0, 32, true)], "zones of other nodes are theirs");
-        let low = mm.kswapd_round(&Pass { class: ZoneKind::Dma32, ..pass(12) });
+        let low = mm.pages.kswapd_round(&Pass { class: ZoneKind::Dma32, ..pass(12) }, &mm.phys);
         assert_eq!(low.passes.len(), 1);
     }
 
     #[test]
     fn it_is_woken_for_short_nodes_and_boosts_until_it_gives_up() {
         let mut mm = machine();
-        mm.policy.reclaim.kswapd_balances = BalancedZones::Any;
-        mm.policy.reclaim.unreclaimable = Unreclaimable::KswapdFailures;
+        mm.phys.policy.reclaim.kswapd_balances = BalancedZones::Any;
+        mm.phys.policy.reclaim.unreclaimable = Unreclaimable::KswapdFailures;
         let request = DaemonRequest { order: Order::ZERO, class: CLASS };
         let wakes = |mm: &mut Mm| {
-            mm.daemons.kswapd[0].asleep = true;
-            mm.wakeup_kswapd(NODE, request, Gfp::GFP_KERNEL);
+            mm.phys.daemons.kswapd[0].asleep = true;
+            mm.pages.wakeup_kswapd(NODE, request, Gfp::GFP_KERNEL, &mut mm.phys);
             mm.take_wakeups().kswapd != 0
         };
         assert!(!wakes(&mut mm), "it is balanced");
-        mm.frames.edit_zone(1, |zone| zone.boost = 512);
-        assert!(wakes(&mut mm) && mm.may_sleep(NODE, request));
-        (0..2).for_each(|at| mm.frames.edit_zone(at, |zone| zone.watermarks.high = 1 << 20));
-        mm.daemons.kswapd[0].failures = FAILURES_MAX - 1;
-        assert!(wakes(&mut mm) && !mm.may_sleep(NODE, request) && !mm.kswapd_gave_up(NODE));
-        mm.daemons.kswapd[0].failures = FAILURES_MAX;
-        assert!(!wakes(&mut mm) && mm.may_sleep(NODE, request) && mm.kswapd_gave_up(NODE));
+        mm.phys.frames.edit_zone(1, |zone| zone.boost = 512);
+        assert!(wakes(&mut mm) && mm.pages.may_sleep(NODE, request, &mm.phys));
+        (0..2).for_each(|at| mm.phys.frames.edit_zone(at, |zone| zone.watermarks.high = 1 << 20));
+        mm.phys.daemons.kswapd[0].failures = FAILURES_MAX - 1;
+        assert!(wakes(&mut mm) && !mm.pages.may_sleep(NODE, request, &mm.phys) && !mm.kswapd_gave_up(NODE));
+        mm.phys.daemons.kswapd[0].failures = FAILURES_MAX;
+        assert!(!wakes(&mut mm) && mm.pages.may_sleep(NODE, request, &mm.phys) && mm.kswapd_gave_up(NODE));
     }
 
     #[test]
@@ -356,11 +382,11 @@ mod tests {
             (Gfp::GFP_KERNEL.without(Gfp::DIRECT_RECLAIM), false, false),
         ] {
             let mut mm = machine();
-            mm.policy.reclaim.kswapd_balances = BalancedZones::Any;
-            mm.policy.compaction.wake_when_balanced = wake_when_balanced;
-            mm.daemons.kswapd[0].asleep = true;
-            mm.wakeup_kswapd(NODE, DaemonRequest { order: Order::PAGEBLOCK, class: CLASS }, gfp);
-            assert_eq!(mm.daemons.kcompactd[0].request.is_some(), asked, "{gfp:?} {wake_when_balanced}");
+            mm.phys.policy.reclaim.kswapd_balances = BalancedZones::Any;
+            mm.phys.policy.compaction.wake_when_balanced = wake_when_balanced;
+            mm.phys.daemons.kswapd[0].asleep = true;
+            mm.pages.wakeup_kswapd(NODE, DaemonRequest { order: Order::PAGEBLOCK, class: CLASS }, gfp, &mut mm.phys);
+            assert_eq!(mm.phys.daemons.kcompactd[0].request.is_some(), asked, "{gfp:?} {wake_when_balanced}");
         }
     }
 
@@ -368,9 +394,9 @@ mod tests {
     fn the_lowest_class_asked_for_is_what_every_zone_is_balanced_for() {
         let mut mm = machine();
         for class in [CLASS, ZoneKind::Dma32] {
-            mm.daemons.kswapd[0].ask(DaemonRequest { order: Order::ZERO, class }, BalancedZones::Every);
+            mm.phys.daemons.kswapd[0].ask(DaemonRequest { order: Order::ZERO, class }, BalancedZones::Every);
         }
-        assert_eq!(mm.daemons.kswapd[0].request.map(|asked| asked.class), Some(ZoneKind::Dma32));
+        assert_eq!(mm.phys.daemons.kswapd[0].request.map(|asked| asked.class), Some(ZoneKind::Dma32));
     }
 
     #[test]
@@ -398,7 +424,8 @@ mod tests {
                     if used { builder.allocate(pfn, Order::ZERO, contents) } else { builder.free(pfn, Order::ZERO) };
                 done.expect("every frame is given once");
             }
-            builder.finish().is_balanced(NODE, Order::PAGEBLOCK, CLASS)
+            let mm = builder.finish();
+            mm.pages.is_balanced(NODE, Order::PAGEBLOCK, CLASS, &mm.phys)
         };
         assert!(balanced(2), "half of Normal is free, and can be compacted");
         assert!(!balanced(40), "Normal lacks pages for a huge page");

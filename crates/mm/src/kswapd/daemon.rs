@@ -7,6 +7,8 @@ use crate::Mm;
 use crate::compaction::compact_for_kswapd;
 use crate::daemon_request::DaemonRequest;
 use crate::env::{Stall, Until};
+use crate::phys::PhysMem;
+use crate::reclaim::Reclaim;
 use crate::reclaim::{DEF_PRIORITY, ReclaimControl, ReclaimFlags, ReclaimId, Reclaimer, shrink_node};
 use crate::trace::{Event, Tracer};
 
@@ -18,10 +20,10 @@ pub async fn kswapd<E: Stall>(env: &E, node: NodeId) {
     let mut request = sleep(env, node).await;
     loop {
         let DaemonRequest { order, class } = request;
-        env.with(|mm| mm.trace(|| Event::KswapdWake { node, class, order }));
+        env.with(|mm| mm.phys.trace(|| Event::KswapdWake { node, class, order }));
         let end = balance(env, node, request).await;
         if end.failed {
-            env.with(|mm| mm.count_looks_in_vain(node));
+            env.with(|mm| mm.phys.count_looks_in_vain(node));
             env.spend().await;
         }
         let done = DaemonRequest { order: end.order, class: request.class };
@@ -36,12 +38,12 @@ pub async fn kswapd<E: Stall>(env: &E, node: NodeId) {
 async fn sleep<E: Stall>(env: &E, node: NodeId) -> DaemonRequest {
     loop {
         env.with(|mm| {
-            mm.daemons.kswapd[node.index()].asleep = true;
-            mm.trace(|| Event::KswapdSleep { node });
+            mm.phys.daemons.kswapd[node.index()].asleep = true;
+            mm.phys.trace(|| Event::KswapdSleep { node });
         });
         env.wait(Until::KswapdNeeded(node), None).await;
         // Whoever woke it has said what for, unless the wait ended by itself.
-        if let Some(request) = env.with(|mm| mm.take_kswapd_request(node)) {
+        if let Some(request) = env.with(|mm| mm.phys.take_kswapd_request(node)) {
             return request;
         }
     }
@@ -52,18 +54,18 @@ async fn sleep<E: Stall>(env: &E, node: NodeId) -> DaemonRequest {
 async fn nap<E: Stall>(env: &E, node: NodeId, asked: DaemonRequest, done: DaemonRequest) -> Option<DaemonRequest> {
     let next = |mm: &mut Mm<E::Tracer>| {
         let plain = DaemonRequest { order: Order::ZERO, class: done.class };
-        Some(mm.take_kswapd_request(node).unwrap_or(plain))
+        Some(mm.phys.take_kswapd_request(node).unwrap_or(plain))
     };
     let may_nap = env.with(|mm| {
-        let may_nap = mm.may_sleep(node, done);
+        let may_nap = mm.pages.may_sleep(node, done, &mm.phys);
         if may_nap {
-            mm.clear_reclaim_flags(node);
-            mm.reset_isolation_suitable_of(node);
+            mm.reclaim.clear_reclaim_flags(node, &mm.phys);
+            mm.compaction.reset_isolation_suitable_of(node, &mut mm.phys);
             // Compaction goes on where reclaim has made room.
-            mm.wakeup_kcompactd(node, asked);
-            mm.daemons.kswapd[node.index()].asleep = true;
+            mm.phys.wakeup_kcompactd(node, asked);
+            mm.phys.daemons.kswapd[node.index()].asleep = true;
         } else {
-            mm.counters.kswapd_high_wmark_hit_quickly += 1;
+            mm.phys.counters.kswapd_high_wmark_hit_quickly += 1;
         }
         may_nap
     });
@@ -73,15 +75,15 @@ async fn nap<E: Stall>(env: &E, node: NodeId, asked: DaemonRequest, done: Daemon
     // It may not have made a pass: others have freed memory, or it has given up.
     env.wake(Until::ReservesFilled(node));
     if env.wait(Until::KswapdNeeded(node), Some(NAP)).await {
-        env.with(|mm| mm.counters.kswapd_low_wmark_hit_quickly += 1);
+        env.with(|mm| mm.phys.counters.kswapd_low_wmark_hit_quickly += 1);
         return env.with(next);
     }
     env.with(|mm| {
-        if mm.may_sleep(node, done) {
+        if mm.pages.may_sleep(node, done, &mm.phys) {
             return None;
         }
-        mm.daemons.kswapd[node.index()].asleep = false;
-        mm.counters.kswapd_high_wmark_hit_quickly += 1;
+        mm.phys.daemons.kswapd[node.index()].asleep = false;
+        mm.phys.counters.kswapd_high_wmark_hit_quickly += 1;
         next(mm)
     })
 }
@@ -89,26 +91,26 @@ async fn nap<E: Stall>(env: &E, node: NodeId, asked: DaemonRequest, done: Daemon
 /// One balancing run (`balance_pgdat`).
 async fn balance<E: Stall>(env: &E, node: NodeId, request: DaemonRequest) -> RunEnd {
     let (mut run, id) = env.with(|mm| {
-        mm.counters.pageoutrun += 1;
+        mm.phys.counters.pageoutrun += 1;
         let control = ReclaimControl::new(Reclaimer::Kswapd, request.order, 0, request.class);
-        (mm.balance_begin(node, request), mm.begin_reclaim(control))
+        (mm.phys.balance_begin(node, request), mm.begin_reclaim(control))
     });
-    while let Balance::Pass(pass) = env.with(|mm| mm.balance_next(&mut run)) {
+    while let Balance::Pass(pass) = env.with(|mm| mm.pages.balance_next(&mut run, &mut mm.phys)) {
         let Passed { scanned_enough, reclaimed, goal } = round(env, id, &pass).await;
-        if env.with(|mm| !mm.throttles_direct_reclaim(node)) {
+        if env.with(|mm| !mm.pages.throttles_direct_reclaim(node, &mut mm.phys)) {
             env.wake(Until::ReservesFilled(node));
         }
-        env.with(|mm| mm.balance_passed(&mut run, &pass, scanned_enough, reclaimed));
+        env.with(|mm| mm.phys.balance_passed(&mut run, &pass, scanned_enough, reclaimed));
         if reclaimed > goal {
             compact_for_kswapd(env, node, pass.order, pass.class).await;
         }
     }
     env.with(|mm| {
         mm.end_reclaim(id);
-        let end = mm.balance_end(&run);
+        let end = mm.phys.balance_end(&run);
         if end.was_boosted {
             let request = DaemonRequest { order: Order::PAGEBLOCK, class: request.class };
-            mm.wakeup_kcompactd(node, request);
+            mm.phys.wakeup_kcompactd(node, request);
         }
         end
     })
@@ -132,7 +134,7 @@ async fn round<E: Stall>(env: &E, id: ReclaimId, pass: &Pass) -> Passed {
         control.may_writepage = !pass.gentle;
         control.may_swap = !pass.gentle;
         let before = control.nr_reclaimed;
-        (mm.kswapd_round(pass), before)
+        (mm.pages.kswapd_round(pass, &mm.phys), before)
     });
     let (mut scanned_enough, mut aimed) = (round.spared, 0);
     for (node_pass, goal) in round.passes {
@@ -148,7 +150,7 @@ async fn round<E: Stall>(env: &E, id: ReclaimId, pass: &Pass) -> Passed {
     Passed { scanned_enough, reclaimed: env.with(|mm| mm.reclaim_mut(id).nr_reclaimed) - before, goal: aimed }
 }
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// Hands what kswapd of `node` was asked for to it.
     pub fn take_kswapd_request(&mut self, node: NodeId) -> Option<DaemonRequest> {
         self.daemons.kswapd[node.index()].request.take()
@@ -160,13 +162,15 @@ impl<T: Tracer> Mm<T> {
         let zones = self.balanced_zones(node, ZoneKind::Movable).count() as u64;
         self.frames.work_mut().zones_checked += zones * u64::from(DEF_PRIORITY);
     }
+}
 
+impl Reclaim {
     /// Forgets what passes over a balanced node have found.
-    fn clear_reclaim_flags(&mut self, node: NodeId) {
-        for zone in 0..self.frames.zones().len() {
-            let zone = self.frames.zones()[zone].id();
-            if self.frames.zone(zone).node() == node {
-                self.set_reclaim_flags(zone, ReclaimFlags::default());
+    fn clear_reclaim_flags(&mut self, node: NodeId, phys: &PhysMem<impl Tracer>) {
+        for zone in 0..phys.frames.zones().len() {
+            let zone = phys.frames.zones()[zone].id();
+            if phys.frames.zone(zone).node() == node {
+                self.set_reclaim_flags(zone, ReclaimFlags::default(), phys);
             }
         }
     }

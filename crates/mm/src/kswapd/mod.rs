@@ -11,8 +11,9 @@ mod state;
 
 use order9_units::{NodeId, Order, ZoneKind};
 
-use crate::Mm;
 use crate::daemon_request::DaemonRequest;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::Unreclaimable;
 use crate::reclaim::DEF_PRIORITY;
 use crate::suitable::compact_gap;
@@ -127,7 +128,7 @@ impl BalanceRun {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// Starts a balancing run for what was asked of kswapd.
     #[must_use]
     pub fn balance_begin(&mut self, node: NodeId, request: DaemonRequest) -> BalanceRun {
@@ -136,18 +137,6 @@ impl<T: Tracer> Mm<T> {
         let run = BalanceRun::new(node, request, sampled);
         self.counters.gentle_runs += u64::from(run.is_gentle());
         run
-    }
-
-    /// How the run goes on.
-    pub fn balance_next(&mut self, run: &mut BalanceRun) -> Balance {
-        let balanced = match run.begun {
-            true => self.is_balanced(run.node, run.order, run.class),
-            false => !self.is_short(run.node, run.order, run.class),
-        };
-        let was_gentle = run.is_gentle();
-        let balance = run.next(balanced);
-        self.counters.gentle_switches += u64::from(was_gentle && !run.is_gentle());
-        balance
     }
 
     /// Takes in what a pass of the run came to: whether it scanned as much as it aimed at, and pages reclaimed.
@@ -174,9 +163,24 @@ impl<T: Tracer> Mm<T> {
     }
 }
 
+impl UsedPages {
+    /// How the run goes on.
+    pub fn balance_next(&self, run: &mut BalanceRun, phys: &mut PhysMem<impl Tracer>) -> Balance {
+        let balanced = match run.begun {
+            true => self.is_balanced(run.node, run.order, run.class, phys),
+            false => !self.is_short(run.node, run.order, run.class, phys),
+        };
+        let was_gentle = run.is_gentle();
+        let balance = run.next(balanced);
+        phys.counters.gentle_switches += u64::from(was_gentle && !run.is_gentle());
+        balance
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Mm;
     use crate::policy::{BalancedZones, Policy};
     use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
     use order9_units::{Pages, Pfn, PfnRange};
@@ -286,12 +290,12 @@ mod tests {
         let mut mm = one_zone();
         let request = DaemonRequest { order: Order::ZERO, class: ZoneKind::Normal };
         let mut failures = |reclaimed: [u64; 12]| {
-            let mut run = mm.balance_begin(NodeId(0), request);
+            let mut run = mm.phys.balance_begin(NodeId(0), request);
             for reclaimed in reclaimed {
                 let pass = pass(&mut run, false).expect("the priority is above 0");
-                mm.balance_passed(&mut run, &pass, false, reclaimed);
+                mm.phys.balance_passed(&mut run, &pass, false, reclaimed);
             }
-            (mm.balance_end(&run).failed, mm.daemons.kswapd[0].failures)
+            (mm.phys.balance_end(&run).failed, mm.phys.daemons.kswapd[0].failures)
         };
         let (none, late) = ([0; 12], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
         assert_eq!([failures(none), failures(none)], [(true, 1), (true, 2)]);
@@ -301,15 +305,19 @@ mod tests {
     #[test]
     fn a_run_begins_with_a_pass_where_a_zone_beyond_help_is_short() {
         let mut mm = one_zone();
-        mm.policy.reclaim.kswapd_balances = BalancedZones::Every;
-        mm.policy.reclaim.unreclaimable = Unreclaimable::PagesScanned;
-        mm.frames.edit_zone(0, |zone| zone.watermarks.high = 1 << 20);
-        let set = mm.lru_set(order9_frames::ZoneId(0));
-        mm.note_scanned(set, 1 << 20);
-        let mut run = mm.balance_begin(NodeId(0), DaemonRequest { order: Order::ZERO, class: ZoneKind::Normal });
-        let Balance::Pass(pass) = mm.balance_next(&mut run) else { panic!("the zone is short") };
-        mm.balance_passed(&mut run, &pass, true, 1);
-        assert_eq!(mm.balance_next(&mut run), Balance::Over, "what is beyond help counts as balanced");
+        mm.phys.policy.reclaim.kswapd_balances = BalancedZones::Every;
+        mm.phys.policy.reclaim.unreclaimable = Unreclaimable::PagesScanned;
+        mm.phys.frames.edit_zone(0, |zone| zone.watermarks.high = 1 << 20);
+        let set = mm.phys.lru_set(order9_frames::ZoneId(0));
+        mm.phys.note_scanned(set, 1 << 20);
+        let mut run = mm.phys.balance_begin(NodeId(0), DaemonRequest { order: Order::ZERO, class: ZoneKind::Normal });
+        let Balance::Pass(pass) = mm.pages.balance_next(&mut run, &mut mm.phys) else { panic!("the zone is short") };
+        mm.phys.balance_passed(&mut run, &pass, true, 1);
+        assert_eq!(
+            mm.pages.balance_next(&mut run, &mut mm.phys),
+            Balance::Over,
+            "what is beyond help counts as balanced"
+        );
     }
 
     /// One node with one zone, empty.
@@ -328,17 +336,17 @@ mod tests {
         let mut mm = one_zone();
         let request = DaemonRequest { order: Order::ZERO, class: ZoneKind::Normal };
         let begin = |mm: &mut Mm, boost| {
-            mm.frames.edit_zone(0, |zone| zone.boost = 512);
-            let mut run = mm.balance_begin(NodeId(0), request);
-            mm.frames.edit_zone(0, |zone| zone.boost = boost);
-            match mm.balance_next(&mut run) {
+            mm.phys.frames.edit_zone(0, |zone| zone.boost = 512);
+            let mut run = mm.phys.balance_begin(NodeId(0), request);
+            mm.phys.frames.edit_zone(0, |zone| zone.boost = boost);
+            match mm.pages.balance_next(&mut run, &mut mm.phys) {
                 Balance::Pass(pass) => (run, pass),
                 Balance::Over => panic!("nothing was reclaimed yet"),
             }
         };
         let (mut run, pass) = begin(&mut mm, 512);
-        mm.balance_passed(&mut run, &pass, false, 40);
-        mm.balance_passed(&mut run, &pass, false, 0);
+        mm.phys.balance_passed(&mut run, &pass, false, 40);
+        mm.phys.balance_passed(&mut run, &pass, false, 0);
         begin(&mut mm, 1 << 20);
         let counters = mm.counters();
         let ends = (counters.gentle_aborts, counters.gentle_switches);
@@ -357,15 +365,15 @@ mod tests {
             ..Layout::default()
         };
         let mut mm = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot();
-        let boosts = |mm: &Mm| [0, 1].map(|zone| mm.frames.zones()[zone].boost());
-        mm.frames.edit_zone(0, |zone| zone.boost = 512);
-        mm.frames.edit_zone(1, |zone| zone.boost = 700);
-        let run = mm.balance_begin(NodeId(0), DaemonRequest { order: Order::ZERO, class: ZoneKind::Normal });
-        mm.frames.edit_zone(0, |zone| zone.boost += 100);
-        assert!(mm.balance_end(&run).was_boosted);
+        let boosts = |mm: &Mm| [0, 1].map(|zone| mm.phys.frames.zones()[zone].boost());
+        mm.phys.frames.edit_zone(0, |zone| zone.boost = 512);
+        mm.phys.frames.edit_zone(1, |zone| zone.boost = 700);
+        let run = mm.phys.balance_begin(NodeId(0), DaemonRequest { order: Order::ZERO, class: ZoneKind::Normal });
+        mm.phys.frames.edit_zone(0, |zone| zone.boost += 100);
+        assert!(mm.phys.balance_end(&run).was_boosted);
         assert_eq!(boosts(&mm), [100, 700], "what came meanwhile stays, and so does the other node's");
-        let run = mm.balance_begin(NodeId(1), DaemonRequest { order: Order::ZERO, class: ZoneKind::Dma32 });
-        assert!(!mm.balance_end(&run).was_boosted, "no zone up to the class is");
+        let run = mm.phys.balance_begin(NodeId(1), DaemonRequest { order: Order::ZERO, class: ZoneKind::Dma32 });
+        assert!(!mm.phys.balance_end(&run).was_boosted, "no zone up to the class is");
         assert_eq!(boosts(&mm), [100, 700]);
     }
 }

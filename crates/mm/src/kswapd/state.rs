@@ -2,11 +2,11 @@
 
 use order9_units::NodeId;
 
-use crate::Mm;
 use crate::daemon_request::DaemonRequest;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// The request that the kswapd of `node` has not taken yet.
     #[must_use]
     pub fn kswapd_request(&self, node: NodeId) -> Option<DaemonRequest> {

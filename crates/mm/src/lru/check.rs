@@ -4,11 +4,14 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use order9_frames::{Flag, Idx, Verdict, Word, require};
+
 use crate::lru_list::{LruList, LruType};
 use crate::page_flags::{PageFlag, PageWord};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 use crate::{Mm, Violation};
-use order9_frames::{Flag, Idx, Verdict, Word, require};
 
 /// What the frames of a zone add up to.
 #[derive(Clone, Copy, Default)]
@@ -21,12 +24,14 @@ impl<T: Tracer> Mm<T> {
     /// Every LRU page is allocated and on exactly the list its flags name, isolated ones are on none, and sizes equal a
     /// recount.
     pub(crate) fn check_lru(&self) -> Verdict {
-        let mut tallies = vec![Tally::default(); self.frames.zones().len()];
+        let mut tallies = vec![Tally::default(); self.phys.frames.zones().len()];
         let mut flagged = 0;
-        for at in 0..self.frames.table().len() as u32 {
-            let word = self.frames.word(Idx(at));
-            let Some(tally) = tallies.get_mut(self.frames.blocks()[Idx(at).block()].zone.index()) else { continue };
-            self.check_lru_flags(Idx(at), word)?;
+        for at in 0..self.phys.frames.table().len() as u32 {
+            let word = self.phys.frames.word(Idx(at));
+            let Some(tally) = tallies.get_mut(self.phys.frames.blocks()[Idx(at).block()].zone.index()) else {
+                continue;
+            };
+            self.pages.check_lru_flags(Idx(at), word, &self.phys)?;
             if word.has(PageFlag::Lru) {
                 flagged += 1;
                 tally.sizes[word.lru_list().index()] += word.frames();
@@ -34,29 +39,33 @@ impl<T: Tracer> Mm<T> {
                 tally.isolated[word.lru_type().index()] += word.frames();
             }
         }
-        for ((zone, lru), tally) in self.frames.zones().iter().zip(&self.lru.zones).zip(&tallies) {
+        for ((zone, lru), tally) in self.phys.frames.zones().iter().zip(&self.pages.lru.zones).zip(&tallies) {
             let counted = (lru.sizes, lru.isolated);
             require((tally.sizes, tally.isolated) == counted, "LRU sizes equal a recount of the frames", || {
                 format!("{}: {:?} {:?} by frames, {counted:?} counted", zone.kind(), tally.sizes, tally.isolated)
             })?;
         }
-        for idx in self.reclaim.isolated() {
-            let isolated = self.frames.word(idx).has(Flag::Isolated);
-            require(isolated, "pages that a reclaim run holds are isolated", || format!("{:?}", self.frames.pfn(idx)))?;
+        for idx in self.reclaim_runs.isolated() {
+            let isolated = self.phys.frames.word(idx).has(Flag::Isolated);
+            require(isolated, "pages that a reclaim run holds are isolated", || {
+                format!("{:?}", self.phys.frames.pfn(idx))
+            })?;
         }
-        let listed = self.check_lru_lists(flagged)?;
+        let listed = self.pages.check_lru_lists(flagged, &self.phys)?;
         require(listed == flagged, "an LRU page is on a list", || format!("{flagged} by flags, {listed} on lists"))
     }
+}
 
-    fn check_lru_flags(&self, idx: Idx, word: Word) -> Verdict {
-        let found = || format!("{:?} is {:?}", self.frames.pfn(idx), word.state());
+impl UsedPages {
+    fn check_lru_flags(&self, idx: Idx, word: Word, phys: &PhysMem<impl Tracer>) -> Verdict {
+        let found = || format!("{:?} is {:?}", phys.frames.pfn(idx), word.state());
         let on_list = word.is_lru_page() && !word.has(Flag::Isolated);
         require(word.has(PageFlag::Lru) == on_list, "owned movable pages are on a list unless isolated", found)?;
         let any = [PageFlag::Active, PageFlag::File, PageFlag::Unevictable, PageFlag::Referenced]
             .into_iter()
             .any(|flag| word.has(flag));
         require(word.is_lru_page() || !any, "only LRU pages have flags of lists", found)?;
-        let locked = word.is_lru_page() && self.is_mlocked(idx);
+        let locked = word.is_lru_page() && self.is_mlocked(idx, phys);
         if word.is_compound() {
             // A huge page that others came to map after it was locked, or before, may be either.
             let allowed = locked || !word.has(PageFlag::Unevictable);
@@ -66,22 +75,22 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Walks every list; returns the entries of all.
-    fn check_lru_lists(&self, most: u64) -> Result<u64, Violation> {
+    fn check_lru_lists(&self, most: u64, phys: &PhysMem<impl Tracer>) -> Result<u64, Violation> {
         let mut sets: Vec<Idx> = self.lru.zones.iter().map(|lru| lru.first_list).collect();
         sets.sort_unstable();
         sets.dedup();
         let mut listed = 0;
         for set in sets {
             for list in LruList::ALL {
-                for idx in self.frames.table().iter(set.plus(list.index() as u32)) {
-                    let word = self.frames.word_or_hole(idx);
+                for idx in phys.frames.table().iter(set.plus(list.index() as u32)) {
+                    let word = phys.frames.word_or_hole(idx);
                     let lru =
-                        self.frames.blocks().get(idx.block()).and_then(|block| self.lru.zones.get(block.zone.index()));
+                        phys.frames.blocks().get(idx.block()).and_then(|block| self.lru.zones.get(block.zone.index()));
                     let here = word.has(PageFlag::Lru)
                         && word.lru_list() == list
                         && lru.is_some_and(|lru| lru.first_list == set);
                     require(here, "an LRU list holds pages of its zones whose flags name it", || {
-                        format!("{:?} on {list:?} is {:?}", self.frames.pfn(idx), word.state())
+                        format!("{:?} on {list:?} is {:?}", phys.frames.pfn(idx), word.state())
                     })?;
                     listed += 1;
                     require(listed <= most, "an LRU list ends", || format!("{list:?}"))?;

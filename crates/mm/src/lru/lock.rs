@@ -7,7 +7,8 @@
 use order9_frames::{Idx, ZoneId};
 use order9_units::NodeId;
 
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 /// The locks that were taken last, one of each kind.
@@ -26,26 +27,26 @@ pub(crate) struct LruBatch(u8);
 /// Pages in a batch; Linux' PAGEVEC_SIZE, 14 before 5.0 and 31 since 6.11.
 const BATCH: u8 = 15;
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Counts sections under the LRU lock of a node.
-    pub(crate) fn lock_lru(&mut self, node: NodeId, sections: u64) {
-        self.work.lru_lock_sections += sections;
+    pub(crate) fn lock_lru(&mut self, node: NodeId, sections: u64, phys: &mut PhysMem<impl Tracer>) {
+        phys.work.lru_lock_sections += sections;
         self.locked_lru = node;
     }
 
     /// Counts that a page goes on, between or off lists by way of a batch.
     #[inline]
-    pub(crate) fn batch_lru(&mut self, idx: Idx) {
+    pub(crate) fn batch_lru(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
         self.lru_batch.0 += 1;
         if self.lru_batch.0 == BATCH {
-            self.drain_lru_batch(idx);
+            self.drain_lru_batch(idx, phys);
         }
     }
 
     #[cold]
-    fn drain_lru_batch(&mut self, idx: Idx) {
+    fn drain_lru_batch(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
         self.lru_batch = LruBatch::default();
-        self.work.lru_batched += u64::from(BATCH);
-        self.lock_lru(self.frames.zones()[self.frames.zone_around(idx).index()].node(), 1);
+        phys.work.lru_batched += u64::from(BATCH);
+        self.lock_lru(phys.frames.zones()[phys.frames.zone_around(idx).index()].node(), 1, phys);
     }
 }

@@ -15,11 +15,13 @@ use alloc::vec::Vec;
 use order9_frames::{Flag, Idx, Word};
 use order9_units::{NodeId, Pfn};
 
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+
 pub use lock::Locked;
 pub(crate) use lock::LruBatch;
 pub use pressure::Pressure;
 
-use crate::Mm;
 use crate::lru_list::{LruList, LruType};
 use crate::page_flags::{PageFlag, PageWord};
 use crate::policy::{LruScope, NewAnon};
@@ -106,11 +108,11 @@ impl NewAnon {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Pages on a list of a node, those of its zones together: `nr_inactive_anon` and so on.
     #[must_use]
-    pub fn lru_pages(&self, node: NodeId, list: LruList) -> u64 {
-        let zones = self.frames.zones().iter().filter(|zone| zone.node() == node);
+    pub(crate) fn lru_pages(&self, node: NodeId, list: LruList, phys: &PhysMem<impl Tracer>) -> u64 {
+        let zones = phys.frames.zones().iter().filter(|zone| zone.node() == node);
         zones.map(|zone| self.zone_lru(zone.id()).pages(list)).sum()
     }
 
@@ -122,174 +124,181 @@ impl<T: Tracer> Mm<T> {
 
     /// The same for the zone of a frame.
     #[inline]
-    fn lru_around(&mut self, idx: Idx) -> &mut ZoneLru {
-        &mut self.lru.zones[self.frames.zone_around(idx).index()]
+    fn lru_around(&mut self, idx: Idx, phys: &PhysMem<impl Tracer>) -> &mut ZoneLru {
+        &mut self.lru.zones[phys.frames.zone_around(idx).index()]
     }
 
     /// Pages of a list, from the one that came last to the oldest; where zones have lists, those of `zone` alone.
-    pub fn lru_list(&self, zone: crate::ZoneId, list: LruList) -> impl Iterator<Item = Pfn> {
-        self.frames.table().iter(self.lru.zones[zone.index()].list(list)).map(|idx| self.frames.pfn(idx))
-    }
-
-    /// The list that the page at `pfn` is on, or returns to once it is no longer isolated; `None` if it is no LRU page.
-    #[must_use]
-    pub fn lru_of(&self, pfn: Pfn) -> Option<LruList> {
-        let (_, word) = self.frames.live(pfn).ok()?;
-        word.is_lru_page().then(|| word.lru_list())
+    pub fn lru_list(
+        &self,
+        zone: crate::ZoneId,
+        list: LruList,
+        phys: &PhysMem<impl Tracer>,
+    ) -> impl Iterator<Item = Pfn> {
+        phys.frames.table().iter(self.lru.zones[zone.index()].list(list)).map(|idx| phys.frames.pfn(idx))
     }
 
     /// A program has read or written the page at `pfn` by a system call (`mark_page_accessed`): the first time it is
     /// remembered, the second time the page becomes active. Pages on no list, and unevictable ones, are only remembered.
-    pub fn mark_accessed(&mut self, pfn: Pfn) {
-        let Ok((idx, word)) = self.frames.live(pfn) else { return };
+    pub(crate) fn mark_accessed(&mut self, pfn: Pfn, phys: &mut PhysMem<impl Tracer>) {
+        let Ok((idx, word)) = phys.frames.live(pfn) else { return };
         if !word.has(PageFlag::Referenced) {
-            self.frames.set(idx, word.with(PageFlag::Referenced, word.is_lru_page()));
+            phys.frames.set(idx, word.with(PageFlag::Referenced, word.is_lru_page()));
         } else if word.has(PageFlag::Lru) && !word.has(PageFlag::Active) && !word.has(PageFlag::Unevictable) {
-            self.frames.set(idx, word.with(PageFlag::Referenced, false));
-            self.workingset_activation(idx);
-            self.move_lru(idx, word.lru_type().active());
-            self.batch_lru(idx);
-            self.counters.pgactivate += word.order().pages().get();
+            phys.frames.set(idx, word.with(PageFlag::Referenced, false));
+            self.workingset_activation(idx, phys);
+            self.move_lru(idx, word.lru_type().active(), phys);
+            self.batch_lru(idx, phys);
+            phys.counters.pgactivate += word.order().pages().get();
         }
     }
 
     /// Makes a page the anonymous one of a mapping, on the list where such pages start.
     #[inline]
-    pub(crate) fn adopt_anon(&mut self, idx: Idx, owner: Owner, locked: bool) {
-        let list = if locked { LruList::Unevictable } else { self.policy.reclaim.new_anon.list() };
-        self.adopt_page(idx, owner, list);
+    pub(crate) fn adopt_anon(&mut self, idx: Idx, owner: Owner, locked: bool, phys: &mut PhysMem<impl Tracer>) {
+        let list = if locked { LruList::Unevictable } else { phys.policy.reclaim.new_anon.list() };
+        self.adopt_page(idx, owner, list, phys);
     }
 
     /// Makes a fresh page the owner's and puts it on a list.
     #[inline]
-    pub(crate) fn adopt_page(&mut self, idx: Idx, owner: Owner, list: LruList) {
-        self.user.rmap.set(idx, owner);
-        self.user.balancing.forget_user(idx);
-        let word = self.frames.word(idx).adopted(list);
-        let lru = self.lru_around(idx);
+    pub(crate) fn adopt_page(&mut self, idx: Idx, owner: Owner, list: LruList, phys: &mut PhysMem<impl Tracer>) {
+        self.rmap.set(idx, owner);
+        self.balancing.forget_user(idx);
+        let word = phys.frames.word(idx).adopted(list);
+        let lru = self.lru_around(idx, phys);
         lru.sizes[list.index()] += word.frames();
         let list = lru.list(list);
-        self.frames.table_mut().push_head(list, idx);
-        self.frames.set(idx, word);
-        self.batch_lru(idx);
+        phys.frames.table_mut().push_head(list, idx);
+        phys.frames.set(idx, word);
+        self.batch_lru(idx, phys);
     }
 
     /// Puts a page that is on no list at the head of the one its flags name.
-    pub(crate) fn link_lru(&mut self, idx: Idx, word: Word) {
-        let lru = self.lru_around(idx);
+    pub(crate) fn link_lru(&mut self, idx: Idx, word: Word, phys: &mut PhysMem<impl Tracer>) {
+        let lru = self.lru_around(idx, phys);
         let list = word.lru_list();
         lru.sizes[list.index()] += word.frames();
         let list = lru.list(list);
-        self.frames.table_mut().push_head(list, idx);
-        self.frames.set(idx, word.with(PageFlag::Lru, true));
+        phys.frames.table_mut().push_head(list, idx);
+        phys.frames.set(idx, word.with(PageFlag::Lru, true));
     }
 
     /// Takes a page off its list; its word is the caller's to change.
     #[inline]
-    pub(crate) fn unlink_lru(&mut self, idx: Idx, word: Word) {
-        let lru = self.lru_around(idx);
+    pub(crate) fn unlink_lru(&mut self, idx: Idx, word: Word, phys: &mut PhysMem<impl Tracer>) {
+        let lru = self.lru_around(idx, phys);
         lru.sizes[word.lru_list().index()] -= word.frames();
-        self.frames.table_mut().unlink(idx);
+        phys.frames.table_mut().unlink(idx);
     }
 
     /// Moves a page to the head of a list of its type; an isolated one goes there when it is put back.
-    pub(crate) fn move_lru(&mut self, idx: Idx, list: LruList) {
-        let word = self.frames.word(idx);
+    pub(crate) fn move_lru(&mut self, idx: Idx, list: LruList, phys: &mut PhysMem<impl Tracer>) {
+        let word = phys.frames.word(idx);
         if word.has(PageFlag::Lru) {
-            self.unlink_lru(idx, word);
-            self.link_lru(idx, word.with_list(list));
+            self.unlink_lru(idx, word, phys);
+            self.link_lru(idx, word.with_list(list), phys);
         } else {
-            self.frames.set(idx, word.with_list(list));
+            phys.frames.set(idx, word.with_list(list));
         }
     }
 
     /// Makes a page that reclaim has waited for the oldest of its inactive list, even if that made it active meanwhile; says
     /// whether it did, which is not so if the page is isolated, unevictable, or dirty again.
-    pub(crate) fn rotate_lru(&mut self, idx: Idx) -> bool {
-        let word = self.frames.word(idx);
+    pub(crate) fn rotate_lru(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) -> bool {
+        let word = phys.frames.word(idx);
         let moves = word.has(PageFlag::Lru) && !word.has(PageFlag::Unevictable) && !word.has(PageFlag::Dirty);
         if moves {
-            self.move_lru(idx, word.lru_type().inactive());
-            let list = self.lru_around(idx).list(word.lru_type().inactive());
-            self.frames.table_mut().unlink(idx);
-            self.frames.table_mut().push_tail(list, idx);
-            self.batch_lru(idx);
+            self.move_lru(idx, word.lru_type().inactive(), phys);
+            let list = self.lru_around(idx, phys).list(word.lru_type().inactive());
+            phys.frames.table_mut().unlink(idx);
+            phys.frames.table_mut().push_tail(list, idx);
+            self.batch_lru(idx, phys);
         }
         moves
     }
 
     /// Marks an allocation as isolated and, if it is an LRU page, takes it off its list.
-    pub(crate) fn isolate_lru(&mut self, idx: Idx) {
-        let word = self.frames.word(idx);
+    pub(crate) fn isolate_lru(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        let word = phys.frames.word(idx);
         if word.has(PageFlag::Lru) {
-            self.unlink_lru(idx, word);
-            self.frames.set(idx, word.with(PageFlag::Lru, false));
-            self.count_isolated(idx, word, u64::wrapping_add);
+            self.unlink_lru(idx, word, phys);
+            phys.frames.set(idx, word.with(PageFlag::Lru, false));
+            self.count_isolated(idx, word, u64::wrapping_add, phys);
         }
-        self.frames.reflag(idx, Flag::Isolated, true);
+        phys.frames.reflag(idx, Flag::Isolated, true);
     }
 
     /// Ends the isolation of an allocation: an LRU page goes to the head of the list its flags name.
-    pub(crate) fn putback_lru(&mut self, idx: Idx) {
-        self.end_isolation(idx);
-        let word = self.frames.word(idx);
+    pub(crate) fn putback_lru(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        self.end_isolation(idx, phys);
+        let word = phys.frames.word(idx);
         if word.is_lru_page() {
-            self.link_lru(idx, word);
+            self.link_lru(idx, word, phys);
         }
     }
 
     /// Ends the isolation of an allocation that goes on no list.
-    pub(crate) fn end_isolation(&mut self, idx: Idx) {
-        self.frames.reflag(idx, Flag::Isolated, false);
-        let word = self.frames.word(idx);
+    pub(crate) fn end_isolation(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        phys.frames.reflag(idx, Flag::Isolated, false);
+        let word = phys.frames.word(idx);
         if word.is_lru_page() {
-            self.count_isolated(idx, word, u64::wrapping_sub);
+            self.count_isolated(idx, word, u64::wrapping_sub, phys);
         }
     }
 
     /// A page that was lazily freeable is in use again: isolated, it becomes an active one of the anonymous lists.
-    pub(crate) fn no_longer_lazy(&mut self, idx: Idx) {
-        let word = self.frames.word(idx);
-        self.count_isolated(idx, word, u64::wrapping_sub);
+    pub(crate) fn no_longer_lazy(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        let word = phys.frames.word(idx);
+        self.count_isolated(idx, word, u64::wrapping_sub, phys);
         let word = word.with_list(LruList::ActiveAnon).with(PageFlag::LazyFree, false);
-        self.frames.set(idx, word);
-        self.count_isolated(idx, word, u64::wrapping_add);
+        phys.frames.set(idx, word);
+        self.count_isolated(idx, word, u64::wrapping_add, phys);
     }
 
-    fn count_isolated(&mut self, idx: Idx, word: Word, change: fn(u64, u64) -> u64) {
-        let isolated = &mut self.lru_around(idx).isolated[word.lru_type().index()];
+    fn count_isolated(&mut self, idx: Idx, word: Word, change: fn(u64, u64) -> u64, phys: &PhysMem<impl Tracer>) {
+        let isolated = &mut self.lru_around(idx, phys).isolated[word.lru_type().index()];
         *isolated = change(*isolated, word.frames());
     }
 
     /// A locked mapping shows the page now: reclaim must leave it alone.
     #[inline]
-    pub(crate) fn mlock_page(&mut self, idx: Idx) {
-        if self.frames.word(idx).is_compound() {
-            return self.mlock_huge(crate::thp::head_of(idx));
+    pub(crate) fn mlock_page(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        if phys.frames.word(idx).is_compound() {
+            return self.mlock_huge(crate::thp::head_of(idx), phys);
         }
-        if !self.frames.word(idx).has(PageFlag::Unevictable) {
-            self.move_lru(idx, LruList::Unevictable);
+        if !phys.frames.word(idx).has(PageFlag::Unevictable) {
+            self.move_lru(idx, LruList::Unevictable, phys);
         }
     }
 
     /// A mapping shows the page no longer or is no longer locked: unless another locked one does, reclaim may have the page.
     #[inline]
-    pub(crate) fn munlock_page(&mut self, idx: Idx) {
-        let word = self.frames.word(idx);
-        if word.has(PageFlag::Unevictable) && !self.is_mlocked(idx) {
-            self.move_lru(idx, word.lru_type().inactive());
+    pub(crate) fn munlock_page(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        let word = phys.frames.word(idx);
+        if word.has(PageFlag::Unevictable) && !self.is_mlocked(idx, phys) {
+            self.move_lru(idx, word.lru_type().inactive(), phys);
         }
     }
 
     /// Whether a locked mapping shows the page.
-    pub(crate) fn is_mlocked(&self, idx: Idx) -> bool {
-        if self.frames.word(idx).is_compound() {
+    pub(crate) fn is_mlocked(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> bool {
+        if phys.frames.word(idx).is_compound() {
             return self.is_huge_mlocked(crate::thp::head_of(idx));
         }
-        self.mappings_of(idx).iter().any(|at| {
-            let vma = self.user.space(at.space).ok().and_then(|space| space.vmas.find(at.vpn));
+        self.mappings_of(idx, phys).iter().any(|at| {
+            let vma = self.space(at.space).ok().and_then(|space| space.vmas.find(at.vpn));
             vma.is_some_and(|vma| vma.locked)
         })
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
+    /// The list that the page at `pfn` is on, or returns to once it is no longer isolated; `None` if it is no LRU page.
+    #[must_use]
+    pub fn lru_of(&self, pfn: Pfn) -> Option<LruList> {
+        let (_, word) = self.frames.live(pfn).ok()?;
+        word.is_lru_page().then(|| word.lru_list())
     }
 }
 

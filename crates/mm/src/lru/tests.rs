@@ -43,7 +43,7 @@ fn touch(mm: &mut Mm, space: SpaceId, addr: VirtAddr) -> Pfn {
 
 fn list(mm: &Mm, list: LruList) -> Vec<Pfn> {
     mm.check().expect("every law holds");
-    mm.lru_list(ZoneId(1), list).collect()
+    mm.pages.lru_list(ZoneId(1), list, &mm.phys).collect()
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn the_second_access_makes_a_page_active() {
     let mut mm = boot(Policy::default());
     let (.., pages) = with_pages(&mut mm, 3, Backing::AnonShared);
     mm.mark_accessed(pages[0]);
-    assert_eq!((mm.lru_of(pages[0]), mm.counters().pgactivate), (Some(LruList::InactiveAnon), 0));
+    assert_eq!((mm.phys.lru_of(pages[0]), mm.counters().pgactivate), (Some(LruList::InactiveAnon), 0));
     mm.mark_accessed(pages[0]);
     assert_eq!((list(&mm, LruList::ActiveAnon), mm.counters().pgactivate), (pages[..1].to_vec(), 1));
     mm.mark_accessed(pages[0]); // Only the first of the next two.
@@ -106,14 +106,14 @@ fn isolated_pages_are_on_no_list_and_return_to_their_own() {
     let (space, _, pages) = with_pages(&mut mm, 3, Backing::AnonPrivate);
     mm.set_isolated(pages[0], true).expect("it is allocated");
     mm.set_isolated(pages[0], true).expect("it is still allocated");
-    assert_eq!((list(&mm, LruList::ActiveAnon).len(), mm.zone_lru(ZoneId(1)).isolated(LruType::Anon)), (2, 1));
+    assert_eq!((list(&mm, LruList::ActiveAnon).len(), mm.pages.zone_lru(ZoneId(1)).isolated(LruType::Anon)), (2, 1));
     mm.set_isolated(pages[0], false).expect("it is allocated");
     assert_eq!(list(&mm, LruList::ActiveAnon), [pages[0], pages[2], pages[1]]);
     mm.set_isolated(pages[1], true).expect("it is allocated");
     mm.exit(space, CPU).expect("it lives");
-    assert_eq!(mm.zone_lru(ZoneId(1)).isolated(LruType::Anon), 1);
+    assert_eq!(mm.pages.zone_lru(ZoneId(1)).isolated(LruType::Anon), 1);
     mm.set_isolated(pages[1], false).expect("it is kept");
-    assert_eq!((list(&mm, LruList::ActiveAnon).len(), mm.zone_lru(ZoneId(1)).isolated(LruType::Anon)), (0, 0));
+    assert_eq!((list(&mm, LruList::ActiveAnon).len(), mm.pages.zone_lru(ZoneId(1)).isolated(LruType::Anon)), (0, 0));
 }
 
 #[test]
@@ -124,9 +124,9 @@ fn zones_have_lists_of_their_own_where_the_policy_says_so() {
         let mut mm = boot(policy);
         with_pages(&mut mm, 1, Backing::AnonPrivate);
         mm.check().expect("every law holds");
-        assert_eq!(mm.lru_list(ZoneId(0), LruList::ActiveAnon).count(), in_other_zone);
-        assert_eq!(mm.lru_list(ZoneId(1), LruList::ActiveAnon).count(), 1);
-        assert_eq!(mm.zone_lru(ZoneId(1)).pages(LruList::ActiveAnon), 1);
+        assert_eq!(mm.pages.lru_list(ZoneId(0), LruList::ActiveAnon, &mm.phys).count(), in_other_zone);
+        assert_eq!(mm.pages.lru_list(ZoneId(1), LruList::ActiveAnon, &mm.phys).count(), 1);
+        assert_eq!(mm.pages.zone_lru(ZoneId(1)).pages(LruList::ActiveAnon), 1);
     }
 }
 
@@ -158,12 +158,12 @@ fn unevictable_pages_stay_where_they_are_however_often_they_are_read() {
 fn a_page_that_reclaim_waited_for_is_not_rotated_if_it_is_dirty_again() {
     let mut mm = boot(Policy::default());
     let (.., pages) = with_pages(&mut mm, 2, Backing::AnonShared);
-    let idx = mm.frames.at(pages[1]);
-    let word = mm.frames.word(idx);
-    mm.frames.set(idx, word.with(PageFlag::Dirty, true));
-    assert!(!mm.rotate_lru(idx));
-    assert_eq!(mm.lru_list(ZoneId(1), LruList::InactiveAnon).last(), Some(pages[0]));
-    mm.frames.set(idx, word.with(PageFlag::Dirty, false));
-    assert!(mm.rotate_lru(idx));
-    assert_eq!(mm.lru_list(ZoneId(1), LruList::InactiveAnon).last(), Some(pages[1]));
+    let idx = mm.phys.frames.at(pages[1]);
+    let word = mm.phys.frames.word(idx);
+    mm.phys.frames.set(idx, word.with(PageFlag::Dirty, true));
+    assert!(!mm.pages.rotate_lru(idx, &mut mm.phys));
+    assert_eq!(mm.pages.lru_list(ZoneId(1), LruList::InactiveAnon, &mm.phys).last(), Some(pages[0]));
+    mm.phys.frames.set(idx, word.with(PageFlag::Dirty, false));
+    assert!(mm.pages.rotate_lru(idx, &mut mm.phys));
+    assert_eq!(mm.pages.lru_list(ZoneId(1), LruList::InactiveAnon, &mm.phys).last(), Some(pages[1]));
 }

@@ -9,6 +9,8 @@ use super::{Mempolicy, MempolicyArgs, Mode, SpaceTask};
 use crate::Mm;
 use crate::Pressure;
 use crate::migrate::{Destination, MigrateReason};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::{Errno, SpaceId, VirtAddr, VpnRange};
 use crate::trace::Tracer;
 
@@ -47,13 +49,13 @@ pub async fn mbind<E: Pressure>(
 ) -> Result<(), Errno> {
     let task = task.into();
     let id = task.space;
-    let (range, policy) = env.with(|mm| mm.mbind_begin(id, addr, length, args, flags))?;
+    let (range, policy) = env.with(|mm| mm.pages.mbind_begin(id, addr, length, args, flags, &mut mm.phys))?;
     env.spend().await;
     let Some(movable) = flags.moves else { return Ok(()) };
     let to = |mm: &mut Mm<E::Tracer>, page: &Misplaced, found: &Found| {
-        let vma = mm.user.space(id).ok()?.vmas.find(page.vpn)?;
-        let choice = mm.policy_for(task, vma, page.vpn, page.order, mm.node_of_cpu(env.cpu()));
-        let choice = mm.choice_within_cpuset(id, &choice, page.order);
+        let vma = mm.pages.space(id).ok()?.vmas.find(page.vpn)?;
+        let choice = mm.pages.policy_for(task, vma, page.vpn, page.order, mm.phys.node_of_cpu(env.cpu()));
+        let choice = mm.pages.choice_within_cpuset(id, &choice, page.order, &mm.phys);
         let stays = found.node == choice.node && choice.nodes.is_none_or(|nodes| nodes.has(found.node));
 
         (!stays).then(|| Destination::chosen(choice, MigrateReason::MempolicyMbind))
@@ -68,20 +70,18 @@ fn is_wrong(policy: Option<&Mempolicy>, node: NodeId) -> bool {
     policy.is_none_or(|policy| !policy.accepts(node))
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// `mbind` without `MPOL_MF_MOVE`: the policy is for pages to come.
-    ///
-    /// # Errors
-    /// Those of [`mbind`].
-    pub fn mbind(
+    pub(crate) fn mbind(
         &mut self,
         id: SpaceId,
         addr: VirtAddr,
         length: Bytes,
         args: &MempolicyArgs,
         strict: bool,
+        phys: &mut PhysMem<impl Tracer>,
     ) -> Result<(), Errno> {
-        self.mbind_begin(id, addr, length, args, MbindFlags { strict, moves: None }).map(|_| ())
+        self.mbind_begin(id, addr, length, args, MbindFlags { strict, moves: None }, phys).map(|_| ())
     }
 
     /// Sets the policy of a range: which pages, and what it is.
@@ -92,8 +92,9 @@ impl<T: Tracer> Mm<T> {
         length: Bytes,
         args: &MempolicyArgs,
         flags: MbindFlags,
+        phys: &mut PhysMem<impl Tracer>,
     ) -> Result<(VpnRange, Option<Mempolicy>), Errno> {
-        self.user.space(id)?;
+        self.space(id)?;
         if flags.moves == Some(Movable::All) && !self.has_sys_nice(id) {
             return Err(Errno::Eperm);
         }
@@ -104,30 +105,36 @@ impl<T: Tracer> Mm<T> {
         if args.balances {
             return Err(Errno::Einval); // It is for `set_mempolicy` alone.
         }
-        let policy = self.new_mempolicy(id, args)?;
-        if self.user.living(id).vmas.mapped_part(range) != range {
+        let policy = self.new_mempolicy(id, args, phys)?;
+        if self.living(id).vmas.mapped_part(range) != range {
             return Err(Errno::Efault);
         }
         if flags.strict && flags.moves.is_none() && args.mode != Mode::Default {
-            let found = self.misplaced(id, range, |node| is_wrong(policy.as_ref(), node), 1);
+            let found = self.misplaced(id, range, |node| is_wrong(policy.as_ref(), node), 1, phys);
             if !found.is_empty() {
                 return Err(Errno::Eio);
             }
         }
-        self.bind(id, range, policy)?;
+        self.bind(id, range, policy, phys)?;
         Ok((range, policy))
     }
 
     /// Gives a range that is mapped a policy, or none: its mappings, and of those of tmpfs their files.
-    fn bind(&mut self, id: SpaceId, range: VpnRange, policy: Option<Mempolicy>) -> Result<(), Errno> {
-        let policy_id = policy.map(|policy| self.user.mempolicies.intern(policy));
-        let vmas = self.user.space(id)?.vmas.within(range);
+    fn bind(
+        &mut self,
+        id: SpaceId,
+        range: VpnRange,
+        policy: Option<Mempolicy>,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<(), Errno> {
+        let policy_id = policy.map(|policy| self.mempolicies.intern(policy));
+        let vmas = self.space(id)?.vmas.within(range);
         let of_files = vmas.filter_map(|vma| {
             let (file, part) = (self.policy_file(vma)?, vma.range.intersect(range));
             Some((file, vma.index(part.start), part.len().get()))
         });
         let of_files: Vec<_> = of_files.collect();
-        self.bind_part(id, range, policy)?;
+        self.bind_part(id, range, policy, phys)?;
         for (file, first, pages) in of_files {
             self.set_file_policy(file, first, first + pages, policy_id);
         }
@@ -135,20 +142,30 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Gives the mappings in `range` that keep their own policy this one, or none.
-    pub(super) fn bind_part(&mut self, id: SpaceId, range: VpnRange, policy: Option<Mempolicy>) -> Result<(), Errno> {
-        let policy = policy.map(|policy| self.user.mempolicies.intern(policy));
-        let files = &self.user.files;
+    pub(super) fn bind_part(
+        &mut self,
+        id: SpaceId,
+        range: VpnRange,
+        policy: Option<Mempolicy>,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<(), Errno> {
+        let policy = policy.map(|policy| self.mempolicies.intern(policy));
+        let files = &self.files;
         let on_tmpfs: Vec<_> = self
-            .user
             .space(id)?
             .vmas
             .within(range)
             .filter_map(|vma| vma.kind.file().filter(|&file| !files.is_on_disk(file)))
             .collect();
-        self.modify(id, range, |vma| {
-            if vma.kind.file().is_none_or(|file| !on_tmpfs.contains(&file)) {
-                vma.policy = policy;
-            }
-        })
+        self.modify(
+            id,
+            range,
+            |vma| {
+                if vma.kind.file().is_none_or(|file| !on_tmpfs.contains(&file)) {
+                    vma.policy = policy;
+                }
+            },
+            phys,
+        )
     }
 }

@@ -6,20 +6,21 @@ use order9_frames::{Verdict, require};
 use order9_units::{NodeId, NodeMask};
 
 use super::Mempolicy;
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Every policy names nodes that have memory, and where tasks take turns they have come to one that there is; policies of files are of files that are there, and do not overlap; mappings of
     /// tmpfs have none of their own; counts of allocations by node agree with each other.
-    pub(crate) fn check_mempolicies(&self) -> Verdict {
-        let (policies, memory) = (&self.user.mempolicies, self.memory_nodes());
-        let exists = |node: Option<NodeId>| node.is_none_or(|node| node.index() < self.frames.nodes().len());
+    pub(crate) fn check_mempolicies(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+        let (policies, memory) = (&self.mempolicies, phys.memory_nodes());
+        let exists = |node: Option<NodeId>| node.is_none_or(|node| node.index() < phys.frames.nodes().len());
         for policy in &policies.known {
             check_nodes(policy, memory)?;
             require(exists(policy.home()), "a policy has a home node that there is", || format!("{policy:?}"))?;
         }
-        for (id, space) in self.user.spaces() {
+        for (id, space) in self.spaces() {
             let mems = space.tasks.mems.unwrap_or(memory);
             for policy in space.tasks.policies().flatten() {
                 check_nodes(&policy, memory)?;
@@ -41,8 +42,7 @@ impl<T: Tracer> Mm<T> {
             }
         }
         for (&file, of_file) in &policies.files {
-            let there =
-                !of_file.is_empty() && self.user.files.size(file).is_some() && !self.user.files.is_on_disk(file);
+            let there = !of_file.is_empty() && self.files.size(file).is_some() && !self.files.is_on_disk(file);
             require(there, "a file with policies is one of tmpfs", || format!("{file:?}"))?;
             let mut end = 0;
             for (start, stop, policy) in of_file.iter() {
@@ -51,9 +51,11 @@ impl<T: Tracer> Mm<T> {
                 end = stop;
             }
         }
-        self.check_numa_counters()
+        phys.check_numa_counters()
     }
+}
 
+impl<T: Tracer> PhysMem<T> {
     /// What one node misses another one serves, whoever is served is near or not, and a node whose turn it was is one hit.
     fn check_numa_counters(&self) -> Verdict {
         let numa = self.frames.numa_counters();

@@ -8,8 +8,9 @@ use order9_units::NodeMask;
 
 use super::Movable;
 use super::migrate_pages::migrate_nodes;
-use crate::Mm;
 use crate::Pressure;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::{Errno, SpaceId};
 use crate::trace::Tracer;
 
@@ -30,26 +31,28 @@ pub async fn set_mems<E: Pressure>(env: &E, space: SpaceId, mems: NodeMask, migr
     Ok(())
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// The same without moving pages.
-    ///
-    /// # Errors
-    /// Those of [`set_mems`].
-    pub fn set_mems(&mut self, id: SpaceId, mems: NodeMask) -> Result<(), Errno> {
-        let space = self.user.space(id)?;
+    pub(crate) fn set_mems(
+        &mut self,
+        id: SpaceId,
+        mems: NodeMask,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<(), Errno> {
+        let space = self.space(id)?;
         if mems.is_empty() {
             return Err(Errno::Enospc);
         }
-        if !mems.is_subset_of(self.memory_nodes()) {
+        if !mems.is_subset_of(phys.memory_nodes()) {
             return Err(Errno::Einval);
         }
         let bound: Vec<_> = space.vmas.iter().filter_map(|vma| Some((vma.range, vma.policy?))).collect();
-        let interface = self.policy.mempolicy;
-        self.user.living(id).tasks.rebind(mems, interface);
-        self.user.mempolicies.in_use = true;
+        let interface = phys.policy.mempolicy;
+        self.living(id).tasks.rebind(mems, interface);
+        self.mempolicies.in_use = true;
         for (range, policy) in bound {
-            let policy = self.user.mempolicies.get(policy).rebound(mems, interface);
-            self.bind_part(id, range, Some(policy))?;
+            let policy = self.mempolicies.get(policy).rebound(mems, interface);
+            self.bind_part(id, range, Some(policy), phys)?;
         }
         Ok(())
     }

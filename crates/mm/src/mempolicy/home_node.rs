@@ -4,47 +4,44 @@ use alloc::vec::Vec;
 
 use order9_units::{Bytes, NodeId};
 
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::MempolicyInterface;
 use crate::space::{Errno, SpaceId, VirtAddr, VpnRange};
 use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// `set_mempolicy_home_node`: mappings without policy are passed over; those before one that is refused keep their home.
-    ///
-    /// # Errors
-    /// `ENOSYS` where the kernel does not have it, `EINVAL` for an unaligned address, a range beyond the end of addresses
-    /// and a node that is not there, `EOPNOTSUPP` at the first policy that is neither `MPOL_BIND` nor `MPOL_PREFERRED_MANY`,
-    /// `ENOENT` where no mapping in the range has a policy, `ENOMEM` where splitting would make too many mappings.
-    pub fn set_mempolicy_home_node(
+    pub(crate) fn set_mempolicy_home_node(
         &mut self,
         id: SpaceId,
         addr: VirtAddr,
         length: Bytes,
         home: NodeId,
+        phys: &mut PhysMem<impl Tracer>,
     ) -> Result<(), Errno> {
-        self.user.space(id)?;
-        if self.policy.mempolicy < MempolicyInterface::HomeNode {
+        self.space(id)?;
+        if phys.policy.mempolicy < MempolicyInterface::HomeNode {
             return Err(Errno::Enosys);
         }
-        if home.index() >= self.frames.nodes().len() {
+        if home.index() >= phys.frames.nodes().len() {
             return Err(Errno::Einval);
         }
         let range = VpnRange::of_call(addr, length, Errno::Einval)?;
         if range.is_empty() {
             return Ok(());
         }
-        let with_policy = self.user.living(id).vmas.within(range).filter(|vma| vma.policy.is_some());
+        let with_policy = self.living(id).vmas.within(range).filter(|vma| vma.policy.is_some());
         let parts: Vec<_> = with_policy.map(|vma| (vma.range.intersect(range), vma.policy)).collect();
         if parts.is_empty() {
             return Err(Errno::Enoent);
         }
         for (part, policy) in parts {
-            let Some(policy) = policy.map(|policy| *self.user.mempolicies.get(policy)) else { continue };
+            let Some(policy) = policy.map(|policy| *self.mempolicies.get(policy)) else { continue };
             if !policy.takes_home() {
                 return Err(Errno::Eopnotsupp);
             }
-            self.bind_part(id, part, Some(policy.with_home(home)))?;
+            self.bind_part(id, part, Some(policy.with_home(home)), phys)?;
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ pub async fn migrate_space<E: Pressure>(
 ) -> Result<u64, Errno> {
     let (to, movable) = env.with(|mm| {
         let (own, theirs) = (mm.mems_allowed(caller)?, mm.mems_allowed(target)?);
-        let privileged = mm.has_sys_nice(caller);
+        let privileged = mm.pages.has_sys_nice(caller);
         match () {
             () if !to.is_subset_of(theirs) && !privileged => Err(Errno::Eperm),
             () if (to & own).is_empty() => Err(Errno::Einval),

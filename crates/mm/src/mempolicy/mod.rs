@@ -27,6 +27,9 @@ use core::num::NonZeroU32;
 use order9_frames::{Gfp, NodeUse, Request};
 use order9_units::{NodeId, NodeMask, Order};
 
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+
 pub use bind_range::{MbindFlags, Movable, mbind};
 pub use choose::NodeChoice;
 pub use cpuset::set_mems;
@@ -37,7 +40,6 @@ pub use task::SpaceTask;
 pub(crate) use task::TaskPolicies;
 pub(crate) use weights::Weights;
 
-use crate::Mm;
 use crate::page_cache::FileId;
 use crate::shmem::ShmemHole;
 use crate::space::{Errno, Fault, Need, SpaceId, Vma, Vpn};
@@ -105,21 +107,21 @@ pub(crate) struct PlacedHuge {
     pub(crate) by_proximity: bool,
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// The allocation to make for a fault, for a program on `cpu`: the fault's own as the policy of the page has it.
     #[inline]
-    pub fn fault_request(&mut self, fault: &Fault, cpu: usize) -> Request {
+    pub(crate) fn fault_request(&mut self, fault: &Fault, cpu: usize, phys: &PhysMem<impl Tracer>) -> Request {
         let plain = fault.request(cpu);
-        let decided = fault.search.is_some() || !self.user.mempolicies.in_use;
-        if decided { plain } else { self.placed_fault(fault, plain) }
+        let decided = fault.search.is_some() || !self.mempolicies.in_use;
+        if decided { plain } else { self.placed_fault(fault, plain, phys) }
     }
 
     #[cold]
-    fn placed_fault(&mut self, fault: &Fault, plain: Request) -> Request {
+    fn placed_fault(&mut self, fault: &Fault, plain: Request, phys: &PhysMem<impl Tracer>) -> Request {
         if matches!(fault.need(), Need::PageTable | Need::Deposit | Need::HugeZero) {
-            return self.task_request(fault.task(), plain);
+            return self.task_request(fault.task(), plain, phys);
         }
-        let Some(vma) = self.user.space(fault.space).ok().and_then(|space| space.vmas.find(fault.vpn)).copied() else {
+        let Some(vma) = self.space(fault.space).ok().and_then(|space| space.vmas.find(fault.vpn)).copied() else {
             return plain;
         };
         let page = match fault.need() {
@@ -128,30 +130,37 @@ impl<T: Tracer> Mm<T> {
             _ => PageOf::Mapping(&vma, fault.vpn),
         };
         let choice = self.choice_for(fault.task(), page, plain.order, plain.node);
-        self.within_cpuset(fault.space, &choice, plain)
+        self.within_cpuset(fault.space, &choice, plain, phys)
     }
 
     /// Where a huge page for a program on `local` is looked for, with `rights`: what a placement starts from.
-    pub(crate) fn huge_choice(&self, task: SpaceTask, page: PageOf<'_>, local: NodeId, rights: Gfp) -> PlacedHuge {
+    pub(crate) fn huge_choice(
+        &self,
+        task: SpaceTask,
+        page: PageOf<'_>,
+        local: NodeId,
+        rights: Gfp,
+        phys: &PhysMem<impl Tracer>,
+    ) -> PlacedHuge {
         let plain = Request { node: local, ..Request::new(Order::PAGEBLOCK, rights) };
-        if !self.user.mempolicies.in_use {
+        if !self.mempolicies.in_use {
             return PlacedHuge { home: local, allowed: None, uses: plain.uses, in_order: false, by_proximity: false };
         }
         let policy = self.policy_in_force(task, page);
         let by_proximity = policy.is_some_and(|policy| policy.mode() == Mode::NodeProximity);
         let choice = self.choice_by(policy.as_ref(), page, plain.order, local);
-        let Request { node: home, nodemask: allowed, uses, .. } = self.within_cpuset(task.space, &choice, plain);
+        let Request { node: home, nodemask: allowed, uses, .. } = self.within_cpuset(task.space, &choice, plain, phys);
         PlacedHuge { home, allowed, uses, in_order: choice.bypasses_placement(), by_proximity }
     }
 
     /// Where a fault looks for a page of a hugetlb pool, for a program on `local`.
-    pub(crate) fn pool_request(&self, fault: &Fault, vma: &Vma, local: NodeId) -> Request {
+    pub(crate) fn pool_request(&self, fault: &Fault, vma: &Vma, local: NodeId, phys: &PhysMem<impl Tracer>) -> Request {
         let plain = Request { node: local, ..Request::new(Order::PAGEBLOCK, Gfp::GFP_HIGHUSER_MOVABLE) };
-        if !self.user.mempolicies.in_use {
+        if !self.mempolicies.in_use {
             return plain;
         }
         let choice = self.policy_for(fault.task(), vma, fault.vpn.slot().start, Order::PAGEBLOCK, local);
-        self.within_cpuset(fault.space, &choice, plain)
+        self.within_cpuset(fault.space, &choice, plain, phys)
     }
 
     /// The nodes whose pools `task` on `local` resizes where it obeys its policy; `None` without one.
@@ -193,17 +202,17 @@ impl<T: Tracer> Mm<T> {
             }
             PageOf::File(file, index) => (index >> order.get()) + self.bias(Some(file)),
         };
-        NodeChoice::of(policy, local, |policy| choose::turn_by_place(policy, place, &self.user.mempolicies.weights))
+        NodeChoice::of(policy, local, |policy| choose::turn_by_place(policy, place, &self.mempolicies.weights))
     }
 
     /// Files of tmpfs begin their turns at different nodes.
     fn bias(&self, file: Option<FileId>) -> u64 {
-        file.filter(|&file| !self.user.files.is_on_disk(file)).map_or(0, |file| file.index() as u64)
+        file.filter(|&file| !self.files.is_on_disk(file)).map_or(0, |file| file.index() as u64)
     }
 
     /// The policy of the page itself: its file's if that is one of tmpfs, else its mapping's.
     pub(crate) fn policy_of(&self, page: PageOf<'_>) -> Option<&Mempolicy> {
-        let policies = &self.user.mempolicies;
+        let policies = &self.mempolicies;
         let id = match page {
             PageOf::File(file, index) => self.file_policy(file, index),
             PageOf::Mapping(vma, vpn) => match self.policy_file(vma) {
@@ -216,59 +225,89 @@ impl<T: Tracer> Mm<T> {
 
     /// The file that keeps the policies of a mapping.
     fn policy_file(&self, vma: &Vma) -> Option<FileId> {
-        vma.kind.file().filter(|&file| !self.user.files.is_on_disk(file))
+        vma.kind.file().filter(|&file| !self.files.is_on_disk(file))
     }
 
     /// The allocation to make for a hole of tmpfs, for `task` on `cpu`.
     #[must_use]
-    pub fn hole_request(&self, task: impl Into<SpaceTask>, hole: &ShmemHole, cpu: usize) -> Request {
+    pub fn hole_request(
+        &self,
+        task: impl Into<SpaceTask>,
+        hole: &ShmemHole,
+        cpu: usize,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Request {
         match hole.may_be_refused() {
             true => hole.request(cpu),
-            false => self.file_request(task, hole.file(), hole.pages().0, cpu),
+            false => self.file_request(task, hole.file(), hole.pages().0, cpu, phys),
         }
     }
 
     /// The allocation of a page for a place of a file of tmpfs that a system call of `task` on `cpu` brings back.
     #[must_use]
-    pub fn file_request(&self, task: impl Into<SpaceTask>, file: FileId, index: u64, cpu: usize) -> Request {
+    pub fn file_request(
+        &self,
+        task: impl Into<SpaceTask>,
+        file: FileId,
+        index: u64,
+        cpu: usize,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Request {
         let task = task.into();
         let plain =
-            Request { node: self.node_of_cpu(cpu), cpu, ..Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE) };
-        if !self.user.mempolicies.in_use {
+            Request { node: phys.node_of_cpu(cpu), cpu, ..Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE) };
+        if !self.mempolicies.in_use {
             return plain;
         }
         let choice = self.choice_for(task, PageOf::File(file, index), Order::ZERO, plain.node);
-        self.within_cpuset(task.space, &choice, plain)
+        self.within_cpuset(task.space, &choice, plain, phys)
     }
 
     /// The allocation `plain` as the policy of `task` has it: page tables, page cache and the kernel's own
     /// memory. What may not wait is allocated as in an interrupt: without any policy.
-    pub fn task_request(&mut self, task: impl Into<SpaceTask>, plain: Request) -> Request {
-        if !self.user.mempolicies.in_use || !plain.gfp.has(Gfp::DIRECT_RECLAIM) || plain.gfp.has(Gfp::THISNODE) {
+    pub(crate) fn task_request(
+        &mut self,
+        task: impl Into<SpaceTask>,
+        plain: Request,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Request {
+        if !self.mempolicies.in_use || !plain.gfp.has(Gfp::DIRECT_RECLAIM) || plain.gfp.has(Gfp::THISNODE) {
             return plain;
         }
         let SpaceTask { space, thread } = task.into();
-        let weights = &self.user.mempolicies.weights;
-        let living = self.user.spaces.get_mut(space.index()).and_then(Option::as_deref_mut);
+        let weights = &self.mempolicies.weights;
+        let living = self.spaces.get_mut(space.index()).and_then(Option::as_deref_mut);
         let Some(task) = living.and_then(|space| space.tasks.of_mut(thread)) else { return plain };
         let choice = match task.policy() {
             Some(policy) => NodeChoice::of(&policy, plain.node, |_| task.take_turn(weights)),
             None => NodeChoice::local(plain.node),
         };
-        self.within_cpuset(space, &choice, plain)
+        self.within_cpuset(space, &choice, plain, phys)
     }
 
-    fn within_cpuset(&self, space: SpaceId, choice: &NodeChoice, plain: Request) -> Request {
+    fn within_cpuset(
+        &self,
+        space: SpaceId,
+        choice: &NodeChoice,
+        plain: Request,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Request {
         let class = plain.gfp.highest_zone();
-        let serves = self.frames.zones().iter().filter(|zone| zone.managed() > 0 && zone.kind() <= class);
-        let mems = self.user.space(space).ok().and_then(|space| space.tasks.mems);
+        let serves = phys.frames.zones().iter().filter(|zone| zone.managed() > 0 && zone.kind() <= class);
+        let mems = self.space(space).ok().and_then(|space| space.tasks.mems);
         choice.apply(plain, serves.map(|zone| zone.node()).collect(), mems)
     }
 
     /// A choice for a page of a program as the cpuset of its space has it.
-    fn choice_within_cpuset(&self, space: SpaceId, choice: &NodeChoice, order: Order) -> NodeChoice {
+    fn choice_within_cpuset(
+        &self,
+        space: SpaceId,
+        choice: &NodeChoice,
+        order: Order,
+        phys: &PhysMem<impl Tracer>,
+    ) -> NodeChoice {
         let plain = Request::new(order, Gfp::GFP_HIGHUSER_MOVABLE);
-        let Request { node, nodemask: nodes, uses, .. } = self.within_cpuset(space, choice, plain);
+        let Request { node, nodemask: nodes, uses, .. } = self.within_cpuset(space, choice, plain, phys);
         NodeChoice { node, nodes, uses }
     }
 
@@ -276,7 +315,7 @@ impl<T: Tracer> Mm<T> {
     /// each of them from these.
     #[must_use]
     pub fn may_use_nodes(&self, space: SpaceId, nodes: Option<NodeMask>) -> bool {
-        let Ok(space) = self.user.space(space) else { return false };
+        let Ok(space) = self.space(space) else { return false };
         let Some(nodes) = nodes else { return true };
         let meets = |own: NodeMask| !(own & nodes).is_empty();
         let bound = |policy: &Mempolicy| policy.mode() == Mode::Bind;
@@ -284,25 +323,24 @@ impl<T: Tracer> Mm<T> {
         space.tasks.mems.is_none_or(meets) && space.tasks.policies().any(may)
     }
 
-    /// Nodes with memory.
-    #[must_use]
-    pub fn memory_nodes(&self) -> NodeMask {
-        self.frames.zones().iter().filter(|zone| zone.managed() > 0).map(|zone| zone.node()).collect()
-    }
-
     /// The nodes with memory that the cpuset of a space has: `Mems_allowed`, and `get_mempolicy` with
     /// `MPOL_F_MEMS_ALLOWED`.
-    ///
-    /// # Errors
-    /// `ESRCH` where there is no such space.
-    pub fn mems_allowed(&self, space: SpaceId) -> Result<NodeMask, Errno> {
-        let mems = self.user.space(space)?.tasks.mems;
-        Ok(mems.map_or_else(|| self.memory_nodes(), |mems| mems & self.memory_nodes()))
+    pub(crate) fn mems_allowed(&self, space: SpaceId, phys: &PhysMem<impl Tracer>) -> Result<NodeMask, Errno> {
+        let mems = self.space(space)?.tasks.mems;
+        Ok(mems.map_or_else(|| phys.memory_nodes(), |mems| mems & phys.memory_nodes()))
     }
 
     /// The policy that /proc/PID/numa_maps shows for a mapping, where PID is the first task; `None` is the system's.
     #[must_use]
     pub fn shown_policy(&self, space: &crate::space::Space, vma: &Vma) -> Option<Mempolicy> {
         self.policy_of(PageOf::Mapping(vma, vma.range.start)).copied().or_else(|| space.tasks.policies().next()?)
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
+    /// Nodes with memory.
+    #[must_use]
+    pub fn memory_nodes(&self) -> NodeMask {
+        self.frames.zones().iter().filter(|zone| zone.managed() > 0).map(|zone| zone.node()).collect()
     }
 }

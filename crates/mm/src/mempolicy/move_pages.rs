@@ -9,6 +9,8 @@ use super::Movable;
 use crate::Mm;
 use crate::Pressure;
 use crate::migrate::{Destination, MigrateReason, relocate};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::{Errno, PageView, Pte, Slot, SpaceId, VirtAddr, VmaKind, Vpn, VpnRange};
 use crate::trace::Tracer;
 
@@ -64,13 +66,13 @@ pub async fn move_pages<E: Pressure>(
     movable: Movable,
 ) -> Result<Vec<Result<NodeId, Errno>>, Errno> {
     let allowed = env.with(|mm| {
-        mm.user.space(caller)?;
-        let privileged = movable == Movable::Own || mm.has_sys_nice(caller);
+        mm.pages.space(caller)?;
+        let privileged = movable == Movable::Own || mm.pages.has_sys_nice(caller);
         if privileged { mm.mems_allowed(target) } else { Err(Errno::Eperm) }
     })?;
     let mut moved = Vec::with_capacity(pages.len());
     for &PageMove { addr, to } in pages {
-        if !env.with(|mm| mm.memory_nodes().has(to)) {
+        if !env.with(|mm| mm.phys.memory_nodes().has(to)) {
             return Err(Errno::Enodev);
         }
         if !allowed.has(to) {
@@ -93,7 +95,7 @@ async fn move_found<E: Pressure>(
     to: impl FnOnce(&mut Mm<E::Tracer>, &Found) -> Option<Destination>,
 ) -> Result<NodeId, Errno> {
     let (found, to) = env.with(|mm| {
-        let found = mm.follow(space, vpn)?;
+        let found = mm.pages.follow(space, vpn, &mm.phys)?;
         let to = to(mm, &found);
         Ok((found, to))
     })?;
@@ -102,7 +104,7 @@ async fn move_found<E: Pressure>(
         return Err(Errno::Eacces);
     }
     relocate(env, found.pfn, to).await?;
-    env.with(|mm| mm.follow(space, vpn).map(|found| found.node))
+    env.with(|mm| mm.pages.follow(space, vpn, &mm.phys).map(|found| found.node))
 }
 
 /// Moves the pages of a range that lie on a node that `is_wrong` to where `to` has them: says how many could not.
@@ -116,7 +118,7 @@ pub(super) async fn move_misplaced<E: Pressure>(
 ) -> u64 {
     let mut failed = 0;
     loop {
-        let batch = env.with(|mm| mm.misplaced(space, range, &is_wrong, BATCH));
+        let batch = env.with(|mm| mm.pages.misplaced(space, range, &is_wrong, BATCH, &mut mm.phys));
         env.spend().await;
         let Some(last) = batch.last() else { return failed };
         range.start = last.end();
@@ -127,29 +129,34 @@ pub(super) async fn move_misplaced<E: Pressure>(
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// `move_pages` without nodes: on which node each page is. Errors as those of a page of [`move_pages`].
     #[must_use]
-    pub fn page_nodes(&self, space: SpaceId, pages: &[VirtAddr]) -> Vec<Result<NodeId, Errno>> {
-        pages.iter().map(|addr| self.node_at(space, addr.vpn())).collect()
+    pub fn page_nodes(
+        &self,
+        space: SpaceId,
+        pages: &[VirtAddr],
+        phys: &PhysMem<impl Tracer>,
+    ) -> Vec<Result<NodeId, Errno>> {
+        pages.iter().map(|addr| self.node_at(space, addr.vpn(), phys)).collect()
     }
 
-    fn node_at(&self, id: SpaceId, vpn: Vpn) -> Result<NodeId, Errno> {
-        self.follow(id, vpn).map(|found| found.node)
+    fn node_at(&self, id: SpaceId, vpn: Vpn, phys: &PhysMem<impl Tracer>) -> Result<NodeId, Errno> {
+        self.follow(id, vpn, phys).map(|found| found.node)
     }
 
     /// The page at `vpn` that could move.
-    fn follow(&self, id: SpaceId, vpn: Vpn) -> Result<Found, Errno> {
-        let space = self.user.space(id)?;
+    fn follow(&self, id: SpaceId, vpn: Vpn, phys: &PhysMem<impl Tracer>) -> Result<Found, Errno> {
+        let space = self.space(id)?;
         let vma = space.vmas.find(vpn).ok_or(Errno::Efault)?;
-        match self.page_at(id, vpn.addr()) {
+        match self.page_at(id, vpn.addr(), phys) {
             _ if matches!(vma.kind, VmaKind::Hugetlb { .. }) => {
                 let head = space.table.hugetlb(vpn).and_then(Pte::idx).ok_or(Errno::Enoent)?;
-                let (pfn, mapcount) = (self.frames.pfn(head), self.pool_page_mappings(head));
-                Ok(Found { pfn, node: self.node_of(head), mapcount })
+                let (pfn, mapcount) = (phys.frames.pfn(head), self.pool_page_mappings(head));
+                Ok(Found { pfn, node: phys.node_of(head), mapcount })
             }
             PageView::Present { pfn, .. } => {
-                Ok(Found { pfn, node: self.node_of_pfn(pfn), mapcount: self.mapcount(pfn) })
+                Ok(Found { pfn, node: phys.node_of_pfn(pfn), mapcount: self.mapcount(pfn, phys) })
             }
             PageView::Zero => Err(Errno::Efault),
             PageView::None | PageView::Swapped => Err(Errno::Enoent),
@@ -158,17 +165,18 @@ impl<T: Tracer> Mm<T> {
 
     /// The first pages of a range that lie on a node that `is_wrong`, at most so many. Pages of zeros lie nowhere.
     pub(super) fn misplaced(
-        &mut self,
+        &self,
         id: SpaceId,
         range: VpnRange,
         is_wrong: impl Fn(NodeId) -> bool,
         most: usize,
+        phys: &mut PhysMem<impl Tracer>,
     ) -> Vec<Misplaced> {
-        let Ok(space) = self.user.space(id) else { return Vec::new() };
+        let Ok(space) = self.space(id) else { return Vec::new() };
         let looked_at = Cell::new(0);
         let wrong = |idx| {
             looked_at.set(looked_at.get() + 1);
-            is_wrong(self.node_of(idx))
+            is_wrong(phys.node_of(idx))
         };
         let (huge, base) = (Order::PAGEBLOCK, Order::ZERO);
         let mapped = space.table.used_slots(range).flat_map(|(slot, content)| {
@@ -187,7 +195,7 @@ impl<T: Tracer> Mm<T> {
         found.extend(of_pools.map(|(slot, _)| Misplaced { vpn: slot.start, order: huge }).take(most));
         found.sort_unstable_by_key(|page| page.vpn);
         found.truncate(most);
-        self.work.scanned_unlocked += looked_at.get();
+        phys.work.scanned_unlocked += looked_at.get();
         found
     }
 }

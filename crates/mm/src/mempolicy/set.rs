@@ -3,32 +3,40 @@
 use order9_units::NodeId;
 
 use super::{Mempolicy, MempolicyArgs, Mode, PageOf, SpaceTask};
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::{Errno, SpaceId, VirtAddr};
 use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// `set_mempolicy`: the policy of a task, for pages from now on.
-    ///
-    /// # Errors
-    /// Those of [`Mempolicy::new`], `EPERM` for `MPOL_NODE_PROXIMITY` without `CAP_SYS_NICE`, `ESRCH` where there is no such task.
-    pub fn set_mempolicy(&mut self, task: impl Into<SpaceTask>, args: &MempolicyArgs) -> Result<(), Errno> {
+    pub(crate) fn set_mempolicy(
+        &mut self,
+        task: impl Into<SpaceTask>,
+        args: &MempolicyArgs,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Result<(), Errno> {
         let SpaceTask { space, thread } = task.into();
-        let policy = self.new_mempolicy(space, args)?;
-        self.user.mempolicies.in_use |= policy.is_some();
-        self.user.space_mut(space)?.tasks.of_mut(thread).ok_or(Errno::Esrch)?.set(policy);
+        let policy = self.new_mempolicy(space, args, phys)?;
+        self.mempolicies.in_use |= policy.is_some();
+        self.space_mut(space)?.tasks.of_mut(thread).ok_or(Errno::Esrch)?.set(policy);
         Ok(())
     }
 
     /// Whether anybody has chosen nodes, by a policy or a cpuset, or had.
     #[must_use]
-    pub const fn uses_mempolicies(&self) -> bool {
-        self.user.mempolicies.in_use
+    pub fn uses_mempolicies(&self) -> bool {
+        self.mempolicies.in_use
     }
 
     /// The policy that a task of `id` asks for.
-    pub(super) fn new_mempolicy(&self, id: SpaceId, args: &MempolicyArgs) -> Result<Option<Mempolicy>, Errno> {
-        let policy = Mempolicy::new(args, &self.policy, self.mems_allowed(id)?)?;
+    pub(super) fn new_mempolicy(
+        &self,
+        id: SpaceId,
+        args: &MempolicyArgs,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Result<Option<Mempolicy>, Errno> {
+        let policy = Mempolicy::new(args, &phys.policy, self.mems_allowed(id, phys)?)?;
         // It may take from others on the node what they have there.
         if args.mode == Mode::NodeProximity && !self.has_sys_nice(id) {
             return Err(Errno::Eperm);
@@ -43,7 +51,7 @@ impl<T: Tracer> Mm<T> {
     /// `EFAULT` where nothing is mapped at `addr`, `ESRCH` where there is no such task.
     pub fn get_mempolicy(&self, task: impl Into<SpaceTask>, addr: Option<VirtAddr>) -> Result<MempolicyArgs, Errno> {
         let SpaceTask { space, thread } = task.into();
-        let space = self.user.space(space)?;
+        let space = self.space(space)?;
         let task = space.tasks.of(thread).ok_or(Errno::Esrch)?.policy();
         let policy = match addr {
             None => task.as_ref(),
@@ -68,8 +76,8 @@ impl<T: Tracer> Mm<T> {
     /// `EINVAL` where its policy does not interleave, `ESRCH` where there is no such task.
     pub fn next_interleave_node(&self, task: impl Into<SpaceTask>) -> Result<NodeId, Errno> {
         let SpaceTask { space, thread } = task.into();
-        let task = self.user.space(space)?.tasks.of(thread).ok_or(Errno::Esrch)?;
+        let task = self.space(space)?.tasks.of(thread).ok_or(Errno::Esrch)?;
         let interleaves = task.policy().is_some_and(|policy| policy.mode().interleaves());
-        task.next_turn(&self.user.mempolicies.weights).filter(|_| interleaves).ok_or(Errno::Einval)
+        task.next_turn(&self.mempolicies.weights).filter(|_| interleaves).ok_or(Errno::Einval)
     }
 }

@@ -4,9 +4,8 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::{Mempolicy, PolicyId};
-use crate::Mm;
 use crate::page_cache::FileId;
-use crate::trace::Tracer;
+use crate::pages::UsedPages;
 
 /// The policies of a file: of disjoint ranges of its places.
 #[derive(Clone, Default)]
@@ -48,28 +47,28 @@ impl FilePolicies {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     pub(super) fn file_policy(&self, file: FileId, index: u64) -> Option<PolicyId> {
-        self.user.mempolicies.files.get(&file)?.at(index)
+        self.mempolicies.files.get(&file)?.at(index)
     }
 
     /// Gives the places `[start, end)` of a file of tmpfs a policy, or none.
     pub(super) fn set_file_policy(&mut self, file: FileId, start: u64, end: u64, policy: Option<PolicyId>) {
-        let policies = self.user.mempolicies.files.entry(file).or_default();
+        let policies = self.mempolicies.files.entry(file).or_default();
         policies.set(start, end, policy);
         if policies.is_empty() {
-            self.user.mempolicies.files.remove(&file);
+            self.mempolicies.files.remove(&file);
         }
     }
 
     /// Gives all places of a file of tmpfs a policy, those beyond its end as well.
     pub(crate) fn set_whole_file_policy(&mut self, file: FileId, policy: Mempolicy) {
-        let policy = self.user.mempolicies.intern(policy);
+        let policy = self.mempolicies.intern(policy);
         self.set_file_policy(file, 0, u64::MAX, Some(policy));
     }
 
     /// A file of tmpfs ends, and its policies with it.
     pub(crate) fn forget_file_policies(&mut self, file: FileId) {
-        self.user.mempolicies.files.remove(&file);
+        self.mempolicies.files.remove(&file);
     }
 }

@@ -8,7 +8,8 @@ use alloc::collections::BTreeMap;
 
 use order9_units::{NodeId, NodeMask};
 
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::MempolicyInterface;
 use crate::space::Errno;
 use crate::trace::Tracer;
@@ -58,34 +59,31 @@ fn gcd(one: u64, other: u64) -> u64 {
     if other == 0 { one } else { gcd(other, one % other) }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// What firmware says of the bandwidth of nodes, in megabytes per second, each from the CPUs next to it; a node that is not
     /// named has none known. Weights of interleaving follow it from 6.16 on.
-    pub fn set_node_bandwidth(&mut self, bandwidth: impl IntoIterator<Item = (NodeId, u64)>) {
-        self.user.mempolicies.weights.bandwidth = bandwidth.into_iter().filter(|&(_, rate)| rate > 0).collect();
-        if self.has_auto_weights() && !self.user.mempolicies.weights.manual {
-            let nodes = self.memory_nodes();
-            self.user.mempolicies.weights.follow_bandwidth(nodes);
+    pub(crate) fn set_node_bandwidth(
+        &mut self,
+        bandwidth: impl IntoIterator<Item = (NodeId, u64)>,
+        phys: &PhysMem<impl Tracer>,
+    ) {
+        self.mempolicies.weights.bandwidth = bandwidth.into_iter().filter(|&(_, rate)| rate > 0).collect();
+        if phys.has_auto_weights() && !self.mempolicies.weights.manual {
+            let nodes = phys.memory_nodes();
+            self.mempolicies.weights.follow_bandwidth(nodes);
         }
-    }
-
-    fn has_auto_weights(&self) -> bool {
-        self.policy.mempolicy >= MempolicyInterface::AutoWeights
     }
 
     /// `auto`: whether weights follow the bandwidth, in releases in which they can.
     #[must_use]
-    pub const fn weights_follow_bandwidth(&self) -> bool {
-        !self.user.mempolicies.weights.manual
+    pub fn weights_follow_bandwidth(&self) -> bool {
+        !self.mempolicies.weights.manual
     }
 
     /// Sets `auto`. Weights stay as they are where it is turned off.
-    ///
-    /// # Errors
-    /// `ENODEV` where the bandwidth of no node is known, so that nothing can follow it.
-    pub fn set_weights_follow_bandwidth(&mut self, on: bool) -> Result<(), Errno> {
-        let nodes = self.memory_nodes();
-        let weights = &mut self.user.mempolicies.weights;
+    pub(crate) fn set_weights_follow_bandwidth(&mut self, on: bool, phys: &PhysMem<impl Tracer>) -> Result<(), Errno> {
+        let nodes = phys.memory_nodes();
+        let weights = &mut self.mempolicies.weights;
         if on && weights.bandwidth.is_empty() {
             return Err(Errno::Enodev);
         }
@@ -99,12 +97,18 @@ impl<T: Tracer> Mm<T> {
     /// The weight of a node: how many pages in a row weighted interleaving takes from it.
     #[must_use]
     pub fn interleave_weight(&self, node: NodeId) -> u8 {
-        self.user.mempolicies.weights.of(node)
+        self.mempolicies.weights.of(node)
     }
 
     /// Sets the weight of a node, for pages from now on; 0 is the default again. Weights no longer follow the bandwidth.
     pub fn set_interleave_weight(&mut self, node: NodeId, weight: u8) {
-        self.user.mempolicies.weights.set(node, weight);
+        self.mempolicies.weights.set(node, weight);
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
+    fn has_auto_weights(&self) -> bool {
+        self.policy.mempolicy >= MempolicyInterface::AutoWeights
     }
 }
 

@@ -10,7 +10,8 @@ use alloc::vec::Vec;
 use order9_frames::{Flag, FreeError, Idx, Verdict, require};
 use order9_units::Pfn;
 
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::Owner;
 use crate::trace::Tracer;
 
@@ -65,57 +66,63 @@ impl DriverPages {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Registers the allocation at `pfn`, a single page that nobody owns, as a movable one of a driver, which from now on
     /// knows it by number. It ends with [`Mm::release_driver_page`].
-    ///
-    /// # Errors
-    /// [`FreeError`] where no such allocation starts.
-    pub fn register_driver_page(&mut self, pfn: Pfn) -> Result<DriverPageId, FreeError> {
-        let (idx, word) = self.frames.live(pfn)?;
-        if word.has(Flag::Owned) || word.frames() > 1 || self.user.drivers.answer(idx).is_some() {
+    pub(crate) fn register_driver_page(
+        &mut self,
+        pfn: Pfn,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<DriverPageId, FreeError> {
+        let (idx, word) = phys.frames.live(pfn)?;
+        if word.has(Flag::Owned) || word.frames() > 1 || self.drivers.answer(idx).is_some() {
             return Err(FreeError::Owned(pfn));
         }
-        self.user.rmap.make_room(self.frames.table().len());
-        self.frames.set(idx, word.with(Flag::MovableContent, true));
-        let id = DriverPageId(self.user.drivers.pages.len() as u32);
-        self.user.drivers.pages.push(Some(DriverPage { idx, answer: DriverAnswer::default() }));
-        self.user.drivers.by_frame.insert(idx.0, id);
+        self.rmap.make_room(phys.frames.table().len());
+        phys.frames.set(idx, word.with(Flag::MovableContent, true));
+        let id = DriverPageId(self.drivers.pages.len() as u32);
+        self.drivers.pages.push(Some(DriverPage { idx, answer: DriverAnswer::default() }));
+        self.drivers.by_frame.insert(idx.0, id);
         Ok(id)
     }
 
     /// Where a page of a driver is; `None` once it is released.
     #[must_use]
-    pub fn driver_page(&self, id: DriverPageId) -> Option<Pfn> {
-        self.user.drivers.get(id).map(|page| self.frames.pfn(page.idx))
+    pub fn driver_page(&self, id: DriverPageId, phys: &PhysMem<impl Tracer>) -> Option<Pfn> {
+        self.drivers.get(id).map(|page| phys.frames.pfn(page.idx))
     }
 
     /// Says what the driver answers from now on when the page is to move. Of a page that is released nothing is asked any more.
     pub fn set_driver_answer(&mut self, id: DriverPageId, answer: DriverAnswer) {
-        if let Some(Some(page)) = self.user.drivers.pages.get_mut(id.0 as usize) {
+        if let Some(Some(page)) = self.drivers.pages.get_mut(id.0 as usize) {
             page.answer = answer;
         }
     }
 
     /// The driver no longer needs its page: it is freed on behalf of `cpu`, or when nobody isolates or pins it any more. Says
     /// whether it was there.
-    pub fn release_driver_page(&mut self, id: DriverPageId, cpu: usize) -> bool {
-        let Some(page) = self.user.drivers.pages.get_mut(id.0 as usize).and_then(Option::take) else { return false };
-        self.user.drivers.by_frame.remove(&page.idx.0);
-        let word = self.frames.word(page.idx).with(Flag::MovableContent, false);
-        self.frames.set(page.idx, word);
-        self.adopt(page.idx, Owner::Kept);
-        self.disown(page.idx, cpu);
+    pub(crate) fn release_driver_page(
+        &mut self,
+        id: DriverPageId,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> bool {
+        let Some(page) = self.drivers.pages.get_mut(id.0 as usize).and_then(Option::take) else { return false };
+        self.drivers.by_frame.remove(&page.idx.0);
+        let word = phys.frames.word(page.idx).with(Flag::MovableContent, false);
+        phys.frames.set(page.idx, word);
+        self.adopt(page.idx, Owner::Kept, phys);
+        self.disown(page.idx, cpu, phys);
         true
     }
 
     /// Every registered page is allocated, movable, and nobody else's.
-    pub(crate) fn check_driver_pages(&self) -> Verdict {
-        for &frame in self.user.drivers.by_frame.keys() {
-            let word = self.frames.word(Idx(frame));
+    pub(crate) fn check_driver_pages(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+        for &frame in self.drivers.by_frame.keys() {
+            let word = phys.frames.word(Idx(frame));
             let fits = word.is_allocated() && word.has(Flag::MovableContent) && !word.has(Flag::Owned);
             require(fits, "a page of a driver is movable and no other's", || {
-                format!("{:?} is {:?}", self.frames.pfn(Idx(frame)), word.state())
+                format!("{:?} is {:?}", phys.frames.pfn(Idx(frame)), word.state())
             })?;
         }
         Ok(())

@@ -9,107 +9,132 @@ use order9_units::{Nanos, NodeId, Order, Pfn, ZoneKind};
 use super::page::{Attempt, Outcome};
 use super::run::PASSES;
 use super::{MigrateMode, MigrateReason};
-use crate::Mm;
 use crate::lru_list::LruType;
 use crate::page_flags::{PageFlag, PageWord};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::ScanSpares;
 use crate::space::{Owner, Prot, Vma};
 use crate::trace::{Event, Tracer};
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Moves the base page `source` of a mapping to `node`; says whether it did.
-    pub(crate) fn follow_base(&mut self, source: Idx, vma: &Vma, node: NodeId, cpu: usize, now: Nanos) -> bool {
-        let pfn = self.frames.pfn(source);
-        let stays = self.stays_where_it_is(source, vma) || !self.node_takes(node, Order::ZERO, now);
-        if stays || self.isolate_movable(pfn).is_none() {
+    pub(crate) fn follow_base(
+        &mut self,
+        source: Idx,
+        vma: &Vma,
+        node: NodeId,
+        cpu: usize,
+        now: Nanos,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> bool {
+        let pfn = phys.frames.pfn(source);
+        let stays = self.stays_where_it_is(source, vma, phys) || !self.node_takes(node, Order::ZERO, now, phys);
+        if stays || self.isolate_movable(pfn, phys).is_none() {
             return false;
         }
         let gfp = Gfp::GFP_HIGHUSER_MOVABLE.with(Gfp::NOMEMALLOC).with(Gfp::NORETRY).with(Gfp::NOWARN);
-        let moved = match self.page_on(node, Order::ZERO, gfp.without(Gfp::RECLAIM), cpu) {
+        let moved = match self.page_on(node, Order::ZERO, gfp.without(Gfp::RECLAIM), cpu, phys) {
             None => {
-                self.putback_movable(source, cpu);
+                self.putback_movable(source, cpu, phys);
                 false
             }
-            Some(page) => self.move_into(source, page, cpu),
+            Some(page) => self.move_into(source, page, cpu, phys),
         };
-        self.count_followed(1, moved);
+        phys.count_followed(1, moved);
         moved
     }
 
     /// Moves an isolated page to a fresh one, or puts it back and frees that.
-    fn move_into(&mut self, source: Idx, page: Pfn, cpu: usize) -> bool {
-        let target = self.hold_fresh(page);
+    fn move_into(&mut self, source: Idx, page: Pfn, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> bool {
+        let target = phys.hold_fresh(page);
         let attempt = Attempt { mode: MigrateMode::Async, may_wait: false, memalloc: false, cpu };
-        let mut tries = (0..PASSES).map(|_| self.migrate_page(source, target, &attempt));
+        let mut tries = (0..PASSES).map(|_| self.migrate_page(source, target, &attempt, phys));
         let settled = tries.find(|outcome| !matches!(outcome, Outcome::Again(_)));
         let moved = settled == Some(Outcome::Moved);
         if !moved {
-            self.release_held(target);
-            self.putback_movable(source, cpu);
+            phys.release_held(target);
+            self.putback_movable(source, cpu, phys);
         }
         moved
     }
 
     /// Moves the huge page that starts at `head` to `node`; says whether it did.
-    pub(crate) fn follow_huge(&mut self, head: Idx, node: NodeId, cpu: usize, now: Nanos) -> bool {
+    pub(crate) fn follow_huge(
+        &mut self,
+        head: Idx,
+        node: NodeId,
+        cpu: usize,
+        now: Nanos,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> bool {
         let alone = self.subpage_mapcount(head) == 1 && self.is_huge_exclusive(head);
-        if !alone || !self.node_takes(node, Order::PAGEBLOCK, now) || !self.isolate_huge(head) {
+        if !alone || !self.node_takes(node, Order::PAGEBLOCK, now, phys) || !self.isolate_huge(head, phys) {
             return false;
         }
-        let moved = match self.page_on(node, Order::PAGEBLOCK, Gfp::GFP_TRANSHUGE_LIGHT, cpu) {
+        let moved = match self.page_on(node, Order::PAGEBLOCK, Gfp::GFP_TRANSHUGE_LIGHT, cpu, phys) {
             None => false,
             Some(target) => {
-                let done = self.migrate_huge(head, target, cpu).is_ok();
+                let done = self.migrate_huge(head, target, cpu, phys).is_ok();
                 if !done {
-                    let target = self.frames.at(target);
-                    self.free_fresh(target, cpu);
+                    let target = phys.frames.at(target);
+                    phys.free_fresh(target, cpu);
                 }
                 done
             }
         };
         if !moved {
-            self.putback_movable(head, cpu);
+            self.putback_movable(head, cpu, phys);
         }
-        if self.policy.numa_balancing.counts_thp {
-            self.counters.thp_migration_success += u64::from(moved);
-            self.counters.thp_migration_fail += u64::from(!moved);
+        if phys.policy.numa_balancing.counts_thp {
+            phys.counters.thp_migration_success += u64::from(moved);
+            phys.counters.thp_migration_fail += u64::from(!moved);
         }
-        self.count_followed(Order::PAGEBLOCK.pages().get(), moved);
+        phys.count_followed(Order::PAGEBLOCK.pages().get(), moved);
         moved
     }
 
     /// Whether a page stays whoever uses it: that of a program or library that several run, and one that would have to be
     /// written first.
-    fn stays_where_it_is(&self, idx: Idx, vma: &Vma) -> bool {
-        let Owner::File { .. } = self.user.rmap.owner(idx) else { return false };
-        let word = self.frames.word(idx);
+    fn stays_where_it_is(&self, idx: Idx, vma: &Vma, phys: &PhysMem<impl Tracer>) -> bool {
+        let Owner::File { .. } = self.rmap.owner(idx) else { return false };
+        let word = phys.frames.word(idx);
         let of_disk = word.lru_type() == LruType::File;
-        let everybodys = vma.prot.has(Prot::EXEC) && self.mapcount(self.frames.pfn(idx)) != 1;
-        let dirty = self.policy.numa_balancing.spares >= ScanSpares::DirtyFiles && word.has(PageFlag::Dirty);
+        let everybodys = vma.prot.has(Prot::EXEC) && self.mapcount(phys.frames.pfn(idx), phys) != 1;
+        let dirty = phys.policy.numa_balancing.spares >= ScanSpares::DirtyFiles && word.has(PageFlag::Dirty);
         of_disk && (everybodys || dirty)
     }
 
     /// Whether a node has room beyond its high watermark, and has not had its share lately (`migrate_balanced_pgdat`,
     /// `numamigrate_update_ratelimit`).
-    fn node_takes(&mut self, node: NodeId, order: Order, now: Nanos) -> bool {
+    fn node_takes(&mut self, node: NodeId, order: Order, now: Nanos, phys: &PhysMem<impl Tracer>) -> bool {
         let pages = order.pages().get();
-        if self.policy.numa_balancing.rate_limit && !self.user.balancing.admit(node, pages, now) {
+        if phys.policy.numa_balancing.rate_limit && !self.balancing.admit(node, pages, now) {
             return false;
         }
         let flags = AllocFlags::plain(Mark::High);
-        let mut zones = self.frames.zones().iter().filter(|zone| zone.node() == node && zone.managed() > 0);
+        let mut zones = phys.frames.zones().iter().filter(|zone| zone.node() == node && zone.managed() > 0);
         zones.any(|zone| {
             let mark = zone.mark(Mark::High) + pages;
-            zone.watermark_ok_at(Order::ZERO, mark, ZoneKind::Movable, &flags, &self.policy.frames)
+            zone.watermark_ok_at(Order::ZERO, mark, ZoneKind::Movable, &flags, &phys.policy.frames)
         })
     }
 
     /// A page of `node` that is free now.
-    fn page_on(&mut self, node: NodeId, order: Order, gfp: Gfp, cpu: usize) -> Option<Pfn> {
+    fn page_on(
+        &self,
+        node: NodeId,
+        order: Order,
+        gfp: Gfp,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Option<Pfn> {
         let request = Request { node, cpu, ..Request::new(order, gfp.with(Gfp::THISNODE)) };
-        self.alloc_fast(&request).ok()
+        self.alloc_fast(&request, phys).ok()
     }
+}
 
+impl<T: Tracer> PhysMem<T> {
     fn count_followed(&mut self, pages: u64, moved: bool) {
         let (succeeded, failed) = if moved { (pages, 0) } else { (0, pages) };
         self.counters.pgmigrate_success += succeeded;

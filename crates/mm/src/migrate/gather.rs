@@ -6,8 +6,9 @@ use order9_frames::{Flag, Idx, IsolateError, Word};
 use order9_units::{Order, Pfn};
 
 use super::{DriverAnswer, MigrateMode, MigrateReason, Migrated, Room, migrate_pages};
-use crate::Mm;
 use crate::env::Stall;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 /// Moves the pages at `sources` into the free block that starts at `block`, as far as they can be moved and have room there.
@@ -23,21 +24,22 @@ pub async fn gather_pages<E: Stall>(
     reason: MigrateReason,
 ) -> Result<Migrated, IsolateError> {
     let (mut sources, mut room) = env.with(|mm| {
-        let room = mm.hold_frames(block)?;
-        let sources: Vec<Idx> = sources.iter().rev().filter_map(|&pfn| mm.isolate_movable(pfn)).collect();
+        let room = mm.phys.hold_frames(block)?;
+        let sources: Vec<Idx> =
+            sources.iter().rev().filter_map(|&pfn| mm.pages.isolate_movable(pfn, &mut mm.phys)).collect();
         Ok((sources, Room(room)))
     })?;
     env.spend().await;
     let done = migrate_pages(env, &mut sources, &mut room, mode, reason).await;
     env.with(|mm| {
-        sources.into_iter().for_each(|idx| mm.putback_movable(idx, env.cpu()));
-        room.0.into_iter().for_each(|idx| mm.release_held(idx));
+        sources.into_iter().for_each(|idx| mm.pages.putback_movable(idx, env.cpu(), &mut mm.phys));
+        room.0.into_iter().for_each(|idx| mm.phys.release_held(idx));
     });
     env.spend().await;
     Ok(done)
 }
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// Takes the free block at `pfn` off the free lists, as single frames, the lowest last.
     pub(super) fn hold_frames(&mut self, pfn: Pfn) -> Result<Vec<Idx>, IsolateError> {
         let order = self.frames.isolate_free_block(pfn, false)?;
@@ -49,15 +51,17 @@ impl<T: Tracer> Mm<T> {
     pub(super) fn release_held(&mut self, idx: Idx) {
         self.frames.release_free_block(self.frames.pfn(idx)).expect("it is held");
     }
+}
 
+impl UsedPages {
     /// Isolates the single page at `pfn`, if it is one that can be moved and is not isolated yet.
-    pub(super) fn isolate_movable(&mut self, pfn: Pfn) -> Option<Idx> {
-        let (idx, word) = self.frames.live(pfn).ok()?;
+    pub(super) fn isolate_movable(&mut self, pfn: Pfn, phys: &mut PhysMem<impl Tracer>) -> Option<Idx> {
+        let (idx, word) = phys.frames.live(pfn).ok()?;
         let fits = word.order() == Order::ZERO && word.has(Flag::MovableContent) && !word.has(Flag::Isolated);
-        let allowed = self.user.drivers.answer(idx) != Some(DriverAnswer::Keeps);
+        let allowed = self.drivers.answer(idx) != Some(DriverAnswer::Keeps);
         (fits && allowed).then(|| {
-            self.isolate_lru(idx);
-            self.work.pages_isolated += 1;
+            self.isolate_lru(idx, phys);
+            phys.work.pages_isolated += 1;
             idx
         })
     }

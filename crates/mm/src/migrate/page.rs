@@ -2,10 +2,11 @@
 
 use super::counts::MigrateFailure;
 use super::{DriverAnswer, MigrateMode};
-use crate::Mm;
 use crate::lru_list::LruType;
 use crate::page_cache::{FileWrite, MigrateHandler};
 use crate::page_flags::{PageFlag, PageWord};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::Owner;
 use crate::trace::Tracer;
 use order9_frames::{Flag, Idx, Word};
@@ -56,44 +57,89 @@ impl HeldBy {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Tries to move the isolated page `source` to the held frame `target`.
-    pub(crate) fn migrate_page(&mut self, source: Idx, target: Idx, attempt: &Attempt) -> Outcome {
-        let (word, owner) = (self.frames.word(source), self.user.rmap.owner(source));
+    pub(crate) fn migrate_page(
+        &mut self,
+        source: Idx,
+        target: Idx,
+        attempt: &Attempt,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Outcome {
+        let (word, owner) = (phys.frames.word(source), self.rmap.owner(source));
         debug_assert!(word.has(Flag::Isolated) && word.frames() == 1, "single pages migrate, once they are isolated");
         if owner == Owner::Kept && !word.with(Flag::Isolated, false).is_held() {
-            self.end_isolation(source);
-            self.disown(source, attempt.cpu);
+            self.end_isolation(source, phys);
+            self.disown(source, attempt.cpu, phys);
             return Outcome::Freed;
         }
-        if let Some(outcome) = self.busy(word, attempt) {
+        if let Some(outcome) = phys.busy(word, attempt) {
             return outcome;
         }
-        if let Some(outcome) = self.refused_by_driver(source, owner) {
+        if let Some(outcome) = self.refused_by_driver(source, owner, phys) {
             return outcome;
         }
-        let mappings = self.mappings_of(source);
+        let mappings = self.mappings_of(source, phys);
         let mapped = !mappings.is_empty();
-        self.work.rmap_walks += 2 * u64::from(mapped);
-        self.work.ptes_cleared += mappings.len() as u64;
-        self.work.ptes_set += mappings.len() as u64;
-        self.work.tlb_flushes += u64::from(mapped);
+        phys.work.rmap_walks += 2 * u64::from(mapped);
+        phys.work.ptes_cleared += mappings.len() as u64;
+        phys.work.ptes_set += mappings.len() as u64;
+        phys.work.tlb_flushes += u64::from(mapped);
         if word.has(Flag::Pinned) {
-            return self.again(MigrateFailure::Pinned);
+            return phys.again(MigrateFailure::Pinned);
         }
-        if let Some(outcome) = self.unhandled(source, owner, attempt) {
+        if let Some(outcome) = self.unhandled(source, owner, attempt, phys) {
             return outcome;
         }
-        self.move_page(source, target, owner, &mappings, attempt.cpu);
+        self.move_page(source, target, owner, &mappings, attempt.cpu, phys);
         Outcome::Moved
     }
 
     /// Puts an isolated page back, or frees it if only the isolation still kept it.
-    pub(crate) fn putback_movable(&mut self, idx: Idx, cpu: usize) {
-        self.putback_lru(idx);
-        self.free_if_kept_by(idx, cpu);
+    pub(crate) fn putback_movable(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        self.putback_lru(idx, phys);
+        self.free_if_kept_by(idx, cpu, phys);
     }
 
+    /// What comes of a page that its driver does not let move now.
+    fn refused_by_driver(&self, source: Idx, owner: Owner, phys: &mut PhysMem<impl Tracer>) -> Option<Outcome> {
+        let is_driver_page = owner == Owner::Nobody;
+        match is_driver_page.then(|| self.drivers.answer(source)).flatten()? {
+            DriverAnswer::Moves => None,
+            DriverAnswer::Busy => Some(phys.again(MigrateFailure::DriverBusy)),
+            DriverAnswer::Refuses | DriverAnswer::Keeps => Some(phys.failed(MigrateFailure::DriverRefused)),
+        }
+    }
+
+    /// What comes of a page whose file has no handler to move it; `None` if it can be moved like any other.
+    fn unhandled(
+        &mut self,
+        source: Idx,
+        owner: Owner,
+        attempt: &Attempt,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Option<Outcome> {
+        let Owner::File { file, index } = owner else { return None };
+        let handler = self.files.migrate_handler(file);
+        if handler == MigrateHandler::Present {
+            return None;
+        }
+        let sync = attempt.mode == MigrateMode::Sync;
+        if phys.frames.word(source).has(PageFlag::Dirty) {
+            if !sync {
+                return Some(phys.failed(MigrateFailure::Dirty));
+            }
+            phys.counters.migrate_failures.count(MigrateFailure::Dirty);
+            return Some(Outcome::Write(self.start_writeout(file, index, source, phys)));
+        }
+        (handler == MigrateHandler::AbsentPrivate).then(|| match phys.policy.compaction.nohandler_fail_fast && !sync {
+            true => phys.failed(MigrateFailure::PrivateData),
+            false => phys.again(MigrateFailure::PrivateData),
+        })
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
     fn again(&mut self, why: MigrateFailure) -> Outcome {
         self.counters.migrate_failures.count(why);
         Outcome::Again(why)
@@ -119,36 +165,5 @@ impl<T: Tracer> Mm<T> {
             });
         }
         None
-    }
-
-    /// What comes of a page that its driver does not let move now.
-    fn refused_by_driver(&mut self, source: Idx, owner: Owner) -> Option<Outcome> {
-        let is_driver_page = owner == Owner::Nobody;
-        match is_driver_page.then(|| self.user.drivers.answer(source)).flatten()? {
-            DriverAnswer::Moves => None,
-            DriverAnswer::Busy => Some(self.again(MigrateFailure::DriverBusy)),
-            DriverAnswer::Refuses | DriverAnswer::Keeps => Some(self.failed(MigrateFailure::DriverRefused)),
-        }
-    }
-
-    /// What comes of a page whose file has no handler to move it; `None` if it can be moved like any other.
-    fn unhandled(&mut self, source: Idx, owner: Owner, attempt: &Attempt) -> Option<Outcome> {
-        let Owner::File { file, index } = owner else { return None };
-        let handler = self.user.files.migrate_handler(file);
-        if handler == MigrateHandler::Present {
-            return None;
-        }
-        let sync = attempt.mode == MigrateMode::Sync;
-        if self.frames.word(source).has(PageFlag::Dirty) {
-            if !sync {
-                return Some(self.failed(MigrateFailure::Dirty));
-            }
-            self.counters.migrate_failures.count(MigrateFailure::Dirty);
-            return Some(Outcome::Write(self.start_writeout(file, index, source)));
-        }
-        (handler == MigrateHandler::AbsentPrivate).then(|| match self.policy.compaction.nohandler_fail_fast && !sync {
-            true => self.failed(MigrateFailure::PrivateData),
-            false => self.again(MigrateFailure::PrivateData),
-        })
     }
 }

@@ -3,61 +3,70 @@
 use order9_frames::{Class, Flag, Idx, Word};
 use order9_units::Order;
 
-use crate::Mm;
 use crate::lru_list::LruType;
 use crate::page_flags::{PageFlag, PageWord};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::{Mapping, Owner};
 use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Moves an isolated page that nothing stands in the way of into a held frame, where it goes on its list, and frees its
     /// old one on behalf of `cpu`. `mappings` are all it has.
-    pub(super) fn move_page(&mut self, source: Idx, target: Idx, owner: Owner, mappings: &[Mapping], cpu: usize) {
-        self.copy_page(source, target);
+    pub(super) fn move_page(
+        &mut self,
+        source: Idx,
+        target: Idx,
+        owner: Owner,
+        mappings: &[Mapping],
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
+        self.copy_page(source, target, phys);
         for &at in mappings {
-            let table = self.user.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
+            let table = self.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
             table.set(at.vpn, table.get(at.vpn).migrated(target));
         }
         if let Owner::File { file, index } = owner {
-            self.user.file_mut(file).replace(index, target);
+            self.file_mut(file).replace(index, target);
             if !mappings.is_empty() {
-                *self.mapped_of(source) -= 1;
-                *self.mapped_of(target) += 1;
+                *self.mapped_of(source, phys) -= 1;
+                *self.mapped_of(target, phys) += 1;
             }
         }
-        let word = self.frames.word(source);
+        let word = phys.frames.word(source);
         if word.has(PageFlag::SwapCache) {
             self.swap.relocate(source, target);
         }
         if word.has(PageFlag::Dirty) && word.lru_type() == LruType::File {
-            self.write_pending_of(source).dirty -= 1;
-            self.write_pending_of(target).dirty += 1;
+            self.write_pending_of(source, phys).dirty -= 1;
+            self.write_pending_of(target, phys).dirty += 1;
         }
         if owner != Owner::Nobody {
-            self.user.rmap.set(target, owner);
-            self.user.rmap.set(source, Owner::Nobody);
+            self.rmap.set(target, owner);
+            self.rmap.set(source, Owner::Nobody);
         } else {
-            self.user.drivers.relocate(source, target);
+            self.drivers.relocate(source, target);
         }
-        self.user.balancing.copy_user(source, target);
-        self.end_isolation(source);
-        self.settle_target(target, self.frames.word(source));
+        self.balancing.copy_user(source, target);
+        self.end_isolation(source, phys);
+        self.settle_target(target, phys.frames.word(source), phys);
         let bare = Word::allocated(Order::ZERO);
         let bare = bare.with(Flag::CountedImmovable, word.has(Flag::CountedImmovable));
-        self.frames.set(source, bare);
-        self.frames.free_block(source, bare, cpu);
+        phys.frames.set(source, bare);
+        phys.frames.free_block(source, bare, cpu);
     }
 
     /// Puts a held frame to use as a page with the state of `word`.
-    fn settle_target(&mut self, target: Idx, word: Word) {
+    fn settle_target(&mut self, target: Idx, word: Word, phys: &mut PhysMem<impl Tracer>) {
         // Whatever it was allocated for, it has just been moved.
         let word = word.with(Flag::CountedImmovable, false);
-        self.frames.count_out(target, Order::ZERO, Class::Isolated);
-        self.frames.count_in(target, Order::ZERO, Class::of_used(word));
-        self.counters.held_used += 1;
-        self.frames.set(target, word);
+        phys.frames.count_out(target, Order::ZERO, Class::Isolated);
+        phys.frames.count_in(target, Order::ZERO, Class::of_used(word));
+        phys.counters.held_used += 1;
+        phys.frames.set(target, word);
         if word.is_lru_page() {
-            self.link_lru(target, word);
+            self.link_lru(target, word, phys);
         }
     }
 }

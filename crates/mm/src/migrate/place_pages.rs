@@ -16,6 +16,8 @@ use crate::Mm;
 use crate::Pressure;
 use crate::env::Stall;
 use crate::mempolicy::NodeChoice;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::slow_path::alloc_pages;
 use crate::space::{Errno, Owner};
 use crate::trace::{Event, Tracer};
@@ -46,13 +48,13 @@ impl Destination {
 /// # Errors
 /// `EBUSY` where it cannot move, `ENOMEM` where there is no room for it.
 pub(crate) async fn relocate<E: Pressure>(env: &E, pfn: Pfn, to: Destination) -> Result<(), Errno> {
-    if env.with(|mm| mm.is_used_pool_page(pfn)) {
+    if env.with(|mm| mm.pages.is_used_pool_page(pfn, &mm.phys)) {
         let request = to.request(env, Order::PAGEBLOCK);
         let gfp = request.gfp.with(Gfp::COMP).with(Gfp::RETRY_MAYFAIL).with(Gfp::NOWARN);
         return relocate_pool_page(env, pfn, &Request { gfp, ..request }, to.reason).await;
     }
-    let huge = env.with(|mm| mm.huge_head_of(pfn));
-    let whole = env.with(|mm| mm.policy.thp.migration);
+    let huge = env.with(|mm| mm.pages.huge_head_of(pfn, &mm.phys));
+    let whole = env.with(|mm| mm.phys.policy.thp.migration);
     let Some(head) = huge.filter(|_| whole) else {
         env.with(|mm| mm.follow_split(pfn, env.cpu()))?;
         env.spend().await;
@@ -63,12 +65,12 @@ pub(crate) async fn relocate<E: Pressure>(env: &E, pfn: Pfn, to: Destination) ->
 
 /// Moves a huge page whole. Where there is no huge page for it, it is split and its parts move.
 async fn relocate_huge<E: Pressure>(env: &E, head: Pfn, to: Destination) -> Result<(), Errno> {
-    if !env.with(|mm| mm.isolate_huge(mm.frames.at(head))) {
+    if !env.with(|mm| mm.pages.isolate_huge(mm.phys.frames.at(head), &mut mm.phys)) {
         return Err(Errno::Ebusy);
     }
     env.spend().await;
     let target = alloc_pages(env, &to.request(env, Order::PAGEBLOCK)).await;
-    let done = env.with(|mm| mm.settle_huge(head, target.ok(), to.reason, env.cpu()));
+    let done = env.with(|mm| mm.pages.settle_huge(head, target.ok(), to.reason, env.cpu(), &mut mm.phys));
     env.spend().await;
     match done {
         HugeMove::Moved => Ok(()),
@@ -91,20 +93,21 @@ enum HugeMove {
 
 /// Moves base pages; those that nobody has any more are passed over.
 async fn relocate_base<E: Pressure>(env: &E, pages: &[Pfn], to: Destination) -> Result<(), Errno> {
-    let mut sources: Vec<Idx> = env.with(|mm| pages.iter().rev().filter_map(|&pfn| mm.isolate_movable(pfn)).collect());
+    let mut sources: Vec<Idx> =
+        env.with(|mm| pages.iter().rev().filter_map(|&pfn| mm.pages.isolate_movable(pfn, &mut mm.phys)).collect());
     let mut room = Room(Vec::new());
     for _ in 0..sources.len() {
         let page = alloc_pages(env, &to.request(env, Order::ZERO)).await;
         match page {
-            Ok(page) => room.0.push(env.with(|mm| mm.hold_fresh(page))),
+            Ok(page) => room.0.push(env.with(|mm| mm.phys.hold_fresh(page))),
             Err(_) => break,
         }
     }
     let (wanted, had) = (sources.len(), room.0.len());
     let done = migrate_pages(env, &mut sources, &mut room, MigrateMode::Sync, to.reason).await;
     env.with(|mm| {
-        sources.into_iter().for_each(|idx| mm.putback_movable(idx, env.cpu()));
-        room.0.into_iter().for_each(|idx| mm.release_held(idx));
+        sources.into_iter().for_each(|idx| mm.pages.putback_movable(idx, env.cpu(), &mut mm.phys));
+        room.0.into_iter().for_each(|idx| mm.phys.release_held(idx));
     });
     env.spend().await;
     match done.failed {
@@ -123,7 +126,7 @@ pub async fn offline_pages<E: Pressure>(env: &E, range: PfnRange) -> Result<bool
     let blocks: Vec<Pfn> = range.iter().step_by(PAGEBLOCK_PAGES.get() as usize).collect();
     let mut types = Vec::new();
     for &block in &blocks {
-        match env.with(|mm| mm.frames.isolate_pageblock(block)) {
+        match env.with(|mm| mm.phys.frames.isolate_pageblock(block)) {
             Ok(mt) => types.push(mt),
             Err(error) => {
                 env.with(|mm| give_back(mm, &blocks, &types));
@@ -132,15 +135,15 @@ pub async fn offline_pages<E: Pressure>(env: &E, range: PfnRange) -> Result<bool
         }
     }
     env.with(Mm::drain_all);
-    let node = env.with(|mm| mm.node_of_pfn(range.start));
+    let node = env.with(|mm| mm.phys.node_of_pfn(range.start));
     let to = Destination::chosen(NodeChoice::local(node), MigrateReason::MemoryHotplug);
     let mut at = range.start;
-    while let Some(page) = env.with(|mm| mm.next_movable(at, range.end)) {
+    while let Some(page) = env.with(|mm| mm.phys.next_movable(at, range.end)) {
         let _left_behind = relocate(env, page, to).await;
         at = page + Pages::new(1);
     }
     Ok(env.with(|mm| {
-        let free = mm.next_used(range.start, range.end).is_none();
+        let free = mm.phys.next_used(range.start, range.end).is_none();
         if !free {
             give_back(mm, &blocks, &types);
         }
@@ -150,7 +153,7 @@ pub async fn offline_pages<E: Pressure>(env: &E, range: PfnRange) -> Result<bool
 
 fn give_back<T: Tracer>(mm: &mut Mm<T>, blocks: &[Pfn], types: &[order9_units::Migratetype]) {
     for (&block, &mt) in blocks.iter().zip(types) {
-        mm.frames.unisolate_pageblock(block, mt).expect("it was isolated above");
+        mm.phys.frames.unisolate_pageblock(block, mt).expect("it was isolated above");
     }
 }
 
@@ -163,14 +166,9 @@ impl Destination {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     pub(crate) fn node_of_pfn(&self, pfn: Pfn) -> NodeId {
         self.frames.idx(pfn).map_or(NodeId(0), |idx| self.node_of(idx))
-    }
-
-    pub(crate) fn huge_head_of(&self, pfn: Pfn) -> Option<Pfn> {
-        let head = self.huge_head(self.frames.idx(pfn)?)?;
-        Some(self.frames.pfn(head))
     }
 
     /// Makes a fresh page a held frame: it counts as freed, and as one that was migrated to once it is.
@@ -178,37 +176,6 @@ impl<T: Tracer> Mm<T> {
         let idx = self.fresh(page);
         self.frames.hold_fresh(idx);
         idx
-    }
-
-    /// Moves an isolated huge page to `target`; where there is none, or it cannot move, it is put back, and for want of a
-    /// target split.
-    fn settle_huge(&mut self, head: Pfn, target: Option<Pfn>, reason: MigrateReason, cpu: usize) -> HugeMove {
-        let source = self.frames.at(head);
-        let wanted = self.user.rmap.owner(source) == Owner::Huge;
-        let done = match target {
-            Some(target) if wanted => self.migrate_huge(source, target, cpu).inspect_err(|_| {
-                let target = self.frames.at(target);
-                self.free_fresh(target, cpu);
-            }),
-            Some(target) => {
-                let target = self.frames.at(target);
-                self.free_fresh(target, cpu);
-                Ok(())
-            }
-            None => Err(Errno::Enomem),
-        };
-        if wanted && done.is_ok() {
-            self.count_huge_migration(true, reason);
-            return HugeMove::Moved;
-        }
-        self.putback_movable(source, cpu);
-        let Err(errno) = done else { return HugeMove::Moved };
-        if errno == Errno::Enomem && self.split_huge_page(head, cpu).is_ok() {
-            self.counters.thp_migration_split += 1;
-            return HugeMove::Split;
-        }
-        self.count_huge_migration(false, reason);
-        HugeMove::Failed(errno)
     }
 
     /// Counts a huge page that moved whole, or did not.
@@ -234,5 +201,50 @@ impl<T: Tracer> Mm<T> {
         PfnRange::new(from, end).iter().find(|&pfn| {
             !matches!(self.frames.frame(pfn), FrameState::Free { .. } | FrameState::Tail | FrameState::Hole)
         })
+    }
+}
+
+impl UsedPages {
+    pub(crate) fn huge_head_of(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> Option<Pfn> {
+        let head = self.huge_head(phys.frames.idx(pfn)?, phys)?;
+        Some(phys.frames.pfn(head))
+    }
+
+    /// Moves an isolated huge page to `target`; where there is none, or it cannot move, it is put back, and for want of a
+    /// target split.
+    fn settle_huge(
+        &mut self,
+        head: Pfn,
+        target: Option<Pfn>,
+        reason: MigrateReason,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> HugeMove {
+        let source = phys.frames.at(head);
+        let wanted = self.rmap.owner(source) == Owner::Huge;
+        let done = match target {
+            Some(target) if wanted => self.migrate_huge(source, target, cpu, phys).inspect_err(|_| {
+                let target = phys.frames.at(target);
+                phys.free_fresh(target, cpu);
+            }),
+            Some(target) => {
+                let target = phys.frames.at(target);
+                phys.free_fresh(target, cpu);
+                Ok(())
+            }
+            None => Err(Errno::Enomem),
+        };
+        if wanted && done.is_ok() {
+            phys.count_huge_migration(true, reason);
+            return HugeMove::Moved;
+        }
+        self.putback_movable(source, cpu, phys);
+        let Err(errno) = done else { return HugeMove::Moved };
+        if errno == Errno::Enomem && self.split_huge_page(head, cpu, phys).is_ok() {
+            phys.counters.thp_migration_split += 1;
+            return HugeMove::Split;
+        }
+        phys.count_huge_migration(false, reason);
+        HugeMove::Failed(errno)
     }
 }

@@ -22,7 +22,7 @@ pub(super) async fn relocate_pool_page<E: Pressure>(
 ) -> Result<(), Errno> {
     let mut fresh = None;
     loop {
-        let step = env.with(|mm| mm.move_pool_page(head, request, fresh, reason, env.cpu()));
+        let step = env.with(|mm| mm.pages.move_pool_page(head, request, fresh, reason, env.cpu(), &mut mm.phys));
         env.spend().await;
         match step {
             PoolMove::Moved => return Ok(()),

@@ -4,15 +4,17 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use order9_frames::Idx;
+
 use super::counts::{MigrateFailure, Waits};
 use super::page::{Attempt, HeldBy, Outcome};
 use super::{MigrateMode, MigrateReason, Targets};
 use crate::Mm;
 use crate::env::{Stall, Until};
 use crate::lru_list::LruType;
+use crate::phys::PhysMem;
 use crate::reclaim::PageWrite;
 use crate::trace::{Event, Tracer};
-use order9_frames::Idx;
 
 /// Passes over a list at most.
 pub(super) const PASSES: u32 = 10;
@@ -42,7 +44,7 @@ pub(crate) async fn migrate_pages<E: Stall>(
     mode: MigrateMode,
     reason: MigrateReason,
 ) -> Migrated {
-    let batched = env.with(|mm| mm.policy.compaction.batched_migrate);
+    let batched = env.with(|mm| mm.phys.policy.compaction.batched_migrate);
     let mut run =
         Run { env, sources, targets, mode, batched, unflushed: false, aside: None, done: Migrated::default() };
     if batched && mode > MigrateMode::Async {
@@ -51,7 +53,7 @@ pub(crate) async fn migrate_pages<E: Stall>(
         run.passes(0..PASSES).await;
     }
     let done = run.done;
-    env.with(|mm| mm.count_migrated(&done, mode, reason));
+    env.with(|mm| mm.phys.count_migrated(&done, mode, reason));
     done
 }
 
@@ -177,20 +179,20 @@ impl<E: Stall, G: Targets<E::Tracer>> Run<'_, E, G> {
 
     fn step(&mut self, mm: &mut Mm<E::Tracer>, source: Idx, attempt: &Attempt) -> Option<Outcome> {
         let Some(target) = self.targets.take(mm, source) else {
-            mm.counters.migrate_failures.count(MigrateFailure::NoTarget);
+            mm.phys.counters.migrate_failures.count(MigrateFailure::NoTarget);
             return None;
         };
-        let flushes = mm.work.tlb_flushes;
-        let outcome = mm.migrate_page(source, target, attempt);
+        let flushes = mm.phys.work.tlb_flushes;
+        let outcome = mm.pages.migrate_page(source, target, attempt, &mut mm.phys);
         if self.batched {
-            self.unflushed |= mm.work.tlb_flushes > flushes;
-            mm.work.tlb_flushes = flushes;
+            self.unflushed |= mm.phys.work.tlb_flushes > flushes;
+            mm.phys.work.tlb_flushes = flushes;
         }
         if outcome != Outcome::Moved {
             self.targets.give_back(mm, target);
         }
         if matches!(outcome, Outcome::Failed(_)) && self.aside.is_none() {
-            mm.putback_movable(source, attempt.cpu);
+            mm.pages.putback_movable(source, attempt.cpu, &mut mm.phys);
         }
         Some(outcome)
     }
@@ -206,21 +208,21 @@ impl<E: Stall, G: Targets<E::Tracer>> Run<'_, E, G> {
 
     async fn wait(&self, source: Idx, by: HeldBy) {
         let since = self.env.now();
-        while self.env.with(|mm| by.has(mm.frames.word(source))) {
+        while self.env.with(|mm| by.has(mm.phys.frames.word(source))) {
             self.env.wait(Until::Transferred, None).await;
         }
         let time = self.env.now() - since;
-        self.env.with(|mm| mm.migrate_waits_of(by).add(time));
+        self.env.with(|mm| mm.phys.migrate_waits_of(by).add(time));
     }
 
     fn flush(&mut self) {
         if core::mem::take(&mut self.unflushed) {
-            self.env.with(|mm| mm.work.tlb_flushes += 1);
+            self.env.with(|mm| mm.phys.work.tlb_flushes += 1);
         }
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     fn count_migrated(&mut self, done: &Migrated, mode: MigrateMode, reason: MigrateReason) {
         let (succeeded, failed) = (done.moved + done.freed, done.failed);
         self.counters.pgmigrate_success += succeeded;

@@ -2,38 +2,42 @@
 
 use alloc::format;
 
-use super::SpaceBalancing;
-use crate::Mm;
-use crate::space::{Mapping, Pte, PteFlag, SpaceId, TASK_END};
-use crate::trace::Tracer;
 use order9_frames::{Verdict, require};
 
-impl<T: Tracer> Mm<T> {
+use super::SpaceBalancing;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+use crate::space::{Mapping, Pte, PteFlag, SpaceId, TASK_END};
+use crate::trace::Tracer;
+
+impl UsedPages {
     /// An entry that balancing took the access from has a page, and balancing has been on.
     pub(crate) fn check_hinting(&self, at: Mapping, pte: Pte) -> Verdict {
         let hinting = pte.has(PteFlag::Hinting);
-        let sound = !hinting || pte.idx().is_some() && !pte.has(PteFlag::Access) && self.user.balancing.was_on();
+        let sound = !hinting || pte.idx().is_some() && !pte.has(PteFlag::Access) && self.balancing.was_on();
         require(sound, "an entry that tells who uses its page has a page and no access", || format!("{at:?}: {pte:?}"))
     }
 
     /// Its counters, and what it knows of spaces and tasks.
-    pub(crate) fn check_numa_balancing(&self) -> Verdict {
-        let counters = &self.counters;
+    pub(crate) fn check_numa_balancing(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+        let counters = &phys.counters;
         let (all, local) = (counters.numa_hint_faults, counters.numa_hint_faults_local);
         require(local <= all, "local hint faults are hint faults", || format!("{local} of {all}"))?;
         let (pages, huge) = (counters.numa_pte_updates, counters.numa_huge_pte_updates);
         require(512 * huge <= pages, "a huge entry counts as 512 pages", || format!("{huge} in {pages}"))?;
         let (moved, migrated) = (counters.numa_pages_migrated, counters.pgmigrate_success);
         require(moved <= migrated, "what hint faults move is migrated", || format!("{moved} of {migrated}"))?;
-        let known = |of: Option<&SpaceBalancing>| of.is_none() || self.user.balancing.was_on();
-        for (id, space) in self.user.spaces() {
+        let known = |of: Option<&SpaceBalancing>| of.is_none() || self.balancing.was_on();
+        for (id, space) in self.spaces() {
             let of = space.balancing.as_deref();
             require(known(of), "a space is watched once balancing has been on", || format!("{id:?}"))?;
-            of.map_or(Ok(()), |of| self.check_watched(id, of))?;
+            of.map_or(Ok(()), |of| phys.check_watched(id, of))?;
         }
         Ok(())
     }
+}
 
+impl<T: Tracer> PhysMem<T> {
     fn check_watched(&self, id: SpaceId, of: &SpaceBalancing) -> Verdict {
         require(of.offset <= TASK_END, "a scan goes on within the address space", || {
             format!("{id:?}: {:?}", of.offset)

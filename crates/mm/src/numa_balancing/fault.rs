@@ -6,42 +6,46 @@ use order9_units::{Nanos, NodeId, Order};
 use super::placement::HintFault;
 use super::users::PageUser;
 use super::{NumaTask, SpaceBalancing};
-use crate::Mm;
 use crate::mempolicy::SpaceTask;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::{Mapping, PteFlag, Slot, SpaceId, VirtAddr, Vma, Vpn};
 use crate::trace::Tracer;
 
 /// A page that was asked about.
 #[derive(Clone, Copy)]
 struct Answered {
-    /// Its first frame.
+    /// First frame of the page.
     idx: Idx,
     order: Order,
+    /// Place of the access.
+    vpn: Vpn,
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Goes on with an access by `task` after [`crate::space::FaultStep::NumaHint`] (`do_numa_page`): the entry is accessible
     /// again, its page moves where it belongs, and the program repeats the access. Returns the node that the task should go
     /// to, if there is an idle CPU for it.
-    pub fn numa_hint_fault(
+    pub(crate) fn numa_hint_fault(
         &mut self,
         of: impl Into<SpaceTask>,
         addr: VirtAddr,
         task: NumaTask,
         now: Nanos,
+        phys: &mut PhysMem<impl Tracer>,
     ) -> Option<NodeId> {
         let of = of.into();
         let at = Mapping { space: of.space, vpn: addr.vpn() };
-        let page = self.answer_hint(at)?;
-        let &vma = self.user.space(of.space).ok()?.vmas.find(at.vpn).expect("an entry lies in a mapping");
+        let page = self.answer_hint(at, phys)?;
+        let &vma = self.space(of.space).ok()?.vmas.find(at.vpn).expect("an entry lies in a mapping");
         // Parts of a huge page do not move alone.
-        let partial = page.order == Order::ZERO && self.huge_head(page.idx).is_some();
-        if partial { None } else { self.hint_fault_on(of, at.vpn, &vma, page, task, now) }
+        let partial = page.order == Order::ZERO && self.huge_head(page.idx, phys).is_some();
+        if partial { None } else { self.hint_fault_on(of, &vma, page, task, now, phys) }
     }
 
     /// Gives the access back that was taken from the entry at a place; what it shows, or `None` where it was not taken.
-    fn answer_hint(&mut self, at: Mapping) -> Option<Answered> {
-        let slot = self.user.space_mut(at.space).ok()?.table.slot_mut(at.vpn)?;
+    fn answer_hint(&mut self, at: Mapping, phys: &mut PhysMem<impl Tracer>) -> Option<Answered> {
+        let slot = self.space_mut(at.space).ok()?.table.slot_mut(at.vpn)?;
         let (pte, order) = match slot {
             Slot::Table(table) => (table.get(at.vpn), Order::ZERO),
             Slot::Huge(huge) => (huge.pte, Order::PAGEBLOCK),
@@ -56,39 +60,39 @@ impl<T: Tracer> Mm<T> {
             Slot::Huge(huge) => huge.pte = answered,
             Slot::Empty | Slot::Hugetlb(_) => {}
         }
-        self.work.ptes_set += 1;
-        Some(Answered { idx: pte.idx()?, order })
+        phys.work.ptes_set += 1;
+        Some(Answered { idx: pte.idx()?, order, vpn: at.vpn })
     }
 
     fn hint_fault_on(
         &mut self,
         of: SpaceTask,
-        vpn: Vpn,
         vma: &Vma,
         page: Answered,
         task: NumaTask,
         now: Nanos,
+        phys: &mut PhysMem<impl Tracer>,
     ) -> Option<NodeId> {
-        let (here, there) = (self.node_of_cpu(task.cpu), self.node_of(page.idx));
-        self.counters.numa_hint_faults += 1;
-        self.counters.numa_hint_faults_local += u64::from(here == there);
+        let (here, there) = (phys.node_of_cpu(task.cpu), phys.node_of(page.idx));
+        phys.counters.numa_hint_faults += 1;
+        phys.counters.numa_hint_faults_local += u64::from(here == there);
         self.note_vma_user(of.space, vma, task);
-        let before = self.user.balancing.user(page.idx);
-        let target = self.misplaced_on_fault(of, vma, vpn, page.idx, task);
+        let before = self.balancing.user(page.idx);
+        let target = self.misplaced_on_fault(of, vma, page.vpn, page.idx, task, phys);
         let moved = target.map(|target| match page.order {
-            Order::ZERO => self.follow_base(page.idx, vma, target, task.cpu, now),
-            _ => self.follow_huge(page.idx, target, task.cpu, now),
+            Order::ZERO => self.follow_base(page.idx, vma, target, task.cpu, now, phys),
+            _ => self.follow_huge(page.idx, target, task.cpu, now, phys),
         });
         let private = before == PageUser::NOBODY || before.may_be(task);
         let node = target.filter(|_| moved == Some(true)).unwrap_or(there);
         let fault = HintFault { node, pages: page.order.pages().get(), private, local: here == there, moved };
-        self.learn(of.space, task, &fault, now)
+        self.learn(of.space, task, &fault, now, phys)
     }
 
     /// What is known of a space whose tasks are being watched.
-    pub(super) fn balancing_of(&mut self, id: SpaceId, now: Nanos) -> &mut SpaceBalancing {
-        let settings = self.settings.numa_balancing;
-        let known = &mut self.user.living(id).balancing;
+    pub(super) fn balancing_of(&mut self, id: SpaceId, now: Nanos, phys: &PhysMem<impl Tracer>) -> &mut SpaceBalancing {
+        let settings = phys.settings.numa_balancing;
+        let known = &mut self.living(id).balancing;
         known.get_or_insert_with(|| SpaceBalancing::new(now, &settings).into())
     }
 }

@@ -1,8 +1,9 @@
 //! How much CPU time passes between two scans of a task: little where its faults are remote, more where they are local.
 
 use super::TaskBalancing;
-use crate::Mm;
 use crate::numa_balancing::NumaBalancingSettings;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::ScanSlowsDown;
 use crate::space::SpaceId;
 use crate::trace::Tracer;
@@ -79,15 +80,15 @@ impl TaskBalancing {
     }
 }
 
-impl<T: Tracer> Mm<T> {
-    pub(super) fn scan_periods(&self, id: SpaceId) -> Periods {
-        let rss = self.user.space(id).map_or(0, |space| space.rss.total().get());
-        Periods::of(rss, &self.settings.numa_balancing)
+impl UsedPages {
+    pub(super) fn scan_periods(&self, id: SpaceId, phys: &PhysMem<impl Tracer>) -> Periods {
+        let rss = self.space(id).map_or(0, |space| space.rss.total().get());
+        Periods::of(rss, &phys.settings.numa_balancing)
     }
 
     /// What a task begins with, in milliseconds.
-    pub(super) fn scan_period_start(&self, id: SpaceId) -> u64 {
-        self.scan_periods(id).min
+    pub(super) fn scan_period_start(&self, id: SpaceId, phys: &PhysMem<impl Tracer>) -> u64 {
+        self.scan_periods(id, phys).min
     }
 }
 

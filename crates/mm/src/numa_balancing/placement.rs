@@ -4,7 +4,8 @@ use order9_units::{Nanos, NodeId};
 
 use super::period::{Periods, RecentFaults};
 use super::{NumaTask, TaskBalancing, millis};
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::ScanSlowsDown;
 use crate::space::SpaceId;
 use crate::trace::Tracer;
@@ -26,13 +27,20 @@ pub(super) struct HintFault {
     pub(super) moved: Option<bool>,
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Takes note of a hint fault (`task_numa_fault`); returns the node that the task should go to.
-    pub(super) fn learn(&mut self, id: SpaceId, task: NumaTask, fault: &HintFault, now: Nanos) -> Option<NodeId> {
-        let (settings, nodes) = (self.settings.numa_balancing, self.frames.nodes().len());
-        let (periods, rule) = (self.scan_periods(id), self.policy.numa_balancing.slows_down);
-        let here = self.node_of_cpu(task.cpu);
-        let balancing = self.balancing_of(id, now);
+    pub(super) fn learn(
+        &mut self,
+        id: SpaceId,
+        task: NumaTask,
+        fault: &HintFault,
+        now: Nanos,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Option<NodeId> {
+        let (settings, nodes) = (phys.settings.numa_balancing, phys.frames.nodes().len());
+        let (periods, rule) = (self.scan_periods(id, phys), phys.policy.numa_balancing.slows_down);
+        let here = phys.node_of_cpu(task.cpu);
+        let balancing = self.balancing_of(id, now, phys);
         let pass = balancing.pass;
         let of_task = balancing.task(task.pid, nodes, &settings);
         let mut goes_to = None;

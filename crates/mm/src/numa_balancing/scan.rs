@@ -5,9 +5,10 @@ use alloc::vec::Vec;
 use order9_units::{Nanos, Order, Pages};
 
 use super::{NEVER, NumaTask, SpaceBalancing, TICK, millis};
-use crate::Mm;
 use crate::mempolicy::SpaceTask;
-use crate::space::{Huge, SpaceId, TASK_END, Vma, Vpn, VpnRange};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+use crate::space::{Huge, Pte, SpaceId, TASK_END, Vma, Vpn, VpnRange};
 use crate::trace::Tracer;
 
 /// Pages of address space that a scan passes over for each page that it may take the access from.
@@ -59,13 +60,20 @@ struct Taken {
     looked_at: u64,
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// A tick of a running task of `id` that has had `runtime` of CPU time so far (`task_tick_numa`).
-    pub fn numa_tick(&mut self, id: SpaceId, task: NumaTask, runtime: Nanos, now: Nanos) -> NumaTick {
-        let (settings, nodes) = (self.settings.numa_balancing, self.frames.nodes().len());
-        let start_ms = self.scan_period_start(id);
+    pub(crate) fn numa_tick(
+        &mut self,
+        id: SpaceId,
+        task: NumaTask,
+        runtime: Nanos,
+        now: Nanos,
+        phys: &PhysMem<impl Tracer>,
+    ) -> NumaTick {
+        let (settings, nodes) = (phys.settings.numa_balancing, phys.frames.nodes().len());
+        let start_ms = self.scan_period_start(id, phys);
         let ask_after = |after: Nanos| NumaTick { scan: false, ask_after: after.max(TICK) };
-        let Ok(space) = self.user.space_mut(id) else { return ask_after(NEVER) };
+        let Ok(space) = self.space_mut(id) else { return ask_after(NEVER) };
         if !settings.on {
             return ask_after(NEVER);
         }
@@ -85,10 +93,16 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Begins a scan; `None` where another task of the space has just done so.
-    pub fn numa_scan_begin(&mut self, of: impl Into<SpaceTask>, task: NumaTask, now: Nanos) -> Option<NumaScan> {
+    pub(crate) fn numa_scan_begin(
+        &mut self,
+        of: impl Into<SpaceTask>,
+        task: NumaTask,
+        now: Nanos,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Option<NumaScan> {
         let of = of.into();
-        let (settings, nodes) = (self.settings.numa_balancing, self.frames.nodes().len());
-        let balancing = self.user.space_mut(of.space).ok()?.balancing.as_deref_mut()?;
+        let (settings, nodes) = (phys.settings.numa_balancing, phys.frames.nodes().len());
+        let balancing = self.space_mut(of.space).ok()?.balancing.as_deref_mut()?;
         if !settings.on || now < balancing.next_scan {
             return None;
         }
@@ -101,8 +115,8 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Goes on with a scan; says whether there is more to do.
-    pub fn numa_scan_step(&mut self, run: &mut NumaScan) -> bool {
-        let Ok(space) = self.user.space(run.of.space) else { return false };
+    pub(crate) fn numa_scan_step(&mut self, run: &mut NumaScan, phys: &mut PhysMem<impl Tracer>) -> bool {
+        let Ok(space) = self.space(run.of.space) else { return false };
         let fresh = core::mem::take(&mut run.fresh);
         let Some(&vma) = space.vmas.first_within(VpnRange::new(run.at, TASK_END)) else {
             self.end_pass(run);
@@ -110,12 +124,12 @@ impl<T: Tracer> Mm<T> {
             return core::mem::replace(&mut run.at, Vpn::new(0)) > Vpn::new(0) && fresh;
         };
         let start = run.at.max(vma.range.start);
-        let Some(piece) = self.piece_of(run, &vma, start) else {
+        let Some(piece) = self.piece_of(run, &vma, start, phys) else {
             run.at = vma.range.end;
             return true;
         };
         let part = VpnRange::new(start, piece.pages.end.min(start + STEP));
-        let took = piece.took | self.take_access(run, &vma, part);
+        let took = piece.took | self.take_access(run, &vma, part, phys);
         run.at = part.end;
         run.left_virtual = run.left_virtual.saturating_sub(part.len().get());
         run.piece = Some(Piece { took, ..piece }).filter(|piece| run.at < piece.pages.end);
@@ -130,12 +144,12 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// The piece of `vma` that the scan is in, or begins at `start`; `None` where it passes the mapping over.
-    fn piece_of(&mut self, run: &NumaScan, vma: &Vma, start: Vpn) -> Option<Piece> {
+    fn piece_of(&mut self, run: &NumaScan, vma: &Vma, start: Vpn, phys: &PhysMem<impl Tracer>) -> Option<Piece> {
         if let Some(piece) = run.piece.filter(|piece| piece.pages.contains(start)) {
             let pages = piece.pages.intersect(vma.range);
             return Some(Piece { pages, ..piece });
         }
-        if self.scan_passes_over(run.of, vma, run.task, run.now) {
+        if self.scan_passes_over(run.of, vma, run.task, run.now, phys) {
             return None;
         }
         let reach = (start + Pages::new(run.left)).get().next_multiple_of(Order::PAGEBLOCK.pages().get());
@@ -144,7 +158,7 @@ impl<T: Tracer> Mm<T> {
 
     /// A scan has taken so much CPU time: the task does not scan again before it has had 32 times as much for itself.
     pub fn numa_scan_took(&mut self, run: &NumaScan, time: Nanos) {
-        let balancing = self.user.space_mut(run.of.space).ok().and_then(|space| space.balancing.as_deref_mut());
+        let balancing = self.space_mut(run.of.space).ok().and_then(|space| space.balancing.as_deref_mut());
         if let Some(of_task) = balancing.and_then(|balancing| balancing.tasks.get_mut(&run.task.pid)) {
             of_task.stamp += Nanos::new(OWN_SHARE * time.get());
         }
@@ -152,53 +166,51 @@ impl<T: Tracer> Mm<T> {
 
     /// Ends the scan where it is: the next one goes on here.
     fn leave_scan_at(&mut self, id: SpaceId, at: Vpn) {
-        if let Some(balancing) = self.user.living(id).balancing.as_deref_mut() {
+        if let Some(balancing) = self.living(id).balancing.as_deref_mut() {
             balancing.offset = at;
         }
     }
 
     /// The end of the space is reached (`reset_ptenuma_scan`).
     fn end_pass(&mut self, run: &NumaScan) {
-        if let Some(balancing) = self.user.living(run.of.space).balancing.as_deref_mut() {
+        if let Some(balancing) = self.living(run.of.space).balancing.as_deref_mut() {
             balancing.pass = balancing.pass.wrapping_add(1);
             balancing.offset = Vpn::new(0);
         }
     }
 
     /// Takes the access to the pages of `part` away, which lies in `vma`; says whether there was any.
-    fn take_access(&mut self, run: &NumaScan, vma: &Vma, part: VpnRange) -> bool {
-        let spared = self.spared(vma, run.task);
+    fn take_access(&mut self, run: &NumaScan, vma: &Vma, part: VpnRange, phys: &mut PhysMem<impl Tracer>) -> bool {
+        let spared = phys.spared(vma, run.task);
         let mut taken = Taken::default();
         self.take_huge_access(run.of.space, part, &mut taken);
         let mut from = part.start;
-        while let Some((slot, mut table)) =
-            self.user.living(run.of.space).table.take_next(VpnRange::new(from, part.end))
-        {
-            for vpn in slot.intersect(part).iter() {
-                let pte = table.get(vpn);
-                let Some(idx) = pte.idx().filter(|_| pte == pte.answered()) else { continue };
-                taken.looked_at += 1;
-                if !self.is_spared(idx, &spared) {
-                    table.set(vpn, pte.hinting());
-                    taken.pages += 1;
-                }
+        let mut asked: Vec<(Vpn, Pte)> = Vec::new();
+        while let Some((slot, table)) = self.living(run.of.space).table.next_table_mut(VpnRange::new(from, part.end)) {
+            let entries = slot.intersect(part).iter().map(|vpn| (vpn, table.get(vpn)));
+            asked.extend(entries.filter(|(_, pte)| pte.idx().is_some() && *pte == pte.answered()));
+            taken.looked_at += asked.len() as u64;
+            asked.retain(|(_, pte)| pte.idx().is_some_and(|idx| !self.is_spared(idx, &spared, phys)));
+            taken.pages += asked.len() as u64;
+            let table = self.living(run.of.space).table.table_mut(slot.start).expect("the slot has a table");
+            for (vpn, pte) in asked.drain(..) {
+                table.set(vpn, pte.hinting());
             }
-            self.user.living(run.of.space).table.put_back(slot.start, table);
             from = slot.end;
         }
-        self.counters.numa_pte_updates += taken.pages;
-        self.counters.numa_huge_pte_updates += taken.huge;
-        self.work.prot_numa += taken.looked_at;
-        self.work.tlb_flushes += u64::from(taken.pages > 0);
+        phys.counters.numa_pte_updates += taken.pages;
+        phys.counters.numa_huge_pte_updates += taken.huge;
+        phys.work.prot_numa += taken.looked_at;
+        phys.work.tlb_flushes += u64::from(taken.pages > 0);
         taken.pages > 0
     }
 
     fn take_huge_access(&mut self, id: SpaceId, part: VpnRange, taken: &mut Taken) {
         let asks = |huge: &Huge| huge.head().is_some() && huge.pte == huge.pte.answered();
-        let slots = self.user.living(id).table.huge_slots(part);
+        let slots = self.living(id).table.huge_slots(part);
         let slots: Vec<_> = slots.filter(|(_, huge)| asks(huge)).map(|(slot, _)| slot.start).collect();
         for &slot in &slots {
-            let huge = self.user.living(id).table.huge_mut(slot).expect("the slot has a huge mapping");
+            let huge = self.living(id).table.huge_mut(slot).expect("the slot has a huge mapping");
             huge.pte = huge.pte.hinting();
         }
         let count = slots.len() as u64;

@@ -1,7 +1,8 @@
 //! What the administrator says about NUMA balancing. Linux' Documentation/scheduler/sched-debug.rst and
 //! admin-guide/sysctl/kernel.rst.
 
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 /// `kernel.numa_balancing` and the settings of scans.
@@ -30,24 +31,26 @@ impl Default for NumaScanSettings {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// Whether `kernel.numa_balancing` is on.
     #[must_use]
     pub const fn numa_balancing(&self) -> bool {
         self.settings.numa_balancing.on
     }
+}
 
+impl UsedPages {
     /// Whether `kernel.numa_balancing` has ever been on.
     #[must_use]
-    pub const fn numa_balancing_was_on(&self) -> bool {
-        self.user.balancing.was_on()
+    pub fn numa_balancing_was_on(&self) -> bool {
+        self.balancing.was_on()
     }
 
     /// Sets `kernel.numa_balancing`. Accesses that are away when it is switched off come back one by one.
-    pub fn set_numa_balancing(&mut self, on: bool) {
-        self.settings.numa_balancing.on = on;
+    pub(crate) fn set_numa_balancing(&mut self, on: bool, phys: &mut PhysMem<impl Tracer>) {
+        phys.settings.numa_balancing.on = on;
         if on {
-            self.user.balancing.make_room(self.frames.table().len(), self.frames.nodes().len());
+            self.balancing.make_room(phys.frames.table().len(), phys.frames.nodes().len());
         }
     }
 }

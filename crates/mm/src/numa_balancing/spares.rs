@@ -4,10 +4,11 @@ use order9_frames::Idx;
 use order9_units::NodeId;
 
 use super::NumaTask;
-use crate::Mm;
 use crate::lru_list::LruType;
 use crate::mempolicy::SpaceTask;
 use crate::page_flags::{PageFlag, PageWord};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::ScanSpares;
 use crate::space::{Owner, Prot, Vma, VmaKind};
 use crate::trace::Tracer;
@@ -22,7 +23,7 @@ pub(super) struct Spared {
     dirty: bool,
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Whether a scan has nothing to ask about a mapping, whoever uses it: pages that cannot move, or must not, or belong
     /// to everybody, as the read-only ones of programs and libraries do.
     pub(super) fn is_never_scanned(&self, task: SpaceTask, vma: &Vma) -> bool {
@@ -31,6 +32,28 @@ impl<T: Tracer> Mm<T> {
         pool || vma.prot == Prot::NONE || read_only_file || !self.policy_moves_on_fault(task, vma)
     }
 
+    /// Whether a base page keeps its access.
+    pub(super) fn is_spared(&self, idx: Idx, spared: &Spared, phys: &PhysMem<impl Tracer>) -> bool {
+        if spared.home.is_some_and(|home| phys.node_of(idx) == home) {
+            return true;
+        }
+        let owner = self.rmap.owner(idx);
+        let single = matches!(owner, Owner::Anon(_));
+        if spared.shared && !single && self.mapcount_for_scans(idx, owner, phys) > 1 {
+            return true;
+        }
+        spared.dirty && matches!(owner, Owner::File { .. }) && phys.is_dirty_file_page(idx)
+    }
+
+    fn mapcount_for_scans(&self, idx: Idx, owner: Owner, phys: &PhysMem<impl Tracer>) -> u32 {
+        match self.huge_head(idx, phys) {
+            Some(_) => self.subpage_mapcount(idx),
+            None => self.mapcount_of(owner),
+        }
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
     /// What is spared of a mapping when a task scans it.
     pub(super) fn spared(&self, vma: &Vma, task: NumaTask) -> Spared {
         let spares = self.policy.numa_balancing.spares;
@@ -40,29 +63,9 @@ impl<T: Tracer> Mm<T> {
         Spared { home, shared, dirty: spares >= ScanSpares::DirtyFiles }
     }
 
-    /// Whether a base page keeps its access.
-    pub(super) fn is_spared(&self, idx: Idx, spared: &Spared) -> bool {
-        if spared.home.is_some_and(|home| self.node_of(idx) == home) {
-            return true;
-        }
-        let owner = self.user.rmap.owner(idx);
-        let single = matches!(owner, Owner::Anon(_));
-        if spared.shared && !single && self.mapcount_for_scans(idx, owner) > 1 {
-            return true;
-        }
-        spared.dirty && matches!(owner, Owner::File { .. }) && self.is_dirty_file_page(idx)
-    }
-
     /// Whether a page of a file has to be written back before it is clean.
     pub(super) fn is_dirty_file_page(&self, idx: Idx) -> bool {
         let word = self.frames.word(idx);
         word.lru_type() == LruType::File && word.has(PageFlag::Dirty)
-    }
-
-    fn mapcount_for_scans(&self, idx: Idx, owner: Owner) -> u32 {
-        match self.huge_head(idx) {
-            Some(_) => self.subpage_mapcount(idx),
-            None => self.mapcount_of(owner),
-        }
     }
 }

@@ -42,8 +42,8 @@ fn world_of(policy: Policy) -> World {
         ..Layout::default()
     };
     let mut mm = MmBuilder::new(&layout, policy).expect("the layout is sound").content_tags().boot();
-    mm.set_thp_enabled(HugeEnabled::Never);
-    mm.set_min_free_kbytes(128);
+    mm.phys.set_thp_enabled(HugeEnabled::Never);
+    mm.phys.set_min_free_kbytes(128);
     mm.set_numa_balancing(true);
     let space = mm.create_space().expect("it is the first");
     let place = Place::Fixed(START);
@@ -98,7 +98,7 @@ impl World {
 
     fn node(&self, page: u64) -> u16 {
         match self.mm.page_at(self.space, at(page)) {
-            PageView::Present { pfn, .. } => self.mm.node_of_frame(pfn).0,
+            PageView::Present { pfn, .. } => self.mm.phys.node_of_frame(pfn).0,
             view => panic!("page {page} is {view:?}"),
         }
     }
@@ -112,7 +112,7 @@ impl World {
 fn a_page_follows_its_first_user_and_after_that_who_comes_twice_from_a_node() {
     let mut world = world();
     world.write(0..1, 0);
-    let tag = world.mm.read_tag(world.space, at(0));
+    let tag = world.mm.pages.read_tag(world.space, at(0), &world.mm.phys);
     assert_eq!(world.scan(HERE), 1);
     assert!(world.access(0, OTHER_THERE), "nobody had used it before");
     assert_eq!((world.node(0), world.moved()), (1, 1));
@@ -122,7 +122,7 @@ fn a_page_follows_its_first_user_and_after_that_who_comes_twice_from_a_node() {
     world.scan(HERE);
     world.access(0, HERE);
     assert_eq!((world.node(0), world.moved()), (0, 2));
-    assert_eq!(world.mm.read_tag(world.space, at(0)), tag, "it keeps what it holds");
+    assert_eq!(world.mm.pages.read_tag(world.space, at(0), &world.mm.phys), tag, "it keeps what it holds");
     let counters = world.mm.counters();
     assert_eq!((counters.numa_hint_faults, counters.numa_hint_faults_local), (3, 0));
     assert_eq!(counters.pgmigrate_success, 2);
@@ -146,20 +146,20 @@ fn pages_follow_a_young_task_that_changes_its_node_at_once() {
 #[test]
 fn a_huge_page_moves_whole() {
     let mut world = world();
-    world.mm.set_thp_enabled(HugeEnabled::Always);
+    world.mm.phys.set_thp_enabled(HugeEnabled::Always);
     world.write(0..1, 0);
     assert_eq!(world.scan(HERE), 512);
     assert!(world.access(100, THERE));
     let counters = world.mm.counters();
     assert_eq!((counters.numa_huge_pte_updates, counters.numa_hint_faults, world.moved()), (1, 1, 512));
-    assert_eq!((world.node(0), world.node(511), world.mm.user_levels().anon_thps), (1, 1, 1));
+    assert_eq!((world.node(0), world.node(511), world.mm.pages.user_levels().anon_thps), (1, 1, 1));
     assert_eq!(counters.thp_migration_success, 0, "as up to 5.13");
 }
 
 #[test]
 fn a_huge_page_without_a_place_stays_whole() {
     let mut world = world();
-    world.mm.set_thp_enabled(HugeEnabled::Always);
+    world.mm.phys.set_thp_enabled(HugeEnabled::Always);
     world.write(0..1, 0);
     // No huge page is left on the other node, though there are base pages enough.
     let request =
@@ -170,10 +170,10 @@ fn a_huge_page_without_a_place_stays_whole() {
     }
     let more =
         crate::Request { node: NodeId(1), ..crate::Request::new(Order::PAGEBLOCK, crate::Gfp::GFP_TRANSHUGE_LIGHT) };
-    while world.mm.alloc_fast(&more).is_ok_and(|pfn| world.mm.node_of_frame(pfn) == NodeId(1)) {}
+    while world.mm.alloc_fast(&more).is_ok_and(|pfn| world.mm.phys.node_of_frame(pfn) == NodeId(1)) {}
     world.scan(HERE);
     world.access(0, THERE);
-    assert_eq!((world.node(0), world.moved(), world.mm.user_levels().anon_thps), (0, 0, 1));
+    assert_eq!((world.node(0), world.moved(), world.mm.pages.user_levels().anon_thps), (0, 0, 1));
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn an_entry_that_is_changed_is_not_asked_about_any_more() {
     assert!(world.access(1, HERE));
     let range = VpnRange::of(START.vpn(), Pages::new(4));
     assert_eq!(
-        world.mm.hinting_pages(world.space, range),
+        world.mm.pages.hinting_pages(world.space, range),
         [(Vpn::new(START.vpn().get() + 2), Order::ZERO), (Vpn::new(START.vpn().get() + 3), Order::ZERO)]
     );
     world.mm.munmap(world.space, at(2), Pages::new(2).bytes(), 0).expect("it is mapped");
@@ -301,7 +301,7 @@ fn a_node_that_is_nearly_full_takes_nothing() {
     world.write(0..1, 0);
     let request =
         crate::Request { node: NodeId(1), cpu: 1, ..crate::Request::new(Order::ZERO, crate::Gfp::GFP_KERNEL) };
-    while world.mm.alloc_fast(&request).is_ok_and(|pfn| world.mm.node_of_frame(pfn) == NodeId(1)) {}
+    while world.mm.alloc_fast(&request).is_ok_and(|pfn| world.mm.phys.node_of_frame(pfn) == NodeId(1)) {}
     world.scan(HERE);
     world.access(0, THERE);
     assert_eq!((world.node(0), world.moved(), world.mm.counters().pgmigrate_fail), (0, 0, 0));

@@ -3,8 +3,9 @@
 use order9_units::Nanos;
 
 use super::{NumaTask, SpaceBalancing, millis};
-use crate::Mm;
 use crate::mempolicy::SpaceTask;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::ScanVmas;
 use crate::space::{SpaceId, Vma, Vpn};
 use crate::trace::Tracer;
@@ -34,23 +35,30 @@ const fn bit(pid: u32) -> u64 {
     1 << (pid.wrapping_mul(0x61c8_8647) >> 26)
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Whether a scan passes a mapping over.
-    pub(super) fn scan_passes_over(&mut self, of: SpaceTask, vma: &Vma, task: NumaTask, now: Nanos) -> bool {
+    pub(super) fn scan_passes_over(
+        &mut self,
+        of: SpaceTask,
+        vma: &Vma,
+        task: NumaTask,
+        now: Nanos,
+        phys: &PhysMem<impl Tracer>,
+    ) -> bool {
         if self.is_never_scanned(of, vma) {
             return true;
         }
-        if self.policy.numa_balancing.vmas == ScanVmas::All {
+        if phys.policy.numa_balancing.vmas == ScanVmas::All {
             return false;
         }
-        let delay = millis(self.settings.numa_balancing.scan.delay_ms);
-        let balancing = self.user.living(of.space).balancing.as_deref_mut().expect("a scan has begun");
+        let delay = millis(phys.settings.numa_balancing.scan.delay_ms);
+        let balancing = self.living(of.space).balancing.as_deref_mut().expect("a scan has begun");
         !balancing.enters(vma.range.start, task, now, delay)
     }
 
     /// A task has used a page of a mapping.
     pub(super) fn note_vma_user(&mut self, id: SpaceId, vma: &Vma, task: NumaTask) {
-        if let Some(balancing) = self.user.living(id).balancing.as_deref_mut()
+        if let Some(balancing) = self.living(id).balancing.as_deref_mut()
             && let Some(known) = balancing.vmas.get_mut(&vma.range.start)
         {
             known.users[0] |= bit(task.pid);

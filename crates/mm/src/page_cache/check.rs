@@ -6,59 +6,60 @@ use order9_frames::{Flag, Idx, Verdict, require};
 use order9_units::{Nanos, Pages};
 
 use super::{File, FileId, WritePending};
-use crate::Mm;
 use crate::page_flags::PageFlag;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::Owner;
 use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Checks every law of the page cache.
-    pub(crate) fn check_page_cache(&self) -> Verdict {
-        self.check_write_pending()?;
-        for (id, file) in self.user.files.iter() {
-            self.check_file(id, file)?;
-            if self.user.files.is_on_disk(id) {
+    pub(crate) fn check_page_cache(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+        self.check_write_pending(phys)?;
+        for (id, file) in self.files.iter() {
+            self.check_file(id, file, phys)?;
+            if self.files.is_on_disk(id) {
                 self.check_file_on_disk(id, file)?;
             }
         }
         self.check_queue()?;
         self.check_mounts()?;
-        for idx in self.user.orphans.iter() {
-            let word = self.frames.word(idx);
+        for idx in self.orphans.iter() {
+            let word = phys.frames.word(idx);
             let held = word.has(PageFlag::Locked) || word.has(PageFlag::Writeback);
-            require(held && self.user.rmap.owner(idx) == Owner::Kept, "a page lost by its file waits for I/O", || {
-                format!("{:?} is {:?}", self.frames.pfn(idx), self.user.rmap.owner(idx))
+            require(held && self.rmap.owner(idx) == Owner::Kept, "a page lost by its file waits for I/O", || {
+                format!("{:?} is {:?}", phys.frames.pfn(idx), self.rmap.owner(idx))
             })?;
         }
         Ok(())
     }
 
-    fn check_write_pending(&self) -> Verdict {
-        let mut pending = alloc::vec![WritePending::default(); self.frames.zones().len()];
-        for at in 0..self.frames.table().len() as u32 {
-            let (idx, word) = (Idx(at), self.frames.word(Idx(at)));
-            let Some(pending) = pending.get_mut(self.frames.blocks()[idx.block()].zone.index()) else { continue };
+    fn check_write_pending(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+        let mut pending = alloc::vec![WritePending::default(); phys.frames.zones().len()];
+        for at in 0..phys.frames.table().len() as u32 {
+            let (idx, word) = (Idx(at), phys.frames.word(Idx(at)));
+            let Some(pending) = pending.get_mut(phys.frames.blocks()[idx.block()].zone.index()) else { continue };
             let [locked, dirty] = [PageFlag::Locked, PageFlag::Dirty].map(|flag| word.has(flag));
             require(!(locked && dirty), "a page that is being read is not dirty", || {
-                format!("{:?}", self.frames.pfn(idx))
+                format!("{:?}", phys.frames.pfn(idx))
             })?;
             let used = word.is_allocated() && word.has(Flag::Owned);
             let busy = locked || dirty || word.has(PageFlag::Writeback);
             require(used || !busy, "a free page is neither dirty, nor being read or written", || {
-                format!("{:?} is {:?}", self.frames.pfn(idx), word.state())
+                format!("{:?} is {:?}", phys.frames.pfn(idx), word.state())
             })?;
             pending.dirty += u64::from(dirty && word.has(PageFlag::File));
             pending.writeback += if word.has(PageFlag::Writeback) { word.frames() } else { 0 };
         }
-        for (zone, recount) in self.frames.zones().iter().zip(pending) {
+        for (zone, recount) in phys.frames.zones().iter().zip(pending) {
             require(
-                recount == self.user.write_pending[zone.id().index()],
+                recount == self.write_pending[zone.id().index()],
                 "dirty pages and those being written equal a recount",
                 || {
                     format!(
                         "{}: {recount:?} by frames, {:?} counted",
                         zone.kind(),
-                        self.user.write_pending[zone.id().index()]
+                        self.write_pending[zone.id().index()]
                     )
                 },
             )?;
@@ -66,12 +67,12 @@ impl<T: Tracer> Mm<T> {
         Ok(())
     }
 
-    fn check_file(&self, id: FileId, file: &File) -> Verdict {
+    fn check_file(&self, id: FileId, file: &File, phys: &PhysMem<impl Tracer>) -> Verdict {
         let mut found = (0, 0, 0);
         // What is written of tmpfs goes to swap, behind the back of the file.
-        let on_disk = self.user.files.is_on_disk(id);
+        let on_disk = self.files.is_on_disk(id);
         for (index, idx, _, dirty) in file.tree.iter() {
-            let word = self.frames.word(idx);
+            let word = phys.frames.word(idx);
             require(word.has(PageFlag::Dirty) == dirty, "a file knows its dirty pages", || {
                 format!("page {index} of {id:?}: {dirty}")
             })?;
@@ -89,8 +90,8 @@ impl<T: Tracer> Mm<T> {
 
     fn check_file_on_disk(&self, id: FileId, file: &File) -> Verdict {
         require(!file.is_unused(), "of a file in memory something is there", || format!("{id:?}"))?;
-        let is_device = self.user.files.is_device(id);
-        let cached = is_device || self.user.files.inode_of(id).is_ok_and(|inode| inode.is_some());
+        let is_device = self.files.is_device(id);
+        let cached = is_device || self.files.inode_of(id).is_ok_and(|inode| inode.is_some());
         require(cached, "what is in memory of a file has its inode", || format!("{id:?}"))?;
         let mapped = !file.mapped_by.is_empty();
         require(!mapped || is_device || self.is_open_on_disk(id), "a mapped file is open", || format!("{id:?}"))?;
@@ -104,11 +105,11 @@ impl<T: Tracer> Mm<T> {
     /// What files of tmpfs hold, in memory and in swap, is what their mounts count, and no more than they may.
     fn check_mounts(&self) -> Verdict {
         let mut found = alloc::collections::BTreeMap::new();
-        for (id, file) in self.user.files.iter() {
-            let Some(mount) = self.user.files.mount_of(id) else { continue };
+        for (id, file) in self.files.iter() {
+            let Some(mount) = self.files.mount_of(id) else { continue };
             *found.entry(mount).or_insert(Pages::ZERO) += file.pages() + file.swapped_pages();
         }
-        for (id, mount) in self.user.mounts.iter() {
+        for (id, mount) in self.mounts.iter() {
             let held = found.get(&id).copied().unwrap_or_default();
             require(held == mount.used, "a mount counts what its files hold", || {
                 format!("{id:?}: {held:?} found, {:?} counted", mount.used)
@@ -121,9 +122,9 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn check_queue(&self) -> Verdict {
-        let queued = self.user.files.iter().filter(|(_, file)| file.queue.queued).count();
+        let queued = self.files.iter().filter(|(_, file)| file.queue.queued).count();
         let (mut listed, mut before) = (0, Nanos::ZERO);
-        for file in self.user.files.queued().take(queued + 1) {
+        for file in self.files.queued().take(queued + 1) {
             listed += 1;
             let here = file.queue.queued && before <= file.dirtied_when;
             require(here, "dirty files are queued by when they became dirty", || {

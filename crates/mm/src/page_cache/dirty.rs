@@ -4,9 +4,10 @@ use order9_frames::{Idx, ZoneId};
 use order9_units::{Nanos, NodeId};
 
 use super::FileId;
-use crate::Mm;
 use crate::fs_cache::FsError;
 use crate::page_flags::PageFlag;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 /// Pages of a zone that a disk does not have yet.
@@ -33,12 +34,12 @@ impl core::ops::AddAssign for WritePending {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Pages that disks do not have yet: of the machine, or of a node.
     #[must_use]
-    pub fn write_pending(&self, node: Option<NodeId>) -> WritePending {
+    pub(crate) fn write_pending(&self, node: Option<NodeId>, phys: &PhysMem<impl Tracer>) -> WritePending {
         let mut sum = WritePending::default();
-        let zones = self.frames.zones().iter().filter(|zone| node.is_none_or(|node| zone.node() == node));
+        let zones = phys.frames.zones().iter().filter(|zone| node.is_none_or(|node| zone.node() == node));
         zones.for_each(|zone| sum += self.zone_write_pending(zone.id()));
         sum
     }
@@ -46,7 +47,7 @@ impl<T: Tracer> Mm<T> {
     /// Pages of one zone that disks do not have yet.
     #[must_use]
     pub fn zone_write_pending(&self, zone: ZoneId) -> WritePending {
-        self.user.write_pending[zone.index()]
+        self.write_pending[zone.index()]
     }
 
     /// The inode of a file has changed at the time `now`, as after its creation: it has to be written, and stays in memory
@@ -61,78 +62,85 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn set_inode_dirty(&mut self, id: FileId, now: Nanos) {
-        self.user.files.ensure(id).inode_dirty = true;
-        self.user.files.enqueue(id, now);
+        self.files.ensure(id).inode_dirty = true;
+        self.files.enqueue(id, now);
     }
 
     /// Marks a page of a file on disk as dirty, and its inode.
-    pub(crate) fn set_page_dirty(&mut self, id: FileId, index: u64, idx: Idx, now: Nanos) {
-        let word = self.frames.word(idx);
+    pub(crate) fn set_page_dirty(
+        &mut self,
+        id: FileId,
+        index: u64,
+        idx: Idx,
+        now: Nanos,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
+        let word = phys.frames.word(idx);
         debug_assert!(!word.has(PageFlag::Locked), "a page that is being read is not written");
         // A page in use is none that reclaim should find first.
-        self.frames.set(idx, word.with(PageFlag::Reclaim, false));
+        phys.frames.set(idx, word.with(PageFlag::Reclaim, false));
         if !word.has(PageFlag::Dirty) {
-            self.counters.nr_dirtied += 1;
-            self.mark_page_dirty(id, index, idx);
+            phys.counters.nr_dirtied += 1;
+            self.mark_page_dirty(id, index, idx, phys);
         }
         self.set_inode_dirty(id, now);
     }
 
     /// Notes that a page has to be written, which was clean so far.
-    pub(crate) fn mark_page_dirty(&mut self, id: FileId, index: u64, idx: Idx) {
-        self.frames.set(idx, self.frames.word(idx).with(PageFlag::Dirty, true));
-        self.write_pending_of(idx).dirty += 1;
-        let file = self.user.files.ensure(id);
+    pub(crate) fn mark_page_dirty(&mut self, id: FileId, index: u64, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        phys.frames.set(idx, phys.frames.word(idx).with(PageFlag::Dirty, true));
+        self.write_pending_of(idx, phys).dirty += 1;
+        let file = self.files.ensure(id);
         file.tree.set_dirty(index, true);
         file.nr_dirty += 1;
     }
 
     /// A dirty page is clean: its write has begun, or it is dropped.
-    pub(super) fn clear_page_dirty(&mut self, id: FileId, index: u64, idx: Idx) {
-        let word = self.frames.word(idx);
-        self.frames.set(idx, word.with(PageFlag::Dirty, false));
-        self.write_pending_of(idx).dirty -= 1;
-        let file = self.user.files.ensure(id);
+    pub(super) fn clear_page_dirty(&mut self, id: FileId, index: u64, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        let word = phys.frames.word(idx);
+        phys.frames.set(idx, word.with(PageFlag::Dirty, false));
+        self.write_pending_of(idx, phys).dirty -= 1;
+        let file = self.files.ensure(id);
         file.tree.set_dirty(index, false);
         file.nr_dirty -= 1;
     }
 
     /// A page is being written, to its file or to swap.
-    pub(crate) fn set_writeback(&mut self, idx: Idx) {
-        let word = self.frames.word(idx);
-        self.frames.set(idx, word.with(PageFlag::Writeback, true));
-        self.write_pending_of(idx).writeback += word.frames();
+    pub(crate) fn set_writeback(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        let word = phys.frames.word(idx);
+        phys.frames.set(idx, word.with(PageFlag::Writeback, true));
+        self.write_pending_of(idx, phys).writeback += word.frames();
     }
 
     /// The write of a page is done. If reclaim waits for it, the page is the oldest of its list now.
-    pub(crate) fn end_writeback(&mut self, idx: Idx) {
-        let word = self.frames.word(idx);
-        self.frames.set(idx, word.with(PageFlag::Writeback, false).with(PageFlag::Reclaim, false));
-        self.write_pending_of(idx).writeback -= word.frames();
-        self.counters.nr_written += word.frames();
-        self.note_written(idx, word.frames());
-        if word.has(PageFlag::Reclaim) && self.rotate_lru(idx) {
-            self.counters.pgrotated += word.frames();
+    pub(crate) fn end_writeback(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        let word = phys.frames.word(idx);
+        phys.frames.set(idx, word.with(PageFlag::Writeback, false).with(PageFlag::Reclaim, false));
+        self.write_pending_of(idx, phys).writeback -= word.frames();
+        phys.counters.nr_written += word.frames();
+        phys.note_written(idx, word.frames());
+        if word.has(PageFlag::Reclaim) && self.rotate_lru(idx, phys) {
+            phys.counters.pgrotated += word.frames();
         }
     }
 
-    pub(crate) fn write_pending_of(&mut self, idx: Idx) -> &mut WritePending {
-        &mut self.user.write_pending[self.frames.zone_around(idx).index()]
+    pub(crate) fn write_pending_of(&mut self, idx: Idx, phys: &PhysMem<impl Tracer>) -> &mut WritePending {
+        &mut self.write_pending[phys.frames.zone_around(idx).index()]
     }
 
     /// A file may have become clean: it leaves the queue, its inode may go, and where nothing of it is in memory any more it
     /// is forgotten.
-    pub(crate) fn settle_file(&mut self, id: FileId) {
-        let Ok(file) = self.user.file(id) else { return };
+    pub(crate) fn settle_file(&mut self, id: FileId, phys: &PhysMem<impl Tracer>) {
+        let Ok(file) = self.file(id) else { return };
         if !file.inode_dirty && file.nr_dirty == 0 {
-            self.user.files.dequeue(id);
+            self.files.dequeue(id);
         }
-        if !self.user.files.is_on_disk(id) {
+        if !self.files.is_on_disk(id) {
             return;
         }
-        if self.user.file(id).is_ok_and(super::File::is_unused) {
-            self.user.files.drop_file(id);
+        if self.file(id).is_ok_and(super::File::is_unused) {
+            self.files.drop_file(id);
         }
-        self.list_if_unlisted(id);
+        self.list_if_unlisted(id, phys);
     }
 }

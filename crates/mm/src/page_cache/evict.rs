@@ -6,6 +6,8 @@ use order9_units::Pages;
 use super::{FileId, Shadow};
 use crate::Mm;
 use crate::page_flags::{PageFlag, PageWord};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::shmem::huge_index;
 use crate::space::{Mapping, NO_CPU, Zap};
 use crate::trace::Tracer;
@@ -20,129 +22,161 @@ pub(crate) fn is_droppable(word: Word) -> bool {
     !(word.has(PageFlag::Dirty) || word.is_held())
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Takes the unmapped page at `index`, which exists, out of a file, and leaves a shadow if there is one; the page is the
     /// caller's to free. What was to be written of it no longer is; where it is being read or written, its frame stays until
     /// that ends.
-    pub(crate) fn take_from_file(&mut self, id: FileId, index: u64, shadow: Option<Shadow>) -> Idx {
-        let file = self.user.file_mut(id);
+    pub(crate) fn take_from_file(
+        &mut self,
+        id: FileId,
+        index: u64,
+        shadow: Option<Shadow>,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Idx {
+        let file = self.file_mut(id);
         let idx = file.page(index).expect("the page is in its file");
-        let word = self.frames.word(idx);
-        if !self.user.files.is_on_disk(id) {
-            self.user.levels.shmem -= 1;
+        let word = phys.frames.word(idx);
+        if !self.files.is_on_disk(id) {
+            self.levels.shmem -= 1;
             self.uncharge(id, 1);
-            return self.user.file_mut(id).take(index, None);
+            return self.file_mut(id).take(index, None);
         }
-        self.user.levels.file -= 1;
+        self.levels.file -= 1;
         if word.has(PageFlag::Dirty) {
-            self.clear_page_dirty(id, index, idx);
+            self.clear_page_dirty(id, index, idx, phys);
         }
         if word.has(PageFlag::Writeback) {
-            self.user.file_mut(id).nr_writeback -= 1;
+            self.file_mut(id).nr_writeback -= 1;
         }
         if word.has(PageFlag::Writeback) || word.has(PageFlag::Locked) {
-            self.user.orphans.add(id, index, idx);
+            self.orphans.add(id, index, idx);
         }
-        self.user.file_mut(id).take(index, shadow)
+        self.file_mut(id).take(index, shadow)
     }
 
     /// Reclaim takes a clean, unmapped page of a file: its frame is the caller's to free.
-    pub(crate) fn reclaim_from_file(&mut self, id: FileId, index: u64, shadow: Option<Shadow>) {
-        self.take_from_file(id, index, shadow);
-        let trimmed = self.user.files.limit_shadows(id, index, self.frames.table().len());
-        self.settle_file(id);
+    pub(crate) fn reclaim_from_file(
+        &mut self,
+        id: FileId,
+        index: u64,
+        shadow: Option<Shadow>,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
+        self.take_from_file(id, index, shadow, phys);
+        let trimmed = self.files.limit_shadows(id, index, phys.frames.table().len());
+        self.settle_file(id, phys);
         if let Some(other) = trimmed.filter(|&other| other != id) {
-            self.settle_file(other);
+            self.settle_file(other, phys);
         }
     }
 
     /// Drops the pages of `[index, end)` that can be dropped: clean, unmapped, and in nobody's hands
     /// (`invalidate_mapping_pages`). Looks at no more than a thousand; returns how many it dropped and where to go on, or
     /// `None` there if it is through.
-    pub fn invalidate(&mut self, id: FileId, index: u64, cpu: usize) -> (u64, Option<u64>) {
+    pub fn invalidate(
+        &mut self,
+        id: FileId,
+        index: u64,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> (u64, Option<u64>) {
         let (mut dropped, mut from) = (0, index);
         for _ in 0..STEP {
-            let found = self.user.file(id).ok().and_then(|file| file.first_page(from, u64::MAX));
+            let found = self.file(id).ok().and_then(|file| file.first_page(from, u64::MAX));
             let Some((index, idx)) = found else {
-                self.settle_file(id);
+                self.settle_file(id, phys);
                 return (dropped, None);
             };
             from = index + 1;
-            let is_mapped = self.user.file(id).is_ok_and(|file| file.mappings(index) > 0);
-            if is_droppable(self.frames.word(idx)) && !is_mapped {
-                self.take_from_file(id, index, None);
-                self.disown(idx, cpu);
+            let is_mapped = self.file(id).is_ok_and(|file| file.mappings(index) > 0);
+            if is_droppable(phys.frames.word(idx)) && !is_mapped {
+                self.take_from_file(id, index, None, phys);
+                self.disown(idx, cpu, phys);
                 dropped += 1;
             }
         }
-        self.settle_file(id);
+        self.settle_file(id, phys);
         (dropped, Some(from))
     }
 
     /// Frees the next pages of a file from `index` on, about a thousand places together, as [`Mm::truncate`] to `index` and
     /// [`Mm::fs_unlink`] would; says whether there were any. With this, whoever ends a large file lets others run before
     /// either does the rest. What the file holds there is lost from then on.
-    pub fn truncate_step(&mut self, id: FileId, index: u64, cpu: usize) -> bool {
-        let from = |index| self.user.file(id).ok().and_then(|file| file.first_page(index, u64::MAX));
+    pub(crate) fn truncate_step(
+        &mut self,
+        id: FileId,
+        index: u64,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> bool {
+        let from = |index| self.file(id).ok().and_then(|file| file.first_page(index, u64::MAX));
         // A huge page that the new end cuts may stay, pinned or with zeros behind the end: it is left to `truncate`.
-        let is_cut = |&(at, idx): &(u64, Idx)| huge_index(at) < index && self.file_huge_head(idx).is_some();
+        let is_cut = |&(at, idx): &(u64, Idx)| huge_index(at) < index && self.file_huge_head(idx, phys).is_some();
         let first = match from(index).filter(is_cut) {
             Some((at, _)) => from(huge_index(at) + HUGE),
             None => from(index),
         };
         if let Some((first, _)) = first {
-            self.unmap_file_range(id, first, STEP, Zap::All, cpu);
-            self.evict(id, first, STEP, cpu);
+            self.unmap_file_range(id, first, STEP, Zap::All, cpu, phys);
+            self.evict(id, first, STEP, cpu, phys);
         }
         first.is_some()
     }
 
     /// Takes pages out of a file that nobody maps there, and the shadows with them.
-    pub(crate) fn evict(&mut self, id: FileId, index: u64, pages: u64, cpu: usize) {
+    pub(crate) fn evict(&mut self, id: FileId, index: u64, pages: u64, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         let end = index.saturating_add(pages);
         let mut from = index;
-        while let Some((found, idx)) = self.user.file(id).ok().and_then(|file| file.first_page(from, end)) {
+        while let Some((found, idx)) = self.file(id).ok().and_then(|file| file.first_page(from, end)) {
             from = found + 1;
-            if let Some(head) = self.file_huge_head(idx) {
+            if let Some(head) = self.file_huge_head(idx, phys) {
                 let base = huge_index(found);
                 let part = base < index || end < base + HUGE;
                 if !part {
-                    self.evict_huge_file_page(id, base, head, cpu);
-                } else if self.punch_huge_page(base, head, index, end, cpu) {
+                    self.evict_huge_file_page(id, base, head, cpu, phys);
+                } else if self.punch_huge_page(base, head, index, end, cpu, phys) {
                     from = found; // Base pages now, some of which may be gone.
                     continue;
                 }
                 from = base + HUGE;
                 continue;
             }
-            self.take_from_file(id, found, None);
-            if self.frames.word(idx).has(PageFlag::SwapCache) {
-                self.leave_in_swap_cache(idx, cpu); // It came back while it was written; the end of that frees it.
+            self.take_from_file(id, found, None, phys);
+            if phys.frames.word(idx).has(PageFlag::SwapCache) {
+                self.leave_in_swap_cache(idx, cpu, phys); // It came back while it was written; the end of that frees it.
             } else {
-                self.disown(idx, cpu);
+                self.disown(idx, cpu, phys);
             }
         }
-        if !self.user.files.is_on_disk(id) {
-            self.forget_swapped(id, index, end, cpu);
+        if !self.files.is_on_disk(id) {
+            self.forget_swapped(id, index, end, cpu, phys);
         }
-        if let Some(file) = self.user.files.get_mut(id).filter(|_| end == u64::MAX) {
+        if let Some(file) = self.files.get_mut(id).filter(|_| end == u64::MAX) {
             file.tree.drop_shadows(index);
         }
-        if let Some(tags) = &mut self.user.tags {
+        if let Some(tags) = &mut self.tags {
             tags.discard_file(id, index, pages);
         }
-        self.settle_file(id);
+        self.settle_file(id, phys);
     }
 
     /// Unmaps part of a file wherever it is mapped.
-    pub(crate) fn unmap_file_range(&mut self, id: FileId, index: u64, pages: u64, which: Zap, cpu: usize) {
-        let Ok(file) = self.user.file(id) else { return };
+    pub(crate) fn unmap_file_range(
+        &mut self,
+        id: FileId,
+        index: u64,
+        pages: u64,
+        which: Zap,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
+        let Ok(file) = self.file(id) else { return };
         let mappings: alloc::vec::Vec<Mapping> = file.mapped_by.iter().copied().collect();
         for Mapping { space, vpn } in mappings {
-            let vma = self.user.space(space).ok().and_then(|space| space.vmas.at(vpn));
+            let vma = self.space(space).ok().and_then(|space| space.vmas.at(vpn));
             let range = vma.expect("a file knows its mappings").pages_of(index, pages);
-            self.zap(space, range, which, cpu);
-            if let Some(tags) = self.user.tags.as_mut().filter(|_| which == Zap::All) {
+            self.zap(space, range, which, cpu, phys);
+            if let Some(tags) = self.tags.as_mut().filter(|_| which == Zap::All) {
                 tags.discard(space, range);
             }
         }
@@ -150,9 +184,9 @@ impl<T: Tracer> Mm<T> {
 
     /// Forgets a file on disk whose inode and pages are out of memory: nothing will be written any more.
     pub(crate) fn forget_dirt(&mut self, id: FileId) {
-        if let Some(file) = self.user.files.get_mut(id) {
+        if let Some(file) = self.files.get_mut(id) {
             (file.inode_dirty, file.inode_writes) = (false, 0);
-            self.user.files.dequeue(id);
+            self.files.dequeue(id);
         }
     }
 }
@@ -169,7 +203,7 @@ pub struct DropPagecache {
 impl DropPagecache {
     /// Begins, on behalf of `cpu`; counts as `drop_pagecache`.
     pub fn new<T: Tracer>(mm: &mut Mm<T>, cpu: usize) -> Self {
-        mm.counters.drop_pagecache += 1;
+        mm.phys.counters.drop_pagecache += 1;
         Self { cpu, at: (0, 0), dropped: Pages::ZERO }
     }
 
@@ -178,14 +212,14 @@ impl DropPagecache {
         for _ in 0..STEP {
             let (number, index) = self.at;
             let id = FileId(number);
-            if id.index() >= mm.user.files.len() {
+            if id.index() >= mm.pages.files.len() {
                 return Some(self.dropped);
             }
-            if !mm.user.files.is_on_disk(id) || mm.user.file(id).is_err() {
+            if !mm.pages.files.is_on_disk(id) || mm.pages.file(id).is_err() {
                 self.at = (number + 1, 0);
                 continue;
             }
-            let (dropped, next) = mm.invalidate(id, index, self.cpu);
+            let (dropped, next) = mm.pages.invalidate(id, index, self.cpu, &mut mm.phys);
             self.dropped += Pages::new(dropped);
             self.at = next.map_or((number + 1, 0), |index| (number, index));
             if next.is_some() {

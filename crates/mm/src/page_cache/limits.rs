@@ -6,7 +6,8 @@
 use order9_frames::Zone;
 use order9_units::{Nanos, NodeId, NodeMask, PAGE_SIZE, Pages};
 
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 const NANOS_PER_CENTISEC: u64 = 10_000_000;
@@ -97,13 +98,47 @@ impl PosRatio {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Limits of dirty memory of the machine: shares of the memory that could be dirty, or what was set.
     #[must_use]
-    pub fn dirty_limits(&self) -> DirtyLimits {
-        DirtyLimits::new(self.dirtyable(None) + 1, &self.settings.dirty)
+    pub(crate) fn dirty_limits(&self, phys: &PhysMem<impl Tracer>) -> DirtyLimits {
+        DirtyLimits::new(self.dirtyable(None, phys) + 1, &phys.settings.dirty)
     }
 
+    /// Dirty pages, those being written included, that `__GFP_WRITE` requests may give a node.
+    #[must_use]
+    pub fn node_dirty_limit(&self, node: NodeId, phys: &PhysMem<impl Tracer>) -> Pages {
+        let DirtySettings { ratio, bytes, .. } = phys.settings.dirty;
+        let dirtyable = self.dirtyable(Some(node), phys);
+        Pages::new(match bytes {
+            0 => ratio * dirtyable / 100,
+            bytes => bytes.div_ceil(PAGE_SIZE.get()) * dirtyable / (self.dirtyable(None, phys) + 1),
+        })
+    }
+
+    /// Whether a node has no more dirty pages than its share.
+    #[must_use]
+    pub fn node_dirty_ok(&self, node: NodeId, phys: &PhysMem<impl Tracer>) -> bool {
+        self.write_pending(Some(node), phys).total() <= self.node_dirty_limit(node, phys).get()
+    }
+
+    /// Nodes with more dirty pages than their share.
+    pub(crate) fn nodes_too_dirty(&self, phys: &PhysMem<impl Tracer>) -> NodeMask {
+        let dirty = phys.frames.nodes().filter(|&node| !self.node_dirty_ok(node, phys));
+        dirty.fold(NodeMask::EMPTY, |mask, node| mask | NodeMask::of(node))
+    }
+
+    /// Pages that could be dirty: free ones that programs can count on, and those of files.
+    fn dirtyable(&self, node: Option<NodeId>, phys: &PhysMem<impl Tracer>) -> u64 {
+        let zones = || phys.frames.zones().iter().filter(|zone| node.is_none_or(|node| zone.node() == node));
+        let sum = |of: fn(&Zone) -> u64| zones().map(of).sum::<u64>();
+        let free = sum(|zone| zone.free()).saturating_sub(sum(Zone::reserved_from_programs));
+        let of_files = |zone: &Zone| self.zone_lru(zone.id()).file_pages();
+        free + zones().map(of_files).sum::<u64>()
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
     /// Pages being written above which reclaim starts no more writes, where the policy says so: a tenth more than could be
     /// dirty if memory were empty. Linux' limit starts there, and comes down only while programs make pages dirty.
     pub(crate) fn writeout_limit(&self) -> u64 {
@@ -111,17 +146,6 @@ impl<T: Tracer> Mm<T> {
             self.frames.zones().iter().map(|zone| zone.managed().saturating_sub(zone.reserved_from_programs())).sum();
         let thresh = DirtyLimits::new(memory, &self.settings.dirty).thresh.get();
         thresh + thresh / 10
-    }
-
-    /// Dirty pages, those being written included, that `__GFP_WRITE` requests may give a node.
-    #[must_use]
-    pub fn node_dirty_limit(&self, node: NodeId) -> Pages {
-        let DirtySettings { ratio, bytes, .. } = self.settings.dirty;
-        let dirtyable = self.dirtyable(Some(node));
-        Pages::new(match bytes {
-            0 => ratio * dirtyable / 100,
-            bytes => bytes.div_ceil(PAGE_SIZE.get()) * dirtyable / (self.dirtyable(None) + 1),
-        })
     }
 
     /// Age at which dirty data is to be written back: `vm.dirty_expire_centisecs`.
@@ -138,27 +162,6 @@ impl<T: Tracer> Mm<T> {
             centisecs => Some(Nanos::new(centisecs * NANOS_PER_CENTISEC)),
         }
     }
-
-    /// Whether a node has no more dirty pages than its share.
-    #[must_use]
-    pub fn node_dirty_ok(&self, node: NodeId) -> bool {
-        self.write_pending(Some(node)).total() <= self.node_dirty_limit(node).get()
-    }
-
-    /// Nodes with more dirty pages than their share.
-    pub(crate) fn nodes_too_dirty(&self) -> NodeMask {
-        let dirty = self.frames.nodes().filter(|&node| !self.node_dirty_ok(node));
-        dirty.fold(NodeMask::EMPTY, |mask, node| mask | NodeMask::of(node))
-    }
-
-    /// Pages that could be dirty: free ones that programs can count on, and those of files.
-    fn dirtyable(&self, node: Option<NodeId>) -> u64 {
-        let zones = || self.frames.zones().iter().filter(|zone| node.is_none_or(|node| zone.node() == node));
-        let sum = |of: fn(&Zone) -> u64| zones().map(of).sum::<u64>();
-        let free = sum(|zone| zone.free()).saturating_sub(sum(Zone::reserved_from_programs));
-        let of_files = |zone: &Zone| self.zone_lru(zone.id()).file_pages();
-        free + zones().map(of_files).sum::<u64>()
-    }
 }
 
 #[cfg(test)]
@@ -168,6 +171,7 @@ mod tests {
     use order9_units::{Pfn, PfnRange, ZoneKind};
 
     use super::*;
+    use crate::Mm;
     use crate::policy::Policy;
     use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 
@@ -226,25 +230,25 @@ mod tests {
             assert!(reserve > 0 && reserve < zone.free());
             zone.free() - reserve
         };
-        let [first, second] = [0, 1].map(|zone| could_be(&mm.frames.zones()[zone]));
-        let dirtyable = [Some(NodeId(0)), Some(NodeId(1)), None].map(|node| mm.dirtyable(node));
+        let [first, second] = [0, 1].map(|zone| could_be(&mm.phys.frames.zones()[zone]));
+        let dirtyable = [Some(NodeId(0)), Some(NodeId(1)), None].map(|node| mm.pages.dirtyable(node, &mm.phys));
         assert_eq!(dirtyable, [first, second, first + second]);
-        assert_eq!(mm.node_dirty_limit(NodeId(1)), Pages::new(second / 5));
+        assert_eq!(mm.pages.node_dirty_limit(NodeId(1), &mm.phys), Pages::new(second / 5));
     }
 
     #[test]
     fn reclaim_starts_no_writes_beyond_a_tenth_more_than_may_be_dirty() {
         let mut mm = two_nodes();
-        mm.settings.dirty.bytes = 409_600;
-        assert_eq!(mm.writeout_limit(), 110, "of 100 pages");
+        mm.phys.settings.dirty.bytes = 409_600;
+        assert_eq!(mm.phys.writeout_limit(), 110, "of 100 pages");
     }
 
     #[test]
     fn dirty_data_expires_after_its_own_time() {
         let mut mm = two_nodes();
         let seconds = |n: u64| Nanos::new(n * 1_000_000_000);
-        assert_eq!((mm.dirty_expire(), mm.dirty_writeback_interval()), (seconds(30), Some(seconds(5))));
-        mm.settings.dirty.expire_centisecs = 700;
-        assert_eq!((mm.dirty_expire(), mm.dirty_writeback_interval()), (seconds(7), Some(seconds(5))));
+        assert_eq!((mm.phys.dirty_expire(), mm.phys.dirty_writeback_interval()), (seconds(30), Some(seconds(5))));
+        mm.phys.settings.dirty.expire_centisecs = 700;
+        assert_eq!((mm.phys.dirty_expire(), mm.phys.dirty_writeback_interval()), (seconds(7), Some(seconds(5))));
     }
 }

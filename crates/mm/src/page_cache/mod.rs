@@ -29,6 +29,9 @@ mod writeback;
 use order9_frames::Idx;
 use order9_units::{Nanos, Pages, Pfn};
 
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+
 pub use dirty::WritePending;
 pub use evict::DropPagecache;
 pub use file::{File, FileId, MigrateHandler};
@@ -69,84 +72,85 @@ pub enum Added {
     Present,
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Size of a file, or `None` once it is gone.
     #[must_use]
     pub fn file_size(&self, id: FileId) -> Option<Pages> {
-        self.user.files.size(id)
+        self.files.size(id)
     }
 
     /// Whether a file is one on disk; those of tmpfs, and those that are gone, are not.
     #[must_use]
     pub fn is_on_disk(&self, id: FileId) -> bool {
-        self.user.files.is_on_disk(id)
+        self.files.is_on_disk(id)
     }
 
     /// Says how pages of a file on disk can be moved; most have a handler for that.
     pub fn set_migrate_handler(&mut self, id: FileId, handler: MigrateHandler) {
-        if self.user.files.is_on_disk(id) {
-            self.user.files.set_migrate_handler(id, handler);
+        if self.files.is_on_disk(id) {
+            self.files.set_migrate_handler(id, handler);
         }
-    }
-
-    /// What is in memory of a file; `None` where nothing is.
-    #[must_use]
-    pub fn file(&self, id: FileId) -> Option<&File> {
-        self.user.file(id).ok()
     }
 
     /// The page at `index` of a file, or `None` where it has none in memory.
     #[must_use]
-    pub fn file_page(&self, id: FileId, index: u64) -> Option<Pfn> {
-        self.user.file(id).ok()?.page(index).map(|idx| self.frames.pfn(idx))
+    pub(crate) fn file_page(&self, id: FileId, index: u64, phys: &PhysMem<impl Tracer>) -> Option<Pfn> {
+        self.file(id).ok()?.page(index).map(|idx| phys.frames.pfn(idx))
     }
 
     /// What the page cache has at `index` of a file (`find_get_page`). Nothing is marked as accessed: that is
     /// [`Mm::mark_accessed`]'s.
     #[must_use]
-    pub fn find_page(&self, id: FileId, index: u64) -> CachedPage {
-        let Some(idx) = self.user.file(id).ok().and_then(|file| file.page(index)) else { return CachedPage::Missing };
-        match self.frames.word(idx).has(PageFlag::Locked) {
-            true => CachedPage::BeingRead(self.frames.pfn(idx)),
-            false => CachedPage::Uptodate(self.frames.pfn(idx)),
+    pub fn find_page(&self, id: FileId, index: u64, phys: &PhysMem<impl Tracer>) -> CachedPage {
+        let Some(idx) = self.file(id).ok().and_then(|file| file.page(index)) else { return CachedPage::Missing };
+        match phys.frames.word(idx).has(PageFlag::Locked) {
+            true => CachedPage::BeingRead(phys.frames.pfn(idx)),
+            false => CachedPage::Uptodate(phys.frames.pfn(idx)),
         }
     }
 
     /// Adds the page just allocated to a file on disk whose inode is in memory; the caller reads into it and then calls
     /// [`Mm::end_page_read`]. Until then it is locked: neither written nor reclaimed. It starts inactive.
-    ///
-    /// # Errors
-    /// [`FsError::NoSuchFile`], [`FsError::NotCached`] without inode, [`FsError::BeyondEnd`]; the page is still the caller's
-    /// then.
-    ///
-    /// # Panics
-    /// If `page` is not a single page that was just allocated.
-    pub fn add_to_page_cache(&mut self, id: FileId, index: u64, page: Pfn, cpu: usize) -> Result<Added, FsError> {
+    pub(crate) fn add_to_page_cache(
+        &mut self,
+        id: FileId,
+        index: u64,
+        page: Pfn,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<Added, FsError> {
         self.cached_inode(id)?;
-        if index >= self.user.files.size(id).unwrap_or_default().get() {
+        if index >= self.files.size(id).unwrap_or_default().get() {
             return Err(FsError::BeyondEnd(id, index));
         }
-        let idx = self.fresh(page);
-        let added = self.add_file_page_at(id, index, idx, cpu);
+        let idx = phys.fresh(page);
+        let added = self.add_file_page_at(id, index, idx, cpu, phys);
         if let Added::New(_) = added {
-            self.frames.set(idx, self.frames.word(idx).with(PageFlag::Locked, true));
+            phys.frames.set(idx, phys.frames.word(idx).with(PageFlag::Locked, true));
         }
         Ok(added)
     }
 
     /// Ends the read of `pages` pages from `index` on, each of which [`Mm::add_to_page_cache`] added for it. Pages that the
     /// file has lost meanwhile are freed.
-    pub fn end_page_read(&mut self, id: FileId, index: u64, pages: Pages, cpu: usize) {
+    pub(crate) fn end_page_read(
+        &mut self,
+        id: FileId,
+        index: u64,
+        pages: Pages,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
         for index in index..index.saturating_add(pages.get()) {
-            let is_locked = |idx: &Idx| self.frames.word(*idx).has(PageFlag::Locked);
-            let orphan = self.user.orphans.take(id, index, |idx| is_locked(&idx));
-            let there = || self.user.file(id).ok()?.page(index).filter(is_locked);
+            let is_locked = |idx: &Idx| phys.frames.word(*idx).has(PageFlag::Locked);
+            let orphan = self.orphans.take(id, index, |idx| is_locked(&idx));
+            let there = || self.file(id).ok()?.page(index).filter(is_locked);
             let Some(idx) = orphan.or_else(there) else { continue };
-            self.frames.set(idx, self.frames.word(idx).with(PageFlag::Locked, false));
-            if let Some(tags) = &mut self.user.tags {
+            phys.frames.set(idx, phys.frames.word(idx).with(PageFlag::Locked, false));
+            if let Some(tags) = &mut self.tags {
                 tags.read_from_disk(idx, id, index);
             }
-            self.free_if_kept_by(idx, cpu);
+            self.free_if_kept_by(idx, cpu, phys);
         }
     }
 
@@ -166,53 +170,75 @@ impl<T: Tracer> Mm<T> {
         page: Pfn,
         now: Nanos,
         cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
     ) -> Result<Added, FsError> {
         self.cached_inode(id)?;
         if index >= PAGES_MAX.get() {
             return Err(FsError::TooLarge(Pages::new(index.saturating_add(1))));
         }
-        let idx = self.fresh(page);
-        let added = self.add_file_page_at(id, index, idx, cpu);
+        let idx = phys.fresh(page);
+        let added = self.add_file_page_at(id, index, idx, cpu, phys);
         if let Added::New(_) = added {
-            if self.user.files.size(id).is_some_and(|size| size.get() <= index) {
-                self.user.files.set_size(id, Pages::new(index + 1));
+            if self.files.size(id).is_some_and(|size| size.get() <= index) {
+                self.files.set_size(id, Pages::new(index + 1));
             }
-            if let Some(tags) = &mut self.user.tags {
+            if let Some(tags) = &mut self.tags {
                 tags.overwrite_file(idx, id, index);
             }
-            self.set_page_dirty(id, index, idx, now);
+            self.set_page_dirty(id, index, idx, now, phys);
         }
         Ok(added)
     }
 
     /// Writes to the page at `index` at the time `now`, if it is in memory and not being read; says what was found.
-    pub fn write_page(&mut self, id: FileId, index: u64, now: Nanos) -> CachedPage {
-        let found = self.find_page(id, index);
+    pub(crate) fn write_page(
+        &mut self,
+        id: FileId,
+        index: u64,
+        now: Nanos,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> CachedPage {
+        let found = self.find_page(id, index, phys);
         if let CachedPage::Uptodate(pfn) = found {
-            let idx = self.frames.at(pfn);
-            if let Some(tags) = &mut self.user.tags {
+            let idx = phys.frames.at(pfn);
+            if let Some(tags) = &mut self.tags {
                 tags.write_file(idx, id, index);
             }
-            if self.user.files.is_on_disk(id) {
-                self.set_page_dirty(id, index, idx, now);
+            if self.files.is_on_disk(id) {
+                self.set_page_dirty(id, index, idx, now, phys);
             }
         }
         found
     }
 
     /// Makes a fresh page that of a place of a file on disk, or frees it where there is one.
-    fn add_file_page_at(&mut self, id: FileId, index: u64, idx: Idx, cpu: usize) -> Added {
-        let file = self.user.files.ensure(id);
+    fn add_file_page_at(
+        &mut self,
+        id: FileId,
+        index: u64,
+        idx: Idx,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Added {
+        let file = self.files.ensure(id);
         if file.page(index).is_some() {
-            self.free_fresh(idx, cpu);
+            phys.free_fresh(idx, cpu);
             return Added::Present;
         }
         let shadow = file.insert(index, idx);
-        self.adopt_page(idx, Owner::File { file: id, index }, LruList::InactiveFile);
-        self.user.levels.file += 1;
+        self.adopt_page(idx, Owner::File { file: id, index }, LruList::InactiveFile, phys);
+        self.levels.file += 1;
         if let Some(shadow) = shadow {
-            self.workingset_refault(idx, shadow);
+            self.workingset_refault(idx, shadow, phys);
         }
         Added::New(shadow)
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// What is in memory of a file; `None` where nothing is.
+    #[must_use]
+    pub fn file(&self, id: FileId) -> Option<&File> {
+        self.pages.file(id).ok()
     }
 }

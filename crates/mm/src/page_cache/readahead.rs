@@ -7,7 +7,8 @@
 use alloc::collections::BTreeMap;
 
 use super::{CachedPage, FileId};
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 /// `read_ahead_kb` as shipped, 128 KiB, in pages.
@@ -55,12 +56,18 @@ impl Window {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Pages to read now for a reader that has come to `index` of a file and wants `wanted` pages from there on: the first of
     /// them, and how many.
-    pub(crate) fn readahead(&mut self, file: FileId, index: u64, wanted: u64) -> Option<(u64, u64)> {
-        let found = self.find_page(file, index);
-        let window = self.user.readahead.0.entry(file).or_default();
+    pub(crate) fn readahead(
+        &mut self,
+        file: FileId,
+        index: u64,
+        wanted: u64,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Option<(u64, u64)> {
+        let found = self.find_page(file, index, phys);
+        let window = self.readahead.0.entry(file).or_default();
         let next = match found {
             CachedPage::Missing => Some(window.miss(index, wanted.min(READ_AHEAD))),
             _ => window.hit(index),
@@ -71,7 +78,7 @@ impl<T: Tracer> Mm<T> {
 
     /// Forgets how far a reader of the file was: a program has closed it.
     pub fn forget_readahead(&mut self, file: FileId) {
-        self.user.readahead.0.remove(&file);
+        self.readahead.0.remove(&file);
     }
 }
 

@@ -7,7 +7,8 @@
 use order9_units::{Nanos, PAGE_SIZE, Pages};
 
 use super::PosRatio;
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 /// The longest pause of a writer.
@@ -74,17 +75,22 @@ impl Throttle {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// The pause that a program has to make after it made `dirtied` pages dirty; `None` where it need not wait. The flusher is
     /// woken where there is too much dirty.
-    pub(crate) fn dirty_pause(&mut self, dirtied: u64, now: Nanos) -> Option<DirtyPause> {
-        let (limits, pending) = (self.dirty_limits(), self.write_pending(None));
+    pub(crate) fn dirty_pause(
+        &mut self,
+        dirtied: u64,
+        now: Nanos,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Option<DirtyPause> {
+        let (limits, pending) = (self.dirty_limits(phys), self.write_pending(None, phys));
         if pending.dirty > limits.background.get() {
-            self.wake_flusher();
+            self.wake_flusher(phys);
         }
         let ratio = limits.pos_ratio(Pages::new(pending.total())).map(|PosRatio(ratio)| ratio);
-        let throttle = &mut self.user.throttle;
-        throttle.look(now, self.counters.nr_written, self.counters.nr_dirtied, ratio.unwrap_or(ONE));
+        let throttle = &mut self.throttle;
+        throttle.look(now, phys.counters.nr_written, phys.counters.nr_dirtied, ratio.unwrap_or(ONE));
         ratio.map(|ratio| DirtyPause { time: throttle.pause(dirtied, ratio), suffices: ratio > 0 })
     }
 }

@@ -7,8 +7,9 @@ use order9_frames::Idx;
 use order9_units::{Nanos, Pages, Pfn};
 
 use super::FileId;
-use crate::Mm;
 use crate::page_flags::PageFlag;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::Owner;
 use crate::trace::Tracer;
 
@@ -52,12 +53,12 @@ impl Orphans {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// The file that has been dirty for longest and has something whose write can begin, if it became dirty at `older_than`
     /// or before; at any time without that.
     #[must_use]
     pub fn next_dirty(&self, older_than: Option<Nanos>) -> Option<FileId> {
-        let oldest = self.user.files.oldest_dirty()?;
+        let oldest = self.files.oldest_dirty()?;
         let is_due = older_than.is_none_or(|time| oldest.dirtied_when <= time);
         is_due.then_some(oldest.id)
     }
@@ -65,19 +66,24 @@ impl<T: Tracer> Mm<T> {
     /// Puts a dirty file behind all others, as if it had become dirty at `now` (`redirty_tail`): the flusher has given it its
     /// share.
     pub fn requeue_dirty(&mut self, id: FileId, now: Nanos) {
-        if self.user.file(id).is_ok_and(|file| file.queue.queued) {
-            self.user.files.dequeue(id);
-            self.user.files.enqueue(id, now);
+        if self.file(id).is_ok_and(|file| file.queue.queued) {
+            self.files.dequeue(id);
+            self.files.enqueue(id, now);
         }
     }
 
     /// Begins the write of the first dirty pages of a file, at most `max_pages` and only as far as they follow each other.
     /// Pages that are being written already wait for the end of that. `None` if there are no others: the file
     /// leaves the queue then, unless its inode has to be written ([`Mm::start_inode_write`]).
-    pub fn start_writeback(&mut self, id: FileId, max_pages: Pages) -> Option<FileWrite> {
-        let Some((index, first)) = self.next_writable(id, 0) else {
-            if self.user.file(id).is_ok_and(|file| !file.inode_dirty) {
-                self.user.files.dequeue(id);
+    pub fn start_writeback(
+        &mut self,
+        id: FileId,
+        max_pages: Pages,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Option<FileWrite> {
+        let Some((index, first)) = self.next_writable(id, 0, phys) else {
+            if self.file(id).is_ok_and(|file| !file.inode_dirty) {
+                self.files.dequeue(id);
             }
             return None;
         };
@@ -85,109 +91,109 @@ impl<T: Tracer> Mm<T> {
         let mut next = Some(first);
         while let Some(idx) = next.filter(|_| write.pages < max_pages) {
             let at = index + write.pages.get();
-            self.start_write_at(id, at, idx);
+            self.start_write_at(id, at, idx, phys);
             write.pages += Pages::new(1);
-            next = self.next_writable(id, at + 1).filter(|&(found, _)| found == at + 1).map(|(_, idx)| idx);
+            next = self.next_writable(id, at + 1, phys).filter(|&(found, _)| found == at + 1).map(|(_, idx)| idx);
         }
-        self.settle_file(id);
+        self.settle_file(id, phys);
         (write.pages > Pages::ZERO).then_some(write)
     }
 
     /// Begins the write of one dirty page of a file for reclaim (`pageout`): when it is done, the page is the next that
     /// reclaim looks at. `None` unless the page is dirty and not being written.
-    pub fn start_page_write(&mut self, pfn: Pfn) -> Option<FileWrite> {
-        let (idx, word) = self.frames.live(pfn).ok()?;
-        let Owner::File { file, index } = self.user.rmap.owner(idx) else { return None };
+    pub fn start_page_write(&mut self, pfn: Pfn, phys: &mut PhysMem<impl Tracer>) -> Option<FileWrite> {
+        let (idx, word) = phys.frames.live(pfn).ok()?;
+        let Owner::File { file, index } = self.rmap.owner(idx) else { return None };
         if !word.has(PageFlag::Dirty) || word.has(PageFlag::Writeback) {
             return None;
         }
-        self.start_write_at(file, index, idx);
-        self.frames.set(idx, self.frames.word(idx).with(PageFlag::Reclaim, true));
-        self.counters.nr_vmscan_write += 1;
-        self.settle_file(file);
+        self.start_write_at(file, index, idx, phys);
+        phys.frames.set(idx, phys.frames.word(idx).with(PageFlag::Reclaim, true));
+        phys.counters.nr_vmscan_write += 1;
+        self.settle_file(file, phys);
         Some(FileWrite { file, index, pages: Pages::new(1) })
     }
 
     /// Begins the write of a dirty page that cannot migrate before it is clean.
-    pub(crate) fn start_writeout(&mut self, id: FileId, index: u64, idx: Idx) -> FileWrite {
-        self.start_write_at(id, index, idx);
-        self.settle_file(id);
+    pub(crate) fn start_writeout(
+        &mut self,
+        id: FileId,
+        index: u64,
+        idx: Idx,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> FileWrite {
+        self.start_write_at(id, index, idx, phys);
+        self.settle_file(id, phys);
         FileWrite { file: id, index, pages: Pages::new(1) }
     }
 
     /// The first page from `from` on that is dirty and not being written.
-    fn next_writable(&self, id: FileId, mut from: u64) -> Option<(u64, Idx)> {
-        let file = self.user.file(id).ok()?;
+    fn next_writable(&self, id: FileId, mut from: u64, phys: &PhysMem<impl Tracer>) -> Option<(u64, Idx)> {
+        let file = self.file(id).ok()?;
         loop {
             let (index, idx) = file.tree.next_dirty(from)?;
-            if !self.frames.word(idx).has(PageFlag::Writeback) {
+            if !phys.frames.word(idx).has(PageFlag::Writeback) {
                 return Some((index, idx));
             }
             from = index + 1;
         }
     }
 
-    fn start_write_at(&mut self, id: FileId, index: u64, idx: Idx) {
-        self.clear_page_dirty(id, index, idx);
-        if self.user.file(id).is_ok_and(|file| file.mappings(index) > 0) {
-            self.write_protect(idx);
+    fn start_write_at(&mut self, id: FileId, index: u64, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        self.clear_page_dirty(id, index, idx, phys);
+        if self.file(id).is_ok_and(|file| file.mappings(index) > 0) {
+            self.write_protect(idx, phys);
         }
-        self.set_writeback(idx);
-        self.user.files.ensure(id).nr_writeback += 1;
-        if let Some(tags) = &mut self.user.tags {
+        self.set_writeback(idx, phys);
+        self.files.ensure(id).nr_writeback += 1;
+        if let Some(tags) = &mut self.tags {
             tags.write_to_disk(idx, id, index);
         }
     }
 
     /// Ends a write. Pages changed meanwhile are still dirty; pages that the file has lost are freed.
-    ///
-    /// # Panics
-    /// If a page of it is not being written.
-    pub fn file_written(&mut self, write: &FileWrite, now: Nanos, cpu: usize) {
+    pub(crate) fn file_written(&mut self, write: &FileWrite, now: Nanos, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         let FileWrite { file: id, index, pages } = *write;
         for index in index..index + pages.get() {
-            if let Some(idx) = self.user.orphans.take(id, index, |idx| self.frames.word(idx).has(PageFlag::Writeback)) {
-                self.end_writeback(idx);
-                self.free_if_kept_by(idx, cpu);
+            if let Some(idx) = self.orphans.take(id, index, |idx| phys.frames.word(idx).has(PageFlag::Writeback)) {
+                self.end_writeback(idx, phys);
+                self.free_if_kept_by(idx, cpu, phys);
                 continue;
             }
-            let idx = self.user.file(id).ok().and_then(|file| file.page(index));
-            let idx = idx.filter(|&idx| self.frames.word(idx).has(PageFlag::Writeback));
-            self.end_writeback(idx.unwrap_or_else(|| panic!("page {index} of {write:?} is not being written")));
-            self.user.files.ensure(id).nr_writeback -= 1;
+            let idx = self.file(id).ok().and_then(|file| file.page(index));
+            let idx = idx.filter(|&idx| phys.frames.word(idx).has(PageFlag::Writeback));
+            self.end_writeback(idx.unwrap_or_else(|| panic!("page {index} of {write:?} is not being written")), phys);
+            self.files.ensure(id).nr_writeback -= 1;
         }
-        if self.user.file(id).is_ok_and(|file| file.nr_dirty > 0) {
-            self.user.files.enqueue(id, now);
+        if self.file(id).is_ok_and(|file| file.nr_dirty > 0) {
+            self.files.enqueue(id, now);
         }
-        self.settle_file(id);
+        self.settle_file(id, phys);
     }
 
     /// Whether pages of a file, or its inode, are being written.
     #[must_use]
     pub fn is_being_written(&self, id: FileId) -> bool {
-        self.user.file(id).is_ok_and(|file| file.nr_writeback > 0 || file.inode_writes > 0)
+        self.file(id).is_ok_and(|file| file.nr_writeback > 0 || file.inode_writes > 0)
     }
 
     /// Begins the write of a dirty inode; says whether there is one to write. The caller writes it, which most filesystems do
     /// into their log, and then calls [`Mm::inode_written`].
-    pub fn start_inode_write(&mut self, id: FileId) -> bool {
-        let Some(file) = self.user.files.get_mut(id).filter(|file| file.inode_dirty) else { return false };
+    pub fn start_inode_write(&mut self, id: FileId, phys: &PhysMem<impl Tracer>) -> bool {
+        let Some(file) = self.files.get_mut(id).filter(|file| file.inode_dirty) else { return false };
         file.inode_dirty = false;
         file.inode_writes += 1;
-        self.settle_file(id);
+        self.settle_file(id, phys);
         true
     }
 
     /// Ends the write of an inode; of a file removed meanwhile nothing is left to end.
-    ///
-    /// # Panics
-    /// If the inode is not being written.
-    pub fn inode_written(&mut self, id: FileId) {
-        if !self.user.files.is_on_disk(id) {
+    pub(crate) fn inode_written(&mut self, id: FileId, phys: &PhysMem<impl Tracer>) {
+        if !self.files.is_on_disk(id) {
             return;
         }
-        let file = self.user.files.get_mut(id).filter(|file| file.inode_writes > 0);
+        let file = self.files.get_mut(id).filter(|file| file.inode_writes > 0);
         file.unwrap_or_else(|| panic!("the inode of {id:?} is not being written")).inode_writes -= 1;
-        self.settle_file(id);
+        self.settle_file(id, phys);
     }
 }

@@ -10,11 +10,14 @@ use order9_units::Order;
 
 use super::control::ReclaimControl;
 use super::pass::Pass;
-use super::stats::{PassStats, ReclaimFlags};
+use super::stats::PassStats;
 use super::walk::Walk;
-use crate::Mm;
+use crate::compaction::Compaction;
 use crate::lru_list::{LruList, LruType};
 use crate::page_flags::{PageFlag, PageWord};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+use crate::reclaim::Reclaim;
 use crate::space::Owner;
 use crate::trace::{Event, Tracer};
 
@@ -22,7 +25,7 @@ use crate::trace::{Event, Tracer};
 #[derive(Clone, Debug)]
 pub(super) struct Chunk {
     /// A zone that the set of lists serves.
-    zone: ZoneId,
+    pub(super) zone: ZoneId,
     of: LruType,
     /// Pages looked at.
     scanned: u64,
@@ -64,20 +67,27 @@ pub(super) struct Tally {
     pub(super) cpu: usize,
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Isolates up to `pages` pages from the tail of an inactive list.
-    pub(super) fn isolate_chunk(&mut self, run: &mut ReclaimControl, pass: &Pass, list: LruList, pages: u64) {
+    pub(super) fn isolate_chunk(
+        &mut self,
+        run: &mut ReclaimControl,
+        pass: &Pass,
+        list: LruList,
+        pages: u64,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
         let mut walk = Walk::new(self.lru.zones[pass.zone.index()].list(list), list, run.reclaim_idx);
         let mut taken = 0;
         while taken < pages
-            && let Some(idx) = self.oldest(&mut walk)
+            && let Some(idx) = self.oldest(&mut walk, phys)
         {
-            taken += self.frames.word(idx).frames();
-            self.isolate_lru(idx);
+            taken += phys.frames.word(idx).frames();
+            self.isolate_lru(idx, phys);
             run.chunk.isolated.push(idx);
         }
         let scanned = taken + walk.skipped;
-        self.trace(|| Event::LruIsolate {
+        phys.trace(|| Event::LruIsolate {
             class: run.reclaim_idx,
             order: run.order,
             requested: pages,
@@ -86,42 +96,72 @@ impl<T: Tracer> Mm<T> {
             taken,
             list,
         });
-        self.work.pages_isolated += run.chunk.isolated.len() as u64;
-        self.lock_lru(self.frames.zones()[pass.zone.index()].node(), 1);
+        phys.work.pages_isolated += run.chunk.isolated.len() as u64;
+        self.lock_lru(phys.frames.zones()[pass.zone.index()].node(), 1, phys);
         self.lru.pressure[pass.set].note_scan(LruType::of(list), taken, 0);
-        self.note_scanned(pass.set, scanned);
+        phys.note_scanned(pass.set, scanned);
         (run.chunk.zone, run.chunk.of, run.chunk.scanned) = (pass.zone, LruType::of(list), scanned);
         run.nr_scanned += scanned;
-        self.counters.pgscan_mut(run.by).add(self.frames.zones()[pass.zone.index()].kind(), scanned);
+        phys.counters.pgscan_mut(run.by).add(phys.frames.zones()[pass.zone.index()].kind(), scanned);
     }
 
+    /// Counts what reclaim of a type has cost a set of lists.
+    pub(crate) fn note_lru_cost(&mut self, set: usize, of: LruType, cost: u64, phys: &PhysMem<impl Tracer>) {
+        if cost > 0 {
+            let lru_pages = self.lru_sizes(set, phys).iter().sum();
+            self.lru.pressure[set].note_cost(of, cost, lru_pages);
+        }
+    }
+
+    /// Frees an isolated page that nobody maps or pins, and takes it out of its file or the swap cache.
+    fn drop_page(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        if let Owner::File { file, index } = self.rmap.owner(idx) {
+            let shadow = self.workingset_eviction(idx, phys);
+            self.reclaim_from_file(file, index, Some(shadow), phys);
+        }
+        if phys.frames.word(idx).has(PageFlag::SwapCache) {
+            self.evict_to_swap(idx, phys);
+        }
+        self.end_isolation(idx, phys);
+        self.disown(idx, cpu, phys);
+    }
+}
+
+impl Reclaim {
     /// Frees what can be freed of the pages isolated before; the others go back to a list. Returns pages freed.
-    pub(super) fn reclaim_chunk(&mut self, run: &mut ReclaimControl, cpu: usize) -> u64 {
+    pub(super) fn reclaim_chunk(
+        &self,
+        run: &mut ReclaimControl,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+        pages: &mut UsedPages,
+        compaction: &Compaction,
+    ) -> u64 {
         let mut isolated = core::mem::take(&mut run.chunk.isolated);
         let (zone, of) = (run.chunk.zone, run.chunk.of);
-        let set = self.lru_set(zone);
-        let (flags, mut tally) = (self.reclaim.flags[set], Tally { cpu, ..Tally::default() });
+        let set = phys.lru_set(zone);
+        let mut tally = Tally { cpu, ..Tally::default() };
         for idx in isolated.drain(..) {
-            tally.stats.taken += self.frames.word(idx).frames();
-            self.reclaim_page(run, flags, idx, &mut tally, cpu);
+            tally.stats.taken += phys.frames.word(idx).frames();
+            self.reclaim_page(run, idx, &mut tally, phys, pages, compaction);
             for part in core::mem::take(&mut tally.parts) {
-                self.reclaim_page(run, flags, part, &mut tally, cpu);
+                self.reclaim_page(run, part, &mut tally, phys, pages, compaction);
             }
         }
-        self.flush_unmapped(&mut tally);
-        self.lock_lru(self.frames.zones()[zone.index()].node(), 1);
+        phys.flush_unmapped(&mut tally);
+        pages.lock_lru(phys.frames.zones()[zone.index()].node(), 1, phys);
         run.chunk.isolated = isolated;
         tally.stats.file_taken = if of == LruType::File { tally.stats.taken } else { 0 };
         run.stats.add(&tally.stats);
         run.wake_flushers |= tally.stats.is_all_unqueued();
         run.nr_reclaimed += tally.freed;
-        self.counters.pgsteal_mut(run.by).add(self.frames.zones()[zone.index()].kind(), tally.freed);
-        self.counters.pgactivate += tally.activated;
+        phys.counters.pgsteal_mut(run.by).add(phys.frames.zones()[zone.index()].kind(), tally.freed);
+        phys.counters.pgactivate += tally.activated;
         // A page found in use or written: its type is worth less scanning.
-        self.lru.pressure[set].note_scan(of, 0, tally.activated);
-        self.note_lru_cost(set, of, tally.activated + tally.written);
-        let node = self.frames.zone(zone).node();
-        self.trace(|| Event::LruShrinkInactive {
+        pages.lru.pressure[set].note_scan(of, 0, tally.activated);
+        pages.note_lru_cost(set, of, tally.activated + tally.written, phys);
+        let node = phys.frames.zone(zone).node();
+        phys.trace(|| Event::LruShrinkInactive {
             node,
             scanned: run.chunk.scanned,
             reclaimed: tally.freed,
@@ -134,40 +174,50 @@ impl<T: Tracer> Mm<T> {
         tally.freed
     }
 
-    /// Counts pages that were freed so that a huge page can be made, and those that the free scanner will not find.
-    fn account_freed(&mut self, order: Order, idx: Idx, frames: u64) {
-        if order >= Order::PAGEBLOCK {
-            let zone = &self.frames.zones()[self.frames.zone_around(idx).index()];
-            let compaction = &self.compaction.zones[zone.id().index()];
-            let is_behind = compaction.is_behind_free(zone.span(), self.frames.pfn(idx));
-            self.counters.huge_reclaimed += frames;
-            self.counters.huge_reclaimed_behind += if is_behind { frames } else { 0 };
-        }
-    }
-
-    fn reclaim_page(&mut self, run: &mut ReclaimControl, flags: ReclaimFlags, idx: Idx, tally: &mut Tally, cpu: usize) {
-        let frames = self.frames.word(idx).frames();
-        match self.judge(run, flags, idx, tally) {
-            Outcome::Keep => self.putback_lru(idx),
+    fn reclaim_page(
+        &self,
+        run: &mut ReclaimControl,
+        idx: Idx,
+        tally: &mut Tally,
+        phys: &mut PhysMem<impl Tracer>,
+        pages: &mut UsedPages,
+        compaction: &Compaction,
+    ) {
+        let frames = phys.frames.word(idx).frames();
+        match self.judge(run, idx, tally, phys, pages) {
+            Outcome::Keep => pages.putback_lru(idx, phys),
             Outcome::Activate => {
                 tally.activated += frames;
-                self.workingset_activation(idx);
-                self.move_lru(idx, self.frames.word(idx).lru_type().active());
-                self.putback_lru(idx);
+                pages.workingset_activation(idx, phys);
+                pages.move_lru(idx, phys.frames.word(idx).lru_type().active(), phys);
+                pages.putback_lru(idx, phys);
             }
             Outcome::Free => {
                 tally.freed += frames;
-                self.account_freed(run.order, idx, frames);
-                self.drop_page(idx, cpu);
+                compaction.account_freed(run.order, idx, frames, phys);
+                pages.drop_page(idx, tally.cpu, phys);
             }
             Outcome::Split => {}
         }
     }
+}
 
-    /// Unmaps a page, the flush of its translations being put off.
-    pub(super) fn unmap_unflushed(&mut self, tally: &mut Tally, unmap: impl FnOnce(&mut Self)) {
-        let before = self.work.tlb_flushes;
-        unmap(self);
+impl Compaction {
+    /// Counts pages that were freed so that a huge page can be made, and those that the free scanner will not find.
+    fn account_freed(&self, order: Order, idx: Idx, frames: u64, phys: &mut PhysMem<impl Tracer>) {
+        if order >= Order::PAGEBLOCK {
+            let zone = &phys.frames.zones()[phys.frames.zone_around(idx).index()];
+            let compaction = &self.zones[zone.id().index()];
+            let is_behind = compaction.is_behind_free(zone.span(), phys.frames.pfn(idx));
+            phys.counters.huge_reclaimed += frames;
+            phys.counters.huge_reclaimed_behind += if is_behind { frames } else { 0 };
+        }
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
+    /// Puts the flush off for a page that was just unmapped; `before` is how many flushes were counted until then.
+    pub(super) const fn put_off_flush(&mut self, before: u64, tally: &mut Tally) {
         tally.unflushed |= self.work.tlb_flushes > before;
         self.work.tlb_flushes = before;
     }
@@ -175,26 +225,5 @@ impl<T: Tracer> Mm<T> {
     /// Flushes the translations of all pages that were unmapped: before any of them is written, and at the end of a chunk.
     pub(super) fn flush_unmapped(&mut self, tally: &mut Tally) {
         self.work.tlb_flushes += u64::from(core::mem::take(&mut tally.unflushed));
-    }
-
-    /// Counts what reclaim of a type has cost a set of lists.
-    pub(crate) fn note_lru_cost(&mut self, set: usize, of: LruType, cost: u64) {
-        if cost > 0 {
-            let lru_pages = self.lru_sizes(set).iter().sum();
-            self.lru.pressure[set].note_cost(of, cost, lru_pages);
-        }
-    }
-
-    /// Frees an isolated page that nobody maps or pins, and takes it out of its file or the swap cache.
-    fn drop_page(&mut self, idx: Idx, cpu: usize) {
-        if let Owner::File { file, index } = self.user.rmap.owner(idx) {
-            let shadow = self.workingset_eviction(idx);
-            self.reclaim_from_file(file, index, Some(shadow));
-        }
-        if self.frames.word(idx).has(PageFlag::SwapCache) {
-            self.evict_to_swap(idx);
-        }
-        self.end_isolation(idx);
-        self.disown(idx, cpu);
     }
 }

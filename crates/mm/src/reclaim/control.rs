@@ -1,6 +1,6 @@
 //! Reclaim runs: what each was asked for, how far it is, and which pages it holds.
 //!
-//! Key types: [`ReclaimControl`] (one run), [`ReclaimId`] (its number), [`ReclaimState`] (all runs and what they share).
+//! Key types: [`ReclaimControl`] (one run), [`ReclaimId`] (its number), [`Reclaim`] (all runs and what they share).
 //! [`Mm`] owns runs, so that [`Mm::check`] and snapshots see the pages that are isolated between two steps.
 
 use alloc::vec::Vec;
@@ -13,6 +13,7 @@ use super::pass::Pass;
 use super::stats::{PassStats, ReclaimFlags};
 use crate::Mm;
 use crate::page_cache::FileWrite;
+use crate::phys::PhysMem;
 use crate::runs::{RunId, Runs};
 use crate::swap::SwapWrite;
 use crate::trace::Tracer;
@@ -114,37 +115,40 @@ impl ReclaimControl {
 /// A run; numbers are used again.
 pub type ReclaimId = RunId<ReclaimControl>;
 
-/// Runs under way, and what they share.
+/// State that reclaim runs share and leave for each other.
 #[derive(Clone, Default)]
-pub(crate) struct ReclaimState {
-    pub(super) runs: Runs<ReclaimControl>,
+pub struct Reclaim {
     /// What kswapd has found, by set of LRU lists.
     pub(super) flags: Vec<ReclaimFlags>,
     /// The disks of file pages have all they can take.
     pub(super) congested: bool,
 }
 
-impl ReclaimState {
+impl Reclaim {
     /// For `sets` of LRU lists.
     pub(crate) fn new(sets: usize) -> Self {
         Self { flags: alloc::vec![ReclaimFlags::default(); sets], ..Self::default() }
     }
+}
 
+impl Runs<ReclaimControl> {
     /// Pages that runs hold.
     pub(crate) fn isolated(&self) -> impl Iterator<Item = Idx> {
-        self.runs.iter().flat_map(|run| run.chunk.isolated.iter().copied())
+        self.iter().flat_map(|run| run.chunk.isolated.iter().copied())
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// Pages of a set of LRU lists were scanned.
     pub(crate) fn note_scanned(&mut self, set: usize, pages: u64) {
         self.frames.watch_mut().scanned_since_free.pages[set] += pages;
     }
+}
 
+impl<T: Tracer> Mm<T> {
     /// Starts a run.
     pub fn begin_reclaim(&mut self, control: ReclaimControl) -> ReclaimId {
-        self.reclaim.runs.begin(control)
+        self.reclaim_runs.begin(control)
     }
 
     /// A run under way, to be read or told to try harder.
@@ -152,7 +156,7 @@ impl<T: Tracer> Mm<T> {
     /// # Panics
     /// If it has ended.
     pub fn reclaim_mut(&mut self, id: ReclaimId) -> &mut ReclaimControl {
-        self.reclaim.runs.get_mut(id)
+        self.reclaim_runs.get_mut(id)
     }
 
     /// Ends a run; pages that it still holds go back to their lists.
@@ -160,12 +164,12 @@ impl<T: Tracer> Mm<T> {
     /// # Panics
     /// If it has ended.
     pub fn end_reclaim(&mut self, id: ReclaimId) -> ReclaimControl {
-        let mut run = self.reclaim.runs.take(id);
+        let mut run = self.reclaim_runs.end(id);
         for idx in core::mem::take(&mut run.chunk.isolated) {
-            self.putback_lru(idx);
-            self.free_if_kept(idx);
+            self.pages.putback_lru(idx, &mut self.phys);
+            self.pages.free_if_kept(idx, &mut self.phys);
         }
-        run.sets.iter().for_each(|&set| self.lru.workingset.settle(set));
+        run.sets.iter().for_each(|&set| self.pages.lru.workingset.settle(set));
         run
     }
 }

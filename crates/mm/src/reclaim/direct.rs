@@ -9,6 +9,8 @@ use super::pass::CHUNK;
 use super::throttle::{Stalled, throttle, throttle_direct};
 use crate::Mm;
 use crate::env::Stall;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::Unreclaimable;
 use crate::suitable::{Suitable, compact_gap};
 use crate::trace::{Event, Tracer};
@@ -24,8 +26,9 @@ pub async fn direct_reclaim<E: Stall>(env: &E, request: &Request) -> u64 {
     }
     env.with(|mm| {
         let reclaimed = mm.end_reclaim(id).nr_reclaimed;
-        let progress = if reclaimed == 0 { u64::from(ready || mm.has_hope(&search)) } else { reclaimed };
-        mm.trace(|| Event::DirectReclaimEnd { reclaimed: progress });
+        let progress =
+            if reclaimed == 0 { u64::from(ready || mm.pages.has_hope(&search, &mm.phys)) } else { reclaimed };
+        mm.phys.trace(|| Event::DirectReclaimEnd { reclaimed: progress });
         progress
     })
 }
@@ -36,7 +39,7 @@ async fn try_harder<E: Stall>(env: &E, id: ReclaimId, search: &Search) -> bool {
     for priority in (0..=DEF_PRIORITY).rev() {
         let passes = env.with(|mm| {
             mm.reclaim_mut(id).priority = priority;
-            let (passes, one_is_ready) = mm.direct_passes(search, priority);
+            let (passes, one_is_ready) = mm.pages.direct_passes(search, priority, &mm.phys);
             ready = one_is_ready;
             passes
         });
@@ -58,61 +61,70 @@ impl<T: Tracer> Mm<T> {
     /// Whether a run that got nothing starts anew and takes active pages too, which it had left alone: inactive lists may be
     /// long and yet hold nothing but pages that are pinned or isolated.
     fn forces_deactivation(&mut self, id: ReclaimId) -> bool {
-        let policy = self.policy.reclaim.force_deactivate;
+        let policy = self.phys.policy.reclaim.force_deactivate;
         let run = self.reclaim_mut(id);
         run.force_deactivate = policy && run.nr_reclaimed == 0 && run.skipped_deactivate;
         run.force_deactivate
     }
 
     fn begin_direct(&mut self, request: &Request) -> Option<(ReclaimId, Search)> {
-        let search = self.frames.search_for(request).ok()?;
-        self.counters.allocstall.add(search.class, 1);
+        let search = self.phys.frames.search_for(request).ok()?;
+        self.phys.counters.allocstall.add(search.class, 1);
         let Request { order, gfp, .. } = *request;
-        self.trace(|| Event::DirectReclaimBegin { order, gfp });
+        self.phys.trace(|| Event::DirectReclaimBegin { order, gfp });
         let mut control = ReclaimControl::new(Reclaimer::Direct, request.order, CHUNK, search.class);
         control.gfp = request.gfp;
         Some((self.begin_reclaim(control), search))
     }
+}
 
+impl UsedPages {
     /// The lists to go over for a request, nearest first, and whether compaction could start in one of its zones, which is
     /// spared then.
-    fn direct_passes(&self, search: &Search, priority: u8) -> (alloc::vec::Vec<NodePass>, bool) {
+    fn direct_passes(
+        &self,
+        search: &Search,
+        priority: u8,
+        phys: &PhysMem<impl Tracer>,
+    ) -> (alloc::vec::Vec<NodePass>, bool) {
         let (mut passes, mut ready): (alloc::vec::Vec<NodePass>, _) = (alloc::vec::Vec::new(), false);
         let mut at = search.first;
-        while let Some((position, entry)) = self.frames.eligible_from(search, at) {
+        while let Some((position, entry)) = phys.frames.eligible_from(search, at) {
             at = position + 1;
-            if self.compaction_ready(entry.zone, search) {
+            if phys.compaction_ready(entry.zone, search) {
                 ready = true;
                 continue;
             }
-            if !self.helps(self.frames.zone(entry.zone), priority) {
+            if !self.helps(phys.frames.zone(entry.zone), priority, phys) {
                 continue;
             }
-            if passes.iter().any(|pass| self.lru_set(pass.zone) == self.lru_set(entry.zone)) {
+            if passes.iter().any(|pass| phys.lru_set(pass.zone) == phys.lru_set(entry.zone)) {
                 continue;
             }
             // Slab belongs to nodes: where zones are reclaimed, the first of a node takes it along.
-            let slab = passes.iter().all(|pass| self.frames.zone(pass.zone).node() != entry.node);
+            let slab = passes.iter().all(|pass| phys.frames.zone(pass.zone).node() != entry.node);
             passes.push(NodePass { zone: entry.zone, slab });
         }
         (passes, ready)
     }
 
     /// Whether a request that got nothing goes on, since lists that may serve it are not scanned often enough to give them up.
-    fn has_hope(&self, search: &Search) -> bool {
-        if self.policy.reclaim.unreclaimable == Unreclaimable::KswapdFailures {
+    fn has_hope(&self, search: &Search, phys: &PhysMem<impl Tracer>) -> bool {
+        if phys.policy.reclaim.unreclaimable == Unreclaimable::KswapdFailures {
             return false;
         }
         let mut at = search.first;
-        while let Some((position, entry)) = self.frames.eligible_from(search, at) {
-            if !self.is_unreclaimable(entry.zone) {
+        while let Some((position, entry)) = phys.frames.eligible_from(search, at) {
+            if !self.is_unreclaimable(entry.zone, phys) {
                 return true;
             }
             at = position + 1;
         }
         false
     }
+}
 
+impl<T: Tracer> PhysMem<T> {
     /// Whether a costly request gains more from compaction of the zone than from further reclaim.
     fn compaction_ready(&self, zone: ZoneId, search: &Search) -> bool {
         let Request { order, .. } = search.request;
@@ -164,9 +176,9 @@ mod tests {
     #[test]
     fn where_zones_are_reclaimed_the_slab_of_a_node_is_shrunk_with_its_first_zone() {
         let mut mm = boot();
-        mm.policy.reclaim.lru = LruScope::Zone;
-        let search = mm.frames.search_for(&request()).expect("the request is sound");
-        let (passes, _) = mm.direct_passes(&search, DEF_PRIORITY);
+        mm.phys.policy.reclaim.lru = LruScope::Zone;
+        let search = mm.phys.frames.search_for(&request()).expect("the request is sound");
+        let (passes, _) = mm.pages.direct_passes(&search, DEF_PRIORITY, &mm.phys);
         let slab: Vec<_> = passes.iter().map(|pass| (pass.zone, pass.slab)).collect();
         assert_eq!(slab, [(ZoneId(1), true), (ZoneId(0), false)]);
     }
@@ -184,7 +196,7 @@ mod tests {
     fn in_4_4_a_task_that_freed_nothing_goes_on_until_its_lists_were_scanned_often() {
         for (rule, progress) in [(Unreclaimable::PagesScanned, [1, 1, 1, 0]), (Unreclaimable::KswapdFailures, [0; 4])] {
             let mut mm = boot();
-            mm.policy.reclaim.unreclaimable = rule;
+            mm.phys.policy.reclaim.unreclaimable = rule;
             // A run scans 1, 2, 4, 8 and 16 pages, and six times what there is is often.
             let pages = mapped(&mut mm, 16, LruList::InactiveFile, Prot::READ).pages;
             pages.iter().for_each(|&page| mm.pin(page).expect("it is allocated"));
@@ -197,11 +209,11 @@ mod tests {
     fn compaction_may_start_with_room_for_it_above_the_high_mark() {
         let order = Order::PAGEBLOCK;
         let mut mm = scattered();
-        let search = mm.frames.search_for(&Request::new(order, Gfp::GFP_TRANSHUGE)).expect("the request is sound");
-        let high = mm.frames.zones()[0].free() - compact_gap(order);
+        let search = mm.phys.frames.search_for(&Request::new(order, Gfp::GFP_TRANSHUGE)).expect("the request is sound");
+        let high = mm.phys.frames.zones()[0].free() - compact_gap(order);
         for (high, ready) in [(high - 1, true), (high, false), (high + 1, false)] {
-            mm.frames.edit_zone(0, |zone| zone.watermarks.high = high);
-            assert_eq!(mm.compaction_ready(ZoneId(0), &search), ready, "{high}");
+            mm.phys.frames.edit_zone(0, |zone| zone.watermarks.high = high);
+            assert_eq!(mm.phys.compaction_ready(ZoneId(0), &search), ready, "{high}");
         }
     }
 
@@ -230,7 +242,7 @@ mod tests {
             [(true, 0, true, true), (true, 1, true, false), (true, 0, false, false), (false, 0, true, false)]
         {
             let mut mm = boot();
-            mm.policy.reclaim.force_deactivate = policy;
+            mm.phys.policy.reclaim.force_deactivate = policy;
             let (id, _) = mm.begin_direct(&request()).expect("the request is sound");
             let run = mm.reclaim_mut(id);
             (run.nr_reclaimed, run.skipped_deactivate) = (freed, skipped);

@@ -40,13 +40,13 @@ fn dirty() -> (Mm, FileId) {
 
 fn make_inactive(mm: &mut Mm, file: FileId) {
     for index in 0..32 {
-        let idx = mm.frames.at(mm.file_page(file, index).expect("nothing was freed"));
-        mm.move_lru(idx, LruList::InactiveFile);
+        let idx = mm.phys.frames.at(mm.file_page(file, index).expect("nothing was freed"));
+        mm.pages.move_lru(idx, LruList::InactiveFile, &mut mm.phys);
     }
 }
 
 fn lists(mm: &Mm) -> [u64; 2] {
-    [LruList::InactiveFile, LruList::ActiveFile].map(|list| mm.zone_lru(ZONE).pages(list))
+    [LruList::InactiveFile, LruList::ActiveFile].map(|list| mm.pages.zone_lru(ZONE).pages(list))
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn dirty_pages_are_left_to_the_flushers() {
 fn kswapd_writes_pages_that_come_round_again_where_it_meets_nothing_else() {
     let (mut mm, file) = dirty();
     pass(&mut mm, control(Reclaimer::Kswapd));
-    mm.set_reclaim_flags(ZONE, DIRTY);
+    mm.reclaim.set_reclaim_flags(ZONE, DIRTY, &mm.phys);
     for not_allowed in [
         ReclaimControl { may_writepage: false, ..control(Reclaimer::Kswapd) },
         ReclaimControl { gfp: Gfp::GFP_NOFS, ..control(Reclaimer::Kswapd) },
@@ -90,7 +90,7 @@ fn kswapd_writes_pages_that_come_round_again_where_it_meets_nothing_else() {
 #[test]
 fn pages_under_writeback_are_marked_once_and_then_stall_kswapd() {
     let (mut mm, file) = dirty();
-    mm.start_writeback(file, Pages::new(32)).expect("all are dirty");
+    mm.pages.start_writeback(file, Pages::new(32), &mut mm.phys).expect("all are dirty");
     let run = pass(&mut mm, control(Reclaimer::Kswapd));
     let all = PassStats { taken: 32, file_taken: 32, dirty: 32, writeback: 32, ..NOTHING };
     assert_eq!((run.stats, ReclaimFlags::default().after(&run.stats)), (all, WRITEBACK));
@@ -99,7 +99,7 @@ fn pages_under_writeback_are_marked_once_and_then_stall_kswapd() {
         (WRITEBACK, PassStats { congested: 32, writeback: 0, immediate: 32, ..all }),
     ] {
         make_inactive(&mut mm, file);
-        mm.set_reclaim_flags(ZONE, flags);
+        mm.reclaim.set_reclaim_flags(ZONE, flags, &mm.phys);
         let run = pass(&mut mm, control(Reclaimer::Kswapd));
         assert_eq!((run.stats, run.stats.stalls_kswapd()), (again, again.immediate > 0));
     }
@@ -110,7 +110,7 @@ fn pages_under_writeback_are_marked_once_and_then_stall_kswapd() {
 #[test]
 fn a_congested_disk_makes_its_dirty_pages_congested() {
     let (mut mm, _) = dirty();
-    mm.set_congested(true);
+    mm.reclaim.set_congested(true);
     let run = pass(&mut mm, control(Reclaimer::Kswapd));
     assert_eq!((run.stats.congested, ReclaimFlags::default().after(&run.stats).congested), (32, true));
 }
@@ -134,8 +134,8 @@ fn pages_that_come_back_within_the_active_list_start_active_and_age_it() {
     assert_eq!(pass(&mut mm, control(Reclaimer::Kswapd)).nr_reclaimed, 8);
     read_pages(&mut mm, hot, 0, 3);
     for index in 0..3 {
-        let idx = mm.frames.at(mm.file_page(hot, index).expect("it was read"));
-        mm.move_lru(idx, LruList::ActiveFile);
+        let idx = mm.phys.frames.at(mm.file_page(hot, index).expect("it was read"));
+        mm.pages.move_lru(idx, LruList::ActiveFile, &mut mm.phys);
     }
     // Evicted in the order they were read: three more inactive pages would have kept the last three.
     let refaulted = |mm: &Mm| (mm.counters().workingset_refault[1], mm.counters().workingset_activate[1]);
@@ -158,7 +158,7 @@ fn pages_found_in_use_are_scanned_in_vain_and_cost_their_type() {
     pass(&mut mm, control(Reclaimer::Direct));
     // The cost of 32 is more than a quarter of the 32 pages there are, so half of it has faded.
     let pressure = Pressure { scanned: [0, 32], rotated: [0, 32], cost: [0, 16] };
-    assert_eq!((mm.lru.pressure[0], mm.frames.watch().scanned_since_free.pages[0]), (pressure, 32));
+    assert_eq!((mm.pages.lru.pressure[0], mm.phys.frames.watch().scanned_since_free.pages[0]), (pressure, 32));
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn pages_that_come_round_again_are_left_to_the_flushers_unless_kswapd_meets_noth
         let (mut mm, file) = dirty();
         pass(&mut mm, control(by));
         make_inactive(&mut mm, file);
-        mm.set_reclaim_flags(ZONE, flags);
+        mm.reclaim.set_reclaim_flags(ZONE, flags, &mm.phys);
         assert_eq!((pass(&mut mm, control(by)).writes.len(), lists(&mm)), (0, [0, 32]), "{by:?} {flags:?}");
     }
 }
@@ -177,10 +177,10 @@ fn kswapd_writes_no_pages_that_were_read_again() {
     let (mut mm, file) = dirty();
     pass(&mut mm, control(Reclaimer::Kswapd));
     make_inactive(&mut mm, file);
-    mm.set_reclaim_flags(ZONE, DIRTY);
+    mm.reclaim.set_reclaim_flags(ZONE, DIRTY, &mm.phys);
     for index in 0..32 {
-        let idx = mm.frames.at(mm.file_page(file, index).expect("nothing was freed"));
-        mm.frames.set(idx, mm.frames.word(idx).with(PageFlag::Referenced, true));
+        let idx = mm.phys.frames.at(mm.file_page(file, index).expect("nothing was freed"));
+        mm.phys.frames.set(idx, mm.phys.frames.word(idx).with(PageFlag::Referenced, true));
     }
     assert_eq!((pass(&mut mm, control(Reclaimer::Kswapd)).writes.len(), lists(&mm)), (0, [32, 0]));
 }
@@ -208,7 +208,7 @@ fn a_reclaimer_that_waits_goes_on_once_files_have_written_more_than_a_chunk() {
         let mut mm = mounted(Policy::default());
         let file = used(&mut mm);
         (0..pages).for_each(|index| write_page(&mut mm, file, index, 0));
-        mm.begin_writeback_wait(NodeId(0));
+        mm.phys.begin_writeback_wait(NodeId(0));
         flush(&mut mm, 0);
         assert_eq!(mm.take_wakeups().written, written, "{pages} pages");
     }

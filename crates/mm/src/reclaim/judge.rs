@@ -5,28 +5,31 @@ use super::control::{PageWrite, ReclaimControl, Reclaimer};
 use super::decide::{Reference, check_reference};
 use super::stats::ReclaimFlags;
 use super::walk::Uses;
-use crate::Mm;
 use crate::lru_list::LruType;
 use crate::page_flags::{PageFlag, PageWord};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+use crate::reclaim::Reclaim;
 use crate::space::Owner;
 use crate::thp::subpages;
 use crate::trace::{Event, Tracer};
 use order9_frames::{Flag, Gfp, Idx, Word};
 
-impl<T: Tracer> Mm<T> {
+impl Reclaim {
     /// Decides about an isolated page, and unmaps it if it is to go.
     pub(super) fn judge(
-        &mut self,
+        &self,
         run: &mut ReclaimControl,
-        flags: ReclaimFlags,
         idx: Idx,
         tally: &mut Tally,
+        phys: &mut PhysMem<impl Tracer>,
+        pages: &mut UsedPages,
     ) -> Outcome {
-        let (word, owner) = (self.frames.word(idx), self.user.rmap.owner(idx));
+        let (word, owner) = (phys.frames.word(idx), pages.rmap.owner(idx));
         let mapped = match owner {
-            Owner::Huge => self.is_huge_page_mapped(idx),
-            Owner::File { .. } if word.is_compound() => self.is_huge_page_mapped(idx),
-            _ => self.mapcount_of(owner) > 0,
+            Owner::Huge => pages.is_huge_page_mapped(idx),
+            Owner::File { .. } if word.is_compound() => pages.is_huge_page_mapped(idx),
+            _ => pages.mapcount_of(owner) > 0,
         };
         match owner {
             // Whoever had it has dropped it since.
@@ -38,35 +41,37 @@ impl<T: Tracer> Mm<T> {
         }
         self.count_dirty(word, tally);
         if word.has(PageFlag::Writeback) {
-            return self.leave_to_writeback(run, flags, idx, tally);
+            return phys.leave_to_writeback(run, self.flags[phys.lru_set(run.chunk.zone)], idx, tally);
         }
-        let uses = if mapped { self.take_uses(idx) } else { Uses::default() };
+        let uses = if mapped { pages.take_uses(idx, phys) } else { Uses::default() };
         let of = word.lru_type();
         let (verdict, referenced) = check_reference(uses.young, of, word.has(PageFlag::Referenced), uses.executable);
-        self.frames.set(idx, self.frames.word(idx).with(PageFlag::Referenced, referenced));
+        phys.frames.set(idx, phys.frames.word(idx).with(PageFlag::Referenced, referenced));
         match (verdict, owner) {
             (Reference::Activate, _) => Outcome::Activate,
             (Reference::Keep, _) => {
                 tally.referenced += word.frames();
                 Outcome::Keep
             }
-            (_, Owner::Huge) => self.swap_out_huge(run, idx, of, tally),
-            (_, Owner::File { .. }) if word.is_compound() => self.split_to_swap(run, idx, of, tally),
+            (_, Owner::Huge) => pages.swap_out_huge(run, idx, of, tally, phys),
+            (_, Owner::File { .. }) if word.is_compound() => pages.split_to_swap(run, idx, of, tally, phys),
             _ if word.has(Flag::Pinned) => Outcome::Keep,
             (_, Owner::File { .. }) if of == LruType::File => {
                 if mapped {
-                    self.unmap_unflushed(tally, |mm| mm.unmap_everywhere(idx));
+                    let flushes = phys.work.tlb_flushes;
+                    pages.unmap_everywhere(idx, phys);
+                    phys.put_off_flush(flushes, tally);
                 }
-                if !self.frames.word(idx).has(PageFlag::Dirty) {
+                if !phys.frames.word(idx).has(PageFlag::Dirty) {
                     return Outcome::Free;
                 }
-                self.write_file_page(run, flags, idx, verdict, tally)
+                pages.write_file_page(run, self.flags[phys.lru_set(run.chunk.zone)], idx, verdict, tally, phys)
             }
-            (_, Owner::Anon(_) | Owner::Shared { .. }) if self.is_lazily_freeable(idx) => {
-                self.free_unless_written(idx, tally)
+            (_, Owner::Anon(_) | Owner::Shared { .. }) if pages.is_lazily_freeable(idx, phys) => {
+                pages.free_unless_written(idx, tally, phys)
             }
-            (_, Owner::Anon(_) | Owner::Shared { .. } | Owner::SwapCache) => self.swap_out(run, idx, tally),
-            (_, Owner::File { .. }) => self.swap_out_shmem(run, idx, mapped, tally),
+            (_, Owner::Anon(_) | Owner::Shared { .. } | Owner::SwapCache) => pages.swap_out(run, idx, tally, phys),
+            (_, Owner::File { .. }) => pages.swap_out_shmem(run, idx, mapped, tally, phys),
             _ => Outcome::Activate,
         }
     }
@@ -81,9 +86,11 @@ impl<T: Tracer> Mm<T> {
         let (stats, frames) = (&mut tally.stats, word.frames());
         stats.dirty += frames;
         stats.unqueued_dirty += if writeback { 0 } else { frames };
-        stats.congested += if self.reclaim.congested || writeback && word.has(PageFlag::Reclaim) { frames } else { 0 };
+        stats.congested += if self.congested || writeback && word.has(PageFlag::Reclaim) { frames } else { 0 };
     }
+}
 
+impl<T: Tracer> PhysMem<T> {
     /// A page under writeback: reclaim takes it when that ends. One that came round again before kswapd has cause to slow
     /// down.
     fn leave_to_writeback(
@@ -102,7 +109,9 @@ impl<T: Tracer> Mm<T> {
         }
         Outcome::Activate
     }
+}
 
+impl UsedPages {
     /// An unmapped dirty page of a file is for the flushers, who write in order. Only where kswapd meets nothing else does it
     /// write those that have come round once.
     fn write_file_page(
@@ -112,18 +121,19 @@ impl<T: Tracer> Mm<T> {
         idx: Idx,
         verdict: Reference,
         tally: &mut Tally,
+        phys: &mut PhysMem<impl Tracer>,
     ) -> Outcome {
-        let word = self.frames.word(idx);
+        let word = phys.frames.word(idx);
         if run.by == Reclaimer::Direct || !word.has(PageFlag::Reclaim) || !flags.dirty {
-            self.counters.nr_vmscan_immediate_reclaim += word.frames();
-            self.frames.set(idx, word.with(PageFlag::Reclaim, true));
+            phys.counters.nr_vmscan_immediate_reclaim += word.frames();
+            phys.frames.set(idx, word.with(PageFlag::Reclaim, true));
             return Outcome::Activate;
         }
         let may_write = run.may_writepage && run.gfp.has(Gfp::FS) && verdict != Reference::ReclaimClean;
-        let pfn = self.frames.pfn(idx);
-        if may_write && let Some(write) = self.start_page_write(pfn) {
-            self.flush_unmapped(tally);
-            self.trace(|| Event::Writepage { pfn, of: LruType::File });
+        let pfn = phys.frames.pfn(idx);
+        if may_write && let Some(write) = self.start_page_write(pfn, phys) {
+            phys.flush_unmapped(tally);
+            phys.trace(|| Event::Writepage { pfn, of: LruType::File });
             run.writes.push(PageWrite::File(write));
             tally.written += word.frames();
         }
@@ -131,40 +141,57 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Frees a page that its program can do without, if nobody has written to it since.
-    fn free_unless_written(&mut self, idx: Idx, tally: &mut Tally) -> Outcome {
-        let mut freed = false;
-        self.unmap_unflushed(tally, |mm| freed = mm.take_lazily_freed(idx));
+    fn free_unless_written(&mut self, idx: Idx, tally: &mut Tally, phys: &mut PhysMem<impl Tracer>) -> Outcome {
+        let flushes = phys.work.tlb_flushes;
+        let freed = self.take_lazily_freed(idx, phys);
+        phys.put_off_flush(flushes, tally);
         if freed { Outcome::Free } else { Outcome::Activate }
     }
 
     /// Takes an unused anonymous huge page as far towards swap as [`Self::swap_out`] does, in one piece. One that is mapped
     /// singly is split, since some parts may be free then without I/O; so is one that swap has no room for in one piece.
-    fn swap_out_huge(&mut self, run: &mut ReclaimControl, head: Idx, of: LruType, tally: &mut Tally) -> Outcome {
-        let (word, may_start_io) = (self.frames.word(head), run.gfp.has(Gfp::IO));
+    fn swap_out_huge(
+        &mut self,
+        run: &mut ReclaimControl,
+        head: Idx,
+        of: LruType,
+        tally: &mut Tally,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Outcome {
+        let (word, may_start_io) = (phys.frames.word(head), run.gfp.has(Gfp::IO));
         let cached = word.has(PageFlag::SwapCache);
-        let wanted = self.policy.thp.swap_whole && self.is_mapped_huge(head) && !self.is_lazily_freeable(head);
+        let wanted = phys.policy.thp.swap_whole && self.is_mapped_huge(head) && !self.is_lazily_freeable(head, phys);
         if !cached && (!wanted || !run.may_swap || !may_start_io) {
-            return self.split_to_swap(run, head, of, tally);
+            return self.split_to_swap(run, head, of, tally, phys);
         }
         if word.has(Flag::Pinned) {
             return Outcome::Activate;
         }
-        if !cached && !self.add_huge_to_swap(head) {
-            let done = self.split_to_swap(run, head, of, tally);
-            self.counters.thp_swpout_fallback += u64::from(matches!(done, Outcome::Split));
+        if !cached && !self.add_huge_to_swap(head, phys) {
+            let done = self.split_to_swap(run, head, of, tally, phys);
+            phys.counters.thp_swpout_fallback += u64::from(matches!(done, Outcome::Split));
             return done;
         }
-        self.unmap_unflushed(tally, |mm| mm.unmap_huge_to_swap(head));
-        self.write_or_free(run, head, tally)
+        let flushes = phys.work.tlb_flushes;
+        self.unmap_huge_to_swap(head, phys);
+        phys.put_off_flush(flushes, tally);
+        self.write_or_free(run, head, tally, phys)
     }
 
     /// Splits an unused huge page, whose parts are then dealt with one by one; in use by more than its mappings, it stays.
-    fn split_to_swap(&mut self, run: &ReclaimControl, head: Idx, of: LruType, tally: &mut Tally) -> Outcome {
+    fn split_to_swap(
+        &mut self,
+        run: &ReclaimControl,
+        head: Idx,
+        of: LruType,
+        tally: &mut Tally,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Outcome {
         let may_swap = run.may_swap && run.gfp.has(Gfp::IO);
         if !may_swap && of == LruType::Anon {
             return Outcome::Keep;
         }
-        if self.frames.word(head).has(Flag::Pinned) || self.split_isolated(head, tally.cpu).is_err() {
+        if phys.frames.word(head).has(Flag::Pinned) || self.split_isolated(head, tally.cpu, phys).is_err() {
             return Outcome::Activate;
         }
         tally.parts.extend(subpages(head));
@@ -172,50 +199,79 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Takes an unused page of tmpfs as far: unmapped, and out of its file for the swap cache, where it is being written.
-    fn swap_out_shmem(&mut self, run: &mut ReclaimControl, idx: Idx, mapped: bool, tally: &mut Tally) -> Outcome {
+    fn swap_out_shmem(
+        &mut self,
+        run: &mut ReclaimControl,
+        idx: Idx,
+        mapped: bool,
+        tally: &mut Tally,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Outcome {
         if mapped {
-            self.unmap_unflushed(tally, |mm| mm.unmap_everywhere(idx));
+            let flushes = phys.work.tlb_flushes;
+            self.unmap_everywhere(idx, phys);
+            phys.put_off_flush(flushes, tally);
         }
         if !run.may_swap || !run.may_writepage || !run.gfp.has(Gfp::FS) {
             return Outcome::Keep;
         }
-        if !self.shmem_to_swap(idx) {
+        if !self.shmem_to_swap(idx, phys) {
             return Outcome::Activate;
         }
-        self.write_to_swap(run, idx, tally);
+        self.write_to_swap(run, idx, tally, phys);
         Outcome::Keep
     }
 
     /// Takes an unused anonymous page as far towards swap as can be done at once: unmapped and being written, or freed.
-    fn swap_out(&mut self, run: &mut ReclaimControl, idx: Idx, tally: &mut Tally) -> Outcome {
+    fn swap_out(
+        &mut self,
+        run: &mut ReclaimControl,
+        idx: Idx,
+        tally: &mut Tally,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Outcome {
         let may_start_io = run.gfp.has(Gfp::IO);
-        let may_have_slot = self.frames.word(idx).has(PageFlag::SwapCache) || run.may_swap && may_start_io;
+        let may_have_slot = phys.frames.word(idx).has(PageFlag::SwapCache) || run.may_swap && may_start_io;
         if !may_have_slot {
             return Outcome::Keep;
         }
-        if !self.add_to_swap(idx) {
+        if !self.add_to_swap(idx, phys) {
             return Outcome::Activate;
         }
-        self.unmap_unflushed(tally, |mm| mm.unmap_to_swap(idx));
-        self.write_or_free(run, idx, tally)
+        let flushes = phys.work.tlb_flushes;
+        self.unmap_to_swap(idx, phys);
+        phys.put_off_flush(flushes, tally);
+        self.write_or_free(run, idx, tally, phys)
     }
 
     /// A page in the swap cache that nobody maps any more goes where its slot holds what it does; else it is written first.
-    fn write_or_free(&mut self, run: &mut ReclaimControl, idx: Idx, tally: &mut Tally) -> Outcome {
-        if !self.frames.word(idx).has(PageFlag::Dirty) {
+    fn write_or_free(
+        &mut self,
+        run: &mut ReclaimControl,
+        idx: Idx,
+        tally: &mut Tally,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Outcome {
+        if !phys.frames.word(idx).has(PageFlag::Dirty) {
             return Outcome::Free;
         }
         if run.may_writepage && run.gfp.has(Gfp::IO) {
-            self.write_to_swap(run, idx, tally);
+            self.write_to_swap(run, idx, tally, phys);
         }
         Outcome::Keep
     }
 
-    fn write_to_swap(&mut self, run: &mut ReclaimControl, idx: Idx, tally: &mut Tally) {
-        self.flush_unmapped(tally);
-        let write = self.start_swap_write(idx);
-        self.trace(|| Event::Writepage { pfn: write.pfn, of: LruType::Anon });
+    fn write_to_swap(
+        &mut self,
+        run: &mut ReclaimControl,
+        idx: Idx,
+        tally: &mut Tally,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
+        phys.flush_unmapped(tally);
+        let write = self.start_swap_write(idx, phys);
+        phys.trace(|| Event::Writepage { pfn: write.pfn, of: LruType::Anon });
         run.writes.push(PageWrite::Swap(write));
-        tally.written += self.frames.word(idx).frames();
+        tally.written += phys.frames.word(idx).frames();
     }
 }

@@ -22,7 +22,7 @@ mod walk;
 
 pub use crate::lru::Pressure;
 pub use balance::{BalanceView, ScanBalance, inactive_ratio};
-pub use control::{DEF_PRIORITY, PageWrite, ReclaimControl, ReclaimId, Reclaimer};
+pub use control::{DEF_PRIORITY, PageWrite, Reclaim, ReclaimControl, ReclaimId, Reclaimer};
 pub use decide::{Progress, Reference, check_reference, throttles_direct_reclaim, too_many_isolated};
 pub use direct::direct_reclaim;
 pub use node_reclaim::reclaim_node;
@@ -30,7 +30,6 @@ pub use pass::ReclaimStep;
 pub use stats::{PassStats, ReclaimFlags};
 pub use throttle::Stalled;
 
-pub(crate) use control::ReclaimState;
 pub(crate) use node::{NodePass, shrink_node};
 pub(crate) use walk::Uses;
 

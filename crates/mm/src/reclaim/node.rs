@@ -39,7 +39,8 @@ pub(crate) async fn shrink_node<E: Stall>(env: &E, id: ReclaimId, pass: &NodePas
             if pass.slab {
                 shrink_slab(env, id, pass.zone, before).await;
             }
-            let (node, stalled) = env.with(|mm| (mm.frames.zone(pass.zone).node(), mm.conclude_pass(id, pass.zone)));
+            let (node, stalled) =
+                env.with(|mm| (mm.phys.frames.zone(pass.zone).node(), mm.conclude_pass(id, pass.zone)));
             if let Some(why) = stalled {
                 throttle(env, node, why).await;
             }
@@ -53,7 +54,7 @@ pub(crate) async fn shrink_node<E: Stall>(env: &E, id: ReclaimId, pass: &NodePas
 async fn shrink_lists<E: Stall>(env: &E, id: ReclaimId, zone: ZoneId) {
     let node = env.with(|mm| {
         mm.begin_lru_pass(id, zone);
-        mm.frames.zone(zone).node()
+        mm.phys.frames.zone(zone).node()
     });
     loop {
         let (step, writes) = env.with(|mm| {
@@ -61,7 +62,7 @@ async fn shrink_lists<E: Stall>(env: &E, id: ReclaimId, zone: ZoneId) {
             let run = mm.reclaim_mut(id);
             let (writes, flushers) = (core::mem::take(&mut run.writes), core::mem::take(&mut run.wake_flushers));
             if flushers {
-                mm.wakeup_flushers();
+                mm.pages.wakeup_flushers(&mut mm.phys);
             }
             (step, writes)
         });
@@ -101,11 +102,11 @@ impl<T: Tracer> Mm<T> {
         let (by, stats) = (run.by, run.stats);
         match by {
             Reclaimer::Kswapd => {
-                let flags = self.reclaim_flags(zone).after(&stats);
-                self.set_reclaim_flags(zone, flags);
+                let flags = self.reclaim.reclaim_flags(zone, &self.phys).after(&stats);
+                self.reclaim.set_reclaim_flags(zone, flags, &self.phys);
                 stats.stalls_kswapd().then_some(Stalled::Writeback)
             }
-            Reclaimer::Direct => self.reclaim_flags(zone).congested.then_some(Stalled::Congested),
+            Reclaimer::Direct => self.reclaim.reclaim_flags(zone, &self.phys).congested.then_some(Stalled::Congested),
         }
     }
 
@@ -115,8 +116,8 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn shrink_control(&mut self, id: ReclaimId, zone: ZoneId, before: Mileage, cpu: usize) -> ShrinkControl {
-        let node: NodeId = self.frames.zone(zone).node();
-        let sizes = self.lru_sizes(self.lru_set(zone));
+        let node: NodeId = self.phys.frames.zone(zone).node();
+        let sizes = self.pages.lru_sizes(self.phys.lru_set(zone), &self.phys);
         let eligible = sizes.iter().sum::<u64>() - sizes[LruList::Unevictable.index()];
         let run = self.reclaim_mut(id);
         let lru = LruScan { scanned: run.nr_scanned - before.scanned, eligible };
@@ -130,13 +131,17 @@ impl<T: Tracer> Mm<T> {
         let retry_may_fail = run.gfp.has(Gfp::RETRY_MAYFAIL);
         let (scanned, reclaimed) = (run.nr_scanned - before.scanned, run.nr_reclaimed - before.reclaimed);
         let reclaimed_in_all = run.nr_reclaimed;
-        let node = self.frames.zone(zone).node();
-        let zones =
-            self.frames.zones().iter().filter(|zone| zone.node() == node && zone.kind() <= class && zone.managed() > 0);
-        let suitable = self.compaction_can_start(zones, order, class);
-        let inactive = self.inactive_pages(zone);
+        let node = self.phys.frames.zone(zone).node();
+        let zones = self
+            .phys
+            .frames
+            .zones()
+            .iter()
+            .filter(|zone| zone.node() == node && zone.kind() <= class && zone.managed() > 0);
+        let suitable = self.phys.compaction_can_start(zones, order, class);
+        let inactive = self.pages.inactive_pages(zone, &self.phys);
         let progress =
             Progress { order, priority, reclaimed, scanned, reclaimed_in_all, inactive, suitable, retry_may_fail };
-        progress.should_continue(self.policy.reclaim.should_continue)
+        progress.should_continue(self.phys.policy.reclaim.should_continue)
     }
 }

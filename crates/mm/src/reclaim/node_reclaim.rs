@@ -9,6 +9,8 @@ use super::pass::CHUNK;
 use crate::Mm;
 use crate::env::Stall;
 use crate::lru_list::LruList;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::{NodeReach, SlabUnderBoost};
 use crate::trace::Tracer;
 
@@ -34,34 +36,10 @@ pub async fn reclaim_node<E: Stall>(env: &E, zone: ZoneId, request: &Request) ->
     env.with(|mm| mm.end_node_reclaim(id, zone))
 }
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// Whether near nodes are reclaimed before others are used: `vm.zone_reclaim_mode` is not 0.
     pub(crate) const fn reclaims_nodes(&self) -> bool {
         self.settings.zone_reclaim_mode != 0
-    }
-
-    /// Nodes to be reclaimed before a walk of the fast path goes on behind a zone of theirs that failed its mark.
-    pub(crate) fn nodes_to_reclaim_first(&self, search: &Search) -> NodeMask {
-        let Request { gfp, node, cpu, .. } = search.request;
-        let cpus = self.frames.cpus();
-        let here = cpus.get(cpu).copied().unwrap_or(node);
-        let comes_first = |&node: &NodeId| {
-            let is_ours = node == here || !cpus.contains(&node);
-            gfp.has(Gfp::DIRECT_RECLAIM)
-                && is_ours
-                && self.is_in_reach(search.preferred.node, node)
-                && !self.daemons.reclaimed[node.index()].is_reclaimed
-                && self.has_spare_caches(node)
-        };
-        self.frames.nodes().filter(comes_first).fold(NodeMask::EMPTY, |mask, node| mask | NodeMask::of(node))
-    }
-
-    /// Whether the node of a zone that fails its mark is reclaimed before the next zone is tried.
-    pub(crate) fn is_node_reclaimed_first(&self, search: &Search, zone: ZoneId, flags: &AllocFlags) -> bool {
-        let zone = self.frames.zone(zone);
-        flags.mark == Mark::Low
-            && self.nodes_to_reclaim_first(search).has(zone.node())
-            && !zone.watermark_ok(search.request.order, search.class, flags, &self.policy.frames)
     }
 
     fn is_in_reach(&self, from: NodeId, to: NodeId) -> bool {
@@ -71,32 +49,67 @@ impl<T: Tracer> Mm<T> {
             NodeReach::Within => distance <= DISTANCE,
         }
     }
+}
+
+impl UsedPages {
+    /// Nodes to be reclaimed before a walk of the fast path goes on behind a zone of theirs that failed its mark.
+    pub(crate) fn nodes_to_reclaim_first(&self, search: &Search, phys: &PhysMem<impl Tracer>) -> NodeMask {
+        let Request { gfp, node, cpu, .. } = search.request;
+        let cpus = phys.frames.cpus();
+        let here = cpus.get(cpu).copied().unwrap_or(node);
+        let comes_first = |&node: &NodeId| {
+            let is_ours = node == here || !cpus.contains(&node);
+            gfp.has(Gfp::DIRECT_RECLAIM)
+                && is_ours
+                && phys.is_in_reach(search.preferred.node, node)
+                && !phys.daemons.reclaimed[node.index()].is_reclaimed
+                && self.has_spare_caches(node, phys)
+        };
+        phys.frames.nodes().filter(comes_first).fold(NodeMask::EMPTY, |mask, node| mask | NodeMask::of(node))
+    }
+
+    /// Whether the node of a zone that fails its mark is reclaimed before the next zone is tried.
+    pub(crate) fn is_node_reclaimed_first(
+        &self,
+        search: &Search,
+        zone: ZoneId,
+        flags: &AllocFlags,
+        phys: &PhysMem<impl Tracer>,
+    ) -> bool {
+        let zone = phys.frames.zone(zone);
+        flags.mark == Mark::Low
+            && self.nodes_to_reclaim_first(search, phys).has(zone.node())
+            && !zone.watermark_ok(search.request.order, search.class, flags, &phys.policy.frames)
+    }
 
     /// Whether a node has more page cache or slab than it may keep where its memory is short.
-    fn has_spare_caches(&self, node: NodeId) -> bool {
+    fn has_spare_caches(&self, node: NodeId, phys: &PhysMem<impl Tracer>) -> bool {
         let managed: u64 =
-            self.frames.zones().iter().filter(|zone| zone.node() == node).map(|zone| zone.managed()).sum();
+            phys.frames.zones().iter().filter(|zone| zone.node() == node).map(|zone| zone.managed()).sum();
         let of_node = |percent: u64| managed * percent / 100;
-        self.spare_pagecache(node) > of_node(self.settings.min_unmapped_ratio)
-            || self.slab.levels[node.index()].reclaimable > of_node(self.settings.min_slab_ratio)
+        self.spare_pagecache(node, phys) > of_node(phys.settings.min_unmapped_ratio)
+            || self.slab.levels[node.index()].reclaimable > of_node(phys.settings.min_slab_ratio)
     }
 
     /// Page cache that the mode in force lets go.
-    fn spare_pagecache(&self, node: NodeId) -> u64 {
-        let mode = self.settings.zone_reclaim_mode;
-        let file = |node| self.lru_pages(node, LruList::InactiveFile) + self.lru_pages(node, LruList::ActiveFile);
+    fn spare_pagecache(&self, node: NodeId, phys: &PhysMem<impl Tracer>) -> u64 {
+        let mode = phys.settings.zone_reclaim_mode;
+        let file =
+            |node| self.lru_pages(node, LruList::InactiveFile, phys) + self.lru_pages(node, LruList::ActiveFile, phys);
         let own = file(node);
         // What is mapped counts pages that are on no list, too.
-        let unmapped = if mode & UNMAP == 0 { own.saturating_sub(self.user.mapped[node.index()]) } else { own };
-        let dirty = if mode & WRITE == 0 { self.write_pending(Some(node)).dirty } else { 0 };
+        let unmapped = if mode & UNMAP == 0 { own.saturating_sub(self.mapped[node.index()]) } else { own };
+        let dirty = if mode & WRITE == 0 { self.write_pending(Some(node), phys).dirty } else { 0 };
         unmapped.saturating_sub(dirty)
     }
+}
 
+impl<T: Tracer> Mm<T> {
     /// One task at a time.
     fn begin_node_reclaim(&mut self, zone: ZoneId, request: &Request) -> Option<(ReclaimId, NodePass)> {
-        let mode = self.settings.zone_reclaim_mode;
-        let node = self.frames.zone(zone).node();
-        if core::mem::replace(&mut self.daemons.reclaimed[node.index()].is_reclaimed, true) {
+        let mode = self.phys.settings.zone_reclaim_mode;
+        let node = self.phys.frames.zone(zone).node();
+        if core::mem::replace(&mut self.phys.daemons.reclaimed[node.index()].is_reclaimed, true) {
             return None;
         }
         let goal = request.order.pages().get().max(CHUNK);
@@ -105,7 +118,7 @@ impl<T: Tracer> Mm<T> {
         control.may_writepage = mode & WRITE != 0;
         control.may_unmap = mode & UNMAP != 0;
         // Those releases that spared slab under boost allowed it only to whom they named.
-        let slab = self.policy.reclaim.slab_under_boost == SlabUnderBoost::Shrunk;
+        let slab = self.phys.policy.reclaim.slab_under_boost == SlabUnderBoost::Shrunk;
         Some((self.begin_reclaim(control), NodePass { zone, slab }))
     }
 
@@ -117,11 +130,11 @@ impl<T: Tracer> Mm<T> {
     fn end_node_reclaim(&mut self, id: ReclaimId, zone: ZoneId) -> bool {
         let through = self.is_through(id);
         self.end_reclaim(id);
-        let node = self.frames.zone(zone).node();
-        self.daemons.reclaimed[node.index()].is_reclaimed = false;
+        let node = self.phys.frames.zone(zone).node();
+        self.phys.daemons.reclaimed[node.index()].is_reclaimed = false;
         match through {
-            true => self.counters.zone_reclaim_success += 1,
-            false => self.counters.zone_reclaim_failed += 1,
+            true => self.phys.counters.zone_reclaim_success += 1,
+            false => self.phys.counters.zone_reclaim_failed += 1,
         }
         through
     }
@@ -141,7 +154,7 @@ mod tests {
     fn bits_of_the_mode_say_what_may_be_done_and_one_task_does_it() {
         for (mode, may_write, may_unmap) in [(1, false, false), (3, true, false), (5, false, true)] {
             let mut mm = boot();
-            mm.settings.zone_reclaim_mode = mode;
+            mm.phys.settings.zone_reclaim_mode = mode;
             let request = Request::new(Order::new(6).expect("a small order"), Gfp::GFP_KERNEL);
             let (id, pass) = mm.begin_node_reclaim(ZoneId(1), &request).expect("nobody else does");
             assert!(pass.slab && mm.begin_node_reclaim(ZoneId(0), &request).is_none());
@@ -171,15 +184,15 @@ mod tests {
         };
         let mut mm = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot();
         let spaces = [0, 1].map(|node| {
-            mm.frames.move_cpu(0, NodeId(node));
+            mm.phys.frames.move_cpu(0, NodeId(node));
             mapped(&mut mm, 100, LruList::InactiveFile, Prot::READ).space
         });
-        let spare = |mm: &Mm| [0, 1].map(|node| mm.spare_pagecache(NodeId(node)));
-        mm.settings.zone_reclaim_mode = 1;
+        let spare = |mm: &Mm| [0, 1].map(|node| mm.pages.spare_pagecache(NodeId(node), &mm.phys));
+        mm.phys.settings.zone_reclaim_mode = 1;
         assert_eq!(spare(&mm), [0, 0]);
         mm.exit(spaces[1], 0).expect("it lives");
         assert_eq!(spare(&mm), [0, 100]);
-        mm.settings.zone_reclaim_mode = 5;
+        mm.phys.settings.zone_reclaim_mode = 5;
         assert_eq!(spare(&mm), [100, 100], "it may be unmapped");
         mm.check().expect("every law holds");
     }

@@ -8,6 +8,8 @@ use super::control::{DEF_PRIORITY, ReclaimControl, ReclaimId, Reclaimer};
 use super::decide::too_many_isolated;
 use super::stats::PassStats;
 use crate::lru_list::{LruList, LruType};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::{Event, Tracer};
 use crate::{Mm, Zone};
 
@@ -54,10 +56,10 @@ impl<T: Tracer> Mm<T> {
     /// # Panics
     /// If the run has ended.
     pub fn begin_lru_pass(&mut self, id: ReclaimId, zone: ZoneId) {
-        let mut run = self.reclaim.runs.take(id);
-        let set = self.lru_set(zone);
-        let view = self.balance_view(&run, zone, set);
-        let targets = view.targets(&self.policy.reclaim);
+        let run = self.reclaim_runs.get_mut(id);
+        let set = self.phys.lru_set(zone);
+        let view = self.pages.balance_view(run, zone, set, &self.phys);
+        let targets = view.targets(&self.phys.policy.reclaim);
         let cut = run.by == Reclaimer::Direct && run.priority == DEF_PRIORITY;
         let reclaimed_before = run.nr_reclaimed;
         if !run.sets.contains(&set) {
@@ -65,26 +67,6 @@ impl<T: Tracer> Mm<T> {
         }
         run.stats = PassStats::default();
         run.pass = Some(Pass { zone, set, view, targets, left: targets, at: 0, reclaimed_before, cut, waiting: None });
-        self.reclaim.runs.put_back(id, run);
-    }
-
-    /// What the sharing of a pass over the set of lists of `zone` depends on.
-    fn balance_view(&mut self, run: &ReclaimControl, zone: ZoneId, set: usize) -> BalanceView {
-        let sizes = self.lru_sizes(set);
-        self.lru.pressure[set].fade(&sizes);
-        let of_set = |of: fn(&Zone) -> u64| self.zones_of_set(set).map(of).sum();
-        BalanceView {
-            sizes,
-            free: of_set(|zone| zone.free()),
-            high: of_set(|zone| zone.watermarks().high + zone.boost()),
-            priority: run.priority,
-            swappiness: self.settings.swappiness,
-            has_swap: self.swap_total() > Pages::ZERO,
-            swap_free: if run.may_swap { self.swap_free().get() } else { 0 },
-            file_refaults: self.lru.workingset.has_file_refaults(set),
-            polls: run.by == Reclaimer::Kswapd && self.is_unreclaimable(zone),
-            pressure: self.lru.pressure[set],
-        }
     }
 
     /// Advances the pass by at most a chunk, on behalf of `cpu`.
@@ -92,26 +74,51 @@ impl<T: Tracer> Mm<T> {
     /// # Panics
     /// If the run has ended.
     pub fn reclaim_step(&mut self, id: ReclaimId, cpu: usize) -> ReclaimStep {
-        let mut run = self.reclaim.runs.take(id);
-        let step = if run.chunk.isolated.is_empty() {
-            self.scan_step(&mut run)
-        } else {
-            ReclaimStep::Reclaimed(Pages::new(self.reclaim_chunk(&mut run, cpu)))
-        };
-        self.reclaim.runs.put_back(id, run);
-        step
+        let run = self.reclaim_runs.get_mut(id);
+        if run.chunk.isolated.is_empty() {
+            return self.pages.scan_step(run, &mut self.phys);
+        }
+        let freed = self.reclaim.reclaim_chunk(run, cpu, &mut self.phys, &mut self.pages, &self.compaction);
+        ReclaimStep::Reclaimed(Pages::new(freed))
+    }
+}
+
+impl UsedPages {
+    /// What the sharing of a pass over the set of lists of `zone` depends on.
+    fn balance_view(
+        &mut self,
+        run: &ReclaimControl,
+        zone: ZoneId,
+        set: usize,
+        phys: &PhysMem<impl Tracer>,
+    ) -> BalanceView {
+        let sizes = self.lru_sizes(set, phys);
+        self.lru.pressure[set].fade(&sizes);
+        let of_set = |of: fn(&Zone) -> u64| phys.zones_of_set(set).map(of).sum();
+        BalanceView {
+            sizes,
+            free: of_set(|zone| zone.free()),
+            high: of_set(|zone| zone.watermarks().high + zone.boost()),
+            priority: run.priority,
+            swappiness: phys.settings.swappiness,
+            has_swap: self.swap_total() > Pages::ZERO,
+            swap_free: if run.may_swap { self.swap_free().get() } else { 0 },
+            file_refaults: self.lru.workingset.has_file_refaults(set),
+            polls: run.by == Reclaimer::Kswapd && self.is_unreclaimable(zone, phys),
+            pressure: self.lru.pressure[set],
+        }
     }
 
     /// Takes or ages the next chunk of a list.
-    fn scan_step(&mut self, run: &mut ReclaimControl) -> ReclaimStep {
+    fn scan_step(&mut self, run: &mut ReclaimControl, phys: &mut PhysMem<impl Tracer>) -> ReclaimStep {
         let Some(mut pass) = run.pass.take() else { return ReclaimStep::Done };
         let (reclaimed, goal) = (run.nr_reclaimed - pass.reclaimed_before, run.nr_to_reclaim);
-        pass.view.sizes = self.lru_sizes(pass.set);
+        pass.view.sizes = self.lru_sizes(pass.set, phys);
         let mut waited = pass.waiting.is_some();
         while let Some((list, pages)) = pass.waiting.take().or_else(|| pass.next_chunk(reclaimed, goal)) {
             let of = LruType::of(list);
             let inactive = list == of.inactive();
-            if inactive && self.is_throttled(run, &pass, of) {
+            if inactive && self.is_throttled(run, &pass, of, phys) {
                 if core::mem::take(&mut waited) {
                     continue; // It did not help.
                 }
@@ -119,29 +126,40 @@ impl<T: Tracer> Mm<T> {
                 run.pass = Some(pass);
                 return ReclaimStep::TooManyIsolated;
             }
-            if !inactive && !run.force_deactivate && !self.inactive_is_low(run, &pass, of) {
+            if !inactive && !run.force_deactivate && !phys.inactive_is_low(run, &pass, of) {
                 run.skipped_deactivate = true;
                 continue; // Nothing was touched.
             }
             if inactive {
-                self.isolate_chunk(run, &pass, list, pages);
+                self.isolate_chunk(run, &pass, list, pages, phys);
             } else {
-                self.age_chunk(run, &pass, list, pages);
+                self.age_chunk(run, &pass, list, pages, phys);
             }
             run.pass = Some(pass);
             return ReclaimStep::Scanned;
         }
-        if self.inactive_is_low(run, &pass, LruType::Anon) {
-            self.age_chunk(run, &pass, LruList::ActiveAnon, CHUNK);
+        if phys.inactive_is_low(run, &pass, LruType::Anon) {
+            self.age_chunk(run, &pass, LruList::ActiveAnon, CHUNK, phys);
         }
         ReclaimStep::Done
     }
 
-    fn is_throttled(&self, run: &ReclaimControl, pass: &Pass, of: LruType) -> bool {
-        let isolated = self.zones_of_set(pass.set).map(|zone| self.zone_lru(zone.id()).isolated(of)).sum();
+    fn is_throttled(&self, run: &ReclaimControl, pass: &Pass, of: LruType, phys: &PhysMem<impl Tracer>) -> bool {
+        let isolated = phys.zones_of_set(pass.set).map(|zone| self.zone_lru(zone.id()).isolated(of)).sum();
         run.by == Reclaimer::Direct && too_many_isolated(isolated, pass.view.sizes[of.inactive().index()], run.gfp)
     }
 
+    /// Pages on each list of a set.
+    pub(crate) fn lru_sizes(&self, set: usize, phys: &PhysMem<impl Tracer>) -> [u64; LruList::COUNT] {
+        let mut sizes = [0; LruList::COUNT];
+        for zone in phys.zones_of_set(set) {
+            LruList::ALL.into_iter().for_each(|list| sizes[list.index()] += self.zone_lru(zone.id()).pages(list));
+        }
+        sizes
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
     fn inactive_is_low(&mut self, run: &ReclaimControl, pass: &Pass, of: LruType) -> bool {
         let sizes = &pass.view.sizes;
         let (node, rules) = (self.frames.zone(pass.zone).node(), &self.policy.reclaim);
@@ -164,15 +182,6 @@ impl<T: Tracer> Mm<T> {
     /// Zones whose pages are on the lists of a set.
     pub(super) fn zones_of_set(&self, set: usize) -> impl Iterator<Item = &Zone> {
         self.frames.zones().iter().filter(move |zone| self.lru_set(zone.id()) == set)
-    }
-
-    /// Pages on each list of a set.
-    pub(crate) fn lru_sizes(&self, set: usize) -> [u64; LruList::COUNT] {
-        let mut sizes = [0; LruList::COUNT];
-        for zone in self.zones_of_set(set) {
-            LruList::ALL.into_iter().for_each(|list| sizes[list.index()] += self.zone_lru(zone.id()).pages(list));
-        }
-        sizes
     }
 }
 

@@ -36,7 +36,7 @@ struct World {
 impl World {
     fn new(policy: Policy, seed: u64) -> Self {
         let mut mm = mounted(policy).with_content_tags();
-        mm.swapon(SLOTS);
+        mm.pages.swapon(SLOTS);
         let file = mm.fs_create(Pages::new(PAGES)).expect("there is room");
         assert!(matches!(mm.fs_open_fast(file, &KERNEL), FsStep::Done { .. }));
         let mut mappings = Vec::new();
@@ -112,7 +112,7 @@ impl World {
                     self.mm.end_page_read(file, index, Pages::new(1), CPU);
                 }
                 FaultStep::NeedMkwrite => {
-                    self.mm.page_mkwrite(space, addr, Nanos::new(self.now), CPU);
+                    self.mm.pages.page_mkwrite(space, addr, Nanos::new(self.now), CPU, &mut self.mm.phys);
                 }
                 FaultStep::Hit | FaultStep::Done => return,
                 other => panic!("{other:?}"),
@@ -178,7 +178,7 @@ impl World {
         (run.may_unmap, run.may_swap, run.may_writepage) = (!self.chance(8), !self.chance(8), !self.chance(8));
         run.gfp = [Gfp::GFP_KERNEL, Gfp::GFP_NOFS, Gfp::GFP_KERNEL - Gfp::IO - Gfp::FS][self.random.below(3) as usize];
         let flags = ReclaimFlags { dirty: self.chance(2), writeback: self.chance(2), congested: false };
-        self.mm.set_reclaim_flags(ZoneId(0), flags);
+        self.mm.reclaim.set_reclaim_flags(ZoneId(0), flags, &self.mm.phys);
         run
     }
 
@@ -203,7 +203,7 @@ impl World {
 
     fn flush(&mut self) {
         let most = Pages::new(self.random.below(8) + 1);
-        let write = self.mm.start_writeback(self.file, most);
+        let write = self.mm.pages.start_writeback(self.file, most, &mut self.mm.phys);
         self.writes.extend(write.map(PageWrite::File));
     }
 
@@ -226,8 +226,8 @@ impl World {
             self.mm.exit(self.mappings[at].0, CPU).expect("it lives");
         }
         self.mm.check().unwrap_or_else(|violation| panic!("in the end: {violation}"));
-        let levels = self.mm.user_levels();
-        assert_eq!((levels.anon, levels.mapped, self.mm.swap_free()), (0, 0, SLOTS));
+        let levels = self.mm.pages.user_levels();
+        assert_eq!((levels.anon, levels.mapped, self.mm.pages.swap_free()), (0, 0, SLOTS));
         self.mm
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! Key types: [`PassStats`] (counts of one pass), [`ReclaimFlags`] (what holds of the lists until they are balanced again).
 
-use crate::Mm;
-use crate::trace::Tracer;
 use order9_frames::ZoneId;
+
+use crate::phys::PhysMem;
+use crate::reclaim::Reclaim;
+use crate::trace::Tracer;
 
 /// Pages that a pass took off inactive lists, and how it found them; Linux' `scan_control.nr`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,22 +78,22 @@ impl ReclaimFlags {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl Reclaim {
     /// Flags of the set of lists that serves `zone`: of its node or, by policy, its own.
     #[must_use]
-    pub fn reclaim_flags(&self, zone: ZoneId) -> ReclaimFlags {
-        self.reclaim.flags[self.lru_set(zone)]
+    pub fn reclaim_flags(&self, zone: ZoneId, phys: &PhysMem<impl Tracer>) -> ReclaimFlags {
+        self.flags[phys.lru_set(zone)]
     }
 
     /// Sets them: kswapd after a pass, by [`ReclaimFlags::after`], and to the default once the node is balanced.
-    pub fn set_reclaim_flags(&mut self, zone: ZoneId, flags: ReclaimFlags) {
-        let set = self.lru_set(zone);
-        self.reclaim.flags[set] = flags;
+    pub fn set_reclaim_flags(&mut self, zone: ZoneId, flags: ReclaimFlags, phys: &PhysMem<impl Tracer>) {
+        let set = phys.lru_set(zone);
+        self.flags[set] = flags;
     }
 
     /// Whether the queue of the disks that file pages are written to is full, as whoever runs them sees it.
-    pub const fn set_congested(&mut self, congested: bool) {
-        self.reclaim.congested = congested;
+    pub fn set_congested(&mut self, congested: bool) {
+        self.congested = congested;
     }
 }
 

@@ -42,10 +42,10 @@ pub(super) fn mapped(mm: &mut Mm, count: u64, list: LruList, prot: Prot) -> Mapp
     let mut file_mapped = Mapped { space, start, file, pages: Vec::new() };
     for page in 0..count {
         assert_eq!(touch(mm, &file_mapped, page), FaultStep::Done);
-        let idx = mm.frames.at(mm.file_page(file, page).expect("it was just touched"));
-        mm.move_lru(idx, list);
-        mm.take_uses(idx);
-        file_mapped.pages.push(mm.frames.pfn(idx));
+        let idx = mm.phys.frames.at(mm.file_page(file, page).expect("it was just touched"));
+        mm.pages.move_lru(idx, list, &mut mm.phys);
+        mm.pages.take_uses(idx, &mut mm.phys);
+        file_mapped.pages.push(mm.phys.frames.pfn(idx));
     }
     file_mapped
 }
@@ -81,7 +81,7 @@ fn what_reclaim_frees_for_huge_pages_behind_the_free_scanner_is_counted() {
         let mut pages = mapped.pages.clone();
         pages.sort_unstable();
         let cursor = pages[350].align_down(Order::PAGEBLOCK);
-        let zone = mm.frames.zones().iter().find(|zone| zone.span().contains(cursor)).expect("it has a zone");
+        let zone = mm.phys.frames.zones().iter().find(|zone| zone.span().contains(cursor)).expect("it has a zone");
         let (span, of) = (zone.span(), &mut mm.compaction.zones[zone.id().index()]);
         of.reset_cached(span);
         of.lower_free(cursor);
@@ -91,7 +91,7 @@ fn what_reclaim_frees_for_huge_pages_behind_the_free_scanner_is_counted() {
         mm.begin_lru_pass(id, ZoneId(1));
         while mm.reclaim_step(id, CPU) != ReclaimStep::Done {}
         assert_eq!(mm.end_reclaim(id).nr_reclaimed, 700);
-        let found = (mm.counters.huge_reclaimed, mm.counters.huge_reclaimed_behind);
+        let found = (mm.phys.counters.huge_reclaimed, mm.phys.counters.huge_reclaimed_behind);
         assert_eq!(found, if counts { (700, behind as u64) } else { (0, 0) });
     }
 }
@@ -110,30 +110,33 @@ fn unused_pages_go_and_used_ones_stay() {
     assert_eq!(sizes(&mm), [0, 0, 2, 1, 0]);
     let counters = mm.counters();
     assert_eq!((counters.pgscan_kswapd.total(), counters.pgsteal_kswapd.total(), counters.pgactivate), (100, 97, 1));
-    assert_eq!(mm.lru_list(ZoneId(1), LruList::InactiveFile).collect::<Vec<_>>(), [mapped.pages[6], mapped.pages[3]]);
-    assert_eq!((mm.file(mapped.file).unwrap().pages().get(), mm.user_levels().mapped), (3, 3));
+    assert_eq!(
+        mm.pages.lru_list(ZoneId(1), LruList::InactiveFile, &mm.phys).collect::<Vec<_>>(),
+        [mapped.pages[6], mapped.pages[3]]
+    );
+    assert_eq!((mm.file(mapped.file).unwrap().pages().get(), mm.pages.user_levels().mapped), (3, 3));
 }
 
 #[test]
 fn translations_are_flushed_once_for_a_chunk() {
     let mut mm = boot();
     mapped(&mut mm, 100, LruList::InactiveFile, Prot::READ);
-    let before = mm.work.tlb_flushes;
+    let before = mm.phys.work.tlb_flushes;
     assert_eq!(pass(&mut mm, control(0)).nr_reclaimed, 100);
-    assert_eq!(mm.work.tlb_flushes - before, 4, "three chunks of 32 pages and one of 4");
+    assert_eq!(mm.phys.work.tlb_flushes - before, 4, "three chunks of 32 pages and one of 4");
 }
 
 #[test]
 fn whoever_waits_for_writes_goes_on_after_a_chunk_for_each() {
     let mut mm = boot();
     let page = mapped(&mut mm, 1, LruList::InactiveFile, Prot::READ).pages[0];
-    let idx = mm.frames.at(page);
-    mm.note_written(idx, 1000);
-    mm.begin_writeback_wait(NodeId(0));
-    mm.begin_writeback_wait(NodeId(0));
-    mm.note_written(idx, 64);
+    let idx = mm.phys.frames.at(page);
+    mm.phys.note_written(idx, 1000);
+    mm.phys.begin_writeback_wait(NodeId(0));
+    mm.phys.begin_writeback_wait(NodeId(0));
+    mm.phys.note_written(idx, 64);
     assert_eq!(mm.take_wakeups().written, 0, "what was written before does not count");
-    mm.note_written(idx, 1);
+    mm.phys.note_written(idx, 1);
     assert_eq!(mm.take_wakeups().written, 1);
 }
 
@@ -154,7 +157,10 @@ fn pages_of_higher_zones_are_passed_over_once() {
     // Two chunks, each of which goes round the list.
     assert_eq!((mm.counters().pgskip[ZoneKind::Normal.index()], run.nr_scanned), (80, 80));
     let newest_first = mapped.pages.iter().rev().copied();
-    assert!(mm.lru_list(ZoneId(1), LruList::InactiveFile).eq(newest_first), "all have moved, so none has");
+    assert!(
+        mm.pages.lru_list(ZoneId(1), LruList::InactiveFile, &mm.phys).eq(newest_first),
+        "all have moved, so none has"
+    );
 }
 
 #[test]
@@ -201,7 +207,7 @@ fn pages_dropped_while_isolated_are_freed_and_count() {
     let id = mm.begin_reclaim(control(0));
     mm.begin_lru_pass(id, ZoneId(1));
     assert_eq!(mm.reclaim_step(id, CPU), ReclaimStep::Scanned);
-    assert_eq!(mm.zone_lru(ZoneId(1)).isolated(LruType::File), 32);
+    assert_eq!(mm.pages.zone_lru(ZoneId(1)).isolated(LruType::File), 32);
     mm.truncate(mapped.file, Pages::new(8), CPU).expect("it is open");
     mm.check().expect("every law holds");
     assert_eq!(mm.reclaim_step(id, CPU), ReclaimStep::Reclaimed(Pages::new(32)));
@@ -261,7 +267,7 @@ fn a_pass_tells_what_it_does() {
     for page in 0..40 {
         let pfn = mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE)).expect("memory is free");
         mm.add_file_page(file, page, pfn, CPU).expect("it is open");
-        mm.move_lru(mm.frames.at(pfn), LruList::InactiveFile);
+        mm.pages.move_lru(mm.phys.frames.at(pfn), LruList::InactiveFile, &mut mm.phys);
     }
     mm.tracer_mut().clear();
     let id = mm.begin_reclaim(control(0));
@@ -296,8 +302,8 @@ fn a_pass_tells_what_it_does() {
 #[test]
 fn writes_and_pages_that_come_back_are_what_a_type_costs() {
     let mut mm = boot();
-    mm.policy.reclaim.new_anon = NewAnon::Inactive;
-    mm.swapon(Pages::new(1000));
+    mm.phys.policy.reclaim.new_anon = NewAnon::Inactive;
+    mm.pages.swapon(Pages::new(1000));
     let space = mm.create_space().expect("there are few");
     let start = mm.mmap(space, &MmapRequest::anon(Pages::new(420).bytes()), CPU).expect("there is room");
     let at = |page: u64| VirtAddr::new(start.get() + 4096 * page);
@@ -305,15 +311,19 @@ fn writes_and_pages_that_come_back_are_what_a_type_costs() {
         .map(|page| {
             assert_eq!(mm.touch(space, at(page), Access::Write, CPU), FaultStep::Done);
             let PageView::Present { pfn, .. } = mm.page_at(space, at(page)) else { panic!("it was just written") };
-            mm.take_uses(mm.frames.at(pfn));
+            mm.pages.take_uses(mm.phys.frames.at(pfn), &mut mm.phys);
             pfn
         })
         .collect();
     // Many in use, so that twenty others are few; one of these had been in use before.
-    let in_use = |mm: &mut Mm| pages[..400].iter().for_each(|&pfn| mm.move_lru(mm.frames.at(pfn), LruList::ActiveAnon));
-    let last = mm.frames.at(pages[419]);
-    mm.frames.set(last, mm.frames.word(last).with(PageFlag::Workingset, true));
-    let cost = |mm: &Mm| mm.lru.pressure[0].cost;
+    let in_use = |mm: &mut Mm| {
+        pages[..400]
+            .iter()
+            .for_each(|&pfn| mm.pages.move_lru(mm.phys.frames.at(pfn), LruList::ActiveAnon, &mut mm.phys));
+    };
+    let last = mm.phys.frames.at(pages[419]);
+    mm.phys.frames.set(last, mm.phys.frames.word(last).with(PageFlag::Workingset, true));
+    let cost = |mm: &Mm| mm.pages.lru.pressure[0].cost;
     in_use(&mut mm);
     let run = pass(&mut mm, control(0));
     assert_eq!((run.writes.len(), run.nr_reclaimed, cost(&mm)), (20, 0, [20, 0]), "each write costs");
@@ -337,15 +347,15 @@ fn writes_and_pages_that_come_back_are_what_a_type_costs() {
 
 /// Makes a program with `count` inactive pages that it has not used since it wrote them, and enough swap.
 fn unused_anon(mm: &mut Mm, count: u64) {
-    mm.policy.reclaim.new_anon = NewAnon::Inactive;
-    mm.swapon(Pages::new(1000));
+    mm.phys.policy.reclaim.new_anon = NewAnon::Inactive;
+    mm.pages.swapon(Pages::new(1000));
     let space = mm.create_space().expect("there are few");
     let start = mm.mmap(space, &MmapRequest::anon(Pages::new(count).bytes()), CPU).expect("there is room");
     for page in 0..count {
         let at = VirtAddr::new(start.get() + 4096 * page);
         assert_eq!(mm.touch(space, at, Access::Write, CPU), FaultStep::Done);
         let PageView::Present { pfn, .. } = mm.page_at(space, at) else { panic!("it was just written") };
-        mm.take_uses(mm.frames.at(pfn));
+        mm.pages.take_uses(mm.phys.frames.at(pfn), &mut mm.phys);
     }
 }
 
@@ -366,7 +376,10 @@ fn a_run_that_may_not_swap_gives_its_pages_no_slots() {
     assert_eq!(mm.reclaim_step(id, CPU), ReclaimStep::Scanned);
     mm.reclaim_mut(id).may_swap = false;
     assert_eq!(mm.reclaim_step(id, CPU), ReclaimStep::Reclaimed(Pages::ZERO));
-    assert_eq!((mm.end_reclaim(id).writes.len(), mm.swap_free(), sizes(&mm)), (0, Pages::new(1000), [20, 0, 0, 0, 0]));
+    assert_eq!(
+        (mm.end_reclaim(id).writes.len(), mm.pages.swap_free(), sizes(&mm)),
+        (0, Pages::new(1000), [20, 0, 0, 0, 0])
+    );
 }
 
 #[test]
@@ -393,5 +406,5 @@ fn aged_pages_are_marked_as_having_been_active_and_take_the_lock_twice() {
     mm.take_work();
     pass(&mut mm, control(0));
     assert_eq!((mm.take_work().lru_lock_sections, sizes(&mm)), (2, [0, 0, 32, 0, 0]));
-    assert!(mapped.pages.iter().all(|&pfn| mm.frames.word(mm.frames.at(pfn)).has(PageFlag::Workingset)));
+    assert!(mapped.pages.iter().all(|&pfn| mm.phys.frames.word(mm.phys.frames.at(pfn)).has(PageFlag::Workingset)));
 }

@@ -5,9 +5,10 @@ use order9_units::{Nanos, NodeId, ZoneKind};
 
 use super::decide::throttles_direct_reclaim;
 use super::pass::CHUNK;
-use crate::Mm;
 use crate::env::{Stall, TICK, Until};
 use crate::lru_list::{LruList, LruType};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::{ThrottleRule, Unreclaimable};
 use crate::trace::{Event, Tracer};
 
@@ -25,14 +26,14 @@ const NOFS_WAIT: Nanos = Nanos::new(1_000_000_000);
 pub(super) async fn throttle_direct<E: Stall>(env: &E, request: &Request) {
     let task = env.task();
     let node = request.node;
-    if task.kthread || task.oom_victim || !env.with(|mm| mm.throttles_direct_reclaim(node)) {
+    if task.kthread || task.oom_victim || !env.with(|mm| mm.pages.throttles_direct_reclaim(node, &mut mm.phys)) {
         return;
     }
-    env.with(|mm| mm.counters.pgscan_direct_throttle += 1);
+    env.with(|mm| mm.phys.counters.pgscan_direct_throttle += 1);
     let timeout = if request.gfp.has(Gfp::FS) { None } else { Some(NOFS_WAIT) };
     loop {
         let woken = env.wait(Until::ReservesFilled(node), timeout).await;
-        let stuck = env.with(|mm| mm.throttles_direct_reclaim(node));
+        let stuck = env.with(|mm| mm.pages.throttles_direct_reclaim(node, &mut mm.phys));
         if !woken || !stuck || env.task().oom_victim {
             return;
         }
@@ -67,7 +68,7 @@ impl Stalled {
 
 /// Stops a reclaimer on `node`, as the policy has it.
 pub(super) async fn throttle<E: Stall>(env: &E, node: NodeId, why: Stalled) {
-    match (env.with(|mm| mm.policy.reclaim.throttle), why) {
+    match (env.with(|mm| mm.phys.policy.reclaim.throttle), why) {
         (ThrottleRule::Congestion, Stalled::Writeback | Stalled::Congested) => {
             env.wait(Until::Uncongested, Some(DISK_WAIT)).await;
         }
@@ -83,9 +84,9 @@ pub(super) async fn throttle<E: Stall>(env: &E, node: NodeId, why: Stalled) {
 /// find nothing else, and it would take memory for used up (`throttle_vm_writeout`). Who may hold what the disks need waits
 /// only once.
 pub(super) async fn throttle_vm_writeout<E: Stall>(env: &E, gfp: Gfp) {
-    while env
-        .with(|mm| mm.policy.reclaim.throttle_vm_writeout && mm.write_pending(None).writeback > mm.writeout_limit())
-    {
+    while env.with(|mm| {
+        mm.phys.policy.reclaim.throttle_vm_writeout && mm.write_pending(None).writeback > mm.phys.writeout_limit()
+    }) {
         env.wait(Until::Uncongested, Some(DISK_WAIT)).await;
         if !(gfp.has(Gfp::IO) && gfp.has(Gfp::FS)) {
             return;
@@ -103,9 +104,9 @@ async fn wait_for_event<E: Stall>(env: &E, node: NodeId, why: Stalled) {
     let begun = env.now();
     match why {
         Stalled::Writeback => {
-            env.with(|mm| mm.begin_writeback_wait(node));
+            env.with(|mm| mm.phys.begin_writeback_wait(node));
             env.wait(Until::PagesWritten(node), Some(timeout)).await;
-            env.with(|mm| mm.daemons.reclaimed[node.index()].writeback_waiters -= 1);
+            env.with(|mm| mm.phys.daemons.reclaimed[node.index()].writeback_waiters -= 1);
         }
         Stalled::Isolated => {
             env.wait(Until::FewIsolated(node), Some(timeout)).await;
@@ -113,10 +114,10 @@ async fn wait_for_event<E: Stall>(env: &E, node: NodeId, why: Stalled) {
         Stalled::Congested | Stalled::NoProgress => env.sleep(timeout).await,
     }
     let delayed = Nanos::new(env.now().get() - begun.get());
-    env.with(|mm| mm.trace(|| Event::Throttled { node, timeout, delayed, why }));
+    env.with(|mm| mm.phys.trace(|| Event::Throttled { node, timeout, delayed, why }));
 }
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     pub(super) fn begin_writeback_wait(&mut self, node: NodeId) {
         let node = &mut self.daemons.reclaimed[node.index()];
         if node.writeback_waiters == 0 {
@@ -137,50 +138,52 @@ impl<T: Tracer> Mm<T> {
             self.daemons.wakeups.written |= 1 << id.0;
         }
     }
+}
 
+impl UsedPages {
     /// Whether the reserves of a node are so low that tasks have to leave reclaim to kswapd, which is woken for it.
-    pub(crate) fn throttles_direct_reclaim(&mut self, node: NodeId) -> bool {
+    pub(crate) fn throttles_direct_reclaim(&self, node: NodeId, phys: &mut PhysMem<impl Tracer>) -> bool {
         let (mut free, mut min) = (0, 0);
-        for zone in self.frames.zones().iter().filter(|zone| zone.node() == node && zone.kind() <= ZoneKind::Normal) {
-            if self.reclaimable_pages(zone.id()) > 0 {
+        for zone in phys.frames.zones().iter().filter(|zone| zone.node() == node && zone.kind() <= ZoneKind::Normal) {
+            if self.reclaimable_pages(zone.id(), phys) > 0 {
                 free += zone.free();
                 min += zone.mark(Mark::Min);
             }
         }
-        let throttles = throttles_direct_reclaim(free, min) && !self.kswapd_gave_up(node);
-        let of = &mut self.daemons.kswapd[node.index()];
+        let throttles = throttles_direct_reclaim(free, min) && !self.kswapd_gave_up(node, phys);
+        let of = &mut phys.daemons.kswapd[node.index()];
         if throttles && of.asleep {
             of.ask_for_reserves();
             of.asleep = false;
-            self.daemons.wakeups.kswapd |= 1 << node.0;
+            phys.daemons.wakeups.kswapd |= 1 << node.0;
         }
         throttles
     }
 
     /// Pages of a zone that reclaim could free: those of files, and anonymous ones while there is swap space.
     #[must_use]
-    pub fn reclaimable_pages(&self, zone: crate::ZoneId) -> u64 {
-        let zone = self.frames.zone(zone);
+    pub fn reclaimable_pages(&self, zone: crate::ZoneId, phys: &PhysMem<impl Tracer>) -> u64 {
+        let zone = phys.frames.zone(zone);
         let of =
             |of: LruType| self.zone_lru(zone.id()).pages(of.active()) + self.zone_lru(zone.id()).pages(of.inactive());
         of(LruType::File) + if self.swap_free().get() > 0 { of(LruType::Anon) } else { 0 }
     }
 
     /// Whether the lists that serve `zone` have been scanned in vain so often that only first passes go over them any more.
-    pub(crate) fn is_unreclaimable(&self, zone: crate::ZoneId) -> bool {
-        match self.policy.reclaim.unreclaimable {
+    pub(crate) fn is_unreclaimable(&self, zone: crate::ZoneId, phys: &PhysMem<impl Tracer>) -> bool {
+        match phys.policy.reclaim.unreclaimable {
             Unreclaimable::KswapdFailures => false,
             Unreclaimable::PagesScanned => {
-                let set = self.lru_set(zone);
-                let reclaimable: u64 = self.zones_of_set(set).map(|zone| self.reclaimable_pages(zone.id())).sum();
-                self.frames.watch().scanned_since_free.pages[set] >= SCANS_MAX * reclaimable
+                let set = phys.lru_set(zone);
+                let reclaimable: u64 = phys.zones_of_set(set).map(|zone| self.reclaimable_pages(zone.id(), phys)).sum();
+                phys.frames.watch().scanned_since_free.pages[set] >= SCANS_MAX * reclaimable
             }
         }
     }
 
     /// Inactive pages of a node that reclaim could still take.
-    pub(super) fn inactive_pages(&self, zone: crate::ZoneId) -> u64 {
-        let sizes = self.lru_sizes(self.lru_set(zone));
+    pub(super) fn inactive_pages(&self, zone: crate::ZoneId, phys: &PhysMem<impl Tracer>) -> u64 {
+        let sizes = self.lru_sizes(phys.lru_set(zone), phys);
         let anon = if self.swap_free().get() > 0 { sizes[LruList::InactiveAnon.index()] } else { 0 };
         sizes[LruList::InactiveFile.index()] + anon
     }
@@ -193,6 +196,7 @@ mod tests {
     use order9_units::{Order, Pages, Pfn, PfnRange};
 
     use super::*;
+    use crate::Mm;
     use crate::daemon_request::DaemonRequest;
     use crate::env::Task;
     use crate::env::alone::{Alone, run};
@@ -214,10 +218,10 @@ mod tests {
             ..Layout::default()
         };
         let mut mm = MmBuilder::new(&layout, Policy::default()).expect("the layout is sound").boot();
-        mm.lru.zones[0].sizes[LruList::InactiveFile.index()] = 100;
-        let free = mm.frames.zones()[0].free();
-        mm.frames.edit_zone(0, |zone| zone.watermarks.min = 2 * free);
-        mm.daemons.kswapd[0].asleep = true;
+        mm.pages.lru.zones[0].sizes[LruList::InactiveFile.index()] = 100;
+        let free = mm.phys.frames.zones()[0].free();
+        mm.phys.frames.edit_zone(0, |zone| zone.watermarks.min = 2 * free);
+        mm.phys.daemons.kswapd[0].asleep = true;
         mm
     }
 
@@ -231,9 +235,9 @@ mod tests {
             (asked(order(3), ZoneKind::Dma32), asked(order(3), ZoneKind::Dma32)),
         ] {
             let mut mm = exhausted();
-            mm.daemons.kswapd[0].request = before;
-            assert!(mm.throttles_direct_reclaim(NODE));
-            assert_eq!((mm.daemons.kswapd[0].request, mm.daemons.kswapd[0].asleep), (after, false));
+            mm.phys.daemons.kswapd[0].request = before;
+            assert!(mm.pages.throttles_direct_reclaim(NODE, &mut mm.phys));
+            assert_eq!((mm.phys.daemons.kswapd[0].request, mm.phys.daemons.kswapd[0].asleep), (after, false));
             assert_eq!(mm.take_wakeups().kswapd, 1);
         }
     }
@@ -241,13 +245,13 @@ mod tests {
     #[test]
     fn a_kswapd_that_is_awake_or_not_needed_is_asked_for_nothing() {
         let mut mm = exhausted();
-        mm.daemons.kswapd[0].asleep = false;
-        assert!(mm.throttles_direct_reclaim(NODE));
-        assert_eq!((mm.daemons.kswapd[0].request, mm.take_wakeups().kswapd), (None, 0));
-        mm.frames.edit_zone(0, |zone| zone.watermarks.min -= 2);
-        mm.daemons.kswapd[0].asleep = true;
-        assert!(!mm.throttles_direct_reclaim(NODE));
-        assert_eq!((mm.daemons.kswapd[0].request, mm.take_wakeups().kswapd), (None, 0));
+        mm.phys.daemons.kswapd[0].asleep = false;
+        assert!(mm.pages.throttles_direct_reclaim(NODE, &mut mm.phys));
+        assert_eq!((mm.phys.daemons.kswapd[0].request, mm.take_wakeups().kswapd), (None, 0));
+        mm.phys.frames.edit_zone(0, |zone| zone.watermarks.min -= 2);
+        mm.phys.daemons.kswapd[0].asleep = true;
+        assert!(!mm.pages.throttles_direct_reclaim(NODE, &mut mm.phys));
+        assert_eq!((mm.phys.daemons.kswapd[0].request, mm.take_wakeups().kswapd), (None, 0));
     }
 
     #[test]
@@ -274,11 +278,11 @@ mod tests {
     #[test]
     fn anonymous_pages_can_be_reclaimed_only_while_there_is_swap() {
         let mut mm = exhausted();
-        mm.lru.zones[0].sizes[LruList::InactiveAnon.index()] = 50;
-        mm.lru.zones[0].sizes[LruList::ActiveAnon.index()] = 7;
-        let zone = mm.frames.zones()[0].id();
-        assert_eq!((mm.reclaimable_pages(zone), mm.inactive_pages(zone)), (100, 100));
-        mm.swapon(Pages::new(10));
-        assert_eq!((mm.reclaimable_pages(zone), mm.inactive_pages(zone)), (157, 150));
+        mm.pages.lru.zones[0].sizes[LruList::InactiveAnon.index()] = 50;
+        mm.pages.lru.zones[0].sizes[LruList::ActiveAnon.index()] = 7;
+        let zone = mm.phys.frames.zones()[0].id();
+        assert_eq!((mm.pages.reclaimable_pages(zone, &mm.phys), mm.pages.inactive_pages(zone, &mm.phys)), (100, 100));
+        mm.pages.swapon(Pages::new(10));
+        assert_eq!((mm.pages.reclaimable_pages(zone, &mm.phys), mm.pages.inactive_pages(zone, &mm.phys)), (157, 150));
     }
 }

@@ -3,8 +3,9 @@
 use order9_frames::Idx;
 use order9_units::ZoneKind;
 
-use crate::Mm;
 use crate::lru_list::LruList;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::{Prot, PteFlag};
 use crate::trace::Tracer;
 
@@ -33,36 +34,36 @@ pub(crate) struct Uses {
     pub(crate) executable: bool,
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// The oldest page of the list that helps; the caller takes it off or moves it away.
-    pub(super) fn oldest(&mut self, walk: &mut Walk) -> Option<Idx> {
+    pub(super) fn oldest(&mut self, walk: &mut Walk, phys: &mut PhysMem<impl Tracer>) -> Option<Idx> {
         loop {
-            let idx = self.frames.table().last(walk.sentinel)?;
+            let idx = phys.frames.table().last(walk.sentinel)?;
             if walk.first_skipped == Some(idx) {
                 return None;
             }
-            self.work.lru_scanned += 1;
-            let kind = self.frames.zones()[self.frames.zone_around(idx).index()].kind();
+            phys.work.lru_scanned += 1;
+            let kind = phys.frames.zones()[phys.frames.zone_around(idx).index()].kind();
             if kind <= walk.highest {
                 return Some(idx);
             }
             walk.first_skipped.get_or_insert(idx);
-            let frames = self.frames.word(idx).frames();
+            let frames = phys.frames.word(idx).frames();
             walk.skipped += frames;
-            self.counters.pgskip[kind.index()] += frames;
-            self.move_lru(idx, walk.list);
+            phys.counters.pgskip[kind.index()] += frames;
+            self.move_lru(idx, walk.list, phys);
         }
     }
 
     /// Counts the mappings by which a page was accessed, and forgets the accesses.
-    pub(crate) fn take_uses(&mut self, idx: Idx) -> Uses {
-        self.work.rmap_walks += 1;
-        if self.frames.word(idx).is_compound() {
-            return self.take_huge_uses(idx);
+    pub(crate) fn take_uses(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) -> Uses {
+        phys.work.rmap_walks += 1;
+        if phys.frames.word(idx).is_compound() {
+            return self.take_huge_uses(idx, phys);
         }
         let mut uses = Uses::default();
-        for &at in &*self.mappings_of(idx) {
-            let space = self.user.living(at.space);
+        for &at in &*self.mappings_of(idx, phys) {
+            let space = self.living(at.space);
             let Some(table) = space.table.table_mut(at.vpn) else { continue };
             let pte = table.get(at.vpn);
             if pte.has(PteFlag::Young) {

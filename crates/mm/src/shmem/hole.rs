@@ -3,9 +3,10 @@
 use order9_frames::{Gfp, Request};
 use order9_units::{NodeId, Order, Pages, Pfn};
 
-use crate::Mm;
 use crate::mempolicy::{PageOf, SpaceTask};
 use crate::page_cache::FileId;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::Errno;
 use crate::thp::placement::HugeSearch;
 use crate::trace::Tracer;
@@ -54,52 +55,50 @@ impl ShmemHole {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// What a write by a system call, or `fallocate`, needs for the hole at `index` of a tmpfs file, which
     /// [`Mm::shmem_page`] has found there, by `task` on `cpu`. No mapping advises it.
-    ///
-    /// # Errors
-    /// `ENOSPC` where the mount is full.
-    pub fn shmem_hole(
+    pub(crate) fn shmem_hole(
         &mut self,
         task: impl Into<SpaceTask>,
         file: FileId,
         index: u64,
         cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
     ) -> Result<ShmemHole, Errno> {
-        let hole = ShmemHole { file, index, local: self.node_of_cpu(cpu), search: None };
-        if self.wants_huge_page(file, index, None) {
-            let search = self.begin_shmem_search(task.into(), PageOf::File(file, index), hole.local);
-            self.counters.thp_file_fallback += u64::from(search.is_none());
+        let hole = ShmemHole { file, index, local: phys.node_of_cpu(cpu), search: None };
+        if self.wants_huge_page(file, index, None, phys) {
+            let search = self.begin_shmem_search(task.into(), PageOf::File(file, index), hole.local, phys);
+            phys.counters.thp_file_fallback += u64::from(search.is_none());
             return Ok(ShmemHole { search, ..hole });
         }
-        if self.has_room(file, cpu) { Ok(hole) } else { Err(Errno::Enospc) }
+        if self.has_room(file, cpu, phys) { Ok(hole) } else { Err(Errno::Enospc) }
     }
 
     /// Says that no huge page could be had for a hole; what to ask for instead.
-    pub fn shmem_refused(&mut self, hole: &ShmemHole) -> ShmemHole {
-        let search = hole.search.and_then(|search| self.go_on_searching(&search));
-        self.counters.thp_file_fallback += u64::from(search.is_none());
+    pub(crate) fn shmem_refused(&self, hole: &ShmemHole, phys: &mut PhysMem<impl Tracer>) -> ShmemHole {
+        let search = hole.search.and_then(|search| self.go_on_searching(&search, phys));
+        phys.counters.thp_file_fallback += u64::from(search.is_none());
         ShmemHole { search, ..*hole }
     }
 
     /// Fills a hole with the page just allocated for it, zeroed; frees that where there is no such hole any more, or no
     /// room for it: the caller looks again.
-    ///
-    /// # Errors
-    /// `EBADF` where the file is not open, `EFBIG` beyond its size; the page is still the caller's then.
-    ///
-    /// # Panics
-    /// If `page` is not what was asked for, or was not just allocated.
-    pub fn fill_shmem_hole(&mut self, hole: &ShmemHole, page: Pfn, cpu: usize) -> Result<(), Errno> {
-        self.user.files.get_mut(hole.file).filter(|file| file.open).ok_or(Errno::Ebadf)?;
-        if self.user.files.size(hole.file).is_none_or(|size| hole.index >= size.get()) {
+    pub(crate) fn fill_shmem_hole(
+        &mut self,
+        hole: &ShmemHole,
+        page: Pfn,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<(), Errno> {
+        self.files.get_mut(hole.file).filter(|file| file.open).ok_or(Errno::Ebadf)?;
+        if self.files.size(hole.file).is_none_or(|size| hole.index >= size.get()) {
             return Err(Errno::Efbig);
         }
-        let idx = self.fresh_block(page, hole.order());
+        let idx = phys.fresh_block(page, hole.order());
         match hole.order() {
-            Order::ZERO => self.fill_hole(hole.file, hole.index, idx, cpu),
-            _ => self.fill_huge_hole(hole.file, hole.index, idx, cpu),
+            Order::ZERO => self.fill_hole(hole.file, hole.index, idx, cpu, phys),
+            _ => self.fill_huge_hole(hole.file, hole.index, idx, cpu, phys),
         }
         Ok(())
     }

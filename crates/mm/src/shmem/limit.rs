@@ -6,8 +6,9 @@
 use order9_units::Pages;
 
 use super::MountId;
-use crate::Mm;
 use crate::page_cache::FileId;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 /// Huge pages that are tried to be split for a page that a full mount has no room for.
@@ -22,28 +23,28 @@ pub struct Statfs {
     pub free: Pages,
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// What statfs(2) says of a mount; `None` where there is no such mount.
     #[must_use]
     pub fn statfs(&self, mount: MountId) -> Option<Statfs> {
-        let mount = self.user.mounts.get(mount)?;
+        let mount = self.mounts.get(mount)?;
         Some(mount.limit.map_or_else(Statfs::default, |limit| Statfs { blocks: limit, free: limit - mount.used }))
     }
 
     /// Pages that a file of tmpfs can still get.
     pub(crate) fn room_for(&self, file: FileId) -> u64 {
-        let mount = self.user.files.mount_of(file).and_then(|mount| self.user.mounts.get(mount));
+        let mount = self.files.mount_of(file).and_then(|mount| self.mounts.get(mount));
         mount.and_then(|mount| Some(mount.limit? - mount.used)).map_or(u64::MAX, Pages::get)
     }
 
     /// Whether a file of tmpfs can get a page. On a full mount, huge pages that reach beyond the end of their file are split
     /// for it, on behalf of `cpu`.
-    pub(crate) fn has_room(&mut self, file: FileId, cpu: usize) -> bool {
+    pub(crate) fn has_room(&mut self, file: FileId, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> bool {
         if self.room_for(file) > 0 {
             return true;
         }
-        let mount = self.user.files.mount_of(file).expect("only mounts of tmpfs are limited");
-        (0..TRIES).any(|_| self.shrink_mount(mount, cpu))
+        let mount = self.files.mount_of(file).expect("only mounts of tmpfs are limited");
+        (0..TRIES).any(|_| self.shrink_mount(mount, cpu, phys))
     }
 
     /// `pages` pages that were not part of a file of tmpfs are now.
@@ -57,8 +58,8 @@ impl<T: Tracer> Mm<T> {
     }
 
     fn mount_used(&mut self, file: FileId, change: impl FnOnce(Pages) -> Pages) {
-        let mount = self.user.files.mount_of(file).expect("a file of tmpfs has a mount");
-        let used = self.user.mounts.used(mount);
+        let mount = self.files.mount_of(file).expect("a file of tmpfs has a mount");
+        let used = self.mounts.used(mount);
         *used = change(*used);
     }
 }

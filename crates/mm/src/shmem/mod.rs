@@ -28,13 +28,14 @@ pub use swap::ShmemPage;
 use order9_frames::Idx;
 use order9_units::{Pages, Pfn};
 
-use crate::Mm;
 use crate::lru_list::LruList;
 use crate::page_cache::{File, FileId, Home, PAGES_MAX};
-use crate::space::{Errno, Owner, SpaceId, UserMemory, Zap};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+use crate::space::{Errno, Owner, SpaceId, Zap};
 use crate::trace::Tracer;
 
-impl UserMemory {
+impl UsedPages {
     pub(crate) fn file(&self, id: FileId) -> Result<&File, Errno> {
         self.files.get(id)
     }
@@ -45,128 +46,140 @@ impl UserMemory {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Creates a file of `size` without pages and opens it, as `memfd_create` and `ftruncate` do.
-    ///
-    /// # Errors
-    /// `EFBIG` above 128 TiB, `EAGAIN` after 2^28 files.
-    pub fn create_file(&mut self, size: Pages) -> Result<FileId, Errno> {
-        self.create_file_on(MountId::INTERNAL, size, None)
+    pub(crate) fn create_file(&mut self, size: Pages, phys: &PhysMem<impl Tracer>) -> Result<FileId, Errno> {
+        self.create_file_on(MountId::INTERNAL, size, None, phys)
     }
 
     /// The same on a mount of tmpfs, whose `mpol=` it begins with, within the cpuset of `creator` if there is one.
-    ///
-    /// # Errors
-    /// As there, and `ENOENT` where there is no such mount.
-    pub fn create_file_on(&mut self, mount: MountId, size: Pages, creator: Option<SpaceId>) -> Result<FileId, Errno> {
+    pub(crate) fn create_file_on(
+        &mut self,
+        mount: MountId,
+        size: Pages,
+        creator: Option<SpaceId>,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Result<FileId, Errno> {
         if size > PAGES_MAX {
             return Err(Errno::Efbig);
         }
         self.tmpfs_huge(mount).ok_or(Errno::Enoent)?;
-        let id = self.user.files.create(size, Home::Tmpfs(mount)).ok_or(Errno::Eagain)?;
-        self.user.rmap.make_room(self.frames.table().len());
-        self.user.files.ensure(id).open = true;
-        self.begin_file_policy(id, mount, creator);
+        let id = self.files.create(size, Home::Tmpfs(mount)).ok_or(Errno::Eagain)?;
+        self.rmap.make_room(phys.frames.table().len());
+        self.files.ensure(id).open = true;
+        self.begin_file_policy(id, mount, creator, phys);
         Ok(id)
     }
 
     /// Fails with `EBADF` unless the file is open.
     pub(crate) fn require_open(&self, id: FileId) -> Result<(), Errno> {
-        let is_open = match self.user.files.is_on_disk(id) {
+        let is_open = match self.files.is_on_disk(id) {
             true => self.is_open_on_disk(id),
-            false => self.user.file(id)?.open,
+            false => self.file(id)?.open,
         };
         if is_open { Ok(()) } else { Err(Errno::Ebadf) }
     }
 
     /// Closes a tmpfs file: it goes with its last mapping, or at once if there is none.
-    ///
-    /// # Errors
-    /// `EBADF` where it is not open.
-    pub fn close_file(&mut self, id: FileId, cpu: usize) -> Result<(), Errno> {
-        let file = self.user.files.get_mut(id).filter(|file| file.open).ok_or(Errno::Ebadf)?;
+    pub(crate) fn close_file(&mut self, id: FileId, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Result<(), Errno> {
+        let file = self.files.get_mut(id).filter(|file| file.open).ok_or(Errno::Ebadf)?;
         file.open = false;
-        self.drop_if_unused(id, cpu);
+        self.drop_if_unused(id, cpu, phys);
         Ok(())
     }
 
     /// Gives a tmpfs file the page just allocated, zeroed, at `index`, as a write or `fallocate` does. If it has one there by
     /// now, in memory or in swap, or its mount is full, the new one is freed.
-    ///
-    /// # Errors
-    /// `EBADF` where the file is not open, `EFBIG` beyond its size; the page is still the caller's then.
-    ///
-    /// # Panics
-    /// If `page` is not a single page that was just allocated.
-    pub fn add_file_page(&mut self, id: FileId, index: u64, page: Pfn, cpu: usize) -> Result<(), Errno> {
-        self.user.files.get_mut(id).filter(|file| file.open).ok_or(Errno::Ebadf)?;
-        if self.user.files.size(id).is_none_or(|size| index >= size.get()) {
+    pub(crate) fn add_file_page(
+        &mut self,
+        id: FileId,
+        index: u64,
+        page: Pfn,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<(), Errno> {
+        self.files.get_mut(id).filter(|file| file.open).ok_or(Errno::Ebadf)?;
+        if self.files.size(id).is_none_or(|size| index >= size.get()) {
             return Err(Errno::Efbig);
         }
-        let idx = self.fresh(page);
-        self.fill_hole(id, index, idx, cpu);
+        let idx = phys.fresh(page);
+        self.fill_hole(id, index, idx, cpu, phys);
         Ok(())
     }
 
     /// Puts a fresh page into a hole within a tmpfs file; frees it where there is none, or no room for it.
-    pub(crate) fn fill_hole(&mut self, id: FileId, index: u64, idx: Idx, cpu: usize) {
-        let is_beyond = self.user.files.size(id).is_none_or(|size| index >= size.get());
+    pub(crate) fn fill_hole(&mut self, id: FileId, index: u64, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        let is_beyond = self.files.size(id).is_none_or(|size| index >= size.get());
         let is_there = |file: &File| file.page(index).is_some() || file.swapped(index).is_some();
-        if is_beyond || self.user.file(id).is_ok_and(is_there) || self.room_for(id) == 0 {
-            self.free_fresh(idx, cpu);
+        if is_beyond || self.file(id).is_ok_and(is_there) || self.room_for(id) == 0 {
+            phys.free_fresh(idx, cpu);
             return;
         }
-        self.adopt_page(idx, Owner::File { file: id, index }, LruList::InactiveAnon);
-        self.user.file_mut(id).insert(index, idx);
-        self.user.levels.shmem += 1;
+        self.adopt_page(idx, Owner::File { file: id, index }, LruList::InactiveAnon, phys);
+        self.file_mut(id).insert(index, idx);
+        self.levels.shmem += 1;
         self.charge(id, 1);
-        self.clear_page(idx);
+        self.clear_page(idx, phys);
     }
 
     /// Sets the size of an open file. Pages beyond it are unmapped everywhere, private copies included, and freed; what was
     /// to be written of them no longer is.
-    ///
-    /// # Errors
-    /// `EBADF` where the file is not open, `EFBIG` above 128 TiB.
-    pub fn truncate(&mut self, id: FileId, size: Pages, cpu: usize) -> Result<(), Errno> {
+    pub(crate) fn truncate(
+        &mut self,
+        id: FileId,
+        size: Pages,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<(), Errno> {
         if size > PAGES_MAX {
             return Err(Errno::Efbig);
         }
         self.require_open(id)?;
-        if size < self.user.files.set_size(id, size) {
-            self.unmap_file_range(id, size.get(), u64::MAX, Zap::All, cpu);
-            self.evict(id, size.get(), u64::MAX, cpu);
-            self.queue_if_longer(id);
+        if size < self.files.set_size(id, size) {
+            self.unmap_file_range(id, size.get(), u64::MAX, Zap::All, cpu, phys);
+            self.evict(id, size.get(), u64::MAX, cpu, phys);
+            self.queue_if_longer(id, phys);
         }
         Ok(())
     }
 
     /// Frees `pages` pages of an open file from `index` on, as `FALLOC_FL_PUNCH_HOLE` does: the size stays, and so do
     /// private copies.
-    ///
-    /// # Errors
-    /// `EBADF` where the file is not open.
-    pub fn punch_hole(&mut self, id: FileId, index: u64, pages: Pages, cpu: usize) -> Result<(), Errno> {
+    pub(crate) fn punch_hole(
+        &mut self,
+        id: FileId,
+        index: u64,
+        pages: Pages,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<(), Errno> {
         self.require_open(id)?;
-        self.punch_range(id, index, pages, cpu);
+        self.punch_range(id, index, pages, cpu, phys);
         Ok(())
     }
 
-    pub(crate) fn punch_range(&mut self, id: FileId, index: u64, pages: Pages, cpu: usize) {
-        self.unmap_file_range(id, index, pages.get(), Zap::FilePages, cpu);
-        self.evict(id, index, pages.get(), cpu);
+    pub(crate) fn punch_range(
+        &mut self,
+        id: FileId,
+        index: u64,
+        pages: Pages,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
+        self.unmap_file_range(id, index, pages.get(), Zap::FilePages, cpu, phys);
+        self.evict(id, index, pages.get(), cpu, phys);
     }
 
     /// Nobody maps a file any more: one of tmpfs that nobody has open ends, one on disk is no longer held open by mappings.
-    pub(crate) fn drop_if_unused(&mut self, id: FileId, cpu: usize) {
-        let Some(file) = self.user.files.get(id).ok().filter(|file| file.mapped_by.is_empty()) else { return };
-        if self.user.files.is_on_disk(id) {
-            self.close_by_mappings(id);
+    pub(crate) fn drop_if_unused(&mut self, id: FileId, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        let Some(file) = self.files.get(id).ok().filter(|file| file.mapped_by.is_empty()) else { return };
+        if self.files.is_on_disk(id) {
+            self.close_by_mappings(id, phys);
         } else if !file.open {
-            self.evict(id, 0, u64::MAX, cpu);
+            self.evict(id, 0, u64::MAX, cpu, phys);
             self.forget_for_shrink(id);
             self.forget_file_policies(id);
-            self.user.files.remove(id);
+            self.files.remove(id);
         }
     }
 }

@@ -10,9 +10,10 @@ use alloc::vec::Vec;
 use order9_units::Pages;
 
 use super::options::{TmpfsOptions, TmpfsSize};
-use crate::Mm;
 use crate::mempolicy::MempolicyArgs;
 use crate::page_cache::FileId;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::Errno;
 use crate::thp::SizeShmemEnabled;
 use crate::trace::Tracer;
@@ -129,19 +130,19 @@ impl Mounts {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Mounts tmpfs.
-    ///
-    /// # Errors
-    /// `EINVAL` for another `huge=` than [`ShmemHuge::Never`] where the kernel has no huge pages of tmpfs, and for an
-    /// `mpol=` that it does not have, or with nodes without memory; `EAGAIN` after 2^16 mounts.
-    pub fn mount_tmpfs(&mut self, options: impl Into<TmpfsOptions>) -> Result<MountId, Errno> {
+    pub(crate) fn mount_tmpfs(
+        &mut self,
+        options: impl Into<TmpfsOptions>,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Result<MountId, Errno> {
         let options = options.into();
         let huge = options.huge.unwrap_or_default();
-        self.allows(huge)?;
-        let mpol = options.mpol.map_or(Ok(None), |policy| self.mount_policy(policy))?;
-        let limit = options.size.unwrap_or(TmpfsSize::HALF).limit(self.managed_pages());
-        let mounts = &mut self.user.mounts.all;
+        phys.allows(huge)?;
+        let mpol = options.mpol.map_or(Ok(None), |policy| phys.mount_policy(policy))?;
+        let limit = options.size.unwrap_or(TmpfsSize::HALF).limit(phys.managed_pages());
+        let mounts = &mut self.mounts.all;
         let id = MountId(u16::try_from(mounts.len()).map_err(|_| Errno::Eagain)?);
         mounts.push(Mount { huge, mpol, limit, used: Pages::ZERO });
         Ok(id)
@@ -149,48 +150,51 @@ impl<T: Tracer> Mm<T> {
 
     /// Changes options of a mount, `huge=` for pages to come: what is huge stays so; `mpol=` for files to
     /// come, where `mpol=default` leaves the one that there is. A refused call changes nothing.
-    ///
-    /// # Errors
-    /// `EINVAL` as [`Mm::mount_tmpfs`], where there is no such mount, for a `size=` below what its files hold, and for any but
-    /// 0 of a mount that had no limit.
-    pub fn remount_tmpfs(&mut self, mount: MountId, options: impl Into<TmpfsOptions>) -> Result<(), Errno> {
-        let (options, memory) = (options.into(), self.managed_pages());
-        let now = *self.user.mounts.get(mount).ok_or(Errno::Einval)?;
+    pub(crate) fn remount_tmpfs(
+        &mut self,
+        mount: MountId,
+        options: impl Into<TmpfsOptions>,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Result<(), Errno> {
+        let (options, memory) = (options.into(), phys.managed_pages());
+        let now = *self.mounts.get(mount).ok_or(Errno::Einval)?;
         let huge = options.huge.unwrap_or(now.huge);
-        self.allows(huge)?;
-        let mpol = options.mpol.map_or(Ok(None), |policy| self.mount_policy(policy))?.or(now.mpol);
+        phys.allows(huge)?;
+        let mpol = options.mpol.map_or(Ok(None), |policy| phys.mount_policy(policy))?.or(now.mpol);
         let limit = options.size.map_or(now.limit, |size| size.limit(memory));
         let is_sound = options.size.is_none() || limit.is_none_or(|limit| now.limit.is_some() && limit >= now.used);
         if !is_sound {
             return Err(Errno::Einval);
         }
-        self.user.mounts.all[usize::from(mount.0)] = Mount { huge, mpol, limit, ..now };
+        self.mounts.all[usize::from(mount.0)] = Mount { huge, mpol, limit, ..now };
         Ok(())
-    }
-
-    fn allows(&self, huge: ShmemHuge) -> Result<(), Errno> {
-        if huge == ShmemHuge::Never || self.policy.thp.shmem { Ok(()) } else { Err(Errno::Einval) }
     }
 
     /// `huge=` of a mount; `None` where there is no such mount.
     #[must_use]
     pub fn tmpfs_huge(&self, mount: MountId) -> Option<ShmemHuge> {
-        self.user.mounts.get(mount).map(|mount| mount.huge)
+        self.mounts.get(mount).map(|mount| mount.huge)
     }
 
     /// `transparent_hugepage/shmem_enabled`.
     #[must_use]
-    pub const fn shmem_enabled(&self) -> ShmemEnabled {
-        self.user.mounts.enabled
+    pub fn shmem_enabled(&self) -> ShmemEnabled {
+        self.mounts.enabled
     }
 
     /// Sets `transparent_hugepage/shmem_enabled`, for pages to come. Deny and force leave the options of all mounts as they
     /// are; another value is that of the kernel's own mount from then on, and ends deny and force.
     pub fn set_shmem_enabled(&mut self, enabled: ShmemEnabled) {
-        let mounts = &mut self.user.mounts;
+        let mounts = &mut self.mounts;
         mounts.enabled = enabled;
         if let ShmemEnabled::Mount(huge) = enabled {
             mounts.all[usize::from(MountId::INTERNAL.0)].huge = huge;
         }
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
+    fn allows(&self, huge: ShmemHuge) -> Result<(), Errno> {
+        if huge == ShmemHuge::Never || self.policy.thp.shmem { Ok(()) } else { Err(Errno::Einval) }
     }
 }

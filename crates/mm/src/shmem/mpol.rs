@@ -5,9 +5,10 @@
 use order9_units::NodeMask;
 
 use super::MountId;
-use crate::Mm;
 use crate::mempolicy::{Mempolicy, MempolicyArgs, Mode, ModeFlags};
 use crate::page_cache::FileId;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::{Errno, SpaceId};
 use crate::trace::Tracer;
 
@@ -30,7 +31,7 @@ impl MountPolicy {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// What a mount keeps of `mpol=`; `None` for `mpol=default`.
     ///
     /// # Errors
@@ -41,13 +42,22 @@ impl<T: Tracer> Mm<T> {
         let known = Mempolicy::new(&args, &self.policy, memory)?;
         if args.nodes.is_subset_of(memory) { Ok(known.map(|_| args)) } else { Err(Errno::Einval) }
     }
+}
 
+impl UsedPages {
     /// Gives a new file the policy of its mount, within the cpuset of the task that creates it. Where that leaves no node the
     /// file has none.
-    pub(super) fn begin_file_policy(&mut self, file: FileId, mount: MountId, creator: Option<SpaceId>) {
-        let Some(args) = self.user.mounts.get(mount).and_then(|mount| mount.mpol) else { return };
-        let allowed = creator.and_then(|space| self.mems_allowed(space).ok()).unwrap_or_else(|| self.memory_nodes());
-        if let Ok(Some(policy)) = Mempolicy::new(&args, &self.policy, allowed) {
+    pub(super) fn begin_file_policy(
+        &mut self,
+        file: FileId,
+        mount: MountId,
+        creator: Option<SpaceId>,
+        phys: &PhysMem<impl Tracer>,
+    ) {
+        let Some(args) = self.mounts.get(mount).and_then(|mount| mount.mpol) else { return };
+        let allowed =
+            creator.and_then(|space| self.mems_allowed(space, phys).ok()).unwrap_or_else(|| phys.memory_nodes());
+        if let Ok(Some(policy)) = Mempolicy::new(&args, &phys.policy, allowed) {
             self.set_whole_file_policy(file, policy);
         }
     }

@@ -4,22 +4,29 @@ use order9_units::Pages;
 
 use super::MountId;
 use super::mount::{ShmemEnabled, ShmemHuge};
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::{Backing, Errno, Place, SpaceId, VpnRange};
 use crate::thp::NR;
 use crate::trace::Tracer;
 
 const HUGE: u64 = NR as u64;
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// The pages that a mapping of `backing` takes that may lie anywhere. One of tmpfs with huge pages, and with room for one,
     /// starts at an address congruent to its place in the file.
     ///
     /// # Errors
     /// `ENOMEM` without room.
-    pub(crate) fn place_anywhere(&self, id: SpaceId, backing: Backing, pages: Pages) -> Result<VpnRange, Errno> {
+    pub(crate) fn place_anywhere(
+        &self,
+        id: SpaceId,
+        backing: Backing,
+        pages: Pages,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Result<VpnRange, Errno> {
         let plain = self.place(id, Place::Anywhere, pages, Pages::new(1))?;
-        let Some(offset) = self.congruence(backing, pages) else { return Ok(plain) };
+        let Some(offset) = self.congruence(backing, pages, phys) else { return Ok(plain) };
         if plain.start.get() % HUGE == offset {
             return Ok(plain);
         }
@@ -30,15 +37,14 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// To what, modulo a huge page, the address should be congruent; `None` where it does not matter.
-    fn congruence(&self, backing: Backing, pages: Pages) -> Option<u64> {
+    fn congruence(&self, backing: Backing, pages: Pages, phys: &PhysMem<impl Tracer>) -> Option<u64> {
         let (mount, offset) = match backing {
             Backing::AnonPrivate | Backing::Hugetlb { .. } => return None,
             Backing::AnonShared => (MountId::INTERNAL, 0),
-            Backing::File { file, offset, .. } => (self.user.files.mount_of(file)?, offset.get() % HUGE),
+            Backing::File { file, offset, .. } => (self.files.mount_of(file)?, offset.get() % HUGE),
         };
-        let has_none =
-            matches!(self.user.mounts.rule_of(mount), ShmemEnabled::Deny | ShmemEnabled::Mount(ShmemHuge::Never));
+        let has_none = matches!(self.mounts.rule_of(mount), ShmemEnabled::Deny | ShmemEnabled::Mount(ShmemHuge::Never));
         let has_room = pages.get() >= HUGE && (offset == 0 || offset + pages.get() >= 2 * HUGE);
-        (self.policy.thp.shmem && !has_none && has_room).then_some(offset)
+        (phys.policy.thp.shmem && !has_none && has_room).then_some(offset)
     }
 }

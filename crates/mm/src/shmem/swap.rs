@@ -8,8 +8,9 @@
 use order9_frames::Idx;
 use order9_units::Pfn;
 
-use crate::Mm;
 use crate::page_cache::FileId;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::{NO_CPU, Owner};
 use crate::swap::SlotId;
 use crate::trace::Tracer;
@@ -25,51 +26,51 @@ pub enum ShmemPage {
     Swapped(SlotId),
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Takes an unmapped page of a tmpfs file out of it, into the swap cache; says whether there was a slot for it.
-    pub(crate) fn shmem_to_swap(&mut self, idx: Idx) -> bool {
-        let Owner::File { file, index } = self.user.rmap.owner(idx) else { unreachable!("the page is of a file") };
-        if !self.add_to_swap(idx) {
+    pub(crate) fn shmem_to_swap(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) -> bool {
+        let Owner::File { file, index } = self.rmap.owner(idx) else { unreachable!("the page is of a file") };
+        if !self.add_to_swap(idx, phys) {
             return false;
         }
         let slot = self.swap.of(idx);
-        self.user.file_mut(file).take_to_swap(index, slot);
+        self.file_mut(file).take_to_swap(index, slot);
         self.swap.slot(slot).entries += 1;
-        self.user.levels.shmem -= 1;
-        self.user.rmap.set(idx, Owner::SwapCache);
+        self.levels.shmem -= 1;
+        self.rmap.set(idx, Owner::SwapCache);
         true
     }
 
     /// The page at a place of a file; one of tmpfs is moved back from the swap cache.
-    pub(crate) fn shown_at(&mut self, id: FileId, index: u64) -> Option<Idx> {
-        let file = self.user.file(id).ok()?;
-        file.page(index).or_else(|| self.shmem_from_swap_cache(id, index))
+    pub(crate) fn shown_at(&mut self, id: FileId, index: u64, phys: &mut PhysMem<impl Tracer>) -> Option<Idx> {
+        let file = self.file(id).ok()?;
+        file.page(index).or_else(|| self.shmem_from_swap_cache(id, index, phys))
     }
 
-    fn shmem_from_swap_cache(&mut self, id: FileId, index: u64) -> Option<Idx> {
+    fn shmem_from_swap_cache(&mut self, id: FileId, index: u64, phys: &mut PhysMem<impl Tracer>) -> Option<Idx> {
         let slot = self.swapped_at(id, index)?;
         let idx = self.swap.page(slot)?;
-        self.note_swap_cache_hit(slot);
-        self.user.file_mut(id).insert(index, idx);
-        self.user.rmap.set(idx, Owner::File { file: id, index });
-        self.user.levels.shmem += 1;
-        self.drop_swap_entry(slot, NO_CPU);
+        self.note_swap_cache_hit(slot, phys);
+        self.file_mut(id).insert(index, idx);
+        self.rmap.set(idx, Owner::File { file: id, index });
+        self.levels.shmem += 1;
+        self.drop_swap_entry(slot, NO_CPU, phys);
         Some(idx)
     }
 
     /// The slot that a place of a tmpfs file names.
     pub(crate) fn swapped_at(&self, id: FileId, index: u64) -> Option<SlotId> {
-        if self.user.files.is_on_disk(id) {
+        if self.files.is_on_disk(id) {
             return None;
         }
-        self.user.file(id).ok()?.swapped(index)
+        self.file(id).ok()?.swapped(index)
     }
 
     /// What is at `index` of a tmpfs file, for a read or write by a system call. What was swapped out and is still in memory
     /// is the file's again.
-    pub fn shmem_page(&mut self, id: FileId, index: u64) -> ShmemPage {
-        match (self.shown_at(id, index), self.swapped_at(id, index)) {
-            (Some(idx), _) => ShmemPage::Present(self.frames.pfn(idx)),
+    pub(crate) fn shmem_page(&mut self, id: FileId, index: u64, phys: &mut PhysMem<impl Tracer>) -> ShmemPage {
+        match (self.shown_at(id, index, phys), self.swapped_at(id, index)) {
+            (Some(idx), _) => ShmemPage::Present(phys.frames.pfn(idx)),
             (None, Some(slot)) => ShmemPage::Swapped(slot),
             (None, None) => ShmemPage::Hole,
         }
@@ -77,26 +78,37 @@ impl<T: Tracer> Mm<T> {
 
     /// Takes the page just allocated, into which `slot` was read for the place `index` of a tmpfs file; frees it if that
     /// place is not in this slot any more, or somebody else has read it.
-    ///
-    /// # Panics
-    /// If `page` is not a single page that was just allocated.
-    pub fn shmem_swap_in(&mut self, id: FileId, index: u64, slot: SlotId, page: Pfn, cpu: usize) {
-        let idx = self.fresh(page);
+    pub(crate) fn shmem_swap_in(
+        &mut self,
+        id: FileId,
+        index: u64,
+        slot: SlotId,
+        page: Pfn,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
+        let idx = phys.fresh(page);
         if self.swapped_at(id, index) == Some(slot) && self.swap.page(slot).is_none() {
-            self.finish_swap_in(slot, idx);
-            self.shmem_from_swap_cache(id, index);
+            self.finish_swap_in(slot, idx, phys);
+            self.shmem_from_swap_cache(id, index, phys);
         } else {
-            self.free_fresh(idx, cpu);
+            phys.free_fresh(idx, cpu);
         }
     }
 
     /// Frees the slots of the places `[index, end)` of a tmpfs file.
-    pub(crate) fn forget_swapped(&mut self, id: FileId, index: u64, end: u64, cpu: usize) {
-        let next = |mm: &Self| mm.user.file(id).ok()?.first_swapped(index, end);
-        while let Some((at, slot)) = next(self) {
-            self.user.file_mut(id).forget_swapped(at);
+    pub(crate) fn forget_swapped(
+        &mut self,
+        id: FileId,
+        index: u64,
+        end: u64,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
+        while let Some((at, slot)) = self.file(id).ok().and_then(|file| file.first_swapped(index, end)) {
+            self.file_mut(id).forget_swapped(at);
             self.uncharge(id, 1);
-            self.drop_swap_entry(slot, cpu);
+            self.drop_swap_entry(slot, cpu, phys);
         }
     }
 }

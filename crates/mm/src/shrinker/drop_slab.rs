@@ -38,7 +38,7 @@ impl Round {
 impl DropSlab {
     /// Begins, on behalf of `cpu`; counts as `drop_slab`.
     pub fn new<T: Tracer>(mm: &mut Mm<T>, cpu: usize) -> Self {
-        mm.counters.drop_slab += 1;
+        mm.phys.counters.drop_slab += 1;
         Self { cpu, round: Round::new(NodeId(0), FEW, cpu), total: Shrunk::default() }
     }
 
@@ -51,9 +51,9 @@ impl DropSlab {
         self.total.objects += objects;
         self.total.pages += pages;
         let Round { node, few, .. } = self.round;
-        let again = if mm.policy.reclaim.drop_slab_doubles { few.saturating_mul(2) } else { few };
+        let again = if mm.phys.policy.reclaim.drop_slab_doubles { few.saturating_mul(2) } else { few };
         let (node, few) = if objects > few { (node, again) } else { (NodeId(node.0 + 1), FEW) };
-        if node.index() >= mm.frames.nodes().len() {
+        if node.index() >= mm.phys.frames.nodes().len() {
             return ShrinkStep::Done(self.total);
         }
         self.round = Round::new(node, few, self.cpu);

@@ -15,12 +15,14 @@ use alloc::vec::Vec;
 
 use order9_units::NodeId;
 
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+
 pub use crate::fs_cache::Shrunk;
 pub use drop_slab::DropSlab;
 pub use formula::{LruScan, ShrinkPlan, ShrinkerCost};
 pub use run::{ShrinkControl, ShrinkSlab, ShrinkStep};
 
-use crate::Mm;
 use crate::trace::Tracer;
 
 /// Objects per batch of a shrinker that does not say otherwise; Linux' SHRINK_BATCH.
@@ -60,24 +62,24 @@ impl ShrinkerKind {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Registers the shrinker of the filesystem that was just mounted; its batches are of 1024 objects.
-    pub(crate) fn register_superblock_shrinker(&mut self) {
-        self.register_shrinker(ShrinkerKind::Superblock, 1024);
+    pub(crate) fn register_superblock_shrinker(&mut self, phys: &PhysMem<impl Tracer>) {
+        self.register_shrinker(ShrinkerKind::Superblock, 1024, phys);
     }
 
     /// Registers the shrinkers of huge pages, which every machine has.
-    pub(crate) fn register_thp_shrinkers(&mut self) {
-        self.register_shrinker(ShrinkerKind::HugeZeroPage, SHRINK_BATCH);
-        self.register_shrinker(ShrinkerKind::DeferredSplit, SHRINK_BATCH);
-        if self.policy.thp.shmem {
-            self.register_shrinker(ShrinkerKind::Shmem, 1024);
+    pub(crate) fn register_thp_shrinkers(&mut self, phys: &PhysMem<impl Tracer>) {
+        self.register_shrinker(ShrinkerKind::HugeZeroPage, SHRINK_BATCH, phys);
+        self.register_shrinker(ShrinkerKind::DeferredSplit, SHRINK_BATCH, phys);
+        if phys.policy.thp.shmem {
+            self.register_shrinker(ShrinkerKind::Shmem, 1024, phys);
         }
     }
 
-    fn register_shrinker(&mut self, kind: ShrinkerKind, batch: u64) {
+    fn register_shrinker(&mut self, kind: ShrinkerKind, batch: u64, phys: &PhysMem<impl Tracer>) {
         let cost = ShrinkerCost { seeks: 2, batch };
-        let deferred = alloc::vec![0; self.frames.nodes().len()];
+        let deferred = alloc::vec![0; phys.frames.nodes().len()];
         self.shrinkers.push(Shrinker { kind, cost, deferred });
     }
 
@@ -91,9 +93,9 @@ impl<T: Tracer> Mm<T> {
 
     /// Objects that the filesystem would give up on `node`: those unused, by `vm.vfs_cache_pressure`.
     #[must_use]
-    pub fn fs_freeable(&self, node: NodeId) -> u64 {
+    pub fn fs_freeable(&self, node: NodeId, phys: &PhysMem<impl Tracer>) -> u64 {
         let unused =
-            self.fs.as_ref().filter(|_| node.index() < self.frames.nodes().len()).map_or((0, 0), |fs| fs.unused(node));
-        (u128::from(unused.0 + unused.1) * u128::from(self.settings.vfs_cache_pressure) / 100) as u64
+            self.fs.as_ref().filter(|_| node.index() < phys.frames.nodes().len()).map_or((0, 0), |fs| fs.unused(node));
+        (u128::from(unused.0 + unused.1) * u128::from(phys.settings.vfs_cache_pressure) / 100) as u64
     }
 }

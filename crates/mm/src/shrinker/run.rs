@@ -96,39 +96,40 @@ impl ShrinkSlab {
             return ShrinkStep::Progress;
         };
         let step = match &mut batch.scan {
-            Scan::Fs(scan) => mm.fs_scan(scan, &mut call.freed, self.control.cpu),
+            Scan::Fs(scan) => mm.pages.fs_scan(scan, &mut call.freed, self.control.cpu, &mut mm.phys),
             Scan::Splits(0) | Scan::ShmemSplits(0) => ScanStep::Done,
             Scan::Splits(left) => {
                 *left -= 1;
-                call.freed.objects += u64::from(mm.split_deferred(self.control.node, self.control.cpu));
+                call.freed.objects +=
+                    u64::from(mm.pages.split_deferred(self.control.node, self.control.cpu, &mut mm.phys));
                 call.batch = Some(batch);
                 self.now = Some(call);
                 return ShrinkStep::Progress;
             }
             Scan::ShmemSplits(left) => {
                 *left -= 1;
-                call.freed.objects += u64::from(mm.shrink_shmem(self.control.cpu));
+                call.freed.objects += u64::from(mm.pages.shrink_shmem(self.control.cpu, &mut mm.phys));
                 call.batch = Some(batch);
                 self.now = Some(call);
                 return ShrinkStep::Progress;
             }
             Scan::HugeZeroPage => {
-                call.freed.objects += mm.shrink_huge_zero(self.control.cpu);
+                call.freed.objects += mm.pages.shrink_huge_zero(self.control.cpu, &mut mm.phys);
                 ScanStep::Done
             }
         };
         let step = match step {
             ScanStep::Invalidated(pages) => {
                 match self.control.by {
-                    Reclaimer::Kswapd => mm.counters.kswapd_inodesteal += pages,
-                    Reclaimer::Direct => mm.counters.pginodesteal += pages,
+                    Reclaimer::Kswapd => mm.phys.counters.kswapd_inodesteal += pages,
+                    Reclaimer::Direct => mm.phys.counters.pginodesteal += pages,
                 }
                 call.batch = Some(batch);
                 ShrinkStep::Progress
             }
             ScanStep::Done => {
                 call.plan.done(batch.objects);
-                mm.counters.slabs_scanned += batch.objects;
+                mm.phys.counters.slabs_scanned += batch.objects;
                 ShrinkStep::Progress
             }
         };
@@ -139,26 +140,27 @@ impl ShrinkSlab {
     /// Plans the call of the next shrinker.
     fn begin<T: Tracer>(&mut self, mm: &mut Mm<T>) -> ShrinkStep {
         let ShrinkControl { node, gfp, priority, lru, .. } = self.control;
-        let Some(shrinker) = mm.shrinkers.get_mut(self.at).filter(|shrinker| node.index() < shrinker.deferred.len())
+        let Some(shrinker) =
+            mm.pages.shrinkers.get_mut(self.at).filter(|shrinker| node.index() < shrinker.deferred.len())
         else {
             return ShrinkStep::Done(self.total);
         };
         let (kind, cost) = (shrinker.kind, shrinker.cost);
         let freeable = match kind {
-            ShrinkerKind::Superblock => mm.fs_freeable(node),
-            ShrinkerKind::DeferredSplit => mm.deferred_splits(node),
-            ShrinkerKind::Shmem => mm.shmem_shrinkable(),
+            ShrinkerKind::Superblock => mm.pages.fs_freeable(node, &mm.phys),
+            ShrinkerKind::DeferredSplit => mm.pages.deferred_splits(node),
+            ShrinkerKind::Shmem => mm.pages.shmem_shrinkable(),
             // It knows no nodes, and is asked with the first.
-            ShrinkerKind::HugeZeroPage if node == NodeId(0) => mm.huge_zero_freeable(),
+            ShrinkerKind::HugeZeroPage if node == NodeId(0) => mm.pages.huge_zero_freeable(),
             ShrinkerKind::HugeZeroPage => 0,
         };
         if freeable == 0 {
             self.at += 1;
             return ShrinkStep::Progress;
         }
-        let deferred = core::mem::take(&mut mm.shrinkers[self.at].deferred[node.index()]);
-        let plan = ShrinkPlan::new(cost, freeable, deferred, priority, lru, &mm.policy.reclaim);
-        mm.trace(|| Event::ShrinkSlabStart {
+        let deferred = core::mem::take(&mut mm.pages.shrinkers[self.at].deferred[node.index()]);
+        let plan = ShrinkPlan::new(cost, freeable, deferred, priority, lru, &mm.phys.policy.reclaim);
+        mm.phys.trace(|| Event::ShrinkSlabStart {
             shrinker: kind,
             node,
             deferred,
@@ -175,12 +177,12 @@ impl ShrinkSlab {
     /// The next batch; `None` when the rest is put off, or the shrinker stops because of the flags of the request.
     fn next_batch<T: Tracer>(&self, mm: &Mm<T>, plan: &ShrinkPlan) -> Option<Batch> {
         let objects = plan.next_batch()?;
-        let scan = match mm.shrinkers[self.at].kind {
+        let scan = match mm.pages.shrinkers[self.at].kind {
             ShrinkerKind::Superblock | ShrinkerKind::Shmem if !self.control.gfp.has(Gfp::FS) => return None,
-            ShrinkerKind::Superblock => Scan::Fs(mm.fs.as_ref()?.scan(self.control.node, objects)),
-            ShrinkerKind::DeferredSplit => Scan::Splits(objects.min(mm.deferred_splits(self.control.node))),
+            ShrinkerKind::Superblock => Scan::Fs(mm.pages.fs.as_ref()?.scan(self.control.node, objects)),
+            ShrinkerKind::DeferredSplit => Scan::Splits(objects.min(mm.pages.deferred_splits(self.control.node))),
             ShrinkerKind::HugeZeroPage => Scan::HugeZeroPage,
-            ShrinkerKind::Shmem => Scan::ShmemSplits(objects.min(mm.shmem_shrinkable())),
+            ShrinkerKind::Shmem => Scan::ShmemSplits(objects.min(mm.pages.shmem_shrinkable())),
         };
         Some(Batch { scan, objects })
     }
@@ -188,13 +190,13 @@ impl ShrinkSlab {
     /// Ends the call of a shrinker and leaves the rest of its work for later.
     fn end<T: Tracer>(&mut self, mm: &mut Mm<T>, call: &Call) {
         let node = self.control.node;
-        let left = call.plan.left_over(mm.policy.reclaim.slab_deferred);
-        let shrinker = &mut mm.shrinkers[self.at];
+        let left = call.plan.left_over(mm.phys.policy.reclaim.slab_deferred);
+        let shrinker = &mut mm.pages.shrinkers[self.at];
         // Others may have been called meanwhile and have put off work of their own.
         let new_deferred = shrinker.deferred[node.index()].saturating_add(left);
         shrinker.deferred[node.index()] = new_deferred;
         let kind = shrinker.kind;
-        mm.trace(|| Event::ShrinkSlabEnd {
+        mm.phys.trace(|| Event::ShrinkSlabEnd {
             shrinker: kind,
             node,
             freed: call.freed.objects,

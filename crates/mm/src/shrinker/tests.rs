@@ -40,21 +40,23 @@ fn shrink(mm: &mut Mm, control: ShrinkControl) -> Shrunk {
 }
 
 fn deferred(mm: &Mm) -> u64 {
-    mm.deferred_shrinking(NODE).map(|(_, objects)| objects).sum()
+    mm.pages.deferred_shrinking(NODE).map(|(_, objects)| objects).sum()
 }
 
 #[test]
 fn a_call_frees_objects_in_order_and_counts_the_frames_that_came_with_them() {
     let mut mm = with_files(2_100);
-    let (before, free) =
-        (mm.slab_levels(NODE).reclaimable, mm.zones()[0].free() + mm.frames.pcps(order9_frames::ZoneId(0))[0].count());
+    let (before, free) = (
+        mm.pages.slab_levels(NODE).reclaimable,
+        mm.zones()[0].free() + mm.phys.frames.pcps(order9_frames::ZoneId(0))[0].count(),
+    );
     let shrunk = shrink(&mut mm, control(0));
     mm.check().expect("every law holds");
     // Twice 2100 in whole batches; the first ones meet dentries, and as inodes are left behind, those.
     assert_eq!(mm.counters().slabs_scanned, 4_096);
-    assert_eq!(before - mm.slab_levels(NODE).reclaimable, shrunk.pages);
+    assert_eq!(before - mm.pages.slab_levels(NODE).reclaimable, shrunk.pages);
     assert_eq!(mm.counters().slab_pages_freed, shrunk.pages);
-    let now = mm.zones()[0].free() + mm.frames.pcps(order9_frames::ZoneId(0))[0].count();
+    let now = mm.zones()[0].free() + mm.phys.frames.pcps(order9_frames::ZoneId(0))[0].count();
     assert_eq!(now - free, shrunk.pages);
     assert!(shrunk.objects > 3_000 && shrunk.pages > 100, "{shrunk:?}");
 }
@@ -81,7 +83,7 @@ fn requests_that_may_not_enter_filesystems_put_everything_off() {
 #[test]
 fn work_put_off_since_5_13_is_at_most_twice_the_objects() {
     let mut mm = with_files(2_000);
-    mm.policy.reclaim.slab_deferred = SlabDeferred::Scaled;
+    mm.phys.policy.reclaim.slab_deferred = SlabDeferred::Scaled;
     for _ in 0..9 {
         shrink(&mut mm, ShrinkControl { gfp: Gfp::GFP_NOFS, ..control(0) });
         assert!(deferred(&mm) <= 4_000);
@@ -91,10 +93,10 @@ fn work_put_off_since_5_13_is_at_most_twice_the_objects() {
 #[test]
 fn vfs_cache_pressure_scales_what_can_be_freed() {
     let mut mm = with_files(1_000);
-    assert_eq!(mm.fs_freeable(NODE), 1_000);
+    assert_eq!(mm.pages.fs_freeable(NODE, &mm.phys), 1_000);
     for (pressure, freeable) in [(50, 500), (0, 0), (200, 2_000)] {
         mm.tune(|tunables| tunables.vfs_cache_pressure = pressure);
-        assert_eq!(mm.fs_freeable(NODE), freeable);
+        assert_eq!(mm.pages.fs_freeable(NODE, &mm.phys), freeable);
     }
     mm.tune(|tunables| tunables.vfs_cache_pressure = 0);
     assert_eq!(shrink(&mut mm, control(0)), Shrunk::default());
@@ -120,7 +122,7 @@ fn page_cache_dropped_with_inodes_is_counted_by_who_reclaims() {
         }
         assert_eq!((mm.counters().pginodesteal, mm.counters().kswapd_inodesteal), counted);
         assert!(pages >= 700, "{pages} pages, of which 700 were page cache");
-        assert_eq!(mm.fs_freeable(NODE), 0, "everything went in the end");
+        assert_eq!(mm.pages.fs_freeable(NODE, &mm.phys), 0, "everything went in the end");
         mm.check().expect("every law holds");
     }
 }
@@ -151,7 +153,7 @@ fn a_call_is_traced_as_on_linux() {
 fn dropping_slab_leaves_what_is_in_use() {
     for doubles in [false, true] {
         let mut mm = with_files(3_000);
-        mm.policy.reclaim.drop_slab_doubles = doubles;
+        mm.phys.policy.reclaim.drop_slab_doubles = doubles;
         let held = mm.fs_create(Pages::new(8)).expect("there is room");
         mm.fs_open_fast(held, &KERNEL);
         let mut drop = DropSlab::new(&mut mm, 0);
@@ -162,9 +164,9 @@ fn dropping_slab_leaves_what_is_in_use() {
             }
         };
         assert_eq!((dropped.objects, mm.counters().drop_slab), (6_000, 1));
-        assert_eq!(mm.is_cached(held), Some((true, true)));
+        assert_eq!(mm.pages.is_cached(held), Some((true, true)));
         // What is left pins two slabs, and a few empty ones stay with their caches.
-        assert!(mm.slab_levels(NODE).reclaimable <= 6 * (8 + 1), "{:?}", mm.slab_levels(NODE));
+        assert!(mm.pages.slab_levels(NODE).reclaimable <= 6 * (8 + 1), "{:?}", mm.pages.slab_levels(NODE));
         mm.check().expect("every law holds");
     }
 }
@@ -180,10 +182,10 @@ fn files_and_shrinkers_that_take_turns_keep_every_law() {
         for step in 0..40_000 {
             let at = random.below(files.len() as u64) as usize;
             let id = files[at];
-            let is_cached = mm.is_cached(id).is_some_and(|(inode, _)| inode);
+            let is_cached = mm.pages.is_cached(id).is_some_and(|(inode, _)| inode);
             match random.below(8) {
                 0..=1 => drop(mm.fs_open_fast(id, &KERNEL)),
-                2..=4 => drop(mm.fs_close(id)),
+                2..=4 => drop(mm.pages.fs_close(id)),
                 5 if is_cached => read_pages(&mut mm, id, 0, 3),
                 6 if is_cached => write_page(&mut mm, id, random.below(4), step),
                 5..=6 => flush(&mut mm, step),

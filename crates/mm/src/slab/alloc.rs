@@ -4,9 +4,10 @@ use order9_frames::{Flag, Gfp, Idx, Request};
 use order9_units::{NodeId, Order, Pfn};
 
 use super::cache::Freed;
-use super::{CacheError, CacheId, CacheSpec, KmemCache, Object, SlabError};
-use crate::Mm;
+use super::{CacheError, CacheId, CacheSpec, KmemCache, Object, SlabError, SlabLevels};
 use crate::alloc_error::AllocError;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::Owner;
 use crate::trace::Tracer;
 
@@ -66,31 +67,37 @@ impl NewSlab {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// A cache without objects.
-    ///
-    /// # Errors
-    /// [`CacheError`] where no slab could be as `spec` says.
-    pub fn kmem_cache_create(&mut self, spec: CacheSpec) -> Result<CacheId, CacheError> {
+    pub(crate) fn kmem_cache_create(
+        &mut self,
+        spec: CacheSpec,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Result<CacheId, CacheError> {
         let id = CacheId(u16::try_from(self.slab.caches.len()).map_err(|_| CacheError::TooMany)?);
-        let cache = KmemCache::new(spec, self.frames.nodes().len())?;
-        self.user.rmap.make_room(self.frames.table().len());
+        let cache = KmemCache::new(spec, phys.frames.nodes().len())?;
+        self.rmap.make_room(phys.frames.table().len());
         self.slab.caches.push(cache);
         Ok(id)
     }
 
     /// Allocates an object: from a slab with room on the node of `asked`, then on the nearest other one, as with
     /// `remote_node_defrag_ratio` at its default. Where there is none, it says what it needs.
-    pub fn kmem_cache_alloc(&mut self, cache: CacheId, asked: &Request) -> ObjectStep {
+    pub(crate) fn kmem_cache_alloc(
+        &mut self,
+        cache: CacheId,
+        asked: &Request,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> ObjectStep {
         let Some(found) = self.slab.caches.get_mut(cache.index()) else {
             return ObjectStep::Failed(SlabError::NoSuchCache(cache));
         };
-        if asked.node.index() >= self.frames.nodes().len() {
+        if asked.node.index() >= phys.frames.nodes().len() {
             return ObjectStep::Failed(SlabError::NoPage(AllocError::NoSuchNode(asked.node)));
         }
-        self.work.slab_objects += 1;
+        phys.work.slab_objects += 1;
         let mut near =
-            core::iter::once(asked.node).chain(self.frames.fallback_list(asked.node).iter().map(|zone| zone.node));
+            core::iter::once(asked.node).chain(phys.frames.fallback_list(asked.node).iter().map(|zone| zone.node));
         if let Some(number) = near.find_map(|node| found.take(node)) {
             return ObjectStep::Done(Object { cache, number });
         }
@@ -101,13 +108,15 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Hands in what the allocation of [`NewSlab::request`] came to.
-    ///
-    /// # Panics
-    /// If the page is not a block of that order that was just allocated.
-    pub fn kmem_cache_give(&mut self, need: &NewSlab, answer: Result<Pfn, AllocError>) -> ObjectStep {
+    pub(crate) fn kmem_cache_give(
+        &mut self,
+        need: &NewSlab,
+        answer: Result<Pfn, AllocError>,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> ObjectStep {
         let min_order = self.slab.caches[need.cache.index()].min_order;
         match answer {
-            Ok(page) => ObjectStep::Done(self.add_slab(need, page)),
+            Ok(page) => ObjectStep::Done(self.add_slab(need, page, phys)),
             Err(_) if need.may_shrink => ObjectStep::NeedPage(NewSlab { order: min_order, may_shrink: false, ..*need }),
             Err(error) => ObjectStep::Failed(SlabError::NoPage(error)),
         }
@@ -115,44 +124,51 @@ impl<T: Tracer> Mm<T> {
 
     /// Allocates an object with pages straight from the fast path. Where that fails, the pages are what it needs: the slow
     /// path's turn.
-    pub fn kmem_cache_alloc_fast(&mut self, cache: CacheId, asked: &Request) -> ObjectStep {
-        let mut step = self.kmem_cache_alloc(cache, asked);
+    pub(crate) fn kmem_cache_alloc_fast(
+        &mut self,
+        cache: CacheId,
+        asked: &Request,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> ObjectStep {
+        let mut step = self.kmem_cache_alloc(cache, asked, phys);
         while let ObjectStep::NeedPage(need) = step {
-            match self.alloc_fast(&need.request()) {
+            match self.alloc_fast(&need.request(), phys) {
                 Err(AllocError::NoneAboveWatermark) if need.is_last_try() => break,
-                answer => step = self.kmem_cache_give(&need, answer),
+                answer => step = self.kmem_cache_give(&need, answer, phys),
             }
         }
         step
     }
 
     /// Frees an object on behalf of `cpu`; returns the frames that went back with its slab.
-    ///
-    /// # Errors
-    /// [`SlabError::NoSuchCache`] or [`SlabError::NotLive`]; nothing has changed then.
-    pub fn kmem_cache_free(&mut self, object: Object, cpu: usize) -> Result<u64, SlabError> {
+    pub(crate) fn kmem_cache_free(
+        &mut self,
+        object: Object,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<u64, SlabError> {
         let node = usize::from(self.slab.slab_of(object)?.node);
         let cache = &mut self.slab.caches[object.cache.index()];
-        self.work.slab_objects += 1;
+        phys.work.slab_objects += 1;
         let Freed::Empty(frame) = cache.give_back(object.number) else { return Ok(0) };
-        let order = self.frames.word(frame).order();
+        let order = phys.frames.word(frame).order();
         let frames = order.pages().get();
         self.slab.blocks.remove(frame, order);
         *self.slab.levels[node].of_mut(&cache.spec) -= frames;
-        self.counters.slab_pages_freed += frames;
-        self.disown(frame, cpu);
+        phys.counters.slab_pages_freed += frames;
+        self.disown(frame, cpu, phys);
         Ok(frames)
     }
 
     /// Frames of slabs of a node; none of a node that does not exist.
     #[must_use]
-    pub fn slab_levels(&self, node: NodeId) -> super::SlabLevels {
+    pub fn slab_levels(&self, node: NodeId) -> SlabLevels {
         self.slab.levels.get(node.index()).copied().unwrap_or_default()
     }
 
     /// All slab levels of the machine.
     #[must_use]
-    pub fn slab_total(&self) -> super::SlabLevels {
+    pub fn slab_total(&self) -> SlabLevels {
         self.slab.total()
     }
 
@@ -167,22 +183,24 @@ impl<T: Tracer> Mm<T> {
         })
     }
 
-    fn add_slab(&mut self, need: &NewSlab, page: Pfn) -> Object {
-        let (frame, word) = self.frames.live(page).unwrap_or_else(|error| panic!("a page was handed in, but {error}"));
+    fn add_slab(&mut self, need: &NewSlab, page: Pfn, phys: &mut PhysMem<impl Tracer>) -> Object {
+        let (frame, word) = phys.frames.live(page).unwrap_or_else(|error| panic!("a page was handed in, but {error}"));
         assert!(
             word.order() == need.order && !word.has(Flag::Owned),
             "{page:?} is not a block of {:?} without an owner",
             need.order
         );
-        let node = self.node_of(frame);
+        let node = phys.node_of(frame);
         let cache = &mut self.slab.caches[need.cache.index()];
         let (slab, number) = cache.add_slab(frame, need.order, node);
         *self.slab.levels[node.index()].of_mut(&cache.spec) += need.order.pages().get();
         self.slab.blocks.add(frame, need.order);
-        self.adopt(frame, Owner::Slab { cache: need.cache, slab });
+        self.adopt(frame, Owner::Slab { cache: need.cache, slab }, phys);
         Object { cache: need.cache, number }
     }
+}
 
+impl<T: Tracer> PhysMem<T> {
     pub(crate) fn node_of(&self, frame: Idx) -> NodeId {
         self.frames.zones()[self.frames.blocks()[frame.block()].zone.index()].node()
     }

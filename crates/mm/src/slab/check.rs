@@ -3,21 +3,23 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::{CacheId, KmemCache, Slab, SlabBlocks, SlabLevels};
-use crate::Mm;
-use crate::space::Owner;
-use crate::trace::Tracer;
 use order9_frames::{FrameState, Idx, Verdict, require};
 
-impl<T: Tracer> Mm<T> {
+use super::{CacheId, KmemCache, Slab, SlabBlocks, SlabLevels};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+use crate::space::Owner;
+use crate::trace::Tracer;
+
+impl UsedPages {
     /// Checks every law of slab caches.
-    pub(crate) fn check_slab(&self) -> Verdict {
-        let mut levels: Vec<SlabLevels> = alloc::vec![SlabLevels::default(); self.frames.nodes().len()];
-        let mut blocks = SlabBlocks::new(self.frames.blocks().len());
+    pub(crate) fn check_slab(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+        let mut levels: Vec<SlabLevels> = alloc::vec![SlabLevels::default(); phys.frames.nodes().len()];
+        let mut blocks = SlabBlocks::new(phys.frames.blocks().len());
         for (id, cache) in (0..).map(CacheId).zip(&self.slab.caches) {
             let (mut slabs, mut objects) = (0, 0);
             for (number, slab) in cache.slabs() {
-                self.check_one_slab(id, cache, number, slab)?;
+                self.check_one_slab(id, cache, number, slab, phys)?;
                 blocks.add(slab.frame, slab.order);
                 *levels[usize::from(slab.node)].of_mut(&cache.spec) += slab.order.pages().get();
                 slabs += 1;
@@ -27,7 +29,7 @@ impl<T: Tracer> Mm<T> {
             require((slabs, objects) == counted, "a cache counts its slabs and objects", || {
                 format!("{name}: {slabs} slabs with {objects} objects, {counted:?} counted")
             })?;
-            (0..self.frames.nodes().len()).try_for_each(|node| self.check_partial(cache, node))?;
+            (0..phys.frames.nodes().len()).try_for_each(|node| phys.check_partial(cache, node))?;
         }
         require(blocks == self.slab.blocks, "pageblocks count the frames of slabs in them", || {
             format!("{} by slabs, {} counted", blocks.used(), self.slab.blocks.used())
@@ -42,23 +44,32 @@ impl<T: Tracer> Mm<T> {
         self.slab.cache(cache).is_ok_and(|cache| cache.slab(slab).is_some_and(|slab| slab.frame == idx))
     }
 
-    fn check_one_slab(&self, id: CacheId, cache: &KmemCache, number: u32, slab: &Slab) -> Verdict {
+    fn check_one_slab(
+        &self,
+        id: CacheId,
+        cache: &KmemCache,
+        number: u32,
+        slab: &Slab,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Verdict {
         let place = || format!("slab {number} of {}", cache.spec.name);
-        let (state, owner) = (self.frames.word(slab.frame).state(), self.user.rmap.owner(slab.frame));
+        let (state, owner) = (phys.frames.word(slab.frame).state(), self.rmap.owner(slab.frame));
         let owned = owner == Owner::Slab { cache: id, slab: number };
         require(
             state == FrameState::Allocated { order: slab.order } && owned,
             "a slab owns a block of its order",
-            || format!("{} at {:?}, which is {state:?} of {owner:?}", place(), self.frames.pfn(slab.frame)),
+            || format!("{} at {:?}, which is {state:?} of {owner:?}", place(), phys.frames.pfn(slab.frame)),
         )?;
         let recount = cache.recount(number);
         require(recount == (slab.live.into(), 0), "a slab counts its live objects", || {
             format!("{}: {recount:?} live inside and outside, {} counted", place(), slab.live)
         })?;
-        let zone = self.frames.blocks()[slab.frame.block()].zone;
-        require(self.frames.zones()[zone.index()].node().0 == slab.node, "a slab knows its node", place)
+        let zone = phys.frames.blocks()[slab.frame.block()].zone;
+        require(phys.frames.zones()[zone.index()].node().0 == slab.node, "a slab knows its node", place)
     }
+}
 
+impl<T: Tracer> PhysMem<T> {
     /// The list of a node holds its slabs with room, few of them empty.
     fn check_partial(&self, cache: &KmemCache, node: usize) -> Verdict {
         let name = cache.spec.name;

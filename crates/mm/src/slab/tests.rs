@@ -65,8 +65,8 @@ fn typical_caches_have_the_published_numbers_of_objects() {
     let mut mm = machine(1);
     let specs = [CacheSpec::DENTRY, CacheSpec::EXT4_INODE, CacheSpec::XFS_INODE];
     let caches = specs.map(|spec| create(&mut mm, spec));
-    assert_eq!(caches.map(|cache| mm.slab.caches[cache.index()].per_slab), [21, 30, 32]);
-    assert_eq!(caches.map(|cache| mm.slab.caches[cache.index()].min_partial), [5, 5, 5]);
+    assert_eq!(caches.map(|cache| mm.pages.slab.caches[cache.index()].per_slab), [21, 30, 32]);
+    assert_eq!(caches.map(|cache| mm.pages.slab.caches[cache.index()].min_partial), [5, 5, 5]);
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn one_live_object_pins_all_frames_of_its_slab() {
     let mut mm = machine(1);
     let cache = create(&mut mm, CacheSpec::EXT4_INODE);
     let objects: Vec<_> = (0..30 * 7).map(|_| take(&mut mm, cache)).collect();
-    assert_eq!(mm.slab_levels(NodeId(0)).reclaimable, 7 * 8);
+    assert_eq!(mm.pages.slab_levels(NodeId(0)).reclaimable, 7 * 8);
     // Five slabs with room stay, empty or not; the others go with their last object.
     for slab in objects.chunks(30) {
         assert!(slab[1..].iter().all(|&object| free(&mut mm, object) == 0));
@@ -123,7 +123,7 @@ fn pages_are_of_the_type_that_a_shrinker_can_free_or_not() {
         assert!(matches!(mm.kmem_cache_give(&need, Ok(page)), ObjectStep::Done(_)));
         assert!(mm.free(page, 0).is_err(), "a slab is its cache's");
     }
-    assert_eq!((mm.slab.total().reclaimable, mm.slab.total().unreclaimable), (8, 8));
+    assert_eq!((mm.pages.slab.total().reclaimable, mm.pages.slab.total().unreclaimable), (8, 8));
     mm.check().expect("every law holds");
 }
 
@@ -148,9 +148,9 @@ fn the_preferred_order_is_tried_without_reclaim_and_then_the_smallest_one() {
     for _ in 1..4 {
         take(&mut mm, cache);
     }
-    assert_eq!(mm.slab_levels(NodeId(0)).reclaimable, 1, "four inodes fit a page");
+    assert_eq!(mm.pages.slab_levels(NodeId(0)).reclaimable, 1, "four inodes fit a page");
     take(&mut mm, cache);
-    assert_eq!(mm.slab_levels(NodeId(0)).reclaimable, 9);
+    assert_eq!(mm.pages.slab_levels(NodeId(0)).reclaimable, 9);
     mm.check().expect("every law holds");
     let refused = mm.kmem_cache_give(&second, Err(AllocError::NoZone));
     assert_eq!(refused, ObjectStep::Failed(SlabError::NoPage(AllocError::NoZone)));
@@ -162,11 +162,11 @@ fn a_pin_keeps_the_page_of_a_slab_that_is_gone() {
     let spec = CacheSpec { name: "page", object_size: PAGE_SIZE, order: Order::ZERO, reclaimable: false };
     let cache = create(&mut mm, spec);
     let objects: Vec<_> = (0..7).map(|_| take(&mut mm, cache)).collect();
-    let frames: Vec<_> = mm.slab.caches[0].slabs().map(|(_, slab)| mm.frames.pfn(slab.frame)).collect();
+    let frames: Vec<_> = mm.pages.slab.caches[0].slabs().map(|(_, slab)| mm.phys.frames.pfn(slab.frame)).collect();
     frames.iter().for_each(|&pfn| mm.pin(pfn).expect("it is allocated"));
     let freed: u64 = objects.into_iter().map(|object| free(&mut mm, object)).sum();
     mm.check().expect("every law holds");
-    assert_eq!((freed, mm.slab.total().unreclaimable), (1, 6), "half of log2 4096 slabs stay");
+    assert_eq!((freed, mm.pages.slab.total().unreclaimable), (1, 6), "half of log2 4096 slabs stay");
     for pfn in frames {
         mm.unpin(pfn).expect("it is pinned");
     }
@@ -180,7 +180,7 @@ fn slabs_of_other_nodes_serve_before_new_ones_are_made() {
     let far = Request { node: NodeId(1), ..KERNEL };
     assert!(matches!(mm.kmem_cache_alloc_fast(cache, &far), ObjectStep::Done(_)));
     assert!(matches!(mm.kmem_cache_alloc(cache, &KERNEL), ObjectStep::Done(_)));
-    assert_eq!((mm.slab_levels(NodeId(0)).reclaimable, mm.slab_levels(NodeId(1)).reclaimable), (0, 1));
+    assert_eq!((mm.pages.slab_levels(NodeId(0)).reclaimable, mm.pages.slab_levels(NodeId(1)).reclaimable), (0, 1));
     mm.check().expect("every law holds");
 }
 
@@ -210,7 +210,7 @@ fn objects_and_pages_balance_whatever_is_done() {
     for object in live {
         free(&mut mm, object);
     }
-    let left = mm.slab.total();
+    let left = mm.pages.slab.total();
     assert!(left.reclaimable <= 2 * (5 + 5 * 8) && left.unreclaimable == 0, "{left:?}");
     mm.check().expect("every law holds");
 }
@@ -225,7 +225,7 @@ fn left_after_freeing(percent: usize) -> u64 {
         free(&mut mm, object);
     }
     mm.check().expect("every law holds");
-    mm.slab_levels(NodeId(0)).reclaimable * 1_000 / 4_000
+    mm.pages.slab_levels(NodeId(0)).reclaimable * 1_000 / 4_000
 }
 
 #[test]
@@ -248,6 +248,6 @@ fn an_object_costs_little_to_keep() {
     for _ in 0..21 * 4_096 {
         take(&mut mm, cache);
     }
-    let bits = mm.slab.bytes() as u64 * 8 / (21 * 4_096);
+    let bits = mm.pages.slab.bytes() as u64 * 8 / (21 * 4_096);
     assert!(bits <= 10, "{bits} bits per dentry, of which its slab is 160/21");
 }

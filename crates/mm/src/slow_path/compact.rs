@@ -83,7 +83,7 @@ impl<E: Pressure> SlowPath<'_, E> {
         let flags = self.flags();
         self.zones().any(|zone| {
             let reclaimable = self.env.reclaimable(zone.zone);
-            self.env.with(|mm| mm.reclaim_makes_suitable(zone.zone, reclaimable, self.search.class, &flags))
+            self.env.with(|mm| mm.phys.reclaim_makes_suitable(zone.zone, reclaimable, self.search.class, &flags))
         })
     }
 
@@ -106,13 +106,13 @@ impl<E: Pressure> SlowPath<'_, E> {
         }
         let page = compacted.captured.or_else(|| self.walk(self.flags()));
         self.env.with(|mm| {
-            mm.counters.compact_stall += 1;
+            mm.phys.counters.compact_stall += 1;
             match page {
-                Some(_) => mm.counters.compact_success += 1,
-                None => mm.counters.compact_fail += 1,
+                Some(_) => mm.phys.counters.compact_success += 1,
+                None => mm.phys.counters.compact_fail += 1,
             }
-            if let Some(zone) = page.and_then(|pfn| mm.frames.zone_of(pfn)) {
-                mm.compaction_paid_off(zone, request.order);
+            if let Some(zone) = page.and_then(|pfn| mm.phys.frames.zone_of(pfn)) {
+                mm.compaction.compaction_paid_off(zone, request.order, &mut mm.phys);
             }
         });
         Outcome { result, page }

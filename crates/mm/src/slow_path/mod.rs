@@ -99,8 +99,9 @@ enum Round {
 
 impl<'e, E: Pressure> SlowPath<'e, E> {
     fn new(env: &'e E, request: &Request) -> Result<Self, AllocError> {
-        let (search, policy, keeps_types_apart) =
-            env.with(|mm| (mm.frames.search_for(request), mm.policy().clone(), mm.frames.settings().defrag_mode));
+        let (search, policy, keeps_types_apart) = env.with(|mm| {
+            (mm.phys.frames.search_for(request), mm.policy().clone(), mm.phys.frames.settings().defrag_mode)
+        });
         Ok(Self {
             env,
             search: search?,
@@ -115,27 +116,27 @@ impl<'e, E: Pressure> SlowPath<'e, E> {
 
     /// The rest of the fast path where near nodes are reclaimed before others are used.
     async fn reclaim_nodes(&self) -> Option<Pfn> {
-        if !self.env.with(|mm| mm.reclaims_nodes()) || self.env.task().memalloc {
+        if !self.env.with(|mm| mm.phys.reclaims_nodes()) || self.env.task().memalloc {
             return None;
         }
         let request = self.search.request;
         let passes_over = match request.gfp.has(Gfp::WRITE) {
-            true => self.env.with(|mm| mm.nodes_too_dirty()),
+            true => self.env.with(|mm| mm.pages.nodes_too_dirty(&mm.phys)),
             false => NodeMask::EMPTY,
         };
         let search = Search { passes_over, ..self.search };
-        let flags = self.env.with(|mm| mm.frames.fast_flags(&search));
+        let flags = self.env.with(|mm| mm.phys.frames.fast_flags(&search));
         for ZoneRef { zone, .. } in self.zones() {
-            if self.env.with(|mm| mm.is_node_reclaimed_first(&search, zone, &flags)) {
+            if self.env.with(|mm| mm.pages.is_node_reclaimed_first(&search, zone, &flags, &mm.phys)) {
                 self.env.spend().await;
                 self.env.reclaim_node(zone, &request).await;
             }
-            let page = self.env.with(|mm| mm.try_zone(&search, zone, &flags));
+            let page = self.env.with(|mm| mm.pages.try_zone(&search, zone, &flags, &mut mm.phys));
             if page.is_some() {
                 return page;
             }
         }
-        self.env.with(|mm| mm.get_page_from_freelist(&search, flags))
+        self.env.with(|mm| mm.pages.get_page_from_freelist(&search, flags, &mut mm.phys))
     }
 
     async fn run(mut self) -> Result<Pfn, AllocError> {
@@ -225,8 +226,8 @@ impl<'e, E: Pressure> SlowPath<'e, E> {
         }
         let page = self.walk(flags).or_else(|| {
             self.env.with(|mm| {
-                mm.frames.unreserve_highatomic(self.search.request.node, self.search.mt, false);
-                mm.frames.drain_all();
+                mm.phys.frames.unreserve_highatomic(self.search.request.node, self.search.mt, false);
+                mm.phys.frames.drain_all();
             });
             self.walk(flags)
         });
@@ -303,12 +304,12 @@ impl<'e, E: Pressure> SlowPath<'e, E> {
         if flags.no_watermarks {
             search.request.nodemask = None;
         }
-        self.env.with(|mm| mm.get_page_from_freelist(&search, flags))
+        self.env.with(|mm| mm.pages.get_page_from_freelist(&search, flags, &mut mm.phys))
     }
 
     fn wake_kswapds(&self) {
         if self.search.request.gfp.has(Gfp::KSWAPD_RECLAIM) {
-            self.env.with(|mm| mm.wake_all_kswapds(&self.search));
+            self.env.with(|mm| mm.pages.wake_all_kswapds(&self.search, &mut mm.phys));
         }
     }
 }

@@ -1,11 +1,12 @@
 //! What a request does about memory that is short: [`Pressure`]. The world only kills; the rest is the engine's, and scripted by
 //! tests of the slow path.
 
+use order9_frames::Request;
+
 use crate::ZoneId;
 use crate::compaction::try_to_compact_pages;
 use crate::env::{CompactPriority, Compacted, OomKill, Stall};
 use crate::reclaim::{direct_reclaim, reclaim_node};
-use order9_frames::Request;
 
 /// Work that a request does itself, before it gets memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,6 @@ pub trait Pressure: Stall + Sized {
 
     /// Pages of the zone that reclaim could free: file pages, and anonymous ones while there is swap space.
     fn reclaimable(&self, zone: ZoneId) -> u64 {
-        self.with(|mm| mm.reclaimable_pages(zone))
+        self.with(|mm| mm.pages.reclaimable_pages(zone, &mm.phys))
     }
 }

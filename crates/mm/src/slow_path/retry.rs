@@ -34,7 +34,7 @@ impl<E: Pressure> SlowPath<'_, E> {
             self.no_progress += 1;
         }
         if self.no_progress > MAX_RECLAIM_RETRIES {
-            return self.env.with(|mm| mm.frames.unreserve_highatomic(node, self.search.mt, true));
+            return self.env.with(|mm| mm.phys.frames.unreserve_highatomic(node, self.search.mt, true));
         }
         let flags = self.flags();
         for zone in self.zones() {
@@ -44,7 +44,8 @@ impl<E: Pressure> SlowPath<'_, E> {
             if !passes {
                 continue;
             }
-            let stuck = progress == 0 && 2 * self.env.with(|mm| mm.zone_write_pending(zone.zone).total()) > reclaimable;
+            let stuck =
+                progress == 0 && 2 * self.env.with(|mm| mm.pages.zone_write_pending(zone.zone).total()) > reclaimable;
             if stuck && self.policy.slow_path.retry_waits_for_writeback {
                 self.env.sleep(WRITEBACK_WAIT).await;
             }
@@ -56,9 +57,9 @@ impl<E: Pressure> SlowPath<'_, E> {
     fn trace_reclaim_retry(&self, zone: ZoneRef, reclaimable: u64, passes: bool) {
         let (order, no_progress_loops) = (self.search.request.order, self.no_progress);
         self.env.with(|mm| {
-            let of = mm.frames.zone(zone.zone);
+            let of = mm.phys.frames.zone(zone.zone);
             let (available, min_wmark) = (of.free() + reclaimable, of.mark(Mark::Min));
-            mm.trace(|| Event::ReclaimRetryZone {
+            mm.phys.trace(|| Event::ReclaimRetryZone {
                 node: zone.node,
                 zone: zone.kind,
                 order,
@@ -80,7 +81,7 @@ impl<E: Pressure> SlowPath<'_, E> {
         let should_retry = self.compaction_is_hopeful(result);
         let (retries, max_retries) = (self.compaction_retries, max_compact_retries(order));
         self.env.with(|mm| {
-            mm.trace(|| {
+            mm.phys.trace(|| {
                 Event::Compaction(CompactEvent::Retry { order, priority, result, retries, max_retries, should_retry })
             });
         });
@@ -141,8 +142,15 @@ impl<E: Pressure> SlowPath<'_, E> {
     fn would_pass(&self, zone: ZoneRef, order: Order, gap: u64, more: u64, flags: &AllocFlags) -> bool {
         let class = self.search.class;
         self.env.with(|mm| {
-            let zone = mm.frames.zone(zone.zone);
-            zone.would_pass(zone.free() + more, order, zone.mark(flags.mark) + gap, class, flags, mm.frames.policy())
+            let zone = mm.phys.frames.zone(zone.zone);
+            zone.would_pass(
+                zone.free() + more,
+                order,
+                zone.mark(flags.mark) + gap,
+                class,
+                flags,
+                mm.phys.frames.policy(),
+            )
         })
     }
 
@@ -151,7 +159,7 @@ impl<E: Pressure> SlowPath<'_, E> {
         let search = self.search;
         let mut at = search.first;
         core::iter::from_fn(move || {
-            let zone = self.env.with(|mm| mm.frames.eligible_from(&search, at));
+            let zone = self.env.with(|mm| mm.phys.frames.eligible_from(&search, at));
             zone.map(|(position, zone)| {
                 at = position + 1;
                 zone
@@ -170,7 +178,7 @@ impl<E: Pressure> SlowPath<'_, E> {
         };
         if hopeful && !gfp.has(Gfp::NORETRY) {
             let zone = self.search.preferred.zone;
-            if self.env.with(|mm| mm.reclaim_flags(zone).congested) {
+            if self.env.with(|mm| mm.reclaim.reclaim_flags(zone, &mm.phys).congested) {
                 self.env.sleep(CONGESTION_WAIT).await;
             }
             return Round::Again;

@@ -205,7 +205,7 @@ fn who_may_not_reclaim_only_looks() {
     let world = World::exhausted(Policy::default());
     assert_eq!(world.gives_up(0, Gfp::GFP_NOWAIT), GaveUp::NoDirectReclaim);
     assert_eq!(world.said(), Vec::<String>::new());
-    let asked = world.mm.borrow().kswapd_request(NodeId(0));
+    let asked = world.mm.borrow().phys.kswapd_request(NodeId(0));
     assert_eq!(asked.map(|asked| asked.order), Some(Order::ZERO), "kswapd was asked for");
 }
 
@@ -222,7 +222,7 @@ fn up_to_4_5_a_request_for_one_node_that_may_not_reclaim_wakes_nobody() {
         policy.slow_path.thisnode_needs_reclaim = thisnode_needs_reclaim;
         let world = World::exhausted(policy);
         assert_eq!(world.gives_up(9, gfp), GaveUp::NoDirectReclaim);
-        let asked = world.mm.borrow().kswapd_request(NodeId(0)).map(|asked| asked.order);
+        let asked = world.mm.borrow().phys.kswapd_request(NodeId(0)).map(|asked| asked.order);
         assert_eq!((asked, world.said()), (asks.then_some(Order::PAGEBLOCK), Vec::<String>::new()), "{gfp:?}");
     }
 }
@@ -234,7 +234,7 @@ fn nodes_with_page_cache_to_spare_are_reclaimed_first_if_that_is_on() {
         {
             let mut mm = world.mm.borrow_mut();
             mm.tune(|tunables| tunables.zone_reclaim_mode = mode);
-            mm.lru.zones[0].sizes[crate::LruList::InactiveFile.index()] = cache;
+            mm.pages.lru.zones[0].sizes[crate::LruList::InactiveFile.index()] = cache;
         }
         let _ = world.alloc(0, Gfp::GFP_KERNEL, Task::default());
         world.count("reclaim the node of zone 0")
@@ -391,7 +391,10 @@ fn old_kernels_repeat_until_enough_was_reclaimed() {
     assert_eq!(world.count("reclaim"), 1);
     let world = World { reclaims: 5, ..World::exhausted(policy(|policy| policy.slow_path.retry = RetryRule::Repeat)) };
     let congested = crate::reclaim::ReclaimFlags { congested: true, ..Default::default() };
-    world.mm.borrow_mut().set_reclaim_flags(ZoneId(0), congested);
+    {
+        let mm = &mut *world.mm.borrow_mut();
+        mm.reclaim.set_reclaim_flags(ZoneId(0), congested, &mm.phys);
+    };
     world.gives_up(4, Gfp::GFP_KERNEL | MAYFAIL);
     assert_eq!(
         world.said().iter().filter(|line| line.as_str() == "sleep 20").count(),

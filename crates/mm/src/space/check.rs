@@ -8,8 +8,9 @@ use order9_units::{Order, Pages};
 
 use super::pte::{Pte, PteFlag, PteKind};
 use super::{Mapping, Owner, Prot, Rss, Space, SpaceId, TASK_END, UserLevels, Vma, VmaKind, Vpn, VpnRange};
-use crate::Mm;
 use crate::page_flags::{PageFlag, PageWord};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::shmem::huge_index;
 use crate::tags::{Tag, Tags};
 use crate::trace::Tracer;
@@ -26,22 +27,22 @@ struct Seen {
     tables: u64,
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Checks every law of spaces and files.
-    pub(crate) fn check_user(&self) -> Verdict {
+    pub(crate) fn check_user(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
         let mut seen = Seen::default();
-        for (id, space) in self.user.spaces() {
+        for (id, space) in self.spaces() {
             self.check_vmas(id, space)?;
-            self.check_space(id, space, &mut seen)?;
+            self.check_space(id, space, &mut seen, phys)?;
         }
         self.check_files_in_swap(&mut seen)?;
-        self.check_swap(&seen.swap_entries)?;
-        self.check_files(&seen)?;
-        self.check_owners(&seen)?;
-        self.check_driver_pages()?;
-        self.check_thp()?;
-        self.check_hugetlb()?;
-        self.user.tags.as_ref().map_or(Ok(()), |tags| self.check_tags(tags))
+        self.check_swap(&seen.swap_entries, phys)?;
+        self.check_files(&seen, phys)?;
+        self.check_owners(&seen, phys)?;
+        self.check_driver_pages(phys)?;
+        self.check_thp(phys)?;
+        self.check_hugetlb(phys)?;
+        self.tags.as_ref().map_or(Ok(()), |tags| self.check_tags(tags, phys))
     }
 
     fn check_vmas(&self, id: SpaceId, space: &Space) -> Verdict {
@@ -58,32 +59,30 @@ impl<T: Tracer> Mm<T> {
             let known = match vma.kind {
                 VmaKind::Anon | VmaKind::Hugetlb { .. } => true,
                 VmaKind::File { file, .. } => {
-                    self.user.file(file).is_ok_and(|file| file.mapped_by.contains(&Mapping { space: id, vpn: start }))
+                    self.file(file).is_ok_and(|file| file.mapped_by.contains(&Mapping { space: id, vpn: start }))
                 }
             };
             require(known, "a file knows its mappings", || format!("{id:?}: {vma:?} is unknown to its file"))?;
             end = own_end;
         }
-        require(
-            space.vmas.len() <= self.user.map_limit.highest + 1,
-            "a space has at most vm.max_map_count mappings",
-            || format!("{id:?}: {}", space.vmas.len()),
-        )
+        require(space.vmas.len() <= self.map_limit.highest + 1, "a space has at most vm.max_map_count mappings", || {
+            format!("{id:?}: {}", space.vmas.len())
+        })
     }
 
     /// Walks a page table.
-    fn check_space(&self, id: SpaceId, space: &Space, seen: &mut Seen) -> Verdict {
+    fn check_space(&self, id: SpaceId, space: &Space, seen: &mut Seen, phys: &PhysMem<impl Tracer>) -> Verdict {
         let (mut rss, mut tables) = (Rss::default(), u64::from(space.spare_table.is_some()));
         for (_, huge) in space.table.huge_slots(VpnRange::new(Vpn::new(0), TASK_END)) {
             tables += u64::from(huge.deposit.is_some());
             let pages = huge.head().map_or(0, |_| Order::PAGEBLOCK.pages().get());
-            *if self.is_of_file(huge) { &mut rss.shmem_pages } else { &mut rss.anon_pages } += pages;
+            *if self.is_of_file(huge, phys) { &mut rss.shmem_pages } else { &mut rss.anon_pages } += pages;
         }
         for (slot, table) in space.table.tables(VpnRange::new(Vpn::new(0), TASK_END)) {
             tables += 1;
             let owner = Owner::PageTable(Mapping { space: id, vpn: slot.start });
-            require(self.user.rmap.owner(table.frame) == owner, "the frame of a page table knows its slot", || {
-                let (frame, found) = (self.frames.pfn(table.frame), self.user.rmap.owner(table.frame));
+            require(self.rmap.owner(table.frame) == owner, "the frame of a page table knows its slot", || {
+                let (frame, found) = (phys.frames.pfn(table.frame), self.rmap.owner(table.frame));
                 format!("{frame:?} holds the table of {id:?} at {:?}, but is {found:?}", slot.start)
             })?;
             require(space.vmas.first_within(slot).is_some(), "a page table serves a mapping", || {
@@ -97,7 +96,7 @@ impl<T: Tracer> Mm<T> {
                 let vma = space.vmas.find(vpn);
                 require(vma.is_some(), "an entry lies in a mapping", || format!("{id:?}: {vpn:?}"))?;
                 if let Some(vma) = vma {
-                    self.check_entry(Mapping { space: id, vpn }, table.get(vpn), vma, &mut rss, seen)?;
+                    self.check_entry(Mapping { space: id, vpn }, table.get(vpn), vma, &mut rss, seen, phys)?;
                 }
             }
         }
@@ -114,7 +113,15 @@ impl<T: Tracer> Mm<T> {
         })
     }
 
-    fn check_entry(&self, at: Mapping, pte: Pte, vma: &Vma, rss: &mut Rss, seen: &mut Seen) -> Verdict {
+    fn check_entry(
+        &self,
+        at: Mapping,
+        pte: Pte,
+        vma: &Vma,
+        rss: &mut Rss,
+        seen: &mut Seen,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Verdict {
         if let Some(slot) = pte.slot() {
             *seen.swap_entries.entry(slot.0).or_insert(0) += 1;
             return require(vma.touched && pte == Pte::swap(slot), "entries in swap have no flags", || {
@@ -136,13 +143,13 @@ impl<T: Tracer> Mm<T> {
                 format!("{at:?}: {:?}", pte.kind())
             });
         };
-        let (pfn, word, owner) = (self.frames.pfn(idx), self.frames.word(idx), self.user.rmap.owner(idx));
-        let subpage = self.huge_head(idx).or_else(|| self.file_huge_head(idx)).is_some();
+        let (pfn, word, owner) = (phys.frames.pfn(idx), phys.frames.word(idx), self.rmap.owner(idx));
+        let subpage = self.huge_head(idx, phys).or_else(|| self.file_huge_head(idx, phys)).is_some();
         let live = subpage || word.is_allocated() && word.has(Flag::Owned) && word.order() == Order::ZERO;
         require(live, "a mapped frame is allocated and owned", || format!("{at:?} maps {pfn:?}: {:?}", word.state()))?;
         match owner {
             Owner::File { file, index } => {
-                let on_disk = self.user.files.is_on_disk(file);
+                let on_disk = self.files.is_on_disk(file);
                 *if on_disk { &mut rss.file_pages } else { &mut rss.shmem_pages } += 1;
                 let noticed = !on_disk || !writable || word.has(PageFlag::Dirty);
                 require(noticed, "a page of a file on disk that may be written is dirty", || format!("{at:?}"))?;
@@ -159,11 +166,12 @@ impl<T: Tracer> Mm<T> {
             Owner::Anon(_) | Owner::Shared { .. } | Owner::Huge => {
                 rss.anon_pages += 1;
                 seen.anon_entries += 1;
-                let named = self.mappings_of(idx).contains(&at);
+                let named = self.mappings_of(idx, phys).contains(&at);
                 require(named, "a page knows where it is mapped", || format!("{at:?} maps {pfn:?}: {owner:?}"))?;
                 // A fork that waits has shared some parts of a huge page, and others not yet.
-                let part = self.huge_head(idx).is_some_and(|head| !self.frames.word(head).has(PageFlag::SwapCache));
-                let exclusive = self.is_exclusive(idx, false) || part && self.subpage_mapcount(idx) == 1;
+                let part =
+                    self.huge_head(idx, phys).is_some_and(|head| !phys.frames.word(head).has(PageFlag::SwapCache));
+                let exclusive = self.is_exclusive(idx, false, phys) || part && self.subpage_mapcount(idx) == 1;
                 require(!writable || exclusive, "a page that several map is read-only", || {
                     format!("{at:?} may write {pfn:?}: {owner:?}")
                 })?;
@@ -177,8 +185,8 @@ impl<T: Tracer> Mm<T> {
 
     /// Places of tmpfs files that are in swap lie within the file, and hold nothing else.
     fn check_files_in_swap(&self, seen: &mut Seen) -> Verdict {
-        for (id, file) in self.user.files.iter().filter(|&(id, _)| !self.user.files.is_on_disk(id)) {
-            let size = self.user.files.size(id).map(Pages::get);
+        for (id, file) in self.files.iter().filter(|&(id, _)| !self.files.is_on_disk(id)) {
+            let size = self.files.size(id).map(Pages::get);
             let mut from = 0;
             while let Some((index, slot)) = file.first_swapped(from, u64::MAX) {
                 require(
@@ -193,22 +201,22 @@ impl<T: Tracer> Mm<T> {
         Ok(())
     }
 
-    fn check_files(&self, seen: &Seen) -> Verdict {
+    fn check_files(&self, seen: &Seen, phys: &PhysMem<impl Tracer>) -> Verdict {
         let mut mapped_frames = 0;
-        for (id, file) in self.user.files.iter() {
-            let size = self.user.files.size(id).map(Pages::get);
+        for (id, file) in self.files.iter() {
+            let size = self.files.size(id).map(Pages::get);
             for &at in &file.mapped_by {
-                let space = self.user.space(at.space).ok();
+                let space = self.space(at.space).ok();
                 let maps = space.and_then(|space| space.vmas.at(at.vpn)).is_some_and(|vma| vma.kind.file() == Some(id));
                 require(maps, "a file names existing mappings", || format!("{id:?}: {at:?}"))?;
             }
             for (index, idx, mappings) in file.iter() {
-                let owner = self.user.rmap.owner(idx);
+                let owner = self.rmap.owner(idx);
                 require(owner == Owner::File { file: id, index }, "a page of a file knows its place", || {
-                    format!("{:?} is page {index} of {id:?}, but is {owner:?}", self.frames.pfn(idx))
+                    format!("{:?} is page {index} of {id:?}, but is {owner:?}", phys.frames.pfn(idx))
                 })?;
                 // A huge page may reach beyond the end.
-                let first = if self.file_huge_head(idx).is_some() { huge_index(index) } else { index };
+                let first = if self.file_huge_head(idx, phys).is_some() { huge_index(index) } else { index };
                 require(Some(first) < size, "a file has no pages beyond its size", || {
                     format!("{id:?}: page {index}, size {size:?}")
                 })?;
@@ -216,7 +224,7 @@ impl<T: Tracer> Mm<T> {
                 require(entries == mappings, "a page of a file counts its mappings", || {
                     format!("page {index} of {id:?}: {entries} entries, {mappings} counted")
                 })?;
-                let (found, mapped_by) = (self.mappings_of(idx).len(), mappings + self.file_pmds(idx));
+                let (found, mapped_by) = (self.mappings_of(idx, phys).len(), mappings + self.file_pmds(idx, phys));
                 require(found == mapped_by as usize, "a page of a file is found where it is mapped", || {
                     format!("page {index} of {id:?}: {found} found, {mapped_by} counted")
                 })?;
@@ -229,14 +237,15 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Walks all frames: nobody owns a frame that no table, file, pin or isolation accounts for.
-    fn check_owners(&self, seen: &Seen) -> Verdict {
+    fn check_owners(&self, seen: &Seen, phys: &PhysMem<impl Tracer>) -> Verdict {
         let (mut levels, mut named, mut links) = (UserLevels::default(), 0, 0);
-        let mut mapped = alloc::vec![0; self.frames.nodes().len()];
-        for at in 0..self.frames.table().len() as u32 {
-            let (idx, word) = (Idx(at), self.frames.word(Idx(at)));
-            let owner = self.user.rmap.owner(idx);
-            let pfn = self.frames.pfn(idx);
-            let subpage = word.is_tail() && self.huge_head(idx).or_else(|| self.file_huge_head(idx)).is_some();
+        let mut mapped = alloc::vec![0; phys.frames.nodes().len()];
+        for at in 0..phys.frames.table().len() as u32 {
+            let (idx, word) = (Idx(at), phys.frames.word(Idx(at)));
+            let owner = self.rmap.owner(idx);
+            let pfn = phys.frames.pfn(idx);
+            let subpage =
+                word.is_tail() && self.huge_head(idx, phys).or_else(|| self.file_huge_head(idx, phys)).is_some();
             require(
                 subpage || word.has(Flag::Owned) == (owner != Owner::Nobody),
                 "an owned frame has an owner",
@@ -249,12 +258,12 @@ impl<T: Tracer> Mm<T> {
                 continue;
             }
             if !subpage {
-                self.check_owned(idx, word, owner)?;
+                phys.check_owned(idx, word, owner)?;
             }
             match owner {
                 Owner::Anon(_) => (levels.anon, named) = (levels.anon + u64::from(!subpage), named + 1),
                 Owner::Shared { first, mappings } => {
-                    let chain: BTreeSet<Mapping> = self.user.rmap.chain(first).collect();
+                    let chain: BTreeSet<Mapping> = self.rmap.chain(first).collect();
                     let sound = mappings >= 2 && chain.len() == mappings as usize;
                     require(sound, "a shared page names each of its mappings once", || {
                         format!("{pfn:?}: {chain:?}, {mappings} counted")
@@ -264,12 +273,12 @@ impl<T: Tracer> Mm<T> {
                     links += u64::from(mappings);
                 }
                 Owner::File { file, index } => {
-                    match self.user.files.is_on_disk(file) {
+                    match self.files.is_on_disk(file) {
                         true => levels.file += 1,
                         false => levels.shmem += 1,
                     }
-                    mapped[self.node_of(idx).index()] += u64::from(self.mapcount(pfn) > 0);
-                    let there = self.user.file(file).is_ok_and(|file| file.page(index) == Some(idx));
+                    mapped[phys.node_of(idx).index()] += u64::from(self.mapcount(pfn, phys) > 0);
+                    let there = self.file(file).is_ok_and(|file| file.page(index) == Some(idx));
                     require(there, "the page of a file is in it", || format!("{pfn:?}: page {index} of {file:?}"))?;
                 }
                 Owner::PageTable(_) => levels.page_tables += 1,
@@ -282,35 +291,67 @@ impl<T: Tracer> Mm<T> {
             }
         }
         // Recounted with the laws of huge pages.
-        let UserLevels { anon_thps, shmem_thps, shmem_pmdmapped, .. } = self.user.levels;
+        let UserLevels { anon_thps, shmem_thps, shmem_pmdmapped, .. } = self.levels;
         (levels.anon_thps, levels.shmem_thps, levels.shmem_pmdmapped) = (anon_thps, shmem_thps, shmem_pmdmapped);
         require(named == seen.anon_entries, "every reverse mapping has its entry", || {
             format!("{named} named, {} entries", seen.anon_entries)
         })?;
-        require(links == self.user.rmap.links_used(), "every link belongs to a shared page", || {
-            format!("{links} in chains, {} in use", self.user.rmap.links_used())
+        require(links == self.rmap.links_used(), "every link belongs to a shared page", || {
+            format!("{links} in chains, {} in use", self.rmap.links_used())
         })?;
         require(levels.page_tables == seen.tables, "every page table is in a space", || {
             format!("{} frames, {} tables", levels.page_tables, seen.tables)
         })?;
-        for ((node, &counted), mapped) in self.frames.nodes().zip(&self.user.mapped).zip(mapped) {
+        for ((node, &counted), mapped) in phys.frames.nodes().zip(&self.mapped).zip(mapped) {
             require(counted == mapped, "nr_mapped equals a recount", || {
                 format!("{node:?}: {mapped} by frames, {counted} counted")
             })?;
         }
-        require(levels == self.user.levels, "levels equal a recount", || {
-            format!("{levels:?} by frames, {:?} counted", self.user.levels)
+        require(levels == self.levels, "levels equal a recount", || {
+            format!("{levels:?} by frames, {:?} counted", self.levels)
         })
     }
 
     /// Mappings that the first base page of a huge page names by itself; those in a chain are added to `links`.
     fn named_by_first(&self, head: Idx, links: &mut u64) -> u64 {
-        let first = self.user.rmap.of_subpage(head);
-        let named = u64::from(self.user.rmap.subpage_mappings(head));
-        *links += if let Owner::Shared { .. } = self.user.rmap.owner(first) { named } else { 0 };
+        let first = self.rmap.of_subpage(head);
+        let named = u64::from(self.rmap.subpage_mappings(head));
+        *links += if let Owner::Shared { .. } = self.rmap.owner(first) { named } else { 0 };
         named
     }
 
+    fn check_tags(&self, tags: &Tags, phys: &PhysMem<impl Tracer>) -> Verdict {
+        for (page, tag) in tags.private() {
+            let found = self.read_tag(page.space, page.vpn.addr(), phys);
+            require(found == Some(tag), "a page reads what was written to it", || {
+                format!("{page:?}: {found:?} instead of {tag:?}, entry {:?}", self.pte_kind(page))
+            })?;
+        }
+        for (file, index, tag) in tags.files() {
+            let found = self.file_tag(tags, file, index, phys);
+            require(found == tag, "a page of a file reads what was written to it", || {
+                format!("page {index} of {file:?}: {found:?} instead of {tag:?}")
+            })?;
+        }
+        for (id, file) in self.files.iter().filter(|&(id, _)| !self.files.is_on_disk(id)) {
+            for (index, idx, _) in file.iter() {
+                let clean = tags.is_file_written(id, index) || tags.frame(idx) == Tag::ZERO;
+                require(clean, "a page of tmpfs that was never written reads zeros", || {
+                    format!("page {index} of {id:?}")
+                })?;
+            }
+        }
+        for at in 0..phys.frames.table().len() as u32 {
+            if let Owner::Anon(page) = self.rmap.owner(Idx(at)) {
+                let clean = tags.is_written(page) || tags.frame(Idx(at)) == Tag::ZERO;
+                require(clean, "a page that was never written reads zeros", || format!("{page:?}"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
     fn check_owned(&self, idx: Idx, word: Word, owner: Owner) -> Verdict {
         let pfn = self.frames.pfn(idx);
         require(word.is_allocated(), "a free frame has no owner", || format!("{pfn:?}: {:?}", word.state()))?;
@@ -321,35 +362,5 @@ impl<T: Tracer> Mm<T> {
             "a page without owner is kept by a pin, isolation, read or write",
             || format!("{pfn:?}"),
         )
-    }
-
-    fn check_tags(&self, tags: &Tags) -> Verdict {
-        for (page, tag) in tags.private() {
-            let found = self.read_tag(page.space, page.vpn.addr());
-            require(found == Some(tag), "a page reads what was written to it", || {
-                format!("{page:?}: {found:?} instead of {tag:?}, entry {:?}", self.pte_kind(page))
-            })?;
-        }
-        for (file, index, tag) in tags.files() {
-            let found = self.file_tag(tags, file, index);
-            require(found == tag, "a page of a file reads what was written to it", || {
-                format!("page {index} of {file:?}: {found:?} instead of {tag:?}")
-            })?;
-        }
-        for (id, file) in self.user.files.iter().filter(|&(id, _)| !self.user.files.is_on_disk(id)) {
-            for (index, idx, _) in file.iter() {
-                let clean = tags.is_file_written(id, index) || tags.frame(idx) == Tag::ZERO;
-                require(clean, "a page of tmpfs that was never written reads zeros", || {
-                    format!("page {index} of {id:?}")
-                })?;
-            }
-        }
-        for at in 0..self.frames.table().len() as u32 {
-            if let Owner::Anon(page) = self.user.rmap.owner(Idx(at)) {
-                let clean = tags.is_written(page) || tags.frame(Idx(at)) == Tag::ZERO;
-                require(clean, "a page that was never written reads zeros", || format!("{page:?}"))?;
-            }
-        }
-        Ok(())
     }
 }

@@ -8,45 +8,46 @@ use super::addr::{Vpn, VpnRange};
 use super::fault::Access;
 use super::table::Slot;
 use super::{Mapping, Owner, SpaceId, VmaKind};
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::thp::{Filled, subpages};
 use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     #[inline]
-    pub(crate) fn clear_page(&mut self, idx: Idx) {
-        self.work.pages_cleared += 1;
-        if let Some(tags) = &mut self.user.tags {
+    pub(crate) fn clear_page(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        phys.work.pages_cleared += 1;
+        if let Some(tags) = &mut self.tags {
             tags.clear(idx);
         }
-        self.fill_part(idx, |_| false);
+        self.fill_part(idx, |_| false, phys);
     }
 
     /// Clears all of a huge page.
-    pub(crate) fn clear_huge_page(&mut self, head: Idx) {
-        self.work.pages_cleared += Order::PAGEBLOCK.pages().get();
-        if let Some(tags) = &mut self.user.tags {
+    pub(crate) fn clear_huge_page(&mut self, head: Idx, phys: &mut PhysMem<impl Tracer>) {
+        phys.work.pages_cleared += Order::PAGEBLOCK.pages().get();
+        if let Some(tags) = &mut self.tags {
             subpages(head).for_each(|idx| tags.clear(idx));
         }
-        if let Some(filled) = &mut self.user.huge.filled {
+        if let Some(filled) = &mut self.huge.filled {
             filled.clear_page(head);
         }
     }
 
-    pub(crate) fn copy_page(&mut self, from: Idx, to: Idx) {
-        self.work.pages_copied += 1;
-        if let Some(tags) = &mut self.user.tags {
+    pub(crate) fn copy_page(&mut self, from: Idx, to: Idx, phys: &mut PhysMem<impl Tracer>) {
+        phys.work.pages_copied += 1;
+        if let Some(tags) = &mut self.tags {
             tags.copy(from, to);
         }
-        let is_part = self.frames.word(from).is_compound();
-        self.fill_part(to, |filled| !is_part || filled.get(from));
+        let is_part = phys.frames.word(from).is_compound();
+        self.fill_part(to, |filled| !is_part || filled.get(from), phys);
     }
 
     /// Notes whether a part of a huge page holds something, where that is followed.
     #[inline]
-    fn fill_part(&mut self, idx: Idx, holds: impl FnOnce(&Filled) -> bool) {
-        if let Some(filled) = &mut self.user.huge.filled
-            && self.frames.word(idx).is_compound()
+    fn fill_part(&mut self, idx: Idx, holds: impl FnOnce(&Filled) -> bool, phys: &PhysMem<impl Tracer>) {
+        if let Some(filled) = &mut self.huge.filled
+            && phys.frames.word(idx).is_compound()
         {
             let holds = holds(filled);
             filled.set(idx, holds);
@@ -54,18 +55,18 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// A program has written to pages of one slot, which are mapped.
-    pub(super) fn wrote_range(&mut self, id: SpaceId, pages: VpnRange) {
-        self.fill_written(id, pages);
-        if self.user.tags.is_some() {
+    pub(super) fn wrote_range(&mut self, id: SpaceId, pages: VpnRange, phys: &PhysMem<impl Tracer>) {
+        self.fill_written(id, pages, phys);
+        if self.tags.is_some() {
             pages.iter().for_each(|vpn| self.tag_written(id, vpn));
         }
     }
 
     /// Notes that pages of one slot hold something, where they are parts of a huge one and that is followed.
     #[inline]
-    fn fill_written(&mut self, id: SpaceId, pages: VpnRange) {
-        let Some(mut filled) = self.user.huge.filled.take() else { return };
-        match self.user.space(id).map(|space| space.table.slot(pages.start)) {
+    fn fill_written(&mut self, id: SpaceId, pages: VpnRange, phys: &PhysMem<impl Tracer>) {
+        let Some(mut filled) = self.huge.filled.take() else { return };
+        match self.space(id).map(|space| space.table.slot(pages.start)) {
             Ok(Slot::Huge(huge)) => {
                 if let Some(first) = huge.base(pages.start).idx() {
                     filled.fill(first, pages.len().get() as u32);
@@ -73,19 +74,19 @@ impl<T: Tracer> Mm<T> {
             }
             Ok(Slot::Table(table)) => {
                 let frames = pages.iter().filter_map(|vpn| table.get(vpn).idx());
-                let parts = frames.filter(|&idx| self.frames.word(idx).is_compound());
+                let parts = frames.filter(|&idx| phys.frames.word(idx).is_compound());
                 parts.for_each(|idx| filled.set(idx, true));
             }
             _ => {}
         }
-        self.user.huge.filled = Some(filled);
+        self.huge.filled = Some(filled);
     }
 
     /// Notes that a program has just written to a page, as far as contents are followed.
     #[inline]
-    pub(crate) fn wrote(&mut self, id: SpaceId, vpn: Vpn, access: Access) {
+    pub(crate) fn wrote(&mut self, id: SpaceId, vpn: Vpn, access: Access, phys: &PhysMem<impl Tracer>) {
         if access == Access::Write {
-            self.fill_written(id, VpnRange::new(vpn, Vpn::new(vpn.get() + 1)));
+            self.fill_written(id, VpnRange::new(vpn, Vpn::new(vpn.get() + 1)), phys);
             self.wrote_base(id, vpn);
         }
     }
@@ -93,22 +94,22 @@ impl<T: Tracer> Mm<T> {
     /// The same of a page that is known to be no part of a huge one.
     #[inline]
     pub(super) fn wrote_base(&mut self, id: SpaceId, vpn: Vpn) {
-        if self.user.tags.is_some() {
+        if self.tags.is_some() {
             self.tag_written(id, vpn);
         }
     }
 
     #[cold]
     fn tag_written(&mut self, id: SpaceId, vpn: Vpn) {
-        let space = self.user.living(id);
+        let space = self.living(id);
         let idx = space.table.get(vpn).idx().expect("a written page is present");
         let vma = *space.vmas.find(vpn).expect("a written page is mapped");
         let behind = vma.kind.file().map(|file| (file, vma.index(vpn)));
-        let owner = self.user.rmap.owner(idx);
+        let owner = self.rmap.owner(idx);
         if let VmaKind::Hugetlb { shared: true, .. } = vma.kind {
             return; // Only what a space alone writes is followed.
         }
-        let Some(tags) = &mut self.user.tags else { return };
+        let Some(tags) = &mut self.tags else { return };
         match owner {
             Owner::File { file, index } => tags.write_file(idx, file, index),
             _ => tags.write_private(idx, Mapping { space: id, vpn }, behind),

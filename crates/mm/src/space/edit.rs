@@ -3,34 +3,41 @@
 use alloc::vec::Vec;
 
 use super::addr::{Vpn, VpnRange};
-use super::{Errno, Mapping, SpaceId, UserMemory, Vma};
-use crate::Mm;
+use super::{Errno, Mapping, SpaceId, Vma};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
-    /// Changes all mappings in `range` as [`UserMemory::modify`] does. A huge mapping that a new edge cuts is split.
+impl UsedPages {
+    /// Changes all mappings in `range` as [`UsedPages::modify_vmas`] does. A huge mapping that a new edge cuts is split.
     ///
     /// # Errors
     /// As there, and `EINVAL` where an edge would cut a page of a hugetlb pool.
-    pub(crate) fn modify(&mut self, id: SpaceId, range: VpnRange, change: impl Fn(&mut Vma)) -> Result<(), Errno> {
+    pub(crate) fn modify(
+        &mut self,
+        id: SpaceId,
+        range: VpnRange,
+        change: impl Fn(&mut Vma),
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<(), Errno> {
         let changes = |vma: &Vma| {
             let mut after = *vma;
             change(&mut after);
             after != *vma
         };
-        let vmas = &self.user.living(id).vmas;
+        let vmas = &self.living(id).vmas;
         let cuts = |edge: Vpn| vmas.find(edge).is_some_and(|vma| vma.range.start < edge && changes(vma));
         for edge in [range.start, range.end].into_iter().filter(|&edge| cuts(edge)).collect::<Vec<_>>() {
-            if self.user.living(id).vmas.find(edge).is_some_and(|vma| Self::cuts_hugetlb(vma, edge)) {
+            if self.living(id).vmas.find(edge).is_some_and(|vma| Self::cuts_hugetlb(vma, edge)) {
                 return Err(Errno::Einval);
             }
-            self.split_pmd_at_edge(id, edge);
+            self.split_pmd_at_edge(id, edge, phys);
         }
-        self.user.modify(id, range, change)
+        self.modify_vmas(id, range, change)
     }
 }
 
-impl UserMemory {
+impl UsedPages {
     /// Adds a mapping where there is none.
     pub(super) fn insert_vma(&mut self, id: SpaceId, vma: Vma) {
         if let Some(file) = vma.kind.file() {
@@ -50,7 +57,7 @@ impl UserMemory {
         vma
     }
 
-    /// Makes `at` an edge of the mapping that holds it, as [`UserMemory::split_at`], within the limit.
+    /// Makes `at` an edge of the mapping that holds it, as [`UsedPages::split_at`], within the limit.
     ///
     /// # Errors
     /// `ENOMEM` where that would be one mapping too many.
@@ -88,7 +95,7 @@ impl UserMemory {
     ///
     /// # Errors
     /// `ENOMEM` where splitting would make too many mappings; nothing has changed then, apart from a split.
-    pub(super) fn modify(&mut self, id: SpaceId, range: VpnRange, change: impl Fn(&mut Vma)) -> Result<(), Errno> {
+    pub(super) fn modify_vmas(&mut self, id: SpaceId, range: VpnRange, change: impl Fn(&mut Vma)) -> Result<(), Errno> {
         let within = |user: &mut Self| user.living(id).vmas.within(range).map(|vma| vma.range.start).collect();
         self.split_within_limit(id, range.start)?;
         self.split_within_limit(id, range.end)?;

@@ -6,95 +6,112 @@ use order9_units::{Nanos, Pages};
 use super::addr::{VirtAddr, Vpn, VpnRange};
 use super::fault::{Access, Answer, Fault, FaultStep, Need};
 use super::pte::PteFlag;
-use super::{Owner, Prot, SpaceId, Vma};
-use crate::Mm;
+use super::resolve::Seen;
+use super::{Mapping, Owner, Prot, SpaceId, Vma};
 use crate::page_cache::FileId;
 use crate::page_flags::PageFlag;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 /// Pages around a read fault that are mapped with it where their file has them. A divisor of a slot's.
 const FAULT_AROUND: Pages = Pages::new(16);
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Goes on with a write after [`FaultStep::NeedMkwrite`]: at the time `now` the page becomes dirty. Like every writer, the
     /// program should then be held up if too much is dirty.
-    pub fn page_mkwrite(&mut self, id: SpaceId, addr: VirtAddr, now: Nanos, cpu: usize) -> FaultStep {
+    pub fn page_mkwrite(
+        &mut self,
+        id: SpaceId,
+        addr: VirtAddr,
+        now: Nanos,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> FaultStep {
         let vpn = addr.vpn();
-        let table = self.user.space(id).ok().and_then(|space| space.table.table(vpn));
+        let table = self.space(id).ok().and_then(|space| space.table.table(vpn));
         let seen = table.map(|table| table.get(vpn));
-        self.resolve(id.into(), vpn, Access::Write, seen, Some(now), self.node_of_cpu(cpu))
+        self.resolve(id.into(), vpn, Access::Write, Seen { entry: seen, now: Some(now) }, phys.node_of_cpu(cpu), phys)
     }
 
     /// A page of a file that is not mapped yet.
     pub(super) fn answer_from_file(
         &mut self,
-        id: SpaceId,
+        at: Mapping,
         vma: &Vma,
         file: FileId,
-        vpn: Vpn,
         access: Access,
         now: Option<Nanos>,
+        phys: &mut PhysMem<impl Tracer>,
     ) -> Answer {
+        let Mapping { space: id, vpn } = at;
         let index = vma.index(vpn);
-        if self.user.files.size(file).is_none_or(|size| index >= size.get()) {
+        if self.files.size(file).is_none_or(|size| index >= size.get()) {
             return Answer::Beyond;
         }
-        let on_disk = self.user.files.is_on_disk(file);
-        let page = self.shown_at(file, index);
+        let on_disk = self.files.is_on_disk(file);
+        let page = self.shown_at(file, index, phys);
         if let Some(slot) = self.swapped_at(file, index) {
             return Answer::Need(Need::SwapIn(slot));
         }
-        self.counters.pgmajfault += u64::from(on_disk && page.is_none());
-        let Some(idx) = page.filter(|&idx| !self.frames.word(idx).has(PageFlag::Locked)) else {
+        phys.counters.pgmajfault += u64::from(on_disk && page.is_none());
+        let Some(idx) = page.filter(|&idx| !phys.frames.word(idx).has(PageFlag::Locked)) else {
             return if on_disk { Answer::Read(file, index) } else { Answer::Hole(file) };
         };
         if access == Access::Write && vma.kind.is_private() {
-            return Answer::Need(Need::CopyOf(self.frames.pfn(idx)));
+            return Answer::Need(Need::CopyOf(phys.frames.pfn(idx)));
         }
-        if access == Access::Write && !self.mkwrite(idx, now) {
+        if access == Access::Write && !self.mkwrite(idx, now, phys) {
             return Answer::Mkwrite;
         }
         let notes_writes = on_disk && access == Access::Read;
         let writable = vma.prot.has(Prot::WRITE) && !vma.kind.is_private() && !notes_writes;
         if access == Access::Read {
-            self.map_around(id, vma, file, vpn, writable);
+            self.map_around(id, vma, file, vpn, writable, phys);
         }
-        Answer::Map(access.mark(self.map_file_page(id, idx, vma.locked)).with(PteFlag::Write, writable))
+        Answer::Map(access.mark(self.map_file_page(id, idx, vma.locked, phys)).with(PteFlag::Write, writable))
     }
 
     /// Maps what the file has of the aligned 64 KiB around `vpn`, as `fault_around_bytes` has it by default; the page itself
     /// is left to the caller.
-    fn map_around(&mut self, id: SpaceId, vma: &Vma, file: FileId, vpn: Vpn, writable: bool) {
+    fn map_around(
+        &mut self,
+        id: SpaceId,
+        vma: &Vma,
+        file: FileId,
+        vpn: Vpn,
+        writable: bool,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
         let first = Vpn::new(vpn.get() & !(FAULT_AROUND.get() - 1));
         for near in VpnRange::of(first, FAULT_AROUND).intersect(vma.range).iter().filter(|&near| near != vpn) {
-            let page = self.user.file(file).ok().and_then(|file| file.page(vma.index(near)));
-            let fits = |&idx: &Idx| {
-                self.user.living(id).table.get(near).is_none() && !self.frames.word(idx).has(PageFlag::Locked)
-            };
+            let page = self.file(file).ok().and_then(|file| file.page(vma.index(near)));
+            let fits =
+                |&idx: &Idx| self.living(id).table.get(near).is_none() && !phys.frames.word(idx).has(PageFlag::Locked);
             let Some(idx) = page.filter(fits) else { continue };
-            let entry = self.map_file_page(id, idx, vma.locked).with(PteFlag::Write, writable);
-            self.user.living(id).table.table_mut(near).expect("it is the slot of the fault").set(near, entry);
-            self.work.ptes_set += 1;
+            let entry = self.map_file_page(id, idx, vma.locked, phys).with(PteFlag::Write, writable);
+            self.living(id).table.table_mut(near).expect("it is the slot of the fault").set(near, entry);
+            phys.work.ptes_set += 1;
         }
     }
 
     /// A page of a file is about to be written through a mapping: one on disk becomes dirty, if the time is known. Says
     /// whether the write may go on.
-    pub(super) fn mkwrite(&mut self, idx: Idx, now: Option<Nanos>) -> bool {
-        let Owner::File { file, index } = self.user.rmap.owner(idx) else { unreachable!("the page is of a file") };
-        if !self.user.files.is_on_disk(file) || self.frames.word(idx).has(PageFlag::Dirty) {
+    pub(super) fn mkwrite(&mut self, idx: Idx, now: Option<Nanos>, phys: &mut PhysMem<impl Tracer>) -> bool {
+        let Owner::File { file, index } = self.rmap.owner(idx) else { unreachable!("the page is of a file") };
+        if !self.files.is_on_disk(file) || phys.frames.word(idx).has(PageFlag::Dirty) {
             return true;
         }
         if let Some(now) = now {
-            self.set_page_dirty(file, index, idx, now);
+            self.set_page_dirty(file, index, idx, now, phys);
         }
         now.is_some()
     }
 
     /// The page that its file shows at the place of a fault.
-    pub(super) fn shown_by_file(&self, fault: &Fault) -> Option<Idx> {
-        let vma = self.user.space(fault.space).ok()?.vmas.find(fault.vpn)?;
-        let page = self.user.file(vma.kind.file()?).ok()?.page(vma.index(fault.vpn));
-        page.filter(|&idx| !self.frames.word(idx).has(PageFlag::Locked))
+    pub(super) fn shown_by_file(&self, fault: &Fault, phys: &PhysMem<impl Tracer>) -> Option<Idx> {
+        let vma = self.space(fault.space).ok()?.vmas.find(fault.vpn)?;
+        let page = self.file(vma.kind.file()?).ok()?.page(vma.index(fault.vpn));
+        page.filter(|&idx| !phys.frames.word(idx).has(PageFlag::Locked))
     }
 }

@@ -2,14 +2,17 @@
 //! pinned it may get copies at once ("mm: Trial do_wp_page() simplification" and "mm: Do early cow for pinned pages
 //! during fork()", LKML, 2020).
 
+use alloc::vec::Vec;
+
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use order9_frames::{Flag, Idx};
 use order9_units::{Pages, Pfn};
 
 use super::addr::{TASK_END, Vpn, VpnRange};
 use super::pte::{Pte, PteFlag};
-use super::table::{Huge, Table};
+use super::table::Huge;
 use super::{Errno, Mapping, Owner, Prot, SpaceId, TableStep, Vma};
-use crate::Mm;
 use crate::mempolicy::SpaceTask;
 use crate::trace::Tracer;
 
@@ -40,36 +43,34 @@ impl Fork {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Starts a fork by `parent`, or the first task of it: the child has all mappings, none locked, and no page yet. [`Mm::fork_step`] does the rest; if it
     /// cannot be finished, [`Mm::exit`] ends the child.
-    ///
-    /// # Errors
-    /// `ESRCH` without a parent, `EAGAIN` as [`Mm::create_space`].
-    pub fn fork(&mut self, parent: impl Into<SpaceTask>) -> Result<Fork, Errno> {
+    pub(crate) fn fork(
+        &mut self,
+        parent: impl Into<SpaceTask>,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<Fork, Errno> {
         let task = parent.into();
         let parent = task.space;
-        let space = self.user.space(parent)?;
+        let space = self.space(parent)?;
         let (vmas, thp_disabled, unprivileged) = (&space.vmas, space.thp_disabled, space.unprivileged);
         let generation = vmas.generation;
         let copies: alloc::vec::Vec<Vma> = vmas.iter().map(|vma| Vma { locked: false, ..*vma }).collect();
-        let child = self.create_space()?;
-        let space = self.user.living(child);
+        let child = self.create_space(phys)?;
+        let space = self.living(child);
         (space.thp_disabled, space.unprivileged) = (thp_disabled, unprivileged);
         self.inherit_mempolicy(task, child)?;
         for vma in copies {
-            self.user.insert_vma(child, vma);
+            self.insert_vma(child, vma);
         }
-        self.work.tlb_flushes += 1;
+        phys.work.tlb_flushes += 1;
         Ok(Fork { parent, child, at: Vpn::new(0), generation })
     }
 
     /// Shares the pages of the next slot. Mappings whose pages can be had from their file again are left to later faults.
-    ///
-    /// # Errors
-    /// `EAGAIN` if the parent's mappings have changed since the start, `ESRCH` if one of the two is gone.
-    pub fn fork_step(&mut self, fork: &mut Fork) -> Result<TableStep, Errno> {
-        let parent = self.user.space(fork.parent)?;
+    pub(crate) fn fork_step(&mut self, fork: &mut Fork, phys: &mut PhysMem<impl Tracer>) -> Result<TableStep, Errno> {
+        let parent = self.space(fork.parent)?;
         if parent.vmas.generation != fork.generation {
             return Err(Errno::Eagain);
         }
@@ -80,29 +81,29 @@ impl<T: Tracer> Mm<T> {
             Some(slot.intersect(range))
         });
         let Some(piece) = next else {
-            self.fork_hugetlb(fork.parent, fork.child);
+            self.fork_hugetlb(fork.parent, fork.child, phys);
             return Ok(TableStep::Done);
         };
         let huge = parent.table.huge(piece.start);
-        if huge.is_some_and(|huge| self.is_of_file(huge)) {
+        if huge.is_some_and(|huge| self.is_of_file(huge, phys)) {
             fork.at = piece.end; // It can be had from the file again.
             return Ok(TableStep::Progress);
         }
-        if huge.and_then(Huge::head).is_some_and(|head| self.must_copy(head)) {
-            self.split_pmd(fork.parent, piece.start);
+        if huge.and_then(Huge::head).is_some_and(|head| self.must_copy(head, phys)) {
+            self.split_pmd(fork.parent, piece.start, phys);
             return Ok(TableStep::Progress);
         }
-        if self.user.space(fork.child)?.table.table(piece.start).is_none() {
+        if self.space(fork.child)?.table.table(piece.start).is_none() {
             return Ok(TableStep::NeedTable(piece.start));
         }
-        if let Some(copy) = self.next_to_copy(fork.parent, fork.child, piece) {
+        if let Some(copy) = self.next_to_copy(fork.parent, fork.child, piece, phys) {
             return Ok(TableStep::NeedCopy(copy));
         }
         match huge {
-            Some(_) => self.fork_huge(fork.parent, fork.child, piece),
-            None => self.share_pages(fork, piece),
+            Some(_) => self.fork_huge(fork.parent, fork.child, piece, phys),
+            None => self.share_pages(fork, piece, phys),
         }
-        if let Some(tags) = &mut self.user.tags {
+        if let Some(tags) = &mut self.tags {
             tags.fork(fork.parent, fork.child, piece);
         }
         fork.at = piece.end;
@@ -110,83 +111,90 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Whether a child gets a copy of an anonymous page at once: a device may be writing to the parent's.
-    fn must_copy(&self, idx: Idx) -> bool {
-        let (head, owner) = (self.huge_head(idx), self.user.rmap.owner(idx));
+    fn must_copy(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> bool {
+        let (head, owner) = (self.huge_head(idx, phys), self.rmap.owner(idx));
         let anon = head.is_some() || matches!(owner, Owner::Anon(_) | Owner::Shared { .. });
-        self.policy.thp.fork_pin_copy && anon && self.frames.word(head.unwrap_or(idx)).has(Flag::Pinned)
+        phys.policy.thp.fork_pin_copy && anon && phys.frames.word(head.unwrap_or(idx)).has(Flag::Pinned)
     }
 
     /// The first page of `piece` of which the child still needs a copy.
-    fn next_to_copy(&self, parent: SpaceId, child: SpaceId, piece: VpnRange) -> Option<ForkCopy> {
-        if !self.policy.thp.fork_pin_copy {
+    fn next_to_copy(
+        &self,
+        parent: SpaceId,
+        child: SpaceId,
+        piece: VpnRange,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Option<ForkCopy> {
+        if !phys.policy.thp.fork_pin_copy {
             return None;
         }
-        let of = |id| self.user.space(id).ok()?.table.table(piece.start);
+        let of = |id| self.space(id).ok()?.table.table(piece.start);
         let (from, to) = (of(parent)?, of(child)?);
-        let missing = |&vpn: &Vpn| to.get(vpn).is_none() && from.get(vpn).idx().is_some_and(|idx| self.must_copy(idx));
+        let missing =
+            |&vpn: &Vpn| to.get(vpn).is_none() && from.get(vpn).idx().is_some_and(|idx| self.must_copy(idx, phys));
         piece.iter().find(missing).map(|vpn| ForkCopy { parent, child, vpn })
     }
 
     /// Gives the child of a fork a copy of its own, on behalf of `cpu`; frees the page where none is needed (any more).
-    ///
-    /// # Panics
-    /// If `page` is not a single page that was just allocated.
-    pub fn give_copy(&mut self, copy: &ForkCopy, page: Pfn, cpu: usize) {
+    pub(crate) fn give_copy(&mut self, copy: &ForkCopy, page: Pfn, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         let &ForkCopy { parent, child, vpn } = copy;
-        let idx = self.fresh(page);
-        let wanted = self.next_to_copy(parent, child, VpnRange::of(vpn, Pages::new(1))).is_some();
-        let pte = self.user.space(parent).map_or(Pte::NONE, |space| space.table.get(vpn));
-        let Some(source) = pte.idx().filter(|_| wanted) else { return self.free_fresh(idx, cpu) };
-        self.copy_page(source, idx);
-        self.adopt_anon(idx, Owner::Anon(Mapping { space: child, vpn }), false);
-        self.user.levels.anon += 1;
-        let space = self.user.living(child);
+        let idx = phys.fresh(page);
+        let wanted = self.next_to_copy(parent, child, VpnRange::of(vpn, Pages::new(1)), phys).is_some();
+        let pte = self.space(parent).map_or(Pte::NONE, |space| space.table.get(vpn));
+        let Some(source) = pte.idx().filter(|_| wanted) else { return phys.free_fresh(idx, cpu) };
+        self.copy_page(source, idx, phys);
+        self.adopt_anon(idx, Owner::Anon(Mapping { space: child, vpn }), false, phys);
+        self.levels.anon += 1;
+        let space = self.living(child);
         let writable = space.vmas.find(vpn).is_some_and(|vma| vma.prot.has(Prot::WRITE));
         let entry = Pte::present(idx).with(PteFlag::Access, pte.answered().has(PteFlag::Access));
         let entry = entry.with(PteFlag::Write, writable).with(PteFlag::Dirty, true);
         space.table.table_mut(vpn).expect("the child has a table").set(vpn, entry);
         space.rss.anon_pages += 1;
-        self.work.ptes_set += 1;
+        phys.work.ptes_set += 1;
     }
 
     /// Copies the entries of `piece`, which lies in one slot where both have a table.
-    fn share_pages(&mut self, fork: &Fork, piece: VpnRange) {
-        let mut take = |id| {
-            let (_, table) = self.user.living(id).table.take_next(piece).expect("both have a table");
-            table
-        };
-        let (mut from, mut to) = (take(fork.parent), take(fork.child));
-        for vpn in piece.iter() {
-            // A page of which the child has a copy stays the parent's alone.
-            if !from.get(vpn).is_none() && to.get(vpn).is_none() {
-                let shared = self.share_page(&mut from, Mapping { space: fork.child, vpn });
-                to.set(vpn, shared);
-                self.work.ptes_set += 1;
-            }
+    fn share_pages(&mut self, fork: &Fork, piece: VpnRange, phys: &mut PhysMem<impl Tracer>) {
+        const BOTH: &str = "both have a table";
+        let table = |id| self.space(id).ok()?.table.table(piece.start);
+        let (from, to) = (table(fork.parent).expect(BOTH), table(fork.child).expect(BOTH));
+        // A page of which the child has a copy stays the parent's alone.
+        let entries = piece.iter().map(|vpn| (vpn, from.get(vpn)));
+        let mut shared: Vec<(Vpn, Pte)> =
+            entries.filter(|(vpn, pte)| !pte.is_none() && to.get(*vpn).is_none()).collect();
+        for (vpn, pte) in &mut shared {
+            *pte = self.share_page(*pte, Mapping { space: fork.child, vpn: *vpn }, phys);
         }
-        self.user.living(fork.parent).table.put_back(piece.start, from);
-        self.user.living(fork.child).table.put_back(piece.start, to);
+        phys.work.ptes_set += shared.len() as u64;
+        let parent = self.living(fork.parent).table.table_mut(piece.start).expect(BOTH);
+        for &(vpn, pte) in shared.iter().filter(|(_, pte)| pte.slot().is_none()) {
+            parent.set(vpn, pte);
+        }
+        let child = self.living(fork.child).table.table_mut(piece.start).expect(BOTH);
+        for (vpn, pte) in shared {
+            child.set(vpn, pte.with(PteFlag::Young, false));
+        }
     }
 
-    /// Takes the right to write off the parent's entry; returns the child's.
-    fn share_page(&mut self, from: &mut Table, child: Mapping) -> Pte {
-        if let Some(slot) = from.get(child.vpn).slot() {
+    /// Shares what the parent's entry shows; returns the entry without the right to write, which both have from now on.
+    fn share_page(&mut self, pte: Pte, child: Mapping, phys: &mut PhysMem<impl Tracer>) -> Pte {
+        if let Some(slot) = pte.slot() {
             self.share_swap_entry(slot, child.space);
             return Pte::swap(slot);
         }
-        let pte = from.get(child.vpn).with(PteFlag::Write, false);
-        from.set(child.vpn, pte);
+        let pte = pte.with(PteFlag::Write, false);
         if let Some(idx) = pte.idx() {
-            if let Owner::File { .. } = self.user.rmap.owner(idx) {
-                self.map_file_page(child.space, idx, false);
+            if let Owner::File { .. } = self.rmap.owner(idx) {
+                self.map_file_page(child.space, idx, false, phys);
             } else {
-                match self.huge_head(idx) {
+                match self.huge_head(idx, phys) {
                     Some(_) => self.map_subpage(child, idx),
-                    None => self.user.rmap.share(idx, child),
+                    None => self.rmap.share(idx, child),
                 }
-                self.user.living(child.space).rss.anon_pages += 1;
+                self.living(child.space).rss.anon_pages += 1;
             }
         }
-        pte.with(PteFlag::Young, false)
+        pte
     }
 }

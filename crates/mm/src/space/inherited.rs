@@ -17,6 +17,8 @@ use crate::boot::MmBuilder;
 use crate::lru_list::LruList;
 use crate::page_cache::{FileId, Home, PAGES_MAX};
 use crate::page_flags::PageFlag;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::shmem::MountId;
 use crate::trace::Tracer;
 
@@ -90,7 +92,7 @@ impl<T: Tracer> MmBuilder<T> {
     /// [`BuildError`] where the frame is not free to be given.
     pub fn page_table(&mut self, pfn: Pfn) -> Result<(), BuildError> {
         self.allocate(pfn, Order::ZERO, Contents::Unmovable)?;
-        self.inherited.tables.push(self.mm.frames.at(pfn));
+        self.inherited.tables.push(self.mm.phys.frames.at(pfn));
         Ok(())
     }
 
@@ -105,7 +107,7 @@ impl<T: Tracer> MmBuilder<T> {
         if self.inherited.owners.is_none() {
             self.make_owners();
         }
-        let idx = self.mm.frames.at(pfn);
+        let idx = self.mm.phys.frames.at(pfn);
         match page {
             UserPage::Anon | UserPage::Locked => self.inherit_private(idx, page == UserPage::Locked, of),
             UserPage::File | UserPage::MappedFile | UserPage::DirtyFile => self.inherit_file(idx, page, of),
@@ -117,9 +119,9 @@ impl<T: Tracer> MmBuilder<T> {
     fn make_owners(&mut self) {
         const FIRST: &str = "the first of its kind";
         let space = self.mm.create_space().expect(FIRST);
-        let mut file = |home| Filled { file: self.mm.user.files.create(PAGES_MAX, home).expect(FIRST), pages: 0 };
+        let mut file = |home| Filled { file: self.mm.pages.files.create(PAGES_MAX, home).expect(FIRST), pages: 0 };
         let (devices, tmpfs) = ([file(Home::Device), file(Home::Device)], file(Home::Tmpfs(MountId::INTERNAL)));
-        self.mm.user.files.ensure(tmpfs.file).open = true;
+        self.mm.pages.files.ensure(tmpfs.file).open = true;
         self.inherited.owners = Some(Owners { space, devices, tmpfs, anon: 0, locked: 0 });
     }
 
@@ -129,7 +131,13 @@ impl<T: Tracer> MmBuilder<T> {
         let pages = if locked { &mut owners.locked } else { &mut owners.anon };
         let vpn = base + Pages::new(*pages);
         let entry = Pte::present(idx).with(PteFlag::Write, true).with(PteFlag::Dirty, true);
-        if !self.mm.map_inherited(&mut self.inherited.tables, Mapping { space, vpn }, entry, of) {
+        if !self.mm.pages.map_inherited(
+            &mut self.inherited.tables,
+            Mapping { space, vpn },
+            entry,
+            of,
+            &mut self.mm.phys,
+        ) {
             return;
         }
         *pages += 1;
@@ -138,9 +146,9 @@ impl<T: Tracer> MmBuilder<T> {
             (false, true) => LruList::ActiveAnon,
             (false, false) => LruList::InactiveAnon,
         };
-        self.mm.adopt_page(idx, Owner::Anon(Mapping { space, vpn }), list);
-        self.mm.user.levels.anon += 1;
-        self.mm.user.living(space).rss.anon_pages += 1;
+        self.mm.pages.adopt_page(idx, Owner::Anon(Mapping { space, vpn }), list, &mut self.mm.phys);
+        self.mm.pages.levels.anon += 1;
+        self.mm.pages.living(space).rss.anon_pages += 1;
         self.note_use(idx, of);
     }
 
@@ -149,18 +157,18 @@ impl<T: Tracer> MmBuilder<T> {
         let (space, [unmapped, mapped]) = (owners.space, &mut owners.devices);
         let at = Mapping { space, vpn: MAPPED + Pages::new(mapped.pages) };
         let is_mapped = page == UserPage::MappedFile
-            && self.mm.map_inherited(&mut self.inherited.tables, at, Pte::present(idx), of);
+            && self.mm.pages.map_inherited(&mut self.inherited.tables, at, Pte::present(idx), of, &mut self.mm.phys);
         let (file, index) = if is_mapped { mapped.next() } else { unmapped.next() };
         let list = if of.active { LruList::ActiveFile } else { LruList::InactiveFile };
-        self.mm.user.files.ensure(file).insert(index, idx);
-        self.mm.adopt_page(idx, Owner::File { file, index }, list);
-        self.mm.user.levels.file += 1;
+        self.mm.pages.files.ensure(file).insert(index, idx);
+        self.mm.pages.adopt_page(idx, Owner::File { file, index }, list, &mut self.mm.phys);
+        self.mm.pages.levels.file += 1;
         if is_mapped {
-            self.mm.map_file_page(space, idx, false);
+            self.mm.pages.map_file_page(space, idx, false, &mut self.mm.phys);
         }
         if page == UserPage::DirtyFile {
-            self.mm.mark_page_dirty(file, index, idx);
-            self.mm.user.files.enqueue(file, Nanos::ZERO);
+            self.mm.pages.mark_page_dirty(file, index, idx, &mut self.mm.phys);
+            self.mm.pages.files.enqueue(file, Nanos::ZERO);
         }
         self.note_use(idx, of);
     }
@@ -169,15 +177,15 @@ impl<T: Tracer> MmBuilder<T> {
         let Some(owners) = &mut self.inherited.owners else { return };
         let (file, index) = owners.tmpfs.next();
         let list = if of.active { LruList::ActiveAnon } else { LruList::InactiveAnon };
-        self.mm.user.files.ensure(file).insert(index, idx);
-        self.mm.adopt_page(idx, Owner::File { file, index }, list);
-        self.mm.user.levels.shmem += 1;
-        self.mm.charge(file, 1);
+        self.mm.pages.files.ensure(file).insert(index, idx);
+        self.mm.pages.adopt_page(idx, Owner::File { file, index }, list, &mut self.mm.phys);
+        self.mm.pages.levels.shmem += 1;
+        self.mm.pages.charge(file, 1);
         self.note_use(idx, of);
     }
 
     fn note_use(&mut self, idx: Idx, of: UserPageUse) {
-        self.mm.frames.set(idx, self.mm.frames.word(idx).with(PageFlag::Referenced, of.referenced));
+        self.mm.phys.frames.set(idx, self.mm.phys.frames.word(idx).with(PageFlag::Referenced, of.referenced));
     }
 
     /// All pages are given: what they belong to is as large as they are.
@@ -198,21 +206,28 @@ impl<T: Tracer> MmBuilder<T> {
         let kind = VmaKind::File { file, shared: true };
         let mapped = Vma { prot: Prot::READ, kind, offset: 0, touched: false, ..private(MAPPED, pages, false) };
         let vmas = [private(ANON, anon, false), private(LOCKED, locked, true), mapped];
-        vmas.into_iter().filter(|vma| !vma.range.is_empty()).for_each(|vma| self.mm.user.insert_vma(space, vma));
+        vmas.into_iter().filter(|vma| !vma.range.is_empty()).for_each(|vma| self.mm.pages.insert_vma(space, vma));
         for Filled { file, pages } in devices.into_iter().chain([tmpfs]) {
-            self.mm.user.files.set_size(file, Pages::new(pages));
+            self.mm.pages.files.set_size(file, Pages::new(pages));
         }
     }
 }
 
-impl<T: Tracer> crate::Mm<T> {
+impl UsedPages {
     /// Sets an entry of the space, with one of `tables` where the slot has none yet; says whether there was one.
-    fn map_inherited(&mut self, tables: &mut Vec<Idx>, at: Mapping, entry: Pte, of: UserPageUse) -> bool {
-        if self.user.living(at.space).table.table(at.vpn).is_none() {
+    fn map_inherited(
+        &mut self,
+        tables: &mut Vec<Idx>,
+        at: Mapping,
+        entry: Pte,
+        of: UserPageUse,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> bool {
+        if self.living(at.space).table.table(at.vpn).is_none() {
             let Some(frame) = tables.pop() else { return false };
-            self.install_table(at.space, at.vpn, frame);
+            self.install_table(at.space, at.vpn, frame, phys);
         }
-        let table = self.user.living(at.space).table.table_mut(at.vpn).expect("the slot has a table");
+        let table = self.living(at.space).table.table_mut(at.vpn).expect("the slot has a table");
         table.set(at.vpn, entry.with(PteFlag::Young, of.referenced));
         true
     }
@@ -259,7 +274,7 @@ mod tests {
         assert_eq!(mm.check(), Ok(()));
         assert_eq!(mm.with_content_tags().check(), Ok(()));
         let mm = machine(3, &[Anon, Locked, File, MappedFile, DirtyFile, Shmem].map(|page| (page, 100)));
-        let levels = mm.user_levels();
+        let levels = mm.pages.user_levels();
         assert_eq!((levels.anon, levels.file, levels.mapped, levels.shmem), (200, 300, 100, 100));
         assert_eq!(mm.write_pending(None).dirty, 100);
         let on = |list| mm.lru_pages(NodeId(0), list);
@@ -278,7 +293,7 @@ mod tests {
         builder.allocate(block, order(3), Contents::Unmovable).expect(free);
         (4..10).for_each(|at| builder.free(SPAN.start + order(at).pages(), order(at)).expect(free));
         let mm: Mm = builder.finish();
-        assert_eq!((mm.block_view(block).user, mm.mapcount(block)), (BlockUser::Kernel, 0));
+        assert_eq!((mm.block_view(block).user, mm.pages.mapcount(block, &mm.phys)), (BlockUser::Kernel, 0));
         assert_eq!(mm.check(), Ok(()));
     }
 
@@ -286,7 +301,7 @@ mod tests {
     fn without_page_tables_private_pages_have_no_owner_and_mapped_ones_no_mapping() {
         let mm = machine(1, &[(UserPage::Anon, 513), (UserPage::MappedFile, 7)]);
         assert_eq!(mm.check(), Ok(()));
-        let levels = mm.user_levels();
+        let levels = mm.pages.user_levels();
         assert_eq!((levels.anon, levels.file, levels.mapped, levels.page_tables), (512, 7, 0, 1));
         let without = mm.block_view(Pfn::new((1 << 20) + 1 + 512));
         assert_eq!(without.user, BlockUser::Movable);

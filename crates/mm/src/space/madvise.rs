@@ -9,7 +9,8 @@ use super::addr::{TASK_END, VirtAddr, VpnRange};
 use super::fault::Access;
 use super::pte::PteFlag;
 use super::{Errno, HugeAdvice, Prot, SpaceId, Vma, VmaKind};
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::LazyFree;
 use crate::trace::Tracer;
 
@@ -32,57 +33,51 @@ pub enum Madvise {
     HugePageForceLocal,
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// `madvise`. Where pages are missing, the others are advised nevertheless.
-    ///
-    /// # Errors
-    /// `EINVAL` for an unaligned address, memory of hugetlb pools, for `DontNeed`, `Free` and `Remove` at the first locked
-    /// mapping, for `Free` also at the first that is not private anonymous memory, and where the kernel does not have it, for
-    /// `Remove` at the first without file, for `Local` and `HugePageForceLocal` where the placement of huge pages does not know them;
-    /// `EPERM` for the latter without `CAP_SYS_NICE`, unless `thp/madv_hugepage_force_local` lets everybody; `EACCES` for `Remove` at the first that is not shared and writable; `ENOMEM` where
-    /// something in the range is not mapped.
-    pub fn madvise(
+    pub(crate) fn madvise(
         &mut self,
         id: SpaceId,
         addr: VirtAddr,
         length: Bytes,
         advice: Madvise,
         cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
     ) -> Result<(), Errno> {
-        self.user.space(id)?;
-        self.may_advise_placement(id, advice)?;
-        self.work.vma_lookups += 1;
+        self.space(id)?;
+        self.may_advise_placement(id, advice, phys)?;
+        phys.work.vma_lookups += 1;
         let range = VpnRange::of_call(addr, length, Errno::Enomem)?;
         let (mut from, mut mapped) = (range.start, Pages::ZERO);
-        while let Some(vma) = self.user.living(id).vmas.first_within(VpnRange::new(from, range.end)) {
+        while let Some(vma) = self.living(id).vmas.first_within(VpnRange::new(from, range.end)) {
             let part = vma.range.intersect(VpnRange::new(from, range.end));
             from = part.end;
             mapped += part.len();
             match advice {
                 _ if matches!(vma.kind, VmaKind::Hugetlb { .. }) => return Err(Errno::Einval),
                 Madvise::DontNeed | Madvise::Free | Madvise::Remove if vma.locked => return Err(Errno::Einval),
-                Madvise::Free if vma.kind != VmaKind::Anon || self.policy.reclaim.lazy_free == LazyFree::None => {
+                Madvise::Free if vma.kind != VmaKind::Anon || phys.policy.reclaim.lazy_free == LazyFree::None => {
                     return Err(Errno::Einval);
                 }
-                Madvise::Free => self.free_lazily(id, part, cpu),
-                Madvise::DontNeed => self.discard(id, part, cpu),
+                Madvise::Free => self.free_lazily(id, part, cpu, phys),
+                Madvise::DontNeed => self.discard(id, part, cpu, phys),
                 Madvise::Remove => {
                     let file = vma.kind.file().ok_or(Errno::Einval)?;
                     if vma.kind.is_private() || !vma.prot.has(Prot::WRITE) {
                         return Err(Errno::Eacces);
                     }
                     let index = vma.index(part.start);
-                    self.punch_range(file, index, part.len(), cpu);
+                    self.punch_range(file, index, part.len(), cpu, phys);
                 }
                 Madvise::HugePage => {
-                    self.modify(id, part, |vma| vma.advice = HugeAdvice::Huge)?;
-                    self.khugepaged_register_at(id, part.start);
+                    self.modify(id, part, |vma| vma.advice = HugeAdvice::Huge, phys)?;
+                    self.khugepaged_register_at(id, part.start, phys);
                 }
-                Madvise::NoHugePage => self.modify(id, part, |vma| vma.advice = HugeAdvice::NoHuge)?,
-                Madvise::Local => self.modify(id, part, |vma| vma.local = true)?,
+                Madvise::NoHugePage => self.modify(id, part, |vma| vma.advice = HugeAdvice::NoHuge, phys)?,
+                Madvise::Local => self.modify(id, part, |vma| vma.local = true, phys)?,
                 Madvise::HugePageForceLocal => {
-                    self.modify(id, part, |vma| (vma.advice, vma.local) = (HugeAdvice::Huge, true))?;
-                    self.khugepaged_register_at(id, part.start);
+                    self.modify(id, part, |vma| (vma.advice, vma.local) = (HugeAdvice::Huge, true), phys)?;
+                    self.khugepaged_register_at(id, part.start, phys);
                 }
             }
         }
@@ -90,34 +85,50 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// `mlock` without its second half: the caller then touches what [`Mm::next_to_populate`] names.
-    ///
-    /// # Errors
-    /// `ENOMEM` where something in the range is not mapped (what lies below is locked) or splitting would make too many
-    /// mappings.
-    pub fn mlock(&mut self, id: SpaceId, addr: VirtAddr, length: Bytes) -> Result<(), Errno> {
-        self.set_locked(id, addr, length, true)
+    pub(crate) fn mlock(
+        &mut self,
+        id: SpaceId,
+        addr: VirtAddr,
+        length: Bytes,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<(), Errno> {
+        self.set_locked(id, addr, length, true, phys)
     }
 
     /// `munlock`.
-    ///
-    /// # Errors
-    /// As [`Mm::mlock`].
-    pub fn munlock(&mut self, id: SpaceId, addr: VirtAddr, length: Bytes) -> Result<(), Errno> {
-        self.set_locked(id, addr, length, false)
+    pub(crate) fn munlock(
+        &mut self,
+        id: SpaceId,
+        addr: VirtAddr,
+        length: Bytes,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<(), Errno> {
+        self.set_locked(id, addr, length, false, phys)
     }
 
-    fn set_locked(&mut self, id: SpaceId, addr: VirtAddr, length: Bytes, locked: bool) -> Result<(), Errno> {
-        let vmas = &self.user.space(id)?.vmas;
-        self.work.vma_lookups += 1;
+    fn set_locked(
+        &mut self,
+        id: SpaceId,
+        addr: VirtAddr,
+        length: Bytes,
+        locked: bool,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<(), Errno> {
+        let vmas = &self.space(id)?.vmas;
+        phys.work.vma_lookups += 1;
         let bytes = length.get().checked_add(addr.get() - addr.vpn().addr().get()).ok_or(Errno::Einval)?;
         let range = VpnRange::of_call(addr.vpn().addr(), Bytes::new(bytes), Errno::Enomem)?;
         let mapped = vmas.mapped_part(range);
         // Pages of hugetlb pools stay in memory anyway.
         let can_lock = |vma: &Vma| !matches!(vma.kind, VmaKind::Hugetlb { .. });
-        self.modify(id, mapped, |vma| vma.locked = locked && can_lock(vma))?;
-        let pages: Vec<Idx> = self.user.living(id).entries(mapped).filter_map(|pte| pte.idx()).collect();
-        let change = if locked { Self::mlock_page } else { Self::munlock_page };
-        pages.into_iter().for_each(|idx| change(self, idx));
+        self.modify(id, mapped, |vma| vma.locked = locked && can_lock(vma), phys)?;
+        let pages: Vec<Idx> = self.living(id).entries(mapped).filter_map(|pte| pte.idx()).collect();
+        for idx in pages {
+            match locked {
+                true => self.mlock_page(idx, phys),
+                false => self.munlock_page(idx, phys),
+            }
+        }
         if mapped == range { Ok(()) } else { Err(Errno::Enomem) }
     }
 
@@ -125,7 +136,7 @@ impl<T: Tracer> Mm<T> {
     /// writable memory is written, so that no copy or fill is left for later. Inaccessible mappings are passed over.
     #[must_use]
     pub fn next_to_populate(&self, id: SpaceId, from: VirtAddr, end: VirtAddr) -> Option<(VirtAddr, Access)> {
-        let space = self.user.space(id).ok()?;
+        let space = self.space(id).ok()?;
         let range = VpnRange::new(from.vpn(), end.vpn().min(TASK_END));
         space.vmas.within(range).filter(|vma| vma.prot != Prot::NONE).find_map(|vma| {
             let write = vma.prot.has(Prot::WRITE) && vma.kind.is_private();

@@ -8,9 +8,10 @@ use super::addr::{MMAP_BASE, MMAP_MIN, TASK_END, VirtAddr, Vpn, VpnRange};
 use super::page::Zap;
 use super::pte::PteFlag;
 use super::{Errno, HugeAdvice, Prot, SpaceId, Vma, VmaKind};
-use crate::Mm;
 use crate::hugetlb::whole_huge_pages;
 use crate::page_cache::FileId;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::MmapAlign;
 use crate::trace::Tracer;
 
@@ -79,14 +80,16 @@ impl MmapRequest {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// `mmap`: returns where the mapping starts.
-    ///
-    /// # Errors
-    /// `EINVAL` for no length or an unaligned fixed address, `ENOMEM` without room or with too many mappings, `EPERM` below
-    /// `vm.mmap_min_addr`, `ENOMEM` where hugetlb pools have too few pages, `EEXIST` where `FixedNoReplace` finds a mapping, `EBADF` for a file that is not open.
-    pub fn mmap(&mut self, id: SpaceId, request: &MmapRequest, cpu: usize) -> Result<VirtAddr, Errno> {
-        let mappings = self.user.space(id)?.vmas.len();
+    pub(crate) fn mmap(
+        &mut self,
+        id: SpaceId,
+        request: &MmapRequest,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<VirtAddr, Errno> {
+        let mappings = self.space(id)?.vmas.len();
         let (pages, align) = match request.backing {
             Backing::Hugetlb { .. } => (whole_huge_pages(request.length), Order::PAGEBLOCK.pages()),
             _ => (Pages::from_bytes_ceil(request.length), Pages::new(1)),
@@ -94,25 +97,25 @@ impl<T: Tracer> Mm<T> {
         if pages == Pages::ZERO {
             return Err(Errno::Einval);
         }
-        if mappings > self.user.map_limit.now {
+        if mappings > self.map_limit.now {
             return Err(Errno::Enomem);
         }
         if let Backing::File { file, .. } = request.backing {
             self.require_open(file)?;
         }
         let range = match (request.backing, request.place) {
-            (Backing::AnonPrivate, place) => self.place_anon(id, place, pages)?,
+            (Backing::AnonPrivate, place) => self.place_anon(id, place, pages, phys)?,
             (backing @ (Backing::AnonShared | Backing::File { .. }), Place::Anywhere) => {
-                self.place_anywhere(id, backing, pages)?
+                self.place_anywhere(id, backing, pages, phys)?
             }
             (_, place) => self.place(id, place, pages, align)?,
         };
         if let Place::Fixed(_) = request.place {
-            self.unmap_range(id, range, cpu)?;
+            self.unmap_range(id, range, cpu, phys)?;
         }
         let (kind, offset) = match request.backing {
             Backing::AnonPrivate => (VmaKind::Anon, range.start.get()),
-            Backing::AnonShared => (VmaKind::File { file: self.create_file(pages)?, shared: true }, 0),
+            Backing::AnonShared => (VmaKind::File { file: self.create_file(pages, phys)?, shared: true }, 0),
             Backing::File { file, offset, shared } => (VmaKind::File { file, shared }, offset.get()),
             Backing::Hugetlb { shared, reserves } => {
                 (VmaKind::Hugetlb { map: self.make_hugetlb(id, pages, shared, reserves)?, shared }, 0)
@@ -124,23 +127,29 @@ impl<T: Tracer> Mm<T> {
         let (prot, locked) = (request.prot, request.locked);
         let (advice, local, touched, policy) = (HugeAdvice::None, false, false, None);
         let vma = Vma { range, prot, kind, offset, advice, local, locked, touched, policy };
-        self.user.insert_vma(id, vma);
-        self.user.merge_at(id, range.start);
-        self.user.merge_at(id, range.end);
-        let grew = self.user.living(id).vmas.find(range.start).is_some_and(|vma| vma.range != range);
+        self.insert_vma(id, vma);
+        self.merge_at(id, range.start);
+        self.merge_at(id, range.end);
+        let grew = self.living(id).vmas.find(range.start).is_some_and(|vma| vma.range != range);
         if grew || kind.file().is_some() {
-            self.khugepaged_register_at(id, range.start); // It may have huge pages, which no fault may notice.
+            self.khugepaged_register_at(id, range.start, phys); // It may have huge pages, which no fault may notice.
         }
         if let (Backing::AnonShared, Some(file)) = (request.backing, kind.file()) {
-            self.close_file(file, cpu)?; // From now on the mapping alone keeps it.
+            self.close_file(file, cpu, phys)?; // From now on the mapping alone keeps it.
         }
         Ok(range.start.addr())
     }
 
     /// The pages that a mapping of anonymous memory would take: whole slots where the policy cares and there is room.
-    fn place_anon(&self, id: SpaceId, place: Place, pages: Pages) -> Result<VpnRange, Errno> {
+    fn place_anon(
+        &self,
+        id: SpaceId,
+        place: Place,
+        pages: Pages,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Result<VpnRange, Errno> {
         let slot = Order::PAGEBLOCK.pages();
-        let aligns = match self.policy.thp.mmap_align {
+        let aligns = match phys.policy.thp.mmap_align {
             MmapAlign::None => false,
             MmapAlign::Large => pages >= slot,
             MmapAlign::Multiple => pages.get().is_multiple_of(slot.get()),
@@ -152,14 +161,14 @@ impl<T: Tracer> Mm<T> {
             return Ok(range);
         }
         // As the kernel looks for it: in a gap with a slot to spare.
-        let gap = self.user.space(id)?.vmas.highest_gap(pages + slot, Pages::new(1), MMAP_MIN, MMAP_BASE);
+        let gap = self.space(id)?.vmas.highest_gap(pages + slot, Pages::new(1), MMAP_MIN, MMAP_BASE);
         let start = gap.map(|gap| Vpn::new((gap.start.get() + 1).next_multiple_of(slot.get())));
         Ok(start.map_or(range, |start| VpnRange::of(start, pages)))
     }
 
     /// The pages a mapping would take that starts at a multiple of `align`.
     pub(crate) fn place(&self, id: SpaceId, place: Place, pages: Pages, align: Pages) -> Result<VpnRange, Errno> {
-        let vmas = &self.user.space(id)?.vmas;
+        let vmas = &self.space(id)?.vmas;
         let is_free = |range| vmas.first_within(range).is_none();
         let fixed = |addr: VirtAddr| {
             let range = VpnRange::of_call(addr, pages.bytes(), Errno::Enomem)?;
@@ -188,49 +197,60 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// `munmap`: everything mapped in the range goes.
-    ///
-    /// # Errors
-    /// `EINVAL` for no length, an unaligned address, a range beyond the address space or one that cuts a page of a hugetlb
-    /// pool, `ENOMEM` where a hole in a mapping
-    /// would make too many of it.
-    pub fn munmap(&mut self, id: SpaceId, addr: VirtAddr, length: Bytes, cpu: usize) -> Result<(), Errno> {
-        self.user.space(id)?;
+    pub(crate) fn munmap(
+        &mut self,
+        id: SpaceId,
+        addr: VirtAddr,
+        length: Bytes,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<(), Errno> {
+        self.space(id)?;
         let range = VpnRange::of_call(addr, length, Errno::Einval)?;
         if range.is_empty() {
             return Err(Errno::Einval);
         }
-        self.unmap_range(id, range, cpu)
+        self.unmap_range(id, range, cpu, phys)
     }
 
     /// Unmaps the pages of the next 2 MiB of `range` that have any, and takes them off its front; says whether there were any.
     /// With this, whoever ends a large mapping lets others run before [`Mm::munmap`] or [`Mm::exit`] does the rest. Until
     /// then the pages read as if they were never written, so the mapping must be locked against faults.
-    ///
-    /// # Errors
-    /// `ESRCH` if the space is gone.
-    pub fn unmap_step(&mut self, id: SpaceId, range: &mut VpnRange, cpu: usize) -> Result<bool, Errno> {
-        let space = self.user.space(id)?;
+    pub(crate) fn unmap_step(
+        &mut self,
+        id: SpaceId,
+        range: &mut VpnRange,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<bool, Errno> {
+        let space = self.space(id)?;
         let next = space.table.used_slots(*range).next().map(|(slot, _)| slot.intersect(*range));
         range.start = next.map_or(range.end, |piece| piece.end);
         if let Some(piece) = next {
-            self.discard(id, piece, cpu);
+            self.discard(id, piece, cpu, phys);
         }
         Ok(next.is_some())
     }
 
     /// Unmaps the pages of `range` and forgets what private ones held.
-    pub(super) fn discard(&mut self, id: SpaceId, range: VpnRange, cpu: usize) {
-        self.zap(id, range, Zap::All, cpu);
-        if let Some(tags) = &mut self.user.tags {
+    pub(super) fn discard(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        self.zap(id, range, Zap::All, cpu, phys);
+        if let Some(tags) = &mut self.tags {
             tags.discard(id, range);
         }
     }
 
-    pub(super) fn unmap_range(&mut self, id: SpaceId, range: VpnRange, cpu: usize) -> Result<(), Errno> {
-        self.work.vma_lookups += 1;
-        let vmas = &self.user.space(id)?.vmas;
+    pub(super) fn unmap_range(
+        &mut self,
+        id: SpaceId,
+        range: VpnRange,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<(), Errno> {
+        phys.work.vma_lookups += 1;
+        let vmas = &self.space(id)?.vmas;
         let leaves_both_ends = |vma: &Vma| vma.range.start < range.start && range.end < vma.range.end;
-        if vmas.len() >= self.user.map_limit.now && vmas.find(range.start).is_some_and(leaves_both_ends) {
+        if vmas.len() >= self.map_limit.now && vmas.find(range.start).is_some_and(leaves_both_ends) {
             return Err(Errno::Enomem);
         }
         if [range.start, range.end].iter().any(|&edge| vmas.find(edge).is_some_and(|vma| Self::cuts_hugetlb(vma, edge)))
@@ -238,61 +258,71 @@ impl<T: Tracer> Mm<T> {
             return Err(Errno::Einval);
         }
         for edge in [range.start, range.end] {
-            self.split_pmd_at_edge(id, edge);
-            self.user.split_at(id, edge);
+            self.split_pmd_at_edge(id, edge, phys);
+            self.split_at(id, edge);
         }
-        let vmas: Vec<Vma> = self.user.living(id).vmas.within(range).copied().collect();
+        let vmas: Vec<Vma> = self.living(id).vmas.within(range).copied().collect();
         if vmas.is_empty() {
             return Ok(());
         }
-        self.discard(id, range, cpu);
+        self.discard(id, range, cpu, phys);
         for vma in vmas {
-            self.user.remove_vma(id, vma.range.start);
+            self.remove_vma(id, vma.range.start);
             if let Some(file) = vma.kind.file() {
-                self.drop_if_unused(file, cpu);
+                self.drop_if_unused(file, cpu, phys);
             }
-            self.hugetlb_closed(id, &vma, cpu);
+            self.hugetlb_closed(id, &vma, cpu, phys);
         }
-        self.free_tables(id, range, cpu);
+        self.free_tables(id, range, cpu, phys);
         Ok(())
     }
 
     /// `mprotect`. Where pages are missing, those below the first gap are protected nevertheless.
-    ///
-    /// # Errors
-    /// `EINVAL` for an unaligned address, `ENOMEM` where something in the range is not mapped or splitting would make too
-    /// many mappings.
-    pub fn mprotect(&mut self, id: SpaceId, addr: VirtAddr, length: Bytes, prot: Prot) -> Result<(), Errno> {
-        let vmas = &self.user.space(id)?.vmas;
-        self.work.vma_lookups += 1;
+    pub(crate) fn mprotect(
+        &mut self,
+        id: SpaceId,
+        addr: VirtAddr,
+        length: Bytes,
+        prot: Prot,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<(), Errno> {
+        let vmas = &self.space(id)?.vmas;
+        phys.work.vma_lookups += 1;
         let range = VpnRange::of_call(addr, length, Errno::Enomem)?;
         let mapped = vmas.mapped_part(range);
         let changed: Vec<Vma> = vmas.within(mapped).filter(|vma| vma.prot != prot).copied().collect();
-        self.modify(id, mapped, |vma| vma.prot = prot)?;
+        self.modify(id, mapped, |vma| vma.prot = prot, phys)?;
         for vma in changed {
-            self.protect_pages(id, vma.range.intersect(mapped), prot, vma.kind);
+            self.protect_pages(id, vma.range.intersect(mapped), prot, vma.kind, phys);
         }
         if mapped == range { Ok(()) } else { Err(Errno::Enomem) }
     }
 
     /// Takes rights off the entries of `range`, which lies in one mapping, and gives them where that needs no fault.
-    fn protect_pages(&mut self, id: SpaceId, range: VpnRange, prot: Prot, kind: VmaKind) {
+    fn protect_pages(
+        &mut self,
+        id: SpaceId,
+        range: VpnRange,
+        prot: Prot,
+        kind: VmaKind,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
         let writable = prot.has(Prot::WRITE) && !kind.is_private();
         // A write to a file on disk has to be noticed unless the page is known to be dirty.
-        let notes_writes = kind.file().is_some_and(|file| self.user.files.is_on_disk(file));
+        let notes_writes = kind.file().is_some_and(|file| self.files.is_on_disk(file));
         let mut changed = 0;
-        let huge: Vec<_> = self.user.living(id).table.huge_slots(range).map(|(slot, _)| slot.start).collect();
+        let huge: Vec<_> = self.living(id).table.huge_slots(range).map(|(slot, _)| slot.start).collect();
         for slot in huge {
-            let huge = self.user.living(id).table.huge_mut(slot).expect("the slot has a huge mapping");
+            let huge = self.living(id).table.huge_mut(slot).expect("the slot has a huge mapping");
             let pte = huge.pte.answered();
             huge.pte = pte.with(PteFlag::Access, prot != Prot::NONE).with(PteFlag::Write, false);
             changed += 1;
         }
         if let VmaKind::Hugetlb { shared, .. } = kind {
-            self.protect_hugetlb(id, range, prot, shared);
+            self.protect_hugetlb(id, range, prot, shared, phys);
         }
         let mut from = range.start;
-        while let Some((slot, mut table)) = self.user.living(id).table.take_next(VpnRange::new(from, range.end)) {
+        while let Some((slot, table)) = self.living(id).table.next_table_mut(VpnRange::new(from, range.end)) {
             for vpn in slot.intersect(range).iter() {
                 let pte = table.get(vpn).answered();
                 if pte.is_mapped() {
@@ -301,10 +331,9 @@ impl<T: Tracer> Mm<T> {
                     changed += 1;
                 }
             }
-            self.user.living(id).table.put_back(slot.start, table);
             from = slot.end;
         }
-        self.work.ptes_set += changed;
-        self.work.tlb_flushes += u64::from(changed > 0);
+        phys.work.ptes_set += changed;
+        phys.work.tlb_flushes += u64::from(changed > 0);
     }
 }

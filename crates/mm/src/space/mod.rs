@@ -33,11 +33,13 @@ mod view;
 mod vma;
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::ops::{AddAssign, SubAssign};
 
 use order9_frames::Idx;
 use order9_units::{Order, Pages};
+
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 
 pub use addr::{TASK_END, VirtAddr, Vpn, VpnRange};
 pub use errno::Errno;
@@ -47,7 +49,7 @@ pub(crate) use inherited::Inherited;
 pub use inherited::{UserPage, UserPageUse};
 pub use madvise::Madvise;
 pub use mmap::{Backing, MAX_MAP_COUNT, MmapRequest, Place};
-pub use mremap::{Move, Mremap, MremapTo};
+pub use mremap::{Move, Mremap, MremapRequest, MremapTo};
 pub use numa_use::NumaUse;
 pub use residence::{Residence, Touched};
 pub use usage::{MappingUse, Share};
@@ -56,21 +58,14 @@ pub use vma::{HugeAdvice, Prot, Vma, VmaKind};
 
 pub(crate) use page::{NO_CPU, Zap};
 pub(crate) use pte::{Pte, PteFlag, PteKind};
-pub(crate) use rmap::{FILES, Mapping, Mappings, Owner, PLACES};
+pub(crate) use rmap::{FILES, Mapping, Mappings, Owner, PLACES, Rmap};
 pub(crate) use table::{Huge, Slot, Table};
 
 use crate::Mm;
-use crate::hugetlb::Hugetlb;
-use crate::mempolicy::{Mempolicies, TaskPolicies};
-use crate::migrate::DriverPages;
-use crate::numa_balancing::{NumaBalancing, SpaceBalancing};
-use crate::page_cache::{FileTable, FlusherState, Orphans, Readahead, Throttle, WritePending};
-use crate::settings::MapLimit;
-use crate::shmem::Mounts;
-use crate::tags::Tags;
-use crate::thp::HugeMemory;
+use crate::mempolicy::TaskPolicies;
+use crate::numa_balancing::SpaceBalancing;
 use crate::trace::Tracer;
-use rmap::{Rmap, SPACES};
+use rmap::SPACES;
 use table::PageTable;
 use vma::VmaSet;
 
@@ -182,60 +177,6 @@ pub struct UserLevels {
     pub page_tables: u64,
 }
 
-/// Spaces and files, and whose page every frame is.
-#[derive(Clone, Default)]
-pub(crate) struct UserMemory {
-    /// By number; `None` where the space is gone.
-    pub(crate) spaces: Vec<Option<Box<Space>>>,
-    pub(crate) files: FileTable,
-    /// Pages that files have lost while they were being read or written.
-    pub(crate) orphans: Orphans,
-    pub(crate) rmap: Rmap,
-    /// `nr_mapped` by node: pages of files with a mapping, each once.
-    pub(crate) mapped: Vec<u64>,
-    /// By zone: pages that disks do not have yet.
-    pub(crate) write_pending: Vec<WritePending>,
-    /// How far readers of files are.
-    pub(crate) readahead: Readahead,
-    /// How fast programs may make pages dirty.
-    pub(crate) throttle: Throttle,
-    pub(crate) flusher: FlusherState,
-    /// Movable pages that are neither programs' nor files'.
-    pub(crate) drivers: DriverPages,
-    pub(crate) huge: HugeMemory,
-    pub(crate) hugetlb: Hugetlb,
-    pub(crate) mounts: Mounts,
-    pub(crate) mempolicies: Mempolicies,
-    pub(crate) balancing: NumaBalancing,
-    /// Those of `mapped` are with the nodes.
-    pub(crate) levels: UserLevels,
-    pub(crate) map_limit: MapLimit,
-    pub(crate) tags: Option<Tags>,
-}
-
-impl UserMemory {
-    #[inline]
-    pub(crate) fn space(&self, id: SpaceId) -> Result<&Space, Errno> {
-        self.spaces.get(id.index()).and_then(Option::as_deref).ok_or(Errno::Esrch)
-    }
-
-    #[inline]
-    pub(crate) fn space_mut(&mut self, id: SpaceId) -> Result<&mut Space, Errno> {
-        self.spaces.get_mut(id.index()).and_then(Option::as_deref_mut).ok_or(Errno::Esrch)
-    }
-
-    /// Every living space.
-    pub(crate) fn spaces(&self) -> impl Iterator<Item = (SpaceId, &Space)> {
-        let spaces = self.spaces.iter().enumerate();
-        spaces.filter_map(|(at, space)| Some((SpaceId(at as u32), space.as_deref()?)))
-    }
-
-    /// Bytes of metadata of the machine's frames; page tables and files are paid for by what they map.
-    pub(crate) fn bytes(&self) -> usize {
-        self.rmap.bytes() + self.huge.bytes() + self.balancing.bytes() + self.tags.as_ref().map_or(0, Tags::bytes)
-    }
-}
-
 impl Space {
     /// Its mappings, upward.
     pub fn vmas(&self) -> impl Iterator<Item = &Vma> {
@@ -284,51 +225,47 @@ impl Space {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// An address space without mappings.
-    ///
-    /// # Errors
-    /// `EAGAIN` after 2^26 spaces.
-    pub fn create_space(&mut self) -> Result<SpaceId, Errno> {
-        let id = SpaceId(self.user.spaces.len() as u32);
+    pub(crate) fn create_space(&mut self, phys: &PhysMem<impl Tracer>) -> Result<SpaceId, Errno> {
+        let id = SpaceId(self.spaces.len() as u32);
         if id.0 >= SPACES {
             return Err(Errno::Eagain);
         }
-        self.user.rmap.make_room(self.frames.table().len());
-        self.user.spaces.push(Some(Box::default()));
+        self.rmap.make_room(phys.frames.table().len());
+        self.spaces.push(Some(Box::default()));
         Ok(id)
-    }
-
-    /// The space `id`, or `None` once it is gone.
-    #[must_use]
-    pub fn space(&self, id: SpaceId) -> Option<&Space> {
-        self.user.space(id).ok()
-    }
-
-    /// Every living space, oldest first.
-    pub fn spaces(&self) -> impl Iterator<Item = (SpaceId, &Space)> {
-        self.user.spaces()
     }
 
     /// Pages in use for programs.
     #[must_use]
     pub fn user_levels(&self) -> UserLevels {
-        UserLevels { mapped: self.user.mapped.iter().sum(), ..self.user.levels }
+        UserLevels { mapped: self.mapped.iter().sum(), ..self.levels }
     }
 
     /// Ends a space: everything is unmapped, on behalf of `cpu`.
-    ///
-    /// # Errors
-    /// `ESRCH` if it is gone.
-    pub fn exit(&mut self, id: SpaceId, cpu: usize) -> Result<(), Errno> {
-        self.user.space(id)?;
-        self.unmap_range(id, VpnRange::new(Vpn::new(0), TASK_END), cpu)?;
+    pub(crate) fn exit(&mut self, id: SpaceId, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Result<(), Errno> {
+        self.space(id)?;
+        self.unmap_range(id, VpnRange::new(Vpn::new(0), TASK_END), cpu, phys)?;
         self.drop_huge_zero(id);
-        self.user.huge.khugepaged.forget(id);
-        if let Some(frame) = self.user.living(id).spare_table.take() {
-            self.free_page_table(id, frame, cpu);
+        self.huge.khugepaged.forget(id);
+        if let Some(frame) = self.living(id).spare_table.take() {
+            self.free_page_table(id, frame, cpu, phys);
         }
-        self.user.spaces[id.index()] = None;
+        self.spaces[id.index()] = None;
         Ok(())
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// The space `id`, or `None` once it is gone.
+    #[must_use]
+    pub fn space(&self, id: SpaceId) -> Option<&Space> {
+        self.pages.space(id).ok()
+    }
+
+    /// Every living space, oldest first.
+    pub fn spaces(&self) -> impl Iterator<Item = (SpaceId, &Space)> {
+        self.pages.spaces()
     }
 }

@@ -8,7 +8,8 @@ use super::addr::{VirtAddr, Vpn, VpnRange};
 use super::mmap::Place;
 use super::pte::Pte;
 use super::{Errno, Mapping, SpaceId, TableStep, Vma, VmaKind};
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 /// Whether and where a mapping may move.
@@ -43,6 +44,19 @@ pub struct Move {
     generation: u64,
 }
 
+/// Arguments of `mremap`.
+#[derive(Clone, Copy, Debug)]
+pub struct MremapRequest {
+    /// Start of the mapping.
+    pub addr: VirtAddr,
+    /// Bytes of it that are resized or moved.
+    pub old_length: Bytes,
+    /// Bytes that it is to have.
+    pub new_length: Bytes,
+    /// Place where the mapping may go.
+    pub to: MremapTo,
+}
+
 impl Move {
     /// The space.
     #[must_use]
@@ -57,23 +71,18 @@ impl Move {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// `mremap`. An old length of 0, which duplicates a shared mapping, is not taken.
-    ///
-    /// # Errors
-    /// `EINVAL` for no length, unaligned or overlapping addresses, and memory of hugetlb pools, which stays where it is; `EFAULT` where the old range is not one mapping;
-    /// `ENOMEM` where it cannot grow or there are too many mappings; `EPERM` below `vm.mmap_min_addr`.
-    pub fn mremap(
+    pub(crate) fn mremap(
         &mut self,
         id: SpaceId,
-        addr: VirtAddr,
-        old_length: Bytes,
-        new_length: Bytes,
-        to: MremapTo,
+        request: &MremapRequest,
         cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
     ) -> Result<Mremap, Errno> {
-        let vmas = &self.user.space(id)?.vmas;
-        self.work.vma_lookups += 1;
+        let MremapRequest { addr, old_length, new_length, to } = *request;
+        let vmas = &self.space(id)?.vmas;
+        phys.work.vma_lookups += 1;
         let mut old = VpnRange::of_call(addr, old_length, Errno::Einval)?;
         let new = VpnRange::of_call(addr, new_length, Errno::Enomem)?.len();
         if old.is_empty() || new == Pages::ZERO {
@@ -89,14 +98,14 @@ impl<T: Tracer> Mm<T> {
             }
             self.place(id, Place::Fixed(target.start.addr()), new, Pages::new(1))?;
             self.room_to_move(id)?;
-            self.unmap_range(id, target, cpu)?;
+            self.unmap_range(id, target, cpu, phys)?;
         }
         if new < old.len() {
             let kept = VpnRange::of(old.start, new);
-            self.unmap_range(id, VpnRange::new(kept.end, old.end), cpu)?;
+            self.unmap_range(id, VpnRange::new(kept.end, old.end), cpu, phys)?;
             old = kept;
         }
-        let vma = *self.user.living(id).vmas.find(old.start).ok_or(Errno::Efault)?;
+        let vma = *self.living(id).vmas.find(old.start).ok_or(Errno::Efault)?;
         if let MremapTo::Fixed(target) = to {
             return self.start_move(id, &vma, old, VpnRange::of(target.vpn(), new));
         }
@@ -120,18 +129,18 @@ impl<T: Tracer> Mm<T> {
 
     /// A move splits up to three mappings before it is through.
     fn room_to_move(&self, id: SpaceId) -> Result<(), Errno> {
-        if self.user.space(id)?.vmas.len() + 3 >= self.user.map_limit.now { Err(Errno::Enomem) } else { Ok(()) }
+        if self.space(id)?.vmas.len() + 3 >= self.map_limit.now { Err(Errno::Enomem) } else { Ok(()) }
     }
 
     /// Lets a mapping reach up to `end` if nothing is in the way.
     fn grow(&mut self, id: SpaceId, vma: &Vma, end: Vpn) -> bool {
         let added = VpnRange::new(vma.range.end, end);
-        if self.user.living(id).vmas.first_within(added).is_some() {
+        if self.living(id).vmas.first_within(added).is_some() {
             return false;
         }
-        self.user.remove_vma(id, vma.range.start);
-        self.user.insert_vma(id, Vma { range: VpnRange::new(vma.range.start, end), ..*vma });
-        self.user.merge_at(id, end);
+        self.remove_vma(id, vma.range.start);
+        self.insert_vma(id, Vma { range: VpnRange::new(vma.range.start, end), ..*vma });
+        self.merge_at(id, end);
         true
     }
 
@@ -141,23 +150,25 @@ impl<T: Tracer> Mm<T> {
         }
         let fresh = vma.kind == VmaKind::Anon && !vma.touched;
         let offset = if fresh { new.start.get() } else { vma.index(old.start) };
-        self.user.insert_vma(id, Vma { range: new, offset, ..*vma });
-        let generation = self.user.living(id).vmas.generation;
+        self.insert_vma(id, Vma { range: new, offset, ..*vma });
+        let generation = self.living(id).vmas.generation;
         Ok(Mremap::Moving(Move { space: id, from: old, to: new.start, moved: Pages::ZERO, generation }))
     }
 
     /// Moves the pages of the next slot; after the last, unmaps the old place.
-    ///
-    /// # Errors
-    /// `EAGAIN` if the space's mappings have changed since the start, `ESRCH` if it is gone. What has moved stays moved.
-    pub fn move_step(&mut self, run: &mut Move, cpu: usize) -> Result<TableStep, Errno> {
-        let space = self.user.space(run.space)?;
+    pub(crate) fn move_step(
+        &mut self,
+        run: &mut Move,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<TableStep, Errno> {
+        let space = self.space(run.space)?;
         if space.vmas.generation != run.generation {
             return Err(Errno::Eagain);
         }
         let rest = VpnRange::new(run.from.start + run.moved, run.from.end);
         let Some((slot, _)) = space.table.used_slots(rest).next() else {
-            self.finish_move(run, cpu)?;
+            self.finish_move(run, cpu, phys)?;
             return Ok(TableStep::Done);
         };
         let source = slot.intersect(rest);
@@ -165,10 +176,10 @@ impl<T: Tracer> Mm<T> {
         if space.table.huge(source.start).is_some() {
             let fits = source == slot && target.slot().start == target && space.table.table(target).is_none();
             if fits {
-                self.move_huge(run.space, source, target);
+                self.move_huge(run.space, source, target, phys);
                 run.moved = source.end - run.from.start;
             } else {
-                self.split_pmd(run.space, source.start);
+                self.split_pmd(run.space, source.start, phys);
             }
             return Ok(TableStep::Progress);
         }
@@ -176,40 +187,40 @@ impl<T: Tracer> Mm<T> {
             return Ok(TableStep::NeedTable(target));
         }
         let pages = (target.slot().end - target).min(source.len());
-        self.move_pages(run.space, VpnRange::of(source.start, pages), target);
+        self.move_pages(run.space, VpnRange::of(source.start, pages), target, phys);
         run.moved = source.start + pages - run.from.start;
         Ok(TableStep::Progress)
     }
 
     /// Moves the entries of `source` to `target`; each lies in one slot with a table, perhaps the same.
-    fn move_pages(&mut self, id: SpaceId, source: VpnRange, target: Vpn) {
-        let table = &mut self.user.living(id).table;
+    fn move_pages(&mut self, id: SpaceId, source: VpnRange, target: Vpn, phys: &mut PhysMem<impl Tracer>) {
+        let table = &mut self.living(id).table;
         let from = table.table_mut(source.start).expect("the source has a table");
         let taken = source.iter().map(|vpn| (vpn, from.set(vpn, Pte::NONE)));
         let taken: Vec<(Vpn, Pte)> = taken.filter(|(_, pte)| !pte.is_none()).collect();
         for &(vpn, pte) in &taken {
             let there = target + (vpn - source.start);
-            let table = &mut self.user.living(id).table;
+            let table = &mut self.living(id).table;
             table.table_mut(there).expect("the target has a table").set(there, pte);
             if let Some(idx) = pte.idx() {
                 let mapping = |vpn| Mapping { space: id, vpn };
-                let place = if self.huge_head(idx).is_some() { self.user.rmap.of_subpage(idx) } else { idx };
-                self.user.rmap.relocate(place, mapping(vpn), mapping(there));
+                let place = if self.huge_head(idx, phys).is_some() { self.rmap.of_subpage(idx) } else { idx };
+                self.rmap.relocate(place, mapping(vpn), mapping(there));
             }
         }
-        self.work.ptes_cleared += taken.len() as u64;
-        self.work.ptes_set += taken.len() as u64;
-        self.work.tlb_flushes += u64::from(!taken.is_empty());
-        if let Some(tags) = &mut self.user.tags {
+        phys.work.ptes_cleared += taken.len() as u64;
+        phys.work.ptes_set += taken.len() as u64;
+        phys.work.tlb_flushes += u64::from(!taken.is_empty());
+        if let Some(tags) = &mut self.tags {
             tags.relocate(id, source, target);
         }
     }
 
-    fn finish_move(&mut self, run: &Move, cpu: usize) -> Result<(), Errno> {
-        let moved = *self.user.living(run.space).vmas.at(run.to).expect("no mapping has changed since the start");
-        self.unmap_range(run.space, run.from, cpu)?;
-        self.user.merge_at(run.space, moved.range.start);
-        self.user.merge_at(run.space, moved.range.end);
+    fn finish_move(&mut self, run: &Move, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Result<(), Errno> {
+        let moved = *self.living(run.space).vmas.at(run.to).expect("no mapping has changed since the start");
+        self.unmap_range(run.space, run.from, cpu, phys)?;
+        self.merge_at(run.space, moved.range.start);
+        self.merge_at(run.space, moved.range.end);
         Ok(())
     }
 }

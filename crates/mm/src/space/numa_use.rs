@@ -3,14 +3,15 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use order9_frames::Idx;
 use order9_units::Order;
 
 use super::{Owner, Pte, PteFlag, Space, Vma, VmaKind};
-use crate::Mm;
 use crate::lru_list::LruList;
 use crate::page_flags::{PageFlag, PageWord};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
-use order9_frames::Idx;
 
 /// Pages that a mapping shows, by what they are; of a mapping of a hugetlb pool, huge pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,29 +34,29 @@ pub struct NumaUse {
     pub by_node: Vec<u64>,
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// What a mapping of `space` shows, by node.
     #[must_use]
-    pub fn numa_use(&self, space: &Space, vma: &Vma) -> NumaUse {
-        let mut found = NumaUse { by_node: vec![0; self.frames.nodes().len()], ..NumaUse::default() };
+    pub(crate) fn numa_use(&self, space: &Space, vma: &Vma, phys: &PhysMem<impl Tracer>) -> NumaUse {
+        let mut found = NumaUse { by_node: vec![0; phys.frames.nodes().len()], ..NumaUse::default() };
         let mapped = |pte: Pte| Some((pte, pte.idx()?));
         for (pte, idx) in space.entries(vma.range).filter_map(mapped) {
-            let mapcount = self.mapcount(self.frames.pfn(idx));
-            found.add(self, pte, idx, mapcount);
+            let mapcount = self.mapcount(phys.frames.pfn(idx), phys);
+            found.add(phys, self, pte, idx, mapcount);
         }
         for (pte, head) in space.table.hugetlb_slots(vma.range).filter_map(|(_, pte)| mapped(pte)) {
-            found.add(self, pte, head, 1);
+            found.add(phys, self, pte, head, 1);
         }
         found
     }
 
     /// Pages that a program has mapped, by node: the sums of its numa_maps, huge pages of pools as so many base pages.
     #[must_use]
-    pub fn pages_by_node(&self, space: &Space) -> Vec<u64> {
-        let mut sums = vec![0; self.frames.nodes().len()];
+    pub(crate) fn pages_by_node(&self, space: &Space, phys: &PhysMem<impl Tracer>) -> Vec<u64> {
+        let mut sums = vec![0; phys.frames.nodes().len()];
         for vma in space.vmas() {
             let order = if matches!(vma.kind, VmaKind::Hugetlb { .. }) { Order::PAGEBLOCK } else { Order::ZERO };
-            let by_node = self.numa_use(space, vma).by_node;
+            let by_node = self.numa_use(space, vma, phys).by_node;
             sums.iter_mut().zip(by_node).for_each(|(sum, pages)| *sum += pages * order.pages().get());
         }
         sums
@@ -63,18 +64,18 @@ impl<T: Tracer> Mm<T> {
 }
 
 impl NumaUse {
-    fn add<T: Tracer>(&mut self, mm: &Mm<T>, pte: Pte, idx: Idx, mapcount: u32) {
+    fn add<T: Tracer>(&mut self, phys: &PhysMem<T>, pages: &UsedPages, pte: Pte, idx: Idx, mapcount: u32) {
         // Of a huge page the first frame carries what is known.
-        let head = mm.huge_head(idx).or_else(|| mm.file_huge_head(idx)).unwrap_or(idx);
-        let word = mm.frames.word(head);
+        let head = pages.huge_head(idx, phys).or_else(|| pages.file_huge_head(idx, phys)).unwrap_or(idx);
+        let word = phys.frames.word(head);
         let active = matches!(word.lru_list(), LruList::ActiveAnon | LruList::ActiveFile | LruList::Unevictable);
         self.pages += 1;
-        self.anon += u64::from(!matches!(mm.user.rmap.owner(head), Owner::File { .. } | Owner::Hugetlb));
+        self.anon += u64::from(!matches!(pages.rmap.owner(head), Owner::File { .. } | Owner::Hugetlb));
         self.dirty += u64::from(pte.has(PteFlag::Dirty) || word.has(PageFlag::Dirty));
         self.active += u64::from(active && word.is_lru_page());
         self.writeback += u64::from(word.has(PageFlag::Writeback));
         self.swapcache += u64::from(word.has(PageFlag::SwapCache));
         self.mapmax = self.mapmax.max(mapcount);
-        self.by_node[mm.node_of(idx).index()] += 1;
+        self.by_node[phys.node_of(idx).index()] += 1;
     }
 }

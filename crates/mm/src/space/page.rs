@@ -7,11 +7,11 @@ use order9_units::{Order, Pfn};
 
 use super::addr::{Vpn, VpnRange};
 use super::pte::{Pte, PteFlag, PteKind};
-use super::table::Table;
 use super::{Mapping, Owner, Rss, SpaceId};
-use crate::Mm;
 use crate::page_cache::FileId;
 use crate::page_flags::{PageFlag, PageWord};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 /// A CPU that has no per-CPU lists.
@@ -36,7 +36,7 @@ struct Zapped {
     locked: Vec<Idx>,
 }
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// The frame of a single page that the caller has just allocated.
     #[inline]
     pub(crate) fn fresh(&self, pfn: Pfn) -> Idx {
@@ -52,71 +52,79 @@ impl<T: Tracer> Mm<T> {
         idx
     }
 
-    /// Makes fresh pages the owner's; those of programs and files then go on an LRU list.
-    #[inline]
-    pub(crate) fn adopt(&mut self, idx: Idx, owner: Owner) {
-        let word = self.frames.word(idx).with(Flag::Owned, true);
-        self.frames.set(idx, word);
-        self.user.rmap.set(idx, owner);
-    }
-
-    /// Ends the use of a page by its owner: it is freed, unless a pin, isolation, or a read or write under way keeps it.
-    #[inline]
-    pub(crate) fn disown(&mut self, idx: Idx, cpu: usize) {
-        let word = self.frames.word(idx);
-        if word.is_held() {
-            self.user.rmap.set(idx, Owner::Kept);
-            self.munlock_page(idx);
-            return;
-        }
-        self.user.rmap.set(idx, Owner::Nobody);
-        if word.has(PageFlag::Lru) {
-            self.unlink_lru(idx, word);
-            self.batch_lru(idx);
-        }
-        let word = word.unused();
-        self.frames.set(idx, word);
-        self.frames.free_block(idx, word, cpu);
-    }
-
-    /// Frees a page without owner, straight to the buddy lists, once nothing keeps it any more.
-    pub(crate) fn free_if_kept(&mut self, idx: Idx) {
-        self.free_if_kept_by(idx, NO_CPU);
-    }
-
-    /// The same on behalf of `cpu`.
-    pub(crate) fn free_if_kept_by(&mut self, idx: Idx, cpu: usize) {
-        if self.user.rmap.owner(idx) == Owner::Kept {
-            self.disown(idx, cpu);
-        }
-    }
-
     /// Frees a page that was allocated for a fault and is not needed after all.
     pub(crate) fn free_fresh(&mut self, idx: Idx, cpu: usize) {
         let word = self.frames.word(idx);
         self.frames.free_block(idx, word, cpu);
     }
+}
+
+impl UsedPages {
+    /// Makes fresh pages the owner's; those of programs and files then go on an LRU list.
+    #[inline]
+    pub(crate) fn adopt(&mut self, idx: Idx, owner: Owner, phys: &mut PhysMem<impl Tracer>) {
+        let word = phys.frames.word(idx).with(Flag::Owned, true);
+        phys.frames.set(idx, word);
+        self.rmap.set(idx, owner);
+    }
+
+    /// Ends the use of a page by its owner: it is freed, unless a pin, isolation, or a read or write under way keeps it.
+    #[inline]
+    pub(crate) fn disown(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        let word = phys.frames.word(idx);
+        if word.is_held() {
+            self.rmap.set(idx, Owner::Kept);
+            self.munlock_page(idx, phys);
+            return;
+        }
+        self.rmap.set(idx, Owner::Nobody);
+        if word.has(PageFlag::Lru) {
+            self.unlink_lru(idx, word, phys);
+            self.batch_lru(idx, phys);
+        }
+        let word = word.unused();
+        phys.frames.set(idx, word);
+        phys.frames.free_block(idx, word, cpu);
+    }
+
+    /// Frees a page without owner, straight to the buddy lists, once nothing keeps it any more.
+    pub(crate) fn free_if_kept(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        self.free_if_kept_by(idx, NO_CPU, phys);
+    }
+
+    /// The same on behalf of `cpu`.
+    pub(crate) fn free_if_kept_by(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        if self.rmap.owner(idx) == Owner::Kept {
+            self.disown(idx, cpu, phys);
+        }
+    }
 
     /// Accounts that `mapping` no longer maps the page; says what the space has fewer of.
     #[inline]
-    pub(super) fn unmap_page(&mut self, mapping: Mapping, idx: Idx, cpu: usize) -> Rss {
-        match self.user.rmap.owner(idx) {
+    pub(super) fn unmap_page(
+        &mut self,
+        mapping: Mapping,
+        idx: Idx,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Rss {
+        match self.rmap.owner(idx) {
             Owner::File { file, .. } => {
-                self.count_file_mapping(idx, u32::wrapping_sub);
+                self.count_file_mapping(idx, u32::wrapping_sub, phys);
                 self.rss_of_page(file)
             }
-            _ if self.frames.word(idx).is_compound() => self.unmap_subpage(mapping, idx, cpu),
+            _ if phys.frames.word(idx).is_compound() => self.unmap_subpage(mapping, idx, cpu, phys),
             Owner::Anon(_) => {
-                self.user.levels.anon -= 1;
-                if self.frames.word(idx).has(PageFlag::SwapCache) {
-                    self.leave_in_swap_cache(idx, cpu);
+                self.levels.anon -= 1;
+                if phys.frames.word(idx).has(PageFlag::SwapCache) {
+                    self.leave_in_swap_cache(idx, cpu, phys);
                 } else {
-                    self.disown(idx, cpu);
+                    self.disown(idx, cpu, phys);
                 }
                 Rss { anon_pages: 1, ..Rss::default() }
             }
             Owner::Shared { .. } => {
-                self.user.rmap.unshare(idx, mapping);
+                self.rmap.unshare(idx, mapping);
                 Rss { anon_pages: 1, ..Rss::default() }
             }
             owner => unreachable!("{mapping:?} maps a page that is {owner:?}"),
@@ -125,152 +133,172 @@ impl<T: Tracer> Mm<T> {
 
     /// What a space that maps a page of a file has more of.
     fn rss_of_page(&self, file: FileId) -> Rss {
-        match self.user.files.is_on_disk(file) {
+        match self.files.is_on_disk(file) {
             true => Rss { file_pages: 1, ..Rss::default() },
             false => Rss { shmem_pages: 1, ..Rss::default() },
         }
     }
 
     /// Takes the right to write a page of a file off every entry, so that the next write is noticed.
-    pub(crate) fn write_protect(&mut self, idx: Idx) {
-        let mappings = self.mappings_of(idx);
+    pub(crate) fn write_protect(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        let mappings = self.mappings_of(idx, phys);
         for at in &*mappings {
-            let table = self.user.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
+            let table = self.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
             let pte = table.get(at.vpn);
             table.set(at.vpn, pte.with(PteFlag::Write, false).with(PteFlag::Dirty, false));
         }
-        self.work.rmap_walks += 1;
-        self.work.ptes_set += mappings.len() as u64;
-        self.work.tlb_flushes += u64::from(!mappings.is_empty());
+        phys.work.rmap_walks += 1;
+        phys.work.ptes_set += mappings.len() as u64;
+        phys.work.tlb_flushes += u64::from(!mappings.is_empty());
     }
 
     /// Unmaps a page of a file wherever it is mapped; the next access faults.
-    pub(crate) fn unmap_everywhere(&mut self, idx: Idx) {
-        self.replace_everywhere(idx, |_| Pte::NONE, NO_CPU);
+    pub(crate) fn unmap_everywhere(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        self.replace_everywhere(idx, |_| Pte::NONE, NO_CPU, phys);
     }
 
     /// Puts another entry wherever a page is mapped, on behalf of `cpu`.
-    pub(crate) fn replace_everywhere(&mut self, idx: Idx, entry: fn(Pte) -> Pte, cpu: usize) {
-        let mappings = self.mappings_of(idx);
+    pub(crate) fn replace_everywhere(
+        &mut self,
+        idx: Idx,
+        entry: fn(Pte) -> Pte,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
+        let mappings = self.mappings_of(idx, phys);
         for &at in &*mappings {
-            let table = self.user.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
+            let table = self.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
             table.set(at.vpn, entry(table.get(at.vpn)));
-            let gone = self.unmap_page(at, idx, cpu);
-            self.user.living(at.space).rss -= gone;
+            let gone = self.unmap_page(at, idx, cpu, phys);
+            self.living(at.space).rss -= gone;
         }
-        self.work.ptes_cleared += mappings.len() as u64;
-        self.work.tlb_flushes += u64::from(!mappings.is_empty());
+        phys.work.ptes_cleared += mappings.len() as u64;
+        phys.work.tlb_flushes += u64::from(!mappings.is_empty());
     }
 
     /// Unmaps the pages of `range`, on behalf of `cpu`; mappings and page tables stay.
     ///
     /// Bounded by the range: to unmap much without keeping others waiting, call it slot by slot.
-    pub(crate) fn zap(&mut self, id: SpaceId, range: VpnRange, which: Zap, cpu: usize) {
-        self.zap_huge(id, range, which, cpu);
-        if which == Zap::All {
-            self.zap_hugetlb(id, range, cpu);
-        }
-        let mut zapped = Zapped::default();
-        let mut from = range.start;
-        while let Some((slot, mut table)) = self.user.living(id).table.take_next(VpnRange::new(from, range.end)) {
-            self.zap_table(&mut table, id, slot.intersect(range), which, &mut zapped, cpu);
-            let space = self.user.living(id);
-            space.table.put_back(slot.start, table);
-            from = slot.end;
-        }
-        let space = self.user.living(id);
-        space.rss -= zapped.rss;
-        space.swap_pages -= zapped.swap_pages;
-        self.work.ptes_cleared += zapped.entries;
-        self.work.tlb_flushes += u64::from(zapped.entries > 0);
-        zapped.locked.into_iter().for_each(|idx| self.munlock_page(idx));
-    }
-
-    fn zap_table(
+    pub(crate) fn zap(
         &mut self,
-        table: &mut Table,
-        space: SpaceId,
+        id: SpaceId,
         range: VpnRange,
         which: Zap,
-        zapped: &mut Zapped,
         cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
     ) {
-        if table.used == 0 {
-            return;
+        self.zap_huge(id, range, which, cpu, phys);
+        if which == Zap::All {
+            self.zap_hugetlb(id, range, cpu, phys);
         }
-        for vpn in range.iter() {
-            let pte = table.get(vpn);
-            let spared = which == Zap::FilePages && !self.maps_file_page(pte);
-            if pte.is_none() || spared {
-                continue;
+        let (mut zapped, mut cleared) = (Zapped::default(), Vec::new());
+        let mut from = range.start;
+        while let Some(slot) = self.clear_next(id, VpnRange::new(from, range.end), which, &mut cleared) {
+            zapped.entries += cleared.len() as u64;
+            for (vpn, pte) in cleared.drain(..) {
+                self.zap_entry(Mapping { space: id, vpn }, pte, &mut zapped, cpu, phys);
             }
-            table.set(vpn, Pte::NONE);
-            zapped.entries += 1;
-            if let Some(slot) = pte.slot() {
-                self.drop_swap_entry(slot, cpu);
-                zapped.swap_pages += 1;
-            }
-            if let Some(idx) = pte.idx() {
-                zapped.rss += self.unmap_page(Mapping { space, vpn }, idx, cpu);
-                if self.frames.word(idx).has(PageFlag::Unevictable) {
-                    zapped.locked.push(idx); // Its other mappings are found once the table is back in place.
+            from = slot.end;
+        }
+        let space = self.living(id);
+        space.rss -= zapped.rss;
+        space.swap_pages -= zapped.swap_pages;
+        phys.work.ptes_cleared += zapped.entries;
+        phys.work.tlb_flushes += u64::from(zapped.entries > 0);
+        zapped.locked.into_iter().for_each(|idx| self.munlock_page(idx, phys));
+    }
+
+    /// Clears the entries of the first slot that meets `range` and has a table, and adds them to `cleared`; returns the slot.
+    fn clear_next(
+        &mut self,
+        id: SpaceId,
+        range: VpnRange,
+        which: Zap,
+        cleared: &mut Vec<(Vpn, Pte)>,
+    ) -> Option<VpnRange> {
+        let space = self.spaces[id.index()].as_deref_mut()?;
+        let (slot, table) = space.table.next_table_mut(range)?;
+        if table.used > 0 {
+            for vpn in slot.intersect(range).iter() {
+                let pte = table.get(vpn);
+                let of_file = || pte.idx().is_some_and(|idx| matches!(self.rmap.owner(idx), Owner::File { .. }));
+                if !pte.is_none() && (which == Zap::All || of_file()) {
+                    table.set(vpn, Pte::NONE);
+                    cleared.push((vpn, pte));
                 }
             }
         }
+        Some(slot)
     }
 
-    fn maps_file_page(&self, pte: Pte) -> bool {
-        pte.idx().is_some_and(|idx| matches!(self.user.rmap.owner(idx), Owner::File { .. }))
+    /// Unmaps what a cleared entry showed.
+    fn zap_entry(&mut self, at: Mapping, pte: Pte, zapped: &mut Zapped, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        if let Some(slot) = pte.slot() {
+            self.drop_swap_entry(slot, cpu, phys);
+            zapped.swap_pages += 1;
+        }
+        if let Some(idx) = pte.idx() {
+            zapped.rss += self.unmap_page(at, idx, cpu, phys);
+            if phys.frames.word(idx).has(PageFlag::Unevictable) {
+                zapped.locked.push(idx); // Whether it stays so is a matter of all its mappings.
+            }
+        }
     }
 
     /// Gives the slot of `vpn` a page table in the fresh page `idx`.
-    pub(super) fn install_table(&mut self, id: SpaceId, vpn: Vpn, idx: Idx) {
-        self.count_page_table(id, vpn, idx);
-        self.user.living(id).table.install(vpn.slot().start, idx);
+    pub(super) fn install_table(&mut self, id: SpaceId, vpn: Vpn, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        self.count_page_table(id, vpn, idx, phys);
+        self.living(id).table.install(vpn.slot().start, idx);
     }
 
     /// Makes a fresh page a page table of the space, for the slot of `vpn`.
-    pub(crate) fn count_page_table(&mut self, id: SpaceId, vpn: Vpn, idx: Idx) {
-        self.adopt(idx, Owner::PageTable(Mapping { space: id, vpn: vpn.slot().start }));
-        self.user.living(id).page_tables += 1;
-        self.user.levels.page_tables += 1;
-        self.work.page_tables_allocated += 1;
+    pub(crate) fn count_page_table(&mut self, id: SpaceId, vpn: Vpn, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        self.adopt(idx, Owner::PageTable(Mapping { space: id, vpn: vpn.slot().start }), phys);
+        self.living(id).page_tables += 1;
+        self.levels.page_tables += 1;
+        phys.work.page_tables_allocated += 1;
     }
 
     /// Frees the frame of a page table that no slot has any more.
-    pub(crate) fn free_page_table(&mut self, id: SpaceId, idx: Idx, cpu: usize) {
-        self.user.living(id).page_tables -= 1;
-        self.user.levels.page_tables -= 1;
-        self.disown(idx, cpu);
+    pub(crate) fn free_page_table(&mut self, id: SpaceId, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        self.living(id).page_tables -= 1;
+        self.levels.page_tables -= 1;
+        self.disown(idx, cpu, phys);
     }
 
     /// Frees the page tables of slots that meet `range` and have no mapping left.
-    pub(super) fn free_tables(&mut self, id: SpaceId, range: VpnRange, cpu: usize) {
+    pub(super) fn free_tables(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         let mut from = range.start;
-        while let Some((slot, _)) = self.user.living(id).table.next_table(from, range.end) {
+        while let Some((slot, _)) = self.living(id).table.next_table(from, range.end) {
             from = slot.end;
-            let space = self.user.living(id);
+            let space = self.living(id);
             if space.vmas.first_within(slot).is_none() {
                 let idx = space.table.remove(slot.start).expect("the slot has a table");
-                self.free_page_table(id, idx, cpu);
+                self.free_page_table(id, idx, cpu, phys);
             }
         }
     }
 
     /// Maps a page of a file, by a mapping that is `locked` or not; returns the entry.
-    pub(super) fn map_file_page(&mut self, id: SpaceId, idx: Idx, locked: bool) -> Pte {
-        let Owner::File { file, .. } = self.user.rmap.owner(idx) else { unreachable!("the page is of a file") };
-        self.count_file_mapping(idx, u32::wrapping_add);
+    pub(super) fn map_file_page(
+        &mut self,
+        id: SpaceId,
+        idx: Idx,
+        locked: bool,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Pte {
+        let Owner::File { file, .. } = self.rmap.owner(idx) else { unreachable!("the page is of a file") };
+        self.count_file_mapping(idx, u32::wrapping_add, phys);
         let rss = self.rss_of_page(file);
-        self.user.living(id).rss += rss;
+        self.living(id).rss += rss;
         if locked {
-            self.mlock_page(idx);
+            self.mlock_page(idx, phys);
         }
         Pte::present(idx)
     }
 
     /// What is mapped at `mapping`, as seen by checks and views.
     pub(crate) fn pte_kind(&self, mapping: Mapping) -> PteKind {
-        self.user.space(mapping.space).map_or(PteKind::None, |space| space.table.get(mapping.vpn).kind())
+        self.space(mapping.space).map_or(PteKind::None, |space| space.table.get(mapping.vpn).kind())
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! Three of the four kinds a byte can tell apart are for entries that hold no frame a program could reach.
 
-use crate::swap::SlotId;
 use order9_frames::Idx;
+
+use crate::swap::SlotId;
 
 /// What an entry holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,8 @@ use super::addr::{Vpn, VpnRange};
 use super::pte::PteFlag;
 use super::table::{Huge, Slot, Table};
 use super::{Access, SpaceId};
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 /// What is mapped of a range on one node. Pages of zeros are left out: one page, or one huge page, serves them all.
@@ -35,19 +36,19 @@ pub struct Touched {
     pub first: Option<Pfn>,
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// What is mapped of `range`, by node.
     #[must_use]
-    pub fn residence(&self, id: SpaceId, range: VpnRange) -> Vec<Residence> {
-        let mut nodes = vec![Residence::default(); self.frames.nodes().len()];
-        let Ok(space) = self.user.space(id) else { return nodes };
+    pub(crate) fn residence(&self, id: SpaceId, range: VpnRange, phys: &PhysMem<impl Tracer>) -> Vec<Residence> {
+        let mut nodes = vec![Residence::default(); phys.frames.nodes().len()];
+        let Ok(space) = self.space(id) else { return nodes };
         for (slot, content) in space.table.used_slots(range) {
             match content {
                 Slot::Empty => {}
-                Slot::Table(table) => self.count_entries(table, slot.intersect(range), &mut nodes),
+                Slot::Table(table) => phys.count_entries(table, slot.intersect(range), &mut nodes),
                 Slot::Huge(Huge { pte, .. }) | Slot::Hugetlb(pte) => {
                     if let Some(head) = pte.idx() {
-                        nodes[self.node_of(head).index()].huge += 1;
+                        nodes[phys.node_of(head).index()].huge += 1;
                     }
                 }
             }
@@ -55,19 +56,17 @@ impl<T: Tracer> Mm<T> {
         nodes
     }
 
-    fn count_entries(&self, table: &Table, range: VpnRange, nodes: &mut [Residence]) {
-        let frames = range.iter().filter_map(|vpn| table.get(vpn).idx());
-        match nodes {
-            [only] => only.base += frames.count() as u64,
-            nodes => frames.for_each(|idx| nodes[self.node_of(idx).index()].base += 1),
-        }
-    }
-
     /// Accesses the pages at the front of `range` that need no fault, within one slot, and takes them off it.
-    pub fn touch_mapped(&mut self, id: SpaceId, range: &mut VpnRange, access: Access) -> Touched {
+    pub(crate) fn touch_mapped(
+        &mut self,
+        id: SpaceId,
+        range: &mut VpnRange,
+        access: Access,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Touched {
         let first = range.start;
         let (mut huge, mut frame) = (false, None);
-        if let Ok(space) = self.user.space_mut(id) {
+        if let Ok(space) = self.space_mut(id) {
             let within = first.slot().intersect(*range);
             match space.table.slot_mut(first) {
                 Some(Slot::Table(table)) => {
@@ -83,16 +82,16 @@ impl<T: Tracer> Mm<T> {
             }
         }
         if access == Access::Write {
-            self.wrote_range(id, VpnRange::new(first, range.start));
+            self.wrote_range(id, VpnRange::new(first, range.start), phys);
         }
-        Touched { pages: range.start - first, huge, first: frame.map(|idx: Idx| self.frames.pfn(idx)) }
+        Touched { pages: range.start - first, huge, first: frame.map(|idx: Idx| phys.frames.pfn(idx)) }
     }
 
     /// Pages of `range` whose next access will tell who uses them, upward; a huge page is named once, by its first place in the
     /// range.
     #[must_use]
     pub fn hinting_pages(&self, id: SpaceId, range: VpnRange) -> Vec<(Vpn, Order)> {
-        let Ok(space) = self.user.space(id) else { return Vec::new() };
+        let Ok(space) = self.space(id) else { return Vec::new() };
         let mut found = Vec::new();
         for (slot, content) in space.table.used_slots(range) {
             let part = slot.intersect(range);
@@ -106,6 +105,16 @@ impl<T: Tracer> Mm<T> {
             }
         }
         found
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
+    fn count_entries(&self, table: &Table, range: VpnRange, nodes: &mut [Residence]) {
+        let frames = range.iter().filter_map(|vpn| table.get(vpn).idx());
+        match nodes {
+            [only] => only.base += frames.count() as u64,
+            nodes => frames.for_each(|idx| nodes[self.node_of(idx).index()].base += 1),
+        }
     }
 
     /// The node of the frame `pfn`, which must be one of the machine's.

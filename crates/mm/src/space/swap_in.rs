@@ -4,28 +4,36 @@ use super::fault::{Access, Answer, Fault, Need};
 use super::page::NO_CPU;
 use super::pte::Pte;
 use super::{Mapping, Vma};
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::swap::SlotId;
 use crate::trace::Tracer;
 use order9_frames::Idx;
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// A page that was swapped out.
-    pub(super) fn answer_from_swap(&mut self, vma: &Vma, at: Mapping, pte: Pte, access: Access) -> Answer {
+    pub(super) fn answer_from_swap(
+        &mut self,
+        vma: &Vma,
+        at: Mapping,
+        pte: Pte,
+        access: Access,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Answer {
         let slot = pte.slot().expect("the entry names a slot");
-        self.note_swap_cache_hit(slot);
+        self.note_swap_cache_hit(slot, phys);
         match self.swap.page(slot) {
             None => Answer::Need(Need::SwapIn(slot)),
-            Some(idx) if access == Access::Write && !self.is_exclusive(idx, true) => {
-                Answer::Need(Need::CopyOf(self.frames.pfn(idx)))
+            Some(idx) if access == Access::Write && !self.is_exclusive(idx, true, phys) => {
+                Answer::Need(Need::CopyOf(phys.frames.pfn(idx)))
             }
-            Some(_) => Answer::Map(access.mark(self.map_from_swap(at, slot, vma, access, NO_CPU))),
+            Some(_) => Answer::Map(access.mark(self.map_from_swap(at, slot, vma, access, NO_CPU, phys))),
         }
     }
 
     /// Whether the entry, or the file that is mapped there, still names the slot that was read, and nobody else has read it since.
     pub(super) fn may_finish_swap_in(&self, fault: &Fault, slot: SlotId) -> bool {
-        let Ok(space) = self.user.space(fault.space) else { return false };
+        let Ok(space) = self.space(fault.space) else { return false };
         let is_named = match fault.seen.slot() {
             Some(_) => space.table.get(fault.vpn) == fault.seen,
             None => space.vmas.find(fault.vpn).is_some_and(|vma| {
@@ -38,7 +46,7 @@ impl<T: Tracer> Mm<T> {
 
     /// Whether the entry still names `slot`, and `idx` still has it.
     pub(super) fn is_still_cached(&self, fault: &Fault, slot: SlotId, idx: Idx) -> bool {
-        let space = self.user.space(fault.space);
+        let space = self.space(fault.space);
         space.is_ok_and(|space| space.table.get(fault.vpn) == fault.seen) && self.swap.page(slot) == Some(idx)
     }
 }

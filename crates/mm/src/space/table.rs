@@ -263,8 +263,8 @@ impl PageTable {
         *self.slot_mut(vpn).expect("the slot has a huge mapping") = Slot::Table(table);
     }
 
-    /// Takes the first table whose slot meets `range` out, to work on its entries beside the rest of the engine.
-    pub(crate) fn take_next(&mut self, range: VpnRange) -> Option<(VpnRange, Box<Table>)> {
+    /// The first table whose slot meets `range`, to be changed, and its slot.
+    pub(crate) fn next_table_mut(&mut self, range: VpnRange) -> Option<(VpnRange, &mut Table)> {
         if range.is_empty() {
             return None;
         }
@@ -272,15 +272,7 @@ impl PageTable {
             Some(_) => range.start.slot(),
             None => self.next_table(range.start, range.end)?.0,
         };
-        match core::mem::replace(self.slot_mut(found.start)?, Slot::Empty) {
-            Slot::Empty | Slot::Huge(_) | Slot::Hugetlb(_) => None,
-            Slot::Table(table) => Some((found, table)),
-        }
-    }
-
-    /// Puts a table back that [`PageTable::take_next`] took out.
-    pub(crate) fn put_back(&mut self, vpn: Vpn, table: Box<Table>) {
-        *self.slot_mut(vpn).expect("a leaf stays while its table is out") = Slot::Table(table);
+        Some((found, self.table_mut(found.start)?))
     }
 
     /// First slot at or above that of `from`, below `end`, that has a table.

@@ -2,14 +2,15 @@
 
 use core::ops::AddAssign;
 
+use order9_frames::Idx;
 use order9_units::{Bytes, Order, PAGE_SIZE, Pages};
 
 use super::{Pte, PteFlag, Space, Vma};
-use crate::Mm;
 use crate::page_flags::PageFlag;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::Owner;
 use crate::trace::Tracer;
-use order9_frames::Idx;
 
 /// Fraction bits of a proportional share while it is added up: each page rounds down by less than 1/4096 byte.
 const SHARE_SHIFT: u32 = 12;
@@ -90,26 +91,31 @@ impl MappingUse {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// What the pages of some mappings of `space` are. Takes a walk over their page tables.
     #[must_use]
-    pub fn mapping_use<'a>(&self, space: &Space, vmas: impl IntoIterator<Item = &'a Vma>) -> MappingUse {
+    pub(crate) fn mapping_use<'a>(
+        &self,
+        space: &Space,
+        vmas: impl IntoIterator<Item = &'a Vma>,
+        phys: &PhysMem<impl Tracer>,
+    ) -> MappingUse {
         let mut usage = MappingUse::default();
-        vmas.into_iter().for_each(|vma| self.add_usage(&mut usage, space, vma));
+        vmas.into_iter().for_each(|vma| self.add_usage(&mut usage, space, vma, phys));
         usage
     }
 
     /// Whether a mapping of `space` may have a huge page somewhere: `THPeligible`.
     #[must_use]
-    pub fn has_room_for_huge_page(&self, space: &Space, vma: &Vma) -> bool {
+    pub(crate) fn has_room_for_huge_page(&self, space: &Space, vma: &Vma, phys: &PhysMem<impl Tracer>) -> bool {
         let slot = vma.range.start.slot();
         let first = if slot.start == vma.range.start { slot.start } else { slot.end };
-        self.may_have_huge_pages(&space.seen_by_thp(vma)) && first.slot().end <= vma.range.end
+        self.may_have_huge_pages(&space.seen_by_thp(vma), phys) && first.slot().end <= vma.range.end
     }
 
-    fn add_usage(&self, usage: &mut MappingUse, space: &Space, vma: &Vma) {
+    fn add_usage(&self, usage: &mut MappingUse, space: &Space, vma: &Vma, phys: &PhysMem<impl Tracer>) {
         for (_, huge) in space.table.huge_slots(vma.range).filter(|(_, huge)| huge.head().is_some()) {
-            let mapped = if self.is_of_file(huge) { &mut usage.shmem_huge } else { &mut usage.anon_huge };
+            let mapped = if self.is_of_file(huge, phys) { &mut usage.shmem_huge } else { &mut usage.anon_huge };
             *mapped += Order::PAGEBLOCK.pages().bytes();
         }
         let [private, shared] = self.hugetlb_usage(space, vma);
@@ -117,7 +123,7 @@ impl<T: Tracer> Mm<T> {
         usage.shared_hugetlb += shared;
         for pte in space.entries(vma.range) {
             if let Some(idx) = pte.idx() {
-                self.add_page(usage, pte, idx, vma.locked);
+                self.add_page(usage, pte, idx, vma.locked, phys);
             }
             if let Some(slot) = pte.slot() {
                 usage.swap += PAGE_SIZE;
@@ -130,15 +136,15 @@ impl<T: Tracer> Mm<T> {
 
     /// Pages of a tmpfs file in swap that a mapping would show.
     fn swapped_behind(&self, space: &Space, vma: &Vma) -> Pages {
-        let Some(file) = vma.kind.file().filter(|&file| !self.user.files.is_on_disk(file)) else { return Pages::ZERO };
+        let Some(file) = vma.kind.file().filter(|&file| !self.files.is_on_disk(file)) else { return Pages::ZERO };
         let swapped = |vpn| self.swapped_at(file, vma.index(vpn)).is_some() && space.table.get(vpn).is_none();
         Pages::new(vma.range.iter().filter(|&vpn| swapped(vpn)).count() as u64)
     }
 
-    fn add_page(&self, usage: &mut MappingUse, pte: Pte, idx: Idx, locked: bool) {
-        let mapcount = self.mapcount(self.frames.pfn(idx));
+    fn add_page(&self, usage: &mut MappingUse, pte: Pte, idx: Idx, locked: bool, phys: &PhysMem<impl Tracer>) {
+        let mapcount = self.mapcount(phys.frames.pfn(idx), phys);
         let share = Share::of_page(mapcount);
-        let dirty = pte.has(PteFlag::Dirty) || self.frames.word(idx).has(PageFlag::Dirty);
+        let dirty = pte.has(PteFlag::Dirty) || phys.frames.word(idx).has(PageFlag::Dirty);
         usage.rss += PAGE_SIZE;
         *match (mapcount > 1, dirty) {
             (false, false) => &mut usage.private_clean,
@@ -149,12 +155,12 @@ impl<T: Tracer> Mm<T> {
         if pte.has(PteFlag::Young) {
             usage.referenced += PAGE_SIZE;
         }
-        match self.user.rmap.owner(idx) {
-            Owner::File { file, .. } if self.user.files.is_on_disk(file) => usage.pss_file += share,
+        match self.rmap.owner(idx) {
+            Owner::File { file, .. } if self.files.is_on_disk(file) => usage.pss_file += share,
             Owner::File { .. } => usage.pss_shmem += share,
             _ => {
                 usage.anonymous += PAGE_SIZE;
-                if self.is_lazily_freeable(idx) && !dirty {
+                if self.is_lazily_freeable(idx, phys) && !dirty {
                     usage.lazy_free += PAGE_SIZE;
                 }
                 usage.pss_anon += share;

@@ -9,9 +9,10 @@ use super::addr::{VirtAddr, VpnRange};
 use super::pte::{Pte, PteFlag, PteKind};
 use super::table::Slot;
 use super::{Mapping, Mappings, Owner, Space, SpaceId};
-use crate::Mm;
 use crate::page_cache::FileId;
 use crate::page_flags::PageFlag;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::swap::SlotId;
 use crate::tags::{Tag, Tags};
 use crate::trace::Tracer;
@@ -54,14 +55,14 @@ impl Space {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// What is mapped at `addr`.
     #[must_use]
-    pub fn page_at(&self, id: SpaceId, addr: VirtAddr) -> PageView {
-        let pte = self.user.space(id).map_or(Pte::NONE, |space| space.table.get(addr.vpn()));
+    pub(crate) fn page_at(&self, id: SpaceId, addr: VirtAddr, phys: &PhysMem<impl Tracer>) -> PageView {
+        let pte = self.space(id).map_or(Pte::NONE, |space| space.table.get(addr.vpn()));
         match (pte.kind(), pte.idx()) {
             (PteKind::Present, Some(idx)) => PageView::Present {
-                pfn: self.frames.pfn(idx),
+                pfn: phys.frames.pfn(idx),
                 writable: pte.has(PteFlag::Write),
                 young: pte.has(PteFlag::Young),
                 dirty: pte.has(PteFlag::Dirty),
@@ -74,12 +75,12 @@ impl<T: Tracer> Mm<T> {
 
     /// How many page table entries map the page at `pfn`, huge ones included where it is part of a huge page.
     #[must_use]
-    pub fn mapcount(&self, pfn: Pfn) -> u32 {
-        if let Some(idx) = self.frames.idx(pfn).filter(|&idx| self.huge_head(idx).is_some()) {
+    pub fn mapcount(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> u32 {
+        if let Some(idx) = phys.frames.idx(pfn).filter(|&idx| self.huge_head(idx, phys).is_some()) {
             return self.subpage_mapcount(idx);
         }
-        let Some(idx) = self.frames.idx(pfn) else { return 0 };
-        self.mapcount_of(self.user.rmap.owner(idx)) + self.file_pmds(idx)
+        let Some(idx) = phys.frames.idx(pfn) else { return 0 };
+        self.mapcount_of(self.rmap.owner(idx)) + self.file_pmds(idx, phys)
     }
 
     /// The same for a single page by its owner.
@@ -88,7 +89,7 @@ impl<T: Tracer> Mm<T> {
         match owner {
             Owner::Anon(_) => 1,
             Owner::Shared { mappings, .. } => mappings,
-            Owner::File { file, index } => self.user.file(file).map_or(0, |file| file.mappings(index)),
+            Owner::File { file, index } => self.file(file).map_or(0, |file| file.mappings(index)),
             Owner::Nobody | Owner::PageTable(_) | Owner::Slab { .. } | Owner::Kept | Owner::SwapCache => 0,
             // They are mapped by slots, which are counted elsewhere.
             Owner::Huge | Owner::HugeZero | Owner::Hugetlb => 0,
@@ -97,22 +98,22 @@ impl<T: Tracer> Mm<T> {
 
     /// Every place where the page that starts at `pfn` is mapped: the walk that migration and reclaim do.
     #[must_use]
-    pub fn mappings(&self, pfn: Pfn) -> Vec<(SpaceId, VirtAddr)> {
-        let Some(idx) = self.frames.idx(pfn) else { return Vec::new() };
-        self.mappings_of(idx).iter().map(|mapping| (mapping.space, mapping.vpn.addr())).collect()
+    pub fn mappings(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> Vec<(SpaceId, VirtAddr)> {
+        let Some(idx) = phys.frames.idx(pfn) else { return Vec::new() };
+        self.mappings_of(idx, phys).iter().map(|mapping| (mapping.space, mapping.vpn.addr())).collect()
     }
 
-    pub(crate) fn mappings_of(&self, idx: Idx) -> Mappings {
-        if self.huge_head(idx).is_some() {
+    pub(crate) fn mappings_of(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> Mappings {
+        if self.huge_head(idx, phys).is_some() {
             return Mappings::Several(self.subpage_mappings(idx));
         }
-        match self.user.rmap.owner(idx) {
+        match self.rmap.owner(idx) {
             Owner::Anon(mapping) => Mappings::One(mapping),
-            Owner::Shared { first, .. } => Mappings::Several(self.user.rmap.chain(first).collect()),
+            Owner::Shared { first, .. } => Mappings::Several(self.rmap.chain(first).collect()),
             Owner::File { file, index }
-                if self.user.file(file).is_ok_and(|file| file.mappings(index) > 0) || self.file_pmds(idx) > 0 =>
+                if self.file(file).is_ok_and(|file| file.mappings(index) > 0) || self.file_pmds(idx, phys) > 0 =>
             {
-                let candidates = self.user.file(file).into_iter().flat_map(|file| &file.mapped_by);
+                let candidates = self.file(file).into_iter().flat_map(|file| &file.mapped_by);
                 Mappings::Several(candidates.filter_map(|&start| self.file_mapping(start, index, idx)).collect())
             }
             _ => Mappings::None,
@@ -121,7 +122,7 @@ impl<T: Tracer> Mm<T> {
 
     /// Where the mapping that starts at `start` shows page `index` of its file, if that is `idx`.
     fn file_mapping(&self, start: Mapping, index: u64, idx: Idx) -> Option<Mapping> {
-        let space = self.user.space(start.space).ok()?;
+        let space = self.space(start.space).ok()?;
         let range = space.vmas.at(start.vpn)?.pages_of(index, 1);
         let maps = !range.is_empty() && space.table.get(range.start).idx() == Some(idx);
         maps.then_some(Mapping { vpn: range.start, ..start })
@@ -130,10 +131,10 @@ impl<T: Tracer> Mm<T> {
     /// What a program reads at `addr` by what its page table and files hold; `None` where nothing is mapped, or contents
     /// are not tracked.
     #[must_use]
-    pub fn read_tag(&self, id: SpaceId, addr: VirtAddr) -> Option<Tag> {
-        let space = self.user.space(id).ok()?;
+    pub fn read_tag(&self, id: SpaceId, addr: VirtAddr, phys: &PhysMem<impl Tracer>) -> Option<Tag> {
+        let space = self.space(id).ok()?;
         let vma = space.vmas.find(addr.vpn())?;
-        let tags = self.user.tags.as_ref()?;
+        let tags = self.tags.as_ref()?;
         let pte = space.table.get(addr.vpn());
         if let Some(slot) = pte.slot() {
             return Some(self.slot_tag(tags, slot));
@@ -141,7 +142,7 @@ impl<T: Tracer> Mm<T> {
         let behind = vma.kind.file().filter(|_| pte.kind() != PteKind::Zero);
         Some(match (pte.idx(), behind) {
             (Some(idx), _) => tags.frame(idx),
-            (None, Some(file)) => self.file_tag(tags, file, vma.index(addr.vpn())),
+            (None, Some(file)) => self.file_tag(tags, file, vma.index(addr.vpn()), phys),
             (None, None) => Tag::ZERO,
         })
     }
@@ -152,9 +153,9 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// What a page of a file holds: in memory if it is there, else in swap or on disk.
-    pub(super) fn file_tag(&self, tags: &Tags, file: FileId, index: u64) -> Tag {
-        let page = self.user.file(file).ok().and_then(|file| file.page(index));
-        let page = page.filter(|&idx| !self.frames.word(idx).has(PageFlag::Locked));
+    pub(super) fn file_tag(&self, tags: &Tags, file: FileId, index: u64, phys: &PhysMem<impl Tracer>) -> Tag {
+        let page = self.file(file).ok().and_then(|file| file.page(index));
+        let page = page.filter(|&idx| !phys.frames.word(idx).has(PageFlag::Locked));
         match (page, self.swapped_at(file, index)) {
             (Some(idx), _) => tags.frame(idx),
             (None, Some(slot)) => self.slot_tag(tags, slot),

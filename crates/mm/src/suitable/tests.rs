@@ -2,7 +2,7 @@
 
 use alloc::vec;
 
-use order9_frames::{Watermarks};
+use order9_frames::Watermarks;
 use order9_units::{NodeId, Pages, Pfn, PfnRange};
 
 use super::*;
@@ -25,8 +25,8 @@ fn suitable(of: u8, free: &[(u64, u8)]) -> Suitable {
         builder.free(start + Pages::new(512 * at as u64), order(of)).expect("it is given once");
     }
     let mut mm = builder.finish();
-    mm.frames.edit_zone(0, |zone| zone.watermarks = Watermarks { min: 100, low: 200, high: 300 });
-    mm.compaction_suitable(ZoneId(0), order(of), ZoneKind::Normal, &AllocFlags::plain(Mark::Min))
+    mm.phys.frames.edit_zone(0, |zone| zone.watermarks = Watermarks { min: 100, low: 200, high: 300 });
+    mm.phys.compaction_suitable(ZoneId(0), order(of), ZoneKind::Normal, &AllocFlags::plain(Mark::Min))
 }
 
 #[test]

@@ -3,17 +3,19 @@
 use alloc::collections::BTreeMap;
 use alloc::format;
 
-use super::SlotId;
-use super::free::CLUSTER;
-use crate::Mm;
-use crate::page_flags::PageFlag;
-use crate::space::Owner;
-use crate::trace::Tracer;
 use order9_frames::{Idx, Verdict, require};
 
-impl<T: Tracer> Mm<T> {
+use super::SlotId;
+use super::free::CLUSTER;
+use crate::page_flags::PageFlag;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+use crate::space::Owner;
+use crate::trace::Tracer;
+
+impl UsedPages {
     /// Slots know their entries, counted by slot in `entries`, and their pages; a slot without either is unused.
-    pub(crate) fn check_swap(&self, entries: &BTreeMap<u32, u32>) -> Verdict {
+    pub(crate) fn check_swap(&self, entries: &BTreeMap<u32, u32>, phys: &PhysMem<impl Tracer>) -> Verdict {
         let mut used = 0;
         for (at, slot) in self.swap.slots.iter().enumerate() {
             let found = entries.get(&(at as u32)).copied().unwrap_or(0);
@@ -27,7 +29,7 @@ impl<T: Tracer> Mm<T> {
             })?;
             let Some(idx) = slot.cache else { continue };
             require(self.swap.cached.get(idx) == Some(SlotId(at as u32)), "a page knows its slot", || {
-                format!("slot {at}: {:?}", self.frames.pfn(idx))
+                format!("slot {at}: {:?}", phys.frames.pfn(idx))
             })?;
         }
         require(used == self.swap.free.used(), "slots in use are counted", || {
@@ -36,29 +38,29 @@ impl<T: Tracer> Mm<T> {
         let (slots, capacity) = (self.swap.slots.len() as u64, self.swap.free.capacity());
         require(slots <= capacity, "no more slots are used than there are", || format!("{slots} of {capacity}"))?;
         let mut cached = 0;
-        for at in 0..self.frames.table().len() as u32 {
-            let (idx, word) = (Idx(at), self.frames.word(Idx(at)));
+        for at in 0..phys.frames.table().len() as u32 {
+            let (idx, word) = (Idx(at), phys.frames.word(Idx(at)));
             if !word.has(PageFlag::SwapCache) {
-                let only = self.user.rmap.owner(idx) == Owner::SwapCache;
+                let only = self.rmap.owner(idx) == Owner::SwapCache;
                 let marked =
                     [PageFlag::Dirty, PageFlag::Writeback, PageFlag::Reclaim].iter().any(|&flag| word.has(flag));
                 let stray = only || marked && !word.has(PageFlag::File);
                 require(!stray, "only pages of files and in the swap cache are written", || {
-                    format!("{:?}", self.frames.pfn(idx))
+                    format!("{:?}", phys.frames.pfn(idx))
                 })?;
                 continue;
             }
             cached += word.frames();
-            if self.huge_head(idx) == Some(idx) {
-                self.check_huge_in_swap_cache(idx)?;
+            if self.huge_head(idx, phys) == Some(idx) {
+                self.check_huge_in_swap_cache(idx, phys)?;
                 continue;
             }
             let slot = self.swap.cached.get(idx).and_then(|slot| self.swap.slots.get(slot.0 as usize));
             let there = slot.is_some_and(|slot| slot.cache == Some(idx));
-            require(there, "a page in the swap cache has a slot", || format!("{:?}", self.frames.pfn(idx)))?;
-            let used = self.user.rmap.owner(idx) != Owner::SwapCache || slot.is_some_and(|slot| slot.entries > 0);
+            require(there, "a page in the swap cache has a slot", || format!("{:?}", phys.frames.pfn(idx)))?;
+            let used = self.rmap.owner(idx) != Owner::SwapCache || slot.is_some_and(|slot| slot.entries > 0);
             require(used || word.has(PageFlag::Writeback), "something leads to a page in the swap cache", || {
-                format!("{:?}", self.frames.pfn(idx))
+                format!("{:?}", phys.frames.pfn(idx))
             })?;
         }
         require(cached == self.swap.cached.len(), "the swap cache counts its pages", || {
@@ -68,8 +70,8 @@ impl<T: Tracer> Mm<T> {
 
     /// A huge page in the swap cache has a cluster, in order; no huge entry maps it, something leads to it, and it does not
     /// wait for its split.
-    fn check_huge_in_swap_cache(&self, head: Idx) -> Verdict {
-        let pfn = self.frames.pfn(head);
+    fn check_huge_in_swap_cache(&self, head: Idx, phys: &PhysMem<impl Tracer>) -> Verdict {
+        let pfn = phys.frames.pfn(head);
         let first = self.swap.cached.get(head).map_or(u32::MAX, |slot| slot.0);
         let has = |offset: u32| {
             let (slot, idx) = (first + offset, head.plus(offset));
@@ -79,7 +81,7 @@ impl<T: Tracer> Mm<T> {
         let in_order = first.is_multiple_of(CLUSTER) && (0..CLUSTER).all(has);
         require(in_order, "a huge page in the swap cache has a cluster in order", || format!("{pfn:?}: {first}"))?;
         let named = (first..first + CLUSTER).any(|slot| self.swap.slots[slot as usize].entries > 0);
-        let used = named || self.is_huge_page_mapped(head) || self.frames.word(head).has(PageFlag::Writeback);
+        let used = named || self.is_huge_page_mapped(head) || phys.frames.word(head).has(PageFlag::Writeback);
         require(used, "something leads to a huge page in the swap cache", || format!("{pfn:?}"))?;
         require(!self.is_partially_mapped(head), "a huge page in the swap cache does not wait for its split", || {
             format!("{pfn:?}")

@@ -14,19 +14,20 @@ mod readahead;
 
 use alloc::vec::Vec;
 
+use cache::SwapCache;
+use free::{CLUSTER, FreeSlots};
 use order9_frames::Idx;
 use order9_units::{Pages, Pfn};
+use readahead::Window;
 
-use crate::Mm;
 use crate::page_flags::PageFlag;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::NewAnon;
 use crate::space::{Access, Mapping, Owner, Prot, Pte, PteFlag, SpaceId, Vma};
 use crate::tags::Tag;
 use crate::trace::Tracer;
 use crate::workingset::Shadow;
-use cache::SwapCache;
-use free::{CLUSTER, FreeSlots};
-use readahead::Window;
 
 /// Place of a page in swap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,7 +83,7 @@ impl SwapArea {
         self.slots.capacity() * size_of::<Slot>() + self.free.bytes() + self.cached.bytes()
     }
 
-    const fn free(&self) -> u64 {
+    pub(crate) const fn free(&self) -> u64 {
         self.free.capacity() - self.free.used()
     }
 
@@ -154,7 +155,7 @@ impl SwapArea {
 /// Swap space that a machine can have: what the numbers of slots can tell apart.
 pub const SWAP_MAX: Pages = Pages::new(u32::MAX as u64);
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Adds swap space.
     ///
     /// # Panics
@@ -164,22 +165,19 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// The same on a disk without moving parts, where huge pages have room in one piece if the policy has it so.
-    ///
-    /// # Panics
-    /// Beyond [`SWAP_MAX`] in all.
-    pub fn swapon_solid_state(&mut self, slots: Pages) {
-        self.swap.free.add(slots.get(), self.policy.thp.swap_whole);
+    pub(crate) fn swapon_solid_state(&mut self, slots: Pages, phys: &PhysMem<impl Tracer>) {
+        self.swap.free.add(slots.get(), phys.policy.thp.swap_whole);
     }
 
     /// Swap space: `SwapTotal`.
     #[must_use]
-    pub const fn swap_total(&self) -> Pages {
+    pub fn swap_total(&self) -> Pages {
         Pages::new(self.swap.free.capacity())
     }
 
     /// Slots not in use: `SwapFree`.
     #[must_use]
-    pub const fn swap_free(&self) -> Pages {
+    pub fn swap_free(&self) -> Pages {
         Pages::new(self.swap.free())
     }
 
@@ -190,131 +188,128 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Gives an anonymous or tmpfs page a slot, unless it has one; says whether it has one now.
-    pub(crate) fn add_to_swap(&mut self, idx: Idx) -> bool {
-        let word = self.frames.word(idx);
+    pub(crate) fn add_to_swap(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) -> bool {
+        let word = phys.frames.word(idx);
         if word.has(PageFlag::SwapCache) {
             return true;
         }
         if !self.swap.give_slot(idx) {
             return false;
         }
-        self.frames.set(idx, word.with(PageFlag::SwapCache, true).with(PageFlag::Dirty, true));
+        phys.frames.set(idx, word.with(PageFlag::SwapCache, true).with(PageFlag::Dirty, true));
         true
     }
 
     /// Replaces every entry that maps a page in the swap cache by its slot.
-    pub(crate) fn unmap_to_swap(&mut self, idx: Idx) {
+    pub(crate) fn unmap_to_swap(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
         let slot = self.swap.of(idx);
-        let mappings = self.mappings_of(idx);
+        let mappings = self.mappings_of(idx, phys);
         for &at in &*mappings {
-            let space = self.user.living(at.space);
+            let space = self.living(at.space);
             let table = space.table.table_mut(at.vpn).expect("the page is mapped there");
             let old = table.set(at.vpn, Pte::swap(slot));
             space.rss.anon_pages -= 1;
             space.swap_pages += 1;
             self.swap.slot(slot).entries += 1;
             if old.has(PteFlag::Dirty) {
-                let word = self.frames.word(idx);
-                self.frames.set(idx, word.with(PageFlag::Dirty, true));
+                let word = phys.frames.word(idx);
+                phys.frames.set(idx, word.with(PageFlag::Dirty, true));
             }
         }
         if !mappings.is_empty() {
-            mappings[1..].iter().for_each(|&at| self.user.rmap.unshare(idx, at));
-            self.user.rmap.set(idx, Owner::SwapCache);
-            self.user.levels.anon -= 1;
-            self.work.ptes_cleared += mappings.len() as u64;
-            self.work.tlb_flushes += 1;
+            mappings[1..].iter().for_each(|&at| self.rmap.unshare(idx, at));
+            self.rmap.set(idx, Owner::SwapCache);
+            self.levels.anon -= 1;
+            phys.work.ptes_cleared += mappings.len() as u64;
+            phys.work.tlb_flushes += 1;
         }
     }
 
     /// Starts the write of a dirty page in the swap cache.
-    pub(crate) fn start_swap_write(&mut self, idx: Idx) -> SwapWrite {
-        let (slot, word) = (self.swap.of(idx), self.frames.word(idx));
-        self.frames.set(idx, word.with(PageFlag::Dirty, false).with(PageFlag::Reclaim, true));
-        self.set_writeback(idx);
+    pub(crate) fn start_swap_write(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) -> SwapWrite {
+        let (slot, word) = (self.swap.of(idx), phys.frames.word(idx));
+        phys.frames.set(idx, word.with(PageFlag::Dirty, false).with(PageFlag::Reclaim, true));
+        self.set_writeback(idx, phys);
         let pages = word.frames();
-        if let Some(tags) = &self.user.tags {
+        if let Some(tags) = &self.tags {
             for offset in 0..pages as u32 {
                 self.swap.slot(SlotId(slot.0 + offset)).tag = tags.frame(idx.plus(offset));
             }
         }
-        self.counters.pswpout += pages;
-        self.counters.nr_vmscan_write += pages;
-        self.counters.thp_swpout += u64::from(pages > 1);
-        SwapWrite { slot, pfn: self.frames.pfn(idx), pages: Pages::new(pages) }
+        phys.counters.pswpout += pages;
+        phys.counters.nr_vmscan_write += pages;
+        phys.counters.thp_swpout += u64::from(pages > 1);
+        SwapWrite { slot, pfn: phys.frames.pfn(idx), pages: Pages::new(pages) }
     }
 
     /// Ends a write: the page is the oldest of its list now, if reclaim still waits for it.
-    ///
-    /// # Panics
-    /// If the page is not being written there.
-    pub fn swap_written(&mut self, write: SwapWrite, cpu: usize) {
-        let idx = self.frames.at(write.pfn);
-        let word = self.frames.word(idx);
+    pub(crate) fn swap_written(&mut self, write: SwapWrite, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        let idx = phys.frames.at(write.pfn);
+        let word = phys.frames.word(idx);
         let there = word.has(PageFlag::Writeback) && self.swap.cached.get(idx) == Some(write.slot);
         assert!(there, "{write:?} is not under way");
-        self.end_writeback(idx);
-        self.drop_if_useless(idx, cpu);
+        self.end_writeback(idx, phys);
+        self.drop_if_useless(idx, cpu, phys);
     }
 
     /// Takes a page that reclaim evicts out of the swap cache. Where anonymous pages start inactive, its slot remembers it:
     /// what comes back has to be told from what is new.
-    pub(crate) fn evict_to_swap(&mut self, idx: Idx) {
-        if self.policy.reclaim.new_anon == NewAnon::Inactive {
-            let shadow = self.workingset_eviction(idx);
-            for offset in 0..self.frames.word(idx).frames() as u32 {
+    pub(crate) fn evict_to_swap(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        if phys.policy.reclaim.new_anon == NewAnon::Inactive {
+            let shadow = self.workingset_eviction(idx, phys);
+            for offset in 0..phys.frames.word(idx).frames() as u32 {
                 let slot = self.swap.of(idx.plus(offset));
                 self.swap.slot(slot).shadow = Some(shadow);
             }
         }
-        self.remove_from_swap_cache(idx);
+        self.remove_from_swap_cache(idx, phys);
     }
 
     /// Takes a page, with all its base pages, out of the swap cache.
-    pub(crate) fn remove_from_swap_cache(&mut self, idx: Idx) {
-        let word = self.frames.word(idx);
+    pub(crate) fn remove_from_swap_cache(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        let word = phys.frames.word(idx);
         for offset in 0..word.frames() as u32 {
             let slot = self.swap.cached.remove(idx.plus(offset));
             (self.swap.slot(slot).cache, self.swap.slot(slot).ahead) = (None, false);
             self.swap.release_if_unused(slot);
         }
-        self.frames.set(
+        phys.frames.set(
             idx,
             word.with(PageFlag::SwapCache, false).with(PageFlag::Dirty, false).with(PageFlag::Reclaim, false),
         );
     }
 
     /// The last mapping of a page in the swap cache is gone.
-    pub(crate) fn leave_in_swap_cache(&mut self, idx: Idx, cpu: usize) {
-        self.user.rmap.set(idx, Owner::SwapCache);
-        self.drop_if_useless(idx, cpu);
+    pub(crate) fn leave_in_swap_cache(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        self.rmap.set(idx, Owner::SwapCache);
+        self.drop_if_useless(idx, cpu, phys);
     }
 
     /// Frees a page in the swap cache that neither mappings nor entries lead to, unless it is being written. One that a file
     /// has again is the file's alone.
-    pub(crate) fn drop_if_useless(&mut self, idx: Idx, cpu: usize) {
-        if let Some(head) = self.huge_head(idx) {
-            return self.drop_huge_if_useless(head, cpu);
+    pub(crate) fn drop_if_useless(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        if let Some(head) = self.huge_head(idx, phys) {
+            return self.drop_huge_if_useless(head, cpu, phys);
         }
-        if self.frames.word(idx).has(PageFlag::Writeback) {
+        if phys.frames.word(idx).has(PageFlag::Writeback) {
             return;
         }
         let slot = self.swap.of(idx);
-        match self.user.rmap.owner(idx) {
-            Owner::File { .. } => self.remove_from_swap_cache(idx),
+        match self.rmap.owner(idx) {
+            Owner::File { .. } => self.remove_from_swap_cache(idx, phys),
             Owner::SwapCache if self.swap.slot(slot).entries == 0 => {
-                self.remove_from_swap_cache(idx);
-                self.disown(idx, cpu);
+                self.remove_from_swap_cache(idx, phys);
+                self.disown(idx, cpu, phys);
             }
             _ => {}
         }
     }
 
     /// An entry of a space or file that names a slot is gone.
-    pub(crate) fn drop_swap_entry(&mut self, slot: SlotId, cpu: usize) {
+    pub(crate) fn drop_swap_entry(&mut self, slot: SlotId, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         self.swap.slot(slot).entries -= 1;
         match self.swap.page(slot) {
-            Some(idx) => self.drop_if_useless(idx, cpu),
+            Some(idx) => self.drop_if_useless(idx, cpu, phys),
             None => self.swap.release_if_unused(slot),
         }
     }
@@ -322,20 +317,20 @@ impl<T: Tracer> Mm<T> {
     /// A child has the same entry.
     pub(crate) fn share_swap_entry(&mut self, slot: SlotId, child: SpaceId) {
         self.swap.slot(slot).entries += 1;
-        self.user.living(child).swap_pages += 1;
+        self.living(child).swap_pages += 1;
     }
 
     /// Whether nothing but its one mapping leads to a page, so that it may be written in place. `entry` is an entry that is
     /// about to map it.
-    pub(crate) fn is_exclusive(&self, idx: Idx, entry: bool) -> bool {
+    pub(crate) fn is_exclusive(&self, idx: Idx, entry: bool, phys: &PhysMem<impl Tracer>) -> bool {
         let entries = self.swap.cached.get(idx).map_or(0, |slot| self.swap.slots[slot.0 as usize].entries);
-        if let Some(head) = self.huge_head(idx) {
-            return match self.frames.word(head).has(PageFlag::SwapCache) {
+        if let Some(head) = self.huge_head(idx, phys) {
+            return match phys.frames.word(head).has(PageFlag::SwapCache) {
                 true => self.subpage_mapcount(idx) == u32::from(!entry) && entries == u32::from(entry),
                 false => self.is_huge_exclusive(head),
             };
         }
-        match self.user.rmap.owner(idx) {
+        match self.rmap.owner(idx) {
             Owner::Anon(_) => !entry && entries == 0,
             Owner::SwapCache => entry && entries == 1,
             _ => false,
@@ -344,65 +339,73 @@ impl<T: Tracer> Mm<T> {
 
     /// Maps the page that has `slot` in place of the entry that names it; returns the new entry. Only a page that nothing else
     /// leads to is mapped for a write.
-    pub(crate) fn map_from_swap(&mut self, at: Mapping, slot: SlotId, vma: &Vma, access: Access, cpu: usize) -> Pte {
+    pub(crate) fn map_from_swap(
+        &mut self,
+        at: Mapping,
+        slot: SlotId,
+        vma: &Vma,
+        access: Access,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Pte {
         let idx = self.swap.page(slot).expect("the page is in memory");
         let writable = access == Access::Write;
-        debug_assert!(!writable || self.is_exclusive(idx, true), "{at:?} would write what others have, too");
-        match self.user.rmap.owner(idx) {
-            _ if self.huge_head(idx).is_some() => self.map_subpage(at, idx),
+        debug_assert!(!writable || self.is_exclusive(idx, true, phys), "{at:?} would write what others have, too");
+        match self.rmap.owner(idx) {
+            _ if self.huge_head(idx, phys).is_some() => self.map_subpage(at, idx),
             Owner::SwapCache => {
-                self.user.rmap.set(idx, Owner::Anon(at));
-                self.user.levels.anon += 1;
+                self.rmap.set(idx, Owner::Anon(at));
+                self.levels.anon += 1;
             }
-            _ => self.user.rmap.share(idx, at),
+            _ => self.rmap.share(idx, at),
         }
         if vma.locked {
-            self.mlock_page(idx);
+            self.mlock_page(idx, phys);
         }
-        let space = self.user.living(at.space);
+        let space = self.living(at.space);
         space.rss.anon_pages += 1;
         space.swap_pages -= 1;
-        self.drop_swap_entry(slot, cpu);
+        self.drop_swap_entry(slot, cpu, phys);
         if writable {
-            self.wrote_swap_page(idx);
+            self.wrote_swap_page(idx, phys);
         }
         Pte::present(idx).with(PteFlag::Access, vma.prot != Prot::NONE).with(PteFlag::Write, writable)
     }
 
     /// A page may be written from now on: what its slot holds grows old, and is given up where slots are scarce. The slots of a
     /// huge page stay together.
-    pub(crate) fn wrote_swap_page(&mut self, idx: Idx) {
-        let word = self.frames.word(idx);
+    pub(crate) fn wrote_swap_page(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        let word = phys.frames.word(idx);
         if !word.is_compound()
             && word.has(PageFlag::SwapCache)
             && !word.has(PageFlag::Writeback)
             && self.swap.is_half_used()
         {
-            self.remove_from_swap_cache(idx);
+            self.remove_from_swap_cache(idx, phys);
         }
     }
 
     /// Takes the fresh page `idx`, into which `slot` was read for a fault, into the swap cache.
-    pub(crate) fn finish_swap_in(&mut self, slot: SlotId, idx: Idx) {
-        self.fill_from_slot(slot, idx);
-        self.counters.pgmajfault += 1;
+    pub(crate) fn finish_swap_in(&mut self, slot: SlotId, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        self.fill_from_slot(slot, idx, phys);
+        phys.counters.pgmajfault += 1;
     }
 
     /// Takes the fresh page `idx`, into which `slot` was read, into the swap cache.
-    fn fill_from_slot(&mut self, slot: SlotId, idx: Idx) {
-        self.adopt_anon(idx, Owner::SwapCache, false);
-        let word = self.frames.word(idx).with(PageFlag::SwapCache, true);
-        self.frames.set(idx, word);
+    fn fill_from_slot(&mut self, slot: SlotId, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        self.adopt_anon(idx, Owner::SwapCache, false, phys);
+        let word = phys.frames.word(idx).with(PageFlag::SwapCache, true);
+        phys.frames.set(idx, word);
         self.swap.slot(slot).cache = Some(idx);
         self.swap.cached.insert(idx, slot);
         if let Some(shadow) = self.swap.slot(slot).shadow.take() {
-            self.workingset_refault(idx, shadow);
+            self.workingset_refault(idx, shadow, phys);
         }
         let tag = self.swap.tag(slot);
-        if let Some(tags) = &mut self.user.tags {
+        if let Some(tags) = &mut self.tags {
             tags.put(idx, tag);
         }
-        self.counters.pswpin += 1;
+        phys.counters.pswpin += 1;
     }
 }
 

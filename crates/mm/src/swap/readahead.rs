@@ -10,7 +10,8 @@ use alloc::vec::Vec;
 use order9_units::Pfn;
 
 use super::SlotId;
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 /// Slots read at once beside the last slot that was read.
@@ -55,11 +56,11 @@ impl Window {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// The slots to read together with `slot`, which a fault needs, in their order. For each the caller allocates a page, if
     /// it has one to spare, and hands it to [`Mm::finish_readahead`] when it is read.
-    pub fn swap_readahead(&mut self, slot: SlotId) -> Vec<SlotId> {
-        let window = self.swap.window.next(slot, 1 << self.settings.page_cluster);
+    pub fn swap_readahead(&mut self, slot: SlotId, phys: &PhysMem<impl Tracer>) -> Vec<SlotId> {
+        let window = self.swap.window.next(slot, 1 << phys.settings.page_cluster);
         let first = u64::from(slot.0) / window * window;
         let end = (first + window).min(self.swap.slots.len() as u64);
         let needed = |&at: &u64| {
@@ -74,22 +75,22 @@ impl<T: Tracer> Mm<T> {
     ///
     /// # Panics
     /// If `page` is not a single page that was just allocated.
-    pub fn finish_readahead(&mut self, slot: SlotId, page: Pfn, cpu: usize) {
-        let idx = self.fresh(page);
+    pub fn finish_readahead(&mut self, slot: SlotId, page: Pfn, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        let idx = phys.fresh(page);
         let at = self.swap.slot(slot);
         if at.entries == 0 || at.cache.is_some() {
-            return self.free_fresh(idx, cpu);
+            return phys.free_fresh(idx, cpu);
         }
         at.ahead = true;
-        self.fill_from_slot(slot, idx);
-        self.counters.swap_ra += 1;
+        self.fill_from_slot(slot, idx, phys);
+        phys.counters.swap_ra += 1;
     }
 
     /// A fault has found the page of a slot in memory.
-    pub(crate) fn note_swap_cache_hit(&mut self, slot: SlotId) {
+    pub(crate) fn note_swap_cache_hit(&mut self, slot: SlotId, phys: &mut PhysMem<impl Tracer>) {
         if core::mem::take(&mut self.swap.slot(slot).ahead) {
             self.swap.window.hits += 1;
-            self.counters.swap_ra_hit += 1;
+            phys.counters.swap_ra_hit += 1;
         }
     }
 }

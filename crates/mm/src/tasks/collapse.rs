@@ -19,7 +19,8 @@ use crate::thp::{Collapse, CollapseFailure};
 pub async fn madvise_collapse<E: UserTask>(env: &E, addr: VirtAddr, length: Bytes) -> Result<(), Stopped> {
     let range = {
         let _lock = env.mmap_read_lock().await;
-        env.with(|mm| mm.collapse_range(env.identity().space(), addr, length)).map_err(Stopped::Refused)?
+        env.with(|mm| mm.pages.collapse_range(env.identity().space(), addr, length, &mut mm.phys))
+            .map_err(Stopped::Refused)?
     };
     for slots in range.mappings {
         collapse_slots(env, slots).await?.map_err(Stopped::Refused)?;
@@ -60,7 +61,7 @@ pub(super) async fn collapse_found<E: UserTask>(
     collapse: &Collapse,
 ) -> Result<Result<(), CollapseFailure>, Stopped> {
     let page = alloc_pages(env, &collapse.request(env.cpu())).await;
-    env.with(|mm| mm.collapse_allocated(collapse, page.is_ok()));
+    env.with(|mm| mm.phys.collapse_allocated(collapse, page.is_ok()));
     let Ok(page) = page else { return Ok(Err(CollapseFailure::AllocHugePage)) };
     let read_back = read_back(env, collapse).await;
     let _changing = env.lock_mappings(collapse.slot()).await;
@@ -72,7 +73,7 @@ pub(super) async fn collapse_found<E: UserTask>(
 
 /// Reads what is in swap of the slot.
 async fn read_back<E: UserTask>(env: &E, collapse: &Collapse) -> Result<(), Stopped> {
-    while let Some(addr) = env.with(|mm| mm.collapse_swapped(collapse)) {
+    while let Some(addr) = env.with(|mm| mm.pages.collapse_swapped(collapse, &mm.phys)) {
         handle_fault(env, addr, Access::Read, None).await?;
     }
     Ok(())

@@ -34,7 +34,7 @@ pub async fn balance_dirty_pages<E: UserTask>(env: &E) -> Result<(), Stopped> {
     env.nr_dirtied().set(0);
     loop {
         let now = env.now();
-        let Some(pause) = env.with(|mm| mm.dirty_pause(dirtied, now)) else { return Ok(()) };
+        let Some(pause) = env.with(|mm| mm.pages.dirty_pause(dirtied, now, &mut mm.phys)) else { return Ok(()) };
         env.sleep(pause.time).await;
         alive(env)?;
         if pause.suffices {

@@ -52,7 +52,7 @@ async fn go_on<E: UserTask>(env: &E, addr: VirtAddr, access: Access, step: Fault
         FaultStep::NeedPage(fault) => give_page(env, &fault).await?,
         FaultStep::NeedPool(fault) => {
             let cpu = env.cpu();
-            env.with(|mm| mm.hugetlb_fault(&fault, mm.node_of_cpu(cpu), cpu))
+            env.with(|mm| mm.hugetlb_fault(&fault, mm.phys.node_of_cpu(cpu), cpu))
         }
         FaultStep::Retry => touch(env, addr, access),
         FaultStep::NeedRead { file, index } => {
@@ -61,7 +61,7 @@ async fn go_on<E: UserTask>(env: &E, addr: VirtAddr, access: Access, step: Fault
         }
         FaultStep::NeedMkwrite => {
             let (space, now, cpu) = (env.identity().space(), env.now(), env.cpu());
-            dirtying(env, |mm| mm.page_mkwrite(space, addr, now, cpu)).await
+            dirtying(env, |mm| mm.pages.page_mkwrite(space, addr, now, cpu, &mut mm.phys)).await
         }
         FaultStep::NumaHint => {
             tell_user(env, addr).await;

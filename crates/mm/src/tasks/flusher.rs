@@ -23,11 +23,11 @@ const WRITE_WAIT: Nanos = Nanos::new(100_000_000);
 /// before `phase` at first.
 pub async fn flusher<E: Stall>(env: &E, disks: &impl Disks, mut phase: Option<Nanos>) {
     loop {
-        let every = env.with(|mm| mm.dirty_writeback_interval());
+        let every = env.with(|mm| mm.phys.dirty_writeback_interval());
         let timeout = phase.take().or(every);
-        if !env.with(|mm| mm.take_flusher_wakeup()) {
+        if !env.with(|mm| mm.pages.take_flusher_wakeup()) {
             env.wait(Until::FlusherNeeded, timeout).await;
-            env.with(|mm| mm.take_flusher_wakeup());
+            env.with(|mm| mm.pages.take_flusher_wakeup());
         }
         flush(env, disks).await;
     }
@@ -38,9 +38,9 @@ async fn flush<E: Stall>(env: &E, disks: &impl Disks) {
     let mut inodes = Vec::new();
     while let Some(file) = next_due(env) {
         let mut left = TURN;
-        while let Some(write) = env.with(|mm| mm.start_writeback(file, left)) {
+        while let Some(write) = env.with(|mm| mm.pages.start_writeback(file, left, &mut mm.phys)) {
             write_back(disks, &write).await;
-            env.with(|mm| mm.count_flushed(write.pages));
+            env.with(|mm| mm.pages.count_flushed(write.pages));
             left -= write.pages;
             if left == Pages::ZERO {
                 break;
@@ -48,19 +48,19 @@ async fn flush<E: Stall>(env: &E, disks: &impl Disks) {
         }
         if left == Pages::ZERO {
             let now = env.now();
-            env.with(|mm| mm.requeue_dirty(file, now));
+            env.with(|mm| mm.pages.requeue_dirty(file, now));
         } else {
             write_inode(env, disks, file, &mut inodes).await;
         }
         disks.wait_for_room().await;
     }
-    env.with(|mm| mm.end_flush());
+    env.with(|mm| mm.pages.end_flush());
     write_inodes(disks, &mut inodes).await;
 }
 
 fn next_due<E: Stall>(env: &E) -> Option<FileId> {
     let now = env.now();
-    env.with(|mm| mm.next_due(now))
+    env.with(|mm| mm.pages.next_due(now, &mm.phys))
 }
 
 async fn write_back(disks: &impl Disks, write: &FileWrite) {
@@ -70,7 +70,7 @@ async fn write_back(disks: &impl Disks, write: &FileWrite) {
 
 /// Has the inode of a file written with others.
 async fn write_inode<E: Env>(env: &E, disks: &impl Disks, file: FileId, inodes: &mut Vec<FileId>) {
-    if env.with(|mm| mm.start_inode_write(file)) {
+    if env.with(|mm| mm.pages.start_inode_write(file, &mm.phys)) {
         inodes.push(file);
     }
     if inodes.len() >= INODES {
@@ -92,7 +92,7 @@ async fn write_inodes(disks: &impl Disks, inodes: &mut Vec<FileId>) {
 pub async fn sync_file<E: Stall>(env: &E, disks: &impl Disks, file: FileId) {
     for _ in 0..2 {
         write_file_back(env, disks, file).await;
-        while env.with(|mm| mm.is_being_written(file)) {
+        while env.with(|mm| mm.pages.is_being_written(file)) {
             env.wait(Until::WriteEnded, Some(WRITE_WAIT)).await;
         }
     }
@@ -102,7 +102,7 @@ pub async fn sync_file<E: Stall>(env: &E, disks: &impl Disks, file: FileId) {
 pub async fn sync<E: Stall>(env: &E, disks: &impl Disks) {
     for _ in 0..2 {
         let begin = env.now();
-        while let Some(file) = env.with(|mm| mm.next_dirty(Some(begin))) {
+        while let Some(file) = env.with(|mm| mm.pages.next_dirty(Some(begin))) {
             write_file_back(env, disks, file).await;
         }
         while env.with(|mm| mm.write_pending(None).writeback) > 0 {
@@ -113,7 +113,7 @@ pub async fn sync<E: Stall>(env: &E, disks: &impl Disks) {
 
 /// Begins to write back all of a file.
 async fn write_file_back<E: Env>(env: &E, disks: &impl Disks, file: FileId) {
-    while let Some(write) = env.with(|mm| mm.start_writeback(file, TURN)) {
+    while let Some(write) = env.with(|mm| mm.pages.start_writeback(file, TURN, &mut mm.phys)) {
         write_back(disks, &write).await;
         disks.wait_for_room().await;
     }

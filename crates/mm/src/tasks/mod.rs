@@ -73,7 +73,7 @@ fn alive(env: &impl UserTask) -> Result<(), Stopped> {
 fn placed<E: UserTask>(env: &E, plain: Request) -> Request {
     let cpu = env.cpu();
     env.with(|mm| {
-        let plain = Request { node: mm.node_of_cpu(cpu), cpu, ..plain };
+        let plain = Request { node: mm.phys.node_of_cpu(cpu), cpu, ..plain };
         mm.task_request(env.identity(), plain)
     })
 }

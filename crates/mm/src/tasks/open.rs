@@ -23,7 +23,7 @@ pub async fn open_inode<E: UserTask>(env: &E, file: FileId) -> Result<bool, Stop
             }
             FsStep::NeedPage(need) => {
                 let answer = alloc_pages(env, &need.request()).await;
-                step = env.with(|mm| mm.fs_open_give(&need, answer));
+                step = env.with(|mm| mm.pages.fs_open_give(&need, answer, &mut mm.phys));
             }
             FsStep::Failed(error) => return Err(Stopped::Open(error)),
         }

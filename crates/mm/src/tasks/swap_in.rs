@@ -13,13 +13,13 @@ use crate::swap::SlotId;
 /// `request` asks for the first.
 pub(super) async fn read_from_swap<E: UserTask>(env: &E, slot: SlotId, request: &Request) {
     let ahead: Vec<(SlotId, Pfn)> = env.with(|mm| {
-        let slots = mm.swap_readahead(slot);
+        let slots = mm.pages.swap_readahead(slot, &mm.phys);
         slots.into_iter().map_while(|slot| Some((slot, mm.alloc_fast(request).ok()?))).collect()
     });
     let mut slots: Vec<SlotId> = ahead.iter().map(|&(slot, _)| slot).collect();
     slots.insert(slots.partition_point(|&other| other < slot), slot);
     env.disks().read_slots(&slots).await;
     for (slot, page) in ahead {
-        env.with(|mm| mm.finish_readahead(slot, page, env.cpu()));
+        env.with(|mm| mm.pages.finish_readahead(slot, page, env.cpu(), &mut mm.phys));
     }
 }

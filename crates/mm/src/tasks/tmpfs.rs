@@ -21,7 +21,7 @@ pub async fn tmpfs_page<E: UserTask>(env: &E, file: FileId, index: u64) -> Resul
             ShmemPage::Present(pfn) => return Ok(Some(pfn)),
             ShmemPage::Hole => return Ok(None),
             ShmemPage::Swapped(slot) => {
-                let request = env.with(|mm| mm.file_request(env.identity(), file, index, env.cpu()));
+                let request = env.with(|mm| mm.pages.file_request(env.identity(), file, index, env.cpu(), &mm.phys));
                 let page = alloc_pages(env, &request).await.map_err(Stopped::NoMemory)?;
                 read_from_swap(env, slot, &request).await;
                 env.with(|mm| mm.shmem_swap_in(file, index, slot, page, env.cpu()));
@@ -56,7 +56,7 @@ pub async fn tmpfs_page_to_write<E: UserTask>(env: &E, file: FileId, index: u64)
 /// As much as can be had for a hole, and the page.
 async fn page_for_hole<E: UserTask>(env: &E, mut hole: ShmemHole) -> Result<(ShmemHole, Pfn), Stopped> {
     loop {
-        let request = env.with(|mm| mm.hole_request(env.identity(), &hole, env.cpu()));
+        let request = env.with(|mm| mm.pages.hole_request(env.identity(), &hole, env.cpu(), &mm.phys));
         match alloc_pages(env, &request).await {
             Ok(page) => return Ok((hole, page)),
             Err(_) if hole.may_be_refused() => hole = env.with(|mm| mm.shmem_refused(&hole)),

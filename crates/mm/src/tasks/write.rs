@@ -25,7 +25,7 @@ pub async fn write_page<E: UserTask>(env: &E, file: FileId, index: u64, all: boo
                 leave_room(env, file, index)?;
                 let page = page(env, READ | Gfp::WRITE).await?;
                 let (now, cpu) = (env.now(), env.cpu());
-                match dirtying(env, |mm| mm.write_new_page(file, index, page, now, cpu)).await {
+                match dirtying(env, |mm| mm.pages.write_new_page(file, index, page, now, cpu, &mut mm.phys)).await {
                     Ok(Added::New(_)) => return Ok(()),
                     Ok(Added::Present) => {}
                     Err(error) => {
@@ -39,7 +39,7 @@ pub async fn write_page<E: UserTask>(env: &E, file: FileId, index: u64, all: boo
 }
 
 fn is_within<E: UserTask>(env: &E, file: FileId, index: u64) -> bool {
-    env.with(|mm| mm.file_size(file)).is_some_and(|size| index < size.get())
+    env.with(|mm| mm.pages.file_size(file)).is_some_and(|size| index < size.get())
 }
 
 /// Refuses a page that the disk has no room for; dirty pages may need a place each.

@@ -8,8 +8,9 @@ use order9_frames::{Flag, Idx, Verdict, Violation, require};
 use order9_units::Order;
 
 use super::{HugePage, NR, subpages};
-use crate::Mm;
 use crate::page_flags::{PageFlag, PageWord};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::{Huge, Mapping, Owner, Prot, PteFlag, SpaceId, TASK_END, Vma, VmaKind, Vpn, VpnRange};
 use crate::tags::Tag;
 use crate::trace::Tracer;
@@ -27,58 +28,65 @@ struct Seen {
     queued: u64,
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Checks every law of huge pages. Levels and counts of spaces, of which they are part, are checked with those.
-    pub(crate) fn check_thp(&self) -> Verdict {
-        let turn = self.user.huge.khugepaged.last_node;
+    pub(crate) fn check_thp(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+        let turn = self.huge.khugepaged.last_node;
         require(
-            turn.is_none_or(|node| node.index() < self.frames.nodes().len()),
+            turn.is_none_or(|node| node.index() < phys.frames.nodes().len()),
             "khugepaged has last been to a node that there is",
             || format!("{turn:?}"),
         )?;
         let mut seen = Seen::default();
-        for (id, space) in self.user.spaces() {
+        for (id, space) in self.spaces() {
             for (slot, huge) in space.table.huge_slots(VpnRange::new(Vpn::new(0), TASK_END)) {
                 let at = Mapping { space: id, vpn: slot.start };
                 let vma = space.vmas.find(slot.start).filter(|vma| slot.intersect(vma.range) == slot);
                 require(vma.is_some(), "a huge mapping lies in one mapping", || format!("{at:?}"))?;
                 if let Some(vma) = vma {
-                    self.check_huge_entry(at, huge, vma, &mut seen)?;
+                    self.check_huge_entry(at, huge, vma, &mut seen, phys)?;
                 }
             }
             self.check_spare(id, space.spare_table)?;
             seen.zero_users += u64::from(space.holds_huge_zero);
         }
-        for head in (0..self.user.huge.pages.len() as u32).map(|block| Idx(block * NR)) {
-            if self.user.rmap.owner(head) == Owner::Huge {
-                self.check_huge_page(head, &mut seen)?;
-            } else if self.file_huge_head(head).is_some() {
-                self.check_huge_file_page(head, &mut seen)?;
+        for head in (0..self.huge.pages.len() as u32).map(|block| Idx(block * NR)) {
+            if self.rmap.owner(head) == Owner::Huge {
+                self.check_huge_page(head, &mut seen, phys)?;
+            } else if self.file_huge_head(head, phys).is_some() {
+                self.check_huge_file_page(head, &mut seen, phys)?;
             } else {
-                let page = self.user.huge.page(head);
+                let page = self.huge.page(head);
                 let empty = page.pmds.is_empty() && page.mapped == 0 && page.ptes == 0 && page.queued.is_none();
-                require(empty, "nothing is known of what is no huge page", || format!("{:?}", self.frames.pfn(head)))?;
+                require(empty, "nothing is known of what is no huge page", || format!("{:?}", phys.frames.pfn(head)))?;
             }
         }
         let left = seen.pmds.keys().next();
         require(left.is_none(), "a huge mapping shows a huge page", || format!("{left:?}"))?;
-        require(seen.thps == self.user.levels.anon_thps, "nr_anon_transparent_hugepages equals a recount", || {
-            format!("{} by frames, {} counted", seen.thps, self.user.levels.anon_thps)
+        require(seen.thps == self.levels.anon_thps, "nr_anon_transparent_hugepages equals a recount", || {
+            format!("{} by frames, {} counted", seen.thps, self.levels.anon_thps)
         })?;
-        let shmem = (self.user.levels.shmem_thps, self.user.levels.shmem_pmdmapped);
+        let shmem = (self.levels.shmem_thps, self.levels.shmem_pmdmapped);
         require(seen.shmem == shmem, "nr_shmem_hugepages and nr_shmem_pmdmapped equal a recount", || {
             format!("{:?} by frames, {shmem:?} counted", seen.shmem)
         })?;
-        let queued: u64 = self.user.huge.queues.iter().map(|queue| queue.len() as u64).sum();
+        let queued: u64 = self.huge.queues.iter().map(|queue| queue.len() as u64).sum();
         require(seen.queued == queued, "the deferred split queue holds huge pages that know it", || {
             format!("{} pages, {queued} in queues", seen.queued)
         })?;
-        self.check_huge_zero(&seen)
+        self.check_huge_zero(&seen, phys)
     }
 
-    fn check_huge_entry(&self, at: Mapping, huge: Huge, vma: &Vma, seen: &mut Seen) -> Verdict {
-        let of_file = self.is_of_file(huge);
-        let table = huge.deposit.map(|deposit| self.user.rmap.owner(deposit));
+    fn check_huge_entry(
+        &self,
+        at: Mapping,
+        huge: Huge,
+        vma: &Vma,
+        seen: &mut Seen,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Verdict {
+        let of_file = self.is_of_file(huge, phys);
+        let table = huge.deposit.map(|deposit| self.rmap.owner(deposit));
         let kept = if of_file { table.is_none() } else { table == Some(Owner::PageTable(at)) };
         require(kept, "the page table kept for a split knows its slot, pages of files keep none", || {
             format!("{at:?}: {table:?}")
@@ -100,18 +108,18 @@ impl<T: Tracer> Mm<T> {
             format!("{at:?}")
         })?;
         let Some(head) = huge.head() else {
-            let by_slot = self.policy.thp.zero_by_slot;
+            let by_slot = phys.policy.thp.zero_by_slot;
             seen.zero_users += u64::from(by_slot);
-            let holds = by_slot || self.user.space(at.space).is_ok_and(|space| space.holds_huge_zero);
-            let sound = !writable && holds && self.user.huge.zero.is_some();
+            let holds = by_slot || self.space(at.space).is_ok_and(|space| space.holds_huge_zero);
+            let sound = !writable && holds && self.huge.zero.is_some();
             return require(sound, "the huge page of zeros is there, held and read-only", || format!("{at:?}"));
         };
-        let whole = self.user.rmap.owner(head) == Owner::Huge && head.0.is_multiple_of(NR);
+        let whole = self.rmap.owner(head) == Owner::Huge && head.0.is_multiple_of(NR);
         require(whole, "a huge entry names the first frame of a huge page", || {
-            format!("{at:?} maps {:?}: {:?}", self.frames.pfn(head), self.user.rmap.owner(head))
+            format!("{at:?} maps {:?}: {:?}", phys.frames.pfn(head), self.rmap.owner(head))
         })?;
         require(!writable || self.is_huge_exclusive(head), "a huge page that several map is read-only", || {
-            format!("{at:?} may write {:?}", self.frames.pfn(head))
+            format!("{at:?} may write {:?}", phys.frames.pfn(head))
         })?;
         seen.pmds.entry(head.0).or_default().push(at);
         Ok(())
@@ -119,7 +127,7 @@ impl<T: Tracer> Mm<T> {
 
     fn check_huge_file_entry(&self, at: Mapping, huge: Huge, vma: &Vma, seen: &mut Seen) -> Verdict {
         let head = huge.head().expect("it shows a page of a file");
-        let Owner::File { file, index } = self.user.rmap.owner(head) else { unreachable!("it is of a file") };
+        let Owner::File { file, index } = self.rmap.owner(head) else { unreachable!("it is of a file") };
         let shows = vma.kind.file() == Some(file) && vma.index(at.vpn) == index && head.0.is_multiple_of(NR);
         require(shows, "a huge entry of a file shows its huge page from the first base page on", || {
             format!("{at:?} of {vma:?} maps page {index} of {file:?}")
@@ -132,30 +140,35 @@ impl<T: Tracer> Mm<T> {
         Ok(())
     }
 
-    fn check_huge_file_page(&self, head: Idx, seen: &mut Seen) -> Verdict {
-        let Owner::File { file, index: base } = self.user.rmap.owner(head) else { unreachable!("it is of a file") };
-        let pfn = self.frames.pfn(head);
-        self.check_huge_frames(head)?;
+    fn check_huge_file_page(&self, head: Idx, seen: &mut Seen, phys: &PhysMem<impl Tracer>) -> Verdict {
+        let Owner::File { file, index: base } = self.rmap.owner(head) else { unreachable!("it is of a file") };
+        let pfn = phys.frames.pfn(head);
+        phys.check_huge_frames(head)?;
         let places = (base..).zip(subpages(head));
         let in_order = base % u64::from(NR) == 0
-            && places.clone().all(|(index, idx)| self.user.rmap.owner(idx) == Owner::File { file, index });
+            && places.clone().all(|(index, idx)| self.rmap.owner(idx) == Owner::File { file, index });
         require(in_order, "a huge page of a file fills an aligned range of it", || {
             format!("{pfn:?}: {file:?} {base}")
         })?;
-        let size = self.user.files.size(file).map_or(0, order9_units::Pages::get);
+        let size = self.files.size(file).map_or(0, order9_units::Pages::get);
         require(base < size, "a huge page of a file begins before its end", || format!("{pfn:?}: {base} of {size}"))?;
-        let page = self.user.huge.page(head);
-        self.check_named(head, seen)?;
-        let mappings = |index| self.user.file(file).map_or(0, |file| file.mappings(index));
-        self.check_mappings(head, places.map(|(index, _)| mappings(index)))?;
+        let page = self.huge.page(head);
+        self.check_named(head, seen, phys)?;
+        let mappings = |index| self.file(file).map_or(0, |file| file.mappings(index));
+        self.check_mappings(head, places.map(|(index, _)| mappings(index)), phys)?;
         seen.shmem.0 += 1;
         seen.shmem.1 += u64::from(!page.pmds.is_empty());
         require(page.queued.is_none(), "pages of files do not wait for their split", || format!("{pfn:?}"))
     }
 
     /// Compares what a huge page counts with the mappings of each base page by single entries; returns their sum.
-    fn check_mappings(&self, head: Idx, of_each: impl Iterator<Item = u32>) -> Result<u32, Violation> {
-        let (pfn, page) = (self.frames.pfn(head), self.user.huge.page(head));
+    fn check_mappings(
+        &self,
+        head: Idx,
+        of_each: impl Iterator<Item = u32>,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Result<u32, Violation> {
+        let (pfn, page) = (phys.frames.pfn(head), self.huge.page(head));
         let (mapped, ptes) = of_each.fold((0, 0), |(mapped, ptes), n| (mapped + u32::from(n > 0), ptes + n));
         require(
             (mapped, ptes) == (page.mapped, page.ptes),
@@ -167,73 +180,63 @@ impl<T: Tracer> Mm<T> {
 
     fn check_spare(&self, id: SpaceId, spare: Option<Idx>) -> Verdict {
         let Some(frame) = spare else { return Ok(()) };
-        let owner = self.user.rmap.owner(frame);
+        let owner = self.rmap.owner(frame);
         let own = matches!(owner, Owner::PageTable(at) if at.space == id);
         require(own, "a spare page table belongs to its space", || format!("{id:?}: {owner:?}"))
     }
 
-    fn check_huge_page(&self, head: Idx, seen: &mut Seen) -> Verdict {
-        let (pfn, page) = (self.frames.pfn(head), self.user.huge.page(head));
-        self.check_huge_frames(head)?;
+    fn check_huge_page(&self, head: Idx, seen: &mut Seen, phys: &PhysMem<impl Tracer>) -> Verdict {
+        let (pfn, page) = (phys.frames.pfn(head), self.huge.page(head));
+        phys.check_huge_frames(head)?;
         let named = &page.pmds;
-        self.check_named(head, seen)?;
-        let ptes = self.check_mappings(head, subpages(head).map(|idx| self.user.rmap.subpage_mappings(idx)))?;
-        let in_swap = self.frames.word(head).has(PageFlag::SwapCache);
+        self.check_named(head, seen, phys)?;
+        let ptes = self.check_mappings(head, subpages(head).map(|idx| self.rmap.subpage_mappings(idx)), phys)?;
+        let in_swap = phys.frames.word(head).has(PageFlag::SwapCache);
         require(!named.is_empty() || ptes > 0 || in_swap, "a huge page that nobody maps is freed", || {
             format!("{pfn:?}")
         })?;
         require(named.is_empty() || !in_swap, "no huge entry maps a page in the swap cache", || format!("{pfn:?}"))?;
         seen.thps += u64::from(!named.is_empty());
-        self.check_queued(head, page, seen)?;
+        self.check_queued(head, page, seen, phys)?;
         self.check_huge_tags(head, page)
     }
 
-    fn check_queued(&self, head: Idx, page: &HugePage, seen: &mut Seen) -> Verdict {
-        let node = self.frames.zones()[self.frames.blocks()[head.block()].zone.index()].node();
-        let queue = self.user.huge.queues.get(node.index());
+    fn check_queued(&self, head: Idx, page: &HugePage, seen: &mut Seen, phys: &PhysMem<impl Tracer>) -> Verdict {
+        let node = phys.frames.zones()[phys.frames.blocks()[head.block()].zone.index()].node();
+        let queue = self.huge.queues.get(node.index());
         let ticket = page.queued.map(core::num::NonZeroU64::get);
         let there = ticket.is_none_or(|ticket| queue.and_then(|queue| queue.get(&ticket)) == Some(&head));
-        require(there, "a queued huge page is in the queue of its node", || format!("{:?}", self.frames.pfn(head)))?;
+        require(there, "a queued huge page is in the queue of its node", || format!("{:?}", phys.frames.pfn(head)))?;
         seen.queued += u64::from(ticket.is_some());
-        let looked_at = self.policy.thp.shrink_underused && !page.partial;
+        let looked_at = phys.policy.thp.shrink_underused && !page.partial;
         require(page.partial == ticket.is_some() || looked_at, "a huge page is queued for a reason", || {
-            format!("{:?}: {ticket:?}", self.frames.pfn(head))
+            format!("{:?}: {ticket:?}", phys.frames.pfn(head))
         })?;
-        let in_turn = ticket.is_none_or(|ticket| self.stands_in_turn(ticket, page.partial));
+        let in_turn = ticket.is_none_or(|ticket| phys.stands_in_turn(ticket, page.partial));
         require(in_turn, "pages that are mapped in part stand first where reclaim begins with them", || {
-            format!("{:?}: {ticket:?}", self.frames.pfn(head))
+            format!("{:?}: {ticket:?}", phys.frames.pfn(head))
         })?;
-        let in_swap = self.frames.word(head).has(PageFlag::SwapCache);
+        let in_swap = phys.frames.word(head).has(PageFlag::SwapCache);
         let partly = page.pmds.is_empty() && page.mapped < NR && !in_swap;
         require(partly == page.partial, "a huge page waits for its split while it is mapped in part", || {
-            format!("{:?}: {} base pages are mapped", self.frames.pfn(head), page.mapped)
+            format!("{:?}: {} base pages are mapped", phys.frames.pfn(head), page.mapped)
         })
     }
 
-    fn check_huge_frames(&self, head: Idx) -> Verdict {
-        let (pfn, word) = (self.frames.pfn(head), self.frames.word(head));
-        let live = word.is_allocated() && word.order() == Order::PAGEBLOCK && word.has(Flag::Owned);
-        require(live, "a huge page is one allocation of order 9", || format!("{pfn:?}: {:?}", word.state()))?;
-        let tails = subpages(head).skip(1).all(|idx| self.frames.word(idx).is_tail());
-        require(tails, "the other frames of a huge page are its tails", || format!("{pfn:?}"))?;
-        let zone = self.frames.blocks()[head.block()].zone;
-        require(zone.index() < self.frames.zones().len(), "a huge page lies in a zone", || format!("{pfn:?}"))
-    }
-
-    fn check_named(&self, head: Idx, seen: &mut Seen) -> Verdict {
+    fn check_named(&self, head: Idx, seen: &mut Seen, phys: &PhysMem<impl Tracer>) -> Verdict {
         let mut entries = seen.pmds.remove(&head.0).unwrap_or_default();
-        let mut named = self.user.huge.page(head).pmds.clone();
+        let mut named = self.huge.page(head).pmds.clone();
         entries.sort_unstable();
         named.sort_unstable();
         require(entries == named, "a huge page names each of its huge mappings", || {
-            format!("{:?}: {entries:?} by entries, {named:?} named", self.frames.pfn(head))
+            format!("{:?}: {entries:?} by entries, {named:?} named", phys.frames.pfn(head))
         })
     }
 
     /// A page that one space alone maps, and that it never wrote to, reads zeros.
     fn check_huge_tags(&self, head: Idx, page: &HugePage) -> Verdict {
-        let Some(tags) = &self.user.tags else { return Ok(()) };
-        if let Some(filled) = &self.user.huge.filled {
+        let Some(tags) = &self.tags else { return Ok(()) };
+        if let Some(filled) = &self.huge.filled {
             let lost = subpages(head).find(|&idx| !filled.get(idx) && tags.frame(idx) != Tag::ZERO);
             require(lost.is_none(), "a part of a huge page that is taken for zeros holds zeros", || {
                 format!("{lost:?}")
@@ -248,8 +251,8 @@ impl<T: Tracer> Mm<T> {
         Ok(())
     }
 
-    fn check_huge_zero(&self, seen: &Seen) -> Verdict {
-        let huge = &self.user.huge;
+    fn check_huge_zero(&self, seen: &Seen, phys: &PhysMem<impl Tracer>) -> Verdict {
+        let huge = &self.huge;
         require(seen.zero_users == huge.zero_users, "the huge page of zeros counts who holds it", || {
             format!("{} hold it, {} counted", seen.zero_users, huge.zero_users)
         })?;
@@ -258,14 +261,26 @@ impl<T: Tracer> Mm<T> {
                 format!("{} hold it", huge.zero_users)
             });
         };
-        let word = self.frames.word(head);
-        let sound = self.user.rmap.owner(head) == Owner::HugeZero && word.order() == Order::PAGEBLOCK;
+        let word = phys.frames.word(head);
+        let sound = self.rmap.owner(head) == Owner::HugeZero && word.order() == Order::PAGEBLOCK;
         require(sound && !word.is_lru_page(), "the huge page of zeros is one allocation that stays", || {
-            format!("{:?}: {:?}", self.frames.pfn(head), word.state())
+            format!("{:?}: {:?}", phys.frames.pfn(head), word.state())
         })?;
         let zeros = |tags: &crate::tags::Tags| subpages(head).all(|idx| tags.frame(idx) == Tag::ZERO);
-        require(self.user.tags.as_ref().is_none_or(zeros), "the huge page of zeros holds zeros", || {
-            format!("{:?}", self.frames.pfn(head))
+        require(self.tags.as_ref().is_none_or(zeros), "the huge page of zeros holds zeros", || {
+            format!("{:?}", phys.frames.pfn(head))
         })
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
+    fn check_huge_frames(&self, head: Idx) -> Verdict {
+        let (pfn, word) = (self.frames.pfn(head), self.frames.word(head));
+        let live = word.is_allocated() && word.order() == Order::PAGEBLOCK && word.has(Flag::Owned);
+        require(live, "a huge page is one allocation of order 9", || format!("{pfn:?}: {:?}", word.state()))?;
+        let tails = subpages(head).skip(1).all(|idx| self.frames.word(idx).is_tail());
+        require(tails, "the other frames of a huge page are its tails", || format!("{pfn:?}"))?;
+        let zone = self.frames.blocks()[head.block()].zone;
+        require(zone.index() < self.frames.zones().len(), "a huge page lies in a zone", || format!("{pfn:?}"))
     }
 }

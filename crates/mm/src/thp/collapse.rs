@@ -15,8 +15,9 @@ use super::map::HUGE_RSS;
 use super::rules::{Collapser, fails_with_huge_page};
 use super::trace::status;
 use super::{NR, khugepaged_gfp};
-use crate::Mm;
 use crate::page_cache::FileId;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::{
     Errno, Huge, HugeAdvice, Mapping, Prot, Pte, PteFlag, Space, SpaceId, VirtAddr, Vma, VmaKind, Vpn, VpnRange, Zap,
 };
@@ -140,23 +141,29 @@ pub struct CollapseRange {
     pub end: Result<(), Errno>,
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// The slots that `MADV_COLLAPSE` of a range is about: all that lie in it and in a mapping, up to the first mapping that
     /// may not have huge pages. `transparent_hugepage/enabled` does not matter.
     ///
     /// # Errors
     /// `EINVAL` for an unaligned address, and where the kernel does not have `MADV_COLLAPSE`.
-    pub fn collapse_range(&mut self, id: SpaceId, addr: VirtAddr, length: Bytes) -> Result<CollapseRange, Errno> {
-        let space = self.user.space(id)?;
-        if !self.policy.thp.madvise_collapse {
+    pub fn collapse_range(
+        &self,
+        id: SpaceId,
+        addr: VirtAddr,
+        length: Bytes,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<CollapseRange, Errno> {
+        let space = self.space(id)?;
+        if !phys.policy.thp.madvise_collapse {
             return Err(Errno::Einval);
         }
-        self.work.vma_lookups += 1;
+        phys.work.vma_lookups += 1;
         let range = VpnRange::of_call(addr, length, Errno::Enomem)?;
         let mut found = CollapseRange { mappings: Vec::new(), end: Ok(()) };
         let mut from = range.start;
         for vma in space.vmas.within(range) {
-            if !self.may_collapse(&space.seen_by_thp(vma)) {
+            if !self.may_collapse(&space.seen_by_thp(vma), phys) {
                 found.end = Err(Errno::Einval);
                 return Ok(found);
             }
@@ -172,11 +179,13 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Looks at the slot that starts at `addr`. `None`: it is huge already.
-    ///
-    /// # Errors
-    /// Why it cannot be collapsed.
-    pub fn collapse_scan(&mut self, id: SpaceId, addr: VirtAddr) -> Result<Option<Collapse>, CollapseFailure> {
-        self.collapse_scan_by(id, addr.vpn(), Collapser::Madvise)
+    pub(crate) fn collapse_scan(
+        &mut self,
+        id: SpaceId,
+        addr: VirtAddr,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<Option<Collapse>, CollapseFailure> {
+        self.collapse_scan_by(id, addr.vpn(), Collapser::Madvise, phys)
     }
 
     pub(super) fn collapse_scan_by(
@@ -184,60 +193,194 @@ impl<T: Tracer> Mm<T> {
         id: SpaceId,
         vpn: Vpn,
         by: Collapser,
+        phys: &mut PhysMem<impl Tracer>,
     ) -> Result<Option<Collapse>, CollapseFailure> {
-        let space = self.user.space(id).map_err(|_| CollapseFailure::VmaCheck)?;
+        let space = self.space(id).map_err(|_| CollapseFailure::VmaCheck)?;
         let slot = vpn.slot();
-        let vma = self.fills(space, slot)?;
+        let vma = self.fills(space, slot, phys)?;
         if space.table.huge(slot.start).is_some() {
             return Ok(None);
         }
         let file = vma.kind.file().map(|file| (file, vma.index(slot.start)));
         if by == Collapser::Khugepaged && (file.is_some() || space.table.table(slot.start).is_some()) {
-            self.work.scanned_unlocked += u64::from(NR);
+            phys.work.scanned_unlocked += u64::from(NR);
         }
         let (pages, used, swapped) = match file {
-            Some((file, base)) if self.is_huge_in_file(id, slot, file, base) => {
-                self.trace_file_scan(id, (file, base), "pte_mapped_hugepage");
+            Some((file, base)) if self.is_huge_in_file(id, slot, file, base, phys) => {
+                self.trace_file_scan(id, (file, base), "pte_mapped_hugepage", phys);
                 return Ok(None);
             }
             Some((file, base)) => {
-                let plan = self.file_plan(file, base, by);
-                self.trace_file_scan(id, (file, base), status(plan.as_ref().err().copied()));
-                (plan.inspect_err(|&failure| self.count_scan_failure(failure))?, 0, 0)
+                let plan = self.file_plan(file, base, by, phys);
+                self.trace_file_scan(id, (file, base), status(plan.as_ref().err().copied()), phys);
+                (plan.inspect_err(|&failure| phys.count_scan_failure(failure))?, 0, 0)
             }
             None => {
-                let plan = self.collapse_plan(id, slot, by);
-                self.trace_scan(id, slot, plan.as_ref().err().copied());
-                let Plan { entries, used, .. } = plan.inspect_err(|&failure| self.count_scan_failure(failure))?;
+                let plan = self.collapse_plan(id, slot, by, phys);
+                self.trace_scan(id, slot, plan.as_ref().err().copied(), phys);
+                let Plan { entries, used, .. } = plan.inspect_err(|&failure| phys.count_scan_failure(failure))?;
                 let swapped = entries.iter().filter(|entry| entry.slot().is_some()).count() as u32;
                 (entries.into_iter().map(Pte::idx).collect(), used, swapped)
             }
         };
-        let Request { node, nodemask, gfp, .. } = self.where_to_collapse(&pages, by);
+        let Request { node, nodemask, gfp, .. } = self.where_to_collapse(&pages, by, phys);
         Ok(Some(Collapse { space: id, slot: slot.start, node, nodemask, gfp, by, used, swapped, file }))
     }
 
     /// What to ask which nodes for: one that holds most of the pages, or any of those that do.
-    pub(super) fn where_to_collapse(&mut self, pages: &[Option<Idx>], by: Collapser) -> Request {
+    pub(super) fn where_to_collapse(
+        &mut self,
+        pages: &[Option<Idx>],
+        by: Collapser,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Request {
         let gfp = match by {
             Collapser::Madvise => Gfp::GFP_TRANSHUGE,
-            Collapser::Khugepaged => khugepaged_gfp(self.settings.thp.khugepaged.defrag, &self.policy.thp),
+            Collapser::Khugepaged => khugepaged_gfp(phys.settings.thp.khugepaged.defrag, &phys.policy.thp),
         };
-        let full = self.fullest_nodes(pages);
-        if self.policy.thp.collapse_equal_nodes {
+        let full = phys.fullest_nodes(pages);
+        if phys.policy.thp.collapse_equal_nodes {
             let nodemask = full.iter().copied().collect();
             return Request { node: full[0], nodemask: Some(nodemask), ..Request::new(Order::PAGEBLOCK, gfp) };
         }
         let node = match by {
             Collapser::Madvise => full[0],
             Collapser::Khugepaged => {
-                let last = &mut self.user.huge.khugepaged.last_node;
+                let last = &mut self.huge.khugepaged.last_node;
                 *last.insert(next_of(&full, *last))
             }
         };
         Request { node, ..Request::new(Order::PAGEBLOCK, gfp.with(Gfp::THISNODE)) }
     }
 
+    /// The first page of a slot that has to be read back from swap, by a read access. `None` also where that is not worth
+    /// it, which [`Mm::collapse_finish`] then says.
+    #[must_use]
+    pub fn collapse_swapped(&self, collapse: &Collapse, phys: &PhysMem<impl Tracer>) -> Option<VirtAddr> {
+        if let Some((file, base)) = collapse.file {
+            let (index, _) = self.file(file).ok()?.first_swapped(base, base + u64::from(NR))?;
+            return Some((collapse.slot + Pages::new(index - base)).addr());
+        }
+        if phys.lacks_use(collapse) {
+            return None;
+        }
+        let table = self.space(collapse.space).ok()?.table.table(collapse.slot)?;
+        let mut pages = collapse.slot.slot().iter();
+        pages.find(|&vpn| table.get(vpn).slot().is_some()).map(Vpn::addr)
+    }
+
+    /// Moves the slot into the huge page that was allocated for it.
+    pub(crate) fn collapse_finish(
+        &mut self,
+        collapse: &Collapse,
+        page: Pfn,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<(), CollapseFailure> {
+        let done = match collapse.file {
+            Some(place) => self.collapse_file_finish(collapse, place, page, cpu, phys),
+            None => self.collapse_into(collapse, page, cpu, phys),
+        };
+        phys.trace_collapse(collapse, Some(page), done);
+        done
+    }
+
+    fn collapse_into(
+        &mut self,
+        collapse: &Collapse,
+        page: Pfn,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<(), CollapseFailure> {
+        let (head, slot) = (phys.fresh_block(page, Order::PAGEBLOCK), collapse.slot.slot());
+        self.trace_swapin(collapse, phys);
+        let plan = self.collapse_again(collapse, phys);
+        self.trace_isolate(collapse, page, plan.as_ref().err().copied(), phys);
+        let Plan { vma, entries, .. } = plan.inspect_err(|&failure| {
+            phys.free_fresh(head, cpu);
+            phys.count_scan_failure(failure);
+        })?;
+        for (offset, entry) in (0..NR).zip(entries) {
+            match entry.idx() {
+                Some(source) => {
+                    phys.work.pages_isolated += 1;
+                    self.copy_page(source, head.plus(offset), phys);
+                }
+                None => {
+                    phys.counters.collapse_filled += 1;
+                    self.clear_page(head.plus(offset), phys);
+                }
+            }
+        }
+        let id = collapse.space;
+        self.zap(id, slot, Zap::All, cpu, phys);
+        let at = Mapping { space: id, vpn: slot.start };
+        let pte = Pte::present(head).with(PteFlag::Dirty, true).with(PteFlag::Write, vma.prot.has(Prot::WRITE));
+        let space = self.living(id);
+        let deposit = space.table.remove(slot.start).expect("the slot had a table");
+        space.table.install_huge(slot.start, Huge { pte, deposit: Some(deposit) });
+        space.rss += HUGE_RSS;
+        self.adopt_huge(head, at, vma.locked, phys);
+        phys.work.ptes_set += 1;
+        Ok(())
+    }
+
+    /// Looks at a slot again, with the huge page in hand.
+    fn collapse_again(&self, collapse: &Collapse, phys: &PhysMem<impl Tracer>) -> Result<Plan, CollapseFailure> {
+        if phys.lacks_use(collapse) {
+            return Err(CollapseFailure::LackReferencedPage);
+        }
+        if self.collapse_swapped(collapse, phys).is_some() {
+            return Err(CollapseFailure::PteNonPresent);
+        }
+        self.collapse_plan(collapse.space, collapse.slot.slot(), collapse.by, phys)
+    }
+
+    /// What a slot holds, if every page of it may be moved away.
+    fn collapse_plan(
+        &self,
+        id: SpaceId,
+        slot: VpnRange,
+        by: Collapser,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Result<Plan, CollapseFailure> {
+        let space = self.space(id).map_err(|_| CollapseFailure::VmaCheck)?;
+        let vma = self.fills(space, slot, phys)?;
+        let table = space.table.table(slot.start).ok_or(CollapseFailure::PmdNull)?;
+        let entries: Vec<Pte> = slot.iter().map(|vpn| table.get(vpn)).collect();
+        let writable = entries.iter().any(|entry| entry.has(PteFlag::Write));
+        let used = match by {
+            Collapser::Madvise => {
+                entries.iter().filter_map(|entry| entry.idx()).try_for_each(|idx| self.may_leave(idx, phys))?;
+                writable.then_some(0).ok_or(CollapseFailure::PageRo)?
+            }
+            Collapser::Khugepaged => {
+                if !phys.is_thp_eligible(&vma) {
+                    return Err(CollapseFailure::VmaCheck);
+                }
+                let tally = self.khugepaged_tally(&entries, phys)?;
+                phys.lie_near(&entries)?;
+                writable.then_some(()).ok_or(CollapseFailure::PageRo)?;
+                phys.is_used_enough(&tally)?;
+                tally.used
+            }
+        };
+        Ok(Plan { vma, entries, used })
+    }
+
+    fn may_collapse(&self, vma: &Vma, phys: &PhysMem<impl Tracer>) -> bool {
+        vma.advice != HugeAdvice::NoHuge && (vma.kind == VmaKind::Anon || self.is_congruent_shmem(vma, phys))
+    }
+
+    /// The mapping, if it fills the slot and may have huge pages.
+    fn fills(&self, space: &Space, slot: VpnRange, phys: &PhysMem<impl Tracer>) -> Result<Vma, CollapseFailure> {
+        let vma = space.vmas.find(slot.start).map(|vma| space.seen_by_thp(vma));
+        let fills = |vma: &Vma| self.may_collapse(vma, phys) && slot.intersect(vma.range) == slot;
+        vma.filter(fills).ok_or(CollapseFailure::VmaCheck)
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
     /// Counts the allocation for a collapse, which is over where there was no huge page.
     pub fn collapse_allocated(&mut self, collapse: &Collapse, had: bool) {
         self.counters.thp_collapse_alloc += u64::from(had);
@@ -245,83 +388,6 @@ impl<T: Tracer> Mm<T> {
         if !had {
             self.trace_collapse(collapse, None, Err(CollapseFailure::AllocHugePage));
         }
-    }
-
-    /// The first page of a slot that has to be read back from swap, by a read access. `None` also where that is not worth
-    /// it, which [`Mm::collapse_finish`] then says.
-    #[must_use]
-    pub fn collapse_swapped(&self, collapse: &Collapse) -> Option<VirtAddr> {
-        if let Some((file, base)) = collapse.file {
-            let (index, _) = self.user.file(file).ok()?.first_swapped(base, base + u64::from(NR))?;
-            return Some((collapse.slot + Pages::new(index - base)).addr());
-        }
-        if self.lacks_use(collapse) {
-            return None;
-        }
-        let table = self.user.space(collapse.space).ok()?.table.table(collapse.slot)?;
-        let mut pages = collapse.slot.slot().iter();
-        pages.find(|&vpn| table.get(vpn).slot().is_some()).map(Vpn::addr)
-    }
-
-    /// Moves the slot into the huge page that was allocated for it.
-    ///
-    /// # Errors
-    /// Why it could not be moved; the huge page is free again, and nothing else has changed.
-    ///
-    /// # Panics
-    /// If `page` was not allocated for this.
-    pub fn collapse_finish(&mut self, collapse: &Collapse, page: Pfn, cpu: usize) -> Result<(), CollapseFailure> {
-        let done = match collapse.file {
-            Some(place) => self.collapse_file_finish(collapse, place, page, cpu),
-            None => self.collapse_into(collapse, page, cpu),
-        };
-        self.trace_collapse(collapse, Some(page), done);
-        done
-    }
-
-    fn collapse_into(&mut self, collapse: &Collapse, page: Pfn, cpu: usize) -> Result<(), CollapseFailure> {
-        let (head, slot) = (self.fresh_block(page, Order::PAGEBLOCK), collapse.slot.slot());
-        self.trace_swapin(collapse);
-        let plan = self.collapse_again(collapse);
-        self.trace_isolate(collapse, page, plan.as_ref().err().copied());
-        let Plan { vma, entries, .. } = plan.inspect_err(|&failure| {
-            self.free_fresh(head, cpu);
-            self.count_scan_failure(failure);
-        })?;
-        for (offset, entry) in (0..NR).zip(entries) {
-            match entry.idx() {
-                Some(source) => {
-                    self.work.pages_isolated += 1;
-                    self.copy_page(source, head.plus(offset));
-                }
-                None => {
-                    self.counters.collapse_filled += 1;
-                    self.clear_page(head.plus(offset));
-                }
-            }
-        }
-        let id = collapse.space;
-        self.zap(id, slot, Zap::All, cpu);
-        let at = Mapping { space: id, vpn: slot.start };
-        let pte = Pte::present(head).with(PteFlag::Dirty, true).with(PteFlag::Write, vma.prot.has(Prot::WRITE));
-        let space = self.user.living(id);
-        let deposit = space.table.remove(slot.start).expect("the slot had a table");
-        space.table.install_huge(slot.start, Huge { pte, deposit: Some(deposit) });
-        space.rss += HUGE_RSS;
-        self.adopt_huge(head, at, vma.locked);
-        self.work.ptes_set += 1;
-        Ok(())
-    }
-
-    /// Looks at a slot again, with the huge page in hand.
-    fn collapse_again(&self, collapse: &Collapse) -> Result<Plan, CollapseFailure> {
-        if self.lacks_use(collapse) {
-            return Err(CollapseFailure::LackReferencedPage);
-        }
-        if self.collapse_swapped(collapse).is_some() {
-            return Err(CollapseFailure::PteNonPresent);
-        }
-        self.collapse_plan(collapse.space, collapse.slot.slot(), collapse.by)
     }
 
     /// Counts slots that are left alone for a limit of khugepaged.
@@ -338,32 +404,6 @@ impl<T: Tracer> Mm<T> {
         collapse.by == Collapser::Khugepaged && fails_with_huge_page(&self.policy.thp, collapse.used)
     }
 
-    /// What a slot holds, if every page of it may be moved away.
-    fn collapse_plan(&self, id: SpaceId, slot: VpnRange, by: Collapser) -> Result<Plan, CollapseFailure> {
-        let space = self.user.space(id).map_err(|_| CollapseFailure::VmaCheck)?;
-        let vma = self.fills(space, slot)?;
-        let table = space.table.table(slot.start).ok_or(CollapseFailure::PmdNull)?;
-        let entries: Vec<Pte> = slot.iter().map(|vpn| table.get(vpn)).collect();
-        let writable = entries.iter().any(|entry| entry.has(PteFlag::Write));
-        let used = match by {
-            Collapser::Madvise => {
-                entries.iter().filter_map(|entry| entry.idx()).try_for_each(|idx| self.may_leave(idx))?;
-                writable.then_some(0).ok_or(CollapseFailure::PageRo)?
-            }
-            Collapser::Khugepaged => {
-                if !self.is_thp_eligible(&vma) {
-                    return Err(CollapseFailure::VmaCheck);
-                }
-                let tally = self.khugepaged_tally(&entries)?;
-                self.lie_near(&entries)?;
-                writable.then_some(()).ok_or(CollapseFailure::PageRo)?;
-                self.is_used_enough(&tally)?;
-                tally.used
-            }
-        };
-        Ok(Plan { vma, entries, used })
-    }
-
     /// The nodes that hold most of the pages, equally many each, upward.
     pub(super) fn fullest_nodes(&self, pages: &[Option<Idx>]) -> Vec<NodeId> {
         let mut loads = alloc::vec![0_u32; self.frames.nodes().len()];
@@ -372,17 +412,6 @@ impl<T: Tracer> Mm<T> {
         }
         let most = loads.iter().max().expect("a machine has a node");
         self.frames.nodes().filter(|node| loads[node.index()] == *most).collect()
-    }
-
-    fn may_collapse(&self, vma: &Vma) -> bool {
-        vma.advice != HugeAdvice::NoHuge && (vma.kind == VmaKind::Anon || self.is_congruent_shmem(vma))
-    }
-
-    /// The mapping, if it fills the slot and may have huge pages.
-    fn fills(&self, space: &Space, slot: VpnRange) -> Result<Vma, CollapseFailure> {
-        let vma = space.vmas.find(slot.start).map(|vma| space.seen_by_thp(vma));
-        let fills = |vma: &Vma| self.may_collapse(vma) && slot.intersect(vma.range) == slot;
-        vma.filter(fills).ok_or(CollapseFailure::VmaCheck)
     }
 }
 

@@ -12,19 +12,20 @@ use order9_units::{Order, Pages, Pfn};
 use super::collapse::{Collapse, CollapseFailure};
 use super::rules::Collapser;
 use super::{NR, subpages};
-use crate::Mm;
 use crate::page_cache::FileId;
 use crate::page_flags::PageFlag;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::{NO_CPU, SpaceId, Vma, VpnRange, Zap};
 use crate::trace::Tracer;
 
 const HUGE: u64 = NR as u64;
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Whether what a mapping shows may be collapsed as pages of tmpfs, as far as advice does not matter.
-    pub(super) fn is_congruent_shmem(&self, vma: &Vma) -> bool {
-        let on_tmpfs = vma.kind.file().is_some_and(|file| !self.user.files.is_on_disk(file));
-        on_tmpfs && self.policy.thp.shmem && vma.offset % HUGE == vma.range.start.get() % HUGE
+    pub(super) fn is_congruent_shmem(&self, vma: &Vma, phys: &PhysMem<impl Tracer>) -> bool {
+        let on_tmpfs = vma.kind.file().is_some_and(|file| !self.files.is_on_disk(file));
+        on_tmpfs && phys.policy.thp.shmem && vma.offset % HUGE == vma.range.start.get() % HUGE
     }
 
     /// What is at every place of an aligned range of a tmpfs file, if it may be collapsed.
@@ -33,21 +34,22 @@ impl<T: Tracer> Mm<T> {
         file: FileId,
         base: u64,
         by: Collapser,
+        phys: &PhysMem<impl Tracer>,
     ) -> Result<Vec<Option<Idx>>, CollapseFailure> {
-        let of = self.user.file(file).map_err(|_| CollapseFailure::VmaCheck)?;
+        let of = self.file(file).map_err(|_| CollapseFailure::VmaCheck)?;
         let pages: Vec<Option<Idx>> = (base..base + HUGE).map(|index| of.page(index)).collect();
         let swapped = (base..base + HUGE).filter(|&index| of.swapped(index).is_some()).count() as u64;
         for &idx in pages.iter().flatten() {
-            if self.file_huge_head(idx).is_some() {
+            if self.file_huge_head(idx, phys).is_some() {
                 return Err(CollapseFailure::PageCompound);
             }
-            self.may_leave(idx)?;
-            if self.frames.word(idx).has(PageFlag::Writeback) {
+            self.may_leave(idx, phys)?;
+            if phys.frames.word(idx).has(PageFlag::Writeback) {
                 return Err(CollapseFailure::PageCount);
             }
         }
         let present = pages.iter().flatten().count() as u64;
-        let limits = &self.settings.thp.khugepaged;
+        let limits = &phys.settings.thp.khugepaged;
         match by {
             Collapser::Khugepaged if swapped > limits.max_ptes_swap => Err(CollapseFailure::ExceedSwapPte),
             Collapser::Khugepaged if HUGE - present > limits.max_ptes_none => Err(CollapseFailure::ExceedNonePte),
@@ -58,13 +60,20 @@ impl<T: Tracer> Mm<T> {
 
     /// Whether a slot already shows a huge page of its file, by single entries: these are unmapped where the release does
     /// that, so that a huge one can take their place.
-    pub(super) fn is_huge_in_file(&mut self, id: SpaceId, slot: VpnRange, file: FileId, base: u64) -> bool {
-        let head = self.user.file(file).ok().and_then(|file| file.page(base)).and_then(|idx| self.file_huge_head(idx));
-        if head.is_none() || !self.policy.thp.shmem_retract {
+    pub(super) fn is_huge_in_file(
+        &mut self,
+        id: SpaceId,
+        slot: VpnRange,
+        file: FileId,
+        base: u64,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> bool {
+        let head = self.file(file).ok().and_then(|file| file.page(base)).and_then(|idx| self.file_huge_head(idx, phys));
+        if head.is_none() || !phys.policy.thp.shmem_retract {
             return false;
         }
-        self.zap(id, slot, Zap::FilePages, NO_CPU);
-        self.retract_table(id, slot);
+        self.zap(id, slot, Zap::FilePages, NO_CPU, phys);
+        self.retract_table(id, slot, phys);
         true
     }
 
@@ -75,12 +84,13 @@ impl<T: Tracer> Mm<T> {
         (file, base): (FileId, u64),
         page: Pfn,
         cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
     ) -> Result<(), CollapseFailure> {
-        let head = self.fresh_block(page, Order::PAGEBLOCK);
-        let in_swap = self.user.file(file).is_ok_and(|file| file.first_swapped(base, base + HUGE).is_some());
+        let head = phys.fresh_block(page, Order::PAGEBLOCK);
+        let in_swap = self.file(file).is_ok_and(|file| file.first_swapped(base, base + HUGE).is_some());
         let plan = match in_swap {
             true => Err(CollapseFailure::PteNonPresent),
-            false => self.file_plan(file, base, collapse.by()),
+            false => self.file_plan(file, base, collapse.by(), phys),
         };
         let holes = |plan: &Vec<Option<Idx>>| plan.iter().filter(|page| page.is_none()).count() as u64;
         let plan = plan.and_then(|plan| match holes(&plan) <= self.room_for(file) {
@@ -88,48 +98,48 @@ impl<T: Tracer> Mm<T> {
             false => Err(CollapseFailure::Fail),
         });
         let pages = plan.inspect_err(|&failure| {
-            self.free_fresh(head, cpu);
-            self.count_scan_failure(failure);
+            phys.free_fresh(head, cpu);
+            phys.count_scan_failure(failure);
         })?;
         for (target, source) in subpages(head).zip(&pages) {
             match *source {
                 Some(source) => {
-                    self.work.pages_isolated += 1;
-                    self.copy_page(source, target);
+                    phys.work.pages_isolated += 1;
+                    self.copy_page(source, target, phys);
                 }
                 None => {
-                    self.counters.collapse_filled += 1;
-                    self.clear_page(target);
+                    phys.counters.collapse_filled += 1;
+                    self.clear_page(target, phys);
                 }
             }
         }
-        self.unmap_file_range(file, base, HUGE, Zap::FilePages, cpu);
+        self.unmap_file_range(file, base, HUGE, Zap::FilePages, cpu, phys);
         for (index, idx) in (base..).zip(pages).filter_map(|(index, idx)| Some((index, idx?))) {
-            self.take_from_file(file, index, None);
-            self.disown(idx, cpu);
+            self.take_from_file(file, index, None, phys);
+            self.disown(idx, cpu, phys);
         }
-        self.insert_huge_file_page(file, base, head);
-        self.retract_tables(file, base);
+        self.insert_huge_file_page(file, base, head, phys);
+        self.retract_tables(file, base, phys);
         Ok(())
     }
 
     /// Takes away the empty page tables of slots that could show the huge page at `base` of a file.
-    fn retract_tables(&mut self, file: FileId, base: u64) {
-        let mapped_by: Vec<_> = self.user.file_mut(file).mapped_by.iter().copied().collect();
+    fn retract_tables(&mut self, file: FileId, base: u64, phys: &mut PhysMem<impl Tracer>) {
+        let mapped_by: Vec<_> = self.file_mut(file).mapped_by.iter().copied().collect();
         for at in mapped_by {
-            let Some(vma) = self.user.living(at.space).vmas.at(at.vpn).copied() else { continue };
+            let Some(vma) = self.living(at.space).vmas.at(at.vpn).copied() else { continue };
             let shown = vma.pages_of(base, HUGE);
             if shown.len() == Pages::new(HUGE) && shown.start.slot() == shown {
-                self.retract_table(at.space, shown);
+                self.retract_table(at.space, shown, phys);
             }
         }
     }
 
-    fn retract_table(&mut self, id: SpaceId, slot: VpnRange) {
-        if self.user.living(id).table.table(slot.start).is_some_and(|table| table.used == 0) {
-            let frame = self.user.living(id).table.remove(slot.start).expect("the slot has a table");
-            self.free_page_table(id, frame, NO_CPU);
-            self.work.tlb_flushes += 1;
+    fn retract_table(&mut self, id: SpaceId, slot: VpnRange, phys: &mut PhysMem<impl Tracer>) {
+        if self.living(id).table.table(slot.start).is_some_and(|table| table.used == 0) {
+            let frame = self.living(id).table.remove(slot.start).expect("the slot has a table");
+            self.free_page_table(id, frame, NO_CPU, phys);
+            phys.work.tlb_flushes += 1;
         }
     }
 }

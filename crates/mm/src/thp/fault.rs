@@ -6,8 +6,9 @@ use order9_units::NodeId;
 use super::map::HUGE_RSS;
 use super::placement::{HugeAsk, HugeSearch};
 use super::{HugeEnabled, NR, fault_gfp, zero_gfp};
-use crate::Mm;
 use crate::mempolicy::{PageOf, PlacedHuge, SpaceTask};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::{HugeCow, ZeroWrite};
 use crate::space::{
     Access, Errno, Fault, FaultStep, Huge, HugeAdvice, Mapping, Need, Owner, Prot, Pte, PteFlag, SpaceId, Vma, VmaKind,
@@ -15,7 +16,7 @@ use crate::space::{
 };
 use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// Whether faults in a mapping may get anonymous huge pages, as far as single slots do not matter.
     #[must_use]
     pub fn is_thp_eligible(&self, vma: &Vma) -> bool {
@@ -30,13 +31,15 @@ impl<T: Tracer> Mm<T> {
             HugeEnabled::Never => false,
         }
     }
+}
 
+impl UsedPages {
     /// Whether a space has huge pages disabled: `prctl(PR_GET_THP_DISABLE)`.
     ///
     /// # Errors
     /// `ESRCH` where there is no such space.
     pub fn thp_disabled(&self, id: SpaceId) -> Result<bool, Errno> {
-        self.user.space(id).map(|space| space.thp_disabled)
+        self.space(id).map(|space| space.thp_disabled)
     }
 
     /// `prctl(PR_SET_THP_DISABLE)`: no mapping of the space gets huge pages from now on, whatever else says so. What is huge
@@ -45,76 +48,88 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// `ESRCH` where there is no such space.
     pub fn set_thp_disabled(&mut self, id: SpaceId, disabled: bool) -> Result<(), Errno> {
-        self.user.space_mut(id)?.thp_disabled = disabled;
+        self.space_mut(id)?.thp_disabled = disabled;
         Ok(())
     }
 
     /// Whether a mapping may have huge pages, of its own or of its file: `THPeligible`, as far as single slots do not matter,
     /// and what khugepaged asks.
     #[must_use]
-    pub fn may_have_huge_pages(&self, vma: &Vma) -> bool {
-        self.is_thp_eligible(vma) || self.is_shmem_eligible(vma)
+    pub fn may_have_huge_pages(&self, vma: &Vma, phys: &PhysMem<impl Tracer>) -> bool {
+        phys.is_thp_eligible(vma) || self.is_shmem_eligible(vma, phys)
     }
 
     /// A fault in a slot that has no table: with a huge page if it may have one, else `fault`, which asks for a table.
     #[cold]
-    pub(crate) fn resolve_slot(&mut self, fault: Fault, vma: &Vma) -> FaultStep {
+    pub(crate) fn resolve_slot(&mut self, fault: Fault, vma: &Vma, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
         let slot = fault.vpn.slot();
         if let VmaKind::Hugetlb { .. } = vma.kind {
-            return self.resolve_hugetlb(fault, vma);
+            return self.resolve_hugetlb(fault, vma, phys);
         }
-        let vma = &self.user.living(fault.space).seen_by_thp(vma);
-        if let Some(huge) = self.user.living(fault.space).table.huge(fault.vpn) {
-            return self.resolve_huge(Fault { seen: huge.pte, ..fault }, vma);
+        let vma = &self.living(fault.space).seen_by_thp(vma);
+        if let Some(huge) = self.living(fault.space).table.huge(fault.vpn) {
+            return self.resolve_huge(Fault { seen: huge.pte, ..fault }, vma, phys);
         }
-        if let Some(file) = vma.kind.file().filter(|&file| !self.user.files.is_on_disk(file)) {
-            return self.resolve_shmem_slot(fault, vma, file);
+        if let Some(file) = vma.kind.file().filter(|&file| !self.files.is_on_disk(file)) {
+            return self.resolve_shmem_slot(fault, vma, file, phys);
         }
-        if !self.is_thp_eligible(vma) || slot.intersect(vma.range) != slot {
+        if !phys.is_thp_eligible(vma) || slot.intersect(vma.range) != slot {
             return FaultStep::NeedPage(fault);
         }
         if !vma.touched {
-            self.user.living(fault.space).vmas.set_touched(fault.vpn);
+            self.living(fault.space).vmas.set_touched(fault.vpn);
         }
-        self.khugepaged_register(fault.space);
+        self.khugepaged_register(fault.space, phys);
         let need = |need, gfp| FaultStep::NeedPage(Fault { need, gfp, ..fault });
-        if self.user.living(fault.space).spare_table.is_none() {
+        if self.living(fault.space).spare_table.is_none() {
             return need(Need::Deposit, Gfp::GFP_PGTABLE_USER);
         }
         match fault.access {
-            Access::Read if !self.settings.thp.use_zero_page => {}
-            Access::Read if !self.has_huge_zero_page() => return need(Need::HugeZero, zero_gfp(&self.policy.thp)),
-            Access::Read => return self.map_huge_zero(&fault),
+            Access::Read if !phys.settings.thp.use_zero_page => {}
+            Access::Read if !self.has_huge_zero_page() => return need(Need::HugeZero, zero_gfp(&phys.policy.thp)),
+            Access::Read => return self.map_huge_zero(&fault, phys),
             Access::Write => {}
         }
-        self.ask_huge(fault, Need::HugePage, vma)
+        self.ask_huge(fault, Need::HugePage, vma, phys)
     }
 
     /// Asks for a huge page where the policy looks first; `need` says what for.
-    fn ask_huge(&mut self, fault: Fault, need: Need, vma: &Vma) -> FaultStep {
+    fn ask_huge(&mut self, fault: Fault, need: Need, vma: &Vma, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
         let advised = vma.advice == HugeAdvice::Huge;
-        let rights = fault_gfp(self.settings.thp.defrag, advised, &self.policy.thp);
+        let rights = fault_gfp(phys.settings.thp.defrag, advised, &phys.policy.thp);
         // A slot of zeros, or of another's page, is mapped already: a base page would not do.
         let takes_base = fault.seen.is_none() && fault.access == Access::Write;
         let page = PageOf::slot(vma, fault.vpn);
-        let ask = self.ask_for(fault.task(), page, fault.local, rights);
-        let search = self.begin_search(HugeAsk { advised: vma.local || ask.advised, takes_base, ..ask });
-        self.attempt(&Fault { need, ..fault }, search)
+        let ask = self.ask_for(fault.task(), page, fault.local, rights, phys);
+        let search = self.begin_search(HugeAsk { advised: vma.local || ask.advised, takes_base, ..ask }, phys);
+        self.attempt(&Fault { need, ..fault }, search, phys)
     }
 
     /// A search for a huge page for `task` on `local`, for which `rights` may be used: where the memory policy of the page
     /// has it.
-    pub(crate) fn ask_for(&self, task: SpaceTask, page: PageOf<'_>, local: NodeId, rights: Gfp) -> HugeAsk {
-        let (placement, takes_base) = (self.policy.thp.placement, false);
+    pub(crate) fn ask_for(
+        &self,
+        task: SpaceTask,
+        page: PageOf<'_>,
+        local: NodeId,
+        rights: Gfp,
+        phys: &PhysMem<impl Tracer>,
+    ) -> HugeAsk {
+        let (placement, takes_base) = (phys.policy.thp.placement, false);
         let PlacedHuge { home, allowed, uses, in_order, by_proximity: advised } =
-            self.huge_choice(task, page, local, rights);
+            self.huge_choice(task, page, local, rights, phys);
         HugeAsk { placement, home, allowed, uses, in_order, rights, advised, takes_base }
     }
 
     /// Asks for the page of the attempt that a search has come to, or makes do without.
-    pub(crate) fn attempt(&mut self, fault: &Fault, search: Option<HugeSearch>) -> FaultStep {
+    pub(crate) fn attempt(
+        &mut self,
+        fault: &Fault,
+        search: Option<HugeSearch>,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> FaultStep {
         let need = match (search, fault.need) {
-            (None, _) => return self.resolve_refused(&Fault { search: None, ..*fault }),
+            (None, _) => return self.resolve_refused(&Fault { search: None, ..*fault }, phys),
             (Some(search), _) if search.is_for_base() => Need::BaseFirst,
             (Some(_), Need::BaseFirst) => Need::HugePage,
             (Some(_), need) => need,
@@ -123,63 +138,63 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// An access to a slot with a huge mapping that this does not allow, though the mapping of memory does.
-    fn resolve_huge(&mut self, fault: Fault, vma: &Vma) -> FaultStep {
+    fn resolve_huge(&mut self, fault: Fault, vma: &Vma, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
         let entry = fault.seen;
         if entry.has(PteFlag::Hinting) {
             return FaultStep::NumaHint;
         }
         if fault.access.allowed_by_entry(entry) {
-            return self.map_huge_write(&fault, fault.access.mark(entry));
+            return self.map_huge_write(&fault, fault.access.mark(entry), phys);
         }
-        if entry.idx().is_some_and(|head| self.file_huge_head(head).is_some()) {
+        if entry.idx().is_some_and(|head| self.file_huge_head(head, phys).is_some()) {
             return match vma.kind.is_private() {
-                true => self.split_and_resolve(&fault),
-                false => self.map_huge_write(&fault, Access::Write.mark(entry).with(PteFlag::Write, true)),
+                true => self.split_and_resolve(&fault, phys),
+                false => self.map_huge_write(&fault, Access::Write.mark(entry).with(PteFlag::Write, true), phys),
             };
         }
         match entry.idx() {
             Some(head) if self.is_huge_exclusive(head) => {
-                self.map_huge_write(&fault, Access::Write.mark(entry).with(PteFlag::Write, true))
+                self.map_huge_write(&fault, Access::Write.mark(entry).with(PteFlag::Write, true), phys)
             }
-            None if self.policy.thp.zero_write == ZeroWrite::Split => self.split_and_resolve(&fault),
-            Some(_) if self.policy.thp.cow == HugeCow::Split => self.split_and_resolve(&fault),
-            head if !self.is_thp_eligible(vma) => self.refuse_huge(&fault, head),
-            Some(head) => self.ask_huge(fault, Need::HugeCopyOf(self.frames.pfn(head)), vma),
-            None => self.ask_huge(fault, Need::HugePage, vma),
+            None if phys.policy.thp.zero_write == ZeroWrite::Split => self.split_and_resolve(&fault, phys),
+            Some(_) if phys.policy.thp.cow == HugeCow::Split => self.split_and_resolve(&fault, phys),
+            head if !phys.is_thp_eligible(vma) => self.refuse_huge(&fault, head, phys),
+            Some(head) => self.ask_huge(fault, Need::HugeCopyOf(phys.frames.pfn(head)), vma, phys),
+            None => self.ask_huge(fault, Need::HugePage, vma, phys),
         }
     }
 
-    fn map_huge_write(&mut self, fault: &Fault, entry: Pte) -> FaultStep {
-        let huge = self.user.living(fault.space).table.huge_mut(fault.vpn).expect("the slot has a huge mapping");
+    fn map_huge_write(&mut self, fault: &Fault, entry: Pte, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+        let huge = self.living(fault.space).table.huge_mut(fault.vpn).expect("the slot has a huge mapping");
         huge.pte = entry;
-        self.work.ptes_set += 1;
-        self.wrote(fault.space, fault.vpn, fault.access);
+        phys.work.ptes_set += 1;
+        self.wrote(fault.space, fault.vpn, fault.access, phys);
         FaultStep::Done
     }
 
     /// Makes single mappings of the huge one, and goes on with the page of the fault.
-    fn split_and_resolve(&mut self, fault: &Fault) -> FaultStep {
-        self.split_pmd(fault.space, fault.vpn);
-        self.resolve_again(fault)
+    fn split_and_resolve(&mut self, fault: &Fault, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+        self.split_pmd(fault.space, fault.vpn, phys);
+        self.resolve_again(fault, phys)
     }
 
     /// There is no huge page: counts that, and goes on with base pages. `source` is the shared page that was to be copied.
-    fn refuse_huge(&mut self, fault: &Fault, source: Option<Idx>) -> FaultStep {
-        self.counters.thp_fault_fallback += 1;
+    fn refuse_huge(&mut self, fault: &Fault, source: Option<Idx>, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+        phys.counters.thp_fault_fallback += 1;
         if source.is_none() {
-            return self.split_and_resolve(fault);
+            return self.split_and_resolve(fault, phys);
         }
         // All of the slot is copied, page by page, so that it does not stay half in the other space's huge page.
-        self.pmd_to_table(fault.space, fault.vpn);
-        self.copy_slot_from(fault, fault.vpn.slot().start)
+        self.pmd_to_table(fault.space, fault.vpn, phys);
+        self.copy_slot_from(fault, fault.vpn.slot().start, phys)
     }
 
     /// Goes on with the fault for the pages of its slot from `vpn` on, each of which gets a copy of its own.
-    pub(crate) fn copy_slot_from(&mut self, fault: &Fault, vpn: Vpn) -> FaultStep {
+    pub(crate) fn copy_slot_from(&self, fault: &Fault, vpn: Vpn, phys: &PhysMem<impl Tracer>) -> FaultStep {
         for vpn in fault.vpn.slot().iter().filter(|&at| at >= vpn) {
-            let seen = self.user.space(fault.space).map_or(Pte::NONE, |space| space.table.get(vpn));
+            let seen = self.space(fault.space).map_or(Pte::NONE, |space| space.table.get(vpn));
             let Some(source) = seen.idx().filter(|_| !seen.has(PteFlag::Write)) else { continue };
-            let need = Need::CopyOf(self.frames.pfn(source));
+            let need = Need::CopyOf(phys.frames.pfn(source));
             return FaultStep::NeedPage(Fault {
                 vpn,
                 need,
@@ -194,120 +209,126 @@ impl<T: Tracer> Mm<T> {
 
     /// Says that a page could not be had which a fault had asked for and can do without: it makes its next attempt if it has
     /// one, else it goes on with base pages. Both are allocated straight from the fast path as far as that goes.
-    pub fn fault_refused(&mut self, fault: &Fault, cpu: usize) -> FaultStep {
-        let step = self.refuse(fault, cpu);
-        self.go_on_fast(step, cpu)
+    pub(crate) fn fault_refused(&mut self, fault: &Fault, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+        let step = self.refuse(fault, cpu, phys);
+        self.go_on_fast(step, cpu, phys)
     }
 
     /// The same without any allocation.
-    pub(crate) fn refuse(&mut self, fault: &Fault, cpu: usize) -> FaultStep {
+    pub(crate) fn refuse(&mut self, fault: &Fault, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
         let mut step = match (fault.need, fault.search) {
             (Need::Surplus, _) => {
-                self.hugetlb_give_surplus(None);
-                self.hugetlb_refused(fault, cpu)
+                self.hugetlb_give_surplus(None, phys);
+                self.hugetlb_refused(fault, cpu, phys)
             }
-            (_, None) => self.resolve_refused(fault),
+            (_, None) => self.resolve_refused(fault, phys),
             (_, Some(search)) => {
-                let next = self.go_on_searching(&search);
-                self.attempt(fault, next)
+                let next = self.go_on_searching(&search, phys);
+                self.attempt(fault, next, phys)
             }
         };
-        self.count_fault(&mut step, fault.counted);
+        phys.count_fault(&mut step, fault.counted);
         step
     }
 
-    fn resolve_refused(&mut self, fault: &Fault) -> FaultStep {
+    fn resolve_refused(&mut self, fault: &Fault, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
         if let Need::HugeFilePage(file, index) = fault.need {
-            return self.refuse_huge_file_page(fault, file, index);
+            return phys.refuse_huge_file_page(fault, file, index);
         }
-        let Ok(space) = self.user.space(fault.space) else { return FaultStep::Retry };
+        let Ok(space) = self.space(fault.space) else { return FaultStep::Retry };
         let now = space.table.huge(fault.vpn).map_or(Pte::NONE, |huge| huge.pte);
         if space.vmas.generation != fault.generation || now != fault.seen {
             return FaultStep::Retry;
         }
         if fault.need == Need::HugeZero {
-            self.counters.thp_zero_page_alloc_failed += 1;
+            phys.counters.thp_zero_page_alloc_failed += 1;
         }
         if !fault.seen.is_none() {
-            return self.refuse_huge(fault, fault.seen.idx());
+            return self.refuse_huge(fault, fault.seen.idx(), phys);
         }
-        self.counters.thp_fault_fallback += 1;
+        phys.counters.thp_fault_fallback += 1;
         if !self.has_table(fault) && !self.install_spare_table(fault) {
             return FaultStep::NeedPage(Fault { need: Need::PageTable, gfp: Gfp::GFP_PGTABLE_USER, ..*fault });
         }
-        self.resolve_again(fault)
+        self.resolve_again(fault, phys)
     }
 
     fn has_table(&mut self, fault: &Fault) -> bool {
-        self.user.living(fault.space).table.table(fault.vpn).is_some()
+        self.living(fault.space).table.table(fault.vpn).is_some()
     }
 
     /// Gives the empty slot of a fault the page table that was allocated for a huge one; says whether there was any.
     fn install_spare_table(&mut self, fault: &Fault) -> bool {
-        let space = self.user.living(fault.space);
+        let space = self.living(fault.space);
         let Some(frame) = space.spare_table.take() else { return false };
         let slot = fault.vpn.slot().start;
         space.table.install(slot, frame);
-        self.user.rmap.set(frame, Owner::PageTable(Mapping { space: fault.space, vpn: slot }));
+        self.rmap.set(frame, Owner::PageTable(Mapping { space: fault.space, vpn: slot }));
         true
     }
 
     /// Maps a fresh base page in a slot that has nothing yet, unless something has changed since it was asked for.
-    fn map_base_first(&mut self, fault: &Fault, idx: Idx, cpu: usize) -> FaultStep {
-        let is_as_seen = self.user.space(fault.space).is_ok_and(|space| {
+    fn map_base_first(&mut self, fault: &Fault, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+        let is_as_seen = self.space(fault.space).is_ok_and(|space| {
             let is_empty = space.table.huge(fault.vpn).is_none() && space.table.table(fault.vpn).is_none();
             space.vmas.generation == fault.generation && is_empty
         });
         if !is_as_seen || !self.install_spare_table(fault) {
-            self.free_fresh(idx, cpu);
+            phys.free_fresh(idx, cpu);
             return FaultStep::Retry;
         }
-        self.counters.thp_fault_fallback += 1;
-        self.finish_private(&Fault { need: Need::Zeroed, search: None, ..*fault }, idx, cpu)
+        phys.counters.thp_fault_fallback += 1;
+        self.finish_private(&Fault { need: Need::Zeroed, search: None, ..*fault }, idx, cpu, phys)
     }
 
     /// Takes what a fault in a slot needed: the page that its table will lie in, or a huge page.
-    pub(crate) fn finish_huge(&mut self, fault: &Fault, idx: Idx, cpu: usize) -> FaultStep {
+    pub(crate) fn finish_huge(
+        &mut self,
+        fault: &Fault,
+        idx: Idx,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> FaultStep {
         match fault.need {
-            Need::Deposit => self.keep_spare_table(fault.space, fault.vpn, idx, cpu),
-            Need::HugeZero => self.take_huge_zero(idx, cpu),
-            Need::BaseFirst => return self.map_base_first(fault, idx, cpu),
-            _ => return self.map_fresh_huge(fault, idx, cpu),
+            Need::Deposit => self.keep_spare_table(fault.space, fault.vpn, idx, cpu, phys),
+            Need::HugeZero => self.take_huge_zero(idx, cpu, phys),
+            Need::BaseFirst => return self.map_base_first(fault, idx, cpu, phys),
+            _ => return self.map_fresh_huge(fault, idx, cpu, phys),
         }
-        self.resolve_again(fault)
+        self.resolve_again(fault, phys)
     }
 
     /// Keeps a page table for the next slot of the space that needs one.
-    fn keep_spare_table(&mut self, id: SpaceId, vpn: Vpn, idx: Idx, cpu: usize) {
-        match self.user.space(id) {
+    fn keep_spare_table(&mut self, id: SpaceId, vpn: Vpn, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        match self.space(id) {
             Ok(space) if space.spare_table.is_none() => {
-                self.count_page_table(id, vpn, idx);
-                self.user.living(id).spare_table = Some(idx);
+                self.count_page_table(id, vpn, idx, phys);
+                self.living(id).spare_table = Some(idx);
             }
-            _ => self.free_fresh(idx, cpu),
+            _ => phys.free_fresh(idx, cpu),
         }
     }
 
-    fn map_huge_zero(&mut self, fault: &Fault) -> FaultStep {
-        self.hold_huge_zero(fault.space);
-        self.install_huge(fault, Pte::ZERO);
+    fn map_huge_zero(&mut self, fault: &Fault, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+        self.hold_huge_zero(fault.space, phys);
+        self.install_huge(fault, Pte::ZERO, phys);
         FaultStep::Done
     }
 
     /// Gives the empty slot of the fault an entry, and the spare page table for its split.
-    fn install_huge(&mut self, fault: &Fault, pte: Pte) {
+    fn install_huge(&mut self, fault: &Fault, pte: Pte, phys: &mut PhysMem<impl Tracer>) {
         let at = Mapping { space: fault.space, vpn: fault.vpn.slot().start };
-        let space = self.user.living(at.space);
+        let space = self.living(at.space);
         let deposit = space.spare_table.take().expect("a page table was allocated for the slot");
         space.table.install_huge(at.vpn, Huge { pte, deposit: Some(deposit) });
-        self.user.rmap.set(deposit, Owner::PageTable(at));
-        self.work.ptes_set += 1;
+        self.rmap.set(deposit, Owner::PageTable(at));
+        phys.work.ptes_set += 1;
     }
 
     /// Maps a fresh huge page, unless something has changed since it was asked for.
-    fn map_fresh_huge(&mut self, fault: &Fault, head: Idx, cpu: usize) -> FaultStep {
+    fn map_fresh_huge(&mut self, fault: &Fault, head: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
         let slot = fault.vpn.slot();
-        let vma = self.user.space(fault.space).ok().filter(|space| {
+        let vma = self.space(fault.space).ok().filter(|space| {
             let now = space.table.huge(fault.vpn).map_or(Pte::NONE, |huge| huge.pte);
             let has_room = now.idx().is_some()
                 || !now.is_none()
@@ -315,40 +336,40 @@ impl<T: Tracer> Mm<T> {
             space.vmas.generation == fault.generation && now == fault.seen && has_room
         });
         let Some(vma) = vma.and_then(|space| space.vmas.find(fault.vpn)).copied() else {
-            self.free_fresh(head, cpu);
+            phys.free_fresh(head, cpu);
             return FaultStep::Retry;
         };
         match fault.need {
-            Need::HugeCopyOf(source) => self.copy_huge(self.frames.at(source), head),
-            _ => self.clear_huge_page(head),
+            Need::HugeCopyOf(source) => self.copy_huge(phys.frames.at(source), head, phys),
+            _ => self.clear_huge_page(head, phys),
         }
         let at = Mapping { space: fault.space, vpn: slot.start };
         let entry = Access::Write.mark(Pte::present(head)).with(PteFlag::Write, vma.prot.has(Prot::WRITE));
         if fault.seen.is_none() {
-            self.install_huge(fault, entry);
+            self.install_huge(fault, entry, phys);
         } else {
-            self.user.living(at.space).table.huge_mut(at.vpn).expect("the slot has a huge mapping").pte = entry;
-            self.work.ptes_set += 1;
-            self.work.ptes_cleared += 1;
-            self.work.tlb_flushes += 1;
+            self.living(at.space).table.huge_mut(at.vpn).expect("the slot has a huge mapping").pte = entry;
+            phys.work.ptes_set += 1;
+            phys.work.ptes_cleared += 1;
+            phys.work.tlb_flushes += 1;
         }
-        self.adopt_huge(head, at, vma.locked);
+        self.adopt_huge(head, at, vma.locked, phys);
         match fault.seen.idx() {
             Some(old) => {
-                self.unmap_huge(at, old, cpu);
-                self.munlock_page(old);
+                self.unmap_huge(at, old, cpu, phys);
+                self.munlock_page(old, phys);
             }
-            None => self.user.living(at.space).rss += HUGE_RSS,
+            None => self.living(at.space).rss += HUGE_RSS,
         }
         if !fault.seen.is_none() && fault.seen.idx().is_none() {
-            self.release_huge_zero();
+            self.release_huge_zero(phys);
         }
-        self.counters.thp_fault_alloc += 1;
-        self.wrote(fault.space, fault.vpn, fault.access);
+        phys.counters.thp_fault_alloc += 1;
+        self.wrote(fault.space, fault.vpn, fault.access, phys);
         FaultStep::Done
     }
 
-    fn copy_huge(&mut self, from: Idx, to: Idx) {
-        (0..NR).for_each(|offset| self.copy_page(from.plus(offset), to.plus(offset)));
+    fn copy_huge(&mut self, from: Idx, to: Idx, phys: &mut PhysMem<impl Tracer>) {
+        (0..NR).for_each(|offset| self.copy_page(from.plus(offset), to.plus(offset), phys));
     }
 }

@@ -4,31 +4,32 @@ use order9_frames::Idx;
 use order9_units::Pages;
 
 use super::subpages;
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::Owner;
 use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Splits the huge page of a file, of which nobody but its mappings knows: all of these go, and what lies beyond the end
     /// of the file is freed on behalf of `cpu`.
-    pub(super) fn split_file_page(&mut self, head: Idx, cpu: usize) {
-        let Owner::File { file, index: base } = self.user.rmap.owner(head) else { unreachable!("it is of a file") };
-        for at in self.user.huge.page(head).pmds.clone() {
-            self.split_entry(at.space, at.vpn);
+    pub(super) fn split_file_page(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        let Owner::File { file, index: base } = self.rmap.owner(head) else { unreachable!("it is of a file") };
+        for at in self.huge.page(head).pmds.clone() {
+            self.split_entry(at.space, at.vpn, phys);
         }
-        if self.user.huge.page(head).ptes > 0 {
-            subpages(head).for_each(|idx| self.unmap_everywhere(idx));
+        if self.huge.page(head).ptes > 0 {
+            subpages(head).for_each(|idx| self.unmap_everywhere(idx, phys));
         }
-        self.work.rmap_walks += 1;
-        self.counters.thp_split_page += 1;
-        self.take_apart(head);
-        self.user.levels.shmem_thps -= 1;
-        let size = self.user.files.size(file).map_or(0, Pages::get);
+        phys.work.rmap_walks += 1;
+        phys.counters.thp_split_page += 1;
+        self.take_apart(head, phys);
+        self.levels.shmem_thps -= 1;
+        let size = self.files.size(file).map_or(0, Pages::get);
         for (index, idx) in (base..).zip(subpages(head)).filter(|&(index, _)| index >= size) {
-            self.take_from_file(file, index, None);
-            self.disown(idx, cpu);
+            self.take_from_file(file, index, None, phys);
+            self.disown(idx, cpu, phys);
         }
-        if let Some(tags) = self.user.tags.as_mut().filter(|_| size < base + u64::from(super::NR)) {
+        if let Some(tags) = self.tags.as_mut().filter(|_| size < base + u64::from(super::NR)) {
             tags.discard_file(file, size, u64::MAX);
         }
     }

@@ -14,7 +14,8 @@ use order9_units::{Nanos, NodeId};
 use super::NR;
 use super::collapse::{Collapse, CollapseFailure, whole_slots};
 use super::rules::Collapser;
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::{Space, SpaceId, TASK_END, Vma, Vpn, VpnRange};
 use crate::trace::Tracer;
 
@@ -124,49 +125,50 @@ impl Khugepaged {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Registers a space of which a mapping may have huge pages. khugepaged is woken for the first one.
-    pub(crate) fn khugepaged_register(&mut self, space: SpaceId) {
-        let khugepaged = &mut self.user.huge.khugepaged;
+    pub(crate) fn khugepaged_register(&mut self, space: SpaceId, phys: &mut PhysMem<impl Tracer>) {
+        let khugepaged = &mut self.huge.khugepaged;
         if !khugepaged.is_registered(space) {
-            self.daemons.wakeups.khugepaged |= khugepaged.spaces.is_empty();
+            phys.daemons.wakeups.khugepaged |= khugepaged.spaces.is_empty();
             khugepaged.spaces.push(space);
         }
     }
 
     /// The same, if the mapping at `vpn` has a slot that may be huge, or one of tmpfs whose file may later have huge pages.
-    pub(crate) fn khugepaged_register_at(&mut self, id: SpaceId, vpn: Vpn) {
-        let vma = self.user.space(id).ok().and_then(|space| Some(space.seen_by_thp(space.vmas.find(vpn)?)));
-        let may = |vma: &Vma| self.is_thp_eligible(vma) || self.is_enabled_for(vma) && self.is_congruent_shmem(vma);
+    pub(crate) fn khugepaged_register_at(&mut self, id: SpaceId, vpn: Vpn, phys: &mut PhysMem<impl Tracer>) {
+        let vma = self.space(id).ok().and_then(|space| Some(space.seen_by_thp(space.vmas.find(vpn)?)));
+        let may =
+            |vma: &Vma| phys.is_thp_eligible(vma) || phys.is_enabled_for(vma) && self.is_congruent_shmem(vma, phys);
         if vma.is_some_and(|vma| may(&vma) && whole_slots(vma.range).next().is_some()) {
-            self.khugepaged_register(id);
+            self.khugepaged_register(id, phys);
         }
     }
 
     /// Huge pages khugepaged has made: `pages_collapsed`.
     #[must_use]
-    pub const fn khugepaged_pages_collapsed(&self) -> u32 {
-        self.user.huge.khugepaged.pages_collapsed
+    pub fn khugepaged_pages_collapsed(&self) -> u32 {
+        self.huge.khugepaged.pages_collapsed
     }
 
     /// How often khugepaged has been through all spaces: `full_scans`.
     #[must_use]
-    pub const fn khugepaged_full_scans(&self) -> u32 {
-        self.user.huge.khugepaged.full_scans
+    pub fn khugepaged_full_scans(&self) -> u32 {
+        self.huge.khugepaged.full_scans
     }
 
     /// Begins a pass.
     pub fn khugepaged_begin_pass(&mut self) {
-        self.user.huge.khugepaged.pass = Pass::default();
+        self.huge.khugepaged.pass = Pass::default();
     }
 
     /// The space to visit next, of which its lock is to be tried: where it is busy, [`Mm::khugepaged_pass_by`]. `None` ends
     /// the pass: it has looked at enough, been through all spaces, or huge pages are off.
-    pub fn khugepaged_next(&mut self) -> Option<SpaceId> {
-        if self.khugepaged_is_over() {
+    pub(crate) fn khugepaged_next(&mut self, phys: &mut PhysMem<impl Tracer>) -> Option<SpaceId> {
+        if self.khugepaged_is_over(phys) {
             return None;
         }
-        let khugepaged = &mut self.user.huge.khugepaged;
+        let khugepaged = &mut self.huge.khugepaged;
         if khugepaged.cursor.is_none() {
             khugepaged.pass.heads += 1;
             if khugepaged.pass.heads > 1 {
@@ -176,29 +178,30 @@ impl<T: Tracer> Mm<T> {
         }
         khugepaged.pass.begins_visit = true;
         let (space, _) = khugepaged.cursor?;
-        self.work.vma_lookups += 1;
+        phys.work.vma_lookups += 1;
         Some(space)
     }
 
     /// Leaves the space that is visited for the next one.
     pub fn khugepaged_pass_by(&mut self) {
-        self.user.huge.khugepaged.next_space();
+        self.huge.khugepaged.next_space();
     }
 
     /// Looks at the next slot of the space that is visited, under its lock.
-    pub fn khugepaged_scan(&mut self) -> KhugepagedStep {
-        let Some((id, from)) = self.user.huge.khugepaged.cursor.filter(|_| !self.khugepaged_is_over()) else {
+    pub(crate) fn khugepaged_scan(&mut self, phys: &mut PhysMem<impl Tracer>) -> KhugepagedStep {
+        let Some((id, from)) = self.huge.khugepaged.cursor.filter(|_| !self.khugepaged_is_over(phys)) else {
             return KhugepagedStep::Leave;
         };
-        self.work.vma_lookups += 1;
+        phys.work.vma_lookups += 1;
         let rest = VpnRange::new(from, TASK_END);
         let next = |space: &Space| Some(space.seen_by_thp(space.vmas.first_within(rest)?));
-        let Some(vma) = self.user.space(id).ok().and_then(next) else {
-            self.user.huge.khugepaged.next_space();
+        let Some(vma) = self.space(id).ok().and_then(next) else {
+            self.huge.khugepaged.next_space();
             return KhugepagedStep::Leave;
         };
-        let slot = if self.may_have_huge_pages(&vma) { whole_slots(vma.range.intersect(rest)).next() } else { None };
-        let khugepaged = &mut self.user.huge.khugepaged;
+        let slot =
+            if self.may_have_huge_pages(&vma, phys) { whole_slots(vma.range.intersect(rest)).next() } else { None };
+        let khugepaged = &mut self.huge.khugepaged;
         khugepaged.pass.progress += u64::from(core::mem::take(&mut khugepaged.pass.begins_visit));
         let Some(slot) = slot else {
             khugepaged.pass.progress += u64::from(from <= vma.range.start);
@@ -207,7 +210,7 @@ impl<T: Tracer> Mm<T> {
         };
         khugepaged.pass.progress += u64::from(NR);
         khugepaged.cursor = Some((id, slot.slot().end));
-        match self.collapse_scan_by(id, slot, Collapser::Khugepaged) {
+        match self.collapse_scan_by(id, slot, Collapser::Khugepaged, phys) {
             Ok(Some(collapse)) => KhugepagedStep::Found(collapse),
             // The lock is given back to look at a file.
             Ok(None) | Err(_) if vma.kind.file().is_some() => KhugepagedStep::Leave,
@@ -217,9 +220,13 @@ impl<T: Tracer> Mm<T> {
 
     /// Takes note of what became of a slot that was to be collapsed. A pause is to be slept before the pass goes on: the
     /// first time that there is no huge page. The second time ends the pass.
-    pub fn khugepaged_done(&mut self, end: Result<(), CollapseFailure>) -> KhugepagedPause {
-        let has_budget = !self.khugepaged_is_over();
-        let khugepaged = &mut self.user.huge.khugepaged;
+    pub(crate) fn khugepaged_done(
+        &mut self,
+        end: Result<(), CollapseFailure>,
+        phys: &PhysMem<impl Tracer>,
+    ) -> KhugepagedPause {
+        let has_budget = !self.khugepaged_is_over(phys);
+        let khugepaged = &mut self.huge.khugepaged;
         khugepaged.pages_collapsed = khugepaged.pages_collapsed.wrapping_add(u32::from(end.is_ok()));
         if end != Err(CollapseFailure::AllocHugePage) || !has_budget {
             return KhugepagedPause::None;
@@ -228,27 +235,29 @@ impl<T: Tracer> Mm<T> {
             khugepaged.pass.over = true;
             return KhugepagedPause::None;
         }
-        pause(self.settings.thp.khugepaged.alloc_sleep_ms)
+        pause(phys.settings.thp.khugepaged.alloc_sleep_ms)
     }
 
     /// How long to sleep after a pass.
     #[must_use]
-    pub fn khugepaged_pause(&self) -> KhugepagedPause {
-        if self.settings.thp.is_off() || self.user.huge.khugepaged.spaces.is_empty() {
+    pub fn khugepaged_pause(&self, phys: &PhysMem<impl Tracer>) -> KhugepagedPause {
+        if phys.settings.thp.is_off() || self.huge.khugepaged.spaces.is_empty() {
             return KhugepagedPause::UntilWoken;
         }
-        pause(self.settings.thp.khugepaged.scan_sleep_ms)
+        pause(phys.settings.thp.khugepaged.scan_sleep_ms)
     }
 
+    fn khugepaged_is_over(&self, phys: &PhysMem<impl Tracer>) -> bool {
+        let pass = &self.huge.khugepaged.pass;
+        phys.settings.thp.is_off() || pass.over || pass.progress >= phys.settings.thp.khugepaged.pages_to_scan
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
     /// Pause between two passes over spaces: `scan_sleep_millisecs`.
     #[must_use]
     pub const fn khugepaged_scan_sleep(&self) -> Nanos {
         Nanos::new(self.settings.thp.khugepaged.scan_sleep_ms * 1_000_000)
-    }
-
-    fn khugepaged_is_over(&self) -> bool {
-        let pass = &self.user.huge.khugepaged.pass;
-        self.settings.thp.is_off() || pass.over || pass.progress >= self.settings.thp.khugepaged.pages_to_scan
     }
 }
 

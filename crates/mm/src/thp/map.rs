@@ -2,129 +2,131 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::Idx;
+
 use super::file_map::SHMEM_RSS;
 use super::{HugePage, NR, head_of, subpages};
-use crate::Mm;
 use crate::lru_list::LruList;
 use crate::page_flags::PageFlag;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::reclaim::Uses;
 use crate::space::{Huge, Mapping, Owner, PteFlag, Rss, SpaceId, Vpn, VpnRange, Zap};
 use crate::trace::Tracer;
-use order9_frames::Idx;
 
 /// What a huge mapping of anonymous memory adds to a space.
 pub(super) const HUGE_RSS: Rss = Rss { anon_pages: NR as u64, shmem_pages: 0, file_pages: 0 };
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Makes a fresh huge page the anonymous one of a mapping, the first page of which is `at`.
-    pub(super) fn adopt_huge(&mut self, head: Idx, at: Mapping, locked: bool) {
-        self.make_room_for_huge();
-        self.adopt_anon(head, Owner::Huge, locked);
-        self.user.huge.page_mut(head).pmds.push(at);
-        self.user.levels.anon += u64::from(NR);
-        self.user.levels.anon_thps += 1;
-        if self.policy.thp.shrink_underused && self.settings.thp.shrink_underused {
-            self.enqueue(head, false);
+    pub(super) fn adopt_huge(&mut self, head: Idx, at: Mapping, locked: bool, phys: &mut PhysMem<impl Tracer>) {
+        self.make_room_for_huge(phys);
+        self.adopt_anon(head, Owner::Huge, locked, phys);
+        self.huge.page_mut(head).pmds.push(at);
+        self.levels.anon += u64::from(NR);
+        self.levels.anon_thps += 1;
+        if phys.policy.thp.shrink_underused && phys.settings.thp.shrink_underused {
+            self.enqueue(head, false, phys);
         }
     }
 
-    pub(super) fn make_room_for_huge(&mut self) {
-        if self.user.huge.pages.is_empty() {
-            self.user.huge.pages.resize(self.frames.blocks().len(), HugePage::default());
+    pub(super) fn make_room_for_huge(&mut self, phys: &PhysMem<impl Tracer>) {
+        if self.huge.pages.is_empty() {
+            self.huge.pages.resize(phys.frames.blocks().len(), HugePage::default());
         }
     }
 
     /// A huge mapping is gone: a page that only base mappings are left of waits for its split, one without any is freed.
-    pub(super) fn unmap_huge(&mut self, at: Mapping, head: Idx, cpu: usize) {
-        self.forget_pmd(at, head);
-        let page = self.user.huge.page(head);
+    pub(super) fn unmap_huge(&mut self, at: Mapping, head: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        self.forget_pmd(at, head, phys);
+        let page = self.huge.page(head);
         let last = page.pmds.is_empty();
         let unmapped = last && page.mapped < NR;
         let freed_at_once = page.mapped == 0;
-        if unmapped && (!freed_at_once || self.policy.thp.queue_full_unmap) {
-            self.queue_deferred(head);
+        if unmapped && (!freed_at_once || phys.policy.thp.queue_full_unmap) {
+            self.queue_deferred(head, phys);
         }
-        self.free_if_unmapped(head, cpu);
+        self.free_if_unmapped(head, cpu, phys);
     }
 
     /// Takes a huge mapping off the list, and what it counted for off the levels.
-    pub(super) fn forget_pmd(&mut self, at: Mapping, head: Idx) {
-        let page = self.user.huge.page_mut(head);
+    pub(super) fn forget_pmd(&mut self, at: Mapping, head: Idx, phys: &PhysMem<impl Tracer>) {
+        let page = self.huge.page_mut(head);
         let place = page.pmds.iter().position(|&pmd| pmd == at).expect("the page has this mapping");
         page.pmds.swap_remove(place);
         if page.pmds.is_empty() {
-            let (no_longer, levels) = (u64::from(NR - page.mapped), &mut self.user.levels);
-            if self.user.rmap.owner(head) == Owner::Huge {
+            let (no_longer, levels) = (u64::from(NR - page.mapped), &mut self.levels);
+            if self.rmap.owner(head) == Owner::Huge {
                 levels.anon_thps -= 1;
                 levels.anon -= no_longer;
             } else {
                 levels.shmem_pmdmapped -= 1;
-                *self.mapped_of(head) -= no_longer;
+                *self.mapped_of(head, phys) -= no_longer;
             }
         }
     }
 
     /// A single mapping of a base page is gone.
-    pub(crate) fn unmap_subpage(&mut self, at: Mapping, idx: Idx, cpu: usize) -> Rss {
-        let (head, place) = (head_of(idx), self.user.rmap.of_subpage(idx));
-        let last = match self.user.rmap.owner(place) {
+    pub(crate) fn unmap_subpage(&mut self, at: Mapping, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Rss {
+        let (head, place) = (head_of(idx), self.rmap.of_subpage(idx));
+        let last = match self.rmap.owner(place) {
             Owner::Anon(_) => {
-                self.user.rmap.set(place, Owner::Nobody);
+                self.rmap.set(place, Owner::Nobody);
                 true
             }
             Owner::Shared { .. } => {
-                self.user.rmap.unshare(place, at);
+                self.rmap.unshare(place, at);
                 false
             }
             owner => unreachable!("{at:?} maps a base page of a huge page that is {owner:?}"),
         };
-        let page = self.user.huge.page_mut(head);
+        let page = self.huge.page_mut(head);
         page.ptes -= 1;
         page.mapped -= u32::from(last);
         if last && page.pmds.is_empty() {
-            self.user.levels.anon -= 1;
-            if !self.frames.word(head).has(PageFlag::SwapCache) {
-                self.queue_deferred(head);
+            self.levels.anon -= 1;
+            if !phys.frames.word(head).has(PageFlag::SwapCache) {
+                self.queue_deferred(head, phys);
             }
         }
-        self.free_if_unmapped(head, cpu);
+        self.free_if_unmapped(head, cpu, phys);
         Rss { anon_pages: 1, ..Rss::default() }
     }
 
     /// Another mapping of a base page, the first by itself or one more.
     pub(crate) fn map_subpage(&mut self, at: Mapping, idx: Idx) {
-        let place = self.user.rmap.of_subpage(idx);
-        let first = self.user.rmap.owner(place) == Owner::Nobody;
+        let place = self.rmap.of_subpage(idx);
+        let first = self.rmap.owner(place) == Owner::Nobody;
         match first {
-            true => self.user.rmap.set(place, Owner::Anon(at)),
-            false => self.user.rmap.share(place, at),
+            true => self.rmap.set(place, Owner::Anon(at)),
+            false => self.rmap.share(place, at),
         }
-        let page = self.user.huge.page_mut(head_of(idx));
+        let page = self.huge.page_mut(head_of(idx));
         page.ptes += 1;
         page.mapped += u32::from(first);
         if first && page.pmds.is_empty() {
-            self.user.levels.anon += 1;
+            self.levels.anon += 1;
         }
     }
 
     /// Frees a huge page that nobody maps any more; a pin or isolation keeps it until it ends, and swap as long as an entry
     /// names a slot of it.
-    fn free_if_unmapped(&mut self, head: Idx, cpu: usize) {
+    fn free_if_unmapped(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         if self.is_huge_page_mapped(head) {
             return;
         }
-        self.leave_queue(head);
-        match self.frames.word(head).has(PageFlag::SwapCache) {
-            true => self.drop_huge_if_useless(head, cpu),
-            false => self.disown(head, cpu),
+        self.leave_queue(head, phys);
+        match phys.frames.word(head).has(PageFlag::SwapCache) {
+            true => self.drop_huge_if_useless(head, cpu, phys),
+            false => self.disown(head, cpu, phys),
         }
     }
 
     /// Mappings of a base page of a huge page by itself.
     pub(super) fn own_mappings(&self, idx: Idx) -> Vec<Mapping> {
-        match self.user.rmap.owner(self.user.rmap.of_subpage(idx)) {
+        match self.rmap.owner(self.rmap.of_subpage(idx)) {
             Owner::Anon(at) => alloc::vec![at],
-            Owner::Shared { first, .. } => self.user.rmap.chain(first).collect(),
+            Owner::Shared { first, .. } => self.rmap.chain(first).collect(),
             _ => Vec::new(),
         }
     }
@@ -133,25 +135,25 @@ impl<T: Tracer> Mm<T> {
     pub(crate) fn subpage_mappings(&self, idx: Idx) -> Vec<Mapping> {
         let (head, offset) = (head_of(idx), u64::from(idx.0 % NR));
         let part = |at: &Mapping| Mapping { vpn: Vpn::new(at.vpn.get() + offset), ..*at };
-        let mut mappings: Vec<Mapping> = self.user.huge.page(head).pmds.iter().map(part).collect();
+        let mut mappings: Vec<Mapping> = self.huge.page(head).pmds.iter().map(part).collect();
         mappings.extend(self.own_mappings(idx));
         mappings
     }
 
     /// How often a base page of a huge page is mapped.
     pub(crate) fn subpage_mapcount(&self, idx: Idx) -> u32 {
-        self.user.huge.page(head_of(idx)).pmds.len() as u32 + self.user.rmap.subpage_mappings(idx)
+        self.huge.page(head_of(idx)).pmds.len() as u32 + self.rmap.subpage_mappings(idx)
     }
 
     /// Base pages of a huge page that somebody maps.
     pub(crate) fn huge_anon_pages(&self, head: Idx) -> u64 {
-        let page = self.user.huge.page(head);
+        let page = self.huge.page(head);
         u64::from(if page.pmds.is_empty() { page.mapped } else { NR })
     }
 
     /// Whether every base page of a huge page is mapped once at most, so that whoever maps one may write to it in place.
     pub(crate) fn is_huge_exclusive(&self, head: Idx) -> bool {
-        let page = self.user.huge.page(head);
+        let page = self.huge.page(head);
         match page.pmds.len() {
             0 => page.ptes == page.mapped,
             1 => page.ptes == 0,
@@ -161,33 +163,33 @@ impl<T: Tracer> Mm<T> {
 
     /// Whether a locked mapping shows the whole page: single mappings do not keep a huge page unevictable.
     pub(crate) fn is_huge_mlocked(&self, head: Idx) -> bool {
-        self.user.huge.page(head).pmds.iter().any(|at| {
-            let vma = self.user.space(at.space).ok().and_then(|space| space.vmas.find(at.vpn));
+        self.huge.page(head).pmds.iter().any(|at| {
+            let vma = self.space(at.space).ok().and_then(|space| space.vmas.find(at.vpn));
             vma.is_some_and(|vma| vma.locked)
         })
     }
 
     /// A locked mapping shows the page now. A huge page stays evictable unless that is its only mapping; one of a file, unless
     /// all its mappings are huge.
-    pub(crate) fn mlock_huge(&mut self, head: Idx) {
-        let (page, is_anon) = (self.user.huge.page(head), self.huge_head(head).is_some());
+    pub(crate) fn mlock_huge(&mut self, head: Idx, phys: &mut PhysMem<impl Tracer>) {
+        let (page, is_anon) = (self.huge.page(head), self.huge_head(head, phys).is_some());
         let only = page.ptes == 0 && if is_anon { page.pmds.len() == 1 } else { !page.pmds.is_empty() };
-        if only && !self.frames.word(head).has(PageFlag::Unevictable) {
-            self.move_lru(head, LruList::Unevictable);
+        if only && !phys.frames.word(head).has(PageFlag::Unevictable) {
+            self.move_lru(head, LruList::Unevictable, phys);
         }
     }
 
     /// Counts the mappings by which a huge page was accessed, and forgets the accesses.
-    pub(crate) fn take_huge_uses(&mut self, head: Idx) -> Uses {
+    pub(crate) fn take_huge_uses(&mut self, head: Idx, phys: &PhysMem<impl Tracer>) -> Uses {
         let mut uses = Uses::default();
-        for at in self.user.huge.page(head).pmds.clone() {
-            let huge = self.user.living(at.space).table.huge_mut(at.vpn).expect("the page has this mapping");
+        for at in self.huge.page(head).pmds.clone() {
+            let huge = self.living(at.space).table.huge_mut(at.vpn).expect("the page has this mapping");
             uses.young += u32::from(huge.pte.has(PteFlag::Young));
             huge.pte = huge.pte.with(PteFlag::Young, false);
         }
-        if self.user.huge.page(head).ptes > 0 {
-            for at in subpages(head).flat_map(|idx| self.mappings_of(idx).to_vec()).collect::<Vec<_>>() {
-                let Some(table) = self.user.living(at.space).table.table_mut(at.vpn) else { continue };
+        if self.huge.page(head).ptes > 0 {
+            for at in subpages(head).flat_map(|idx| self.mappings_of(idx, phys).to_vec()).collect::<Vec<_>>() {
+                let Some(table) = self.living(at.space).table.table_mut(at.vpn) else { continue };
                 let pte = table.get(at.vpn);
                 uses.young += u32::from(pte.has(PteFlag::Young));
                 table.set(at.vpn, pte.with(PteFlag::Young, false));
@@ -197,79 +199,92 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Gives a child the huge mapping of a slot, in the place of the empty table that it was given for this.
-    pub(crate) fn fork_huge(&mut self, parent: SpaceId, child: SpaceId, slot: VpnRange) {
-        let from = self.user.living(parent).table.huge_mut(slot.start).expect("the parent has a huge mapping");
+    pub(crate) fn fork_huge(
+        &mut self,
+        parent: SpaceId,
+        child: SpaceId,
+        slot: VpnRange,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
+        let from = self.living(parent).table.huge_mut(slot.start).expect("the parent has a huge mapping");
         from.pte = from.pte.with(PteFlag::Write, false);
         let pte = from.pte.with(PteFlag::Young, false);
-        let to = self.user.living(child);
+        let to = self.living(child);
         let deposit = to.table.remove(slot.start).expect("the child has a table");
         to.table.install_huge(slot.start, Huge { pte, deposit: Some(deposit) });
         match pte.idx() {
             Some(head) => {
                 to.rss += HUGE_RSS;
-                self.user.huge.page_mut(head).pmds.push(Mapping { space: child, vpn: slot.start });
+                self.huge.page_mut(head).pmds.push(Mapping { space: child, vpn: slot.start });
             }
-            None => self.hold_huge_zero(child),
+            None => self.hold_huge_zero(child, phys),
         }
-        self.work.ptes_set += 1;
+        phys.work.ptes_set += 1;
     }
 
     /// Moves the huge mapping of a slot to another, empty one.
-    pub(crate) fn move_huge(&mut self, id: SpaceId, slot: VpnRange, target: Vpn) {
-        let table = &mut self.user.living(id).table;
+    pub(crate) fn move_huge(&mut self, id: SpaceId, slot: VpnRange, target: Vpn, phys: &mut PhysMem<impl Tracer>) {
+        let table = &mut self.living(id).table;
         let huge = table.remove_huge(slot.start).expect("the slot has a huge mapping");
         table.install_huge(target, huge);
         let [from, to] = [slot.start, target].map(|vpn| Mapping { space: id, vpn });
         if let Some(deposit) = huge.deposit {
-            self.user.rmap.set(deposit, Owner::PageTable(to));
+            self.rmap.set(deposit, Owner::PageTable(to));
         }
         if let Some(head) = huge.head() {
-            let pmds = &mut self.user.huge.page_mut(head).pmds;
+            let pmds = &mut self.huge.page_mut(head).pmds;
             *pmds.iter_mut().find(|at| **at == from).expect("the page has this mapping") = to;
         }
-        self.work.ptes_cleared += 1;
-        self.work.ptes_set += 1;
-        self.work.tlb_flushes += 1;
-        if let Some(tags) = &mut self.user.tags {
+        phys.work.ptes_cleared += 1;
+        phys.work.ptes_set += 1;
+        phys.work.tlb_flushes += 1;
+        if let Some(tags) = &mut self.tags {
             tags.relocate(id, slot, target);
         }
     }
 
     /// Unmaps the huge mappings of `range`, or those of files alone. Those of slots that it covers only in part are split
     /// first.
-    pub(crate) fn zap_huge(&mut self, id: SpaceId, range: VpnRange, which: Zap, cpu: usize) {
-        let slots: Vec<_> = self.user.living(id).table.huge_slots(range).collect();
+    pub(crate) fn zap_huge(
+        &mut self,
+        id: SpaceId,
+        range: VpnRange,
+        which: Zap,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
+        let slots: Vec<_> = self.living(id).table.huge_slots(range).collect();
         for (slot, huge) in slots {
-            if which == Zap::FilePages && !self.is_of_file(huge) {
+            if which == Zap::FilePages && !self.is_of_file(huge, phys) {
                 continue;
             }
             if slot.intersect(range) == slot {
-                self.zap_huge_slot(id, slot, cpu);
+                self.zap_huge_slot(id, slot, cpu, phys);
             } else {
-                self.split_pmd(id, slot.start);
+                self.split_pmd(id, slot.start, phys);
             }
         }
     }
 
-    pub(super) fn zap_huge_slot(&mut self, id: SpaceId, slot: VpnRange, cpu: usize) {
-        let huge = self.user.living(id).table.remove_huge(slot.start).expect("the slot has a huge mapping");
+    pub(super) fn zap_huge_slot(&mut self, id: SpaceId, slot: VpnRange, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        let huge = self.living(id).table.remove_huge(slot.start).expect("the slot has a huge mapping");
         if let Some(deposit) = huge.deposit {
-            self.free_page_table(id, deposit, cpu);
+            self.free_page_table(id, deposit, cpu, phys);
         }
         if let Some(head) = huge.head() {
             let at = Mapping { space: id, vpn: slot.start };
-            if self.is_of_file(huge) {
-                self.user.living(id).rss -= SHMEM_RSS;
-                self.forget_pmd(at, head);
+            if self.is_of_file(huge, phys) {
+                self.living(id).rss -= SHMEM_RSS;
+                self.forget_pmd(at, head, phys);
             } else {
-                self.user.living(id).rss -= HUGE_RSS;
-                self.unmap_huge(at, head, cpu);
+                self.living(id).rss -= HUGE_RSS;
+                self.unmap_huge(at, head, cpu, phys);
             }
-            self.munlock_page(head);
+            self.munlock_page(head, phys);
         } else {
-            self.release_huge_zero();
+            self.release_huge_zero(phys);
         }
-        self.work.ptes_cleared += 1;
-        self.work.tlb_flushes += 1;
+        phys.work.ptes_cleared += 1;
+        phys.work.tlb_flushes += 1;
     }
 }

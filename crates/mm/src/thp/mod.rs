@@ -35,6 +35,9 @@ use alloc::vec::Vec;
 use order9_frames::{Flag, Idx, Word};
 use order9_units::{Order, PAGEBLOCK_PAGES, Pfn};
 
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+
 pub use collapse::{Collapse, CollapseFailure, CollapseRange};
 pub(crate) use filled::Filled;
 pub(crate) use khugepaged::Khugepaged;
@@ -45,7 +48,6 @@ pub use settings::{fault_gfp, khugepaged_gfp, shmem_gfp, zero_gfp};
 
 pub use size::{SizeShmemEnabled, SizeStat};
 
-use crate::Mm;
 use crate::page_flags::PageFlag;
 use crate::space::{Mapping, Owner};
 use crate::trace::Tracer;
@@ -120,43 +122,34 @@ pub(crate) fn subpages(head: Idx) -> impl DoubleEndedIterator<Item = Idx> + Clon
     (head.0..head.0 + NR).map(Idx)
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// The first frame of the anonymous huge page that `idx` is part of.
     #[inline]
-    pub(crate) fn huge_head(&self, idx: Idx) -> Option<Idx> {
+    pub(crate) fn huge_head(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> Option<Idx> {
         let head = head_of(idx);
-        (self.frames.word(idx).is_compound() && self.user.rmap.owner(head) == Owner::Huge).then_some(head)
-    }
-
-    /// The first frame of the live huge allocation that `pfn` is part of; `pfn` itself where there is none. A pin of any part
-    /// of a huge page is one of the whole.
-    pub(crate) fn compound_head(&self, pfn: Pfn) -> Pfn {
-        let Some(idx) = self.frames.idx(pfn).filter(|&idx| self.frames.word(idx).is_compound()) else { return pfn };
-        let word = self.frames.word(head_of(idx));
-        let part = word.is_allocated() && word.order() == Order::PAGEBLOCK;
-        if part { self.frames.pfn(head_of(idx)) } else { pfn }
+        (phys.frames.word(idx).is_compound() && self.rmap.owner(head) == Owner::Huge).then_some(head)
     }
 
     /// Whether a huge mapping shows the huge page that starts at `head`.
     pub(crate) fn is_pmd_mapped(&self, head: Idx) -> bool {
-        !self.user.huge.page(head).pmds.is_empty()
+        !self.huge.page(head).pmds.is_empty()
     }
 
     /// Mappings of the huge page that starts at `pfn`, huge ones and those of base pages: `total_mapcount`. `None` where no
     /// anonymous huge page starts.
     #[must_use]
-    pub fn total_mapcount(&self, pfn: Pfn) -> Option<u64> {
-        let head = self.frames.idx(pfn).filter(|&idx| self.huge_head(idx) == Some(idx))?;
-        let page = self.user.huge.page(head);
+    pub fn total_mapcount(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> Option<u64> {
+        let head = phys.frames.idx(pfn).filter(|&idx| self.huge_head(idx, phys) == Some(idx))?;
+        let page = self.huge.page(head);
         Some(page.pmds.len() as u64 + u64::from(page.ptes))
     }
 
     /// References to the huge page that starts at `pfn`: its mappings, its pins, 512 of the swap cache if it is there, and
     /// reclaim or compaction if it is isolated.
     #[must_use]
-    pub fn huge_page_count(&self, pfn: Pfn) -> Option<u64> {
-        let mappings = self.total_mapcount(pfn)?;
-        let (head, word) = self.frames.live(pfn).ok()?;
+    pub fn huge_page_count(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> Option<u64> {
+        let mappings = self.total_mapcount(pfn, phys)?;
+        let (head, word) = phys.frames.live(pfn).ok()?;
         let pins = u64::from(word.has(Flag::Pinned)) + u64::from(self.more_pins.get(&head.0).copied().unwrap_or(0));
         let cache = if word.has(PageFlag::SwapCache) { u64::from(NR) } else { 0 };
         Some(mappings + pins + cache + u64::from(word.has(Flag::Isolated)))
@@ -167,5 +160,18 @@ impl<T: Tracer> Mm<T> {
     /// `total_mapcount` with `page_count` less the caller's own reference; what the two differ by are these.
     fn can_split(word: Word, isolated_by_caller: bool) -> bool {
         !word.has(Flag::Pinned) && !word.has(PageFlag::Writeback) && word.has(Flag::Isolated) == isolated_by_caller
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
+    /// The first frame of the live huge allocation that `pfn` is part of; `pfn` itself where there is none. A pin of any part
+    /// of a huge page is one of the whole.
+    pub(crate) fn compound_head(&self, pfn: Pfn) -> Pfn {
+        let Some(idx) = self.frames.idx(pfn).filter(|&idx| self.frames.word(idx).is_compound()) else {
+            return pfn;
+        };
+        let word = self.frames.word(head_of(idx));
+        let part = word.is_allocated() && word.order() == Order::PAGEBLOCK;
+        if part { self.frames.pfn(head_of(idx)) } else { pfn }
     }
 }

@@ -8,33 +8,34 @@ use core::num::NonZeroU64;
 use order9_frames::Idx;
 use order9_units::{NodeId, Pfn};
 
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 /// Set in tickets of pages that are only to be looked at, where those that are mapped in part go first.
 const LOOKED_AT: u64 = 1 << 63;
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Nobody maps some base pages of a page any more: it is put at the end of its node's queue, unless it is there already.
-    pub(super) fn queue_deferred(&mut self, head: Idx) {
-        if self.user.huge.page(head).partial {
+    pub(super) fn queue_deferred(&mut self, head: Idx, phys: &mut PhysMem<impl Tracer>) {
+        if self.huge.page(head).partial {
             return;
         }
-        self.counters.thp_deferred_split_page += 1;
-        let queued = self.user.huge.page(head).queued.is_some();
-        if queued && !self.policy.reclaim.partial_first {
-            self.user.huge.page_mut(head).partial = true;
+        phys.counters.thp_deferred_split_page += 1;
+        let queued = self.huge.page(head).queued.is_some();
+        if queued && !phys.policy.reclaim.partial_first {
+            self.huge.page_mut(head).partial = true;
             return;
         }
-        self.leave_queue(head);
-        self.enqueue(head, true);
+        self.leave_queue(head, phys);
+        self.enqueue(head, true, phys);
     }
 
     /// Puts a page that is not queued at the end of its node's queue, `partial` if nobody maps some of its base pages.
-    pub(super) fn enqueue(&mut self, head: Idx, partial: bool) {
-        let node = self.node_of(head);
-        let place = if self.policy.reclaim.partial_first && !partial { LOOKED_AT } else { 0 };
-        let huge = &mut self.user.huge;
+    pub(super) fn enqueue(&mut self, head: Idx, partial: bool, phys: &PhysMem<impl Tracer>) {
+        let node = phys.node_of(head);
+        let place = if phys.policy.reclaim.partial_first && !partial { LOOKED_AT } else { 0 };
+        let huge = &mut self.huge;
         huge.tickets += 1;
         let ticket = NonZeroU64::new(huge.tickets | place).expect("tickets start at 1");
         huge.page_mut(head).partial = partial;
@@ -45,59 +46,61 @@ impl<T: Tracer> Mm<T> {
         huge.queues[node.index()].insert(ticket.get(), head);
     }
 
-    /// Whether `ticket` is one of those that a page has which is mapped in part, or is not.
-    pub(super) fn stands_in_turn(&self, ticket: u64, partial: bool) -> bool {
-        (ticket & LOOKED_AT != 0) == (self.policy.reclaim.partial_first && !partial)
-    }
-
     /// Takes a page off the queue, if it is on it.
-    pub(super) fn leave_queue(&mut self, head: Idx) {
-        let node = self.node_of(head);
-        let page = self.user.huge.page_mut(head);
+    pub(super) fn leave_queue(&mut self, head: Idx, phys: &PhysMem<impl Tracer>) {
+        let node = phys.node_of(head);
+        let page = self.huge.page_mut(head);
         page.partial = false;
         if let Some(ticket) = page.queued.take() {
-            self.user.huge.queues[node.index()].remove(&ticket.get());
+            self.huge.queues[node.index()].remove(&ticket.get());
         }
     }
 
     /// Whether a page waits for its split since nobody maps some of its base pages.
     pub(crate) fn is_partially_mapped(&self, head: Idx) -> bool {
-        self.user.huge.page(head).partial
+        self.huge.page(head).partial
     }
 
     /// Huge pages that wait on a node for their split, or to be looked at.
     #[must_use]
     pub fn deferred_splits(&self, node: NodeId) -> u64 {
-        self.user.huge.queues.get(node.index()).map_or(0, |queue| queue.len() as u64)
+        self.huge.queues.get(node.index()).map_or(0, |queue| queue.len() as u64)
     }
 
     /// The huge pages that wait on a node for their split, or to be looked at, first come first.
-    pub fn deferred_split_queue(&self, node: NodeId) -> impl Iterator<Item = Pfn> {
-        let queue = self.user.huge.queues.get(node.index()).into_iter();
-        queue.flat_map(|queue| queue.values().map(|&head| self.frames.pfn(head)))
+    pub fn deferred_split_queue(&self, node: NodeId, phys: &PhysMem<impl Tracer>) -> impl Iterator<Item = Pfn> {
+        let queue = self.huge.queues.get(node.index()).into_iter();
+        queue.flat_map(|queue| queue.values().map(|&head| phys.frames.pfn(head)))
     }
 
     /// Whether the first page of a node's queue is mapped in part.
     pub(crate) fn next_split_frees(&self, node: NodeId) -> bool {
-        let first = self.user.huge.queues.get(node.index()).and_then(|queue| queue.values().next());
+        let first = self.huge.queues.get(node.index()).and_then(|queue| queue.values().next());
         first.is_some_and(|&head| self.is_partially_mapped(head))
     }
 
     /// Splits the first page of a node's queue, unless it waits only to be looked at and is in use; one that cannot be split
     /// goes to the end if nobody maps some of it, and else is left alone from then on. Says whether a page was split.
-    pub(crate) fn split_deferred(&mut self, node: NodeId, cpu: usize) -> bool {
-        let first = self.user.huge.queues.get(node.index()).and_then(|queue| queue.values().next().copied());
+    pub(crate) fn split_deferred(&mut self, node: NodeId, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> bool {
+        let first = self.huge.queues.get(node.index()).and_then(|queue| queue.values().next().copied());
         let Some(head) = first else { return false };
-        let partial = self.user.huge.page(head).partial;
-        let split = (partial || self.is_underused(head)) && self.split_head(head, cpu).is_ok();
+        let partial = self.huge.page(head).partial;
+        let split = (partial || self.is_underused(head, phys)) && self.split_head(head, cpu, phys).is_ok();
         if split {
-            self.counters.thp_underused_split_page += u64::from(!partial);
+            phys.counters.thp_underused_split_page += u64::from(!partial);
             return true;
         }
-        self.leave_queue(head);
+        self.leave_queue(head, phys);
         if partial {
-            self.enqueue(head, true);
+            self.enqueue(head, true, phys);
         }
         false
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
+    /// Whether `ticket` is one of those that a page has which is mapped in part, or is not.
+    pub(super) fn stands_in_turn(&self, ticket: u64, partial: bool) -> bool {
+        (ticket & LOOKED_AT != 0) == (self.policy.reclaim.partial_first && !partial)
     }
 }

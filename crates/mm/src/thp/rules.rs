@@ -11,8 +11,9 @@ use order9_units::NodeId;
 
 use super::NR;
 use super::collapse::CollapseFailure;
-use crate::Mm;
 use crate::page_flags::PageFlag;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::ThpPolicy;
 use crate::space::{Pte, PteFlag, PteKind};
 use crate::trace::Tracer;
@@ -47,10 +48,14 @@ pub(super) const fn fails_with_huge_page(policy: &ThpPolicy, used: u32) -> bool 
     policy.max_ptes_swap && !policy.max_ptes_shared && used < USED_FOR_SWAP_IN
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// What a slot holds, if khugepaged may collapse it as far as its pages go.
-    pub(super) fn khugepaged_tally(&self, entries: &[Pte]) -> Result<Tally, CollapseFailure> {
-        let (limits, policy) = (&self.settings.thp.khugepaged, &self.policy.thp);
+    pub(super) fn khugepaged_tally(
+        &self,
+        entries: &[Pte],
+        phys: &PhysMem<impl Tracer>,
+    ) -> Result<Tally, CollapseFailure> {
+        let (limits, policy) = (&phys.settings.thp.khugepaged, &phys.policy.thp);
         let (max_swap, max_shared) = (
             if policy.max_ptes_swap { limits.max_ptes_swap } else { 0 },
             if policy.max_ptes_shared { limits.max_ptes_shared } else { 0 },
@@ -60,7 +65,7 @@ impl<T: Tracer> Mm<T> {
             match entry.kind() {
                 PteKind::None | PteKind::Zero => tally.none += 1,
                 PteKind::Swap => tally.swapped += 1,
-                PteKind::Present => self.tally_page(*entry, &mut tally)?,
+                PteKind::Present => self.tally_page(*entry, &mut tally, phys)?,
             }
             match () {
                 () if tally.none > limits.max_ptes_none => return Err(CollapseFailure::ExceedNonePte),
@@ -73,18 +78,31 @@ impl<T: Tracer> Mm<T> {
         Ok(tally)
     }
 
-    fn tally_page(&self, entry: Pte, tally: &mut Tally) -> Result<(), CollapseFailure> {
+    fn tally_page(&self, entry: Pte, tally: &mut Tally, phys: &PhysMem<impl Tracer>) -> Result<(), CollapseFailure> {
         let idx = entry.idx().expect("a present entry names a frame");
-        let head = self.huge_head(idx);
-        if head.is_some() && !self.policy.thp.max_ptes_shared {
+        let head = self.huge_head(idx, phys);
+        if head.is_some() && !phys.policy.thp.max_ptes_shared {
             return Err(CollapseFailure::PageCompound);
         }
-        let referenced = self.frames.word(head.unwrap_or(idx)).has(PageFlag::Referenced);
+        let referenced = phys.frames.word(head.unwrap_or(idx)).has(PageFlag::Referenced);
         tally.used += u32::from(entry.has(PteFlag::Young) || referenced);
-        tally.shared += u64::from(self.mapcount(self.frames.pfn(idx)) > 1);
-        self.may_leave(idx)
+        tally.shared += u64::from(self.mapcount(phys.frames.pfn(idx), phys) > 1);
+        self.may_leave(idx, phys)
     }
 
+    /// Whether a page may be moved away: nobody but its mappings and the swap cache refers to it.
+    pub(super) fn may_leave(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> Result<(), CollapseFailure> {
+        let word = phys.frames.word(self.huge_head(idx, phys).unwrap_or(idx));
+        match () {
+            () if word.has(PageFlag::Locked) => Err(CollapseFailure::PageLock),
+            () if word.has(Flag::Isolated) => Err(CollapseFailure::PageLru),
+            () if word.has(Flag::Pinned) => Err(CollapseFailure::PageCount),
+            () => Ok(()),
+        }
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
     /// Whether so much of a slot was used lately that it is worth a huge page.
     pub(super) fn is_used_enough(&self, tally: &Tally) -> Result<(), CollapseFailure> {
         let wants_half = self.policy.thp.max_ptes_shared && tally.swapped > 0;
@@ -103,17 +121,6 @@ impl<T: Tracer> Mm<T> {
         let is_far = |a: &NodeId| seen.iter().any(|&b| self.frames.distance(*a, b) > DISTANCE_MAX);
         if seen.iter().any(is_far) { Err(CollapseFailure::ScanAbort) } else { Ok(()) }
     }
-
-    /// Whether a page may be moved away: nobody but its mappings and the swap cache refers to it.
-    pub(super) fn may_leave(&self, idx: Idx) -> Result<(), CollapseFailure> {
-        let word = self.frames.word(self.huge_head(idx).unwrap_or(idx));
-        match () {
-            () if word.has(PageFlag::Locked) => Err(CollapseFailure::PageLock),
-            () if word.has(Flag::Isolated) => Err(CollapseFailure::PageLru),
-            () if word.has(Flag::Pinned) => Err(CollapseFailure::PageCount),
-            () => Ok(()),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -128,7 +135,7 @@ mod tests {
         let mut policy = Policy::default();
         policy.thp.max_ptes_shared = true;
         let mm = mounted(policy);
-        let is_enough = |swapped, used| mm.is_used_enough(&Tally { swapped, used, ..Tally::default() }).is_ok();
+        let is_enough = |swapped, used| mm.phys.is_used_enough(&Tally { swapped, used, ..Tally::default() }).is_ok();
         assert_eq!([is_enough(0, 0), is_enough(0, 1)], [false, true], "one page where nothing is in swap");
         assert_eq!([is_enough(1, 255), is_enough(1, 256)], [false, true]);
     }
@@ -138,11 +145,11 @@ mod tests {
         let mut mm = mounted(Policy::default());
         let file = used(&mut mm);
         read_pages(&mut mm, file, 0, 1);
-        let idx = mm.frames.at(mm.file_page(file, 0).expect("it was just read"));
+        let idx = mm.phys.frames.at(mm.file_page(file, 0).expect("it was just read"));
         for (referenced, young, used) in [(false, false, 0), (true, false, 1), (false, true, 1), (true, true, 1)] {
-            mm.frames.set(idx, mm.frames.word(idx).with(PageFlag::Referenced, referenced));
+            mm.phys.frames.set(idx, mm.phys.frames.word(idx).with(PageFlag::Referenced, referenced));
             let entry = Pte::present(idx).with(PteFlag::Young, young);
-            let tally = mm.khugepaged_tally(&[entry]).expect("the page may leave");
+            let tally = mm.pages.khugepaged_tally(&[entry], &mm.phys).expect("the page may leave");
             assert_eq!(tally.used, used, "{referenced} {young}");
         }
     }

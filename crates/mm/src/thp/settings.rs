@@ -2,14 +2,14 @@
 //!
 //! Linux' Documentation/admin-guide/mm/transhuge.rst. [`fault_gfp`] is the table of defrag mode, advice and release.
 
+use order9_frames::Gfp;
 use order9_units::{HugeDefrag, HugeEnabled, SizeEnabled};
 
 use super::KhugepagedSettings;
 use super::placement::HugePrices;
-use crate::Mm;
+use crate::phys::PhysMem;
 use crate::policy::{DefragDefault, ShmemGfp, ThpPolicy};
 use crate::trace::Tracer;
-use order9_frames::Gfp;
 
 /// Settings in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +117,7 @@ pub const fn zero_gfp(policy: &ThpPolicy) -> Gfp {
     if policy.madvised_noretry { gfp.with(Gfp::NORETRY) } else { gfp }
 }
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// `transparent_hugepage/enabled`.
     #[must_use]
     pub const fn thp_enabled(&self) -> HugeEnabled {

@@ -5,13 +5,14 @@
 //! introduce multi-size THP sysfs interface" (2023), "mm: add per-order mTHP alloc and swpout counters" (2024); Linux'
 //! Documentation/admin-guide/mm/transhuge.rst.
 
+use order9_frames::Idx;
 use order9_units::SizeEnabled;
 
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::shmem::ShmemHuge;
 use crate::space::Owner;
 use crate::trace::Tracer;
-use order9_frames::Idx;
 
 /// `hugepages-2048kB/shmem_enabled`: which shared anonymous memory and memfds get huge pages of this size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +47,7 @@ pub enum SizeStat {
     SplitFailed,
 }
 
-impl<T: Tracer> Mm<T> {
+impl<T: Tracer> PhysMem<T> {
     /// `hugepages-2048kB/enabled`.
     #[must_use]
     pub const fn thp_size_enabled(&self) -> SizeEnabled {
@@ -57,22 +58,24 @@ impl<T: Tracer> Mm<T> {
     pub fn set_thp_size_enabled(&mut self, enabled: SizeEnabled) {
         self.change_enabled(|thp| thp.size_enabled = enabled);
     }
+}
 
+impl UsedPages {
     /// `hugepages-2048kB/shmem_enabled`.
     #[must_use]
-    pub const fn shmem_size_enabled(&self) -> SizeShmemEnabled {
-        self.user.mounts.size_enabled
+    pub fn shmem_size_enabled(&self) -> SizeShmemEnabled {
+        self.mounts.size_enabled
     }
 
     /// Sets `hugepages-2048kB/shmem_enabled`, for pages to come.
     pub fn set_shmem_size_enabled(&mut self, enabled: SizeShmemEnabled) {
-        self.user.mounts.size_enabled = enabled;
+        self.mounts.size_enabled = enabled;
     }
 
     /// A statistic of huge pages.
     #[must_use]
-    pub fn thp_size_stat(&self, stat: SizeStat) -> u64 {
-        let counters = &self.counters;
+    pub(crate) fn thp_size_stat(&self, stat: SizeStat, phys: &PhysMem<impl Tracer>) -> u64 {
+        let counters = &phys.counters;
         match stat {
             SizeStat::AnonFaultAlloc => counters.thp_fault_alloc,
             // Reads that did not get the page of zeros are faults that fell back, but not from a page of this size.
@@ -91,7 +94,7 @@ impl<T: Tracer> Mm<T> {
 
     /// The first frames of all anonymous huge pages, whoever maps them.
     fn anon_huge_pages(&self) -> impl Iterator<Item = Idx> {
-        let heads = (0..self.user.huge.pages.len() as u32).map(|block| Idx(block * super::NR));
-        heads.filter(|&head| self.user.rmap.owner(head) == Owner::Huge)
+        let heads = (0..self.huge.pages.len() as u32).map(|block| Idx(block * super::NR));
+        heads.filter(|&head| self.rmap.owner(head) == Owner::Huge)
     }
 }

@@ -7,65 +7,66 @@ use order9_frames::Idx;
 use order9_units::{Order, Pfn};
 
 use super::{NR, subpages};
-use crate::Mm;
 use crate::page_flags::PageFlag;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::{Errno, Mapping, NO_CPU, Owner, SpaceId, Table, Vpn};
 use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Splits the huge mapping of the slot of `vpn`, if there is one, into single mappings: the page table was kept for it. A
     /// page of a file is unmapped there. Where the policy splits the page of a program with its mapping, it does, unless
     /// somebody holds the page.
-    pub(crate) fn split_pmd(&mut self, id: SpaceId, vpn: Vpn) {
-        let Some(huge) = self.user.living(id).table.huge(vpn) else { return };
-        self.split_entry(id, vpn);
+    pub(crate) fn split_pmd(&mut self, id: SpaceId, vpn: Vpn, phys: &mut PhysMem<impl Tracer>) {
+        let Some(huge) = self.living(id).table.huge(vpn) else { return };
+        self.split_entry(id, vpn, phys);
         let together = |&head: &Idx| {
-            let page = self.frames.word(head);
-            self.policy.thp.split_page_with_pmd && self.huge_head(head).is_some() && Self::can_split(page, false)
+            let page = phys.frames.word(head);
+            phys.policy.thp.split_page_with_pmd && self.huge_head(head, phys).is_some() && Self::can_split(page, false)
         };
         if let Some(head) = huge.head().filter(together) {
-            self.split_head(head, NO_CPU).expect("nobody holds the page");
+            self.split_head(head, NO_CPU, phys).expect("nobody holds the page");
         }
     }
 
     /// Splits the huge mapping of the slot of `vpn` alone, if there is one.
-    pub(super) fn split_entry(&mut self, id: SpaceId, vpn: Vpn) {
-        let Some(huge) = self.user.living(id).table.huge(vpn) else { return };
-        self.counters.thp_split_pmd += 1;
-        if self.is_of_file(huge) {
-            self.zap_huge_slot(id, vpn.slot(), NO_CPU);
+    pub(super) fn split_entry(&mut self, id: SpaceId, vpn: Vpn, phys: &mut PhysMem<impl Tracer>) {
+        let Some(huge) = self.living(id).table.huge(vpn) else { return };
+        phys.counters.thp_split_pmd += 1;
+        if self.is_of_file(huge, phys) {
+            self.zap_huge_slot(id, vpn.slot(), NO_CPU, phys);
         } else {
-            self.pmd_to_table(id, vpn);
+            self.pmd_to_table(id, vpn, phys);
         }
     }
 
     /// The same for a slot that an edge of a mapping is about to cut at `edge`.
-    pub(crate) fn split_pmd_at_edge(&mut self, id: SpaceId, edge: Vpn) {
+    pub(crate) fn split_pmd_at_edge(&mut self, id: SpaceId, edge: Vpn, phys: &mut PhysMem<impl Tracer>) {
         if edge != edge.slot().start {
-            self.split_pmd(id, edge);
+            self.split_pmd(id, edge, phys);
         }
     }
 
     /// Puts single mappings in the place of the huge one of the slot of `vpn`.
-    pub(super) fn pmd_to_table(&mut self, id: SpaceId, vpn: Vpn) {
+    pub(super) fn pmd_to_table(&mut self, id: SpaceId, vpn: Vpn, phys: &mut PhysMem<impl Tracer>) {
         let slot = vpn.slot();
-        let huge = self.user.living(id).table.huge(vpn).expect("the slot has a huge mapping");
+        let huge = self.living(id).table.huge(vpn).expect("the slot has a huge mapping");
         let mut table = Box::new(Table::new(huge.deposit.expect("private memory keeps a table for the split")));
         slot.iter().for_each(|vpn| {
             table.set(vpn, huge.base(vpn).answered());
         });
-        self.user.living(id).table.split(vpn, table);
+        self.living(id).table.split(vpn, table);
         if let Some(head) = huge.head() {
             for (idx, vpn) in subpages(head).zip(slot.iter()) {
                 self.map_subpage(Mapping { space: id, vpn }, idx);
             }
-            self.forget_pmd(Mapping { space: id, vpn: slot.start }, head);
-            self.munlock_page(head);
+            self.forget_pmd(Mapping { space: id, vpn: slot.start }, head, phys);
+            self.munlock_page(head, phys);
         } else {
-            self.release_huge_zero();
+            self.release_huge_zero(phys);
         }
-        self.work.ptes_set += u64::from(NR);
-        self.work.tlb_flushes += 1;
+        phys.work.ptes_set += u64::from(NR);
+        phys.work.tlb_flushes += 1;
     }
 
     /// Splits the huge page of a program or file that starts at `pfn` into base pages, those that nobody maps, or that lie
@@ -73,80 +74,91 @@ impl<T: Tracer> Mm<T> {
     ///
     /// # Errors
     /// `EBUSY` where it is pinned, isolated or being written, `EINVAL` where no such huge page starts; nothing has changed then.
-    pub fn split_huge_page(&mut self, pfn: Pfn, cpu: usize) -> Result<(), Errno> {
-        let starts = |&idx: &Idx| self.huge_head(idx).or_else(|| self.file_huge_head(idx)) == Some(idx);
-        let head = self.frames.idx(pfn).filter(starts).ok_or(Errno::Einval)?;
-        self.split_head(head, cpu)
+    pub fn split_huge_page(&mut self, pfn: Pfn, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Result<(), Errno> {
+        let starts = |&idx: &Idx| self.huge_head(idx, phys).or_else(|| self.file_huge_head(idx, phys)) == Some(idx);
+        let head = phys.frames.idx(pfn).filter(starts).ok_or(Errno::Einval)?;
+        self.split_head(head, cpu, phys)
     }
 
     /// The same for the first frame of a huge page.
-    pub(super) fn split_head(&mut self, head: Idx, cpu: usize) -> Result<(), Errno> {
-        self.split_unless_held(head, false, cpu)
+    pub(super) fn split_head(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Result<(), Errno> {
+        self.split_unless_held(head, false, cpu, phys)
     }
 
     /// Splits a page that reclaim has isolated: all parts are isolated then.
-    pub(crate) fn split_isolated(&mut self, head: Idx, cpu: usize) -> Result<(), Errno> {
-        self.split_unless_held(head, true, cpu)
+    pub(crate) fn split_isolated(
+        &mut self,
+        head: Idx,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<(), Errno> {
+        self.split_unless_held(head, true, cpu, phys)
     }
 
-    fn split_unless_held(&mut self, head: Idx, isolated: bool, cpu: usize) -> Result<(), Errno> {
-        if !Self::can_split(self.frames.word(head), isolated) {
-            self.counters.thp_split_page_failed += 1;
+    fn split_unless_held(
+        &mut self,
+        head: Idx,
+        isolated: bool,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<(), Errno> {
+        if !Self::can_split(phys.frames.word(head), isolated) {
+            phys.counters.thp_split_page_failed += 1;
             return Err(Errno::Ebusy);
         }
-        if self.file_huge_head(head).is_some() {
-            self.split_file_page(head, cpu);
+        if self.file_huge_head(head, phys).is_some() {
+            self.split_file_page(head, cpu, phys);
             return Ok(());
         }
-        for at in self.user.huge.page(head).pmds.clone() {
-            self.split_entry(at.space, at.vpn);
+        for at in self.huge.page(head).pmds.clone() {
+            self.split_entry(at.space, at.vpn, phys);
         }
-        self.leave_queue(head);
+        self.leave_queue(head, phys);
         // Every mapping is taken away while the page comes apart, and put back.
-        let ptes = u64::from(self.user.huge.page(head).ptes);
-        self.work.rmap_walks += 1;
-        self.work.ptes_cleared += ptes;
-        self.work.ptes_set += ptes;
-        self.work.tlb_flushes += 1;
-        self.counters.thp_split_page += 1;
-        let zeros = self.zeros_of(head);
-        self.take_apart(head);
-        let unmapped = |idx: &Idx| self.user.rmap.owner(*idx) == Owner::Nobody;
+        let ptes = u64::from(self.huge.page(head).ptes);
+        phys.work.rmap_walks += 1;
+        phys.work.ptes_cleared += ptes;
+        phys.work.ptes_set += ptes;
+        phys.work.tlb_flushes += 1;
+        phys.counters.thp_split_page += 1;
+        let zeros = self.zeros_of(head, phys);
+        self.take_apart(head, phys);
+        let unmapped = |idx: &Idx| self.rmap.owner(*idx) == Owner::Nobody;
         let (unmapped, mapped): (Vec<Idx>, Vec<Idx>) = subpages(head).partition(unmapped);
         for idx in unmapped {
-            match self.frames.word(idx).has(PageFlag::SwapCache) {
-                true => self.leave_in_swap_cache(idx, cpu),
-                false => self.disown(idx, cpu),
+            match phys.frames.word(idx).has(PageFlag::SwapCache) {
+                true => self.leave_in_swap_cache(idx, cpu, phys),
+                false => self.disown(idx, cpu, phys),
             }
         }
-        self.map_zeros_for(zeros, cpu);
-        let is_locked = |idx: &Idx| self.user.rmap.owner(*idx) != Owner::Nobody && self.is_mlocked(*idx);
+        self.map_zeros_for(zeros, cpu, phys);
+        let is_locked = |idx: &Idx| self.rmap.owner(*idx) != Owner::Nobody && self.is_mlocked(*idx, phys);
         let locked: Vec<Idx> = mapped.into_iter().filter(is_locked).collect();
-        locked.into_iter().for_each(|idx| self.mlock_page(idx));
+        locked.into_iter().for_each(|idx| self.mlock_page(idx, phys));
         Ok(())
     }
 
     /// Makes 512 pages of one. On an LRU list they take its place, the first being the oldest.
-    pub(super) fn take_apart(&mut self, head: Idx) {
-        self.frames.huge_block_ends(head, Order::PAGEBLOCK);
-        let word = self.frames.word(head).single();
-        if self.user.rmap.owner(head) == Owner::Huge {
-            let first = self.user.rmap.of_subpage(head);
-            let mappings = self.user.rmap.owner(first);
-            self.user.rmap.set(first, Owner::Nobody);
-            self.user.rmap.set(head, mappings);
+    pub(super) fn take_apart(&mut self, head: Idx, phys: &mut PhysMem<impl Tracer>) {
+        phys.frames.huge_block_ends(head, Order::PAGEBLOCK);
+        let word = phys.frames.word(head).single();
+        if self.rmap.owner(head) == Owner::Huge {
+            let first = self.rmap.of_subpage(head);
+            let mappings = self.rmap.owner(first);
+            self.rmap.set(first, Owner::Nobody);
+            self.rmap.set(head, mappings);
         }
         for idx in subpages(head) {
-            self.frames.set(idx, word);
-            self.user.balancing.copy_user(head, idx);
+            phys.frames.set(idx, word);
+            self.balancing.copy_user(head, idx);
         }
-        self.frames.touch_blocks(head.block(), 1);
+        phys.frames.touch_blocks(head.block(), 1);
         if word.has(PageFlag::Lru) {
             for idx in subpages(head).skip(1).collect::<Vec<_>>().into_iter().rev() {
-                self.frames.table_mut().push_before(head, idx);
+                phys.frames.table_mut().push_before(head, idx);
             }
         }
-        let page = self.user.huge.page_mut(head);
+        let page = self.huge.page_mut(head);
         (page.mapped, page.ptes) = (0, 0);
     }
 }

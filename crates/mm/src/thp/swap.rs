@@ -6,51 +6,52 @@
 //! Delay splitting THP during swapping out" and "mm, THP, swap: Delay splitting THP after swapped out" (2017).
 
 use super::{NR, subpages};
-use crate::Mm;
 use crate::page_flags::PageFlag;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::{Mapping, Owner, Pte, PteFlag};
 use crate::trace::Tracer;
 use order9_frames::Idx;
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Gives a huge page 512 slots in a row; says whether there were as many.
-    pub(crate) fn add_huge_to_swap(&mut self, head: Idx) -> bool {
+    pub(crate) fn add_huge_to_swap(&mut self, head: Idx, phys: &mut PhysMem<impl Tracer>) -> bool {
         if !self.swap.give_cluster(head) {
             return false;
         }
-        self.leave_queue(head);
-        let word = self.frames.word(head).with(PageFlag::SwapCache, true).with(PageFlag::Dirty, true);
-        self.frames.set(head, word);
+        self.leave_queue(head, phys);
+        let word = phys.frames.word(head).with(PageFlag::SwapCache, true).with(PageFlag::Dirty, true);
+        phys.frames.set(head, word);
         true
     }
 
     /// Replaces every entry that maps a huge page in the swap cache by slots, after a split of those that map all of it.
-    pub(crate) fn unmap_huge_to_swap(&mut self, head: Idx) {
-        for at in self.user.huge.page(head).pmds.clone() {
-            self.split_entry(at.space, at.vpn);
+    pub(crate) fn unmap_huge_to_swap(&mut self, head: Idx, phys: &mut PhysMem<impl Tracer>) {
+        for at in self.huge.page(head).pmds.clone() {
+            self.split_entry(at.space, at.vpn, phys);
         }
-        let (mut dirty, before) = (false, self.user.huge.page(head).clone());
+        let (mut dirty, before) = (false, self.huge.page(head).clone());
         for idx in subpages(head) {
             let mappings = self.own_mappings(idx);
             mappings.iter().for_each(|&at| dirty |= self.entry_to_slot(at, idx));
-            let place = self.user.rmap.of_subpage(idx);
-            mappings.iter().skip(1).for_each(|&at| self.user.rmap.unshare(place, at));
-            self.user.rmap.set(place, Owner::Nobody);
+            let place = self.rmap.of_subpage(idx);
+            mappings.iter().skip(1).for_each(|&at| self.rmap.unshare(place, at));
+            self.rmap.set(place, Owner::Nobody);
         }
-        let page = self.user.huge.page_mut(head);
+        let page = self.huge.page_mut(head);
         (page.mapped, page.ptes) = (0, 0);
-        self.user.levels.anon -= u64::from(before.mapped);
-        self.work.ptes_cleared += u64::from(before.ptes);
-        self.work.tlb_flushes += u64::from(before.ptes > 0);
-        let word = self.frames.word(head);
-        self.frames.set(head, word.with(PageFlag::Dirty, dirty || word.has(PageFlag::Dirty)));
+        self.levels.anon -= u64::from(before.mapped);
+        phys.work.ptes_cleared += u64::from(before.ptes);
+        phys.work.tlb_flushes += u64::from(before.ptes > 0);
+        let word = phys.frames.word(head);
+        phys.frames.set(head, word.with(PageFlag::Dirty, dirty || word.has(PageFlag::Dirty)));
     }
 
     /// Replaces an entry that maps a page in the swap cache by its slot; says whether it was written through.
     fn entry_to_slot(&mut self, at: Mapping, idx: Idx) -> bool {
         let slot = self.swap.of(idx);
         self.swap.slot(slot).entries += 1;
-        let space = self.user.living(at.space);
+        let space = self.living(at.space);
         space.rss.anon_pages -= 1;
         space.swap_pages += 1;
         let table = space.table.table_mut(at.vpn).expect("the page is mapped there");
@@ -58,27 +59,28 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Frees a huge page in the swap cache that neither mappings nor entries lead to, unless it is being written.
-    pub(crate) fn drop_huge_if_useless(&mut self, head: Idx, cpu: usize) {
+    pub(crate) fn drop_huge_if_useless(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         // From the end, since entries go upward.
-        let is_named = |mm: &Self| subpages(head).rev().any(|idx| mm.swap.entries(mm.swap.of(idx)) > 0);
-        let stays = self.frames.word(head).has(PageFlag::Writeback) || self.is_huge_page_mapped(head) || is_named(self);
+        let is_named = || subpages(head).rev().any(|idx| self.swap.entries(self.swap.of(idx)) > 0);
+        let is_written = phys.frames.word(head).has(PageFlag::Writeback);
+        let stays = is_written || self.is_huge_page_mapped(head) || is_named();
         if !stays {
-            self.remove_from_swap_cache(head);
-            self.disown(head, cpu);
+            self.remove_from_swap_cache(head, phys);
+            self.disown(head, cpu, phys);
         }
     }
 
     /// Whether a huge mapping shows the page.
     pub(crate) fn is_mapped_huge(&self, head: Idx) -> bool {
-        !self.user.huge.page(head).pmds.is_empty()
+        !self.huge.page(head).pmds.is_empty()
     }
 
     /// A huge page in the swap cache is in another block now.
-    pub(super) fn relocate_in_swap_cache(&mut self, source: Idx, target: Idx) {
+    pub(super) fn relocate_in_swap_cache(&mut self, source: Idx, target: Idx, phys: &mut PhysMem<impl Tracer>) {
         for offset in 0..NR {
             self.swap.relocate(source.plus(offset), target.plus(offset));
         }
-        let word = self.frames.word(source);
-        self.frames.set(source, word.with(PageFlag::SwapCache, false));
+        let word = phys.frames.word(source);
+        phys.frames.set(source, word.with(PageFlag::SwapCache, false));
     }
 }

@@ -4,9 +4,10 @@ use order9_units::Pfn;
 
 use super::NR;
 use super::collapse::{Collapse, CollapseFailure};
-use crate::Mm;
 use crate::page_cache::FileId;
-use crate::space::{PteFlag, PteKind, SpaceId, UserMemory, VpnRange};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+use crate::space::{PteFlag, PteKind, SpaceId, VpnRange};
 use crate::trace::{CollapseEvent, Event, Tracer};
 
 /// What a slot looks like from its entries.
@@ -20,7 +21,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(user: &UserMemory, id: SpaceId, slot: VpnRange) -> Self {
+    fn of(user: &UsedPages, id: SpaceId, slot: VpnRange) -> Self {
         let mut seen = Self::default();
         let Some(table) = user.space(id).ok().and_then(|space| space.table.table(slot.start)) else { return seen };
         for pte in slot.iter().map(|vpn| table.get(vpn)) {
@@ -38,9 +39,15 @@ pub(super) fn status(failure: Option<CollapseFailure>) -> &'static str {
     failure.map_or("succeeded", CollapseFailure::name)
 }
 
-impl<T: Tracer> Mm<T> {
-    pub(super) fn trace_scan(&mut self, space: SpaceId, slot: VpnRange, failure: Option<CollapseFailure>) {
-        let (user, (table, heard)) = (&self.user, self.frames.table_and_watch());
+impl UsedPages {
+    pub(super) fn trace_scan(
+        &self,
+        space: SpaceId,
+        slot: VpnRange,
+        failure: Option<CollapseFailure>,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
+        let (user, (table, heard)) = (self, phys.frames.table_and_watch());
         heard.tracer.event(|| {
             let Seen { last, writable, referenced, none_or_zero, unmapped } = Seen::of(user, space, slot);
             let (pfn, status) = (last.map(|idx| table.pfn(idx)), status(failure));
@@ -49,11 +56,11 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Where something had to be read back from swap.
-    pub(super) fn trace_swapin(&mut self, collapse: &Collapse) {
+    pub(super) fn trace_swapin(&self, collapse: &Collapse, phys: &mut PhysMem<impl Tracer>) {
         if collapse.swapped == 0 {
             return;
         }
-        let (user, heard) = (&self.user, self.frames.watch_mut());
+        let (user, heard) = (self, phys.frames.watch_mut());
         heard.tracer.event(|| {
             let Seen { referenced, unmapped, .. } = Seen::of(user, collapse.space, collapse.slot.slot());
             let swapped_in = collapse.swapped.saturating_sub(unmapped);
@@ -61,8 +68,14 @@ impl<T: Tracer> Mm<T> {
         });
     }
 
-    pub(super) fn trace_isolate(&mut self, collapse: &Collapse, pfn: Pfn, failure: Option<CollapseFailure>) {
-        let (user, heard) = (&self.user, self.frames.watch_mut());
+    pub(super) fn trace_isolate(
+        &self,
+        collapse: &Collapse,
+        pfn: Pfn,
+        failure: Option<CollapseFailure>,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
+        let (user, heard) = (self, phys.frames.watch_mut());
         heard.tracer.event(|| {
             let Seen { writable, referenced, none_or_zero, .. } = Seen::of(user, collapse.space, collapse.slot.slot());
             let status = status(failure);
@@ -70,6 +83,35 @@ impl<T: Tracer> Mm<T> {
         });
     }
 
+    /// A range of a file was looked at, as it is traced since `MADV_COLLAPSE` knows files.
+    pub(super) fn trace_file_scan(
+        &self,
+        space: SpaceId,
+        (file, base): (FileId, u64),
+        result: &'static str,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
+        if !phys.policy.thp.madvise_collapse {
+            return;
+        }
+        let (user, (table, heard)) = (self, phys.frames.table_and_watch());
+        heard.tracer.event(|| {
+            let places = base..base + u64::from(NR);
+            let of = user.file(file).ok();
+            let (mut present, mut swap, mut last) = (0, 0, None);
+            for place in places {
+                let page = of.and_then(|of| of.page(place));
+                present += u32::from(page.is_some());
+                swap += u32::from(of.is_some_and(|of| page.is_none() && of.swapped(place).is_some()));
+                last = page.or(last);
+            }
+            let pfn = last.map(|idx| table.pfn(idx));
+            Event::Collapse(CollapseEvent::ScanFile { space, pfn, file, present, swap, result })
+        });
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
     /// A collapse is over, for which `page` was allocated.
     pub(super) fn trace_collapse(&mut self, collapse: &Collapse, page: Option<Pfn>, done: Result<(), CollapseFailure>) {
         let (space, result) = (collapse.space, status(done.err()));
@@ -85,26 +127,5 @@ impl<T: Tracer> Mm<T> {
                 })
             });
         }
-    }
-
-    /// A range of a file was looked at, as it is traced since `MADV_COLLAPSE` knows files.
-    pub(super) fn trace_file_scan(&mut self, space: SpaceId, (file, base): (FileId, u64), result: &'static str) {
-        if !self.policy.thp.madvise_collapse {
-            return;
-        }
-        let (user, (table, heard)) = (&self.user, self.frames.table_and_watch());
-        heard.tracer.event(|| {
-            let places = base..base + u64::from(NR);
-            let of = user.file(file).ok();
-            let (mut present, mut swap, mut last) = (0, 0, None);
-            for place in places {
-                let page = of.and_then(|of| of.page(place));
-                present += u32::from(page.is_some());
-                swap += u32::from(of.is_some_and(|of| page.is_none() && of.swapped(place).is_some()));
-                last = page.or(last);
-            }
-            let pfn = last.map(|idx| table.pfn(idx));
-            Event::Collapse(CollapseEvent::ScanFile { space, pfn, file, present, swap, result })
-        });
     }
 }

@@ -7,19 +7,21 @@
 
 use alloc::vec::Vec;
 
-use super::{NR, subpages};
-use crate::Mm;
-use crate::page_flags::PageFlag;
-use crate::space::{Owner, Pte};
-use crate::trace::Tracer;
 use order9_frames::Idx;
 
-impl<T: Tracer> Mm<T> {
+use super::{NR, subpages};
+use crate::page_flags::PageFlag;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+use crate::space::{Owner, Pte};
+use crate::trace::Tracer;
+
+impl UsedPages {
     /// Whether more base pages of a huge page are zeros than khugepaged would fill. Looks at pages until that is known.
-    pub(super) fn is_underused(&mut self, head: Idx) -> bool {
-        let limit = self.settings.thp.khugepaged.max_ptes_none;
+    pub(super) fn is_underused(&self, head: Idx, phys: &mut PhysMem<impl Tracer>) -> bool {
+        let limit = phys.settings.thp.khugepaged.max_ptes_none;
         let all = u64::from(NR);
-        let Some(filled) = self.user.huge.filled.as_ref().filter(|_| limit < all - 1) else { return false };
+        let Some(filled) = self.huge.filled.as_ref().filter(|_| limit < all - 1) else { return false };
         let (mut zeros, mut used) = (0, 0);
         for idx in subpages(head) {
             match filled.get(idx) {
@@ -31,28 +33,28 @@ impl<T: Tracer> Mm<T> {
             }
         }
         // Whether a page is in use shows at its beginning; that it is zeros, at its end.
-        self.work.pages_compared += zeros;
+        phys.work.pages_compared += zeros;
         zeros > limit
     }
 
     /// The base pages of a huge page that are zeros and could be had from the page of zeros: all but those that are mlocked
     /// or have a copy in swap.
-    pub(super) fn zeros_of(&mut self, head: Idx) -> Vec<Idx> {
-        let Some(filled) = &self.user.huge.filled else { return Vec::new() };
-        if self.frames.word(head).has(PageFlag::SwapCache) {
+    pub(super) fn zeros_of(&self, head: Idx, phys: &mut PhysMem<impl Tracer>) -> Vec<Idx> {
+        let Some(filled) = &self.huge.filled else { return Vec::new() };
+        if phys.frames.word(head).has(PageFlag::SwapCache) {
             return Vec::new();
         }
         let zeros: Vec<Idx> = subpages(head).filter(|&idx| !filled.get(idx)).collect();
-        self.work.pages_compared += zeros.len() as u64;
+        phys.work.pages_compared += zeros.len() as u64;
         zeros
     }
 
     /// Maps the page of zeros instead of these parts of a huge page that was just split, and frees them.
-    pub(super) fn map_zeros_for(&mut self, zeros: Vec<Idx>, cpu: usize) {
+    pub(super) fn map_zeros_for(&mut self, zeros: Vec<Idx>, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         for idx in zeros {
-            let is_mapped = matches!(self.user.rmap.owner(idx), Owner::Anon(_) | Owner::Shared { .. });
-            if is_mapped && !self.is_mlocked(idx) {
-                self.replace_everywhere(idx, Pte::zeroed, cpu);
+            let is_mapped = matches!(self.rmap.owner(idx), Owner::Anon(_) | Owner::Shared { .. });
+            if is_mapped && !self.is_mlocked(idx, phys) {
+                self.replace_everywhere(idx, Pte::zeroed, cpu, phys);
             }
         }
     }

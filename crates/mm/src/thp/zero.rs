@@ -1,71 +1,72 @@
 //! The huge page of zeros: one for all, kept while somebody holds it and until memory is short.
 
 use super::NR;
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::{Owner, SpaceId};
 use crate::trace::Tracer;
 use order9_frames::Idx;
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Whether there is a huge page of zeros.
     #[must_use]
-    pub const fn has_huge_zero_page(&self) -> bool {
-        self.user.huge.zero.is_some()
+    pub fn has_huge_zero_page(&self) -> bool {
+        self.huge.zero.is_some()
     }
 
     /// Who holds the huge page of zeros: spaces, or the slots that map it (`thp.zero_by_slot`).
     #[must_use]
-    pub const fn huge_zero_users(&self) -> u64 {
-        self.user.huge.zero_users
+    pub fn huge_zero_users(&self) -> u64 {
+        self.huge.zero_users
     }
 
     /// Makes a fresh huge page that of zeros; frees it if somebody else was faster.
-    pub(super) fn take_huge_zero(&mut self, head: Idx, cpu: usize) {
+    pub(super) fn take_huge_zero(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         if self.has_huge_zero_page() {
-            self.free_fresh(head, cpu);
+            phys.free_fresh(head, cpu);
             return;
         }
-        (0..NR).for_each(|offset| self.clear_page(head.plus(offset)));
-        self.adopt(head, Owner::HugeZero);
-        self.user.huge.zero = Some(head);
-        self.counters.thp_zero_page_alloc += 1;
+        (0..NR).for_each(|offset| self.clear_page(head.plus(offset), phys));
+        self.adopt(head, Owner::HugeZero, phys);
+        self.huge.zero = Some(head);
+        phys.counters.thp_zero_page_alloc += 1;
     }
 
     /// A slot of a space maps it.
-    pub(super) fn hold_huge_zero(&mut self, id: SpaceId) {
-        let space = self.user.living(id);
-        if self.policy.thp.zero_by_slot || !core::mem::replace(&mut space.holds_huge_zero, true) {
-            self.user.huge.zero_users += 1;
+    pub(super) fn hold_huge_zero(&mut self, id: SpaceId, phys: &PhysMem<impl Tracer>) {
+        let space = self.living(id);
+        if phys.policy.thp.zero_by_slot || !core::mem::replace(&mut space.holds_huge_zero, true) {
+            self.huge.zero_users += 1;
         }
     }
 
     /// A slot does not map it any more.
-    pub(super) const fn release_huge_zero(&mut self) {
-        if self.policy.thp.zero_by_slot {
-            self.user.huge.zero_users -= 1;
+    pub(super) fn release_huge_zero(&mut self, phys: &PhysMem<impl Tracer>) {
+        if phys.policy.thp.zero_by_slot {
+            self.huge.zero_users -= 1;
         }
     }
 
     /// The last mapping of a space that ends is gone.
     pub(crate) fn drop_huge_zero(&mut self, id: SpaceId) {
-        let space = self.user.living(id);
+        let space = self.living(id);
         if core::mem::take(&mut space.holds_huge_zero) {
-            self.user.huge.zero_users -= 1;
+            self.huge.zero_users -= 1;
         }
     }
 
     /// Pages that its shrinker offers: all of it once nobody holds it.
     pub(crate) fn huge_zero_freeable(&self) -> u64 {
-        if self.has_huge_zero_page() && self.user.huge.zero_users == 0 { u64::from(NR) } else { 0 }
+        if self.has_huge_zero_page() && self.huge.zero_users == 0 { u64::from(NR) } else { 0 }
     }
 
     /// Frees it if nobody holds it; returns the pages freed.
-    pub(crate) fn shrink_huge_zero(&mut self, cpu: usize) -> u64 {
+    pub(crate) fn shrink_huge_zero(&mut self, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> u64 {
         let freeable = self.huge_zero_freeable();
         if freeable > 0
-            && let Some(head) = self.user.huge.zero.take()
+            && let Some(head) = self.huge.zero.take()
         {
-            self.disown(head, cpu);
+            self.disown(head, cpu, phys);
         }
         freeable
     }

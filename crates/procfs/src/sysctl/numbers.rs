@@ -25,7 +25,7 @@ pub(super) fn shown<T: Tracer>(mm: &Mm<T>, knob: Knob) -> Option<Vec<u64>> {
     let number = match knob {
         Knob::CompactUnevictableAllowed => u64::from(tunables.compact_unevictable_allowed),
         Knob::CompactionProactiveness if !policy.compaction.proactive => return None,
-        Knob::CompactionProactiveness => mm.compaction_proactiveness(),
+        Knob::CompactionProactiveness => mm.phys().compaction_proactiveness(),
         Knob::DefragMode if !policy.frames.fallback.defrag_mode => return None,
         Knob::DefragMode => u64::from(tunables.defrag_mode),
         Knob::DirtyBackgroundBytes => dirty.background_bytes,
@@ -36,14 +36,14 @@ pub(super) fn shown<T: Tracer>(mm: &Mm<T>, knob: Knob) -> Option<Vec<u64>> {
         Knob::DirtyWritebackCentisecs => dirty.writeback_centisecs,
         Knob::DropCaches => return Some(Vec::new()),
         Knob::ExtfragThreshold => tunables.extfrag_threshold,
-        Knob::LowmemReserveRatio => return Some(mm.lowmem_reserve_ratio().to_vec()),
+        Knob::LowmemReserveRatio => return Some(mm.phys().lowmem_reserve_ratio().to_vec()),
         Knob::Hugetlb(file) => hugetlb::number(mm, file),
         Knob::MaxMapCount => tunables.max_map_count as u64,
         Knob::Swappiness => tunables.swappiness,
-        Knob::MinFreeKbytes => mm.min_free_kbytes(),
+        Knob::MinFreeKbytes => mm.phys().min_free_kbytes(),
         Knob::MinSlabRatio => tunables.min_slab_ratio,
         Knob::MinUnmappedRatio => tunables.min_unmapped_ratio,
-        Knob::NumaBalancing => u64::from(mm.numa_balancing()),
+        Knob::NumaBalancing => u64::from(mm.phys().numa_balancing()),
         Knob::NumaScan(_, folder) if policy.numa_balancing.debugfs != (folder == NumaScanFolder::Debugfs) => {
             return None;
         }
@@ -53,7 +53,7 @@ pub(super) fn shown<T: Tracer>(mm: &Mm<T>, knob: Knob) -> Option<Vec<u64>> {
         }
         Knob::PageCluster => tunables.page_cluster,
         Knob::PercpuPagelistHighFraction if policy.frames.pcp.high == PcpHigh::SixBatches => return None,
-        Knob::PercpuPagelistHighFraction => mm.percpu_pagelist_high_fraction(),
+        Knob::PercpuPagelistHighFraction => mm.phys().percpu_pagelist_high_fraction(),
         // These hold words.
         Knob::ThpDefrag | Knob::ThpEnabled | Knob::ThpShmemEnabled => return None,
         Knob::ThpSizeEnabled | Knob::ThpSizeShmemEnabled | Knob::InterleaveAuto => return None,
@@ -81,22 +81,22 @@ pub(super) fn shown<T: Tracer>(mm: &Mm<T>, knob: Knob) -> Option<Vec<u64>> {
 pub(super) fn set<T: Tracer>(mm: &mut Mm<T>, knob: Knob, numbers: &[i64]) {
     let first = numbers[0].unsigned_abs();
     match knob {
-        Knob::CompactionProactiveness => mm.set_compaction_proactiveness(first),
+        Knob::CompactionProactiveness => mm.phys_mut().set_compaction_proactiveness(first),
         Knob::DropCaches => drop_caches(mm, first),
         Knob::LowmemReserveRatio => {
-            let mut ratio = mm.lowmem_reserve_ratio();
+            let mut ratio = mm.phys().lowmem_reserve_ratio();
             ratio.iter_mut().zip(numbers).for_each(|(ratio, &number)| *ratio = number.max(0).unsigned_abs());
-            mm.set_lowmem_reserve_ratio(ratio);
+            mm.phys_mut().set_lowmem_reserve_ratio(ratio);
         }
-        Knob::MinFreeKbytes => mm.set_min_free_kbytes(first),
+        Knob::MinFreeKbytes => mm.phys_mut().set_min_free_kbytes(first),
         Knob::NumaBalancing => mm.set_numa_balancing(first > 0),
-        Knob::PercpuPagelistHighFraction => mm.set_percpu_pagelist_high_fraction(first),
-        Knob::WatermarkBoostFactor => mm.set_watermark_boost_factor(first as u32),
-        Knob::WatermarkScaleFactor => mm.set_watermark_scale_factor(first as u32),
+        Knob::PercpuPagelistHighFraction => mm.phys_mut().set_percpu_pagelist_high_fraction(first),
+        Knob::WatermarkBoostFactor => mm.phys_mut().set_watermark_boost_factor(first as u32),
+        Knob::WatermarkScaleFactor => mm.phys_mut().set_watermark_scale_factor(first as u32),
         knob => mm.tune(|tunables| tune(tunables, knob, first)),
     }
     if let Knob::Khugepaged(KhugepagedFile::AllocSleepMillisecs | KhugepagedFile::ScanSleepMillisecs) = knob {
-        mm.wake_khugepaged(); // Whoever writes the length of a pause ends the one that is being made.
+        mm.phys_mut().wake_khugepaged(); // Whoever writes the length of a pause ends the one that is being made.
     }
 }
 

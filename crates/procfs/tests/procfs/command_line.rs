@@ -60,11 +60,11 @@ fn the_boot_parameter_sets_enabled_and_small_machines_start_without() {
 fn words_that_the_boot_parameter_does_not_take_are_ignored_with_one_warning() {
     for word in ["=sometimes", "=defer", "=Always", "=al", "=", "", "=always,never", "=0"] {
         let mut mm = machine(Policy::default(), 1024);
-        let before = mm.min_free_kbytes();
+        let before = mm.phys().min_free_kbytes();
         let log = boot_with(&mut mm, &format!("transparent_hugepage{word}"));
         assert_eq!(log[1..], [WARNING], "{word:?}");
         assert_eq!(read(&mm, "thp/enabled"), "[always] madvise never\n", "what the build says");
-        assert_eq!(mm.min_free_kbytes(), before);
+        assert_eq!(mm.phys().min_free_kbytes(), before);
     }
     let mut mm = machine(Policy::default(), 1024);
     let log = boot_with(&mut mm, "transparent_hugepage=never transparent_hugepage=x transparent-hugepage=madvise");
@@ -77,12 +77,12 @@ fn a_machine_that_boots_without_huge_pages_keeps_no_memory_free_for_them() {
         let mut policy = Policy::default();
         policy.thp.stop_resets_min_free = resets;
         let mut never = machine(policy.clone(), 1024);
-        let with = never.min_free_kbytes();
+        let with = never.phys().min_free_kbytes();
         boot_with(&mut never, "transparent_hugepage=never");
-        assert!(never.min_free_kbytes() < with, "in any release");
+        assert!(never.phys().min_free_kbytes() < with, "in any release");
         let mut always = machine(policy, 1024);
         boot_with(&mut always, "transparent_hugepage=always");
-        assert_eq!(always.min_free_kbytes(), with);
+        assert_eq!(always.phys().min_free_kbytes(), with);
     }
 }
 

@@ -91,7 +91,7 @@ fn meminfo_says_what_the_engine_holds() {
     let read: Meminfo = parsed(&rendered(|out| render_meminfo(&mm, out)));
     let bytes = |pages: u64| Pages::new(pages).bytes().get();
     let sum = |of: fn(&order9_mm::Zone) -> u64| bytes(mm.zones().iter().map(of).sum());
-    let user = mm.user_levels();
+    let user = mm.pages().user_levels();
     assert_eq!((read.mem_total, read.mem_free), (1 << 30, sum(order9_mm::Zone::free)));
     let reserves = sum(|zone| zone.watermarks().high + zone.lowmem_reserve().into_iter().max().unwrap_or(0));
     assert_eq!(read.mem_available, Some(read.mem_free - reserves));
@@ -214,7 +214,7 @@ fn proportional_sizes_of_all_programs_add_up_to_the_pages_there_are() {
     for (_, space) in mm.spaces() {
         pss += field(&rollup(&mm, space), "Pss");
     }
-    let user = mm.user_levels();
+    let user = mm.pages().user_levels();
     let mapped = pages(user.anon + user.mapped).get();
     assert!(pss <= mapped && mapped <= pss + 3 * 1024, "{pss} of {mapped} bytes, rounded down to kB three times");
 }

@@ -38,7 +38,7 @@ fn boot() -> Mm {
     let mut policy = Policy::default();
     (policy.thp.cow, policy.thp.zero_write) = (HugeCow::Split, ZeroWrite::Split);
     let mut mm = boot_nodes(policy, 1, 16 << 10);
-    mm.set_thp_enabled(HugeEnabled::Always);
+    mm.phys_mut().set_thp_enabled(HugeEnabled::Always);
     mm.tune(|tunables| tunables.thp_use_zero_page = true);
     mm
 }
@@ -120,9 +120,9 @@ fn smaps_say_what_is_advised_and_what_may_be_huge() {
     };
     let flags = vec![[true, false], [false, true], [false, false]];
     assert_eq!(lines(&mm), (vec![true, false, false], flags.clone()), "the third has no whole slot");
-    mm.set_thp_enabled(HugeEnabled::Madvise);
+    mm.phys_mut().set_thp_enabled(HugeEnabled::Madvise);
     assert_eq!(lines(&mm).0, [true, false, false]);
-    mm.set_thp_enabled(HugeEnabled::Never);
+    mm.phys_mut().set_thp_enabled(HugeEnabled::Never);
     assert_eq!(lines(&mm), (vec![false, false, false], flags));
 }
 
@@ -182,11 +182,11 @@ fn shmem_enabled_forces_only_sizes_that_inherit() {
     let mut policy = Policy::default();
     policy.thp.interface = HugeInterface::Sizes;
     let mut mm = boot_nodes(policy, 1, 16 << 10);
-    mm.set_shmem_enabled(ShmemEnabled::Deny);
+    mm.pages_mut().set_shmem_enabled(ShmemEnabled::Deny);
     sysctl::write(&mut mm, "thp/hugepages-2048kB/shmem_enabled", "always").expect("it is one of the words");
     let forced = sysctl::write(&mut mm, "thp/shmem_enabled", "force").expect_err("the size has a word of its own");
     assert_eq!(forced.errno(), Some(Errno::Einval));
-    assert_eq!(mm.shmem_enabled(), ShmemEnabled::Deny, "a refused write changes nothing");
+    assert_eq!(mm.pages().shmem_enabled(), ShmemEnabled::Deny, "a refused write changes nothing");
     sysctl::write(&mut mm, "thp/hugepages-2048kB/shmem_enabled", "inherit").expect("it is one of the words");
     sysctl::write(&mut mm, "thp/shmem_enabled", "force").expect("the size inherits");
 }

@@ -14,7 +14,7 @@ use super::{CPU, START, boot_nodes, map, pages, rendered, touch};
 fn numa_maps_show_policy_and_nodes_and_numastat_whose_turn_was_kept() {
     let mempolicy = MempolicyInterface::BindBalancing;
     let mut mm = boot_nodes(Policy { mempolicy, ..Policy::default() }, 2, 1 << 13);
-    mm.set_thp_enabled(HugeEnabled::Never);
+    mm.phys_mut().set_thp_enabled(HugeEnabled::Never);
     let space = mm.create_space().expect("it is the first");
     map(&mut mm, space, 0, 100);
     map(&mut mm, space, 200, 4);

@@ -282,14 +282,14 @@ fn enabling_huge_pages_keeps_more_memory_free() {
         let mut policy = Policy::default();
         policy.thp.stop_resets_min_free = resets;
         let mut mm = boot(policy);
-        let raised = mm.min_free_kbytes();
+        let raised = mm.phys().min_free_kbytes();
         write(&mut mm, "thp/enabled", "never");
-        assert_eq!(mm.min_free_kbytes() < raised, resets, "only where stopping computes it anew");
+        assert_eq!(mm.phys().min_free_kbytes() < raised, resets, "only where stopping computes it anew");
         write(&mut mm, "thp/enabled", "madvise");
-        assert_eq!(mm.min_free_kbytes(), raised);
-        mm.set_min_free_kbytes(2 * raised);
+        assert_eq!(mm.phys().min_free_kbytes(), raised);
+        mm.phys_mut().set_min_free_kbytes(2 * raised);
         write(&mut mm, "thp/enabled", "always");
-        assert_eq!(mm.min_free_kbytes(), 2 * raised, "never lowered");
+        assert_eq!(mm.phys().min_free_kbytes(), 2 * raised, "never lowered");
     }
 }
 
@@ -308,7 +308,7 @@ fn zone_movable_counts_for_that_up_to_4_15() {
             cpus: vec![NodeId(0)],
             ..Layout::default()
         };
-        MmBuilder::new(&layout, policy).expect("the layout is sound").boot().min_free_kbytes()
+        MmBuilder::new(&layout, policy).expect("the layout is sound").boot().phys().min_free_kbytes()
     };
     // A block for each of 11 reasons to keep one, in every zone.
     assert_eq!([false, true].map(raised), [512 * 11 * 4, 2 * 512 * 11 * 4]);
@@ -413,7 +413,7 @@ fn of_two_limits_of_dirty_memory_the_one_written_last_counts() {
     assert_eq!((limits(&mm), read(&mm, "vm.dirty_bytes")), (before, "0\n".into()));
     write(&mut mm, "vm.dirty_writeback_centisecs", "0");
     write(&mut mm, "vm.dirty_expire_centisecs", "100");
-    assert_eq!((mm.dirty_writeback_interval(), mm.dirty_expire()), (None, Nanos::new(1_000_000_000)));
+    assert_eq!((mm.phys().dirty_writeback_interval(), mm.phys().dirty_expire()), (None, Nanos::new(1_000_000_000)));
 }
 
 #[test]

@@ -18,12 +18,12 @@ impl Thread {
     }
 
     fn close(&self, file: FileId) {
-        self.with(|mm| mm.fs_close(file)).expect("it is open");
+        self.with(|mm| mm.pages_mut().fs_close(file)).expect("it is open");
     }
 
     /// Something is done to a file while it is open; not to one that is gone, or where there is no memory to open it.
     pub(super) async fn while_open(&self, file: FileId, work: impl AsyncFnOnce()) {
-        let (exists, on_disk) = self.with(|mm| (mm.file_size(file).is_some(), mm.is_on_disk(file)));
+        let (exists, on_disk) = self.with(|mm| (mm.pages().file_size(file).is_some(), mm.pages().is_on_disk(file)));
         if !exists || on_disk && !self.open(file) {
             return;
         }
@@ -40,12 +40,12 @@ impl Thread {
                 return;
             }
         }
-        self.with(|mm| mm.forget_readahead(file));
+        self.with(|mm| mm.pages_mut().forget_readahead(file));
     }
 
     /// Writes a page of an open file; every other one on disk only in part, which reads it first.
     pub(super) async fn write(&self, file: FileId, index: u64) {
-        if self.with(|mm| mm.is_on_disk(file)) {
+        if self.with(|mm| mm.pages().is_on_disk(file)) {
             let _why_not = write_page(self, file, index, index.is_multiple_of(2)).await;
             let _killed = balance_dirty_pages(self).await;
         } else if tmpfs_page_to_write(self, file, index).await.is_ok() {

@@ -58,9 +58,9 @@ impl Machine {
     pub(super) fn boot(policy: Policy, choices: &mut impl Choices) -> Self {
         let nodes = nodes::Machine::draw(choices, MEMORY);
         let mut mm = MmBuilder::new(&nodes.layout, policy).expect("the layout is sound").content_tags().boot();
-        mm.set_thp_enabled(HugeEnabled::Always);
-        mm.set_thp_defrag(HugeDefrag::Always);
-        mm.set_min_free_kbytes(256);
+        mm.phys_mut().set_thp_enabled(HugeEnabled::Always);
+        mm.phys_mut().set_thp_defrag(HugeDefrag::Always);
+        mm.phys_mut().set_min_free_kbytes(256);
         mm.swapon_solid_state(SWAP);
         mm.mount(CacheSpec::EXT4_INODE).expect("nothing is mounted");
         Self {

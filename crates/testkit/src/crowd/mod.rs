@@ -310,7 +310,7 @@ impl<C: Choices> World<C> {
         }
         let ((file, used), index, count) = (self.file()?, self.below(FILE), 1 + self.below(60));
         let (what, shortened) = (self.below(10), Rc::clone(&self.shortened));
-        let on_disk = self.with(|mm| mm.is_on_disk(file));
+        let on_disk = self.with(|mm| mm.pages().is_on_disk(file));
         Some(Box::pin(async move {
             let work = async || match what {
                 0..=2 if on_disk => thread.read(file, index, count).await,
@@ -398,7 +398,7 @@ impl<C: Choices> World<C> {
         let at = self.below(self.files.len().max(1) as u64) as usize;
         let Some((file, used)) = self.files.get(at) else { return };
         let (file, is_used) = (*file, Rc::strong_count(used) > 1);
-        let removed = self.with(|mm| match mm.is_on_disk(file) {
+        let removed = self.with(|mm| match mm.pages().is_on_disk(file) {
             true => mm.fs_unlink(file, CPU).is_ok(),
             false => !is_used && mm.close_file(file, CPU).is_ok(),
         });
@@ -410,7 +410,7 @@ impl<C: Choices> World<C> {
 
     fn pin_or_unpin(&mut self) {
         let pfn = self.frame();
-        if self.pins.len() < 3 && self.with(|mm| mm.lru_of(pfn).is_some() && mm.pin(pfn).is_ok()) {
+        if self.pins.len() < 3 && self.with(|mm| mm.phys().lru_of(pfn).is_some() && mm.pin(pfn).is_ok()) {
             let state = self.with(|mm| mm.frame(pfn));
             self.pins.push((pfn, state));
         } else if let Some((pfn, _)) = self.pins.pop() {
@@ -492,11 +492,14 @@ impl<C: Choices> World<C> {
         assert!(poll(&mut Box::pin(async move { thread.resize_pools(0).await })), "pools shrink at once");
         self.check();
         self.with(|mm| {
-            let levels = mm.user_levels();
+            let levels = mm.pages().user_levels();
             assert_eq!((levels.anon, levels.file, levels.shmem, levels.page_tables), (0, 0, 0, 0), "{levels:?}");
-            assert_eq!(mm.swap_free(), mm.swap_total());
+            assert_eq!(mm.pages().swap_free(), mm.pages().swap_total());
             for zone in mm.zones() {
-                assert_eq!([LruType::Anon, LruType::File].map(|of| mm.zone_lru(zone.id()).isolated(of)), [0, 0]);
+                assert_eq!(
+                    [LruType::Anon, LruType::File].map(|of| mm.pages().zone_lru(zone.id()).isolated(of)),
+                    [0, 0]
+                );
             }
             assert_eq!(mm.write_pending(None).total(), 0);
         });
@@ -518,7 +521,7 @@ impl<C: Choices> World<C> {
         });
         self.files.retain(|(file, used)| {
             is_used(used)
-                || machine.step(|mm| match mm.is_on_disk(*file) {
+                || machine.step(|mm| match mm.pages().is_on_disk(*file) {
                     true => mm.fs_unlink(*file, CPU).is_err(),
                     false => mm.close_file(*file, CPU).is_err(),
                 })

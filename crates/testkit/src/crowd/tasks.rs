@@ -7,7 +7,7 @@ use order9_mm::mempolicy::{MbindFlags, MempolicyArgs, Movable, PageMove, mbind, 
 use order9_mm::migrate::{MigrateMode, MigrateReason, gather_pages, offline_pages};
 use order9_mm::reclaim::Reclaimer;
 use order9_mm::shrinker::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
-use order9_mm::space::{Access, Mremap, MremapTo, VirtAddr};
+use order9_mm::space::{Access, Mremap, MremapRequest, MremapTo, VirtAddr};
 use order9_mm::tasks::{UserTask as _, fill_tables, finish_fault, madvise_collapse};
 use order9_mm::{Gfp, Request, SpaceId, alloc_pages};
 use order9_units::{Migratetype, Nanos, NodeId, NodeMask, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange};
@@ -51,7 +51,18 @@ impl Thread {
     /// Moves a range to another place.
     pub(super) async fn relocate(&self, space: SpaceId, from: VirtAddr, to: VirtAddr, pages: Pages) {
         let _lock = self.lock(space).await;
-        let moved = self.with(|mm| mm.mremap(space, from, pages.bytes(), pages.bytes(), MremapTo::Fixed(to), CPU));
+        let moved = self.with(|mm| {
+            mm.mremap(
+                space,
+                &MremapRequest {
+                    addr: from,
+                    old_length: pages.bytes(),
+                    new_length: pages.bytes(),
+                    to: MremapTo::Fixed(to),
+                },
+                CPU,
+            )
+        });
         let Ok(Mremap::Moving(mut run)) = moved else { return };
         let _without_memory = fill_tables(self, space, |mm| mm.move_step(&mut run, CPU)).await;
     }
@@ -118,7 +129,7 @@ impl Thread {
         let start = Pfn::new(frame.get() & !(PAGEBLOCK_PAGES.get() - 1));
         if offline_pages(self, PfnRange::of(start, PAGEBLOCK_PAGES)).await == Ok(true) {
             self.pause().await;
-            self.with(|mm| mm.unisolate_pageblock(start, Migratetype::Movable)).expect("it was taken out");
+            self.with(|mm| mm.phys_mut().unisolate_pageblock(start, Migratetype::Movable)).expect("it was taken out");
         }
     }
 

@@ -83,7 +83,7 @@ impl<C: Choices> World<C> {
             return;
         };
         let page = loop {
-            let request = self.with(|mm| mm.hole_request(space, &hole, self.cpu()));
+            let request = self.with(|mm| mm.pages().hole_request(space, &hole, self.cpu(), mm.phys()));
             match self.machine.run(alloc_pages(&self.machine, &request)) {
                 Ok(page) => break page,
                 Err(_) if hole.may_be_refused() => hole = self.with(|mm| mm.shmem_refused(&hole)),

@@ -36,14 +36,14 @@ impl<C: Choices> World<C> {
 
     /// The policy in force for a page: of its mapping or file, else of the task.
     fn policy_at(&self, task: SpaceTask, addr: VirtAddr) -> MempolicyArgs {
-        let of = |addr| self.with(|mm| mm.get_mempolicy(task, addr)).expect("it is mapped");
+        let of = |addr| self.with(|mm| mm.pages().get_mempolicy(task, addr)).expect("it is mapped");
         Some(of(Some(addr))).filter(|policy| *policy != MempolicyArgs::DEFAULT).unwrap_or_else(|| of(None))
     }
 
     /// A page lies on a node of the cpuset and, under `MPOL_BIND`, of the policy; a huge page that is wanted at home alone
     /// lies there.
     fn check_place(&self, space: SpaceId, need: Need, policy: &MempolicyArgs, page: Pfn) {
-        let node = self.with(|mm| mm.node_of_frame(page));
+        let node = self.with(|mm| mm.phys().node_of_frame(page));
         let mems = self.with(|mm| mm.mems_allowed(space)).expect("it lives");
         assert!(mems.has(node), "{page:?} for {need:?} lies on node {node}, outside the cpuset {mems}");
         let bound = match (policy.mode, policy.flags) {
@@ -119,7 +119,7 @@ impl<C: Choices> World<C> {
         if let Ok(page) = page {
             self.check_collapse(space, plan.slot(), page);
         }
-        self.with(|mm| mm.collapse_allocated(plan, page.is_ok()));
+        self.with(|mm| mm.phys_mut().collapse_allocated(plan, page.is_ok()));
         page
     }
 
@@ -134,20 +134,20 @@ impl<C: Choices> World<C> {
         let mut pages = vec![0; self.machine.nodes.layout.nodes.len()];
         for vpn in slot.iter() {
             if let PageView::Present { pfn, .. } = self.with(|mm| mm.page_at(space, vpn.addr())) {
-                pages[self.with(|mm| mm.node_of_frame(pfn)).index()] += 1;
+                pages[self.with(|mm| mm.phys().node_of_frame(pfn)).index()] += 1;
             }
         }
-        let node = self.with(|mm| mm.node_of_frame(page));
+        let node = self.with(|mm| mm.phys().node_of_frame(page));
         assert_eq!(Some(&pages[node.index()]), pages.iter().max(), "{slot:?} on {node}, with {pages:?} pages by node");
     }
 
     /// What has become huge so far.
     pub(super) fn made_huge(&self) -> MadeHuge {
         self.with(|mm| {
-            let by_khugepaged = u64::from(mm.khugepaged_pages_collapsed());
+            let by_khugepaged = u64::from(mm.pages().khugepaged_pages_collapsed());
             let counters = mm.counters();
             let zeros = counters.thp_zero_page_alloc + counters.thp_zero_page_alloc_failed;
-            [counters.thp_fault_alloc, zeros, by_khugepaged, u64::from(mm.thp_enabled() == HugeEnabled::Never)]
+            [counters.thp_fault_alloc, zeros, by_khugepaged, u64::from(mm.phys().thp_enabled() == HugeEnabled::Never)]
         })
     }
 

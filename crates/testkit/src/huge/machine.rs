@@ -32,10 +32,10 @@ impl Machine {
     pub(super) fn boot(policy: Policy, nodes: nodes::Machine) -> Self {
         let builder = MmBuilder::new(&nodes.layout, policy).expect("the layout is sound").content_tags();
         let mut mm = builder.boot().with_compaction_account();
-        mm.set_thp_enabled(HugeEnabled::Always);
-        mm.set_thp_defrag(HugeDefrag::Madvise);
+        mm.phys_mut().set_thp_enabled(HugeEnabled::Always);
+        mm.phys_mut().set_thp_defrag(HugeDefrag::Madvise);
         mm.tune(|tunables| tunables.thp_use_zero_page = true);
-        mm.set_min_free_kbytes(512);
+        mm.phys_mut().set_min_free_kbytes(512);
         mm.swapon_solid_state(SWAP);
         Self { mm: RefCell::new(mm), nodes, cpu: Cell::default(), writes: RefCell::default() }
     }

@@ -197,7 +197,7 @@ impl<C: Choices> World<C> {
             let counters = mm.counters();
             Tally {
                 collapsed: self.collapsed,
-                by_khugepaged: u64::from(mm.khugepaged_pages_collapsed()),
+                by_khugepaged: u64::from(mm.pages().khugepaged_pages_collapsed()),
                 lazily_freed: counters.pglazyfreed,
                 thp: [
                     counters.thp_fault_alloc,
@@ -240,10 +240,12 @@ impl<C: Choices> World<C> {
         self.resize_pools(0);
         self.shrink();
         self.check();
-        let (levels, pool) = self.with(|mm| (mm.user_levels(), mm.hugetlb_pool()));
+        let (levels, pool) = self.with(|mm| (mm.pages().user_levels(), mm.pages().hugetlb_pool()));
         assert_eq!((levels.anon, levels.anon_thps, levels.page_tables, pool.total), (0, 0, 0, 0));
         assert_eq!((levels.shmem, levels.shmem_thps, levels.mapped), (0, 0, 0));
-        self.with(|mm| assert_eq!((mm.swap_free(), mm.shmem_shrinkable()), (mm.swap_total(), 0)));
+        self.with(|mm| {
+            assert_eq!((mm.pages().swap_free(), mm.pages().shmem_shrinkable()), (mm.pages().swap_total(), 0));
+        });
     }
 
     fn resize_pools(&self, count: u64) {

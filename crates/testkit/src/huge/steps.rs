@@ -6,8 +6,8 @@ use order9_mm::migrate::offline_pages;
 use order9_mm::reclaim::{Reclaimer, direct_reclaim};
 use order9_mm::shrinker::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
 use order9_mm::space::{
-    Access, Backing, FaultStep, Madvise, MmapRequest, Mremap, MremapTo, PageView, Place, Prot, TableStep, VirtAddr,
-    VpnRange,
+    Access, Backing, FaultStep, Madvise, MmapRequest, Mremap, MremapRequest, MremapTo, PageView, Place, Prot,
+    TableStep, VirtAddr, VpnRange,
 };
 use order9_mm::thp::{CollapseFailure, HugeDefrag, HugeEnabled, KhugepagedStep};
 use order9_mm::{Gfp, Mm, Request, SpaceId, alloc_pages};
@@ -160,7 +160,13 @@ impl<C: Choices> World<C> {
     fn relocate(&mut self) {
         let (space, (start, length)) = (self.space(), self.range());
         let to = MremapTo::Fixed(self.range().0);
-        let moved = self.with(|mm| mm.mremap(space, start, pages(length), pages(length), to, self.cpu()));
+        let moved = self.with(|mm| {
+            mm.mremap(
+                space,
+                &MremapRequest { addr: start, old_length: pages(length), new_length: pages(length), to },
+                self.cpu(),
+            )
+        });
         let Ok(Mremap::Moving(mut run)) = moved else { return };
         self.fill_tables(space, |mm| mm.move_step(&mut run, self.cpu()).expect("nobody interferes"));
     }
@@ -244,7 +250,7 @@ impl<C: Choices> World<C> {
         let Ok(Some(plan)) = self.with(|mm| mm.collapse_scan(space, addr)) else { return };
         let Ok(page) = self.page_for_collapse(space, &plan) else { return };
         for _ in 0..self.below(2 * HUGE) {
-            let Some(swapped) = self.with(|mm| mm.collapse_swapped(&plan)) else { break };
+            let Some(swapped) = self.with(|mm| mm.pages().collapse_swapped(&plan, mm.phys())) else { break };
             self.access(space, swapped, Access::Read, true);
         }
         self.collapsed += u64::from(self.with(|mm| mm.collapse_finish(&plan, page, self.cpu())).is_ok());
@@ -252,7 +258,7 @@ impl<C: Choices> World<C> {
 
     /// One pass of khugepaged, which something may happen in the middle of.
     fn khugepaged(&mut self) {
-        self.with(|mm| mm.khugepaged_begin_pass());
+        self.with(|mm| mm.pages_mut().khugepaged_begin_pass());
         while let Some(space) = self.with(|mm| mm.khugepaged_next()) {
             loop {
                 match self.with(|mm| mm.khugepaged_scan()) {
@@ -264,7 +270,7 @@ impl<C: Choices> World<C> {
                             self.touch_one();
                         }
                         while self.below(8) > 0
-                            && let Some(swapped) = self.with(|mm| mm.collapse_swapped(&found))
+                            && let Some(swapped) = self.with(|mm| mm.pages().collapse_swapped(&found, mm.phys()))
                         {
                             self.access(space, swapped, Access::Read, true);
                         }
@@ -326,7 +332,8 @@ impl<C: Choices> World<C> {
         let Some(pfn) = self.some_page() else { return };
         let block = PfnRange::of(Pfn::new(pfn.get() & !(HUGE - 1)), PAGEBLOCK_PAGES);
         if self.machine.run(offline_pages(&self.machine, block)) == Ok(true) {
-            self.with(|mm| mm.unisolate_pageblock(block.start, Migratetype::Movable)).expect("it was taken out");
+            self.with(|mm| mm.phys_mut().unisolate_pageblock(block.start, Migratetype::Movable))
+                .expect("it was taken out");
         }
     }
 
@@ -344,7 +351,7 @@ impl<C: Choices> World<C> {
         let place = Place::Fixed(at(first * HUGE));
         let length = pages(count.min(ALL_PAGES / HUGE - first) * HUGE);
         self.with(|mm| {
-            while let Some(request) = mm.hugetlb_shortfall(length, self.local(), self.cpu()) {
+            while let Some(request) = mm.pages().hugetlb_shortfall(length, self.local(), self.cpu()) {
                 let page = mm.alloc_fast(&request).ok();
                 mm.hugetlb_give_surplus(page);
                 if page.is_none() {
@@ -367,9 +374,9 @@ impl<C: Choices> World<C> {
         let zeros = self.below(4) > 0;
         let (space, disabled) = (self.space(), self.below(8) == 0);
         self.with(|mm| {
-            mm.set_thp_disabled(space, disabled).expect("it lives");
-            mm.set_thp_enabled(enabled);
-            mm.set_thp_defrag(defrag);
+            mm.pages_mut().set_thp_disabled(space, disabled).expect("it lives");
+            mm.phys_mut().set_thp_enabled(enabled);
+            mm.phys_mut().set_thp_defrag(defrag);
             mm.tune(|tunables| tunables.thp_use_zero_page = zeros);
         });
     }

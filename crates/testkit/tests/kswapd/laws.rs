@@ -55,11 +55,12 @@ fn check(memory: &Memory, events: usize) {
         assert!(slab == 0 || !exempt, "{slab} objects of slab under a boost: {memory:?}");
     }
     world.with(|mm| {
-        let done = mm.is_balanced(NODE, Order::ZERO, ZoneKind::Normal) || mm.kswapd_failures(NODE) >= FAILURES_MAX;
+        let done = mm.pages().is_balanced(NODE, Order::ZERO, ZoneKind::Normal, mm.phys())
+            || mm.phys().kswapd_failures(NODE) >= FAILURES_MAX;
         assert!(runs == 0 || done, "kswapd sleeps on a node that needs it: {memory:?}");
         let order = Order::PAGEBLOCK;
         let request = boosted.then_some(DaemonRequest { order, class: ZoneKind::Normal });
-        assert_eq!(mm.kcompactd_request(NODE), request, "{memory:?}");
+        assert_eq!(mm.phys().kcompactd_request(NODE), request, "{memory:?}");
     });
 }
 

@@ -29,7 +29,7 @@ fn after_an_event(memory: &Memory) -> World {
         world.fragment(1);
         assert_eq!(world.boost(), 512);
         let request = DaemonRequest { order: Order::ZERO, class: ZoneKind::Normal };
-        assert_eq!(world.with(|mm| mm.kswapd_request(NODE)), Some(request));
+        assert_eq!(world.with(|mm| mm.phys().kswapd_request(NODE)), Some(request));
     });
     world
 }
@@ -40,7 +40,7 @@ fn on_a_balanced_node_a_boost_is_worked_off_gently() {
         let world = after_an_event(&balanced(slab));
         assert_eq!(world.passes_over_files(), [(12, 244, 244), (11, 488, 488)], "{slab:?}");
         let request = DaemonRequest { order: Order::PAGEBLOCK, class: ZoneKind::Normal };
-        assert_eq!(world.with(|mm| mm.kcompactd_request(NODE)), Some(request), "{slab:?}");
+        assert_eq!(world.with(|mm| mm.phys().kcompactd_request(NODE)), Some(request), "{slab:?}");
         assert_eq!((world.boost(), world.count("pswpout")), (0, 0), "{slab:?}");
         assert_eq!(world.count("slabs_scanned") > 0, slab == SlabUnderBoost::Shrunk, "{slab:?}");
     }
@@ -71,10 +71,10 @@ fn what_is_too_little_for_a_batch_is_put_off() {
     };
     let calls = [(); 4].map(|()| {
         world.with(|mm| {
-            assert_eq!(mm.fs_freeable(NODE), 1_000_000);
+            assert_eq!(mm.pages().fs_freeable(NODE, mm.phys()), 1_000_000);
             let mut call = ShrinkSlab::new(control);
             while call.step(mm) == ShrinkStep::Progress {}
-            mm.deferred_shrinking(NODE).map(|(_, deferred)| deferred).sum::<u64>()
+            mm.pages().deferred_shrinking(NODE).map(|(_, deferred)| deferred).sum::<u64>()
         })
     });
     assert_eq!(calls, [488, 976, 440, 928]);

@@ -91,8 +91,8 @@ impl Memory {
         returned.iter().for_each(|&pfn| mm.free(pfn, CPU).expect("it was given away at boot"));
         use_up_pageblocks(&mut mm);
         // Writing the setting ends the boosts that all this came with.
-        mm.set_watermark_scale_factor(10);
-        mm.take_kswapd_request(NODE);
+        mm.phys_mut().set_watermark_scale_factor(10);
+        mm.phys_mut().take_kswapd_request(NODE);
         mm.take_wakeups();
         mm.tracer_mut().clear();
         mm.check().expect("every law holds");
@@ -126,9 +126,9 @@ impl Memory {
         mm.tune(|tunables| tunables.vfs_cache_pressure = 10_000);
         for _ in 0..self.files {
             let file = open(mm, Pages::new(1));
-            mm.fs_close(file).expect("it is open");
+            mm.pages_mut().fs_close(file).expect("it is open");
             assert!(matches!(mm.fs_open_fast(file, &KERNEL), FsStep::Done { .. }));
-            mm.fs_close(file).expect("it is open");
+            mm.pages_mut().fs_close(file).expect("it is open");
         }
     }
 
@@ -145,7 +145,7 @@ impl Memory {
         if self.anon == 0 {
             return;
         }
-        mm.swapon(Pages::new(self.anon));
+        mm.pages_mut().swapon(Pages::new(self.anon));
         let space = mm.create_space().expect("there are few");
         let length = Pages::new(self.anon).bytes();
         let start = mm.mmap(space, &MmapRequest::anon(length), CPU).expect("there is room").get();

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use order9_mm::policy::Policy;
 use order9_mm::reclaim::{PageWrite, ReclaimControl, Reclaimer};
 use order9_mm::space::{
-    Access, Backing, Errno, Fault, FaultStep, MmapRequest, Move, Mremap, MremapTo, PageView, Place, TableStep,
-    VirtAddr, VmaKind, Vpn, VpnRange,
+    Access, Backing, Errno, Fault, FaultStep, MmapRequest, Move, Mremap, MremapRequest, MremapTo, PageView, Place,
+    TableStep, VirtAddr, VmaKind, Vpn, VpnRange,
 };
 use order9_mm::{FileId, Gfp, Mm, MmBuilder, Request, SpaceId};
 use order9_testkit::machines;
@@ -45,7 +45,7 @@ impl Pair {
     pub(crate) fn boot(policy: Policy) -> Self {
         let builder = MmBuilder::new(&machines::tiny(24, 1), policy).expect("the layout is sound");
         let mut mm = builder.content_tags().boot();
-        mm.swapon(SWAP);
+        mm.pages_mut().swapon(SWAP);
         let (spaces, files, held, writes) = (Vec::new(), Vec::new(), Vec::new(), VecDeque::new());
         let mut pair = Self { mm, model: Model::default(), spaces, files, held, writes };
         pair.apply(Op::Create);
@@ -256,7 +256,11 @@ impl Pair {
             To::Fixed(target) => MremapTo::Fixed(addr(BASE + target)),
         };
         let vma_end = self.mm.space(id).and_then(|space| Some(space.vma_at(addr(page))?.range.end.get()));
-        let result = self.mm.mremap(id, addr(page), bytes(old), bytes(new), engine_to, CPU);
+        let result = self.mm.mremap(
+            id,
+            &MremapRequest { addr: addr(page), old_length: bytes(old), new_length: bytes(new), to: engine_to },
+            CPU,
+        );
         let found = match result {
             Ok(Mremap::Done(start)) => Ok(Some(start)),
             Ok(Mremap::Moving(run)) => Ok(self.finish_move(run)),
@@ -375,7 +379,8 @@ impl Pair {
         };
         assert_eq!(outcome, self.model.outcome(at, vpn, access), "{access:?} of {vpn:#x} in space {at}");
         if outcome == Outcome::Ok && access == Access::Write {
-            let tag = self.mm.read_tag(self.spaces[at], addr(vpn)).expect("a written page is mapped");
+            let tag =
+                self.mm.pages().read_tag(self.spaces[at], addr(vpn), self.mm.phys()).expect("a written page is mapped");
             self.model.wrote(at, vpn, tag);
         }
     }
@@ -391,7 +396,7 @@ impl Pair {
 
     fn populate(&mut self, at: usize, start: u64, end: u64) {
         let mut from = start;
-        while let Some((next, access)) = self.mm.next_to_populate(self.spaces[at], addr(from), addr(end)) {
+        while let Some((next, access)) = self.mm.pages().next_to_populate(self.spaces[at], addr(from), addr(end)) {
             from = next.vpn().get() + 1;
             self.touch(at, next.vpn().get(), access);
         }
@@ -420,7 +425,7 @@ impl Pair {
                 };
                 let found = Page { prot: vma.prot, source, advice: vma.advice, locked: vma.locked, own: page.own };
                 assert_eq!(found, *page, "page {vpn:#x} of space {at}");
-                let read = self.mm.read_tag(id, addr(vpn));
+                let read = self.mm.pages().read_tag(id, addr(vpn), self.mm.phys());
                 assert_eq!(read, Some(self.model.read(page)), "content of {vpn:#x} in space {at}, {page:?}");
             }
             assert!(pages.keys().all(|&vpn| vpn < TOP + 2_048));

@@ -29,7 +29,7 @@ pub(crate) const LAYERS: &[Layer] = &[
         ],
         cycle: "",
     },
-    Layer { name: "free memory", modules: &["page_alloc", "suitable"], cycle: "" },
+    Layer { name: "physical memory", modules: &["phys", "suitable"], cycle: "" },
     Layer { name: "LRU", modules: &["lru", "page_flags", "workingset"], cycle: "" },
     Layer {
         name: "pages in use",
@@ -39,7 +39,9 @@ pub(crate) const LAYERS: &[Layer] = &[
             "isolate",
             "mempolicy",
             "numa_balancing",
+            "page_alloc",
             "page_cache",
+            "pages",
             "pin",
             "settings",
             "shmem",

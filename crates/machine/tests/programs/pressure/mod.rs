@@ -85,7 +85,7 @@ fn assert_nothing_lost(mm: &Engine) {
     for gone in ["nr_isolated_anon", "nr_isolated_file", "nr_unevictable", "nr_mlock", "nr_swapcached"] {
         assert_eq!(level(gone), 0, "{gone}");
     }
-    assert_eq!(mm.swap_free(), mm.swap_total(), "slots of swap");
+    assert_eq!(mm.pages().swap_free(), mm.pages().swap_total(), "slots of swap");
     let managed: u64 = mm.zones().iter().map(order9_mm::Zone::managed).sum();
     let slab = level("nr_slab_reclaimable") + level("nr_slab_unreclaimable");
     let accounted = level("nr_free_pages")

@@ -34,10 +34,10 @@ pub(super) fn requests(policy: Policy) -> String {
         }
         if step % 500 == 0 {
             if let Some((pfn, mt)) = isolated.take() {
-                mm.unisolate_pageblock(pfn, mt).expect("it was isolated");
+                mm.phys_mut().unisolate_pageblock(pfn, mt).expect("it was isolated");
             }
             let pfn = machines::TINY_START + Pages::new(512 * random.below(40));
-            isolated = mm.isolate_pageblock(pfn).ok().map(|mt| (pfn, mt));
+            isolated = mm.phys_mut().isolate_pageblock(pfn).ok().map(|mt| (pfn, mt));
             levels(&mm, &mut seen);
         }
     }

@@ -81,7 +81,7 @@ impl Crowd {
             8 => {
                 let mut pinned = self.pinned.borrow_mut();
                 let pfn = Pfn::new(BASE + self.below(20 * 512));
-                if pinned.len() < 8 && self.world.with(|mm| mm.lru_of(pfn).is_some() && mm.pin(pfn).is_ok()) {
+                if pinned.len() < 8 && self.world.with(|mm| mm.phys.lru_of(pfn).is_some() && mm.pin(pfn).is_ok()) {
                     pinned.push(pfn);
                 } else if let Some(pfn) = pinned.pop() {
                     self.world.with(|mm| mm.unpin(pfn)).expect("it is pinned");
@@ -119,13 +119,13 @@ impl Crowd {
     fn end(self) {
         let mut mm = self.world.mm.into_inner();
         mm.check().unwrap_or_else(|violation| panic!("in the end: {violation}"));
-        assert!(mm.frames.blocks().iter().all(|block| block.isolated == 0), "no frame is isolated for ever");
-        assert_eq!((mm.frames.zones()[0].isolated_blocks(), mm.compaction.runs.iter().count()), (0, 0));
-        assert!(mm.frames.watch().capture.is_none());
+        assert!(mm.phys.frames.blocks().iter().all(|block| block.isolated == 0), "no frame is isolated for ever");
+        assert_eq!((mm.phys.frames.zones()[0].isolated_blocks(), mm.compact_runs.iter().count()), (0, 0));
+        assert!(mm.phys.frames.watch().capture.is_none());
         self.pinned.take().into_iter().for_each(|pfn| assert!(mm.unpin(pfn).is_ok()));
         self.taken.take().into_iter().for_each(|pfn| mm.free(pfn, CPU).expect("it is ours"));
         mm.exit(self.space, CPU).expect("it lives");
-        mm.frames.drain_all();
+        mm.phys.frames.drain_all();
         mm.check().unwrap_or_else(|violation| panic!("after everybody has left: {violation}"));
     }
 }

@@ -25,10 +25,10 @@ fn hopeless() -> Vec<F> {
 fn a_run_in_vain_returns_what_cpus_have_cached_and_is_put_off() {
     let world = World::with_cpus(classic(), &hopeless(), 1);
     world.with(|mm| {
-        mm.daemons.kcompactd[0].ask(REQUEST);
+        mm.phys.daemons.kcompactd[0].ask(REQUEST);
         mm.free(Pfn::new(BASE + 1), CPU).expect("the kernel has it");
     });
-    let cached = |world: &World| world.mm.borrow().frames.pcp_pages(order9_frames::ZoneId(0));
+    let cached = |world: &World| world.mm.borrow().phys.frames.pcp_pages(order9_frames::ZoneId(0));
     let deferral = |world: &World| {
         let deferral = world.mm.borrow().compaction.zones[0].deferral[0];
         (deferral.considered, deferral.shift, deferral.order_failed)
@@ -36,7 +36,7 @@ fn a_run_in_vain_returns_what_cpus_have_cached_and_is_put_off() {
     assert_eq!(cached(&world), 1);
     run(work(&world, NodeId(0), REQUEST));
     assert_eq!((cached(&world), deferral(&world)), (0, (0, 1, 0)));
-    assert_eq!(world.mm.borrow().kcompactd_request(NodeId(0)), None, "it has worked for it");
+    assert_eq!(world.mm.borrow().phys.kcompactd_request(NodeId(0)), None, "it has worked for it");
     let counted = |world: &World| {
         let mm = world.mm.borrow();
         let counters = mm.counters();
@@ -72,14 +72,14 @@ fn proactive(backoff: ProactiveBackoff) -> Policy {
 fn quiet(policy: Policy, frames: &[F]) -> World {
     let world = World::new(policy, frames);
     world.with(|mm| {
-        mm.daemons.kswapd[0].asleep = true;
-        mm.settings.compaction_proactiveness = 20;
+        mm.phys.daemons.kswapd[0].asleep = true;
+        mm.phys.settings.compaction_proactiveness = 20;
     });
     world
 }
 
 fn score(world: &World) -> u64 {
-    world.mm.borrow().node_score(NodeId(0))
+    world.mm.borrow().phys.node_score(NodeId(0))
 }
 
 /// Runs, and looks that were let pass.
@@ -92,7 +92,7 @@ fn counted(world: &World) -> (u64, u64) {
 fn a_node_is_compacted_above_its_threshold_unless_kswapd_is_at_work() {
     let looks = |singles, asleep| {
         let world = quiet(proactive(ProactiveBackoff::Count64), &fragmented(singles, F::Kernel));
-        world.with(|mm| mm.daemons.kswapd[0].asleep = asleep);
+        world.with(|mm| mm.phys.daemons.kswapd[0].asleep = asleep);
         let score = score(&world);
         run(Proactive::default().check(&world, NodeId(0)));
         (score, counted(&world).0)
@@ -122,7 +122,7 @@ fn later_releases_sleep_sixty_four_times_as_long_instead() {
     assert_eq!(daemon.pause(&world), Some(Nanos::new(500_000_000)));
     (0..2).for_each(|_| run(daemon.check(&world, NodeId(0))));
     assert_eq!((counted(&world), daemon.pause(&world)), ((2, 0), Some(Nanos::new(32_000_000_000))));
-    world.with(|mm| mm.settings.compaction_proactiveness = 0);
+    world.with(|mm| mm.phys.settings.compaction_proactiveness = 0);
     assert_eq!(daemon.pause(&world), None);
 }
 
@@ -164,8 +164,8 @@ fn zones_weigh_by_their_size_and_nodes_have_scores_of_their_own() {
     }
     let mm = builder.finish();
     // A quarter of node 0 is in single frames; of node 1, all.
-    assert_eq!([0, 1].map(|node| mm.node_score(NodeId(node))), [24, 99]);
-    let zones = |class| mm.zones_up_to(NodeId(0), class).iter().map(|zone| zone.index()).collect::<Vec<_>>();
+    assert_eq!([0, 1].map(|node| mm.phys.node_score(NodeId(node))), [24, 99]);
+    let zones = |class| mm.phys.zones_up_to(NodeId(0), class).iter().map(|zone| zone.index()).collect::<Vec<_>>();
     assert_eq!([zones(ZoneKind::Dma32), zones(ZoneKind::Movable)], [vec![0], vec![0, 1]]);
 }
 
@@ -173,7 +173,7 @@ fn zones_weigh_by_their_size_and_nodes_have_scores_of_their_own() {
 fn the_largest_order_and_the_lowest_class_are_what_kcompactd_works_for() {
     let world = World::new(classic(), &worked_example());
     world.with(|mm| {
-        let node = &mut mm.daemons.kcompactd[0];
+        let node = &mut mm.phys.daemons.kcompactd[0];
         let request = |order, class| DaemonRequest { order: Order::new(order).expect("an order"), class };
         for (order, class) in
             [(3, ZoneKind::Normal), (9, ZoneKind::Movable), (2, ZoneKind::Dma32), (4, ZoneKind::Normal)]

@@ -75,8 +75,8 @@ fn random_world(policy: Policy, seed: u64) -> World {
     for block in unmovable {
         let pfn = Pfn::new(BASE + block as u64 * HUGE);
         world.with(|mm| {
-            mm.frames.isolate_pageblock(pfn).expect("it is whole");
-            mm.frames.unisolate_pageblock(pfn, Migratetype::Unmovable).expect("it is isolated");
+            mm.phys.frames.isolate_pageblock(pfn).expect("it is whole");
+            mm.phys.frames.unisolate_pageblock(pfn, Migratetype::Unmovable).expect("it is isolated");
         });
     }
     world
@@ -86,7 +86,7 @@ fn random_world(policy: Policy, seed: u64) -> World {
 fn costs(world: &World) -> (Vec<u64>, Vec<u64>, u64) {
     let mm = world.mm.borrow();
     let (mut movable, mut others, mut room) = (Vec::new(), Vec::new(), 0);
-    for block in mm.frames.blocks().iter().filter(|block| u64::from(block.free) < HUGE && block.absent == 0) {
+    for block in mm.phys.frames.blocks().iter().filter(|block| u64::from(block.free) < HUGE && block.absent == 0) {
         let cost = HUGE - u64::from(block.free);
         if block.migratetype == Migratetype::Movable {
             room += u64::from(block.free);
@@ -137,7 +137,7 @@ fn one_huge_page_costs_the_fewest_moves_or_is_known_to_be_impossible() {
                 let flags = crate::AllocFlags::plain(crate::Mark::Min);
                 let mm = world.mm.borrow();
                 let zone = mm.zones()[0].id();
-                let suitable = mm.compaction_suitable(zone, Order::PAGEBLOCK, ZoneKind::Normal, &flags);
+                let suitable = mm.phys.compaction_suitable(zone, Order::PAGEBLOCK, ZoneKind::Normal, &flags);
                 assert!(matches!(suitable, Suitable::Skipped | Suitable::NotSuitableZone), "seed {seed}");
             }
         }
@@ -199,9 +199,9 @@ fn kcompactd_works_ahead_once_a_huge_page_is_taken_as_long_as_that_is_cheap() {
         policy.compaction.works_ahead = works_ahead;
         let frames: Vec<F> = (0..8 * 512).map(|at| if at % 512 < free { F::Free } else { F::Page }).collect();
         let world = World::new(policy, &frames);
-        world.mm.borrow_mut().daemons.kcompactd[0].asleep = true;
+        world.mm.borrow_mut().phys.daemons.kcompactd[0].asleep = true;
         world.compact_huge(CompactPriority::Async).captured.expect("there is room for one");
-        let woken = !world.mm.borrow().daemons.kcompactd[0].asleep;
+        let woken = !world.mm.borrow().phys.daemons.kcompactd[0].asleep;
         run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
         (woken, world.free_huge())
     };
@@ -219,7 +219,7 @@ fn a_run_of_kcompactd_for_a_huge_page_goes_on_to_work_ahead() {
         let frames: Vec<F> = (0..8 * 512).map(|at| if at % 512 < 300 { F::Free } else { F::Page }).collect();
         let world = World::new(policy, &frames);
         // Between the low and the high mark there is room for two.
-        world.with(|mm| mm.frames.edit_zone(0, |zone| zone.watermarks.high = zone.watermarks.low + 2 * HUGE));
+        world.with(|mm| mm.phys.frames.edit_zone(0, |zone| zone.watermarks.high = zone.watermarks.low + 2 * HUGE));
         let request = DaemonRequest { order: Order::new(order).expect("an order"), class: ZoneKind::Normal };
         run(work(&world, NodeId(0), request));
         world.free_huge()
@@ -260,8 +260,8 @@ fn requests_and_daemons_go_down_to_the_min_mark() {
         let zone = &mm.zones()[0];
         assert_eq!(zone.free(), free);
         let flags = crate::AllocFlags::plain(crate::Mark::Min);
-        let direct = mm.compaction_suitable(zone.id(), Order::PAGEBLOCK, ZoneKind::Normal, &flags);
-        (direct, mm.suitable_for_any(zone, Order::PAGEBLOCK, ZoneKind::Normal))
+        let direct = mm.phys.compaction_suitable(zone.id(), Order::PAGEBLOCK, ZoneKind::Normal, &flags);
+        (direct, mm.phys.suitable_for_any(zone, Order::PAGEBLOCK, ZoneKind::Normal))
     };
     assert_eq!(asks(marks.min + HUGE - 1), (Suitable::Skipped, Suitable::Skipped));
     assert_eq!(asks(marks.min + HUGE), (Suitable::Continue, Suitable::Continue));
@@ -284,9 +284,9 @@ fn reclaim_for_a_huge_page_is_asked_for_only_where_it_makes_the_difference() {
         let world = World::new(indexed(), frames);
         let mm = world.mm.borrow();
         let zone = &mm.zones()[0];
-        let suitable = mm.compaction_suitable(zone.id(), Order::PAGEBLOCK, ZoneKind::Normal, &flags);
-        let helps = mm.reclaim_makes_suitable(zone.id(), reclaimable, ZoneKind::Normal, &flags);
-        let balanced = mm.is_balanced(NodeId(0), Order::PAGEBLOCK, ZoneKind::Normal);
+        let suitable = mm.phys.compaction_suitable(zone.id(), Order::PAGEBLOCK, ZoneKind::Normal, &flags);
+        let helps = mm.phys.reclaim_makes_suitable(zone.id(), reclaimable, ZoneKind::Normal, &flags);
+        let balanced = mm.pages.is_balanced(NodeId(0), Order::PAGEBLOCK, ZoneKind::Normal, &mm.phys);
         (suitable, helps, balanced)
     };
     // Every pageblock keeps a page of the kernel: nothing helps, and kswapd does not try.
@@ -306,9 +306,9 @@ fn a_run_waits_once_for_pages_that_its_own_task_may_hold() {
     let (frames, world) = (worked_example(), World::new(indexed(), &worked_example()));
     let pages = frames.iter().zip(BASE..).filter(|(frame, _)| **frame == F::Page);
     for (_, pfn) in pages.take(1200) {
-        let mut mm = world.mm.borrow_mut();
-        let page = mm.frames.at(Pfn::new(pfn));
-        mm.isolate_lru(page);
+        let mm = &mut *world.mm.borrow_mut();
+        let page = mm.phys.frames.at(Pfn::new(pfn));
+        mm.pages.isolate_lru(page, &mut mm.phys);
     }
     let compacted = world.compact_huge(CompactPriority::SyncLight);
     assert_eq!((compacted.result, world.sleeps.get()), (CompactResult::Contended, 1));

@@ -227,7 +227,7 @@ impl World {
     fn skipped(&self) -> Vec<u64> {
         let mm = self.mm.borrow();
         let blocks = mm.zones()[0].span().len().get() / 512;
-        (0..blocks).filter(|block| mm.pageblock_skip(Pfn::new(BASE + block * 512))).collect()
+        (0..blocks).filter(|block| mm.compaction.pageblock_skip(Pfn::new(BASE + block * 512), &mm.phys)).collect()
     }
 
     fn account(&self) -> [u64; 3] {

@@ -32,7 +32,7 @@ fn half_mapped(policy: Policy, pageblocks: u64) -> World {
     let world = World::new(policy, &frames);
     {
         let mut mm = world.mm.borrow_mut();
-        mm.set_thp_enabled(HugeEnabled::Always);
+        mm.phys.set_thp_enabled(HugeEnabled::Always);
         let space = mm.create_space().expect("it is the first");
         let at = |page: u64| VirtAddr::new(SLOT * 4096 * 16 + page * 4096);
         let bytes = |pages: u64| Pages::new(pages).bytes();
@@ -44,8 +44,8 @@ fn half_mapped(policy: Policy, pageblocks: u64) -> World {
         for slot in 1..SLOTS {
             mm.munmap(space, at(slot * SLOT), bytes(SLOT / 2), CPU).expect("it is mapped");
         }
-        assert_eq!((mm.deferred_splits(NodeId(0)), mm.counters().thp_split_page), (SLOTS - 1, 0));
-        assert_eq!(core::mem::take(&mut mm.daemons.taken[0]), SLOTS, "each slot took one");
+        assert_eq!((mm.pages.deferred_splits(NodeId(0)), mm.counters().thp_split_page), (SLOTS - 1, 0));
+        assert_eq!(core::mem::take(&mut mm.phys.daemons.taken[0]), SLOTS, "each slot took one");
     }
     world
 }
@@ -106,11 +106,11 @@ fn kcompactd_splits_ahead_until_pages_are_enough() {
 fn kcompactd_makes_room_for_as_many_as_were_taken_since_it_last_did() {
     let of = |taken| {
         let world = shortage(policy(true));
-        world.mm.borrow_mut().daemons.taken[0] = taken;
+        world.mm.borrow_mut().phys.daemons.taken[0] = taken;
         run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
         let splits = world.splits();
         run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
-        assert_eq!((world.splits(), world.mm.borrow().daemons.taken[0]), (splits, 0), "it has done so");
+        assert_eq!((world.splits(), world.mm.borrow().phys.daemons.taken[0]), (splits, 0), "it has done so");
         splits
     };
     assert_eq!([0, 1, 2, 3].map(of), [2, 2, 4, SLOTS - 1]);
@@ -120,12 +120,12 @@ fn kcompactd_makes_room_for_as_many_as_were_taken_since_it_last_did() {
 fn a_request_that_leaves_less_than_half_of_what_was_taken_wakes_kcompactd() {
     let of = |taken| {
         let world = half_mapped(policy(true), 12);
-        let mut mm = world.mm.borrow_mut();
+        let mm = &mut *world.mm.borrow_mut();
         assert_eq!(mm.zones()[0].free_in_pageblocks(), 4 * SLOT);
-        (mm.daemons.kcompactd[0].asleep, mm.daemons.taken[0]) = (true, taken);
+        (mm.phys.daemons.kcompactd[0].asleep, mm.phys.daemons.taken[0]) = (true, taken);
         let zone = mm.zones()[0].id();
-        mm.wake_to_work_ahead(zone, Order::PAGEBLOCK);
-        !mm.daemons.kcompactd[0].asleep
+        mm.pages.wake_to_work_ahead(zone, Order::PAGEBLOCK, &mut mm.phys);
+        !mm.phys.daemons.kcompactd[0].asleep
     };
     assert_eq!([7, 8].map(of), [false, true]);
 }
@@ -136,13 +136,14 @@ fn blocks_that_the_min_mark_keeps_back_do_not_count_as_left() {
         let world = half_mapped(policy(true), 9);
         let min = world.mm.borrow().zones()[0].watermarks().min;
         world.take_until(min + above_min);
-        let mut mm = world.mm.borrow_mut();
-        assert_eq!(mm.zones()[0].free_in_pageblocks(), SLOT, "one is whole");
-        mm.daemons.kcompactd[0].asleep = true;
-        let zone = mm.zones()[0].id();
-        mm.wake_to_work_ahead(zone, Order::PAGEBLOCK);
-        drop(mm);
-        let woken = !world.mm.borrow().daemons.kcompactd[0].asleep;
+        {
+            let mm = &mut *world.mm.borrow_mut();
+            assert_eq!(mm.zones()[0].free_in_pageblocks(), SLOT, "one is whole");
+            mm.phys.daemons.kcompactd[0].asleep = true;
+            let zone = mm.zones()[0].id();
+            mm.pages.wake_to_work_ahead(zone, Order::PAGEBLOCK, &mut mm.phys);
+        }
+        let woken = !world.mm.borrow().phys.daemons.kcompactd[0].asleep;
         run(work_ahead(&world, NodeId(0), ZoneKind::Normal));
         (woken, world.splits())
     };

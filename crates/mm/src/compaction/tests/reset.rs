@@ -9,7 +9,7 @@ fn marked(frames: &[(u64, F)]) -> World {
     let mut all = vec![F::Kernel; 9 * 512];
     frames.iter().for_each(|&(at, frame)| all[at as usize] = frame);
     let world = World::new(classic_with(|rules| rules.skip_reset = SkipReset::Selective), &all);
-    world.with(|mm| (0..9).for_each(|block| mm.skip.set(block, true)));
+    world.with(|mm| (0..9).for_each(|block| mm.compaction.skip.set(block, true)));
     world
 }
 
@@ -17,7 +17,7 @@ fn marked(frames: &[(u64, F)]) -> World {
 fn reset(world: &World, demand: bool) -> Vec<u64> {
     world.with(|mm| {
         mm.compaction.zones[0].blockskip_flush = demand;
-        mm.reset_selectively(crate::ZoneId(0));
+        mm.compaction.reset_selectively(crate::ZoneId(0), &mut mm.phys);
         assert!(!mm.compaction.zones[0].blockskip_flush, "the demand is met");
     });
     world.skipped()
@@ -46,8 +46,8 @@ fn one_frame_in_eight_is_looked_at_all_over_the_pageblock() {
 fn pages_are_moved_to_movable_pageblocks_only() {
     let world = marked(&[(2 * 512, F::Page), (6 * 512, F::Free), (7 * 512, F::Free)]);
     world.with(|mm| {
-        let block = mm.frames.at(Pfn::new(BASE + 7 * 512)).block();
-        mm.frames.retype_block(block, Migratetype::Unmovable);
+        let block = mm.phys.frames.at(Pfn::new(BASE + 7 * 512)).block();
+        mm.phys.frames.retype_block(block, Migratetype::Unmovable);
     });
     assert_eq!(reset(&world, true), [0, 1, 3, 4, 5, 7, 8]);
 }

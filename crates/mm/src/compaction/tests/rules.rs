@@ -34,7 +34,7 @@ fn zone(policy: Policy, mt: Migratetype, free: &[(u64, u8)]) -> Mm {
         builder.free(Pfn::new(BASE + page), order(of)).expect("it is given once");
     }
     let mut mm = builder.finish();
-    mm.frames.set_groups_mobility(true);
+    mm.phys.frames.set_groups_mobility(true);
     mm
 }
 
@@ -57,7 +57,7 @@ fn a_movable_request_is_served_by_blocks_that_it_may_claim_and_others_by_any() {
         (Unmovable, Cma, 3, Finished::NoSuitablePage),
     ] {
         let mm = zone(classic(), of, &[(0, block)]);
-        assert_eq!(mm.judge_lists(&mut run(DIRECT, 3, asked), order(3)), expected, "{asked:?} {of:?} {block}");
+        assert_eq!(mm.phys.judge_lists(&mut run(DIRECT, 3, asked), order(3)), expected, "{asked:?} {of:?} {block}");
     }
 }
 
@@ -66,12 +66,12 @@ fn a_pageblock_that_will_be_claimed_for_kernel_memory_is_emptied_first() {
     let mm = zone(classic(), Migratetype::Movable, &[(0, 3)]);
     let mut run = run(DIRECT, 3, Migratetype::Unmovable);
     run.migrate_pfn = Pfn::new(BASE + 512 + 32);
-    assert_eq!(mm.judge_lists(&mut run, order(3)), Finished::Continue);
+    assert_eq!(mm.phys.judge_lists(&mut run, order(3)), Finished::Continue);
     assert!(run.finishing_block);
     let empty = zone(classic(), Migratetype::Movable, &[]);
-    assert_eq!(empty.judge_lists(&mut run, order(3)), Finished::Continue, "nothing is asked before its end");
+    assert_eq!(empty.phys.judge_lists(&mut run, order(3)), Finished::Continue, "nothing is asked before its end");
     run.migrate_pfn = Pfn::new(BASE + 1024);
-    assert_eq!(mm.judge_lists(&mut run, order(3)), Finished::Over(CompactResult::Success));
+    assert_eq!(mm.phys.judge_lists(&mut run, order(3)), Finished::Over(CompactResult::Success));
     assert!(!run.finishing_block);
 }
 
@@ -88,7 +88,7 @@ fn scanners_that_met_start_at_the_ends_again_and_show_demand_if_somebody_waits()
         let middle = Pfn::new(BASE + 1024);
         let of = &mut mm.compaction.zones[0];
         (of.cached_migrate, of.cached_free) = ([middle; 2], middle);
-        assert_eq!(mm.compact_finished(&mut run), Finished::Over(result));
+        assert_eq!(mm.compaction.compact_finished(&mut run, &mut mm.phys), Finished::Over(result));
         let of = &mm.compaction.zones[0];
         assert_eq!((of.cached_migrate, of.cached_free), ([Pfn::new(BASE); 2], Pfn::new(BASE + 7 * 512)));
         assert_eq!(of.blockskip_flush, demand, "{by:?}");
@@ -102,9 +102,9 @@ fn proactive_compaction_stops_at_the_low_threshold_or_where_kswapd_works() {
         let quarters = (1..=2 + more).map(|block| (512 * block + 256, 7));
         let free: Vec<_> = halves.chain(quarters).chain([(0, 9)]).collect();
         let mut mm = zone(classic(), Migratetype::Movable, &free);
-        mm.settings.compaction_proactiveness = 20;
-        mm.daemons.kswapd[0].asleep = kswapd_asleep;
-        mm.judge_score(&run(Compactor::Proactive, 9, Migratetype::Movable))
+        mm.phys.settings.compaction_proactiveness = 20;
+        mm.phys.daemons.kswapd[0].asleep = kswapd_asleep;
+        mm.phys.judge_score(&run(Compactor::Proactive, 9, Migratetype::Movable))
     };
     assert_eq!(judged(0, true), Finished::Over(CompactResult::Success), "80 % of what is free is not in pageblocks");
     assert_eq!(judged(3, true), Finished::Continue, "82 %");
@@ -137,19 +137,19 @@ fn remote_requests_defer_apart_where_their_cap_is_another() {
     for (remote_cap, apart) in [(6, false), (4, true)] {
         let policy = classic_with(|rules| (rules.defer_cap, rules.defer_remote_cap) = (6, remote_cap));
         let mut mm = zone(policy, Migratetype::Movable, &[]);
-        assert_eq!(mm.asker(ZONE, NodeId(0)), Asker::Local);
-        let remote = mm.asker(ZONE, NodeId(1));
+        assert_eq!(mm.phys.asker(ZONE, NodeId(0)), Asker::Local);
+        let remote = mm.phys.asker(ZONE, NodeId(1));
         assert_eq!(remote == Asker::Remote, apart);
         for asker in [Asker::Local, Asker::Remote] {
-            (0..9).for_each(|_| mm.defer_compaction(ZONE, order(9), asker));
+            (0..9).for_each(|_| mm.compaction.defer_compaction(ZONE, order(9), asker, &mut mm.phys));
         }
         let shifts = |mm: &Mm| mm.compaction.zones[0].deferral.map(|of| of.shift);
         assert_eq!(shifts(&mm), [6, remote_cap]);
-        mm.compaction_succeeded(ZONE, order(9), Asker::Remote, true);
+        mm.compaction.compaction_succeeded(ZONE, order(9), Asker::Remote, true, &mut mm.phys);
         assert_eq!(shifts(&mm), [0, 0], "an allocation ends the deferral of everybody");
-        mm.defer_compaction(ZONE, order(9), Asker::Local);
+        mm.compaction.defer_compaction(ZONE, order(9), Asker::Local, &mut mm.phys);
         mm.compaction.zones[0].blockskip_flush = true;
-        mm.compaction_paid_off(ZONE, order(9));
+        mm.compaction.compaction_paid_off(ZONE, order(9), &mut mm.phys);
         assert_eq!((shifts(&mm), mm.compaction.zones[0].blockskip_flush), ([0, 0], false), "hints stay");
     }
 }
@@ -159,11 +159,11 @@ fn kcompactd_is_woken_for_blocks_that_it_could_make() {
     let woken = |of, parts: u64| {
         let free: Vec<_> = (0..parts).map(|part| (128 * part, 6)).collect();
         let mut mm = zone(classic(), Migratetype::Movable, &free);
-        mm.frames.edit_zone(0, |zone| zone.watermarks = Watermarks { min: 10, low: 12, high: 15 });
-        mm.daemons.kcompactd[0].asleep = true;
+        mm.phys.frames.edit_zone(0, |zone| zone.watermarks = Watermarks { min: 10, low: 12, high: 15 });
+        mm.phys.daemons.kcompactd[0].asleep = true;
         let request = DaemonRequest { order: order(of), class: ZoneKind::Normal };
-        mm.wakeup_kcompactd(NodeId(0), request);
-        (mm.daemons.kcompactd[0].request == Some(request), mm.daemons.wakeups.kcompactd != 0)
+        mm.phys.wakeup_kcompactd(NodeId(0), request);
+        (mm.phys.daemons.kcompactd[0].request == Some(request), mm.phys.daemons.wakeups.kcompactd != 0)
     };
     assert_eq!(woken(9, 20), (true, true));
     assert_eq!(woken(9, 16), (true, false), "1024 pages are too few: it is noted and left");
@@ -173,7 +173,7 @@ fn kcompactd_is_woken_for_blocks_that_it_could_make() {
 #[test]
 fn what_daemons_look_at_is_counted_apart() {
     let mut mm = zone(classic(), Migratetype::Movable, &[]);
-    mm.count_daemon_scans(CompactTotals { migrate_scanned: 5, free_scanned: 7 });
+    mm.phys.count_daemon_scans(CompactTotals { migrate_scanned: 5, free_scanned: 7 });
     let counters = mm.counters();
     assert_eq!((counters.compact_daemon_migrate_scanned, counters.compact_daemon_free_scanned), (5, 7));
 }
@@ -186,12 +186,12 @@ fn run_of_request() -> CompactControl {
 fn a_run_waits_where_more_pages_are_isolated_than_half_of_those_on_the_lists() {
     let frames: Vec<F> = (0..512).map(|at| if at < 30 { F::Page } else { F::Free }).collect();
     let world = World::new(classic(), &frames);
-    let mut mm = world.mm.borrow_mut();
+    let mm = &mut *world.mm.borrow_mut();
     let waits: Vec<bool> = (0..12)
         .map(|at| {
-            let page = mm.frames.at(Pfn::new(BASE + at));
-            mm.isolate_lru(page);
-            mm.too_many_isolated(&run_of_request())
+            let page = mm.phys.frames.at(Pfn::new(BASE + at));
+            mm.pages.isolate_lru(page, &mut mm.phys);
+            mm.pages.too_many_isolated(&run_of_request(), &mm.phys)
         })
         .collect();
     assert_eq!(waits.iter().position(|&waits| waits), Some(10), "11 of 30 are isolated, 19 on the lists");
@@ -201,7 +201,8 @@ fn a_run_waits_where_more_pages_are_isolated_than_half_of_those_on_the_lists() {
 fn pageblocks_that_reach_out_of_the_zone_are_no_sources() {
     let world = World::new(classic(), &[F::Page; 2 * 512 + 100]);
     let mm = world.mm.borrow();
-    let blocks = [0, 1, 2].map(|block| mm.block_in_zone(&run_of_request(), Pfn::new(BASE + 512 * block)).is_some());
+    let blocks =
+        [0, 1, 2].map(|block| mm.phys.block_in_zone(&run_of_request(), Pfn::new(BASE + 512 * block)).is_some());
     assert_eq!(blocks, [true, true, false]);
 }
 

@@ -36,10 +36,10 @@ fn rule_8_takes_targets_in_spite_of_a_boost() {
     // Somebody takes most of the free memory in a way that boosts the zone.
     fn others(mm: &mut Mm<Vec<Event>>) {
         let request = Request { cpu: usize::MAX, ..Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE) };
-        while mm.frames.zones()[0].free() > 520 {
+        while mm.phys.frames.zones()[0].free() > 520 {
             mm.alloc_fast(&request).expect("memory is free");
         }
-        mm.frames.edit_zone(0, |zone| zone.boost = 512);
+        mm.phys.frames.edit_zone(0, |zone| zone.boost = 512);
     }
     for (rule, result) in [(false, CompactResult::Contended), (true, CompactResult::Success)] {
         let policy = classic_with(|rules| rules.isolate_ignores_boost = rule);
@@ -115,7 +115,7 @@ fn rule_11_takes_targets_from_the_lists() {
     let run = |policy| {
         let world = World::new(policy, &frames);
         // So few large blocks are no fragmentation worth a run otherwise.
-        world.with(|mm| mm.settings.extfrag_threshold = 0);
+        world.with(|mm| mm.phys.settings.extfrag_threshold = 0);
         let result = world.compact_huge(CompactPriority::Async).result;
         (world, result)
     };
@@ -207,9 +207,9 @@ fn rule_21_looks_again_where_there_is_something_to_do() {
     for (rule, cached) in [(SkipReset::Full, [0, 0, 8]), (SkipReset::Selective, [2, 2, 7])] {
         let world = World::new(classic_with(|rules| rules.skip_reset = rule), &frames);
         world.with(|mm| {
-            (0..9).for_each(|block| mm.skip.set(block, true));
+            (0..9).for_each(|block| mm.compaction.skip.set(block, true));
             mm.compaction.zones[0].blockskip_flush = true;
-            mm.reset_isolation_suitable_of(NodeId(0));
+            mm.compaction.reset_isolation_suitable_of(NodeId(0), &mut mm.phys);
         });
         assert_eq!(world.cached(), cached.map(|block| Some(block * HUGE)), "{rule:?}");
         let left = if rule == SkipReset::Full { vec![] } else { vec![0, 1, 8] };
@@ -219,7 +219,7 @@ fn rule_21_looks_again_where_there_is_something_to_do() {
     let world = World::new(policy, &frames);
     world.with(|mm| {
         mm.compaction.zones[0].blockskip_flush = true;
-        mm.reset_isolation_suitable_of(NodeId(0));
+        mm.compaction.reset_isolation_suitable_of(NodeId(0), &mut mm.phys);
     });
     assert_eq!(world.cached()[2], Some(8 * HUGE - 1), "by an oversight, the last frame of the pageblock");
 }
@@ -293,7 +293,7 @@ fn what_a_drain_of_per_cpu_lists_makes_is_captured_too() {
     frames.extend([F::Page; 24 * 512]);
     let world = World::new(classic_with(|rules| rules.capture = true), &frames);
     assert!(
-        world.mm.borrow().frames.pcps(order9_frames::ZoneId(0))[CPU].high() > 0,
+        world.mm.borrow().phys.frames.pcps(order9_frames::ZoneId(0))[CPU].high() > 0,
         "the zone is large enough for per-CPU lists"
     );
     let compacted = world.compact_huge(CompactPriority::Async);

@@ -60,8 +60,8 @@ fn live(mut mm: Mm, seed: u64) {
             }
             19 => {
                 let pfn = BASE + Pages::new(random.below(24) * 512);
-                if mm.isolate_pageblock(pfn).is_err() {
-                    let _ = mm.unisolate_pageblock(pfn, Migratetype::Movable);
+                if mm.phys.isolate_pageblock(pfn).is_err() {
+                    let _ = mm.phys.unisolate_pageblock(pfn, Migratetype::Movable);
                 }
             }
             _ => mm.drain_all(),
@@ -104,7 +104,8 @@ fn movable_requests_fill_the_fullest_pageblock_first() {
         }
     }
     for _ in 0..300 {
-        let blocks = mm.frames.blocks().iter().filter(|block| block.is_evacuable() && (1..512).contains(&block.free));
+        let blocks =
+            mm.phys.frames.blocks().iter().filter(|block| block.is_evacuable() && (1..512).contains(&block.free));
         let fullest = blocks.map(|block| block.free).min().expect("pageblocks have room");
         let next = mm.alloc_fast(&request).expect("memory is free");
         let of_next = mm.pageblock(next).expect("it is there");

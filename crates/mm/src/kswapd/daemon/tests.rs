@@ -46,7 +46,7 @@ fn it_naps_for_a_tenth_of_a_second_before_it_sleeps_and_counts_naps_cut_short() 
         let next = run(nap(&world, NODE, PLAIN, PLAIN));
         assert_eq!(*world.waits.borrow(), [(Until::KswapdNeeded(NODE), Some(Nanos::new(100_000_000)))]);
         assert_eq!(next, woken.then_some(PLAIN));
-        let counted = world.mm.borrow().counters.kswapd_low_wmark_hit_quickly;
+        let counted = world.mm.borrow().phys.counters.kswapd_low_wmark_hit_quickly;
         assert_eq!(counted, u64::from(woken));
     }
 }
@@ -56,9 +56,15 @@ fn a_node_that_comes_to_rest_forgets_what_passes_over_it_have_found() {
     let world = Alone::new(machine());
     let found = ReclaimFlags { dirty: true, ..ReclaimFlags::default() };
     let zones = [ZoneId(0), ZoneId(1)];
-    zones.iter().for_each(|&zone| world.mm.borrow_mut().set_reclaim_flags(zone, found));
+    zones.iter().for_each(|&zone| {
+        let mm = &mut *world.mm.borrow_mut();
+        mm.reclaim.set_reclaim_flags(zone, found, &mm.phys);
+    });
     run(nap(&world, NODE, PLAIN, PLAIN));
-    assert_eq!(zones.map(|zone| world.mm.borrow().reclaim_flags(zone)), [ReclaimFlags::default(), found]);
+    assert_eq!(
+        zones.map(|zone| world.mm.borrow().reclaim.reclaim_flags(zone, &world.mm.borrow().phys)),
+        [ReclaimFlags::default(), found]
+    );
 }
 
 #[test]
@@ -66,7 +72,7 @@ fn kcompactd_goes_on_with_what_was_asked_for_once_the_node_is_balanced() {
     for (asked, done) in [(HUGE, PLAIN), (PLAIN, PLAIN)] {
         let world = Alone::new(machine());
         run(nap(&world, NODE, asked, done));
-        let request = world.mm.borrow().kcompactd_request(NodeId(0));
+        let request = world.mm.borrow().phys.kcompactd_request(NodeId(0));
         assert_eq!(request, (asked == HUGE).then_some(HUGE));
     }
 }
@@ -89,7 +95,7 @@ fn skip_hints_of_a_compaction_in_vain_are_forgotten_when_the_node_comes_to_rest(
     run(try_to_compact_pages(&world, &request, CompactPriority::SyncLight));
     let hints = |world: &Alone| {
         let mm = world.mm.borrow();
-        (0..8).filter(|&block| mm.pageblock_skip(start_of(0) + PAGEBLOCK_PAGES * block)).count()
+        (0..8).filter(|&block| mm.compaction.pageblock_skip(start_of(0) + PAGEBLOCK_PAGES * block, &mm.phys)).count()
     };
     assert!(hints(&world) > 0, "its scanners have met");
     run(nap(&world, NODE, PLAIN, PLAIN));
@@ -100,11 +106,11 @@ fn skip_hints_of_a_compaction_in_vain_are_forgotten_when_the_node_comes_to_rest(
 fn every_run_counts_and_one_that_works_off_a_boost_asks_kcompactd_for_a_pageblock() {
     for (boost, asked) in [(0, None), (512, Some(HUGE))] {
         let world = Alone::new(machine());
-        world.mm.borrow_mut().frames.edit_zone(0, |zone| zone.boost = boost);
+        world.mm.borrow_mut().phys.frames.edit_zone(0, |zone| zone.boost = boost);
         run(balance(&world, NODE, PLAIN));
         let mm = world.mm.borrow();
-        assert_eq!((mm.counters.pageoutrun, mm.frames.zones()[0].boost()), (1, 0));
-        assert_eq!(mm.kcompactd_request(NodeId(0)), asked, "a boost of {boost}");
+        assert_eq!((mm.phys.counters.pageoutrun, mm.phys.frames.zones()[0].boost()), (1, 0));
+        assert_eq!(mm.phys.kcompactd_request(NodeId(0)), asked, "a boost of {boost}");
     }
 }
 
@@ -112,7 +118,7 @@ fn every_run_counts_and_one_that_works_off_a_boost_asks_kcompactd_for_a_pagebloc
 fn a_gentle_pass_neither_writes_nor_swaps_and_every_pass_aims_at_its_goal() {
     for gentle in [true, false] {
         let world = Alone::new(machine());
-        world.mm.borrow_mut().frames.edit_zone(0, |zone| zone.watermarks.high = 700);
+        world.mm.borrow_mut().phys.frames.edit_zone(0, |zone| zone.watermarks.high = 700);
         let control = ReclaimControl::new(Reclaimer::Kswapd, Order::ZERO, 0, ZoneKind::Normal);
         let id = world.mm.borrow_mut().begin_reclaim(control);
         let pass = Pass { node: NODE, class: ZoneKind::Normal, order: Order::ZERO, priority: DEF_PRIORITY, gentle };
@@ -126,10 +132,10 @@ fn a_gentle_pass_neither_writes_nor_swaps_and_every_pass_aims_at_its_goal() {
 #[test]
 fn a_run_in_vain_takes_the_time_of_twelve_looks_at_every_zone_of_its_node() {
     let mut mm = machine();
-    let before = mm.frames.work_mut().zones_checked;
-    mm.count_looks_in_vain(NODE);
-    assert_eq!(mm.frames.work_mut().zones_checked - before, 12);
-    mm.frames.edit_zone(1, |zone| zone.node = NODE);
-    mm.count_looks_in_vain(NODE);
-    assert_eq!(mm.frames.work_mut().zones_checked - before, 12 + 24);
+    let before = mm.phys.frames.work_mut().zones_checked;
+    mm.phys.count_looks_in_vain(NODE);
+    assert_eq!(mm.phys.frames.work_mut().zones_checked - before, 12);
+    mm.phys.frames.edit_zone(1, |zone| zone.node = NODE);
+    mm.phys.count_looks_in_vain(NODE);
+    assert_eq!(mm.phys.frames.work_mut().zones_checked - before, 12 + 24);
 }

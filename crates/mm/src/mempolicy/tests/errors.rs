@@ -41,7 +41,11 @@ impl Caller {
     }
 
     fn without_privilege(&self) -> &Self {
-        self.world.mm.borrow_mut().set_sys_nice(self.space, false).expect("it lives");
+        {
+            let mm = &mut *self.world.mm.borrow_mut();
+            mm.pages.set_sys_nice(self.space, false)
+        }
+        .expect("it lives");
         self
     }
 
@@ -51,12 +55,12 @@ impl Caller {
     }
 
     fn before(&self, interface: MempolicyInterface) -> &Self {
-        self.world.mm.borrow_mut().policy.mempolicy = interface;
+        self.world.mm.borrow_mut().phys.policy.mempolicy = interface;
         self
     }
 
     fn with_proximity(&self) -> &Self {
-        self.world.mm.borrow_mut().policy.thp.placement = HugePlacement::MpolProximity;
+        self.world.mm.borrow_mut().phys.policy.thp.placement = HugePlacement::MpolProximity;
         self
     }
 
@@ -101,7 +105,7 @@ impl Caller {
     }
 
     fn get(&self, space: SpaceId, page: Option<u64>) -> Result<(), Errno> {
-        self.world.mm.borrow().get_mempolicy(space, page.map(|page| address(START, page))).map(|_| ())
+        self.world.mm.borrow().pages.get_mempolicy(space, page.map(|page| address(START, page))).map(|_| ())
     }
 }
 
@@ -153,7 +157,7 @@ const CALLS: &[(&str, Call, Result<(), Errno>)] = &[
     ("get_mempolicy: nothing is mapped there", |c| c.get(c.space, Some(HOLE)), Err(Efault)),
     (
         "get_mempolicy: turns of a task without",
-        |c| c.world.mm.borrow().next_interleave_node(c.space).map(|_| ()),
+        |c| c.world.mm.borrow().pages.next_interleave_node(c.space).map(|_| ()),
         Err(Einval),
     ),
     (

@@ -28,11 +28,11 @@ fn whoever_maps_a_file_gets_its_policy() {
     assert_eq!(mm.space(one).unwrap().vmas().count(), 1, "the mapping is not split: the file has the policy");
     assert_eq!(nodes_of(mm, other, 0..7, 0), [3, 3, 3, 3, 3, 1, 1]);
     assert_eq!(nodes_of(mm, one, 4..6, 2), [2, 3]);
-    assert_eq!(mm.get_mempolicy(other, Some(address(START, 4))), Ok(args(Mode::Bind, "3")));
-    assert_eq!(mm.get_mempolicy(other, Some(address(START, 5))), Ok(MempolicyArgs::DEFAULT));
+    assert_eq!(mm.pages.get_mempolicy(other, Some(address(START, 4))), Ok(args(Mode::Bind, "3")));
+    assert_eq!(mm.pages.get_mempolicy(other, Some(address(START, 5))), Ok(MempolicyArgs::DEFAULT));
     mm.mbind(other, address(START, 1), bytes(2), &MempolicyArgs::DEFAULT, false).unwrap();
-    assert_eq!(mm.get_mempolicy(one, Some(address(START, 11))), Ok(MempolicyArgs::DEFAULT));
-    assert_eq!(mm.get_mempolicy(one, Some(address(START, 13))), Ok(args(Mode::Bind, "3")));
+    assert_eq!(mm.pages.get_mempolicy(one, Some(address(START, 11))), Ok(MempolicyArgs::DEFAULT));
+    assert_eq!(mm.pages.get_mempolicy(one, Some(address(START, 13))), Ok(args(Mode::Bind, "3")));
     mm.check().expect("every law holds");
 }
 
@@ -46,16 +46,16 @@ fn system_calls_place_pages_by_the_file_and_the_policy_ends_with_it() {
     mm.mbind(space, START, bytes(5), &args(Mode::Bind, "2"), false).unwrap();
     for (index, expected) in [(4, 2), (5, 0)] {
         let hole = mm.shmem_hole(space, file, index, 0).unwrap();
-        let request = mm.hole_request(space, &hole, 0);
+        let request = mm.pages.hole_request(space, &hole, 0, &mm.phys);
         let page = mm.alloc_fast(&request).unwrap();
         mm.fill_shmem_hole(&hole, page, 0).unwrap();
-        assert_eq!(mm.node_of_frame(page).0, expected, "place {index}");
+        assert_eq!(mm.phys.node_of_frame(page).0, expected, "place {index}");
     }
-    assert_eq!(mm.file_request(space, file, 0, 0).nodemask, Some(super::mask("2")));
+    assert_eq!(mm.pages.file_request(space, file, 0, 0, &mm.phys).nodemask, Some(super::mask("2")));
     mm.exit(space, 0).unwrap();
-    assert!(!mm.user.mempolicies.files.is_empty(), "the file is still open");
+    assert!(!mm.pages.mempolicies.files.is_empty(), "the file is still open");
     mm.close_file(file, 0).unwrap();
-    assert!(mm.user.mempolicies.files.is_empty());
+    assert!(mm.pages.mempolicies.files.is_empty());
     mm.check().expect("every law holds");
 }
 
@@ -87,7 +87,11 @@ fn files_begin_with_the_policy_of_their_mount() {
     let file = mm.create_file_on(mount, Pages::new(9), Some(space)).unwrap();
     map(mm, bound, file, 0, 9, true);
     assert_eq!(nodes_of(mm, bound, 0..2, 0), [1, 1], "whoever maps it");
-    assert_eq!(mm.file_request(bound, file, 2, 0).nodemask, Some(super::mask("1-2")), "system calls as well");
+    assert_eq!(
+        mm.pages.file_request(bound, file, 2, 0, &mm.phys).nodemask,
+        Some(super::mask("1-2")),
+        "system calls as well"
+    );
     // What a program says of a part goes before it, and a remount is for files to come.
     mm.mbind(bound, address(START, 3), bytes(1), &args(Mode::Bind, "0"), false).unwrap();
     mm.remount_tmpfs(mount, plain(Mode::Interleave, None)).unwrap();
@@ -99,7 +103,7 @@ fn files_begin_with_the_policy_of_their_mount() {
     let file = mm.create_file_on(mount, Pages::new(9), Some(space)).unwrap();
     map(mm, later, file, 0, 9, true);
     assert_eq!(
-        mm.get_mempolicy(later, Some(START)),
+        mm.pages.get_mempolicy(later, Some(START)),
         Ok(args(Mode::Interleave, "0-2")),
         "the last that was named stays"
     );
@@ -108,12 +112,12 @@ fn files_begin_with_the_policy_of_their_mount() {
     mm.remount_tmpfs(mount, plain(Mode::Bind, Some("0-1"))).unwrap();
     let file = mm.create_file_on(mount, Pages::new(9), Some(narrow)).unwrap();
     map(mm, narrow, file, 0, 9, true);
-    assert_eq!(mm.get_mempolicy(narrow, Some(START)), Ok(args(Mode::Bind, "0")));
+    assert_eq!(mm.pages.get_mempolicy(narrow, Some(START)), Ok(args(Mode::Bind, "0")));
     mm.munmap(narrow, START, bytes(9), 0).unwrap();
     mm.remount_tmpfs(mount, plain(Mode::Bind, Some("1"))).unwrap();
     let file = mm.create_file_on(mount, Pages::new(9), Some(narrow)).unwrap();
     map(mm, narrow, file, 0, 9, true);
-    assert_eq!(mm.get_mempolicy(narrow, Some(START)), Ok(MempolicyArgs::DEFAULT));
+    assert_eq!(mm.pages.get_mempolicy(narrow, Some(START)), Ok(MempolicyArgs::DEFAULT));
     mm.check().expect("every law holds");
 }
 

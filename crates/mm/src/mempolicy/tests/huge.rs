@@ -34,9 +34,18 @@ fn world(placement: HugePlacement) -> World {
         ..Layout::default()
     };
     let world = World::of(&layout, policy);
-    world.mm.borrow_mut().set_thp_enabled(HugeEnabled::Always);
-    world.mm.borrow_mut().set_thp_defrag(HugeDefrag::Always);
-    world.mm.borrow_mut().set_min_free_kbytes(128);
+    {
+        let mm = &mut *world.mm.borrow_mut();
+        mm.phys.set_thp_enabled(HugeEnabled::Always);
+    };
+    {
+        let mm = &mut *world.mm.borrow_mut();
+        mm.phys.set_thp_defrag(HugeDefrag::Always);
+    };
+    {
+        let mm = &mut *world.mm.borrow_mut();
+        mm.phys.set_min_free_kbytes(128);
+    };
     world
 }
 
@@ -67,7 +76,7 @@ fn huge_pages_take_turns_whole() {
     let mut round = nodes[..3].to_vec();
     round.sort_unstable();
     assert_eq!(round, [Some(0), Some(1), Some(2)], "one slot on each node");
-    let hits: Vec<u64> = world.mm.borrow().frames.numa_counters().iter().map(|numa| numa.interleave_hit).collect();
+    let hits: Vec<u64> = world.mm.borrow().phys.frames.numa_counters().iter().map(|numa| numa.interleave_hit).collect();
     assert_eq!(hits, [2, 2, 2], "one event for a huge page");
 }
 
@@ -143,13 +152,13 @@ fn proximity_makes_every_effort_on_near_nodes_for_whoever_has_it() {
 fn shared_memory_takes_turns_whole_and_is_asked_once() {
     let world = world(HugePlacement::TwoStep);
     let mm = &mut *world.mm.borrow_mut();
-    mm.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
+    mm.pages.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
     let space = mm.create_space().unwrap();
     let (length, prot, backing) = (bytes(3 * HUGE), Prot::RW, Backing::AnonShared);
     mm.mmap(space, &MmapRequest { place: Place::Fixed(START), length, prot, backing, locked: false }, 0).unwrap();
     mm.mbind(space, START, length, &args(Mode::Interleave, "0-2"), false).unwrap();
     (0..3).for_each(|slot| write(mm, space, slot * HUGE, 0));
-    assert_eq!(mm.user_levels().shmem_thps, 3);
+    assert_eq!(mm.pages.user_levels().shmem_thps, 3);
     let mut nodes: Vec<_> = (0..3).map(|slot| node(mm, space, slot * HUGE)).collect();
     nodes.sort_unstable();
     assert_eq!(nodes, [Some(0), Some(1), Some(2)]);
@@ -165,7 +174,7 @@ fn a_huge_page_moves_whole_to_the_nodes_of_its_mapping() {
     run(mbind(&world, space, START, bytes(2 * HUGE), &args(Mode::Bind, "2"), flags)).unwrap();
     assert_eq!(node(&world.mm.borrow(), space, 5), Some(2));
     assert_eq!(world.mm.borrow().counters().thp_migration_success, 1);
-    assert_eq!(world.mm.borrow().user_levels().anon_thps, 1);
+    assert_eq!(world.mm.borrow().pages.user_levels().anon_thps, 1);
     let pinned = world.page_of(space, 0);
     world.mm.borrow_mut().pin(pinned).unwrap();
     let moved = run(migrate_space(&world, space, space, mask("2"), mask("0")));
@@ -185,10 +194,10 @@ fn pools_are_taken_from_the_nodes_of_the_mapping_alone() {
     mm.mbind(space, START, length, &args(Mode::Bind, "1"), false).unwrap();
     let touch = |mm: &mut crate::Mm<_>, slot: u64| mm.touch(space, address(START, slot * HUGE), Access::Write, 0);
     assert_eq!([touch(mm, 0), touch(mm, 1)], [FaultStep::Done; 2]);
-    assert_eq!(mm.page_nodes(space, &[START, address(START, HUGE)]), [Ok(NodeId(1)); 2]);
-    let reserved = mm.hugetlb_pool().reserved;
+    assert_eq!(mm.pages.page_nodes(space, &[START, address(START, HUGE)], &mm.phys), [Ok(NodeId(1)); 2]);
+    let reserved = mm.pages.hugetlb_pool().reserved;
     assert_eq!(touch(mm, 2), FaultStep::Bus, "node 1 has no more, whatever was reserved");
-    assert_eq!(mm.hugetlb_pool().reserved, reserved);
+    assert_eq!(mm.pages.hugetlb_pool().reserved, reserved);
     mm.mbind(space, START, length, &args(Mode::PreferredMany, "1"), false).unwrap();
     assert_eq!(touch(mm, 2), FaultStep::Done, "elsewhere");
     mm.check().expect("every law holds");
@@ -215,8 +224,8 @@ fn pages_of_pools_move_whole_and_keep_what_they_hold() {
         let world = world(HugePlacement::ThisNode);
         let [space, child] = with_pool_pages(&mut world.mm.borrow_mut(), shared);
         let places = [START, address(START, HUGE)];
-        let nodes = |space| world.mm.borrow().page_nodes(space, &places);
-        let pools = || [0, 1].map(|node| world.mm.borrow().hugetlb_pool_of(NodeId(node)));
+        let nodes = |space| world.mm.borrow().pages.page_nodes(space, &places, &world.mm.borrow().phys);
+        let pools = || [0, 1].map(|node| world.mm.borrow().pages.hugetlb_pool_of(NodeId(node)));
         let before = pools();
         assert_eq!(nodes(space), [Ok(NodeId(0)); 2]);
         let moves = [PageMove { addr: places[0], to: NodeId(1) }];
@@ -230,7 +239,7 @@ fn pages_of_pools_move_whole_and_keep_what_they_hold() {
         assert_eq!(pools().map(|pool| pool.total), before.map(|pool| pool.total));
         assert_eq!(pools().map(|pool| pool.free), [before[0].free + 1, before[1].free - 1]);
         // Where the pool has none, free memory takes its place, and the size stays.
-        let all = world.mm.borrow().hugetlb_pool().total;
+        let all = world.mm.borrow().pages.hugetlb_pool().total;
         while !pools()[1].free.eq(&0) {
             let other = world.mm.borrow_mut().create_space().unwrap();
             let backing = Backing::Hugetlb { shared: false, reserves: false };
@@ -244,14 +253,14 @@ fn pages_of_pools_move_whole_and_keep_what_they_hold() {
         let both = (MbindFlags { strict: true, moves: Some(Movable::All) }, args(Mode::Bind, "1"));
         assert_eq!(run(mbind(&world, space, START, bytes(2 * HUGE), &both.1, both.0)), Ok(()));
         assert_eq!(nodes(space), [Ok(NodeId(1)); 2]);
-        assert_eq!((world.mm.borrow().hugetlb_pool().total, pools()[0].total), (all, before[0].total - 1));
+        assert_eq!((world.mm.borrow().pages.hugetlb_pool().total, pools()[0].total), (all, before[0].total - 1));
         assert_eq!(run(migrate_space(&world, space, space, mask("1"), mask("0"))), Ok(0));
         assert_eq!((nodes(space), nodes(child)), (vec![Ok(NodeId(0)); 2], vec![Ok(NodeId(0)); 2]));
         let mut mm = world.mm.borrow_mut();
         mm.check().expect("every law holds");
         // A pinned page stays.
-        let head = mm.user.space(space).unwrap().table.hugetlb(START.vpn()).and_then(Pte::idx).expect("it is mapped");
-        let pfn = mm.frames.pfn(head);
+        let head = mm.pages.space(space).unwrap().table.hugetlb(START.vpn()).and_then(Pte::idx).expect("it is mapped");
+        let pfn = mm.phys.frames.pfn(head);
         mm.pin(pfn).unwrap();
         drop(mm);
         let moves = [PageMove { addr: START, to: NodeId(1) }];

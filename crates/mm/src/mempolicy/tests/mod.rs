@@ -51,8 +51,14 @@ fn nodes(count: u16) -> World {
         ..Layout::default()
     };
     let world = World::of(&layout, newest());
-    world.mm.borrow_mut().set_thp_enabled(HugeEnabled::Never);
-    world.mm.borrow_mut().set_min_free_kbytes(128);
+    {
+        let mm = &mut *world.mm.borrow_mut();
+        mm.phys.set_thp_enabled(HugeEnabled::Never);
+    };
+    {
+        let mm = &mut *world.mm.borrow_mut();
+        mm.phys.set_min_free_kbytes(128);
+    };
     world
 }
 
@@ -76,7 +82,7 @@ fn write<T: crate::trace::Tracer>(mm: &mut Mm<T>, task: impl Into<SpaceTask>, pa
 /// Where a page lies.
 fn node<T: crate::trace::Tracer>(mm: &Mm<T>, space: SpaceId, page: u64) -> Option<u16> {
     match mm.page_at(space, address(START, page)) {
-        PageView::Present { pfn, .. } => Some(mm.node_of_frame(pfn).0),
+        PageView::Present { pfn, .. } => Some(mm.phys.node_of_frame(pfn).0),
         _ => None,
     }
 }

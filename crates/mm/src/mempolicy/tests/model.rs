@@ -254,7 +254,11 @@ fn replay(count: u16, ops: &[Op]) {
     let mut model = Model { count, tasks, pages, at, mems: everywhere };
     let mut threads = [SpaceTask::from(space); THREADS];
     for thread in &mut threads[1..] {
-        *thread = world.mm.borrow_mut().start_thread(space).expect("it lives");
+        *thread = {
+            let mm = &mut *world.mm.borrow_mut();
+            mm.pages.start_thread(space)
+        }
+        .expect("it lives");
     }
     for op in ops {
         match *op {
@@ -279,9 +283,9 @@ fn replay(count: u16, ops: &[Op]) {
             }
             Op::Clone { thread, by } => {
                 let mm = &mut *world.mm.borrow_mut();
-                mm.end_thread(threads[thread]);
+                mm.pages.end_thread(threads[thread]);
                 assert_eq!(mm.set_mempolicy(threads[thread], &MempolicyArgs::DEFAULT), Err(Errno::Esrch));
-                threads[thread] = mm.start_thread(threads[by]).expect("it lives");
+                threads[thread] = mm.pages.start_thread(threads[by]).expect("it lives");
                 model.tasks[thread] = model.tasks[by].clone();
             }
             Op::Bind { thread, page, pages, ref policy, strict, moves } => {

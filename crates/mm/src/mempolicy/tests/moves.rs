@@ -70,7 +70,11 @@ fn strict_says_what_lies_elsewhere() {
     let space = filled(&world, 8);
     let policy = args(Mode::Bind, "1");
     assert_eq!(bind(&world, space, 8, &policy, STRICT), Err(Errno::Eio));
-    assert_eq!(world.mm.borrow().get_mempolicy(space, Some(START)), Ok(MempolicyArgs::DEFAULT), "nothing was set");
+    assert_eq!(
+        world.mm.borrow().pages.get_mempolicy(space, Some(START)),
+        Ok(MempolicyArgs::DEFAULT),
+        "nothing was set"
+    );
     assert_eq!(bind(&world, space, 8, &args(Mode::Bind, "0"), STRICT), Ok(()));
     let relative = MempolicyArgs { flags: ModeFlags::Relative, ..args(Mode::Bind, "2") };
     assert_eq!(bind(&world, space, 8, &relative, STRICT), Ok(()), "place 2 of two nodes is node 0");
@@ -80,7 +84,7 @@ fn strict_says_what_lies_elsewhere() {
     assert_eq!(bind(&world, space, 8, &policy, OWN), Ok(()), "not strict");
     assert_eq!(where_they_are(&world, space, 8).iter().filter(|&&node| node == Some(0)).count(), 1);
     assert_eq!(bind(&world, space, 8, &policy, OWN_STRICT), Err(Errno::Eio));
-    assert_eq!(world.mm.borrow().get_mempolicy(space, Some(START)), Ok(policy), "it is set all the same");
+    assert_eq!(world.mm.borrow().pages.get_mempolicy(space, Some(START)), Ok(policy), "it is set all the same");
     world.mm.borrow_mut().unpin(pinned).unwrap();
 }
 
@@ -93,9 +97,17 @@ fn what_others_map_moves_only_by_privilege() {
     let all = MbindFlags { strict: true, moves: Some(Movable::All) };
     assert_eq!(bind(&world, space, 4, &args(Mode::Bind, "1"), OWN_STRICT), Err(Errno::Eio));
     assert_eq!(where_they_are(&world, space, 4), [Some(1), Some(0), Some(0), Some(0)]);
-    world.mm.borrow_mut().set_sys_nice(space, false).unwrap();
+    {
+        let mm = &mut *world.mm.borrow_mut();
+        mm.pages.set_sys_nice(space, false)
+    }
+    .unwrap();
     assert_eq!(bind(&world, space, 4, &args(Mode::Bind, "1"), all), Err(Errno::Eperm));
-    world.mm.borrow_mut().set_sys_nice(space, true).unwrap();
+    {
+        let mm = &mut *world.mm.borrow_mut();
+        mm.pages.set_sys_nice(space, true)
+    }
+    .unwrap();
     assert_eq!(bind(&world, space, 4, &args(Mode::Bind, "1"), all), Ok(()));
     assert_eq!(where_they_are(&world, space, 4), [Some(1); 4]);
     assert_eq!(where_they_are(&world, child, 4), [Some(0), Some(1), Some(1), Some(1)]);
@@ -125,12 +137,19 @@ fn move_pages_answers_page_by_page() {
     assert_eq!(moves(&[(0, 3)], Movable::Own), Err(Errno::Enodev), "node 3 has no memory");
     assert_eq!(node(&world.mm.borrow(), space, 2), Some(1), "pages before that have moved");
     let pages: Vec<_> = [0, 1, 7, 99].map(|page| address(START, page)).into();
-    assert_eq!(world.mm.borrow().page_nodes(space, &pages), [to(1), to(2), none, unmapped]);
+    assert_eq!(
+        world.mm.borrow().pages.page_nodes(space, &pages, &world.mm.borrow().phys),
+        [to(1), to(2), none, unmapped]
+    );
     let forked = child(&world, space);
     assert_eq!(moves(&[(3, 1)], Movable::Own).unwrap(), [Err(Errno::Eacces)]);
     assert_eq!(moves(&[(3, 1)], Movable::All).unwrap(), [to(1)]);
     assert_eq!(node(&world.mm.borrow(), forked, 3), Some(1));
-    world.mm.borrow_mut().set_sys_nice(space, false).unwrap();
+    {
+        let mm = &mut *world.mm.borrow_mut();
+        mm.pages.set_sys_nice(space, false)
+    }
+    .unwrap();
     assert_eq!(moves(&[(3, 1)], Movable::All), Err(Errno::Eperm));
     world.mm.borrow_mut().set_mems(space, mask("0-1")).unwrap();
     assert_eq!(moves(&[(3, 2)], Movable::Own), Err(Errno::Eacces), "outside the cpuset");
@@ -150,13 +169,17 @@ fn migrate_pages_carries_nodes_over_by_place() {
     let migrate = |from, to| run(migrate_space(&world, space, space, mask(from), mask(to)));
     assert_eq!(migrate("0-1", "1-2"), Ok(0));
     assert_eq!(where_they_are(&world, space, 4), [Some(1), Some(2), Some(1), Some(2)], "no page moves twice");
-    assert_eq!(world.mm.borrow().get_mempolicy(space, None), Ok(args(Mode::Interleave, "0-1")), "policies stay");
+    assert_eq!(world.mm.borrow().pages.get_mempolicy(space, None), Ok(args(Mode::Interleave, "0-1")), "policies stay");
     assert_eq!(migrate("1-2", "3"), Ok(0));
     assert_eq!(where_they_are(&world, space, 4), [Some(3); 4]);
     assert_eq!(migrate("3", "5"), Err(Errno::Einval));
     world.mm.borrow_mut().set_mems(space, mask("2-3")).unwrap();
     assert_eq!(migrate("3", "0"), Err(Errno::Einval), "outside the caller's cpuset");
-    world.mm.borrow_mut().set_sys_nice(space, false).unwrap();
+    {
+        let mm = &mut *world.mm.borrow_mut();
+        mm.pages.set_sys_nice(space, false)
+    }
+    .unwrap();
     assert_eq!(migrate("3", "0"), Err(Errno::Eperm));
     let pinned = world.page_of(space, 1);
     world.mm.borrow_mut().pin(pinned).unwrap();
@@ -173,7 +196,11 @@ fn a_cpuset_takes_pages_and_policies_with_it() {
         mm.set_mems(space, mask("0-1")).unwrap();
         mm.set_mempolicy(space, &args(Mode::Interleave, "0-1")).unwrap();
         mm.mbind(space, address(START, 10), bytes(10), &args(Mode::Bind, "1,3"), false).unwrap();
-        assert_eq!(mm.get_mempolicy(space, Some(address(START, 10))), Ok(args(Mode::Bind, "1")), "within the cpuset");
+        assert_eq!(
+            mm.pages.get_mempolicy(space, Some(address(START, 10))),
+            Ok(args(Mode::Bind, "1")),
+            "within the cpuset"
+        );
         assert_eq!(nodes_of(mm, space, 0..4, 0), [0, 1, 0, 1]);
         assert_eq!(nodes_of(mm, space, 10..11, 0), [1]);
         space
@@ -181,8 +208,8 @@ fn a_cpuset_takes_pages_and_policies_with_it() {
     assert_eq!(run(set_mems(&world, space, mask("2-3"), true)), Ok(()));
     assert_eq!(where_they_are(&world, space, 4), [Some(2), Some(3), Some(2), Some(3)]);
     let mm = &mut *world.mm.borrow_mut();
-    assert_eq!(mm.get_mempolicy(space, None), Ok(args(Mode::Interleave, "2-3")));
-    assert_eq!(mm.get_mempolicy(space, Some(address(START, 10))), Ok(args(Mode::Bind, "3")));
+    assert_eq!(mm.pages.get_mempolicy(space, None), Ok(args(Mode::Interleave, "2-3")));
+    assert_eq!(mm.pages.get_mempolicy(space, Some(address(START, 10))), Ok(args(Mode::Bind, "3")));
     assert_eq!(nodes_of(mm, space, 4..6, 0), [2, 3]);
     mm.set_mempolicy(space, &MempolicyArgs::DEFAULT).unwrap();
     assert_eq!(nodes_of(mm, space, 6..7, 0), [2], "the nearest node of the cpuset to the CPU");

@@ -60,22 +60,25 @@ fn world(migration: bool) -> World {
         },
         policy,
     );
-    world.mm.borrow_mut().set_min_free_kbytes(128);
+    {
+        let mm = &mut *world.mm.borrow_mut();
+        mm.phys.set_min_free_kbytes(128);
+    };
     world
 }
 
 /// A program with a huge page on node 0, and one with base pages behind it.
 fn program(world: &World) -> SpaceId {
     let mut mm = world.mm.borrow_mut();
-    mm.set_thp_enabled(HugeEnabled::Always);
-    mm.set_min_free_kbytes(128);
+    mm.phys.set_thp_enabled(HugeEnabled::Always);
+    mm.phys.set_min_free_kbytes(128);
     let space = mm.create_space().unwrap();
     let request = MmapRequest { place: Place::Fixed(START), ..MmapRequest::anon(Pages::new(HUGE + 8).bytes()) };
     mm.mmap(space, &request, CPU).unwrap();
     for page in [0, HUGE, HUGE + 1] {
         assert_eq!(mm.touch(space, address(START, page), Access::Write, CPU), FaultStep::Done);
     }
-    assert_eq!((mm.counters().thp_fault_alloc, mm.user_levels().anon_thps), (1, 1));
+    assert_eq!((mm.counters().thp_fault_alloc, mm.pages.user_levels().anon_thps), (1, 1));
     space
 }
 
@@ -128,7 +131,7 @@ fn huge_pages_move_whole_with_all_their_mappings() {
     assert_eq!(counts(&world), [1, 0, 0, 0, HUGE + 1]);
     assert_eq!((node(&world, space, 511), node(&world, space, HUGE + 1)), (FAR, NEAR));
     let mut mm = world.mm.borrow_mut();
-    assert_eq!(mm.user_levels().anon_thps, 1);
+    assert_eq!(mm.pages.user_levels().anon_thps, 1);
     assert_eq!(mm.touch(space, address(START, 9), Access::Write, CPU), FaultStep::Hit, "no program notices");
     mm.exit(child, CPU).unwrap();
     mm.check().unwrap();
@@ -141,11 +144,11 @@ fn a_page_that_is_mapped_in_parts_and_waits_for_its_split_moves_as_well() {
     {
         let mut mm = world.mm.borrow_mut();
         mm.munmap(space, address(START, 100), Pages::new(50).bytes(), CPU).unwrap();
-        assert_eq!(mm.deferred_splits(NEAR), 1);
+        assert_eq!(mm.pages.deferred_splits(NEAR), 1);
     }
     assert_eq!(move_all(&world, space, &[3]), [Ok(FAR)]);
     let mm = world.mm.borrow();
-    assert_eq!((mm.deferred_splits(NEAR), mm.deferred_splits(FAR)), (0, 1));
+    assert_eq!((mm.pages.deferred_splits(NEAR), mm.pages.deferred_splits(FAR)), (0, 1));
     assert_eq!(mm.counters().thp_deferred_split_page, 1, "it is queued once");
     drop(mm);
     assert_eq!((node(&world, space, 511), counts(&world)[0]), (FAR, 1));

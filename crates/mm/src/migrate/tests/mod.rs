@@ -55,7 +55,7 @@ impl World {
     pub(crate) fn of(layout: &Layout, policy: Policy) -> Self {
         let mut mm = MmBuilder::new(layout, policy).expect("the layout is sound").content_tags().boot();
         mm.mount(CacheSpec::EXT4_INODE).expect("nothing is mounted");
-        mm.swapon(Pages::new(100));
+        mm.pages.swapon(Pages::new(100));
         let mm = mm.with_tracer(Vec::new());
         Self {
             mm: RefCell::new(mm),

@@ -34,11 +34,16 @@ fn pages_of_a_program_move_with_state_and_entries() {
     assert_eq!((work.pages_copied, work.rmap_walks, work.pages_isolated), (3, 6, 3));
     assert_eq!((work.ptes_cleared, work.ptes_set, work.tlb_flushes), (3, 3, 3));
     for (&old, &new) in before.iter().zip(&after) {
-        assert!(old != new && matches!(mm.frames.frame(old), FrameState::Pcp { .. }), "{old:?} is cached by the CPU");
-        assert_eq!(mm.frames.frame(new), FrameState::Allocated { order: Order::ZERO });
+        assert!(
+            old != new && matches!(mm.phys.frames.frame(old), FrameState::Pcp { .. }),
+            "{old:?} is cached by the CPU"
+        );
+        assert_eq!(mm.phys.frames.frame(new), FrameState::Allocated { order: Order::ZERO });
     }
-    let referenced =
-        after.iter().map(|&pfn| mm.frames.word(mm.frames.at(pfn)).has(PageFlag::Referenced)).collect::<Vec<_>>();
+    let referenced = after
+        .iter()
+        .map(|&pfn| mm.phys.frames.word(mm.phys.frames.at(pfn)).has(PageFlag::Referenced))
+        .collect::<Vec<_>>();
     assert_eq!(referenced, [false, true, false]);
     let PageView::Present { writable, young, dirty, .. } = mm.page_at(program.0, program.1) else { panic!("present") };
     assert_eq!((writable, young, dirty), (true, false, true), "an access is forgotten, a write is not");
@@ -82,7 +87,7 @@ fn locked_pages_stay_unevictable() {
     let program = world.program(2);
     world.mm.borrow_mut().mlock(program.0, program.1, Pages::new(2).bytes()).expect("it is mapped");
     assert_eq!(world.gather(&world.pages(program, 2), MigrateMode::Async), moved(2));
-    assert_eq!(world.mm.borrow().lru_list(ZoneId(0), LruList::Unevictable).count(), 2);
+    assert_eq!(world.mm.borrow().pages.lru_list(ZoneId(0), LruList::Unevictable, &world.mm.borrow().phys).count(), 2);
 }
 
 #[test]
@@ -98,7 +103,7 @@ fn pages_of_files_move_clean_and_dirty() {
     world.mm.borrow_mut().take_work();
     assert_eq!(world.gather(&before, MigrateMode::Async), moved(2));
     let mut mm = world.mm.borrow_mut();
-    assert_eq!((mm.work.tlb_flushes, mm.work.rmap_walks), (0, 0), "nobody maps them");
+    assert_eq!((mm.phys.work.tlb_flushes, mm.phys.work.rmap_walks), (0, 0), "nobody maps them");
     assert_ne!(mm.file_page(file, 65), Some(before[1]));
     assert_eq!(mm.write_pending(None).dirty, 1);
     flush(&mut mm, 2);
@@ -132,14 +137,14 @@ fn pages_in_the_swap_cache_move_with_their_slots() {
     let program = world.program(2);
     let before = world.pages(program, 2);
     {
-        let mut mm = world.mm.borrow_mut();
-        let [mapped, unmapped] = [mm.frames.at(before[0]), mm.frames.at(before[1])];
-        assert!(mm.add_to_swap(mapped) && mm.add_to_swap(unmapped));
-        mm.unmap_to_swap(unmapped);
+        let mm = &mut *world.mm.borrow_mut();
+        let [mapped, unmapped] = [mm.phys.frames.at(before[0]), mm.phys.frames.at(before[1])];
+        assert!(mm.pages.add_to_swap(mapped, &mut mm.phys) && mm.pages.add_to_swap(unmapped, &mut mm.phys));
+        mm.pages.unmap_to_swap(unmapped, &mut mm.phys);
     }
     assert_eq!(world.gather(&before, MigrateMode::Async), moved(2));
     let mut mm = world.mm.borrow_mut();
-    assert_eq!((mm.swap_cached(), mm.swap_free()), (Pages::new(2), Pages::new(98)));
+    assert_eq!((mm.pages.swap_cached(), mm.pages.swap_free()), (Pages::new(2), Pages::new(98)));
     assert_eq!(mm.touch(program.0, address(program.1, 1), Access::Read, CPU), FaultStep::Done);
     mm.check().expect("every law holds");
 }
@@ -153,10 +158,11 @@ fn drivers_decide_about_their_pages() {
         let pfn = mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE)).expect("memory is free");
         let id = mm.register_driver_page(pfn).expect("nobody owns it");
         assert!(mm.register_driver_page(pfn).is_err() && mm.free(pfn, CPU).is_err(), "it is the driver's");
-        mm.set_driver_answer(id, answer);
+        mm.pages.set_driver_answer(id, answer);
         id
     });
-    let places = || ids.map(|id| world.mm.borrow().driver_page(id).expect("it is registered"));
+    let places =
+        || ids.map(|id| world.mm.borrow().pages.driver_page(id, &world.mm.borrow().phys).expect("it is registered"));
     let before = places();
     let done = world.gather(&before, MigrateMode::SyncLight);
     assert_eq!(done, Migrated { moved: 1, failed: 2, ..Migrated::default() });
@@ -165,7 +171,7 @@ fn drivers_decide_about_their_pages() {
     let failures = mm.counters().migrate_failures;
     assert_eq!((failures.driver_busy, failures.driver_refused, failures.total()), (10, 1, 11));
     assert!(ids.map(|id| mm.release_driver_page(id, CPU)).iter().all(|&there| there));
-    assert!(!mm.release_driver_page(ids[0], CPU) && mm.driver_page(ids[0]).is_none());
+    assert!(!mm.release_driver_page(ids[0], CPU) && mm.pages.driver_page(ids[0], &mm.phys).is_none());
     mm.check().expect("every law holds");
 }
 
@@ -181,5 +187,5 @@ fn movable_content_of_unknown_programs_moves() {
     let block = world.free_block(|_| true).expect("memory is free");
     assert_eq!(world.gather(&[pfn], MigrateMode::Async), moved(1));
     let mm = world.mm.borrow();
-    assert!(mm.has_movable_content(block) && matches!(mm.frames.frame(pfn), FrameState::Pcp { .. }));
+    assert!(mm.has_movable_content(block) && matches!(mm.phys.frames.frame(pfn), FrameState::Pcp { .. }));
 }

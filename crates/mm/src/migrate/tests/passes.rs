@@ -48,11 +48,11 @@ fn written(world: &World) -> [Pfn; 2] {
     let (file, of_file) = dirty(world);
     let program = world.program(1);
     let of_program = world.page(program, 0);
-    let mut mm = world.mm.borrow_mut();
-    let write = mm.start_writeback(file, Pages::new(1)).expect("it is dirty");
-    let idx = mm.frames.at(of_program);
-    assert!(mm.add_to_swap(idx));
-    let swap = mm.start_swap_write(idx);
+    let mm = &mut *world.mm.borrow_mut();
+    let write = mm.pages.start_writeback(file, Pages::new(1), &mut mm.phys).expect("it is dirty");
+    let idx = mm.phys.frames.at(of_program);
+    assert!(mm.pages.add_to_swap(idx, &mut mm.phys));
+    let swap = mm.pages.start_swap_write(idx, &mut mm.phys);
     world.writes.borrow_mut().extend([PageWrite::File(write), PageWrite::Swap(swap)]);
     [of_file, of_program]
 }
@@ -70,7 +70,7 @@ fn a_pinned_page_fails_in_every_pass_and_goes_back() {
         let (counters, work) = (mm.counters().clone(), mm.take_work());
         assert_eq!((counters.migrate_failures.pinned, counters.pgmigrate_fail), (10, 1));
         assert_eq!((work.rmap_walks, work.tlb_flushes, work.pages_copied), (20, 10, 0), "every pass unmaps it");
-        assert_eq!(mm.lru_of(pfn), Some(LruList::ActiveAnon));
+        assert_eq!(mm.phys.lru_of(pfn), Some(LruList::ActiveAnon));
         mm.unpin(pfn).expect("it is pinned");
     }
 }
@@ -122,7 +122,10 @@ fn a_dirty_page_without_handler_is_written_in_sync_mode() {
     for mode in MODES {
         let world = World::new();
         let (file, pfn) = dirty(&world);
-        world.mm.borrow_mut().set_migrate_handler(file, MigrateHandler::Absent);
+        {
+            let mm = &mut *world.mm.borrow_mut();
+            mm.pages.set_migrate_handler(file, MigrateHandler::Absent);
+        };
         let sync = mode == MigrateMode::Sync;
         assert_eq!(world.gather(&[pfn], mode), if sync { MOVED } else { FAILED }, "{mode:?}");
         let counters = world.mm.borrow().counters().clone();
@@ -141,7 +144,10 @@ fn private_data_without_handler_fails_by_policy() {
         let world = World::with_policy(policy);
         let file = world.file(2);
         read_pages(&mut world.mm.borrow_mut(), file, 0, 1);
-        world.mm.borrow_mut().set_migrate_handler(file, MigrateHandler::AbsentPrivate);
+        {
+            let mm = &mut *world.mm.borrow_mut();
+            mm.pages.set_migrate_handler(file, MigrateHandler::AbsentPrivate);
+        };
         assert_eq!(world.gather(&[world.file_page(file, 0)], mode), FAILED);
         assert_eq!(world.mm.borrow().counters().migrate_failures.private_data, failures);
     }
@@ -210,11 +216,11 @@ fn a_page_freed_meanwhile_is_a_success_without_a_copy() {
     let pages = world.pages(program, 2);
     let block = world.free_block(|_| true).expect("memory is free");
     let (mut sources, mut few) = world.with(|mm| {
-        let sources: Vec<Idx> = pages.iter().map(|&pfn| mm.frames.at(pfn)).collect();
-        sources.iter().for_each(|&idx| mm.isolate_lru(idx));
+        let sources: Vec<Idx> = pages.iter().map(|&pfn| mm.phys.frames.at(pfn)).collect();
+        sources.iter().for_each(|&idx| mm.pages.isolate_lru(idx, &mut mm.phys));
         mm.pin(pages[0]).expect("it is allocated");
         mm.exit(program.0, CPU).expect("it lives");
-        (sources, Few(mm.hold_frames(block).expect("it is free")))
+        (sources, Few(mm.phys.hold_frames(block).expect("it is free")))
     });
     let held = few.0.len();
     world.mm.borrow_mut().take_work();
@@ -222,10 +228,10 @@ fn a_page_freed_meanwhile_is_a_success_without_a_copy() {
     assert_eq!(run(pass), Migrated { moved: 0, freed: 1, failed: 1, out_of_targets: false });
     assert_eq!((few.0.len(), world.mm.borrow_mut().take_work().pages_copied), (held, 0));
     world.with(|mm| {
-        assert!(sources == [mm.frames.at(pages[0])], "a pin keeps the other");
-        mm.putback_movable(sources[0], CPU);
+        assert!(sources == [mm.phys.frames.at(pages[0])], "a pin keeps the other");
+        mm.pages.putback_movable(sources[0], CPU, &mut mm.phys);
         mm.unpin(pages[0]).expect("it is pinned");
-        few.0.into_iter().for_each(|idx| mm.release_held(idx));
+        few.0.into_iter().for_each(|idx| mm.phys.release_held(idx));
     });
     assert_eq!(world.mm.borrow().counters().pgmigrate_success, 1);
 }

@@ -89,7 +89,7 @@ impl Busy {
             }
             7 => self.pin_or_unpin(),
             8 => {
-                let write = self.world.with(|mm| mm.start_writeback(self.file, Pages::new(4)));
+                let write = self.world.with(|mm| mm.pages.start_writeback(self.file, Pages::new(4), &mut mm.phys));
                 self.world.writes.borrow_mut().extend(write.map(PageWrite::File));
             }
             9 => self.to_swap(),
@@ -101,12 +101,12 @@ impl Busy {
             11 => {
                 let answer = [DriverAnswer::Moves, DriverAnswer::Busy, DriverAnswer::Refuses][self.below(3) as usize];
                 let id = self.driver_pages[self.below(5) as usize];
-                self.world.with(|mm| mm.set_driver_answer(id, answer));
+                self.world.with(|mm| mm.pages.set_driver_answer(id, answer));
             }
             12 => {
                 let handlers = [MigrateHandler::Present, MigrateHandler::Absent, MigrateHandler::AbsentPrivate];
                 let handler = handlers[self.below(3) as usize];
-                self.world.with(|mm| mm.set_migrate_handler(self.file, handler));
+                self.world.with(|mm| mm.pages.set_migrate_handler(self.file, handler));
             }
             13 => {
                 let (index, pages) = (self.below(PAGES), Pages::new(PAGES));
@@ -139,7 +139,7 @@ impl Busy {
                     self.world.reads.borrow_mut().push((file, index));
                     FaultStep::Done
                 }
-                FaultStep::NeedMkwrite => mm.page_mkwrite(space, addr, now, CPU),
+                FaultStep::NeedMkwrite => mm.pages.page_mkwrite(space, addr, now, CPU, &mut mm.phys),
                 step => step,
             });
             if matches!(step, FaultStep::Hit | FaultStep::Done) {
@@ -164,19 +164,22 @@ impl Busy {
         let Some(pfn) = self.present() else { return };
         let (unmaps, writes) = (self.below(2) == 0, self.below(2) == 0);
         let write = self.world.with(|mm| {
-            let idx = mm.frames.at(pfn);
-            let word = mm.frames.word(idx);
-            let is_anon = mm.lru_of(pfn).is_some() && matches!(mm.block_view(pfn).user, crate::BlockUser::Anon);
-            if !is_anon || word.has(crate::page_flags::PageFlag::Unevictable) || !mm.add_to_swap(idx) {
+            let idx = mm.phys.frames.at(pfn);
+            let word = mm.phys.frames.word(idx);
+            let is_anon = mm.phys.lru_of(pfn).is_some() && matches!(mm.block_view(pfn).user, crate::BlockUser::Anon);
+            if !is_anon
+                || word.has(crate::page_flags::PageFlag::Unevictable)
+                || !mm.pages.add_to_swap(idx, &mut mm.phys)
+            {
                 return None;
             }
             if unmaps {
-                mm.unmap_to_swap(idx);
+                mm.pages.unmap_to_swap(idx, &mut mm.phys);
             }
-            let word = mm.frames.word(idx);
+            let word = mm.phys.frames.word(idx);
             let can_write =
                 word.has(crate::page_flags::PageFlag::Dirty) && !word.has(crate::page_flags::PageFlag::Writeback);
-            (writes && can_write).then(|| PageWrite::Swap(mm.start_swap_write(idx)))
+            (writes && can_write).then(|| PageWrite::Swap(mm.pages.start_swap_write(idx, &mut mm.phys)))
         });
         self.world.writes.borrow_mut().extend(write);
     }
@@ -187,7 +190,11 @@ impl Busy {
         self.world.task.set(Task { memalloc: self.below(2) == 0, ..Task::default() });
         let mut pages: Vec<Pfn> = (0..self.below(40)).filter_map(|_| self.present()).collect();
         pages.extend((0..self.below(PAGES)).filter_map(|index| self.world.mm.borrow().file_page(self.file, index)));
-        pages.extend(self.driver_pages.iter().filter_map(|&id| self.world.mm.borrow().driver_page(id)));
+        pages.extend(
+            self.driver_pages
+                .iter()
+                .filter_map(|&id| self.world.mm.borrow().pages.driver_page(id, &self.world.mm.borrow().phys)),
+        );
         let order = Order::new(self.below(7) as u8).expect("a small order");
         let small = self.below(2) == 0;
         let Some(block) = self.world.free_block(|&of| of <= order || !small) else { return };
@@ -205,8 +212,11 @@ impl Busy {
             mm.exit(self.mappings[at].0, CPU).expect("it lives");
         }
         mm.check().unwrap_or_else(|violation| panic!("in the end: {violation}"));
-        assert!(mm.frames.blocks().iter().all(|block| block.isolated == 0));
-        assert_eq!((mm.user_levels().anon, mm.user_levels().mapped, mm.swap_cached()), (0, 0, Pages::ZERO));
+        assert!(mm.phys.frames.blocks().iter().all(|block| block.isolated == 0));
+        assert_eq!(
+            (mm.pages.user_levels().anon, mm.pages.user_levels().mapped, mm.pages.swap_cached()),
+            (0, 0, Pages::ZERO)
+        );
         mm
     }
 }

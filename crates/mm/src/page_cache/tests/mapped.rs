@@ -29,7 +29,7 @@ impl Mapped {
         assert_eq!(mm.mmap(space, &request, 0), Err(Errno::Ebadf), "it is not open");
         assert!(matches!(mm.fs_open_fast(file, &KERNEL), FsStep::Done { .. }));
         let start = mm.mmap(space, &request, 0).expect("there is room");
-        mm.fs_close(file).expect("it is open");
+        mm.pages.fs_close(file).expect("it is open");
         Self { mm, file, space, start }
     }
 
@@ -44,7 +44,7 @@ impl Mapped {
     }
 
     fn mkwrite(&mut self, index: u64, now: u64) -> FaultStep {
-        self.mm.page_mkwrite(self.space, self.addr(index), Nanos::new(now), 0)
+        self.mm.pages.page_mkwrite(self.space, self.addr(index), Nanos::new(now), 0, &mut self.mm.phys)
     }
 
     fn rss(&self) -> Rss {
@@ -64,8 +64,12 @@ fn a_fault_waits_for_the_read_of_its_page() {
     mapped.mm.end_page_read(file, 3, Pages::new(1), 0);
     read_pages(&mut mapped.mm, file, 5, 1);
     assert_eq!((mapped.touch(3, Access::Read), mapped.mm.counters().pgfault), (FaultStep::Done, 1));
-    assert_eq!((mapped.rss().file_pages, mapped.mm.user_levels().mapped), (2, 2), "what is near is mapped with it");
-    assert_eq!(mapped.mm.invalidate(file, 0, 0), (0, None), "mapped pages stay");
+    assert_eq!(
+        (mapped.rss().file_pages, mapped.mm.pages.user_levels().mapped),
+        (2, 2),
+        "what is near is mapped with it"
+    );
+    assert_eq!(mapped.mm.pages.invalidate(file, 0, 0, &mut mapped.mm.phys), (0, None), "mapped pages stay");
 }
 
 #[test]
@@ -92,9 +96,9 @@ fn writes_through_shared_mappings_are_noticed_once_until_they_are_written() {
         assert_eq!(mapped.touch(0, Access::Write), FaultStep::NeedMkwrite);
         assert_eq!(mapped.mkwrite(0, round), FaultStep::Done);
         assert_eq!((mapped.touch(0, Access::Write), mapped.mm.counters().nr_dirtied), (FaultStep::Hit, round));
-        assert_eq!(mapped.mm.next_dirty(Some(Nanos::new(round))), Some(file));
+        assert_eq!(mapped.mm.pages.next_dirty(Some(Nanos::new(round))), Some(file));
         flush(&mut mapped.mm, round);
-        assert_eq!(mapped.mm.next_dirty(None), None);
+        assert_eq!(mapped.mm.pages.next_dirty(None), None);
     }
     write_page(&mut mapped.mm, file, 1, 5);
     assert_eq!(mapped.touch(1, Access::Write), FaultStep::Done, "it is dirty already");
@@ -121,6 +125,6 @@ fn mappings_hold_the_file_open_and_truncation_empties_them() {
     mapped.mm.munmap(mapped.space, mapped.start, Pages::new(8).bytes(), 0).expect("it is mapped");
     mapped.mm.check().expect("every law holds");
     mapped.mm.fs_unlink(file, 0).expect("nobody uses it");
-    assert_eq!((mapped.mm.user_levels().file, mapped.mm.user_levels().mapped), (0, 0));
+    assert_eq!((mapped.mm.pages.user_levels().file, mapped.mm.pages.user_levels().mapped), (0, 0));
     mapped.mm.check().expect("every law holds");
 }

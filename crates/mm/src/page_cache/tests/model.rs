@@ -59,13 +59,13 @@ impl Model {
     fn compare(&self, mm: &Mm) {
         let count = |of: fn(&Page) -> bool| self.pages.values().filter(|page| of(page)).count() as u64;
         let pending = mm.write_pending(None);
-        assert_eq!(mm.user_levels().file, self.pages.len() as u64);
+        assert_eq!(mm.pages.user_levels().file, self.pages.len() as u64);
         assert_eq!(pending.dirty, count(|page| page.dirty));
         assert_eq!(pending.writeback, count(|page| page.writeback) + self.lost_writes.len() as u64);
         let queued = self.files.iter().filter_map(|&id| mm.file(id)).any(|file| file.dirtied_when().is_some());
-        assert_eq!(mm.next_dirty(None).is_some(), queued);
+        assert_eq!(mm.pages.next_dirty(None).is_some(), queued);
         for (&(file, index), page) in &self.pages {
-            let found = mm.find_page(file, index);
+            let found = mm.pages.find_page(file, index, &mm.phys);
             let fits = if page.locked {
                 matches!(found, CachedPage::BeingRead(_))
             } else {
@@ -79,10 +79,10 @@ impl Model {
     fn step(&mut self, mm: &mut Mm, random: &mut Random, now: u64) {
         let at = random.below(self.files.len() as u64) as usize;
         let (file, index, now) = (self.files[at], random.below(PAGES), Nanos::new(now));
-        let is_cached = mm.is_cached(file).is_some_and(|(inode, _)| inode);
+        let is_cached = mm.pages.is_cached(file).is_some_and(|(inode, _)| inode);
         match random.below(16) {
             0 => drop(mm.fs_open_fast(file, &KERNEL)),
-            1 => drop(mm.fs_close(file)),
+            1 => drop(mm.pages.fs_close(file)),
             2..=4 if is_cached => self.write(mm, file, index, now),
             5..=6 if is_cached => self.start_read(mm, file, index),
             7 if !self.reads.is_empty() => {
@@ -122,7 +122,7 @@ impl Model {
                 while drop.step(mm).is_none() {}
                 self.lose(|_, page| !page.dirty && !page.writeback && !page.locked);
             }
-            15 if mm.start_inode_write(file) => mm.inode_written(file),
+            15 if mm.pages.start_inode_write(file, &mm.phys) => mm.inode_written(file),
             _ => {}
         }
     }
@@ -133,7 +133,7 @@ impl Model {
             CachedPage::Missing => {
                 let shadow = self.shadows.remove(&(file, index));
                 let pfn = page(mm);
-                assert_eq!(mm.write_new_page(file, index, pfn, now, 0), Ok(Added::New(shadow)));
+                assert_eq!(mm.pages.write_new_page(file, index, pfn, now, 0, &mut mm.phys), Ok(Added::New(shadow)));
                 assert!(known.is_none());
             }
             CachedPage::BeingRead(_) => return,
@@ -157,8 +157,8 @@ impl Model {
     }
 
     fn start_write(&mut self, mm: &mut Mm, random: &mut Random) {
-        let Some(file) = mm.next_dirty(None) else { return };
-        let Some(write) = mm.start_writeback(file, Pages::new(random.below(5))) else { return };
+        let Some(file) = mm.pages.next_dirty(None) else { return };
+        let Some(write) = mm.pages.start_writeback(file, Pages::new(random.below(5)), &mut mm.phys) else { return };
         for index in write.index..write.index + write.pages.get() {
             let page = self.pages.get_mut(&(file, index)).expect("a page that is written exists");
             assert!(page.dirty && !page.writeback);
@@ -171,13 +171,13 @@ impl Model {
         let Some(page) = self.pages.get(&(file, index)).filter(|page| !page.locked) else { return };
         let pfn = mm.file_page(file, index).expect("the model has it");
         if page.dirty && !page.writeback {
-            self.writes.push(mm.start_page_write(pfn).expect("it is dirty"));
+            self.writes.push(mm.pages.start_page_write(pfn, &mut mm.phys).expect("it is dirty"));
             *self.pages.entry((file, index)).or_default() = Page { writeback: true, ..Page::default() };
         } else if !page.dirty && !page.writeback {
             let shadow = Shadow(index as u32 | 1 << 31);
-            let idx = mm.frames.at(pfn);
-            mm.reclaim_from_file(file, index, Some(shadow));
-            mm.disown(idx, 0);
+            let idx = mm.phys.frames.at(pfn);
+            mm.pages.reclaim_from_file(file, index, Some(shadow), &mut mm.phys);
+            mm.pages.disown(idx, 0, &mut mm.phys);
             self.pages.remove(&(file, index));
             self.shadows.insert((file, index), shadow);
         }

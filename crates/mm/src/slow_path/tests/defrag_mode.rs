@@ -10,7 +10,7 @@ fn unmovable_is_free(defrag_mode: bool) -> World {
         policy.frames.watermark.boost_factor = None;
     }));
     world.with(|mm| mm.tune(|tunables| tunables.defrag_mode = defrag_mode));
-    let high = world.with(|mm| mm.frames.zones()[0].mark(crate::Mark::High));
+    let high = world.with(|mm| mm.phys.frames.zones()[0].mark(crate::Mark::High));
     world.with_free(high + 64)
 }
 
@@ -52,7 +52,7 @@ fn kswapd_is_asked_for_a_pageblock() {
         let world = World::exhausted(policy(|policy| policy.frames.fallback.defrag_mode = true));
         world.with(|mm| mm.tune(|tunables| tunables.defrag_mode = defrag_mode));
         world.gives_up(0, Gfp::KSWAPD_RECLAIM);
-        let asked = world.with(|mm| mm.take_kswapd_request(NodeId(0)));
+        let asked = world.with(|mm| mm.phys.take_kswapd_request(NodeId(0)));
         assert_eq!(asked, Some(DaemonRequest { order, class: ZoneKind::Normal }));
     }
 }
@@ -61,8 +61,8 @@ fn kswapd_is_asked_for_a_pageblock() {
 fn nodes_are_balanced_in_whole_pageblocks() {
     let world = unmovable_is_free(true);
     world.with(|mm| {
-        mm.frames.drain_all();
-        let balanced = |mm: &Mm, order| mm.is_balanced(NodeId(0), order, ZoneKind::Normal);
+        mm.phys.frames.drain_all();
+        let balanced = |mm: &Mm, order| mm.pages.is_balanced(NodeId(0), order, ZoneKind::Normal, &mm.phys);
         assert!(balanced(mm, Order::ZERO), "kswapd leaves the rest to kcompactd");
         assert!(!balanced(mm, Order::new(1).expect("a small order")), "no pageblock is free");
     });

@@ -12,7 +12,7 @@ const PAGES: u64 = 40;
 
 fn map(mm: &mut Mm, space: SpaceId, file: FileId, shared: bool) -> VirtAddr {
     let backing = Backing::File { file, offset: Pages::ZERO, shared };
-    let length = mm.file_size(file).expect("it exists").bytes();
+    let length = mm.pages.file_size(file).expect("it exists").bytes();
     let request = MmapRequest { place: Place::Anywhere, length, prot: Prot::RW, backing, locked: false };
     mm.mmap(space, &request, CPU).expect("there is room")
 }
@@ -55,14 +55,17 @@ fn pages_of_tmpfs_leave_their_file_for_swap_and_come_back() {
     let (file, space, start) = shared_memory(&mut mm);
     let (freed, writes) = pass(&mut mm);
     assert_eq!((freed, writes.len(), mm.counters().pswpout), (0, 40, 40));
-    assert_eq!((mm.swap_free(), mm.swap_cached(), mm.user_levels().shmem), (Pages::new(60), Pages::new(40), 0));
+    assert_eq!(
+        (mm.pages.swap_free(), mm.pages.swap_cached(), mm.pages.user_levels().shmem),
+        (Pages::new(60), Pages::new(40), 0)
+    );
     assert_eq!((mm.file_page(file, 0), mm.page_at(space, start)), (None, PageView::None));
     written(&mut mm, &writes);
-    assert_eq!((pass(&mut mm).0, mm.swap_cached()), (40, Pages::ZERO));
+    assert_eq!((pass(&mut mm).0, mm.pages.swap_cached()), (40, Pages::ZERO));
     read(&mut mm, space, page(start, 7));
     let counters = mm.counters();
-    assert_eq!((counters.pswpin, counters.pgmajfault, mm.swap_free()), (1, 1, Pages::new(61)));
-    assert!(mm.file_page(file, 7).is_some() && mm.user_levels().shmem == 1);
+    assert_eq!((counters.pswpin, counters.pgmajfault, mm.pages.swap_free()), (1, 1, Pages::new(61)));
+    assert!(mm.file_page(file, 7).is_some() && mm.pages.user_levels().shmem == 1);
     assert_eq!(counters.workingset_refault[0], 1);
 }
 
@@ -75,10 +78,14 @@ fn a_page_that_is_still_in_memory_is_the_files_again_without_a_read() {
     for at in 0..PAGES {
         assert_eq!(access(&mut mm, space, page(start, at), Access::Write), FaultStep::Done);
     }
-    assert_eq!((mm.counters().pswpin, mm.user_levels().shmem), (0, 40));
-    assert_eq!((mm.swap_free(), mm.swap_cached()), (Pages::new(80), Pages::new(20)), "20 are still being written");
+    assert_eq!((mm.counters().pswpin, mm.pages.user_levels().shmem), (0, 40));
+    assert_eq!(
+        (mm.pages.swap_free(), mm.pages.swap_cached()),
+        (Pages::new(80), Pages::new(20)),
+        "20 are still being written"
+    );
     written(&mut mm, &writes[..20]);
-    assert_eq!((mm.swap_free(), mm.swap_cached()), (Pages::new(100), Pages::ZERO));
+    assert_eq!((mm.pages.swap_free(), mm.pages.swap_cached()), (Pages::new(100), Pages::ZERO));
     assert_eq!(mm.file(file).map(|file| file.pages()), Some(Pages::new(40)));
 }
 
@@ -94,12 +101,12 @@ fn truncation_and_holes_free_slots() {
     mm.truncate(file, Pages::new(20), CPU).expect("it is open");
     mm.check().expect("every law holds");
     written(&mut mm, &writes[10..]);
-    assert_eq!(mm.swap_free(), Pages::new(100 - 18));
+    assert_eq!(mm.pages.swap_free(), Pages::new(100 - 18));
     assert_eq!((bring_in(&mut mm, file, 3), mm.shmem_page(file, 25)), (None, ShmemPage::Hole));
     mm.munmap(space, start, Pages::new(PAGES).bytes(), CPU).expect("it is mapped");
     mm.close_file(file, CPU).expect("it is open");
     mm.check().expect("every law holds");
-    assert_eq!((mm.swap_free(), mm.swap_cached()), (Pages::new(100), Pages::ZERO), "the file is gone");
+    assert_eq!((mm.pages.swap_free(), mm.pages.swap_cached()), (Pages::new(100), Pages::ZERO), "the file is gone");
 }
 
 #[test]
@@ -120,7 +127,7 @@ fn all_who_map_a_page_lose_it_and_one_read_serves_them() {
     }
     assert_eq!(mm.counters().pswpin, 2, "page 0 of the file, and the copy");
     let pfn = mm.file_page(file, 0).expect("it was read");
-    assert_eq!(mm.mapcount(pfn), 3);
+    assert_eq!(mm.pages.mapcount(pfn, &mm.phys), 3);
 }
 
 #[test]
@@ -133,12 +140,12 @@ fn system_calls_read_it_back() {
         other => panic!("{other:?}"),
     };
     let pages = [0; 2].map(|_| mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE)).expect("free"));
-    let free = mm.free_pages();
+    let free = mm.phys.free_pages();
     mm.shmem_swap_in(file, 5, slot, pages[0], CPU);
     mm.shmem_swap_in(file, 5, slot, pages[1], CPU);
     mm.check().expect("every law holds");
     assert_eq!((mm.shmem_page(file, 5), mm.counters().pswpin), (ShmemPage::Present(pages[0]), 1));
-    assert_eq!(mm.free_pages(), free + Pages::new(1), "who came second has read in vain");
+    assert_eq!(mm.phys.free_pages(), free + Pages::new(1), "who came second has read in vain");
 }
 
 #[test]
@@ -155,7 +162,7 @@ fn without_slots_or_rights_pages_of_tmpfs_stay() {
         let mut control = ReclaimControl::new(Reclaimer::Direct, Order::ZERO, u64::MAX, ZoneKind::Movable);
         (control.priority, control.gfp) = (0, Gfp::GFP_KERNEL - without);
         let run = run(&mut mm, control);
-        assert_eq!((run.writes.len(), mm.user_levels().shmem, mm.swap_free().get()), (0, 40, 100));
+        assert_eq!((run.writes.len(), mm.pages.user_levels().shmem, mm.pages.swap_free().get()), (0, 40, 100));
     }
 }
 
@@ -204,6 +211,9 @@ fn nothing_of_a_file_is_lost_whatever_happens() {
         }
         mm.close_file(file, CPU).expect("it is open");
         mm.check().expect("every law holds");
-        assert_eq!((mm.swap_free().get(), mm.swap_cached().get(), mm.user_levels().shmem), (60, 0, 0));
+        assert_eq!(
+            (mm.pages.swap_free().get(), mm.pages.swap_cached().get(), mm.pages.user_levels().shmem),
+            (60, 0, 0)
+        );
     }
 }

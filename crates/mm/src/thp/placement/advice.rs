@@ -1,33 +1,39 @@
 //! What programs say about where their huge pages lie, and who may say it.
 
 use super::PlacementAdvice;
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::space::{Errno, Madvise, SpaceId};
 use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Takes `CAP_SYS_NICE` from the tasks of a space, or gives it back: every space starts with it, and a child of `fork` has
     /// what its parent has. Whoever lacks it may not harm others for the sake of where its own memory lies.
     ///
     /// # Errors
     /// `ESRCH` where there is no such space.
     pub fn set_sys_nice(&mut self, id: SpaceId, capable: bool) -> Result<(), Errno> {
-        self.user.space_mut(id)?.unprivileged = !capable;
+        self.space_mut(id)?.unprivileged = !capable;
         Ok(())
     }
 
     /// Whether the tasks of a space have `CAP_SYS_NICE`.
     pub(crate) fn has_sys_nice(&self, id: SpaceId) -> bool {
-        self.user.space(id).is_ok_and(|space| !space.unprivileged)
+        self.space(id).is_ok_and(|space| !space.unprivileged)
     }
 
     /// Whether advice about placement is known, and this space may give it.
-    pub(crate) fn may_advise_placement(&self, id: SpaceId, advice: Madvise) -> Result<(), Errno> {
-        let known = self.policy.thp.placement.rule().advice;
+    pub(crate) fn may_advise_placement(
+        &self,
+        id: SpaceId,
+        advice: Madvise,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Result<(), Errno> {
+        let known = phys.policy.thp.placement.rule().advice;
         match advice {
             Madvise::Local if known != PlacementAdvice::Local => Err(Errno::Einval),
             Madvise::HugePageForceLocal if known != PlacementAdvice::ForceLocal => Err(Errno::Einval),
-            Madvise::HugePageForceLocal if !self.has_sys_nice(id) && !self.settings.thp.force_local => {
+            Madvise::HugePageForceLocal if !self.has_sys_nice(id) && !phys.settings.thp.force_local => {
                 Err(Errno::Eperm)
             }
             _ => Ok(()),

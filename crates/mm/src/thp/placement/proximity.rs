@@ -1,9 +1,9 @@
 //! `MPOL_NODE_PROXIMITY`: near nodes are worth every effort, one after the other; of far ones only what is free.
 
-use order9_frames::{Gfp};
 use super::view::among;
 use super::{Attempt, Nodes, Rule, View};
 use crate::policy::EarlyFail;
+use order9_frames::Gfp;
 
 pub(super) const RULE: Rule = Rule {
     name: "proximity",

@@ -3,8 +3,10 @@
 use order9_frames::{Gfp, NodeUse, Request};
 use order9_units::{NodeId, NodeMask, Order};
 
+use super::view::Engine;
 use super::{Attempt, HugePlacement, Nodes, View};
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 /// What a search for a huge page starts from.
@@ -52,18 +54,18 @@ impl HugeSearch {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Begins a search; `None` where nothing is worth an attempt.
     #[must_use]
-    pub fn begin_search(&self, ask: HugeAsk) -> Option<HugeSearch> {
+    pub fn begin_search(&self, ask: HugeAsk, phys: &PhysMem<impl Tracer>) -> Option<HugeSearch> {
         if ask.in_order {
             return Some(HugeSearch { ask, made: 1, tried: 0, attempt: Attempt::huge(Nodes::Any, ask.rights) });
         }
-        self.next_attempt(ask, 0, 0)
+        self.next_attempt(ask, 0, 0, phys)
     }
 
     /// Goes on with a search whose attempt failed; `None` after the last.
-    pub(crate) fn go_on_searching(&self, search: &HugeSearch) -> Option<HugeSearch> {
+    pub(crate) fn go_on_searching(&self, search: &HugeSearch, phys: &PhysMem<impl Tracer>) -> Option<HugeSearch> {
         let HugeSearch { ask, made, tried, attempt } = *search;
         if ask.in_order {
             return None;
@@ -72,14 +74,15 @@ impl<T: Tracer> Mm<T> {
             Nodes::One(node) => mask_of(node),
             Nodes::Any | Nodes::Among(_) => 0,
         };
-        self.next_attempt(ask, made, tried | asked)
+        self.next_attempt(ask, made, tried | asked, phys)
     }
 
-    fn next_attempt(&self, ask: HugeAsk, made: u8, tried: u64) -> Option<HugeSearch> {
+    fn next_attempt(&self, ask: HugeAsk, made: u8, tried: u64, phys: &PhysMem<impl Tracer>) -> Option<HugeSearch> {
         let rule = ask.placement.rule();
         let mut made = made;
         loop {
-            let view = View { ask: &ask, made: usize::from(made), tried, engine: self };
+            let engine = Engine { phys, pages: self };
+            let view = View { ask: &ask, made: usize::from(made), tried, engine: &engine };
             let attempt = (rule.next)(&view)?;
             made = made.checked_add(1)?;
             if attempt.order > Order::ZERO || ask.takes_base {

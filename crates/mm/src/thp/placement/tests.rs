@@ -54,7 +54,7 @@ fn ask(placement: HugePlacement) -> HugeAsk {
 /// Every attempt of a search that finds nothing: nodes, size where it is base, what may be done.
 fn list(mm: &Mm, ask: HugeAsk) -> String {
     let flags = [(Gfp::DIRECT_RECLAIM, "D"), (Gfp::KSWAPD_RECLAIM, "K"), (Gfp::NORETRY, "N"), (Gfp::COMPACT_ONLY, "C")];
-    let mut search = mm.begin_search(ask);
+    let mut search = mm.pages.begin_search(ask, &mm.phys);
     let mut attempts = Vec::new();
     while let Some(now) = search {
         let nodes = match now.attempt.nodes {
@@ -65,7 +65,7 @@ fn list(mm: &Mm, ask: HugeAsk) -> String {
         let size = if now.attempt.order == Order::ZERO { " base" } else { "" };
         let may: String = flags.iter().filter(|&&(flag, _)| now.attempt.gfp.has(flag)).map(|&(_, name)| name).collect();
         attempts.push(format!("{nodes}{size} {may}").trim_end().to_string());
-        search = mm.go_on_searching(&now);
+        search = mm.pages.go_on_searching(&now, &mm.phys);
     }
     attempts.join(", ")
 }
@@ -146,8 +146,8 @@ fn memory_is_placed_as_its_program_says() {
     let known = [(HugePlacement::MadvLocal, Madvise::Local), (HugePlacement::ForceLocal, Madvise::HugePageForceLocal)];
     for (placement, advice) in known {
         let mut mm = boot(&two(), ThpPolicy { placement, ..ThpPolicy::default() });
-        mm.set_thp_enabled(HugeEnabled::Madvise);
-        mm.set_thp_defrag(HugeDefrag::Madvise);
+        mm.phys.set_thp_enabled(HugeEnabled::Madvise);
+        mm.phys.set_thp_defrag(HugeDefrag::Madvise);
         let nodes = |attempt: Result<super::Attempt, Errno>| attempt.map(|attempt| attempt.nodes);
         assert_eq!(nodes(first_attempt(&mut mm, Madvise::HugePage)), Ok(Nodes::Any), "{placement:?}");
         assert_eq!(nodes(first_attempt(&mut mm, advice)), Ok(Nodes::One(NodeId(0))), "{placement:?}");
@@ -159,7 +159,7 @@ fn memory_is_placed_as_its_program_says() {
 fn advice_is_refused_where_no_placement_knows_it() {
     for &placement in HugePlacement::ALL {
         let mut mm = boot(&two(), ThpPolicy { placement, ..ThpPolicy::default() });
-        mm.set_thp_enabled(HugeEnabled::Madvise);
+        mm.phys.set_thp_enabled(HugeEnabled::Madvise);
         let known = [Madvise::Local, Madvise::HugePageForceLocal].map(|advice| first_attempt(&mut mm, advice).is_ok());
         assert_eq!(known, [placement == HugePlacement::MadvLocal, placement == HugePlacement::ForceLocal]);
     }
@@ -171,7 +171,7 @@ fn only_privilege_or_the_administrator_allows_to_force() {
     let mut mm = boot(&two(), ThpPolicy { placement, ..ThpPolicy::default() });
     let (parent, slot) = (mm.create_space().expect("it is the first"), Pages::new(512).bytes());
     let start = mm.mmap(parent, &MmapRequest::anon(slot), 0).expect("there is room");
-    mm.set_sys_nice(parent, false).expect("it lives");
+    mm.pages.set_sys_nice(parent, false).expect("it lives");
     let child = mm.fork(parent).expect("there are few").child();
     for space in [parent, child] {
         let force = |mm: &mut Mm| mm.madvise(space, start, slot, Madvise::HugePageForceLocal, 0);
@@ -180,7 +180,7 @@ fn only_privilege_or_the_administrator_allows_to_force() {
         assert_eq!(force(&mut mm), Ok(()));
         mm.tune(|tunables| tunables.thp_force_local = false);
         assert_eq!(force(&mut mm), Err(Errno::Eperm));
-        mm.set_sys_nice(space, true).expect("it lives");
+        mm.pages.set_sys_nice(space, true).expect("it lives");
         assert_eq!(force(&mut mm), Ok(()));
     }
 }
@@ -190,11 +190,11 @@ fn nobody_does_more_than_the_fault_may() {
     for &placement in HugePlacement::ALL {
         let mm = boot(&four(), ThpPolicy { placement, ..ThpPolicy::default() });
         for rights in [Gfp::GFP_TRANSHUGE_LIGHT, Gfp::GFP_TRANSHUGE_LIGHT.with(Gfp::KSWAPD_RECLAIM)] {
-            let mut search = mm.begin_search(HugeAsk { rights, takes_base: false, ..ask(placement) });
+            let mut search = mm.pages.begin_search(HugeAsk { rights, takes_base: false, ..ask(placement) }, &mm.phys);
             while let Some(now) = search {
                 let more = now.attempt.gfp.without(rights).without(Gfp::NORETRY).without(Gfp::COMPACT_ONLY);
                 assert_eq!(more, Gfp::NONE, "{placement:?}");
-                search = mm.go_on_searching(&now);
+                search = mm.pages.go_on_searching(&now, &mm.phys);
             }
         }
     }
@@ -206,7 +206,7 @@ fn only_nodes_that_may_serve_are_asked() {
     for &placement in HugePlacement::ALL {
         let mm = boot(&four(), ThpPolicy { placement, near: 32, ..ThpPolicy::default() });
         let ask = HugeAsk { home: NodeId(2), allowed: Some(NodeMask::from_bits(allowed)), ..ask(placement) };
-        let mut search = mm.begin_search(ask);
+        let mut search = mm.pages.begin_search(ask, &mm.phys);
         while let Some(now) = search {
             let request = now.request(0);
             let asked = match now.attempt.nodes {
@@ -214,7 +214,7 @@ fn only_nodes_that_may_serve_are_asked() {
                 Nodes::Any | Nodes::Among(_) => request.nodemask.expect("there is a set").bits(),
             };
             assert_eq!(asked & !allowed, 0, "{placement:?}: {request:?}");
-            search = mm.go_on_searching(&now);
+            search = mm.pages.go_on_searching(&now, &mm.phys);
         }
     }
 }
@@ -264,7 +264,7 @@ fn prices_decide_between_a_huge_page_there_and_base_pages_here() {
     let asked = |mm: &mut Mm, base_fault, far| {
         let by_level = |here| core::array::from_fn(|level| if level == AccessLevels::LOCAL { here } else { far });
         let prices = HugePrices { base_fault, huge: by_level(10), base: by_level(20), ..HugePrices::COUNTED };
-        mm.set_huge_prices(prices);
+        mm.phys.set_huge_prices(prices);
         list(mm, ask(placement))
     };
     // 512 faults cost four times as much as one huge one: a page there may cost up to that for each access.

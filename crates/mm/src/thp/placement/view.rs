@@ -5,8 +5,9 @@ use order9_units::{NodeId, NodeMask, Order, PAGEBLOCK_PAGES, ZoneKind};
 
 use super::search::mask_of;
 use super::{Attempt, HugeAsk, HugePrices, Nodes};
-use crate::Mm;
 use crate::lru::ZoneLru;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::policy::Policy;
 use crate::trace::Tracer;
 
@@ -35,41 +36,47 @@ pub(super) trait Known {
     fn has_swap(&self) -> bool;
 }
 
-impl<T: Tracer> Known for Mm<T> {
+/// The engine as a placement sees it.
+pub(super) struct Engine<'a, T: Tracer> {
+    pub(super) phys: &'a PhysMem<T>,
+    pub(super) pages: &'a UsedPages,
+}
+
+impl<T: Tracer> Known for Engine<'_, T> {
     fn distances(&self) -> Distances<'_> {
-        self.frames.distances()
+        self.phys.frames.distances()
     }
 
     fn fallback_list(&self, node: NodeId) -> &[ZoneRef] {
-        self.frames.fallback_list(node)
+        self.phys.frames.fallback_list(node)
     }
 
     fn this_node_list(&self, node: NodeId) -> &[ZoneRef] {
-        self.frames.this_node_list(node)
+        self.phys.frames.this_node_list(node)
     }
 
     fn zones(&self) -> &[Zone] {
-        self.frames.zones()
+        self.phys.frames.zones()
     }
 
     fn zone_lru(&self, zone: ZoneId) -> &ZoneLru {
-        self.zone_lru(zone)
+        &self.pages.lru.zones[zone.index()]
     }
 
     fn policy(&self) -> &Policy {
-        &self.policy
+        &self.phys.policy
     }
 
     fn index(&self) -> Option<&Index> {
-        self.frames.index()
+        self.phys.frames.index()
     }
 
     fn prices(&self) -> &HugePrices {
-        &self.settings.thp.prices
+        &self.phys.settings.thp.prices
     }
 
     fn has_swap(&self) -> bool {
-        self.swap_free().get() > 0
+        self.pages.swap.free() > 0
     }
 }
 

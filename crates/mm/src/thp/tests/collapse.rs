@@ -17,7 +17,7 @@ fn base_pages() -> Mm {
     let mut policy = Policy::default();
     policy.thp.madvise_collapse = true;
     let mut mm = boot(policy);
-    mm.set_thp_enabled(HugeEnabled::Never);
+    mm.phys.set_thp_enabled(HugeEnabled::Never);
     mm
 }
 
@@ -25,7 +25,7 @@ fn base_pages() -> Mm {
 fn collapse(mm: &mut Mm, space: SpaceId, page: u64) -> Result<(), CollapseFailure> {
     let Some(plan) = mm.collapse_scan(space, at(page))? else { return Ok(()) };
     let head = mm.alloc_fast(&plan.request(CPU)).map_err(|_| CollapseFailure::AllocHugePage);
-    mm.collapse_allocated(&plan, head.is_ok());
+    mm.phys.collapse_allocated(&plan, head.is_ok());
     let done = mm.collapse_finish(&plan, head?, CPU);
     checked(mm);
     done
@@ -33,7 +33,7 @@ fn collapse(mm: &mut Mm, space: SpaceId, page: u64) -> Result<(), CollapseFailur
 
 /// Slots that the call is about, by page, and how it ends.
 fn range(mm: &mut Mm, space: SpaceId, first: u64, count: u64) -> Result<(Vec<u64>, Result<(), Errno>), Errno> {
-    let range = mm.collapse_range(space, at(first), pages(count))?;
+    let range = mm.pages.collapse_range(space, at(first), pages(count), &mut mm.phys)?;
     let slots = range.mappings.into_iter().flatten().map(|slot| (slot.get() - at(0).get()) / pages(1).get()).collect();
     Ok((slots, range.end))
 }
@@ -51,7 +51,7 @@ fn pages_move_and_holes_are_filled() {
     let work = mm.take_work();
     assert_eq!((work.pages_copied, work.pages_cleared, work.tlb_flushes), (171, 341, 1));
     assert!(is_huge(&mm, space, 0));
-    let (living, levels) = (mm.space(space).unwrap(), mm.user_levels());
+    let (living, levels) = (mm.space(space).unwrap(), mm.pages.user_levels());
     assert_eq!((living.rss().anon_pages, living.page_tables()), (512, 1));
     assert_eq!((levels.anon, levels.anon_thps), (512, 1));
     let counters = mm.counters();
@@ -69,7 +69,7 @@ fn what_is_huge_stays_and_what_was_never_touched_is_left_alone() {
     let mut mm = base_pages();
     let space = program(&mut mm, HUGE);
     assert_eq!(collapse(&mut mm, space, 0), Err(CollapseFailure::PmdNull));
-    mm.set_thp_enabled(HugeEnabled::Always);
+    mm.phys.set_thp_enabled(HugeEnabled::Always);
     write(&mut mm, space, 0);
     let before = frame(&mm, space, 0);
     assert_eq!((collapse(&mut mm, space, 0), frame(&mm, space, 0)), (Ok(()), before));
@@ -98,12 +98,12 @@ fn what_changes_meanwhile_is_seen() {
     write(&mut mm, space, 9);
     let plan = mm.collapse_scan(space, at(0)).unwrap().unwrap();
     let head = mm.alloc_fast(&plan.request(CPU)).unwrap();
-    let free = mm.free_pages();
+    let free = mm.phys.free_pages();
     mm.pin(frame(&mm, space, 9)).unwrap();
     assert_eq!(mm.collapse_finish(&plan, head, CPU), Err(CollapseFailure::PageCount));
     checked(&mm);
-    mm.frames.drain_all();
-    assert!(mm.free_pages() >= free + Pages::new(HUGE), "the huge page is free again");
+    mm.phys.frames.drain_all();
+    assert!(mm.phys.free_pages() >= free + Pages::new(HUGE), "the huge page is free again");
     assert!(!is_huge(&mm, space, 0));
 }
 
@@ -117,20 +117,20 @@ fn shared_pages_are_copied_and_stay_with_the_others() {
     let shared = frame(&mm, parent, 0);
     assert_eq!(collapse(&mut mm, child, 0), Ok(()));
     assert!(is_huge(&mm, child, 0) && !is_huge(&mm, parent, 0));
-    assert_eq!((frame(&mm, parent, 0), mm.user_levels().anon), (shared, 512 + 4));
+    assert_eq!((frame(&mm, parent, 0), mm.pages.user_levels().anon), (shared, 512 + 4));
 }
 
 #[test]
 fn a_split_mapping_of_a_huge_page_becomes_huge_again() {
     let mut mm = base_pages();
-    mm.set_thp_enabled(HugeEnabled::Always);
+    mm.phys.set_thp_enabled(HugeEnabled::Always);
     let space = program(&mut mm, HUGE);
     write(&mut mm, space, 0);
     mm.madvise(space, at(0), pages(7), Madvise::DontNeed, CPU).unwrap();
-    assert_eq!(mm.deferred_splits(NodeId(0)), 1);
+    assert_eq!(mm.pages.deferred_splits(NodeId(0)), 1);
     assert_eq!(collapse(&mut mm, space, 0), Ok(()));
     assert!(is_huge(&mm, space, 0));
-    assert_eq!((mm.deferred_splits(NodeId(0)), mm.user_levels().anon_thps), (0, 1), "the old page is free");
+    assert_eq!((mm.pages.deferred_splits(NodeId(0)), mm.pages.user_levels().anon_thps), (0, 1), "the old page is free");
     assert_eq!(access(&mut mm, space, at(3), Access::Read, true), FaultStep::Hit);
 }
 

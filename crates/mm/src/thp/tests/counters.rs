@@ -85,7 +85,7 @@ fn faults_count_what_they_got() {
     assert_eq!(adds(&mut mm, |mm| read(mm, space, 3 * HUGE)), [("thp_zero_page_alloc", 1)]);
     map(&mut mm, space, 8 * HUGE, HUGE - 1);
     assert_eq!(adds(&mut mm, |mm| write(mm, space, 8 * HUGE)), [], "what may not be huge falls back from nothing");
-    mm.set_thp_enabled(HugeEnabled::Never);
+    mm.phys.set_thp_enabled(HugeEnabled::Never);
     map(&mut mm, space, 9 * HUGE, HUGE);
     assert_eq!(adds(&mut mm, |mm| write(mm, space, 9 * HUGE)), []);
 }
@@ -112,7 +112,7 @@ fn splits_count_mappings_pages_and_refusals_apart() {
     let head = frame(&mm, space, 0);
     mm.pin(head).unwrap();
     let split = |mm: &mut Mm| {
-        let _ = mm.split_huge_page(head, CPU);
+        let _ = mm.pages.split_huge_page(head, CPU, &mut mm.phys);
     };
     assert_eq!(adds(&mut mm, split), [("thp_split_page_failed", 1)]);
     mm.unpin(head).unwrap();
@@ -122,7 +122,7 @@ fn splits_count_mappings_pages_and_refusals_apart() {
     assert_eq!(adds(&mut mm, unmap), [("thp_deferred_split_page", 1), ("thp_split_pmd", 1)]);
     let more = |mm: &mut Mm| mm.munmap(space, at(1), pages(1), CPU).unwrap();
     assert_eq!(adds(&mut mm, more), [], "it is queued once");
-    let shrink = |mm: &mut Mm| assert!(mm.split_deferred(NodeId(0), CPU));
+    let shrink = |mm: &mut Mm| assert!(mm.pages.split_deferred(NodeId(0), CPU, &mut mm.phys));
     assert_eq!(adds(&mut mm, shrink), [("thp_split_page", 1)]);
 }
 
@@ -158,7 +158,7 @@ fn slots_beyond_a_limit_count_which() {
     // The child holds the same page, and is not registered.
     assert_eq!(adds(&mut mm, |mm| drop(pass(mm, true))), [("thp_scan_exceed_share_pte", 1)]);
     mm.exit(child, CPU).unwrap();
-    mm.swapon(Pages::new(16));
+    mm.pages.swapon(Pages::new(16));
     (0..4).map(|_| reclaim(&mut mm)).for_each(|_| ());
     assert_eq!(mm.space(spaces[0]).unwrap().swapped(), Pages::new(1));
     set(&mut mm, "max_ptes_swap", 0);

@@ -32,7 +32,7 @@ fn the_first_write_to_a_slot_gets_a_huge_page() {
     let work = mm.take_work();
     assert_eq!((work.faults, work.pages_cleared, work.ptes_set, work.page_tables_allocated), (1, 512, 1, 1));
     assert_eq!(events(mm.counters()), [1, 0, 0, 0, 0, 0]);
-    let (living, levels) = (mm.space(space).unwrap(), mm.user_levels());
+    let (living, levels) = (mm.space(space).unwrap(), mm.pages.user_levels());
     assert_eq!((living.rss().anon_pages, living.page_tables()), (512, 1));
     assert_eq!((levels.anon, levels.anon_thps, levels.page_tables), (512, 1, 1));
     assert!(frame(&mm, space, 0).is_aligned(Order::PAGEBLOCK));
@@ -41,7 +41,7 @@ fn the_first_write_to_a_slot_gets_a_huge_page() {
     assert_eq!((mm.take_work().faults, mm.counters().pgfault), (0, 1));
     mm.exit(space, CPU).unwrap();
     checked(&mm);
-    assert_eq!(mm.user_levels(), crate::space::UserLevels::default());
+    assert_eq!(mm.pages.user_levels(), crate::space::UserLevels::default());
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn enabled_and_advice_decide() {
         (Never, Some(Madvise::HugePage), false),
     ] {
         let mut mm = boot(Policy::default());
-        mm.set_thp_enabled(enabled);
+        mm.phys.set_thp_enabled(enabled);
         let space = program(&mut mm, HUGE);
         if let Some(advice) = advice {
             mm.madvise(space, at(0), super::pages(HUGE), advice, CPU).unwrap();
@@ -123,13 +123,17 @@ fn reads_map_the_huge_page_of_zeros() {
     for (space, page) in [(one, 0), (one, HUGE), (two, 9)] {
         read(&mut mm, space, page);
     }
-    assert_eq!((mm.counters().thp_zero_page_alloc, mm.huge_zero_users()), (1, 2));
-    assert_eq!((mm.user_levels().anon_thps, mm.space(one).unwrap().rss().anon_pages), (0, 0));
+    assert_eq!((mm.counters().thp_zero_page_alloc, mm.pages.huge_zero_users()), (1, 2));
+    assert_eq!((mm.pages.user_levels().anon_thps, mm.space(one).unwrap().rss().anon_pages), (0, 0));
     assert_eq!(mm.page_at(one, at(17)), PageView::Zero);
     mm.exit(one, CPU).unwrap();
-    assert_eq!(mm.shrink_huge_zero(CPU), 0, "the other program holds it");
+    assert_eq!(mm.pages.shrink_huge_zero(CPU, &mut mm.phys), 0, "the other program holds it");
     mm.exit(two, CPU).unwrap();
-    assert!(mm.has_huge_zero_page() && mm.shrink_huge_zero(CPU) == 512 && !mm.has_huge_zero_page());
+    assert!(
+        mm.pages.has_huge_zero_page()
+            && mm.pages.shrink_huge_zero(CPU, &mut mm.phys) == 512
+            && !mm.pages.has_huge_zero_page()
+    );
     checked(&mm);
 }
 
@@ -141,15 +145,23 @@ fn up_to_4_8_the_page_of_zeros_is_held_by_the_slots_that_map_it() {
     let space = program(&mut mm, 4 * HUGE);
     (0..4).for_each(|slot| read(&mut mm, space, slot * HUGE));
     let child = fork(&mut mm, space);
-    assert_eq!(mm.huge_zero_users(), 8);
+    assert_eq!(mm.pages.huge_zero_users(), 8);
     mm.exit(child, CPU).unwrap();
     write(&mut mm, space, 0);
     mm.mprotect(space, at(HUGE), super::pages(1), Prot::READ).unwrap();
     mm.madvise(space, at(2 * HUGE), super::pages(HUGE), Madvise::DontNeed, CPU).unwrap();
     checked(&mm);
-    assert_eq!((mm.huge_zero_users(), mm.shrink_huge_zero(CPU)), (1, 0), "a huge page, a table, nothing, and it");
+    assert_eq!(
+        (mm.pages.huge_zero_users(), mm.pages.shrink_huge_zero(CPU, &mut mm.phys)),
+        (1, 0),
+        "a huge page, a table, nothing, and it"
+    );
     mm.munmap(space, at(3 * HUGE), super::pages(HUGE), CPU).unwrap();
-    assert_eq!((mm.huge_zero_users(), mm.shrink_huge_zero(CPU)), (0, 512), "the program lives");
+    assert_eq!(
+        (mm.pages.huge_zero_users(), mm.pages.shrink_huge_zero(CPU, &mut mm.phys)),
+        (0, 512),
+        "the program lives"
+    );
     checked(&mm);
 }
 
@@ -160,7 +172,7 @@ fn without_the_page_of_zeros_reads_take_huge_pages() {
     let space = program(&mut mm, HUGE);
     mm.mprotect(space, at(0), super::pages(HUGE), Prot::READ).unwrap();
     read(&mut mm, space, 0);
-    assert_eq!((events(mm.counters()), mm.user_levels().anon_thps), ([1, 0, 0, 0, 0, 0], 1));
+    assert_eq!((events(mm.counters()), mm.pages.user_levels().anon_thps), ([1, 0, 0, 0, 0, 0], 1));
 }
 
 #[test]
@@ -199,7 +211,7 @@ fn a_write_to_a_shared_huge_page_copies_what_the_release_copies() {
     let (mm, parent, child) = shared(HugeCow::Split, true, 2);
     assert_eq!(events(mm.counters()), [2, 0, 2, 0, 0, 0]);
     assert!(is_huge(&mm, parent, 0) && frame(&mm, parent, 6) == frame(&mm, child, 6));
-    assert_eq!(mm.user_levels().anon, 1024 + 2, "a page for each write");
+    assert_eq!(mm.pages.user_levels().anon, 1024 + 2, "a page for each write");
 }
 
 #[test]
@@ -207,7 +219,7 @@ fn where_a_huge_copy_cannot_be_had_all_base_pages_are_copied() {
     let (mut mm, parent, child) = shared(HugeCow::Huge, false, 1);
     assert_eq!(events(mm.counters()), [2, 1, 0, 0, 0, 0]);
     assert!(is_huge(&mm, parent, 0) && is_huge(&mm, child, HUGE));
-    assert_eq!((mm.user_levels().anon, mm.space(child).unwrap().rss().anon_pages), (1024 + 512, 1024));
+    assert_eq!((mm.pages.user_levels().anon, mm.space(child).unwrap().rss().anon_pages), (1024 + 512, 1024));
     write(&mut mm, parent, 0);
     assert_eq!(events(mm.counters()), [2, 1, 0, 0, 0, 0], "the parent is alone with its page");
     write(&mut mm, child, 500);

@@ -37,14 +37,14 @@ pub(super) fn set(mm: &mut Mm, name: &str, value: u64) {
 /// A machine whose programs got base pages and are registered: huge pages came too late for them.
 pub(super) fn base_pages(policy: Policy, slots: &[u64]) -> (Mm, Vec<SpaceId>) {
     let mut mm = boot(policy);
-    mm.set_thp_enabled(HugeEnabled::Never);
+    mm.phys.set_thp_enabled(HugeEnabled::Never);
     let spaces = slots.iter().map(|&slots| {
         let space = program(&mut mm, slots * HUGE);
         (0..slots).for_each(|slot| write(&mut mm, space, slot * HUGE));
         space
     });
     let spaces: Vec<SpaceId> = spaces.collect();
-    mm.set_thp_enabled(HugeEnabled::Always);
+    mm.phys.set_thp_enabled(HugeEnabled::Always);
     for (&space, &slots) in spaces.iter().zip(slots) {
         mm.madvise(space, at(0), pages(slots * HUGE), Madvise::HugePage, CPU).expect("it is mapped");
     }
@@ -55,7 +55,7 @@ pub(super) fn base_pages(policy: Policy, slots: &[u64]) -> (Mm, Vec<SpaceId>) {
 /// One pass; `huge` says whether there are huge pages. Spaces visited, and pauses made on the way.
 pub(super) fn pass(mm: &mut Mm, huge: bool) -> (Vec<SpaceId>, Vec<KhugepagedPause>) {
     let (mut visited, mut pauses) = (Vec::new(), Vec::new());
-    mm.khugepaged_begin_pass();
+    mm.pages.khugepaged_begin_pass();
     while let Some(space) = mm.khugepaged_next() {
         visited.push(space);
         loop {
@@ -64,7 +64,7 @@ pub(super) fn pass(mm: &mut Mm, huge: bool) -> (Vec<SpaceId>, Vec<KhugepagedPaus
                 KhugepagedStep::Leave => break,
                 KhugepagedStep::Found(found) => {
                     let page = if huge { mm.alloc_fast(&found.request(CPU)).ok() } else { None };
-                    mm.collapse_allocated(&found, page.is_some());
+                    mm.phys.collapse_allocated(&found, page.is_some());
                     let done = page.ok_or(CollapseFailure::AllocHugePage);
                     let done = done.and_then(|page| mm.collapse_finish(&found, page, CPU));
                     pauses.extend(Some(mm.khugepaged_done(done)).filter(|pause| *pause != KhugepagedPause::None));
@@ -83,7 +83,7 @@ fn spaces_are_registered_once_and_wake_it_if_it_has_nobody() {
     let mut mm = boot(Policy::default());
     mm.take_wakeups();
     let space = program(&mut mm, HUGE);
-    assert_eq!(mm.khugepaged_pause(), KhugepagedPause::UntilWoken);
+    assert_eq!(mm.pages.khugepaged_pause(&mm.phys), KhugepagedPause::UntilWoken);
     read(&mut mm, space, 0);
     assert!(mm.take_wakeups().khugepaged, "a fault that may be huge registers");
     let other = program(&mut mm, HUGE);
@@ -103,7 +103,7 @@ fn spaces_are_registered_once_and_wake_it_if_it_has_nobody() {
 #[test]
 fn advice_registers_what_may_be_huge() {
     let mut mm = boot(Policy::default());
-    mm.set_thp_enabled(HugeEnabled::Madvise);
+    mm.phys.set_thp_enabled(HugeEnabled::Madvise);
     let (advised, other) = (program(&mut mm, HUGE), program(&mut mm, HUGE));
     mm.madvise(advised, at(0), pages(HUGE), Madvise::HugePage, CPU).unwrap();
     write(&mut mm, other, 0);
@@ -116,12 +116,12 @@ fn a_pass_looks_at_so_many_pages_and_the_next_one_goes_on() {
     set(&mut mm, "pages_to_scan", 2 * HUGE);
     let huge = |mm: &Mm| (0..3).map(|slot| u8::from(is_huge(mm, spaces[0], slot * HUGE))).sum::<u8>();
     pass(&mut mm, true);
-    assert_eq!((huge(&mm), mm.khugepaged_full_scans()), (2, 0), "two slots cost a little more than the budget");
+    assert_eq!((huge(&mm), mm.pages.khugepaged_full_scans()), (2, 0), "two slots cost a little more than the budget");
     pass(&mut mm, true);
-    assert_eq!((huge(&mm), is_huge(&mm, spaces[1], 0), mm.khugepaged_full_scans()), (3, true, 0));
+    assert_eq!((huge(&mm), is_huge(&mm, spaces[1], 0), mm.pages.khugepaged_full_scans()), (3, true, 0));
     pass(&mut mm, true);
     assert!(is_huge(&mm, spaces[1], HUGE));
-    assert_eq!((mm.khugepaged_pages_collapsed(), mm.khugepaged_full_scans()), (5, 1));
+    assert_eq!((mm.pages.khugepaged_pages_collapsed(), mm.pages.khugepaged_full_scans()), (5, 1));
     assert_eq!((mm.counters().thp_collapse_alloc, mm.counters().thp_fault_alloc), (5, 0));
 }
 
@@ -130,16 +130,16 @@ fn a_pass_ends_when_all_have_been_seen() {
     let (mut mm, spaces) = base_pages(recent(), &[1, 1]);
     for scans in 1..4 {
         assert_eq!(pass(&mut mm, true).0, spaces);
-        assert_eq!(mm.khugepaged_full_scans(), scans);
+        assert_eq!(mm.pages.khugepaged_full_scans(), scans);
     }
 }
 
 #[test]
 fn a_busy_space_is_passed_by() {
     let (mut mm, spaces) = base_pages(recent(), &[1, 1]);
-    mm.khugepaged_begin_pass();
+    mm.pages.khugepaged_begin_pass();
     assert_eq!(mm.khugepaged_next(), Some(spaces[0]));
-    mm.khugepaged_pass_by();
+    mm.pages.khugepaged_pass_by();
     assert_eq!(mm.khugepaged_next(), Some(spaces[1]));
     assert!(matches!(mm.khugepaged_scan(), KhugepagedStep::Found(_)));
 }
@@ -147,7 +147,7 @@ fn a_busy_space_is_passed_by() {
 #[test]
 fn a_space_that_ends_during_its_visit_is_left() {
     let (mut mm, spaces) = base_pages(recent(), &[2, 1]);
-    mm.khugepaged_begin_pass();
+    mm.pages.khugepaged_begin_pass();
     assert_eq!(mm.khugepaged_next(), Some(spaces[0]));
     let KhugepagedStep::Found(found) = mm.khugepaged_scan() else { panic!("a slot is ready") };
     let page = mm.alloc_fast(&found.request(CPU)).unwrap();
@@ -156,8 +156,8 @@ fn a_space_that_ends_during_its_visit_is_left() {
     checked(&mm);
     assert_eq!(mm.khugepaged_next(), Some(spaces[1]));
     mm.exit(spaces[1], CPU).unwrap();
-    assert_eq!((mm.khugepaged_next(), mm.khugepaged_full_scans()), (None, 1));
-    assert_eq!(mm.khugepaged_pause(), KhugepagedPause::UntilWoken);
+    assert_eq!((mm.khugepaged_next(), mm.pages.khugepaged_full_scans()), (None, 1));
+    assert_eq!(mm.pages.khugepaged_pause(&mm.phys), KhugepagedPause::UntilWoken);
 }
 
 #[test]
@@ -181,11 +181,11 @@ fn without_huge_pages_a_pass_makes_one_pause_and_ends_at_the_second_failure() {
 #[test]
 fn pauses_follow_their_settings() {
     let (mut mm, _) = base_pages(recent(), &[1]);
-    assert_eq!(mm.khugepaged_pause(), KhugepagedPause::For(Nanos::new(10_000_000_000)));
+    assert_eq!(mm.pages.khugepaged_pause(&mm.phys), KhugepagedPause::For(Nanos::new(10_000_000_000)));
     set(&mut mm, "scan_sleep_millisecs", 0);
-    assert_eq!(mm.khugepaged_pause(), KhugepagedPause::None);
+    assert_eq!(mm.pages.khugepaged_pause(&mm.phys), KhugepagedPause::None);
     assert!(!mm.take_wakeups().khugepaged);
-    mm.wake_khugepaged();
+    mm.phys.wake_khugepaged();
     assert!(mm.take_wakeups().khugepaged);
 }
 
@@ -194,10 +194,10 @@ fn it_rests_while_huge_pages_are_disabled_and_goes_on_where_it_was() {
     let (mut mm, spaces) = base_pages(recent(), &[2]);
     set(&mut mm, "pages_to_scan", HUGE);
     pass(&mut mm, true);
-    mm.set_thp_enabled(HugeEnabled::Never);
-    assert_eq!((pass(&mut mm, true).0, mm.khugepaged_pause()), (Vec::new(), KhugepagedPause::UntilWoken));
+    mm.phys.set_thp_enabled(HugeEnabled::Never);
+    assert_eq!((pass(&mut mm, true).0, mm.pages.khugepaged_pause(&mm.phys)), (Vec::new(), KhugepagedPause::UntilWoken));
     assert!(is_huge(&mm, spaces[0], 0) && !is_huge(&mm, spaces[0], HUGE));
-    mm.set_thp_enabled(HugeEnabled::Madvise);
+    mm.phys.set_thp_enabled(HugeEnabled::Madvise);
     assert!(mm.take_wakeups().khugepaged);
     pass(&mut mm, true);
     assert!(is_huge(&mm, spaces[0], HUGE));
@@ -206,11 +206,11 @@ fn it_rests_while_huge_pages_are_disabled_and_goes_on_where_it_was() {
 #[test]
 fn disabling_is_seen_with_the_huge_page_in_hand() {
     let (mut mm, _) = base_pages(recent(), &[1]);
-    mm.khugepaged_begin_pass();
+    mm.pages.khugepaged_begin_pass();
     mm.khugepaged_next();
     let KhugepagedStep::Found(found) = mm.khugepaged_scan() else { panic!("a slot is ready") };
     let page = mm.alloc_fast(&found.request(CPU)).unwrap();
-    mm.set_thp_enabled(HugeEnabled::Never);
+    mm.phys.set_thp_enabled(HugeEnabled::Never);
     assert_eq!(mm.collapse_finish(&found, page, CPU), Err(CollapseFailure::VmaCheck));
     checked(&mm);
 }
@@ -220,7 +220,7 @@ fn defrag_says_what_it_may_do_for_a_huge_page() {
     let request = |policy, defrag| {
         let (mut mm, _) = base_pages(policy, &[1]);
         set(&mut mm, "defrag", defrag);
-        mm.khugepaged_begin_pass();
+        mm.pages.khugepaged_begin_pass();
         mm.khugepaged_next();
         let KhugepagedStep::Found(found) = mm.khugepaged_scan() else { panic!("a slot is ready") };
         let gfp = found.request(CPU).gfp;

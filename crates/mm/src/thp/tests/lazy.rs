@@ -32,7 +32,7 @@ fn reclaim(mm: &mut Mm) {
 /// A program with base pages at the first `count` of its addresses.
 fn base_pages(count: u64) -> (Mm, SpaceId) {
     let mut mm = boot(Policy::default());
-    mm.set_thp_enabled(HugeEnabled::Never);
+    mm.phys.set_thp_enabled(HugeEnabled::Never);
     let space = program(&mut mm, HUGE);
     (0..count).for_each(|page| write(&mut mm, space, page));
     (mm, space)
@@ -84,7 +84,7 @@ fn from_4_5_to_4_11_they_stay_among_anonymous_pages_and_go_only_with_swap() {
     let mut policy = Policy::default();
     policy.reclaim.lazy_free = LazyFree::AnonLists;
     let mut mm = boot(policy);
-    mm.set_thp_enabled(HugeEnabled::Never);
+    mm.phys.set_thp_enabled(HugeEnabled::Never);
     let space = program(&mut mm, HUGE);
     (0..100).for_each(|page| write(&mut mm, space, page));
     free(&mut mm, space, 0, 90).unwrap();
@@ -93,7 +93,7 @@ fn from_4_5_to_4_11_they_stay_among_anonymous_pages_and_go_only_with_swap() {
     (0..40).for_each(|page| write(&mut mm, space, page));
     reclaim(&mut mm);
     assert_eq!(mm.counters().pglazyfreed, 0, "without swap nobody looks at them");
-    mm.swapon(order9_units::Pages::new(16));
+    mm.pages.swapon(order9_units::Pages::new(16));
     (0..8).map(|_| super::splits::reclaim(&mut mm)).for_each(|_| ());
     assert_eq!((mm.counters().pglazyfreed, mm.page_at(space, at(60))), (50, PageView::None));
     assert!(!matches!(mm.page_at(space, at(39)), PageView::None), "what was written again stays");
@@ -122,7 +122,7 @@ fn huge_pages_that_may_be_freed_are_given_no_room_in_swap() {
     write(&mut mm, space, 0);
     free(&mut mm, space, 0, HUGE).unwrap();
     reclaim(&mut mm);
-    assert_eq!((mm.counters().pglazyfreed, mm.counters().thp_swpout, mm.swap_free().get()), (HUGE, 0, HUGE));
+    assert_eq!((mm.counters().pglazyfreed, mm.counters().thp_swpout, mm.pages.swap_free().get()), (HUGE, 0, HUGE));
 }
 
 #[test]

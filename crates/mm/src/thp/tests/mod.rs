@@ -39,8 +39,8 @@ fn boot(policy: Policy) -> Mm {
     };
     let mut mm =
         MmBuilder::new(&layout, policy).expect("the layout is sound").content_tags().boot().with_compaction_account();
-    mm.set_thp_enabled(HugeEnabled::Always);
-    mm.set_thp_defrag(HugeDefrag::Madvise);
+    mm.phys.set_thp_enabled(HugeEnabled::Always);
+    mm.phys.set_thp_defrag(HugeDefrag::Madvise);
     mm.tune(|tunables| tunables.thp_use_zero_page = true);
     mm
 }
@@ -127,7 +127,7 @@ fn frame(mm: &Mm, space: SpaceId, page: u64) -> Pfn {
 }
 
 fn is_huge(mm: &Mm, space: SpaceId, page: u64) -> bool {
-    mm.user.space(space).is_ok_and(|space| space.table.huge(at(page).vpn()).is_some())
+    mm.pages.space(space).is_ok_and(|space| space.table.huge(at(page).vpn()).is_some())
 }
 
 /// Fault allocations and fallbacks, splits of mappings and pages, refused ones, pages queued.

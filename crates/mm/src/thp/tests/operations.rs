@@ -2,7 +2,9 @@
 
 use super::{CPU, HUGE, at, boot, checked, events, fork, frame, is_huge, map, pages, program, read, write};
 use crate::policy::{MmapAlign, Policy};
-use crate::space::{Access, Madvise, MmapRequest, Mremap, MremapTo, Place, Prot, SpaceId, TableStep, VirtAddr};
+use crate::space::{
+    Access, Madvise, MmapRequest, Mremap, MremapRequest, MremapTo, Place, Prot, SpaceId, TableStep, VirtAddr,
+};
 use crate::{Gfp, LruList, Mm, Request};
 use order9_units::{NodeId, Order};
 
@@ -59,7 +61,7 @@ fn only_pages_that_stay_mapped_in_part_are_queued_by_later_releases() {
     mm.munmap(space, at(0), pages(HUGE), CPU).unwrap();
     assert_eq!(events(mm.counters())[5], 0);
     mm.munmap(space, at(HUGE), pages(1), CPU).unwrap();
-    assert_eq!((events(mm.counters())[5], mm.deferred_splits(NodeId(0))), (1, 1));
+    assert_eq!((events(mm.counters())[5], mm.pages.deferred_splits(NodeId(0))), (1, 1));
     checked(&mm);
 }
 
@@ -71,16 +73,16 @@ fn up_to_4_4_a_page_is_split_with_its_mapping() {
     let space = program(&mut mm, 3 * HUGE);
     (0..3).for_each(|slot| write(&mut mm, space, slot * HUGE));
     let child = fork(&mut mm, space);
-    mm.frames.drain_all();
-    let free = mm.free_pages();
+    mm.phys.frames.drain_all();
+    let free = mm.phys.free_pages();
     mm.munmap(space, at(0), pages(HUGE / 2), CPU).unwrap();
     checked(&mm);
     assert!(!is_huge(&mm, space, HUGE - 1) && !is_huge(&mm, child, 0), "the page is split for all who map it");
     mm.munmap(child, at(0), pages(HUGE / 2), CPU).unwrap();
     checked(&mm);
-    mm.frames.drain_all();
-    assert_eq!((mm.free_pages() - free).get(), HUGE / 2, "what nobody maps is free at once");
-    assert_eq!((mm.counters().thp_split_page, mm.deferred_splits(NodeId(0))), (1, 0));
+    mm.phys.frames.drain_all();
+    assert_eq!((mm.phys.free_pages() - free).get(), HUGE / 2, "what nobody maps is free at once");
+    assert_eq!((mm.counters().thp_split_page, mm.pages.deferred_splits(NodeId(0))), (1, 0));
 
     let held = frame(&mm, space, HUGE);
     mm.pin(held).unwrap();
@@ -114,7 +116,18 @@ fn protection_changes_in_the_huge_entry_and_a_write_gives_the_right_back() {
 }
 
 pub(super) fn move_to(mm: &mut Mm, space: SpaceId, from: u64, count: u64, to: u64) {
-    let moved = mm.mremap(space, at(from), pages(count), pages(count), MremapTo::Fixed(at(to)), CPU).unwrap();
+    let moved = mm
+        .mremap(
+            space,
+            &MremapRequest {
+                addr: at(from),
+                old_length: pages(count),
+                new_length: pages(count),
+                to: MremapTo::Fixed(at(to)),
+            },
+            CPU,
+        )
+        .unwrap();
     let Mremap::Moving(mut run) = moved else { panic!("{moved:?}") };
     loop {
         checked(mm);
@@ -153,7 +166,7 @@ fn the_page_of_zeros_moves_and_is_forked() {
     read(&mut mm, space, 0);
     move_to(&mut mm, space, 0, HUGE, 4 * HUGE);
     let child = fork(&mut mm, space);
-    assert!(is_huge(&mm, space, 4 * HUGE) && is_huge(&mm, child, 4 * HUGE) && mm.huge_zero_users() == 2);
+    assert!(is_huge(&mm, space, 4 * HUGE) && is_huge(&mm, child, 4 * HUGE) && mm.pages.huge_zero_users() == 2);
 }
 
 #[test]
@@ -161,8 +174,11 @@ fn forks_share_huge_pages_with_a_table_of_their_own() {
     let (mut mm, parent) = three();
     let child = fork(&mut mm, parent);
     let head = frame(&mm, parent, 0);
-    assert_eq!((frame(&mm, child, 0), mm.total_mapcount(head)), (head, Some(2)));
-    assert_eq!((mm.user_levels().anon, mm.user_levels().anon_thps, mm.user_levels().page_tables), (1536, 3, 6));
+    assert_eq!((frame(&mm, child, 0), mm.pages.total_mapcount(head, &mm.phys)), (head, Some(2)));
+    assert_eq!(
+        (mm.pages.user_levels().anon, mm.pages.user_levels().anon_thps, mm.pages.user_levels().page_tables),
+        (1536, 3, 6)
+    );
     assert_eq!(mm.space(child).unwrap().rss().anon_pages, 1536);
     mm.exit(parent, CPU).unwrap();
     checked(&mm);
@@ -176,13 +192,13 @@ fn a_huge_page_is_locked_as_a_whole_or_not_at_all() {
     mm.mlock(space, at(0), pages(2 * HUGE)).unwrap();
     checked(&mm);
     let head = frame(&mm, space, 0);
-    assert_eq!(mm.lru_of(head), Some(LruList::Unevictable));
+    assert_eq!(mm.phys.lru_of(head), Some(LruList::Unevictable));
     mm.munlock(space, at(0), pages(1)).unwrap();
     checked(&mm);
-    assert_eq!(mm.lru_of(head), Some(LruList::InactiveAnon), "the edge has split its mapping");
+    assert_eq!(mm.phys.lru_of(head), Some(LruList::InactiveAnon), "the edge has split its mapping");
     mm.munlock(space, at(HUGE), pages(HUGE)).unwrap();
     checked(&mm);
-    assert_eq!(mm.lru_of(frame(&mm, space, HUGE)), Some(LruList::InactiveAnon));
+    assert_eq!(mm.phys.lru_of(frame(&mm, space, HUGE)), Some(LruList::InactiveAnon));
 }
 
 #[test]
@@ -203,7 +219,7 @@ fn forks_copy_pinned_pages_from_5_9_on() {
         let parent = program(&mut mm, 3 * HUGE);
         write(&mut mm, parent, 0);
         write(&mut mm, parent, HUGE);
-        mm.set_thp_enabled(crate::thp::HugeEnabled::Never);
+        mm.phys.set_thp_enabled(crate::thp::HugeEnabled::Never);
         write(&mut mm, parent, 2 * HUGE);
         let pinned = [5, 2 * HUGE].map(|page| frame(&mm, parent, page));
         pinned.iter().for_each(|&pfn| mm.pin(pfn).unwrap());

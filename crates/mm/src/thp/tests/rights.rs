@@ -43,7 +43,7 @@ fn asks(mm: &mut Mm, advised: bool) -> Vec<Gfp> {
         step = match fault.need() {
             Need::HugePage => {
                 asked.push(request.gfp);
-                mm.refuse(&fault, CPU)
+                mm.pages.refuse(&fault, CPU, &mut mm.phys)
             }
             _ if !asked.is_empty() => break,
             _ => {
@@ -68,7 +68,7 @@ fn rights_follow_mode_advice_and_release() {
             let mut mm = boot(Policy { thp: thp.clone(), ..Policy::default() });
             assert_eq!(thp.has_defrag(mode), expected.is_some(), "{release}, {mode:?}");
             let Some(expected) = expected else { continue };
-            mm.set_thp_defrag(mode);
+            mm.phys.set_thp_defrag(mode);
             let asked = [true, false].map(|advised| written(asks(&mut mm, advised)[0]));
             assert_eq!(asked, expected, "{release}, {mode:?}: advised, not advised");
         }
@@ -114,7 +114,7 @@ fn attempts_follow_release_mode_advice_and_placement() {
             {
                 for (advised, rights) in [true, false].into_iter().zip(expected) {
                     let mut mm = boot(Policy { thp: ThpPolicy { placement, ..thp.clone() }, ..Policy::default() });
-                    mm.set_thp_defrag(mode);
+                    mm.phys.set_thp_defrag(mode);
                     let mut asked: Vec<String> = asks(&mut mm, advised).into_iter().map(one).collect();
                     // What an estimate tries next depends on what there is.
                     asked.truncate(if placement == HugePlacement::Estimate { 1 } else { asked.len() });
@@ -137,7 +137,7 @@ fn what_all_requests_have_in_common() {
     for mode in HugeDefrag::ALL {
         for advised in [true, false] {
             let mut mm = boot(Policy::default());
-            mm.set_thp_defrag(mode);
+            mm.phys.set_thp_defrag(mode);
             let gfp = asks(&mut mm, advised)[0];
             assert!(gfp.has(Gfp::MOVABLE | Gfp::COMP | Gfp::NOMEMALLOC | Gfp::NOWARN | Gfp::THISNODE), "{mode:?}");
             assert!(!gfp.has(Gfp::RETRY_MAYFAIL) && !gfp.has(Gfp::HIGH), "{mode:?}");

@@ -49,24 +49,24 @@ const FAULTS: [(&str, Prepare, Access, bool, Counts, bool); 16] = [
         &[],
         false,
     ),
-    ("2: never", |mm, _| mm.set_thp_enabled(HugeEnabled::Never), Access::Write, true, &[], false),
-    ("2: never, read", |mm, _| mm.set_thp_enabled(HugeEnabled::Never), Access::Read, true, &[], false),
+    ("2: never", |mm, _| mm.phys.set_thp_enabled(HugeEnabled::Never), Access::Write, true, &[], false),
+    ("2: never, read", |mm, _| mm.phys.set_thp_enabled(HugeEnabled::Never), Access::Read, true, &[], false),
     (
         "2: never, advised",
         |mm, space| {
             advise(mm, space, Madvise::HugePage);
-            mm.set_thp_enabled(HugeEnabled::Never);
+            mm.phys.set_thp_enabled(HugeEnabled::Never);
         },
         Access::Write,
         true,
         &[],
         false,
     ),
-    ("2: madvise, not advised", |mm, _| mm.set_thp_enabled(HugeEnabled::Madvise), Access::Write, true, &[], false),
+    ("2: madvise, not advised", |mm, _| mm.phys.set_thp_enabled(HugeEnabled::Madvise), Access::Write, true, &[], false),
     (
         "2: madvise, advised",
         |mm, space| {
-            mm.set_thp_enabled(HugeEnabled::Madvise);
+            mm.phys.set_thp_enabled(HugeEnabled::Madvise);
             advise(mm, space, Madvise::HugePage);
         },
         Access::Write,
@@ -79,7 +79,7 @@ const FAULTS: [(&str, Prepare, Access, bool, Counts, bool); 16] = [
         "3: disabled for the space",
         |mm, space| {
             advise(mm, space, Madvise::HugePage);
-            mm.set_thp_disabled(space, true).expect("it lives");
+            mm.pages.set_thp_disabled(space, true).expect("it lives");
         },
         Access::Write,
         true,
@@ -187,19 +187,19 @@ fn a_program_that_disables_huge_pages_keeps_what_it_has_and_its_children_inherit
     let mut mm = boot(policy);
     let space = program(&mut mm, 2 * HUGE);
     write(&mut mm, space, 0);
-    mm.set_thp_disabled(space, true).unwrap();
+    mm.pages.set_thp_disabled(space, true).unwrap();
     write(&mut mm, space, HUGE);
     assert!(is_huge(&mm, space, 0) && !is_huge(&mm, space, HUGE));
     assert_eq!(mm.collapse_scan(space, at(HUGE)), Err(CollapseFailure::VmaCheck));
-    let range = mm.collapse_range(space, at(HUGE), pages(HUGE)).unwrap();
+    let range = mm.pages.collapse_range(space, at(HUGE), pages(HUGE), &mut mm.phys).unwrap();
     assert_eq!((range.mappings.len(), range.end), (0, Err(Errno::Einval)));
     assert_eq!(adds(&mut mm, |mm| drop(pass(mm, true))), [], "khugepaged leaves it alone, too");
     let program = mm.space(space).unwrap();
     assert!(program.vmas().all(|vma| !mm.has_room_for_huge_page(program, vma)));
     let child = fork(&mut mm, space);
-    assert_eq!((mm.thp_disabled(child), mm.thp_disabled(SpaceId(99))), (Ok(true), Err(Errno::Esrch)));
-    mm.set_thp_disabled(space, false).unwrap();
-    assert_eq!(mm.thp_disabled(child), Ok(true), "each has its own from then on");
+    assert_eq!((mm.pages.thp_disabled(child), mm.pages.thp_disabled(SpaceId(99))), (Ok(true), Err(Errno::Esrch)));
+    mm.pages.set_thp_disabled(space, false).unwrap();
+    assert_eq!(mm.pages.thp_disabled(child), Ok(true), "each has its own from then on");
     mm.exit(child, CPU).unwrap();
     write(&mut mm, space, HUGE);
     assert_eq!(adds(&mut mm, |mm| drop(pass(mm, true))), [("thp_collapse_alloc", 1)]);
@@ -267,7 +267,7 @@ fn never_makes_nothing_huge_and_leaves_what_is() {
     write(&mut mm, space, 4 * HUGE);
     read(&mut mm, space, 5 * HUGE);
     let child = fork(&mut mm, space);
-    mm.set_thp_enabled(HugeEnabled::Never);
+    mm.phys.set_thp_enabled(HugeEnabled::Never);
     let nothing = adds(&mut mm, |mm| {
         write(mm, space, 6 * HUGE);
         read(mm, child, 6 * HUGE);
@@ -295,22 +295,25 @@ fn a_split_of_a_mapping_leaves_content_and_references_as_they_were() {
     let head = frame(&mm, space, 0);
     mm.pin(head).unwrap();
     let state = |mm: &Mm| {
-        let parts: Vec<u32> = (0..HUGE).map(|part| mm.mapcount(Pfn::new(head.get() + part))).collect();
-        let beside = mm.huge_page_count(head).unwrap() - mm.total_mapcount(head).unwrap();
-        let tags: Vec<_> = (0..HUGE).map(|page| [space, other].map(|of| mm.read_tag(of, at(page)))).collect();
+        let parts: Vec<u32> = (0..HUGE).map(|part| mm.pages.mapcount(Pfn::new(head.get() + part), &mm.phys)).collect();
+        let beside =
+            mm.pages.huge_page_count(head, &mm.phys).unwrap() - mm.pages.total_mapcount(head, &mm.phys).unwrap();
+        let tags: Vec<_> =
+            (0..HUGE).map(|page| [space, other].map(|of| mm.pages.read_tag(of, at(page), &mm.phys))).collect();
         (parts, beside, tags)
     };
     let before = state(&mm);
     for (of, maps) in [(other, 513), (space, 1024)] {
         mm.mprotect(of, at(0), pages(1), Prot::READ).unwrap();
-        assert_eq!((state(&mm) == before, mm.total_mapcount(head)), (true, Some(maps)));
+        assert_eq!((state(&mm) == before, mm.pages.total_mapcount(head, &mm.phys)), (true, Some(maps)));
     }
 }
 
 /// Where every page of a space is, what it holds, and what the machine counts.
 fn seen(mm: &Mm, space: SpaceId) -> (Vec<(PageView, Option<crate::Tag>)>, crate::space::UserLevels, u64) {
-    let views = (0..2 * HUGE).map(|page| (mm.page_at(space, at(page)), mm.read_tag(space, at(page)))).collect();
-    (views, mm.user_levels(), mm.deferred_splits(NodeId(0)))
+    let views =
+        (0..2 * HUGE).map(|page| (mm.page_at(space, at(page)), mm.pages.read_tag(space, at(page), &mm.phys))).collect();
+    (views, mm.pages.user_levels(), mm.pages.deferred_splits(NodeId(0)))
 }
 
 #[test]
@@ -327,7 +330,7 @@ fn what_is_refused_leaves_everything_as_it_was() {
 
     let (mut mm, spaces) = base_pages(recent(), &[1]);
     map(&mut mm, spaces[0], HUGE, HUGE);
-    mm.khugepaged_begin_pass();
+    mm.pages.khugepaged_begin_pass();
     mm.khugepaged_next();
     let KhugepagedStep::Found(found) = mm.khugepaged_scan() else { panic!("a slot is ready") };
     let page = mm.alloc_fast(&found.request(CPU)).unwrap();

@@ -27,14 +27,14 @@ fn releases() -> [Policy; 3] {
 
 /// Writes the pages of the first slot up to `count`.
 fn fill(mm: &mut Mm, space: SpaceId, count: u64) {
-    mm.set_thp_enabled(HugeEnabled::Never);
+    mm.phys.set_thp_enabled(HugeEnabled::Never);
     (0..count).for_each(|page| write(mm, space, page));
-    mm.set_thp_enabled(HugeEnabled::Always);
+    mm.phys.set_thp_enabled(HugeEnabled::Always);
 }
 
 /// Why the slot of a plan fails with the huge page in hand, if it was found at all.
 fn in_hand(mm: &mut Mm) -> Option<Result<(), CollapseFailure>> {
-    mm.khugepaged_begin_pass();
+    mm.pages.khugepaged_begin_pass();
     mm.khugepaged_next()?;
     let KhugepagedStep::Found(found) = mm.khugepaged_scan() else { return None };
     let page = mm.alloc_fast(&found.request(CPU)).expect("memory is free");
@@ -43,7 +43,7 @@ fn in_hand(mm: &mut Mm) -> Option<Result<(), CollapseFailure>> {
 
 /// Makes all pages of the first slot old.
 fn age(mm: &mut Mm, space: SpaceId, count: u64) {
-    let table = mm.user.living(space).table.table_mut(at(0).vpn()).expect("the slot has a table");
+    let table = mm.pages.living(space).table.table_mut(at(0).vpn()).expect("the slot has a table");
     for page in 0..count {
         let pte = table.get(at(page).vpn());
         table.set(at(page).vpn(), pte.with(PteFlag::Young, false));
@@ -92,7 +92,7 @@ fn pages_in_swap_are_read_back_up_to_a_limit() {
         policy.reclaim.new_anon = NewAnon::Inactive;
         let has_limit = policy.thp.max_ptes_swap;
         let mut mm = boot(policy);
-        mm.swapon(Pages::new(4096));
+        mm.pages.swapon(Pages::new(4096));
         let space = program(&mut mm, HUGE);
         fill(&mut mm, space, 64);
         (0..4).for_each(|_| {
@@ -104,11 +104,11 @@ fn pages_in_swap_are_read_back_up_to_a_limit() {
         if has_limit {
             set(&mut mm, "max_ptes_swap", limit);
         }
-        mm.khugepaged_begin_pass();
+        mm.pages.khugepaged_begin_pass();
         mm.khugepaged_next().expect("the space is registered");
         let KhugepagedStep::Found(found) = mm.khugepaged_scan() else { return false };
         let page = mm.alloc_fast(&found.request(CPU)).expect("memory is free");
-        while let Some(addr) = mm.collapse_swapped(&found) {
+        while let Some(addr) = mm.pages.collapse_swapped(&found, &mm.phys) {
             access(&mut mm, space, addr, Access::Read, true);
         }
         assert_eq!(mm.collapse_finish(&found, page, CPU), Ok(()));
@@ -147,10 +147,10 @@ fn pinned_pages_forbid_it() {
 fn something_must_be_writable() {
     for policy in releases() {
         let mut mm = boot(policy);
-        mm.set_thp_enabled(HugeEnabled::Never);
+        mm.phys.set_thp_enabled(HugeEnabled::Never);
         let space = program(&mut mm, HUGE);
         access(&mut mm, space, at(0), Access::Read, true);
-        mm.set_thp_enabled(HugeEnabled::Always);
+        mm.phys.set_thp_enabled(HugeEnabled::Always);
         mm.madvise(space, at(0), pages(HUGE), Madvise::HugePage, CPU).unwrap();
         pass(&mut mm, true);
         assert!(!is_huge(&mm, space, 0));
@@ -208,9 +208,9 @@ fn pages_of_far_nodes_stay_apart_where_zone_reclaim_mode_keeps_memory_near() {
     let lie_near = |mode: u64, far, nodes: &[u64]| {
         let mut mm = nodes_apart(Policy::default(), far);
         mm.tune(|tunables| tunables.zone_reclaim_mode = mode);
-        let pages = nodes.iter().zip(0..).map(|(node, at)| mm.frames.at(Pfn::new(((1 + node) << 20) + at)));
+        let pages = nodes.iter().zip(0..).map(|(node, at)| mm.phys.frames.at(Pfn::new(((1 + node) << 20) + at)));
         let entries: Vec<Pte> = pages.map(Pte::present).collect();
-        mm.lie_near(&entries)
+        mm.phys.lie_near(&entries)
     };
     assert_eq!(lie_near(1, 30, &[0, 1, 0]), Ok(()));
     assert_eq!(lie_near(1, 31, &[0, 1, 0]), Err(CollapseFailure::ScanAbort));
@@ -221,8 +221,8 @@ fn pages_of_far_nodes_stay_apart_where_zone_reclaim_mode_keeps_memory_near() {
 /// What is asked of which nodes for the frames `near` of node 0 and `far` of node 1.
 fn asked(mm: &mut Mm, by: Collapser, near: u64, far: u64) -> (u16, Option<u64>, bool) {
     let frames = |node: u64, count| (0..count).map(move |at| Pfn::new(((1 + node) << 20) + at));
-    let pages: Vec<_> = frames(0, near).chain(frames(1, far)).map(|pfn| Some(mm.frames.at(pfn))).collect();
-    let request = mm.where_to_collapse(&pages, by);
+    let pages: Vec<_> = frames(0, near).chain(frames(1, far)).map(|pfn| Some(mm.phys.frames.at(pfn))).collect();
+    let request = mm.pages.where_to_collapse(&pages, by, &mm.phys);
     (request.node.0, request.nodemask.map(NodeMask::bits), request.gfp.has(Gfp::THISNODE))
 }
 

@@ -29,8 +29,8 @@ fn the_file_of_the_size_decides_unless_it_inherits() {
     ] {
         for (all_sizes, expected) in [(HugeEnabled::Always, with_always), (HugeEnabled::Never, with_never)] {
             let mut mm = boot(with_sizes());
-            mm.set_thp_enabled(all_sizes);
-            mm.set_thp_size_enabled(word);
+            mm.phys.set_thp_enabled(all_sizes);
+            mm.phys.set_thp_size_enabled(word);
             let space = program(&mut mm, 2 * HUGE);
             mm.madvise(space, at(HUGE), pages(HUGE), Madvise::HugePage, CPU).expect("it is mapped");
             [0, HUGE].iter().for_each(|&page| write(&mut mm, space, page));
@@ -51,15 +51,15 @@ fn khugepaged_rests_when_neither_file_names_anybody() {
         (SizeEnabled::Never, HugeEnabled::Always, false),
     ] {
         let (mut mm, _) = base_pages(with_sizes(), &[1]);
-        let raised = mm.min_free_kbytes();
-        mm.set_thp_enabled(all_sizes);
-        mm.set_thp_size_enabled(word);
+        let raised = mm.phys.min_free_kbytes();
+        mm.phys.set_thp_enabled(all_sizes);
+        mm.phys.set_thp_size_enabled(word);
         assert_eq!(
-            mm.khugepaged_pause() == KhugepagedPause::UntilWoken,
+            mm.pages.khugepaged_pause(&mm.phys) == KhugepagedPause::UntilWoken,
             rests,
             "{word:?}, {all_sizes:?} for all sizes"
         );
-        assert!(mm.min_free_kbytes() <= raised);
+        assert!(mm.phys.min_free_kbytes() <= raised);
     }
 }
 
@@ -93,19 +93,19 @@ fn shared_memory_follows_the_file_of_the_size_and_mounts_their_option() {
         (SizeShmemEnabled::Own(ShmemHuge::Advise), [false, true]),
         (SizeShmemEnabled::Own(ShmemHuge::Never), [false, false]),
     ] {
-        mm.set_shmem_size_enabled(enabled);
+        mm.pages.set_shmem_size_enabled(enabled);
         assert_eq!([false, true].map(|advised| gets_huge(&mut mm, None, advised)), expected, "{enabled:?}");
         assert!(!gets_huge(&mut mm, Some(never), true), "a mount goes by its option");
     }
-    mm.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
+    mm.pages.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
     assert!(!gets_huge(&mut mm, None, false), "never of this size");
-    mm.set_shmem_size_enabled(SizeShmemEnabled::Inherit);
+    mm.pages.set_shmem_size_enabled(SizeShmemEnabled::Inherit);
     assert!(gets_huge(&mut mm, None, false));
-    mm.set_shmem_enabled(ShmemEnabled::Deny);
-    mm.set_shmem_size_enabled(SizeShmemEnabled::Own(ShmemHuge::Always));
+    mm.pages.set_shmem_enabled(ShmemEnabled::Deny);
+    mm.pages.set_shmem_size_enabled(SizeShmemEnabled::Own(ShmemHuge::Always));
     assert!(!gets_huge(&mut mm, None, true), "deny holds for all");
-    mm.set_shmem_size_enabled(SizeShmemEnabled::Inherit);
-    mm.set_shmem_enabled(ShmemEnabled::Force);
+    mm.pages.set_shmem_size_enabled(SizeShmemEnabled::Inherit);
+    mm.pages.set_shmem_enabled(ShmemEnabled::Force);
     assert!(gets_huge(&mut mm, None, false) && gets_huge(&mut mm, Some(never), false));
 }
 
@@ -135,12 +135,12 @@ fn statistics_of_the_size_count_what_happens_to_its_pages() {
     assert_eq!(anon(&mm), [3, 1, 3, 0, 0, 0]);
     mm.munmap(space, at(0), pages(1), CPU).expect("it is mapped");
     assert_eq!(anon(&mm), [3, 1, 3, 1, 1, 0], "it is there, though no huge entry shows it");
-    assert_eq!(mm.user_levels().anon_thps, 2);
-    assert!(mm.split_deferred(NodeId(0), CPU));
+    assert_eq!(mm.pages.user_levels().anon_thps, 2);
+    assert!(mm.pages.split_deferred(NodeId(0), CPU, &mut mm.phys));
     assert_eq!(anon(&mm), [3, 1, 2, 0, 1, 1]);
     let head = frame(&mm, space, HUGE);
     mm.pin(head).expect("it is mapped");
-    assert!(mm.split_huge_page(head, CPU).is_err());
+    assert!(mm.pages.split_huge_page(head, CPU, &mut mm.phys).is_err());
     assert_eq!(mm.thp_size_stat(SizeStat::SplitFailed), 1);
     mm.unpin(head).expect("it is pinned");
     let child = fork(&mut mm, space);
@@ -148,7 +148,7 @@ fn statistics_of_the_size_count_what_happens_to_its_pages() {
     mm.exit(child, CPU).expect("it lives");
     mm.exit(space, CPU).expect("it lives");
     assert_eq!(mm.thp_size_stat(SizeStat::NrAnon), 0);
-    mm.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
+    mm.pages.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
     assert!(gets_huge(&mut mm, None, false));
     assert_eq!([SizeStat::ShmemAlloc, SizeStat::ShmemFallback].map(|stat| mm.thp_size_stat(stat)), [1, 0]);
 }

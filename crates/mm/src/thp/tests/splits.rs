@@ -10,8 +10,8 @@ use crate::space::{Access, Errno, PageView, Prot};
 use crate::{Gfp, LruList, Mm, SwapWrite, ZoneId};
 
 fn counts(mm: &Mm, head: Pfn) -> (u64, u64, u64) {
-    let page = mm.user.huge.page(mm.frames.at(head));
-    (page.pmds.len() as u64, u64::from(page.ptes), mm.huge_page_count(head).unwrap())
+    let page = mm.pages.huge.page(mm.phys.frames.at(head));
+    (page.pmds.len() as u64, u64::from(page.ptes), mm.pages.huge_page_count(head, &mm.phys).unwrap())
 }
 
 pub(super) fn shrink(mm: &mut Mm) -> u64 {
@@ -46,21 +46,25 @@ fn counts_follow_mappings_pins_and_splits() {
     assert_eq!(counts(&mm, head), (1, 512, 513));
     mm.munmap(b, at(200), pages(100), CPU).unwrap();
     checked(&mm);
-    assert_eq!((counts(&mm, head), mm.deferred_splits(NodeId(0))), ((1, 412, 413), 0), "the other maps all of it");
+    assert_eq!(
+        (counts(&mm, head), mm.pages.deferred_splits(NodeId(0))),
+        ((1, 412, 413), 0),
+        "the other maps all of it"
+    );
     mm.exit(a, CPU).unwrap();
     checked(&mm);
-    assert_eq!((counts(&mm, head), mm.deferred_splits(NodeId(0))), ((0, 412, 412), 1));
-    assert_eq!((mm.user_levels().anon, mm.user_levels().anon_thps), (412, 0));
+    assert_eq!((counts(&mm, head), mm.pages.deferred_splits(NodeId(0))), ((0, 412, 412), 1));
+    assert_eq!((mm.pages.user_levels().anon, mm.pages.user_levels().anon_thps), (412, 0));
     let pinned = frame(&mm, b, 7);
     mm.pin(pinned).unwrap();
     assert_eq!(counts(&mm, head), (0, 412, 413));
-    assert_eq!((shrink(&mut mm), mm.deferred_splits(NodeId(0))), (0, 1));
-    assert_eq!(mm.split_huge_page(head, CPU), Err(Errno::Ebusy));
+    assert_eq!((shrink(&mut mm), mm.pages.deferred_splits(NodeId(0))), (0, 1));
+    assert_eq!(mm.pages.split_huge_page(head, CPU, &mut mm.phys), Err(Errno::Ebusy));
     assert_eq!(mm.unpin(pinned), Ok(true));
-    let free = |mm: &Mm| mm.frames.zone(ZoneId(0)).free() + mm.frames.pcp_pages(ZoneId(0));
+    let free = |mm: &Mm| mm.phys.frames.zone(ZoneId(0)).free() + mm.phys.frames.pcp_pages(ZoneId(0));
     let before = free(&mm);
     assert_eq!(shrink(&mut mm), 1);
-    assert_eq!((mm.total_mapcount(head), free(&mm)), (None, before + 100));
+    assert_eq!((mm.pages.total_mapcount(head, &mm.phys), free(&mm)), (None, before + 100));
     let [_, _, split_pmd, split, failed, queued] = events(mm.counters());
     assert_eq!((split_pmd, split, queued), (1, 1, 1));
     assert!(failed >= 2, "each try counts");
@@ -73,13 +77,17 @@ fn parts_of_a_split_page_take_its_place_on_the_list() {
     (0..3).for_each(|slot| write(&mut mm, space, slot * HUGE));
     let heads = [0, 1, 2].map(|slot| frame(&mm, space, slot * HUGE));
     assert_eq!(mm.lru_pages(NodeId(0), LruList::ActiveAnon), 1536);
-    mm.split_huge_page(heads[1], CPU).unwrap();
+    mm.pages.split_huge_page(heads[1], CPU, &mut mm.phys).unwrap();
     checked(&mm);
-    let list: alloc::vec::Vec<Pfn> = mm.lru_list(ZoneId(0), LruList::ActiveAnon).collect();
+    let list: alloc::vec::Vec<Pfn> = mm.pages.lru_list(ZoneId(0), LruList::ActiveAnon, &mm.phys).collect();
     assert_eq!((list.len(), list[0], list[513]), (514, heads[2], heads[0]));
     assert_eq!((list[512], list[1]), (heads[1], Pfn::new(heads[1].get() + 511)), "the first is the oldest");
     assert_eq!((events(mm.counters())[2], events(mm.counters())[3]), (1, 1));
-    assert_eq!(mm.split_huge_page(heads[1], CPU), Err(Errno::Einval), "it is no huge page any more");
+    assert_eq!(
+        mm.pages.split_huge_page(heads[1], CPU, &mut mm.phys),
+        Err(Errno::Einval),
+        "it is no huge page any more"
+    );
 }
 
 #[test]
@@ -91,10 +99,10 @@ fn a_pinned_page_outlives_its_mappings_in_one_piece() {
     mm.pin(frame(&mm, space, 9)).unwrap();
     mm.exit(space, CPU).unwrap();
     checked(&mm);
-    assert_eq!(mm.frames.frame(head), crate::FrameState::Allocated { order: Order::PAGEBLOCK });
+    assert_eq!(mm.phys.frames.frame(head), crate::FrameState::Allocated { order: Order::PAGEBLOCK });
     assert_eq!(mm.unpin(Pfn::new(head.get() + 9)), Ok(true));
     checked(&mm);
-    assert_ne!(mm.frames.frame(head), crate::FrameState::Allocated { order: Order::PAGEBLOCK });
+    assert_ne!(mm.phys.frames.frame(head), crate::FrameState::Allocated { order: Order::PAGEBLOCK });
 }
 
 #[test]
@@ -103,11 +111,11 @@ fn freeing_the_rest_takes_a_page_off_the_queue() {
     let space = program(&mut mm, HUGE);
     write(&mut mm, space, 0);
     mm.munmap(space, at(0), pages(1), CPU).unwrap();
-    let queue: alloc::vec::Vec<Pfn> = mm.deferred_split_queue(NodeId(0)).collect();
+    let queue: alloc::vec::Vec<Pfn> = mm.pages.deferred_split_queue(NodeId(0), &mm.phys).collect();
     assert_eq!(queue, [Pfn::new(frame(&mm, space, 1).get() - 1)]);
     mm.munmap(space, at(1), pages(HUGE - 1), CPU).unwrap();
     checked(&mm);
-    assert_eq!((mm.deferred_splits(NodeId(0)), mm.counters().thp_deferred_split_page), (0, 1));
+    assert_eq!((mm.pages.deferred_splits(NodeId(0)), mm.counters().thp_deferred_split_page), (0, 1));
 }
 
 /// A thorough pass; returns pages reclaimed, and the writes that are to follow.
@@ -137,7 +145,7 @@ fn reclaim_splits_unused_huge_pages_and_swaps_their_parts() {
     let mut policy = Policy::default();
     policy.reclaim.new_anon = crate::policy::NewAnon::Inactive;
     let mut mm = boot(policy);
-    mm.swapon(Pages::new(4096));
+    mm.pages.swapon(Pages::new(4096));
     let space = program(&mut mm, 2 * HUGE);
     write(&mut mm, space, 0);
     write(&mut mm, space, HUGE);
@@ -168,7 +176,7 @@ fn pages_that_are_mapped_in_part_stand_first_where_reclaim_begins_with_them() {
             checked(&mm);
         }
         let place = |pfn| heads.iter().position(|&head| head == pfn).expect("it is one of them");
-        let order: alloc::vec::Vec<usize> = mm.deferred_split_queue(NodeId(0)).map(place).collect();
+        let order: alloc::vec::Vec<usize> = mm.pages.deferred_split_queue(NodeId(0), &mm.phys).map(place).collect();
         (mm, heads, order)
     };
     assert_eq!(queue(false).2, [0, 1, 2], "first come, first split");
@@ -176,14 +184,14 @@ fn pages_that_are_mapped_in_part_stand_first_where_reclaim_begins_with_them() {
     assert_eq!(order, [2, 1, 0]);
     mm.pin(heads[2]).expect("it is mapped");
     let split = |mm: &mut Mm| {
-        let freed = mm.split_partially_mapped(NodeId(0));
+        let freed = mm.pages.split_partially_mapped(NodeId(0), &mut mm.phys);
         checked(mm);
         freed
     };
     assert_eq!(split(&mut mm), 0, "it is held");
     assert_eq!(split(&mut mm), HUGE, "the next has moved up; what is mapped of it is zeros");
-    assert!(mm.has_split_that_frees(NodeId(0)));
+    assert!(mm.pages.has_split_that_frees(NodeId(0), &mm.phys));
     mm.unpin(heads[2]).expect("it is pinned");
     assert_eq!(split(&mut mm), HUGE);
-    assert!(!mm.has_split_that_frees(NodeId(0)), "the last is mapped as a whole");
+    assert!(!mm.pages.has_split_that_frees(NodeId(0), &mm.phys), "the last is mapped as a whole");
 }

@@ -8,7 +8,7 @@ use crate::thp::{CollapseFailure, KhugepagedStep};
 /// A file whose pages from 0 to `count` are there, singly, written by the program that maps all of it.
 fn base_pages(policy: Policy, count: u64) -> (Mm, MountId, FileId, SpaceId) {
     let mut mm = boot(policy);
-    mm.swapon(Pages::new(2000));
+    mm.pages.swapon(Pages::new(2000));
     let mount = mm.mount_tmpfs(ShmemHuge::Never).expect("it is allowed");
     let (file, space) = shared(&mut mm, mount, HUGE);
     (0..count).for_each(|page| write(&mut mm, space, page));
@@ -25,8 +25,8 @@ fn newest() -> Policy {
 fn collapse(mm: &mut Mm, space: SpaceId, first: u64) -> Result<(), CollapseFailure> {
     let Some(plan) = mm.collapse_scan(space, at(first))? else { return Ok(()) };
     let page = mm.alloc_fast(&plan.request(CPU)).expect("memory is free");
-    mm.collapse_allocated(&plan, true);
-    while let Some(swapped) = mm.collapse_swapped(&plan) {
+    mm.phys.collapse_allocated(&plan, true);
+    while let Some(swapped) = mm.pages.collapse_swapped(&plan, &mm.phys) {
         access(mm, space, swapped, Access::Read, true);
     }
     let end = mm.collapse_finish(&plan, page, CPU);
@@ -40,13 +40,13 @@ fn khugepaged_collapses_files_and_all_who_map_them_see_it() {
     let second = mm.create_space().expect("there are few");
     map_file(&mut mm, second, 0, file, 0, HUGE, true);
     read(&mut mm, second, 0);
-    mm.khugepaged_register(space);
-    let tables = mm.user_levels().page_tables;
+    mm.pages.khugepaged_register(space, &mut mm.phys);
+    let tables = mm.pages.user_levels().page_tables;
     pass(&mut mm, true);
-    assert_eq!((thps(&mm), mm.khugepaged_pages_collapsed(), mm.user_levels().shmem), ((1, 0), 1, HUGE));
+    assert_eq!((thps(&mm), mm.pages.khugepaged_pages_collapsed(), mm.pages.user_levels().shmem), ((1, 0), 1, HUGE));
     assert_eq!(mm.counters().thp_collapse_alloc, 1);
     assert_eq!(file_events(&mm), [0; 3]);
-    assert_eq!(tables - mm.user_levels().page_tables, 2, "both lose their page table");
+    assert_eq!(tables - mm.pages.user_levels().page_tables, 2, "both lose their page table");
     for program in [space, second] {
         read(&mut mm, program, 299);
         assert!(is_huge(&mm, program, 0), "the next access maps it");
@@ -59,16 +59,16 @@ fn a_look_at_a_file_ends_the_visit() {
     let second = file(&mut mm, mount, HUGE);
     map_file(&mut mm, space, HUGE, second, 0, HUGE, true);
     read(&mut mm, space, HUGE);
-    mm.settings.thp.khugepaged.max_ptes_none = 0;
-    mm.khugepaged_register(space);
-    mm.khugepaged_begin_pass();
+    mm.phys.settings.thp.khugepaged.max_ptes_none = 0;
+    mm.pages.khugepaged_register(space, &mut mm.phys);
+    mm.pages.khugepaged_begin_pass();
     let mut visits = 0;
     while let Some(visited) = mm.khugepaged_next() {
         assert_eq!((visited, mm.khugepaged_scan()), (space, KhugepagedStep::Leave));
         visits += 1;
     }
     assert_eq!(
-        (visits, mm.khugepaged_full_scans()),
+        (visits, mm.pages.khugepaged_full_scans()),
         (3, 1),
         "once for each slot, and once to see that nothing is left"
     );
@@ -79,20 +79,21 @@ fn limits_on_holes_and_swap_hold_for_files() {
     let exceed = Some(CollapseFailure::ExceedNonePte);
     for (max_none, count, failure) in [(HUGE - 301, 300, exceed), (HUGE - 300, 300, None), (HUGE - 1, 0, exceed)] {
         let (mut mm, _, _, space) = base_pages(Policy::default(), count);
-        mm.settings.thp.khugepaged.max_ptes_none = max_none;
-        mm.khugepaged_register(space);
-        let plan = mm.collapse_scan_by(space, START.vpn(), crate::thp::rules::Collapser::Khugepaged);
+        mm.phys.settings.thp.khugepaged.max_ptes_none = max_none;
+        mm.pages.khugepaged_register(space, &mut mm.phys);
+        let plan =
+            mm.pages.collapse_scan_by(space, START.vpn(), crate::thp::rules::Collapser::Khugepaged, &mut mm.phys);
         assert_eq!(plan.err(), failure);
     }
     let (mut mm, _, file, space) = base_pages(newest(), 300);
-    let first = mm.frames.at(mm.file_page(file, 0).expect("it is there"));
-    mm.unmap_everywhere(first);
-    assert!(mm.shmem_to_swap(first));
-    mm.settings.thp.khugepaged.max_ptes_swap = 0;
-    let plan = mm.collapse_scan_by(space, START.vpn(), crate::thp::rules::Collapser::Khugepaged);
+    let first = mm.phys.frames.at(mm.file_page(file, 0).expect("it is there"));
+    mm.pages.unmap_everywhere(first, &mut mm.phys);
+    assert!(mm.pages.shmem_to_swap(first, &mut mm.phys));
+    mm.phys.settings.thp.khugepaged.max_ptes_swap = 0;
+    let plan = mm.pages.collapse_scan_by(space, START.vpn(), crate::thp::rules::Collapser::Khugepaged, &mut mm.phys);
     assert_eq!(plan.err(), Some(CollapseFailure::ExceedSwapPte));
     assert_eq!(collapse(&mut mm, space, 0), Ok(()), "the program may have it read back");
-    assert_eq!((thps(&mm), mm.swap_free()), ((1, 0), mm.swap_total()));
+    assert_eq!((thps(&mm), mm.pages.swap_free()), ((1, 0), mm.pages.swap_total()));
 }
 
 #[test]
@@ -106,7 +107,7 @@ fn pins_and_holes_alone_forbid_it_and_leave_everything_as_it_was() {
     let page = mm.alloc_fast(&plan.request(CPU)).expect("memory is free");
     assert_eq!(mm.collapse_finish(&plan, page, CPU), Err(CollapseFailure::PageCount));
     checked(&mm);
-    assert_eq!((thps(&mm), mm.user_levels().shmem, mm.file_page(file, 7)), ((0, 0), 20, Some(pinned)));
+    assert_eq!((thps(&mm), mm.pages.user_levels().shmem, mm.file_page(file, 7)), ((0, 0), 20, Some(pinned)));
     mm.unpin(pinned).expect("it is pinned");
     assert_eq!(collapse(&mut mm, space, 0), Ok(()));
 }
@@ -119,7 +120,7 @@ fn private_copies_stay_when_their_file_is_collapsed() {
     write(&mut mm, second, 9);
     read(&mut mm, second, 40);
     assert_eq!(collapse(&mut mm, space, 0), Ok(()));
-    assert_eq!((mm.user_levels().anon, thps(&mm)), (1, (1, 0)));
+    assert_eq!((mm.pages.user_levels().anon, thps(&mm)), (1, (1, 0)));
     read(&mut mm, second, 9);
     read(&mut mm, second, 40);
     assert!(!is_huge(&mm, second, 0), "its page table has to stay");
@@ -148,8 +149,8 @@ fn collapse_needs_room_for_what_it_fills() {
     let size = |count| TmpfsSize::Bytes(pages(count));
     mm.remount_tmpfs(mount, size(HUGE - 1)).expect("it holds less");
     assert_eq!(collapse(&mut mm, space, 0), Err(CollapseFailure::Fail));
-    assert_eq!((thps(&mm).0, mm.user_levels().shmem), (0, 1));
+    assert_eq!((thps(&mm).0, mm.pages.user_levels().shmem), (0, 1));
     mm.remount_tmpfs(mount, size(HUGE)).expect("it holds less");
     assert_eq!((collapse(&mut mm, space, 0), thps(&mm).0), (Ok(()), 1));
-    assert_eq!(mm.statfs(mount).expect("it exists").free, Pages::ZERO);
+    assert_eq!(mm.pages.statfs(mount).expect("it exists").free, Pages::ZERO);
 }

@@ -8,10 +8,10 @@ fn the_first_access_makes_all_of_a_range_huge_and_maps_it_at_once() {
     for access in [Access::Read, Access::Write] {
         let (mut mm, mount) = machine();
         let (file, space) = shared(&mut mm, mount, 2 * HUGE);
-        let tables = mm.user_levels().page_tables;
+        let tables = mm.pages.user_levels().page_tables;
         super::access(&mut mm, space, at(77), access, true);
         assert_eq!((thps(&mm), file_events(&mm)), ((1, 1), [1, 0, 1]));
-        let levels = mm.user_levels();
+        let levels = mm.pages.user_levels();
         assert_eq!((levels.shmem, levels.mapped, levels.page_tables), (HUGE, HUGE, tables), "no table is kept");
         assert_eq!(mm.space(space).expect("it lives").rss().shmem_pages, HUGE);
         assert_eq!(mm.fault_begin(space, at(500), Access::Write, CPU), FaultStep::Hit);
@@ -19,8 +19,11 @@ fn the_first_access_makes_all_of_a_range_huge_and_maps_it_at_once() {
         let second = mm.create_space().expect("there are few");
         map_file(&mut mm, second, 0, file, 0, HUGE, true);
         read(&mut mm, second, 3);
-        assert_eq!((thps(&mm), file_events(&mm), mm.mapcount(head(&mm, file, 0))), ((1, 1), [1, 0, 2], 2));
-        let levels = mm.user_levels();
+        assert_eq!(
+            (thps(&mm), file_events(&mm), mm.pages.mapcount(head(&mm, file, 0), &mm.phys)),
+            ((1, 1), [1, 0, 2], 2)
+        );
+        let levels = mm.pages.user_levels();
         assert_eq!((levels.shmem_thps, levels.shmem_pmdmapped, levels.mapped), (1, 1, HUGE));
     }
 }
@@ -48,7 +51,7 @@ fn without_huge_page_there_is_a_base_page_and_a_count() {
     assert!(mm.file_page(file, 5).is_some() && mm.file_page(file, 4).is_none());
     write_call(&mut mm, file, HUGE, false);
     assert_eq!(file_events(&mm), [0, 2, 0]);
-    assert_eq!(mm.user_levels().shmem, 2);
+    assert_eq!(mm.pages.user_levels().shmem, 2);
 }
 
 #[test]
@@ -60,11 +63,11 @@ fn a_hole_that_was_filled_meanwhile_is_looked_at_again() {
     };
     assert_eq!(fault.need(), Need::HugeFilePage(file, 9));
     let page = mm.alloc_fast(&fault.request(CPU)).expect("memory is free");
-    let free = mm.free_pages();
+    let free = mm.phys.free_pages();
     mm.remount_tmpfs(mount, ShmemHuge::Never).expect("it exists");
     write_call(&mut mm, file, 3, true);
     let step = mm.fault_finish(&fault, page, CPU);
-    assert!(mm.free_pages() > free, "the huge page is free again");
+    assert!(mm.phys.free_pages() > free, "the huge page is free again");
     assert_eq!(no_page(step), Some(Need::PageTable), "and the fault goes on without");
     checked(&mm);
 }
@@ -80,12 +83,12 @@ fn what_is_not_congruent_is_mapped_page_by_page() {
     assert_eq!(mm.space(second).expect("it lives").rss().shmem_pages, 1, "a write maps one page");
     read(&mut mm, second, 33);
     assert_eq!(mm.space(second).expect("it lives").rss().shmem_pages, 17, "a read maps those around it");
-    assert_eq!(mm.user_levels().mapped, 17);
+    assert_eq!(mm.pages.user_levels().mapped, 17);
     write(&mut mm, space, 0);
-    assert_eq!((thps(&mm), mm.user_levels().mapped), ((1, 1), HUGE), "whoever is congruent maps it as a whole");
-    assert_eq!(mm.mapcount(mm.file_page(file, 17).expect("it is there")), 2);
+    assert_eq!((thps(&mm), mm.pages.user_levels().mapped), ((1, 1), HUGE), "whoever is congruent maps it as a whole");
+    assert_eq!(mm.pages.mapcount(mm.file_page(file, 17).expect("it is there"), &mm.phys), 2);
     mm.munmap(space, START, pages(3 * HUGE), CPU).expect("it is mapped");
-    assert_eq!((thps(&mm), mm.user_levels().mapped), ((1, 0), 17));
+    assert_eq!((thps(&mm), mm.pages.user_levels().mapped), ((1, 0), 17));
     checked(&mm);
 }
 
@@ -106,7 +109,7 @@ fn system_calls_make_huge_pages_too() {
     mm.truncate(file, Pages::new(600), CPU).expect("it is open");
     write_call(&mut mm, file, 10, true);
     write_call(&mut mm, file, 599, true);
-    assert_eq!((thps(&mm), file_events(&mm), mm.user_levels().shmem), ((2, 0), [2, 0, 0], 2 * HUGE));
+    assert_eq!((thps(&mm), file_events(&mm), mm.pages.user_levels().shmem), ((2, 0), [2, 0, 0], 2 * HUGE));
     assert!(matches!(mm.shmem_page(file, 300), ShmemPage::Present(_)));
     let hole = mm.shmem_hole(SpaceId::default(), file, 599, CPU).expect("there is room");
     assert!(!hole.may_be_refused(), "the range is no longer empty");
@@ -121,7 +124,7 @@ fn a_private_write_copies_one_page_and_unmaps_the_huge_one() {
     read(&mut mm, space, 0);
     assert_eq!((thps(&mm), file_events(&mm)), ((1, 1), [1, 0, 1]), "a private mapping maps it as well");
     write(&mut mm, space, 5);
-    assert_eq!((thps(&mm), mm.counters().thp_split_pmd, mm.user_levels().anon), ((1, 0), 1, 1));
+    assert_eq!((thps(&mm), mm.counters().thp_split_pmd, mm.pages.user_levels().anon), ((1, 0), 1, 1));
     let rss = mm.space(space).expect("it lives").rss();
     assert_eq!((rss.anon_pages, rss.shmem_pages), (1, 0));
     assert_ne!(mm.file_page(file, 5), Some(frame(&mm, space, 5)));

@@ -17,16 +17,16 @@ fn limited(huge: ShmemHuge, count: u64) -> (Mm, MountId) {
 
 /// Pages that files may hold, and those that are free.
 fn df(mm: &Mm, mount: MountId) -> (u64, u64) {
-    let Statfs { blocks, free } = mm.statfs(mount).expect("it exists");
+    let Statfs { blocks, free } = mm.pages.statfs(mount).expect("it exists");
     (blocks.get(), free.get())
 }
 
 #[test]
 fn a_mount_has_half_of_memory_and_the_one_of_the_kernel_no_limit() {
     let (mut mm, mount) = machine();
-    let memory = mm.managed_pages().get();
+    let memory = mm.phys.managed_pages().get();
     assert_eq!(df(&mm, mount), (memory / 2, memory / 2));
-    assert_eq!((df(&mm, MountId::INTERNAL), mm.statfs(MountId(9))), ((0, 0), None));
+    assert_eq!((df(&mm, MountId::INTERNAL), mm.pages.statfs(MountId(9))), ((0, 0), None));
     let tenth = mm.mount_tmpfs(TmpfsSize::Percent(10)).expect("it is allowed");
     assert_eq!(df(&mm, tenth).0, (memory * 4096 / 10).div_ceil(4096));
 }
@@ -38,7 +38,7 @@ fn pages_count_in_memory_and_in_swap_until_they_leave_their_file() {
     write(&mut mm, space, 0);
     assert_eq!(df(&mm, mount), (3 * HUGE, 2 * HUGE), "a huge page counts 512");
     let first = mm.file_page(file, 0).expect("it is there");
-    mm.split_huge_page(first, CPU).expect("nobody has it pinned");
+    mm.pages.split_huge_page(first, CPU, &mut mm.phys).expect("nobody has it pinned");
     swap_out(&mut mm, first);
     assert_eq!(df(&mm, mount).1, 2 * HUGE, "in swap as well");
     read(&mut mm, space, 0);
@@ -52,9 +52,9 @@ fn pages_count_in_memory_and_in_swap_until_they_leave_their_file() {
 
 /// Swaps out a page.
 fn swap_out(mm: &mut Mm, page: Pfn) {
-    let idx = mm.frames.at(page);
-    mm.unmap_everywhere(idx);
-    assert!(mm.shmem_to_swap(idx), "there is room in swap");
+    let idx = mm.phys.frames.at(page);
+    mm.pages.unmap_everywhere(idx, &mut mm.phys);
+    assert!(mm.pages.shmem_to_swap(idx, &mut mm.phys), "there is room in swap");
     checked(mm);
 }
 
@@ -79,9 +79,9 @@ fn a_hole_is_refused_its_page_where_the_mount_is_full_by_then() {
     let hole = mm.shmem_hole(SpaceId::default(), file, 0, CPU).expect("there is room");
     let page = mm.alloc_fast(&hole.request(CPU)).expect("there is memory");
     write(&mut mm, space, HUGE);
-    let free = mm.free_pages();
+    let free = mm.phys.free_pages();
     assert_eq!(mm.fill_shmem_hole(&hole, page, CPU), Ok(()));
-    assert_eq!((mm.free_pages() - free, mm.file_page(file, 0)), (Pages::new(HUGE), None));
+    assert_eq!((mm.phys.free_pages() - free, mm.file_page(file, 0)), (Pages::new(HUGE), None));
     assert_eq!(
         mm.shmem_hole(SpaceId::default(), file, 0, CPU),
         Err(Errno::Enospc),
@@ -132,7 +132,7 @@ fn other_mounts_are_left_alone_when_one_is_full() {
     let (_, space) = shared(&mut mm, mount, 10);
     write(&mut mm, space, 0);
     assert_eq!(mm.touch(space, at(1), Access::Write, CPU), FaultStep::Bus);
-    assert_eq!((thps(&mm).0, mm.shmem_shrinkable()), (1, 1));
+    assert_eq!((thps(&mm).0, mm.pages.shmem_shrinkable()), (1, 1));
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn remounting_changes_the_size_but_not_below_what_is_used() {
     write(&mut mm, space, 0);
     assert_eq!(mm.remount_tmpfs(mount, size(511)), Err(Errno::Einval));
     let refused = mm.remount_tmpfs(mount, TmpfsOptions::from(ShmemHuge::Never).sized(size(511)));
-    assert_eq!((refused, mm.tmpfs_huge(mount)), (Err(Errno::Einval), Some(ShmemHuge::Always)));
+    assert_eq!((refused, mm.pages.tmpfs_huge(mount)), (Err(Errno::Einval), Some(ShmemHuge::Always)));
     assert_eq!((mm.remount_tmpfs(mount, size(512)), df(&mm, mount)), (Ok(()), (512, 0)));
     assert_eq!(mm.remount_tmpfs(mount, ShmemHuge::Never), Ok(()));
     assert_eq!(df(&mm, mount), (512, 0), "what is not said stays");

@@ -16,7 +16,7 @@ use crate::{Errno, MountId};
 /// A machine with a mount of `huge=always`.
 fn machine() -> (Mm, MountId) {
     let mut mm = boot(Policy::default());
-    mm.swapon(Pages::new(2000));
+    mm.pages.swapon(Pages::new(2000));
     let mount = mm.mount_tmpfs(ShmemHuge::Always).expect("the default policy has it");
     (mm, mount)
 }
@@ -60,7 +60,7 @@ fn write_call(mm: &mut Mm, file: FileId, index: u64, huge: bool) {
 
 /// Huge pages of tmpfs, and those mapped as such.
 fn thps(mm: &Mm) -> (u64, u64) {
-    (mm.user_levels().shmem_thps, mm.user_levels().shmem_pmdmapped)
+    (mm.pages.user_levels().shmem_thps, mm.pages.user_levels().shmem_pmdmapped)
 }
 
 /// Huge pages added, refused, and mapped.
@@ -70,5 +70,5 @@ fn file_events(mm: &Mm) -> [u64; 3] {
 }
 
 fn head(mm: &Mm, file: FileId, index: u64) -> Pfn {
-    mm.compound_head(mm.file_page(file, index).expect("it is there"))
+    mm.phys.compound_head(mm.file_page(file, index).expect("it is there"))
 }

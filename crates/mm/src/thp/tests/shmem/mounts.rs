@@ -38,7 +38,7 @@ fn option_and_advice_decide_about_files() {
         assert_eq!(gets_huge(&mut mm, mount, 1000, 700, hg), short_advised, "{huge:?}, beyond the end, advised");
         assert!(!gets_huge(&mut mm, mount, 1024, 700, Some(Madvise::NoHugePage)), "{huge:?}, advised against");
     }
-    assert_eq!((thps(&mm), mm.user_levels().shmem), ((0, 0), 0), "all files are gone");
+    assert_eq!((thps(&mm), mm.pages.user_levels().shmem), ((0, 0), 0), "all files are gone");
 }
 
 #[test]
@@ -57,15 +57,15 @@ fn within_size_rounds_the_place_or_the_end_of_the_page() {
 fn deny_and_force_hold_for_all_mounts_and_leave_their_options() {
     let (mut mm, always) = machine();
     let never = mm.mount_tmpfs(ShmemHuge::Never).expect("it is allowed");
-    mm.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Advise));
+    mm.pages.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Advise));
     let found = |mm: &mut Mm| [always, never, MountId::INTERNAL].map(|mount| gets_huge(mm, mount, 512, 0, None));
     assert_eq!(found(&mut mm), [true, false, false]);
-    mm.set_shmem_enabled(ShmemEnabled::Deny);
+    mm.pages.set_shmem_enabled(ShmemEnabled::Deny);
     assert_eq!(found(&mut mm), [false; 3]);
-    mm.set_shmem_enabled(ShmemEnabled::Force);
+    mm.pages.set_shmem_enabled(ShmemEnabled::Force);
     assert_eq!(found(&mut mm), [true; 3]);
-    assert_eq!(mm.tmpfs_huge(MountId::INTERNAL), Some(ShmemHuge::Advise));
-    mm.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
+    assert_eq!(mm.pages.tmpfs_huge(MountId::INTERNAL), Some(ShmemHuge::Advise));
+    mm.pages.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
     assert_eq!(found(&mut mm), [true, false, true]);
 }
 
@@ -74,12 +74,12 @@ fn shared_anonymous_memory_is_on_the_mount_of_the_kernel() {
     let (mut mm, _) = machine();
     let request = MmapRequest { backing: Backing::AnonShared, ..MmapRequest::anon(pages(HUGE)) };
     for huge in [ShmemHuge::Never, ShmemHuge::Always] {
-        mm.set_shmem_enabled(ShmemEnabled::Mount(huge));
+        mm.pages.set_shmem_enabled(ShmemEnabled::Mount(huge));
         let space = mm.create_space().expect("there are few");
         let start = mm.mmap(space, &request, CPU).expect("there is room");
         access(&mut mm, space, start, Access::Write, true);
     }
-    assert_eq!((thps(&mm), mm.user_levels().shmem), ((1, 1), 513));
+    assert_eq!((thps(&mm), mm.pages.user_levels().shmem), ((1, 1), 513));
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn before_4_8_there_are_none() {
     assert_eq!(mm.mount_tmpfs(ShmemHuge::Always), Err(Errno::Einval));
     let mount = mm.mount_tmpfs(ShmemHuge::Never).expect("it has always been so");
     assert_eq!(mm.remount_tmpfs(mount, ShmemHuge::Advise), Err(Errno::Einval));
-    mm.set_shmem_enabled(ShmemEnabled::Force);
+    mm.pages.set_shmem_enabled(ShmemEnabled::Force);
     assert!(!gets_huge(&mut mm, mount, 512, 0, None));
 }
 

@@ -1,7 +1,7 @@
 //! What programs do to mappings of huge pages.
 
 use super::*;
-use crate::space::{Madvise, Mremap, MremapTo};
+use crate::space::{Madvise, Mremap, MremapRequest, MremapTo};
 
 #[test]
 fn what_cuts_a_huge_mapping_of_a_file_unmaps_it() {
@@ -19,9 +19,9 @@ fn what_cuts_a_huge_mapping_of_a_file_unmaps_it() {
         cut(&mut mm, space);
         checked(&mm);
         assert_eq!(events(mm.counters()), [0, 0, 1, 0, 0, 0], "nothing but the mapping is split");
-        assert_eq!((thps(&mm), mm.user_levels().mapped, head(&mm, file, 9)), ((1, 0), 0, page));
+        assert_eq!((thps(&mm), mm.pages.user_levels().mapped, head(&mm, file, 9)), ((1, 0), 0, page));
         read(&mut mm, space, 50);
-        assert!(mm.user_levels().mapped > 0, "faults map it again");
+        assert!(mm.pages.user_levels().mapped > 0, "faults map it again");
     }
 }
 
@@ -36,7 +36,7 @@ fn discarding_a_slot_leaves_the_file_and_removing_empties_it() {
     assert_eq!((thps(&mm), file_events(&mm)), ((1, 1), [1, 0, 2]), "the next access maps it again");
     mm.madvise(space, START, pages(HUGE), Madvise::Remove, CPU).expect("it is mapped");
     checked(&mm);
-    assert_eq!((thps(&mm), mm.user_levels().shmem, mm.file_page(file, 0)), ((0, 0), 0, None));
+    assert_eq!((thps(&mm), mm.pages.user_levels().shmem, mm.file_page(file, 0)), ((0, 0), 0, None));
     let private = mm.create_space().expect("there are few");
     map_file(&mut mm, private, 0, file, 0, HUGE, false);
     map(&mut mm, private, HUGE, 1);
@@ -70,7 +70,16 @@ fn aligned_moves_take_huge_mappings_of_files_along() {
     write(&mut mm, space, 0);
     for (to, is_moved) in [(4 * HUGE, true), (6 * HUGE + 1, false)] {
         let from = if is_moved { START } else { at(4 * HUGE) };
-        let begun = mm.mremap(space, from, pages(HUGE), pages(HUGE), MremapTo::Fixed(at(to)), CPU);
+        let begun = mm.mremap(
+            space,
+            &MremapRequest {
+                addr: from,
+                old_length: pages(HUGE),
+                new_length: pages(HUGE),
+                to: MremapTo::Fixed(at(to)),
+            },
+            CPU,
+        );
         let Ok(Mremap::Moving(mut run)) = begun else { panic!("pages have to move") };
         while mm.move_step(&mut run, CPU).expect("nobody interferes") != TableStep::Done {
             checked(&mm);
@@ -88,13 +97,13 @@ fn locked_mappings_keep_a_huge_page_while_nobody_maps_parts_of_it() {
     let (file, space) = shared(&mut mm, mount, HUGE);
     write(&mut mm, space, 0);
     mm.mlock(space, START, pages(HUGE)).expect("it is mapped");
-    assert_eq!(mm.lru_of(head(&mm, file, 0)), Some(crate::LruList::Unevictable));
+    assert_eq!(mm.phys.lru_of(head(&mm, file, 0)), Some(crate::LruList::Unevictable));
     mm.munlock(space, START, pages(HUGE)).expect("it is mapped");
-    assert_eq!(mm.lru_of(head(&mm, file, 0)), Some(crate::LruList::InactiveAnon));
+    assert_eq!(mm.phys.lru_of(head(&mm, file, 0)), Some(crate::LruList::InactiveAnon));
     let second = mm.create_space().expect("there are few");
     map_file(&mut mm, second, 0, file, 1, 100, true);
     write(&mut mm, second, 0);
     mm.mlock(space, START, pages(HUGE)).expect("it is mapped");
-    assert_eq!(mm.lru_of(head(&mm, file, 0)), Some(crate::LruList::InactiveAnon));
+    assert_eq!(mm.phys.lru_of(head(&mm, file, 0)), Some(crate::LruList::InactiveAnon));
     checked(&mm);
 }

@@ -11,7 +11,7 @@ fn written(punch: ShmemPunch) -> (Mm, FileId, SpaceId) {
     let mut policy = Policy::default();
     policy.thp.shmem_punch = punch;
     let mut mm = boot(policy);
-    mm.swapon(Pages::new(2000));
+    mm.pages.swapon(Pages::new(2000));
     let mount = mm.mount_tmpfs(ShmemHuge::Always).expect("the policy has it");
     let (file, space) = shared(&mut mm, mount, HUGE);
     [0, 250, 511].into_iter().for_each(|page| write(&mut mm, space, page));
@@ -24,11 +24,11 @@ fn parts_that_are_punched_are_zeroed_or_freed_by_release() {
         let (mut mm, file, space) = written(punch);
         mm.punch_hole(file, 200, Pages::new(300), CPU).expect("it is open");
         checked(&mm);
-        assert_eq!((mm.user_levels().shmem, mm.counters().thp_split_pmd), (left, 1));
+        assert_eq!((mm.pages.user_levels().shmem, mm.counters().thp_split_pmd), (left, 1));
         assert_eq!(mm.counters().thp_split_page, u64::from(punch == ShmemPunch::Split));
         [0, 250, 511].into_iter().for_each(|page| read(&mut mm, space, page));
         mm.punch_hole(file, 0, Pages::new(HUGE), CPU).expect("it is open");
-        assert_eq!((mm.user_levels().shmem, thps(&mm)), (0, (0, 0)), "all of it is freed");
+        assert_eq!((mm.pages.user_levels().shmem, thps(&mm)), (0, (0, 0)), "all of it is freed");
         checked(&mm);
     }
 }
@@ -39,13 +39,13 @@ fn pinned_huge_pages_are_zeroed_in_part() {
     mm.pin(mm.file_page(file, 3).expect("it is there")).expect("it is in use");
     mm.punch_hole(file, 0, Pages::new(100), CPU).expect("it is open");
     checked(&mm);
-    assert_eq!((thps(&mm).0, mm.user_levels().shmem, mm.counters().thp_split_page_failed), (1, HUGE, 1));
+    assert_eq!((thps(&mm).0, mm.pages.user_levels().shmem, mm.counters().thp_split_page_failed), (1, HUGE, 1));
     let pinned = head(&mm, file, 0);
     mm.truncate(file, Pages::ZERO, CPU).expect("it is open");
     checked(&mm);
-    let free = mm.free_pages();
+    let free = mm.phys.free_pages();
     mm.unpin(pinned).expect("it is pinned");
-    assert_eq!((mm.free_pages() - free, thps(&mm)), (Pages::new(HUGE), (0, 0)), "the pin kept the frame");
+    assert_eq!((mm.phys.free_pages() - free, thps(&mm)), (Pages::new(HUGE), (0, 0)), "the pin kept the frame");
     checked(&mm);
 }
 
@@ -53,18 +53,18 @@ fn pinned_huge_pages_are_zeroed_in_part() {
 fn what_lies_beyond_the_end_never_comes_back_and_is_freed_when_memory_is_short() {
     let (mut mm, file, space) = written(ShmemPunch::Zero);
     mm.truncate(file, Pages::new(200), CPU).expect("it is open");
-    assert_eq!((mm.user_levels().shmem, mm.shmem_shrinkable()), (HUGE, 1));
+    assert_eq!((mm.pages.user_levels().shmem, mm.pages.shmem_shrinkable()), (HUGE, 1));
     mm.truncate(file, Pages::new(HUGE), CPU).expect("it is open");
     [0, 250, 511].into_iter().for_each(|page| read(&mut mm, space, page));
     mm.truncate(file, Pages::new(200), CPU).expect("it is open");
     let pinned = head(&mm, file, 0);
     mm.pin(pinned).expect("it is in use");
-    assert!(!mm.shrink_shmem(CPU) && mm.shmem_shrinkable() == 1, "a pin puts it off");
+    assert!(!mm.pages.shrink_shmem(CPU, &mut mm.phys) && mm.pages.shmem_shrinkable() == 1, "a pin puts it off");
     mm.unpin(pinned).expect("it is pinned");
-    assert!(mm.shrink_shmem(CPU));
+    assert!(mm.pages.shrink_shmem(CPU, &mut mm.phys));
     checked(&mm);
-    assert_eq!((mm.user_levels().shmem, thps(&mm), mm.shmem_shrinkable()), (200, (0, 0), 0));
-    assert!(!mm.shrink_shmem(CPU));
+    assert_eq!((mm.pages.user_levels().shmem, thps(&mm), mm.pages.shmem_shrinkable()), (200, (0, 0), 0));
+    assert!(!mm.pages.shrink_shmem(CPU, &mut mm.phys));
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn steps_of_a_truncation_end_at_a_huge_page_that_the_new_end_cuts() {
         let steps = (0..10).take_while(|_| mm.truncate_step(file, 200, CPU)).count();
         assert_eq!((steps, thps(&mm).0), (0, 1), "what stays is left to the truncation itself");
         mm.truncate(file, Pages::new(200), CPU).expect("it is open");
-        assert_eq!(mm.file_size(file), Some(Pages::new(200)));
+        assert_eq!(mm.pages.file_size(file), Some(Pages::new(200)));
         mm.unpin(pinned).expect("it is pinned");
         checked(&mm);
     }
@@ -90,12 +90,12 @@ fn a_split_needs_all_references_but_mappings_to_go() {
     write(&mut mm, second, 0);
     let page = head(&mm, file, 0);
     mm.pin(page).expect("it is in use");
-    assert_eq!(mm.split_huge_page(page, CPU), Err(Errno::Ebusy));
+    assert_eq!(mm.pages.split_huge_page(page, CPU, &mut mm.phys), Err(Errno::Ebusy));
     assert_eq!((thps(&mm), mm.counters().thp_split_page_failed), ((1, 1), 1));
     mm.unpin(page).expect("it is pinned");
-    assert_eq!(mm.split_huge_page(page, CPU), Ok(()));
+    assert_eq!(mm.pages.split_huge_page(page, CPU, &mut mm.phys), Ok(()));
     checked(&mm);
-    assert_eq!((thps(&mm), mm.user_levels().mapped, mm.user_levels().shmem), ((0, 0), 0, HUGE));
+    assert_eq!((thps(&mm), mm.pages.user_levels().mapped, mm.pages.user_levels().shmem), ((0, 0), 0, HUGE));
     assert_eq!(events(mm.counters())[2..], [1, 1, 1, 0], "all mappings went; nobody waits in the queue");
     [0, 250, 511].into_iter().for_each(|page| read(&mut mm, space, page));
 }
@@ -106,7 +106,7 @@ fn reclaim_splits_huge_pages_of_files_and_swaps_their_parts() {
     mm.truncate(file, Pages::new(500), CPU).expect("it is open");
     let first = head(&mm, file, 0);
     for _ in 0..2 {
-        mm.take_uses(mm.frames.at(first));
+        mm.pages.take_uses(mm.phys.frames.at(first), &mut mm.phys);
     }
     let mut control = ReclaimControl::new(Reclaimer::Direct, Order::ZERO, 200, ZoneKind::Movable);
     control.priority = 0;
@@ -117,7 +117,10 @@ fn reclaim_splits_huge_pages_of_files_and_swaps_their_parts() {
     }
     let run = mm.end_reclaim(id);
     assert_eq!((run.writes.len(), run.nr_reclaimed), (500, 12), "what lay beyond the end is free at once");
-    assert_eq!((thps(&mm), mm.user_levels().shmem, mm.lru_pages(NodeId(0), LruList::Unevictable)), ((0, 0), 0, 0));
+    assert_eq!(
+        (thps(&mm), mm.pages.user_levels().shmem, mm.lru_pages(NodeId(0), LruList::Unevictable)),
+        ((0, 0), 0, 0)
+    );
     for write in run.writes {
         let PageWrite::Swap(write) = write else { panic!("{write:?} is of no file on disk") };
         mm.swap_written(write, CPU);

@@ -1,0 +1,25 @@
+//! Swap space.
+
+use order9_units::Pages;
+
+use crate::Mm;
+use crate::swap::SwapWrite;
+use crate::trace::Tracer;
+
+impl<T: Tracer> Mm<T> {
+    /// The same on a disk without moving parts, where huge pages have room in one piece if the policy has it so.
+    ///
+    /// # Panics
+    /// Beyond [`SWAP_MAX`] in all.
+    pub fn swapon_solid_state(&mut self, slots: Pages) {
+        self.pages.swapon_solid_state(slots, &self.phys);
+    }
+
+    /// Ends a write: the page is the oldest of its list now, if reclaim still waits for it.
+    ///
+    /// # Panics
+    /// If the page is not being written there.
+    pub fn swap_written(&mut self, write: SwapWrite, cpu: usize) {
+        self.pages.swap_written(write, cpu, &mut self.phys);
+    }
+}
