@@ -87,14 +87,14 @@ fn is_laid_out(c: char) -> bool {
     is_plain(c) || c == '\n' || c == '\t'
 }
 
-/// How many bytes of `after`, which follows an ESC, end a sequence that changes looks; 0 where it is another one.
+/// Length in bytes of the rest of a sequence that changes looks: `after` follows an ESC. 0 for any other sequence.
 fn length_of_look(after: &str) -> usize {
     let Some(numbers) = after.strip_prefix('[') else { return 0 };
     let end = numbers.find(|c: char| !c.is_ascii_digit() && c != ';' && c != ':').unwrap_or(numbers.len());
     if numbers[end..].starts_with('m') { end + "[m".len() } else { 0 }
 }
 
-/// As a string of Rust has it: `\n`, `\t`, `\u{1b}`.
+/// Writes `c` as a string literal of Rust has it: `\n`, `\t`, `\u{1b}`.
 fn write_out(out: &mut String, c: char) {
     match c {
         '\n' | '\r' | '\t' => out.extend(c.escape_default()),

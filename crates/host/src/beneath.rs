@@ -24,7 +24,7 @@ pub(crate) enum Refusal {
     Link(String),
     /// The root of another mount, by its path beneath the directory.
     Mount(String),
-    /// No regular file.
+    /// The path leads to something other than a regular file: the kind of file it is.
     Kind(&'static str),
 }
 
@@ -62,7 +62,8 @@ pub(crate) fn directory(root: &Path, path: &str) -> io::Result<OwnedFd> {
 /// Opens one name in a directory.
 type Open = fn(BorrowedFd<'_>, &str, OFlags) -> io::Result<OwnedFd>;
 
-/// How a name is opened without following anything: with one call that cannot be deceived, else by comparing mounts.
+/// The way to open a name without following links: one call that cannot be deceived, or a comparison of mounts on
+/// kernels without that call.
 const OPEN: Open = |directory, name, flags| match with_openat2(directory, name, flags) {
     Err(Errno::NOSYS | Errno::PERM) => with_openat(directory, name, flags),
     opened => Ok(opened?),

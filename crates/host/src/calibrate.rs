@@ -23,7 +23,7 @@ const LINE: usize = 64;
 const ROUNDS: usize = 9;
 /// Fewer than this tell nothing of how sure a price is.
 const ROUNDS_MIN: usize = 3;
-/// For each of the four prices.
+/// Time limit for measuring each of the four prices.
 const TIME_MAX: Duration = Duration::from_millis(90);
 /// Length of each of two buffers, where that is beyond the caches.
 const BUFFER_MIN: usize = 48 << 20;

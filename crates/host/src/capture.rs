@@ -23,7 +23,7 @@ pub enum CaptureError {
          can be used", directory.display()
     )]
     NoFiles {
-        /// The directory.
+        /// The directory that was to be captured.
         directory: PathBuf,
     },
     /// The machine is of a kind that order9 does not model.
@@ -31,12 +31,12 @@ pub enum CaptureError {
     Unsupported {
         /// The file that says so.
         file: PathBuf,
-        /// What is not modelled, and what is.
+        /// The feature that is not modelled, and the one that is.
         what: String,
     },
 }
 
-/// How to capture.
+/// Choices for a capture.
 #[derive(Default)]
 pub struct Options<'a> {
     /// Called after every 128 MiB of memory.
@@ -138,7 +138,7 @@ fn read_free_blocks(files: &mut Files<'_>, zones: &mut [ZoneInfo]) -> Result<(),
     Ok(())
 }
 
-/// Where the last zone ends; what the kernel tells of frames behind it is nobody's memory.
+/// End of the last zone. Frames behind it belong to no zone, whatever the kernel tells of them.
 fn end_of(zones: &[ZoneInfo]) -> Option<Pages> {
     zones.iter().map(|zone| Pages::new(zone.span.end.get())).max()
 }

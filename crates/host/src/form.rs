@@ -2,7 +2,7 @@
 //!
 //! A bundle of copies can hold anything under the name of a setting. What is kept of it is what a kernel can have written.
 
-/// What the kernel writes into a file of settings.
+/// Form of the text that the kernel writes into a file of settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// A whole number, maybe negative.
@@ -42,7 +42,7 @@ impl Form {
         }
     }
 
-    /// What was expected, for messages.
+    /// The expected text, for messages.
     pub(crate) fn expected(self) -> String {
         match self {
             Self::Number => "a number".to_owned(),

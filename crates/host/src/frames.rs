@@ -18,10 +18,10 @@ use crate::stopwatch::Stopwatch;
 pub(crate) const FLAGS: &str = "/proc/kpageflags";
 pub(crate) const COUNTS: &str = "/proc/kpagecount";
 
-/// How far a capture is.
+/// Progress of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Frames read.
+    /// Frames that have been read.
     pub done: Pages,
     /// Frames to read, where /proc/zoneinfo tells.
     pub total: Option<Pages>,
@@ -93,10 +93,10 @@ fn note_gaps(
     }
 }
 
-/// What it takes to read both files once and do nothing with them: the yardstick for a capture.
+/// Cost of reading both files once and doing nothing with them: the yardstick for a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlainRead {
-    /// Wall-clock time.
+    /// Wall-clock time of the read.
     pub wall: Nanos,
     /// CPU time of the calling thread, in the kernel and outside.
     pub cpu: Nanos,
@@ -122,7 +122,7 @@ pub fn plain_read(root: &Root) -> io::Result<PlainRead> {
 /// A file of 64-bit words.
 struct Words {
     file: File,
-    /// What a word of this file looks like: a copy may be any file.
+    /// Whether a word may be one of this file. A copy may hold anything.
     fits: fn(u64) -> bool,
     buffer: Vec<u64>,
     /// Words read so far, one per frame.

@@ -35,7 +35,8 @@ fn of_control_groups() -> Option<u64> {
     text.lines().filter_map(of_hierarchy).min()
 }
 
-/// What the groups of one line of /proc/self/cgroup leave: `0::/a/b` in version 2, `5:memory:/a/b` in version 1.
+/// Memory that the groups named by one line of /proc/self/cgroup leave to this process. Lines are `0::/a/b` in version
+/// 2, `5:memory:/a/b` in version 1.
 fn of_hierarchy(line: &str) -> Option<u64> {
     let mut parts = line.splitn(3, ':');
     let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);

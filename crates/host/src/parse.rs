@@ -40,7 +40,7 @@ pub(crate) enum ParseError {
 /// One line of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line<'a> {
-    /// Counted from 1.
+    /// Number of the line, from 1 on.
     number: usize,
     text: &'a str,
 }
@@ -139,6 +139,6 @@ pub(crate) struct ZoneLine<'a> {
     pub(crate) node: NodeId,
     /// `None` for `Device`, whose frames belong to drivers and not to the page allocator.
     pub(crate) kind: Option<ZoneKind>,
-    /// What follows the zone's name.
+    /// The text behind the zone's name.
     pub(crate) rest: &'a str,
 }

@@ -8,7 +8,7 @@ use rustix::fs::Dir;
 
 use crate::beneath;
 
-/// Where a capture reads from.
+/// The root of the files that a capture reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root(Option<PathBuf>);
 
@@ -35,7 +35,7 @@ impl Root {
         self.0.is_none()
     }
 
-    /// Where the file of Linux path `path` is, for messages.
+    /// Path at which the file of Linux path `path` is read, for messages.
     pub(crate) fn locate(&self, path: &str) -> PathBuf {
         match &self.0 {
             None => PathBuf::from(path),

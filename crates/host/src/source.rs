@@ -52,7 +52,7 @@ impl<'a> Files<'a> {
         self.root
     }
 
-    /// What was missing, in the order it was asked for.
+    /// The files that could not be read, in the order of the attempts.
     pub(crate) fn into_missing(self) -> Vec<Missing> {
         self.missing
     }

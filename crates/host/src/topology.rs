@@ -18,7 +18,7 @@ const CPUS_ONLINE: &str = "/sys/devices/system/cpu/online";
 /// Distance of a node to itself.
 const LOCAL_DISTANCE: u32 = 10;
 
-/// How many CPUs are online; where the list is missing, how many have per-CPU lists.
+/// Number of online CPUs. Where the list is missing, number of CPUs that have per-CPU lists.
 pub(crate) fn cpus_online(files: &mut Files<'_>, zones: &[ZoneInfo]) -> Result<u32, CaptureError> {
     let listed = files.parse(CPUS_ONLINE, LINE_MAX, cpulist::parse)?.map(|cpus| cpus.len());
     let cpus = listed.unwrap_or_else(|| zones.iter().map(|zone| zone.pcp.len()).max().unwrap_or(0));

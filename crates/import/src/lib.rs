@@ -28,27 +28,27 @@ use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, Zone
 
 /// An engine in the state of a snapshot, and how well it matches.
 pub struct Imported {
-    /// The engine.
+    /// The filled engine.
     pub mm: Mm,
-    /// How well it matches what the snapshot's files say.
+    /// Comparison of the engine with the files of the snapshot.
     pub report: Report,
     /// The snapshot's settings, sorted by whether the engine could take them over.
     pub settings: SettingsReport,
 }
 
-/// How well an imported engine matches the files of its snapshot.
+/// Comparison of an imported engine with the files of its snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// By zone, in the order of [`Mm::zones`].
+    /// Comparisons by zone, in the order of [`Mm::zones`].
     pub zones: Vec<ZoneReport>,
 }
 
-/// How well an imported zone matches.
+/// Comparison of one imported zone with the files of its snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneReport {
-    /// The node.
+    /// Node of the zone.
     pub node: NodeId,
-    /// The zone.
+    /// Kind of the zone.
     pub kind: ZoneKind,
     /// Frames whose use the kernel does not tell; they count as immovable.
     pub unknown: Pages,
@@ -65,9 +65,9 @@ pub struct ZoneReport {
 /// A number in the engine beside the same number in the snapshot's files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Matched {
-    /// In the engine.
+    /// The value that the engine counts.
     pub engine: u64,
-    /// In the file.
+    /// The value in the file of the snapshot.
     pub file: u64,
 }
 
@@ -83,9 +83,9 @@ pub enum ImportError {
     /// A setting with a value that no kernel has.
     #[error("{path}: {value:?}: {error}")]
     Setting {
-        /// Its Linux path.
+        /// Linux path of the setting.
         path: &'static str,
-        /// What it says.
+        /// Value of the setting in the snapshot.
         value: String,
         /// Why it cannot be written.
         error: SettingError,
@@ -182,8 +182,8 @@ fn is_allocated(class: FrameClass) -> bool {
     class != FrameClass::Free && !layout::is_outside(class) && !layout::is_reserved(class)
 }
 
-/// What the allocation at `pfn` holds. Where only movable requests are served nothing immovable can live: frames of unknown
-/// use are on per-CPU lists there, and other kernel-owned ones were asked for as movable.
+/// The contents of the allocation at `pfn`. A zone that serves only movable requests cannot hold anything immovable.
+/// There, frames of unknown use are on per-CPU lists, and other kernel-owned frames were allocated as movable.
 fn contents(class: FrameClass, pfn: Pfn, zone: &ZoneCensus) -> Contents {
     let block = (pfn - zone.start_of(0)).get() / PAGEBLOCK_PAGES.get();
     let movable_only = zone.kind == ZoneKind::Movable || zone.types[block as usize] == Migratetype::Cma;

@@ -8,12 +8,13 @@ use order9_mm::{UserPage, UserPageUse};
 use order9_snapshot::classify::FrameClass;
 use order9_snapshot::flags::kpf;
 
-/// Where the pages of files that have to be written are written to.
+/// Disk to which dirty pages of files are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disk {
-    /// To the disk of the machine that the engine is for.
+    /// The machine of the engine has a disk.
     Present,
-    /// It has none: such pages become those of tmpfs, which stay in memory. Clean ones can be dropped all the same.
+    /// The machine has no disk: dirty pages of files become pages of tmpfs, which stay in memory. Clean pages can still
+    /// be dropped.
     Absent,
 }
 
@@ -30,7 +31,7 @@ pub(crate) fn user_page(class: FrameClass, disk: Disk) -> Option<UserPage> {
     })
 }
 
-/// What the flags of a frame, or of the head of its folio, say of its use.
+/// The use that the flags of a frame, or of the head of its folio, tell.
 pub(crate) const fn use_of(flags: u64) -> UserPageUse {
     UserPageUse { active: flags & kpf::ACTIVE != 0, referenced: flags & kpf::REFERENCED != 0 }
 }

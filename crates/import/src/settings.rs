@@ -27,30 +27,30 @@ pub struct SettingsReport {
 /// A setting that was taken over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// The setting.
+    /// The setting that was written.
     pub setting: &'static Setting,
-    /// Its value before: what the engine starts with under this policy.
+    /// The value with which the engine starts under this policy.
     pub before: String,
-    /// Its value now.
+    /// The value that was written.
     pub value: String,
 }
 
 /// A setting that was not taken over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Untaken {
-    /// Its name, as [`Setting::name`].
+    /// Name of the setting, as in [`Setting::name`].
     pub name: String,
-    /// What the snapshot says.
+    /// Value of the setting in the snapshot.
     pub value: String,
 }
 
 /// A setting that the engine has no list of, and what it says where it has no effect.
 struct Other {
-    /// What its path begins with.
+    /// Beginning of the path.
     begin: &'static str,
-    /// What its path ends with, behind the size of a page where there is one.
+    /// End of the path, behind the size of a page where there is one.
     end: &'static str,
-    /// What Linux starts with.
+    /// The value that Linux starts with.
     default: &'static str,
 }
 
@@ -111,7 +111,8 @@ pub(crate) fn write(snapshot: &Snapshot, mm: &mut Mm) -> Result<SettingsReport, 
     Ok(report)
 }
 
-/// What the snapshot says of a setting, as it is written; `None` where it says nothing, or nothing is to be written.
+/// The value of a setting in the snapshot, as it is written. `None` where the snapshot does not have the setting, or
+/// the value is not to be written.
 fn held(snapshot: &Snapshot, setting: &'static Setting) -> Option<(&'static Setting, String)> {
     let text = |path: &str| snapshot.settings.get(path).map(|text| value_shown(text));
     let value = text(setting.path)?;
@@ -129,7 +130,7 @@ fn held(snapshot: &Snapshot, setting: &'static Setting) -> Option<(&'static Sett
     (!is_left_out).then_some((setting, value))
 }
 
-/// Where a policy has no file for the size of huge pages, what that file says counts as if it had been said for all sizes.
+/// Writes the value of a per-size file to the file for all sizes, for policies that have no files by size.
 fn write_without_sizes(setting: &'static Setting, value: &str, mm: &mut Mm) -> Result<(), ImportError> {
     if setting.model != Model::Engine(Knob::ThpSizeEnabled) {
         return Ok(());

@@ -10,7 +10,7 @@ use order9_units::{NodeId, Order};
 
 use crate::cost::{Picos, Prices};
 
-/// What the TLB holds, and what memory of other nodes costs.
+/// Size of the TLB, and prices of accesses to memory of other nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccessPrices {
     /// Translations that the second level of the TLB holds, each of a base page or of a huge one.
@@ -24,30 +24,30 @@ pub struct AccessPrices {
 }
 
 impl AccessPrices {
-    /// Which distances have prices of their own.
+    /// The distances that have prices of their own.
     #[must_use]
     pub fn levels(&self) -> AccessLevels {
         AccessLevels::new(self.apart.iter().map(|apart| apart.map_or(0, |(distance, _)| distance)))
     }
 }
 
-/// What accesses to memory of a node cost, as the prices of the same name in [`Prices`] do for the own node's.
+/// Prices of accesses to memory of another node. [`Prices`] has the prices for the own node under these names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodePrices {
-    /// As [`Prices::touch_page`].
+    /// Price of [`Prices::touch_page`] on this node.
     pub touch_page: Picos,
-    /// As [`Prices::fill_page`].
+    /// Price of [`Prices::fill_page`] on this node.
     pub fill_page: Picos,
-    /// As [`Prices::load`].
+    /// Price of [`Prices::load`] on this node.
     pub load: Picos,
-    /// As [`Prices::load_base`].
+    /// Price of [`Prices::load_base`] on this node.
     pub load_base: Picos,
-    /// As [`Prices::load_huge`].
+    /// Price of [`Prices::load_huge`] on this node.
     pub load_huge: Picos,
 }
 
-/// What accesses cost by level: those of the own node as for all work, others as the machine says. What it does not say
-/// costs as much as what is nearer.
+/// Prices of accesses by level of distance. The own node has the prices of all work. A distance without prices has
+/// those of the next smaller distance.
 pub(crate) fn by_level(prices: &Prices) -> [NodePrices; AccessLevels::COUNT] {
     let AccessPrices { near, far, apart, .. } = prices.access;
     let local = NodePrices {
@@ -68,7 +68,7 @@ pub(crate) fn by_level(prices: &Prices) -> [NodePrices; AccessLevels::COUNT] {
     })
 }
 
-/// How far apart the nodes are.
+/// Level of distance from each node to each.
 pub(crate) struct Places(Vec<Vec<usize>>);
 
 impl Places {
@@ -88,17 +88,17 @@ impl Places {
     }
 }
 
-/// What each page of a pass costs, in order.
+/// Price of each page of a pass, in order.
 #[derive(Clone, Copy)]
 pub(crate) struct Pass {
-    /// By level.
+    /// Price of a page by level of distance.
     page: [Picos; AccessLevels::COUNT],
     /// The part of it that a page in a huge one is spared, but for the first.
     walk: Picos,
 }
 
 impl Pass {
-    /// Nothing: accesses on behalf of the kernel, whose price is that of the call.
+    /// A pass without a price: the kernel's accesses on behalf of a program, which the price of the call includes.
     pub(crate) const FREE: Self = Self { page: [Picos::ZERO; AccessLevels::COUNT], walk: Picos::ZERO };
 
     /// One access in each page.
@@ -118,11 +118,11 @@ impl Pass {
     }
 }
 
-/// What a load costs on average, and how many miss the TLB.
+/// Mean time of a load, and share of loads that miss the TLB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct MeanLoad {
     pub(crate) time: Picos,
-    /// From 0 to 1.
+    /// Share of loads that miss the TLB, from 0 to 1.
     pub(crate) misses: f64,
 }
 

@@ -17,10 +17,10 @@ use crate::kernel::Engine;
 use crate::thread::Thread;
 use crate::time::{Class, Mode, Stream};
 
-/// How long a program may run before it is looked whether it is to scan: a tick of 250 Hz.
+/// Time that a program runs between two looks whether a scan is due: a tick of 250 Hz.
 pub(crate) const TICK: Nanos = Nanos::new(4_000_000);
 
-/// When a thread is to look whether it scans.
+/// Time at which a thread next looks whether a scan is due.
 #[derive(Debug, Default)]
 pub(crate) struct NextLook(Cell<Nanos>);
 
@@ -136,7 +136,7 @@ impl Thread {
     }
 }
 
-/// How likely it is that one of `loads` loads from `all` pages is from `part` of them.
+/// Probability that at least one of `loads` random loads from `all` pages hits one of `part` of them.
 fn met(part: u64, all: u64, loads: u64) -> f64 {
     let (mut missed, mut factor, mut left) = (1.0, 1.0 - part as f64 / all.max(1) as f64, loads);
     // By squaring: the same on every host, as `powf` need not be.

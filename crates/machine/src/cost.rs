@@ -19,13 +19,13 @@ impl Picos {
     /// The most a price may be: one second.
     pub const MAX_PRICE: Self = Self(1_000_000_000_000);
 
-    /// So many picoseconds.
+    /// A duration of `ps` picoseconds.
     #[must_use]
     pub const fn new(ps: u64) -> Self {
         Self(ps)
     }
 
-    /// Picoseconds.
+    /// The duration in picoseconds.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
@@ -37,7 +37,7 @@ impl Picos {
         Self(self.0.saturating_mul(count))
     }
 
-    /// Nothing where `other` is longer.
+    /// The difference; zero where `other` is longer.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
@@ -67,11 +67,11 @@ impl std::iter::Sum for Picos {
 /// One kind of work that has a price.
 #[derive(Clone, Copy, Debug)]
 pub struct PriceInfo {
-    /// Its name in machine files.
+    /// Name of the price in machine files.
     pub key: &'static str,
-    /// What it is the price of.
+    /// The work that has this price, in words.
     pub meaning: &'static str,
-    /// Where it is in [`Prices`].
+    /// The field of [`Prices`] that holds the price.
     pub field: fn(&mut Prices) -> &mut Picos,
 }
 
@@ -113,7 +113,7 @@ prices! {
     list_op,
     /// Splitting a block in two.
     split,
-    /// Merging two buddies.
+    /// Price of merging two buddies.
     merge,
     /// Looking at one free list of another type for a fallback.
     fallback_search,
@@ -175,22 +175,24 @@ prices! {
     slab_scan,
     /// A load that waits for the one before, from memory of the own node whose translation the TLB holds.
     load,
-    /// The same from a base page whose translation the TLB does not hold, with far more such pages in use than it holds.
+    /// Price of a random load from a base page whose translation the TLB does not hold, with far more such pages in use
+    /// than it holds.
     load_base,
-    /// The same from a huge page.
+    /// Price of a random load from a huge page whose translation the TLB does not hold, with far more such pages in use
+    /// than it holds.
     load_huge,
-    /// What of `touch_page` is the page walk, which a page within a huge one is spared.
+    /// Share of `touch_page` that is the page walk. A page within a huge page is spared it.
     touch_walk,
 }
 
-/// What some work comes to.
+/// Price of some work, by the lock under which it was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Time under a zone lock.
     pub zone_locked: Picos,
     /// Time under an LRU lock.
     pub lru_locked: Picos,
-    /// All other time.
+    /// Time without a zone or LRU lock.
     pub unlocked: Picos,
 }
 

@@ -15,10 +15,10 @@ use crate::kernel::{Engine, Kernel};
 use crate::thread::Thread;
 use crate::time::{Handle, QueueId, TaskId, TaskSpec, Wake};
 
-/// As good as for ever: a daemon without work is no hung task.
+/// Patience of a daemon: in practice for ever, since a daemon without work is no hung task.
 const FOR_EVER: Nanos = Nanos::new(u64::MAX);
 
-/// Where tasks wait, by node.
+/// Wait queues of one node.
 pub(crate) struct Waiting {
     kswapd: QueueId,
     kcompactd: QueueId,

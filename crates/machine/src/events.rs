@@ -61,7 +61,7 @@ const NAMES: [&str; 42] = [
 pub struct TraceKinds(u64);
 
 impl TraceKinds {
-    /// None.
+    /// No kind of event.
     pub const NONE: Self = Self(0);
 
     /// The names of all tracepoints.
@@ -143,18 +143,18 @@ const fn kind(event: &Event) -> usize {
 /// An event of the engine, and where it happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traced {
-    /// When.
+    /// Time of the event.
     pub at: Nanos,
-    /// On which CPU; `None` while the machine was set up.
+    /// CPU on which the event happened; `None` while the machine was set up.
     pub cpu: Option<CpuId>,
-    /// In which task; `None` while the machine was set up.
+    /// Task that ran; `None` while the machine was set up.
     pub task: Option<TaskId>,
-    /// What.
+    /// The event with its fields.
     pub event: Event,
 }
 
 impl Traced {
-    /// The tracepoint.
+    /// Name of the tracepoint.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         NAMES[kind(&self.event)]

@@ -12,15 +12,15 @@ use crate::kernel::Bill;
 use crate::thread::Thread;
 use crate::time::Class;
 
-/// How far accesses came without waiting.
+/// Progress of accesses that did not wait.
 enum AtOnce {
-    /// They are done, and their time has passed.
+    /// The accesses are done, and their time has passed.
     Done,
-    /// They are done; this is still to be paid.
+    /// The accesses are done; the rest of their time is still to pass.
     Owed {
-        /// For the kernel's work.
+        /// Bill of the kernel's work.
         bill: Option<Bill>,
-        /// For the program's.
+        /// Time of the program's accesses.
         user: Picos,
     },
     /// The next one needs more than a moment: a lock, or whatever its fault has come to.
@@ -92,7 +92,7 @@ impl Thread {
         }
     }
 
-    /// What the access to a page takes that has just been faulted in.
+    /// Time of the first access to a page that has just been faulted in.
     #[inline]
     fn first_access(&self, vpn: Vpn, pass: &Pass) -> Picos {
         if self.kernel.places.are_one() {
@@ -134,7 +134,7 @@ impl Thread {
         self.kernel.with(|mm| mm.task_request(self.task, plain))
     }
 
-    /// What becomes of a program whose page cannot be had.
+    /// The stop of a program whose page could not be allocated.
     pub(crate) fn no_memory(&self, error: AllocError) -> Stop {
         if self.process.killed.get() || matches!(error, AllocError::GaveUp { reason: GaveUp::Victim, .. }) {
             return self.process.killed_stop();

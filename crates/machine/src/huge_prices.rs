@@ -28,7 +28,7 @@ pub(crate) fn huge_prices(prices: &Prices, disk: Option<&DiskSpec>) -> HugePrice
     }
 }
 
-/// One page, alone.
+/// Time of a transfer of one page alone.
 fn transfer(of: Transfer) -> Picos {
     let picos = |nanos: u64| Picos::new(nanos.saturating_mul(1000));
     let bytes = PAGE_SIZE.get().saturating_mul(1_000_000_000) / of.bandwidth.get().max(1);

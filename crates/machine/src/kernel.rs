@@ -33,20 +33,20 @@ pub type Engine = Mm<EventLog>;
 pub(crate) struct Kernel {
     pub(crate) handle: Handle,
     pub(crate) prices: Prices,
-    /// `kernel.numa_balancing` is on.
+    /// Whether `kernel.numa_balancing` is on.
     pub(crate) balances: bool,
-    /// How far apart the nodes are.
+    /// Distances between the nodes.
     pub(crate) places: Places,
     /// Node of every CPU.
     pub(crate) cpus: Vec<NodeId>,
     engine: RefCell<Engine>,
-    /// By zone.
+    /// Locks of the zones, in their order.
     pub(crate) zone_locks: Vec<LockId>,
-    /// By node.
+    /// Locks of the LRU lists, by node.
     pub(crate) lru_locks: Vec<LockId>,
     /// Time owed that is less than a nanosecond.
     owed: Cell<Picos>,
-    /// After how many steps all laws are checked; `None` is never.
+    /// Number of steps after which all laws are checked; `None` is never.
     check_every: Option<NonZeroU64>,
     pub(crate) variation: Variation,
     /// Steps since the last check.
@@ -58,27 +58,27 @@ pub(crate) struct Kernel {
     pub(crate) kmalloc: RefCell<Kmalloc>,
     /// `MemAvailable` before anything started, where memory was in use.
     pub(crate) available_at_start: Cell<Option<Bytes>>,
-    /// Who keeps snapshots.
+    /// The receiver of snapshots.
     pub(crate) snapshots: RefCell<Option<Box<KeepSnapshot>>>,
     pub(crate) storage: Storage,
     pub(crate) lengths: RefCell<Lengths>,
     /// Files on disk whose name was removed while they were open or mapped.
     pub(crate) unlinked: RefCell<BTreeSet<FileId>>,
-    /// Where the flusher waits for work.
+    /// Wait queue in which the flusher waits for work.
     pub(crate) flusher_wait: QueueId,
     /// Tasks that wait for the end of writes.
     pub(crate) written: QueueId,
-    /// Where khugepaged waits for work.
+    /// Wait queue in which khugepaged waits for work.
     pub(crate) khugepaged_wait: QueueId,
     /// Tasks that wait for the end of any transfer.
     pub(crate) transferred: QueueId,
-    /// By node.
+    /// Wait queues by node.
     pub(crate) waiting: Vec<Waiting>,
-    /// By node with memory.
+    /// Tasks of kswapd, by node with memory.
     pub(crate) kswapds: RefCell<Vec<TaskId>>,
     /// Time that threads have spent in direct compaction.
     pub(crate) compact_stall: Cell<Nanos>,
-    /// By node with memory, where there is one.
+    /// Tasks of kcompactd, by node with memory, where the kernel has one.
     pub(crate) kcompactds: RefCell<Vec<TaskId>>,
     pub(crate) khugepaged: Cell<Option<TaskId>>,
     /// The task of the flusher, if there are disks with files.
@@ -91,7 +91,7 @@ pub(crate) type KeepSnapshot = dyn FnMut(&str, &Engine);
 /// Time that work of the engine takes.
 #[derive(Clone, Copy)]
 pub(crate) struct Bill {
-    /// Under these locks.
+    /// Locks under which the work was done.
     locks: Locked,
     cost: Cost,
 }
@@ -234,13 +234,13 @@ impl Kernel {
         self.pay_bill(due).await;
     }
 
-    /// What the engine's work since the last call takes.
+    /// Bill of the engine's work since the last call.
     #[inline]
     pub(crate) fn bill(&self, others: u64) -> Bill {
         self.bill_of(&mut self.engine.borrow_mut(), others)
     }
 
-    /// The same within a step on the engine.
+    /// Bill of the engine's work since the last call, within a step on the engine.
     #[inline]
     pub(crate) fn bill_of(&self, engine: &mut Engine, others: u64) -> Bill {
         engine.settle_work(|frames, work, locks| {

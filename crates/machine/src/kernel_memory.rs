@@ -11,10 +11,10 @@ use order9_workloads::{KernelAlloc, KernelAllocator, KernelSize, Stop};
 
 use crate::thread::Thread;
 
-/// What the kernel allocated for itself.
+/// Memory that the kernel allocated for itself.
 #[derive(Clone, Copy, Debug)]
 pub enum KernelMemory {
-    /// Pages.
+    /// A block of pages: its first frame.
     Block(Pfn),
     /// An object of slab.
     Object(Object),

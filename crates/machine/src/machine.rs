@@ -40,9 +40,9 @@ pub enum MachineError {
     /// There is no such disk.
     #[error("disk {name}: {error}")]
     Disk {
-        /// Its name.
+        /// Name of the disk.
         name: String,
-        /// What is wrong with it.
+        /// The refusal of its specification.
         error: DiskError,
     },
     /// More swap than slots can be numbered.
@@ -52,7 +52,7 @@ pub enum MachineError {
 
 /// A moment at which counters are read.
 pub struct Tick<'e> {
-    /// When.
+    /// The present time.
     pub now: Nanos,
     /// The engine.
     pub engine: &'e Engine,
@@ -75,28 +75,28 @@ impl Tick<'_> {
 /// Device number of disks, each with 15 numbers for partitions.
 const SCSI_DISK_MAJOR: u32 = 8;
 
-/// How a machine runs.
+/// Settings of a machine's run.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Seed of every random stream, and what the run differs in: [`Variation`].
     pub seed: u64,
-    /// How long a task may run while others wait for its CPU; not zero.
+    /// Time that a task may run while others wait for its CPU; not zero.
     pub slice: Nanos,
-    /// How often counters are read; not zero.
+    /// Interval between two readings of the counters; not zero.
     pub sample_every: Nanos,
     /// Whether they are read more often at first, so that a short run has some hundred readings, too.
     pub sample_finely: bool,
-    /// After how many steps of the engine all its laws are checked; `None` is never.
+    /// Number of steps of the engine after which all its laws are checked; `None` is never.
     pub check_every: Option<NonZeroU64>,
-    /// Which trace events are kept.
+    /// Kinds of trace events that are kept.
     pub trace: TraceKinds,
-    /// How many of them.
+    /// Largest number of trace events that are kept.
     pub trace_max: usize,
-    /// Its disks; swap is used in their order.
+    /// Disks of the machine. Swap is used in their order.
     pub disks: Vec<MachineDisk>,
     /// Sizes of hugetlb pools that a program writes, in this order, before the first program of the run starts.
     pub pools: Vec<PoolSize>,
-    /// Where memory is in use before anything starts: what is available of it then, for programs to go by.
+    /// Available memory before anything starts, where some is in use already. Programs size themselves by it.
     pub available: Option<Bytes>,
 }
 
@@ -152,7 +152,7 @@ impl Machine {
         Ok(Self { executor, kernel, sample_every, sample_finely, pools: options.pools.clone() })
     }
 
-    /// What the machine has.
+    /// Memory, CPUs and nodes of the machine.
     #[must_use]
     pub fn facts(&self) -> Facts {
         self.kernel.facts()
@@ -254,7 +254,7 @@ impl Machine {
     }
 }
 
-/// How the first program ended.
+/// End of the first program.
 struct Ended {
     result: Result<(), Stop>,
     thread: Thread,

@@ -21,7 +21,7 @@ pub(crate) struct VmaLocks {
     faults: RefCell<Vec<VpnRange>>,
     /// Mappings that are being changed, by whoever has `mmap_lock`.
     marked: RefCell<Vec<VpnRange>>,
-    /// Where those who change mappings wait for faults.
+    /// Wait queue of tasks that change mappings and wait for faults to end.
     writers: QueueId,
 }
 
@@ -72,12 +72,12 @@ impl Drop for Changing {
     }
 }
 
-/// What a fault holds.
+/// The lock that a fault holds.
 #[must_use = "a lock is held as long as its guard lives"]
 pub(crate) enum FaultLock {
     /// The lock of the address space, for reading.
     Space { _lock: Guard },
-    /// That of its mapping.
+    /// The lock of the mapping.
     Vma { _lock: VmaGuard },
 }
 
@@ -102,7 +102,7 @@ impl Drop for VmaGuard {
 }
 
 impl Thread {
-    /// How far the lock of the address space reaches.
+    /// Extent of the lock under this release: the address space or a mapping.
     pub(crate) fn mmap_lock_rule(&self) -> MmapLock {
         self.kernel.look(|mm| mm.policy().mmap_lock)
     }

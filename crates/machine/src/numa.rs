@@ -23,7 +23,7 @@ const MODES: [(MemoryMode, Mode); 8] = [
     (MemoryMode::WeightedInterleave, Mode::WeightedInterleave),
     (MemoryMode::NodeProximity, Mode::NodeProximity),
 ];
-/// The same of flags, with `MPOL_F_NUMA_BALANCING`.
+/// Flags of the engine beside those of a workload, with `MPOL_F_NUMA_BALANCING`.
 const FLAGS: [(NodeFlags, (ModeFlags, bool)); 4] = [
     (NodeFlags::None, (ModeFlags::None, false)),
     (NodeFlags::Static, (ModeFlags::Static, false)),
@@ -31,7 +31,7 @@ const FLAGS: [(NodeFlags, (ModeFlags, bool)); 4] = [
     (NodeFlags::Balancing, (ModeFlags::None, true)),
 ];
 
-/// What stands beside `key` in a table that has every key.
+/// The entry beside `key` in a table that has every key.
 fn paired<A: Copy + PartialEq, B: Copy>(table: &[(A, B)], key: A) -> B {
     table.iter().find(|(known, _)| *known == key).map(|&(_, other)| other).expect("the table is complete")
 }

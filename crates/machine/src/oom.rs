@@ -15,21 +15,21 @@ use crate::thread::Thread;
 /// A process was killed because memory had run out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutOfMemory {
-    /// When.
+    /// Time of the kill.
     pub at: Nanos,
-    /// Who was killed; `None` where nobody was left.
+    /// Name of the killed process; `None` where no process was left.
     pub victim: Option<String>,
-    /// What killing the victim brings, in pages: mapped, swapped, and of page tables.
+    /// Pages that killing the victim frees: mapped, in swap, and of page tables.
     pub rss: Pages,
-    /// Who asked for memory.
+    /// Name of the task that asked for memory.
     pub asked_by: String,
-    /// For how much.
+    /// Order of the request.
     pub order: Order,
     /// Pages free at the moment, all zones.
     pub free: Pages,
     /// Pages the allocator manages.
     pub managed: Pages,
-    /// What the kernel writes to its log about it: lines about memory, zones, tasks and the victim.
+    /// The kernel's log of the kill: lines about memory, zones, tasks and the victim.
     pub report: String,
 }
 
@@ -95,7 +95,7 @@ impl Thread {
     }
 }
 
-/// What killing the process would bring, in pages: what it has mapped and in swap, and its page tables.
+/// Pages that killing the process would free: mapped, in swap, and of page tables.
 fn badness(mm: &Engine, space: SpaceId) -> Pages {
     mm.space(space).map_or(Pages::ZERO, |space| space.rss().total() + space.swapped() + Pages::new(space.page_tables()))
 }

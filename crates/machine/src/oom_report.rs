@@ -44,7 +44,7 @@ const LETTERS: [(Migratetype, char); 6] = [
     (Migratetype::Isolate, 'I'),
 ];
 
-/// What a report is about.
+/// Subject of a report.
 pub(crate) struct OomReport<'a> {
     pub(crate) mm: &'a Engine,
     pub(crate) request: &'a Request,
@@ -87,7 +87,7 @@ impl OomReport<'_> {
         writeln!(out, " free_pcp:{cached}")
     }
 
-    /// What a node holds; nothing about nodes without memory.
+    /// Writes the levels of a node; nothing for a node without memory.
     fn node_levels(&self, out: &mut impl Write, node: NodeId) -> fmt::Result {
         let own = || self.mm.zones().iter().filter(|zone| zone.node() == node);
         if own().all(|zone| zone.managed() == 0) {
@@ -138,7 +138,7 @@ impl OomReport<'_> {
         Ok(())
     }
 
-    /// Which nodes the request was bound to, if not to all.
+    /// Writes the nodes to which the request was bound, if not to all.
     fn constraint(&self, out: &mut impl Write) -> fmt::Result {
         let memory = self.mm.phys().memory_nodes();
         let Some(nodes) = self.request.nodemask.filter(|&nodes| !memory.is_subset_of(nodes)) else { return Ok(()) };

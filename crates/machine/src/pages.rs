@@ -20,7 +20,7 @@ pub(crate) struct Pin {
 }
 
 impl Thread {
-    /// How many pages of `range` are in memory.
+    /// Number of pages of `range` that are in memory.
     pub(crate) async fn resident(&self, range: VpnRange) -> Result<u64, Stop> {
         self.enter().await?;
         let in_memory = |vpn: Vpn| self.kernel.look(|mm| self.in_memory(mm, vpn));
@@ -79,7 +79,7 @@ impl Thread {
         self.pay_loads(mean, loads).await
     }
 
-    /// What a load of this thread from `range` takes as it is mapped now.
+    /// Mean time of a load of this thread from `range` with its present mappings.
     pub(crate) fn load_now(&self, range: VpnRange) -> Option<MeanLoad> {
         let mapped = self.kernel.look(|mm| mm.residence(self.process.space, range));
         let mut places = [Residence::default(); AccessLevels::COUNT];

@@ -34,25 +34,25 @@ pub(crate) struct Process {
     pub(crate) kthread: bool,
     /// Pages it has made dirty since it last looked at how many there are.
     pub(crate) dirtied: Cell<u64>,
-    /// Where its threads wait: for time, for children. A kill wakes them all.
+    /// Wait queue in which its threads wait for time and for children. A kill wakes them all.
     pub(crate) waiting: QueueId,
     /// All threads it ever had.
     tasks: RefCell<Vec<TaskId>>,
     children: RefCell<Vec<Ending>>,
     /// Times of processes that were waited for.
     waited: Cell<Times>,
-    /// Where its threads wait for each other.
+    /// Barriers of its threads by name.
     pub(crate) barriers: RefCell<BTreeMap<String, Barrier>>,
-    /// What it has pinned.
+    /// Pages that the process has pinned.
     pub(crate) pins: RefCell<Vec<Pin>>,
 }
 
 /// A place where threads wait for each other.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Barrier {
-    /// Threads that wait.
+    /// Number of threads that wait.
     waiting: u64,
-    /// How often all have come.
+    /// Number of times that all threads have come.
     passed: u64,
 }
 

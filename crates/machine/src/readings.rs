@@ -12,10 +12,10 @@ pub(crate) const KEPT: usize = 400;
 /// The first interval is one of this power of two parts of the usual one.
 const FINEST: u32 = 13;
 
-/// The next reading.
+/// Time of the next reading.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
-    /// The usual interval.
+    /// The usual interval between two readings.
     every: Nanos,
     /// The interval now is one of `1 << halvings` parts of it.
     halvings: u32,

@@ -12,18 +12,18 @@ use crate::kernel::{Engine, Kernel};
 use crate::oom::OutOfMemory;
 use crate::time::{CpuId, LockId, RunError, TaskId};
 
-/// What came of a run.
+/// Results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Results {
-    /// How it ended.
+    /// End of the run.
     pub outcome: Outcome,
-    /// When the last program ended.
+    /// Time at which the last program ended.
     pub elapsed: Nanos,
     /// CPU time of all programs.
     pub times: Times,
     /// The operations that were measured, in the order in which they were first.
     pub operations: Vec<Operation>,
-    /// What was measured, in order.
+    /// Samples in the order in which they were taken.
     pub samples: Vec<Sample>,
     /// Phases, in order; the first begins with the run.
     pub phases: Vec<Phase>,
@@ -35,19 +35,19 @@ pub struct Results {
     pub events_lost: u64,
     /// Names of tasks, by number.
     pub tasks: Vec<String>,
-    /// Kills for memory.
+    /// Kills for memory, in order.
     pub kills: Vec<OutOfMemory>,
     /// Changes of the size of hugetlb pools, in order.
     pub pools: Vec<PoolResized>,
     /// /proc/PID/numa_maps of processes as they were when they ended, of each name the last, where somebody has chosen nodes.
     pub numa_maps: Vec<(String, String)>,
-    /// What a reader of the results must know, a sentence each.
+    /// Notes that a reader of the results needs, a sentence each.
     pub notes: Vec<&'static str>,
     /// Hash of everything the scheduler did.
     pub schedule: u64,
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// All programs came to their end.
@@ -56,29 +56,29 @@ pub enum Outcome {
     OutOfMemory(OutOfMemory),
     /// The workload ended before its time.
     Stopped(Stop),
-    /// Nobody could go on.
+    /// No task could go on.
     Stuck(RunError),
 }
 
-/// What samples are of.
+/// Operation that samples measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// As tables show it.
+    /// Name in tables.
     pub name: String,
     /// Of all its samples.
     pub unit: Unit,
 }
 
-/// What is measured.
+/// Unit of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Times, in nanoseconds.
+    /// Durations in nanoseconds.
     Nanos,
     /// Rates: so many per second.
     PerSecond,
     /// Shares of a hundred.
     Percent,
-    /// Numbers of things.
+    /// Counts.
     Count,
 }
 
@@ -87,18 +87,18 @@ pub enum Unit {
 pub struct Sample {
     /// Position of its operation in [`Results::operations`].
     pub operation: u32,
-    /// When it was taken.
+    /// Time at which it was taken.
     pub at: Nanos,
-    /// What was measured, in the unit of its operation.
+    /// The value, in the unit of its operation.
     pub value: f64,
 }
 
 /// A part of a run with counters of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phase {
-    /// What it is called.
+    /// Name of the phase.
     pub name: String,
-    /// When it began; it ends with the next one.
+    /// Begin of the phase. It ends with the begin of the next one.
     pub begin: Nanos,
     /// The counters then, in the order of [`Series::names`].
     pub counters: Vec<u64>,
@@ -107,15 +107,15 @@ pub struct Phase {
 /// Fields of /proc/vmstat, and counters that Linux does not have, over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Series {
-    /// The fields.
+    /// Names of the counters.
     pub names: Vec<String>,
-    /// When they were read.
+    /// Times of the readings.
     pub times: Vec<Nanos>,
-    /// For each time, the value of each field.
+    /// Values of all counters, one row for each time.
     pub rows: Vec<Vec<u64>>,
 }
 
-/// What a run has recorded so far.
+/// Record of a run up to now.
 #[derive(Default)]
 pub(crate) struct Record {
     pub(crate) operations: Vec<Operation>,
@@ -123,7 +123,7 @@ pub(crate) struct Record {
     pub(crate) phases: Vec<Phase>,
     pub(crate) series: Series,
     pub(crate) pools: Vec<PoolResized>,
-    /// By name of the process: path and content.
+    /// Path and content by name of the process.
     pub(crate) numa_maps: BTreeMap<String, (String, String)>,
     pub(crate) notes: BTreeSet<&'static str>,
 }
@@ -258,7 +258,7 @@ impl Kernel {
         [free, recoverable, lost, polluted_blocks, polluting_pages, slab_blocks, fragmentation_score]
     }
 
-    /// How some locks were used, in the order of [`OWN_COUNTERS`].
+    /// Use of some locks, in the order of [`OWN_COUNTERS`].
     fn use_of(&self, locks: impl Iterator<Item = LockId>) -> [u64; 4] {
         locks.map(|lock| self.handle.lock_stats(lock)).fold([0; 4], |[taken, contended, wait, hold], stats| {
             [taken + stats.acquisitions, contended + stats.contended, wait + stats.wait.get(), hold + stats.hold.get()]
@@ -289,7 +289,7 @@ impl Kernel {
         }
     }
 
-    /// How many readings of the counters are held.
+    /// Number of readings of the counters that are held.
     pub(crate) fn readings(&self) -> usize {
         self.record.borrow().series.times.len()
     }

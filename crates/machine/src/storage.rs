@@ -21,11 +21,11 @@ use crate::time::Handle;
 /// A disk of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineDisk {
-    /// Its name, such as `sda`.
+    /// Name of the disk, such as `sda`.
     pub name: String,
-    /// What kind of disk it is.
+    /// Properties of the disk.
     pub spec: DiskSpec,
-    /// How much of it is swap; may be none.
+    /// Size of its swap area; may be none.
     pub swap: Pages,
 }
 
@@ -45,7 +45,7 @@ struct Installed {
     swap: Pages,
 }
 
-/// What a bio transfers.
+/// Subject of a bio's transfer.
 enum Io {
     SwapOut(SwapWrite),
     /// A read that a task waits for and ends itself.
@@ -87,7 +87,7 @@ impl UnderWay {
 struct Reads<T>(BTreeMap<(FileId, u64, u64), (Pages, T)>);
 
 impl<T: Copy> Reads<T> {
-    /// What to wait for of a page that is being read: where there are several reads, any of them.
+    /// The wait for a page that is being read. Where several reads cover the page, any of them.
     fn of(&self, file: FileId, index: u64) -> Option<T> {
         let mut before = self.0.range((file, 0, 0)..=(file, index, u64::MAX)).rev();
         before.find_map(|(&(_, first, _), &(pages, wait))| (index < first + pages.get()).then_some(wait))
@@ -99,15 +99,16 @@ const fn log_of(size: Pages) -> Pages {
     Pages::new(size.get() / 2048 + 1)
 }
 
-/// What writing one inode back transfers: 512 bytes to the log, and as much to its place. Larger disk inodes are rare.
+/// Inodes that fill one block of writeback: an inode is 512 bytes in the log and 512 bytes in its place. Larger disk
+/// inodes are rare.
 const INODES_PER_BLOCK: u64 = 4;
-/// How long to wait for room at a time.
+/// Longest single wait for room in a congested queue.
 const CONGESTION_WAIT: Nanos = Nanos::new(100_000_000);
 /// Inodes of 512 bytes in a block, as they are read.
 const INODES_READ: u64 = 8;
 
 impl Storage {
-    /// `disks` are valid.
+    /// Makes the storage of valid `disks`.
     pub(crate) fn new(handle: &Handle, disks: &[MachineDisk], kernel: &Weak<Kernel>) -> Self {
         let install = |of: &MachineDisk| {
             let kernel = Weak::clone(kernel);
@@ -149,7 +150,7 @@ impl Storage {
         self.disks.first().map(|of| &of.disk)
     }
 
-    /// Every disk.
+    /// The disks in their order.
     pub(crate) fn disks(&self) -> impl Iterator<Item = &Disk> {
         self.disks.iter().map(|of| &of.disk)
     }
@@ -164,7 +165,7 @@ impl Storage {
         self.reads.borrow().of(file, index)
     }
 
-    /// Where a slot is.
+    /// The disk and block of a slot.
     fn place_of_slot(&self, slot: SlotId) -> (&Disk, Block) {
         let mut before = slot.index();
         for Installed { disk, swap } in &self.disks {

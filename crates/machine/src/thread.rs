@@ -22,7 +22,7 @@ pub struct Thread {
     pub(crate) process: Rc<Process>,
     /// Itself, for memory policies.
     pub(crate) task: SpaceTask,
-    /// It is khugepaged, on a visit to the process.
+    /// This is khugepaged at work in the address space of another process.
     pub(crate) visits: bool,
     pub(crate) next_look: Rc<NextLook>,
 }

@@ -6,7 +6,7 @@ use order9_units::Nanos;
 
 use crate::kernel::Kernel;
 
-/// How long an answer is good for.
+/// Time for which an answer is used again.
 const FRESH: Nanos = Nanos::new(1_000_000);
 
 /// The last answer, and when it was given.

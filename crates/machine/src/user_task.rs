@@ -20,7 +20,7 @@ use crate::thread::Thread;
 use crate::time::{Class, Mode};
 
 impl Thread {
-    /// What becomes of a program whose task cannot go on.
+    /// The stop of a program whose task cannot go on.
     pub(crate) fn stopped(&self, call: &'static str, why: Stopped) -> Stop {
         match why {
             Stopped::Killed => self.process.killed_stop(),

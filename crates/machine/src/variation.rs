@@ -26,11 +26,11 @@ use crate::time::{Stream, named_stream};
 /// Frames whose blocks come one after the other, as an exponent of two: 128 MiB, in which x86-64 sets up memory
 /// (`SECTION_SIZE_BITS`).
 const SECTION: u32 = 15;
-/// What a CPU needs to leave its deepest idle state: 133 us on Skylake servers (the table of `intel_idle`). A new task lands
-/// on a CPU that may be in any.
+/// Longest delay of a thread's start: a CPU takes 133 us to leave its deepest idle state on Skylake servers (the table
+/// of `intel_idle`). A new task may land on a CPU in any idle state.
 const START_MAX: Nanos = Nanos::new(133_000);
 
-/// What one run differs in.
+/// The seed by which one run varies from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variation {
     /// `None` is the plain case.
@@ -57,12 +57,12 @@ impl Variation {
         }
     }
 
-    /// How much later than it was made a thread begins at most.
+    /// Longest random delay of a thread's start.
     pub(crate) fn start_jitter(self) -> Option<Nanos> {
         self.seed.map(|_| START_MAX)
     }
 
-    /// How long the timer called so takes to its first end, where its period is `period`; `None` where that does not vary.
+    /// Time from boot to the first end of the timer `timer` with period `period`; `None` where that does not vary.
     pub(crate) fn phase(self, timer: &str, period: Nanos) -> Option<Nanos> {
         let mut stream = self.stream(timer)?;
         Some(Nanos::new(below(&mut stream, period.get().max(1))))

@@ -9,7 +9,7 @@ use crate::planned::PLANNED;
 use crate::switch::Value;
 use crate::table::switches;
 
-/// What one policy does otherwise than another.
+/// Differences between two policies.
 #[derive(Clone, Debug, Serialize)]
 pub struct Diff {
     /// Name of the policy that is compared with.
@@ -25,31 +25,31 @@ pub struct Diff {
 /// A switch with two values.
 #[derive(Clone, Debug, Serialize)]
 pub struct Difference {
-    /// Its key.
+    /// Key of the switch.
     pub key: &'static str,
-    /// Its value before.
+    /// The value in the first policy.
     pub before: Value,
-    /// Its value after.
+    /// The value in the second policy.
     pub after: Value,
-    /// What changes.
+    /// The change of behaviour, in words.
     pub words: String,
 }
 
 /// A planned switch that should have two values.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlannedDifference {
-    /// Its key.
+    /// Key of the planned switch.
     pub key: &'static str,
     /// The value needed before; none where the behaviour is off, or does not exist.
     pub before: Option<&'static str>,
     /// The value needed after.
     pub after: Option<&'static str>,
-    /// What it would switch.
+    /// The behaviour that the switch would change.
     pub meaning: &'static str,
 }
 
 impl Diff {
-    /// What `after` does otherwise than `before`.
+    /// The differences of `after` from `before`.
     #[must_use]
     pub fn new(before: &Loaded, after: &Loaded) -> Self {
         let differences = switches().filter_map(|switch| {

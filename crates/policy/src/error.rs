@@ -14,7 +14,7 @@ pub enum PolicyError {
         missing.join(", ")
     )]
     Incomplete {
-        /// The file.
+        /// Path of the file.
         file: String,
         /// Keys of the switches that no line sets.
         missing: Vec<&'static str>,
@@ -22,35 +22,35 @@ pub enum PolicyError {
     /// Values that exclude each other.
     #[error("{file}: {one} and {other} exclude each other: {why}")]
     Conflict {
-        /// The policy.
+        /// Path of the policy.
         file: String,
         /// Key and value of one side, and where it was set.
         one: String,
         /// Key and value of the other side, and where it was set.
         other: String,
-        /// What would go wrong.
+        /// The contradiction between the values, in words.
         why: &'static str,
     },
 }
 
-/// What is wrong at a line.
+/// Errors at a line of a policy file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// What can be wrong in any file.
+    /// An error that any kind of file can have.
     #[error(transparent)]
     Any(#[from] order9_toml::Problem),
     /// The switch exists, its mechanism does not.
     #[error("{key} is not modelled yet ({meaning}): leave it out, or name it in `needs`")]
     NotModelled {
-        /// The key.
+        /// Key of the planned switch.
         key: &'static str,
-        /// What it would switch.
+        /// The behaviour that the switch would change.
         meaning: &'static str,
     },
     /// The mechanism exists: the switch can be set.
     #[error("{key} is modelled: set it instead of naming it in `needs`")]
     Modelled {
-        /// The key.
+        /// Key of the planned switch.
         key: &'static str,
     },
 }

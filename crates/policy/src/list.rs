@@ -21,13 +21,13 @@ pub struct List {
 /// A built-in policy at a glance.
 #[derive(Clone, Debug, Serialize)]
 pub struct Listed {
-    /// Its name.
+    /// Name of the policy.
     pub name: &'static str,
-    /// What it inherits from.
+    /// Name of the policy that this one inherits from.
     pub base: Option<String>,
-    /// What it is.
+    /// Summary of the policy, in one line.
     pub summary: String,
-    /// How many of the switches it needs are not modelled yet.
+    /// Number of planned switches that the policy needs and the engine does not have yet.
     pub not_modelled: usize,
 }
 

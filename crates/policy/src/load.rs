@@ -14,13 +14,13 @@ use crate::text::PolicyText;
 pub struct Loaded {
     /// Name of the preset, or path of the file as given.
     pub name: String,
-    /// What it is, in one line; may be empty.
+    /// Summary of the policy, in one line; may be empty.
     pub summary: String,
     /// Names of the files it is made of, from the one without base to itself.
     pub chain: Vec<String>,
-    /// The switches.
+    /// The value of every switch.
     pub policy: Policy,
-    /// What it would set if the engine could.
+    /// Planned switches that the policy would set if the engine had them.
     pub needs: Vec<Need>,
     /// For each of [`switches`], the member of `chain` that set it last.
     set_in: Vec<usize>,
@@ -29,7 +29,7 @@ pub struct Loaded {
 /// A value of a switch that the engine does not have yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Need {
-    /// The switch.
+    /// The planned switch.
     pub switch: &'static Planned,
     /// The value it should have.
     pub value: &'static str,
@@ -113,7 +113,7 @@ impl Loaded {
         loaded.without_conflict()
     }
 
-    /// This policy with `switch` as `other` has it, called `name`.
+    /// A policy called `name` that equals this one except for `switch`, whose value comes from `other`.
     ///
     /// # Errors
     /// [`PolicyError::Conflict`] if the value and one of this policy exclude each other.
@@ -127,7 +127,7 @@ impl Loaded {
         changed.without_conflict()
     }
 
-    /// This policy, called `name`, with `values` of switches.
+    /// A policy called `name` that equals this one except for `values` of switches.
     ///
     /// # Errors
     /// [`PolicyError::Conflict`] if values exclude each other.
@@ -147,7 +147,8 @@ impl Loaded {
         changed.without_conflict()
     }
 
-    /// This policy with `changes` behind its name, as [`load`] takes them.
+    /// A policy that equals this one except for `changes`, in the form that [`load`] takes. The name of the new policy
+    /// tells them.
     ///
     /// # Errors
     /// The first change that is no good.

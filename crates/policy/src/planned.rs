@@ -7,9 +7,9 @@
 /// A switch without a mechanism.
 #[derive(Debug)]
 pub struct Planned {
-    /// Its key.
+    /// Key of the planned switch.
     pub key: &'static str,
-    /// What it switches, in one sentence without its stop.
+    /// The behaviour that it would change, in one sentence without its stop.
     pub meaning: &'static str,
     /// The values that may be needed.
     pub values: &'static [&'static str],
@@ -27,7 +27,7 @@ pub(crate) fn find(key: &str) -> Option<&'static Planned> {
 }
 
 impl Planned {
-    /// What may be needed of it, for a message.
+    /// The accepted values, for a message.
     pub(crate) fn expected(&self) -> String {
         let values = self.values.join(" or ");
         format!("{values}, or {OFF} to take a need of the base back")

@@ -19,14 +19,14 @@ pub struct Release {
     minor: u32,
 }
 
-/// What stands for a release.
+/// A release with a built-in policy in its place, where there is no policy of the release itself.
 #[derive(Clone, Debug)]
 pub struct OfRelease {
     /// The policy, called `linux-` and the number.
     pub policy: Loaded,
     /// The built-in policy that it differs least from.
     pub nearest: Loaded,
-    /// How it differs from that.
+    /// Differences between that policy and the release.
     pub diff: Diff,
 }
 

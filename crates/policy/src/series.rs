@@ -12,7 +12,7 @@ use order9_toml::Preset;
 /// A patch that changes what compaction does.
 struct Patch {
     number: u8,
-    /// Its subject.
+    /// Subject of the patch.
     subject: &'static str,
     /// Switches and values in TOML.
     sets: &'static [(&'static str, &'static str)],

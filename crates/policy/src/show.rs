@@ -12,30 +12,30 @@ use crate::table::switches;
 /// A policy, laid out.
 #[derive(Clone, Debug, Serialize)]
 pub struct Show {
-    /// Its name.
+    /// Name of the policy.
     pub name: String,
-    /// What it is.
+    /// Summary of the policy, in one line.
     pub summary: String,
     /// The policies it is made of, from the one without base to itself.
     pub chain: Vec<String>,
     /// Every switch.
     pub switches: Vec<ShowSwitch>,
-    /// What it would set if the engine could.
+    /// Planned switches that the policy would set if the engine had them.
     pub not_modelled: Vec<ShowNeed>,
 }
 
 /// A switch, laid out.
 #[derive(Clone, Debug, Serialize)]
 pub struct ShowSwitch {
-    /// Its key.
+    /// Key of the switch.
     pub key: &'static str,
-    /// Its value.
+    /// Value of the switch.
     pub value: Value,
-    /// Which policy of the chain set it.
+    /// Name of the policy of the chain that set the value.
     pub set_in: String,
-    /// What it switches.
+    /// The behaviour that the switch changes.
     pub meaning: &'static str,
-    /// What it does with this value.
+    /// The behaviour with this value.
     pub does: String,
     /// The Linux releases that do so.
     pub releases: &'static str,
@@ -47,18 +47,18 @@ pub struct ShowSwitch {
 /// A switch that the engine does not have yet, laid out.
 #[derive(Clone, Debug, Serialize)]
 pub struct ShowNeed {
-    /// Its key.
+    /// Key of the planned switch.
     pub key: &'static str,
     /// The value it should have.
     pub value: &'static str,
-    /// Which policy of the chain says so.
+    /// Name of the policy of the chain that needs the switch.
     pub set_in: String,
-    /// What it would switch.
+    /// The behaviour that the switch would change.
     pub meaning: &'static str,
 }
 
 impl Show {
-    /// Lays `loaded` out.
+    /// Lays out the switches of `loaded`.
     #[must_use]
     pub fn new(loaded: &Loaded) -> Self {
         let switches = switches().map(|switch| {

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 pub struct Switch {
     /// Path of the field in `Policy`, as it is written in TOML.
     pub key: &'static str,
-    /// What it switches, in one sentence without its stop.
+    /// The behaviour that the switch changes, in one sentence without its stop.
     pub meaning: &'static str,
     /// Linux' name of it, where it can be set at run time.
     pub sysctl: Option<&'static str>,
@@ -27,9 +27,9 @@ pub struct Switch {
 pub enum Values {
     /// `true` or `false`; each says a whole sentence.
     Flag {
-        /// `false`.
+        /// The case `false`.
         off: Case,
-        /// `true`.
+        /// The case `true`.
         on: Case,
     },
     /// One of several words, each of which ends the sentence that `subject` begins.
@@ -45,11 +45,11 @@ pub enum Values {
         subject: &'static str,
         /// End of the sentence; `{}` stands for the number.
         says: &'static str,
-        /// What is accepted.
+        /// The accepted numbers.
         range: RangeInclusive<u64>,
         /// A word that may stand instead, for releases without the number.
         absent: Option<Case>,
-        /// Which releases have which number.
+        /// Releases with the number that each of them has.
         releases: &'static str,
     },
 }
@@ -57,9 +57,9 @@ pub enum Values {
 /// A named value.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// As spelled in TOML.
+    /// Spelling of the value in TOML.
     pub name: &'static str,
-    /// What it does, in words.
+    /// The behaviour with this value, in words.
     pub says: &'static str,
     /// The Linux releases that do it.
     pub releases: &'static str,
@@ -68,22 +68,22 @@ pub struct Case {
 /// The value of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// Of a [`Values::Flag`].
+    /// Value of a [`Values::Flag`].
     Flag(bool),
-    /// Of a [`Values::Number`].
+    /// Value of a [`Values::Number`].
     Number(u64),
     /// Of a [`Values::Word`], or the word instead of a number.
     Word(&'static str),
 }
 
 impl Switch {
-    /// Its value in `policy`.
+    /// Value of the switch in `policy`.
     #[must_use]
     pub fn get(&self, policy: &Policy) -> Value {
         (self.get)(policy)
     }
 
-    /// What it does with `value`, a sentence without its stop.
+    /// The behaviour with `value`, a sentence without its stop.
     #[must_use]
     pub fn sentence(&self, value: Value) -> String {
         let phrase = self.phrase(value);
@@ -93,7 +93,7 @@ impl Switch {
         }
     }
 
-    /// What changes where `before` becomes `after`, and which releases do it so.
+    /// The change of behaviour from `before` to `after`, with the releases that have it.
     #[must_use]
     pub fn change(&self, before: Value, after: Value) -> String {
         let sentence = self.sentence(after);
@@ -116,7 +116,7 @@ impl Switch {
         }
     }
 
-    /// What `value` adds to the subject.
+    /// The words for `value` that follow the subject of the sentence.
     fn phrase(&self, value: Value) -> String {
         match (self.values.case(value), &self.values, value) {
             (Some(case), ..) => case.says.to_owned(),
@@ -157,7 +157,7 @@ impl Values {
         }
     }
 
-    /// What is accepted, for a message.
+    /// The accepted values, for a message.
     #[must_use]
     pub fn expected(&self) -> String {
         match self {
@@ -215,7 +215,7 @@ impl Value {
     }
 }
 
-/// As written in TOML.
+/// Writes the value as TOML has it.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -13,16 +13,16 @@ use crate::table::{self, switches};
 /// Keys of a policy file that are no switches.
 const OWN_KEYS: [&str; 3] = ["base", "summary", "needs"];
 
-/// What a policy file says.
+/// Contents of a policy file.
 #[derive(Debug, Default)]
 pub(crate) struct PolicyText {
-    /// What it is, in one line; may be empty.
+    /// Summary of the policy, in one line; may be empty.
     pub(crate) summary: String,
-    /// What it inherits from.
+    /// The policy that this one inherits from.
     pub(crate) base: Option<Base>,
     /// The switches it sets.
     pub(crate) settings: Vec<(&'static Switch, Value)>,
-    /// What it would set if it could.
+    /// Planned switches that the file would set if the engine had them.
     pub(crate) needs: Vec<Needed>,
 }
 

@@ -14,7 +14,7 @@ use order9_mm::{LruList, LruType, Mm, NodeLevels, NumaCounters, Zone};
 
 use super::{labelled, zones_of};
 
-/// Names and values.
+/// Fields of a file: names with their values.
 type Fields = Vec<(&'static str, u64)>;
 
 /// Writes /sys/devices/system/node/nodeN/meminfo with the fields of Linux 6.18, those of huge pages by release; 0 stands
@@ -190,6 +190,6 @@ const ZONE_LISTS: [&str; LruList::COUNT] = [
     "nr_zone_active_file",
     "nr_zone_unevictable",
 ];
-/// The same, by node.
+/// Names of the LRU lists in the files of a node.
 const NODE_LISTS: [&str; LruList::COUNT] =
     ["nr_inactive_anon", "nr_active_anon", "nr_inactive_file", "nr_active_file", "nr_unevictable"];

@@ -32,7 +32,7 @@ pub fn render_numa_maps<T: Tracer>(mm: &Mm<T>, space: &Space, out: &mut impl Wri
     Ok(())
 }
 
-/// `MODE[=FLAGS][:NODES]`.
+/// Writes a policy as `MODE[=FLAGS][:NODES]`.
 fn render_policy(policy: &Mempolicy, out: &mut impl Write) -> Result {
     out.write_str(policy.mode().word())?;
     out.write_str(match policy.flags() {

@@ -10,8 +10,8 @@ use order9_units::{Bytes, NodeMask};
 
 use crate::Words;
 
-/// What `words` say, separated by commas, behind which a digit goes on with the same option: `mpol=bind:0,2`. Of an option
-/// that is given twice the last one counts.
+/// Parses mount options, which commas separate. A part that begins with a digit continues the option before it:
+/// `mpol=bind:0,2`. The last of several values for one option counts.
 ///
 /// # Errors
 /// `EINVAL` for an option or a value that there is not.

@@ -8,7 +8,7 @@ use order9_mm::trace::Tracer;
 use order9_mm::{ByZone, Counters, LruList, LruType, Mm, NumaCounters, Zone};
 use order9_units::{Migratetype, ZoneKind};
 
-/// Names and values.
+/// Fields of a file: names with their values.
 type Fields = Vec<(&'static str, u64)>;
 
 /// The names of a counter that there is for every kind of zone.
@@ -162,7 +162,7 @@ fn node_levels<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
     ]);
 }
 
-/// They stand among the levels in Linux, too.
+/// Writes the events of refaults, which Linux also lists among the levels.
 fn workingset_events<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
     let Counters { workingset_refault, workingset_activate, workingset_restore, .. } = mm.counters();
     if mm.policy().reclaim.new_anon == NewAnon::Inactive {

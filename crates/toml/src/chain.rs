@@ -11,7 +11,7 @@ use crate::words::{nearest, shown};
 /// Longest file, in bytes: a mistaken name must not fill the memory.
 const FILE_MAX: u64 = 1 << 20;
 
-/// What messages call a kind of file.
+/// Words that messages use for a kind of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// One of them: "policy".
@@ -25,7 +25,7 @@ pub struct Kind {
 pub struct Preset {
     /// File name without `.toml`.
     pub name: &'static str,
-    /// The file.
+    /// The text of the file.
     pub text: &'static str,
 }
 
@@ -37,7 +37,7 @@ macro_rules! presets {
     };
 }
 
-/// Where a file inherits from.
+/// Reference to the file that another one inherits from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
     /// Built-in name, or path from the folder of the file that names it.
@@ -46,11 +46,11 @@ pub struct Base {
     pub line: usize,
 }
 
-/// What one file of some kind says. Nothing is looked up in other files.
+/// The contents of one file of some kind. Nothing is looked up in other files.
 pub trait Definition: Sized {
-    /// What messages call it.
+    /// Words that messages use for this kind.
     const KIND: Kind;
-    /// What can be wrong at a line of it.
+    /// Errors that belong to one line of the file.
     type Problem: From<Problem> + Debug + Display;
 
     /// The built-in files of this kind.
@@ -67,7 +67,7 @@ pub trait Definition: Sized {
     /// The first thing wrong, with its line.
     fn parse(file: &str, text: &str) -> Result<Self, FileError<Self::Problem>>;
 
-    /// What it inherits from.
+    /// The file that this one inherits from.
     fn base(&self) -> Option<&Base>;
 }
 
@@ -76,11 +76,11 @@ pub trait Definition: Sized {
 pub struct Member<D> {
     /// Built-in name, or path.
     pub name: String,
-    /// What it says.
+    /// The contents of the file itself.
     pub said: D,
     /// Two members are the same if these are.
     id: PathBuf,
-    /// What relative paths in it start from; none in a built-in file.
+    /// Folder at which relative paths begin; `None` in a built-in file.
     folder: Option<PathBuf>,
 }
 

@@ -14,9 +14,9 @@ pub enum FileError<P: Debug + Display + 'static> {
         kind.one, proposal(*.nearest), kind.many
     )]
     UnknownName {
-        /// What was looked for.
+        /// Kind of file that was looked for.
         kind: Kind,
-        /// As given.
+        /// The name as given.
         name: String,
         /// The built-in name that was probably meant.
         nearest: Option<&'static str>,
@@ -24,19 +24,19 @@ pub enum FileError<P: Debug + Display + 'static> {
     /// A file that cannot be read, or is no text.
     #[error("{file}: {problem}")]
     Unreadable {
-        /// As named by the user.
+        /// The path as the user named it.
         file: String,
-        /// What is wrong with it.
+        /// The error, in words.
         problem: String,
     },
     /// Something wrong at a line.
     #[error("{file}, line {line}: {problem}")]
     At {
-        /// As named by the user.
+        /// The path as the user named it.
         file: String,
-        /// From 1 on.
+        /// Number of the line, from 1 on.
         line: usize,
-        /// What is wrong there.
+        /// The error at that line.
         problem: P,
     },
     /// A base that cannot be loaded.
@@ -44,22 +44,22 @@ pub enum FileError<P: Debug + Display + 'static> {
     Base {
         /// The file that names it.
         file: String,
-        /// From 1 on.
+        /// Number of the line, from 1 on.
         line: usize,
-        /// Why.
+        /// The error in the file that is inherited from.
         cause: Box<Self>,
     },
     /// A file that is its own base.
     #[error("{} must not be based on each other in a circle: {}", kind.many, files.join(" -> "))]
     Cycle {
-        /// What kind of files they are.
+        /// Kind of the files.
         kind: Kind,
         /// The way round; the last is the first.
         files: Vec<String>,
     },
 }
 
-/// What can be wrong at a line of any file.
+/// Errors at a line that any kind of file can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// The text is no TOML.
@@ -68,7 +68,7 @@ pub enum Problem {
     /// No key is called so.
     #[error("unknown key {key}{}", proposal(*.nearest))]
     UnknownKey {
-        /// As written, with its table.
+        /// The key as written, with its table.
         key: String,
         /// The key that was probably meant.
         nearest: Option<&'static str>,
@@ -76,11 +76,11 @@ pub enum Problem {
     /// A value of the wrong type, an unknown word, or a number out of range.
     #[error("{key} is {found}, expected {expected}")]
     WrongValue {
-        /// The key.
+        /// Key of the value.
         key: String,
-        /// As written.
+        /// The value as written.
         found: String,
-        /// What is accepted.
+        /// The accepted values, in words.
         expected: String,
     },
 }

@@ -10,7 +10,7 @@ use crate::words::shown;
 pub struct Leaf<'a> {
     /// Key with the tables it is in, by dots.
     pub key: String,
-    /// Its value.
+    /// Value of the key.
     pub value: &'a DeValue<'a>,
     /// The byte at which its own name starts.
     pub at: usize,

@@ -53,7 +53,7 @@ mod tests {
 
     use super::*;
 
-    /// What TOML reads where `written` stands as a value.
+    /// The string that TOML reads where `written` stands as a value.
     fn read(written: &str) -> String {
         let text = format!("source = {written}");
         let table = DeTable::parse(&text).expect("TOML").into_inner();

@@ -15,7 +15,7 @@ macro_rules! length {
         pub struct $name(u64);
 
         impl $name {
-            /// Nothing.
+            /// No pages.
             pub const ZERO: Self = Self(0);
 
             #[doc = concat!("A length of `n` ", $unit, ".")]

@@ -29,7 +29,7 @@ pub enum Migratetype {
 pub struct MigratetypeError;
 
 impl Migratetype {
-    /// How many types there are.
+    /// Number of migratetypes.
     pub const COUNT: usize = 6;
 
     /// All types, by number.

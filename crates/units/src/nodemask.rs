@@ -12,7 +12,7 @@ use crate::NodeId;
 pub struct NodeMask(u64);
 
 impl NodeMask {
-    /// No node.
+    /// The mask without any node.
     pub const EMPTY: Self = Self(0);
     /// Every number that a node can have.
     pub const ALL: Self = Self(u64::MAX);
@@ -48,19 +48,19 @@ impl NodeMask {
         node.0 < 64 && self.0 >> node.0 & 1 != 0
     }
 
-    /// How many nodes it holds.
+    /// Number of nodes in the mask.
     #[must_use]
     pub const fn weight(self) -> u64 {
         self.0.count_ones() as u64
     }
 
-    /// Its lowest node.
+    /// The lowest node of the mask; `None` where the mask is empty.
     #[must_use]
     pub const fn first(self) -> Option<NodeId> {
         if self.0 == 0 { None } else { Some(NodeId(self.0.trailing_zeros() as u16)) }
     }
 
-    /// Its nodes, upward.
+    /// The nodes of the mask in ascending order.
     pub fn iter(self) -> impl Iterator<Item = NodeId> + Clone {
         (0..64).map(NodeId).filter(move |&node| self.has(node))
     }

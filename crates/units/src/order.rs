@@ -20,7 +20,7 @@ impl Order {
     pub const PAGEBLOCK: Self = Self(9);
     /// The largest buddy block, 1024 pages: Linux' `MAX_PAGE_ORDER`.
     pub const MAX: Self = Self(10);
-    /// How many orders there are: Linux' `NR_PAGE_ORDERS`.
+    /// Number of orders: Linux' `NR_PAGE_ORDERS`.
     pub const COUNT: usize = Self::MAX.0 as usize + 1;
 
     /// The order `order`, or `None` above [`Order::MAX`].
@@ -41,7 +41,7 @@ impl Order {
         self.0 as usize
     }
 
-    /// `2^order` pages.
+    /// Length of a block of this order: `2^order` pages.
     #[must_use]
     pub const fn pages(self) -> Pages {
         Pages::new(1 << self.0)

@@ -17,7 +17,7 @@ impl Pfn {
         Self(n)
     }
 
-    /// The frame number.
+    /// The number of the frame.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
@@ -92,7 +92,7 @@ impl fmt::Display for Pfn {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PfnRange {
-    /// First frame.
+    /// First frame of the range.
     pub start: Pfn,
     /// One past the last frame; never below `start`.
     pub end: Pfn,
@@ -111,7 +111,7 @@ impl PfnRange {
         Self { start, end: start + length }
     }
 
-    /// How many frames.
+    /// Length of the range.
     #[must_use]
     pub fn len(self) -> Pages {
         self.end - self.start
@@ -135,7 +135,7 @@ impl PfnRange {
         Self::new(self.start.max(other.start), self.end.min(other.end))
     }
 
-    /// Every frame, upward.
+    /// The frames of the range in ascending order.
     pub fn iter(self) -> impl DoubleEndedIterator<Item = Pfn> {
         (self.start.0..self.end.0).map(Pfn)
     }

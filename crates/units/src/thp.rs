@@ -37,9 +37,9 @@ mode! {
     HugeEnabled: 3 {
         /// All, unless advised against.
         Always = "always",
-        /// What `MADV_HUGEPAGE` names.
+        /// Memory that `MADV_HUGEPAGE` names.
         Madvise = "madvise",
-        /// None.
+        /// No memory.
         Never = "never",
     }
 }
@@ -47,15 +47,15 @@ mode! {
 mode! {
     /// `transparent_hugepage/defrag`: what a fault does that finds no free huge page.
     HugeDefrag: 5 {
-        /// It reclaims and compacts.
+        /// The fault reclaims and compacts.
         Always = "always",
-        /// It asks kswapd and kcompactd to.
+        /// The fault wakes kswapd and kcompactd, and takes base pages.
         Defer = "defer",
-        /// In advised memory it reclaims and compacts, elsewhere it asks the daemons.
+        /// In advised memory the fault reclaims and compacts; elsewhere it wakes the daemons and takes base pages.
         DeferMadvise = "defer+madvise",
-        /// In advised memory it reclaims and compacts, elsewhere it makes do.
+        /// In advised memory the fault reclaims and compacts; elsewhere it takes base pages.
         Madvise = "madvise",
-        /// It makes do with base pages.
+        /// The fault takes base pages where no huge page is free.
         Never = "never",
     }
 }
@@ -65,17 +65,17 @@ mode! {
     SizeEnabled: 4 {
         /// All, unless advised against.
         Always = "always",
-        /// What `transparent_hugepage/enabled` says.
+        /// The rule of `transparent_hugepage/enabled`.
         Inherit = "inherit",
-        /// What `MADV_HUGEPAGE` names.
+        /// Memory that `MADV_HUGEPAGE` names.
         Madvise = "madvise",
-        /// None.
+        /// No memory.
         Never = "never",
     }
 }
 
 impl SizeEnabled {
-    /// Who gets huge pages of this size where `transparent_hugepage/enabled` is `all_sizes`.
+    /// The rule for huge pages of this size where `transparent_hugepage/enabled` is `all_sizes`.
     #[must_use]
     pub const fn rule(self, all_sizes: HugeEnabled) -> HugeEnabled {
         match self {

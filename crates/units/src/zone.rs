@@ -33,9 +33,9 @@ pub enum ZoneKind {
     /// 16 MiB to 4 GiB.
     #[cfg_attr(feature = "serde", serde(rename = "DMA32"))]
     Dma32 = 1,
-    /// From 4 GiB on: what the kernel uses by default.
+    /// From 4 GiB on. The kernel takes memory from this zone by default.
     Normal = 2,
-    /// For movable memory alone, from `movablecore=` or hotplug.
+    /// Holds movable memory only. Set up by `movablecore=` or by hotplug.
     Movable = 3,
 }
 
@@ -44,7 +44,7 @@ pub enum ZoneKind {
 pub struct ZoneKindError;
 
 impl ZoneKind {
-    /// How many kinds there are.
+    /// Number of kinds of zones.
     pub const COUNT: usize = 4;
 
     /// All kinds, lowest first.

@@ -47,7 +47,7 @@ struct Sums {
 }
 
 impl Accesses {
-    /// Loads from `area`.
+    /// Measures loads from `area`.
     pub(crate) async fn measure<S: Sys>(&self, sys: &S, area: Area) -> Result<(), Stop> {
         let Loads { loads, time, tlb_misses } = sys.load(area, LOADS).await?;
         self.0.loads.fetch_add(loads, Ordering::Relaxed);
@@ -56,7 +56,7 @@ impl Accesses {
         Ok(())
     }
 
-    /// What a load took, in ns; 0 where there was none.
+    /// Mean time of a load, in ns; 0 without loads.
     pub(crate) fn mean(&self) -> f64 {
         let loads = self.0.loads.load(Ordering::Relaxed).max(1);
         self.0.nanos.load(Ordering::Relaxed) as f64 / loads as f64

@@ -15,30 +15,30 @@ use crate::sys::{Stop, Sys};
 pub enum Cpus {
     /// All that the machine has: the program is not bound.
     All,
-    /// Those of a list.
+    /// The CPUs of a list.
     List(Vec<CpuRange>),
-    /// Those of some nodes; [`NodeMask::ALL`] means all nodes.
+    /// The CPUs of some nodes; [`NodeMask::ALL`] means all nodes.
     OfNodes(NodeMask),
 }
 
 /// CPUs of a list: from the first to the last, every so many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuRange {
-    /// The first.
+    /// First CPU of the range.
     pub first: u32,
     /// The last that there may be.
     pub last: u32,
-    /// From one to the next; not 0.
+    /// Distance from one CPU to the next; not 0.
     pub step: u32,
 }
 
-/// How new threads and processes spread over nodes, where several CPUs are equally loaded.
+/// Choice of a node for new threads and processes among equally loaded CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spread {
-    /// To the node with the fewest tasks: children of one program come to run on all nodes in turn.
+    /// The node with the fewest tasks: children of one program come to run on all nodes in turn.
     #[default]
     Even,
-    /// To the node of the starter, as long as a CPU of it has nothing to do.
+    /// The node of the starter, as long as a CPU of it has nothing to do.
     Packed,
 }
 
@@ -64,7 +64,7 @@ pub(crate) const SPREAD: Parameter = Parameter {
 };
 
 impl Cpus {
-    /// What is accepted, in words.
+    /// The accepted values, in words.
     pub(crate) const EXPECTED: &str = "\"all\", a list of CPUs such as \"0-3,8\" or \"0-31:2\", or \"cpunodebind:\" with nodes, such \
         as \"cpunodebind:0\"";
 
@@ -106,7 +106,7 @@ impl Cpus {
         }
     }
 
-    /// Their numbers; `None` where the program is not bound.
+    /// Numbers of the CPUs; `None` where the program is not bound.
     fn numbers<S: Sys>(&self, sys: &S) -> Option<Vec<u32>> {
         match self {
             Self::All => None,
@@ -133,7 +133,7 @@ impl CpuRange {
     }
 }
 
-/// As [`Cpus::parse`] takes it.
+/// Writes the text that [`Cpus::parse`] takes.
 impl fmt::Display for Cpus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -170,7 +170,7 @@ pub(crate) async fn bind_as_chosen<S: Sys>(sys: &S, parameters: &Parameters) -> 
     }
 }
 
-/// Of these CPUs those that were chosen; all where nothing was.
+/// The chosen CPUs among `cpus`; all of them where nothing was chosen.
 pub(crate) fn chosen_of<S: Sys>(sys: &S, parameters: &Parameters, mut cpus: Vec<u32>) -> Vec<u32> {
     if let Some(chosen) = parameters.cpus().and_then(|chosen| chosen.numbers(sys)) {
         cpus.retain(|cpu| chosen.contains(cpu));

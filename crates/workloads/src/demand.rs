@@ -7,22 +7,22 @@ use order9_units::{Bytes, Nanos, PAGE_SIZE};
 use crate::parameters::Parameters;
 use crate::sys::Facts;
 
-/// What a run takes at least, if nothing ends it before.
+/// Least memory, disk space and time that a run takes if nothing ends it before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
     /// The most memory that one process maps at once.
     pub mapped: Bytes,
-    /// What its files hold together at once.
+    /// Bytes that its files hold together at one time.
     pub files: Bytes,
     /// Accesses to pages and files: what the time of the host goes by.
     pub steps: u64,
-    /// How long it lasts in its own time.
+    /// Duration of the run in virtual time.
     pub time: Nanos,
 }
 
 /// A request that fails has looked at a block of pages at least.
 pub(crate) const FAILURE_STEPS: u64 = 512;
-/// What a read of a block, or an allocation of the kernel, takes at least in virtual time.
+/// Least virtual time of a read of a block, or of an allocation of the kernel.
 pub(crate) const CALL: Nanos = Nanos::new(1000);
 
 impl Demand {
@@ -31,7 +31,7 @@ impl Demand {
         Self { mapped: Bytes::new(size), steps: pages(size).saturating_mul(times), ..Self::default() }
     }
 
-    /// The same beside files of so many bytes together.
+    /// The same demand beside `files` bytes of files.
     pub(crate) fn beside(self, files: u64) -> Self {
         Self { files: Bytes::new(files), steps: self.steps.saturating_add(pages(files)), ..self }
     }
@@ -71,12 +71,12 @@ impl Chosen<'_> {
     }
 }
 
-/// How many base pages hold so many bytes.
+/// Number of base pages that hold `bytes`.
 pub(crate) const fn pages(bytes: u64) -> u64 {
     bytes.div_ceil(PAGE_SIZE.get())
 }
 
-/// So many percent.
+/// `percent` percent of `of`.
 pub(crate) fn part(of: u64, percent: u64) -> u64 {
     u64::try_from(u128::from(of) * u128::from(percent) / 100).unwrap_or(u64::MAX)
 }

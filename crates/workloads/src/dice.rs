@@ -6,7 +6,7 @@ use rand_pcg::rand_core::Rng as _;
 
 /// The kernel's own blocks are of this order at most.
 const BLOCK_ORDER_MAX: u8 = 3;
-/// That a block is of the order under consideration, and not of a higher one.
+/// Probability that a block is of the order under consideration, and not of a higher one.
 const ORDER_ENDS: f64 = 0.7;
 
 /// One random stream.
@@ -17,7 +17,7 @@ impl Dice {
         Self(Pcg64Mcg::new(u128::from(seed) | 1))
     }
 
-    /// From 0 up to, but without, 1.
+    /// A number from 0 up to, but not including, 1.
     pub(crate) fn share(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -31,12 +31,12 @@ impl Dice {
         self.0.next_u64() % end
     }
 
-    /// One of `from..=to`.
+    /// A whole number from `from` to `to`, both included.
     pub(crate) fn between(&mut self, from: u64, to: u64) -> u64 {
         from + self.below(to - from + 1)
     }
 
-    /// Exponentially distributed.
+    /// An exponentially distributed duration.
     pub(crate) fn exponential(&mut self, mean: Nanos) -> Nanos {
         nanos(-libm::log(1.0 - self.share()) * mean.get() as f64)
     }
@@ -46,7 +46,7 @@ impl Dice {
         nanos(least.get() as f64 / libm::pow(1.0 - self.share(), 1.0 / alpha)).min(most)
     }
 
-    /// As likely between 1 and 2 as between 2 and 4.
+    /// A number whose logarithm is uniformly distributed: as likely between 1 and 2 as between 2 and 4.
     pub(crate) fn log_uniform(&mut self, least: f64, most: f64) -> f64 {
         least * libm::exp(self.share() * libm::log(most / least))
     }

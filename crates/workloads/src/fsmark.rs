@@ -73,25 +73,25 @@ const MEASURES: &[Measure] = &[Measure {
     main: &[(OPERATION, Figure::Mean)],
 }];
 
-/// As mmtests calls it: the number is that of threads in each process.
+/// Name of the operation in mmtests, in which the number is that of threads in each process.
 const OPERATION: &str = "1-files/sec";
 const PROCESSES: u64 = 16;
 const FILE_SIZE: Bytes = PAGE_SIZE;
 const FILES_MAX: u64 = 1_000_000;
 const ITERATIONS: u64 = 60;
 
-/// What a program computes for each file: a name of 40 characters, 24 of them random, a path, and six readings of the
-/// clock. Measured: 0.49 to 0.50 us in three million rounds of such a C program (gcc -O2, Xeon of 2.1 GHz).
+/// Time that a program computes for each file: a name of 40 characters, 24 of them random, a path, and six readings of
+/// the clock. Measured: 0.49 to 0.50 us in three million rounds of such a C program (gcc -O2, Xeon of 2.1 GHz).
 const NAMING: Nanos = Nanos::new(500);
 
-/// What one process makes.
+/// Files that one process makes.
 #[derive(Clone, Copy)]
 struct Share {
     files: u64,
     size: Bytes,
 }
 
-/// What one process has made in an iteration.
+/// Files and bytes that one process has made in an iteration.
 #[derive(Default)]
 struct Made {
     files: Vec<FileId>,
@@ -163,7 +163,7 @@ fn files(facts: &Facts) -> u64 {
     (facts.room().get() * 2 / PAGE_SIZE.get() / ITERATIONS).clamp(1, FILES_MAX)
 }
 
-/// As many as leave room on the disk; on tmpfs that is half of memory, unless mounted otherwise.
+/// Largest number of iterations that leave room on the disk. A tmpfs holds half of memory unless mounted otherwise.
 fn iterations(facts: &Facts) -> u64 {
     let room = facts.disk.unwrap_or(Bytes::new(facts.room().get() / 2));
     let each = FILE_SIZE.get() * files(facts) * PROCESSES;

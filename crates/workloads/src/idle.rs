@@ -30,7 +30,7 @@ const PARAMETERS: &[Parameter] = &[Parameter {
     default_text: "60s",
 }];
 
-/// It measures nothing: its result are the counters.
+/// No measures: the results are the counters.
 const MEASURES: &[Measure] = &[];
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {

@@ -3,34 +3,34 @@
 /// One table of what a workload measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measure {
-    /// What stands above the table, behind the name of the workload; may be empty.
+    /// Heading of the table, behind the name of the workload; may be empty.
     pub heading: &'static str,
-    /// How the operations of this table begin, in the order of the table. What follows is a dash and a number, or nothing.
+    /// Beginnings of the operations of this table, in its order. A dash and a number, or nothing, follows.
     pub operations: &'static [&'static str],
-    /// Which rows are printed.
+    /// Rows that the table prints.
     pub family: Family,
-    /// Which way is better.
+    /// Direction in which values are better.
     pub better: Better,
-    /// What the table shows its values in; samples are nanoseconds where it is a time.
+    /// Unit of the values in the table. Samples are nanoseconds where it is a time.
     pub unit: Unit,
-    /// Decimals shown.
+    /// Number of decimals shown.
     pub decimals: usize,
-    /// What of this table decides which policy is better: operations as above, and the figure that a run has of each.
+    /// Operations of this table that decide which policy is better, each with the figure that represents a run.
     pub main: &'static [(&'static str, Figure)],
 }
 
 /// One figure for all samples of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
-    /// Their mean, or the only one there is.
+    /// Mean of the samples, or the only one there is.
     Mean,
-    /// What half of them do not exceed.
+    /// Value that half of the samples do not exceed.
     Median,
-    /// What 95 % of them do not exceed.
+    /// Value that 95 % of the samples do not exceed.
     P95,
 }
 
-/// Which statistics of its samples a table shows, as in mmtests.
+/// Statistics of the samples that a table shows, as in mmtests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// Least, mean, spread, largest.
@@ -43,23 +43,23 @@ pub enum Family {
     Single(&'static str),
 }
 
-/// Which way is better.
+/// Direction in which values are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// Latencies.
+    /// Lower values are better: latencies.
     Lower,
-    /// Throughputs.
+    /// Higher values are better: throughputs.
     Higher,
 }
 
-/// What a table shows its values in.
+/// Unit of the values of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Durations.
+    /// Seconds, for durations.
     Seconds,
-    /// Latencies of mappings.
+    /// Milliseconds, for latencies of mappings.
     Milliseconds,
-    /// Latencies.
+    /// Microseconds, for latencies.
     Microseconds,
     /// Latencies of single accesses.
     Nanoseconds,

@@ -57,7 +57,7 @@ const WORDS: [(&str, MemoryMode); 11] = [
     ("proximity", MemoryMode::NodeProximity),
 ];
 
-/// What the numbers of nodes mean.
+/// Meaning of the numbers of nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NodeFlags {
     /// Nodes, which follow the cpuset by their place.
@@ -74,11 +74,11 @@ pub enum NodeFlags {
 /// A memory policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mempolicy {
-    /// Its mode.
+    /// Mode of the policy.
     pub mode: MemoryMode,
-    /// What the numbers of its nodes mean.
+    /// Meaning of the numbers of its nodes.
     pub flags: NodeFlags,
-    /// Its nodes; [`NodeMask::ALL`] means those that the machine has.
+    /// Nodes of the policy; [`NodeMask::ALL`] means all nodes of the machine.
     pub nodes: NodeMask,
 }
 
@@ -106,7 +106,7 @@ pub const GENERAL: &[Parameter] = &[
     SPREAD,
 ];
 
-/// What is measured of every workload that runs under a memory policy: in its rows, the number of the node.
+/// Measures of every workload that runs under a memory policy. The number in a row is that of the node.
 pub const GENERAL_MEASURES: &[Measure] = &[Measure {
     heading: "Pages by Node",
     operations: &["Mapped", "Hit", "Miss", "Interleaved"],
@@ -145,11 +145,11 @@ impl Mempolicy {
         (sound && takes_nodes == text.contains(':')).then_some(Self { mode, flags, nodes })
     }
 
-    /// What is accepted, in words.
+    /// The accepted values, in words.
     pub(crate) const EXPECTED: &str = "\"default\", \"local\", \"proximity\", or one of \"bind\", \"preferred\", \"preferred-many\", \
         \"interleave\" and \"weighted-interleave\" with nodes, such as \"bind:0\", \"interleave:0-1,3\" or \"interleave:all\"";
 
-    /// The same with the numbers of all nodes of a machine that has so many in place of [`NodeMask::ALL`].
+    /// The same policy on a machine with `nodes` nodes: their numbers replace [`NodeMask::ALL`].
     #[must_use]
     pub fn on(self, nodes: usize) -> Self {
         let all = || (0..64).map(NodeId).take(nodes).collect();
@@ -163,7 +163,7 @@ impl Mempolicy {
     }
 }
 
-/// As [`Mempolicy::parse`] takes it.
+/// Writes the text that [`Mempolicy::parse`] takes.
 impl fmt::Display for Mempolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = WORDS.iter().find(|(_, mode)| *mode == self.mode).map_or("default", |(word, _)| word);

@@ -10,14 +10,14 @@ use crate::mempolicy::{GENERAL, Mempolicy};
 use crate::sys::Facts;
 use crate::workload::Workload;
 
-/// Something that can be chosen.
+/// A parameter of a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Its name in scenario files and on the command line.
+    /// Name in scenario files and on the command line.
     pub key: &'static str,
-    /// What it is.
+    /// Meaning of the parameter, in words.
     pub meaning: &'static str,
-    /// Which values it takes.
+    /// Values that the parameter takes.
     pub kind: Kind,
     /// The value it has on a machine if nobody chooses one.
     pub default: fn(&Facts) -> Value,
@@ -25,7 +25,7 @@ pub struct Parameter {
     pub default_text: &'static str,
 }
 
-/// Which values a parameter takes.
+/// Values that a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An amount of memory, at least this.
@@ -100,7 +100,7 @@ impl Kind {
         }
     }
 
-    /// What is accepted, in words.
+    /// The accepted values, in words.
     #[must_use]
     pub fn expected(self) -> String {
         match self {
@@ -129,7 +129,7 @@ impl Parameters {
         self.0.values().find_map(|value| if let Value::Cpus(cpus) = value { Some(cpus) } else { None })
     }
 
-    /// What was chosen, and defaults for the rest.
+    /// The chosen values, and defaults for all others.
     ///
     /// # Errors
     /// The first parameter with a value that it does not take.
@@ -188,7 +188,7 @@ impl Parameters {
     }
 }
 
-/// As a scenario file has it: bytes and nanoseconds in full.
+/// Writes the value as a scenario file has it: bytes and nanoseconds in full.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

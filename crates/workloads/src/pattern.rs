@@ -37,7 +37,7 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// As the parameters `pattern` and `freed_percent` say.
+    /// The pattern that the parameters `pattern` and `freed_percent` name.
     pub(crate) fn new(kind: &'static str, freed_percent: u64, seed: u64) -> Self {
         Self { kind, freed: PAGES * freed_percent / 100, dice: Dice::new(seed) }
     }

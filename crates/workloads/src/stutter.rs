@@ -82,9 +82,9 @@ const MEASURES: &[Measure] = &[
 const MIB: Bytes = Bytes::new(1 << 20);
 /// The probe's pause between two rounds.
 const PAUSE: Nanos = Nanos::new(5_000_000);
-/// What a hog has before the copy begins.
+/// Time between the start of the hogs and that of the copy.
 const HEAD_START: Nanos = Nanos::new(10_000_000_000);
-/// What is copied at once.
+/// Bytes that are copied at once.
 const BLOCK: Bytes = Bytes::new(2 << 20);
 
 fn demand(of: &Chosen<'_>) -> Demand {

@@ -4,16 +4,16 @@ use order9_units::{Bytes, Nanos, PAGE_SIZE};
 
 use crate::sys::{Access, Advice, Area, Mapping, Stop, Sys};
 
-/// How large it is.
+/// Size of a unit.
 pub(crate) const UNIT: Bytes = Bytes::new(2 << 20);
 
-/// How a unit was filled.
+/// Latency, page size and place of a filled unit.
 pub(crate) struct Filled {
-    /// From before the first store until the last, in whole microseconds; asking what was mapped not included.
+    /// Time from before the first store until the last, in whole microseconds. Asking for the mapping is not included.
     pub(crate) latency: Nanos,
     /// The first fault mapped more than it had to.
     pub(crate) huge: bool,
-    /// It lies on the node of the CPU that filled it.
+    /// Whether the unit lies on the node of the CPU that filled it.
     pub(crate) local: bool,
 }
 

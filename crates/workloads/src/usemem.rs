@@ -83,18 +83,18 @@ const TIMES: Measure = Measure {
     main: &[("System", Figure::Mean), ("Elapsd", Figure::Mean)],
 };
 
-/// What the file has beyond what is read of it.
+/// Bytes of the file beyond those that are read.
 const FILE_EXTRA: Bytes = Bytes::new(32 << 20);
 
 /// About how long a shell takes to start a program (`fork+/bin/sh` of lmbench): by then the one before has its threads.
 /// Where both began in one instant, their threads would come up in turns, and each program's on a node of its own.
 const BETWEEN_PROGRAMS: Nanos = Nanos::new(1_000_000);
 
-/// What one process does.
+/// Work of one process.
 #[derive(Clone, Copy)]
 struct Share {
     threads: u64,
-    /// Of each thread.
+    /// Bytes of each thread.
     bytes: Bytes,
     loops: u64,
 }

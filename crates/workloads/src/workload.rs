@@ -52,7 +52,7 @@ workloads! {
     HugeAllocUnmovable => hugealloc::unmovable,
     /// Asks for a pool of huge pages again and again.
     HugetlbGrow => hugetlb_grow,
-    /// Sleeps.
+    /// Sleeps, and leaves the machine to its daemons.
     Idle => idle,
     /// Starts a process that touches a large heap in fragmented memory.
     JavaHeap => java_heap,
@@ -85,13 +85,13 @@ impl Workload {
         Self::ALL.into_iter().find(|workload| workload.name() == name)
     }
 
-    /// Its name in scenario files and on the command line.
+    /// Name of the workload in scenario files and on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.spec().name
     }
 
-    /// What a run with these parameters takes at least.
+    /// Least memory, disk space and time that a run with these parameters takes.
     #[must_use]
     pub fn demand(self, parameters: &Parameters, facts: &Facts) -> Demand {
         (self.spec().demand)(&Chosen { parameters, facts })

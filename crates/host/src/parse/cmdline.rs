@@ -72,12 +72,12 @@ const WORDS: &[&str] = &[
     "yes", "z3fold", "zbud", "zsmalloc", "zstd",
 ];
 
-/// What is kept of a command line.
+/// The boot parameters that a snapshot keeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CommandLine {
     /// The parameters of the list in their order, `?` for a value that is not kept.
     pub(crate) kept: String,
-    /// How many others there were.
+    /// Number of parameters that were left out.
     pub(crate) dropped: u32,
 }
 

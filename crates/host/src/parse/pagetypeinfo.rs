@@ -6,16 +6,16 @@ use order9_units::{Migratetype, NodeId, Order, ZoneKind};
 
 use super::{Line, ParseError, lines};
 
-/// What the file says of one zone.
+/// The counts of one zone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ZoneTypes {
     /// Free blocks per type and order; Linux stops counting at 100000 and then prints `>100000`.
     pub(crate) free: BTreeMap<Migratetype, [u64; Order::COUNT]>,
-    /// Pageblocks per type.
+    /// Number of pageblocks by migratetype.
     pub(crate) blocks: BTreeMap<Migratetype, u64>,
 }
 
-/// What the file says of every zone that has pages.
+/// The counts of every zone that has pages.
 pub(crate) type PageTypes = BTreeMap<(NodeId, ZoneKind), ZoneTypes>;
 
 /// A table of the file.

@@ -10,7 +10,7 @@ use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::{Line, PAGES_MAX, ParseError, ZoneLine, lines};
 
-/// The whole file.
+/// Contents of /proc/zoneinfo.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ZoneInfoFile {
     /// The zones in the order of the file, without `Device`.
@@ -57,7 +57,7 @@ impl ZoneInfoFile {
     }
 }
 
-/// Which part of a zone's lines is being read.
+/// Part of a zone's lines that is being read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Section {
     NodeStats,
@@ -129,7 +129,7 @@ impl<'a> OpenZone<'a> {
         Ok(())
     }
 
-    /// Takes `NAME VALUE`.
+    /// Takes one line `NAME VALUE`.
     fn take_field(&mut self, line: &Line<'_>, name: &str, value: &str) -> Result<(), ParseError> {
         let pages = || line.pages(Some(value), "a name and a number of pages");
         let zone = &mut self.info;

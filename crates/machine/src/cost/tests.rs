@@ -17,7 +17,7 @@ fn prices() -> Prices {
     prices
 }
 
-/// What three units add to work that holds a zone lock once.
+/// Price of three more units in work that holds a zone lock once.
 fn added(change: fn(&mut Done)) -> [u64; 3] {
     let held = (FrameWork { zone_lock_sections: 1, ..FrameWork::default() }, Work::default());
     let mut more = held;

@@ -11,7 +11,8 @@ use super::spec::{DiskSpec, bytes_at, time_at};
 use super::stats::DiskStats;
 use super::{Bio, Block, Completion, Op, Ticket};
 
-/// How many of the waiting requests a bio is compared with, newest first: as many as Linux' `blk-mq` without a scheduler.
+/// Number of waiting requests, newest first, with which a bio is compared: as many as Linux' `blk-mq` without a
+/// scheduler.
 pub const MERGE_SEARCH: usize = 8;
 
 /// A bio that ended, and the queue in which tasks may wait for it.
@@ -34,7 +35,7 @@ struct BioSlot {
     waiters: Option<QueueId>,
 }
 
-/// What the device serves: bios, one behind the other.
+/// A request: adjacent bios that the device serves in one transfer.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     op: Op,
@@ -42,7 +43,7 @@ struct Request {
     pages: Pages,
     /// The first and the last of its bios.
     bios: (u32, u32),
-    /// When its first bio came.
+    /// Time at which the first bio of the request came.
     since: Nanos,
 }
 
@@ -71,15 +72,15 @@ pub(super) struct Device {
     served: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
     /// The request whose data is transferred, and when that ends.
     transfer: Option<(Nanos, u32)>,
-    /// Congested, by [`Op`].
+    /// Whether the queue is congested, by [`Op`].
     congested: [bool; 2],
 
     // From one transfer to the next.
-    /// When the last one ended.
+    /// Time at which the last transfer ended.
     idle_since: Nanos,
-    /// Where it ended: there is the arm.
+    /// Block behind the last transfer, where the arm is.
     position: Block,
-    /// What is in the write cache.
+    /// Bytes in the write cache.
     cached: Bytes,
 }
 
@@ -121,7 +122,7 @@ impl Device {
         self.bios[ticket.slot as usize].generation != ticket.generation
     }
 
-    /// Where to wait for a bio, made by `new` for a slot's first waiter; `None` where it has ended.
+    /// Wait queue of a bio, made by `new` for the first waiter of its slot; `None` where the bio has ended.
     pub(super) fn waiters(&mut self, ticket: Ticket, new: impl FnOnce() -> QueueId) -> Option<QueueId> {
         let slot = &mut self.bios[ticket.slot as usize];
         (slot.generation == ticket.generation).then(|| *slot.waiters.get_or_insert_with(new))
@@ -143,7 +144,7 @@ impl Device {
         Ticket { slot, generation: self.bios[slot as usize].generation }
     }
 
-    /// When the next transfer ends, if nothing else comes; `None` where nothing is under way.
+    /// Time at which the next transfer ends if nothing else comes; `None` where no transfer is under way.
     pub(super) fn next_end(&self) -> Option<Nanos> {
         self.transfer.map(|(end, _)| end).or_else(|| self.next_transfer().map(|next| next.end))
     }
@@ -162,7 +163,7 @@ impl Device {
     }
 }
 
-/// Bios become requests.
+/// Making requests of bios.
 impl Device {
     fn new_bio(&mut self, now: Nanos, bio: Bio) -> u32 {
         let Some(slot) = self.free_bios.pop() else {
@@ -226,13 +227,13 @@ impl Device {
 struct NextTransfer {
     start: Nanos,
     end: Nanos,
-    /// What is in the write cache then.
+    /// Bytes in the write cache at the end of the transfer.
     cached: Bytes,
-    /// Where the arm is then: writes into the cache leave it where it was.
+    /// Position of the arm at the end of the transfer. A write into the cache does not move it.
     position: Block,
 }
 
-/// Requests are served.
+/// Serving requests.
 impl Device {
     /// Takes the next request from the queue, if the device has room for one more.
     fn dispatch(&mut self, now: Nanos) {
@@ -246,7 +247,7 @@ impl Device {
         self.served.push(Reverse((ready, self.dispatches, at)));
     }
 
-    /// What the transfer of the request that is ready first will be; only while there is none.
+    /// The transfer of the request that is ready first; `None` while a transfer is under way.
     fn next_transfer(&self) -> Option<NextTransfer> {
         let Reverse((ready, _, at)) = *self.served.peek()?;
         let Request { op, first, pages, .. } = self.requests[at as usize];

@@ -9,19 +9,19 @@ pub enum DiskError {
     /// A figure larger than the arithmetic of times can bear.
     #[error("{what} of a disk is at most {most}, got {got}")]
     TooLarge {
-        /// Which figure, with unit.
+        /// Name of the figure, with unit.
         what: &'static str,
-        /// How much it may be.
+        /// Largest accepted value.
         most: u64,
-        /// How much it is.
+        /// The given value.
         got: u64,
     },
     /// A queue too short for thresholds of congestion that differ.
     #[error("nr_requests of a disk is at least {least}, got {got}")]
     QueueTooShort {
-        /// How many requests there must be, as in Linux (`BLKDEV_MIN_RQ`).
+        /// Least accepted number of requests, as in Linux (`BLKDEV_MIN_RQ`).
         least: u32,
-        /// How many there are.
+        /// The given number of requests.
         got: u32,
     },
     /// An arm that reaches its neighbour later than an average place.

@@ -53,7 +53,7 @@ impl Block {
         Self(number)
     }
 
-    /// Its number.
+    /// The number of the block.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
@@ -65,7 +65,7 @@ impl Block {
     }
 }
 
-/// Which way data goes.
+/// Direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// From the disk to memory.
@@ -77,13 +77,13 @@ pub enum Op {
 /// A transfer of neighbouring blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bio {
-    /// Which way.
+    /// Direction of the transfer.
     pub op: Op,
-    /// The first block.
+    /// The first block of the transfer.
     pub first: Block,
-    /// How many; at least one, all of them on the disk.
+    /// Number of blocks: at least one, all of them on the disk.
     pub pages: Pages,
-    /// Whatever helps `end_io` to know what has ended: a frame number, a slot.
+    /// A number that tells `end_io` what has ended: a frame number or a slot.
     pub tag: u64,
 }
 
@@ -98,18 +98,18 @@ impl Bio {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     slot: u32,
-    /// How many bios had used the slot before.
+    /// Number of bios that used the slot before this one.
     generation: u32,
 }
 
-/// That a bio is done.
+/// The end of a bio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// Which, as it was submitted.
+    /// The bio as it was submitted.
     pub bio: Bio,
-    /// When it was.
+    /// Time at which it was submitted.
     pub submitted: Nanos,
-    /// When it ended: now.
+    /// Time at which it ended: the present.
     pub ended: Nanos,
 }
 
@@ -123,7 +123,7 @@ struct Inner {
     end_io: Box<dyn Fn(&Completion)>,
     /// Goes off at the next end of a transfer.
     alarm: AlarmId,
-    /// What it is set to.
+    /// Time for which the alarm is set.
     armed: Cell<Option<Nanos>>,
     /// Tasks that wait for the end of congestion, by [`Op`].
     uncongested: [QueueId; 2],
@@ -132,8 +132,8 @@ struct Inner {
     ended: RefCell<Vec<Ended>>,
 }
 
-/// As good as for ever: a disk always gets done, so whoever waits for one waits for nothing but time and is no hung
-/// task, however long the queue is.
+/// Patience of a waiter: in practice for ever. A disk always gets done, so a task that waits for one is no hung task,
+/// however long the queue is.
 const PATIENCE: Nanos = Nanos::new(u64::MAX);
 
 impl Disk {
@@ -227,13 +227,13 @@ impl Disk {
         &self.0.name
     }
 
-    /// What kind of disk it is.
+    /// Properties of the disk.
     #[must_use]
     pub fn spec(&self) -> DiskSpec {
         *self.0.device.borrow().spec()
     }
 
-    /// What it has done up to now.
+    /// Statistics of the disk up to now.
     #[must_use]
     pub fn stats(&self) -> DiskStats {
         self.0.device.borrow().stats(self.0.handle.now())

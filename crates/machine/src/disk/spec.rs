@@ -5,10 +5,10 @@ use order9_units::{Bytes, Nanos, Pages};
 use super::error::DiskError;
 use super::{Block, Op};
 
-/// How fast one kind of request is.
+/// Speed of reads, or of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// What passes for each request before its data is transferred, whatever its size, in ns.
+    /// Time that a request takes before its data is transferred, whatever its size, in ns.
     pub latency: Nanos,
     /// Bytes per second, over all requests.
     pub bandwidth: Bytes,
@@ -28,7 +28,7 @@ pub struct Rotating {
 /// Memory, or fast flash, in which writes end as long as there is room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteCache {
-    /// How much it holds.
+    /// Capacity of the cache.
     pub size: Bytes,
     /// Bytes per second into it. It empties at the bandwidth of writes while nothing is transferred.
     pub bandwidth: Bytes,
@@ -37,26 +37,26 @@ pub struct WriteCache {
 /// A kind of disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskSpec {
-    /// How large it is.
+    /// Capacity of the disk.
     pub size: Pages,
-    /// How fast it is read.
+    /// Speed of reads.
     pub read: Transfer,
-    /// How fast it is written.
+    /// Speed of writes.
     pub write: Transfer,
-    /// How many requests it serves at once.
+    /// Number of requests that the disk serves at the same time.
     pub queue_depth: u32,
-    /// How many requests of each kind Linux queues before it calls the disk full:
+    /// Number of requests of each kind in the queue at which Linux calls the disk congested:
     /// /sys/block/*/queue/nr_requests, 128 by default; at least 4.
     pub nr_requests: u32,
-    /// How much one request transfers at most: /sys/block/*/queue/max_sectors_kb.
+    /// Largest transfer of one request: /sys/block/*/queue/max_sectors_kb.
     pub max_request: Pages,
-    /// Its mechanics, if it has any.
+    /// Mechanics of a rotating disk; `None` for a disk without moving parts.
     pub rotating: Option<Rotating>,
-    /// Its write cache, if that is modelled.
+    /// The write cache, where one is modelled.
     pub write_cache: Option<WriteCache>,
 }
 
-/// What times may be at most: the sum of all waits of a run must stay countable.
+/// Largest time in a specification: the sum of all waits of a run must stay countable.
 const TIME_MAX: Nanos = Nanos::new(1_000_000_000);
 /// 4 PiB, for the same reason.
 const SIZE_MAX: Pages = Pages::new(1 << 40);
@@ -112,7 +112,7 @@ impl DiskSpec {
         counts.into_iter().find(|(_, count)| *count == 0).map_or(Ok(()), |(what, _)| Err(DiskError::Zero(what)))
     }
 
-    /// How requests of this kind are served.
+    /// Speed of requests of this kind.
     pub(super) const fn transfer(&self, op: Op) -> &Transfer {
         match op {
             Op::Read => &self.read,
@@ -120,7 +120,7 @@ impl DiskSpec {
         }
     }
 
-    /// How long the arm of a rotating disk needs from where it is to a request.
+    /// Time that the arm of a rotating disk takes from its position to a request.
     pub(super) fn positioning(&self, from: Block, to: Block) -> Nanos {
         let Some(rotating) = self.rotating.filter(|_| from != to) else { return Nanos::ZERO };
         let distance = u128::from(from.get().abs_diff(to.get()));
@@ -142,13 +142,14 @@ impl DiskSpec {
     }
 }
 
-/// How long `pages` take at a bandwidth; a started nanosecond counts in full, so that the bandwidth is never exceeded.
+/// Duration of a transfer of `pages` at a bandwidth. A started nanosecond counts in full, so that the bandwidth is
+/// never exceeded.
 pub(super) fn time_at(bandwidth: Bytes, pages: Pages) -> Nanos {
     let time = (u128::from(pages.bytes().get()) * NS_PER_SECOND).div_ceil(u128::from(bandwidth.get()));
     Nanos::new(u64::try_from(time).unwrap_or(u64::MAX))
 }
 
-/// How many whole bytes go through at a bandwidth in `time`.
+/// Number of whole bytes transferred at a bandwidth in `time`.
 pub(super) fn bytes_at(bandwidth: Bytes, time: Nanos) -> Bytes {
     let bytes = u128::from(bandwidth.get()) * u128::from(time.get()) / NS_PER_SECOND;
     Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))

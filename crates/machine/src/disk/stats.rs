@@ -11,15 +11,16 @@ const NS_PER_MS: u64 = 1_000_000;
 /// One kind of request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpStats {
-    /// Requests that ended.
+    /// Number of requests that ended.
     pub ios: u64,
     /// Bios that joined a request.
     pub merges: u64,
-    /// What the requests that ended transferred.
+    /// Pages transferred by requests that ended.
     pub pages: Pages,
-    /// From the making of a request to its end, summed over those that ended.
+    /// Time from the making of a request to its end, summed over the requests that ended.
     pub ticks: Nanos,
-    /// What was asked for, done or not: `pgpgin` and `pgpgout` of /proc/vmstat are counted when bios are submitted.
+    /// Pages of submitted bios, transferred or not: `pgpgin` and `pgpgout` of /proc/vmstat are counted when bios are
+    /// submitted.
     pub submitted: Pages,
     /// Requests that wait or are served.
     pub in_flight: u32,
@@ -30,15 +31,15 @@ pub struct OpStats {
 /// The law (Little's): `weighted` is the sum of both `ticks`, and of the ages of the requests in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskStats {
-    /// Reads.
+    /// Statistics of reads.
     pub read: OpStats,
-    /// Writes.
+    /// Statistics of writes.
     pub write: OpStats,
-    /// For how long there was anything in flight.
+    /// Time during which any request was in flight.
     pub io_ticks: Nanos,
     /// The requests in flight, integrated over time: each nanosecond counts as often as there were requests.
     pub weighted: Nanos,
-    /// Up to when.
+    /// Time up to which `io_ticks` is counted.
     at: Nanos,
 }
 

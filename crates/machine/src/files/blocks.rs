@@ -23,7 +23,7 @@ pub(crate) struct Piece {
 
 /// Blocks of all files.
 pub(crate) struct BlockMap {
-    /// By number of the file.
+    /// Extents by number of the file.
     files: Vec<Extents>,
     next: u32,
     used: u64,
@@ -37,7 +37,7 @@ enum Extents {
     #[default]
     None,
     One(Extent),
-    /// By index.
+    /// Extents in the order of their index in the file.
     #[expect(clippy::box_collection, reason = "most files are one extent, and a vector would make all of them larger")]
     Many(Box<Vec<Extent>>),
 }
@@ -54,7 +54,7 @@ impl Extent {
         self.index as u64 + self.pages as u64
     }
 
-    /// Its part from `index` on, up to `end`.
+    /// The part of this extent from `index` on, up to `end`.
     fn piece(&self, index: u64, end: u64) -> Piece {
         let skipped = index - u64::from(self.index);
         let pages = Pages::new(end.min(self.end()) - index);
@@ -103,7 +103,7 @@ impl BlockMap {
         Self { files: Vec::new(), next: 0, used: 0, capacity }
     }
 
-    /// How large the filesystem is.
+    /// Size of the filesystem.
     pub(crate) const fn capacity(&self) -> Pages {
         Pages::new(self.capacity as u64)
     }

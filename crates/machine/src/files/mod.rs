@@ -23,7 +23,7 @@ use crate::time::Class;
 
 pub(crate) use blocks::{BlockMap, Piece};
 
-/// What a program writes with one system call.
+/// Bytes that a program writes with one system call.
 const WRITE: Bytes = Bytes::new(1 << 20);
 
 /// The engine's number of a file.
@@ -35,7 +35,7 @@ const fn named(file: FileId) -> workloads::FileId {
     workloads::FileId(file.index() as u32)
 }
 
-/// What a call ends with that the filesystem refuses.
+/// The stop of a program whose call the filesystem refuses.
 pub(crate) fn denied(call: &'static str, error: FsError) -> Stop {
     refused(
         call,
@@ -164,7 +164,7 @@ impl Files for Thread {
 }
 
 impl Thread {
-    /// How long a file is.
+    /// Length of a file.
     pub(crate) fn length(&self, file: FileId) -> Bytes {
         let whole = || self.kernel.look(|mm| mm.pages().file_size(file)).unwrap_or_default().bytes();
         self.kernel.lengths.borrow().0.get(&file).copied().unwrap_or_else(whole)

@@ -23,7 +23,7 @@ impl AlarmId {
 #[derive(Debug)]
 pub(crate) struct Alarm {
     pub(crate) name: Rc<str>,
-    /// Its entry on the agenda, while it is set.
+    /// Key of its entry on the agenda; `None` while the alarm is not set.
     key: Option<Key>,
 }
 

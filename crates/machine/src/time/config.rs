@@ -7,19 +7,19 @@ use order9_units::{Nanos, NodeId};
 pub struct Config {
     /// The node of each CPU; at least one CPU, at most 65536.
     pub cpus: Vec<NodeId>,
-    /// How long a task may run while others wait for its CPU, in ns; not zero. Default 3 ms: Linux' slice of 0.75 ms,
+    /// Time that a task may run while others wait for its CPU, in ns; not zero. Default 3 ms: Linux' slice of 0.75 ms,
     /// scaled by `1 + log2(CPUs)` as on 8 CPUs or more (`base_slice_ns` in /sys/kernel/debug/sched,
     /// `min_granularity_ns` before 6.6).
     pub slice: Nanos,
-    /// What a CPU needs to switch to a task other than the one it ran last, in ns. Default zero: a price, so the
-    /// machine's cost model sets it.
+    /// Time that a CPU takes to switch to a task other than the one it ran last, in ns. Default zero: the machine's
+    /// prices set it.
     pub context_switch: Nanos,
-    /// For how long every foreground task may wait for others, while only daemons run, before that counts as a
-    /// [`Stall`](super::Stall), in ns. Default 120 s, like `kernel.hung_task_timeout_secs`.
+    /// Time after which a run counts as [stalled](super::Stall) if every foreground task waits for others and only
+    /// daemons run, in ns. Default 120 s, like `kernel.hung_task_timeout_secs`.
     pub hung_task: Nanos,
-    /// Where chance decides how foreground tasks start, how much later than they were spawned at most. Chance then decides,
-    /// too, which of several equal CPUs a new task gets, instead of the lowest, and how much of its first slice is left.
-    /// Default `None`.
+    /// Largest delay of the start of a foreground task, drawn at random. Chance then also decides which of several
+    /// equal CPUs a new task gets, instead of the lowest, and how much of its first slice is left. Default `None`: no
+    /// chance.
     pub start_jitter: Option<Nanos>,
     /// Seed of every random stream.
     pub seed: u64,

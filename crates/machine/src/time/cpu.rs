@@ -60,7 +60,7 @@ impl CpuSet {
     }
 }
 
-/// None of the CPUs that a task shall be bound to is one of the machine's.
+/// The machine has none of the CPUs to which a task is to be bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the machine has none of these CPUs")]
 pub struct NoSuchCpu;
@@ -95,10 +95,11 @@ pub(crate) struct Cpu {
     busy_since: Nanos,
     /// The end of the task's first slice.
     first_slice_end: Nanos,
-    /// When the task has to make room: the first end of a slice that is not before the time when somebody began to
-    /// wait. Meaningless where nobody does.
+    /// Time at which the task has to make room: the first end of a slice after another task began to wait. Meaningless
+    /// while no task waits.
     pub(crate) slice_end: Nanos,
-    /// When to look whether somebody waits: an end of a slice, kept because finding the next takes a division.
+    /// Time of the next look whether another task waits: an end of a slice, kept because finding the next one takes a
+    /// division.
     tick: Nanos,
 }
 
@@ -169,9 +170,9 @@ impl World {
         best.expect("spawning checked that the task may run somewhere")
     }
 
-    /// The same for a task that has never run: among equals, a CPU of the node with the fewest tasks comes first, so that
-    /// the children of one program spread over the machine, or one of the parent's node where they are packed; last of all,
-    /// chance may decide instead of the number.
+    /// CPU for a task that has never run. Among equal CPUs one of the node with the fewest tasks comes first, so that
+    /// children of one program spread over the machine; where children are packed, one of the parent's node. Chance may
+    /// decide instead of the CPU's number.
     fn place_new(&self, task: &Task) -> usize {
         let mut tasks_of_node: BTreeMap<NodeId, usize> = BTreeMap::new();
         self.cpus.iter().for_each(|cpu| *tasks_of_node.entry(cpu.node).or_default() += cpu.load());
@@ -215,7 +216,7 @@ impl World {
         if by_chance { rng::mix(task.stream ^ cpu as u64) } else { cpu as u64 }
     }
 
-    /// How long a task may run that gets a CPU now.
+    /// Slice of a task that gets a CPU now.
     fn slice_of(&self, task: TaskId) -> Nanos {
         let (slice, task) = (self.config.slice, self.task(task));
         let is_new = self.config.start_jitter.is_some() && task.stats.dispatches == 0;

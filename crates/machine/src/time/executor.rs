@@ -22,12 +22,12 @@ type Boxed = Pin<Box<dyn Future<Output = ()>>>;
 /// The code of an alarm.
 pub(crate) type Handler = Rc<dyn Fn()>;
 
-/// What the executor and all handles share.
+/// State that the executor and all handles share.
 pub(crate) struct Shared {
     // What a `spend` that runs ahead needs; the rest of the world is brought in line before it is used.
     now: Cell<Nanos>,
     horizon: Cell<Nanos>,
-    /// What the running task spent since then, by class.
+    /// Time that the running task has spent since `now`, by class.
     spent: [Cell<Nanos>; 2],
     /// The task whose code runs, and its CPU.
     running: Cell<Option<(TaskId, CpuId)>>,
@@ -35,7 +35,7 @@ pub(crate) struct Shared {
     world: RefCell<World>,
     /// The future of each task; not here while it is polled, and when it has ended.
     futures: RefCell<Vec<Option<Boxed>>>,
-    /// What each alarm does.
+    /// Handlers of the alarms.
     handlers: RefCell<Vec<Handler>>,
 }
 
@@ -159,7 +159,7 @@ impl Executor {
         Ok(Self { handle: Handle::new(shared) })
     }
 
-    /// What set-up code uses, and tasks own a clone of.
+    /// The handle that set-up code uses. Tasks own a clone of it.
     #[must_use]
     pub fn handle(&self) -> &Handle {
         &self.handle

@@ -158,13 +158,13 @@ impl Handle {
         self.0.running().map(|(_, cpu)| cpu)
     }
 
-    /// Until the operation under way is done; the executor polls a task only then.
+    /// Waits until the operation under way is done. The executor polls a task only then.
     async fn parked(&self) {
         poll_fn(|_| if self.0.is_parked() { Poll::Pending } else { Poll::Ready(()) }).await;
     }
 }
 
-/// Operations of anybody.
+/// Operations on tasks, queues, locks and alarms.
 impl Handle {
     /// The time since the start of the run.
     #[must_use]
@@ -256,7 +256,7 @@ impl Handle {
     }
 }
 
-/// What a run has come to.
+/// State and statistics of a run.
 impl Handle {
     /// All tasks there ever were, in the order of spawning.
     pub fn tasks(&self) -> impl Iterator<Item = TaskId> + use<> {
@@ -269,7 +269,7 @@ impl Handle {
         self.0.with(|world| world.task(task).name.clone())
     }
 
-    /// Where the time of a task went, up to now.
+    /// The task's time by state, up to now.
     #[must_use]
     pub fn task_stats(&self, task: TaskId) -> TaskStats {
         self.0.with(|world| {
@@ -278,7 +278,7 @@ impl Handle {
         })
     }
 
-    /// Where the time of a CPU went, up to now; `None` where there is no such CPU.
+    /// The CPU's time by state, up to now; `None` where the machine does not have the CPU.
     #[must_use]
     pub fn cpu_stats(&self, cpu: CpuId) -> Option<CpuStats> {
         self.0.with(|world| world.cpus.get(cpu.index()).map(|cpu| cpu.stats(world.now)))

@@ -25,7 +25,7 @@ impl LockId {
     }
 }
 
-/// What waiters of a lock do meanwhile.
+/// Behaviour of tasks that wait for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockKind {
     /// Burn their CPU. Who holds such a lock is not preempted and may not sleep.
@@ -34,10 +34,10 @@ pub enum LockKind {
     Sleeping,
 }
 
-/// Who may hold a lock at the same time.
+/// Mode in which a lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Nobody else.
+    /// Held by one task alone.
     Exclusive,
     /// Others in the same mode.
     Shared,

@@ -16,12 +16,12 @@ use crate::time::world::World;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QueueId(u32);
 
-/// How a wait ended.
+/// End of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
-    /// Somebody woke the task.
+    /// Another task woke this one.
     Woken,
-    /// Nobody did in time.
+    /// The time was up.
     TimedOut,
 }
 

@@ -8,7 +8,7 @@ use rand_pcg::Pcg64Mcg;
 /// The generator of a random stream; use it through the traits of `rand_core`.
 pub type Stream = Pcg64Mcg;
 
-/// Where the streams of the `nth` task called `name` start.
+/// Start of the random streams of the `nth` task called `name`.
 pub(crate) fn task_key(seed: u64, name: &str, nth: u64) -> u64 {
     mix(mix(seed ^ hash(name)) ^ nth)
 }

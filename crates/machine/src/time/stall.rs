@@ -17,17 +17,18 @@ pub enum RunError {
     /// Millions of things happened, and no time passed: a task loops without spending.
     #[error("no time passes after {} ns: task {task} goes round in circles without spending any", time.get())]
     NoProgress {
-        /// When.
+        /// Time of the stall.
         time: Nanos,
         /// The task that was next.
         task: String,
     },
 }
 
-/// Nobody can run, or for a long time nobody but daemons did, and foreground tasks wait for others.
+/// A run that cannot go on: no task can run, or only daemons have run for a long time, while foreground tasks wait for
+/// others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stall {
-    /// When.
+    /// Time of the stall.
     pub time: Nanos,
     /// Every task that waits for another to do something, daemons included, in the order of spawning.
     pub waiting: Vec<WaitingTask>,
@@ -36,24 +37,24 @@ pub struct Stall {
 /// A task that waits without a timeout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingTask {
-    /// Which.
+    /// Id of the task.
     pub task: TaskId,
-    /// Its name.
+    /// Name of the task.
     pub name: String,
     /// Whether the run depends on it.
     pub kind: Kind,
-    /// What would make it go on.
+    /// Event that would make the task go on.
     pub waits_for: WaitsFor,
 }
 
-/// What would make a waiting task go on.
+/// Event that would make a waiting task go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WaitsFor {
     /// The release of a lock.
     Lock {
         /// Name of the lock.
         name: String,
-        /// How it is wanted.
+        /// Mode in which the lock is wanted.
         mode: Mode,
         /// Names of the tasks that hold it.
         holders: Vec<String>,

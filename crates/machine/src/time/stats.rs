@@ -6,9 +6,9 @@ use order9_units::Nanos;
 /// switching + run_queue + lock + sleep + wait`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskStats {
-    /// When it was spawned.
+    /// Time at which the task was spawned.
     pub spawned: Nanos,
-    /// When it ended; `None` while it lives.
+    /// Time at which the task ended; `None` while it lives.
     pub ended: Option<Nanos>,
     /// Spent for the program itself.
     pub user: Nanos,
@@ -24,13 +24,13 @@ pub struct TaskStats {
     pub lock: Nanos,
     /// Asleep until a time.
     pub sleep: Nanos,
-    /// In a wait queue, or waiting for another task's end.
+    /// Time in a wait queue, or waiting for another task's end.
     pub wait: Nanos,
-    /// How often it was put on a CPU.
+    /// Number of times that the task was put on a CPU.
     pub dispatches: u64,
-    /// How often its slice ended while others waited.
+    /// Number of times that its slice ended while others waited.
     pub preemptions: u64,
-    /// How often it was put on a CPU other than the last.
+    /// Number of times that it was put on a CPU other than its last one.
     pub migrations: u64,
 }
 
@@ -46,20 +46,20 @@ impl TaskStats {
 /// The time of one CPU. `busy + idle` is the time since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuStats {
-    /// With a task on it, spinning and switching included, in ns.
+    /// Time with a task, spinning and switching included, in ns.
     pub busy: Nanos,
-    /// Without a task, in ns.
+    /// Time without a task, in ns.
     pub idle: Nanos,
-    /// How often it went to a task other than the one it ran last.
+    /// Number of switches to a task other than the one it ran last.
     pub context_switches: u64,
 }
 
 /// The history of one lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockStats {
-    /// How often it was taken, in either mode.
+    /// Number of times that the lock was taken, in either mode.
     pub acquisitions: u64,
-    /// How many of these had to wait.
+    /// Number of times that a task had to wait for it.
     pub contended: u64,
     /// Time waited by those, up to the hand-over, in ns.
     pub wait: Nanos,

@@ -43,26 +43,26 @@ pub enum Kind {
     Daemon,
 }
 
-/// On whose account a task spends time.
+/// Account on which a task spends time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Class {
-    /// The program itself.
+    /// Time of the program itself.
     #[default]
     User,
     /// The kernel, for the program.
     System,
 }
 
-/// How a task ended.
+/// End of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// It came to its end.
+    /// The task came to its end.
     Finished,
-    /// It was cancelled.
+    /// The task was cancelled.
     Cancelled,
 }
 
-/// What a task is called and where it may run.
+/// Name of a task, and CPUs on which it may run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskSpec {
     pub(crate) name: String,
@@ -77,13 +77,13 @@ impl TaskSpec {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// The same as a daemon: it keeps no run alive.
+    /// Makes the task a daemon, which keeps no run alive.
     #[must_use]
     pub fn daemon(self) -> Self {
         Self { kind: Kind::Daemon, ..self }
     }
 
-    /// The same, on these CPUs alone.
+    /// Binds the task to `cpus`.
     #[must_use]
     pub fn on(self, cpus: CpuSet) -> Self {
         Self { cpus: Some(cpus), ..self }
@@ -93,13 +93,13 @@ impl TaskSpec {
 /// Why a task could not be spawned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpawnError {
-    /// Its CPU set is empty.
+    /// The CPU set of the task is empty.
     #[error("task {task} may run on no CPU: its CPU set is empty")]
     NoCpu {
         /// Name of the task.
         task: String,
     },
-    /// Its CPU set names a CPU that the machine does not have.
+    /// The CPU set of the task names a CPU that the machine does not have.
     #[error("task {task} is bound to CPU {cpu}, but this machine has CPUs 0 to {last}")]
     UnknownCpu {
         /// Name of the task.
@@ -111,7 +111,7 @@ pub enum SpawnError {
     },
 }
 
-/// What a task that is off its CPU waits for.
+/// Event for which a task off its CPU waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blocked {
     Sleep,
@@ -122,11 +122,11 @@ pub(crate) enum Blocked {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// In the run queue of its CPU.
+    /// Waiting in the run queue of its CPU.
     Ready,
-    /// On its CPU: spends, or its code runs.
+    /// On its CPU: it spends time, or its code runs.
     Running,
-    /// On its CPU, waiting for a spinning lock.
+    /// On its CPU, spinning for a lock.
     Spinning(LockId),
     /// Off the CPUs.
     Blocked(Blocked),
@@ -139,7 +139,7 @@ pub(crate) struct Task {
     pub(crate) name: Rc<str>,
     pub(crate) kind: Kind,
     pub(crate) cpus: Option<CpuSet>,
-    /// Where the task's random streams start.
+    /// Start of the task's random streams.
     pub(crate) stream: u64,
     pub(crate) stats: TaskStats,
     /// Tasks that wait for the end of this one.
@@ -149,19 +149,19 @@ pub(crate) struct Task {
     pub(crate) state: State,
     /// Up to when the state's time is in `stats`.
     pub(crate) since: Nanos,
-    /// Where it runs, is queued, or ran last.
+    /// CPU on which the task runs, is queued, or ran last.
     pub(crate) cpu: usize,
 
     // Until the operation under way is done.
-    /// What is left of a switch to this task.
+    /// Rest of a switch to this task.
     pub(crate) switch_left: Nanos,
-    /// What is left of a `spend`.
+    /// Rest of a `spend`.
     pub(crate) remaining: Nanos,
     pub(crate) class: Class,
     /// Whether it had to make room for others during the last `spend`.
     pub(crate) made_room: bool,
     pub(crate) timer: Option<Key>,
-    /// How a wait ended.
+    /// End of the last wait.
     pub(crate) wake: Wake,
     /// A lock it was given while it waited, until its code runs again and holds the guard.
     pub(crate) granted: Option<LockId>,

@@ -23,14 +23,14 @@ pub(crate) const NEVER: Nanos = Nanos::new(u64::MAX);
 /// Place of an entry in the total order.
 pub(crate) type Key = (Nanos, u64);
 
-/// What an entry is for.
+/// Subject of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     /// The segment of this CPU ends.
     Segment(usize),
     /// The timer of this task expires.
     Timer(TaskId),
-    /// This alarm goes off.
+    /// The alarm goes off.
     Alarm(AlarmId),
 }
 
@@ -69,7 +69,7 @@ impl Agenda {
         self.timers.remove(&key);
     }
 
-    /// What comes next, and when.
+    /// The next entry with its time.
     pub(crate) fn peek(&self) -> Option<(Nanos, Due)> {
         let timer = self.timers.first_key_value();
         match (self.segments.peek(), timer) {
@@ -88,7 +88,7 @@ impl Agenda {
         }
     }
 
-    /// When the next entry is due; [`NEVER`] without one.
+    /// Time of the next entry; [`NEVER`] without one.
     pub(crate) fn next_time(&self) -> Nanos {
         let segment = self.segments.peek().map_or(NEVER, |Reverse((key, _))| key.0);
         let timer = self.timers.first_key_value().map_or(NEVER, |(key, _)| key.0);

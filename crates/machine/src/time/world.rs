@@ -17,19 +17,19 @@ use crate::time::stall::RunError;
 use crate::time::task::{Blocked, Class, Exit, Kind, SpawnError, State, Task, TaskId, TaskSpec};
 use crate::time::timer::{Agenda, Due, NEVER, after};
 
-/// How many things may happen at one instant before a run is taken to go in circles.
+/// Number of events at one instant at which a run is taken to go in circles.
 const EVENTS_PER_INSTANT: u32 = 10_000_000;
 
-/// What a run is driven to.
+/// End to which a run is driven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Goal {
-    /// Until no foreground task is left.
+    /// The end of the last foreground task.
     ForegroundEnd,
-    /// Until all that is due at this time or before has happened.
+    /// The time at which everything due by then has happened.
     Time(Nanos),
 }
 
-/// What a note in the digest is about.
+/// Subject of a note in the digest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     Spawn = 1,
@@ -42,12 +42,12 @@ pub(crate) enum Event {
     Alarm,
 }
 
-/// Whose code runs next.
+/// Owner of the code that runs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// This task's, on this CPU.
+    /// A task, on this CPU.
     Task(TaskId, CpuId),
-    /// This alarm's, on none.
+    /// An alarm, on no CPU.
     Alarm(AlarmId),
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct World {
     pub(crate) queues: Vec<Queue>,
     pub(crate) alarms: Vec<Alarm>,
     pub(crate) agenda: Agenda,
-    /// How many tasks of each name there were.
+    /// Number of tasks of each name up to now.
     names: BTreeMap<Rc<str>, u64>,
     /// Foreground tasks that live.
     foreground: usize,
@@ -75,9 +75,9 @@ pub(crate) struct World {
 
     // Until the clock moves.
     pub(crate) now: Nanos,
-    /// How many things happened at the instant beside it: the last at which anything did.
+    /// The last instant at which anything happened, with the number of events at it.
     events: (Nanos, u32),
-    /// When a foreground task was last seen on a CPU, or waiting for nothing but time.
+    /// Time at which a foreground task was last seen on a CPU, or waiting for time alone.
     pub(crate) foreground_seen: Nanos,
 
     // Until the task that runs awaits.

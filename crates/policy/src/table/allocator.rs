@@ -7,7 +7,7 @@ use order9_mm::policy::{
 use super::{optional, set_number, within_u32};
 use crate::switch::{Case, Switch, Value, Values};
 
-/// In the order of the fields of their groups.
+/// Switches of the allocator, in the order of the fields of their groups.
 pub(super) static SWITCHES: &[Switch] = &[
     choice!(
         [frames] fallback.search,

@@ -4,7 +4,7 @@ use order9_mm::policy::{Background, BlockSearch, DrainMark, ProactiveBackoff, Sk
 
 use crate::switch::{Case, Switch, Value, Values};
 
-/// In the order of the fields.
+/// Switches of compaction, in the order of the fields.
 pub(super) static SWITCHES: &[Switch] = &[
     choice!(
         compaction.background,

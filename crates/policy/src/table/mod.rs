@@ -76,7 +76,7 @@ pub(crate) struct Conflict {
     pub(crate) one: (&'static str, Value),
     /// Key and value of the other side.
     pub(crate) other: (&'static str, Value),
-    /// What would go wrong.
+    /// The contradiction between the values, in words.
     pub(crate) why: &'static str,
 }
 

@@ -4,7 +4,7 @@ use order9_mm::policy::{ScanSlowsDown, ScanSpares, ScanVmas};
 
 use crate::switch::{Case, Switch, Value, Values};
 
-/// In the order of the fields of their group.
+/// Switches of NUMA balancing, in the order of the fields of their group.
 pub(super) static SWITCHES: &[Switch] = &[
     choice!(
         numa_balancing.spares,

@@ -7,7 +7,7 @@ use order9_mm::policy::{
 
 use crate::switch::{Case, Switch, Value, Values};
 
-/// In the order of the fields of their groups.
+/// Switches of reclaim, in the order of the fields of their groups.
 pub(super) static SWITCHES: &[Switch] = &[
     choice!(
         reclaim.lru,

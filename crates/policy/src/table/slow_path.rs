@@ -4,7 +4,7 @@ use order9_mm::policy::{EarlyFail, FirstCompaction, RetryRule, StallCounts, With
 
 use crate::switch::{Case, Switch, Value, Values};
 
-/// In the order of the fields of their groups.
+/// Switches of the slow path, in the order of the fields of their groups.
 pub(super) static SWITCHES: &[Switch] = &[
     choice!(
         slow_path.first_compaction,

@@ -19,7 +19,7 @@ static PLACEMENTS: [Case; HugePlacement::ALL.len()] = {
     cases
 };
 
-/// In the order of the fields of their group.
+/// Switches of huge pages, in the order of the fields of their group.
 pub(super) static SWITCHES: &[Switch] = &[
     choice!(
         thp.defrag,

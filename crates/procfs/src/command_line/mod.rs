@@ -25,11 +25,11 @@ use crate::Words;
 /// A parameter of the kernel that has an effect.
 #[derive(Debug, PartialEq, Eq)]
 pub struct BootParameter {
-    /// What stands before the `=`.
+    /// The text before the `=`.
     pub name: &'static str,
-    /// What may stand behind it.
+    /// The values that the parameter takes, in words.
     pub takes: &'static str,
-    /// What it decides.
+    /// The effect of the parameter, in words.
     pub meaning: &'static str,
     effect: Effect,
 }
@@ -86,7 +86,7 @@ impl BootParameter {
     }
 }
 
-/// What a kernel is booted with. The default is nothing.
+/// The command line of a kernel. Empty by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandLine {
     text: String,
@@ -102,7 +102,7 @@ pub enum CommandLineError {
     NotModelled {
         /// The parameter and its value.
         given: String,
-        /// What the engine does not have.
+        /// The part of Linux that the engine does not have.
         missing: &'static str,
     },
 }
@@ -136,7 +136,7 @@ impl CommandLine {
         self.given.iter().map(|&(parameter, _)| parameter).find(|parameter| !has(parameter.effect))
     }
 
-    /// As it was given.
+    /// The command line as it was given.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -157,13 +157,13 @@ impl core::error::Error for CommandLineError {}
 /// Bytes of the smallest huge pages of anonymous and of shared memory on Linux.
 const SMALLEST_ANON: u64 = 16 << 10;
 const SMALLEST_SHMEM: u64 = 8 << 10;
-/// How the kernel complains about settings by size.
+/// Linux' warning about settings by size that it does not understand.
 const IGNORED: &str = "error parsing string, ignoring setting";
 
 /// A line of the kernel's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
-    /// Without its end.
+    /// The line without its line end.
     pub text: String,
     /// Whether it says that something was not done.
     pub is_warning: bool,

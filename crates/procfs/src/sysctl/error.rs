@@ -30,7 +30,7 @@ pub enum SettingError {
 }
 
 impl SettingError {
-    /// What Linux answers; `None` where it would have done what was asked.
+    /// The error that Linux returns; `None` where Linux would have accepted the value.
     #[must_use]
     pub const fn errno(self) -> Option<Errno> {
         match self {

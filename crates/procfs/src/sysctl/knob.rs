@@ -45,7 +45,7 @@ pub enum Knob {
     MinUnmappedRatio,
     /// `kernel.numa_balancing`.
     NumaBalancing,
-    /// How NUMA balancing scans.
+    /// The files that pace the scans of NUMA balancing.
     NumaScan(NumaScanFile, NumaScanFolder),
     /// `vm.page-cluster`.
     PageCluster,
@@ -137,11 +137,11 @@ pub enum NumaScanFile {
     SizeMb,
 }
 
-/// Where the settings of NUMA balancing are.
+/// Folder that holds the settings of NUMA balancing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumaScanFolder {
     /// /proc/sys/kernel. Up to 5.12.
     Sysctl,
-    /// /sys/kernel/debug/sched/numa_balancing. 5.13+.
+    /// /sys/kernel/debug/sched/numa_balancing: 5.13 and later.
     Debugfs,
 }

@@ -29,26 +29,26 @@ pub use value::Values;
 /// A setting of Linux, modelled or not.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// As sysctl(8) calls it, `vm.swappiness`; files in /sys/kernel/mm/transparent_hugepage are `thp/` and their path there,
-    /// those in /sys/kernel/mm/hugepages/hugepages-2048kB `hugetlb/` and theirs.
+    /// The name that sysctl(8) uses, such as `vm.swappiness`. Files in /sys/kernel/mm/transparent_hugepage are `thp/`
+    /// and their path there, files in /sys/kernel/mm/hugepages/hugepages-2048kB are `hugetlb/` and their path there.
     pub name: &'static str,
-    /// The file.
+    /// Path of the file.
     pub path: &'static str,
-    /// What it decides.
+    /// The effect of the setting, in words.
     pub meaning: &'static str,
     /// Unit of its value; empty where it has none.
     pub unit: &'static str,
-    /// What Linux starts with.
+    /// The value that Linux starts with.
     pub default: &'static str,
-    /// What may be written.
+    /// The values that may be written.
     pub values: Values,
     /// Whether the file can be read and written.
     pub access: Access,
-    /// What the engine has of it.
+    /// Whether and how the engine has the setting.
     pub model: Model,
 }
 
-/// What the file of a setting allows.
+/// Access that the mode of a setting's file allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Mode 0644.
@@ -59,12 +59,12 @@ pub enum Access {
     WriteOnly,
 }
 
-/// What the engine has of a setting.
+/// Whether and how the engine has a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
-    /// It has the effect it has on Linux.
+    /// The setting has the effect that it has on Linux.
     Engine(Knob),
-    /// It cannot be set, because the engine does not have this.
+    /// The setting cannot be written, because the engine does not have this.
     Missing(&'static str),
 }
 

@@ -4,19 +4,19 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
-/// What may be written to a setting.
+/// The values that a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
     /// A whole number.
     Number {
-        /// Smallest.
+        /// Smallest value.
         min: i64,
         /// Largest; `i64::MAX` where only the width of the kernel's variable limits it.
         max: i64,
     },
     /// 0, or a whole number that is not too small.
     ZeroOr {
-        /// Smallest beside 0.
+        /// Smallest value besides 0.
         min: i64,
         /// Largest; `i64::MAX` where only the width of the kernel's variable limits it.
         max: i64,

@@ -27,7 +27,7 @@ pub(super) fn read_auto<T: Tracer>(mm: &Mm<T>) -> Option<String> {
     has_auto(mm.policy()).then(|| format!("{}\n", mm.pages().weights_follow_bandwidth()))
 }
 
-/// Writes `auto`.
+/// Writes to the file `auto`.
 pub(super) fn write_auto<T: Tracer>(
     mm: &mut Mm<T>,
     setting: &'static Setting,

@@ -16,7 +16,7 @@ use crate::spec::{SECOND, Spec};
 use crate::sys::{Access, Advice, ChildKind, KernelAlloc, KernelSize, Mapping, Stop, Sys};
 use crate::unit::UNIT;
 
-/// How much is filled before it is fragmented.
+/// Share of memory that is filled before it is fragmented.
 pub(crate) const FILL_PERCENT: Parameter = Parameter {
     key: "fill_percent",
     meaning: "share of the free memory that the program fills, while more than 1/64 of memory is available; 0 leaves it alone",
@@ -119,7 +119,7 @@ const FREE: &str = "Memory free at start";
 const FREED: &str = "Memory freed meanwhile";
 const SHARE: &str = "Share of free memory allocated";
 
-/// How much is filled between two looks at what is available.
+/// Bytes that are filled between two looks at the available memory.
 const STEP: Bytes = Bytes::new(256 << 20);
 
 fn demand(of: &Chosen<'_>) -> Demand {
@@ -172,14 +172,14 @@ pub(crate) async fn fragment<S: Sys>(sys: &S, parameters: &Parameters) -> Result
     Ok(())
 }
 
-/// How the driver goes on after a block, and after a failure.
+/// Pauses of the driver after a block, and after a failure.
 #[derive(Clone, Copy)]
 struct Pace {
     interval: Nanos,
     failures: u64,
 }
 
-/// How long the driver waits after a failure that does not end it.
+/// Pause of the driver after a failure that does not end it.
 const RETRY: Nanos = Nanos::new(1_000_000);
 
 /// The driver: allocates until it fails so many times in a row.

@@ -10,7 +10,7 @@ use super::live_on;
 use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::sys::{Access, ChildKind, Mapping, Stop, Sys};
 
-/// How often a bystander looks whether it shall go on.
+/// Interval at which a bystander looks whether it shall go on.
 const LOOK: Nanos = Nanos::new(10_000_000);
 
 /// States of a bystander: it fills its memory and lies idle; its starter sets the last one, and it uses its memory again.

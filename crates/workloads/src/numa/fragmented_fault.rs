@@ -111,7 +111,7 @@ const KEPT: u64 = 16;
 const OBJECT: Bytes = Bytes::new(8 << 10);
 const OBJECTS: usize = (UNIT.get() / OBJECT.get()) as usize;
 
-/// What the kernel holds of a node.
+/// Memory of a node that the kernel holds.
 enum Held<M> {
     /// The first pages of each of these blocks.
     Blocks(Vec<M>),

@@ -34,7 +34,7 @@ const MADVISE: Parameter = Parameter {
 /// Latencies of slots.
 const SLOT_LATENCIES: Measure = FAULTS[0];
 
-/// What slots are and where they lie, in percent of all.
+/// Page size and place of slots, in percent of all slots.
 pub(crate) const SLOTS: Measure = Measure {
     heading: "Slots",
     operations: &["huge-local", "huge-remote", "base-local", "base-remote"],
@@ -83,7 +83,7 @@ pub(crate) fn home<S: Sys>(sys: &S, parameters: &Parameters) -> NodeId {
     nodes(sys).find(|&node| !chosen_of(sys, parameters, sys.cpus_of(node)).is_empty()).unwrap_or_default()
 }
 
-/// Every node.
+/// The nodes of the machine.
 fn nodes<S: Sys>(sys: &S) -> impl Iterator<Item = NodeId> + use<S> {
     (0..sys.facts().nodes.len() as u16).map(NodeId)
 }
@@ -111,7 +111,7 @@ pub(crate) fn node_memory(facts: &Facts) -> Bytes {
     facts.nodes.iter().copied().min().unwrap_or(facts.memory)
 }
 
-/// So many percent.
+/// `percent` percent of `bytes`.
 fn percent_of(bytes: Bytes, percent: u64) -> Bytes {
     Bytes::new(part(bytes.get(), percent))
 }

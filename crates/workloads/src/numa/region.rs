@@ -10,7 +10,7 @@ use crate::unit::{UNIT, map_units, touch_unit};
 
 /// Parts of a region whose latencies are told apart.
 const PARTS: u64 = 8;
-/// How a region is made.
+/// Size, place and filling of a region to be made.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) size: Bytes,
@@ -22,7 +22,7 @@ pub(super) struct Wanted {
 /// A region that was touched.
 pub(super) struct Region {
     pub(super) area: Area,
-    /// What its slots became.
+    /// Page size and place of its slots.
     pub(super) slots: Tally,
     /// Latencies of the slots of each part together, and how many slots it has.
     parts: [(Nanos, u64); PARTS as usize],

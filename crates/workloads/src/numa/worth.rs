@@ -12,7 +12,7 @@ use crate::unit::{UNIT, touch_unit};
 
 /// Memory that base pages at home are judged by.
 const SAMPLE: Bytes = Bytes::new(16 << 20);
-/// After how many million loads the whole cost is told.
+/// Numbers of loads, in millions, after which the whole cost is reported.
 const MILLIONS: [u64; 4] = [0, 1, 10, 100];
 
 /// Memory that a thread got.
@@ -89,7 +89,7 @@ impl BaseAtHome {
     }
 }
 
-/// What a load at random takes, in ns; 0 where nothing is in memory.
+/// Mean time of a random load, in ns; 0 where nothing is in memory.
 pub(super) async fn mean_load<S: Sys>(sys: &S, area: Area) -> Result<f64, Stop> {
     let loads = sys.load(area, LOADS).await?;
     Ok(loads.time.get() as f64 / loads.loads.max(1) as f64)

@@ -8,7 +8,7 @@ use super::SECOND;
 use crate::dice::Dice;
 use crate::sys::{KernelAlloc, KernelSize, Stop, Sys, sleep_until};
 
-/// From the begin of one burst to that of the next.
+/// Time from the beginning of one burst to that of the next.
 const PERIOD: Nanos = Nanos::new(60 * SECOND.get());
 /// Allocations of a burst come evenly spread over this time.
 const LENGTH: Nanos = Nanos::new(10 * SECOND.get());

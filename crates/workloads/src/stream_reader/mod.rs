@@ -104,10 +104,10 @@ const MEASURES: &[Measure] = &[Measure {
 
 /// The number is that of readers.
 const OPERATION: &str = "stream";
-/// What is read or written with one call.
+/// Bytes that one call reads or writes.
 const BLOCK: Bytes = Bytes::new(128 << 10);
 
-/// What one reader does.
+/// Work of one reader.
 #[derive(Clone)]
 struct Stream {
     /// Number of this reader, and of all.
@@ -170,12 +170,12 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
     Ok(())
 }
 
-/// Rounds down.
+/// The bytes rounded down to whole blocks.
 fn whole_blocks(bytes: Bytes) -> Bytes {
     Bytes::new(bytes.get() / BLOCK.get() * BLOCK.get())
 }
 
-/// One reader.
+/// Runs one reader.
 async fn read<S: Sys>(sys: S, stream: Stream) -> Result<(), Stop> {
     let seed = sys.seed(&format!("stream-reader {}", stream.reader));
     let mut rng = Pcg64Mcg::new(u128::from(seed) | 1);
@@ -211,13 +211,13 @@ async fn read<S: Sys>(sys: S, stream: Stream) -> Result<(), Stop> {
     sys.remove_file(log.file).await
 }
 
-/// How far a reader of `blocks` is ahead of its rate after so long.
+/// Time by which a reader of `blocks` is ahead of its rate after `passed`.
 fn ahead(blocks: u64, rate: Bytes, passed: Nanos) -> Nanos {
     let due = u128::from(blocks) * u128::from(BLOCK.get()) * u128::from(SECOND.get()) / u128::from(rate.get());
     Nanos::new(u64::try_from(due).unwrap_or(u64::MAX).saturating_sub(passed.get()))
 }
 
-/// What a reader writes.
+/// Log that a reader writes.
 struct Log {
     file: FileId,
     length: Bytes,
@@ -237,7 +237,7 @@ impl Log {
     }
 }
 
-/// What has been read and written since the last sample.
+/// Bytes read and written since the last sample.
 struct Meter {
     since: Nanos,
     moved: Bytes,

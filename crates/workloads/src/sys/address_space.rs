@@ -56,7 +56,7 @@ pub trait AddressSpace {
 pub struct Area {
     /// Address of the first byte.
     pub start: u64,
-    /// How much.
+    /// Length of the area.
     pub length: Bytes,
 }
 
@@ -75,12 +75,12 @@ impl Area {
     }
 }
 
-/// What is mapped, readable and, where it is not a file, writable.
+/// A request to map an area, readable and, unless it is a file, writable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// How much.
+    /// Length of the area.
     pub length: Bytes,
-    /// Of what.
+    /// Contents of the area.
     pub of: Of,
 }
 
@@ -92,7 +92,7 @@ impl Mapping {
     }
 }
 
-/// What the pages of a mapping are.
+/// Contents of a mapping's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     /// Private memory of the process.
@@ -107,24 +107,24 @@ pub enum Of {
     },
     /// A file from this offset on, shared and read-only.
     File(FileId, Bytes),
-    /// The same, writable.
+    /// A file, shared and writable.
     FileShared(FileId, Bytes),
     /// A file from this offset on, private: what is written is the process's own.
     FilePrivate(FileId, Bytes),
 }
 
-/// What a program may do with memory.
+/// Accesses to memory that a program is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prot {
-    /// Nothing.
+    /// No access.
     None,
-    /// Read.
+    /// Reads only.
     Read,
-    /// Read and write.
+    /// Reads and writes.
     ReadWrite,
 }
 
-/// How a page is accessed.
+/// Kind of access to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// One word is loaded.
@@ -133,18 +133,18 @@ pub enum Access {
     Write,
 }
 
-/// What loads at random took.
+/// Times of random loads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loads {
-    /// How many there were.
+    /// Number of loads.
     pub loads: u64,
     /// CPU time of all of them together.
     pub time: Nanos,
-    /// Those whose translation the TLB did not hold: `dTLB-load-misses` of perf(1).
+    /// Number of loads whose translation the TLB did not hold: `dTLB-load-misses` of perf(1).
     pub tlb_misses: u64,
 }
 
-/// What `madvise` says.
+/// Advice of `madvise`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
     /// `MADV_DONTNEED`.

@@ -8,7 +8,7 @@ use super::stop::Stop;
 
 /// The size of the machine, its free memory, and requests to its kernel.
 pub trait Administration {
-    /// What the machine has.
+    /// Memory, CPUs and nodes of the machine.
     fn facts(&self) -> Facts;
 
     /// `MemFree` and `MemAvailable` of /proc/meminfo.
@@ -26,7 +26,7 @@ pub trait Administration {
     fn set_nr_hugepages(&self, file: PoolFile, count: u64) -> impl Future<Output = Result<u64, Stop>>;
 }
 
-/// What a machine has.
+/// Memory, CPUs and nodes of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// `MemTotal`: memory that the allocator manages.
@@ -42,7 +42,8 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// What sizes are shares of unless somebody chooses them: all memory, or what was available where some was in use.
+    /// Memory of which sizes are shares by default: all memory, or the available memory where some was in use at the
+    /// start.
     #[must_use]
     pub fn room(&self) -> Bytes {
         self.available.unwrap_or(self.memory)
@@ -55,23 +56,23 @@ impl Facts {
     }
 }
 
-/// How much memory there is to be had.
+/// Free and available memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// Not used by anybody.
+    /// Memory that nobody uses.
     pub free: Bytes,
-    /// What programs could still get without swapping, by the kernel's estimate.
+    /// Memory that programs could still get without swapping, by the kernel's estimate.
     pub available: Bytes,
 }
 
-/// What is dropped of what only serves to save reading it again.
+/// Caches that are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropCaches {
     /// 1: clean pages of files.
     Pages,
     /// 2: slab objects that shrinkers can free, such as dentries and inodes.
     Slab,
-    /// 3: both.
+    /// 3: the page cache and reclaimable slab.
     All,
 }
 

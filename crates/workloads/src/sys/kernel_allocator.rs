@@ -9,7 +9,7 @@ use super::stop::Stop;
 
 /// Allocations of the kernel, on behalf of this thread.
 pub trait KernelAllocator {
-    /// What the kernel allocated for itself.
+    /// Handle of memory that the kernel allocated for itself.
     type KernelMemory: Copy + Send + 'static;
 
     /// The kernel allocates for itself, on behalf of this thread. `None` where it would have to go without: an atomic request,
@@ -28,16 +28,17 @@ pub trait KernelAllocator {
     ) -> impl Future<Output = Result<(), Stop>>;
 }
 
-/// What the kernel allocates for itself.
+/// A request of the kernel for memory of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelAlloc {
-    /// How much.
+    /// Size of the memory.
     pub size: KernelSize,
     /// Whether a shrinker can free it (`__GFP_RECLAIMABLE`); unmovable otherwise.
     pub reclaimable: bool,
     /// Must not wait (`GFP_ATOMIC`), as in an interrupt; `GFP_KERNEL` otherwise.
     pub atomic: bool,
-    /// From this node or not at all (`__GFP_THISNODE | __GFP_NORETRY`); otherwise where the policy of the thread says.
+    /// The only node from which the memory may come (`__GFP_THISNODE | __GFP_NORETRY`); `None` leaves the node to the
+    /// policy of the thread.
     pub node: Option<NodeId>,
 }
 
@@ -49,7 +50,7 @@ impl KernelAlloc {
     }
 }
 
-/// How much the kernel allocates.
+/// Size of memory that the kernel allocates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelSize {
     /// Pages in one block.

@@ -46,14 +46,14 @@ pub trait Nodes {
     /// (`cpuset.memory_migrate`).
     fn set_mems(&self, mems: NodeMask, migrates: bool) -> impl Future<Output = Result<(), Stop>>;
 
-    /// /proc/self/numa_maps.
+    /// Text of /proc/self/numa_maps.
     fn numa_maps(&self) -> String;
 
     /// `numastat` of every node.
     fn numastat(&self) -> Vec<Numastat>;
 }
 
-/// What was allocated on a node: a file `numastat` of /sys/devices/system/node.
+/// Allocations on a node: a file `numastat` of /sys/devices/system/node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Numastat {
     /// `numa_hit`.

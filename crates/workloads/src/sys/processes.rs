@@ -14,7 +14,7 @@ pub trait Processes: Sized {
     /// A thread or process that was started.
     type Child: Copy + 'static;
 
-    /// Where the random stream called `name` of this thread starts; the same for the same seed of the run.
+    /// Start of the random stream called `name` of this thread. The seed of the run decides it.
     fn seed(&self, name: &str) -> u64;
 
     /// Sleeps.
@@ -27,8 +27,8 @@ pub trait Processes: Sized {
     /// Children that are started later are bound alike, but for threads of the kernel. `EINVAL` where no CPU is left.
     fn set_affinity(&self, cpus: &[u32]) -> impl Future<Output = Result<(), Stop>>;
 
-    /// How what is started from now on spreads over nodes, by all programs: nothing that a program of Linux can choose, but by
-    /// binding each thread.
+    /// Sets how threads and processes of all programs spread over nodes from now on. A program on Linux cannot choose
+    /// this, except by binding each thread.
     fn set_spread(&self, spread: Spread) -> impl Future<Output = Result<(), Stop>>;
 
     /// Starts a thread or process that runs `body`.
@@ -44,7 +44,7 @@ pub trait Processes: Sized {
     fn barrier(&self, name: &str, threads: u64) -> impl Future<Output = Result<(), Stop>>;
 }
 
-/// What kind of child is started.
+/// Kind of a child that is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChildKind {
     /// A thread of the same process.
@@ -60,9 +60,9 @@ pub enum ChildKind {
 /// CPU time, own and of children that were waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// In user space.
+    /// Time in user space.
     pub user: Nanos,
-    /// In the kernel.
+    /// Time in the kernel.
     pub system: Nanos,
 }
 
@@ -74,10 +74,10 @@ impl Add for Times {
     }
 }
 
-/// How a child ended.
+/// End of a child.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// What it used.
+    /// Times that it used.
     pub times: Times,
     /// Whether it came to its end.
     pub result: Result<(), Stop>,

@@ -1,12 +1,12 @@
 //! The ways in which a program ends before its time: [`Stop`].
 
-/// What ends a program.
+/// Reason for the end of a program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stop {
     /// A system call was refused.
     #[error("{call} failed with {errno}")]
     Refused {
-        /// Its name.
+        /// Name of the call.
         call: &'static str,
         /// Name of the error, as in errno(3).
         errno: &'static str,
@@ -16,13 +16,13 @@ pub enum Stop {
     Signal {
         /// `SIGSEGV` or `SIGBUS`.
         signal: &'static str,
-        /// The address.
+        /// Address of the access.
         addr: u64,
     },
     /// The process was killed because memory had run out.
     #[error("{process} was killed because memory had run out")]
     Killed {
-        /// Its name.
+        /// Name of the process.
         process: String,
     },
     /// Memory had run out, and nobody was left to be killed for it.

@@ -38,7 +38,7 @@ pub trait Tmpfs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mount(pub u16);
 
-/// What statfs(2) says of a mount: what `df` prints.
+/// Answer of statfs(2) for a mount, as `df` prints it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statfs {
     /// `f_blocks`: pages that all files may hold; 0 where there is no limit.

@@ -17,12 +17,12 @@ pub(super) const STEP: u64 = 8 << 20;
 pub(super) struct Threads {
     pub(super) name: &'static str,
     pub(super) count: u64,
-    /// What all together map.
+    /// Bytes that all threads map together.
     pub(super) size: Bytes,
     pub(super) advice: Option<Advice>,
 }
 
-/// What their units came to, and what these are worth.
+/// Counts of the touched units, and costs of accesses to them.
 #[derive(Clone, Default)]
 pub(super) struct Touched {
     pub(super) tally: Tally,

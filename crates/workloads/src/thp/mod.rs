@@ -48,7 +48,7 @@ pub(crate) const FAULTS: [Measure; 2] = [
     },
 ];
 
-/// Where units were, in percent of those of their kind.
+/// Place of units, in percent of the units of their kind.
 const LOCALITY: Measure = Measure {
     heading: "Locality",
     operations: &["local-base", "remote-base", "local-huge", "remote-huge"],

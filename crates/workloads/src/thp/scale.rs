@@ -61,17 +61,17 @@ fn threads_max(facts: &Facts) -> u64 {
     (4 * u64::from(facts.cpus)).min(32).min(fit).max(1)
 }
 
-/// What the file has beyond what is read of it.
+/// Bytes of the file beyond those that are read.
 const FILE_EXTRA: Bytes = Bytes::new(16 << 20);
 
-/// What all threads of one count share.
+/// State that all threads of one count share.
 #[derive(Clone)]
 struct Round {
     file: FileId,
     threads: u64,
-    /// What a thread maps first.
+    /// Bytes that a thread maps first.
     share: u64,
-    /// What a thread touches in the end.
+    /// Number of units that a thread touches in the end.
     units: u64,
     advice: Option<Advice>,
     tally: Tally,

@@ -14,7 +14,7 @@ pub(crate) struct Tally(Arc<Sums>);
 
 #[derive(Default)]
 struct Sums {
-    /// By whether they are huge, and whether they are local.
+    /// Number of units, by whether they are huge and whether they are local.
     units: [[AtomicU64; 2]; 2],
     nanos: AtomicU64,
 }
@@ -35,7 +35,7 @@ impl Tally {
         self.units(huge, false) + self.units(huge, true)
     }
 
-    /// All units.
+    /// Number of all units.
     pub(crate) fn all(&self) -> u64 {
         self.of_kind(false) + self.of_kind(true)
     }

@@ -30,7 +30,7 @@ impl Arrivals {
         Self { mean, peak: Some(PEAK), next: server.start }
     }
 
-    /// When the next one comes after `from` at the earliest.
+    /// Starts again: the next event comes after `from` at the earliest.
     pub(super) fn restart(&mut self, from: Nanos) {
         self.next = self.next.max(from);
     }
@@ -57,7 +57,7 @@ fn load(time_of_day: Nanos) -> f64 {
     1.0 + 0.5 * libm::sin(turn)
 }
 
-/// What ends when, in order.
+/// Entries that end, in the order of their ends.
 pub(super) struct Due<T> {
     ends: BTreeMap<(Nanos, u64), T>,
     /// Of equals, the first comes first.
@@ -75,15 +75,15 @@ impl<T> Due<T> {
     }
 }
 
-/// What happens next in a component.
+/// The next event of a component.
 pub(super) enum Event<T> {
-    /// Something arrives.
+    /// A new entry arrives.
     Arrival,
-    /// This is over.
+    /// An entry ends.
     End(T),
 }
 
-/// What a component waits for.
+/// Arrivals and ends of a component.
 pub(super) struct Agenda<T> {
     server: Server,
     arrivals: Arrivals,

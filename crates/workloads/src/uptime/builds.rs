@@ -8,14 +8,14 @@ use crate::dice::Dice;
 use crate::sys::{Access, Advice, KernelAlloc, KernelSize, Mapping, Stop, Sys, sleep_until};
 
 const PER_SECOND: f64 = 0.25;
-/// From the begin of every hour on.
+/// Time at the beginning of every hour in which builds may start.
 const WINDOW: Nanos = Nanos::new(HOUR.get() / 4);
 const PAGES: (u64, u64) = (2000, 20_000);
 /// No process has more than this share of memory: on a small machine, builds are small.
 const SHARE: u64 = 64;
 /// Page tables of a process beside those of its heap; each has a page of the process in it.
 const PAGE_TABLES: u64 = 300;
-/// What a page table maps.
+/// Bytes that a page table maps.
 const SLOT: Bytes = Bytes::new(2 << 20);
 const STACK: Order = Order::new(2).expect("2 is an order");
 const LIFETIME_MEAN: Nanos = Nanos::new(20_000_000_000);

@@ -9,7 +9,7 @@ use super::{HOUR, Server};
 use crate::dice::{Dice, Zipf};
 use crate::sys::{DropCaches, FileId, Stop, Sys, sleep_until};
 
-/// In the order of their directory.
+/// Files in the order of their directory.
 pub(super) type FileSet = Arc<Vec<FileId>>;
 
 const FILE: Bytes = Bytes::new(64 << 10);

@@ -104,20 +104,20 @@ const DAY: Nanos = Nanos::new(24 * HOUR.get());
 /// The machine that rates are given for, and the pages that are touched there in a second.
 const RATED: Bytes = Bytes::new(16 << 30);
 const PAGES_PER_SECOND: u64 = 4000;
-/// How long components go on after the last state was kept: it is that of a server at work.
+/// Time that components go on after the last state was kept: that state is of a server at work.
 const AFTERWARDS: Nanos = Nanos::new(1_000_000_000);
 
-/// What all components know.
+/// State that all components share.
 #[derive(Clone, Copy, Debug)]
 struct Server {
     /// Midnight before the first day.
     start: Nanos,
     days: u64,
-    /// When components stop.
+    /// Time at which components stop.
     end: Nanos,
     /// Memory of the machine, as far as it is there for the server.
     memory: Bytes,
-    /// What rates are multiplied by.
+    /// Factor of all rates.
     scale: f64,
 }
 
@@ -127,7 +127,7 @@ impl Server {
         Self { start, days, end, memory, scale: rate * memory.get() as f64 / RATED.get() as f64 }
     }
 
-    /// Time since midnight.
+    /// Time since midnight at `at`.
     fn time_of_day(&self, at: Nanos) -> Nanos {
         Nanos::new((at - self.start).get() % DAY.get())
     }

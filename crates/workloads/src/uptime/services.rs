@@ -8,7 +8,7 @@ use super::{HOUR, Server, base_pages, start, unless_killed};
 use crate::dice::Dice;
 use crate::sys::{Area, Stop, Sys, sleep_until};
 
-/// How many there are.
+/// Number of services.
 pub(super) const SERVICES: u64 = 40;
 
 /// A heap has 0.5 % of memory.
@@ -33,7 +33,7 @@ pub(super) async fn run<S: Sys>(sys: S, server: Server, number: u64) -> Result<(
     Ok(())
 }
 
-/// One life.
+/// One life of a service.
 async fn live<S: Sys>(sys: S, server: Server, name: String) -> Result<(), Stop> {
     let mut dice = Dice::new(sys.seed(&name));
     let mut heap = Heap { areas: Vec::new(), pages: 0, usual: usual_pages(server.memory) };
