@@ -65,13 +65,13 @@ pub(crate) struct InspectArgs {
     /// Do not measure what memory work costs on this host (half a second at most).
     #[arg(long)]
     pub(crate) no_calibrate: bool,
-    /// Only this node.
+    /// Show only this node.
     #[arg(long, value_name = "N")]
     pub(crate) node: Option<u16>,
     /// Columns to draw in: 40 to 240 (default: the terminal's, or 80).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(40..=240))]
     pub(crate) width: Option<u16>,
-    /// When to use colour; NO_COLOR and CLICOLOR_FORCE are honoured.
+    /// Use of colour; NO_COLOR and CLICOLOR_FORCE are honoured.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     pub(crate) color: ColourChoice,
     /// Read copies of /proc and /sys below this directory instead of this host's.
@@ -119,7 +119,7 @@ pub(crate) struct SynthArgs {
     /// NUMA nodes; each of several needs 4G.
     #[arg(long, value_name = "N", default_value_t = SynthSpec::default().nodes)]
     pub(crate) nodes: u16,
-    /// Share in use.
+    /// Share of memory in use.
     #[arg(long, value_name = "SHARE", default_value_t = SynthSpec::default().fill)]
     pub(crate) fill: f64,
     /// Share that the kernel holds and nothing can move.
@@ -137,7 +137,7 @@ pub(crate) struct SynthArgs {
     /// Share in clean page cache that no process maps.
     #[arg(long, value_name = "SHARE", default_value_t = SynthSpec::default().clean_cache)]
     pub(crate) clean_cache: f64,
-    /// How used and free frames lie between each other.
+    /// Arrangement of used and free frames.
     #[arg(long, value_name = "NAME", value_parser = pattern(), default_value = SynthSpec::default().pattern.name())]
     pub(crate) pattern: Pattern,
     /// Share of the free memory that lies scattered in partly used pageblocks; the rest is whole free pageblocks.
@@ -146,7 +146,7 @@ pub(crate) struct SynthArgs {
     /// Share of the partly used pageblocks that hold one unmovable page (patterns contaminated and aged).
     #[arg(long, value_name = "SHARE", default_value_t = SynthSpec::default().contamination)]
     pub(crate) contamination: f64,
-    /// Same seed, same machine.
+    /// Seed of the machine; equal seeds give equal machines.
     #[arg(long, value_name = "N", default_value_t = SynthSpec::default().seed)]
     pub(crate) seed: u64,
     /// Print what was made as JSON.

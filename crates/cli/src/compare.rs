@@ -24,7 +24,7 @@ use crate::results::{brief, is_brief, tables, with_notes};
 struct Json<'a> {
     notes: &'a [String],
     report: &'a Report,
-    /// What became of the statements of a claim.
+    /// Verdicts on the statements of a claim.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdicts: Option<&'a [Verdict]>,
 }
@@ -110,7 +110,7 @@ fn claim(path: &Path, workload: Workload) -> Result<Claim, Failure> {
     Ok(claim)
 }
 
-/// What became of the statements of a claim in the first two columns.
+/// Verdicts on the statements of a claim in the first two columns.
 fn judged(
     path: &Path,
     claim: Claim,

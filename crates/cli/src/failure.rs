@@ -11,7 +11,7 @@ pub(crate) enum Failure {
     File {
         /// The file, as the user named it.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error, in words.
         problem: String,
     },
     /// Arguments that do not make sense.

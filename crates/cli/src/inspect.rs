@@ -64,13 +64,13 @@ fn draw(file: &PictureFile, view: &View) -> Result<(), Failure> {
     file.write(&Picture::new(map, &inspect::caption(&view.inspection)))
 }
 
-/// Where the text goes. A map takes what a screen has, but not less than shows a machine at a glance.
+/// Canvas of the output. A map in a file fits a screen, but is large enough to show a machine at a glance.
 pub(crate) fn canvas(args: &InspectArgs) -> Canvas {
     const MAP_LINES_MIN: usize = 30;
     Canvas { width: width(args.width), lines: height().max(MAP_LINES_MIN), colour: args.color.depth() }
 }
 
-/// A snapshot, analysed.
+/// An analysed snapshot.
 pub(crate) struct View {
     pub(crate) inspection: Inspection,
     pub(crate) map: Option<MemoryMap>,

@@ -20,7 +20,7 @@ pub(crate) enum ColourChoice {
 }
 
 impl ColourChoice {
-    /// What to draw with on standard output.
+    /// Colours that standard output can show.
     pub(crate) fn depth(self) -> ColourDepth {
         let on = match self {
             Self::Always => true,

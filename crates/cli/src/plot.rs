@@ -73,7 +73,7 @@ fn beside(directory: &Path, ending: &str) -> Result<PathBuf, Failure> {
     found.ok_or_else(|| Failure::file(directory, "has no name to name the picture after: choose one with -o"))
 }
 
-/// What there is to plot, in groups.
+/// The metrics that can be plotted, in groups.
 fn list(directory: &Path, changed: &Changed) -> String {
     let mut levels = Table::new(["Levels", "smallest", "largest"]);
     for (name, low, high) in &changed.levels {

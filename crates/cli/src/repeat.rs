@@ -11,7 +11,7 @@ use crate::output::{print, print_json};
 use crate::results::Results;
 use crate::run::{Ran, experiment, target};
 
-/// Both digests.
+/// Digest of a stored run, and digest of its repetition.
 #[derive(Serialize)]
 struct Repetition {
     recorded: Digest,

@@ -1,4 +1,4 @@
-//! What came of runs, as text, as JSON and as files of a run directory.
+//! Results of runs, as text, as JSON and as files of a run directory.
 
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
@@ -38,7 +38,7 @@ enum Tables {
     Switches { ablation: AblationReport },
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Serialize)]
 struct RunEnd {
     policy: String,
@@ -59,7 +59,7 @@ pub(crate) struct Json<'a> {
 }
 
 impl Results {
-    /// Of an experiment.
+    /// The results of an experiment.
     pub(crate) fn of(plan: &Plan, experiment: &Experiment, layout: Layout) -> Self {
         let end = |run: &Run| RunEnd {
             policy: run.policy.clone(),
@@ -182,7 +182,7 @@ pub(crate) fn brief(report: impl Fn(usize) -> String, notes: &[String], end: &st
     format!("{text}{end}{left}all rows: --full\n")
 }
 
-/// Columns of notes.
+/// Width of notes, in columns.
 const NOTE_WIDTH: usize = 98;
 
 /// Tables as they are printed, with notes below.

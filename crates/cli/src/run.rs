@@ -48,7 +48,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     ended(&experiment)
 }
 
-/// What is to be run.
+/// The experiment that the arguments ask for.
 fn asked(args: &RunArgs) -> Result<Named, Failure> {
     let refused = |error: order9_lab::scenario::ScenarioError| Failure::Usage(error.to_string());
     let mut named = Named::read(args.what.as_deref().unwrap_or_default()).map_err(refused)?;
@@ -67,7 +67,7 @@ fn command() -> Vec<String> {
     std::iter::once("order9".to_owned()).chain(words).collect()
 }
 
-/// Where results go, if anywhere; found out before the run.
+/// Place of the results, if they are to be stored. It is checked before the run.
 pub(crate) fn target(args: &RunArgs, plan: &Plan) -> Result<Option<Target>, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
     let target = args.output.as_deref().map(|directory| {
@@ -83,7 +83,7 @@ pub(crate) struct Ran {
     pub(crate) experiment: Experiment,
     /// Snapshots that workloads asked for, if results are stored.
     pub(crate) snapshots: Vec<ExtraFile>,
-    /// Where the runs are kept until they are stored.
+    /// Directory that keeps the runs until they are stored.
     kept: Option<Partial>,
 }
 
@@ -143,7 +143,7 @@ struct Watch<'a> {
     proc_dir: Option<ProcDir>,
     /// Snapshots that each run has made; `None` unless results are stored.
     snapshots: Option<Mutex<Vec<(Cell, ExtraFile)>>>,
-    /// Where results are stored.
+    /// Directory that stores the results.
     keeping: Option<Keeping>,
 }
 

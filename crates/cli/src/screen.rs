@@ -11,7 +11,7 @@ use crossterm::{cursor, execute, queue, terminal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::low_level::emulate_default_handler;
 
-/// How long a signal may wait for an answer.
+/// Longest time in which a signal remains unanswered.
 const SLICE: Duration = Duration::from_millis(100);
 
 /// The alternate screen; leaving scope gives the terminal back as it was.
@@ -23,19 +23,19 @@ pub(crate) struct Screen {
 /// Reason why a wait for the next look ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// It is time to look again.
+    /// The time for another look has come.
     Look,
-    /// The same has to be drawn again: the screen has another size, or was away.
+    /// The last view has to be drawn again: the screen has another size, or was away.
     Draw,
     /// Stop looking, or go on.
     Pause,
-    /// Look less often.
+    /// The user wants fewer looks.
     Slower,
-    /// Look more often.
+    /// The user wants more looks.
     Faster,
     /// The user leaves.
     Leave,
-    /// So does the program, by this signal.
+    /// A signal ends the program.
     End(i32),
 }
 
@@ -56,7 +56,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Columns and lines.
+    /// Size in columns and lines.
     pub(crate) fn size() -> io::Result<(usize, usize)> {
         terminal::size().map(|(columns, lines)| (columns.into(), lines.into()))
     }
@@ -167,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    /// Where it is set, the test is the one that panics.
+    /// Variable that makes a test panic here.
     const PANICS: &str = "ORDER9_TEST_PANICS";
 
     #[test]

@@ -1,4 +1,4 @@
-//! Where a snapshot comes from: a file, this host, or a directory with copies of a host's files.
+//! Sources of a snapshot: a file, this host, or a directory with copies of a host's files.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -11,7 +11,7 @@ use order9_units::Bytes;
 
 use crate::failure::{Failure, io_sentence};
 
-/// How much of a host to keep.
+/// Amount of a host's state to keep.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wish {
     /// The kernel's release with its local part.
@@ -65,7 +65,7 @@ pub(crate) fn capture(directory: Option<&Path>, wish: Wish) -> Result<Snapshot, 
     capture_from(&root, wish, &progress_bar())
 }
 
-/// As [`capture`], without a progress bar.
+/// Captures like [`capture`], without a progress bar.
 pub(crate) fn capture_quietly(directory: Option<&Path>, wish: Wish) -> Result<Snapshot, Failure> {
     capture_from(&root(directory)?, wish, &ProgressBar::hidden())
 }
@@ -90,7 +90,7 @@ fn capture_from(root: &Root, wish: Wish, bar: &ProgressBar) -> Result<Snapshot, 
     Ok(snapshot)
 }
 
-/// Where to read from.
+/// Root of the files to read.
 pub(crate) fn root(directory: Option<&Path>) -> Result<Root, Failure> {
     match directory {
         None => Ok(Root::live()),

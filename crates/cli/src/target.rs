@@ -1,4 +1,5 @@
-//! Where a file of results goes: written whole or not at all, and tried before the work that fills it.
+//! Place of a file of results. The file is written whole or not at all, and the place is tried before the work that
+//! fills it.
 
 use std::fs::{File, Metadata};
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -11,7 +12,7 @@ use crate::failure::{Failure, io_sentence};
 /// A place that can be written to.
 #[derive(Debug)]
 pub(crate) struct Target {
-    /// As the user named it.
+    /// The path as the user named it.
     name: PathBuf,
     place: Place,
 }
@@ -22,7 +23,7 @@ enum Place {
     File(PathBuf),
     /// A device or pipe: takes the bytes as they come, since only a regular file can be replaced.
     Stream(PathBuf),
-    /// `-`.
+    /// Standard output, named `-`.
     Output,
 }
 
@@ -40,7 +41,7 @@ impl Target {
         Ok(target)
     }
 
-    /// Its name.
+    /// Name of the target.
     pub(crate) fn name(&self) -> &Path {
         &self.name
     }

@@ -57,7 +57,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Until the user leaves, or a signal comes, which is returned.
+    /// Shows the host until the user leaves, or a signal comes, which is returned.
     fn run(&mut self, screen: &mut Screen) -> Result<Option<i32>, Failure> {
         loop {
             screen.show(&self.draw()?)?;

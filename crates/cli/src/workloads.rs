@@ -29,7 +29,7 @@ struct ListedParameter {
     default: &'static str,
 }
 
-/// Columns of text.
+/// Width of texts, in columns.
 const WIDTH: usize = 100;
 
 /// Lists all workloads, or shows one.

@@ -1,5 +1,5 @@
-//! How much memory this process may still take: what the host has available, less where the process or its control group
-//! is limited to.
+//! Memory that this process may still take: the host's available memory, limited by the limits of the process and of
+//! its control group.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Where the files are: the running kernel, or a directory with copies of them.
+//! Root of the files that are read: the running kernel, or a directory with copies of its files.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};

@@ -15,7 +15,7 @@ use crate::plan::Plan;
 use crate::quantities::ablation_quantities;
 use crate::tables::column;
 
-/// Which policies of a plan are held against each other. The first is the starting point, the second is taken apart.
+/// The policies of a plan that an ablation compares. The first is the starting point, the second is taken apart.
 #[derive(Clone, Debug)]
 pub struct Ablation {
     /// Every switch in which they differ, in the order of the table of switches.
@@ -33,7 +33,7 @@ pub struct Ablated {
     pub without: Result<usize, PolicyError>,
 }
 
-/// How many policies of a plan are whole; they come first.
+/// Number of whole policies in a plan; they come first.
 const WHOLE: usize = 2;
 
 impl Ablation {

@@ -1,4 +1,5 @@
-//! What a run took over of a captured host, in words: its settings, and memory that its kernel had not given out yet.
+//! Words for a run from a captured host: settings that it took over, and memory that the host's kernel had not given
+//! out yet.
 
 use order9_import::{Imported, SettingsReport, Untaken};
 use order9_mm::Mm;
@@ -6,7 +7,7 @@ use order9_procfs::sysctl::{self, Setting};
 use order9_report::number::size;
 use order9_units::Bytes;
 
-/// What came with a snapshot.
+/// Settings, release and prices that came with a snapshot.
 pub(crate) struct Captured {
     settings: SettingsReport,
 }
@@ -17,7 +18,7 @@ impl Captured {
         (imported.mm, Self { settings: imported.settings })
     }
 
-    /// What a reader of results must know, when everything has been set for the start of `mm`.
+    /// Notes that a reader of results needs, once everything has been set for the start of `mm`.
     pub(crate) fn notes(&self, mm: &Mm) -> Vec<String> {
         [Some(self.settings(mm)), deferred(mm)].into_iter().flatten().collect()
     }

@@ -24,7 +24,7 @@ use crate::start::{Start, Started};
 /// A cell that has run.
 pub(crate) struct Ran {
     pub(crate) run: Run,
-    /// With which parameters.
+    /// Parameters of the workload.
     pub(crate) parameters: Parameters,
     /// The snapshots that the workload asked for, with their names.
     pub(crate) snapshots: Vec<(String, Snapshot)>,
@@ -66,7 +66,7 @@ pub(crate) fn run_cell(
     Ok(Ran { run, parameters, snapshots: snapshots.take() })
 }
 
-/// What was chosen, and defaults on a machine with these facts.
+/// The chosen parameters, and defaults on a machine with these facts.
 fn parameters(plan: &Plan, facts: &Facts) -> Result<Parameters, PlanError> {
     let refused = |parameter: &'static order9_workloads::Parameter| {
         let available = facts.available.map_or_else(String::new, |of| format!(", {} are available", size(of)));
@@ -113,7 +113,7 @@ fn record_of(plan: &Plan, cell: Cell, results: &Results) -> Run {
     run
 }
 
-/// What the kernel has written to its log, if anything: about its command line, and its reports of kills for memory.
+/// The kernel's log, if it has any lines: about its command line, and reports of kills for memory.
 fn kernel_log(boot: &[LogLine], results: &Results) -> Option<ProcFile> {
     let boot = boot.iter().flat_map(|line| [line.text.as_str(), "\n"]);
     let content: String = boot.chain(results.kills.iter().map(|kill| kill.report.as_str())).collect();

@@ -16,7 +16,7 @@ pub struct Day {
     pub policy: String,
     /// The seed of the run.
     pub seed: u64,
-    /// Counted from 1.
+    /// Number of the day, from 1 on.
     pub day: u64,
     /// Free memory, in percent of memory.
     pub free_percent: f64,
@@ -32,14 +32,14 @@ pub struct Day {
     pub restart_p95_us: Option<f64>,
     /// CPU time of kcompactd, in percent of the day.
     pub kcompactd_cpu_percent: f64,
-    /// How scattered the free memory of each zone is.
+    /// Scatter of the free memory of each zone.
     pub zones: Vec<DayZone>,
 }
 
 /// A zone at the end of a day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DayZone {
-    /// As Linux counts nodes, and calls zones: `node0_Normal`.
+    /// Name of the zone, with Linux' number of the node: `node0_Normal`.
     pub name: String,
     /// Share of free memory below order 9, in percent.
     pub score: u64,

@@ -12,31 +12,31 @@ pub enum PlanError {
     /// A parameter with a value that its workload does not take on this machine.
     #[error("{workload}: {key} is {value}, expected {expected}")]
     Parameter {
-        /// The workload.
+        /// Name of the workload.
         workload: &'static str,
-        /// The parameter.
+        /// Key of the parameter.
         key: &'static str,
-        /// Its value: as chosen, or its default on the machine and what that is, in words.
+        /// The chosen value, or the default on the machine with its meaning in words.
         value: String,
-        /// What is accepted.
+        /// The accepted values, in words.
         expected: String,
     },
     /// A run that could not end.
     #[error("{workload}: {why}; expected smaller parameters")]
     TooMuch {
-        /// The workload.
+        /// Name of the workload.
         workload: &'static str,
-        /// Of what there would be too much.
+        /// The resource that would not suffice, with figures.
         why: String,
     },
     /// A setting that was refused.
     #[error("{name} = {value}: {error}")]
     Setting {
-        /// Its name, as given.
+        /// Name of the setting as given.
         name: String,
-        /// The value.
+        /// The refused value.
         value: String,
-        /// Why.
+        /// Reason for the refusal.
         error: SettingError,
     },
     /// Memory that cannot be made up.
@@ -45,25 +45,25 @@ pub enum PlanError {
     /// A map that the engine cannot start from.
     #[error("{path}: {error}")]
     Import {
-        /// The map.
+        /// Path of the map.
         path: String,
-        /// Why.
+        /// Reason for the refusal.
         error: ImportError,
     },
     /// A machine whose memory the engine cannot hold.
     #[error("{machine}: {error}")]
     Build {
-        /// The machine.
+        /// Name of the machine.
         machine: String,
-        /// Why.
+        /// Reason for the refusal.
         error: BuildError,
     },
     /// A machine that cannot run anything.
     #[error("{machine}: {error}")]
     Machine {
-        /// The machine.
+        /// Name of the machine.
         machine: String,
-        /// Why.
+        /// Reason for the refusal.
         error: MachineError,
     },
 }

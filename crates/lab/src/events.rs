@@ -144,7 +144,7 @@ fn fields(event: &Event) -> String {
     }
 }
 
-/// What reclaim writes is never waited for.
+/// Flags of a write by reclaim, which never waits for its writes.
 const fn reclaim_flags(of: LruType) -> &'static str {
     match of {
         LruType::Anon => "RECLAIM_WB_ANON|RECLAIM_WB_ASYNC",

@@ -10,7 +10,7 @@ use order9_snapshot::flags::{PINNED, PRIVATE_BITS, SLAB_RECLAIMABLE, kpf};
 use order9_snapshot::{self as snapshot, FrameMap, FrameMapBuilder, NodeInfo, PcpInfo, Snapshot, Source, ZoneInfo};
 use order9_units::{Migratetype, NodeId, Order, PAGE_SIZE, PAGEBLOCK_PAGES, Pages, Pfn};
 
-/// What the flags are those of.
+/// Kernel release whose flags the exported frames have.
 const KERNEL_RELEASE: &str = "6.18.0-order9";
 
 /// The memory of `engine`, on CPUs of these nodes.

@@ -1,4 +1,4 @@
-//! What an experiment was given, written so that the manifest alone can repeat it.
+//! Inputs of an experiment, written so that the manifest alone can repeat it.
 
 use std::num::NonZeroU64;
 

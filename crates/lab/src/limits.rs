@@ -1,4 +1,4 @@
-//! What is refused before a run starts, since it could not end: more than the machine can hold, or than this host can.
+//! Refusals before a run starts, since it could not end: the run needs more than the machine, or this host, can hold.
 
 use order9_report::number::{count_of, grouped, size};
 use order9_units::{Bytes, Nanos};
@@ -7,7 +7,7 @@ use order9_workloads::{Demand, Facts, Parameters};
 use crate::error::PlanError;
 use crate::plan::Plan;
 
-/// What a process can map: half of 48 bits of address.
+/// Largest address space of a process: half of 48 bits of address.
 const ADDRESS_SPACE: Bytes = Bytes::new(1 << 47);
 /// Accesses of a run: about a week of one core, at a million and a half a second.
 const STEPS_MAX: u64 = 1 << 40;

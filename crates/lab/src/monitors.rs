@@ -6,12 +6,12 @@ use order9_units::Nanos;
 
 use crate::proc_files::machine_files;
 
-/// How often mmtests reads the files.
+/// Interval at which mmtests reads the files.
 const EVERY: Nanos = Nanos::new(10_000_000_000);
 /// Readings kept; a run that would have more has them at larger intervals.
 const READINGS_MAX: usize = 256;
 
-/// What was read so far.
+/// Readings of the files up to now.
 pub(crate) struct Monitors {
     every: Nanos,
     next: Nanos,

@@ -1,4 +1,4 @@
-//! What a reader of tables must know beside the numbers.
+//! Notes that a reader of tables needs beside the numbers.
 
 use std::collections::BTreeMap;
 

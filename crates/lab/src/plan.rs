@@ -29,7 +29,7 @@ pub type Settings = Vec<(String, String)>;
 /// An experiment: one workload under several policies and seeds, on one machine, from one state of its memory.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What runs.
+    /// The workload to run.
     pub workload: Workload,
     /// Parameters that were chosen; the others have their defaults on the machine.
     pub chosen: BTreeMap<&'static str, Value>,
@@ -37,43 +37,44 @@ pub struct Plan {
     pub policies: Vec<Loaded>,
     /// Settings to write before the start under one policy alone, after [`settings`](Self::settings), by its name.
     pub own_settings: BTreeMap<String, Settings>,
-    /// Where one policy is taken apart switch by switch: which of [`policies`](Self::policies) is which.
+    /// The ablation, where one policy is taken apart switch by switch. It tells the roles of
+    /// [`policies`](Self::policies).
     pub ablation: Option<Ablation>,
     /// CPUs, nodes and prices. CPUs, nodes and memory are the snapshot's where memory comes from one.
     pub machine: MachineSpec,
-    /// What memory holds at the start.
+    /// Contents of memory at the start.
     pub memory: Memory,
-    /// What the kernel is booted with.
+    /// Command line of the kernel.
     pub cmdline: CommandLine,
     /// Settings to write before the start, by their Linux names, in this order.
     pub settings: Settings,
     /// Seeds, at least one.
     pub seeds: Vec<u64>,
-    /// What was decided for whoever asked, and has to be known: one sentence each.
+    /// Decisions that the plan made by itself and that the user must know: one sentence each.
     pub notes: Vec<String>,
-    /// How often counters are read, in virtual time; not zero.
+    /// Interval between readings of the counters, in virtual time; not zero.
     pub sample_every: Nanos,
     /// Whether they are read more often at first, so that a short run has some hundred readings, too.
     pub sample_finely: bool,
-    /// After how many steps all laws are checked, and whether what every page holds is what its program must read; `None` is
-    /// never.
+    /// Number of steps after which all laws are checked, and whether every page holds the contents that its program
+    /// must read; `None` is never.
     pub check_every: Option<NonZeroU64>,
-    /// Which trace events are kept.
+    /// Kinds of trace events that are kept.
     pub trace: TraceKinds,
     /// The command line that asked for it, for the manifest.
     pub command: Vec<String>,
 }
 
-/// What memory holds at the start.
+/// Contents of memory at the start.
 #[derive(Clone, Debug)]
 pub enum Memory {
-    /// Nothing but what the kernel keeps for itself.
+    /// Memory holds the kernel's own pages only.
     Empty,
-    /// What a made-up machine of the same size holds.
+    /// Memory holds the contents of a synthetic machine of equal size.
     Synthetic(MadeUp),
-    /// What a stored map holds.
+    /// Memory holds the contents of a stored map.
     Snapshot {
-        /// As it was named.
+        /// Path of the map as it was named.
         path: String,
         /// Of the bytes of the file.
         digest: Digest,
@@ -92,7 +93,7 @@ pub struct MadeUp {
 }
 
 impl MadeUp {
-    /// What the run with this seed begins with.
+    /// The synthetic memory with which the run with this seed begins.
     pub(crate) fn of_run(&self, seed: u64) -> SynthSpec {
         SynthSpec { seed: self.seed.unwrap_or(seed), ..self.spec.clone() }
     }
@@ -114,7 +115,7 @@ impl Plan {
         (0..self.policies.len()).flat_map(of_policy)
     }
 
-    /// How many runs may go on at the same time on a host with so much memory available.
+    /// Number of runs that may go on at the same time on a host with `available` memory.
     ///
     /// # Errors
     /// Where there is not enough for one.

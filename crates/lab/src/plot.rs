@@ -16,7 +16,7 @@ pub use changed::{Changed, changed};
 pub use distributions::distributions;
 pub use worth::worth;
 
-/// What of a run directory is to be drawn.
+/// The part of a run directory that is to be drawn.
 #[derive(Clone, Debug, Default)]
 pub struct PlotChoice {
     /// A panel for each.
@@ -27,9 +27,9 @@ pub struct PlotChoice {
     pub policies: Vec<String>,
     /// Seeds; none is all.
     pub seeds: Vec<u64>,
-    /// Where the time axis begins, instead of at the first instant of all runs.
+    /// Begin of the time axis, instead of the first instant of all runs.
     pub from: Option<Nanos>,
-    /// Where it ends, instead of at the last one.
+    /// End of the time axis, instead of the last instant.
     pub to: Option<Nanos>,
 }
 
@@ -44,9 +44,9 @@ pub enum PlotError {
     Unknown {
         /// The option that takes it.
         option: &'static str,
-        /// As it was typed.
+        /// The name as typed.
         name: String,
-        /// What there is.
+        /// The known names, in words.
         expected: String,
     },
     /// A time that is none.
@@ -54,20 +54,20 @@ pub enum PlotError {
     Time {
         /// The option that takes it.
         option: &'static str,
-        /// As it was typed.
+        /// The text as typed.
         text: String,
     },
     /// The worth of switches was asked of other runs.
     #[error("--worth: the run takes no policy apart; expected what `order9 run --ablate P --against Q -o DIR` stored")]
     NoAblation,
-    /// Nothing lies between the ends of the time axis.
+    /// The end of the time axis does not lie behind its begin.
     #[error("there is nothing from {from} to {to}: the runs take {end}")]
     Empty {
-        /// Where it begins.
+        /// Begin of the time axis.
         from: String,
-        /// Where it ends.
+        /// End of the time axis.
         to: String,
-        /// When the last run ended.
+        /// End of the last run.
         end: String,
     },
 }
@@ -113,7 +113,7 @@ pub fn plot(loaded: &Loaded, choice: &PlotChoice) -> Result<Plotted, PlotError> 
     Ok(Plotted { chart, notes })
 }
 
-/// What is drawn, and on which time axis.
+/// Runs to draw, and their time axis.
 struct Drawing<'a> {
     runs: &'a [&'a Run],
     policies: &'a [&'a str],
@@ -258,7 +258,7 @@ fn legend(policy: &str, runs: &[&Run]) -> String {
     }
 }
 
-/// Both ends of the time axis.
+/// Begin and end of the time axis.
 fn span(runs: &[&Run], choice: &PlotChoice) -> Result<(Nanos, Nanos), PlotError> {
     let last = |run: &&Run| run.counters.times.last().copied().into_iter().chain([run.span().1]).max();
     let end = runs.iter().filter_map(last).max().unwrap_or_default();
@@ -270,7 +270,7 @@ fn span(runs: &[&Run], choice: &PlotChoice) -> Result<(Nanos, Nanos), PlotError>
     Ok((from, to))
 }
 
-/// On what it ran, and with which settings.
+/// Machine and settings of the runs, in words.
 fn subtitle(inputs: &Inputs) -> String {
     let machine = Path::new(&inputs.machine.name).file_name().map(|name| name.to_string_lossy());
     let machine = format!("on {}", machine.unwrap_or_default());

@@ -6,7 +6,7 @@ use order9_machine::{Engine, Tick};
 use order9_procfs::sysctl::{self, SETTINGS, Setting};
 use order9_record::ProcFile;
 
-/// How one file is written.
+/// Function that writes one file.
 type Render = fn(&Engine, &mut String) -> fmt::Result;
 
 /// Files about the machine.

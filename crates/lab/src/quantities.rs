@@ -11,7 +11,7 @@ use crate::tables::{direction, unit};
 
 const MOVED: (&str, &str, Source) = ("moved", "pages moved, by compaction or not", Source::Count("pgmigrate_success"));
 
-/// How compaction is judged, whatever runs.
+/// Quantities that judge compaction under any workload.
 const COMPACTION: [(&str, &str, Source); 4] = [
     ("migrate", "frames the migration scanner looked at", Source::Count("compact_migrate_scanned")),
     ("free", "frames the free scanner looked at", Source::Count("compact_free_scanned")),
@@ -19,14 +19,16 @@ const COMPACTION: [(&str, &str, Source); 4] = [
     ("success", "compact_success in compact_stall", Source::Share { part: "compact_success", whole: "compact_stall" }),
 ];
 
-/// What decides between policies: the main quantities of the workload, named as `runs` have them, and moves.
+/// Quantities that decide between policies: the main quantities of the workload, under the names that `runs` have for
+/// them, and moves.
 pub(crate) fn main_quantities<'a>(workload: Workload, runs: impl Iterator<Item = &'a Run>) -> Vec<Quantity> {
     let names: BTreeSet<&str> = runs.flat_map(|run| &run.operations).map(|operation| operation.name.as_str()).collect();
     of_workload(workload, |operation| numbered(operation, &names)).chain([counted(MOVED)]).collect()
 }
 
-/// What is measured of every policy of an ablation: compaction, and what decides between policies. What a workload gains has
-/// that name, which is shorter than most: it becomes the head of a column.
+/// Quantities that are measured of every policy of an ablation: those of compaction, and those that decide between
+/// policies. A quantity that is better when higher is called "gained": that word becomes the head of a column, and most
+/// names are longer.
 pub(crate) fn ablation_quantities(workload: Workload) -> Vec<Quantity> {
     let short = |quantity: Quantity| match quantity.direction {
         Direction::HigherIsBetter => Quantity { name: "gained".to_owned(), ..quantity },
@@ -110,7 +112,7 @@ mod tests {
         assert_eq!(names(&found), expected);
     }
 
-    /// What decides is a row of the table that names it, and is there for every workload that measures anything.
+    /// Every workload that measures anything has quantities that decide, and each is a row of the table that names it.
     #[test]
     fn every_workload_says_what_decides() {
         for workload in Workload::ALL {

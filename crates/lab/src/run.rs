@@ -30,7 +30,7 @@ pub trait Observer: Sync {
 /// Runs of an experiment that have ended already, in an earlier attempt at it.
 #[derive(Clone, Debug, Default)]
 pub struct Finished {
-    /// What they were given; there if any run is.
+    /// Inputs of the runs; `None` without runs.
     pub inputs: Option<Inputs>,
     /// The runs.
     pub runs: Vec<Run>,
@@ -50,7 +50,7 @@ pub fn run(plan: &Plan, jobs: NonZeroUsize, observer: &dyn Observer) -> Result<E
     resume(plan, jobs, observer, Finished::default())
 }
 
-/// As [`run`], but for the runs that have `finished` already.
+/// Like [`run`], without the runs that have `finished` already.
 ///
 /// # Errors
 /// As those of [`run`].

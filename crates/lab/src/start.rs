@@ -18,21 +18,21 @@ use crate::machines::MachineSpec;
 use crate::plan::{Cell, MadeUp, Memory, Plan};
 use crate::scenario::host_note;
 
-/// What every run of an experiment starts from.
+/// Starting state that all runs of an experiment share.
 pub(crate) struct Start {
     from: Origin,
-    /// What is available at the start of the first run, where memory is in use: all runs go by that, so that they can be
-    /// compared.
+    /// Available memory at the start of the first run, where memory is in use. All runs size themselves by it, so that
+    /// they can be compared.
     available: Option<Bytes>,
 }
 
-/// Where memory comes from.
+/// Origin of the contents of memory.
 enum Origin {
     /// Free memory of this layout.
     Empty(Layout),
-    /// This map.
+    /// A stored map.
     Map {
-        /// As it is called in messages.
+        /// Name of the map in messages.
         name: String,
         snapshot: Arc<Snapshot>,
     },
@@ -52,9 +52,9 @@ struct SetUp {
 /// A machine that can run.
 pub(crate) struct Started {
     pub(crate) machine: Machine,
-    /// What its kernel has written to its log.
+    /// Log of the kernel at boot.
     pub(crate) boot_log: Vec<LogLine>,
-    /// What a reader of its results must know.
+    /// Notes that a reader of its results needs.
     pub(crate) notes: Vec<String>,
 }
 
@@ -156,7 +156,7 @@ impl Origin {
     }
 }
 
-/// What made-up memory is called in messages.
+/// Name of synthetic memory in messages.
 const MADE_UP: &str = "made-up memory";
 /// Trace events that a run keeps.
 const TRACE_MAX: usize = 2_000_000;

@@ -61,7 +61,7 @@ fn benchmark(workload: Workload, columns: &[(&str, Vec<&Run>)]) -> Benchmark {
     }
 }
 
-/// Which way is better in a table.
+/// Direction in which values of a table are better.
 pub(crate) const fn direction(measure: &Measure) -> Direction {
     match measure.better {
         Better::Lower => Direction::LowerIsBetter,
@@ -69,7 +69,7 @@ pub(crate) const fn direction(measure: &Measure) -> Direction {
     }
 }
 
-/// What a table shows its values in.
+/// Unit in which a table shows its values.
 pub(crate) const fn unit(measure: &Measure) -> compare::Unit {
     match measure.unit {
         workloads::Unit::Seconds => compare::Unit::Seconds,
@@ -99,12 +99,12 @@ fn operations(measure: &Measure, columns: &[(&str, Vec<&Run>)]) -> Vec<String> {
     ordered.into_iter().map(|(_, _, name)| name).collect()
 }
 
-/// What runs of one policy gave, each by itself.
+/// Results of the runs of one policy, each by itself.
 pub(crate) fn column(workload: Workload, title: &str, runs: &[&Run]) -> Column {
     Column::new(Title::new(title), runs.iter().map(|run| results(workload, &[run])))
 }
 
-/// What runs gave, together.
+/// Results of several runs together.
 fn results(workload: Workload, runs: &[&Run]) -> Results {
     let mut pooled: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for run in runs {
@@ -123,7 +123,7 @@ fn has(measure: &Measure, name: &str) -> bool {
     measure.operations.iter().any(|operation| is_operation(operation, name))
 }
 
-/// How much of what samples count is one of the unit of a table: times are counted in nanoseconds.
+/// Number of units of the samples in one unit of the table. Samples count times in nanoseconds.
 fn divisor(measure: &Measure) -> f64 {
     match measure.unit {
         workloads::Unit::Seconds => 1e9,
@@ -154,7 +154,7 @@ fn durations(runs: &[&Run]) -> Option<Durations> {
     })
 }
 
-/// What was counted in all iterations together; levels are left out.
+/// Counts of all iterations together. Levels are left out.
 fn counters(runs: &[&Run]) -> Counters {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
     for run in runs {

@@ -1,4 +1,4 @@
-//! What accesses of programs to their own memory cost: by page size, by node, and by what the TLB holds.
+//! Prices of programs' accesses to their own memory: by page size, by node, and by the contents of the TLB.
 //!
 //! Two kinds: a pass over pages in order (`Pass`), and single loads at random of which each waits for the one before
 //! (`mean_load`). Both are closed forms over what is mapped ([`Residence`]): no access is simulated. The formula and its

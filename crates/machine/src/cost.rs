@@ -1,4 +1,4 @@
-//! What work costs on one machine: the engine counts, this list prices.
+//! Prices of work on one machine. The engine counts work, this list prices it.
 //!
 //! Key types: [`Prices`] (time per unit of each kind of work), [`Cost`] (what some work comes to, apart by the lock that
 //! it is done under), [`PriceInfo`] (key, unit and meaning of each price: [`PRICES`] names them all). Values come from
@@ -113,7 +113,7 @@ prices! {
     list_op,
     /// Splitting a block in two.
     split,
-    /// Price of merging two buddies.
+    /// Merging two buddies.
     merge,
     /// Looking at one free list of another type for a fallback.
     fallback_search,
@@ -175,13 +175,11 @@ prices! {
     slab_scan,
     /// A load that waits for the one before, from memory of the own node whose translation the TLB holds.
     load,
-    /// Price of a random load from a base page whose translation the TLB does not hold, with far more such pages in use
-    /// than it holds.
+    /// A load from a base page whose translation the TLB does not hold, with far more such pages in use than it holds.
     load_base,
-    /// Price of a random load from a huge page whose translation the TLB does not hold, with far more such pages in use
-    /// than it holds.
+    /// A load from a huge page whose translation the TLB does not hold, with far more such pages in use than it holds.
     load_huge,
-    /// Share of `touch_page` that is the page walk. A page within a huge page is spared it.
+    /// The page walk, a share of `touch_page`. A page within a huge page is spared it.
     touch_walk,
 }
 

@@ -1,5 +1,5 @@
-//! What the steps to a huge page cost on this machine, for placements that weigh them: sums of the prices that the same steps
-//! are paid at. What a step does is in the engine; here is only how often each price occurs in it.
+//! Prices of the steps to a huge page on this machine, for placements that weigh them: sums of the prices at which the
+//! same steps are paid. The engine knows the steps; this file knows only how often each price occurs in a step.
 
 use order9_mm::thp::placement::HugePrices;
 use order9_units::{PAGE_SIZE, PAGEBLOCK_PAGES};

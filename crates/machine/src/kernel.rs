@@ -1,4 +1,4 @@
-//! What all threads of a machine share: the engine, prices, locks, processes, and the record of the run.
+//! State that all threads of a machine share: the engine, prices, locks, processes, and the record of the run.
 //!
 //! Nothing is borrowed across an await: [`Kernel::with`] lends the engine for one bounded step.
 

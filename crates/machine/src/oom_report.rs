@@ -1,6 +1,5 @@
-//! What the kernel writes to its log when it kills for memory: who asked for what, the state of memory by node and zone,
-//! the tasks, and the victim. The lines are laid out as in published logs of 5.x and 6.x; figures that the machine does not
-//! have are left out.
+//! The kernel's log of a kill for memory: the request, the state of memory by node and zone, the tasks, and the victim.
+//! The lines are laid out as in published logs of 5.x and 6.x; figures that the machine does not have are left out.
 
 use std::fmt::{self, Write};
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! What programs ask about single pages of their memory, and pages that they have pinned.
+//! Questions of programs about single pages of their memory, and pages that programs have pinned.
 
 use order9_mm::env::Env as _;
 use order9_mm::mempolicy::{self, Movable, PageMove};

@@ -1,4 +1,4 @@
-//! What came of a run: samples, counters over time, phases, events, and how it ended.
+//! Results of a run: samples, counters over time, phases, events, and its end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,7 +65,7 @@ pub enum Outcome {
 pub struct Operation {
     /// Name in tables.
     pub name: String,
-    /// Of all its samples.
+    /// Unit of all its samples.
     pub unit: Unit,
 }
 
@@ -141,8 +141,9 @@ impl Record {
     }
 }
 
-/// What Linux does not count: use of the CPUs, of locks of either kind, times in ns; levels of [`HugeOutlook`];
-/// fragmentation events and what reclaim makes of them; time that threads spend in direct compaction, and what it gives them.
+/// Counters that Linux does not have: use of the CPUs and of both kinds of locks, times in ns; levels of
+/// [`HugeOutlook`]; fragmentation events and reclaim's answers to them; time that threads spend in direct compaction,
+/// and blocks that it gives them.
 const OWN_COUNTERS: [&str; 44] = [
     "order9_cpu_busy_ns",
     "order9_kswapd_cpu_ns",
@@ -357,7 +358,7 @@ fn boosts(mm: &Engine) -> [u64; 19] {
     ]
 }
 
-/// What migration failed for and waited for, in the order of [`MIGRATION_COUNTERS`].
+/// Counts of failures and waits of migration, in the order of [`MIGRATION_COUNTERS`].
 fn migration(mm: &Engine) -> [u64; 14] {
     let (failures, waits) = (mm.counters().migrate_failures, mm.counters().migrate_waits);
     [

@@ -1,4 +1,4 @@
-//! Which CPUs must flush translations where memory of others is unmapped, as reclaim and compaction do in the background.
+//! CPUs that must flush translations when memory of others is unmapped, as reclaim and compaction do in the background.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! What differs between repetitions of a run, as it does on a real machine that is booted and measured again.
+//! Differences between repetitions of a run, as between two boots of a real machine.
 //!
 //! The first seed, [`Variation::PLAIN`], is the plain case: nothing is varied. Every other seed draws anew, each from a random
 //! stream of its own:
@@ -41,7 +41,7 @@ impl Variation {
     /// The seed of the plain case.
     pub const PLAIN: u64 = 1;
 
-    /// Of a run with this seed.
+    /// The variation of a run with this seed.
     #[must_use]
     pub const fn of(seed: u64) -> Self {
         Self { seed: if seed == Self::PLAIN { None } else { Some(seed) } }

@@ -23,7 +23,7 @@ pub(crate) struct Binary {
     pub(crate) fingerprint: u64,
 }
 
-/// What a test runs with.
+/// Defect with which a test runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum With<'a> {
     /// The defect of this number; 0 is none.
@@ -32,7 +32,7 @@ pub(crate) enum With<'a> {
     Record(&'a Path),
 }
 
-/// What cargo says of each thing that it has built.
+/// Message of cargo about one thing that it has built.
 #[derive(Deserialize)]
 struct Message {
     reason: String,

@@ -24,24 +24,24 @@ pub(crate) struct Sight {
     pub(crate) test: String,
 }
 
-/// What came of a defect.
+/// Result for a defect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Seen(Sight),
-    /// None of so many tests saw it that come by.
+    /// None of these tests, which reach the defect, saw it.
     Unseen {
         tests: usize,
     },
 }
 
-/// What came of the defect at this position of the list.
+/// A defect, by its position in the list, and its result.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     pub(crate) mutant: usize,
     pub(crate) fate: Fate,
 }
 
-/// What a hunt goes by.
+/// Inputs of a hunt.
 pub(crate) struct Hunt<'a> {
     pub(crate) lists: &'a Lists,
     pub(crate) map: Map,

@@ -17,15 +17,15 @@ use crate::reach::Map;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Mutant {
-    /// Its name.
+    /// Name of the defect.
     pub(crate) id: String,
-    /// Where: a path from the top folder.
+    /// File with the defect: a path from the top folder.
     pub(crate) file: String,
     /// The text before it from which on `find` is looked for; the whole file otherwise.
     pub(crate) after: Option<String>,
     /// An expression, or whole statements: once in the file, or the first time after `after`.
     pub(crate) find: String,
-    /// What stands there in its place.
+    /// Text of the defect in place of the found text.
     pub(crate) replace: String,
     /// The rule that it breaks.
     pub(crate) why: String,
@@ -54,11 +54,11 @@ struct Survivor {
 /// All lists.
 pub(crate) struct Lists {
     folder: PathBuf,
-    /// In the order of their files and places; number 1 is the first.
+    /// Defects in the order of their files and places; number 1 is the first.
     pub(crate) mutants: Vec<Mutant>,
     /// Why a defect stays unseen, by its name.
     pub(crate) survivors: BTreeMap<String, String>,
-    /// What saw a defect last, by its name.
+    /// The test that saw a defect last, by the name of the defect.
     pub(crate) seen: BTreeMap<String, Sight>,
 }
 

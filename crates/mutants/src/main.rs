@@ -41,7 +41,7 @@ may see all defects.
   --crate NAME       only tests of this crate; may be given more than once
   ID...              only defects whose names begin with one of these";
 
-/// What was asked for.
+/// Options of the command line.
 struct Options {
     list_only: bool,
     again: bool,

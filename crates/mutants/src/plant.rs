@@ -57,7 +57,7 @@ pub(crate) fn plant(text: &str, defects: &[(usize, &Mutant)]) -> Result<String, 
     Ok(without_const(&planted))
 }
 
-/// Where the text of a defect stands.
+/// Place of the text that a defect replaces.
 fn find(text: &str, mutant: &Mutant) -> Result<Range<usize>, Error> {
     let Mutant { id, file, after, find, replace, .. } = mutant;
     let lost = |text: &str, within: String| Error::NotFound {
@@ -85,7 +85,7 @@ fn find(text: &str, mutant: &Mutant) -> Result<Range<usize>, Error> {
     Ok(start..start + find.len())
 }
 
-/// Where `part` stands in the text, but not as a part of a longer word.
+/// Places of `part` in the text. A part of a longer word does not count.
 fn places<'a>(text: &'a str, part: &'a str) -> impl Iterator<Item = usize> + 'a {
     let is_word = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
     let whole = move |&at: &usize| {

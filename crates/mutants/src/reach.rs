@@ -22,14 +22,14 @@ use crate::run::{End, run};
 /// The longest that a test may take without a defect.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// What a test does by itself without a defect.
+/// Behaviour of a test by itself, without a defect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Alone {
-    /// It passes after so many seconds of a CPU and comes by the places of these defects.
+    /// The test passes after `seconds` of a CPU and reaches the places of these defects.
     Passes { seconds: f64, reached: BTreeSet<usize> },
-    /// What it says of a defect means nothing.
+    /// The test fails, so its result with a defect means nothing.
     Fails,
-    /// It was stopped after so many seconds.
+    /// The test was stopped after `seconds`.
     TooLong { seconds: f64 },
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Test {
 #[derive(Debug, Default)]
 pub(crate) struct Map {
     binaries: Vec<Binary>,
-    /// The fastest first.
+    /// Tests, the fastest first.
     tests: Vec<Test>,
     /// Tests that fail without a defect: binary and name.
     pub(crate) failing: Vec<Sight>,
@@ -111,7 +111,7 @@ impl Map {
         &self.binaries[test.binary]
     }
 
-    /// What a test is called that sees a defect.
+    /// Name of the test with its binary.
     pub(crate) fn sight(&self, test: &Test) -> Sight {
         Sight { binary: self.binary(test).name.clone(), test: test.name.clone() }
     }
@@ -122,7 +122,7 @@ impl Map {
     }
 }
 
-/// What each test of a binary does by itself.
+/// Behaviour of each test of a binary by itself.
 fn of_binary(folder: &Path, binary: &Binary, longest: Duration, jobs: usize) -> Result<BTreeMap<String, Alone>, Error> {
     let kept = Kept::open(folder, binary)?;
     let mut alone = kept.read()?;
@@ -182,7 +182,7 @@ impl Kept {
         Ok(Self { path, file, fingerprint: binary.fingerprint })
     }
 
-    /// What is known of the binary as it is now. A line that was cut off says nothing.
+    /// Known behaviour of the tests of this binary. A line that was cut off is skipped.
     fn read(&self) -> Result<BTreeMap<String, Alone>, Error> {
         let text = fs::read_to_string(&self.path).map_err(|error| Error::file(&self.path, error))?;
         let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());

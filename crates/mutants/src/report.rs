@@ -6,7 +6,7 @@ use crate::hunt::{Fate, Outcome, Sight};
 use crate::list::Lists;
 use crate::reach::Map;
 
-/// How many of a hundred defects must be seen.
+/// Least share of seen defects, in percent.
 const SEEN_MIN: usize = 95;
 
 /// Says what was not seen, and how many were. Fails where an unseen defect has no reason in the list, a listed one is seen

@@ -11,15 +11,15 @@ use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, kill_process_gr
 /// The most memory that a test may ask for: a defect may make it ask for ever more.
 const MEMORY_MAX: u64 = 16 << 30;
 
-/// How many times its CPU time a test may take: the host may be busy with other things.
+/// Factor of its CPU time that a test may take: the host may be busy with other things.
 const PATIENCE: u32 = 20;
 
-/// How a test ended.
+/// End of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Passed,
     Failed,
-    /// Its time was up.
+    /// The test took too long.
     TooLong,
 }
 

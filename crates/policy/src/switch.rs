@@ -1,4 +1,4 @@
-//! What a switch is: where it lies in the engine's `Policy`, which values it takes, and how they are told.
+//! A switch: its place in the engine's `Policy`, the values that it takes, and their words.
 
 use std::fmt;
 use std::ops::RangeInclusive;

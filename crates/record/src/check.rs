@@ -1,17 +1,17 @@
-//! What a run must satisfy before it is written, so that whatever lies on disk makes sense.
+//! Rules that a run must satisfy before it is written, so that everything on disk makes sense.
 
 use std::collections::BTreeSet;
 
 use crate::counters::RESERVED;
 use crate::{Counters, Experiment, Run, WriteError};
 
-/// How a run contradicts itself.
+/// Contradictions in a run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// Its column is not among the policies of the inputs.
+    /// The run's column is not among the policies of the inputs.
     #[error("its policy is not among the inputs")]
     UnknownPolicy,
-    /// Its seed is not among the seeds of the inputs.
+    /// The run's seed is not among the seeds of the inputs.
     #[error("its seed is not among the inputs")]
     UnknownSeed,
     /// Two cells have the same policy and seed, or they do not stand in the order of the inputs.
@@ -22,7 +22,7 @@ pub enum Problem {
     SameName {
         /// `operations` or `counters`.
         what: &'static str,
-        /// Their name.
+        /// The name that occurs twice.
         name: String,
     },
     /// A counter called like a column that every table has.
@@ -35,7 +35,7 @@ pub enum Problem {
         index: usize,
         /// Number of its operation.
         operation: usize,
-        /// How many there are.
+        /// Number of operations of the run.
         operations: usize,
     },
     /// A sample that is infinite, or no number.
@@ -43,23 +43,23 @@ pub enum Problem {
     NotFinite {
         /// Number of the sample.
         index: usize,
-        /// Its value.
+        /// The value as text.
         value: String,
     },
     /// Rows of counters out of order.
     #[error("row {row} of the counters lies before the one above it")]
     Unordered {
-        /// From 0 on.
+        /// Number of the row, from 0 on.
         row: usize,
     },
     /// More or fewer values than there must be.
     #[error("{what}: {found} values, expected {expected}")]
     Length {
-        /// Of what.
+        /// Name of the counter.
         what: String,
-        /// How many there are.
+        /// Number of values of the counter.
         found: usize,
-        /// How many there must be.
+        /// Number of readings.
         expected: usize,
     },
     /// A phase that ends before it begins.

@@ -12,18 +12,18 @@ pub(crate) const RESERVED: [&str; 5] = ["policy", "seed", "at_ns", "phase", "edg
 /// left out of files that claim to be /proc/vmstat.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// When each row was taken, ascending.
+    /// Times of the readings, ascending.
     pub times: Vec<Nanos>,
-    /// In the order of /proc/vmstat; each has as many values as there are times.
+    /// Counters in the order of /proc/vmstat. Each has as many values as there are times.
     pub columns: Vec<Counter>,
 }
 
 /// One counter or level.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counter {
-    /// As in /proc/vmstat.
+    /// Name of the counter in /proc/vmstat.
     pub name: String,
-    /// One per time.
+    /// Values of the counter, one for each time.
     pub values: Vec<u64>,
 }
 
@@ -63,12 +63,12 @@ impl Counters {
 pub struct Phase {
     /// `prepare`, `warm-up`, `measure-3` (with three threads), `clean-up`.
     pub name: String,
-    /// Its first instant.
+    /// First instant of the phase.
     pub begin: Nanos,
     /// The instant after its last one.
     pub end: Nanos,
     /// Counters at `begin`, in the order of the columns of [`Counters`].
     pub at_begin: Vec<u64>,
-    /// Counters at `end`.
+    /// Values of the counters at `end`.
     pub at_end: Vec<u64>,
 }

@@ -16,29 +16,30 @@ use crate::{Begin, Digest, Inputs, Kept, Partial, ReadError, WriteError, mmtests
 /// Whether a run that stands at the place of a new one may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// It stays, and there is an error.
+    /// The directory stays, and writing fails.
     Keep,
-    /// It is replaced, when the new one is complete.
+    /// The directory is replaced once the new one is complete.
     Replace,
 }
 
 /// A file that the caller makes, such as `report.txt`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExtraFile {
-    /// Its name, in the run directory itself.
+    /// Name of the file, which lies in the run directory itself.
     pub name: String,
-    /// Its bytes.
+    /// Contents of the file.
     pub content: Vec<u8>,
 }
 
-/// Where a run directory will be. Make one before the run: nobody wants to hear after an hour that there is no place.
+/// Place of a run directory that is still to be written. Make the target before the run, so that an impossible place is
+/// refused before hours of work.
 #[derive(Clone, Debug)]
 pub struct Target {
     directory: PathBuf,
     existing: Existing,
 }
 
-/// What stands at the place.
+/// State of the place.
 enum Place {
     Free,
     Run,
@@ -64,7 +65,7 @@ impl Target {
         Ok(target)
     }
 
-    /// Where it is.
+    /// Path of the run directory.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
@@ -123,7 +124,7 @@ impl Target {
         sync_folder(parent)
     }
 
-    /// What stands at the place, if a run may go there.
+    /// State of the place, if a run may go there.
     fn place(&self) -> Result<Place, WriteError> {
         let directory = &self.directory;
         let occupied = |why: &str| WriteError::Occupied { directory: directory.clone(), why: why.to_owned() };

@@ -8,12 +8,12 @@ use crate::{Digest, FORMAT, Problem};
 /// A run directory that was not written. Nothing half-written stays behind.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// Something that is no run directory stands where one should be.
+    /// The place of a run directory is taken by something else.
     #[error("{}: {why}; expected a new or empty directory, or one that holds nothing but a run", .directory.display())]
     Occupied {
         /// The directory asked for.
         directory: PathBuf,
-        /// What stands there.
+        /// Reason why it is no run directory.
         why: String,
     },
     /// A run directory stands there, and replacing it was not asked for.
@@ -29,15 +29,15 @@ pub enum WriteError {
     Unfinished {
         /// The directory asked for.
         directory: PathBuf,
-        /// How many have ended.
+        /// Number of cells that have ended.
         cells: usize,
     },
-    /// Something else was asked for than was begun.
+    /// The interrupted run had other inputs.
     #[error("{}: the interrupted run beside it is another one: it differs in {what}", .directory.display())]
     OtherInputs {
         /// The directory asked for.
         directory: PathBuf,
-        /// In what they differ.
+        /// Inputs that differ, in words.
         what: String,
     },
     /// Two processes at once.
@@ -46,10 +46,10 @@ pub enum WriteError {
         /// The directory asked for.
         directory: PathBuf,
     },
-    /// What an interrupted run was asked for cannot be read.
+    /// The inputs of an interrupted run cannot be read.
     #[error("{}: it does not say what the interrupted run was asked for", .path.display())]
     Key {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// A run that contradicts itself.
@@ -57,9 +57,9 @@ pub enum WriteError {
     Invalid {
         /// Title of its column.
         policy: String,
-        /// Its iteration.
+        /// Seed of the run.
         seed: u64,
-        /// What is wrong.
+        /// The contradiction.
         problem: Problem,
     },
     /// A name that cannot be one of a file.
@@ -67,31 +67,31 @@ pub enum WriteError {
         "{what} '{name}' cannot name a file: expected 1 to 200 bytes of printable characters without /, and no dot first"
     )]
     Name {
-        /// What it is the name of.
+        /// Kind of thing that has this name.
         what: &'static str,
-        /// The name.
+        /// The refused name.
         name: String,
     },
     /// A policy that is called like a file of the run.
     #[error("policy '{title}': its directory would be called like a file of the run; give it a name without .{ending}")]
     Title {
-        /// Its title.
+        /// Title of the policy.
         title: String,
-        /// How that ends.
+        /// Ending of the title that belongs to files.
         ending: &'static str,
     },
     /// A file that is called like the directory of a policy could be.
     #[error("file '{name}': expected a name that ends in .{expected}")]
     Ending {
-        /// Its name.
+        /// Name of the file.
         name: String,
-        /// How it could end.
+        /// Accepted endings.
         expected: String,
     },
     /// Two files of one name.
     #[error("{path}: two files of the run have this name")]
     Twice {
-        /// From the directory on.
+        /// Path from the run directory on.
         path: String,
     },
     /// Inputs that TOML cannot express.
@@ -100,17 +100,17 @@ pub enum WriteError {
     /// Values that Parquet cannot express.
     #[error("{file}: {cause}")]
     Parquet {
-        /// The file.
+        /// Name of the file.
         file: &'static str,
-        /// Why.
+        /// The refusal of the Parquet library.
         cause: parquet::errors::ParquetError,
     },
     /// The file system refuses.
     #[error("{}: {cause}", .path.display())]
     Io {
-        /// What could not be written.
+        /// Path that could not be written.
         path: PathBuf,
-        /// Why.
+        /// Error of the operating system.
         cause: io::Error,
     },
 }
@@ -124,34 +124,34 @@ impl WriteError {
 /// A run directory that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// No run directory.
+    /// The directory holds no run.
     #[error("{}: no manifest.toml here; expected a directory that `order9 run -o` wrote", .directory.display())]
     NoRun {
-        /// The directory.
+        /// Path of the directory.
         directory: PathBuf,
     },
     /// A file that cannot be read.
     #[error("{}: {cause}", .file.display())]
     Io {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// Why.
+        /// Error of the operating system.
         cause: io::Error,
     },
     /// A text that is no manifest.
     #[error("{}, line {line}: {problem}", .file.display())]
     Manifest {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// From 1 on.
+        /// Number of the line, from 1 on.
         line: usize,
-        /// What was expected.
+        /// The error, with the expected text.
         problem: String,
     },
     /// A directory of another version.
     #[error("{}: format {found}, expected {FORMAT}: another version of order9 wrote it", .file.display())]
     Version {
-        /// The manifest.
+        /// Path of the manifest.
         file: PathBuf,
         /// The version it names.
         found: u32,
@@ -159,7 +159,7 @@ pub enum ReadError {
     /// A name that would not be printed as it is.
     #[error("{}: '{name}' is a name that nobody can read: expected printable characters", .file.display())]
     Name {
-        /// The manifest.
+        /// Path of the manifest.
         file: PathBuf,
         /// The name, written out.
         name: String,
@@ -167,17 +167,17 @@ pub enum ReadError {
     /// A manifest whose digest is not that of its cells.
     #[error("{}: digest {stated}, but its cells give {computed}: it was changed", .file.display())]
     Digest {
-        /// The manifest.
+        /// Path of the manifest.
         file: PathBuf,
-        /// As written.
+        /// Digest in the manifest.
         stated: Digest,
-        /// As recomputed.
+        /// Digest of the contents.
         computed: Digest,
     },
     /// A file that is not the one that was written.
     #[error("{}: {problem}: it was changed or damaged since the run", .file.display())]
     Damaged {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
         /// Length or checksum, as found and as expected.
         problem: String,
@@ -185,9 +185,9 @@ pub enum ReadError {
     /// A table that does not hold what the manifest says.
     #[error("{}: {problem}", .file.display())]
     Table {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// What was found and expected.
+        /// The found and the expected contents.
         problem: String,
     },
 }

@@ -22,7 +22,7 @@ impl Files {
         Self { root, entries: Vec::new(), paths: BTreeSet::new() }
     }
 
-    /// What was written, in order.
+    /// The files that were written, in order.
     pub(crate) fn entries(&self) -> &[FileEntry] {
         &self.entries
     }
@@ -107,7 +107,7 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), WriteError> {
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(WriteError::io(folder))
 }
 
-/// How the names of files in a run directory itself end, and no title of a policy does: that names a directory there.
+/// Endings of files in a run directory. No title of a policy may end so, because its title names a directory there.
 const ENDINGS: [&str; 5] = ["toml", "parquet", "txt", "json", "o9snap"];
 
 fn ending(name: &str) -> Option<&'static str> {

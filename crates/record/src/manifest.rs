@@ -1,4 +1,4 @@
-//! What an experiment was given, and `manifest.toml`: that, with what came of it and the checksums of all files.
+//! Inputs of an experiment, and `manifest.toml`: the inputs with the results and the checksums of all files.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub const FORMAT: u32 = 1;
 /// All cells of one invocation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
-    /// What it was given.
+    /// The inputs of the experiment.
     pub inputs: Inputs,
     /// Every cell: by policy, then by seed, both in the order of `inputs`. Cells may be missing.
     pub runs: Vec<Run>,
@@ -45,25 +45,26 @@ pub struct Inputs {
     pub seeds: Vec<u64>,
     /// Thread ladder; empty for workloads without one.
     pub threads: Vec<u32>,
-    /// What ran.
+    /// The workload that ran.
     pub workload: Workload,
-    /// On what.
+    /// The machine that it ran on.
     pub machine: Machine,
-    /// What memory held when it began.
+    /// Contents of memory at the start.
     pub memory: Memory,
     /// The kernel's command line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cmdline: String,
     /// Settings that were changed, by Linux path or name, in the order in which they were written.
     pub settings: Vec<(String, String)>,
-    /// What was recorded beside the measurements: part of the results, so part of what decides them.
+    /// Files that were recorded beside the measurements. They are part of the results, so this choice is one of the
+    /// inputs.
     pub recorded: Recorded,
     /// The policies compared, in the order of the columns.
     pub policies: Vec<Policy>,
 }
 
 impl Inputs {
-    /// In what these inputs are others than `other`, but for the command line that asked for them.
+    /// Names of the inputs that differ from `other`. The command line that asked for them is left out.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<&'static str> {
         // Names every field, so that a new one cannot be forgotten here.
@@ -104,7 +105,7 @@ impl Inputs {
 /// A workload and what it was told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
-    /// Its name in the table of workloads.
+    /// Name of the workload in the table of workloads.
     pub name: String,
     /// Every parameter, defaults included.
     pub parameters: toml::Table,
@@ -113,16 +114,16 @@ pub struct Workload {
 /// A machine: one of the lab, or the live host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// As it was asked for. Never a host name.
+    /// Name of the machine as given. Never the name of a host.
     pub name: String,
     /// All of it, as TOML: prices, or what a live run must say (kernel release, memory, CPUs, node sizes).
     pub text: String,
 }
 
-/// What was recorded beside the measurements.
+/// Files that were recorded beside the measurements.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// How often counters were read.
+    /// Interval between two readings of the counters.
     #[serde(rename = "every_ns")]
     pub every: Nanos,
     /// Whether more often at first: see docs/runs.md.
@@ -130,7 +131,7 @@ pub struct Recorded {
     pub finely: bool,
     /// Tracepoints whose events were kept, by name.
     pub events: Vec<String>,
-    /// After how many steps all laws were checked; 0 is never.
+    /// Number of steps after which all laws were checked; 0 is never.
     pub check_every: u64,
 }
 
@@ -139,25 +140,25 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// What memory held at the start.
+/// Contents of memory at the start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "start", rename_all = "kebab-case")]
 pub enum Memory {
-    /// Nothing: just booted.
+    /// Memory is empty: the machine has just booted.
     Empty,
-    /// A made-up map.
+    /// Memory is filled from a synthetic map.
     Synthetic {
         /// Arguments of `order9 snapshot synth`, which give it again.
         arguments: String,
     },
-    /// A stored map.
+    /// Memory is filled from a stored map.
     Snapshot {
-        /// As it was named.
+        /// Path of the map as it was named.
         path: String,
         /// Of the bytes of the file: a repetition needs the same ones.
         digest: Digest,
     },
-    /// Whatever the live host held.
+    /// Memory of a live host as it was.
     Live,
 }
 
@@ -182,15 +183,15 @@ pub struct Manifest {
     pub format: u32,
     /// Of the results of all cells.
     pub digest: Digest,
-    /// What was given.
+    /// The inputs of the experiment.
     pub inputs: Inputs,
-    /// What came of it, cell by cell.
+    /// Results of the runs, cell by cell.
     pub cells: Vec<Cell>,
     /// Every other file of the directory, in the order in which they were written.
     pub files: Vec<FileEntry>,
 }
 
-/// What a manifest says of one [`Run`].
+/// Entry of one [`Run`] in the manifest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// [`Run::policy`].
@@ -214,9 +215,9 @@ pub struct Cell {
 /// A phase without its counters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseEntry {
-    /// Its name.
+    /// Name of the phase.
     pub name: String,
-    /// Its first instant.
+    /// First instant of the phase.
     #[serde(rename = "begin_ns")]
     pub begin: Nanos,
     /// The instant after its last one.
@@ -227,11 +228,11 @@ pub struct PhaseEntry {
 /// A file of a run directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
-    /// From the directory on, with `/`.
+    /// Path from the run directory on, with `/`.
     pub path: String,
-    /// Its length.
+    /// Length of the file in bytes.
     pub bytes: u64,
-    /// Of its bytes.
+    /// Digest of the bytes.
     pub digest: Digest,
 }
 

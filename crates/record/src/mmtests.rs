@@ -31,7 +31,7 @@ pub(crate) fn write(files: &mut Files, run: &Run, bench: &str) -> Result<(), Wri
     files.text(format!("{cell}/trace.txt"), |out| ftrace::write(out, &run.traces))
 }
 
-/// When the test began and ended, and what `time` says of it.
+/// Writes the times at which the test began and ended, and the output of `time` for it.
 fn timestamp(out: &mut dyn Write, run: &Run, bench: &str) -> io::Result<()> {
     let (begin, end) = run.span();
     let (begin, end) = (begin.get() / SECOND, end.get() / SECOND);
@@ -61,7 +61,7 @@ fn sysstate(out: &mut dyn Write, run: &Run) -> io::Result<()> {
     Ok(())
 }
 
-/// When a monitor started, and /proc/uptime then.
+/// Writes the time at which a monitor started, and /proc/uptime at that time.
 fn start(out: &mut dyn Write, run: &Run) -> io::Result<()> {
     writeln!(out, "0\n{} {}", hundredths(run.traces.uptime), hundredths(run.traces.idle))
 }

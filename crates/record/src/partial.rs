@@ -19,19 +19,19 @@ use crate::{Digest, ExtraFile, Inputs, Run, WriteError};
 
 /// First bytes of the file of a cell.
 const MAGIC: &[u8; 16] = b"order9 cell 1\r\n\n";
-/// What was asked for.
+/// Name of the file that holds the inputs.
 const KEY: &str = "asked.toml";
 const LOCK: &str = "lock";
 const CELL: &str = "cell";
 
-/// What to do with cells of an earlier attempt.
+/// Treatment of cells of an earlier attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
     /// There must be none.
     New,
-    /// They are taken over, if the same was asked for.
+    /// The cells are kept if the inputs are equal.
     Resume,
-    /// They are thrown away.
+    /// The cells are thrown away.
     Discard,
 }
 
@@ -40,22 +40,22 @@ pub enum Begin {
 pub struct Partial {
     directory: PathBuf,
     key: Key,
-    /// Holds the lock.
+    /// The locked file. Dropping it frees the lock.
     _lock: File,
 }
 
 /// A cell that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept {
-    /// What all cells of the experiment were given.
+    /// Inputs of all cells of the experiment.
     pub inputs: Inputs,
-    /// What came of it.
+    /// Results of the cell.
     pub run: Run,
     /// Files that it adds to the run directory.
     pub files: Vec<ExtraFile>,
 }
 
-/// What was asked for, and of whom.
+/// Inputs of an interrupted run, and the program that took them.
 #[derive(Debug, Serialize, Deserialize)]
 struct Key {
     /// Digest of the program.
@@ -66,7 +66,7 @@ struct Key {
 /// A kept cell in its file.
 #[derive(Serialize, Deserialize)]
 struct Payload<'a> {
-    /// As TOML, which is how inputs are stored.
+    /// The inputs as TOML, the form in which they are stored.
     inputs: String,
     digest: Digest,
     run: Cow<'a, Run>,
@@ -121,7 +121,7 @@ impl Partial {
         &self.key.asked.command
     }
 
-    /// Where the cells are kept.
+    /// Directory that keeps the cells.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
@@ -174,7 +174,7 @@ impl Key {
     }
 }
 
-/// Where cells of the run directory `directory` are kept.
+/// Directory that keeps the cells of the run directory `directory`.
 fn place(directory: &Path) -> PathBuf {
     let name = directory.file_name().unwrap_or_default().to_string_lossy();
     directory.with_file_name(format!(".order9-partial-{name}"))

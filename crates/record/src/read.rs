@@ -80,14 +80,14 @@ pub fn read(directory: &Path) -> Result<Loaded, ReadError> {
 /// Moves the rows of one row group into their run.
 type Take = fn(&TableReader, &Group<'_>, &mut [Run]) -> TableResult<()>;
 
-/// What `parse` says. Damage does not come this far, but a file that somebody forged does, checksum and all, and on some
-/// of those the Parquet library panics. What `parse` has changed until then is thrown away by the caller.
+/// The result of `parse`, or an error where it panics. Damage is found before, but on some files that somebody forged,
+/// checksum and all, the Parquet library panics. The caller throws away everything that `parse` has changed until then.
 fn fenced(parse: impl FnOnce() -> TableResult<()>) -> TableResult<()> {
     catch_unwind(AssertUnwindSafe(parse))
         .unwrap_or_else(|_| Err(wrong("lengths or encodings that cannot be".to_owned())))
 }
 
-/// At most `longest` bytes of `file`.
+/// Reads at most `longest` bytes of `file`.
 fn load(file: &Path, longest: u64) -> Result<Vec<u8>, ReadError> {
     let failed = || ReadError::io(file);
     // To open a pipe is to wait for a writer.
@@ -131,7 +131,7 @@ fn damaged(file: PathBuf, problem: String) -> ReadError {
     ReadError::Damaged { file, problem }
 }
 
-/// What the manifest alone says of a run.
+/// The run as far as the manifest alone tells it.
 fn run_of(cell: &Cell) -> Run {
     let phases = cell.phases.iter().map(|phase| Phase {
         name: phase.name.clone(),
@@ -205,7 +205,7 @@ fn take_counters(table: &TableReader, group: &Group<'_>, runs: &mut [Run]) -> Ta
     Ok(())
 }
 
-/// What is read satisfies what a writer must satisfy.
+/// Checks that stored runs satisfy the rules of a writer.
 fn check(runs: &[Run]) -> Result<(), String> {
     let first = runs.iter().find_map(|run| run.check().err().map(|problem| (run, problem)));
     first.map_or(Ok(()), |(run, problem)| Err(format!("policy {}, seed {}: {problem}", run.policy, run.seed)))

@@ -16,9 +16,9 @@ pub struct Run {
     pub policy: String,
     /// Number of the iteration, from which every random choice derives. Other readers of TOML may stop at `i64::MAX`.
     pub seed: u64,
-    /// What samples are of, in the order in which tables show them.
+    /// Operations of the samples, in the order in which tables show them.
     pub operations: Vec<Operation>,
-    /// In the order in which they were taken.
+    /// Samples in the order in which they were taken.
     pub samples: Vec<Sample>,
     /// Prepare, warm-up, measure, clean up, in order of their begin; they may nest. Together they are the whole test.
     pub phases: Vec<Phase>,
@@ -26,9 +26,9 @@ pub struct Run {
     pub counters: Counters,
     /// CPU time and elapsed time of the whole benchmark, children that were waited for included.
     pub durations: Durations,
-    /// How it ended.
+    /// End of the run.
     pub outcome: Outcome,
-    /// What a reader of the results must know: one sentence each.
+    /// Notes that a reader of the results needs: one sentence each.
     pub notes: Vec<String>,
     /// Events and /proc files. They go into text files and the digest, and are not loaded back.
     pub traces: Traces,
@@ -78,7 +78,7 @@ impl Run {
         self.samples.iter().filter(move |sample| Some(sample.operation.index()) == wanted).map(|sample| sample.value)
     }
 
-    /// From the begin of the first phase to the end of the last one.
+    /// Begin of the first phase and end of the last one.
     #[must_use]
     pub fn span(&self) -> (Nanos, Nanos) {
         let begin = self.phases.iter().map(|phase| phase.begin).min().unwrap_or_default();
@@ -86,8 +86,8 @@ impl Run {
         (begin, end)
     }
 
-    /// How much the counter called `name` grew from the begin of the first phase to the end of the last one: what
-    /// published tables of /proc/vmstat show. Levels (`nr_*`) may shrink. `None` without such a counter or any phase.
+    /// Growth of the counter `name` from the begin of the first phase to the end of the last one, as published tables
+    /// of /proc/vmstat show it. Levels (`nr_*`) may shrink. `None` without such a counter or any phase.
     #[must_use]
     pub fn growth(&self, name: &str) -> Option<i128> {
         let index = self.counters.position(name)?;
@@ -98,10 +98,10 @@ impl Run {
     }
 }
 
-/// What a sample is of: `fault-huge-3`, in nanoseconds.
+/// Operation that samples measure: `fault-huge-3`, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operation {
-    /// As tables show it.
+    /// Name in tables.
     pub name: String,
     /// Of all its samples.
     pub unit: Unit,
@@ -115,7 +115,7 @@ pub enum Unit {
     Nanos,
     /// Seconds.
     Seconds,
-    /// Of a hundred.
+    /// Percent of a whole.
     Percent,
     /// A number of things.
     Count,
@@ -124,7 +124,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// As it stands in `latencies.parquet` and in the manifest.
+    /// Word in `latencies.parquet` and in the manifest.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -152,15 +152,15 @@ impl OperationId {
 /// One measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// What was measured.
+    /// Operation that was measured.
     pub operation: OperationId,
-    /// When it ended.
+    /// Time at which the measured operation ended.
     pub at: Nanos,
-    /// In the unit of the operation, finite. Whole nanoseconds are exact up to 2^53, which is 104 days.
+    /// The value in the unit of the operation, finite. Whole nanoseconds are exact up to 2^53, which is 104 days.
     pub value: f64,
 }
 
-/// What `time` says of a process.
+/// Output of `time` for a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Durations {
     /// CPU time in user mode.
@@ -169,12 +169,12 @@ pub struct Durations {
     /// CPU time in the kernel.
     #[serde(rename = "system_ns")]
     pub system: Nanos,
-    /// From begin to end.
+    /// Time from begin to end.
     #[serde(rename = "elapsed_ns")]
     pub elapsed: Nanos,
 }
 
-/// How a run ended. Each failure says in a sentence what happened.
+/// End of a run. Each failure tells in a sentence what happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "kebab-case")]
 pub enum Outcome {
@@ -182,23 +182,23 @@ pub enum Outcome {
     Completed,
     /// Memory ran out for good.
     OutOfMemory {
-        /// Who asked for what.
+        /// The task that asked for memory, and the memory that it asked for, in a sentence.
         message: String,
     },
-    /// Nobody could run any more.
+    /// No task could run any more.
     Stalled {
-        /// Who waits for what.
+        /// The waiting tasks, and the events that they wait for.
         message: String,
     },
     /// The workload gave up.
     Failed {
-        /// Why.
+        /// Reason for the failure.
         message: String,
     },
 }
 
 impl Outcome {
-    /// What happened; `None` where the workload reached its end.
+    /// The message of a failure; `None` where the workload reached its end.
     #[must_use]
     pub fn message(&self) -> Option<&str> {
         match self {
@@ -210,16 +210,16 @@ impl Outcome {
     }
 }
 
-/// What was recorded beside the measurements.
+/// Files that were recorded beside the measurements.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traces {
-    /// In the order in which they happened.
+    /// Events in the order in which they happened.
     pub events: Vec<Event>,
     /// CPUs of the machine, which the head of a trace names.
     pub cpus: u32,
     /// /proc files at the begin of the test: vmstat, zoneinfo, meminfo, schedstat, diskstats as far as they exist.
     pub begin: Vec<ProcFile>,
-    /// The same at its end.
+    /// Files of /proc at the end of the run.
     pub end: Vec<ProcFile>,
     /// Further /proc files over time. `proc-vmstat` is written from the counters and not repeated here.
     pub monitors: Vec<Monitor>,
@@ -232,14 +232,14 @@ pub struct Traces {
 /// One event, as tracefs shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// When.
+    /// Time of the event.
     pub at: Nanos,
-    /// On which CPU.
+    /// Number of the CPU.
     pub cpu: u32,
     /// Name of the task. Shared: a trace holds millions of events of a few tasks.
     #[serde(with = "shared")]
     pub comm: Arc<str>,
-    /// Its number.
+    /// Number of the task.
     pub pid: u32,
     /// Name of the tracepoint.
     #[serde(with = "shared")]
@@ -253,7 +253,7 @@ pub struct Event {
 pub struct ProcFile {
     /// `/proc/vmstat`.
     pub path: String,
-    /// As read, final line end included.
+    /// Text of the file as read, final line end included.
     pub content: String,
 }
 
@@ -262,16 +262,16 @@ pub struct ProcFile {
 pub struct Monitor {
     /// `proc-buddyinfo`: name of the file that is written, without the workload.
     pub name: String,
-    /// In ascending order of time.
+    /// Readings in ascending order of time.
     pub readings: Vec<Reading>,
 }
 
 /// A monitored file at one instant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
-    /// When.
+    /// Time of the reading.
     pub at: Nanos,
-    /// As read, final line end included.
+    /// Text of the file as read, final line end included.
     pub content: String,
 }
 

@@ -14,16 +14,16 @@ use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
 use crate::files::Sink;
 
-/// What a column holds.
+/// Type of a column's values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// UTF-8.
+    /// Text in UTF-8.
     Text,
-    /// Unsigned, 64 bits.
+    /// Unsigned number of 64 bits.
     Number,
-    /// The same, or nothing.
+    /// Unsigned number of 64 bits, or no value.
     MaybeNumber,
-    /// 64 bits.
+    /// Floating-point number of 64 bits.
     Real,
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum Kind {
 pub(crate) enum Values {
     Text(Vec<ByteArray>),
     Number(Vec<u64>),
-    /// As many rows without value.
+    /// Rows without value, so many of them.
     Nothing(usize),
     Real(Vec<f64>),
 }

@@ -1,4 +1,4 @@
-//! What single switches are worth: two whole policies, and each of them with one switch as the other has it.
+//! Worth of single switches: two whole policies, and each of them with one switch taken from the other.
 //!
 //! An [`AblationReport`] holds every number; [`AblationReport::to_text`] draws it as three tables, which share their [`Quantity`]s as
 //! rows or columns. Never decides which switches there are or what is measured: that is the lab's.
@@ -14,37 +14,37 @@ use crate::terminal::ColourDepth;
 /// Two policies and the effect of every switch in which they differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AblationReport {
-    /// What ran.
+    /// Name of the workload.
     pub workload: String,
-    /// In how many runs of each policy.
+    /// Number of runs of each policy.
     pub runs: usize,
-    /// What was measured of every policy.
+    /// Quantities that were measured of every policy.
     pub quantities: Vec<Quantity>,
     /// The policy that is the starting point.
     pub against: Whole,
     /// The policy that is taken apart.
     pub ablate: Whole,
-    /// In the order of the table of switches.
+    /// Rows in the order of the table of switches.
     pub switches: Vec<Row>,
 }
 
 /// A policy as it is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Whole {
-    /// Its title.
+    /// Title of the policy.
     pub policy: String,
-    /// For each quantity, the values of its runs; `None` where there was nothing to measure.
+    /// For each quantity, the estimate from its runs; `None` where no run has a value.
     pub values: Vec<Option<Estimate>>,
 }
 
 /// A switch.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// Its key.
+    /// Key of the switch.
     pub switch: &'static str,
-    /// Its value in the policy that is the starting point.
+    /// Value of the switch in the policy that is the starting point.
     pub against: String,
-    /// Its value in the policy that is taken apart.
+    /// Value of the switch in the policy that is taken apart.
     pub ablate: String,
     /// The starting point with this switch of the other policy.
     pub alone: Effect,
@@ -52,25 +52,25 @@ pub struct Row {
     pub without: Effect,
 }
 
-/// What a policy with one switch changed gave.
+/// Effect of one switch.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum Effect {
-    /// It ran.
+    /// The policy ran.
     Measured {
-        /// Its title.
+        /// Title of the policy.
         policy: String,
-        /// For each quantity, as in [`Whole::values`].
+        /// For each quantity, the estimate as in [`Whole::values`].
         values: Vec<Option<Estimate>>,
-        /// For each quantity, against the policy with which it shares all other switches; `None` where one of them has
-        /// nothing.
+        /// For each quantity, the difference from the policy that shares all other switches; `None` where one of the
+        /// two has no value.
         differences: Vec<Option<Difference>>,
         /// Whether all its results are those of that policy.
         identical: bool,
     },
     /// There is no such policy.
     Excluded {
-        /// A sentence.
+        /// Reason, in a sentence.
         why: String,
     },
 }
@@ -116,7 +116,7 @@ const EXCLUDED: &str = "excluded";
 const IDENTICAL: &str = "identical";
 /// Columns of the tables: a line that is longer is broken where that helps.
 const WIDTH: usize = 120;
-/// Columns of sentences.
+/// Width of sentences, in columns.
 const TEXT_WIDTH: usize = 98;
 
 const READING: &str = "\
@@ -152,7 +152,7 @@ impl AblationReport {
         )
     }
 
-    /// Both whole policies, and the switches whose effect a test tells from noise, in at most `lines` lines.
+    /// Writes both whole policies, and the switches whose effect a test tells from noise, in at most `lines` lines.
     #[must_use]
     pub fn to_brief(&self, lines: usize) -> String {
         let mut all = vec![self.heading()];
@@ -229,7 +229,7 @@ fn shown(estimate: Option<&Estimate>, decimals: usize) -> String {
     estimate.map_or_else(|| NO_VALUE.to_owned(), |estimate| decimal(estimate.mean(), decimals))
 }
 
-/// Where nothing was measured.
+/// Word for a quantity without values.
 const NO_VALUE: &str = "none";
 
 /// A change as people read it: `+12 %` of a single run, `+12 \u{b1}5` of several, `~` before what may be noise.
@@ -259,7 +259,7 @@ mod tests {
     use crate::compare::{Source, Unit};
     use crate::stats::Direction;
 
-    /// In runs whose values are these multiples of what is written here.
+    /// An ablation with runs whose values are these multiples of the written ones.
     fn ablation<const N: usize>(factors: [f64; N]) -> AblationReport {
         let quantity = |name: &str, meaning: &str, unit, decimals| Quantity {
             name: name.to_owned(),

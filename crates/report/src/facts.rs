@@ -1,4 +1,4 @@
-//! What a snapshot holds, without any analysis: `order9 snapshot info`.
+//! Contents of a snapshot without any analysis: `order9 snapshot info`.
 
 use order9_snapshot::{Calibration, CaptureCost, Machine, Missing, Snapshot, Source, ZoneInfo};
 use order9_units::{Bytes, Nanos, Pages};
@@ -13,27 +13,27 @@ use crate::terminal::ColourDepth;
 pub struct Facts<'a> {
     /// Version of the JSON form.
     pub schema: u32,
-    /// Where it comes from.
+    /// Origin of the snapshot.
     pub source: &'a Source,
-    /// The machine.
+    /// The machine of the snapshot.
     pub machine: &'a Machine,
-    /// How many NUMA nodes.
+    /// Number of NUMA nodes.
     pub nodes: usize,
-    /// The zones.
+    /// Zones of the machine.
     pub zones: &'a [ZoneInfo],
     /// Frames with a stored state; none where the map could not be read.
     pub frames: Option<Pages>,
     /// Whether the type of every pageblock is known.
     pub block_types: bool,
-    /// How many settings are stored.
+    /// Number of stored settings.
     pub settings: usize,
-    /// How many counters of /proc/vmstat are stored.
+    /// Number of stored counters of /proc/vmstat.
     pub vmstat: usize,
-    /// What is missing.
+    /// Files that could not be read.
     pub missing: &'a [Missing],
-    /// What the capture cost.
+    /// Cost of the capture.
     pub cost: CaptureCost,
-    /// What memory work costs on the host, where it was measured.
+    /// Prices of memory work on the host, where they were measured.
     pub prices: Option<&'a Calibration>,
     /// Length of the file.
     pub file: Bytes,
@@ -113,7 +113,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// What a capture into the file `name` cost and what it could not read.
+/// Cost of a capture into the file `name`, and files that it could not read.
 #[must_use]
 pub fn captured(facts: &Facts<'_>, name: &str) -> String {
     let cost = &facts.cost;
@@ -133,19 +133,19 @@ pub fn captured(facts: &Facts<'_>, name: &str) -> String {
     out
 }
 
-/// What memory work was measured to cost.
+/// The measured prices of memory work.
 fn measured(prices: &Calibration) -> String {
     let kernel = prices.shmem_page.map(|price| format!(", {price} for a page of a file in memory"));
     format!("{} to copy a page, {} to clear one{}", prices.copy_page, prices.clear_page, kernel.unwrap_or_default())
 }
 
-/// What could not be read, one line each; empty where nothing is missing.
+/// Files that could not be read, one line each; empty where none is missing.
 #[must_use]
 pub fn missing(missing: &[Missing]) -> String {
     missing.iter().map(|missing| format!("not read: {}: {}\n", missing.path, missing.reason)).collect()
 }
 
-/// Where a snapshot comes from, in words.
+/// Origin of a snapshot, in words.
 #[must_use]
 pub fn source(source: &Source) -> String {
     match source {

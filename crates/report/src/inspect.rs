@@ -39,7 +39,7 @@ pub fn text(inspection: &Inspection, map: Option<&MemoryMap>, canvas: Canvas) ->
 pub struct Report<'a> {
     /// Raised when a field changes its meaning or goes.
     pub schema: u32,
-    /// All of it.
+    /// The whole inspection.
     #[serde(flatten)]
     pub inspection: &'a Inspection,
 }
@@ -90,7 +90,7 @@ impl Page {
 struct Place<'a> {
     name: String,
     findings: &'a Findings,
-    /// What a sum adds up; nothing for a zone.
+    /// Findings that a sum adds up; empty for a zone.
     parts: Vec<&'a Findings>,
 }
 

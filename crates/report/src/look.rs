@@ -1,4 +1,4 @@
-//! How a pageblock looks on a map: one colour, one letter and one line of the legend for each thing it can be.
+//! Looks of pageblocks on a map: one colour, one letter and one line of the legend for each state.
 //!
 //! The palette runs from bright to deep with the work that stands between a block and a huge page: mint (free), teal
 //! to indigo (more and more pages to move), violet (held by what could be dropped), mauve (perhaps
@@ -11,7 +11,7 @@ use order9_snapshot::census::{BlockState, BlockSummary};
 use order9_snapshot::classify::FrameClass;
 use order9_units::PAGEBLOCK_PAGES;
 
-/// What one pageblock is drawn as.
+/// Appearance of one pageblock in a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Look {
@@ -27,7 +27,7 @@ pub enum Look {
     Recoverable448,
     /// 449 pages to move, or more.
     Recoverable512,
-    /// In use as a huge page.
+    /// The block is in use as a huge page.
     HugeInUse,
     /// Held by reclaimable slab alone.
     Reclaimable,
@@ -43,12 +43,12 @@ pub enum Look {
     Reserved,
     /// Exists but was not given to the buddy allocator yet.
     Deferred,
-    /// No memory.
+    /// The block has no memory.
     Hole,
 }
 
 impl Look {
-    /// How many looks there are.
+    /// Number of looks.
     pub const COUNT: usize = 15;
 
     /// All looks in the order of the legend.
@@ -117,7 +117,7 @@ impl Look {
         }
     }
 
-    /// Its colour.
+    /// Colour of the look.
     #[must_use]
     pub const fn colour(self) -> RgbColor {
         match self {
@@ -139,7 +139,8 @@ impl Look {
         }
     }
 
-    /// Its colour where there are 256: chosen by hand, since the nearest entries of that palette turn deep blues grey.
+    /// Colour of the look in a palette of 256: chosen by hand, since the nearest entries of that palette turn deep
+    /// blues grey.
     #[must_use]
     pub const fn colour_256(self) -> Ansi256Color {
         Ansi256Color(match self {
@@ -161,7 +162,7 @@ impl Look {
         })
     }
 
-    /// Its character where there is no colour.
+    /// Character of the look where there is no colour.
     #[must_use]
     pub const fn letter(self) -> char {
         match self {
@@ -183,7 +184,7 @@ impl Look {
         }
     }
 
-    /// Its line in the legend, at most 29 characters.
+    /// Line of the look in the legend, at most 29 characters.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {

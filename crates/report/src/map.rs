@@ -15,9 +15,9 @@ pub struct MemoryMap {
 /// The pageblocks of one zone, from the one its span starts in to the one it ends in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Strip {
-    /// The zone's node.
+    /// Node of the zone.
     pub node: NodeId,
-    /// The zone.
+    /// Kind of the zone.
     pub zone: ZoneKind,
     /// Number of the first block; block 0 starts at pfn 0.
     pub first: u64,
@@ -25,12 +25,12 @@ pub struct Strip {
     pub looks: Vec<Look>,
 }
 
-/// How often each look occurs.
+/// Number of blocks by look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LookCounts([u64; Look::COUNT]);
 
 impl LookCounts {
-    /// How often `look` occurs.
+    /// Number of blocks with the look `look`.
     #[must_use]
     pub fn of(&self, look: Look) -> u64 {
         self.0[look.index()]
@@ -65,7 +65,7 @@ impl MemoryMap {
         Self { strips: strips.collect() }
     }
 
-    /// How often each look occurs.
+    /// Number of blocks by look.
     #[must_use]
     pub fn counts(&self) -> LookCounts {
         let mut counts = LookCounts::default();
@@ -152,7 +152,7 @@ pub struct Row {
 pub struct TileRow {
     /// First block of the row.
     pub start: u64,
-    /// How often each look occurs in each tile.
+    /// Number of blocks by look in each tile.
     pub tiles: Vec<LookCounts>,
 }
 

@@ -2,7 +2,7 @@
 
 use order9_units::{Bytes, Nanos};
 
-/// `1234567` as `1,234,567`.
+/// Writes `1234567` as `1,234,567`.
 #[must_use]
 pub fn grouped(n: u64) -> String {
     let digits = n.to_string();

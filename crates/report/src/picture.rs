@@ -18,11 +18,11 @@ pub use layout::{Caption, Figure};
 /// A laid-out picture.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// Pixels.
+    /// Width in pixels.
     pub width: u32,
-    /// Pixels.
+    /// Height in pixels.
     pub height: u32,
-    /// Behind all shapes.
+    /// Colour behind all shapes.
     pub(crate) background: RgbColor,
     /// Drawn in this order.
     pub(crate) shapes: Vec<Shape>,
@@ -58,11 +58,11 @@ pub(crate) enum Shape {
     },
 }
 
-/// How a path is drawn.
+/// Width and colour with which a path is drawn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stroke {
     pub(crate) colour: RgbColor,
-    /// Pixels.
+    /// Width in pixels.
     pub(crate) width: f32,
     /// Pixels on, pixels off, and so on; empty is a line without gaps.
     pub(crate) dashes: &'static [u32],
@@ -86,7 +86,7 @@ pub(crate) enum TextSize {
     Large,
 }
 
-/// Which part of a text stands at its x.
+/// Part of a text that stands at its x.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,

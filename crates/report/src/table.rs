@@ -9,7 +9,7 @@ pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
-/// What an empty or zero cell shows, so that what is there stands out.
+/// Text of an empty or zero cell, which makes all others stand out.
 const NOTHING: &str = "-";
 const INDENT: usize = 2;
 const GAP: usize = 2;

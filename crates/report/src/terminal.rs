@@ -8,26 +8,26 @@ use crate::look::Look;
 use crate::map::{MemoryMap, Row, Strip, blocks};
 use crate::number::{gib_short, grouped, size};
 
-/// What the terminal can show.
+/// Colours that a terminal can show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColourDepth {
-    /// No colour: letters.
+    /// No colour: letters stand for it.
     #[default]
     None,
-    /// The 256-colour palette.
+    /// The palette of 256 colours.
     Ansi256,
-    /// 24 bits.
+    /// Colours of 24 bits.
     True,
 }
 
 /// The space to draw in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Canvas {
-    /// Columns, labels included.
+    /// Width in columns, labels included.
     pub width: usize,
     /// Lines the map may take before cells stand for more blocks.
     pub lines: usize,
-    /// Colours.
+    /// Colours that are used.
     pub colour: ColourDepth,
 }
 
@@ -59,13 +59,13 @@ impl ColourDepth {
         format!("{style}{text}{style:#}")
     }
 
-    /// `text` in bold.
+    /// Sets `text` in bold.
     #[must_use]
     pub fn bold(self, text: &str) -> String {
         self.style(Style::new().bold(), text)
     }
 
-    /// `text` subdued.
+    /// Sets `text` subdued.
     #[must_use]
     pub fn dim(self, text: &str) -> String {
         self.style(Style::new().dimmed(), text)
@@ -97,7 +97,7 @@ pub fn strips(map: &MemoryMap, before: Option<&MemoryMap>, canvas: Canvas) -> St
     out
 }
 
-/// How many blocks a cell and how many cells a row stands for.
+/// Number of blocks in a cell, and number of cells in a row.
 struct Grid {
     columns: u64,
     per_cell: u64,
@@ -226,7 +226,7 @@ pub fn sparkline(values: &[u64]) -> String {
     values.iter().map(bar).collect()
 }
 
-/// As much of a line as `width` columns show. Looks, which take none, are ended where it is cut.
+/// The part of a line that `width` columns show. Looks, which take no columns, are ended at the cut.
 #[must_use]
 pub fn clipped(line: &str, width: usize) -> String {
     let mut out = String::new();

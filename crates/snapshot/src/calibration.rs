@@ -1,4 +1,4 @@
-//! What memory work was measured to cost on the host of a snapshot, when it was captured.
+//! Prices of memory work that were measured on the host of a snapshot when it was captured.
 
 use std::fmt;
 
@@ -22,11 +22,11 @@ pub struct Calibration {
 pub struct Measured {
     /// The middle one, in picoseconds of CPU time.
     pub ps: u64,
-    /// The lowest.
+    /// The lowest measured price, in picoseconds.
     pub lowest_ps: u64,
-    /// The highest.
+    /// The highest measured price, in picoseconds.
     pub highest_ps: u64,
-    /// How often it was measured.
+    /// Number of measurements.
     pub rounds: u32,
 }
 
@@ -39,7 +39,7 @@ impl Calibration {
 }
 
 impl Measured {
-    /// In nanoseconds.
+    /// The price in nanoseconds.
     #[must_use]
     pub fn ns(self) -> f64 {
         self.ps as f64 / 1000.0

@@ -14,13 +14,13 @@ pub mod kpf {
     pub const ERROR: u64 = 1 << 1;
     /// Referenced since it last was moved on its LRU list.
     pub const REFERENCED: u64 = 1 << 2;
-    /// Holds up-to-date data.
+    /// The page holds up-to-date data.
     pub const UPTODATE: u64 = 1 << 3;
     /// Has been written to and holds newer data than the disk.
     pub const DIRTY: u64 = 1 << 4;
-    /// On an LRU list.
+    /// The page is on an LRU list.
     pub const LRU: u64 = 1 << 5;
-    /// On an active LRU list.
+    /// The page is on an active LRU list.
     pub const ACTIVE: u64 = 1 << 6;
     /// Managed by a slab allocator. Some kernels flag heads of compound slabs only, 6.18 every frame.
     pub const SLAB: u64 = 1 << 7;
@@ -28,7 +28,8 @@ pub mod kpf {
     pub const WRITEBACK: u64 = 1 << 8;
     /// Will be reclaimed as soon as its I/O completes.
     pub const RECLAIM: u64 = 1 << 9;
-    /// In a free block of the buddy allocator. Some kernels flag the first frame of a block only, 6.18 every frame.
+    /// The frame is in a free block of the buddy allocator. Some kernels flag the first frame of a block only, 6.18
+    /// every frame.
     pub const BUDDY: u64 = 1 << 10;
     /// Mapped into at least one address space.
     pub const MMAP: u64 = 1 << 11;
@@ -44,7 +45,7 @@ pub mod kpf {
     pub const COMPOUND_TAIL: u64 = 1 << 16;
     /// Part of a hugetlb page.
     pub const HUGE: u64 = 1 << 17;
-    /// On the unevictable LRU list.
+    /// The page is on the unevictable LRU list.
     pub const UNEVICTABLE: u64 = 1 << 18;
     /// Hardware found it faulty.
     pub const HWPOISON: u64 = 1 << 19;
@@ -58,7 +59,7 @@ pub mod kpf {
     pub const OFFLINE: u64 = 1 << 23;
     /// The zero page, base or huge (4.0 and later).
     pub const ZERO_PAGE: u64 = 1 << 24;
-    /// Not accessed since marked idle (4.3 and later).
+    /// The page has not been accessed since it was marked idle (4.3 and later).
     pub const IDLE: u64 = 1 << 25;
     /// Holds a page table (4.18 and later).
     pub const PGTABLE: u64 = 1 << 26;
@@ -73,17 +74,17 @@ pub mod kpf {
     pub const PRIVATE: u64 = 1 << 35;
     /// Carries a second kind of private data.
     pub const PRIVATE_2: u64 = 1 << 36;
-    /// For the page's owner.
+    /// Flag for the page's owner.
     pub const OWNER_PRIVATE: u64 = 1 << 37;
-    /// For the architecture.
+    /// Flag for the architecture.
     pub const ARCH: u64 = 1 << 38;
-    /// Mapped uncached.
+    /// The page is mapped uncached.
     pub const UNCACHED: u64 = 1 << 39;
     /// A mapping of it was written to since soft-dirty bits were cleared (3.11 and later).
     pub const SOFTDIRTY: u64 = 1 << 40;
-    /// For the architecture (5.10 and later): memory tags on arm64.
+    /// Flag for the architecture (5.10 and later): memory tags on arm64.
     pub const ARCH_2: u64 = 1 << 41;
-    /// For the architecture (6.2 and later).
+    /// Flag for the architecture (6.2 and later).
     pub const ARCH_3: u64 = 1 << 42;
 }
 

@@ -8,7 +8,7 @@ use order9_units::{Pages, Pfn};
 /// Frames per chunk: 128 MiB, one memory section of x86-64. At most 2^15 states, so an index always fits 16 bits.
 pub const CHUNK_PAGES: usize = 1 << 15;
 
-/// What the kernel tells of one frame.
+/// Flags and mapping count that the kernel shows of one frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FrameState {
     /// The word of /proc/kpageflags.
@@ -31,7 +31,7 @@ pub struct Chunk {
 pub enum Index {
     /// Every frame has the only state of the palette.
     Uniform,
-    /// At most 256 states.
+    /// At most 256 different states: one byte for each frame.
     Narrow(Box<[u8]>),
     /// More than 256 states.
     Wide(Box<[u16]>),
@@ -102,7 +102,7 @@ impl Chunk {
         &self.index
     }
 
-    /// How many frames.
+    /// Number of frames.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a chunk is never empty")]
     pub fn len(&self) -> usize {
@@ -149,7 +149,7 @@ fn first_use_ascends(uses: impl Iterator<Item = usize>, states: usize) -> bool {
 }
 
 impl FrameMap {
-    /// How many frames, from pfn 0 on.
+    /// Number of frames, from pfn 0 on.
     #[must_use]
     pub fn len(&self) -> Pages {
         Pages::new(self.len)

@@ -15,9 +15,9 @@ pub const NODES_MAX: u16 = 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("needs about {} of memory, this host has {} available", about(*needs), about(*available))]
 pub struct Shortage {
-    /// What would be needed, by estimate.
+    /// Estimate of the memory that is needed.
     pub needs: Bytes,
-    /// What may be taken.
+    /// Memory that may be taken.
     pub available: Bytes,
 }
 
@@ -30,7 +30,7 @@ impl Shortage {
         if needs > available { Err(Self { needs, available }) } else { Ok(()) }
     }
 
-    /// What `all` needs, where that shows after `part` of it.
+    /// The estimate for `all` of the work, made after `part` of it.
     pub(crate) fn scaled(self, part: u64, all: u64) -> Self {
         let times = all as f64 / part.max(1) as f64;
         let needs = if part == 0 { self.needs } else { Bytes::new((self.needs.get() as f64 * times) as u64) };

@@ -10,9 +10,9 @@ use crate::{Calibration, FrameMap};
 /// The state of one machine's memory at one instant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    /// Where the snapshot comes from.
+    /// Origin of the snapshot.
     pub source: Source,
-    /// What does not change while the machine runs.
+    /// Facts that do not change while the machine runs.
     pub machine: Machine,
     /// NUMA nodes, by number.
     pub nodes: Vec<NodeInfo>,
@@ -35,15 +35,15 @@ pub struct Snapshot {
     pub meminfo: BTreeMap<String, u64>,
     /// /proc/pressure/memory, where the kernel has it.
     pub pressure: Option<Pressure>,
-    /// What could not be read, and which permission it needs.
+    /// Files that could not be read, and the permission that each needs.
     pub missing: Vec<Missing>,
-    /// What taking the snapshot cost the host.
+    /// Cost of the capture for the host.
     pub cost: CaptureCost,
-    /// What memory work costs on the host, where that was measured.
+    /// Prices of memory work on the host, where they were measured.
     pub calibration: Option<Calibration>,
 }
 
-/// Where a snapshot comes from.
+/// Origin of a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Source {
     /// A running Linux host.
@@ -64,13 +64,13 @@ pub struct Machine {
     pub kernel_release: String,
     /// Boot parameters that bear on memory management; see docs/snapshot.md for which are kept.
     pub kernel_command_line: String,
-    /// How many other boot parameters were left out of it.
+    /// Number of other boot parameters, which were left out.
     pub kernel_parameters_dropped: u32,
-    /// Bytes per frame.
+    /// Size of a frame in bytes.
     pub page_size: Bytes,
     /// Pageblock order, from /proc/pagetypeinfo or the huge page size.
     pub pageblock_order: u8,
-    /// CPUs online.
+    /// Number of online CPUs.
     pub cpus: u32,
     /// Time since boot.
     pub uptime: Option<Nanos>,
@@ -79,11 +79,11 @@ pub struct Machine {
 /// One NUMA node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeInfo {
-    /// Its number.
+    /// Number of the node.
     pub id: NodeId,
     /// Distance to every node, by position in [`Snapshot::nodes`]; 10 is local.
     pub distances: Vec<u32>,
-    /// Its CPUs.
+    /// CPUs of the node.
     pub cpus: Vec<u32>,
     /// `per-node stats` of /proc/zoneinfo.
     pub counters: BTreeMap<String, u64>,
@@ -94,17 +94,17 @@ pub struct NodeInfo {
 pub struct ZoneInfo {
     /// The node it belongs to.
     pub node: NodeId,
-    /// Which zone.
+    /// Kind of the zone.
     pub kind: ZoneKind,
     /// First frame to last frame, holes included.
     pub span: PfnRange,
-    /// Frames that exist.
+    /// Number of frames that exist.
     pub present: Pages,
     /// Frames the buddy allocator was given.
     pub managed: Pages,
     /// Frames of contiguous memory areas.
     pub cma: Pages,
-    /// Free pages (`nr_free_pages`).
+    /// Number of free pages (`nr_free_pages`).
     pub free: Pages,
     /// Watermarks, boost included as Linux prints them.
     pub watermarks: Watermarks,
@@ -125,11 +125,11 @@ pub struct ZoneInfo {
 /// Watermarks of a zone, in pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watermarks {
-    /// `min`.
+    /// Watermark `min`.
     pub min: Pages,
-    /// `low`.
+    /// Watermark `low`.
     pub low: Pages,
-    /// `high`.
+    /// Watermark `high`.
     pub high: Pages,
     /// `promo`, where the kernel has it.
     pub promo: Option<Pages>,
@@ -140,7 +140,7 @@ pub struct Watermarks {
 /// One CPU's list of free pages in one zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PcpInfo {
-    /// The CPU.
+    /// Number of the CPU.
     pub cpu: u32,
     /// Pages on the list.
     pub count: Pages,
@@ -159,16 +159,16 @@ pub struct Pressure {
     pub full_us: u64,
 }
 
-/// Something that could not be read.
+/// A file that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
-    /// The file.
+    /// Path of the file.
     pub path: String,
     /// Why, and what it takes: "needs root (CAP_SYS_ADMIN)", "not in this kernel".
     pub reason: String,
 }
 
-/// What a capture cost and how sharp the picture is.
+/// Cost of a capture, and sharpness of its picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CaptureCost {
     /// Wall-clock time from first to last read.
@@ -179,7 +179,7 @@ pub struct CaptureCost {
     pub frames: Pages,
     /// Frames whose flags and count contradict each other because the map changed while it was read.
     pub inconsistent: Pages,
-    /// By how much the free pages of the zones changed from the first to the last read: the sum of the differences, each
-    /// taken as positive.
+    /// Change of the free pages of the zones from the first to the last read: the sum of the differences, each taken as
+    /// positive.
     pub free_drift: Pages,
 }

@@ -1,4 +1,4 @@
-//! What memory work costs on some machine, and where each figure comes from.
+//! Prices of memory work on a machine, with the source of each figure.
 //!
 //! [`Prices`] is what the analysis reads of a machine file (`machines/*.toml`); the lab reads the rest. Analysis counts
 //! pages; only here do pages become time.
@@ -23,7 +23,7 @@ pub struct Prices {
     /// Name of the machine, and what machine it is.
     #[serde(skip)]
     pub machine: String,
-    /// Where the price of moving a page was measured.
+    /// Origin of the price of moving a page.
     #[serde(skip)]
     pub moves: MovesOf,
     /// Moving one base page by kernel compaction, its share of scanning included.
@@ -36,11 +36,11 @@ pub struct Prices {
     pub reread_page: Option<Price>,
     /// Taking one page into a file in memory and giving it back: tells kernels' own work on two hosts apart.
     shmem_page: Option<Price>,
-    /// Copying one page.
+    /// Price of copying one page.
     copy_page: Option<Price>,
 }
 
-/// Whose price a move is.
+/// Origin of the price of a move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MovesOf {
@@ -51,20 +51,20 @@ pub enum MovesOf {
     Host,
 }
 
-/// As much of a machine file as is read here.
+/// The part of a machine file that is read here.
 #[derive(Deserialize)]
 struct MachineFile {
     summary: String,
     prices: Prices,
 }
 
-/// What one piece of work costs.
+/// Price of one piece of work.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// Nanoseconds per piece.
     pub ns: u64,
-    /// How the figure was obtained: a measurement that can be repeated, or a publication.
+    /// Source of the figure: a measurement that can be repeated, or a publication.
     pub source: String,
 }
 
@@ -93,8 +93,8 @@ impl Prices {
         }
     }
 
-    /// The same with the price of a move on a host: copying as measured there, and the kernel's own work as here, times what
-    /// another piece of the kernel's work takes there over here.
+    /// The price list with the price of a move on a host. Copying takes the measured time. The kernel's own work takes
+    /// the time of this list, scaled by another piece of kernel work that was measured on both.
     fn with_moves_of(self, host: &Calibration) -> Self {
         let Some(copy_ns) = self.copy_page.as_ref().map(|price| price.ns) else { return self };
         let work = self.move_page.ns.saturating_sub(copy_ns);

@@ -61,7 +61,7 @@ impl Snapshot {
     }
 }
 
-/// What the value of a setting may hold.
+/// Whether the value of a setting may hold `c` for its layout.
 fn is_laid_out(c: char) -> bool {
     is_plain(c) || c == '\n' || c == '\t'
 }

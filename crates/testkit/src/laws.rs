@@ -9,7 +9,7 @@ use order9_units::{Migratetype, Order, PAGEBLOCK_PAGES, Pfn};
 use crate::op::Op;
 use crate::pair::Difference;
 
-/// What has to be remembered from step to step.
+/// Values that laws compare from step to step.
 pub(crate) struct Laws {
     /// Blocks handed out since boot.
     served: u64,
@@ -102,7 +102,7 @@ fn check_place(mm: &Mm<Vec<Event>>, op: Op, pfn: Pfn, gfp: Gfp) -> Result<(), Di
     })
 }
 
-/// After `pfn` was freed to a per-CPU list, the CPU's lists exceed their size by at most one block.
+/// Checks that the CPU's lists exceed their size by at most one block after `pfn` was freed to them.
 fn check_cache_size(mm: &Mm<Vec<Event>>, pfn: Pfn, cpu: usize) -> Result<(), Difference> {
     let zone = mm.zones().iter().find(|zone| zone.span().contains(pfn)).ok_or("a block outside all zones")?;
     let (FrameState::Pcp { .. }, Some(pcp)) = (mm.frame(pfn), mm.frames().pcps(zone.id()).get(cpu)) else {

@@ -1,5 +1,5 @@
-//! What tests of the engine share: small and large machines, the switch sets of Linux releases, a naive allocator written
-//! from the described behaviour alone, and operations that drive both side by side.
+//! Tools that tests of the engine share: small and large machines, the switch sets of Linux releases, a naive allocator
+//! written from the described behaviour alone, and operations that drive both side by side.
 //!
 //! Key types: [`Op`] (one step, printed as the code that repeats it), [`Case`] (what it runs on), [`oracle::Oracle`] (what
 //! the engine must answer), [`Pair`] (engine and oracle, compared after every step).

@@ -28,7 +28,7 @@ const MODES: [Mode; 8] = [
 ];
 const FLAGS: [ModeFlags; 3] = [ModeFlags::None, ModeFlags::Static, ModeFlags::Relative];
 
-/// Who decides what happens.
+/// Source of random or given choices.
 pub trait Choices {
     /// A number below `bound`, which is at least 1.
     fn below(&mut self, bound: u64) -> u64;
@@ -60,10 +60,10 @@ impl Choices for Input<'_> {
     }
 }
 
-/// What a machine has.
+/// Nodes and zones of a machine.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// For the engine.
+    /// Layout for the engine.
     pub layout: Layout,
 }
 
@@ -98,7 +98,7 @@ impl Machine {
         Self { layout: Layout { nodes, zones, cpus, ..Layout::default() } }
     }
 
-    /// Its nodes, whatever they have.
+    /// Nodes of the machine, with or without memory and CPUs.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + use<> {
         (0..self.layout.nodes.len() as u16).map(NodeId)
     }
@@ -109,7 +109,7 @@ impl Machine {
         self.layout.cpus[cpu]
     }
 
-    /// All its frames.
+    /// All frames of the machine.
     pub fn frames(&self) -> impl Iterator<Item = Pfn> + '_ {
         self.layout.zones.iter().flat_map(|zone| zone.span.iter())
     }

@@ -51,7 +51,7 @@ pub enum Op {
     TakeKswapd { node: u16 },
 }
 
-/// Who asks for memory.
+/// Kind of request for memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// `GFP_KERNEL`.
@@ -74,7 +74,7 @@ pub enum Ask {
     UserHere,
     /// User memory of the nodes of a mask.
     UserOn(u64),
-    /// Both mobility flags, which is illegal.
+    /// Both mobility flags, which the allocator refuses.
     Nonsense,
 }
 
@@ -107,7 +107,7 @@ impl Ask {
         request
     }
 
-    /// Its flags.
+    /// The gfp flags of the request.
     #[must_use]
     pub fn gfp(self) -> Gfp {
         match self {
@@ -128,20 +128,20 @@ impl Ask {
 /// Rights of a walk in the slow path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rights {
-    /// What the request's flags give.
+    /// The rights that the request's flags give.
     Own,
-    /// What they give a real-time task.
+    /// The rights that the flags give a real-time task.
     RealTime,
-    /// Those of a victim of the OOM killer.
+    /// The rights of a victim of the OOM killer.
     Victim,
     /// The last look before an OOM kill, at the high mark.
     LastLook,
-    /// `NO_WATERMARKS`.
+    /// The right `NO_WATERMARKS`.
     Memalloc,
 }
 
 impl Rights {
-    /// Every kind.
+    /// All kinds of rights.
     pub const ALL: [Self; 5] = [Self::Own, Self::RealTime, Self::Victim, Self::LastLook, Self::Memalloc];
 
     /// The flags of the walk.
@@ -174,7 +174,7 @@ pub enum Machine {
 }
 
 impl Machine {
-    /// Its memory.
+    /// Layout of the machine's memory.
     #[must_use]
     pub fn layout(self) -> Layout {
         match self {
@@ -185,10 +185,10 @@ impl Machine {
     }
 }
 
-/// What operations run on: a machine and its switches.
+/// Subject of operations: a machine and its switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// The machine.
+    /// The machine of the case.
     pub machine: Machine,
     /// A name of [`profiles::ALL`].
     pub profile: &'static str,
@@ -197,7 +197,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// Its switches.
+    /// The policy with the switches of the case.
     ///
     /// # Panics
     /// For a name that does not exist.

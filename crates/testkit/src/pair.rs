@@ -9,7 +9,7 @@ use crate::laws::Laws;
 use crate::op::{Case, Op};
 use crate::oracle::{Counts, Frame, Oracle, as_order};
 
-/// What engine and oracle differ in, in words.
+/// A difference between engine and oracle, in words.
 pub type Difference = String;
 
 /// Engine and oracle after the same operations.
@@ -36,7 +36,7 @@ macro_rules! agree {
 }
 
 impl Pair {
-    /// Both with all memory free.
+    /// Boots engine and oracle with all memory free.
     ///
     /// # Panics
     /// If the engine refuses the machine.
@@ -59,7 +59,7 @@ impl Pair {
         Self { mm, oracle, laws, live: Vec::new(), held: Vec::new(), isolated: Vec::new(), pageblocks }
     }
 
-    /// Live allocations.
+    /// Number of live allocations.
     #[must_use]
     pub fn live(&self) -> usize {
         self.live.len()
@@ -309,7 +309,7 @@ fn pick<T: Copy>(all: &[T], nth: usize) -> Option<(usize, T)> {
     Some((at, all[at]))
 }
 
-/// How the engine names what the oracle says of a frame.
+/// The engine's name for the oracle's state of a frame.
 fn state(frame: Frame, pfn: Pfn) -> FrameState {
     let (first, head) = match frame {
         Frame::Hole => return FrameState::Hole,

@@ -65,7 +65,7 @@ pub fn linux_5_3() -> Policy {
     Policy::default()
 }
 
-/// Linux 5.9.
+/// The policy of Linux 5.9.
 #[must_use]
 pub fn linux_5_9() -> Policy {
     let mut policy = linux_5_3();
@@ -91,7 +91,7 @@ pub fn linux_5_14() -> Policy {
     policy
 }
 
-/// Linux 6.1.
+/// The policy of Linux 6.1.
 #[must_use]
 pub fn linux_6_1() -> Policy {
     let mut policy = linux_5_14();

@@ -29,7 +29,7 @@ pub enum FileError<P: Debug + Display + 'static> {
         /// The error, in words.
         problem: String,
     },
-    /// Something wrong at a line.
+    /// An error at a line.
     #[error("{file}, line {line}: {problem}")]
     At {
         /// The path as the user named it.

@@ -1,4 +1,4 @@
-//! Where messages about a text point to.
+//! Places in a text to which messages point.
 
 use std::fmt::{Debug, Display};
 

@@ -1,4 +1,4 @@
-//! How fast memory is once a program has it: what huge pages are for.
+//! Speed of memory once a program has it: the purpose of huge pages.
 //!
 //! Beside what it costs to get memory, workloads that use it load words of it at random, each waiting for the one before.
 

@@ -1,4 +1,4 @@
-//! What a run is bound to take, known before it starts: so that what cannot end is refused, and does not fill a host instead.
+//! Least demand of a run, known before it starts: a run that cannot end is refused before it fills a host.
 //!
 //! Key type: [`Demand`], a lower bound. All arithmetic saturates, since parameters may be anything that their kinds admit.
 
@@ -31,7 +31,7 @@ impl Demand {
         Self { mapped: Bytes::new(size), steps: pages(size).saturating_mul(times), ..Self::default() }
     }
 
-    /// The same demand beside `files` bytes of files.
+    /// Adds `files` bytes of files to the demand.
     pub(crate) fn beside(self, files: u64) -> Self {
         Self { files: Bytes::new(files), steps: self.steps.saturating_add(pages(files)), ..self }
     }

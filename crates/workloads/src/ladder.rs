@@ -1,4 +1,4 @@
-//! Which thread counts a benchmark runs that sweeps them.
+//! Thread counts of a benchmark that sweeps them.
 
 /// The thread counts of a sweep from `min` to `max`, as mmtests takes them: every second or third up to 8, then every
 /// sixth, ninth or 31st, and `max` itself.

@@ -149,7 +149,7 @@ impl Mempolicy {
     pub(crate) const EXPECTED: &str = "\"default\", \"local\", \"proximity\", or one of \"bind\", \"preferred\", \"preferred-many\", \
         \"interleave\" and \"weighted-interleave\" with nodes, such as \"bind:0\", \"interleave:0-1,3\" or \"interleave:all\"";
 
-    /// The same policy on a machine with `nodes` nodes: their numbers replace [`NodeMask::ALL`].
+    /// Replaces [`NodeMask::ALL`] by the numbers of all nodes of a machine with `nodes` nodes.
     #[must_use]
     pub fn on(self, nodes: usize) -> Self {
         let all = || (0..64).map(NodeId).take(nodes).collect();

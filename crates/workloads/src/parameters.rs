@@ -1,4 +1,4 @@
-//! What can be chosen about a workload, and what was.
+//! Parameters of a workload, and their chosen values.
 
 use std::collections::BTreeMap;
 use std::fmt;

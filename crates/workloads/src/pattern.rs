@@ -1,4 +1,5 @@
-//! Which pages of a huge page's worth of memory are given back, so that what stays keeps the huge page from coming free.
+//! Patterns of freed pages: each leaves pages in a huge page's worth of memory that keep the huge page from coming
+//! free.
 
 use std::ops::Range;
 

@@ -13,7 +13,7 @@ pub(crate) struct PlotArgs {
     /// A directory that `order9 run -o` wrote.
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
-    /// What to draw, from top to bottom.
+    /// Metrics to draw, from top to bottom.
     #[arg(value_name = "METRIC")]
     pub(crate) metrics: Vec<String>,
     /// Also draw the samples of this operation, 1-files/sec for instance, as dots.
@@ -30,10 +30,10 @@ pub(crate) struct PlotArgs {
     /// The picture: .svg, .png, or - for SVG on standard output. [default: DIR.svg, beside the directory]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Only this policy.
+    /// Draw only this policy.
     #[arg(long = "policy", value_name = "POLICY")]
     pub(crate) policies: Vec<String>,
-    /// Only this seed.
+    /// Draw only this seed.
     #[arg(long = "seed", value_name = "N")]
     pub(crate) seeds: Vec<u64>,
     /// Begin at this time after the start of the run, such as 500ms or '1m 30s'.

@@ -26,16 +26,16 @@ pub(crate) struct RunArgs {
     /// The policy to hold --ablate against: every switch in which they differ is tried alone and taken away.
     #[arg(long, value_name = "POLICY", allow_hyphen_values = true)]
     pub(crate) against: Option<String>,
-    /// Where it runs: a built-in machine, a machine file, or a snapshot file. [default: xeon-1s]
+    /// Machine of the run: a built-in machine, a machine file, or a snapshot file. [default: xeon-1s]
     #[arg(long, value_name = "MACHINE|SNAPSHOT", allow_hyphen_values = true)]
     pub(crate) machine: Option<String>,
-    /// What memory holds at the start: empty, synth, or a snapshot file. [default: empty]
+    /// Contents of memory at the start: empty, synth, or a snapshot file. [default: empty]
     #[arg(long, value_name = "empty|synth|SNAPSHOT", allow_hyphen_values = true)]
     pub(crate) memory: Option<String>,
     /// The machine whose prices a snapshot gets. [default: epyc-vm]
     #[arg(long, value_name = "MACHINE", allow_hyphen_values = true)]
     pub(crate) prices: Option<String>,
-    /// How often every policy runs, each time with another seed. [default: 3, or 1 where runs are long]
+    /// Number of runs of every policy, each with another seed. [default: 3, or 1 where runs are long]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) seeds: Option<String>,
     /// Short for --param threads=1,3,5.
@@ -44,14 +44,14 @@ pub(crate) struct RunArgs {
     /// A parameter of the workload.
     #[arg(long = "param", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     pub(crate) parameters: Vec<String>,
-    /// What the kernel is booted with, "transparent_hugepage=madvise hugepages=64" for instance.
+    /// Command line of the kernel, "transparent_hugepage=madvise hugepages=64" for instance.
     #[arg(long, value_name = "PARAMETERS", allow_hyphen_values = true)]
     pub(crate) cmdline: Option<String>,
     /// A setting by its Linux name, written before the start.
     #[arg(long = "set", value_name = "NAME=VALUE", allow_hyphen_values = true)]
     pub(crate) settings: Vec<String>,
-    /// How often counters are read, in virtual time. [default: 200 to 400 times a run, at least every 1s; fsmark 10s,
-    /// uptime 10m]
+    /// Interval between readings of the counters, in virtual time. [default: 200 to 400 times a run, at least every 1s;
+    /// fsmark 10s, uptime 10m]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) every: Option<String>,
     /// Keep the events of this tracepoint, mm_page_alloc_extfrag for instance.
@@ -77,7 +77,7 @@ pub(crate) struct RunArgs {
     pub(crate) proc_dir: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) shown: ShownArgs,
-    /// How many runs go on at the same time. [default: one per core, as far as 10 GiB are enough for all]
+    /// Number of runs at the same time. [default: one per core, as far as 10 GiB are enough for all]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) jobs: Option<String>,
     /// Run again what this directory holds, and compare the digests: exit status 1 if they differ.
@@ -116,7 +116,7 @@ Examples:
   order9 run --repeat runs/usemem";
 
 impl RunArgs {
-    /// What was chosen, option by option.
+    /// The options that were given, each with its value.
     pub(crate) fn chosen(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let single = [
             (&self.ablate, "--ablate"),
@@ -155,7 +155,7 @@ pub(crate) struct CompareArgs {
     /// Only this column, by its title; may be given more than once, the first is what the others are compared with.
     #[arg(long = "policy", value_name = "TITLE")]
     pub(crate) policies: Vec<String>,
-    /// Also say of every statement of a published claim whether it holds; its two kernels are the first two columns.
+    /// Also judge every statement of a published claim; its two kernels are the first two columns.
     #[arg(long, value_name = "FILE")]
     pub(crate) claim: Option<PathBuf>,
     /// Print everything as JSON.
@@ -165,7 +165,7 @@ pub(crate) struct CompareArgs {
     pub(crate) shown: ShownArgs,
 }
 
-/// How much of a comparison is printed, and how.
+/// Length and form of a printed comparison.
 #[derive(Debug, Args)]
 pub(crate) struct ShownArgs {
     /// Print what decides between policies, in at most 20 lines. [default: on a terminal]
@@ -179,7 +179,7 @@ pub(crate) struct ShownArgs {
     pub(crate) layout: Option<Layout>,
 }
 
-/// How runs become tables.
+/// Form of the tables that are made of runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Layout {
     /// Means over runs, their spread, and tests over runs.
@@ -204,7 +204,7 @@ pub(crate) struct WorkloadsArgs {
 pub(crate) enum WorkloadsCommand {
     /// Say what a workload does and measures, and what can be chosen about it.
     Show {
-        /// Its name.
+        /// Name of the workload.
         workload: String,
         /// Print it as JSON.
         #[arg(long)]

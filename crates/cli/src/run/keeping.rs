@@ -21,7 +21,7 @@ use crate::output::complain;
 /// Runs that are kept as they end, and the first error in keeping one.
 pub(super) struct Keeping {
     partial: Partial,
-    /// How many runs are kept.
+    /// Number of runs that are kept.
     count: Arc<AtomicUsize>,
     failed: Mutex<Option<WriteError>>,
 }
@@ -102,7 +102,7 @@ impl Keeping {
     }
 }
 
-/// As long as it lives, signals are explained.
+/// Explains signals as long as it lives.
 pub(super) struct Interruptible(Handle);
 
 impl Drop for Interruptible {

@@ -43,7 +43,7 @@ impl ProcDir {
         *failed = write_all(&folder, tick).err();
     }
 
-    /// What went wrong, if anything.
+    /// Ends the writing. Returns the first error, if any.
     pub(super) fn finish(self) -> Result<(), Failure> {
         self.failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }

@@ -1,4 +1,4 @@
-//! How far runs have come: a line for all and one for each that goes on, on standard error, where that is a terminal.
+//! Progress of runs: a line for all and one for each that goes on, on standard error, where that is a terminal.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use order9_lab::Cell;
 use order9_report::number::duration;
 use order9_units::Nanos;
 
-/// The lines.
+/// Lines that show the progress.
 pub(super) struct Progress {
     lines: MultiProgress,
     /// Above all others, where there are several runs.
@@ -24,13 +24,13 @@ pub(super) struct Progress {
 #[derive(Default)]
 struct State {
     running: BTreeMap<(usize, u64), Running>,
-    /// How long the runs that have ended took, in virtual time.
+    /// Virtual durations of the runs that have ended.
     ended: Vec<Nanos>,
 }
 
 struct Running {
     line: ProgressBar,
-    /// How far it has come.
+    /// Virtual time that the run has reached.
     now: Nanos,
 }
 
@@ -97,7 +97,7 @@ fn line(template: &str) -> ProgressBar {
     line
 }
 
-/// How much is done, and how long the rest takes where that can be told.
+/// Share that is done, and remaining time where that can be told.
 #[derive(Debug, PartialEq, Eq)]
 struct Outlook {
     percent: u32,

@@ -49,21 +49,21 @@ impl History {
     }
 }
 
-/// What there is to show.
+/// Contents of the screen.
 pub(super) struct Frame<'a> {
     pub(super) view: &'a View,
     /// The look before, and how long before.
     pub(super) before: Option<(&'a View, Duration)>,
     pub(super) history: &'a History,
-    /// When the view was taken.
+    /// Time of the view.
     pub(super) clock: &'a str,
     pub(super) interval: Duration,
     pub(super) paused: bool,
 }
 
 impl Frame<'_> {
-    /// So many lines of so many columns. The map comes before everything but the title; what does not fit is named in
-    /// the last line.
+    /// Draws `lines` lines of `columns` columns. The map comes before everything but the title. The last line names the
+    /// parts that do not fit.
     pub(super) fn draw(&self, columns: usize, lines: usize, colour: ColourDepth) -> String {
         // Title and keys.
         let mut room = lines.saturating_sub(2);

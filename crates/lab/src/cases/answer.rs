@@ -1,4 +1,5 @@
-//! What a table of cases says, in about ten sentences: whom which policy hurts, and where the answer depends on the machine.
+//! Conclusions from a table of cases, in about ten sentences: the cases that each policy hurts, and the machines on
+//! which the answer differs.
 //!
 //! A policy hurts whoever waits for it longer than under the best policy there, by the factor; for any number of accesses,
 //! since nobody knows how long memory is used. It also hurts whoever else's memory it swaps out, where another policy does not.
@@ -13,33 +14,33 @@ use serde::Serialize;
 use super::text::number;
 use super::{CaseRow, CaseTable, MILLIONS};
 
-/// How many times the best still is the best: a hundredth more is nothing that somebody would choose a policy for.
+/// Multiple of the best up to which a policy still counts as best: nobody would choose a policy for a hundredth.
 const NEARLY: f64 = 1.01;
-/// Columns of text.
+/// Width of texts, in columns.
 const WIDTH: usize = 98;
-/// How many groups of policies are named that come next.
+/// Number of groups of policies that are named behind the best.
 const NAMED: usize = 3;
 
-/// What a table says.
+/// Conclusions from a table, in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Answer {
-    /// One after another.
+    /// Sentences in order.
     pub sentences: Vec<String>,
 }
 
 /// The worst that a policy does to anybody.
 struct Harm<'a> {
     policy: usize,
-    /// How many times the best, and where.
+    /// Largest multiple of the best, and its case.
     ratio: f64,
     row: &'a CaseRow,
     nth: usize,
-    /// In how many rows it swaps out what another policy leaves in memory.
+    /// Number of rows in which it swaps out memory that another policy keeps.
     swaps: usize,
 }
 
 impl Answer {
-    /// What `table` says.
+    /// The conclusions from `table`.
     #[must_use]
     pub fn of(table: &CaseTable) -> Self {
         if table.rows.is_empty() || table.policies.is_empty() {
@@ -57,7 +58,7 @@ impl Answer {
         Self { sentences }
     }
 
-    /// As a list.
+    /// Writes the sentences as a list.
     #[must_use]
     pub fn to_text(&self) -> String {
         let item = |sentence: &String| format!("- {}\n", wrap(sentence, WIDTH).trim_end().replace('\n', "\n  "));
@@ -81,7 +82,7 @@ fn swaps_others(row: &CaseRow, policy: usize) -> bool {
     of(policy) > most / 100
 }
 
-/// Who hurts least, who comes next, and who hurts most.
+/// Names the policies that hurt least, come next, and hurt most.
 fn least_harm(table: &CaseTable, harms: &[Harm<'_>]) -> Vec<String> {
     let columns = table.columns();
     let first = &harms[0];
@@ -118,7 +119,7 @@ fn least_harm(table: &CaseTable, harms: &[Harm<'_>]) -> Vec<String> {
     sentences
 }
 
-/// Who swaps out what others leave in memory.
+/// Names the policies that swap out memory which others keep.
 fn swapping(table: &CaseTable) -> Option<String> {
     let columns = table.columns();
     let who = |policy: usize| {
@@ -132,7 +133,7 @@ fn swapping(table: &CaseTable) -> Option<String> {
         .then(|| format!("Of {all} rows, memory that another policy leaves alone is swapped out by {}.", list(who)))
 }
 
-/// Who is best how often, after the `nth` number of accesses.
+/// Counts how often each policy is best after the `nth` number of accesses.
 fn best(table: &CaseTable, nth: usize) -> String {
     let columns = table.columns();
     let wins = |policy: usize| table.rows.iter().filter(|row| row.ratio(policy, nth) <= NEARLY).count();

@@ -14,32 +14,32 @@ use serde::Serialize;
 
 pub use answer::Answer;
 
-/// After how many million accesses costs are told; 0 is touching alone.
+/// Numbers of accesses, in millions, after which costs are reported; 0 is touching alone.
 pub const MILLIONS: [u64; 4] = [0, 1, 10, 100];
 /// Start of the operation that a workload must measure to be a case.
 const TOTAL: &str = "total";
 
-/// What every policy came to in every case.
+/// Results of every policy in every case.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CaseTable {
     /// Titles of the columns.
     pub policies: Vec<String>,
-    /// In the order of the file, a case on several machines once for each.
+    /// Rows in the order of the file. A case on several machines has a row for each.
     pub rows: Vec<CaseRow>,
 }
 
 /// A case on a machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct CaseRow {
-    /// Its name.
+    /// Name of the case.
     pub case: String,
-    /// The machine.
+    /// Name of the machine.
     pub machine: String,
     /// One for each policy.
     pub cells: Vec<CaseCell>,
 }
 
-/// What a policy came to in a case: means over its seeds.
+/// Result of a policy in a case: means over its seeds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CaseCell {
     /// Seconds to touch the memory, and then so many [`MILLIONS`] of accesses; empty where a run did not come to its end.
@@ -50,7 +50,7 @@ pub struct CaseCell {
     pub huge_remote: f64,
     /// Memory of all processes that was swapped out, in bytes.
     pub swapped: f64,
-    /// How the first run ended that did not come to its end.
+    /// End of the first run that did not come to its end.
     pub failed: Option<String>,
 }
 
@@ -119,7 +119,7 @@ impl CaseRow {
         self.cells.iter().filter_map(|cell| cell.after(nth)).reduce(f64::min)
     }
 
-    /// How many times the least a policy took there; endless where it did not come to its end.
+    /// Cost of the policy as a multiple of the least; endless where the policy did not come to its end.
     fn ratio(&self, policy: usize, nth: usize) -> f64 {
         match (self.cells[policy].after(nth), self.least(nth)) {
             (Some(own), Some(least)) if own > least => own / least,
@@ -128,7 +128,7 @@ impl CaseRow {
         }
     }
 
-    /// How much more than the least of all policies one swapped out.
+    /// Bytes that the policy swapped out beyond the policy that swapped out least.
     fn swapped_in_vain(&self, policy: usize) -> Bytes {
         let least = self.cells.iter().map(|cell| cell.swapped).fold(f64::INFINITY, f64::min);
         Bytes::new((self.cells[policy].swapped - least) as u64)

@@ -10,7 +10,7 @@ const GIB: f64 = (1_u64 << 30) as f64;
 type Line = (String, fn(&CaseCell, usize) -> String, usize);
 
 impl CaseTable {
-    /// The table.
+    /// Writes the table.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut lines = vec![["case".to_owned(), String::new()].into_iter().chain(self.columns()).collect::<Vec<_>>()];
@@ -47,7 +47,7 @@ impl CaseTable {
 }
 
 impl CaseRow {
-    /// What it is called.
+    /// Title of the column.
     pub(super) fn title(&self) -> String {
         format!("{}, `{}`", self.case, self.machine)
     }

@@ -32,7 +32,7 @@ fn slab_share(reading: &Reading<'_>) -> f64 {
     reading.slab() / (reading.slab() + reading.level("nr_file_pages")).max(1.0)
 }
 
-/// The same of page cache, in percent.
+/// Share of page cache in slab and page cache, in percent.
 fn cache_percent(reading: &Reading<'_>) -> f64 {
     100.0 * (1.0 - slab_share(reading))
 }
@@ -79,7 +79,7 @@ fn seconds_between_attempts(run: &Run) -> Option<f64> {
     (between > 0).then(|| seconds * nodes(run) / between as f64)
 }
 
-/// How many nodes the machine of a run has.
+/// Number of nodes of a run's machine.
 fn nodes(run: &Run) -> f64 {
     let names = run.counters.columns.iter().filter_map(|column| column.name.strip_prefix("order9_nr_extfrag_index_"));
     let nodes: BTreeSet<&str> = names.filter_map(|zone| zone.split('_').next()).collect();
@@ -95,7 +95,7 @@ fn readings(run: &Run) -> impl Iterator<Item = Reading<'_>> {
     rows.map(move |row| Reading { run, row }).skip_while(move |reading| !is_full(reading))
 }
 
-/// How often something happened in the phase that is measured.
+/// Growth of a counter in the phase that is measured.
 fn measured(run: &Run, counter: &str) -> Option<f64> {
     let at = run.counters.position(counter)?;
     let phase = run.phases.iter().find(|phase| phase.name == "measure")?;

@@ -1,4 +1,4 @@
-//! What a published claim says, looked up in runs of the lab, so that its statements can be judged.
+//! Quantities of published claims, looked up in runs of the lab so that the statements can be judged.
 //!
 //! Rows and counters of a claim are those of the comparison tables, under the same names; facts are read off the counters
 //! over time ([`facts`]). What a run does not have is left out, and the statement that needs it is *not measured*.
@@ -53,8 +53,8 @@ fn reading(row: &Row) -> Option<Reading> {
     Some(Reading::Pair { baseline: *baseline, patched: *patched, significant: change.map(|change| change.significant) })
 }
 
-/// What claims call a row of a table. Durations that are compared are those of what was measured, the others those of the whole
-/// benchmark.
+/// The row of a claim that corresponds to a row of a table. Durations that are compared are those of the measured part,
+/// all others those of the whole benchmark.
 fn key(row: &Row, comparison: Comparison) -> RowKey {
     match row.statistic.as_str() {
         "Ops" => RowKey::counter(&row.operation),

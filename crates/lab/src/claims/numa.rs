@@ -54,7 +54,7 @@ fn of_accesses(row: &RatioRow, machines: &[(&str, &Run)]) -> Option<Estimate> {
     Estimate::new(runs.filter_map(ratio))
 }
 
-/// What an access takes to what a claim calls "remote huge", in percent of local base pages.
+/// Time of an access to the memory that a claim calls "remote huge", in percent of local base pages.
 fn access(run: &Run, what: &str, remote: Remote) -> Option<f64> {
     let (place, size) = what.split_once(' ')?;
     let nodes = run.operations.iter().filter(|operation| operation.name.starts_with("base-ratio-")).count();
@@ -81,7 +81,7 @@ pub(super) fn fact(name: &str, run: &Run) -> Option<f64> {
     }
 }
 
-/// Where in the counters the slowest slot ends, and what it took, in ns.
+/// Reading of the counters in which the slowest slot ends, and the latency of that slot in ns.
 fn slowest(run: &Run) -> Option<(usize, f64)> {
     let slowest = slots(run).max_by(|one, other| one.value.total_cmp(&other.value))?;
     let after = run.counters.times.iter().position(|time| *time >= slowest.at);

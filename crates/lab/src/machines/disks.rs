@@ -10,7 +10,7 @@ use order9_units::{Bytes, Nanos, Pages};
 use super::error::Problem;
 use super::figure::{FigureInfo, FigureText, Needed, Unit};
 
-/// What a disk has to have, or may have.
+/// Keys of a disk, required and optional.
 const KEYS: [(&str, Unit, Needed, &str); 14] = [
     ("size", Unit::Size, Needed::Always, "How large the disk is."),
     ("read_latency", Unit::Time, Needed::Always, "What passes before the data of each read is transferred."),
@@ -46,11 +46,11 @@ pub static DISK_FIGURES: LazyLock<Vec<FigureInfo>> = LazyLock::new(|| {
 #[derive(Clone, Debug)]
 pub(super) struct DiskText {
     pub(super) disk: MachineDisk,
-    /// In the order of [`DISK_FIGURES`].
+    /// Figures in the order of [`DISK_FIGURES`].
     pub(super) figures: Vec<FigureText>,
 }
 
-/// What is wrong, and the byte where.
+/// The error, and the byte at which it is.
 type Refused = (usize, Problem);
 
 /// Longest name of a disk, as in Linux (`DISK_NAME_LEN`, less its end).

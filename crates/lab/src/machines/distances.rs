@@ -14,7 +14,7 @@ use super::error::Problem;
 use super::figure::{FigureInfo, FigureText, Needed, Unit};
 use super::text::MachineText;
 
-/// What is said of a distance; all of it.
+/// Keys of a distance; all of them are required.
 const KEYS: [(&str, Unit, &str); 4] = [
     ("latency", Unit::Factor, "As `remote.latency`, of memory at the distance D alone, whatever else it is."),
     ("bandwidth", Unit::Factor, "As `remote.bandwidth`, of memory at the distance D."),
@@ -33,16 +33,16 @@ pub static DISTANCE_FIGURES: LazyLock<Vec<FigureInfo>> = LazyLock::new(|| {
 #[derive(Clone, Debug)]
 pub(super) struct DistanceText {
     pub(super) distance: u32,
-    /// In the order of [`DISTANCE_FIGURES`]: every one of them.
+    /// Figures in the order of [`DISTANCE_FIGURES`]: every one of them.
     pub(super) figures: Vec<FigureText>,
-    /// Where it is in the file.
+    /// Line of the distance in the file.
     line: usize,
 }
 
-/// How much of a name that is no distance is shown.
+/// Largest shown length of a name that is no distance.
 const NAME_MAX: usize = 31;
 
-/// What is wrong, and the byte where.
+/// The error, and the byte at which it is.
 type Refused = (usize, Problem);
 
 /// Reads the table `distance`.
@@ -79,8 +79,8 @@ fn figure(distance: &Leaf<'_>, entry: &Leaf<'_>) -> Result<FigureText, Refused> 
     }
 }
 
-/// For each distance that two of `nodes` have and that is given prices of its own, what the last file of the chain says that
-/// gives it; ascending.
+/// For each distance between two of `nodes` that has prices of its own, the text of the last file of the chain that
+/// gives them; ascending.
 ///
 /// # Errors
 /// A distance that no two nodes have, in the file that lists them or one that is based on it: nobody would ever be asked these

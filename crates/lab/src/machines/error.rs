@@ -18,32 +18,32 @@ pub enum MachineError {
     /// A machine that stands on nothing and leaves figures open, or needs more than its base has.
     #[error("{file}: expected a base, or a value for every key; without value: {}", missing.join(", "))]
     Incomplete {
-        /// The file.
+        /// Path of the file.
         file: String,
         /// Keys that no line sets.
         missing: Vec<String>,
     },
-    /// What is reserved at boot leaves a node nothing.
+    /// The memory reserved at boot leaves a node nothing.
     #[error(
         "{file}: node {node} has {} of memory, of which {} would be reserved at boot; expected less than half",
         in_units(*.memory), in_units(*.reserved)
     )]
     AllReserved {
-        /// The file.
+        /// Path of the file.
         file: String,
-        /// The node.
+        /// Number of the node.
         node: usize,
-        /// Its memory.
+        /// Memory of the node.
         memory: Bytes,
-        /// What would be reserved.
+        /// Memory that would be reserved.
         reserved: Bytes,
     },
 }
 
-/// What is wrong at a line.
+/// Errors at a line of a machine file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// What can be wrong in any file.
+    /// An error that any kind of file can have.
     #[error(transparent)]
     Any(#[from] order9_toml::Problem),
     /// Nodes without a CPU.
@@ -55,19 +55,19 @@ pub enum Problem {
     /// More than the lab can number.
     #[error("a machine has at most {most} {what}, got {got}")]
     TooMany {
-        /// Of what.
+        /// Name of the things that are too many.
         what: &'static str,
-        /// How many there may be, with unit.
+        /// Largest accepted number, with unit.
         most: String,
-        /// How many there are, with unit.
+        /// The given number, with unit.
         got: String,
     },
     /// A key without one that belongs to it.
     #[error("{key} needs {part} too")]
     Missing {
-        /// The table.
+        /// Key of the table.
         key: String,
-        /// What is missing in it.
+        /// Part that is missing in the table.
         part: &'static str,
     },
     /// A name that Linux would not give a disk.
@@ -78,7 +78,7 @@ pub enum Problem {
     Disk {
         /// The table of the disk.
         key: String,
-        /// What is wrong.
+        /// The refusal of the specification.
         error: DiskError,
     },
     /// More swap than there is disk.
@@ -86,9 +86,9 @@ pub enum Problem {
     SwapTooLarge {
         /// The table of the disk.
         key: String,
-        /// How much swap.
+        /// Size of the swap area.
         swap: Bytes,
-        /// How large the disk is.
+        /// Size of the disk.
         size: Bytes,
     },
     /// Prices of something that is no distance.
@@ -97,31 +97,31 @@ pub enum Problem {
     /// Prices of a distance that no two nodes have.
     #[error("no two nodes have the distance {distance}, expected one of {}", list(known))]
     NoSuchDistance {
-        /// As given.
+        /// The distance as given.
         distance: u32,
-        /// Those that they have.
+        /// The distances that the nodes have.
         known: Vec<u32>,
     },
-    /// Not one distance per node.
+    /// A node does not list one distance per node.
     #[error("node {node} has {got} distances, expected one to each of {nodes} nodes")]
     DistanceCount {
-        /// The node.
+        /// Number of the node.
         node: usize,
-        /// How many it has.
+        /// Number of its distances.
         got: usize,
-        /// How many nodes there are.
+        /// Number of nodes.
         nodes: usize,
     },
     /// A distance that cannot be.
     #[error("the distance from node {from} to node {to} is {got}, expected {expected}")]
     Distance {
-        /// From this node.
+        /// Node from which the distance is measured.
         from: usize,
-        /// To this node.
+        /// Node to which the distance is measured.
         to: usize,
-        /// As given.
+        /// The distance as given.
         got: u32,
-        /// What is accepted.
+        /// The accepted distances, in words.
         expected: String,
     },
 }

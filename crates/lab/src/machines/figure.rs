@@ -16,11 +16,11 @@ use super::size;
 pub struct Factor(u64);
 
 impl Factor {
-    /// Nothing changes.
+    /// The factor that changes nothing.
     pub const ONE: Self = Self(1000);
     const MAX: Self = Self(100_000);
 
-    /// So many thousandths.
+    /// A factor of `thousandths` thousandths.
     #[must_use]
     pub const fn from_thousandths(thousandths: u64) -> Self {
         Self(thousandths)
@@ -33,7 +33,7 @@ impl Factor {
     }
 }
 
-/// What a figure counts.
+/// Unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds, kept in picoseconds.
@@ -44,29 +44,29 @@ pub enum Unit {
     Factor,
     /// Megabytes per second, kept in bytes per second.
     Rate,
-    /// How many.
+    /// A number of things.
     Count,
 }
 
 /// A figure that machine files may hold.
 #[derive(Debug)]
 pub struct FigureInfo {
-    /// Its table in the file; `NAME` in it stands for the name of a disk.
+    /// Table of the figure in the file; `NAME` in it stands for the name of a disk.
     pub key: String,
-    /// What it counts.
+    /// Unit of the figure.
     pub unit: Unit,
-    /// What it is.
+    /// Meaning of the figure, in words.
     pub meaning: &'static str,
-    /// When a machine must have it.
+    /// Machines that must have the figure.
     pub needed: Needed,
 }
 
-/// When a machine must have a figure.
+/// Machines that must have a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needed {
-    /// Always.
+    /// Every machine.
     Always,
-    /// With several nodes.
+    /// Machines with several nodes.
     SeveralNodes,
     /// Never: only the analysis of real hosts uses it, or there is something to take its place.
     Never,
@@ -75,15 +75,15 @@ pub enum Needed {
 /// A figure of some machine.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// Which.
+    /// Description of the figure.
     pub info: &'static FigureInfo,
-    /// Its table in the file.
+    /// Table of the figure in the file.
     pub key: String,
-    /// Its value, in what its unit is kept in.
+    /// Value of the figure, in the smallest step of its unit.
     pub value: u64,
-    /// Where it is from: one line, never empty.
+    /// Source of the value: one line, never empty.
     pub source: String,
-    /// Which file of the chain says so.
+    /// File of the chain that set the value.
     pub set_in: String,
 }
 

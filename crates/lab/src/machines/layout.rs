@@ -12,7 +12,7 @@ use super::error::MachineError;
 
 /// Linux never uses the first frame: a zero address stays an error.
 const FIRST: Pfn = Pfn::new(1);
-/// From 636 KiB to 1 MiB: firmware data, video memory and read-only memory since the first PC.
+/// Hole from 636 KiB to 1 MiB: firmware data, video memory and read-only memory since the first PC.
 const LEGACY_HOLE: (Pfn, Pfn) = (Pfn::new(0x9f), Pfn::new(0x100));
 const DMA_END: Pfn = Pfn::new(0x1000);
 /// 3 GiB: from here to 4 GiB devices have their registers.
@@ -48,7 +48,7 @@ impl MachineSpec {
         layout
     }
 
-    /// What node `at` keeps its tables in.
+    /// Pages in which node `at` keeps its tables.
     fn tables(&self, at: usize) -> Pages {
         let frames = Pages::from_bytes_floor(self.nodes[at].memory);
         let own = if at == 0 { Pages::from_bytes_ceil(self.reserved.boot_tables) } else { Pages::ZERO };
@@ -72,7 +72,7 @@ impl MachineSpec {
     }
 }
 
-/// How much of node 0's memory lies below the devices.
+/// Memory of node 0 that lies below the devices.
 fn low_memory(memory: Pages) -> Pages {
     memory.min(Pages::new(DEVICES.get()))
 }

@@ -13,22 +13,22 @@ use super::size::in_units;
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct List {
-    /// Smallest first.
+    /// Machines, the smallest first.
     pub machines: Vec<Listed>,
 }
 
 /// A built-in machine at a glance.
 #[derive(Clone, Debug, Serialize)]
 pub struct Listed {
-    /// Its name.
+    /// Name of the machine.
     pub name: &'static str,
-    /// How many CPUs it has.
+    /// Number of CPUs.
     pub cpus: usize,
-    /// How many nodes it has.
+    /// Number of nodes.
     pub nodes: usize,
-    /// Its memory, in bytes.
+    /// Memory in bytes.
     pub memory: u64,
-    /// What it is.
+    /// Summary of the machine, in one line.
     pub summary: String,
 }
 

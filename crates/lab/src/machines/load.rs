@@ -58,7 +58,7 @@ pub fn load(name: &str) -> Result<MachineSpec, MachineError> {
     spec.checked()
 }
 
-/// For each of [`FIGURES`] that is given, disks apart, what the last file of the chain says that gives it.
+/// For each of [`FIGURES`] that is given, except those of disks, the value of the last file of the chain that gives it.
 fn figures(members: &[Member<MachineText>]) -> Vec<Figure> {
     let last = |at: usize| {
         let said = |member: &Member<MachineText>| {
@@ -71,7 +71,7 @@ fn figures(members: &[Member<MachineText>]) -> Vec<Figure> {
 }
 
 impl FigureText {
-    /// The same as a figure of `member`.
+    /// The value as a figure of `member`.
     fn figure(&self, member: &Member<MachineText>) -> Figure {
         let Self { info, ref key, value, ref source } = *self;
         Figure { info, key: key.clone(), value, source: source.clone(), set_in: member.name.clone() }
@@ -111,7 +111,8 @@ fn prices(figures: &[Figure]) -> Prices {
     prices
 }
 
-/// The same with what accesses to other nodes cost; as to the own one where nothing is said of them.
+/// The prices with accesses to other nodes. Where the file has no such figures, accesses to other nodes cost as much as
+/// to the own one.
 fn with_access(mut local: Prices, figures: &[Figure], distances: &[(&Member<MachineText>, &DistanceText)]) -> Prices {
     let factors = remote(figures).unwrap_or(Remote { latency: Factor::ONE, bandwidth: Factor::ONE });
     let price = |key| find(figures, key).map(|figure| Picos::new(figure.value));
@@ -142,7 +143,7 @@ fn with_access(mut local: Prices, figures: &[Figure], distances: &[(&Member<Mach
     local
 }
 
-/// What accesses to a node cost that is so much slower than the own one.
+/// Prices of accesses to a node that is slower by these factors.
 fn of_node(local: &Prices, factors: Remote, load_base: Picos, load_huge: Picos) -> NodePrices {
     let Remote { latency, bandwidth } = factors;
     // The walk goes through page tables, which are near the CPU that made them.

@@ -36,28 +36,28 @@ use order9_units::{Bytes, Nanos, NodeId};
 pub struct MachineSpec {
     /// Built-in name, or path of the file as given.
     pub name: String,
-    /// What it is, in one line; may be empty.
+    /// Summary of the machine, in one line; may be empty.
     pub summary: String,
     /// Names of the files it is made of, from the one without base to itself.
     pub chain: Vec<String>,
-    /// Its nodes, by number.
+    /// Nodes by number.
     pub nodes: Vec<NodeSpec>,
-    /// What the kernel keeps for itself at boot.
+    /// Memory that the kernel keeps for itself at boot.
     pub reserved: Reserved,
-    /// How long a task may run while others wait for its CPU.
+    /// Time that a task may run while others wait for its CPU.
     pub slice: Nanos,
-    /// How much slower another node's memory is; given where there are several nodes.
+    /// Factors by which memory of another node is slower; given where there are several nodes.
     pub remote: Option<Remote>,
-    /// What work costs, on local memory.
+    /// Prices of work on local memory.
     pub prices: Prices,
-    /// Its disks, in the order of the file; may be none.
+    /// Disks in the order of the file; may be none.
     pub disks: Vec<MachineDisk>,
     /// Every figure that is given, in the order of [`FIGURES`], then those of distances in that of [`DISTANCE_FIGURES`], and
     /// of each disk in that of [`DISK_FIGURES`], with its source.
     pub figures: Vec<Figure>,
 }
 
-/// What the kernel keeps for itself at boot.
+/// Memory that the kernel keeps for itself at boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reserved {
     /// The kernel's code and data.
@@ -68,7 +68,7 @@ pub struct Reserved {
     pub struct_page: Bytes,
 }
 
-/// How much slower another node's memory is than the own one's.
+/// Factors by which memory of another node is slower than that of the own one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remote {
     /// Single accesses: multiplies the price of touching a page.
@@ -84,7 +84,7 @@ impl MachineSpec {
         self.nodes.iter().map(|node| node.memory).sum()
     }
 
-    /// The same machine with so much memory on each node: whole sections, see [`is_whole`].
+    /// The machine with `memory` on each node: whole sections, see [`is_whole`].
     ///
     /// # Errors
     /// What is reserved at boot would leave a node nothing.

@@ -13,22 +13,22 @@ use super::size::in_units;
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSpec {
-    /// Its memory: whole sections of 128 MiB.
+    /// Memory of the node: whole sections of 128 MiB.
     pub memory: Bytes,
-    /// How many CPUs it has; may be none.
+    /// Number of CPUs; may be none.
     pub cpus: u32,
     /// Distance to every node: 10 to itself, as in /sys/devices/system/node/node*/distance.
     pub distances: Vec<u32>,
-    /// What firmware says of the bandwidth of its memory, from the CPUs next to it.
+    /// Bandwidth of the node's memory from the CPUs next to it, as firmware tells it.
     pub bandwidth: Option<NodeBandwidth>,
 }
 
 /// The bandwidth of a node's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeBandwidth {
-    /// Bytes per second.
+    /// Bandwidth in bytes per second.
     pub rate: u64,
-    /// Where that is from: one line, never empty.
+    /// Source of the bandwidth: one line, never empty.
     pub source: String,
 }
 
@@ -39,7 +39,7 @@ static BANDWIDTH: LazyLock<FigureInfo> = LazyLock::new(|| FigureInfo {
     needed: Needed::Never,
 });
 
-/// What Linux adds and removes memory in on x86-64.
+/// Unit in which Linux adds and removes memory on x86-64.
 const SECTION: Bytes = Bytes::new(128 << 20);
 /// Most memory of a machine: what the engine numbers its frames for, with room for holes.
 const MEMORY_MAX: Bytes = Bytes::new(8 << 40);
@@ -50,7 +50,7 @@ const NODES_MAX: usize = 64;
 const LOCAL: u32 = 10;
 const DISTANCE_MAX: u32 = 254;
 
-/// What is wrong, and the byte where.
+/// The error, and the byte at which it is.
 type Refused = (usize, Problem);
 
 /// Reads the array `nodes`.

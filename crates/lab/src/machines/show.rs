@@ -12,13 +12,13 @@ use super::size::in_units;
 /// A machine, laid out.
 #[derive(Clone, Debug, Serialize)]
 pub struct Show {
-    /// Its name.
+    /// Name of the machine.
     pub name: String,
-    /// What it is.
+    /// Summary of the machine, in one line.
     pub summary: String,
     /// The files it is made of, from the one without base to itself.
     pub chain: Vec<String>,
-    /// Its nodes.
+    /// Nodes of the machine.
     pub nodes: Vec<ShowNode>,
     /// Every figure that is given.
     pub figures: Vec<ShowFigure>,
@@ -27,9 +27,9 @@ pub struct Show {
 /// A node, laid out.
 #[derive(Clone, Debug, Serialize)]
 pub struct ShowNode {
-    /// Its memory, in bytes.
+    /// Memory in bytes.
     pub memory: u64,
-    /// How many CPUs it has.
+    /// Number of CPUs.
     pub cpus: u32,
     /// Distance to every node.
     pub distances: Vec<u32>,
@@ -41,33 +41,33 @@ pub struct ShowNode {
 /// The bandwidth of a node's memory, laid out.
 #[derive(Clone, Debug, Serialize)]
 pub struct ShowBandwidth {
-    /// Bytes per second.
+    /// Bandwidth in bytes per second.
     pub value: u64,
-    /// Where it is from.
+    /// Source of the bandwidth.
     pub source: String,
 }
 
 /// A figure, laid out.
 #[derive(Clone, Debug, Serialize)]
 pub struct ShowFigure {
-    /// Its key.
+    /// Key of the figure.
     pub key: String,
-    /// Its value.
+    /// Value of the figure.
     pub value: f64,
-    /// What the value counts: `ns`, `bytes`, `times`, `bytes per second`, or nothing.
+    /// Unit of the value: `ns`, `bytes`, `times`, `bytes per second`, or nothing.
     pub unit: &'static str,
-    /// What it is.
+    /// Meaning of the figure, in words.
     pub meaning: &'static str,
-    /// Where it is from.
+    /// Source of the value.
     pub source: String,
-    /// Which file of the chain says so.
+    /// File of the chain that set the value.
     pub set_in: String,
     #[serde(skip)]
     line: String,
 }
 
 impl Show {
-    /// Lays `machine` out.
+    /// Lays out the figures of `machine`.
     #[must_use]
     pub fn new(machine: &MachineSpec) -> Self {
         let nodes = machine.nodes.iter().map(|node| ShowNode {

@@ -12,16 +12,16 @@ use super::presets::{PRESETS, RENAMED};
 /// Keys of a machine file that are no figures.
 const OWN_KEYS: [&str; 5] = ["base", "summary", "nodes", "distance", "disks"];
 
-/// What a machine file says.
+/// Contents of a machine file.
 #[derive(Debug, Default)]
 pub(super) struct MachineText {
-    /// What it is, in one line; may be empty.
+    /// Summary of the machine, in one line; may be empty.
     pub(super) summary: String,
-    /// What it inherits from.
+    /// The machine that this one inherits from.
     pub(super) base: Option<Base>,
-    /// Its nodes, where it lists them.
+    /// Nodes, where the file lists them.
     pub(super) nodes: Option<Vec<NodeSpec>>,
-    /// Its disks; none where it says nothing of them.
+    /// Disks; none where the file does not list any.
     pub(super) disks: Vec<DiskText>,
     /// Distances that it gives prices of their own.
     pub(super) distances: Vec<DistanceText>,

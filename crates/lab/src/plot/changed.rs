@@ -1,4 +1,4 @@
-//! What there is to plot: counters that changed during a run, and operations with samples.
+//! Quantities that can be plotted: counters that changed during a run, and operations with samples.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use order9_report::compare::Counters;
 
 use super::{PlotChoice, PlotError, chosen};
 
-/// What of a stored run is worth a look.
+/// Counters and operations of a stored run that changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changed {
     /// Levels of memory, and others that rise and fall, with the smallest and the largest value of all runs.

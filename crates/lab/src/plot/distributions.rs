@@ -1,4 +1,4 @@
-//! How the samples of operations are spread, policy by policy.
+//! Distributions of the samples of operations, policy by policy.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What the switches of an ablation are worth, from a stored run: the titles of its policies say what each is.
+//! Worth of the switches of an ablation, from a stored run. The titles of its policies tell their roles.
 
 use order9_record::{Loaded, Outcome, Run};
 use order9_report::compare::Counters;
@@ -6,7 +6,7 @@ use order9_report::plot::{SwitchWorth, Worth};
 
 use super::{PlotError, Plotted, subtitle, unknown};
 
-/// By how much each switch of an ablation changes `quantity`: the mean of an operation's samples, or the growth of a
+/// Change that each switch of an ablation brings to `quantity`: the mean of an operation's samples, or the growth of a
 /// counter. Switches that change most come first.
 ///
 /// # Errors

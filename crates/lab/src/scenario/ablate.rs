@@ -1,4 +1,4 @@
-//! Which policies run: those that were named, or those that take one of them apart.
+//! Policies of a run: the policies that were named, or those of an ablation.
 
 use order9_policy::Loaded;
 
@@ -8,11 +8,11 @@ use super::plan::{distinct, policy};
 use crate::ablation::Ablation;
 use crate::plan::Memory;
 
-/// What was asked for.
+/// Kind of experiment that was asked for.
 pub(super) enum Wish {
-    /// To compare policies; by default one.
+    /// A comparison of policies; of one by default.
     Compare(Vec<Asked<String>>),
-    /// To take a policy apart.
+    /// An ablation of one policy.
     Ablate { ablate: Asked<String>, against: Asked<String> },
 }
 

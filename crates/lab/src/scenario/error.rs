@@ -15,22 +15,22 @@ pub enum ScenarioError {
     /// An argument of the command line.
     #[error("{argument}: {problem}")]
     Argument {
-        /// As typed, or its name where it may be long.
+        /// The argument as typed, or its name where it may be long.
         argument: String,
-        /// What is wrong with it.
+        /// The error in the argument.
         problem: Problem,
     },
-    /// Something nobody asked for explicitly, or that needs no place.
+    /// An error without a place in a file or on the command line.
     #[error(transparent)]
     Any(#[from] Problem),
 }
 
-/// Where something was asked for.
+/// Place of a wish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Said {
-    /// In a file.
+    /// A line of a file.
     Line { file: String, line: usize },
-    /// On the command line.
+    /// An argument on the command line.
     Argument(String),
     /// Nowhere: it is the default.
     Nowhere,
@@ -61,10 +61,10 @@ fn before(argument: String, problem: &Problem) -> String {
     }
 }
 
-/// What is wrong at a place.
+/// Errors at a place in a scenario.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    /// What can be wrong in any file.
+    /// An error that any kind of file can have.
     #[error(transparent)]
     Any(#[from] order9_toml::Problem),
     /// A policy that cannot be loaded.
@@ -79,7 +79,7 @@ pub enum Problem {
         proposal(*.nearest)
     )]
     NoWorkload {
-        /// As given.
+        /// The name as given.
         name: String,
         /// The workload that was probably meant.
         nearest: Option<&'static str>,
@@ -90,9 +90,9 @@ pub enum Problem {
     /// A parameter that the workload does not have.
     #[error("{workload} has no parameter {key}{}", proposal(*.nearest))]
     NoParameter {
-        /// The workload.
+        /// Name of the workload.
         workload: &'static str,
-        /// As given.
+        /// The key as given.
         key: String,
         /// The parameter that was probably meant.
         nearest: Option<&'static str>,
@@ -100,7 +100,7 @@ pub enum Problem {
     /// A setting that does not exist.
     #[error("no setting is called '{name}'{}; docs/settings.md names all", proposal(*.nearest))]
     NoSetting {
-        /// As given.
+        /// The name as given.
         name: String,
         /// The setting that was probably meant.
         nearest: Option<&'static str>,
@@ -108,7 +108,7 @@ pub enum Problem {
     /// A change behind the name of a policy that is neither of a switch nor of a setting.
     #[error("no switch and no setting is called '{name}'{}; docs/policies.md and docs/settings.md name all", proposal(*.nearest))]
     NoChange {
-        /// As given.
+        /// The name as given.
         name: String,
         /// The switch or setting that was probably meant.
         nearest: Option<&'static str>,
@@ -119,7 +119,7 @@ pub enum Problem {
          for the setting, or a policy file with the switch"
     )]
     SwitchOrSetting {
-        /// As given.
+        /// The name as given.
         name: String,
         /// The name of the setting that is no name of a switch.
         setting: &'static str,
@@ -127,7 +127,7 @@ pub enum Problem {
     /// A parameter of the kernel that does not exist.
     #[error("no kernel parameter is called '{name}'{}; docs/settings.md names all", proposal(*.nearest))]
     NoBootParameter {
-        /// As given.
+        /// The name as given.
         name: String,
         /// The parameter that was probably meant.
         nearest: Option<&'static str>,
@@ -135,15 +135,15 @@ pub enum Problem {
     /// A setting that cannot be written.
     #[error("{why}: {meaning}")]
     Setting {
-        /// Why.
+        /// Error of the setting.
         why: String,
-        /// What it would decide.
+        /// Effect of the setting.
         meaning: &'static str,
     },
     /// A tracepoint that does not exist.
     #[error("no event is called '{name}'{}; there are {}", proposal(*.nearest), order9_machine::TraceKinds::names().join(", "))]
     NoEvent {
-        /// As given.
+        /// The name as given.
         name: String,
         /// The tracepoint that was probably meant.
         nearest: Option<&'static str>,
@@ -157,7 +157,7 @@ pub enum Problem {
     /// A case that is not there.
     #[error("no case is called '{name}'{}", proposal(nearest.as_deref()))]
     NoCase {
-        /// As given.
+        /// The name as given.
         name: String,
         /// The case that was probably meant.
         nearest: Option<String>,
@@ -168,15 +168,15 @@ pub enum Problem {
     /// Two cases of one name.
     #[error("two cases are called '{0}'")]
     SameCase(String),
-    /// Something said of a case that all cases share.
+    /// A case has a key that only the whole file may have.
     #[error("{0} is the same for all cases: expected it above the first [[case]]")]
     OfAllCases(String),
     /// A workload of a case that does not measure what the table shows.
     #[error("{workload} does not measure what touching memory and using it costs, expected one of {expected}")]
     NotInTable {
-        /// The workload.
+        /// Name of the workload.
         workload: &'static str,
-        /// Workloads that do.
+        /// Names of the workloads that measure it.
         expected: String,
     },
     /// Two columns of one title.
@@ -202,17 +202,17 @@ pub enum Problem {
     /// A kernel that no policy stands for.
     #[error("the host's kernel, '{release}', {why}: name what it is to run as with --policy")]
     HostKernel {
-        /// As the snapshot has it.
+        /// The release in the snapshot.
         release: String,
-        /// Why none does.
+        /// Reason why no policy stands for it.
         why: String,
     },
     /// A file that is no usable snapshot.
     #[error("{file}: {problem}")]
     Snapshot {
-        /// The file.
+        /// Path of the file.
         file: String,
-        /// What is wrong with it.
+        /// The error in the file.
         problem: String,
     },
     /// A command line that the engine cannot boot with.

@@ -8,7 +8,7 @@ use order9_snapshot::{Snapshot, Source};
 use super::error::Problem;
 use crate::plan::Memory;
 
-/// What it is called where a policy is asked for.
+/// Name of the captured host's policy, where a policy is asked for.
 pub(super) const HOST: &str = "host";
 /// Differences that are told in words; of others, the switches are named.
 const WORDS_MAX: usize = 6;
@@ -74,7 +74,7 @@ pub(super) fn policy(memory: &Memory) -> Result<Loaded, Problem> {
     Ok(policy)
 }
 
-/// What a policy of this title and summary is to be known by in the notes of its runs.
+/// The note that names a policy of this title and summary in its runs.
 pub(crate) fn note(policy: &Loaded) -> Option<String> {
     policy.name.starts_with(&format!("{HOST}-linux-")).then(|| policy.summary.clone())
 }

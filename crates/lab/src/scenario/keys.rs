@@ -1,15 +1,15 @@
-//! What a scenario file may say.
+//! Keys of a scenario file.
 
 /// A key of a scenario file.
 #[derive(Debug)]
 pub struct Key {
-    /// With its table.
+    /// The key with its table.
     pub key: &'static str,
-    /// What it takes.
+    /// The accepted values, in words.
     pub takes: &'static str,
-    /// What it decides.
+    /// The effect of the key, in words.
     pub meaning: &'static str,
-    /// What counts without it.
+    /// The value without the key, in words.
     pub default: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What memory should hold at the start, and what snapshot files hold.
+//! Wishes for the contents of memory at the start, and contents of snapshot files.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ use order9_units::Bytes;
 use super::error::Problem;
 use crate::plan::{MadeUp, Memory};
 
-/// What memory should hold.
+/// Wish for the contents of memory.
 #[derive(Clone, Debug)]
 pub(super) enum MemoryWish {
     Empty,

@@ -40,7 +40,7 @@ pub use value::workload;
 use error::Said;
 use memory::MemoryWish;
 
-/// What somebody asked for. What nobody asked for has its default when it becomes a plan.
+/// Wishes for an experiment. A [`Plan`] gives everything else its default.
 ///
 /// [`Plan`]: crate::Plan
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ pub struct Scenario {
     prices: Option<Asked<String>>,
     memory: Option<Asked<MemoryWish>>,
     cmdline: Asked<CommandLine>,
-    /// By [`order9_procfs::sysctl::Setting::name`].
+    /// Settings by [`order9_procfs::sysctl::Setting::name`].
     settings: Vec<Asked<(&'static str, String)>>,
     /// `None` as long as nobody has said.
     seeds: Option<Vec<u64>>,
@@ -68,7 +68,7 @@ pub struct Scenario {
     available: Bytes,
 }
 
-/// Something, and where it was asked for.
+/// A wish with the place where it stands.
 #[derive(Clone, Debug)]
 struct Asked<T> {
     said: Said,
@@ -76,7 +76,7 @@ struct Asked<T> {
 }
 
 impl Scenario {
-    /// Nothing but this workload.
+    /// A scenario without any wish but for this workload.
     #[must_use]
     pub fn of(workload: Workload) -> Self {
         Self {
@@ -105,7 +105,7 @@ impl Scenario {
         Self { available, ..self }
     }
 
-    /// What `word` names: a workload, or a scenario file if there is a `/` or an ending `.toml` in it.
+    /// The scenario that `word` names: a workload, or a scenario file if the word has a `/` or an ending `.toml`.
     ///
     /// # Errors
     /// The first thing wrong, with file and line; a file that holds cases.

@@ -1,4 +1,5 @@
-//! What a scenario file holds: one experiment, or cases, each of which is one under the same policies.
+//! Contents of a scenario file: one experiment, or several cases, each of which is an experiment under the same
+//! policies.
 //!
 //! What stands above the first `[[case]]` is said of every case, and what a case says itself comes after it.
 
@@ -32,19 +33,19 @@ pub(super) struct Case {
     pub(super) name: String,
     pub(super) said: Said,
     pub(super) scenario: Scenario,
-    /// In place of the one of its scenario, where it says so.
+    /// Machines of the case, in place of the scenario's machine.
     pub(super) machines: Vec<Asked<String>>,
 }
 
 /// Longest name of a case: it begins a row.
 const NAME_MAX: usize = 80;
-/// What is the same for all cases, or the columns would not be.
+/// Keys of the whole file. Cases that differed in them could not share the columns of a table.
 const OF_ALL: [&str; 4] = ["policies", "seeds", "ablate", "against"];
-/// What only cases have.
+/// Keys of cases only.
 const OF_CASES: [&str; 2] = ["name", "machines"];
 
 impl Named {
-    /// What `word` names: a workload, or a scenario file if there is a `/` or an ending `.toml` in it.
+    /// The scenario that `word` names: a workload, or a scenario file if the word has a `/` or an ending `.toml`.
     ///
     /// # Errors
     /// The first thing wrong, with file and line.
@@ -121,7 +122,7 @@ impl Cases {
 }
 
 impl Case {
-    /// Its experiment on `machine`, or on the one that it has anyway.
+    /// The experiment of the case on `machine`, or on the scenario's own machine.
     pub(super) fn on(&self, machine: Option<&Asked<String>>) -> Scenario {
         let mut scenario = self.scenario.clone();
         scenario.machine = machine.cloned().or(scenario.machine);
@@ -208,7 +209,7 @@ fn case(
     Ok(Case { name, said: said(at), scenario, machines })
 }
 
-/// What is said of all cases and what one says itself, each key once. Tables of `memory` are whole.
+/// The keys of all cases and those of one case, each key once. Tables of `memory` are replaced whole.
 fn over<'a>(common: &[Leaf<'a>], own: &[Leaf<'a>]) -> Vec<Leaf<'a>> {
     let says = |of: &str| own.iter().any(|leaf| leaf.key == of);
     let has_memory = own.iter().any(|leaf| leaf.key.starts_with("memory."));

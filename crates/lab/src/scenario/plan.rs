@@ -19,7 +19,7 @@ use crate::plan::{Memory, Plan, Settings};
 pub(crate) const POLICY: &str = "linux-6.18";
 /// The machine where none is asked for.
 const MACHINE: &str = "xeon-1s";
-/// Whose prices a snapshot gets where none are asked for: the only ones that were measured whole.
+/// Machine whose prices a snapshot gets where none are asked for: the only one whose prices were all measured.
 const PRICES: &str = "epyc-vm";
 /// Longest title of a column: it names a folder of the run directory.
 const TITLE_MAX: usize = 100;
@@ -175,7 +175,7 @@ fn by_default(name: &str) -> Asked<String> {
     Asked { said: Said::Nowhere, value: name.to_owned() }
 }
 
-/// Where something should run.
+/// Machine and memory on which the experiment runs.
 struct Place {
     machine: Option<Asked<String>>,
     prices: Option<Asked<String>>,

@@ -20,23 +20,23 @@ use crate::plan::{MadeUp, Memory, Plan, Settings};
 /// Inputs that cannot be had again.
 #[derive(Debug, thiserror::Error)]
 pub enum RepeatError {
-    /// Something in the manifest that this version does not take.
+    /// The manifest has a value that this version does not take.
     #[error(transparent)]
     Problem(#[from] Problem),
-    /// Its machine or a policy cannot be put down to be read.
+    /// The machine or a policy of the manifest cannot be written to a file to be read again.
     #[error("{0}")]
     Io(#[from] io::Error),
     /// A snapshot that is not the one it was.
     #[error("{path}: its digest is {found}, the run began with {expected}")]
     OtherSnapshot {
-        /// As it was named.
+        /// Path as it was named.
         path: String,
         /// Of the file now.
         found: Digest,
         /// Of the file then.
         expected: Digest,
     },
-    /// It took place on a live kernel.
+    /// The run took place on a live kernel.
     #[error("it took place on a live kernel, which the lab cannot repeat")]
     Live,
 }

@@ -1,4 +1,4 @@
-//! How often every policy runs where nobody says: often enough to tell a difference from chance, unless a run is long.
+//! Default number of runs of a policy: enough to tell a difference from chance, unless a run is long.
 //!
 //! How long a run is goes by three things: the memory of the machine, which most workloads use whole; whether the workload is
 //! one of the long ones; and what the parameters ask for, against the defaults.
@@ -15,7 +15,7 @@ use crate::plan::Memory;
 const REPEATED: u64 = 3;
 /// Memory of the largest machine on which usual runs are taken to be short.
 const MEMORY_MAX: Bytes = Bytes::from_gib(32);
-/// How many times as long as others the long workloads are taken to be: a guess, on the safe side.
+/// Factor by which long workloads are taken to be longer than others: a guess, on the safe side.
 const LONG: f64 = 16.0;
 
 /// The seeds of an experiment that names none and, where that is one alone, a sentence that says why.
@@ -40,7 +40,7 @@ pub(super) fn by_default(
     (vec![1], Some(format!("one run of each policy, since {why}: --seeds says how often each is to run")))
 }
 
-/// What the machine has, as far as it is known before it starts.
+/// Facts of the machine, as far as they are known before it starts.
 fn facts(machine: &MachineSpec, memory: &Memory) -> Facts {
     let disk = machine.disks.first().map(|disk| (disk.spec.size - disk.swap).bytes());
     let nodes: Vec<Bytes> = machine.nodes.iter().map(|node| node.memory).collect();
@@ -57,8 +57,8 @@ fn facts(machine: &MachineSpec, memory: &Memory) -> Facts {
     }
 }
 
-/// How many times what the defaults ask for was chosen: of accesses or of time, whichever is more. 1 where the parameters are
-/// refused later.
+/// The chosen parameters as a multiple of the defaults: of accesses or of time, the larger of the two. 1 where the
+/// parameters are refused later.
 fn share_of_defaults(workload: Workload, chosen: &BTreeMap<&'static str, Value>, facts: &Facts) -> f64 {
     let demand =
         |chosen| Parameters::new(workload, chosen, facts).map(|parameters| workload.demand(&parameters, facts));

@@ -110,7 +110,7 @@ impl MemoryTable {
         Ok(())
     }
 
-    /// What all lines say together; what is wrong, and the byte where.
+    /// The wish of all lines together; or the error, and the byte at which it is.
     fn wish(self) -> Result<Option<Asked<MemoryWish>>, (usize, Problem)> {
         let Some((said, at, start)) = self.start else {
             let first = self.path.map(|(at, _)| at).or(self.synthetic);

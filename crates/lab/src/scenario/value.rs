@@ -60,7 +60,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// So many seeds, from 1 on.
+    /// Sets the number of seeds, which count from 1.
     pub(super) fn count_seeds(&mut self, text: &str) -> Result<(), Problem> {
         let count = text.parse().ok().filter(|count| (1..=SEEDS_MAX).contains(count));
         let expected = || format!("how many seeds, from 1 to {SEEDS_MAX}");
@@ -68,7 +68,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// These seeds; `None` where they are none, too many, or one comes twice.
+    /// Sets the seeds; `None` where the list is empty or too long, or has a seed twice.
     pub(super) fn name_seeds(&mut self, seeds: Vec<u64>) -> Option<()> {
         let mut sorted = seeds.clone();
         sorted.sort_unstable();
@@ -78,7 +78,7 @@ impl Scenario {
         self.seeds.is_some().then_some(())
     }
 
-    /// How often counters are read.
+    /// Sets the interval between readings of the counters.
     pub(super) fn read_every(&mut self, text: &str) -> Result<(), Problem> {
         let every = time(text).filter(|every| *every >= EVERY_MIN);
         let expected = "a length of time such as \"1s\", at least \"1ms\"";
@@ -86,7 +86,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// After how many steps all laws are checked, 0 for never.
+    /// Sets the number of steps after which all laws are checked, 0 for never.
     pub(super) fn read_check(&mut self, text: &str) -> Result<(), Problem> {
         let steps: u64 = text.parse().map_err(|_| Problem::value("check", text, "a number of steps, 0 for never"))?;
         self.check_every = NonZeroU64::new(steps);

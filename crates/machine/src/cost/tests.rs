@@ -1,4 +1,4 @@
-//! What each kind of work costs, and under which lock.
+//! Tests of the price of each kind of work, and of the lock under which it is done.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What kind of disk: how long things take on it.
+//! Properties of a disk: size, speeds and queue.
 
 use order9_units::{Bytes, Nanos, Pages};
 

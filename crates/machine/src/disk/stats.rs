@@ -1,4 +1,4 @@
-//! What a disk has done, as /proc/diskstats and /proc/vmstat have it.
+//! Statistics of a disk, as /proc/diskstats and /proc/vmstat have them.
 
 use order9_units::{Nanos, Pages};
 

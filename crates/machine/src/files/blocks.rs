@@ -1,5 +1,5 @@
-//! Where files lie on the disk: places are given when data is first written back, one after another, as filesystems with
-//! delayed allocation do on an empty disk.
+//! Places of files on the disk. Data gets its place when it is first written back, one piece behind another, as
+//! filesystems with delayed allocation do on an empty disk.
 //!
 //! Key types: [`BlockMap`] (all files), [`Piece`] (neighbouring pages of a file on neighbouring blocks). Freed blocks count as
 //! free, but places go on upwards, and at the end of the disk start again: what is in use there is not looked at, since only

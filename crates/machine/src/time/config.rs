@@ -1,4 +1,4 @@
-//! What an executor is made from.
+//! Configuration of an executor.
 
 use order9_units::{Nanos, NodeId};
 

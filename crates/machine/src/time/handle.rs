@@ -1,4 +1,4 @@
-//! What tasks and set-up code hold: spend, sleep, wait, lock, spawn.
+//! The handle of tasks and set-up code: spend, sleep, wait, lock, spawn.
 //!
 //! A task awaits one operation at a time. Awaiting two at once (`join!`, `select!`), or something that is not of this
 //! executor, is a mistake in the program and panics with the name of the task.

@@ -1,4 +1,4 @@
-//! Who waits for what, when a run cannot go on.
+//! Description of a run that cannot go on: the waiting tasks, and the events that they wait for.
 
 use std::fmt;
 

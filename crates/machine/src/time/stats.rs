@@ -1,4 +1,4 @@
-//! Where time went: per task, per CPU, per lock.
+//! Statistics of time: per task, per CPU, per lock.
 
 use order9_units::Nanos;
 

@@ -1,4 +1,4 @@
-//! What is due when: the agenda of a run.
+//! The agenda of a run: future events with their times.
 //!
 //! Ordered by `(time, sequence number)`, so that two things due at one time happen in the order in which they were
 //! entered. Segments (what a CPU does until it must be looked at again) change with nearly every event, are at most one

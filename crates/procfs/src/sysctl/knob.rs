@@ -1,4 +1,4 @@
-//! What a setting sets.
+//! Knobs: the parts of the engine that settings set.
 
 use order9_mm::thp::SizeStat;
 

@@ -1,4 +1,4 @@
-//! What was published.
+//! Published claims.
 
 use serde::Deserialize;
 
@@ -10,7 +10,7 @@ use crate::stats::{Direction, Generation};
 pub struct Claim {
     /// Name of the file without `.toml`.
     pub id: String,
-    /// What was measured.
+    /// Title of the measurement.
     pub title: String,
     /// The result in one sentence.
     pub headline: String,
@@ -18,15 +18,15 @@ pub struct Claim {
     pub source: String,
     /// Name of the workload; none where figures belong to no workload.
     pub workload: Option<String>,
-    /// Where the workload is specified.
+    /// Link to the specification of the workload.
     pub spec: String,
     /// Variant of the workload.
     pub variant: Option<String>,
     /// The machine, as far as the source says.
     pub machine: String,
-    /// By which statistics its tables were printed.
+    /// Release of mmtests that printed the tables.
     pub generation: Generation,
-    /// What the rows hold.
+    /// Contents of the rows.
     pub kind: Kind,
     /// Kernel counters, and counts that are none, of the same run.
     pub counters: Vec<Counter>,
@@ -36,14 +36,14 @@ pub struct Claim {
     pub facts: Vec<Fact>,
     /// A gap in the source.
     pub source_note: Option<String>,
-    /// What a re-run has to show.
+    /// Statements that a re-run has to show.
     pub shape: Vec<Statement>,
 }
 
-/// What the rows of a claim hold.
+/// Contents of the rows of a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// Two columns.
+    /// Rows with two columns of values.
     Table(Table),
     /// The source gives percentages alone.
     PercentOnly(PercentOnly),
@@ -56,7 +56,7 @@ pub enum Kind {
 pub struct Side {
     /// Title of its column in the source.
     pub column: String,
-    /// What it does differently.
+    /// Difference of its behaviour.
     pub behaviour: String,
 }
 
@@ -80,11 +80,11 @@ pub struct Table {
 /// One row of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableRow {
-    /// What it is about.
+    /// Key of the row.
     pub key: RowKey,
     /// Unit of both numbers.
     pub unit: String,
-    /// Which way is better.
+    /// Direction in which values are better.
     pub direction: Direction,
     /// Of the kernel compared with.
     pub baseline: f64,
@@ -107,7 +107,7 @@ pub struct PercentOnly {
     pub sides: Option<[Side; 2]>,
     /// Unit of the ratios.
     pub unit: String,
-    /// Which way is better.
+    /// Direction in which values are better.
     pub direction: Direction,
     /// The rows, in the order of the source.
     pub rows: Vec<RatioRow>,
@@ -116,31 +116,31 @@ pub struct PercentOnly {
 /// One percentage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RatioRow {
-    /// What it is about.
+    /// Key of the row.
     pub key: RowKey,
     /// Processor it was measured on, where that differs by row.
     pub platform: Option<String>,
-    /// What is compared.
+    /// Name of the subject of the comparison.
     pub subject: String,
-    /// What it is compared with.
+    /// Name of the reference.
     pub reference: String,
-    /// By how much it is faster or slower.
+    /// Percentage by which the subject is faster or slower.
     pub percent: f64,
-    /// Which of the two.
+    /// Whether the subject is faster or slower.
     pub sense: Sense,
     /// Subject over reference; none where the source does not say with what it compares.
     pub ratio: Option<f64>,
-    /// Anything the source adds.
+    /// Note of the source.
     pub note: String,
 }
 
-/// How a subject compares with its reference.
+/// Direction of a comparison between subject and reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sense {
-    /// It takes less time.
+    /// The subject takes less time.
     Faster,
-    /// It takes more time.
+    /// The subject takes more time.
     Slower,
     /// There is no difference.
     Equal,
@@ -149,7 +149,7 @@ pub enum Sense {
 /// A count of both kernels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counter {
-    /// As printed.
+    /// Name as printed.
     pub name: String,
     /// Field of /proc/vmstat or formula over fields; empty for what is no kernel counter.
     pub vmstat: String,
@@ -165,13 +165,13 @@ pub struct Counter {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fact {
-    /// What it is.
+    /// Name of the figure.
     pub name: String,
-    /// The figure.
+    /// Value of the figure.
     pub value: f64,
-    /// Its unit, with what the source leaves open.
+    /// Unit of the figure, with the parts that the source leaves open.
     pub unit: String,
-    /// Anything the source adds.
+    /// Note of the source.
     pub note: String,
 }
 

@@ -7,28 +7,28 @@ use serde::Serialize;
 
 use super::{CellRef, Claim, Field, Level, Reading, Reference, Relation, RowKey, Statement, Term};
 
-/// What a re-run gave, by the names of the claim.
+/// Numbers of a re-run, by the names of the claim.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     rows: BTreeMap<RowKey, Reading>,
-    /// How far the 95 % confidence interval of a number reaches to either side, where it is a mean over runs.
+    /// Half width of the 95 % confidence interval of a number that is a mean over runs.
     spreads: BTreeMap<(RowKey, Field), f64>,
 }
 
-/// What became of one statement.
+/// Verdict on one statement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
     /// The statement in words and signs.
     pub statement: String,
-    /// How much hangs on it.
+    /// Weight of the statement.
     pub level: Level,
     /// Why it is there, in words.
     pub note: String,
-    /// Whether it holds.
+    /// Whether the statement holds.
     pub outcome: Outcome,
-    /// In how many rows it must hold.
+    /// Number of rows in which it must hold.
     pub need: usize,
-    /// In how many rows it does.
+    /// Number of rows in which it holds.
     pub held: usize,
     /// The numbers that decided it, one entry per row.
     pub evidence: Vec<Evidence>,
@@ -38,43 +38,43 @@ pub struct Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// In as many rows as it must.
+    /// The statement holds in as many rows as it must.
     Holds,
-    /// In too few rows, whatever the missing numbers are.
+    /// The statement holds in too few rows, whatever the missing numbers are.
     Fails,
     /// Numbers are missing that could decide it.
     NotMeasured,
 }
 
-/// What was found in one row.
+/// Finding in one row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evidence {
-    /// Which row.
+    /// The row.
     pub row: RowKey,
-    /// What was found.
+    /// The finding in that row.
     #[serde(flatten)]
     pub finding: Finding,
 }
 
-/// What was found in one row.
+/// Finding in one row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "finding")]
 pub enum Finding {
     /// A number was not measured.
     Missing {
-        /// Which one.
+        /// Name of the missing number.
         what: String,
     },
     /// Two numbers were compared.
     Compared {
         /// The number on the left.
         left: f64,
-        /// How far its 95 % confidence interval reaches to either side, where it is a mean over runs.
+        /// Half width of its 95 % confidence interval, where it is a mean over runs.
         #[serde(skip_serializing_if = "Option::is_none")]
         left_half_width: Option<f64>,
-        /// What it was compared with.
+        /// The number with which it was compared.
         right: f64,
-        /// How far the interval of that reaches.
+        /// Half width of the interval of that number.
         #[serde(skip_serializing_if = "Option::is_none")]
         right_half_width: Option<f64>,
         /// Whether the relation holds between them.
@@ -154,7 +154,7 @@ fn verdict(statement: &Statement, measured: &Measured) -> Verdict {
     }
 }
 
-/// What one row shows; the error is the number that is missing.
+/// The finding in one row; the error is a finding about a missing number.
 fn find(statement: &Statement, row: &RowKey, measured: &Measured) -> Result<Finding, Finding> {
     let left = || measured.number(row, statement.left);
     match &statement.relation {
@@ -203,7 +203,7 @@ impl Finding {
 }
 
 impl Outcome {
-    /// In plain words.
+    /// The outcome in plain words.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

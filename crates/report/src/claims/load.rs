@@ -18,7 +18,7 @@ pub enum ClaimError {
     /// A file or the folder cannot be read.
     #[error("{}: {source}", path.display())]
     Read {
-        /// What was to be read.
+        /// Path of the file.
         path: PathBuf,
         /// Why it cannot be.
         source: io::Error,
@@ -30,7 +30,7 @@ pub enum ClaimError {
         file: String,
         /// Line, counted from 1.
         line: usize,
-        /// What is wrong, and what was expected.
+        /// The error, with the expected text.
         problem: String,
     },
 }
@@ -167,7 +167,7 @@ fn counter(raw: RawCounter) -> Counter {
     Counter { name: raw.name, vmstat: raw.vmstat, unit: raw.unit, baseline: raw.baseline, patched: raw.patched }
 }
 
-/// What kind of claim this is, as the file says it.
+/// Kind of claim that the file describes.
 fn kind_name(raw: &RawClaim) -> &'static str {
     match raw.kind.get_ref() {
         RawKind::Table => "table",

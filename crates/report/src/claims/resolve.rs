@@ -99,7 +99,7 @@ fn relation(raw: &RawStatement, printed: Printed<'_>) -> Result<Relation, String
     }
 }
 
-/// What `than` names; `None` if it is the number in `value`.
+/// The reference that `than` names; `None` if it is the number in `value`.
 fn reference(raw: &RawStatement, printed: Printed<'_>) -> Result<Option<Reference>, String> {
     match raw.than.as_str() {
         "value" => Ok(None),
@@ -115,7 +115,7 @@ fn reference(raw: &RawStatement, printed: Printed<'_>) -> Result<Option<Referenc
     }
 }
 
-/// In how many of `rows` rows the relation must hold.
+/// Number of the `rows` rows in which the relation must hold.
 fn need(raw: &RawStatement, relation: &Relation, rows: usize) -> Result<usize, String> {
     let within = |need: usize| {
         let wrong = || format!("it must hold in {need} rows, but there are {rows}: expected 1 to {rows}");

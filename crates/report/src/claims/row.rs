@@ -4,12 +4,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-/// Which row: `fault-both|Amean|3`. Counters and facts are rows of the metrics `counter` and `fact`.
+/// Key of a row: `fault-both|Amean|3`. Counters and facts are rows of the metrics `counter` and `fact`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowKey {
-    /// What was measured.
+    /// Name of the metric.
     pub metric: String,
-    /// Which statistic of it, as printed; empty where the row is no statistic.
+    /// Name of the statistic as printed; empty where the row is no statistic.
     pub stat: String,
     /// Thread count, percentile or name; may be empty.
     pub param: String,
@@ -47,7 +47,7 @@ impl Serialize for RowKey {
     }
 }
 
-/// Which number of a row.
+/// Column of a row that holds a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Field {
@@ -57,14 +57,14 @@ pub enum Field {
     Patched,
     /// Subject over reference, where only a percentage was published.
     Ratio,
-    /// Of a fact.
+    /// Value of a fact.
     Value,
 }
 
 impl Field {
     const ALL: [Self; 4] = [Self::Baseline, Self::Patched, Self::Ratio, Self::Value];
 
-    /// As it is written in claims.
+    /// Name of the column in claims.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -82,12 +82,12 @@ impl fmt::Display for Field {
     }
 }
 
-/// One number: `fault-both|Amean|3|baseline`.
+/// Key of one number: `fault-both|Amean|3|baseline`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CellRef {
-    /// Where it stands.
+    /// Row of the number.
     pub row: RowKey,
-    /// Which of the row's numbers.
+    /// Column of the number.
     pub field: Field,
 }
 
@@ -120,9 +120,9 @@ pub enum Reading {
         /// Whether the difference is outside the noise, where that was tested.
         significant: Option<bool>,
     },
-    /// Subject over reference.
+    /// Ratio of subject to reference.
     Ratio(f64),
-    /// A single figure.
+    /// Value of a single figure.
     Value(f64),
 }
 

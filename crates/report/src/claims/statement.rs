@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 
 use super::{CellRef, Field, RowKey};
 
-/// Something a re-run has to show.
+/// A statement that a re-run has to show.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
     /// The rows it is about; at least one, all of one metric.
     pub rows: Vec<RowKey>,
     /// The number on the left of the relation.
     pub left: Field,
-    /// What must hold.
+    /// Relation that must hold.
     pub relation: Relation,
-    /// In how many of the rows it must hold, from 1 to all.
+    /// Number of rows in which the relation must hold, from 1 to all.
     pub need: usize,
-    /// How much hangs on it.
+    /// Weight of the statement.
     pub level: Level,
-    /// Why, in words.
+    /// Reason for the statement, in words.
     pub note: String,
 }
 
-/// What must hold in a row.
+/// Relation that must hold in a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Relation {
     /// The left number against another.
@@ -34,7 +34,7 @@ pub enum Relation {
     Significant,
 }
 
-/// How two numbers compare.
+/// Comparison of two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// `<`
@@ -47,7 +47,7 @@ pub enum Op {
     AtLeast,
 }
 
-/// On which side of a bound a ratio lies.
+/// Side of a bound on which a ratio must lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// `ratio<=`
@@ -74,7 +74,7 @@ pub enum Reference {
     Cell(CellRef),
 }
 
-/// How much hangs on a statement.
+/// Weight of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {

@@ -13,7 +13,7 @@ const WIDTH: usize = 100;
 /// Columns for which there is room to show the spread between runs.
 const WITH_SPREAD: usize = 3;
 
-/// In at most `lines` lines.
+/// Draws the report in at most `lines` lines.
 pub(super) fn draw(benchmark: &str, by_run: &ByRun, lines: usize) -> String {
     let mut all = vec![heading(benchmark, by_run)];
     all.extend(copies(by_run));

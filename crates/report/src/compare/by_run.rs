@@ -8,12 +8,12 @@ use super::verdict::MainRow;
 use super::{Benchmark, Cell, Change, Column, Report, Results, Style, Title};
 use crate::stats::{Convention, Difference, Direction, Estimate, Generation, Statistic};
 
-/// What a report says beside its tables where runs were told apart.
+/// Notes beside the tables of a report that tells runs apart.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ByRun {
-    /// By which test.
+    /// Name of the test.
     pub test: &'static str,
-    /// How many runs each column has.
+    /// Number of runs of each column.
     pub columns: Vec<RunCount>,
     /// Quantities that decide between policies, except those that are 0 everywhere.
     pub main: Vec<MainRow>,
@@ -22,11 +22,11 @@ pub struct ByRun {
 /// Runs of a column.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunCount {
-    /// What the column is called.
+    /// Title of the column.
     pub title: Title,
-    /// How many runs there were.
+    /// Number of runs.
     pub runs: usize,
-    /// How many of them are no copies of others.
+    /// Number of runs that are no copies of others.
     pub different: usize,
     /// Whether its results are those of the first column.
     pub identical_to_first: bool,
@@ -85,7 +85,7 @@ impl Columns for RunColumns<'_> {
     }
 }
 
-/// How much better one mean is than another.
+/// Difference of a mean from the first one, in percent; positive is better.
 fn change(convention: Convention, statistic: Statistic, first: &Estimate, estimate: &Estimate) -> Change {
     let difference = Difference::of(first, estimate);
     let better = |[low, high]: [f64; 2]| match statistic.direction(convention.direction) {

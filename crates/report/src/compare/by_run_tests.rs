@@ -142,7 +142,7 @@ fn columns_may_have_different_numbers_of_runs() {
     assert!(one.contains("one run, not tested: ") && one.contains("\nOne run: differences"), "{one}");
 }
 
-/// What is left of a comparison that was interrupted before a policy had its turn.
+/// A comparison was interrupted before a policy had its turn.
 #[test]
 fn a_column_without_runs_is_no_result() {
     for columns in [[column("a", &[]), column("b", &[])], [column("a", &LINUX), column("b", &[])]] {

@@ -4,13 +4,13 @@ use super::{Counters, Unit};
 
 /// One row of the counter table.
 pub(super) struct CounterRow {
-    /// As mmtests prints it.
+    /// Name of the row in mmtests.
     pub(super) name: &'static str,
     pub(super) unit: Unit,
     formula: Formula,
 }
 
-/// How a value follows from counters.
+/// Formula by which a value follows from counters.
 enum Formula {
     /// Sum of fields, each times a factor.
     Sum(&'static [(f64, &'static str)]),
@@ -163,8 +163,9 @@ const fn ratio(name: &'static str, parts: &'static [&'static str], whole: &'stat
     CounterRow { name, unit: Unit::Times, formula: Formula::Ratio(parts, whole) }
 }
 
-/// What compaction of whole pageblocks was worth, where the lab has kept an account of it: how many it emptied, with how
-/// many moves, and how many the cheapest ones would have taken each time a run began; what kept pages where they were.
+/// Rows about compaction of whole pageblocks, from the account that the lab keeps: the number of emptied blocks, with
+/// the moves they took; the moves that the cheapest blocks would have taken each time a run began; and the reasons that
+/// kept pages in place.
 pub(super) const COMPACTION_ROWS: &[CounterRow] = &[
     count("Huge pages gained", Unit::HugePages, &[(1.0, "order9_compact_blocks_emptied")]),
     count("Pages moved", Pages, &[(1.0, "order9_compact_pages_moved")]),
@@ -179,8 +180,8 @@ pub(super) const COMPACTION_ROWS: &[CounterRow] = &[
     count("No frame to move to", Pages, &[(1.0, "order9_migrate_no_target")]),
 ];
 
-/// What reclaim freed for huge pages, and what of that compaction will not find as room, in all and for each huge page that a
-/// fault got.
+/// Rows about reclaim for huge pages: pages freed, in all and for each huge page that a fault got, and the part that
+/// compaction does not find as room.
 pub(super) const RECLAIM_ROWS: &[CounterRow] = &[
     count("Pages reclaimed", Pages, &[(1.0, "order9_huge_reclaimed")]),
     count("Behind the free scanner", Pages, &[(1.0, "order9_huge_reclaimed_behind")]),
@@ -188,7 +189,8 @@ pub(super) const RECLAIM_ROWS: &[CounterRow] = &[
     ratio("Behind by huge fault", &["order9_huge_reclaimed_behind"], "thp_fault_alloc"),
 ];
 
-/// What daemons, those of all nodes together, and waits for direct compaction cost: 100 is one CPU all the time.
+/// Rows about the time of daemons of all nodes together, and of waits for direct compaction: 100 is one CPU all the
+/// time.
 pub(super) const DAEMON_ROWS: &[CounterRow] = &[
     cpu("kswapd CPU %", "order9_kswapd_cpu_ns"),
     cpu("kcompactd CPU %", "order9_kcompactd_cpu_ns"),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// How often what happened during a test, by field of /proc/vmstat.
+/// Number of events during a test, by field of /proc/vmstat.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters(BTreeMap<String, u64>);
 
@@ -10,15 +10,15 @@ pub struct Counters(BTreeMap<String, u64>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("counter {name} fell from {begin} to {end}: expected two readings of one boot, the earlier one first")]
 pub struct CountersError {
-    /// Field of /proc/vmstat.
+    /// Name of the field of /proc/vmstat.
     pub name: String,
-    /// First reading.
+    /// Value at the first reading.
     pub begin: u64,
-    /// Second reading.
+    /// Value at the second reading.
     pub end: u64,
 }
 
-/// What the counters of every run must satisfy.
+/// Law that the counters of every run must satisfy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Identity {
     /// Every stall for compaction ended in success or failure.
@@ -39,7 +39,7 @@ const ZONES: [&str; 6] = ["dma", "dma32", "normal", "high", "movable", "device"]
 const COUNTERS_NAMED_AS_LEVELS: [&str; 2] = ["nr_vmscan_write", "nr_vmscan_immediate_reclaim"];
 
 impl Counters {
-    /// What was counted between two readings of /proc/vmstat; levels are left out, new fields count from 0.
+    /// Events between two readings of /proc/vmstat. Levels are left out; new fields count from 0.
     ///
     /// # Errors
     /// If a counter fell.

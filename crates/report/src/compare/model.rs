@@ -1,4 +1,4 @@
-//! What is compared: the plan of a benchmark, and what each kernel or policy gave.
+//! Input of a comparison: the measures of a benchmark, and the results of each kernel or policy.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use order9_units::Nanos;
 use super::{Counters, Quantity, Title, Unit};
 use crate::stats::{Direction, Family, Samples};
 
-/// What a benchmark measures and in which order its tables show it.
+/// Measures of a benchmark, in the order in which its tables show them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Benchmark {
-    /// `thpscale`.
+    /// Name of the benchmark, such as `thpscale`.
     pub name: String,
-    /// Its tables, the main one first; `Duration` and counters follow by themselves.
+    /// Tables of the benchmark, the main one first. `Duration` and counters follow by themselves.
     pub sections: Vec<Section>,
-    /// What decides between policies.
+    /// Quantities that decide between policies.
     pub main: Vec<Quantity>,
 }
 
 /// One table of a benchmark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
-    /// What stands above it behind the name of the benchmark: `Fault Latencies`; may be empty.
+    /// Heading of the table behind the name of the benchmark: `Fault Latencies`; may be empty.
     pub heading: String,
-    /// Which rows it prints.
+    /// Rows that the table prints.
     pub family: Family,
-    /// Which way is better for all its operations.
+    /// Direction in which values of all its operations are better.
     pub direction: Direction,
     /// Unit of the samples.
     pub unit: Unit,
@@ -35,7 +35,7 @@ pub struct Section {
     pub operations: Vec<String>,
 }
 
-/// What one kernel or policy gave, run by run.
+/// Results of one kernel or policy, run by run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     title: Title,
@@ -43,23 +43,23 @@ pub struct Column {
     count: usize,
 }
 
-/// What one kernel or policy gave, all iterations as one, as published tables have it.
+/// Results of one kernel or policy, all iterations as one, as published tables have it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pooled {
-    /// What it is called.
+    /// Title of the column.
     pub title: Title,
     /// Of all iterations together.
     pub results: Results,
 }
 
-/// What a run gave, or several as one.
+/// Results of a run, or of several runs as one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Results {
     /// The samples of every operation; an operation may be missing.
     pub samples: BTreeMap<String, Samples>,
-    /// How long all of it took, if that was measured.
+    /// Durations of the benchmark, if they were measured.
     pub durations: Option<Durations>,
-    /// What the kernel counted meanwhile.
+    /// Events that the kernel counted meanwhile.
     pub counters: Counters,
 }
 
@@ -78,19 +78,19 @@ impl Column {
         column
     }
 
-    /// What it is called.
+    /// Title of the column.
     #[must_use]
     pub const fn title(&self) -> &Title {
         &self.title
     }
 
-    /// Its runs, without copies.
+    /// Runs of the column, without copies.
     #[must_use]
     pub fn runs(&self) -> &[Results] {
         &self.runs
     }
 
-    /// How many runs there were, with copies.
+    /// Number of runs, copies included.
     #[must_use]
     pub const fn count(&self) -> usize {
         self.count

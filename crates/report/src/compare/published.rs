@@ -82,7 +82,7 @@ Amean fault-both-12    11610.51 (   0.00%)     9162.34 *  21.09%*
     );
 }
 
-/// From "mm, compaction: Finish pageblock scanning on contention", LKML, January 2019.
+/// Figures from "mm, compaction: Finish pageblock scanning on contention", LKML, January 2019.
 #[test]
 fn shares_of_huge_pages() {
     let rows: &Printed<'_> = &[

@@ -5,25 +5,25 @@ use serde::Serialize;
 use super::{Results, Unit};
 use crate::stats::{Convention, Direction, Estimate, Generation, Samples, Statistic};
 
-/// Something that every run has one value of.
+/// A quantity of which every run has one value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Quantity {
     /// A few words, the head of a row or column.
     pub name: String,
     /// A few more words that say what it is.
     pub meaning: String,
-    /// Of the values.
+    /// Unit of the values.
     pub unit: Unit,
-    /// Decimals shown.
+    /// Number of decimals shown.
     pub decimals: usize,
-    /// Which way is better.
+    /// Direction in which values are better.
     pub direction: Direction,
-    /// Where values come from.
+    /// Source of the values.
     #[serde(skip)]
     pub source: Source,
 }
 
-/// Where the value of a run comes from.
+/// Source of a run's value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// Growth of a counter.
@@ -37,9 +37,9 @@ pub enum Source {
     },
     /// A statistic of all samples of one operation, whatever number follows its name.
     Samples {
-        /// Its name without the number.
+        /// Name of the operation without its number.
         operation: &'static str,
-        /// Which statistic.
+        /// Statistic of the samples.
         statistic: Statistic,
     },
 }
@@ -65,7 +65,7 @@ impl Quantity {
         }
     }
 
-    /// Its name and unit: `alloc p95 (us)`.
+    /// Name and unit of the quantity: `alloc p95 (us)`.
     #[must_use]
     pub fn label(&self) -> String {
         if self.name == self.unit.name() { self.name.clone() } else { format!("{} ({})", self.name, self.unit) }

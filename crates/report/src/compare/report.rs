@@ -5,12 +5,12 @@ use serde::Serialize;
 use super::{ByRun, Comparison, Table, Unit, brief, run_text, text};
 use crate::stats::{Generation, Rule};
 
-/// By which statistics pooled columns are compared.
+/// Statistics by which pooled columns are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Style {
-    /// Whose definitions count.
+    /// Release of mmtests that defines the statistics.
     pub generation: Generation,
-    /// What marks a difference; `None` marks nothing.
+    /// Rule that marks a difference; `None` marks nothing.
     pub rule: Option<Rule>,
 }
 
@@ -26,9 +26,9 @@ impl From<Generation> for Style {
 pub struct Report {
     /// Name of the benchmark.
     pub benchmark: String,
-    /// By which statistics the columns are compared.
+    /// Statistics by which the columns are compared.
     pub style: Style,
-    /// Where runs were told apart: how many there are, and what decides between policies.
+    /// Number of runs, and quantities that decide between policies; `None` where runs were not told apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_run: Option<ByRun>,
     /// The tables.
@@ -57,7 +57,7 @@ impl Report {
             .map_or_else(|| self.to_text(text::Fit::Widened), |by_run| brief::draw(&self.benchmark, by_run, lines))
     }
 
-    /// What the benchmark's own tables and durations are measured in.
+    /// Units of the benchmark's own tables and durations.
     pub(super) fn units(&self) -> String {
         let of_own = |table: &Table| match table.comparison {
             Comparison::WithFirst => Some(format!("{} {}", table.heading.as_ref()?, table.rows.first()?.unit)),

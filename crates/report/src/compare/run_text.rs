@@ -9,7 +9,7 @@ use super::verdict::MainRow;
 use super::{Cell, Comparison, Report, Row, Table, Unit};
 use crate::table::wrap;
 
-/// Columns of sentences.
+/// Width of sentences, in columns.
 const TEXT_WIDTH: usize = 98;
 /// Characters for a value whose spread is shown beside it, the blank before it included.
 const LEAST_WIDTH: usize = 11;
@@ -59,7 +59,7 @@ pub(super) fn copies(by_run: &ByRun) -> impl Iterator<Item = String> {
     })
 }
 
-/// How to read the tables.
+/// Notes that explain the tables.
 fn foot(report: &Report, by_run: &ByRun) -> Vec<String> {
     let mut foot: Vec<String> = copies(by_run).collect();
     let single = by_run.columns.iter().filter(|column| column.different == 1).count();
@@ -124,7 +124,7 @@ fn is_zero(row: &Row) -> bool {
     row.cells.iter().all(zero)
 }
 
-/// What a cell shows: the value, the spread between runs, the change.
+/// Parts of a cell: the value, the spread between runs, the change.
 type Parts = [String; 3];
 
 /// The table with its heading; `None` if all its rows are zeros.
@@ -207,7 +207,7 @@ fn row_parts(table: &Table, row: &Row, several: bool) -> Vec<Parts> {
     row.cells.iter().enumerate().map(parts).collect()
 }
 
-/// How far runs lie apart, where there are several.
+/// Half width of the interval between runs, where there are several.
 fn spread(comparison: Comparison, cell: &Cell, decimals: usize) -> String {
     let Some(estimate) = cell.estimate() else { return String::new() };
     let [least, most] = estimate.range();
@@ -231,7 +231,7 @@ fn decimals(table: &Table, row: &Row, several: bool) -> usize {
     decimals_for(values.fold(0.0, |largest, value| f64::max(largest, value.abs())), table.decimals)
 }
 
-/// As many decimals as asked for, or as many as `largest` needs to show three digits.
+/// Number of decimals: as asked for, or as many as `largest` needs to show three digits.
 pub(super) fn decimals_for(largest: f64, asked: usize) -> usize {
     /// More digits say nothing that was measured.
     const MOST: usize = 6;

@@ -10,7 +10,7 @@ use crate::stats::Estimate;
 pub struct Table {
     /// Line above the table, if it has one: `thpscale Fault Latencies`.
     pub heading: Option<String>,
-    /// What the columns are called.
+    /// Titles of the columns.
     pub columns: Vec<Title>,
     /// Whether cells are compared with the first column.
     pub comparison: Comparison,
@@ -35,7 +35,7 @@ pub enum Comparison {
 /// One statistic of one operation, in every column.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// `Amean`, `Duration`, `Ops`.
+    /// Name of the statistic: `Amean`, `Duration`, `Ops`.
     pub statistic: String,
     /// `fault-both-3`, `Elapsed`, `Swap Outs`.
     pub operation: String,
@@ -49,13 +49,13 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum Cell {
-    /// Nothing was measured, or too little for this statistic: a single sample has no spread. Text shows 0, change 0.
+    /// Too little was measured for this statistic: a single sample has no spread. Text shows 0, change 0.
     Missing,
-    /// What was measured has no such value: samples that are not positive have no harmonic mean. Text shows NaN.
+    /// The samples have no such value: samples that are not positive have no harmonic mean. Text shows NaN.
     Undefined,
     /// A finite value.
     Measured {
-        /// In the unit of the row.
+        /// The value in the unit of the row.
         value: f64,
         /// The values of single runs, of which `value` is the mean; `None` where iterations were pooled.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,7 +65,7 @@ pub enum Cell {
     },
 }
 
-/// How a value differs from the first column.
+/// Difference of a value from the first column.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Change {
     /// Percent, positive is better; 0 in the first column itself.

@@ -1,4 +1,4 @@
-//! Which tables a comparison has, whether its columns are pooled or hold single runs.
+//! Tables of a comparison, whether its columns are pooled or hold single runs.
 
 use super::counter_rows::{COMPACTION_ROWS, COUNTER_ROWS, CounterRow, DAEMON_ROWS, HUGE_ROWS, RECLAIM_ROWS};
 use super::{Benchmark, Cell, Comparison, Durations, Results, Row, Section, Table, Title, Unit};
@@ -6,7 +6,7 @@ use crate::stats::{Convention, Generation, Statistic};
 
 /// Columns of a comparison.
 pub(super) trait Columns {
-    /// What they are called.
+    /// Titles of the columns.
     fn titles(&self) -> Vec<Title>;
 
     /// A statistic of the samples of an operation, each compared with the first.
@@ -61,28 +61,28 @@ fn counter_table(columns: &impl Columns) -> Table {
     plain_table(columns, COUNTER_WIDTH, counter_rows(COUNTER_ROWS, columns))
 }
 
-/// What part of memory was huge, where any was.
+/// Table of the share of memory that was huge, if any was.
 fn huge_table(columns: &impl Columns) -> Option<Table> {
     let table = || plain_table(columns, COUNTER_WIDTH, counter_rows(HUGE_ROWS, columns));
     let heading = Some("Memory in huge pages".to_owned());
     counted(columns, "order9_mean_anon_huge").then(|| Table { heading, ..table() })
 }
 
-/// What compaction was worth, if it has moved anything.
+/// Table of the gain and cost of compaction, if it has moved anything.
 fn compaction_table(columns: &impl Columns) -> Option<Table> {
     let table = || plain_table(columns, COUNTER_WIDTH, counter_rows(COMPACTION_ROWS, columns));
     let heading = Some("Compaction for huge pages".to_owned());
     counted(columns, "order9_compact_pages_moved").then(|| Table { heading, ..table() })
 }
 
-/// What reclaim for huge pages was worth, if it has freed anything.
+/// Table of the gain and cost of reclaim for huge pages, if it has freed anything.
 fn reclaim_table(columns: &impl Columns) -> Option<Table> {
     let table = || plain_table(columns, COUNTER_WIDTH, counter_rows(RECLAIM_ROWS, columns));
     let heading = Some("Reclaim for huge pages".to_owned());
     counted(columns, "order9_huge_reclaimed").then(|| Table { heading, ..table() })
 }
 
-/// What daemons cost, where a run counts it and they did anything.
+/// Table of the cost of daemons, where a run counts it and they did anything.
 fn daemon_table(columns: &impl Columns) -> Option<Table> {
     let mut rows = counter_rows(DAEMON_ROWS, columns);
     rows.retain(|row| row.cells.iter().any(|cell| cell.value().is_some_and(|percent| percent > 0.0)));

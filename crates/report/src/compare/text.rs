@@ -2,13 +2,13 @@
 
 use super::{Cell, Comparison, Table};
 
-/// What to do with titles that are wider than their column.
+/// Treatment of titles that are wider than their column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fit {
     /// Let them run into their neighbour, as published tables do.
     #[default]
     Published,
-    /// Widen their column.
+    /// The column becomes as wide as the title.
     Widened,
 }
 

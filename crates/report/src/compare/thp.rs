@@ -3,7 +3,7 @@
 use super::{Section, Unit};
 use crate::stats::{Direction, Family, Samples, SamplesError};
 
-/// What the units of one thread count came to: latencies in microseconds by what backs the unit.
+/// Latencies of the units of one thread count, in microseconds, by the page that backs the unit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FaultUnits {
     /// Units that got base pages.

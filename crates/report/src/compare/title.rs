@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What a column is called: usually a kernel release and what was changed in it, `5.3.0-rc3-vanilla`.
+/// Title of a column: usually a kernel release and its changes, `5.3.0-rc3-vanilla`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Title(String);
@@ -32,7 +32,7 @@ impl Title {
     }
 }
 
-/// What follows `rcN-` at the start of `text`; nothing if that is all there is, `None` if it does not start so.
+/// The rest of `text` behind `rcN-`; empty if nothing follows, `None` if `text` does not begin so.
 fn after_candidate(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("rc")?;
     let behind = rest.trim_start_matches(|c: char| c.is_ascii_digit());

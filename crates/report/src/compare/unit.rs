@@ -9,31 +9,31 @@ use serde::{Serialize, Serializer};
 pub enum Unit {
     /// Latencies of single accesses to memory.
     Nanoseconds,
-    /// Latencies of faults.
+    /// Microseconds, for latencies of faults.
     Microseconds,
-    /// Latencies of mappings.
+    /// Milliseconds, for latencies of mappings.
     Milliseconds,
-    /// Durations.
+    /// Seconds, for durations.
     Seconds,
     /// Throughput of file systems.
     FilesPerSecond,
-    /// Throughput of streams.
+    /// MiB per second, for throughput of streams.
     MebibytesPerSecond,
     /// Shares and coefficients of variation.
     Percent,
-    /// How often something happened.
+    /// Number of events.
     Events,
-    /// How much of one thing there is for each of another.
+    /// Number of one kind of thing for each of another.
     Times,
-    /// 2 MiB pages.
+    /// Huge pages of 2 MiB.
     HugePages,
-    /// 4 KiB pages.
+    /// Base pages of 4 KiB.
     Pages,
     /// 4 KiB pages per second.
     PagesPerSecond,
     /// 1024 bytes: what /proc/vmstat counts as paged in and out.
     Kibibytes,
-    /// 2^30 bytes.
+    /// GiB of 2^30 bytes.
     Gibibytes,
     /// Millions of cache-line accesses, by the rough cost model of mmtests.
     MillionAccesses,

@@ -1,4 +1,4 @@
-//! What came of a comparison, in words: better, worse, or not told apart.
+//! Outcome of a comparison in words: better, worse, or not told apart.
 
 use std::fmt;
 
@@ -11,26 +11,26 @@ use crate::stats::{Difference, Direction, Estimate, Finding};
 /// A quantity that decides between policies, in every column.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MainRow {
-    /// Which one.
+    /// The quantity.
     #[serde(flatten)]
     pub quantity: Quantity,
-    /// Its values, column by column; `None` where no run has one.
+    /// Estimates of its values, column by column; `None` where no run has one.
     pub values: Vec<Option<Estimate>>,
     /// Against the first column; `None` in the first itself, and where one of the two has no value.
     pub verdicts: Vec<Option<Verdict>>,
 }
 
-/// How a policy compares with the first one in a quantity.
+/// Comparison of a policy with the first one in a quantity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
-    /// In a word.
+    /// The comparison in a word.
     pub outcome: Outcome,
-    /// In numbers.
+    /// The comparison in numbers.
     #[serde(flatten)]
     pub difference: Difference,
 }
 
-/// How a policy compares with the first one.
+/// Outcome of a comparison of a policy with the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -69,7 +69,7 @@ impl MainRow {
 }
 
 impl Verdict {
-    /// How `second` compares with `first`.
+    /// Compares `second` with `first`.
     #[must_use]
     pub fn of(direction: Direction, first: &Estimate, second: &Estimate) -> Self {
         let difference = Difference::of(first, second);
@@ -83,7 +83,7 @@ impl Verdict {
         Self { outcome, difference }
     }
 
-    /// By how much, `+38 %`.
+    /// The difference in percent, `+38 %`.
     #[must_use]
     pub fn change(&self) -> String {
         percent_change(self.difference.percent)
@@ -91,7 +91,7 @@ impl Verdict {
 }
 
 impl Outcome {
-    /// In plain words.
+    /// The outcome in plain words.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -125,7 +125,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// `12 % higher`.
+/// The difference in words: `12 % higher`.
 fn higher_or_lower(percent: Option<f64>) -> String {
     let which = if percent.is_some_and(|percent| percent < 0.0) { "lower" } else { "higher" };
     match percent {

@@ -1,4 +1,4 @@
-//! What changed between two inspections of one host.
+//! Changes between two inspections of one host.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::number::grouped;
 /// One figure and how it moved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// What it counts.
+    /// Name of the counter.
     pub name: String,
-    /// Its value now.
+    /// Value of the counter now.
     pub now: u64,
-    /// How much it rose or fell since the last look.
+    /// Change since the last look.
     pub delta: i64,
     /// Events per second, for counters.
     pub per_second: Option<f64>,

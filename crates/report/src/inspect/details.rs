@@ -1,4 +1,4 @@
-//! What a kernel developer digs for: what an allocation could get, indexes, frames by class, free lists.
+//! Details for kernel developers: possible allocations, indexes, frames by class, free lists.
 
 use order9_snapshot::bounds::Binding;
 use order9_snapshot::classify::FrameClass;
@@ -147,7 +147,7 @@ fn census(inspection: &Inspection, page: &Page) -> String {
     table.render(page.canvas.width, page.canvas.colour)
 }
 
-/// What the fragmentation index is where an allocation would succeed.
+/// Value of the fragmentation index where an allocation would succeed.
 const SUCCEEDS: i64 = -1000;
 
 /// An index in thousandths, as the kernel prints it: `0.987`; nothing where it says that all is well.

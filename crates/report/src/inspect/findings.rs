@@ -83,7 +83,7 @@ fn moves(places: &[Place<'_>], total: &Findings, page: &Page) -> String {
     table.render(page.canvas.width, page.canvas.colour) + &page.note(note) + &if_drained(total, page)
 }
 
-/// What is possible at most if the pages on per-CPU lists lay where they hold most.
+/// Largest possible gain, if the pages on per-CPU lists lay in the blocks where they hold most.
 fn if_drained(total: &Findings, page: &Page) -> String {
     let drained = &total.by_moving_if_drained;
     if drained.huge_pages == total.by_moving.huge_pages {

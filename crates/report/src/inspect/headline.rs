@@ -75,7 +75,7 @@ fn compaction(findings: &Findings, prices: &PriceView) -> String {
     format!("compaction could make no more: {why}")
 }
 
-/// Whose prices times of moves are.
+/// Words for the machine of the prices.
 fn whose(prices: &PriceView) -> String {
     match prices.moves {
         MovesOf::Host => format!("the host's measured {} a page", duration(Nanos::new(prices.move_page_ns))),
@@ -83,7 +83,7 @@ fn whose(prices: &PriceView) -> String {
     }
 }
 
-/// What dropping caches adds, where it adds anything.
+/// Gain from dropping caches, if there is any.
 fn dropping(findings: &Findings) -> String {
     let drop = &findings.by_dropping;
     let more = drop.huge_pages.saturating_sub(findings.by_moving.huge_pages);

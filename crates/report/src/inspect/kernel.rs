@@ -74,7 +74,7 @@ fn counters(inspection: &Inspection, page: &Page) -> String {
     (0..lines).map(|i| format!("  {}\n", line(i))).collect()
 }
 
-/// Where the figures come from and how far they can be trusted.
+/// Source of the figures, and limits of their accuracy.
 pub(super) fn about(inspection: &Inspection, page: &Page) -> String {
     let prices = &inspection.prices;
     let source = facts::source(&inspection.machine.source);
@@ -90,7 +90,7 @@ pub(super) fn about(inspection: &Inspection, page: &Page) -> String {
     out
 }
 
-/// What times are computed from.
+/// Prices from which times are computed.
 fn price_list(prices: &PriceView) -> String {
     let more = [
         (prices.drop_page_ns, "dropped page of cache"),

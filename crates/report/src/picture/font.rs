@@ -13,13 +13,13 @@ impl TextSize {
         }
     }
 
-    /// Pixels per character.
+    /// Width of a character in pixels.
     pub(crate) fn advance(self) -> u32 {
         let (weight, height) = self.face();
         get_raster_width(weight, height) as u32
     }
 
-    /// Pixels per line.
+    /// Height of a line in pixels.
     pub(super) fn height(self) -> u32 {
         self.face().1.val() as u32
     }

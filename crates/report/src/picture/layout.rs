@@ -1,4 +1,4 @@
-//! Where everything in a picture goes: title, key figures, one grid per zone, legend.
+//! Layout of a picture: title, key figures, one grid per zone, legend.
 
 use anstyle::RgbColor;
 
@@ -10,7 +10,7 @@ use crate::number::{gib_short, grouped, size};
 /// The words of a picture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Caption {
-    /// The first line.
+    /// Title in the first line.
     pub title: String,
     /// The line below it: which machine, which kernel.
     pub subtitle: String,
@@ -25,7 +25,7 @@ pub struct Figure {
     pub look: Look,
     /// The number with its unit.
     pub value: String,
-    /// What it counts, in a few words.
+    /// Name of the counted things, in a few words.
     pub label: String,
 }
 
@@ -60,7 +60,7 @@ impl Picture {
     }
 }
 
-/// How many cells are side by side and how large they are.
+/// Number of cells side by side, and their size.
 struct Scale {
     columns: u64,
     pitch: u32,
@@ -82,7 +82,7 @@ impl Scale {
         Self { columns: tiles::COLUMNS, pitch: tiles::WIDTH, gap: 0, blocks }
     }
 
-    /// What a cell and a row stand for.
+    /// The legend of a cell and a row.
     fn legend(&self) -> String {
         let (cell, row) = (size(blocks(self.blocks).bytes()), size(blocks(self.blocks * self.columns).bytes()));
         match self.blocks {

@@ -11,12 +11,12 @@ pub(super) struct ValueAxis {
     pub(super) high: f64,
     /// Values with their labels, ascending.
     pub(super) ticks: Vec<(f64, String)>,
-    /// Above the axis.
+    /// Unit, written above the axis.
     pub(super) unit: String,
 }
 
 impl ValueAxis {
-    /// From 0, or the smallest value below it, to the largest one. About `count` steps.
+    /// An axis from 0, or the smallest value below it, to the largest value, in about `count` steps.
     pub(super) fn new(values: impl Iterator<Item = f64>, unit: Unit, count: usize) -> Self {
         let finite = values.filter(|value| value.is_finite());
         let (low, high) = finite.fold((0.0_f64, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
@@ -40,7 +40,7 @@ impl ValueAxis {
     }
 }
 
-/// What one of a label stands for.
+/// Unit of the labels.
 struct Scale {
     factor: f64,
     suffix: &'static str,

@@ -1,4 +1,4 @@
-//! How samples are spread: for each operation a panel, whose curves say which share of the samples is at most so large.
+//! Distributions of samples: one panel for each operation, whose curves show the share of samples up to each value.
 //!
 //! The axis of values is logarithmic, since times of an allocation lie between a fast path and a wait that is a million
 //! times as long. A thick line is of all runs of a policy together; where there are several, each has a thin one, so that
@@ -11,25 +11,25 @@ use super::{Quantity, Unit};
 use crate::number::grouped;
 use crate::picture::{Anchor, Picture, Shape, Stroke, TextSize};
 
-/// What is to be drawn.
+/// Distributions that are to be drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distributions {
-    /// What ran.
+    /// Name of the workload.
     pub title: String,
-    /// On what, and how.
+    /// Machine and settings of the runs.
     pub subtitle: String,
     /// Names of the policies.
     pub groups: Vec<String>,
-    /// From top to bottom.
+    /// Panels from top to bottom.
     pub panels: Vec<Distribution>,
 }
 
-/// One operation.
+/// Distribution of one operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
-    /// Its name.
+    /// Name of the operation.
     pub title: String,
-    /// Of all values.
+    /// Unit of all values.
     pub unit: Unit,
     /// Samples of each run.
     pub runs: Vec<Spread>,
@@ -51,7 +51,7 @@ const PANEL_MIN: u32 = 80;
 const FOOT: u32 = 40;
 
 impl Distributions {
-    /// Lays it out.
+    /// Lays out the picture.
     #[must_use]
     pub fn draw(&self, size: Size) -> Picture {
         let mut page = Page::new(size.width);
@@ -144,7 +144,7 @@ struct LogAxis {
 }
 
 impl LogAxis {
-    /// From the smallest positive value to the largest one, with up to `count` ticks.
+    /// An axis from the smallest positive value to the largest one, with up to `count` ticks.
     fn new(values: impl Iterator<Item = f64>, unit: Unit, count: usize) -> Self {
         let positive = values.filter(|value| *value > 0.0);
         let (low, high) =
@@ -168,7 +168,7 @@ impl LogAxis {
         Self { low, high, ticks: chosen.into_iter().map(|value| (value, label(value, unit))).collect() }
     }
 
-    /// From 0 at the smallest value to 1 at the largest; smaller ones stand at the edge.
+    /// Position of a value from 0, the smallest, to 1, the largest. Smaller values stand at the edge.
     fn place(&self, value: f64) -> f64 {
         if value <= self.low { 0.0 } else { (value / self.low).ln() / (self.high / self.low).ln() }
     }

@@ -7,7 +7,7 @@ use order9_units::Nanos;
 use super::Line;
 use super::axis::ValueAxis;
 
-/// Where a panel draws, in pixels, and what its edges stand for.
+/// Area of a panel in pixels, and the values at its edges.
 pub(super) struct Area<'a> {
     pub(super) left: f64,
     pub(super) width: f64,
@@ -29,7 +29,7 @@ impl Area<'_> {
         Point { x: x_of(at, self.span, self.left, self.width), y: self.y(value) }
     }
 
-    /// Of a value.
+    /// Position of a value.
     pub(super) fn y(&self, value: f64) -> f64 {
         self.top + self.height * (1.0 - (value - self.axis.low) / (self.axis.high - self.axis.low))
     }
@@ -73,7 +73,7 @@ pub(super) fn x_of(at: Nanos, (from, to): (Nanos, Nanos), left: f64, width: f64)
     left + width * part
 }
 
-/// What is visible of points in one column: in their order.
+/// The visible points of one column, in their order.
 fn outline(column: &[Point]) -> Vec<Point> {
     if column.len() <= 4 {
         return column.to_vec();

@@ -1,4 +1,4 @@
-//! Where everything in a chart goes: title, legend, names of phases, panels, time axis.
+//! Layout of a chart: title, legend, names of phases, panels, time axis.
 
 use anstyle::RgbColor;
 
@@ -10,13 +10,13 @@ use crate::picture::{Anchor, Picture, Shape, Stroke, TextSize};
 /// Pixels of a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// From side to side.
+    /// Width of the picture in pixels.
     pub width: u32,
-    /// From top to bottom, or more where its panels need more. Without it, as high as reads well.
+    /// Height of the picture in pixels; larger where its panels need more. `None` chooses a height that reads well.
     pub height: Option<u32>,
 }
 
-/// How the lines, and the dots, of a group look.
+/// Colour and stroke of the lines, and dots, of a group.
 pub(super) struct Look {
     pub(super) colour: RgbColor,
     /// Pixels on, pixels off, and so on; empty is a line without gaps.
@@ -26,7 +26,7 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// Its colour, close to the paper.
+    /// The colour mixed with that of the paper.
     pub(super) fn pale(&self) -> RgbColor {
         pale(self.colour)
     }
@@ -66,7 +66,7 @@ pub(super) const BORDER: u32 = 24;
 const LABELS: u32 = 76;
 /// Above a panel: its name.
 pub(super) const PANEL_HEAD: u32 = 24;
-/// Between two panels.
+/// Distance between two panels.
 pub(super) const GAP: u32 = 16;
 /// Below the last panel: labels of times.
 const FOOT: u32 = 44;

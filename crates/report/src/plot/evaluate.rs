@@ -1,4 +1,4 @@
-//! What a metric is at each reading of a run.
+//! Values of a metric at each reading of a run.
 
 use order9_units::{Bytes, Nanos};
 
@@ -8,7 +8,7 @@ use super::unit::{Quantity, Unit, of_counter};
 /// The counters of one run.
 #[derive(Clone, Debug)]
 pub struct Readings<'a> {
-    /// When counters were read, ascending.
+    /// Times at which counters were read, ascending.
     pub times: &'a [Nanos],
     /// Name and values of each, one per time.
     pub counters: Vec<(&'a str, &'a [u64])>,
@@ -19,9 +19,9 @@ pub struct Readings<'a> {
 /// Values over time, in one unit. Where there is no value, it is NaN.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Of all values.
+    /// Unit of all values.
     pub unit: Unit,
-    /// One per reading.
+    /// Values, one for each reading.
     pub values: Vec<f64>,
 }
 
@@ -31,7 +31,7 @@ pub enum EvaluateError {
     /// A counter that the run does not have.
     #[error("{}", unknown(name, nearest.as_deref()))]
     NoCounter {
-        /// As it was typed.
+        /// The name as typed.
         name: String,
         /// The name that was probably meant.
         nearest: Option<String>,
@@ -39,17 +39,17 @@ pub enum EvaluateError {
     /// A sum or difference of what does not add up.
     #[error("{metric}: {left} and {right} do not add up")]
     Units {
-        /// As it was typed.
+        /// The metric as typed.
         metric: String,
         /// Unit before the sign.
         left: String,
-        /// Unit behind it.
+        /// Unit of the right side.
         right: String,
     },
     /// A share of what is no memory.
     #[error("{metric}: % takes a share of memory, of which {unit} are none")]
     Share {
-        /// As it was typed.
+        /// The metric as typed.
         metric: String,
         /// Unit of what stands before the sign.
         unit: String,
@@ -57,7 +57,7 @@ pub enum EvaluateError {
     /// A share of an unknown amount.
     #[error("{metric}: this run does not say how much memory its machine has")]
     NoMemory {
-        /// As it was typed.
+        /// The metric as typed.
         metric: String,
     },
 }
@@ -137,7 +137,7 @@ fn pairwise(left: &Series, right: &Series, combine: fn(f64, f64) -> f64) -> Vec<
     left.values.iter().zip(&right.values).map(|(&left, &right)| combine(left, right)).collect()
 }
 
-/// In percent where both have one unit. A ratio to nothing is no number.
+/// The ratio, in percent where both series have one unit. A ratio to nothing is no number.
 fn ratio(left: &Series, right: &Series) -> Series {
     let alike = left.unit == right.unit;
     let divide = |left: f64, right: f64| if right == 0.0 { f64::NAN } else { left / right };

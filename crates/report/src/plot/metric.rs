@@ -1,4 +1,4 @@
-//! What a panel shows, as a person types it: a counter, or a few of them put together.
+//! Metrics of a panel, as a person types them: a counter, or a few counters put together.
 //!
 //! ```text
 //! sum    = ratio { ("+" | "-") ratio }
@@ -30,7 +30,7 @@ pub(super) enum Expr {
     Sum(Box<Expr>, Box<Expr>),
     Difference(Box<Expr>, Box<Expr>),
     Ratio(Box<Expr>, Box<Expr>),
-    /// Growth per second.
+    /// Growth of a counter per second.
     Rate(Box<Expr>),
     /// Share of the memory of the machine.
     Share(Box<Expr>),
@@ -42,7 +42,7 @@ pub(super) enum Expr {
 pub struct MetricError {
     /// The text, shortened and on one line.
     text: String,
-    /// From 1 on.
+    /// Position in the text, from 1 on.
     at: usize,
     expected: &'static str,
 }
@@ -50,7 +50,7 @@ pub struct MetricError {
 impl FromStr for Metric {
     type Err = MetricError;
 
-    /// Blanks mean nothing.
+    /// Parses a metric. Blanks mean nothing.
     fn from_str(text: &str) -> Result<Self, MetricError> {
         let mut parser = Parser { rest: text, text };
         if text.len() > LONGEST {
@@ -71,7 +71,7 @@ impl fmt::Display for Metric {
     }
 }
 
-/// What is left of a text.
+/// Parser of the rest of a text.
 struct Parser<'a> {
     text: &'a str,
     rest: &'a str,

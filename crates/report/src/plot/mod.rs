@@ -23,20 +23,20 @@ pub use metric::{Metric, MetricError};
 pub use unit::{Quantity, Unit};
 pub use worth::{SwitchWorth, Worth};
 
-/// What is to be drawn.
+/// A chart that is to be drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// What ran.
+    /// Name of the workload.
     pub title: String,
-    /// On what, and how.
+    /// Machine and settings of the runs.
     pub subtitle: String,
     /// Ends of the time axis.
     pub span: (Nanos, Nanos),
     /// Names of the columns of the legend: a colour and a pattern of dashes for each.
     pub groups: Vec<String>,
-    /// Where phases begin.
+    /// Marks at the beginnings of phases.
     pub marks: Vec<Mark>,
-    /// From top to bottom.
+    /// Panels from top to bottom.
     pub panels: Vec<Panel>,
 }
 
@@ -45,26 +45,26 @@ pub struct Chart {
 pub struct Mark {
     /// Index into [`Chart::groups`].
     pub group: usize,
-    /// When.
+    /// Time of the mark.
     pub at: Nanos,
-    /// Of the phase.
+    /// Name of the phase.
     pub name: String,
 }
 
-/// One metric.
+/// Panel of one metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// Its name.
+    /// Name of the metric.
     pub title: String,
-    /// Of all values.
+    /// Unit of all values.
     pub unit: Unit,
-    /// Lines or dots.
+    /// Whether values are lines or dots.
     pub style: Style,
     /// One for each run.
     pub lines: Vec<Line>,
 }
 
-/// How values become visible.
+/// Way in which values are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// Levels and rates: neighbours are joined.
@@ -78,6 +78,6 @@ pub enum Style {
 pub struct Line {
     /// Index into [`Chart::groups`].
     pub group: usize,
-    /// In order of time; NaN is a gap.
+    /// Points in order of time; NaN is a gap.
     pub points: Vec<(Nanos, f64)>,
 }

@@ -1,6 +1,6 @@
 //! In which unit the values of a counter are, and of what is made of it.
 
-/// What values are of, after levels in pages or KiB were made bytes.
+/// Dimension of values, after levels in pages or KiB were converted to bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// An amount of memory or of data.
@@ -9,13 +9,13 @@ pub enum Quantity {
     Pages,
     /// Aligned blocks of 2 MiB, or huge pages.
     Blocks,
-    /// How often something happened.
+    /// Number of events.
     Events,
-    /// Of a hundred.
+    /// Percent of a whole.
     Percent,
     /// One quantity by another.
     Ratio,
-    /// Time, in seconds.
+    /// Time in seconds.
     Seconds,
     /// A number of things.
     Count,
@@ -24,14 +24,14 @@ pub enum Quantity {
 /// The unit of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// Of what.
+    /// Dimension of the values.
     pub quantity: Quantity,
-    /// Per second.
+    /// Whether values are per second.
     pub per_second: bool,
 }
 
 impl Unit {
-    /// `quantity` as such.
+    /// The unit of `quantity` as such.
     #[must_use]
     pub const fn of(quantity: Quantity) -> Self {
         Self { quantity, per_second: false }

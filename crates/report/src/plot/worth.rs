@@ -1,4 +1,4 @@
-//! What single switches are worth: two bars for each, which say by how much it changes one measured quantity.
+//! Worth of single switches: two bars for each switch show by how much it changes one measured quantity.
 //!
 //! One bar is of the starting point with this switch alone, the other of the whole other policy without it. Where there are
 //! several seeds a bar is the mean of their changes, and a line over it reaches from the smallest to the largest.
@@ -10,23 +10,23 @@ use super::draw::{AXIS, BORDER, DIM, GRID, INK, Page, fitting, look_of};
 use super::{Quantity, Unit};
 use crate::picture::{Anchor, Picture, Shape, TextSize};
 
-/// What is to be drawn.
+/// Bars that are to be drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Worth {
-    /// What ran.
+    /// Name of the workload.
     pub title: String,
-    /// On what, and what was measured.
+    /// Machine of the runs, and measured quantity.
     pub subtitle: String,
-    /// What the two bars of a switch are.
+    /// Meaning of the two bars of a switch.
     pub kinds: [String; 2],
-    /// From top to bottom.
+    /// Switches from top to bottom.
     pub switches: Vec<SwitchWorth>,
 }
 
 /// The bars of one switch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SwitchWorth {
-    /// Its key.
+    /// Key of the switch.
     pub switch: String,
     /// Changes in percent, one for each seed, by kind; none where there is nothing to compare.
     pub changes: [Vec<f64>; 2],

@@ -1,14 +1,15 @@
-//! How samples are read: which way is better, and by whose definitions.
+//! Conventions for reading samples: the better direction, and the definitions of statistics.
 
 use super::means;
 use super::{Direction, Generation, Percent, Rule, Samples, Statistic, Summary};
 
-/// How the samples of an operation are read. Gives every [`Statistic`] its value, label and change.
+/// Conventions by which the samples of an operation are read. They give every [`Statistic`] its value, label and
+/// change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Convention {
-    /// Which way is better for the operation.
+    /// Direction in which values of the operation are better.
     pub direction: Direction,
-    /// Whose definitions count.
+    /// Release of mmtests that defines the statistics.
     pub generation: Generation,
 }
 
@@ -33,7 +34,7 @@ impl Convention {
         }
     }
 
-    /// How much better `value` is than `baseline` in this row, in percent; positive is better.
+    /// Difference of `value` from `baseline` in this row, in percent; positive is better.
     #[must_use]
     pub fn change_percent(self, statistic: Statistic, baseline: f64, value: f64) -> f64 {
         statistic.direction(self.direction).change_percent(baseline, value)
@@ -54,7 +55,7 @@ impl Convention {
         }
     }
 
-    /// What the row is called.
+    /// Label of the row.
     #[must_use]
     pub fn label(self, statistic: Statistic) -> String {
         match statistic {
@@ -117,7 +118,7 @@ impl Convention {
         spread.map_or(0.0, |(spread, mean)| 100.0 * spread / mean)
     }
 
-    /// How many samples are the best `percent` %; at least one.
+    /// Number of samples that are the best `percent` %; at least one.
     fn best_count(self, percent: Percent, count: usize) -> usize {
         let one_more = self.generation <= Generation::Y2018 && self.direction == Direction::LowerIsBetter;
         (percent.of(count) + usize::from(one_more)).max(1)

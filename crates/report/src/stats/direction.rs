@@ -1,19 +1,19 @@
-//! Which way is better, and how much better one value is than another.
+//! Direction in which values are better, and difference of two values in percent.
 
 use serde::Serialize;
 
-/// Which values of a quantity are the good ones.
+/// Direction in which values of a quantity are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// Latencies, durations, spreads.
+    /// Lower values are better: latencies, durations, spreads.
     LowerIsBetter,
     /// Throughputs, shares of huge pages.
     HigherIsBetter,
 }
 
 impl Direction {
-    /// How much better `value` is than `baseline`, in percent; positive is better.
+    /// Difference of `value` from `baseline`, in percent; positive is better.
     ///
     /// Where one of the two is zero the quotient says nothing, and mmtests prints -99, 0 or 100 by convention.
     #[must_use]

@@ -1,4 +1,4 @@
-//! Whose definitions a table follows: those of mmtests changed over the years.
+//! Releases of mmtests: its definitions of statistics changed over the years.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,12 +17,13 @@ pub enum Generation {
     Y2016,
     /// Marks by the t-test; `BAmean-P` takes one sample more where lower is better.
     Y2018,
-    /// Since spring 2019: quantiles count from the best sample. The default of our reports.
+    /// Definitions since spring 2019: quantiles count from the best sample. The default of our reports.
     #[default]
     Y2019,
-    /// Since November 2024: marks by intervals; spread about the harmonic mean where higher is better.
+    /// Definitions since November 2024: intervals mark differences; spread is about the harmonic mean where higher is
+    /// better.
     Y2024,
-    /// Since 2026: rows are called `Pctile.P`, `BAmean.P`.
+    /// Definitions since 2026: rows are called `Pctile.P`, `BAmean.P`.
     Y2026,
 }
 

@@ -56,14 +56,14 @@ impl Estimate {
         [by(f64::min), by(f64::max)]
     }
 
-    /// How far the 95 % confidence interval of the mean reaches to either side, by Student's t; none for a single run.
+    /// Half width of the 95 % confidence interval of the mean, by Student's t; `None` for a single run.
     #[must_use]
     pub fn half_width(&self) -> Option<f64> {
         let n = self.count() as f64;
         self.stddev.map(|stddev| if stddev == 0.0 { 0.0 } else { quantile_95(n - 1.0) * stddev / n.sqrt() })
     }
 
-    /// The same value in every run?
+    /// Whether all runs have the same value.
     fn is_constant(&self) -> bool {
         let [least, largest] = self.range();
         least == largest
@@ -82,20 +82,20 @@ impl Serialize for Estimate {
     }
 }
 
-/// How the mean of one quantity differs between two policies.
+/// Difference of the means of one quantity between two policies.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// By how much the second is more, in percent of the first; none where that is 0 and the second is not.
+    /// Difference in percent of the first mean; `None` where the first mean is 0 and the second is not.
     pub percent: Option<f64>,
     /// The 95 % confidence interval of `percent`, where the difference was tested.
     pub interval_95: Option<[f64; 2]>,
     /// Runs of the first and of the second.
     pub runs: [usize; 2],
-    /// What the test says.
+    /// Finding of the test.
     pub finding: Finding,
 }
 
-/// What a test over runs says of a difference.
+/// Finding of a test over runs about a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finding {
@@ -103,7 +103,7 @@ pub enum Finding {
     Same,
     /// Not tested: one of the two has a single run.
     OneRun,
-    /// Not tested: the runs of either do not differ among themselves, so that there is nothing to measure the difference with.
+    /// Not tested: the runs of neither differ among themselves, so that no spread measures the difference.
     NoSpread,
     /// Tested: runs differ that much among themselves.
     NotToldApart,
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn differences_agree_with_scipy() {
         use Finding::{Less, More, NotToldApart};
-        /// Both samples, the p-value, the interval, the finding.
+        /// Both samples, the p-value, the interval, and the finding.
         type Case<'a> = (&'a [f64], &'a [f64], f64, [f64; 2], Finding);
         let first = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4];
         let second = [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 30.0, 23.9];

@@ -1,8 +1,8 @@
-//! What was measured of one operation.
+//! Samples of one operation.
 
 use super::{Direction, means};
 
-/// What was measured of one operation: at least one number, all finite, in ascending order.
+/// Samples of one operation: at least one number, all finite, in ascending order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples(Vec<f64>);
 
@@ -15,9 +15,9 @@ pub enum SamplesError {
     /// A number was infinite or no number at all.
     #[error("expected finite samples, found {value} at index {index}")]
     NotFinite {
-        /// Which sample, counted from 0.
+        /// Index of the sample, from 0 on.
         index: usize,
-        /// What it was.
+        /// Value of the sample.
         value: f64,
     },
 }
@@ -45,7 +45,7 @@ impl Samples {
         &self.0
     }
 
-    /// How many samples there are; at least 1.
+    /// Number of samples; at least 1.
     #[must_use]
     pub fn count(&self) -> usize {
         self.0.len()

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::student::two_sided;
 
-/// What a rule looks at: a mean, and how far and how many samples lie about it.
+/// Figures on which a rule decides: mean, spread and number of the samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// Number of samples; at least 1.
@@ -21,7 +21,7 @@ pub struct Summary {
 pub enum Rule {
     /// 2018 to 2024: the two-sided p-value of the t-test is below 0.10.
     TTest,
-    /// Since November 2024: the ranges in which 95 % of the single samples lie do not overlap.
+    /// The rule since November 2024: the ranges in which 95 % of the single samples lie do not overlap.
     Interval,
 }
 
@@ -30,7 +30,7 @@ pub enum Rule {
 pub struct TTest {
     /// Distance of the means in standard errors; not negative.
     pub t: f64,
-    /// Degrees of freedom.
+    /// Number of degrees of freedom.
     pub degrees: usize,
     /// Two-sided p-value, from 0 to 1.
     pub p: f64,

@@ -74,17 +74,17 @@ impl Statistic {
         matches!(self, Self::Stddev | Self::CoeffVar)
     }
 
-    /// Which way is better in this row, for an operation of this direction.
+    /// Direction in which values of this row are better, for an operation of this direction.
     #[must_use]
     pub const fn direction(self, of_operation: Direction) -> Direction {
         if self.is_spread() { Direction::LowerIsBetter } else { of_operation }
     }
 }
 
-/// As in the test of "mm: Proactive compaction" (linux-mm, 2020).
+/// Percentiles as in the test of "mm: Proactive compaction" (linux-mm, 2020).
 const PERCENTILES: [u8; 11] = [5, 10, 25, 30, 40, 50, 60, 75, 80, 90, 95];
 
-/// Which rows a benchmark prints.
+/// Rows that a benchmark prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// Few rows about the mean: thpscale, thpfioscale, thpchallenge, usemem.

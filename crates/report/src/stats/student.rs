@@ -11,7 +11,7 @@ pub(super) fn two_sided(t: f64, degrees: f64) -> f64 {
     betai(degrees / 2.0, 0.5, degrees / (degrees + t * t)).clamp(0.0, 1.0)
 }
 
-/// How many standard errors to either side hold 95 % of Student's t.
+/// Number of standard errors to either side that hold 95 % of Student's t.
 pub(super) fn quantile_95(degrees: f64) -> f64 {
     let x = invbetai(0.05, degrees / 2.0, 0.5);
     (degrees * (1.0 - x) / x).sqrt()

@@ -1,10 +1,10 @@
-//! How many huge pages can be allocated, and whether moving or reclaiming pages would help.
+//! Number of huge pages that can be allocated, and whether moving or reclaiming pages would help.
 
 use order9_units::Pages;
 
 use super::Zone;
 
-/// What stands between a request and one huge page.
+/// The obstacle between a request and one huge page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Binding {
@@ -29,9 +29,9 @@ pub enum Reach {
     },
     /// Pages have to be reclaimed first.
     Reclaim {
-        /// How many, at least.
+        /// Least number of pages that are missing.
         pages: Pages,
-        /// What is short.
+        /// The obstacle.
         short_of: Binding,
     },
     /// No amount of page reclaim helps: every block holds something that stays.
@@ -39,16 +39,16 @@ pub enum Reach {
 }
 
 impl Zone {
-    /// How many huge pages can be allocated one after the other while free pages stay above `watermark` (including the
-    /// request's lowmem reserve), given unlimited moving of pages.
+    /// Number of huge pages that can be allocated one after the other while free pages stay above `watermark`
+    /// (including the request's lowmem reserve), given unlimited moving of pages.
     #[must_use]
     pub fn allocatable(&self, watermark: Pages) -> u64 {
         let usable = self.free.saturating_sub(watermark.get());
         self.evacuable().min(usable / self.pageblock)
     }
 
-    /// As [`Zone::allocatable`], where only free blocks can be had once Linux refuses to start compaction: a run for a
-    /// costly order wants more than two pageblocks of free frames above the low watermark.
+    /// Number of huge pages as in [`Zone::allocatable`], but with only free blocks once Linux refuses to start
+    /// compaction: a run for a costly order wants more than two pageblocks of free frames above the low watermark.
     #[must_use]
     pub fn allocatable_by_gated_compaction(&self, low: Pages) -> u64 {
         let gate = low.get() + 2 * self.pageblock;
@@ -74,8 +74,7 @@ impl Zone {
         }
     }
 
-    /// What limits the number of huge pages that can be allocated above `watermark`: it is the first of the three whose
-    /// limit is the smallest.
+    /// The obstacle to allocating more huge pages above `watermark`: the first of the three with the smallest limit.
     #[must_use]
     pub fn binding(&self, watermark: Pages) -> Binding {
         let frames = self.free / self.pageblock;

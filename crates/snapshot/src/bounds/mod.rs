@@ -1,4 +1,5 @@
-//! How many free huge pages a zone could have, and how many page moves that takes at least.
+//! Bounds for compaction: largest number of free huge pages that a zone could have, and least number of page moves for
+//! them.
 //!
 //! A zone is a row of [`Block`]s: free, movable and immovable frames, and whether the block may receive moved pages. A
 //! move takes one page to one free frame of the same zone. [`Zone`] answers in O(1) after counting-sorting the blocks by
@@ -22,7 +23,7 @@ use sorted::Sorted;
 /// One pageblock as compaction sees it. What is neither free nor movable is immovable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Free frames.
+    /// Number of free frames.
     pub free: u16,
     /// Frames whose content can move.
     pub movable: u16,
@@ -84,13 +85,13 @@ impl Zone {
         }
     }
 
-    /// The same zone with more free frames, which may receive pages but lie in no block that could be freed.
+    /// The zone with `free` more free frames, which may receive pages but lie in no block that could be freed.
     #[must_use]
     pub fn with_room(self, free: Pages) -> Self {
         Self { free: self.free + free.get(), target_free: self.target_free + free.get(), ..self }
     }
 
-    /// Free frames.
+    /// Number of free frames.
     #[must_use]
     pub fn free(&self) -> Pages {
         Pages::new(self.free)
@@ -108,8 +109,8 @@ impl Zone {
         self.free_blocks
     }
 
-    /// How many blocks can be free at once, those that are free now included: the smaller of the evacuable blocks and the
-    /// whole blocks that the free frames would fill.
+    /// Largest number of blocks that can be free at the same time, including blocks that are free now: the smaller of
+    /// the evacuable blocks and the whole blocks that the free frames would fill.
     #[must_use]
     pub fn max_free_blocks(&self) -> u64 {
         self.evacuable().min(self.free / self.pageblock)
@@ -121,14 +122,14 @@ impl Zone {
         (blocks <= self.max_free_blocks()).then(|| Pages::new(self.all.cheapest(blocks)))
     }
 
-    /// How many blocks of each cost (index: moves, up to one pageblock) the cheapest way to as many free blocks as
-    /// possible empties; those that are free now, at cost 0, included.
+    /// Number of blocks of each cost (index: moves, up to one pageblock) that the cheapest way to as many free blocks
+    /// as possible empties. Blocks that are free now have cost 0 and are included.
     #[must_use]
     pub fn costs(&self) -> Vec<u64> {
         self.all.counts_of_cheapest(self.max_free_blocks(), self.pageblock as usize)
     }
 
-    /// As [`Zone::max_free_blocks`], where pages may only be moved into target blocks.
+    /// Largest number of free blocks as in [`Zone::max_free_blocks`], but with pages moved into target blocks only.
     ///
     /// Emptying a target block takes a whole pageblock of target room (its pages move, its own free frames are lost as
     /// targets); emptying another takes room for its pages alone. Least need first is best.
@@ -139,7 +140,7 @@ impl Zone {
         others + self.targets.len().min(room / self.pageblock)
     }
 
-    /// As [`Zone::min_moves`], where pages may only be moved into target blocks.
+    /// Least number of moves as in [`Zone::min_moves`], but with pages moved into target blocks only.
     ///
     /// Cost and need for room disagree, so every split of `blocks` between target blocks and others is tried: for a
     /// fixed split the cheapest of either kind are best in both respects. O(`blocks`).

@@ -1,4 +1,4 @@
-//! What two scanners that walk towards each other could reach at best.
+//! Bounds for two scanners that walk towards each other.
 
 use order9_units::Pages;
 
@@ -48,7 +48,7 @@ impl Costs {
         }
     }
 
-    /// How many of the cheapest have costs that sum to at most `limit`.
+    /// Number of the cheapest blocks whose costs sum to at most `limit`.
     fn most_within(&self, limit: u64) -> u64 {
         let (mut count, mut sum, mut at) = (0, 0, 0);
         let mut step = self.tree.len() - 1;

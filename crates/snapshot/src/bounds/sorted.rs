@@ -8,7 +8,7 @@ pub(super) struct Sorted {
 }
 
 impl Sorted {
-    /// From the number of blocks of each cost.
+    /// Makes the list from the number of blocks of each cost.
     pub(super) fn from_counts(counts: &[u64]) -> Self {
         let mut prefix = Vec::with_capacity(counts.iter().sum::<u64>() as usize + 1);
         let mut sum = 0;
@@ -22,7 +22,7 @@ impl Sorted {
         Self { prefix }
     }
 
-    /// How many blocks.
+    /// Number of blocks.
     pub(super) fn len(&self) -> u64 {
         self.prefix.len() as u64 - 1
     }
@@ -32,7 +32,7 @@ impl Sorted {
         self.prefix[n as usize]
     }
 
-    /// How many of the cheapest blocks have costs that sum to at most `limit`.
+    /// Number of the cheapest blocks whose costs sum to at most `limit`.
     pub(super) fn most_within(&self, limit: u64) -> u64 {
         self.prefix.partition_point(|&sum| sum <= limit) as u64 - 1
     }

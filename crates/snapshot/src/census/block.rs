@@ -1,11 +1,11 @@
-//! What one pageblock holds.
+//! Counts of one pageblock.
 
 use crate::classify::{FrameClass, Mobility};
 use order9_units::PAGEBLOCK_PAGES;
 
 const FRAMES: u16 = PAGEBLOCK_PAGES.get() as u16;
 
-/// What the frames of one pageblock hold, as far as they belong to one zone: the rest of them counts as holes.
+/// Counts of the frames of one pageblock that belong to one zone. All other frames of the block count as holes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockSummary {
     counts: [u16; FrameClass::COUNT],
@@ -13,18 +13,18 @@ pub struct BlockSummary {
 
 const _: () = assert!(size_of::<BlockSummary>() <= 50, "a terabyte has half a million of them");
 
-/// What compaction can make of a pageblock.
+/// Result that compaction can have in a pageblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BlockState {
     /// Some of its frames do not exist, are offline or lie in another zone: never a huge page.
     Partial,
-    /// Not given to the allocator yet: it becomes free memory when the kernel needs it.
+    /// The block has not been given to the allocator yet. It becomes free memory when the kernel needs it.
     Deferred,
     /// One free huge page.
     Free,
     /// One huge page in use, or part of a larger one.
     Huge(FrameClass),
-    /// Nothing but free and movable frames: moving its movable frames away makes a huge page.
+    /// The block holds free and movable frames only. Moving its movable frames away makes a huge page.
     Evacuable,
     /// Held by reclaimable slab alone.
     Slab,
@@ -67,7 +67,7 @@ impl BlockSummary {
         &self.counts
     }
 
-    /// Free frames.
+    /// Number of free frames.
     #[must_use]
     pub fn free(&self) -> u16 {
         self.count(FrameClass::Free)
@@ -79,7 +79,7 @@ impl BlockSummary {
         self.sum(Mobility::Movable)
     }
 
-    /// Frames that stay.
+    /// Number of frames that compaction cannot move.
     #[must_use]
     pub fn immovable(&self) -> u16 {
         self.sum(Mobility::Immovable)
@@ -91,7 +91,7 @@ impl BlockSummary {
         self.sum(Mobility::Absent)
     }
 
-    /// What compaction can make of the block.
+    /// Result that compaction can have in the block.
     #[must_use]
     pub fn state(&self) -> BlockState {
         if self.absent() > 0 {

@@ -9,7 +9,7 @@ const PAGEBLOCK: usize = PAGEBLOCK_PAGES.get() as usize;
 /// 64-bit words of a pageblock's bitmap.
 const WORDS: usize = PAGEBLOCK / 64;
 
-/// What some pieces of one zone hold; adjacent ones add up.
+/// Counts of some pieces of one zone. Counts of adjacent pieces add up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counted {
     pub(super) blocks: Vec<BlockSummary>,
@@ -46,7 +46,7 @@ impl Counted {
     }
 }
 
-/// Without an early exit the compiler compares many frames at once.
+/// Whether all frames of a block are equal. Without an early exit the compiler compares many frames at once.
 fn is_uniform(block: &[Token]) -> bool {
     block.iter().fold(0, |differ, token| differ | token.differs(block[0])) == 0
 }

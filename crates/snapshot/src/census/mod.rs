@@ -20,7 +20,7 @@ use crate::{Snapshot, ZoneInfo};
 pub use block::{BlockState, BlockSummary};
 use count::Counted;
 
-/// What every pageblock of a snapshot holds.
+/// Counts of every pageblock of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Census {
     /// Zones with at least one frame in their span, in the snapshot's order.
@@ -29,18 +29,18 @@ pub struct Census {
     pub problems: Vec<String>,
 }
 
-/// What the pageblocks of one zone hold.
+/// Counts of the pageblocks of one zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneCensus {
-    /// Its node.
+    /// Node of the zone.
     pub node: NodeId,
-    /// Which zone.
+    /// Kind of the zone.
     pub kind: ZoneKind,
-    /// Its frames, holes included.
+    /// Frames of the zone, holes included.
     pub span: PfnRange,
-    /// Its pageblocks from the one that holds its first frame on. Frames of other zones count as holes.
+    /// Pageblocks of the zone, from the one that holds its first frame on. Frames of other zones count as holes.
     pub blocks: Vec<BlockSummary>,
-    /// Their types.
+    /// Migratetypes of the pageblocks.
     pub types: Vec<Migratetype>,
     /// Whether the types were inferred from contents.
     pub types_are_inferred: bool,
@@ -50,8 +50,8 @@ pub struct ZoneCensus {
     pub free_blocks: [u64; Order::COUNT],
     /// Movable frames in folios of more than one page.
     pub movable_in_large_folios: Pages,
-    /// How many of the frames without a flag are free pages on per-CPU lists. Those of blocks that they may hold alone
-    /// are of class [`FrameClass::Pcp`]; where the others lie is unknown.
+    /// Number of frames without a flag that are free pages on per-CPU lists. In blocks that only they may hold, such
+    /// frames have the class [`FrameClass::Pcp`]. The place of the others is unknown.
     pub on_cpu_lists: Pages,
 }
 
@@ -200,7 +200,7 @@ fn count_in_parallel(layout: &Layout<'_>, threads: NonZero<usize>) -> Vec<Counte
     zones
 }
 
-/// What each zone that has a piece in `pieces` holds there, in order.
+/// Counts of each zone that has a piece in `pieces`, in order.
 fn count_part(layout: &Layout<'_>, pieces: &[Piece]) -> Vec<(usize, Counted)> {
     let mut tokens = Vec::new();
     let of_zone = pieces.chunk_by(|a, b| a.zone == b.zone);

@@ -1,21 +1,21 @@
-//! What a frame holds, as far as huge pages are concerned.
+//! Classes of frames, as far as they matter for huge pages.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// What one frame holds. Every frame of a zone's span has exactly one class.
+/// Use of one frame. Every frame of a zone's span has exactly one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum FrameClass {
     /// No frame exists here, or it lies outside the zone.
     #[default]
     Hole,
-    /// Its memory section is offline.
+    /// The memory section of the frame is offline.
     Offline,
     /// Exists, but the kernel has not given it to the allocator yet: deferred initialisation.
     Deferred,
-    /// In a free block of the buddy allocator.
+    /// The frame is in a free block of the buddy allocator.
     Free,
     /// Anonymous memory in base pages or folios below 2 MiB.
     Anon,
@@ -29,11 +29,11 @@ pub enum FrameClass {
     FileDirty,
     /// Part of a 2 MiB huge page of a file.
     FileHuge,
-    /// tmpfs, shared memory.
+    /// Page of tmpfs or of shared memory.
     Shmem,
     /// Part of a 2 MiB huge page of tmpfs or shared memory.
     ShmemHuge,
-    /// On the unevictable list: mlocked memory and the like.
+    /// Page on the unevictable list, such as mlocked memory.
     Unevictable,
     /// Part of a folio of 2 to 256 pages on a kernel whose compaction leaves such folios where they are (before 6.9).
     LargeFolio,
@@ -50,7 +50,7 @@ pub enum FrameClass {
     PageTable,
     /// A kernel page that user space maps but that is on no LRU list: rings of drivers and perf, the huge zero page.
     KernelMapped,
-    /// In use without a flag that says for what: kernel stacks, vmalloc, per-CPU areas.
+    /// The frame is in use without a flag that tells the use: kernel stacks, vmalloc, per-CPU areas.
     Unknown,
     /// A free page on a per-CPU list. In the map of a real host it looks like [`Self::Unknown`]: how many there are is
     /// known, not which, so the census gives the class to frames that hold blocks alone, as far as the number goes.
@@ -63,21 +63,21 @@ pub enum FrameClass {
     HwPoison,
 }
 
-/// What compaction and reclaim can do with a frame of some class.
+/// Whether compaction and reclaim can move or free a frame of some class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mobility {
     /// There is no such frame.
     Absent,
-    /// It is free already.
+    /// The frame is free already.
     Free,
-    /// Its content can be moved to another frame.
+    /// The content of the frame can be moved to another frame.
     Movable,
-    /// It stays until its owner frees it.
+    /// The frame stays until its owner frees it.
     Immovable,
 }
 
 impl FrameClass {
-    /// How many classes there are.
+    /// Number of classes.
     pub const COUNT: usize = 25;
 
     /// All classes, by number.
@@ -179,8 +179,8 @@ impl FrameClass {
         }
     }
 
-    /// What compaction and reclaim can do with such a frame. Huge pages count as immovable: compaction leaves a page of
-    /// a whole pageblock where it is.
+    /// Whether compaction and reclaim can move or free such a frame. Huge pages count as immovable: compaction leaves a
+    /// page of a whole pageblock in its place.
     #[must_use]
     pub const fn mobility(self) -> Mobility {
         match self {

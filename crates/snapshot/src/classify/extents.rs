@@ -11,23 +11,23 @@ use crate::buddy::free_blocks;
 pub enum Extent {
     /// A free block of the buddy allocator.
     Free {
-        /// Its first frame, aligned to its order.
+        /// First frame of the block, aligned to its order.
         start: Pfn,
-        /// Its order.
+        /// Order of the block.
         order: Order,
     },
     /// A compound page: a power of two of frames, naturally aligned; gigantic ones are larger than any buddy block.
     Compound {
-        /// What it holds.
+        /// Class of the compound page.
         class: FrameClass,
-        /// Head and tails.
+        /// Head and tails of the compound page.
         range: PfnRange,
     },
     /// Frames of one class that stand alone; also those of compound pages that were torn while the map was read.
     Frames {
-        /// What each of them holds.
+        /// Class of each frame.
         class: FrameClass,
-        /// The frames.
+        /// Frames of the extent.
         range: PfnRange,
     },
 }

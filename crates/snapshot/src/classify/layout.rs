@@ -15,11 +15,11 @@ pub struct Layout<'a> {
     zones: Vec<LayoutZone<'a>>,
     /// Whether only the first frame of a free block is flagged, as before 4.6.
     free_heads_only: bool,
-    /// Where it is, the free blocks that are smaller than the map alone suggests.
+    /// Free blocks that are smaller than the map alone suggests, by position.
     cuts: heads::Cuts,
     /// Whether this kernel's compaction moves folios of 2 to 256 pages.
     moves_large_folios: bool,
-    /// What the frames of the unevictable list are to compaction: it may be told to leave them.
+    /// Class of frames on the unevictable list. Compaction may have been told to leave such frames.
     unevictable: FrameClass,
     /// Class of the compound page that reaches into each chunk from the one before.
     carried: Vec<Option<FrameClass>>,
@@ -52,9 +52,9 @@ pub enum LayoutError {
     /// Two zones share frames; which zone a frame belongs to is then unknown.
     #[error("{first} and {second} overlap at pfn {at}: interleaved nodes are not supported")]
     Overlap {
-        /// Node and zone.
+        /// Node and zone of the first.
         first: String,
-        /// Node and zone.
+        /// Node and zone of the second.
         second: String,
         /// First frame in both.
         at: Pfn,
@@ -66,7 +66,7 @@ pub enum LayoutError {
 pub(crate) struct Piece {
     /// Position of the zone.
     pub(crate) zone: usize,
-    /// Whole pageblocks.
+    /// Frames of the piece: whole pageblocks.
     pub(crate) range: PfnRange,
     chunk: usize,
 }

@@ -1,4 +1,4 @@
-//! Which frames of a zone exist, and which of those the allocator has not been given yet.
+//! Frames of a zone that exist, and those among them that the allocator has not been given yet.
 
 use order9_units::{Order, Pages, Pfn, PfnRange};
 
@@ -9,7 +9,7 @@ use crate::{Chunk, FrameState, Snapshot, ZoneInfo};
 /// The chunks of a map with their first frame, for access by number.
 pub(super) type Chunks<'a> = [(Pfn, &'a Chunk)];
 
-/// Where a zone's frames are.
+/// Present and offline ranges of a zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Presence {
     /// Frames that exist, ascending. Some may still carry NOPAGE.
@@ -37,8 +37,8 @@ impl Presence {
     }
 }
 
-/// Those of `ranges`, which ascend and do not overlap, that have a part in `span`. A machine of a hostile snapshot may have
-/// a million of them for each of its pieces.
+/// The ranges that have a part in `span`. `ranges` ascend and do not overlap. A machine of a hostile snapshot may have
+/// a million ranges for each of its pieces.
 pub(super) fn within(ranges: &[PfnRange], span: PfnRange) -> &[PfnRange] {
     let from = ranges.partition_point(|range| range.end <= span.start);
     let ranges = &ranges[from..];
@@ -159,7 +159,7 @@ fn flagless_runs(chunks: &Chunks<'_>, span: PfnRange) -> Vec<PfnRange> {
     runs
 }
 
-/// How many frames of `span` are in a state that `is`.
+/// Number of frames of `span` in a state that satisfies `is`.
 fn count_states(chunks: &Chunks<'_>, span: PfnRange, is: impl Fn(FrameState) -> bool) -> Pages {
     let mut count = 0;
     for &(first, chunk) in chunks {

@@ -15,7 +15,7 @@ impl Token {
     const HEAD: u8 = 0x40;
     const TAIL: u8 = 0x80;
 
-    /// How many classes the class bits can tell apart.
+    /// Number of classes that the class bits can tell apart.
     pub(crate) const CLASSES: usize = Self::CLASS as usize + 1;
 
     pub(crate) const HOLE: Self = Self::of(FrameClass::Hole);
@@ -40,7 +40,7 @@ impl Token {
         self.0 ^ other.0
     }
 
-    /// The same place in a compound page, with another class.
+    /// The state with another class and an unchanged position in its compound page.
     pub(crate) const fn with_class(self, class: FrameClass) -> Self {
         Self(self.0 & !Self::CLASS | class as u8)
     }
@@ -57,8 +57,8 @@ impl Token {
         self.0 & (Self::HEAD | Self::TAIL) != 0
     }
 
-    /// What the state of a frame says by itself. Tails still have to inherit from their head: on older kernels most of their
-    /// flags are missing.
+    /// The token that the state of a frame gives by itself. Tails still have to inherit from their head: on older
+    /// kernels most of their flags are missing.
     pub(crate) fn of_state(state: FrameState) -> Self {
         let class = class_of(state);
         let part = match class {

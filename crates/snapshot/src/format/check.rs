@@ -1,4 +1,4 @@
-//! Which snapshots make sense at all: what every user of one may rely on, checked once when reading and writing.
+//! Rules that every user of a snapshot may rely on, checked once when reading and writing.
 //!
 //! An error here means that parts contradict each other so that code built on them would index, subtract or shift out
 //! of bounds. What is merely odd (free counts that do not match the frames, a map that ends before its zones do because
@@ -31,7 +31,7 @@ pub enum StructureError {
     /// A node with a number that Linux does not have.
     #[error("node {0}: Linux has at most {NODES_MAX}, numbered from 0")]
     Nodes(NodeId),
-    /// A node twice.
+    /// A node occurs twice.
     #[error("node {0} appears twice")]
     NodeTwice(NodeId),
     /// A node with distances to some nodes only.
@@ -39,23 +39,23 @@ pub enum StructureError {
     Distances {
         /// The node.
         node: NodeId,
-        /// How many it has.
+        /// Number of its distances.
         found: usize,
-        /// How many nodes there are.
+        /// Number of nodes.
         nodes: usize,
     },
     /// A zone of no known node.
     #[error("{0} belongs to a node that does not exist")]
     NoSuchNode(ZoneName),
-    /// A zone twice.
+    /// A zone occurs twice.
     #[error("{0} appears twice")]
     ZoneTwice(ZoneName),
     /// A span that ends before it starts, or beyond what can be addressed.
     #[error("{zone} spans {span:?}")]
     Span {
-        /// The zone.
+        /// Name of the zone.
         zone: ZoneName,
-        /// Its span.
+        /// Span of the zone.
         span: PfnRange,
     },
     /// A frame in two zones of one node.
@@ -64,23 +64,23 @@ pub enum StructureError {
     /// `managed <= present <= spanned` does not hold.
     #[error("{zone} has {managed:?} managed of {present:?} present of {spanned:?} spanned")]
     Population {
-        /// The zone.
+        /// Name of the zone.
         zone: ZoneName,
-        /// Frames managed.
+        /// Number of managed frames.
         managed: Pages,
-        /// Frames present.
+        /// Number of present frames.
         present: Pages,
-        /// Frames spanned.
+        /// Number of spanned frames.
         spanned: Pages,
     },
     /// A count beyond what can be addressed.
     #[error("{zone}: {what} is {value}, which no machine can have")]
     Count {
-        /// The zone.
+        /// Name of the zone.
         zone: ZoneName,
-        /// Which count.
+        /// Name of the count.
         what: &'static str,
-        /// Its value.
+        /// Value of the count.
         value: u64,
     },
     /// Ranges that are empty, out of order or overlap.
@@ -90,7 +90,7 @@ pub enum StructureError {
         what: &'static str,
         /// Position in the list, from 0.
         position: usize,
-        /// The range.
+        /// The refused range.
         range: PfnRange,
     },
     /// A price that no machine can have.
@@ -99,15 +99,15 @@ pub enum StructureError {
     /// Types for more or fewer pageblocks than the map has.
     #[error("types of {found} pageblocks, expected {expected} for the frame map")]
     BlockTypes {
-        /// How many there are.
+        /// Number of pageblocks whose types are given.
         found: u64,
-        /// How many the map has.
+        /// Number of pageblocks in the map.
         expected: u64,
     },
     /// A string with a character that is not printed as itself: see [`order9_escape::is_plain`].
     #[error("{what} holds characters that a terminal would obey or nobody sees: {}", order9_escape::line(.text))]
     Text {
-        /// What the string is.
+        /// Name of the string.
         what: &'static str,
         /// The string, no longer than a message should be.
         text: String,

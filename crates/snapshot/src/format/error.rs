@@ -1,4 +1,4 @@
-//! What can be wrong with a file, and where.
+//! Errors of a file, with their place.
 
 use std::fmt;
 use std::io;
@@ -16,11 +16,11 @@ pub struct ReadError {
     pub offset: u64,
     /// The section it lies in.
     pub section: Option<Tag>,
-    /// What is wrong there.
+    /// The error at that place.
     pub problem: Problem,
 }
 
-/// What is wrong with a file.
+/// Errors of a snapshot file.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// The input itself failed.
@@ -29,7 +29,7 @@ pub enum Problem {
     /// Some other kind of file.
     #[error("not an order9 snapshot: {0}")]
     NotASnapshot(Lookalike),
-    /// Another major version.
+    /// The file has another major version.
     #[error("snapshot version {0}, this order9 reads version {major}.x: a newer order9 is needed", major = VERSION.major)]
     Version(Version),
     /// Feature bits this version does not know.
@@ -41,18 +41,18 @@ pub enum Problem {
         /// Bytes that are certainly missing; the rest of the file is unknown.
         missing: u64,
     },
-    /// Damage.
+    /// The contents do not match their checksum.
     #[error("damaged: checksum {computed:#018x}, expected {stored:#018x}")]
     Checksum {
-        /// In the file.
+        /// Checksum in the file.
         stored: u64,
-        /// Of what the file holds.
+        /// Checksum of the contents.
         computed: u64,
     },
     /// A length no writer produces.
     #[error("claims {claimed} bytes, at most {max} are possible")]
     Length {
-        /// In the file.
+        /// Length that the file claims.
         claimed: u64,
         /// Limit for this kind of section.
         max: u64,
@@ -63,9 +63,9 @@ pub enum Problem {
     /// Decompression gave less than the raw length.
     #[error("claims to hold {claimed} bytes and holds {actual}")]
     RawLength {
-        /// In the file.
+        /// Length that the file claims.
         claimed: u64,
-        /// What came out.
+        /// Length of the unpacked contents.
         actual: u64,
     },
     /// An intact section that a reader must know and this version does not.
@@ -80,9 +80,9 @@ pub enum Problem {
     /// The FRAM section does not continue where the last one ended.
     #[error("holds frames from {found}, expected {expected}")]
     FrameStart {
-        /// Where the section says it starts.
+        /// First frame that the section names.
         found: Pfn,
-        /// Where the map ends so far.
+        /// End of the map up to now.
         expected: Pfn,
     },
     /// The section ends inside of a chunk.
@@ -91,7 +91,7 @@ pub enum Problem {
     /// A chunk that contradicts itself.
     #[error("at {first}: {error}")]
     Chunk {
-        /// Its first frame.
+        /// First frame of the chunk.
         first: Pfn,
         /// The contradiction.
         error: ChunkError,
@@ -102,7 +102,7 @@ pub enum Problem {
     /// A pageblock type this version does not know.
     #[error("pageblock {block} has type {found}, known are 0 to 5")]
     BlockType {
-        /// Its number.
+        /// Number of the block.
         block: u64,
         /// The byte found.
         found: u8,
@@ -116,9 +116,9 @@ pub enum Problem {
     /// The ENDS section does not fit what came before.
     #[error("{what} is {found}, the ENDS section says {stored}: sections are missing, added or exchanged")]
     Totals {
-        /// Which total.
+        /// Name of the total.
         what: &'static str,
-        /// In the ENDS section.
+        /// The total in the ENDS section.
         stored: u64,
         /// Found in the file.
         found: u64,
@@ -150,7 +150,7 @@ impl std::error::Error for ReadError {
 /// Why a snapshot cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The output failed.
+    /// The output could not be written.
     #[error("cannot be written: {0}")]
     Io(#[from] io::Error),
     /// The snapshot contradicts itself, so that no reader would take it.
@@ -162,11 +162,11 @@ pub enum WriteError {
     /// A part larger than the format allows.
     #[error("section {section} would hold {len} bytes, at most {max} are possible")]
     Length {
-        /// The section.
+        /// Tag of the section.
         section: Tag,
-        /// Its length.
+        /// Length of the section.
         len: u64,
-        /// The limit.
+        /// Largest accepted length.
         max: u64,
     },
     /// The model could not be put into JSON.

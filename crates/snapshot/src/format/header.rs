@@ -60,7 +60,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What a file that is no snapshot looks like.
+/// Kind of file that a file without snapshot appears to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookalike {
     /// No bytes at all.
@@ -73,7 +73,7 @@ pub enum Lookalike {
     RawWords,
     /// Text.
     Text,
-    /// None of these.
+    /// No kind that is recognised.
     Unknown,
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Calibration, CaptureCost, Machine, Missing, NodeInfo, Pressure, Snapshot, Source, ZoneInfo};
 
-/// What the section holds. Fields that a newer minor version adds are ignored.
+/// Contents of the section. Fields that a newer minor version adds are ignored.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Meta<'a> {
     source: Cow<'a, Source>,
@@ -23,7 +23,7 @@ pub(super) struct Meta<'a> {
     pressure: Option<Pressure>,
     missing: Cow<'a, [Missing]>,
     cost: CaptureCost,
-    /// Since version 1.1.
+    /// Prices measured on the host; since version 1.1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     calibration: Option<Calibration>,
     /// Frames in the FRAM sections; `None` where there is no map.

@@ -54,7 +54,7 @@ pub fn read_within(input: impl Read, memory: Bytes) -> Result<Snapshot, ReadErro
 /// The snapshot as far as it is read.
 struct Assembly {
     snapshot: Snapshot,
-    /// What META announced.
+    /// Number of frames that META announced.
     frames: Option<Pages>,
     blocks: Option<u64>,
     memory: Budget,

@@ -27,7 +27,7 @@ impl Tag {
     pub const TYPE: Self = Self(*b"TYPE");
     /// A batch of frame chunks.
     pub const FRAM: Self = Self(*b"FRAM");
-    /// Totals. Always last.
+    /// Section of the totals. Always the last one.
     pub const ENDS: Self = Self(*b"ENDS");
 
     /// Most raw bytes a section of this kind may have; `None` for an unknown one.

@@ -41,7 +41,7 @@ impl Inspection {
     }
 }
 
-/// What zones add up to.
+/// Sums over zones.
 struct Sum {
     present: Pages,
     managed: Pages,

@@ -1,4 +1,4 @@
-//! What the map of frames says: huge pages there are, could be and cannot be.
+//! Findings from the map of frames: huge pages that exist, could exist and cannot exist.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use serde::Serialize;
 
 use crate::classify::FrameClass;
 
-/// What the map of frames says about a zone, a node or the machine.
+/// Findings about a zone, a node or the machine from the map of frames.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Findings {
     /// Pageblocks by what can be made of them.
     pub blocks: BlockTally,
     /// Huge pages that moving pages could add to those that are free now, if every free frame could be a target.
     pub by_moving: Recovery,
-    /// The same if moved pages may only go to blocks of type Movable or CMA, as in Linux. Types are an estimate on a
-    /// real host.
+    /// Recovery by moving pages to blocks of type Movable or CMA only, as Linux does. Types are an estimate on a real
+    /// host.
     pub by_moving_in_linux: Recovery,
     /// The most that moving pages could add to those that are free now if the per-CPU lists were drained first, and the
     /// moves for it: no matter which of the frames without a flag are the pages on these lists.
@@ -53,18 +53,18 @@ pub struct BlockTally {
     pub slab: u64,
     /// Besides free and movable frames only unmarked ones, which may all be free pages on per-CPU lists.
     pub unmarked: u64,
-    /// With frames that stay.
+    /// Blocks that hold frames which cannot be moved.
     pub lost: u64,
-    /// Not complete: at the edge of a zone or a hole.
+    /// Incomplete blocks, at the edge of a zone or a hole.
     pub partial: u64,
-    /// Not yet given to the allocator.
+    /// Blocks that have not been given to the allocator yet.
     pub deferred: u64,
 }
 
 /// Huge pages to be had by moving pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Recovery {
-    /// How many, beyond those that are free now.
+    /// Number of huge pages beyond those that are free now.
     pub huge_pages: u64,
     /// Least number of moves for all of them.
     pub moves: Pages,
@@ -75,7 +75,7 @@ pub struct Recovery {
 /// Huge pages to be had by dropping what can be read or built again, then moving pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Drop {
-    /// How many, beyond those that are free now.
+    /// Number of huge pages beyond those that are free now.
     pub huge_pages: u64,
     /// Clean, unmapped page cache dropped, all of which may have to be read again.
     pub cache_dropped: Pages,
@@ -105,13 +105,13 @@ pub struct Goal {
 /// Pageblocks that no moving of pages can free: tally `lost` and `slab`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Losses {
-    /// How many.
+    /// Number of lost blocks.
     pub blocks: u64,
-    /// Of these, held by a single page.
+    /// Number of lost blocks that a single page holds.
     pub by_one_page: u64,
-    /// By what holds them: most blocks first.
+    /// Lost blocks by the class that holds them, most blocks first.
     pub by_holder: Vec<HeldBy>,
-    /// By how few pages hold them.
+    /// Lost blocks by the number of pages that hold them, fewest first.
     pub by_pages: Vec<HeldByFew>,
 }
 
@@ -120,9 +120,9 @@ pub struct Losses {
 pub struct HeldBy {
     /// The class that holds most of a block's immovable frames; of equals, the first by number.
     pub class: FrameClass,
-    /// How many blocks.
+    /// Number of lost blocks that this class holds.
     pub blocks: u64,
-    /// Of these, blocks that nothing else holds.
+    /// Number of blocks that hold no other immovable frames.
     pub alone: u64,
     /// Frames of the class in lost blocks, whether or not it is the main holder there.
     pub pages: Pages,
@@ -131,18 +131,18 @@ pub struct HeldBy {
 /// Pageblocks lost to between `from` and `to` immovable frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HeldByFew {
-    /// Fewest immovable frames.
+    /// Least number of immovable frames.
     pub from: u16,
-    /// Most immovable frames.
+    /// Largest number of immovable frames.
     pub to: u16,
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: u64,
 }
 
 /// Free pages on per-CPU lists. The kernel tells how many there are; in the map they look like kernel memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OnCpuLists {
-    /// How many, at most the frames without a flag.
+    /// Number of free pages on per-CPU lists, at most the number of frames without a flag.
     pub pages: Pages,
     /// Pageblocks that they alone may hold, at most: tally `unmarked`.
     pub blocks: u64,
@@ -153,9 +153,9 @@ pub struct OnCpuLists {
 /// Huge pages in use, in frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct HugeInUse {
-    /// Anonymous memory.
+    /// Mapped pages of anonymous memory.
     pub anon: Pages,
-    /// Files.
+    /// Mapped pages of files.
     pub file: Pages,
     /// tmpfs and shared memory.
     pub shmem: Pages,

@@ -13,7 +13,7 @@ use crate::model::ZoneInfo;
 pub struct FreeMemory {
     /// Free blocks by order, all types.
     pub blocks: [u64; Order::COUNT],
-    /// By type; empty where /proc/pagetypeinfo could not be read.
+    /// Free blocks by migratetype; empty where /proc/pagetypeinfo could not be read.
     pub by_type: Vec<FreeOfType>,
     /// Pageblocks by type; empty where /proc/pagetypeinfo could not be read.
     pub pageblocks: BTreeMap<Migratetype, u64>,
@@ -22,17 +22,17 @@ pub struct FreeMemory {
 /// Free memory of one migratetype.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FreeOfType {
-    /// The type.
+    /// Migratetype of the free blocks.
     pub migratetype: Migratetype,
     /// Free blocks by order. Linux prints at most 100000; where only one type reaches that, the rest of /proc/buddyinfo's
     /// count is filled in, otherwise it is a lower bound.
     pub blocks: [u64; Order::COUNT],
 }
 
-/// How usable a zone's free memory is for one order.
+/// Usability of a zone's free memory for one order.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct OrderIndex {
-    /// The order.
+    /// Order of the request.
     pub order: Order,
     /// Fragmentation index in thousandths: towards 1000 an allocation fails for fragmentation, towards 0 for lack of
     /// memory; -1000 where it would succeed.
@@ -50,7 +50,7 @@ pub struct ProactiveZone {
     pub weighted: u64,
 }
 
-/// When the kernel compacts a node on its own.
+/// Fragmentation at which the kernel compacts a node on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ProactiveNode {
     /// Sum of the weighted scores of the node's zones.
@@ -65,17 +65,18 @@ pub struct ProactiveNode {
     pub would_start: bool,
 }
 
-/// How many huge pages can be had from a zone one after the other, without reclaim. Requests of the zone's own class:
-/// no lowmem reserve.
+/// Number of huge pages that can be allocated from a zone one after the other, without reclaim. Requests belong to the
+/// zone's own class: no lowmem reserve applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct AllocationView {
     /// Above the low watermark, given unlimited moving of pages.
     pub above_low: u64,
     /// Above the min watermark, given unlimited moving of pages.
     pub above_min: u64,
-    /// By Linux' direct compaction, which starts only with two pageblocks of free frames above the low watermark.
+    /// Number of huge pages by Linux' direct compaction, which starts only with two pageblocks of free frames above the
+    /// low watermark.
     pub by_direct_compaction: u64,
-    /// What limits `above_low`.
+    /// The obstacle that limits `above_low`.
     pub binding: Binding,
     /// The way to the first one above the low watermark.
     pub reach: Reach,

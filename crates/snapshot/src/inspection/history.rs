@@ -7,22 +7,22 @@ use serde::Serialize;
 /// Events since boot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Counters {
-    /// How often attempts succeeded.
+    /// Success rates of attempts.
     pub rates: Vec<Rate>,
     /// The counters themselves, by their name in /proc/vmstat.
     pub vmstat: BTreeMap<String, u64>,
 }
 
-/// How often one kind of attempt succeeded.
+/// Success rate of one kind of attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rate {
-    /// What was attempted.
+    /// Name of the attempt.
     pub what: &'static str,
     /// Counter of successes, by its name in /proc/vmstat.
     pub success_counter: &'static str,
-    /// Successes.
+    /// Number of successes.
     pub succeeded: u64,
-    /// Failures.
+    /// Number of failures.
     pub failed: u64,
     /// Successes per attempt, 0 to 1; nothing where there was no attempt.
     pub share: Option<f64>,

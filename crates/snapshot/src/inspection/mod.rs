@@ -22,10 +22,10 @@ pub use free::{AllocationView, FreeMemory, FreeOfType, OrderIndex, ProactiveNode
 pub use history::{Counters, Rate};
 pub use settings::Setting;
 
-/// What a snapshot says about huge pages.
+/// Findings of a snapshot about huge pages.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Inspection {
-    /// What the snapshot is of.
+    /// The machine of the snapshot.
     pub machine: MachineView,
     /// The whole machine: sums and optima over all zones.
     pub total: View,
@@ -37,20 +37,20 @@ pub struct Inspection {
     pub counters: Counters,
     /// Contradictions between the files of the snapshot; each says what was expected and what was found.
     pub inconsistencies: Vec<String>,
-    /// What could not be read.
+    /// Files that could not be read.
     pub missing: Vec<Missing>,
     /// The prices behind every time below.
     pub prices: PriceView,
 }
 
-/// What the snapshot is of.
+/// The machine of a snapshot.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MachineView {
-    /// Where the snapshot comes from.
+    /// Origin of the snapshot.
     pub source: Source,
-    /// Kernel release.
+    /// Release of the kernel.
     pub kernel_release: String,
-    /// CPUs online.
+    /// Number of online CPUs.
     pub cpus: u32,
     /// Time since boot.
     pub uptime: Option<Nanos>,
@@ -63,7 +63,7 @@ pub struct MachineView {
 /// Memory of a zone, a node or the machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct View {
-    /// Frames that exist.
+    /// Number of frames that exist.
     pub present: Pages,
     /// Frames the allocator was given.
     pub managed: Pages,
@@ -71,21 +71,21 @@ pub struct View {
     pub free: Pages,
     /// Free pages in blocks of a huge page or more, from the kernel's own lists.
     pub free_in_huge_pages: Pages,
-    /// What the map of frames adds; nothing where it could not be read.
+    /// Findings from the map of frames; `None` where it could not be read.
     pub findings: Option<Findings>,
 }
 
 /// One NUMA node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NodeView {
-    /// Its number.
+    /// Number of the node.
     pub id: NodeId,
     /// Sums and optima over its zones.
     #[serde(flatten)]
     pub view: View,
-    /// When the kernel compacts the node on its own.
+    /// Fragmentation at which the kernel compacts the node on its own.
     pub proactive: ProactiveNode,
-    /// Its populated zones, lowest first.
+    /// Populated zones of the node, lowest first.
     pub zones: Vec<ZoneView>,
 }
 
@@ -96,33 +96,33 @@ pub struct ZoneView {
     pub name: &'static str,
     /// First frame to last frame.
     pub span: PfnRange,
-    /// Its memory.
+    /// Memory of the zone.
     #[serde(flatten)]
     pub view: View,
-    /// Watermarks, boost included.
+    /// Watermarks of the zone, boost included.
     pub watermarks: Watermarks,
     /// Pages on per-CPU lists. In the map they look like kernel memory of unknown use.
     pub on_cpu_lists: Pages,
     /// Free memory by order and type.
     pub free_memory: FreeMemory,
-    /// How usable the free memory is, by order.
+    /// Usability of the free memory, by order.
     pub indexes: Vec<OrderIndex>,
     /// The score the kernel's proactive compaction goes by.
     pub proactive: ProactiveZone,
-    /// How many huge pages can be allocated; nothing where the map of frames could not be read.
+    /// Number of huge pages that can be allocated; `None` where the map of frames could not be read.
     pub allocation: Option<AllocationView>,
 }
 
 /// A price list, as far as it was used.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PriceView {
-    /// Whose prices: name of the machine file, and what machine it is.
+    /// Machine file of the prices: its name and summary.
     pub machine: String,
-    /// Whose price a move is: the machine's, or as it was measured on the host.
+    /// Origin of the price of a move: the machine file or a measurement on the host.
     pub moves: MovesOf,
     /// Nanoseconds per moved page.
     pub move_page_ns: u64,
-    /// How that was obtained.
+    /// Measurement or publication of that price.
     pub move_page_source: String,
     /// Nanoseconds per dropped page of clean page cache, where priced.
     pub drop_page_ns: Option<u64>,

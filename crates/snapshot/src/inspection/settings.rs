@@ -9,11 +9,11 @@ use order9_units::{HugeDefrag, HugeEnabled};
 /// One setting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Setting {
-    /// Its Linux path.
+    /// Linux path of the setting.
     pub path: String,
-    /// Its value, as read.
+    /// Value of the setting as read.
     pub value: String,
-    /// What the value means where that bears on the findings.
+    /// Meaning of the value, where that bears on the findings.
     pub meaning: Option<String>,
 }
 
@@ -49,7 +49,7 @@ const SETTINGS: [(&str, &str, Meaning); 22] = [
     ("/proc/sys/kernel", "numa_balancing", none),
 ];
 
-/// Those of the settings that the snapshot has.
+/// The settings that the snapshot has.
 pub(super) fn of(snapshot: &Snapshot) -> Vec<Setting> {
     let read = |(directory, name, meaning): (&str, &str, Meaning)| {
         let path = format!("{directory}/{name}");

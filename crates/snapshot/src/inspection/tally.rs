@@ -17,7 +17,8 @@ const FEW: [(u16, u16); 9] = [(1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, 64),
 #[derive(Clone, Debug)]
 pub(super) struct Tally {
     blocks: BlockTally,
-    /// How many of the blocks that moving can free take how many moves; the cheapest ones of every zone.
+    /// Number of blocks by the moves that free them, of the blocks that moving can free; the cheapest ones of every
+    /// zone.
     costs: Vec<u64>,
     in_linux: Recovery,
     if_drained: Recovery,

@@ -1,4 +1,4 @@
-//! What a frame of a made-up machine holds, and how Linux would flag it.
+//! Contents of a frame of a synthetic machine, with the flags that Linux would show for them.
 
 use crate::flags::{PINNED, SLAB_RECLAIMABLE, kpf};
 use crate::frames::{Chunk, ChunkError, FrameState, Index};
@@ -9,9 +9,9 @@ use crate::frames::{Chunk, ChunkError, FrameState, Index};
 pub(super) enum Content {
     /// No memory.
     Hole,
-    /// Not given to the allocator: firmware, kernel image.
+    /// Not given to the allocator: firmware or kernel image.
     Reserved,
-    /// In a free block.
+    /// Frame in a free block.
     Free,
     /// Anonymous memory, base pages.
     Anon,
@@ -21,7 +21,7 @@ pub(super) enum Content {
     Pinned,
     /// Slab of a reclaimable cache.
     SlabReclaimable,
-    /// Other slab.
+    /// Slab that cannot be reclaimed.
     Slab,
     /// A page table.
     PageTable,
@@ -34,10 +34,10 @@ pub(super) enum Content {
 }
 
 impl Content {
-    /// How many there are.
+    /// Number of kinds of contents.
     pub(super) const COUNT: usize = 12;
 
-    /// All, by number.
+    /// All kinds of contents by number.
     pub(super) const ALL: [Self; Self::COUNT] = [
         Self::Hole,
         Self::Reserved,

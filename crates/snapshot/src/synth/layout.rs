@@ -1,4 +1,4 @@
-//! Where memory lies on a made-up x86-64 machine: RAM, the hole below 4 GiB, zones and nodes.
+//! Layout of memory on a synthetic x86-64 machine: RAM, the hole below 4 GiB, zones and nodes.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ const DMA32_END: Pfn = Pfn::new(0x10_0000);
 pub(super) struct Layout {
     /// Frames from pfn 0 to the end of RAM, holes included.
     pub(super) len: Pages,
-    /// Where RAM lies.
+    /// Ranges of RAM.
     pub(super) ram: Vec<PfnRange>,
     /// Populated zones, by node.
     pub(super) zones: Vec<ZoneLayout>,

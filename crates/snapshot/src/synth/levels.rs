@@ -103,7 +103,7 @@ pub(super) fn vmstat(machine: &Levels) -> BTreeMap<String, u64> {
     named(machine.zone_counters().into_iter().chain(machine.node_counters()).chain(pins))
 }
 
-/// /proc/meminfo.
+/// Contents of /proc/meminfo.
 pub(super) fn meminfo(machine: &Levels, zones: &[ZoneInfo]) -> BTreeMap<String, u64> {
     let kib = |pages: u64| pages * 4;
     let slab = machine.slab_reclaimable + machine.slab_unreclaimable;

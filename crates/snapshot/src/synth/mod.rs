@@ -30,7 +30,7 @@ use tally::ZoneTally;
 /// CPUs of every node.
 const CPUS_PER_NODE: u32 = 16;
 
-/// What the machine claims to run: its flags are those of this kernel.
+/// Kernel release that the machine claims to run. Its flags are those of this kernel.
 const KERNEL_RELEASE: &str = "6.18.0-synthetic";
 
 /// Builds a machine, and what is known about it.

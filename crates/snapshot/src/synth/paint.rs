@@ -48,7 +48,7 @@ fn role_range(plan: &ZonePlan, part: PfnRange) -> Range<usize> {
     (from.get() / BLOCK) as usize..(to.get() / BLOCK) as usize
 }
 
-/// What is dealt in one chunk, and how.
+/// Contents that are dealt in one chunk, and the way of dealing.
 struct Brush {
     pattern: Pattern,
     mixed: Urn,

@@ -1,4 +1,4 @@
-//! Which pageblock of a zone plays which role, and what is dealt to those that mix.
+//! Uses of a zone's pageblocks, and the frames that are dealt to pageblocks of mixed use.
 
 use order9_units::{Order, PAGEBLOCK_PAGES, Pfn, ZoneKind};
 use rand_pcg::Pcg32;
@@ -13,10 +13,10 @@ use super::urn::{Urn, below};
 /// Frames of a pageblock.
 pub(super) const BLOCK: u64 = PAGEBLOCK_PAGES.get();
 
-/// What a pageblock is used for.
+/// Use of a pageblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Kernel memory only.
+    /// Kernel memory that is not reclaimable only.
     Unmovable,
     /// Reclaimable slab only.
     Reclaimable,
@@ -24,13 +24,13 @@ pub(super) enum Role {
     Huge,
     /// Used and free frames as dealt.
     Mixed,
-    /// As `Mixed`, with one unmovable page.
+    /// Used and free frames as in `Mixed`, with one unmovable page.
     Contaminated,
-    /// Nothing.
+    /// Free frames only.
     Free,
 }
 
-/// How one zone is to be painted.
+/// Plan by which one zone is painted.
 pub(super) struct ZonePlan {
     /// Number of the zone, for its random streams.
     number: u64,
@@ -137,7 +137,7 @@ impl Frames {
     }
 }
 
-/// How many pageblocks of a zone play each role.
+/// Number of pageblocks of a zone by use.
 struct Blocks {
     unmovable: u64,
     reclaimable: u64,

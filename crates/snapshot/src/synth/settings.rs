@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use order9_units::{HugeDefrag, HugeEnabled, SizeEnabled};
 
-/// Below /proc/sys/vm.
+/// Settings below /proc/sys/vm.
 const VM: [(&str, &str); 16] = [
     ("compact_unevictable_allowed", "1"),
     ("compaction_proactiveness", "20"),
@@ -24,7 +24,7 @@ const VM: [(&str, &str); 16] = [
     ("zone_reclaim_mode", "0"),
 ];
 
-/// Below /sys/kernel/mm/transparent_hugepage.
+/// Settings below /sys/kernel/mm/transparent_hugepage.
 const THP: [(&str, &str); 11] = [
     ("shmem_enabled", "always within_size advise [never] deny force"),
     ("shrink_underused", "1"),

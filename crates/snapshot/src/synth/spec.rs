@@ -1,4 +1,4 @@
-//! What a made-up machine should be like, and which wishes are impossible.
+//! Specification of a synthetic machine, and refusal of impossible ones.
 
 use std::fmt;
 use std::str::FromStr;
@@ -39,14 +39,14 @@ pub struct SynthSpec {
     pub huge: f64,
     /// Share in clean, unmapped page cache.
     pub clean_cache: f64,
-    /// How used and free frames lie between each other.
+    /// Arrangement of used and free frames.
     pub pattern: Pattern,
     /// Share of the free memory that lies scattered in partly used pageblocks, 0 to 1; the rest is whole free
     /// pageblocks.
     pub degree: f64,
     /// Share of the partly used pageblocks that hold one unmovable page, 0 to 1, for the patterns that say so.
     pub contamination: f64,
-    /// Same seed, same machine.
+    /// Seed of the machine. Equal seeds give equal machines.
     pub seed: u64,
 }
 
@@ -79,18 +79,18 @@ impl Default for SynthSpec {
     }
 }
 
-/// How used and free frames lie between each other.
+/// Arrangement of used and free frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// From the bottom of each zone: kernel memory, huge pages, user pages, then one run of free memory.
     Packed,
     /// Every frame of a partly used pageblock is used or free at random, whatever uses it.
     Random,
-    /// As `Random`, but in runs of equal frames whose lengths are geometric with a mean of 32.
+    /// Random, but in runs of equal frames whose lengths are geometric with a mean of 32.
     Clustered,
     /// Free frames at equal distances; kernel memory has pageblocks of its own.
     Checkerboard,
-    /// As `Random`, but kernel memory has pageblocks of its own, except for one page in some of the others.
+    /// Random, but kernel memory has pageblocks of its own, except for one page in some of the others.
     Contaminated,
     /// As `Contaminated`, but in runs of 1, 2, 4 to 256 frames, each length equally often.
     Aged,
@@ -106,7 +106,7 @@ impl Pattern {
     pub const ALL: [Self; 6] =
         [Self::Packed, Self::Random, Self::Clustered, Self::Checkerboard, Self::Contaminated, Self::Aged];
 
-    /// Its name on the command line.
+    /// Name of the pattern on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -155,11 +155,11 @@ pub enum SynthError {
     /// Nodes of less than 4 GiB.
     #[error("{nodes} nodes in {}: each needs {} at least, so at most {max} fit", Size(*.size), Size(NODE_MIN))]
     NodeSize {
-        /// How many were wanted.
+        /// Number of nodes that were asked for.
         nodes: u16,
-        /// In how much memory.
+        /// Size of memory.
         size: Bytes,
-        /// How many fit.
+        /// Largest number of nodes of that memory.
         max: u64,
     },
     /// A share that is none.
@@ -167,15 +167,15 @@ pub enum SynthError {
     Share {
         /// Field of the spec.
         name: &'static str,
-        /// Its value.
+        /// The given share.
         value: f64,
     },
     /// More in use than the fill.
     #[error("unmovable, reclaimable, pinned, huge and clean_cache add up to {sum}, more than fill, {fill}")]
     Sum {
-        /// Of the shares.
+        /// Sum of the shares.
         sum: f64,
-        /// What they must not exceed.
+        /// The share that they must not exceed.
         fill: f64,
     },
     /// Not enough unmovable pages to contaminate so many pageblocks.
@@ -190,9 +190,9 @@ pub enum SynthError {
         node: NodeId,
         /// Kind of the zone.
         kind: ZoneKind,
-        /// How many pageblocks that is.
+        /// Number of pageblocks to contaminate.
         needed: u64,
-        /// How many pages there are.
+        /// Number of unmovable pages.
         pages: u64,
     },
 }
@@ -238,7 +238,7 @@ impl SynthSpec {
 }
 
 impl fmt::Display for SynthSpec {
-    /// As arguments of the command line that give this machine again.
+    /// Writes the arguments of the command line that give this machine again.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "--size {} --nodes {}", Size(self.size), self.nodes)?;
         for (name, value) in self.shares() {

@@ -7,40 +7,40 @@ use super::layout::ZoneLayout;
 use super::plan::BLOCK;
 use crate::buddy::count_free_words;
 
-/// What is known about a made-up machine.
+/// Known facts about a synthetic machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Truth {
-    /// Its populated zones, in the order of the snapshot.
+    /// Populated zones, in the order of the snapshot.
     pub zones: Vec<ZoneTruth>,
 }
 
-/// What is known about one zone.
+/// Known facts about one zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneTruth {
     /// Node of the zone.
     pub node: NodeId,
     /// Kind of the zone.
     pub kind: ZoneKind,
-    /// As it is.
+    /// Supply of the zone as it is.
     pub now: Supply,
-    /// With clean page cache and reclaimable slab dropped.
+    /// Supply with clean page cache and reclaimable slab dropped.
     pub after_drop: Supply,
 }
 
-/// What compaction of a zone can work with.
+/// Free frames and blocks with which compaction of a zone can work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Supply {
-    /// Free frames.
+    /// Number of free frames.
     pub free: Pages,
-    /// For every pageblock that has no immovable, reserved or absent frame: how many frames have to move to empty it, 0
-    /// to 512, ascending. Huge pages count as immovable.
+    /// For every pageblock that has no immovable, reserved or absent frame: the number of frames that have to move to
+    /// empty it, 0 to 512, ascending. Huge pages count as immovable.
     pub costs: Vec<u16>,
 }
 
-/// What was painted in one zone.
+/// Counts of the contents painted in one zone.
 #[derive(Default)]
 pub(super) struct ZoneTally {
-    /// Frames by content.
+    /// Number of frames by content.
     pub(super) frames: [u64; Content::COUNT],
     /// Free blocks by order.
     pub(super) free_blocks: [u64; Order::COUNT],
@@ -84,7 +84,7 @@ impl ZoneTally {
         Pages::new(self.frames[content as usize])
     }
 
-    /// What is known about the zone.
+    /// Known facts about the zone.
     pub(super) fn into_truth(mut self, zone: &ZoneLayout) -> ZoneTruth {
         let free = self.count(Content::Free);
         self.now.free = free;

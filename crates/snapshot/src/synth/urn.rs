@@ -31,12 +31,12 @@ impl Urn {
         self.total += frames;
     }
 
-    /// How many frames it holds.
+    /// Number of frames in the urn.
     pub(super) fn total(&self) -> u64 {
         self.total
     }
 
-    /// How many frames of one content it holds.
+    /// Number of frames of one content in the urn.
     pub(super) fn count(&self, content: Content) -> u64 {
         self.counts[content as usize]
     }
@@ -54,7 +54,7 @@ impl Urn {
         self.frame(below(rng, self.total))
     }
 
-    /// As [`Self::draw`], but no free frame. The urn must hold others.
+    /// Draws a frame that is not free. The urn must hold one.
     pub(super) fn draw_used(&self, rng: &mut Pcg32) -> Content {
         self.frame(below(rng, self.total - self.count(Content::Free)))
     }

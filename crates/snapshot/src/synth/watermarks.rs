@@ -18,7 +18,7 @@ const RESERVE_COLUMNS: usize = ZoneKind::COUNT + 1;
 pub(super) struct Marks {
     /// `vm.min_free_kbytes`.
     pub(super) min_free_kbytes: u64,
-    /// By zone.
+    /// Watermarks by zone.
     pub(super) zones: Vec<Watermarks>,
 }
 

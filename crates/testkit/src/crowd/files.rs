@@ -1,4 +1,5 @@
-//! What tasks do with files, on disk and of tmpfs; each may be truncated, removed or evicted whenever they wait.
+//! Operations of tasks on files, on disk and of tmpfs. Each file may be truncated, removed or evicted whenever a task
+//! waits.
 
 use order9_mm::env::Env as _;
 use order9_mm::fs_cache::FsStep;
@@ -21,7 +22,7 @@ impl Thread {
         self.with(|mm| mm.pages_mut().fs_close(file)).expect("it is open");
     }
 
-    /// Something is done to a file while it is open; not to one that is gone, or where there is no memory to open it.
+    /// Does `work` to a file while it is open. Does nothing where the file is gone, or no memory is left to open it.
     pub(super) async fn while_open(&self, file: FileId, work: impl AsyncFnOnce()) {
         let (exists, on_disk) = self.with(|mm| (mm.pages().file_size(file).is_some(), mm.pages().is_on_disk(file)));
         if !exists || on_disk && !self.open(file) {

@@ -30,7 +30,7 @@ const QUEUE: usize = 64;
 /// Looks after which a wait with a timeout is over.
 const PATIENCE: u32 = 3;
 
-/// What a disk is doing.
+/// State of a disk.
 pub(super) enum Transfer {
     Swap(SwapWrite),
     Write(FileWrite),
@@ -45,11 +45,11 @@ pub(super) struct Machine {
     transfers: RefCell<Vec<Transfer>>,
     /// Spaces whose `mmap_lock` somebody has.
     locked: RefCell<Vec<SpaceId>>,
-    /// How often what was woken.
+    /// Number of wake-ups by what was woken.
     woken: RefCell<Vec<(Until, u64)>>,
-    /// Waits so far.
+    /// Number of waits up to now.
     now: Cell<u64>,
-    /// Whoever does not come to an end is killed.
+    /// Whether all tasks are killed, because one did not come to its end.
     killed: Cell<bool>,
 }
 
@@ -111,7 +111,7 @@ impl Machine {
         self.transfers.borrow_mut().push(transfer);
     }
 
-    /// Transfers under way.
+    /// Number of transfers under way.
     pub(super) fn transfers(&self) -> usize {
         self.transfers.borrow().len()
     }
@@ -158,7 +158,7 @@ impl Drop for MmapLock {
 pub(super) struct Thread {
     pub(super) machine: Rc<Machine>,
     memalloc: Rc<Cell<bool>>,
-    /// It waits for work.
+    /// Whether the task waits for work.
     idle: Rc<Cell<bool>>,
     cpu: usize,
     /// The program that it is of.
@@ -180,7 +180,7 @@ impl Thread {
         }
     }
 
-    /// The same thread, of the program with this space.
+    /// This thread as one of the program with space `space`.
     pub(super) fn of(&self, space: SpaceId) -> Self {
         Self { space, ..self.clone() }
     }
@@ -189,7 +189,7 @@ impl Thread {
         self.idle.get()
     }
 
-    /// Lets others run.
+    /// Lets other tasks run.
     pub(super) async fn pause(&self) {
         self.machine.now.set(self.machine.now.get() + 1);
         let mut paused = false;

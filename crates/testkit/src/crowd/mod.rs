@@ -32,7 +32,7 @@ use crate::nodes::{Choices, Input};
 use machine::{Machine, Thread};
 
 const CPU: usize = 0;
-/// Where programs have memory: the start of a slot.
+/// Address at which programs have memory: the start of a slot.
 const START: VirtAddr = VirtAddr::new(0x7f00_0000_0000);
 /// Pages that a program uses: two slots.
 const PAGES: u64 = 1024;
@@ -50,7 +50,7 @@ pub const POLICIES: [&str; 5] = ["linux-4.4", "linux-5.3-shrinker", "linux-5.9",
 
 type Running = Pin<Box<dyn Future<Output = ()>>>;
 
-/// What has happened.
+/// Counts of the events up to now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Pages moved, swapped out, taken by reclaim, and written by it.
@@ -128,7 +128,7 @@ impl<C: Choices> World<C> {
         self.machine.step(step)
     }
 
-    /// Something happens: mostly a task goes on.
+    /// Performs one random action: mostly a task goes on.
     ///
     /// # Panics
     /// If a law is broken then.
@@ -446,7 +446,7 @@ impl<C: Choices> World<C> {
         }
     }
 
-    /// What has happened so far.
+    /// Counts of the events up to now.
     #[must_use]
     pub fn tally(&self) -> Tally {
         self.with(|mm| {

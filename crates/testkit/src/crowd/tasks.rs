@@ -1,4 +1,4 @@
-//! What tasks of programs, the administrator and the kernel do in many steps.
+//! Tasks of programs, of the administrator and of the kernel that take many steps.
 
 use order9_mm::compaction::{compact_node, try_to_compact_pages};
 use order9_mm::env::{CompactPriority, Env as _};

@@ -11,7 +11,7 @@ use crate::nodes::Choices;
 /// More than the longest time between two scans.
 const LATER: Nanos = Nanos::new(100_000_000_000);
 
-/// What never runs backwards.
+/// The counters that never fall.
 fn counters(counters: &Counters) -> [u64; 5] {
     [
         counters.numa_pte_updates,

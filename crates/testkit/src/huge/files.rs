@@ -1,4 +1,4 @@
-//! What can happen to a file of tmpfs, which all programs share, and to its huge pages.
+//! Operations on a file of tmpfs, which all programs share, and on its huge pages.
 
 use order9_mm::space::{Backing, Madvise, MmapRequest, Place};
 use order9_mm::{Gfp, ShmemHuge, ShmemPage, TmpfsOptions, TmpfsSize, alloc_pages};

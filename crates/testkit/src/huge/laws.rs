@@ -11,7 +11,7 @@ use order9_units::{NodeId, NodeMask, Pfn};
 use super::{HUGE, World};
 use crate::nodes::Choices;
 
-/// What has become huge since boot: by faults, for reads of nothing, and by khugepaged.
+/// Numbers of pages that became huge since boot: by faults, for reads of untouched memory, and by khugepaged.
 pub(super) type MadeHuge = [u64; 4];
 
 impl<C: Choices> World<C> {
@@ -89,8 +89,8 @@ impl<C: Choices> World<C> {
         })
     }
 
-    /// Whoever may not reclaim or compact has not, whoever may not wake kswapd has not, and whoever gives up after one try
-    /// has taken no page from anybody.
+    /// Checks the efforts of a request: no reclaim or compaction, no wake-up of kswapd, and no page taken from others,
+    /// unless the request may do so.
     fn check_effort(&self, request: &Request, policy: &MempolicyArgs, before: [u64; 4]) {
         let after = self.effort();
         let [stalls, compactions, stolen] = [0, 1, 2].map(|at| after[at] - before[at]);
@@ -141,7 +141,7 @@ impl<C: Choices> World<C> {
         assert_eq!(Some(&pages[node.index()]), pages.iter().max(), "{slot:?} on {node}, with {pages:?} pages by node");
     }
 
-    /// What has become huge so far.
+    /// Numbers of pages that became huge up to now.
     pub(super) fn made_huge(&self) -> MadeHuge {
         self.with(|mm| {
             let by_khugepaged = u64::from(mm.pages().khugepaged_pages_collapsed());
@@ -151,7 +151,7 @@ impl<C: Choices> World<C> {
         })
     }
 
-    /// While huge pages are off, before a step and after it, nothing has become huge but by `MADV_COLLAPSE`.
+    /// Checks that only `MADV_COLLAPSE` made huge pages, if huge pages were off before and after the step.
     pub(super) fn check_made_huge(&self, before: MadeHuge) {
         let after = self.made_huge();
         if before[3] == 1 && after[3] == 1 {

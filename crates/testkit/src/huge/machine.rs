@@ -21,9 +21,9 @@ const SWAP: Pages = Pages::new(3000);
 pub(super) struct Machine {
     mm: RefCell<Mm>,
     pub(super) nodes: nodes::Machine,
-    /// Where the task runs that acts now.
+    /// CPU of the task that acts now.
     cpu: Cell<usize>,
-    /// Under way to swap.
+    /// Writes to swap that are under way.
     writes: RefCell<Vec<PageWrite>>,
 }
 

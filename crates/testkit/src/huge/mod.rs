@@ -31,16 +31,16 @@ use machine::Machine;
 const MEMORY: Pages = Pages::new(24 << 10);
 /// Base pages of a huge page.
 const HUGE: u64 = 512;
-/// Where programs have memory: the start of a slot.
+/// Address at which programs have memory: the start of a slot.
 const START: VirtAddr = VirtAddr::new(0x7f00_0000_0000);
 /// Pages that programs use of ordinary memory: four slots, and what lies between them.
 const PAGES: u64 = 4 * HUGE;
-/// The same with those that mappings of hugetlb pools may have behind them.
+/// Largest number of pages of a program, with the pages of hugetlb pools that its mappings may have.
 const ALL_PAGES: u64 = 6 * HUGE;
 /// Programs at a time.
 const SPACES: usize = 4;
 
-/// What has happened.
+/// Counts of the events up to now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Slots that programs had collapsed.
@@ -85,7 +85,7 @@ pub struct World<C> {
     collapsed: u64,
     full: u64,
     placed: Cell<[u64; 2]>,
-    /// Who comes by pages that NUMA balancing asks about, and when.
+    /// The task that next faults on pages under NUMA balancing.
     next_user: NumaTask,
     clock: Nanos,
 }
@@ -190,7 +190,7 @@ impl<C: Choices> World<C> {
         })
     }
 
-    /// What has happened so far.
+    /// Counts of the events up to now.
     #[must_use]
     pub fn tally(&self) -> Tally {
         self.with(|mm| {

@@ -1,4 +1,4 @@
-//! What can happen next.
+//! Random steps of programs.
 
 use order9_mm::compaction::compact_node;
 use order9_mm::mempolicy::{Movable, PageMove, SpaceTask, move_pages};

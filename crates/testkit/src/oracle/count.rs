@@ -2,20 +2,20 @@
 
 use super::{Frame, Oracle, PAGEBLOCK};
 
-/// What the frames of a pageblock are, in pages.
+/// Number of pages of a pageblock by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// On free lists.
+    /// Pages on free lists.
     pub free: u16,
-    /// In use or cached, movable, and neither pinned nor isolated.
+    /// Movable pages in use or cached, neither pinned nor isolated.
     pub movable: u16,
     /// Reserved, or in use or cached for requests that are not movable.
     pub immovable: u16,
-    /// Movable but pinned.
+    /// Movable pages that are pinned.
     pub pinned: u16,
-    /// Held by compaction.
+    /// Pages that compaction holds.
     pub isolated: u16,
-    /// No memory.
+    /// Frames without memory.
     pub absent: u16,
 }
 

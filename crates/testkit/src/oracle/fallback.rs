@@ -10,7 +10,7 @@ use order9_units::Pfn;
 
 use super::{Frame, Oracle, PAGEBLOCK, as_order, size};
 
-/// What a zone is asked for.
+/// A request to a zone.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted<'a> {
     pub(super) z: usize,
@@ -19,11 +19,11 @@ pub(super) struct Wanted<'a> {
     pub(super) flags: &'a AllocFlags,
 }
 
-/// What a search in other types' lists came to.
+/// Result of a search in the lists of other types.
 enum Found {
     /// Blocks are on the own lists now.
     Moved,
-    /// This block is taken.
+    /// The search takes this block.
     Block(u64),
     Nothing,
 }
@@ -154,7 +154,7 @@ impl Oracle {
         order >= 4 || matches!(wanted.mt, Unmovable | Reclaimable) || !self.grouping
     }
 
-    /// What becomes of a candidate and its pageblock.
+    /// Decides how a candidate and its pageblock are taken.
     fn decide(&mut self, wanted: Wanted<'_>, candidate: Candidate) -> Found {
         let Wanted { z, mt, flags, .. } = wanted;
         let hygiene = self.policy.frames.fallback.freelist_hygiene;
@@ -262,8 +262,9 @@ impl Oracle {
         candidate.pfn
     }
 
-    /// What a pageblock holds, as far as it lies in its zone: from the frame in hand where it begins outside, nothing where
-    /// it ends outside, or begins outside and lists must agree with pageblocks.
+    /// Counts the frames of a pageblock, as far as it lies in its zone. Where the pageblock begins outside, counting
+    /// starts at `pfn`, or gives nothing if lists must agree with pageblocks. Where it ends outside, the result is
+    /// nothing.
     pub(super) fn survey(&self, z: usize, pfn: u64) -> Survey {
         let zone = &self.zones[z];
         let start = pfn / PAGEBLOCK * PAGEBLOCK;
@@ -329,7 +330,7 @@ impl Oracle {
 pub(super) struct Survey {
     /// First frames of its free blocks, ascending.
     pub(super) free_blocks: Vec<u64>,
-    /// Free pages.
+    /// Number of free pages.
     pub(super) free: u64,
     /// Pages that are not free and can be moved.
     pub(super) movable: u64,

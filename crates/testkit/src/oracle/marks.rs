@@ -6,7 +6,7 @@ use order9_units::{Migratetype, NodeId, ZoneKind};
 
 use super::{Oracle, size};
 
-/// `vm.lowmem_reserve_ratio` as shipped.
+/// The default of `vm.lowmem_reserve_ratio`.
 const LOWMEM_RATIO: [u64; ZoneKind::COUNT] = [256, 256, 32, 0];
 
 impl Oracle {

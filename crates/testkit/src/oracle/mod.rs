@@ -23,7 +23,7 @@ use order9_units::{Migratetype, NodeId, Order, ZoneKind};
 
 pub use count::Counts;
 
-/// Frames per pageblock.
+/// Number of frames per pageblock.
 pub(crate) const PAGEBLOCK: u64 = 512;
 
 /// The naive allocator. Frames are plain numbers.
@@ -42,13 +42,13 @@ pub struct Oracle {
     grouping: bool,
     pub(crate) min_free_kbytes: u64,
     pub(crate) kswapd: Vec<Option<DaemonRequest>>,
-    /// By node; nobody lets it sleep again.
+    /// Whether kswapd was woken, by node. No operation lets it sleep again.
     kswapd_awake: Vec<bool>,
     pub(crate) tally: Tally,
     pub(crate) events: Vec<Event>,
 }
 
-/// What owns a frame. A block says the same on every frame it covers.
+/// Owner of a frame. A block says the same on every frame that it covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
     Hole,
@@ -98,7 +98,7 @@ pub(crate) struct Tally {
     pub(crate) pgalloc: [u64; ZoneKind::COUNT],
     pub(crate) pgfree: u64,
     pub(crate) numa: Vec<NumaCounters>,
-    /// By type asked for, type found, and whether it fragmented.
+    /// Number of fallbacks by type asked for, type found, and whether they fragmented.
     pub(crate) extfrag: [[[u64; 2]; Migratetype::COUNT]; Migratetype::COUNT],
     pub(crate) claimed: u64,
     pub(crate) boost_added: u64,

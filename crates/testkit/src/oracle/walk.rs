@@ -9,7 +9,7 @@ use super::fallback::Wanted;
 use super::{Frame, Oracle, as_order, size};
 
 impl Oracle {
-    /// What the fast path answers.
+    /// The answer of the fast path.
     pub fn alloc_fast(&mut self, request: &Request) -> Result<Pfn, AllocError> {
         let mt = self.check(request)?;
         let preferred = *self.eligible(request).first().ok_or(AllocError::NoZone)?;
@@ -24,7 +24,7 @@ impl Oracle {
         self.alloc_with(request, flags)
     }
 
-    /// What one walk with given rights answers.
+    /// The answer of one walk with given rights.
     pub fn alloc_with(&mut self, request: &Request, flags: AllocFlags) -> Result<Pfn, AllocError> {
         let mt = self.check(request)?;
         self.eligible(request).first().ok_or(AllocError::NoZone)?;
@@ -70,7 +70,7 @@ impl Oracle {
         zones
     }
 
-    /// With at most two nodes there is only one order: the own node, then the other.
+    /// Nodes in zonelist order. With at most two nodes there is only one: the own node, then the other.
     fn node_order(&self, node: NodeId) -> Vec<NodeId> {
         assert!(self.distances.len() <= 2, "the oracle knows machines of one or two nodes");
         let others = (0..self.distances.len() as u16).map(NodeId).filter(|&other| other != node);
@@ -185,7 +185,7 @@ impl Oracle {
         }
     }
 
-    /// What freeing the allocation at `pfn` does; `false` where it cannot be freed.
+    /// Frees the allocation at `pfn`; `false` where it cannot be freed.
     pub fn free(&mut self, pfn: u64, cpu: usize) -> bool {
         let Frame::Live { first, order, pins: 0, isolated: false, .. } = self.frame(pfn) else {
             return false;

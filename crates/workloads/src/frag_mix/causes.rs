@@ -1,4 +1,4 @@
-//! What fragments memory in the beginning, counted as it is made.
+//! Causes of fragmentation at the start, counted as they are made.
 
 use order9_units::{Bytes, Order, PAGE_SIZE, PAGEBLOCK_PAGES};
 

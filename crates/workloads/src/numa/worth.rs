@@ -28,9 +28,9 @@ pub(crate) struct Got {
 /// Base pages of the own node, as they were before anything was measured.
 #[derive(Clone, Copy)]
 pub(crate) struct BaseAtHome {
-    /// Of touching a slot.
+    /// Time of touching a slot, in ns.
     slot: Nanos,
-    /// Of a load, in ns.
+    /// Time of a load, in ns.
     load: f64,
 }
 

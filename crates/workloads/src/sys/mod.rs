@@ -1,4 +1,4 @@
-//! What a program may ask of the system it runs on: [`Sys`].
+//! System calls of a program: [`Sys`].
 //!
 //! The parts, each a trait in its own file: [`AddressSpace`], [`Nodes`], [`Files`], [`Tmpfs`], [`Processes`],
 //! [`KernelAllocator`], [`Administration`] and [`Measuring`]. Most workloads ask for all of them, which is `Sys`; a helper may

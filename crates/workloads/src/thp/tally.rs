@@ -1,4 +1,4 @@
-//! What the units, or slots, of a program came to: huge or base pages, local or remote, and how long they took.
+//! Tally of a program's units, or slots: huge or base pages, local or remote, and their latencies.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

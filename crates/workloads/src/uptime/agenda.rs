@@ -60,7 +60,7 @@ fn load(time_of_day: Nanos) -> f64 {
 /// Entries that end, in the order of their ends.
 pub(super) struct Due<T> {
     ends: BTreeMap<(Nanos, u64), T>,
-    /// Of equals, the first comes first.
+    /// Number that keeps entries with the same end in the order of their arrival.
     sequence: u64,
 }
 
@@ -87,7 +87,7 @@ pub(super) enum Event<T> {
 pub(super) struct Agenda<T> {
     server: Server,
     arrivals: Arrivals,
-    /// Of the next arrival.
+    /// Time of the next arrival.
     next: Option<Nanos>,
     pub(super) due: Due<T>,
 }

@@ -15,7 +15,7 @@ const RESTART: Nanos = Nanos::new(3 * HOUR.get());
 /// Between the end of the old process and the start of the new one.
 const PAUSE: Nanos = Nanos::new(10_000_000_000);
 const TOUCHES_PER_SECOND: f64 = 50.0;
-/// Bytes that one query reads.
+/// Bytes that one touch reads.
 const TOUCHED: Bytes = Bytes::new(64 * PAGE_SIZE.get());
 
 /// The database of all days: the process that begins on day 0 was not restarted.

@@ -1,4 +1,5 @@
-//! What the kernel takes for itself: buffers of the network, and memory that nobody can move, some of it for ever.
+//! Memory that the kernel takes for itself: buffers of the network, and memory that nobody can move, some of it for
+//! ever.
 
 use order9_units::{Nanos, Order};
 
