@@ -7,7 +7,12 @@ use std::process::Command;
 /// The kernel's own status for success, as QEMU's exit device gives it on.
 const SUCCESS: i32 = 2 * 16 + 1;
 
-/// The kernel, built; or why it cannot be.
+/// The page that shows the kernel's output.
+const PAGE: &str = include_str!("../../../docs/embedding.md");
+/// Memory of the machine whose output it shows.
+const SHOWN: &str = "256M";
+
+/// Builds the kernel; the error says why it cannot be built here.
 fn build() -> Result<PathBuf, String> {
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/kernel");
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernel");
@@ -29,7 +34,7 @@ fn build() -> Result<PathBuf, String> {
     Ok(target.join("x86_64-unknown-none/release/order9-frames-kernel"))
 }
 
-/// What the kernel prints on a machine with so much memory.
+/// Output of the kernel on a machine with so much memory.
 fn boot(kernel: &Path, memory: &str) -> Result<String, String> {
     let ran = Command::new("qemu-system-x86_64")
         .arg("-kernel")
@@ -45,9 +50,12 @@ fn boot(kernel: &Path, memory: &str) -> Result<String, String> {
 
 #[test]
 fn the_example_kernel_manages_its_memory_before_it_has_a_heap() {
-    for memory in ["64M", "1G"] {
+    for memory in ["64M", SHOWN, "1G"] {
         match build().and_then(|kernel| boot(&kernel, memory)) {
-            Ok(printed) => assert!(printed.ends_with("all is well\n"), "{memory}: {printed}"),
+            Ok(printed) => {
+                assert!(printed.ends_with("all is well\n"), "{memory}: {printed}");
+                assert!(memory != SHOWN || PAGE.contains(&printed), "docs/embedding.md does not show:\n{printed}");
+            }
             // Not by way of the macro, which the test runner keeps to itself.
             Err(why) => return writeln!(std::io::stderr(), "skipped: {why}").expect("standard error is open"),
         }
