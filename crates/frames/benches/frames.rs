@@ -20,7 +20,7 @@ const PAIRS: u32 = 200_000;
 const ROUNDS: usize = 9;
 /// Rounds that take and give back all memory.
 const FULL_ROUNDS: usize = 3;
-/// What the neighbour streams over.
+/// Bytes that the neighbouring process streams over.
 const STREAM: usize = 64 << 20;
 /// The argument that makes this program the neighbour.
 const NEIGHBOUR: &str = "--stream-for-ever";

@@ -29,7 +29,7 @@ impl<S: Storage> TypeBits<S> {
         Self { words, per_type }
     }
 
-    /// Which of the 64 pageblocks from `64 * word` on have this type.
+    /// A bit for each of the 64 pageblocks from `64 * word` on: set where the pageblock has this type.
     #[inline]
     pub(crate) fn word(&self, mt: Migratetype, word: usize) -> u64 {
         self.words[mt as usize * self.per_type + word]
@@ -47,7 +47,8 @@ impl<S: Storage> TypeBits<S> {
 }
 
 impl<W: Watch, S: Storage> Frames<W, S> {
-    /// Which of the 64 pageblocks from `64 * word` on have this type, as bits.
+    /// A bit for each of the 64 pageblocks from `64 * word` on: set where the pageblock has type `mt`. A scanner passes over the
+    /// others by it.
     #[inline]
     #[must_use]
     pub fn blocks_of_type(&self, mt: Migratetype, word: usize) -> u64 {

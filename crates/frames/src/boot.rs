@@ -1,18 +1,17 @@
 //! Setting a machine's memory up: nodes, zones, holes and reserved frames first, then every frame's state.
 //!
-//! Key types: [`Sizes`] (how long tables have to be), [`Tables`] (the tables), [`FramesBuilder`], which fills a [`Layout`],
-//! frame by frame or as Linux does at boot.
+//! Key type: [`FramesBuilder`], which fills a [`Layout`] frame by frame, or as Linux does at boot, in [`Tables`].
 
-use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
+use order9_units::{Migratetype, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
 
 use crate::Frames;
 use crate::block_types::TypeBits;
 use crate::count::Class;
 use crate::counters::{FrameCounters, NumaCounters};
-use crate::frame::{Flag, FrameTable, Idx, Link, Word};
+use crate::frame::{Flag, FrameTable, Idx, Word};
 use crate::index::{Index, IndexTables};
 use crate::layout::{BuildError, Layout};
-use crate::nodes::{Nodes, ZoneRef, Zonelists};
+use crate::nodes::Nodes;
 use crate::pageblock::Pageblock;
 use crate::pcp::Pcp;
 use crate::policy::FramesPolicy;
@@ -20,151 +19,10 @@ use crate::settings::FrameSettings;
 #[cfg(feature = "alloc")]
 use crate::storage::Heap;
 use crate::storage::{Storage, Usual};
+use crate::tables::{PER_ZONE, Sizes, Tables};
 use crate::watch::Watch;
 use crate::work::FrameWork;
 use crate::zone::{Zone, ZoneId, ZoneSet};
-
-/// Lengths of the tables of a machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes {
-    base: Pfn,
-    /// Frames from the first to the last, whole largest blocks.
-    pub frames: usize,
-    /// Pageblocks.
-    pub blocks: usize,
-    /// Lists, those of layers above included.
-    pub lists: usize,
-    /// Zones.
-    pub zones: usize,
-    /// Nodes.
-    pub nodes: usize,
-    /// CPUs.
-    pub cpus: usize,
-    /// Lists of layers above.
-    pub own_lists: usize,
-}
-
-/// Lists of free blocks in a zone.
-const PER_ZONE: usize = Order::COUNT * Migratetype::COUNT;
-
-impl Sizes {
-    /// Those of `layout` under `policy`, with `own_lists` lists for layers above.
-    ///
-    /// # Errors
-    /// The first contradiction in `layout`.
-    pub fn new(layout: &Layout<'_>, policy: &FramesPolicy, own_lists: usize) -> Result<Self, BuildError> {
-        layout.validate()?;
-        let base = layout.zones.iter().map(|zone| zone.span.start).min().ok_or(BuildError::NoMemory)?;
-        let base = base.align_down(Order::MAX);
-        let end = layout.zones.iter().map(|zone| zone.span.end).max().ok_or(BuildError::NoMemory)?.align_up(Order::MAX);
-        let (zones, cpus) = (layout.zones.len(), layout.cpus.len());
-        let lists = own_lists + zones * (PER_ZONE + cpus * policy.pcp.lists.count());
-        let frames = end - base;
-        if frames.get() + lists as u64 > u64::from(u32::MAX) {
-            return Err(BuildError::SpanTooLarge(frames));
-        }
-        Ok(Self {
-            base,
-            frames: frames.get() as usize,
-            blocks: (frames.get() / PAGEBLOCK_PAGES.get()) as usize,
-            lists,
-            zones,
-            nodes: layout.nodes(),
-            cpus,
-            own_lists,
-        })
-    }
-
-    /// Links of lists: one for each frame and each list.
-    #[must_use]
-    pub const fn links(&self) -> usize {
-        self.frames + self.lists
-    }
-
-    /// Words of bits of pageblock types.
-    #[must_use]
-    pub const fn type_bits(&self) -> usize {
-        TypeBits::<Usual>::len(self.blocks)
-    }
-
-    /// Per-CPU lists: one for each zone and CPU.
-    #[must_use]
-    pub const fn pcps(&self) -> usize {
-        self.zones * self.cpus
-    }
-
-    /// Entries of zonelists.
-    #[must_use]
-    pub const fn zonelist_entries(&self) -> usize {
-        Nodes::<Usual>::entries(self.nodes, self.zones)
-    }
-}
-
-/// The tables of a machine, each as long as [`Sizes`] says. What they hold does not matter.
-pub struct Tables<S: Storage = Usual> {
-    /// [`Sizes::frames`].
-    pub words: S::Of<Word>,
-    /// [`Sizes::links`].
-    pub links: S::Of<Link>,
-    /// [`Sizes::blocks`].
-    pub blocks: S::Of<Pageblock>,
-    /// [`Sizes::type_bits`].
-    pub type_bits: S::Of<u64>,
-    /// [`Sizes::zones`].
-    pub zones: S::Of<Zone>,
-    /// [`Sizes::pcps`].
-    pub pcps: S::Of<Pcp>,
-    /// [`Sizes::cpus`].
-    pub cpus: S::Of<NodeId>,
-    /// The square of [`Sizes::nodes`].
-    pub distances: S::Of<u32>,
-    /// [`Sizes::nodes`].
-    pub zonelists: S::Of<Zonelists>,
-    /// [`Sizes::zonelist_entries`].
-    pub zonelist_entries: S::Of<ZoneRef>,
-    /// [`Sizes::nodes`].
-    pub numa: S::Of<NumaCounters>,
-    /// Those of the pageblock index, where there is to be one.
-    pub index: Option<IndexTables<S>>,
-}
-
-#[cfg(feature = "alloc")]
-impl Tables<Heap> {
-    /// Tables on the heap; with those of the index where `index` says so.
-    #[must_use]
-    pub fn new(sizes: &Sizes, index: bool) -> Self {
-        use alloc::vec;
-        Self {
-            words: vec![Word::HOLE; sizes.frames],
-            links: vec![Link::default(); sizes.links()],
-            blocks: vec![Pageblock::absent(ZoneId(u8::MAX)); sizes.blocks],
-            type_bits: vec![0; sizes.type_bits()],
-            zones: vec![Zone::NONE; sizes.zones],
-            pcps: vec![Pcp::NONE; sizes.pcps()],
-            cpus: vec![NodeId(0); sizes.cpus],
-            distances: vec![0; sizes.nodes * sizes.nodes],
-            zonelists: vec![Zonelists::default(); sizes.nodes],
-            zonelist_entries: vec![ZoneRef::NONE; sizes.zonelist_entries()],
-            numa: vec![NumaCounters::default(); sizes.nodes],
-            index: index.then(|| IndexTables::new(sizes)),
-        }
-    }
-}
-
-#[cfg(feature = "alloc")]
-impl IndexTables<Heap> {
-    /// Tables of an index on the heap.
-    #[must_use]
-    pub fn new(sizes: &Sizes) -> Self {
-        use alloc::vec;
-        Self {
-            zones: vec![Default::default(); sizes.zones],
-            links: vec![[0; 2]; IndexTables::links(sizes.zones, sizes.blocks)],
-            entries: vec![crate::index::Entry::NONE; sizes.blocks],
-            heads: vec![0; sizes.frames.div_ceil(64)],
-        }
-    }
-}
 
 /// Setting frames up: [`FramesBuilder`] calls these in order, as do layers above that build themselves around frames.
 impl<W: Watch, S: Storage> Frames<W, S> {
@@ -179,10 +37,12 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         sizes: &Sizes,
         tables: Tables<S>,
     ) -> Result<Self, BuildError> {
-        if *sizes != Sizes::new(layout, &policy, sizes.own_lists)? {
-            return Err(BuildError::Table("sizes"));
-        }
-        tables.check(sizes)?;
+        tables.check(layout, &policy, sizes)?;
+        Ok(Self::unset_in(layout, policy, watch, sizes, tables))
+    }
+
+    /// Frames as [`unset`](Self::unset) makes them, in tables that have been checked. The tables of the index are not used.
+    fn unset_in(layout: &Layout<'_>, policy: FramesPolicy, watch: W, sizes: &Sizes, tables: Tables<S>) -> Self {
         let Tables { words, links, mut blocks, type_bits, mut zones, mut pcps, mut cpus, .. } = tables;
         let Tables { mut distances, zonelists, zonelist_entries, mut numa, .. } = tables;
         let table = FrameTable::new(sizes.base, words, links);
@@ -221,7 +81,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
             watch,
         };
         frames.lay_out(layout);
-        Ok(frames)
+        frames
     }
 
     /// Marks frames as present, reserved or holes, and counts them by zone and pageblock.
@@ -434,9 +294,9 @@ impl<W: Watch, S: Storage> FramesBuilder<W, S> {
         sizes: &Sizes,
         mut tables: Tables<S>,
     ) -> Result<Self, BuildError> {
-        tables.check(sizes)?;
+        tables.check(layout, &policy, sizes)?;
         let index = tables.index.take();
-        Ok(Self { frames: Frames::unset(layout, policy, watch, sizes, tables)?, index })
+        Ok(Self { frames: Frames::unset_in(layout, policy, watch, sizes, tables), index })
     }
 
     /// Sets `vm.min_free_kbytes`, in kB, as [`Frames::set_min_free_kbytes`] does.
@@ -494,7 +354,7 @@ impl<W: Watch, S: Storage> FramesBuilder<W, S> {
     }
 }
 
-/// What a live allocation holds, where [`FramesBuilder::allocate`] puts it.
+/// Contents of a live allocation, where [`FramesBuilder::allocate`] puts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
     /// Pages that compaction may move.
@@ -505,37 +365,4 @@ pub enum Contents {
     Unmovable,
     /// Movable pages that somebody pins.
     Pinned,
-}
-
-impl<S: Storage> Tables<S> {
-    /// Whether each is as long as it must be.
-    fn check(&self, sizes: &Sizes) -> Result<(), BuildError> {
-        let index = self.index.as_ref();
-        let of_index = |right: fn(&IndexTables<S>, &Sizes) -> bool| index.is_none_or(|index| right(index, sizes));
-        for (name, right) in [
-            ("words", self.words.len() == sizes.frames),
-            ("links", self.links.len() == sizes.links()),
-            ("blocks", self.blocks.len() == sizes.blocks),
-            ("type_bits", self.type_bits.len() == sizes.type_bits()),
-            ("zones", self.zones.len() == sizes.zones),
-            ("pcps", self.pcps.len() == sizes.pcps()),
-            ("cpus", self.cpus.len() == sizes.cpus),
-            ("distances", self.distances.len() == sizes.nodes * sizes.nodes),
-            ("zonelists", self.zonelists.len() == sizes.nodes),
-            ("zonelist_entries", self.zonelist_entries.len() == sizes.zonelist_entries()),
-            ("numa", self.numa.len() == sizes.nodes),
-            ("index.zones", of_index(|index, sizes| index.zones.len() == sizes.zones)),
-            (
-                "index.links",
-                of_index(|index, sizes| index.links.len() == IndexTables::links(sizes.zones, sizes.blocks)),
-            ),
-            ("index.entries", of_index(|index, sizes| index.entries.len() == sizes.blocks)),
-            ("index.heads", of_index(|index, sizes| index.heads.len() == sizes.frames.div_ceil(64))),
-        ] {
-            if !right {
-                return Err(BuildError::Table(name));
-            }
-        }
-        Ok(())
-    }
 }

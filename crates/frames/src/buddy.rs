@@ -38,7 +38,8 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         self.free_to_buddy_at(idx, order, mt, None);
     }
 
-    /// The same with a chosen end of the list instead of the one that the neighbours suggest.
+    /// Frees the `order` block at `idx` as [`free_to_buddy`](Self::free_to_buddy) does, but at a chosen end of the list instead of the
+    /// one that the neighbours suggest.
     pub fn free_to_buddy_at(&mut self, idx: Idx, order: Order, mt: Migratetype, end: Option<ListEnd>) {
         let zone = self.blocks[idx.block()].zone;
         self.watch.freeing(zone);

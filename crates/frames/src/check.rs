@@ -4,38 +4,36 @@
 //! says; list lengths, free pages, per-CPU counts, pageblock counts and reserves equal a recount; watermarks are ordered.
 //! Costs a walk over all frames: for tests and for `--check`, not for every step of a long run.
 
+mod frames;
+mod lists;
+
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-use order9_units::{Migratetype, Order, PAGEBLOCK_PAGES, Pfn, ZoneKind};
+use order9_units::{Migratetype, Order, PAGEBLOCK_PAGES, Pfn};
 
 use crate::Frames;
-use crate::count::Class;
 use crate::counters::NumaCounters;
-use crate::frame::{Flag, FrameState, Idx, Word};
+use crate::frame::{FrameState, Idx};
 use crate::pageblock::Pageblock;
-use crate::pcp;
-use crate::policy::PcpLists;
 use crate::storage::Storage;
 use crate::watch::Watch;
 use crate::zone::{Zone, ZoneId};
+use frames::Tally;
 
 /// A law that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The law, in words.
     pub law: &'static str,
-    /// Where, with what was found and what was expected.
+    /// Place of the violation, with the values found and expected.
     pub found: String,
 }
 
-/// Types whose lists and pageblocks always agree.
-const FIXED: [Migratetype; 2] = [Migratetype::Cma, Migratetype::Isolate];
-
-/// What a check comes to.
+/// Outcome of a check.
 pub type Verdict = Result<(), Violation>;
 
 /// Fails with `law` unless `holds`; `found` is only built then.
@@ -44,18 +42,6 @@ pub type Verdict = Result<(), Violation>;
 /// The violation.
 pub fn require(holds: bool, law: &'static str, found: impl FnOnce() -> String) -> Verdict {
     if holds { Ok(()) } else { Err(Violation { law, found: found() }) }
-}
-
-/// What a zone's frames add up to.
-#[derive(Default)]
-struct Tally {
-    present: u64,
-    reserved: u64,
-    free: u64,
-    pcp: u64,
-    allocated: u64,
-    held: u64,
-    free_blocks: [[u32; Migratetype::COUNT]; Order::COUNT],
 }
 
 impl<W: Watch, S: Storage> Frames<W, S> {
@@ -91,118 +77,6 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         Ok(allocated)
     }
 
-    /// Walks the zone's frames block by block.
-    fn check_frames(&self, zone: &Zone, blocks: &mut [Pageblock]) -> Result<Tally, Violation> {
-        let mut tally = Tally::default();
-        let end = self.at(Pfn::new(zone.span.end.get() - 1)).plus(1);
-        let mut at = self.at(zone.span.start);
-        while at < end {
-            let word = self.table.word(at);
-            let class = Class::of(word);
-            let class = class.ok_or_else(|| Violation {
-                law: "every frame is in exactly one state",
-                found: format!("{:?} belongs to no block that starts at or below it", self.table.pfn(at)),
-            })?;
-            let order = match word.state() {
-                FrameState::Tail | FrameState::Hole | FrameState::Reserved => Order::ZERO,
-                FrameState::Free { order, .. }
-                | FrameState::Pcp { order, .. }
-                | FrameState::Allocated { order }
-                | FrameState::Held { order } => order,
-            };
-            self.check_extent(zone, at, order, end)?;
-            self.check_block_types(at, word)?;
-            let frames = order.pages().get();
-            match word.state() {
-                FrameState::Tail | FrameState::Hole => {}
-                FrameState::Reserved => tally.reserved += frames,
-                FrameState::Free { order, list } => {
-                    tally.free += frames;
-                    tally.free_blocks[order.index()][list.index()] += 1;
-                }
-                FrameState::Pcp { .. } => tally.pcp += frames,
-                FrameState::Allocated { .. } => tally.allocated += frames,
-                FrameState::Held { .. } => tally.held += frames,
-            }
-            if class != Class::Absent {
-                tally.present += frames;
-                recount(blocks, at, order, class);
-            }
-            at = at.plus(frames as u32);
-        }
-        Ok(tally)
-    }
-
-    /// A block is aligned, inside its zone, and followed by its own frames only.
-    fn check_extent(&self, zone: &Zone, at: Idx, order: Order, end: Idx) -> Verdict {
-        let pfn = self.table.pfn(at);
-        let frames = order.pages().get() as u32;
-        require(pfn.is_aligned(order), "a block starts at a multiple of its size", || format!("{pfn:?}, {order:?}"))?;
-        require(at.0 + frames <= end.0, "a block lies inside its zone", || {
-            format!("{pfn:?}, {order:?}, in {} that ends at {:?}", zone.kind, zone.span.end)
-        })?;
-        for tail in 1..frames {
-            let state = self.table.word(at.plus(tail)).state();
-            require(state == FrameState::Tail, "blocks do not overlap", || {
-                format!("{:?} is {state:?} inside the block of {order:?} at {pfn:?}", self.table.pfn(at.plus(tail)))
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Laws about the types of a block's list and of the pageblocks it covers.
-    fn check_block_types(&self, at: Idx, word: Word) -> Verdict {
-        let pfn = self.table.pfn(at);
-        let own = self.blocks[at.block()];
-        if let FrameState::Allocated { order } = word.state() {
-            // One list of huge pages for all types hands lent pages to anybody: the defect that 6.12 ended.
-            let one_list = PcpLists::UpToCostly { huge_lists: 1 };
-            let mixed = self.policy.pcp.lists == one_list && order == Order::PAGEBLOCK || !self.mobility_grouping;
-            let lent = own.migratetype == Migratetype::Cma || self.zones[own.zone.index()].kind == ZoneKind::Movable;
-            return require(
-                mixed || !(lent && word.has(Flag::CountedImmovable)),
-                "CMA pageblocks and zone Movable hold movable allocations only",
-                || format!("{pfn:?} holds an unmovable one"),
-            );
-        }
-        let FrameState::Free { order, list } = word.state() else { return Ok(()) };
-        let last = at.plus(order.pages().get() as u32 - 1);
-        let other = self.blocks[last.block()];
-        require(
-            [own, other].iter().all(|block| self.may_list(list, block.migratetype)),
-            "a free list and the pageblocks of its blocks agree on the type, as far as the release keeps that",
-            || {
-                format!(
-                    "{pfn:?} of {order:?} is on the {list} list in pageblocks {} and {}",
-                    own.migratetype, other.migratetype
-                )
-            },
-        )?;
-        let joinable = self.types_may_merge(own.migratetype, other.migratetype);
-        require(joinable, "the pageblocks of an order-10 block may be one block", || {
-            format!("{pfn:?} joins {} and {}", own.migratetype, other.migratetype)
-        })?;
-        let merged = order >= Order::PAGEBLOCK || !self.table.word_or_hole(at.buddy(order)).is_free_of(order);
-        require(merged, "free buddies below pageblock order are merged", || {
-            format!("{pfn:?} of {order:?} and its buddy")
-        })
-    }
-
-    /// Whether a free block in a pageblock of type `block` may be on a list of type `list`.
-    fn may_list(&self, list: Migratetype, block: Migratetype) -> bool {
-        let pair = [list, block];
-        if list == block {
-            true
-        } else if self.policy.fallback.freelist_hygiene || pair.iter().any(|mt| FIXED.contains(mt)) {
-            false
-        } else if pair.contains(&Migratetype::HighAtomic) {
-            // A per-CPU list remembered an older type, or two unlike pageblocks merged and were split again.
-            self.policy.pcp.keeps_cached_type || !self.policy.merge_guards_all_types
-        } else {
-            true
-        }
-    }
-
     fn check_totals(&self, zone: &Zone, tally: &Tally) -> Verdict {
         let kind = zone.kind;
         require(tally.present == zone.present, "present counts the frames that exist", || {
@@ -219,82 +93,6 @@ impl<W: Watch, S: Storage> Frames<W, S> {
                 "{kind}: {} + {} + {} + {} is not {}",
                 tally.free, tally.pcp, tally.allocated, tally.held, zone.managed
             )
-        })
-    }
-
-    fn check_lists(&self, zone: &Zone, tally: &Tally) -> Verdict {
-        let kind = zone.kind;
-        let mut by_type = [0; Migratetype::COUNT];
-        for order in Order::all() {
-            for mt in Migratetype::ALL {
-                let length = self.check_list(zone, order, mt)?;
-                let (counted, framed) =
-                    (zone.areas[order.index()].blocks[mt.index()], tally.free_blocks[order.index()][mt.index()]);
-                require(
-                    length == counted && framed == counted,
-                    "a list is as long as its count and its frames say",
-                    || format!("{kind} {order:?} {mt}: {length} on the list, {counted} counted, {framed} by frames"),
-                )?;
-                require(zone.has_block_of(mt, order) == (length > 0), "the occupied bit follows the list", || {
-                    format!("{kind} {order:?} {mt}: {length} blocks")
-                })?;
-                by_type[mt.index()] += u64::from(length) * order.pages().get();
-            }
-        }
-        require(by_type == zone.free_by_type, "free pages by type equal the lists", || {
-            format!("{kind}: {by_type:?} on lists, {:?} counted", zone.free_by_type)
-        })?;
-        let free: u64 = by_type.iter().sum::<u64>() - by_type[Migratetype::Isolate.index()];
-        require(free == zone.free, "nr_free_pages is what lies on all lists but Isolate", || {
-            format!("{kind}: {free} on lists, {} counted", zone.free)
-        })
-    }
-
-    /// Walks one list; returns its length.
-    fn check_list(&self, zone: &Zone, order: Order, mt: Migratetype) -> Result<u32, Violation> {
-        let mut length = 0;
-        for idx in self.table.iter(zone.list(order, mt)) {
-            let state = if idx.at() < self.table.len() { self.table.word(idx).state() } else { FrameState::Hole };
-            let here = state == FrameState::Free { order, list: mt } && self.blocks[idx.block()].zone == zone.id;
-            require(here, "a list holds free blocks of its zone, order and type", || {
-                format!("{:?} on the {mt} list of {order:?} of {} is {state:?}", self.table.pfn(idx), zone.kind)
-            })?;
-            length += 1;
-            require(u64::from(length) <= zone.managed, "a list ends", || format!("{} {order:?} {mt}", zone.kind))?;
-        }
-        Ok(length)
-    }
-
-    fn check_pcps(&self, zone: &Zone, tally: &Tally) -> Verdict {
-        let lists = self.policy.pcp.lists;
-        let mut total = 0;
-        for (cpu, pcp) in self.pcps(zone.id).iter().enumerate() {
-            let mut count = 0;
-            for n in 0..lists.count() {
-                for idx in self.table.iter(pcp.list(n)) {
-                    let word = if idx.at() < self.table.len() { self.table.word(idx) } else { Word::HOLE };
-                    let fits = match word.state() {
-                        FrameState::Pcp { order, cached } => {
-                            pcp::cached_as(cached).is_some_and(|cached| lists.list_for(order, cached) == Some(n))
-                        }
-                        _ => false,
-                    };
-                    require(
-                        fits && self.blocks[idx.block()].zone == zone.id,
-                        "a per-CPU list holds cached blocks",
-                        || format!("{:?} on list {n} of CPU {cpu} is {:?}", self.table.pfn(idx), word.state()),
-                    )?;
-                    count += word.order().pages().get();
-                    require(count <= zone.managed, "a per-CPU list ends", || format!("list {n} of CPU {cpu}"))?;
-                }
-            }
-            require(count == pcp.count(), "a per-CPU count equals its lists", || {
-                format!("{} CPU {cpu}: {count} on lists, {} counted", zone.kind, pcp.count())
-            })?;
-            total += count;
-        }
-        require(total == tally.pcp, "cached frames are on per-CPU lists", || {
-            format!("{}: {total} on lists, {} by frames", zone.kind, tally.pcp)
         })
     }
 
@@ -383,25 +181,6 @@ impl<W: Watch, S: Storage> Frames<W, S> {
                 alloc::format!("pageblock {block} is {:?}, bits say {found:?}", of.migratetype)
             })
         })
-    }
-}
-
-/// Adds a block of frames to the recount of its pageblocks, in which every frame starts as absent.
-fn recount(blocks: &mut [Pageblock], at: Idx, order: Order, class: Class) {
-    let (frames, count) = match order <= Order::PAGEBLOCK {
-        true => (order.pages().get() as u16, 1),
-        false => (PAGEBLOCK_PAGES.get() as u16, 2),
-    };
-    for block in &mut blocks[at.block()..at.block() + count] {
-        block.absent -= frames;
-        match class {
-            Class::Free => block.free += frames,
-            Class::Immovable => block.immovable += frames,
-            Class::Pinned => block.pinned += frames,
-            Class::Isolated => block.isolated += frames,
-            Class::Movable => {}
-            Class::Absent => block.absent += frames,
-        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::frame::{Bits, Flag, FrameState, Idx, Word};
 use crate::storage::Storage;
 use crate::watch::Watch;
 
-/// What a pageblock counts a frame as.
+/// Class in which a pageblock counts a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// On a free list.

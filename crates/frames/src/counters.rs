@@ -23,7 +23,7 @@ pub struct FrameCounters {
     pub watermark_failures: [[u64; Order::COUNT]; ZoneKind::COUNT],
 }
 
-/// Where allocations were served from, for one node.
+/// Allocations of one node by where they were asked for and served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NumaCounters {
     /// `numa_hit`: served here as preferred.

@@ -13,7 +13,7 @@ use crate::storage::Storage;
 use crate::watch::Watch;
 use crate::zone::{Zone, ZoneId};
 
-/// What is given out at once, at most: a section of sparse memory on x86-64, 128 MiB.
+/// Most frames that are given out at once: a section of sparse memory on x86-64, 128 MiB.
 const SECTION: u64 = 1 << 15;
 
 impl Zone {

@@ -3,16 +3,20 @@
 //! Every block taken from another type is a fragmentation event: it decides how mixed pageblocks become, and from 5.0 on
 //! it boosts the zone's watermarks. Behaviour by release: [`crate::policy::FallbackPolicy`].
 
-use order9_units::{Migratetype, Order, PAGEBLOCK_PAGES, Pages};
+mod claim;
+
+use order9_units::{Migratetype, Order, PAGEBLOCK_PAGES};
 
 use crate::Frames;
 use crate::counters::Extfrag;
-use crate::frame::{Flag, FrameState, Idx};
+use crate::frame::Idx;
 use crate::gfp::AllocFlags;
-use crate::policy::{ClaimRule, FallbackSearch};
+use crate::policy::FallbackSearch;
 use crate::storage::Storage;
 use crate::watch::{FrameEvent, Watch};
 use crate::zone::{Zone, ZoneId};
+
+pub use claim::BlockContents;
 
 /// A free block of another type.
 #[derive(Clone, Copy)]
@@ -22,7 +26,7 @@ struct Candidate {
     list: Migratetype,
 }
 
-/// What a fallback came to.
+/// Outcome of a fallback.
 enum Fallback {
     /// Blocks now lie on the request's own lists.
     Moved,
@@ -33,20 +37,12 @@ enum Fallback {
 /// Half the order of a pageblock, rounded down.
 const HALF_PAGEBLOCK: Order = Order::new(Order::PAGEBLOCK.get() / 2).unwrap();
 
-/// Where a bulk refill has got to: a phase that failed once is not tried again under the same zone lock.
+/// Progress of a bulk refill: a phase that failed once is not tried again under the same zone lock.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TakeMode {
     Own,
     Claim,
     Steal,
-}
-
-/// Free frames and pages that compaction may move, in one pageblock.
-pub struct BlockContents {
-    /// Free frames.
-    pub free: u64,
-    /// Frames of pages that compaction may move.
-    pub movable: u64,
 }
 
 /// The types a request of `mt` falls back to, in order. No other type falls back.
@@ -123,7 +119,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         Some(self.take_candidate(zone, candidate, order, mt, flags))
     }
 
-    /// What cannot move goes where something of its kind is already, so that no other pageblock is spoilt. A pageblock that is
+    /// Serves a request for memory that cannot move from a pageblock that holds some of its kind already, so that no other pageblock is spoilt. A pageblock that is
     /// mostly free or of its kind changes its type. Whole pageblocks are taken as they are: once they are free again, nothing
     /// else of that kind should come there.
     fn fall_back_to_contaminated(&mut self, zone: ZoneId, order: Order, mt: Migratetype) -> Option<Fallback> {
@@ -214,49 +210,6 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         outcome
     }
 
-    /// Retypes all pageblocks of a candidate that covers them whole.
-    fn claim_whole(&mut self, zone: ZoneId, candidate: Candidate, mt: Migratetype) -> Fallback {
-        let first = candidate.idx.block();
-        let count = 1 << (candidate.order.get() - Order::PAGEBLOCK.get());
-        for block in first..first + count {
-            self.retype_block(block, mt);
-        }
-        self.move_to_list(zone, candidate.idx, mt);
-        Fallback::Moved
-    }
-
-    /// Takes over the candidate's pageblock if enough of it is free or compatible. Says whether blocks now lie on the
-    /// lists of `mt`: before the freelist hygiene they do even where the pageblock keeps its type.
-    fn claim_pageblock(&mut self, zone: ZoneId, candidate: Candidate, old: Migratetype, mt: Migratetype) -> bool {
-        let Some((first, end)) = self.clip_to_zone(zone, candidate.idx) else { return false };
-        let claimed = if self.takes_whole_or_one() {
-            let contents = self.walk_block(zone, first, end, None);
-            if !self.is_claimed(&contents, old, mt) {
-                return false;
-            }
-            self.walk_block(zone, first, end, Some(mt));
-            true
-        } else {
-            let contents = self.walk_block(zone, first, end, Some(mt));
-            self.is_claimed(&contents, old, mt)
-        };
-        if claimed {
-            self.retype_block(candidate.idx.block(), mt);
-        }
-        true
-    }
-
-    fn is_claimed(&self, contents: &BlockContents, old: Migratetype, mt: Migratetype) -> bool {
-        let pageblock = PAGEBLOCK_PAGES.get();
-        let alike = match self.policy.fallback.claim {
-            ClaimRule::FreeHalf => 0,
-            ClaimRule::CompatibleHalf if mt == Migratetype::Movable => contents.movable,
-            ClaimRule::CompatibleHalf if old == Migratetype::Movable => pageblock - contents.free - contents.movable,
-            ClaimRule::CompatibleHalf => 0,
-        };
-        contents.free + alike >= pageblock / 2 || !self.mobility_grouping
-    }
-
     /// Takes the candidate alone; its pageblock keeps its type.
     fn steal_candidate(&mut self, zone: ZoneId, candidate: Candidate, order: Order, mt: Migratetype) -> Fallback {
         if self.takes_whole_or_one() {
@@ -307,65 +260,6 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         let outcome = self.steal_candidate(zone, candidate, order, mt);
         self.extfrag(zone, candidate, order, mt);
         Some(outcome)
-    }
-
-    /// Counts free frames and movable content between two frames of one pageblock, frame by frame, and moves the free
-    /// blocks to the lists of `to` on the way.
-    pub fn walk_block(&mut self, zone: ZoneId, first: Idx, end: Idx, to: Option<Migratetype>) -> BlockContents {
-        let mut contents = BlockContents { free: 0, movable: 0 };
-        let mut at = first;
-        while at < end {
-            let word = self.table.word(at);
-            let frames = match word.state() {
-                FrameState::Free { order, .. }
-                | FrameState::Allocated { order }
-                | FrameState::Pcp { order, .. }
-                | FrameState::Held { order } => order.pages().get().min(u64::from(end.0 - at.0)),
-                FrameState::Tail | FrameState::Hole | FrameState::Reserved => 1,
-            };
-            if word.is_free() {
-                contents.free += frames;
-                if let Some(mt) = to {
-                    self.move_to_list(zone, at, mt);
-                }
-            } else if word.is_allocated() && word.has(Flag::MovableContent) && !word.has(Flag::Isolated) {
-                contents.movable += frames;
-            }
-            self.work.frames_scanned += 1;
-            at = at.plus(frames as u32);
-        }
-        contents
-    }
-
-    /// The part of the pageblock around `idx` that a walk covers: from the frame in hand where the block starts outside the
-    /// zone; nothing where it ends outside.
-    #[must_use]
-    pub fn clip_to_zone(&self, zone: ZoneId, idx: Idx) -> Option<(Idx, Idx)> {
-        let span = self.zones[zone.index()].span;
-        let start = self.table.pfn(idx).align_down(Order::PAGEBLOCK);
-        let end = start + PAGEBLOCK_PAGES;
-        if end > span.end {
-            return None;
-        }
-        if start < span.start {
-            // Lists that agree with pageblocks leave no room for moving a part.
-            return (!self.policy.fallback.freelist_hygiene).then(|| (idx, self.end_of_block(idx)));
-        }
-        Some((self.at(start), self.end_of_block(idx)))
-    }
-
-    /// The frames of the pageblock around `idx`, if all of them lie in the zone.
-    #[must_use]
-    pub fn whole_block(&self, zone: ZoneId, idx: Idx) -> Option<(Idx, Idx)> {
-        let span = self.zones[zone.index()].span;
-        let start = self.table.pfn(idx).align_down(Order::PAGEBLOCK);
-        let whole = span.start <= start && start + PAGEBLOCK_PAGES <= span.end;
-        whole.then(|| (self.at(start), self.end_of_block(idx)))
-    }
-
-    fn end_of_block(&self, idx: Idx) -> Idx {
-        let last = self.table.pfn(idx).align_down(Order::PAGEBLOCK) + PAGEBLOCK_PAGES - Pages::new(1);
-        self.at(last).plus(1)
     }
 
     /// Boosts the zone's watermarks after a fragmentation event.

@@ -1,23 +1,20 @@
 //! [`Frames`]: all frames of a machine, with the settings and counters that belong to them.
 
-use core::fmt;
-
 use order9_units::{Migratetype, NodeId, Order, Pages, Pfn};
 
 use crate::block_types::TypeBits;
-use crate::count::Class;
 use crate::counters::{FrameCounters, NumaCounters};
-use crate::frame::{Flag, FrameState, FrameTable, Idx, Word};
+use crate::frame::{FrameState, FrameTable, Idx, Word};
 use crate::index::Index;
 use crate::nodes::{Distances, Nodes, ZoneRef};
 use crate::pageblock::Pageblock;
-use crate::pcp::{self, Pcp};
+use crate::pcp::Pcp;
 use crate::policy::FramesPolicy;
 use crate::settings::FrameSettings;
 #[cfg(feature = "alloc")]
 use crate::storage::Heap;
 use crate::storage::{Storage, Usual};
-use crate::watch::{FrameEvent, Watch};
+use crate::watch::Watch;
 use crate::work::FrameWork;
 use crate::zone::{Zone, ZoneId, ZoneSet};
 
@@ -33,7 +30,7 @@ pub struct Frames<W: Watch = (), S: Storage = Usual> {
     /// Node of every CPU.
     pub(crate) cpus: S::Of<NodeId>,
     pub(crate) numa: S::Of<NumaCounters>,
-    /// What pageblocks would cost to empty, where somebody needs to know.
+    /// The pageblock index, where the policy or a layer above needs it.
     pub(crate) index: Option<Index<S>>,
     pub(crate) policy: FramesPolicy,
     pub(crate) settings: FrameSettings,
@@ -50,124 +47,7 @@ pub struct Frames<W: Watch = (), S: Storage = Usual> {
     pub(crate) watch: W,
 }
 
-/// Why a frame could not be freed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FreeError {
-    /// The frame is no memory of this machine.
-    NoSuchFrame(Pfn),
-    /// The frame is not the first one of a live allocation.
-    NotAllocated(Pfn, FrameState),
-    /// The allocation is pinned.
-    Pinned(Pfn),
-    /// The allocation is not pinned.
-    NotPinned(Pfn),
-    /// The allocation is isolated by reclaim or compaction.
-    Isolated(Pfn),
-    /// An address space, file or slab cache uses the allocation.
-    Owned(Pfn),
-}
-
 impl<W: Watch, S: Storage> Frames<W, S> {
-    /// Frees the allocation that starts at `pfn`, on behalf of `cpu`.
-    ///
-    /// # Errors
-    /// [`FreeError`] where that is no allocation that can be freed; nothing has changed then.
-    pub fn free(&mut self, pfn: Pfn, cpu: usize) -> Result<(), FreeError> {
-        let (idx, word) = self.releasable(pfn)?;
-        self.free_block(idx, word, cpu);
-        Ok(())
-    }
-
-    /// The live allocation that starts at `pfn`, which nobody pins, isolates or owns.
-    ///
-    /// # Errors
-    /// [`FreeError`] where there is none.
-    #[inline]
-    pub fn releasable(&self, pfn: Pfn) -> Result<(Idx, Word), FreeError> {
-        let (idx, word) = self.live(pfn)?;
-        match () {
-            () if word.is_releasable() => Ok((idx, word)),
-            () if word.has(Flag::Pinned) => Err(FreeError::Pinned(pfn)),
-            () if word.has(Flag::Isolated) => Err(FreeError::Isolated(pfn)),
-            () => Err(FreeError::Owned(pfn)),
-        }
-    }
-
-    /// Frees a live allocation that nobody pins, isolates or owns; `word` is its word.
-    #[inline]
-    pub fn free_block(&mut self, idx: Idx, word: Word, cpu: usize) {
-        let order = word.order();
-        self.huge_block_ends(idx, order);
-        let pfn = self.table.pfn(idx);
-        let Pageblock { migratetype: mt, zone, .. } = self.blocks[idx.block()];
-        self.counters.pgfree += order.pages().get();
-        self.watch.trace(|| FrameEvent::PageFree { pfn, order });
-        if let Some(cached) = pcp::cached_as(mt)
-            && let Some(n) = self.policy.pcp.lists.list_for(order, cached)
-            && cpu < self.cpus.len()
-        {
-            let immovable = cached != Migratetype::Movable;
-            let at = self.pcp_at(zone, cpu);
-            let is_full = self.pcps[at].push(&mut self.table, n, idx, order);
-            if word.has(Flag::CountedImmovable) != immovable {
-                // Used otherwise than its pageblock is meant for: the rare case.
-                self.reflag(idx, Flag::CountedImmovable, immovable);
-            }
-            self.table.set(idx, Word::pcp(order, mt).with(Flag::CountedImmovable, immovable));
-            self.work.pcp_hits += 1;
-            if is_full {
-                self.trim_pcp(zone, cpu);
-            }
-            return;
-        }
-        self.lock_zone(zone);
-        self.count_out(idx, order, Class::of_used(word));
-        self.free_to_own_lists(idx, order);
-    }
-
-    /// Makes every page of the allocation at `pfn` an allocation of its own (`split_page`).
-    ///
-    /// # Errors
-    /// [`FreeError`] where no allocation starts there, or somebody pins, isolates or owns it.
-    pub fn split_page(&mut self, pfn: Pfn) -> Result<(), FreeError> {
-        let (idx, word) = self.releasable(pfn)?;
-        self.huge_block_ends(idx, word.order());
-        for page in 0..word.frames() as u32 {
-            self.table.set(idx.plus(page), word.single());
-        }
-        self.touch_blocks(idx.block(), 1);
-        Ok(())
-    }
-
-    /// Tells that a block of this order at `idx` is used as a whole no longer.
-    #[inline]
-    pub fn huge_block_ends(&mut self, idx: Idx, order: Order) {
-        if order >= Order::PAGEBLOCK {
-            self.watch.huge_block_ends(idx, order);
-        }
-    }
-
-    /// The live allocation that starts at `pfn`.
-    ///
-    /// # Errors
-    /// [`FreeError::NoSuchFrame`], [`FreeError::NotAllocated`].
-    #[inline]
-    pub fn live(&self, pfn: Pfn) -> Result<(Idx, Word), FreeError> {
-        let idx = self.table.idx(pfn).ok_or(FreeError::NoSuchFrame(pfn))?;
-        let word = self.table.word(idx);
-        if word.is_allocated() { Ok((idx, word)) } else { Err(FreeError::NotAllocated(pfn, word.state())) }
-    }
-
-    /// Says whether compaction may move the content of the allocation at `pfn`: an LRU page or a movable-driver page.
-    ///
-    /// # Errors
-    /// [`FreeError`] where no allocation starts there.
-    pub fn set_movable_content(&mut self, pfn: Pfn, movable: bool) -> Result<(), FreeError> {
-        let (idx, word) = self.live(pfn)?;
-        self.table.set(idx, word.with(Flag::MovableContent, movable));
-        Ok(())
-    }
-
     /// State of a frame; a hole outside the machine's memory.
     #[must_use]
     pub fn frame(&self, pfn: Pfn) -> FrameState {
@@ -194,7 +74,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         &self.zones
     }
 
-    /// One zone.
+    /// The zone with this number.
     #[inline]
     #[must_use]
     pub fn zone(&self, id: ZoneId) -> &Zone {
@@ -239,7 +119,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         self.distances().between(from, to)
     }
 
-    /// The frame table and who hears what happens, each to be used for itself.
+    /// The frame table and the watch, borrowed side by side.
     pub const fn table_and_watch(&mut self) -> (&FrameTable<S>, &mut W) {
         (&self.table, &mut self.watch)
     }
@@ -304,7 +184,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         &self.work
     }
 
-    /// The same, for those above to add to it.
+    /// Work done since it was last taken, for layers above to add theirs.
     pub const fn work_mut(&mut self) -> &mut FrameWork {
         &mut self.work
     }
@@ -320,13 +200,13 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         self.locked
     }
 
-    /// Who hears what happens.
+    /// The watch, which hears what happens.
     #[must_use]
     pub const fn watch(&self) -> &W {
         &self.watch
     }
 
-    /// The same, to change it.
+    /// The watch, to be changed.
     pub const fn watch_mut(&mut self) -> &mut W {
         &mut self.watch
     }
@@ -475,7 +355,7 @@ impl<W: Watch + Clone> Clone for Frames<W, Heap> {
 }
 
 impl<W: Watch, S: Storage> Frames<W, S> {
-    /// The same frames with somebody else who hears of them from now on. `with` makes them of who heard so far.
+    /// Gives the frames another watch; `with` makes it of the present one.
     pub fn with_watch<V: Watch>(self, with: impl FnOnce(W) -> V) -> Frames<V, S> {
         let Self { table, blocks, types, zones, pcps, nodes, cpus, numa, index, policy, settings, .. } = self;
         let Self { mobility_grouping, boot_allocated, counters, work, locked, wanted, watch, .. } = self;
@@ -502,18 +382,3 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         }
     }
 }
-
-impl fmt::Display for FreeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoSuchFrame(pfn) => write!(f, "{pfn:?} is no memory of this machine"),
-            Self::NotAllocated(pfn, state) => write!(f, "no allocation starts at {pfn:?}, which is {state:?}"),
-            Self::Pinned(pfn) => write!(f, "the allocation at {pfn:?} is pinned"),
-            Self::NotPinned(pfn) => write!(f, "the allocation at {pfn:?} is not pinned"),
-            Self::Isolated(pfn) => write!(f, "the allocation at {pfn:?} is isolated"),
-            Self::Owned(pfn) => write!(f, "an address space, file or slab cache uses the allocation at {pfn:?}"),
-        }
-    }
-}
-
-impl core::error::Error for FreeError {}

@@ -1,4 +1,4 @@
-//! What an allocation asks for: gfp flags, the zone class and migratetype they mean, and the rights a walk has.
+//! Requests in flags: gfp flags, the zone class and migratetype they mean, and the rights a walk has.
 
 use core::fmt;
 use core::ops::{BitOr, Sub};
@@ -40,7 +40,7 @@ gfp_flags! {
     DIRECT_RECLAIM = 7;
     /// May wake kswapd.
     KSWAPD_RECLAIM = 8;
-    /// One round of compaction and reclaim at most.
+    /// At most one round of compaction and reclaim.
     NORETRY = 9;
     /// Costly orders may loop; never ends in an OOM kill.
     RETRY_MAYFAIL = 10;
@@ -103,13 +103,13 @@ impl Gfp {
         Self(self.0 | other.0)
     }
 
-    /// The same with `flags` as well.
+    /// These flags and `flags`.
     #[must_use]
     pub const fn with(self, flags: Self) -> Self {
         self.and(flags)
     }
 
-    /// The same without `flags`.
+    /// These flags without `flags`.
     #[must_use]
     pub const fn without(self, flags: Self) -> Self {
         Self(self.0 & !flags.0)

@@ -1,4 +1,4 @@
-//! What memory a machine has: its nodes, zones, holes and CPUs, and which of that no machine can have.
+//! The memory of a machine: its nodes, zones, holes and CPUs, and which of that no machine can have.
 //!
 //! Key types: [`Layout`], [`BuildError`]. [`crate::FramesBuilder`] makes an engine of it.
 
@@ -31,9 +31,9 @@ pub struct Layout<'a> {
 /// A zone of a [`Layout`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZoneSpec {
-    /// Its node.
+    /// The node that the zone belongs to.
     pub node: NodeId,
-    /// Which zone.
+    /// The kind of zone.
     pub kind: ZoneKind,
     /// First to last frame, holes included.
     pub span: PfnRange,

@@ -10,9 +10,9 @@ use crate::zone::{Zone, ZoneId};
 pub struct ZoneRef {
     /// The zone.
     pub zone: ZoneId,
-    /// Its kind, so that a walk skips it without looking at it.
+    /// The kind of the zone, so that a walk skips it without looking at it.
     pub kind: ZoneKind,
-    /// Its node.
+    /// The node of the zone.
     pub node: NodeId,
 }
 

@@ -28,7 +28,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         self.answer(&search, self.fast_flags(&search))
     }
 
-    /// One walk with given rights. `flags.cma` is meant for movable requests.
+    /// Walks the zonelist once with given rights. `flags.cma` is meant for movable requests.
     ///
     /// # Errors
     /// [`FrameError`]; nothing but counters and boosts has changed then.
@@ -373,7 +373,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     }
 }
 
-/// Which zones a walk visits.
+/// Zones that a walk visits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fairness {
     /// Zones of the local node that have allocations left in this round.

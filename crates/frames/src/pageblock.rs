@@ -10,7 +10,7 @@ use crate::zone::ZoneId;
 /// Frames per pageblock as the counts use it.
 const FRAMES: u16 = PAGEBLOCK_PAGES.get() as u16;
 
-/// One pageblock. Counts are in frames; with [`Pageblock::movable`] they add up to 512.
+/// Counts, type and zone of a pageblock. Counts are in frames; with [`Pageblock::movable`] they add up to 512.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pageblock {
     /// On free lists.

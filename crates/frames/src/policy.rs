@@ -33,7 +33,7 @@ pub struct FramesPolicy {
     pub fair_zone_batches: bool,
 }
 
-/// Which end of a list.
+/// An end of a free list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListEnd {
     /// Taken next.

@@ -7,7 +7,7 @@ use order9_units::{Migratetype, NodeId, NodeMask, Order, ZoneKind};
 use crate::gfp::Gfp;
 use crate::nodes::ZoneRef;
 
-/// What is asked of the allocator.
+/// A request for a block of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Blocks of this order.
@@ -18,7 +18,7 @@ pub struct Request {
     pub node: NodeId,
     /// Nodes that may serve; `None` is all.
     pub nodemask: Option<NodeMask>,
-    /// What `node` and `nodemask` mean.
+    /// Meaning of `node` and `nodemask`.
     pub uses: NodeUse,
     /// The CPU that asks; past the last CPU, per-CPU lists are not used.
     pub cpu: usize,
@@ -26,13 +26,13 @@ pub struct Request {
     pub note: u8,
 }
 
-/// What the nodes of a request mean.
+/// Meaning of the nodes of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NodeUse {
     /// The preferred node and those near it serve, as far as the nodemask has them.
     #[default]
     Ordinary,
-    /// The same; it was the preferred node's turn, which counts as `interleave_hit` if it serves.
+    /// The preferred node comes first because it is its turn; if it serves, that counts as `interleave_hit`.
     Interleaved,
     /// The nodemask is asked first and without direct reclaim, then, with all that is allowed, these nodes:
     /// `MPOL_PREFERRED_MANY`.

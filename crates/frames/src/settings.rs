@@ -30,7 +30,7 @@ pub struct FrameSettings {
 }
 
 impl FrameSettings {
-    /// Those that a machine starts with.
+    /// Settings that a machine starts with.
     pub(crate) const fn at_boot(policy: &FramesPolicy) -> Self {
         Self {
             min_free_by_hand: None,

@@ -1,4 +1,4 @@
-//! Where tables lie: on a heap, or in memory that the embedder lends before there is a heap.
+//! Places for tables: on a heap, or in memory that the embedder lends before there is a heap.
 
 use core::marker::PhantomData;
 use core::ops::DerefMut;
@@ -27,9 +27,9 @@ impl<'s> Storage for Lent<'s> {
     type Of<T: Copy + 'static> = &'s mut [T];
 }
 
-/// Where tables lie unless a type says otherwise: on the heap, if there is one.
+/// Place of tables unless a type says otherwise: on the heap, if there is one.
 #[cfg(feature = "alloc")]
 pub type Usual = Heap;
-/// Where tables lie unless a type says otherwise: in memory lent for ever, as there is no heap.
+/// Place of tables unless a type says otherwise: in memory lent for ever, as there is no heap.
 #[cfg(not(feature = "alloc"))]
 pub type Usual = Lent<'static>;

@@ -1,4 +1,4 @@
-//! What layers above hear of: the one trait through which the allocator speaks upward.
+//! The one trait through which the allocator speaks upward, and the events that it tells.
 
 use order9_units::{Migratetype, Order};
 
@@ -83,7 +83,7 @@ pub enum FrameEvent {
     PageAllocZoneLocked {
         /// First frame.
         pfn: Pfn,
-        /// Its order.
+        /// Order of the block.
         order: Order,
         /// Type it was taken for.
         migratetype: Migratetype,
@@ -96,14 +96,14 @@ pub enum FrameEvent {
     PageFree {
         /// First frame.
         pfn: Pfn,
-        /// Its order.
+        /// Order of the block.
         order: Order,
     },
     /// `mm_page_pcpu_drain`: a block went from a per-CPU list to the buddy lists.
     PagePcpuDrain {
         /// First frame.
         pfn: Pfn,
-        /// Its order.
+        /// Order of the block.
         order: Order,
         /// List it goes to.
         migratetype: Migratetype,

@@ -65,7 +65,7 @@ impl Zone {
         self.watermark_ok_at(order, self.mark(flags.mark), class, flags, policy)
     }
 
-    /// The same against a mark given in pages.
+    /// Watermark check against a mark given in pages.
     #[must_use]
     pub fn watermark_ok_at(
         &self,
@@ -78,7 +78,7 @@ impl Zone {
         self.would_pass(self.free, order, mark, class, flags, policy)
     }
 
-    /// The same with `free` pages taken as free, as retries ask of what reclaim could free.
+    /// Watermark check with `free` pages taken as free, as retries ask of what reclaim could free.
     #[must_use]
     pub fn would_pass(
         &self,

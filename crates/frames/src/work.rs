@@ -1,4 +1,4 @@
-//! What the allocator did, counted. It never prices its work: a cost model turns these counts into time.
+//! Counts of the work that the allocator does. It never prices its work: a cost model turns these counts into time.
 
 /// Defines a struct of counts with [`core::ops::AddAssign`] and a constant without any.
 #[macro_export]

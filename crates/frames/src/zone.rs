@@ -134,7 +134,7 @@ impl Zone {
         self.node
     }
 
-    /// Which zone of the node.
+    /// The kind of zone: which addresses or requests it is for.
     #[must_use]
     pub const fn kind(&self) -> ZoneKind {
         self.kind
@@ -293,11 +293,11 @@ impl Zone {
     }
 }
 
-/// What a test may make of a zone, whatever its frames are.
+/// Fields of a zone that a test may set, whatever the frames are.
 #[cfg(feature = "testing")]
 #[derive(Clone, Copy, Debug)]
 pub struct ZoneEdit {
-    /// Its node.
+    /// The node that the zone belongs to.
     pub node: NodeId,
     /// Frames the allocator was given.
     pub managed: u64,

@@ -1,4 +1,4 @@
-//! Which type a request falls back to and when it claims a pageblock, on a small zone worked by hand.
+//! Fallback on a small zone worked by hand: the type that a request falls back to, and when it claims a pageblock.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -8,8 +8,9 @@ use order9_units::{NodeId, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
 use super::*;
 use crate::Request;
 use crate::ZoneSpec;
+use crate::frame::Flag;
 use crate::gfp::{Gfp, Mark};
-use crate::policy::FramesPolicy;
+use crate::policy::{ClaimRule, FramesPolicy};
 use crate::testing::{Layout, NodeSpec};
 use Migratetype::{Movable, Reclaimable, Unmovable};
 

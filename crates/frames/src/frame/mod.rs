@@ -19,7 +19,7 @@ pub use word::{Bits, Flag, Word};
 pub struct Idx(pub u32);
 
 impl Idx {
-    /// As a position in arrays.
+    /// The position as an index of arrays.
     pub const fn at(self) -> usize {
         self.0 as usize
     }
@@ -40,7 +40,7 @@ impl Idx {
     }
 }
 
-/// What a frame is. Blocks larger than one frame say so on their first frame.
+/// State of a frame. A block of several frames has its state on the first; the others are tails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameState {
     /// Part of the block that starts at a lower frame.

@@ -33,7 +33,7 @@ pub trait Bits: Copy {
 /// Flags of a frame beside its state that the allocator knows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Flag {
-    /// Its block's `immovable` includes this block of frames.
+    /// The pageblock's `immovable` includes this block of frames.
     CountedImmovable = 1 << 10,
     /// Content that compaction may move: an LRU page or a movable-driver page.
     MovableContent = 1 << 11,
@@ -137,7 +137,7 @@ impl Word {
         self.0 & (Flag::Pinned as u32 | Flag::Isolated as u32 | Flag::Owned as u32) == 0
     }
 
-    /// The same for a single frame.
+    /// This word for a block of a single frame.
     #[must_use]
     pub const fn single(self) -> Self {
         Self(self.0 & !ORDER)
@@ -161,14 +161,14 @@ impl Word {
         1 << ((self.0 & ORDER) >> ORDER_SHIFT)
     }
 
-    /// The same with a flag set or clear.
+    /// This word with a flag set or clear.
     #[inline]
     #[must_use]
     pub fn with(self, flag: impl Bits, on: bool) -> Self {
         if on { Self(self.0 | flag.bits()) } else { Self(self.0 & !flag.bits()) }
     }
 
-    /// The same with every flag of `set`, and none of `clear`. Neither may name bits of the state, order or type.
+    /// This word with every flag of `set`, and none of `clear`. Neither may name bits of the state, order or type.
     #[inline]
     #[must_use]
     pub const fn with_bits(self, set: u32, clear: u32) -> Self {
@@ -184,7 +184,7 @@ impl Word {
         self.0 & mask
     }
 
-    /// What the frame is.
+    /// State of the frame, with the order and type that belong to it.
     pub fn state(self) -> FrameState {
         match self.0 & STATE {
             TAIL => FrameState::Tail,

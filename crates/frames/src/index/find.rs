@@ -1,4 +1,4 @@
-//! What the index answers.
+//! Questions that the index answers: the cheapest source, the fullest target, the pageblock to allocate from.
 
 use order9_units::Order;
 
@@ -11,7 +11,7 @@ use crate::zone::ZoneId;
 /// A pageblock that can be emptied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Its position.
+    /// Position of the pageblock.
     pub block: usize,
     /// Frames in it that are not free.
     pub used: u16,

@@ -88,7 +88,7 @@ impl<S: Storage> Links<S> {
     }
 }
 
-/// What the index knows of a pageblock.
+/// The place of a pageblock in the index, and what it has learnt of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Set and bucket, or `NOWHERE`.
@@ -127,13 +127,13 @@ impl Clone for Index<Heap> {
 
 /// Tables of an index.
 pub struct IndexTables<S: Storage = Usual> {
-    /// One for each zone.
+    /// The three sets of each zone.
     pub zones: S::Of<[Set; KINDS.len()]>,
-    /// [`IndexTables::links`] of them.
+    /// Rings of buckets: [`IndexTables::links`] links.
     pub links: S::Of<[u32; 2]>,
-    /// One for each pageblock.
+    /// An entry for each pageblock.
     pub entries: S::Of<Entry>,
-    /// One for each 64 frames.
+    /// Bits of first frames of free blocks: a word for each 64 frames.
     pub heads: S::Of<u64>,
 }
 
@@ -146,7 +146,7 @@ impl IndexTables {
 }
 
 impl Entry {
-    /// What the index knows before it has looked.
+    /// The entry of a pageblock that the index has not looked at.
     pub const NONE: Self = Self { place: NOWHERE, free: 0, free_then: 0, penalty: 0 };
 }
 

@@ -6,7 +6,7 @@ use crate::storage::Storage;
 /// Buckets of a set, one for each number of frames below a pageblock.
 pub(super) const BUCKETS: u32 = 512;
 
-/// Which buckets of a set hold something, and what its members add up to. The members of a bucket form a ring.
+/// A set of pageblocks: a bit for each bucket that holds some, and sums over its members. The members of a bucket form a ring.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Set {
     occupied: [u64; (BUCKETS / 64) as usize],

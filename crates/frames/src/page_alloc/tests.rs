@@ -36,7 +36,7 @@ fn builder(policy: FramesPolicy, zones: &[(u16, ZoneKind)]) -> crate::FramesBuil
     layout.builder(policy).expect("the layout is sound")
 }
 
-/// The same, with all of its memory free.
+/// A machine with these zones, all of its memory free.
 fn machine(policy: FramesPolicy, zones: &[(u16, ZoneKind)]) -> Frames {
     builder(policy, zones).boot()
 }

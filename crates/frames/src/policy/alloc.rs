@@ -1,4 +1,4 @@
-//! What differs between releases about free pages: fallback between types, and per-CPU lists.
+//! Switches for what differs between releases about free pages: fallback between types, and per-CPU lists.
 
 /// How a request whose own lists are empty takes from another type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub struct PcpPolicy {
     pub keeps_cached_type: bool,
 }
 
-/// Which blocks per-CPU lists hold.
+/// Blocks that per-CPU lists hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PcpLists {
     /// Order 0, a list per mobility type. Up to 5.13.

@@ -1,4 +1,4 @@
-//! What differs between releases about watermarks and reserves.
+//! Switches for what differs between releases about watermarks and reserves.
 
 /// Watermarks and boosting.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub enum ReserveRights {
 /// The highatomic reserve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HighAtomicPolicy {
-    /// Its limit: one hundredth of the zone rounded up to a pageblock, and no reserve in zones where that hundredth is less
+    /// The limit of the reserve: one hundredth of the zone rounded up to a pageblock, and no reserve in zones where that hundredth is less
     /// than a pageblock. 6.8+; before, a hundredth plus one pageblock.
     pub limit_rounded: bool,
     /// Watermark checks subtract only its free part. 6.12+; before, all of it.

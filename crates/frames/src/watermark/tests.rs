@@ -24,7 +24,7 @@ fn zone(managed: u64, high: u64) -> Zone {
 }
 
 impl Zone {
-    /// The same at the factor that a policy starts with.
+    /// The boost at the factor that a policy starts with.
     fn boost_by(&mut self, policy: &WatermarkPolicy) -> Option<u64> {
         self.add_boost(policy.boost_factor, policy)
     }
@@ -34,7 +34,7 @@ fn factor(boost_factor: Option<u32>) -> WatermarkPolicy {
     WatermarkPolicy { boost_factor, boost_skips_tiny_zones: true, ..FramesPolicy::default().watermark }
 }
 
-/// What so many events add to the boost, one after the other.
+/// Pages that so many events add to the boost, one after the other.
 fn boosts<const EVENTS: usize>(zone: &mut Zone, policy: &WatermarkPolicy) -> [Option<u64>; EVENTS] {
     core::array::from_fn(|_| zone.boost_by(policy))
 }

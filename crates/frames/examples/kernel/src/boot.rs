@@ -93,7 +93,7 @@ stack_top:
     "#
 );
 
-/// What a PVH loader says.
+/// Start info of a PVH loader: the memory map, and what this kernel does not read.
 #[repr(C)]
 pub struct StartInfo {
     magic: u32,
@@ -108,15 +108,15 @@ pub struct StartInfo {
     reserved: u32,
 }
 
-/// A range of the loader's memory map.
+/// A range of memory in the loader's memory map.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct MapEntry {
-    /// First byte.
+    /// Address of the first byte.
     pub start: u64,
-    /// In bytes.
+    /// Length in bytes.
     pub size: u64,
-    /// What it is: 1 is memory that can be used.
+    /// Kind of the range: 1 is memory that can be used.
     pub kind: u32,
     reserved: u32,
 }

@@ -6,7 +6,7 @@
 //!     -display none -serial stdio -device isa-debug-exit,iobase=0xf4
 //! ```
 //!
-//! It prints what it found and what its check of itself came to over the serial port, and ends QEMU with status 33 if all is well.
+//! It prints the memory found and the outcome of a check of itself over the serial port, and ends QEMU with status 33 if all is well.
 
 #![no_std]
 #![no_main]
@@ -26,7 +26,7 @@ use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 use serial::{Serial, exit};
 use tables::Carver;
 
-/// Memory beyond is not mapped.
+/// End of the memory that `boot` maps, in bytes.
 const MAPPED: u64 = 4 << 30;
 /// Ranges that this kernel tells apart.
 const RANGES: usize = 32;
@@ -38,7 +38,7 @@ unsafe extern "C" {
     static __end: u8;
 }
 
-/// Where the loader's code ends up; `info` is what the loader says.
+/// Entry of the kernel, which the code of `boot` calls; `info` is the loader's start info.
 #[unsafe(no_mangle)]
 extern "C" fn kernel_main(info: &'static StartInfo) -> ! {
     let mut memory = set_up(info);
@@ -150,7 +150,7 @@ fn write(pfn: Pfn, before: Option<Pfn>) {
     unsafe { at.write(before.map_or(u64::MAX, Pfn::get)) }
 }
 
-/// What was noted there.
+/// Reads the note that `write` left in a page: the page taken before it.
 fn read(pfn: Pfn) -> Option<Pfn> {
     let at = (pfn.get() * 4096) as *const u64;
     // SAFETY: the page is still this kernel's, and holds what `write` put there.

@@ -19,7 +19,7 @@ impl Carver {
         Self { at, end }
     }
 
-    /// Where free memory begins now.
+    /// Start of the memory that is still free.
     pub const fn at(&self) -> usize {
         self.at
     }

@@ -1,0 +1,174 @@
+//! Per-CPU lists of one small zone with one CPU.
+
+use alloc::vec;
+
+use order9_units::{NodeId, PAGEBLOCK_PAGES, Pfn, PfnRange, ZoneKind};
+
+use super::*;
+use crate::gfp::{Gfp, Mark};
+use crate::policy::FramesPolicy;
+use crate::testing::{Layout, NodeSpec};
+use crate::{Request, ZoneSpec};
+
+/// A zone of 64 pageblocks on a node with one CPU: batches have 7 pages.
+fn builder(policy: FramesPolicy) -> crate::FramesBuilder {
+    let layout = Layout {
+        nodes: vec![NodeSpec { distances: vec![10] }],
+        zones: vec![ZoneSpec {
+            node: NodeId(0),
+            kind: ZoneKind::Normal,
+            span: PfnRange::of(Pfn::new(1 << 20), PAGEBLOCK_PAGES * 64),
+        }],
+        cpus: vec![NodeId(0)],
+        ..Layout::default()
+    };
+    layout.builder(policy).expect("the layout is sound")
+}
+
+/// Blocks of order 0 to 3 are cached.
+fn with_large_blocks() -> FramesPolicy {
+    let mut policy = FramesPolicy::default();
+    policy.pcp.lists = PcpLists::UpToCostly { huge_lists: 1 };
+    policy
+}
+
+/// Refills the list of Unmovable or Movable blocks of an order and takes one.
+fn refill(mm: &mut Frames, order: u8, mt: Migratetype) -> Idx {
+    let order = Order::new(order).expect("an order");
+    let list = mm.policy.pcp.lists.list_for(order, mt).expect("the order is cached");
+    let flags = AllocFlags { cma: mt == Migratetype::Movable, ..AllocFlags::plain(Mark::Min) };
+    mm.refill_and_take(ZoneId(0), 0, list, order, mt, &flags).expect("memory is free")
+}
+
+#[test]
+fn an_allocation_halves_how_much_a_full_list_gives_back() {
+    let mut mm = builder(with_large_blocks()).boot();
+    mm.pcps[0].free_factor = 3;
+    refill(&mut mm, 0, Migratetype::Movable);
+    let pcp = &mut mm.pcps[0];
+    (pcp.batch, pcp.high) = (10, 1000);
+    assert_eq!(pcp.surplus(), 20, "ten pages, doubled three times, would be eighty; half of three doublings is one");
+}
+
+#[test]
+fn lists_give_pages_back_when_they_reach_their_high_mark_and_go_down_to_it_at_least() {
+    let mut mm = builder(FramesPolicy::default()).boot();
+    let uncached = Request { cpu: 1, ..Request::new(Order::ZERO, Gfp::GFP_KERNEL) };
+    let pages = [(); 43].map(|()| mm.alloc(&uncached).expect("memory is free"));
+    let pcp = mm.pcps[0];
+    assert_eq!((pcp.count, pcp.batch, pcp.high), (0, 7, 42));
+    let free = |mm: &mut Frames, at: usize| {
+        mm.free(pages[at], 0).expect("it is allocated");
+        mm.pcps[0].count
+    };
+    let counts = core::array::from_fn::<u64, 42, _>(|at| free(&mut mm, at));
+    assert_eq!(counts[39..], [40, 41, 35]);
+    mm.pcps[0].high = 20;
+    assert_eq!(free(&mut mm, 42), 20, "a batch would leave 29");
+    mm.check().expect("every law holds");
+}
+
+#[test]
+fn a_refill_brings_a_batch_of_pages_and_at_least_two_blocks() {
+    let cached = |order, batch| {
+        let mut mm = builder(with_large_blocks()).boot();
+        mm.pcps[0].batch = batch;
+        refill(&mut mm, order, Migratetype::Movable);
+        (mm.pcps[0].count >> order) + 1
+    };
+    assert_eq!([cached(0, 7), cached(3, 63), cached(3, 7), cached(2, 7), cached(1, 7)], [7, 7, 2, 2, 3]);
+    assert_eq!([cached(0, 1), cached(3, 1)], [1, 1], "a zone that is too small caches nothing");
+}
+
+#[test]
+fn pages_lent_from_a_contiguous_area_go_back_there() {
+    let mut builder = builder(FramesPolicy::default());
+    let start = Pfn::new(1 << 20);
+    builder.set_block_type(start, Migratetype::Cma).expect("it is in the zone");
+    builder.free(start, Order::PAGEBLOCK).expect("it is given once");
+    let mut mm = builder.finish();
+    refill(&mut mm, 0, Migratetype::Movable);
+    assert_eq!(mm.zones[0].free_of_type(Migratetype::Cma), 512 - 7);
+    mm.drain_all();
+    assert_eq!([Migratetype::Cma, Migratetype::Movable].map(|mt| mm.zones[0].free_of_type(mt)), [511, 0]);
+}
+
+#[test]
+fn a_drained_page_keeps_its_type_up_to_6_9_unless_a_pageblock_is_isolated() {
+    for (keeps_cached_type, isolated_blocks, kept) in [(true, 0, true), (true, 1, false), (false, 0, false)] {
+        let mut policy = FramesPolicy::default();
+        policy.pcp.keeps_cached_type = keeps_cached_type;
+        let mut mm = builder(policy).boot();
+        let page = refill(&mut mm, 0, Migratetype::Movable);
+        assert!(mm.retype_pageblock(ZoneId(0), page, Migratetype::Unmovable));
+        let before = mm.zones[0].free_of_type(Migratetype::Movable);
+        mm.zones[0].isolated_blocks = isolated_blocks;
+        mm.drain_all();
+        let gained = mm.zones[0].free_of_type(Migratetype::Movable) > before;
+        assert_eq!(gained, kept, "{keeps_cached_type} {isolated_blocks}");
+    }
+}
+
+#[test]
+fn batches_of_the_reference_machine() {
+    assert_eq!(batch(3_358_720, 256), Some(63));
+    assert_eq!(batch(3_358_720, 128), Some(31));
+    assert_eq!(batch(779_264, 256), Some(63));
+    assert_eq!(batch(3_840, 256), None);
+}
+
+#[test]
+fn lists_hold_the_orders_of_their_release() {
+    let huge = Order::PAGEBLOCK;
+    let old = PcpLists::BasePages;
+    assert_eq!(old.list_for(Order::ZERO, Migratetype::Reclaimable), Some(2));
+    assert_eq!(old.list_for(huge, Migratetype::Movable), None);
+    let new = PcpLists::UpToCostly { huge_lists: 2 };
+    assert_eq!(new.list_for(huge, Migratetype::Movable), Some(12));
+    assert_eq!(new.list_for(huge, Migratetype::Unmovable), Some(13));
+    assert_eq!(new.list_for(Order::new(4).unwrap(), Migratetype::Movable), None);
+    assert_eq!(new.count(), 14);
+}
+
+#[test]
+fn sizes_follow_from_the_zone_and_its_low_mark() {
+    let sizes = |high, low, fraction| {
+        let policy = PcpPolicy { high, batch_max: 256, ..FramesPolicy::default().pcp };
+        let mut pcp = Pcp::new(Idx(0));
+        pcp.resize(779_264, low, 4, fraction, &policy);
+        [pcp.batch, pcp.high_min, pcp.high_max]
+    };
+    assert_eq!(sizes(PcpHigh::SixBatches, 4000, 0), [63, 378, 378]);
+    assert_eq!(sizes(PcpHigh::LowMark, 4000, 0), [63, 1000, 1000]);
+    assert_eq!(sizes(PcpHigh::LowMark, 1000, 0), [63, 252, 252], "four batches at least");
+    assert_eq!(sizes(PcpHigh::AutoTuned, 4000, 0), [63, 1000, 24_352]);
+    assert_eq!(sizes(PcpHigh::AutoTuned, 4000, 8), [63, 24_352, 24_352], "a share set by hand ends all tuning");
+}
+
+#[test]
+fn tuned_lists_grow_by_a_batch_while_memory_is_ample_and_shrink_while_it_is_short() {
+    let mut policy = FramesPolicy::default();
+    policy.pcp.high = PcpHigh::AutoTuned;
+    let mut mm = builder(policy).boot();
+    let pcp = &mut mm.pcps[0];
+    let batch = pcp.batch;
+    assert!(batch > 1 && pcp.high_max >= pcp.high_min + 3 * batch, "the zone is large enough for lists");
+    pcp.high = pcp.high_min + batch;
+    let start = pcp.high;
+    let mut refill = |high, boost| {
+        (mm.zones[0].watermarks.high, mm.zones[0].boost) = (high, boost);
+        let flags = AllocFlags::plain(Mark::Min);
+        mm.refill_and_take(ZoneId(0), 0, 0, Order::ZERO, Migratetype::Unmovable, &flags).expect("memory is free");
+        mm.pcps[0].high
+    };
+    assert_eq!(refill(100, 0), start + batch);
+    assert_eq!(refill(100, 1 << 20), start, "boosts count");
+    assert_eq!(refill(1 << 20, 0), start - batch);
+    assert_eq!(refill(1 << 20, 0), start - batch, "not below the least");
+}
+
+#[test]
+fn a_list_that_is_too_full_gives_back_twice_as_much_each_time() {
+    let mut pcp = Pcp { batch: 63, high: 1000, ..Pcp::new(Idx(0)) };
+    assert_eq!([(); 6].map(|()| pcp.surplus()), [63, 126, 252, 504, 937, 937]);
+}
