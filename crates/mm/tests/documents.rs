@@ -19,10 +19,11 @@ fn releases() -> [(&'static str, ThpPolicy); 4] {
     [("4.4", v4_4), ("4.6", v4_6), ("4.8", v4_8), ("4.11 and later", v4_11)]
 }
 
-/// What `defrag` allows for advised and for other memory, or what the file makes of the word.
+/// Rights under `defrag` in advised and in other memory, or the answer of the file to the word.
 fn rights(defrag: HugeDefrag, policy: &ThpPolicy) -> String {
     if policy.has_defrag(defrag) {
-        return [true, false].map(|advised| letters(fault_gfp(defrag, advised, policy))).join(", ");
+        let [advised, other] = [true, false].map(|advised| words(fault_gfp(defrag, advised, policy)));
+        return if advised == other { advised } else { format!("{advised}; {other}") };
     }
     // Words are compared as far as the shorter one goes.
     let is_taken = |known: &HugeDefrag| policy.has_defrag(*known) && defrag.word().starts_with(known.word());
@@ -32,10 +33,10 @@ fn rights(defrag: HugeDefrag, policy: &ThpPolicy) -> String {
     }
 }
 
-fn letters(gfp: Gfp) -> String {
-    let rights = [(Gfp::DIRECT_RECLAIM, 'D'), (Gfp::KSWAPD_RECLAIM, 'K'), (Gfp::NORETRY, 'N')];
-    let held: String = rights.into_iter().filter(|&(right, _)| gfp.has(right)).map(|(_, letter)| letter).collect();
-    if held.is_empty() { "-".to_owned() } else { held }
+fn words(gfp: Gfp) -> String {
+    let rights = [(Gfp::DIRECT_RECLAIM, "reclaims"), (Gfp::KSWAPD_RECLAIM, "wakes"), (Gfp::NORETRY, "once")];
+    let held: Vec<&str> = rights.into_iter().filter(|&(right, _)| gfp.has(right)).map(|(_, word)| word).collect();
+    if held.is_empty() { "nothing".to_owned() } else { held.join(", ") }
 }
 
 fn table() -> String {

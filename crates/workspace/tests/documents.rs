@@ -1,5 +1,5 @@
-//! The documents agree with the tree: links lead somewhere, the code map is complete, tests that show a rule exist, the glossary is in
-//! order.
+//! The documents agree with the tree: links lead somewhere, the code map is complete, sources and switches that they name exist, the
+//! glossary is in order.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -68,39 +68,59 @@ fn the_glossary_is_in_alphabetical_order() {
     }
 }
 
-/// All source text of the crates, tests included.
-fn sources(folder: &Path, text: &mut String) {
+/// Paths of all sources of the crates, tests included, from the top folder on.
+fn sources(folder: &Path, files: &mut Vec<String>) {
     for path in entries(folder) {
         if path.is_dir() {
-            sources(&path, text);
+            sources(&path, files);
         } else if path.extension().is_some_and(|ending| ending == "rs") {
-            text.push_str(&read(&path));
+            files.push(path.strip_prefix(root()).expect("it was found there").to_string_lossy().into_owned());
         }
     }
 }
 
-/// Names of Linux and of counters in code spans begin so; other names with several underscores are those of tests, which are
-/// sentences.
-const NOT_TESTS: [&str; 12] =
-    ["__GFP_", "MADV_", "MPOL_", "PR_", "htlb_", "mm_", "nr_", "numa_", "order9_", "scan_", "set_mempolicy", "thp_"];
-
-/// Documents that name for every rule the tests that show it, and how many names there are at least.
-const SHOWN: [(&str, usize); 3] = [("docs/thp.md", 30), ("docs/hugetlb.md", 15), ("docs/numa.md", 25)];
+/// Code spans of a Markdown text.
+fn spans(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
 
 #[test]
-fn every_test_that_shows_a_rule_exists() {
-    let mut text = String::new();
-    sources(&root().join("crates"), &mut text);
-    for (document, least) in SHOWN {
-        let words = read(&root().join(document));
-        let spans = words.split('`').skip(1).step_by(2);
-        let is_name = |span: &&str| {
-            let other = NOT_TESTS.iter().any(|start| span.starts_with(start));
-            span.matches('_').count() > 2 && !span.contains(['.', '/']) && !other
+fn sources_that_documents_name_exist() {
+    let mut files = Vec::new();
+    sources(&root().join("crates"), &mut files);
+    let is_there = |name: &str| files.iter().any(|file| file == name || file.ends_with(&format!("/{name}")));
+    for document in documents() {
+        let text = read(&document);
+        let is_source =
+            |span: &&str| span.ends_with(".rs") && !span.contains([' ', '*', '\n']) && !span.contains("NAME");
+        let lost: Vec<&str> = spans(&text).filter(is_source).filter(|name| !is_there(name)).collect();
+        assert!(lost.is_empty(), "{} names sources that are not there: {lost:#?}", document.display());
+    }
+}
+
+/// Names of the switches in the first column of docs/policies.md, which is generated from the policy's table.
+fn switches() -> Vec<String> {
+    let text = read(&root().join("docs/policies.md"));
+    let names = text.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    names.filter(|name| name.contains('.') && !name.contains('-')).map(str::to_owned).collect()
+}
+
+#[test]
+fn switches_that_documents_name_exist() {
+    let switches = switches();
+    assert!(switches.len() > 50, "docs/policies.md has {} switches", switches.len());
+    let group = |name: &str| name.split_once('.').map(|(group, _)| group.to_owned());
+    let groups: Vec<String> = switches.iter().filter_map(|name| group(name)).collect();
+    let is_key =
+        |key: &str| !key.is_empty() && key.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    for document in documents() {
+        let text = read(&document);
+        let is_switch = |span: &&str| {
+            span.split_once('.')
+                .is_some_and(|(of, key)| is_key(key) && key != "rs" && groups.iter().any(|group| group == of))
         };
-        let names: Vec<&str> = spans.filter(is_name).collect();
-        assert!(names.len() > least, "{} names in {document}", names.len());
-        let lost: Vec<&str> = names.into_iter().filter(|name| !text.contains(&format!("fn {name}()"))).collect();
-        assert!(lost.is_empty(), "{document} names tests that are not there: {lost:#?}");
+        let known = |name: &str| switches.iter().any(|switch| switch == name);
+        let lost: Vec<&str> = spans(&text).filter(is_switch).filter(|name| !known(name)).collect();
+        assert!(lost.is_empty(), "{} names switches that are not there: {lost:#?}", document.display());
     }
 }
