@@ -11,7 +11,7 @@ use order9_frames::storage::Storage;
 use order9_frames::{FrameEvent, FrameTable, Idx, Pageblock, Watch, ZoneId};
 use order9_units::{Migratetype, Order};
 
-use crate::compaction::{BlockBits, Capture, Costs, Stretches};
+use crate::compaction::{BlockBits, Capture, Costs, SkippedEntriesCache};
 use crate::trace::{Event, Tracer};
 
 /// State of layers above that changes whenever frames do.
@@ -23,7 +23,7 @@ pub(crate) struct Heard<T> {
     /// The block that this task has got in the step; its run has it at the latest when the step ends.
     pub(crate) caught: Option<Idx>,
     /// Free blocks that searches for sources have passed over.
-    pub(crate) stretches: Stretches,
+    pub(crate) skipped_entries: SkippedEntriesCache,
     /// Moves that emptying pageblocks takes, where somebody wants to know what compaction is worth.
     pub(crate) costs: Option<Box<Costs>>,
     /// Pageblocks that a scanner found to begin inside a huge block in use, which they still do.
@@ -47,7 +47,7 @@ impl<T> Heard<T> {
             tracer,
             capture: None,
             caught: None,
-            stretches: Stretches::default(),
+            skipped_entries: SkippedEntriesCache::default(),
             costs: None,
             known_huge: BlockBits::new(blocks),
             scanned_since_free: ScannedSinceFree { set_of, pages: vec![0; sets] },
@@ -56,8 +56,8 @@ impl<T> Heard<T> {
 
     /// The same with another tracer.
     pub(crate) fn with_tracer<U>(self, tracer: U) -> Heard<U> {
-        let Self { capture, caught, stretches, costs, known_huge, scanned_since_free, .. } = self;
-        Heard { tracer, capture, caught, stretches, costs, known_huge, scanned_since_free }
+        let Self { capture, caught, skipped_entries, costs, known_huge, scanned_since_free, .. } = self;
+        Heard { tracer, capture, caught, skipped_entries, costs, known_huge, scanned_since_free }
     }
 }
 
@@ -69,12 +69,12 @@ impl<T: Tracer> Watch for Heard<T> {
 
     #[inline]
     fn listing<S: Storage>(&mut self, table: &FrameTable<S>, list: Idx, zone: ZoneId, order: Order, mt: Migratetype) {
-        self.stretches.split(table, list, zone, order, mt);
+        self.skipped_entries.trim(table, list, zone, order, mt);
     }
 
     #[inline]
     fn unlisting<S: Storage>(&mut self, table: &FrameTable<S>, list: Idx, zone: ZoneId, order: Order, idx: Idx) {
-        self.stretches.leave(table, list, zone, order, idx);
+        self.skipped_entries.remove(table, list, zone, order, idx);
     }
 
     #[inline]

@@ -248,7 +248,7 @@ impl<T: Tracer> Mm<T> {
         let bytes = self.phys.frames.bytes()
             + self.compaction.skip.bytes()
             + heard.known_huge.bytes()
-            + heard.stretches.bytes()
+            + heard.skipped_entries.bytes()
             + heard.costs.as_ref().map_or(0, |costs| costs.bytes())
             + self.pages.bytes()
             + self.pages.swap.bytes()

@@ -66,7 +66,7 @@ impl UsedPages {
         if search.request.order == Order::PAGEBLOCK
             && let Some(page) = page
         {
-            self.wake_to_work_ahead(phys.frames.zone_around(phys.frames.at(page)), search.request.order, phys);
+            self.wake_to_fill_reserve(phys.frames.zone_around(phys.frames.at(page)), search.request.order, phys);
         }
     }
 
@@ -96,7 +96,7 @@ impl UsedPages {
     /// Counts that a zone has served a request with a block that did not come from its lists.
     pub(crate) fn account_alloc(&self, zone: ZoneId, search: &Search, phys: &mut PhysMem<impl Tracer>) {
         phys.frames.account_alloc(zone, search);
-        self.wake_to_work_ahead(zone, search.request.order, phys);
+        self.wake_to_fill_reserve(zone, search.request.order, phys);
     }
 
     /// Asks for kswapd on every node that may serve. Whoever may not mix types needs a pageblock.

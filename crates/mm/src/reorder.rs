@@ -24,7 +24,7 @@ impl<T: Tracer> PhysMem<T> {
                     reorder(self.frames.table_mut(), list, together, &mut below);
                 }
             }
-            self.forget_stretches(ZoneId(zone as u8));
+            self.forget_skipped_entries(ZoneId(zone as u8));
         }
     }
 }

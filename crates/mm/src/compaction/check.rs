@@ -6,9 +6,9 @@ use alloc::format;
 use order9_frames::{Flag, FrameState, Idx, Verdict, Zone, require};
 use order9_units::{Migratetype, Order};
 
-use super::control::CompactControl;
 use crate::Mm;
 use crate::compaction::Compaction;
+use crate::compaction::run::control::CompactControl;
 use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
@@ -22,7 +22,7 @@ impl<T: Tracer> Mm<T> {
                 && !self.phys.is_huge_block(Idx((block as u32) << Order::PAGEBLOCK.get()))
         });
         require(forgotten.is_none(), "pageblocks known to begin inside a huge block do", || format!("{forgotten:?}"))?;
-        self.compaction.check_stretches(&self.phys)?;
+        self.compaction.check_skipped_entries(&self.phys)?;
         let (mut held, mut claims) = (BTreeSet::new(), BTreeSet::new());
         self.compact_runs.iter().try_for_each(|run| self.phys.check_run(run, &mut held, &mut claims))
     }
@@ -30,26 +30,26 @@ impl<T: Tracer> Mm<T> {
 
 impl Compaction {
     /// What searches pass over as a whole is what they would have passed over one by one.
-    fn check_stretches(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+    fn check_skipped_entries(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
         let mut members = 0;
-        for (zone, order, stretch) in phys.frames.watch().stretches.iter() {
-            members += stretch.len;
+        for (zone, order, entries) in phys.frames.watch().skipped_entries.iter() {
+            members += entries.len;
             let of_it = |idx: &Idx| {
                 phys.frames.word(*idx).state() == FrameState::Free { order, list: Migratetype::Movable }
-                    && phys.frames.watch().stretches.has(*idx)
+                    && phys.frames.watch().skipped_entries.contains(*idx)
                     && self.skip.get(idx.block())
-                    && *idx <= stretch.highest
+                    && *idx <= entries.highest
             };
-            let blocks = phys.blocks_of(zone, order, stretch);
-            let ends = phys.blocks_of(zone, order, stretch).last() == Some(stretch.last);
+            let blocks = phys.blocks_of_entries(zone, order, entries);
+            let ends = phys.blocks_of_entries(zone, order, entries).last() == Some(entries.last);
             require(
-                ends && blocks.filter(of_it).count() as u64 == stretch.len,
-                "stretches are what they were",
-                || format!("{zone:?}, {order:?}: {stretch:?}"),
+                ends && blocks.filter(of_it).count() as u64 == entries.len,
+                "skipped_entries are what they were",
+                || format!("{zone:?}, {order:?}: {entries:?}"),
             )?;
         }
-        let marked = phys.frames.watch().stretches.members();
-        require(marked == members, "marked blocks are in a stretch", || format!("{marked} of {members}"))
+        let marked = phys.frames.watch().skipped_entries.member_count();
+        require(marked == members, "marked blocks are in a entries", || format!("{marked} of {members}"))
     }
 
     fn check_zone_compaction(&self, zone: &Zone, phys: &PhysMem<impl Tracer>) -> Verdict {
@@ -82,7 +82,7 @@ impl<T: Tracer> PhysMem<T> {
     fn check_run(&self, run: &CompactControl, held: &mut BTreeSet<Idx>, claims: &mut BTreeSet<Idx>) -> Verdict {
         let mut once = |idx: Idx| {
             require(held.insert(idx), "a frame is held by one run, once", || format!("{:?}", self.frames.pfn(idx)))?;
-            let own = self.frames.blocks()[idx.block()].zone == run.zone;
+            let own = self.frames.zone_around(idx) == run.zone;
             require(own, "a run stays in its zone", || format!("{:?} is not in {:?}", self.frames.pfn(idx), run.zone))
         };
         if let Some(claim) = run.claim {

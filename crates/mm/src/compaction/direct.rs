@@ -3,11 +3,11 @@
 use order9_frames::{AllocFlags, Gfp, Mark, Request, Search, ZoneRef};
 use order9_units::Order;
 
-use super::capture::Capturing;
-use super::control::{CompactControl, Compactor};
-use super::run::{RunEnd, compact_zone};
 use crate::Mm;
 use crate::compaction::Compaction;
+use crate::compaction::run::capture::Capturing;
+use crate::compaction::run::control::{CompactControl, Compactor};
+use crate::compaction::run::{RunEnd, compact_zone};
 use crate::env::{CompactPriority, CompactResult, Compacted, Stall};
 use crate::migrate::MigrateMode;
 use crate::phys::PhysMem;
@@ -38,7 +38,7 @@ pub async fn try_to_compact_pages<E: Stall>(env: &E, request: &Request, priority
         let hurried = compactor.mode() == MigrateMode::Async && env.need_resched();
         if hurried
             || env.task().oom_victim
-            || env.with(|mm| mm.compaction.ends_walk(&search, zone, compactor, end.result, &mut mm.phys))
+            || env.with(|mm| mm.compaction.record_zone_result(&search, zone, compactor, end.result, &mut mm.phys))
         {
             break;
         }
@@ -78,7 +78,7 @@ impl<T: Tracer> Mm<T> {
 
 impl Compaction {
     /// Takes in what came of a zone; says whether other zones are not worth a try.
-    fn ends_walk(
+    fn record_zone_result(
         &mut self,
         search: &Search,
         zone: ZoneRef,
@@ -90,7 +90,7 @@ impl Compaction {
         let asker = phys.asker(zone.zone, node);
         let fragmented = matches!(result, CompactResult::Complete | CompactResult::PartialSkipped);
         if result == CompactResult::Success {
-            self.compaction_succeeded(zone.zone, order, asker, false, phys);
+            self.compaction_defer_reset(zone.zone, order, asker, false, phys);
             return true;
         }
         if fragmented && by.mode() != MigrateMode::Async {

@@ -6,55 +6,31 @@
 //! Where pages are taken from and where to is behind `ChooseSource` and `ChooseTargets`. A page never leaves its zone,
 //! and nothing here is priced or waits but the loops around bounded steps. Behaviour and sources: docs/compaction.md.
 
-mod account;
-mod ahead;
-mod capture;
 mod check;
-mod claim;
-mod control;
-mod cursors;
-mod deferral;
+mod daemon;
 mod direct;
-mod drain;
-mod finished;
-mod hints;
-mod indexed;
-mod kcompactd;
-mod kswapd;
-mod node;
-mod pass_over;
-mod proactive;
+mod index;
 mod request;
-mod reset;
 mod run;
 mod source;
-mod source_fast;
-mod source_scan;
-mod stretch;
-mod survey;
 mod target;
-mod target_fast;
-mod target_index;
-mod target_scan;
 mod zone;
 
-pub use control::{CompactTotals, Compactor};
+pub use daemon::{PROACTIVE_INTERVAL, kcompactd};
 pub use direct::try_to_compact_pages;
-pub use kcompactd::kcompactd;
-pub use proactive::PROACTIVE_INTERVAL;
 pub use request::{compact_memory, compact_node};
+pub use run::control::{CompactTotals, Compaction, Compactor};
 
-pub(crate) use account::Costs;
-pub(crate) use capture::Capture;
-pub(crate) use control::CompactControl;
-pub use control::Compaction;
-pub(crate) use hints::BlockBits;
-pub(crate) use kswapd::compact_for_kswapd;
-pub(crate) use stretch::Stretches;
+pub(crate) use daemon::kswapd_compact;
+pub(crate) use run::account::Costs;
+pub(crate) use run::capture::Capture;
+pub(crate) use run::control::CompactControl;
+pub(crate) use source::skipped_entries::SkippedEntriesCache;
+pub(crate) use zone::skip_hints::BlockBits;
 
 use order9_units::Pages;
 
-use control::CompactId;
+use run::control::CompactId;
 
 /// Pages isolated before they are moved: `COMPACT_CLUSTER_MAX`.
 const CLUSTER: usize = 32;

@@ -2,8 +2,8 @@
 
 use order9_units::{NodeId, ZoneKind};
 
-use super::control::{CompactControl, CompactTotals, Compactor};
-use super::run::compact_zone;
+use crate::compaction::run::compact_zone;
+use crate::compaction::run::control::{CompactControl, CompactTotals, Compactor};
 use crate::env::Stall;
 
 /// What writing 1 to `vm.compact_memory` does: every node is compacted.

@@ -4,7 +4,7 @@ use order9_units::{Nanos, NodeId, Order, ZoneKind};
 
 use super::{Balance, Pass, RunEnd};
 use crate::Mm;
-use crate::compaction::compact_for_kswapd;
+use crate::compaction::kswapd_compact;
 use crate::daemon_request::DaemonRequest;
 use crate::env::{Stall, Until};
 use crate::phys::PhysMem;
@@ -102,7 +102,7 @@ async fn balance<E: Stall>(env: &E, node: NodeId, request: DaemonRequest) -> Run
         }
         env.with(|mm| mm.phys.balance_passed(&mut run, &pass, scanned_enough, reclaimed));
         if reclaimed > goal {
-            compact_for_kswapd(env, node, pass.order, pass.class).await;
+            kswapd_compact(env, node, pass.order, pass.class).await;
         }
     }
     env.with(|mm| {

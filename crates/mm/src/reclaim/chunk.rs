@@ -208,7 +208,7 @@ impl Compaction {
         if order >= Order::PAGEBLOCK {
             let zone = &phys.frames.zones()[phys.frames.zone_around(idx).index()];
             let compaction = &self.zones[zone.id().index()];
-            let is_behind = compaction.is_behind_free(zone.span(), phys.frames.pfn(idx));
+            let is_behind = compaction.has_free_scanner_passed(zone.span(), phys.frames.pfn(idx));
             phys.counters.huge_reclaimed += frames;
             phys.counters.huge_reclaimed_behind += if is_behind { frames } else { 0 };
         }

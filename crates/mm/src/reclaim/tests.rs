@@ -84,7 +84,7 @@ fn what_reclaim_frees_for_huge_pages_behind_the_free_scanner_is_counted() {
         let zone = mm.phys.frames.zones().iter().find(|zone| zone.span().contains(cursor)).expect("it has a zone");
         let (span, of) = (zone.span(), &mut mm.compaction.zones[zone.id().index()]);
         of.reset_cached(span);
-        of.lower_free(cursor);
+        of.advance_free(cursor);
         let behind = pages.iter().filter(|pfn| span.contains(**pfn) && pfn.get() >= cursor.get() + 512).count();
         assert!(behind > 0 && behind < 700, "{behind} pages");
         let id = mm.begin_reclaim(ReclaimControl { order, ..control(0) });

@@ -1,8 +1,8 @@
 //! kcompactd: what a run that was asked for leaves behind, and when it compacts of itself.
 
 use super::*;
-use crate::compaction::kcompactd::work;
-use crate::compaction::proactive::Proactive;
+use crate::compaction::daemon::kcompactd::work;
+use crate::compaction::daemon::proactive::Proactive;
 use crate::daemon_request::DaemonRequest;
 use crate::policy::ProactiveBackoff;
 

@@ -1,14 +1,14 @@
 //! Compaction of small zones whose every frame is known.
 
 mod classic;
-mod crowd;
+mod concurrent;
 mod daemon;
-mod indexed;
-mod partial;
-mod reset;
+mod index;
+mod indexed_runs;
+mod partially_mapped;
 mod rules;
+mod selective_reset;
 mod series;
-mod upkeep;
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -4,9 +4,9 @@ use order9_frames::{Watermarks, ZoneId};
 use order9_units::Migratetype;
 
 use super::*;
-use crate::compaction::control::{CompactControl, Compactor};
-use crate::compaction::deferral::{Asker, Deferral};
-use crate::compaction::finished::Finished;
+use crate::compaction::run::control::{CompactControl, Compactor};
+use crate::compaction::run::end_conditions::Finished;
+use crate::compaction::zone::deferral::{Asker, Deferral};
 use crate::daemon_request::DaemonRequest;
 use crate::env::CompactResult;
 
@@ -57,7 +57,11 @@ fn a_movable_request_is_served_by_blocks_that_it_may_claim_and_others_by_any() {
         (Unmovable, Cma, 3, Finished::NoSuitablePage),
     ] {
         let mm = zone(classic(), of, &[(0, block)]);
-        assert_eq!(mm.phys.judge_lists(&mut run(DIRECT, 3, asked), order(3)), expected, "{asked:?} {of:?} {block}");
+        assert_eq!(
+            mm.phys.finished_by_lists(&mut run(DIRECT, 3, asked), order(3)),
+            expected,
+            "{asked:?} {of:?} {block}"
+        );
     }
 }
 
@@ -66,12 +70,12 @@ fn a_pageblock_that_will_be_claimed_for_kernel_memory_is_emptied_first() {
     let mm = zone(classic(), Migratetype::Movable, &[(0, 3)]);
     let mut run = run(DIRECT, 3, Migratetype::Unmovable);
     run.migrate_pfn = Pfn::new(BASE + 512 + 32);
-    assert_eq!(mm.phys.judge_lists(&mut run, order(3)), Finished::Continue);
+    assert_eq!(mm.phys.finished_by_lists(&mut run, order(3)), Finished::Continue);
     assert!(run.finishing_block);
     let empty = zone(classic(), Migratetype::Movable, &[]);
-    assert_eq!(empty.phys.judge_lists(&mut run, order(3)), Finished::Continue, "nothing is asked before its end");
+    assert_eq!(empty.phys.finished_by_lists(&mut run, order(3)), Finished::Continue, "nothing is asked before its end");
     run.migrate_pfn = Pfn::new(BASE + 1024);
-    assert_eq!(mm.phys.judge_lists(&mut run, order(3)), Finished::Over(CompactResult::Success));
+    assert_eq!(mm.phys.finished_by_lists(&mut run, order(3)), Finished::Over(CompactResult::Success));
     assert!(!run.finishing_block);
 }
 
@@ -104,7 +108,7 @@ fn proactive_compaction_stops_at_the_low_threshold_or_where_kswapd_works() {
         let mut mm = zone(classic(), Migratetype::Movable, &free);
         mm.phys.settings.compaction_proactiveness = 20;
         mm.phys.daemons.kswapd[0].asleep = kswapd_asleep;
-        mm.phys.judge_score(&run(Compactor::Proactive, 9, Migratetype::Movable))
+        mm.phys.finished_by_score(&run(Compactor::Proactive, 9, Migratetype::Movable))
     };
     assert_eq!(judged(0, true), Finished::Over(CompactResult::Success), "80 % of what is free is not in pageblocks");
     assert_eq!(judged(3, true), Finished::Continue, "82 %");
@@ -145,7 +149,7 @@ fn remote_requests_defer_apart_where_their_cap_is_another() {
         }
         let shifts = |mm: &Mm| mm.compaction.zones[0].deferral.map(|of| of.shift);
         assert_eq!(shifts(&mm), [6, remote_cap]);
-        mm.compaction.compaction_succeeded(ZONE, order(9), Asker::Remote, true, &mut mm.phys);
+        mm.compaction.compaction_defer_reset(ZONE, order(9), Asker::Remote, true, &mut mm.phys);
         assert_eq!(shifts(&mm), [0, 0], "an allocation ends the deferral of everybody");
         mm.compaction.defer_compaction(ZONE, order(9), Asker::Local, &mut mm.phys);
         mm.compaction.zones[0].blockskip_flush = true;
@@ -213,7 +217,7 @@ fn the_place_of_the_free_scanner_only_comes_down() {
     let zone = &mut mm.compaction.zones[0];
     zone.reset_cached(PfnRange::of(Pfn::new(BASE), Pages::new(4 * 512)));
     let places = [3, 1, 2, 0].map(|block| {
-        zone.lower_free(Pfn::new(BASE + 512 * block));
+        zone.advance_free(Pfn::new(BASE + 512 * block));
         (zone.cached_free.get() - BASE) / 512
     });
     assert_eq!(places, [3, 1, 1, 0]);

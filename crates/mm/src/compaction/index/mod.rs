@@ -1,0 +1,197 @@
+//! Runs that choose by the index: the cheapest pageblock is claimed, emptied and handed out, or the next one is tried.
+//!
+//! One step claims a pageblock, gathers a batch of its pages, or ends the claim. Nothing is looked at that is not moved, but
+//! for one look at the pageblock before it is claimed.
+
+pub(in crate::compaction) mod claim;
+pub(in crate::compaction) mod inspect;
+pub(in crate::compaction) mod reserve;
+pub(in crate::compaction) mod target;
+
+use order9_frames::{FrameState, Idx};
+use order9_units::{Order, PAGEBLOCK_PAGES, PfnRange};
+
+use crate::compaction::run::Round;
+use crate::compaction::run::control::{CompactControl, Compactor};
+use crate::compaction::run::end_conditions::Finished;
+use crate::compaction::{BLOCK, CLUSTER};
+use crate::env::CompactResult;
+use crate::migrate::{MigrateMode, Migrated};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+use crate::trace::{CompactEvent, Event, Tracer};
+
+/// Pageblocks that a run claims in vain before it gives up.
+const FAILED_CLAIMS_MAX: u32 = 8;
+/// Pageblocks that a run looks at in vain before it gives up: all of them cost less than to move the pages of one.
+const FAILED_INSPECTIONS_MAX: u32 = 64;
+/// Looks at a claimed pageblock from end to end before it is given up.
+const INSPECTIONS_MAX: u8 = 3;
+/// Pages beyond which emptying a pageblock makes more work than it saves, unless somebody waits for it.
+const BACKGROUND_COST_MAX: u16 = PAGEBLOCK_PAGES.get() as u16 / 2;
+
+impl<T: Tracer> PhysMem<T> {
+    /// Whether the run empties whole pageblocks by the index; smaller orders and larger ones are left to the scanners.
+    pub(in crate::compaction) fn is_indexed(&self, run: &CompactControl) -> bool {
+        self.policy.compaction.uses_index() && run.order.is_none_or(|order| order == Order::PAGEBLOCK)
+    }
+
+    /// How the run ends, if it does before another pageblock.
+    fn claims_finished(&self, run: &mut CompactControl) -> Option<CompactResult> {
+        if run.failed_claims >= FAILED_CLAIMS_MAX || run.failed_inspections >= FAILED_INSPECTIONS_MAX {
+            return Some(CompactResult::Complete);
+        }
+        let judged = match run.order {
+            _ if run.by == Compactor::Proactive => self.finished_by_score(run),
+            _ if run.by == Compactor::Reserve => self.finished_by_reserve(run),
+            Some(order) => self.finished_by_lists(run, order),
+            None => Finished::Continue,
+        };
+        match judged {
+            Finished::Over(result) => Some(result),
+            Finished::Continue | Finished::NoSuitablePage => None,
+        }
+    }
+
+    /// The claimed pageblock is free from end to end.
+    fn hand_over_emptied(&mut self, run: &mut CompactControl) -> Round {
+        let captures = run.by.is_direct() && self.policy.compaction.capture;
+        let Some(first) = self.finish_claim(run) else { return Round::Next };
+        self.count_claim(run, first);
+        if captures {
+            self.counters.compact_captured += 1;
+            run.captured = Some(first);
+            return Round::Over(CompactResult::Success);
+        }
+        self.frames.release_held_block(first, Order::PAGEBLOCK);
+        let wants_one = run.order.is_some() || run.by == Compactor::Reserve;
+        if wants_one { Round::Over(CompactResult::Success) } else { Round::Next }
+    }
+}
+
+impl UsedPages {
+    /// One round up to the move of a batch.
+    pub(in crate::compaction) fn claim_round(
+        &mut self,
+        run: &mut CompactControl,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Round {
+        if run.captured.is_some() {
+            return Round::Over(CompactResult::Success);
+        }
+        if run.context.fatal {
+            return Round::Over(CompactResult::Contended);
+        }
+        if self.too_many_isolated(run, phys) {
+            // Unlike the scanners, a run waits once: its own task may hold the pages, as one that takes memory offline does.
+            let hurried = run.mode == MigrateMode::Async || core::mem::replace(&mut run.waited, true);
+            return if hurried { Round::Over(CompactResult::Contended) } else { Round::Sleep };
+        }
+        run.waited = false;
+        match run.claim {
+            None => self.claim_cheapest(run, phys),
+            Some(_) => self.isolate_from_claim(run, phys),
+        }
+    }
+
+    /// Claims the cheapest pageblock, unless the run has what it wants or there is none.
+    fn claim_cheapest(&self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) -> Round {
+        if let Some(result) = phys.claims_finished(run) {
+            return Round::Over(result);
+        }
+        let source = phys.frames.index().and_then(|index| index.cheapest(run.zone));
+        let too_expensive = |used| run.by == Compactor::Proactive && used >= BACKGROUND_COST_MAX;
+        let Some(source) = source.filter(|source| !too_expensive(source.used)) else {
+            return Round::Over(CompactResult::Complete);
+        };
+        let first = Idx((source.block as u32) << Order::PAGEBLOCK.get());
+        let contents = self.inspect(run, first, phys);
+        if contents.has_unmovable {
+            run.failed_inspections += 1;
+            phys.penalize_source(first);
+            return Round::Next;
+        }
+        phys.claim(run, first, contents.pages);
+        if contents.has_pcp {
+            // Frames that others have cached cannot merge; from now on none of this pageblock are cached.
+            phys.frames.drain_zone(run.zone);
+        }
+        Round::Next
+    }
+
+    /// Gathers the next batch of the claimed pageblock; where nothing is left of it, ends the claim.
+    fn isolate_from_claim(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) -> Round {
+        let Some(mut claim) = run.claim else { return Round::Next };
+        while run.migratepages.len() < CLUSTER
+            && let Some(frame) = claim.pages.pop()
+        {
+            let idx = claim.first.plus(frame);
+            let word = phys.frames.word(idx);
+            if matches!(word.state(), FrameState::Allocated { .. }) && self.may_isolate_frame(run, idx, word, phys) {
+                self.isolate_lru(idx, phys);
+                run.migratepages.push(idx);
+            }
+        }
+        run.claim = Some(claim);
+        if !run.migratepages.is_empty() {
+            self.count_claimed_batch(run, claim.first, phys);
+            return Round::Migrate;
+        }
+        if u64::from(phys.frames.blocks()[claim.first.block()].free) == BLOCK.get() {
+            return phys.hand_over_emptied(run);
+        }
+        self.inspect_again(run, phys)
+    }
+
+    fn count_claimed_batch(&mut self, run: &mut CompactControl, first: Idx, phys: &mut PhysMem<impl Tracer>) {
+        let taken = run.migratepages.len();
+        run.nr_migratepages = taken;
+        let node = phys.frames.zone(run.zone).node();
+        self.lock_lru(node, 1, phys);
+        phys.work.pages_isolated += taken as u64;
+        phys.counters.compact_isolated += taken as u64;
+        let start = phys.frames.pfn(first);
+        phys.trace(|| {
+            let (range, taken) = (PfnRange::new(start, start + BLOCK), taken as u64);
+            Event::Compaction(CompactEvent::IsolateMigratepages { range, scanned: taken, taken })
+        });
+    }
+
+    /// Something is left of the claimed pageblock that was not there at the last look, or could not be taken.
+    fn inspect_again(&self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) -> Round {
+        let Some(claim) = run.claim else { return Round::Next };
+        let contents = self.inspect(run, claim.first, phys);
+        if contents.has_pcp {
+            phys.frames.drain_zone(run.zone);
+        }
+        let progress = contents.has_pcp || !contents.pages.is_empty();
+        if contents.has_unmovable || !progress || claim.inspections == INSPECTIONS_MAX {
+            phys.abandon_claim(run);
+            return Round::Next;
+        }
+        run.claim = Some(crate::compaction::index::claim::Claim {
+            pages: contents.pages,
+            inspections: claim.inspections + 1,
+            ..claim
+        });
+        Round::Next
+    }
+
+    /// Takes in what moving a batch came to; a result where that ends the run.
+    pub(in crate::compaction) fn record_claim_batch(
+        &mut self,
+        run: &mut CompactControl,
+        done: &Migrated,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Option<CompactResult> {
+        if done.failed == 0 {
+            return None;
+        }
+        self.putback_movable_pages(run, phys);
+        if done.out_of_targets {
+            return Some(CompactResult::Contended);
+        }
+        phys.abandon_claim(run);
+        None
+    }
+}

@@ -1,0 +1,128 @@
+//! Working ahead: kcompactd empties the cheapest pageblocks before the next request for a huge page has to do so for itself.
+//!
+//! A zone has_unmovable as many huge pages free as requests took since kcompactd last worked ahead, so that no more is made ahead than
+//! was asked for; but at least what lies between its low and its high mark, as kswapd reclaims ahead.
+//! A request that leaves less than half of that asks for more: too few blocks, or too few pages above the mark that
+//! huge pages leave. Demand is what starts it, so that nothing is moved where nobody takes huge pages; and only pageblocks that are
+//! cheap to empty are emptied for a request that may never come. Where pages are too few for that, huge pages that are mapped
+//! in part are split first, by policy: nobody loses a page by it.
+
+use order9_frames::{AllocFlags, Mark, Zone, ZoneId};
+use order9_units::{NodeId, Order, ZoneKind};
+
+use crate::compaction::index::BACKGROUND_COST_MAX;
+use crate::compaction::run::compact_zone;
+use crate::compaction::run::control::{CompactControl, Compactor};
+use crate::compaction::run::end_conditions::Finished;
+use crate::daemon_request::DaemonRequest;
+use crate::env::{CompactResult, Stall};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+use crate::suitable::{HUGE_LEAVES, Suitable};
+use crate::trace::{CompactEvent, Event, Tracer};
+
+/// Fills the reserves of the zones of `node` up to `class`, as far as that is cheap: one run for each huge page, so that each
+/// takes what is cheapest by then.
+pub(in crate::compaction) async fn fill_reserves<E: Stall>(env: &E, node: NodeId, class: ZoneKind) {
+    for zone in env.with(|mm| mm.phys.zones_up_to(node, class)) {
+        loop {
+            split_for_reserve(env, zone).await;
+            if !env.with(|mm| mm.phys.may_fill_reserve(zone)) {
+                break;
+            }
+            let run = CompactControl::new(Compactor::Reserve, zone, None, class);
+            let Ok(id) = env.with(|mm| mm.compact_begin(run)) else { break };
+            let end = compact_zone(env, id).await;
+            env.with(|mm| mm.phys.count_daemon_scans(end.totals));
+            if end.result != CompactResult::Success {
+                break;
+            }
+        }
+        env.with(|mm| mm.phys.daemons.taken[zone.index()] = 0);
+    }
+}
+
+/// Splits huge pages that are mapped in part, as long as `zone` lacks pages to work ahead with.
+async fn split_for_reserve<E: Stall>(env: &E, zone: ZoneId) {
+    while env.with(|mm| mm.pages.may_split_for_reserve(zone, &mm.phys)) {
+        if env.with(|mm| mm.phys.policy.compaction.gives_way) {
+            env.make_way().await;
+        }
+        let freed = env.with(|mm| mm.pages.split_partially_mapped(mm.phys.frames.zone(zone).node(), &mut mm.phys));
+        env.spend().await;
+        if freed == 0 {
+            return;
+        }
+    }
+}
+
+impl UsedPages {
+    /// A request of `order` was served from `zone`: where few huge pages are left, kcompactd is woken to make more.
+    #[inline]
+    pub(crate) fn wake_to_fill_reserve(&self, zone: ZoneId, order: Order, phys: &mut PhysMem<impl Tracer>) {
+        if order == Order::PAGEBLOCK && phys.policy.compaction.works_ahead {
+            self.note_huge_page_taken(zone, phys);
+        }
+    }
+
+    fn note_huge_page_taken(&self, zone: ZoneId, phys: &mut PhysMem<impl Tracer>) {
+        phys.daemons.taken[zone.index()] += 1;
+        let of = phys.frames.zone(zone);
+        let left = free_huge_pages(of).min(huge_pages_above_mark(of));
+        let (node, class, low) = (of.node(), of.kind(), left < phys.reserve(of).div_ceil(2));
+        let has_work = || phys.may_fill_reserve(zone) || self.may_split_for_reserve(zone, phys);
+        if !low || !phys.daemons.kcompactd[node.index()].asleep || !has_work() {
+            return;
+        }
+        let order = Order::PAGEBLOCK;
+        let of = &mut phys.daemons.kcompactd[node.index()];
+        of.ask(DaemonRequest { order, class });
+        of.asleep = false;
+        phys.daemons.wakeups.kcompactd |= 1 << node.0;
+        phys.trace(|| Event::Compaction(CompactEvent::WakeupKcompactd { node, order, class }));
+    }
+
+    /// Whether pages are too few to fill the reserve of the zone, and huge pages that are mapped in part hold some.
+    fn may_split_for_reserve(&self, zone: ZoneId, phys: &PhysMem<impl Tracer>) -> bool {
+        let of = phys.frames.zone(zone);
+        phys.policy.compaction.works_ahead
+            && huge_pages_above_mark(of) < phys.reserve(of)
+            && self.has_split_that_frees(of.node(), phys)
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
+    /// Whether the reserve of the zone is not full, and some pageblock is worth to be emptied for nobody in particular.
+    fn may_fill_reserve(&self, zone: ZoneId) -> bool {
+        let of = self.frames.zone(zone);
+        let suitable =
+            || self.suitable_by_index(of, of.kind(), &AllocFlags::plain(Mark::Min)) == Some(Suitable::Continue);
+        let source = || self.frames.index().and_then(|index| index.cheapest(zone));
+        self.policy.compaction.works_ahead
+            && free_huge_pages(of) < self.reserve(of)
+            && suitable()
+            && source().is_some_and(|source| source.used < BACKGROUND_COST_MAX)
+    }
+
+    /// Huge pages that the zone has_unmovable free while there is demand.
+    fn reserve(&self, zone: &Zone) -> u64 {
+        let least = (zone.watermarks().high - zone.watermarks().low).div_ceil(Order::PAGEBLOCK.pages().get());
+        self.daemons.taken[zone.id().index()].max(least)
+    }
+
+    /// Whether the run leaves off.
+    pub(super) fn finished_by_reserve(&self, run: &CompactControl) -> Finished {
+        if self.may_fill_reserve(run.zone) { Finished::Continue } else { Finished::Over(CompactResult::Success) }
+    }
+}
+
+/// Huge pages that are free in the zone, those in larger blocks included.
+fn free_huge_pages(zone: &Zone) -> u64 {
+    zone.free_in_pageblocks() / Order::PAGEBLOCK.pages().get()
+}
+
+/// Huge pages for which pages are enough: blocks that the mark has_unmovable back are of no use.
+fn huge_pages_above_mark(zone: &Zone) -> u64 {
+    let kept = zone.watermarks().of(HUGE_LEAVES) + zone.lowmem_reserve()[zone.kind().index()];
+    zone.free().saturating_sub(kept) / Order::PAGEBLOCK.pages().get()
+}

@@ -1,0 +1,76 @@
+//! Targets of runs that choose by the index: free frames of pageblocks that can never be huge pages, then of the fullest.
+
+use order9_frames::{Class, Idx, Word};
+use order9_units::{Migratetype, Order, PfnRange};
+
+use crate::compaction::run::control::CompactControl;
+use crate::compaction::{BLOCK, CLUSTER};
+use crate::phys::PhysMem;
+use crate::trace::{CompactEvent, Event, Tracer};
+
+impl<T: Tracer> PhysMem<T> {
+    /// Takes free frames for what is left of the batch, as far as there are some and the zone can spare them.
+    pub(in crate::compaction) fn hold_indexed_targets(&mut self, run: &mut CompactControl) {
+        self.frames.lock_zone(run.zone);
+        while !run.has_enough_targets() {
+            let Some(block) = self.target_block(run) else { return };
+            if !self.hold_from_block(run, block) {
+                return;
+            }
+        }
+    }
+
+    /// In the background pages of Movable pageblocks go only to pageblocks that are at least as full as theirs was, so that
+    /// moving them ends; pages that leave another type never come back to it.
+    fn target_block(&self, run: &CompactControl) -> Option<usize> {
+        let index = self.frames.index()?;
+        let claim = run.claim.filter(|claim| !run.by.is_direct() && claim.was == Migratetype::Movable);
+        let limit = claim.map_or(BLOCK.get() as u16, |claim| claim.free);
+        index.least_contaminated(run.zone).or_else(|| index.fullest(run.zone, limit))
+    }
+
+    /// Takes frames of one pageblock; says whether the search may go on.
+    fn hold_from_block(&mut self, run: &mut CompactControl, block: usize) -> bool {
+        let (mut scanned, mut taken, mut goes_on) = (0, 0, true);
+        let heads = self.frames.index().into_iter().flat_map(|index| index.heads(block)).take(CLUSTER);
+        for idx in heads.collect::<alloc::vec::Vec<_>>() {
+            if run.has_enough_targets() {
+                break;
+            }
+            scanned += 1;
+            let wanted = run.nr_migratepages - run.freepages.len();
+            let order = largest_within(wanted).min(self.frames.word(idx).order());
+            goes_on = self.frames.can_spare(idx, order, !self.policy.compaction.isolate_ignores_boost);
+            if !goes_on {
+                break;
+            }
+            taken += self.hold_part(run, idx, order);
+        }
+        run.totals.free_scanned += scanned;
+        self.counters.compact_isolated += taken;
+        self.frames.work_mut().frames_scanned += scanned;
+        let start = self.frames.pfn(Idx((block as u32) << Order::PAGEBLOCK.get()));
+        self.trace(|| {
+            let range = PfnRange::new(start, start + BLOCK);
+            Event::Compaction(CompactEvent::IsolateFreepages { range, scanned, taken })
+        });
+        goes_on && taken > 0
+    }
+
+    /// Takes the first `order` block of the free block at `idx` as single frames; returns how many.
+    fn hold_part(&mut self, run: &mut CompactControl, idx: Idx, order: Order) -> u64 {
+        let list = self.frames.word(idx).list();
+        self.frames.take_block(run.zone, idx, order, list);
+        self.frames.count_in(idx, order, Class::Isolated);
+        for frame in (0..order.pages().get() as u32).rev() {
+            self.frames.set(idx.plus(frame), Word::held(Order::ZERO));
+            run.freepages.push(idx.plus(frame));
+        }
+        order.pages().get()
+    }
+}
+
+/// The largest block of at most `frames` frames, of which there is at least one.
+fn largest_within(frames: usize) -> Order {
+    Order::new(frames.ilog2() as u8).unwrap_or(Order::MAX)
+}

@@ -1,0 +1,286 @@
+//! Scanning a pageblock for pages to move: frame by frame, until a cluster of them is isolated or the block ends.
+
+use order9_frames::{Flag, Gfp, Idx, Word};
+use order9_units::{Order, Pages, Pfn, PfnRange};
+
+use crate::compaction::Compaction;
+use crate::compaction::run::control::CompactControl;
+use crate::compaction::{BLOCK, CLUSTER};
+use crate::migrate::MigrateMode;
+use crate::page_cache::MigrateHandler;
+use crate::page_flags::{PageFlag, PageWord};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+use crate::policy::DrainMark;
+use crate::space::Owner;
+use crate::trace::{CompactEvent, Event, Tracer};
+
+/// How a scan ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scanned {
+    /// It came this far.
+    Upto(Pfn),
+    /// A lock was held by others, and the run gives up.
+    Aborted,
+}
+
+/// What a frame is to the scan.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::compaction) enum Found {
+    /// Nothing, or something that stays where it is; so many frames.
+    Failure(u64),
+    /// A free block of so many frames.
+    Free(u64),
+    /// A page of a driver that moves its own.
+    Movable,
+    /// A page that may be isolated under the lock of its lists.
+    Lru(Word),
+}
+
+/// State of a scan.
+struct Scan {
+    start: Pfn,
+    at: Pfn,
+    /// Where the range of the order asked for ends, where a failure gives the range up.
+    range_end: Option<Pfn>,
+    scanned: u64,
+    /// The lock of the lists was taken.
+    locked: bool,
+    /// The scan has seen the first frame of the pageblock.
+    saw_first: bool,
+}
+
+impl Compaction {
+    /// Isolates pages between `start` and the end of its pageblock (`isolate_migratepages_block`).
+    pub(super) fn isolate_migratepages_block(
+        &mut self,
+        run: &mut CompactControl,
+        start: Pfn,
+        end: Pfn,
+        phys: &mut PhysMem<impl Tracer>,
+        pages: &mut UsedPages,
+    ) -> Scanned {
+        let range_end = run.skips_on_failure().then(|| run.range_end(start));
+        let mut scan = Scan { start, at: start, range_end, scanned: 0, locked: false, saw_first: false };
+        let gives_up = self.scan_frames(run, &mut scan, end, phys, pages);
+        scan.at = scan.at.min(end);
+        if scan.at == end {
+            self.mark_scanned_source(run, &scan, end, phys);
+        }
+        let taken = run.migratepages.len() as u64;
+        run.nr_migratepages = run.migratepages.len();
+        run.totals.migrate_scanned += scan.scanned;
+        phys.counters.compact_isolated += taken;
+        phys.work.scanned_unlocked += scan.scanned;
+        phys.trace(|| {
+            let range = PfnRange::new(start, scan.at);
+            Event::Compaction(CompactEvent::IsolateMigratepages { range, scanned: scan.scanned, taken })
+        });
+        if gives_up { Scanned::Aborted } else { Scanned::Upto(scan.at) }
+    }
+
+    /// Goes over the frames; says whether the run gives up.
+    fn scan_frames(
+        &mut self,
+        run: &mut CompactControl,
+        scan: &mut Scan,
+        end: Pfn,
+        phys: &mut PhysMem<impl Tracer>,
+        pages: &mut UsedPages,
+    ) -> bool {
+        let first = phys.frames.at(scan.start);
+        while scan.at < end {
+            if let Some(range_end) = scan.range_end.filter(|&range_end| scan.at >= range_end) {
+                if !run.migratepages.is_empty() {
+                    break;
+                }
+                scan.range_end = Some(run.range_end(scan.at.max(range_end)));
+            }
+            let idx = first.plus((scan.at - scan.start).get() as u32);
+            let word = phys.frames.word(idx);
+            if word == Word::HOLE {
+                pages.scan_failed(run, scan, 1, phys);
+                continue;
+            }
+            scan.scanned += 1;
+            if self.belongs_to_another(run, scan, idx, phys) {
+                scan.at = end;
+                return false;
+            }
+            if scan.range_end.is_none() && word.is_used_alone() {
+                // Long skipped_entries of these are what most scans in vain see.
+                let used = phys.frames.table().leading(idx, end - scan.at, |word| word.is_used_alone());
+                scan.scanned += used.get() - 1;
+                scan.at += used;
+                continue;
+            }
+            match pages.classify(run, idx, word) {
+                Found::Free(frames) => {
+                    scan.scanned += if phys.policy.compaction.scan_counts_jumps { frames - 1 } else { 0 };
+                    scan.at += Pages::new(frames);
+                }
+                Found::Failure(frames) => {
+                    scan.scanned += if phys.policy.compaction.scan_counts_jumps { frames - 1 } else { 0 };
+                    pages.scan_failed(run, scan, frames, phys);
+                }
+                Found::Movable => {
+                    if pages.take_source(run, scan, idx, phys) {
+                        return false;
+                    }
+                }
+                Found::Lru(word) => {
+                    if !scan.locked && !self.lock_for_sources(run, scan, idx, phys, pages) {
+                        return true;
+                    }
+                    if !pages.may_isolate_lru(run, idx, word, phys) {
+                        pages.scan_failed(run, scan, 1, phys);
+                    } else if pages.take_source(run, scan, idx, phys) {
+                        return false;
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether another run has this pageblock, which can be seen at its first frame.
+    fn belongs_to_another(&self, run: &CompactControl, scan: &mut Scan, idx: Idx, phys: &PhysMem<impl Tracer>) -> bool {
+        if scan.saw_first || !scan.at.is_aligned(Order::PAGEBLOCK) {
+            return false;
+        }
+        scan.saw_first = true;
+        let policy = &phys.policy.compaction;
+        // The search that has chosen the pageblock has marked it, which some releases take for the mark of another run.
+        let own_mark = run.fast_found_block && !policy.fast_source_wasted;
+        policy.source_private && !own_mark && !self.isolation_suitable(run, idx)
+    }
+
+    /// Takes the lock of the lists for the first time; says whether the scan goes on.
+    fn lock_for_sources(
+        &mut self,
+        run: &mut CompactControl,
+        scan: &mut Scan,
+        idx: Idx,
+        phys: &mut PhysMem<impl Tracer>,
+        pages: &mut UsedPages,
+    ) -> bool {
+        let policy = &phys.policy.compaction;
+        if run.context.lru_busy && run.mode == MigrateMode::Async {
+            run.contended = true;
+            if !policy.contention_finish_block {
+                return false;
+            }
+        }
+        scan.locked = true;
+        let node = phys.frames.zone(run.zone).node();
+        pages.lock_lru(node, 1, phys);
+        let policy = &phys.policy.compaction;
+        let marks = if policy.private_aligned_only { scan.at.is_aligned(Order::PAGEBLOCK) } else { scan.saw_first };
+        if policy.source_private && marks && run.uses_skip_hints() {
+            self.skip.set(idx.block(), true);
+        }
+        true
+    }
+
+    /// The scan has come to the end of the pageblock: whether that needs another look, and by whom.
+    fn mark_scanned_source(&mut self, run: &CompactControl, scan: &Scan, end: Pfn, phys: &PhysMem<impl Tracer>) {
+        if !run.migratepages.is_empty() && !run.rescan {
+            return;
+        }
+        let block = phys.frames.at(end - BLOCK).block();
+        if phys.policy.compaction.source_private {
+            if scan.saw_first && !scan.locked {
+                self.skip.set(block, true);
+            }
+            self.update_cached_migrate(run, end, phys);
+        } else {
+            self.skip.set(block, true);
+            self.zones[run.zone.index()].advance_migrate(run.mode, scan.start);
+        }
+    }
+}
+
+impl UsedPages {
+    /// Isolates the page at `idx`; says whether the cluster is full.
+    fn take_source(
+        &mut self,
+        run: &mut CompactControl,
+        scan: &mut Scan,
+        idx: Idx,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> bool {
+        self.isolate_lru(idx, phys);
+        phys.work.pages_isolated += 1;
+        run.migratepages.push(idx);
+        if phys.policy.compaction.drain_mark == DrainMark::LowestIsolated && run.last_migrated.is_none() {
+            run.last_migrated = Some(scan.at);
+        }
+        scan.at += Pages::new(1);
+        run.migratepages.len() >= CLUSTER && !run.rescan && !run.contended
+    }
+
+    /// Steps over what cannot be taken. Where that spoils the range asked for, the range is given up: pages of it that this
+    /// scan has isolated go back.
+    fn scan_failed(&mut self, run: &mut CompactControl, scan: &mut Scan, frames: u64, phys: &mut PhysMem<impl Tracer>) {
+        scan.at += Pages::new(frames);
+        let Some(range_end) = scan.range_end else { return };
+        if !run.migratepages.is_empty() {
+            self.putback_movable_pages(run, phys);
+            if phys.policy.compaction.drain_mark == DrainMark::LowestIsolated {
+                run.last_migrated = None;
+            }
+        }
+        scan.at = scan.at.max(range_end);
+    }
+
+    pub(in crate::compaction) fn classify(&self, run: &CompactControl, idx: Idx, word: Word) -> Found {
+        if word.is_free() {
+            return Found::Free(word.frames());
+        }
+        if !word.is_allocated() {
+            return Found::Failure(1);
+        }
+        if word.order() > Order::ZERO {
+            return Found::Failure(word.frames());
+        }
+        if !word.has(PageFlag::Lru) {
+            let drivers = word.has(Flag::MovableContent) && !word.is_held() && !word.has(Flag::Owned);
+            return if drivers { Found::Movable } else { Found::Failure(1) };
+        }
+        let asks_owner = word.has(Flag::Pinned) || !run.gfp.has(Gfp::FS);
+        if asks_owner {
+            let unmapped = matches!(self.rmap.owner(idx), Owner::Anon(_) | Owner::Shared { .. });
+            let has_mapping = !unmapped || word.has(PageFlag::SwapCache);
+            if word.has(Flag::Pinned) && !has_mapping || !run.gfp.has(Gfp::FS) && has_mapping {
+                return Found::Failure(1);
+            }
+        }
+        Found::Lru(word)
+    }
+
+    /// Whether the run's mode and the settings let it take a page of the lists.
+    pub(in crate::compaction) fn may_isolate_lru(
+        &self,
+        run: &CompactControl,
+        idx: Idx,
+        word: Word,
+        phys: &PhysMem<impl Tracer>,
+    ) -> bool {
+        if word.has(PageFlag::Unevictable) && !phys.settings.compact_unevictable_allowed {
+            return false;
+        }
+        if run.mode == MigrateMode::Sync {
+            return true;
+        }
+        !word.has(PageFlag::Writeback)
+            && (!word.has(PageFlag::Dirty) || !word.has(PageFlag::Locked) && self.moves_dirty(idx))
+    }
+
+    /// Whether a dirty page can be moved without writing it first.
+    fn moves_dirty(&self, idx: Idx) -> bool {
+        match self.rmap.owner(idx) {
+            Owner::File { file, .. } => self.files.migrate_handler(file) == MigrateHandler::Present,
+            _ => true,
+        }
+    }
+}

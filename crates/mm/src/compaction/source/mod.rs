@@ -1,0 +1,206 @@
+//! The migration scanner: walks up a zone from pageblock to pageblock and takes pages from the first one that suits.
+//!
+//! [`ChooseSource`] says where to look first; without an answer the scanner goes on where it stands.
+
+pub(in crate::compaction) mod block_scan;
+pub(in crate::compaction) mod free_lists;
+pub(in crate::compaction) mod skipped_entries;
+pub(in crate::compaction) mod unsuitable_blocks;
+
+use order9_frames::Idx;
+use order9_units::{Order, Pages, Pfn};
+
+use crate::compaction::Compaction;
+use crate::compaction::run::control::CompactControl;
+use crate::compaction::source::block_scan::Scanned;
+use crate::compaction::source::free_lists::FreeListSources;
+use crate::compaction::source::unsuitable_blocks::SkipReason;
+use crate::compaction::{BLOCK, BLOCKS_AT_ONCE};
+use crate::lru_list::LruType;
+use crate::migrate::MigrateMode;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+use crate::policy::BlockSearch;
+use crate::trace::Tracer;
+
+/// How a run finds the pageblock to empty next.
+pub(in crate::compaction) trait ChooseSource<T: Tracer> {
+    /// Start of the pageblock to look at, if it is not the one that the scanner stands in.
+    fn choose(&self, phys: &mut PhysMem<T>, compaction: &mut Compaction, run: &mut CompactControl) -> Option<Source>;
+}
+
+/// A pageblock to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::compaction) struct Source {
+    pub(in crate::compaction) start: Pfn,
+    /// It was chosen now, and marked as looked at, which says nothing about it.
+    fast_found: bool,
+}
+
+/// In the order of addresses.
+struct LinearSources;
+
+impl<T: Tracer> ChooseSource<T> for LinearSources {
+    fn choose(&self, _: &mut PhysMem<T>, _: &mut Compaction, _: &mut CompactControl) -> Option<Source> {
+        None
+    }
+}
+
+/// What the search for pages came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::compaction) enum Isolate {
+    /// The run has pages to move.
+    Success,
+    /// It has none: the pageblock had none, or the scanners have met.
+    None,
+    /// So far pageblocks were passed over; it goes on with the same search.
+    Unfinished,
+    /// Others hold too many pages: the run waits, and looks again.
+    TooMany,
+    /// The run ends.
+    Abort,
+}
+
+impl Compaction {
+    /// Takes pages from the next pageblock that has some, or looks at one in vain (`isolate_migratepages`).
+    pub(in crate::compaction) fn isolate_migratepages(
+        &mut self,
+        run: &mut CompactControl,
+        phys: &mut PhysMem<impl Tracer>,
+        pages: &mut UsedPages,
+    ) -> Isolate {
+        let choice = if run.continues_search { None } else { self.choose_source(run, phys) };
+        run.continues_search = false;
+        if let Some(source) = choice {
+            (run.migrate_pfn, run.fast_found_block) = (source.start, source.fast_found);
+        }
+        let mut at = run.migrate_pfn;
+        let mut passed = 0;
+        let mut found = Isolate::None;
+        while at.align_down(Order::PAGEBLOCK) + BLOCK <= run.free_pfn {
+            if passed >= BLOCKS_AT_ONCE {
+                found = Isolate::Unfinished;
+                break;
+            }
+            if at.is_aligned(Order::PAGEBLOCK) && !run.fast_found_block {
+                let blocks = self.unsuitable_blocks_from(run, at, BLOCKS_AT_ONCE - passed, phys);
+                if blocks > 0 {
+                    (at, passed) = (at + Pages::new(blocks as u64 * BLOCK.get()), passed + blocks);
+                    continue;
+                }
+            }
+            let end = at.align_down(Order::PAGEBLOCK) + BLOCK;
+            if !self.suitable_migration_source(run, at, end, phys) {
+                (at, run.fast_found_block, passed) = (end, false, passed + 1);
+                continue;
+            }
+            found = if phys.must_abort(run) {
+                Isolate::Abort
+            } else if pages.too_many_isolated(run, phys) {
+                if run.mode == MigrateMode::Async { Isolate::Abort } else { Isolate::TooMany }
+            } else {
+                self.isolate_from(run, &mut at, end, phys, pages)
+            };
+            break;
+        }
+        phys.work.blocks_passed += passed as u64;
+        run.migrate_pfn = at;
+        run.continues_search = matches!(found, Isolate::Unfinished | Isolate::TooMany);
+        run.fast_found_block &= run.continues_search;
+        found
+    }
+
+    fn isolate_from(
+        &mut self,
+        run: &mut CompactControl,
+        at: &mut Pfn,
+        end: Pfn,
+        phys: &mut PhysMem<impl Tracer>,
+        pages: &mut UsedPages,
+    ) -> Isolate {
+        match self.isolate_migratepages_block(run, *at, end, phys, pages) {
+            Scanned::Aborted => Isolate::Abort,
+            Scanned::Upto(pfn) => {
+                *at = pfn;
+                if run.migratepages.is_empty() { Isolate::None } else { Isolate::Success }
+            }
+        }
+    }
+
+    fn choose_source(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) -> Option<Source> {
+        match phys.policy.compaction.source_search {
+            BlockSearch::Linear => LinearSources.choose(phys, self, run),
+            BlockSearch::FreeLists | BlockSearch::Index => FreeListSources.choose(phys, self, run),
+        }
+    }
+
+    /// Whether the pageblock from `at` to `end` is worth a scan.
+    fn suitable_migration_source(
+        &mut self,
+        run: &mut CompactControl,
+        at: Pfn,
+        end: Pfn,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> bool {
+        let Some(idx) = phys.block_in_zone(run, end - BLOCK) else { return false };
+        // A pageblock is taken in several parts: who marks it for the first goes on with the others.
+        let policy = &phys.policy.compaction;
+        let marks = policy.source_private || policy.source_search != BlockSearch::Linear;
+        let tests_hint = !run.fast_found_block && (at.is_aligned(Order::PAGEBLOCK) || !marks);
+        let early = phys.policy.compaction.skip_huge_block_early;
+        let suits = match self.reason_to_skip(run, idx.block(), tests_hint, phys) {
+            Some(SkipReason::Hint) => return false,
+            Some(SkipReason::Type) => false,
+            None => !(early && phys.note_huge_block(idx)),
+        };
+        if early && !suits {
+            self.update_cached_migrate(run, end, phys);
+        }
+        suits
+    }
+
+    /// The pageblock that ends at `end` needs no other look: runs start behind it from now on, and, by an oversight of
+    /// some releases, behind the next one.
+    fn update_cached_migrate(&mut self, run: &CompactControl, end: Pfn, phys: &PhysMem<impl Tracer>) {
+        let to = if phys.policy.compaction.cached_migrate_overshoot { end + BLOCK } else { end };
+        self.zones[run.zone.index()].advance_migrate(run.mode, to);
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
+    /// First frame of the pageblock at `start`, if the pageblock lies in the zone as a whole and has memory.
+    pub(in crate::compaction) fn block_in_zone(&self, run: &CompactControl, start: Pfn) -> Option<Idx> {
+        let span = self.frames.zone(run.zone).span();
+        if start < span.start || start + BLOCK > span.end {
+            return None;
+        }
+        let idx = self.frames.at(start);
+        (u64::from(self.frames.blocks()[idx.block()].absent) < BLOCK.get()).then_some(idx)
+    }
+
+    /// Whether the run gives up now since its task is killed or due for rescheduling.
+    fn must_abort(&self, run: &mut CompactControl) -> bool {
+        let hurried =
+            run.context.resched && run.mode == MigrateMode::Async && self.policy.compaction.resched_aborts_async;
+        let stops = hurried || run.context.fatal;
+        run.contended |= stops;
+        stops
+    }
+}
+
+impl UsedPages {
+    /// Whether more pages of the node are isolated than half of those on its lists.
+    pub(in crate::compaction) fn too_many_isolated(&self, run: &CompactControl, phys: &PhysMem<impl Tracer>) -> bool {
+        let node = phys.frames.zone(run.zone).node();
+        let zones = phys.frames.zones().iter().filter(|zone| zone.node() == node);
+        let (isolated, listed) = zones.fold((0, 0), |(isolated, listed), zone| {
+            let of = |of: LruType| {
+                self.zone_lru(zone.id()).pages(of.active()) + self.zone_lru(zone.id()).pages(of.inactive())
+            };
+            let taken =
+                self.zone_lru(zone.id()).isolated(LruType::Anon) + self.zone_lru(zone.id()).isolated(LruType::File);
+            (isolated + taken, listed + of(LruType::Anon) + of(LruType::File))
+        });
+        isolated > listed / 2
+    }
+}

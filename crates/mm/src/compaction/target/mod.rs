@@ -1,0 +1,164 @@
+//! The free scanner: walks down a zone from pageblock to pageblock and takes free frames for the pages that are to move.
+//!
+//! [`ChooseTargets`] says where frames are found beside that. Frames are held as single ones, and go back when a run ends.
+
+pub(in crate::compaction) mod block_scan;
+pub(in crate::compaction) mod free_lists;
+
+use order9_frames::Idx;
+use order9_units::{Migratetype, Order, Pfn};
+
+use crate::Mm;
+use crate::compaction::Compaction;
+use crate::compaction::run::control::{CompactControl, CompactId};
+use crate::compaction::target::free_lists::FreeListTargets;
+use crate::compaction::{BLOCK, CLUSTER};
+use crate::migrate::{MigrateMode, Targets};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
+use crate::policy::{BlockSearch, TargetStride};
+use crate::trace::Tracer;
+
+/// How a run finds free frames.
+pub(in crate::compaction) trait ChooseTargets<T: Tracer> {
+    /// Isolates free frames for the batch, as far as it finds some without the scanner.
+    fn choose(&self, phys: &mut PhysMem<T>, compaction: &mut Compaction, run: &mut CompactControl);
+}
+
+/// Where the scanner comes to, alone.
+struct LinearTargets;
+
+impl<T: Tracer> ChooseTargets<T> for LinearTargets {
+    fn choose(&self, _: &mut PhysMem<T>, _: &mut Compaction, _: &mut CompactControl) {}
+}
+
+/// The frames that a run holds, as migration takes them.
+pub(in crate::compaction) struct RunTargets(pub(in crate::compaction) CompactId);
+
+impl<T: Tracer> Targets<T> for RunTargets {
+    fn take(&mut self, mm: &mut Mm<T>, _: Idx) -> Option<Idx> {
+        let run = mm.compact_runs.get_mut(self.0);
+        if run.freepages.is_empty() {
+            mm.compaction.isolate_freepages(run, &mut mm.phys);
+        }
+        run.freepages.pop()
+    }
+
+    fn give_back(&mut self, mm: &mut Mm<T>, target: Idx) {
+        mm.compact_runs.get_mut(self.0).freepages.push(target);
+    }
+}
+
+impl Compaction {
+    /// Isolates free frames for the batch, if there are some (`isolate_freepages`).
+    fn isolate_freepages(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) {
+        if run.claim.is_some() {
+            return phys.hold_indexed_targets(run);
+        }
+        if run.contended && !phys.policy.compaction.contention_finish_block {
+            return;
+        }
+        match phys.policy.compaction.target_search {
+            BlockSearch::Linear => LinearTargets.choose(phys, self, run),
+            BlockSearch::FreeLists | BlockSearch::Index => FreeListTargets.choose(phys, self, run),
+        }
+        if run.freepages.is_empty() {
+            self.scan_for_targets(run, phys);
+        }
+    }
+
+    fn scan_for_targets(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) {
+        let lowest = run.migrate_pfn.align_down(Order::PAGEBLOCK) + BLOCK;
+        let mut stride = match phys.policy.compaction.target_stride {
+            TargetStride::Adaptive if run.mode == MigrateMode::Async => CLUSTER as u64,
+            TargetStride::Adaptive | TargetStride::One => 1,
+        };
+        let mut at = run.free_pfn;
+        let mut block = at.align_down(Order::PAGEBLOCK);
+        while block >= lowest {
+            phys.work.blocks_passed += 1;
+            if self.suitable_migration_target(run, block, phys) {
+                let end = block + BLOCK;
+                let before = run.freepages.len();
+                at = self.isolate_freepages_block(run, at, end, stride, phys);
+                self.mark_scanned_target(run, block, at == end, phys);
+                if run.has_enough_targets() || phys.gives_up_targets(run) {
+                    at = if at >= end { block - BLOCK } else { at };
+                    break;
+                }
+                if at < end {
+                    break; // No more may be taken from the zone.
+                }
+                if phys.policy.compaction.target_stride == TargetStride::Adaptive {
+                    stride = if run.freepages.len() > before { 1 } else { (2 * stride).min(CLUSTER as u64) };
+                }
+            }
+            block = Pfn::new(block.get().saturating_sub(BLOCK.get()));
+            at = block;
+            if block == Pfn::new(0) {
+                break;
+            }
+        }
+        run.free_pfn = at;
+    }
+
+    fn suitable_migration_target(&self, run: &CompactControl, block: Pfn, phys: &PhysMem<impl Tracer>) -> bool {
+        let Some(idx) = phys.block_in_zone(run, block) else { return false };
+        let word = phys.frames.word(idx);
+        let whole = word.is_free() && word.order() >= Order::PAGEBLOCK;
+        let own = phys.frames.blocks()[idx.block()].migratetype;
+        let of_type = match own {
+            Migratetype::Movable | Migratetype::Cma => true,
+            Migratetype::Isolate => false,
+            _ => run.by.ignores_types(),
+        };
+        !whole && of_type && self.isolation_suitable(run, idx)
+    }
+
+    /// The scanner is done with a pageblock, or stops in it. The classic scanner remembers only where it found nothing, and
+    /// does so while it scans.
+    fn mark_scanned_target(&mut self, run: &CompactControl, block: Pfn, to_its_end: bool, phys: &PhysMem<impl Tracer>) {
+        if phys.policy.compaction.free_cursor_slow && to_its_end {
+            let idx = phys.frames.at(block);
+            self.skip.set(idx.block(), true);
+            self.zones[run.zone.index()].advance_free(block);
+        }
+    }
+
+    /// Returns the frames that a run has not used; where the highest of them lies above the place that runs start from, they
+    /// start there from now on.
+    pub(in crate::compaction) fn release_targets(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) {
+        let Some(&highest) = run.freepages.iter().max() else { return };
+        phys.frames.lock_zone(run.zone);
+        for idx in run.freepages.drain(..) {
+            phys.frames.release_held_block(idx, Order::ZERO);
+        }
+        let block = phys.frames.pfn(highest).align_down(Order::PAGEBLOCK);
+        let cached = &mut self.zones[run.zone.index()].cached_free;
+        *cached = (*cached).max(block);
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
+    fn gives_up_targets(&self, run: &CompactControl) -> bool {
+        run.contended && !self.policy.compaction.contention_finish_block
+    }
+}
+
+impl UsedPages {
+    /// Puts the pages that a run has isolated back where they were.
+    pub(in crate::compaction) fn putback_movable_pages(
+        &mut self,
+        run: &mut CompactControl,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
+        if !run.migratepages.is_empty() {
+            let node = phys.frames.zone(run.zone).node();
+            self.lock_lru(node, 1, phys);
+        }
+        for idx in run.migratepages.drain(..) {
+            self.putback_movable(idx, run.context.cpu, phys);
+        }
+        run.nr_migratepages = 0;
+    }
+}

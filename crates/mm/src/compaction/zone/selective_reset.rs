@@ -1,0 +1,131 @@
+//! The selective reset of skip hints: only pageblocks in which a sample of frames shows something to do are looked at again.
+//!
+//! A source is searched from below and a target from above, in turns, until the two meet.
+
+use order9_frames::{Idx, ZoneId};
+use order9_units::{Order, Pages, Pfn};
+
+use crate::compaction::BLOCK;
+use crate::compaction::Compaction;
+use crate::compaction::source::unsuitable_blocks::first_set;
+use crate::compaction::zone::last_pageblock;
+use crate::page_flags::PageFlag;
+use crate::phys::PhysMem;
+use crate::trace::Tracer;
+
+/// One frame in so many is looked at: `1 << PAGE_ALLOC_COSTLY_ORDER`.
+const SAMPLE: u32 = 8;
+/// Frames looked at in a pageblock.
+const SAMPLES: u64 = BLOCK.get() / SAMPLE as u64;
+
+/// What makes a pageblock good.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Wanted {
+    source: bool,
+    target: bool,
+}
+
+impl Compaction {
+    /// Clears the hints of pageblocks worth a look, and lets runs start at the outermost of them.
+    pub(in crate::compaction) fn reset_selectively(&mut self, zone: ZoneId, phys: &mut PhysMem<impl Tracer>) {
+        let of = &phys.frames.zone(zone);
+        let span = of.span();
+        if !self.zones[zone.index()].blockskip_flush {
+            return;
+        }
+        let (mut source, mut target) = (None, None);
+        let mut migrate = span.start;
+        // The walk from above begins with the last frame of the zone, and some releases let the scanner begin with it, too.
+        let into_block = Pfn::new(span.end.get() - 1) - last_pageblock(span);
+        let mut free = last_pageblock(span);
+        while migrate < free + into_block {
+            if self.reset_block(migrate, Wanted { source: true, target: source.is_some() }, phys) && source.is_none() {
+                source = Some(migrate);
+            }
+            if self.reset_block(free, Wanted { source: target.is_some(), target: true }, phys) && target.is_none() {
+                target = Some(free);
+            }
+            migrate = migrate.align_down(Order::PAGEBLOCK) + BLOCK;
+            free = Pfn::new(free.get().saturating_sub(BLOCK.get()));
+            if source.is_some() && target.is_some() && migrate <= free {
+                self.reset_between(migrate, free, phys);
+                break;
+            }
+        }
+        phys.forget_skipped_entries(zone);
+        let shift = if phys.policy.compaction.reset_free_last_frame { into_block } else { Pages::ZERO };
+        let compaction = &mut self.zones[zone.index()];
+        compaction.blockskip_flush = false;
+        match (source, target) {
+            (Some(source), Some(target)) if source < target => {
+                compaction.cached_migrate = [source; 2];
+                compaction.init_migrate = source;
+                compaction.cached_free = target + shift;
+                compaction.init_free = target + shift;
+            }
+            _ => {
+                compaction.cached_migrate = [migrate; 2];
+                compaction.cached_free = free;
+            }
+        }
+    }
+
+    /// The rest of a walk that has found where runs start: pageblocks without a hint, most of a large zone, are left alone.
+    fn reset_between(&mut self, first: Pfn, last: Pfn, phys: &mut PhysMem<impl Tracer>) {
+        let (from, to) = (phys.frames.at(first).block(), phys.frames.at(last).block() + 1);
+        let mut passed = to - from;
+        let mut at = from;
+        loop {
+            let known_huge = &phys.frames.watch().known_huge;
+            let marked = |word: usize| self.skip.word(word) & !known_huge.word(word);
+            let Some(block) = first_set(at..to, marked) else { break };
+            let start = first + Pages::new((block - from) as u64 * BLOCK.get());
+            self.reset_block(start, Wanted { source: true, target: true }, phys);
+            passed -= 1;
+            at = block + 1;
+        }
+        phys.work.blocks_passed += passed as u64;
+    }
+
+    /// Clears the hint of the pageblock at `start` if a sample shows what is wanted; says whether it did, or the pageblock had
+    /// none and is good anyway.
+    fn reset_block(&mut self, start: Pfn, wanted: Wanted, phys: &mut PhysMem<impl Tracer>) -> bool {
+        let first = phys.block_start(phys.frames.at(start));
+        let block = first.block();
+        phys.work.blocks_passed += 1;
+        if wanted.source && wanted.target && !self.skip.get(block) {
+            // Either is known already: there is nothing to do, and nobody asks.
+            return true;
+        }
+        let is_huge = phys.frames.watch().known_huge.get(block) || phys.note_huge_block(first);
+        if is_huge || u64::from(phys.frames.blocks()[block].absent) >= BLOCK.get() {
+            return false;
+        }
+        let is_movable = phys.frames.blocks()[block].migratetype == order9_units::Migratetype::Movable;
+        if wanted.target && !wanted.source && !is_movable {
+            return false;
+        }
+        let shown = phys.first_wanted(first, wanted);
+        phys.work.scanned_unlocked += shown.map_or(SAMPLES, |at| at + 1);
+        if shown.is_some() {
+            self.skip.set(block, false);
+        }
+        shown.is_some()
+    }
+}
+
+impl<T: Tracer> PhysMem<T> {
+    /// Which sample of the pageblock that starts at `first` is the first to show what is wanted.
+    fn first_wanted(&self, first: Idx, wanted: Wanted) -> Option<u64> {
+        if !wanted.source && self.frames.blocks()[first.block()].free == 0 {
+            // Most pageblocks above the place where targets are left: a terabyte has a quarter of a million.
+            return None;
+        }
+        (0..SAMPLES).find(|&at| self.is_wanted(first.plus(at as u32 * SAMPLE), wanted))
+    }
+
+    fn is_wanted(&self, idx: Idx, wanted: Wanted) -> bool {
+        let word = self.frames.word(idx);
+        wanted.source && word.is_allocated() && word.has(PageFlag::Lru) || wanted.target && word.is_free()
+    }
+}
