@@ -13,7 +13,7 @@ use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
-    /// What zones remember is possible, and every frame that a run holds is held by it alone, in its zone.
+    /// Checks that the state of zones is possible, and that every frame of a run is held by it alone, in its zone.
     pub(crate) fn check_compaction(&self) -> Verdict {
         self.phys.frames.zones().iter().try_for_each(|zone| self.compaction.check_zone_compaction(zone, &self.phys))?;
         let mut blocks = 0..self.phys.frames.blocks().len();
@@ -29,7 +29,7 @@ impl<T: Tracer> Mm<T> {
 }
 
 impl Compaction {
-    /// What searches pass over as a whole is what they would have passed over one by one.
+    /// Checks the cached sequences against their lists, hints and bits.
     fn check_skipped_entries(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
         let mut members = 0;
         for (zone, order, entries) in phys.frames.watch().skipped_entries.iter() {
@@ -44,12 +44,12 @@ impl Compaction {
             let ends = phys.blocks_of_entries(zone, order, entries).last() == Some(entries.last);
             require(
                 ends && blocks.filter(of_it).count() as u64 == entries.len,
-                "skipped_entries are what they were",
+                "cached sequences of list entries are what they were",
                 || format!("{zone:?}, {order:?}: {entries:?}"),
             )?;
         }
         let marked = phys.frames.watch().skipped_entries.member_count();
-        require(marked == members, "marked blocks are in a entries", || format!("{marked} of {members}"))
+        require(marked == members, "marked blocks are in a cached sequence", || format!("{marked} of {members}"))
     }
 
     fn check_zone_compaction(&self, zone: &Zone, phys: &PhysMem<impl Tracer>) -> Verdict {

@@ -46,7 +46,7 @@ pub async fn try_to_compact_pages<E: Stall>(env: &E, request: &Request, priority
     Compacted { result: best, captured: None }
 }
 
-/// Compacts one zone for a request, unless that is deferred.
+/// Compacts one zone for a request, unless compaction of the zone is deferred.
 async fn compact_for<E: Stall>(env: &E, search: &Search, zone: ZoneRef, by: Compactor) -> RunEnd {
     match env.with(|mm| mm.begin_direct_compaction(search, zone, by)) {
         Ok((id, captures)) => compact_zone(&Capturing { env, run: captures.then_some(id) }, id).await,
@@ -77,7 +77,8 @@ impl<T: Tracer> Mm<T> {
 }
 
 impl Compaction {
-    /// Takes in what came of a zone; says whether other zones are not worth a try.
+    /// Updates the deferral of a zone by the result of a run; returns whether the other zones of the zonelist are left
+    /// out.
     fn record_zone_result(
         &mut self,
         search: &Search,

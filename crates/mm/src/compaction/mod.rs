@@ -1,10 +1,16 @@
 //! Compaction: moves pages inside a zone so that free frames merge into blocks of the order that somebody needs.
 //!
-//! Key types: `CompactControl` (one run over one zone), [`Compactor`] (who runs it, which says how thoroughly),
-//! `compact_zone` (the run from its start to its end). Started by the allocation slow path ([`try_to_compact_pages`]),
-//! by the daemon of a node ([`kcompactd`]) and on request ([`compact_node`]); pages are moved by [`crate::migrate`].
-//! Where pages are taken from and where to is behind `ChooseSource` and `ChooseTargets`. A page never leaves its zone,
-//! and nothing here is priced or waits but the loops around bounded steps. Behaviour and sources: docs/compaction.md.
+//! | Part | Subject |
+//! |---|---|
+//! | `direct`, `daemon`, `request` | starters of runs: the slow path, kcompactd and kswapd, the administrator |
+//! | `run` | one run over one zone: its state, its rounds, its end, and the block that its task captures |
+//! | `source` | the migration scanner and the search of free lists for pageblocks to empty |
+//! | `target` | the free scanner and the search of free lists for frames to move pages to |
+//! | `index` | runs that claim the cheapest pageblock by the pageblock index, and kcompactd's reserve of huge pages |
+//! | `zone` | state of a zone between runs: cached positions, deferral, skip hints |
+//!
+//! [`crate::migrate`] moves the pages. A page never leaves its zone. Only the loops around bounded steps wait, and only they are
+//! priced. Behaviour and sources: docs/compaction.md.
 
 mod check;
 mod daemon;
@@ -19,26 +25,45 @@ mod zone;
 pub use daemon::{PROACTIVE_INTERVAL, kcompactd};
 pub use direct::try_to_compact_pages;
 pub use request::{compact_memory, compact_node};
-pub use run::control::{CompactTotals, Compaction, Compactor};
+pub use run::control::{CompactTotals, Compactor};
 
 pub(crate) use daemon::kswapd_compact;
 pub(crate) use run::account::Costs;
 pub(crate) use run::capture::Capture;
 pub(crate) use run::control::CompactControl;
 pub(crate) use source::skipped_entries::SkippedEntriesCache;
-pub(crate) use zone::skip_hints::BlockBits;
+pub(crate) use zone::block_bits::BlockBits;
+
+use alloc::vec::Vec;
 
 use order9_units::Pages;
 
 use run::control::CompactId;
+use zone::ZoneCompaction;
 
 /// Pages isolated before they are moved: `COMPACT_CLUSTER_MAX`.
 const CLUSTER: usize = 32;
-/// Pageblocks passed over before others may run, and before the task looks whether it is due for rescheduling: some µs.
-/// Linux looks every 32, which nobody could tell.
+/// Pageblocks that a step skips before the task looks whether it is due for rescheduling: some µs. Linux looks every 32, with
+/// no visible difference.
 const BLOCKS_AT_ONCE: usize = 4096;
-/// A pageblock, as a length.
+/// Length of a pageblock.
 const BLOCK: Pages = order9_units::PAGEBLOCK_PAGES;
+
+/// State that compaction runs share: cached positions, deferral and skip hints.
+#[derive(Clone, Debug)]
+pub struct Compaction {
+    /// Cached positions and deferral of each zone, by its number.
+    pub(crate) zones: Vec<ZoneCompaction>,
+    /// Skip hints: set for each pageblock that scanners skip.
+    pub(crate) skip: BlockBits,
+}
+
+impl Compaction {
+    /// State for so many zones and pageblocks before the first run.
+    pub(crate) fn new(zones: usize, blocks: usize) -> Self {
+        Self { zones: alloc::vec![ZoneCompaction::default(); zones], skip: BlockBits::new(blocks) }
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! Compaction on request: all there is to gain, whoever waits for it.
+//! Compaction on request of the administrator: every zone from end to end, for as much as can be gained.
 
 use order9_units::{NodeId, ZoneKind};
 
@@ -6,15 +6,15 @@ use crate::compaction::run::compact_zone;
 use crate::compaction::run::control::{CompactControl, CompactTotals, Compactor};
 use crate::env::Stall;
 
-/// What writing 1 to `vm.compact_memory` does: every node is compacted.
+/// Compacts every node: the effect of writing 1 to `vm.compact_memory`.
 pub async fn compact_memory<E: Stall>(env: &E) {
     for node in env.with(|mm| mm.nodes().collect::<alloc::vec::Vec<_>>()) {
         compact_node(env, node).await;
     }
 }
 
-/// What writing to `/sys/devices/system/node/nodeN/compact` does: every zone of the node is compacted from end to end.
-/// Returns what all its runs looked at.
+/// Compacts every zone of a node from end to end: the effect of writing to `/sys/devices/system/node/nodeN/compact`.
+/// Returns the frames and entries that all runs looked at.
 pub async fn compact_node<E: Stall>(env: &E, node: NodeId) -> CompactTotals {
     let mut totals = CompactTotals::default();
     for zone in env.with(|mm| mm.phys.zones_up_to(node, ZoneKind::Movable)) {

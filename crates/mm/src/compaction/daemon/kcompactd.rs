@@ -1,4 +1,4 @@
-//! kcompactd: the daemon of a node that compacts in the background, when it is asked to and, in some releases, of itself.
+//! kcompactd: the daemon of a node that compacts in the background, on request and, in some releases, of its own accord.
 
 use order9_frames::ZoneId;
 use order9_units::{Nanos, NodeId, Order, ZoneKind};
@@ -16,8 +16,9 @@ use crate::policy::Background;
 use crate::suitable::Suitable;
 use crate::trace::{CompactEvent, Event, Tracer};
 
-/// Compacts `node` whenever that is asked for; never ends. To be run as a task of its own, on a CPU of the node. `phase` is
-/// how long it takes to its first look at the score, where it looks of itself; `None` is a whole pause.
+/// Compacts `node` whenever a request comes in; never ends. The caller runs this as a task of its own, on a CPU of the
+/// node. `phase` is the time until the first look at the fragmentation score in releases that compact proactively; `None`
+/// is a whole pause.
 pub async fn kcompactd<E: Stall>(env: &E, node: NodeId, phase: Option<Nanos>) {
     let mut proactive = Proactive::new(phase);
     loop {
@@ -28,7 +29,7 @@ pub async fn kcompactd<E: Stall>(env: &E, node: NodeId, phase: Option<Nanos>) {
     }
 }
 
-/// Sleeps until it is asked for something, or `pause` is over.
+/// Sleeps until a request comes in or `pause` is over.
 async fn sleep<E: Stall>(env: &E, node: NodeId, pause: Option<Nanos>) -> Option<DaemonRequest> {
     let waiting = env.with(|mm| {
         mm.phys.trace(|| Event::Compaction(CompactEvent::KcompactdSleep { node }));
@@ -116,7 +117,7 @@ impl<T: Tracer> PhysMem<T> {
         zones.into_iter().map(|(_, zone)| zone).collect()
     }
 
-    /// Adds what the daemon's runs looked at to its counters.
+    /// Adds the frames that a run of a daemon looked at to the daemon's counters.
     pub(in crate::compaction) fn count_daemon_scans(&mut self, totals: CompactTotals) {
         self.counters.compact_daemon_migrate_scanned += totals.migrate_scanned;
         self.counters.compact_daemon_free_scanned += totals.free_scanned;

@@ -1,4 +1,4 @@
-//! Background compaction by kswapd, where there is no daemon for it: the last part of its balancing.
+//! Background compaction by kswapd in releases without kcompactd: the last part of kswapd's balancing.
 
 use order9_frames::{AllocFlags, Mark};
 use order9_units::{NodeId, Order, ZoneKind};
@@ -9,8 +9,8 @@ use crate::compaction::zone::deferral::Asker;
 use crate::env::Stall;
 use crate::policy::Background;
 
-/// Compacts the zones of `node` up to `class` after a pass that has reclaimed what it was to, unless some zone has a block
-/// of `order` above its low mark.
+/// Compacts the zones of `node` up to `class`, unless one of them has a block of `order` above its low mark. kswapd calls
+/// this after a pass that reclaimed enough.
 pub(crate) async fn kswapd_compact<E: Stall>(env: &E, node: NodeId, order: Order, class: ZoneKind) {
     let zones = env.with(|mm| {
         let zones = mm.phys.zones_up_to(node, class);

@@ -1,4 +1,4 @@
-//! Proactive compaction: kcompactd has_unmovable the fragmentation score of its node down before anybody asks.
+//! Proactive compaction: kcompactd keeps the fragmentation score of its node down before anybody asks.
 
 use order9_units::metrics::proactive_thresholds;
 use order9_units::{Nanos, NodeId, ZoneKind};
@@ -12,25 +12,26 @@ use crate::trace::Tracer;
 
 /// Pause between two looks at the score: `HPAGE_FRAG_CHECK_INTERVAL_MSEC`.
 pub const PROACTIVE_INTERVAL: Nanos = Nanos::new(500_000_000);
-/// Looks that a run in vain lets pass, or as many times longer a pause: `1 << COMPACT_MAX_DEFER_SHIFT`.
+/// Looks that kcompactd lets pass after a run in vain, or the factor by which it lengthens the pause: `1 <<
+/// COMPACT_MAX_DEFER_SHIFT`.
 const BACKOFF: u64 = 64;
 
-/// What the daemon remembers between two looks.
+/// State of kcompactd between two looks at the score.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::compaction) struct Proactive {
-    /// Looks, or pauses, that a run in vain has put off.
+    /// Looks, or pauses, that the last run in vain has put off.
     deferred: u64,
-    /// How long the first pause is, until it has begun.
+    /// Length of the first pause, until it has begun.
     phase: Option<Nanos>,
 }
 
 impl Proactive {
-    /// Nothing yet, with a first pause of this length.
+    /// State before the first look, with a first pause of length `phase`.
     pub(in crate::compaction) fn new(phase: Option<Nanos>) -> Self {
         Self { phase, ..Self::default() }
     }
 
-    /// How long the daemon sleeps at most before it looks at the score; `None` where it does not.
+    /// Longest sleep before kcompactd looks at the score; `None` if it does not look.
     pub(in crate::compaction) fn pause<E: Stall>(&mut self, env: &E) -> Option<Nanos> {
         let (on, backoff, proactiveness) = env.with(|mm| {
             let policy = &mm.phys.policy.compaction;
@@ -80,8 +81,8 @@ impl<T: Tracer> PhysMem<T> {
         self.settings.compaction_proactiveness
     }
 
-    /// Sets `vm.compaction_proactiveness`, 0 to 100. Where the pause of the daemon follows from it, every daemon looks at its
-    /// node at once.
+    /// Sets `vm.compaction_proactiveness`, 0 to 100. In releases in which the pause of the daemons follows from it, every
+    /// daemon looks at its node at once.
     pub fn set_compaction_proactiveness(&mut self, proactiveness: u64) {
         self.settings.compaction_proactiveness = proactiveness;
         let looks = self.policy.compaction.proactive_backoff == ProactiveBackoff::Sleep64 && proactiveness > 0;
@@ -103,7 +104,7 @@ impl<T: Tracer> PhysMem<T> {
             && self.node_score(node) > high
     }
 
-    /// How fragmented a node is for huge pages, from 0 to 100: its zones' fragmentation, weighted by their size.
+    /// Fragmentation score of a node for huge pages, 0 to 100: the scores of its zones, weighted by their size.
     #[must_use]
     pub fn node_score(&self, node: NodeId) -> u64 {
         let zones = self.frames.zones().iter().filter(|zone| zone.node() == node && zone.managed() > 0);

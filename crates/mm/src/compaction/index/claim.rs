@@ -1,7 +1,7 @@
-//! Claims: a pageblock belongs to one run until it is empty, so that nobody fills what the run empties.
+//! Claims: a pageblock belongs to one run until it is empty, so that nobody fills it meanwhile.
 //!
-//! A claimed pageblock is of type Isolate: its free frames do not count as free, nothing is allocated from it, and what is
-//! freed in it bypasses per-CPU lists. Its end gives it its type back.
+//! A claimed pageblock is of type Isolate: its free frames do not count as free, nothing is allocated from it, and frames
+//! freed in it bypass per-CPU lists. The end of the claim restores its type.
 
 use order9_frames::{Class, Idx, Word};
 use order9_units::{Migratetype, Order};
@@ -11,17 +11,17 @@ use crate::compaction::run::control::CompactControl;
 use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
-/// A pageblock that a run empties.
+/// Pageblock that a run empties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::compaction) struct Claim {
     pub(in crate::compaction) first: Idx,
-    /// The type it had.
+    /// Type of the pageblock before the claim.
     pub(super) was: Migratetype,
-    /// Frames that were free.
+    /// Free frames of the pageblock before the claim.
     pub(super) free: u16,
-    /// FrameSet that are still to be taken.
+    /// Pages that are still to be isolated.
     pub(super) pages: FrameSet,
-    /// How often it was looked at as a whole.
+    /// Number of inspections so far.
     pub(super) inspections: u8,
 }
 
@@ -34,8 +34,8 @@ impl<T: Tracer> PhysMem<T> {
         self.frames.retype_with_free_blocks(run.zone, first, Migratetype::Isolate);
     }
 
-    /// Ends the claim on a pageblock that is empty: its block is held from now on. The pageblock has_unmovable the type it had, also
-    /// for a huge page of the kernel: once that is freed, nothing else of the kernel should come here.
+    /// Ends the claim on a pageblock that is empty: the run holds its block from now on. The pageblock keeps its former
+    /// type even for a huge page of the kernel, so that nothing else of the kernel comes here once that is freed.
     pub(super) fn finish_claim(&mut self, run: &mut CompactControl) -> Option<Idx> {
         let claim = run.claim.take()?;
         let first = claim.first;
@@ -49,7 +49,7 @@ impl<T: Tracer> PhysMem<T> {
         Some(first)
     }
 
-    /// Ends the claim of a run, if it has one: the pageblock is as any other again.
+    /// Ends the claim of a run, if it has one, and restores the type of the pageblock.
     pub(in crate::compaction) fn release_claim(&mut self, run: &mut CompactControl) {
         if let Some(claim) = run.claim.take() {
             self.frames.lock_zone(run.zone);
@@ -57,7 +57,7 @@ impl<T: Tracer> PhysMem<T> {
         }
     }
 
-    /// The same where something in the pageblock could not be moved.
+    /// Ends the claim on a pageblock that could not be emptied.
     pub(super) fn abandon_claim(&mut self, run: &mut CompactControl) {
         let first = run.claim.map(|claim| claim.first);
         self.release_claim(run);
@@ -67,7 +67,7 @@ impl<T: Tracer> PhysMem<T> {
         }
     }
 
-    /// A pageblock could not be emptied.
+    /// Makes a pageblock that could not be emptied more expensive.
     pub(super) fn penalize_source(&mut self, first: Idx) {
         self.counters.index_failed += 1;
         let block = first.block();

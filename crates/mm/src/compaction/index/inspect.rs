@@ -1,18 +1,18 @@
-//! A look at every frame of a pageblock before anything in it is moved: nothing is moved in vain out of a pageblock that
-//! something else has_unmovable.
+//! Inspection of every frame of a pageblock before it is claimed: no page moves in vain out of a pageblock with something
+//! unmovable.
 
 use order9_frames::{FrameState, Idx, Word, bits};
 use order9_units::Order;
 
 use crate::compaction::BLOCK;
 use crate::compaction::run::control::CompactControl;
-use crate::compaction::source::block_scan::Found;
+use crate::compaction::source::isolable::Found;
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
-/// Frames of a pageblock, a bit for each.
+/// Set of frames of a pageblock, a bit for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FrameSet([u64; BLOCK.get() as usize / 64]);
 
@@ -21,7 +21,7 @@ impl FrameSet {
         self.0[frame as usize / 64] |= 1 << (frame % 64);
     }
 
-    /// Takes the lowest one out.
+    /// Removes and returns the lowest frame.
     pub(in crate::compaction) fn pop(&mut self) -> Option<u32> {
         let (at, word) = self.0.iter_mut().enumerate().find(|(_, word)| **word != 0)?;
         let lowest = bits(*word).next()?;
@@ -34,19 +34,19 @@ impl FrameSet {
     }
 }
 
-/// What a pageblock holds beside free frames.
+/// Contents of a pageblock besides free frames.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Contents {
-    /// FrameSet that the run may take.
+    /// Pages that the run may isolate.
     pub(super) pages: FrameSet,
-    /// Free frames in per-CPU lists.
+    /// Free frames lie in per-CPU lists.
     pub(super) has_pcp: bool,
-    /// Something that stays, or that the run may not wait for.
+    /// A frame cannot move, or the run may not wait for it.
     pub(super) has_unmovable: bool,
 }
 
 impl UsedPages {
-    /// Looks at the pageblock at `first` from end to end.
+    /// Inspects the pageblock at `first` from end to end, or to the first unmovable frame.
     pub(super) fn inspect(&self, run: &mut CompactControl, first: Idx, phys: &mut PhysMem<impl Tracer>) -> Contents {
         let mut contents = Contents::default();
         let (mut at, mut scanned) = (0, 0);
@@ -71,7 +71,7 @@ impl UsedPages {
         contents
     }
 
-    /// Whether the run may isolate the page at `idx`, and has a chance to move it without waiting longer than it may.
+    /// Whether the run may isolate the page at `idx` and can move it without a longer wait than its mode allows.
     pub(super) fn may_isolate_frame(
         &self,
         run: &CompactControl,
@@ -79,7 +79,7 @@ impl UsedPages {
         word: Word,
         phys: &PhysMem<impl Tracer>,
     ) -> bool {
-        // Who compacts for itself never waits for a lock.
+        // Direct compaction never waits for a page lock.
         let busy = word.has(PageFlag::Locked) && (run.by.is_direct() || run.mode == crate::migrate::MigrateMode::Async);
         let single = word.is_allocated() && word.order() == Order::ZERO;
         single

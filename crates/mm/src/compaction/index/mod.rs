@@ -1,7 +1,7 @@
-//! Runs that choose by the index: the cheapest pageblock is claimed, emptied and handed out, or the next one is tried.
+//! Runs by the pageblock index: a run claims the cheapest pageblock, empties it and hands it out, or tries the next one.
 //!
-//! One step claims a pageblock, gathers a batch of its pages, or ends the claim. Nothing is looked at that is not moved, but
-//! for one look at the pageblock before it is claimed.
+//! One step claims a pageblock, isolates a batch of its pages, or ends the claim. Apart from one inspection before the
+//! claim, a run looks at no frame that it does not move.
 
 pub(in crate::compaction) mod claim;
 pub(in crate::compaction) mod inspect;
@@ -23,20 +23,20 @@ use crate::trace::{CompactEvent, Event, Tracer};
 
 /// Pageblocks that a run claims in vain before it gives up.
 const FAILED_CLAIMS_MAX: u32 = 8;
-/// Pageblocks that a run looks at in vain before it gives up: all of them cost less than to move the pages of one.
+/// Pageblocks that a run inspects in vain before it gives up: all of them cost less than moving the pages of one.
 const FAILED_INSPECTIONS_MAX: u32 = 64;
-/// Looks at a claimed pageblock from end to end before it is given up.
+/// Inspections of a claimed pageblock before the run abandons it.
 const INSPECTIONS_MAX: u8 = 3;
-/// Pages beyond which emptying a pageblock makes more work than it saves, unless somebody waits for it.
+/// Pages beyond which emptying a pageblock in the background makes more work than it saves.
 const BACKGROUND_COST_MAX: u16 = PAGEBLOCK_PAGES.get() as u16 / 2;
 
 impl<T: Tracer> PhysMem<T> {
-    /// Whether the run empties whole pageblocks by the index; smaller orders and larger ones are left to the scanners.
+    /// Whether the run claims whole pageblocks by the index; smaller and larger orders are left to the scanners.
     pub(in crate::compaction) fn is_indexed(&self, run: &CompactControl) -> bool {
         self.policy.compaction.uses_index() && run.order.is_none_or(|order| order == Order::PAGEBLOCK)
     }
 
-    /// How the run ends, if it does before another pageblock.
+    /// Result of the run if it is over before another claim.
     fn claims_finished(&self, run: &mut CompactControl) -> Option<CompactResult> {
         if run.failed_claims >= FAILED_CLAIMS_MAX || run.failed_inspections >= FAILED_INSPECTIONS_MAX {
             return Some(CompactResult::Complete);
@@ -53,7 +53,7 @@ impl<T: Tracer> PhysMem<T> {
         }
     }
 
-    /// The claimed pageblock is free from end to end.
+    /// Hands over the claimed pageblock, which is free from end to end.
     fn hand_over_emptied(&mut self, run: &mut CompactControl) -> Round {
         let captures = run.by.is_direct() && self.policy.compaction.capture;
         let Some(first) = self.finish_claim(run) else { return Round::Next };
@@ -70,7 +70,7 @@ impl<T: Tracer> PhysMem<T> {
 }
 
 impl UsedPages {
-    /// One round up to the move of a batch.
+    /// Runs one round up to the move of a batch.
     pub(in crate::compaction) fn claim_round(
         &mut self,
         run: &mut CompactControl,
@@ -94,7 +94,7 @@ impl UsedPages {
         }
     }
 
-    /// Claims the cheapest pageblock, unless the run has what it wants or there is none.
+    /// Claims the cheapest pageblock, unless the run is over or no pageblock is worth it.
     fn claim_cheapest(&self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) -> Round {
         if let Some(result) = phys.claims_finished(run) {
             return Round::Over(result);
@@ -113,13 +113,13 @@ impl UsedPages {
         }
         phys.claim(run, first, contents.pages);
         if contents.has_pcp {
-            // Frames that others have cached cannot merge; from now on none of this pageblock are cached.
+            // Free frames in per-CPU lists cannot merge; while the pageblock is claimed, its frames bypass the lists.
             phys.frames.drain_zone(run.zone);
         }
         Round::Next
     }
 
-    /// Gathers the next batch of the claimed pageblock; where nothing is left of it, ends the claim.
+    /// Isolates the next batch of the claimed pageblock; ends the claim once no page is left.
     fn isolate_from_claim(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) -> Round {
         let Some(mut claim) = run.claim else { return Round::Next };
         while run.migratepages.len() < CLUSTER
@@ -157,7 +157,7 @@ impl UsedPages {
         });
     }
 
-    /// Something is left of the claimed pageblock that was not there at the last look, or could not be taken.
+    /// Inspects the claimed pageblock again: it holds pages that are new or could not be isolated.
     fn inspect_again(&self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) -> Round {
         let Some(claim) = run.claim else { return Round::Next };
         let contents = self.inspect(run, claim.first, phys);
@@ -177,7 +177,7 @@ impl UsedPages {
         Round::Next
     }
 
-    /// Takes in what moving a batch came to; a result where that ends the run.
+    /// Records the move of a batch of the claim; returns a result if that ends the run.
     pub(in crate::compaction) fn record_claim_batch(
         &mut self,
         run: &mut CompactControl,

@@ -1,11 +1,12 @@
-//! Working ahead: kcompactd empties the cheapest pageblocks before the next request for a huge page has to do so for itself.
+//! Reserve of free huge pages: kcompactd empties the cheapest pageblocks before the next request for a huge page has to
+//! do so for itself.
 //!
-//! A zone has_unmovable as many huge pages free as requests took since kcompactd last worked ahead, so that no more is made ahead than
-//! was asked for; but at least what lies between its low and its high mark, as kswapd reclaims ahead.
-//! A request that leaves less than half of that asks for more: too few blocks, or too few pages above the mark that
-//! huge pages leave. Demand is what starts it, so that nothing is moved where nobody takes huge pages; and only pageblocks that are
-//! cheap to empty are emptied for a request that may never come. Where pages are too few for that, huge pages that are mapped
-//! in part are split first, by policy: nobody loses a page by it.
+//! A zone keeps as many huge pages free as requests took since kcompactd last filled its reserve, so that demand bounds
+//! the work; but at least the pages between the low and the high mark, as kswapd reclaims ahead. A request that leaves
+//! less than half of the reserve wakes kcompactd: too few blocks, or too few pages above the mark that huge pages leave.
+//! Nothing is moved where nobody takes huge pages, and only cheap pageblocks are emptied for a request that may never
+//! come. Where pages are too few, huge pages that are mapped in part are split first, by policy: nobody loses a page by
+//! it.
 
 use order9_frames::{AllocFlags, Mark, Zone, ZoneId};
 use order9_units::{NodeId, Order, ZoneKind};
@@ -21,8 +22,8 @@ use crate::phys::PhysMem;
 use crate::suitable::{HUGE_LEAVES, Suitable};
 use crate::trace::{CompactEvent, Event, Tracer};
 
-/// Fills the reserves of the zones of `node` up to `class`, as far as that is cheap: one run for each huge page, so that each
-/// takes what is cheapest by then.
+/// Fills the reserves of the zones of `node` up to `class`, as far as that is cheap. Each run makes one huge page out of
+/// the pageblock that is cheapest by then.
 pub(in crate::compaction) async fn fill_reserves<E: Stall>(env: &E, node: NodeId, class: ZoneKind) {
     for zone in env.with(|mm| mm.phys.zones_up_to(node, class)) {
         loop {
@@ -42,7 +43,7 @@ pub(in crate::compaction) async fn fill_reserves<E: Stall>(env: &E, node: NodeId
     }
 }
 
-/// Splits huge pages that are mapped in part, as long as `zone` lacks pages to work ahead with.
+/// Splits huge pages that are mapped in part, as long as `zone` lacks pages to fill its reserve.
 async fn split_for_reserve<E: Stall>(env: &E, zone: ZoneId) {
     while env.with(|mm| mm.pages.may_split_for_reserve(zone, &mm.phys)) {
         if env.with(|mm| mm.phys.policy.compaction.gives_way) {
@@ -57,7 +58,7 @@ async fn split_for_reserve<E: Stall>(env: &E, zone: ZoneId) {
 }
 
 impl UsedPages {
-    /// A request of `order` was served from `zone`: where few huge pages are left, kcompactd is woken to make more.
+    /// Wakes kcompactd if a request of `order` that was served from `zone` has left too few huge pages.
     #[inline]
     pub(crate) fn wake_to_fill_reserve(&self, zone: ZoneId, order: Order, phys: &mut PhysMem<impl Tracer>) {
         if order == Order::PAGEBLOCK && phys.policy.compaction.works_ahead {
@@ -92,7 +93,7 @@ impl UsedPages {
 }
 
 impl<T: Tracer> PhysMem<T> {
-    /// Whether the reserve of the zone is not full, and some pageblock is worth to be emptied for nobody in particular.
+    /// Whether the reserve of the zone is not full, and some pageblock is cheap enough to be emptied for it.
     fn may_fill_reserve(&self, zone: ZoneId) -> bool {
         let of = self.frames.zone(zone);
         let suitable =
@@ -104,24 +105,24 @@ impl<T: Tracer> PhysMem<T> {
             && source().is_some_and(|source| source.used < BACKGROUND_COST_MAX)
     }
 
-    /// Huge pages that the zone has_unmovable free while there is demand.
+    /// Huge pages that the zone keeps free while there is demand.
     fn reserve(&self, zone: &Zone) -> u64 {
         let least = (zone.watermarks().high - zone.watermarks().low).div_ceil(Order::PAGEBLOCK.pages().get());
         self.daemons.taken[zone.id().index()].max(least)
     }
 
-    /// Whether the run leaves off.
+    /// Verdict on a run that fills the reserve: the run is over once the reserve is full.
     pub(super) fn finished_by_reserve(&self, run: &CompactControl) -> Finished {
         if self.may_fill_reserve(run.zone) { Finished::Continue } else { Finished::Over(CompactResult::Success) }
     }
 }
 
-/// Huge pages that are free in the zone, those in larger blocks included.
+/// Huge pages that are free in the zone, including those in larger blocks.
 fn free_huge_pages(zone: &Zone) -> u64 {
     zone.free_in_pageblocks() / Order::PAGEBLOCK.pages().get()
 }
 
-/// Huge pages for which pages are enough: blocks that the mark has_unmovable back are of no use.
+/// Huge pages that the free pages above the mark make: blocks below the mark are of no use.
 fn huge_pages_above_mark(zone: &Zone) -> u64 {
     let kept = zone.watermarks().of(HUGE_LEAVES) + zone.lowmem_reserve()[zone.kind().index()];
     zone.free().saturating_sub(kept) / Order::PAGEBLOCK.pages().get()

@@ -1,4 +1,4 @@
-//! Targets of runs that choose by the index: free frames of pageblocks that can never be huge pages, then of the fullest.
+//! Targets of runs by the index: free frames of pageblocks that can never become huge pages, then of the fullest.
 
 use order9_frames::{Class, Idx, Word};
 use order9_units::{Migratetype, Order, PfnRange};
@@ -9,7 +9,7 @@ use crate::phys::PhysMem;
 use crate::trace::{CompactEvent, Event, Tracer};
 
 impl<T: Tracer> PhysMem<T> {
-    /// Takes free frames for what is left of the batch, as far as there are some and the zone can spare them.
+    /// Holds free frames for the rest of the batch, as far as the zone can spare them.
     pub(in crate::compaction) fn hold_indexed_targets(&mut self, run: &mut CompactControl) {
         self.frames.lock_zone(run.zone);
         while !run.has_enough_targets() {
@@ -20,8 +20,8 @@ impl<T: Tracer> PhysMem<T> {
         }
     }
 
-    /// In the background pages of Movable pageblocks go only to pageblocks that are at least as full as theirs was, so that
-    /// moving them ends; pages that leave another type never come back to it.
+    /// Pageblock to take targets from. In the background, pages of a Movable pageblock go only to pageblocks that are at
+    /// least as full as theirs was, so that moving ends; pages that leave another type never come back to it.
     fn target_block(&self, run: &CompactControl) -> Option<usize> {
         let index = self.frames.index()?;
         let claim = run.claim.filter(|claim| !run.by.is_direct() && claim.was == Migratetype::Movable);
@@ -29,7 +29,7 @@ impl<T: Tracer> PhysMem<T> {
         index.least_contaminated(run.zone).or_else(|| index.fullest(run.zone, limit))
     }
 
-    /// Takes frames of one pageblock; says whether the search may go on.
+    /// Holds frames of one pageblock; returns whether the search goes on.
     fn hold_from_block(&mut self, run: &mut CompactControl, block: usize) -> bool {
         let (mut scanned, mut taken, mut goes_on) = (0, 0, true);
         let heads = self.frames.index().into_iter().flat_map(|index| index.heads(block)).take(CLUSTER);
@@ -57,7 +57,7 @@ impl<T: Tracer> PhysMem<T> {
         goes_on && taken > 0
     }
 
-    /// Takes the first `order` block of the free block at `idx` as single frames; returns how many.
+    /// Holds the first `order` block of the free block at `idx` as single frames; returns their number.
     fn hold_part(&mut self, run: &mut CompactControl, idx: Idx, order: Order) -> u64 {
         let list = self.frames.word(idx).list();
         self.frames.take_block(run.zone, idx, order, list);
@@ -70,7 +70,7 @@ impl<T: Tracer> PhysMem<T> {
     }
 }
 
-/// The largest block of at most `frames` frames, of which there is at least one.
+/// Largest order with at most `frames` frames; `frames` is at least one.
 fn largest_within(frames: usize) -> Order {
     Order::new(frames.ilog2() as u8).unwrap_or(Order::MAX)
 }

@@ -1,8 +1,9 @@
-//! What compaction was worth: pageblocks that it emptied and pages that it moved, against the least that would have done.
+//! Account of what compaction was worth: pageblocks emptied and pages moved, against the least number of moves that would
+//! have done.
 //!
-//! Key types: [`Costs`] (how many pageblocks of a zone take how many moves to empty, kept up to date by the allocator),
-//! [`Account`] (of one run). The least is a lower bound: the cheapest pageblocks at the begin of the run, whatever was in
-//! their way. Nothing is decided by any of this, and without [`Mm::with_compaction_account`] there is none of it.
+//! Key types: [`Costs`] (number of pageblocks of a zone by the moves that empty them, kept up to date by the allocator),
+//! [`Account`] (the account of one run). The least is a lower bound: the cheapest pageblocks at the beginning of the run,
+//! whatever was in their way. Nothing is decided by the account, and only [`Mm::with_compaction_account`] keeps one.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -17,15 +18,15 @@ use crate::compaction::run::control::CompactControl;
 use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
-/// How many pageblocks take this many moves to be empty; the last is a full one.
+/// Number of pageblocks by the moves that empty them, from none to a full pageblock.
 type Histogram = [u32; PAGEBLOCK_PAGES.get() as usize + 1];
 
 const EMPTY: Histogram = [0; PAGEBLOCK_PAGES.get() as usize + 1];
 
-/// What stays in it can never leave, or it has no memory.
+/// Cost of a pageblock that cannot be emptied or has no memory.
 const NEVER: u16 = u16::MAX;
 
-/// What it takes to empty each pageblock that can be.
+/// Moves that empty each pageblock.
 #[derive(Clone, Debug)]
 pub(crate) struct Costs {
     zones: Vec<Histogram>,
@@ -39,7 +40,7 @@ impl Costs {
         costs
     }
 
-    /// Counts of a pageblock have changed.
+    /// Updates the cost of a pageblock whose counts have changed.
     #[inline]
     pub(crate) fn touch<S: Storage>(&mut self, block: usize, own: &Pageblock, frames: &FrameTable<S>) {
         let Some(zone) = self.zones.get_mut(own.zone.index()) else { return };
@@ -61,10 +62,10 @@ impl Costs {
     }
 }
 
-/// Moves after which the pageblock is empty.
+/// Moves that empty the pageblock.
 #[inline]
 fn cost<S: Storage>(own: &Pageblock, block: usize, frames: &FrameTable<S>) -> u16 {
-    // A run that has claimed a pageblock has_unmovable it from others.
+    // A run that has claimed a pageblock keeps it from others.
     if !own.is_evacuable() || own.migratetype == Migratetype::Isolate {
         return NEVER;
     }
@@ -89,19 +90,19 @@ fn least_moves(costs: &Histogram, blocks: u64) -> u64 {
     moves
 }
 
-/// Of one run.
+/// Account of one run.
 #[derive(Clone, Debug, Default)]
 pub(in crate::compaction) struct Account {
-    /// Costs when it began; none where nobody asked for an account or for less than a pageblock.
+    /// Costs when the run began; `None` without an account, or if the run is for less than a pageblock.
     before: Option<Box<Histogram>>,
-    /// Pageblocks that pages were moved out of, and that are not known to be empty.
+    /// Pageblocks that pages were moved out of and that are not known to be empty.
     left: Vec<u32>,
     emptied: u64,
     moved: u64,
 }
 
 impl<T: Tracer> Mm<T> {
-    /// The same with an account of what compaction is worth, in [`Counters::compact_blocks_emptied`],
+    /// Keeps an account of what compaction is worth, in [`Counters::compact_blocks_emptied`],
     /// [`Counters::compact_least_moves`] and [`Counters::compact_pages_moved`].
     ///
     /// [`Counters::compact_blocks_emptied`]: crate::Counters::compact_blocks_emptied
@@ -123,7 +124,7 @@ impl<T: Tracer> PhysMem<T> {
         }
     }
 
-    /// Pages have moved out of these frames.
+    /// Counts pages moved out of a pageblock.
     pub(super) fn count_moves(&self, run: &mut CompactControl, moved: u64, block: u32) {
         let account = &mut run.account;
         if account.before.is_some() {
@@ -134,7 +135,7 @@ impl<T: Tracer> PhysMem<T> {
         }
     }
 
-    /// Looks which of the pageblocks that a run took pages from are empty by now.
+    /// Counts the pageblocks that are empty by now among those that the run took pages from.
     pub(super) fn count_emptied(&self, run: &mut CompactControl) {
         let captured = run.captured.map(Idx::block);
         let account = &mut run.account;
@@ -143,7 +144,7 @@ impl<T: Tracer> PhysMem<T> {
         account.emptied += (before - account.left.len()) as u64;
     }
 
-    /// Whether nobody uses a frame of the pageblock: all are free, if not merged yet as some lie in per-CPU lists.
+    /// Whether a frame of the pageblock is in use; free frames in per-CPU lists are not.
     fn is_in_use(&self, block: u32) -> bool {
         let first = Idx(block << Order::PAGEBLOCK.get());
         let mut at = 0;
@@ -157,7 +158,7 @@ impl<T: Tracer> PhysMem<T> {
         true
     }
 
-    /// A claim of the run has made a block of a pageblock.
+    /// Counts the pageblock that a claim of the run has emptied.
     pub(in crate::compaction) fn count_claim(&self, run: &mut CompactControl, first: Idx) {
         if run.account.before.is_some() {
             run.account.left.retain(|&block| block as usize != first.block());
@@ -173,7 +174,7 @@ impl<T: Tracer> PhysMem<T> {
         self.counters.compact_least_moves += least_moves(before, run.account.emptied);
     }
 
-    /// Costs are what a recount gives.
+    /// Checks the costs against a recount.
     pub(crate) fn check_costs(&self) -> Verdict {
         let Some(costs) = &self.frames.watch().costs else { return Ok(()) };
         let right = Costs::new(self.frames.zones().len(), self.frames.blocks(), self.frames.table());

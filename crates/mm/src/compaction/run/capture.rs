@@ -1,6 +1,7 @@
-//! Capture: a block of the wanted order that the compacting task itself frees goes to it, before others can take it.
+//! Capture: a block of the wanted order that the compacting task itself frees goes to that task, before others can take
+//! it.
 //!
-//! [`Capturing`] is the world of a task that compacts for itself: while it takes a step, what the step frees is watched.
+//! [`Capturing`] is the environment of a task in direct compaction: it watches what each step of the task frees.
 
 use alloc::vec::Vec;
 use core::future::Future;
@@ -16,7 +17,7 @@ use crate::phys::PhysMem;
 use crate::reclaim::PageWrite;
 use crate::trace::Tracer;
 
-/// What a task that compacts would take of what it frees.
+/// Block that a task in direct compaction takes as soon as it frees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Capture {
     zone: ZoneId,
@@ -24,7 +25,7 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Whether a block of `order` in a pageblock of type `mt`, which is about to be merged further, is what the task waits for.
+    /// Whether the task takes a block of `order` in a pageblock of type `mt` that is about to be merged further.
     pub(crate) fn takes(self, zone: ZoneId, order: Order, mt: Migratetype) -> bool {
         // Less than a pageblock of movable ones would mix types in it.
         let spares = matches!(mt, Migratetype::Cma | Migratetype::Isolate)
@@ -34,7 +35,7 @@ impl Capture {
 }
 
 impl<T: Tracer> Mm<T> {
-    /// Watches what is freed from now on for a run, if it has got nothing yet.
+    /// Watches frees from now on for a run that has captured nothing yet.
     fn begin_capture(&mut self, id: CompactId) {
         let run = self.compact_runs.get_mut(id);
         let wanted = run.order.filter(|_| run.captured.is_none());
@@ -44,7 +45,7 @@ impl<T: Tracer> Mm<T> {
 }
 
 impl<T: Tracer> PhysMem<T> {
-    /// The block that the task of the present step has got, if it has one.
+    /// Block that the present step has captured, if any; the caller owns it from now on.
     pub(super) fn take_captured(&mut self) -> Option<Idx> {
         let caught = self.frames.watch_mut().caught.take();
         self.counters.compact_captured += u64::from(caught.is_some());
@@ -53,7 +54,7 @@ impl<T: Tracer> PhysMem<T> {
 }
 
 impl UsedPages {
-    /// Gives the block that a run has captured to the request it ran for.
+    /// Gives the block that a run has captured to the request that the run was for.
     pub(in crate::compaction) fn hand_out_captured(
         &self,
         idx: Idx,
@@ -72,10 +73,10 @@ impl UsedPages {
     }
 }
 
-/// The world of a task that compacts for itself.
+/// Environment of a task in direct compaction.
 pub(in crate::compaction) struct Capturing<'e, E> {
     pub(in crate::compaction) env: &'e E,
-    /// The run, where its policy captures.
+    /// The run, if the policy captures.
     pub(in crate::compaction) run: Option<CompactId>,
 }
 
@@ -106,7 +107,7 @@ impl<E: Env> Env for Capturing<'_, E> {
         self.env.cpu()
     }
 
-    /// A task that compacts must not do so again for the memory that this takes.
+    /// Memory that this task allocates meanwhile must not start compaction again.
     fn task(&self) -> Task {
         Task { memalloc: true, ..self.env.task() }
     }

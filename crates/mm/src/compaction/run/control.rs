@@ -1,6 +1,7 @@
-//! One run over one zone: what it is for, how far it is, and which pages it holds.
+//! One run over one zone: its purpose, its progress, and the pages that it holds.
 //!
-//! [`Mm`] owns runs, so that [`Mm::check`] and snapshots see the pages that are isolated between two steps.
+//! [`Mm`](crate::Mm) owns runs, so that [`Mm::check`](crate::Mm::check) and snapshots see the pages that are isolated
+//! between two steps.
 
 use alloc::vec::Vec;
 
@@ -9,27 +10,25 @@ use order9_units::{Migratetype, Order, Pfn, ZoneKind};
 
 use crate::compaction::index::claim::Claim;
 use crate::compaction::run::account::Account;
-use crate::compaction::zone::ZoneCompaction;
 use crate::compaction::zone::deferral::Asker;
-use crate::compaction::zone::skip_hints::BlockBits;
 use crate::env::CompactPriority;
 use crate::migrate::MigrateMode;
 use crate::runs::RunId;
 
-/// Who compacts, which decides how thoroughly.
+/// Starter of a run; the starter decides how thorough the run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compactor {
-    /// A task that needs a block.
+    /// A task that needs a block: direct compaction.
     Direct(CompactPriority),
-    /// The daemon of a node.
+    /// kcompactd, for a request.
     Kcompactd,
-    /// The reclaiming daemon of a node, where there is no other.
+    /// kswapd, in releases without kcompactd.
     Kswapd,
-    /// The daemon of a node, for requests to come.
+    /// kcompactd, to fill the reserve of huge pages for requests to come.
     Reserve,
-    /// The daemon of a node, of itself.
+    /// kcompactd, because of the fragmentation score.
     Proactive,
-    /// `vm.compact_memory` or `nodeN/compact`.
+    /// The administrator, through `vm.compact_memory` or `nodeN/compact`.
     Request,
 }
 
@@ -46,42 +45,42 @@ impl Compactor {
         matches!(self, Self::Direct(_))
     }
 
-    /// It goes over the zone from end to end, with no regard to what earlier runs found.
+    /// Whether the run goes over the zone from end to end, without regard to skip hints and cached positions.
     const fn is_thorough(self) -> bool {
         matches!(self, Self::Direct(CompactPriority::SyncFull) | Self::Proactive | Self::Request)
     }
 
-    /// It moves pages to pageblocks of every type.
+    /// Whether the run moves pages to pageblocks of every type.
     pub(in crate::compaction) const fn ignores_types(self) -> bool {
         matches!(self, Self::Direct(CompactPriority::SyncFull))
     }
 }
 
-/// What a run looked at, in frames and entries of free lists.
+/// Frames and entries of free lists that a run looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CompactTotals {
-    /// In search of pages to move.
+    /// Looked at by the migration scanner and the search for pageblocks to empty.
     pub migrate_scanned: u64,
-    /// In search of free frames.
+    /// Looked at by the free scanner and the search for free blocks.
     pub free_scanned: u64,
 }
 
-/// What the task that runs has seen of the world before a step.
+/// Circumstances of the task that runs, read before each step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::compaction) struct StepContext {
-    /// It should give up the CPU.
+    /// The task is due for rescheduling.
     pub(in crate::compaction) resched: bool,
-    /// It is being killed.
+    /// The task is being killed.
     pub(in crate::compaction) fatal: bool,
-    /// Somebody else has the lock of the node's LRU lists.
+    /// Another task holds the lock of the node's LRU lists.
     pub(in crate::compaction) lru_busy: bool,
-    /// Somebody else has the lock of the zone's free lists.
+    /// Another task holds the lock of the zone's free lists.
     pub(in crate::compaction) zone_busy: bool,
-    /// Where it runs.
+    /// CPU that the task runs on.
     pub(in crate::compaction) cpu: usize,
 }
 
-/// A run; numbers are used again.
+/// Number of a run; numbers are used again.
 pub(crate) type CompactId = RunId<CompactControl>;
 
 /// One compaction run over one zone; Linux' `compact_control`.
@@ -90,7 +89,7 @@ pub(crate) struct CompactControl {
     // Whole run.
     pub(in crate::compaction) by: Compactor,
     pub(in crate::compaction) zone: ZoneId,
-    /// The block that is needed; `None` is as much as can be had.
+    /// Order of the block that is needed; `None` asks for as much as can be had.
     pub(in crate::compaction) order: Option<Order>,
     pub(in crate::compaction) mode: MigrateMode,
     pub(in crate::compaction) gfp: Gfp,
@@ -99,14 +98,15 @@ pub(crate) struct CompactControl {
     pub(in crate::compaction) class: ZoneKind,
     pub(in crate::compaction) flags: AllocFlags,
     pub(in crate::compaction) asker: Asker,
-    /// It began at the end of the zone.
+    /// The run began at the ends of the zone, so that meeting scanners mean that all of it was tried.
     pub(in crate::compaction) whole_zone: bool,
-    /// Asynchronous runs bring the position of the others along until something is isolated.
+    /// While set, an asynchronous run also advances the cached start of synchronous runs. Cleared by the first isolated
+    /// page.
     pub(in crate::compaction) update_cached: bool,
-    /// A memory of the lowest free block that the search for sources has found.
+    /// Lowest free block that the search of free lists for sources has found.
     pub(in crate::compaction) fast_start: Option<Pfn>,
     pub(in crate::compaction) fast_search_fail: u32,
-    /// Where the search for targets begins.
+    /// Order at which the search of free lists for targets begins.
     pub(in crate::compaction) search_order: u8,
     pub(in crate::compaction) totals: CompactTotals,
     // Until it ends or gives up.
@@ -118,30 +118,30 @@ pub(crate) struct CompactControl {
     pub(in crate::compaction) migrate_pfn: Pfn,
     pub(in crate::compaction) free_pfn: Pfn,
     pub(in crate::compaction) finishing_block: bool,
-    /// The pageblock is looked at again, to its end.
+    /// The run is in its second batch from this pageblock and scans it to its end.
     pub(in crate::compaction) rescan: bool,
-    /// The search for sources has chosen the pageblock, and marked it.
+    /// The search of free lists has just chosen the pageblock and set its skip hint.
     pub(in crate::compaction) fast_found_block: bool,
-    /// Pageblocks are passed over; what precedes a search was done.
+    /// The last step ended among pageblocks to skip, or in a wait: the next one goes on with the same search.
     pub(in crate::compaction) continues_search: bool,
-    /// From here on pages have moved away that may still be in per-CPU lists.
+    /// Start of the range whose former pages may still lie in per-CPU lists as free frames.
     pub(in crate::compaction) last_migrated: Option<Pfn>,
     // Until its pageblock is empty, where it chooses by the index.
     pub(in crate::compaction) claim: Option<Claim>,
-    /// Pageblocks that it has looked at in vain, and claimed in vain.
+    /// Pageblocks inspected in vain, and claimed in vain.
     pub(in crate::compaction) failed_inspections: u32,
     pub(in crate::compaction) failed_claims: u32,
-    /// The run has waited since others held too many pages.
+    /// The run has waited once because too many pages were isolated.
     pub(in crate::compaction) waited: bool,
     // Until the batch has moved.
     pub(in crate::compaction) migratepages: Vec<Idx>,
     pub(in crate::compaction) nr_migratepages: usize,
-    /// Targets, as single held frames; the last is used first.
+    /// Free frames to move pages to, held one by one; the last is used first.
     pub(in crate::compaction) freepages: Vec<Idx>,
 }
 
 impl CompactControl {
-    /// A run over `zone` by `by`; for a request, [`Self::for_request`] adds what is known of it.
+    /// Run by `by` over `zone`; a run for a request has its rights and type filled in by the caller.
     pub(in crate::compaction) fn new(by: Compactor, zone: ZoneId, order: Option<Order>, class: ZoneKind) -> Self {
         Self {
             by,
@@ -180,50 +180,34 @@ impl CompactControl {
         }
     }
 
-    /// Skip hints count for it.
+    /// Whether the scanners skip pageblocks with a skip hint.
     pub(in crate::compaction) const fn uses_skip_hints(&self) -> bool {
         !self.by.is_thorough()
     }
 
-    /// It gives a range of the order asked for up as soon as one page in it cannot move.
+    /// Whether the run gives up a range of the wanted order as soon as one page in it cannot move.
     pub(in crate::compaction) const fn skips_on_failure(&self) -> bool {
         self.by.is_direct() && matches!(self.mode, MigrateMode::Async)
     }
 
-    /// The targets suffice for the batch.
+    /// Whether the free frames suffice for the batch.
     pub(in crate::compaction) fn has_enough_targets(&self) -> bool {
         self.freepages.len() >= self.nr_migratepages
     }
 
-    /// The scanners have met.
+    /// Whether the scanners have met.
     pub(super) fn scanners_met(&self) -> bool {
         self.free_pfn.align_down(Order::PAGEBLOCK) <= self.migrate_pfn.align_down(Order::PAGEBLOCK)
     }
 
-    /// Start of the range of the order asked for that holds `pfn`.
+    /// Start of the range of the wanted order around `pfn`.
     pub(super) fn range_start(&self, pfn: Pfn) -> Pfn {
         pfn.align_down(self.order.unwrap_or(Order::ZERO))
     }
 
-    /// End of that range.
+    /// End of the range of the wanted order around `pfn`.
     pub(in crate::compaction) fn range_end(&self, pfn: Pfn) -> Pfn {
         let order = self.order.unwrap_or(Order::ZERO);
         pfn.align_down(order) + order.pages()
-    }
-}
-
-/// State that compaction runs share and leave for each other.
-#[derive(Clone, Debug)]
-pub struct Compaction {
-    /// What zones remember between runs, by their numbers.
-    pub(crate) zones: Vec<ZoneCompaction>,
-    /// Pageblocks that scanners pass over.
-    pub(crate) skip: BlockBits,
-}
-
-impl Compaction {
-    /// For so many zones and pageblocks, where nothing was compacted yet.
-    pub(crate) fn new(zones: usize, blocks: usize) -> Self {
-        Self { zones: alloc::vec![ZoneCompaction::default(); zones], skip: BlockBits::new(blocks) }
     }
 }

@@ -1,4 +1,5 @@
-//! Frames that pages have left go to per-CPU lists, where they do not merge: a run returns them once it is past them.
+//! Draining: frames that pages have left go to per-CPU lists and do not merge there, so a run drains the lists once it is
+//! past those frames.
 
 use order9_frames::ZoneId;
 use order9_units::{Order, Pfn};
@@ -9,7 +10,7 @@ use crate::policy::DrainMark;
 use crate::trace::Tracer;
 
 impl<T: Tracer> PhysMem<T> {
-    /// Remembers that a run whose scanner stood at `start` has isolated something.
+    /// Records where pages have moved away, after a round of isolation that began at `start`.
     pub(super) fn note_last_migrated(&self, run: &mut CompactControl, start: Pfn) {
         match self.policy.compaction.drain_mark {
             DrainMark::LowestIsolated => {} // The scan itself has noted it.
@@ -22,7 +23,7 @@ impl<T: Tracer> PhysMem<T> {
         }
     }
 
-    /// Returns what the task's CPU has cached, if the run has left the range that pages have moved from.
+    /// Drains the per-CPU list of the task's CPU once the run has left the range that pages have moved from.
     pub(super) fn drain_past_range(&mut self, run: &mut CompactControl) {
         let Some(from) = run.last_migrated else { return };
         if run.order.is_none() || from >= run.range_start(run.migrate_pfn) {

@@ -1,4 +1,4 @@
-//! Whether a run is over, asked before each of its rounds.
+//! End conditions of a run, tested before each of its rounds (`compact_finished`).
 
 use order9_frames::fallbacks;
 use order9_units::metrics::{external_fragmentation, proactive_thresholds, weighted_score};
@@ -11,12 +11,12 @@ use crate::migrate::MigrateMode;
 use crate::phys::PhysMem;
 use crate::trace::{CompactEvent, Event, Tracer};
 
-/// How a run stands.
+/// Verdict on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::compaction) enum Finished {
-    /// It goes on.
+    /// The run goes on.
     Continue,
-    /// It goes on: there is no block of the order asked for.
+    /// The run goes on: no block of the wanted order is free.
     NoSuitablePage,
     Over(CompactResult),
 }
@@ -32,7 +32,7 @@ impl Finished {
 }
 
 impl Compaction {
-    /// How the run stands (`compact_finished`).
+    /// Verdict on the run (`compact_finished`), traced.
     pub(in crate::compaction) fn compact_finished(
         &mut self,
         run: &mut CompactControl,
@@ -77,14 +77,15 @@ impl Compaction {
 }
 
 impl<T: Tracer> PhysMem<T> {
-    /// A run that gives up finishes its pageblock first, where runs do that at all.
+    /// Whether a run that gives up may stop where it stands; some releases finish the pageblock first.
     fn may_stop_here(&self, run: &CompactControl) -> bool {
         run.order.is_none()
             || !self.policy.compaction.finish_block_always
             || run.migrate_pfn.is_aligned(Order::PAGEBLOCK)
     }
 
-    /// Whether a block of the order asked for is free, or one that the type asked for may take over.
+    /// Verdict by the free lists: the run is over once a block of the wanted order is free, or one that the wanted type
+    /// may claim.
     pub(in crate::compaction) fn finished_by_lists(&self, run: &mut CompactControl, order: Order) -> Finished {
         let aligned = run.migrate_pfn.is_aligned(Order::PAGEBLOCK);
         if self.policy.compaction.finish_block_always {
@@ -124,7 +125,7 @@ impl<T: Tracer> PhysMem<T> {
         Finished::NoSuitablePage
     }
 
-    /// Whether the zone is in order as far as proactive compaction cares.
+    /// Verdict by the fragmentation score of the zone, for proactive compaction.
     pub(in crate::compaction) fn finished_by_score(&self, run: &CompactControl) -> Finished {
         let zone = self.frames.zone(run.zone);
         if !self.daemons.kswapd[zone.node().index()].asleep {
@@ -135,7 +136,7 @@ impl<T: Tracer> PhysMem<T> {
         if score > low { Finished::Continue } else { Finished::Over(CompactResult::Success) }
     }
 
-    /// How fragmented a zone is for huge pages, in percent; weighted, what it adds to the score of its node.
+    /// Fragmentation of a zone for huge pages, in percent; weighted, the zone's share of the score of its node.
     pub(in crate::compaction) fn zone_score(&self, zone: crate::ZoneId, weighted: bool) -> u64 {
         let zone = self.frames.zone(zone);
         let free = zone.areas().map(|area| area.total());

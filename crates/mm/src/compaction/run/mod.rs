@@ -1,6 +1,8 @@
-//! A run from its start to its end: rounds of isolating pages, moving them and returning what that freed.
+//! A run from start to end, `compact_zone` of Linux: rounds of isolating pages, moving them, and draining what that
+//! freed.
 //!
-//! Linux' `compact_zone`. Steps are here; each looks at one pageblock or moves one batch.
+//! Each step looks at one pageblock or moves one batch. [`control`] is the state of a run, [`end_conditions`] says when
+//! it is over.
 
 pub(in crate::compaction) mod account;
 pub(in crate::compaction) mod capture;
@@ -24,23 +26,23 @@ use crate::phys::PhysMem;
 use crate::suitable::Suitable;
 use crate::trace::{CompactEvent, Event, ScanEnds, Tracer};
 
-/// How long a run sleeps while others hold too many pages: 100 ms.
+/// Sleep of a run while too many pages are isolated: 100 ms.
 const ISOLATED_WAIT: Nanos = Nanos::new(100_000_000);
 
-/// How a round goes on.
+/// Result of a round up to the move of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::compaction) enum Round {
-    /// With the next one.
+    /// Start the next round.
     Next,
-    /// The pages that the run holds are to be moved.
+    /// Move the pages that the run holds.
     Migrate,
-    /// After a sleep.
+    /// Sleep, then start the next round.
     Sleep,
     /// The run is over.
     Over(CompactResult),
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::compaction) struct RunEnd {
     pub(in crate::compaction) result: CompactResult,
@@ -48,7 +50,7 @@ pub(in crate::compaction) struct RunEnd {
     pub(in crate::compaction) captured: Option<Idx>,
 }
 
-/// Runs a run that [`Mm::compact_begin`] has begun to its end.
+/// Takes a run that [`Mm::compact_begin`] has begun to its end.
 pub(in crate::compaction) async fn compact_zone<E: Stall>(env: &E, id: CompactId) -> RunEnd {
     let gives_way = env.with(|mm| mm.phys.policy.compaction.gives_way && !mm.compact_runs.get_mut(id).by.is_direct());
     let result = loop {
@@ -88,7 +90,7 @@ fn context<E: Stall>(env: &E, id: CompactId) -> StepContext {
     }
 }
 
-/// Moves the pages that the run holds; a result where that ends the run.
+/// Moves the pages that the run holds; returns a result if that ends the run.
 async fn migrate_batch<E: Stall>(env: &E, id: CompactId) -> Option<CompactResult> {
     let (mut sources, mode) = env.with(|mm| {
         let run = mm.compact_runs.get_mut(id);
@@ -107,7 +109,7 @@ async fn migrate_batch<E: Stall>(env: &E, id: CompactId) -> Option<CompactResult
 }
 
 impl<T: Tracer> Mm<T> {
-    /// Begins a run, unless there is no need for one or it would be in vain.
+    /// Begins a run; an error if a block is free already or compaction cannot help.
     pub(in crate::compaction) fn compact_begin(&mut self, mut run: CompactControl) -> Result<CompactId, CompactResult> {
         if let Some(order) = run.order {
             match self.phys.trace_suitable(&run, order) {
@@ -125,14 +127,14 @@ impl<T: Tracer> Mm<T> {
         Ok(self.compact_runs.begin(run))
     }
 
-    /// One round up to the move of a batch.
+    /// Runs one round up to the move of a batch.
     fn compact_step(&mut self, id: CompactId, context: StepContext) -> Round {
         let run = self.compact_runs.get_mut(id);
         run.context = context;
         self.compaction.round(run, &mut self.phys, &mut self.pages)
     }
 
-    /// Ends a run: frames that it has not used go back.
+    /// Ends a run: unused free frames go back to the allocator.
     fn compact_end(&mut self, id: CompactId, result: CompactResult) -> RunEnd {
         self.phys.frames.watch_mut().capture = None;
         let mut run = self.compact_runs.end(id);
@@ -169,14 +171,14 @@ impl<T: Tracer> PhysMem<T> {
         suitable
     }
 
-    /// A pageblock that the last batch came from is taken as a whole the second time, so that there is no third.
+    /// Has a pageblock that the last batch came from scanned to its end the second time, so that there is no third.
     fn set_rescan(&self, run: &mut CompactControl) {
         let block = run.migrate_pfn.align_down(Order::PAGEBLOCK);
         let again = run.last_migrated.is_some_and(|pfn| pfn.align_down(Order::PAGEBLOCK) == block);
         run.rescan = self.policy.compaction.rescan_whole_block && again;
     }
 
-    /// Ends a round: returns what was freed to the free lists, and looks whether the task has got its block.
+    /// Ends a round: drains freed frames, and looks whether the task has captured its block.
     fn end_round(&mut self, run: &mut CompactControl) -> Round {
         self.drain_past_range(run);
         run.captured = run.captured.or_else(|| self.take_captured());
@@ -238,7 +240,7 @@ impl Compaction {
 }
 
 impl UsedPages {
-    /// Takes in what moving a batch came to; a result where that ends the run.
+    /// Records the move of a batch; returns a result if that ends the run.
     fn record_batch(
         &mut self,
         run: &mut CompactControl,

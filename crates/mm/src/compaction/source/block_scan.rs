@@ -1,50 +1,36 @@
-//! Scanning a pageblock for pages to move: frame by frame, until a cluster of them is isolated or the block ends.
+//! Scan of a pageblock for pages to move: frame by frame, until a batch is isolated or the pageblock ends.
 
-use order9_frames::{Flag, Gfp, Idx, Word};
+use order9_frames::{Idx, Word};
 use order9_units::{Order, Pages, Pfn, PfnRange};
 
 use crate::compaction::Compaction;
 use crate::compaction::run::control::CompactControl;
+use crate::compaction::source::isolable::Found;
 use crate::compaction::{BLOCK, CLUSTER};
 use crate::migrate::MigrateMode;
-use crate::page_cache::MigrateHandler;
-use crate::page_flags::{PageFlag, PageWord};
+use crate::page_flags::PageWord;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::DrainMark;
-use crate::space::Owner;
 use crate::trace::{CompactEvent, Event, Tracer};
 
-/// How a scan ended.
+/// End of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scanned {
-    /// It came this far.
+    /// The scan has come to this frame.
     Upto(Pfn),
-    /// A lock was held by others, and the run gives up.
+    /// Another task held a lock, and the run gives up.
     Aborted,
-}
-
-/// What a frame is to the scan.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::compaction) enum Found {
-    /// Nothing, or something that stays where it is; so many frames.
-    Failure(u64),
-    /// A free block of so many frames.
-    Free(u64),
-    /// A page of a driver that moves its own.
-    Movable,
-    /// A page that may be isolated under the lock of its lists.
-    Lru(Word),
 }
 
 /// State of a scan.
 struct Scan {
     start: Pfn,
     at: Pfn,
-    /// Where the range of the order asked for ends, where a failure gives the range up.
+    /// End of the range of the wanted order, in runs that give up a range at the first failure.
     range_end: Option<Pfn>,
     scanned: u64,
-    /// The lock of the lists was taken.
+    /// The scan has taken the lock of the LRU lists.
     locked: bool,
     /// The scan has seen the first frame of the pageblock.
     saw_first: bool,
@@ -79,7 +65,7 @@ impl Compaction {
         if gives_up { Scanned::Aborted } else { Scanned::Upto(scan.at) }
     }
 
-    /// Goes over the frames; says whether the run gives up.
+    /// Scans the frames; returns whether the run gives up.
     fn scan_frames(
         &mut self,
         run: &mut CompactControl,
@@ -108,7 +94,7 @@ impl Compaction {
                 return false;
             }
             if scan.range_end.is_none() && word.is_used_alone() {
-                // Long skipped_entries of these are what most scans in vain see.
+                // Most scans in vain see long sequences of these.
                 let used = phys.frames.table().leading(idx, end - scan.at, |word| word.is_used_alone());
                 scan.scanned += used.get() - 1;
                 scan.at += used;
@@ -143,19 +129,19 @@ impl Compaction {
         false
     }
 
-    /// Whether another run has this pageblock, which can be seen at its first frame.
+    /// Whether another run works on this pageblock, tested at its first frame.
     fn belongs_to_another(&self, run: &CompactControl, scan: &mut Scan, idx: Idx, phys: &PhysMem<impl Tracer>) -> bool {
         if scan.saw_first || !scan.at.is_aligned(Order::PAGEBLOCK) {
             return false;
         }
         scan.saw_first = true;
         let policy = &phys.policy.compaction;
-        // The search that has chosen the pageblock has marked it, which some releases take for the mark of another run.
+        // The search that chose the pageblock has set its hint, which some releases take for the hint of another run.
         let own_mark = run.fast_found_block && !policy.fast_source_wasted;
         policy.source_private && !own_mark && !self.isolation_suitable(run, idx)
     }
 
-    /// Takes the lock of the lists for the first time; says whether the scan goes on.
+    /// Takes the lock of the LRU lists for the first time; returns whether the scan goes on.
     fn lock_for_sources(
         &mut self,
         run: &mut CompactControl,
@@ -182,7 +168,7 @@ impl Compaction {
         true
     }
 
-    /// The scan has come to the end of the pageblock: whether that needs another look, and by whom.
+    /// Sets the skip hint of a pageblock scanned to its end, if it needs no other scan, and advances the cached position.
     fn mark_scanned_source(&mut self, run: &CompactControl, scan: &Scan, end: Pfn, phys: &PhysMem<impl Tracer>) {
         if !run.migratepages.is_empty() && !run.rescan {
             return;
@@ -201,7 +187,7 @@ impl Compaction {
 }
 
 impl UsedPages {
-    /// Isolates the page at `idx`; says whether the cluster is full.
+    /// Isolates the page at `idx`; returns whether the batch is full.
     fn take_source(
         &mut self,
         run: &mut CompactControl,
@@ -219,8 +205,8 @@ impl UsedPages {
         run.migratepages.len() >= CLUSTER && !run.rescan && !run.contended
     }
 
-    /// Steps over what cannot be taken. Where that spoils the range asked for, the range is given up: pages of it that this
-    /// scan has isolated go back.
+    /// Steps over frames that cannot move. A run that gives up ranges puts the pages of this range back and goes on
+    /// behind it.
     fn scan_failed(&mut self, run: &mut CompactControl, scan: &mut Scan, frames: u64, phys: &mut PhysMem<impl Tracer>) {
         scan.at += Pages::new(frames);
         let Some(range_end) = scan.range_end else { return };
@@ -231,56 +217,5 @@ impl UsedPages {
             }
         }
         scan.at = scan.at.max(range_end);
-    }
-
-    pub(in crate::compaction) fn classify(&self, run: &CompactControl, idx: Idx, word: Word) -> Found {
-        if word.is_free() {
-            return Found::Free(word.frames());
-        }
-        if !word.is_allocated() {
-            return Found::Failure(1);
-        }
-        if word.order() > Order::ZERO {
-            return Found::Failure(word.frames());
-        }
-        if !word.has(PageFlag::Lru) {
-            let drivers = word.has(Flag::MovableContent) && !word.is_held() && !word.has(Flag::Owned);
-            return if drivers { Found::Movable } else { Found::Failure(1) };
-        }
-        let asks_owner = word.has(Flag::Pinned) || !run.gfp.has(Gfp::FS);
-        if asks_owner {
-            let unmapped = matches!(self.rmap.owner(idx), Owner::Anon(_) | Owner::Shared { .. });
-            let has_mapping = !unmapped || word.has(PageFlag::SwapCache);
-            if word.has(Flag::Pinned) && !has_mapping || !run.gfp.has(Gfp::FS) && has_mapping {
-                return Found::Failure(1);
-            }
-        }
-        Found::Lru(word)
-    }
-
-    /// Whether the run's mode and the settings let it take a page of the lists.
-    pub(in crate::compaction) fn may_isolate_lru(
-        &self,
-        run: &CompactControl,
-        idx: Idx,
-        word: Word,
-        phys: &PhysMem<impl Tracer>,
-    ) -> bool {
-        if word.has(PageFlag::Unevictable) && !phys.settings.compact_unevictable_allowed {
-            return false;
-        }
-        if run.mode == MigrateMode::Sync {
-            return true;
-        }
-        !word.has(PageFlag::Writeback)
-            && (!word.has(PageFlag::Dirty) || !word.has(PageFlag::Locked) && self.moves_dirty(idx))
-    }
-
-    /// Whether a dirty page can be moved without writing it first.
-    fn moves_dirty(&self, idx: Idx) -> bool {
-        match self.rmap.owner(idx) {
-            Owner::File { file, .. } => self.files.migrate_handler(file) == MigrateHandler::Present,
-            _ => true,
-        }
     }
 }

@@ -1,9 +1,10 @@
-//! The migration scanner: walks up a zone from pageblock to pageblock and takes pages from the first one that suits.
+//! The migration scanner: walks up a zone from pageblock to pageblock and isolates pages from the first suitable one.
 //!
-//! [`ChooseSource`] says where to look first; without an answer the scanner goes on where it stands.
+//! [`free_lists`] may choose the pageblock; otherwise the scanner goes on where it stands.
 
 pub(in crate::compaction) mod block_scan;
 pub(in crate::compaction) mod free_lists;
+pub(in crate::compaction) mod isolable;
 pub(in crate::compaction) mod skipped_entries;
 pub(in crate::compaction) mod unsuitable_blocks;
 
@@ -13,7 +14,7 @@ use order9_units::{Order, Pages, Pfn};
 use crate::compaction::Compaction;
 use crate::compaction::run::control::CompactControl;
 use crate::compaction::source::block_scan::Scanned;
-use crate::compaction::source::free_lists::FreeListSources;
+use crate::compaction::source::free_lists::fast_find_migrateblock;
 use crate::compaction::source::unsuitable_blocks::SkipReason;
 use crate::compaction::{BLOCK, BLOCKS_AT_ONCE};
 use crate::lru_list::LruType;
@@ -23,46 +24,31 @@ use crate::phys::PhysMem;
 use crate::policy::BlockSearch;
 use crate::trace::Tracer;
 
-/// How a run finds the pageblock to empty next.
-pub(in crate::compaction) trait ChooseSource<T: Tracer> {
-    /// Start of the pageblock to look at, if it is not the one that the scanner stands in.
-    fn choose(&self, phys: &mut PhysMem<T>, compaction: &mut Compaction, run: &mut CompactControl) -> Option<Source>;
-}
-
-/// A pageblock to look at.
+/// Pageblock chosen as a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::compaction) struct Source {
     pub(in crate::compaction) start: Pfn,
-    /// It was chosen now, and marked as looked at, which says nothing about it.
+    /// The search has just set the skip hint of the pageblock, so that the hint says nothing about it.
     fast_found: bool,
 }
 
-/// In the order of addresses.
-struct LinearSources;
-
-impl<T: Tracer> ChooseSource<T> for LinearSources {
-    fn choose(&self, _: &mut PhysMem<T>, _: &mut Compaction, _: &mut CompactControl) -> Option<Source> {
-        None
-    }
-}
-
-/// What the search for pages came to.
+/// Result of a search for pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::compaction) enum Isolate {
     /// The run has pages to move.
     Success,
-    /// It has none: the pageblock had none, or the scanners have met.
+    /// The run has no pages: the pageblock had none, or the scanners have met.
     None,
-    /// So far pageblocks were passed over; it goes on with the same search.
+    /// The step has skipped its share of pageblocks; the next one goes on with the same search.
     Unfinished,
-    /// Others hold too many pages: the run waits, and looks again.
+    /// Too many pages are isolated: the run waits, and tries again.
     TooMany,
     /// The run ends.
     Abort,
 }
 
 impl Compaction {
-    /// Takes pages from the next pageblock that has some, or looks at one in vain (`isolate_migratepages`).
+    /// Isolates pages of the next suitable pageblock, or scans one in vain (`isolate_migratepages`).
     pub(in crate::compaction) fn isolate_migratepages(
         &mut self,
         run: &mut CompactControl,
@@ -129,12 +115,12 @@ impl Compaction {
 
     fn choose_source(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) -> Option<Source> {
         match phys.policy.compaction.source_search {
-            BlockSearch::Linear => LinearSources.choose(phys, self, run),
-            BlockSearch::FreeLists | BlockSearch::Index => FreeListSources.choose(phys, self, run),
+            BlockSearch::Linear => None,
+            BlockSearch::FreeLists | BlockSearch::Index => fast_find_migrateblock(phys, self, run),
         }
     }
 
-    /// Whether the pageblock from `at` to `end` is worth a scan.
+    /// Whether the pageblock from `at` to `end` is worth a scan (`suitable_migration_source`).
     fn suitable_migration_source(
         &mut self,
         run: &mut CompactControl,
@@ -143,7 +129,7 @@ impl Compaction {
         phys: &mut PhysMem<impl Tracer>,
     ) -> bool {
         let Some(idx) = phys.block_in_zone(run, end - BLOCK) else { return false };
-        // A pageblock is taken in several parts: who marks it for the first goes on with the others.
+        // A pageblock is scanned in several parts: the run that marks it at the first goes on with the others.
         let policy = &phys.policy.compaction;
         let marks = policy.source_private || policy.source_search != BlockSearch::Linear;
         let tests_hint = !run.fast_found_block && (at.is_aligned(Order::PAGEBLOCK) || !marks);
@@ -159,8 +145,8 @@ impl Compaction {
         suits
     }
 
-    /// The pageblock that ends at `end` needs no other look: runs start behind it from now on, and, by an oversight of
-    /// some releases, behind the next one.
+    /// Advances the cached position past the pageblock that ends at `end`; by an oversight of some releases, past the
+    /// next one, too.
     fn update_cached_migrate(&mut self, run: &CompactControl, end: Pfn, phys: &PhysMem<impl Tracer>) {
         let to = if phys.policy.compaction.cached_migrate_overshoot { end + BLOCK } else { end };
         self.zones[run.zone.index()].advance_migrate(run.mode, to);
@@ -168,7 +154,7 @@ impl Compaction {
 }
 
 impl<T: Tracer> PhysMem<T> {
-    /// First frame of the pageblock at `start`, if the pageblock lies in the zone as a whole and has memory.
+    /// First frame of the pageblock at `start`, if the whole pageblock lies in the zone and it has memory.
     pub(in crate::compaction) fn block_in_zone(&self, run: &CompactControl, start: Pfn) -> Option<Idx> {
         let span = self.frames.zone(run.zone).span();
         if start < span.start || start + BLOCK > span.end {
@@ -178,7 +164,7 @@ impl<T: Tracer> PhysMem<T> {
         (u64::from(self.frames.blocks()[idx.block()].absent) < BLOCK.get()).then_some(idx)
     }
 
-    /// Whether the run gives up now since its task is killed or due for rescheduling.
+    /// Whether the run gives up now because its task is killed or due for rescheduling.
     fn must_abort(&self, run: &mut CompactControl) -> bool {
         let hurried =
             run.context.resched && run.mode == MigrateMode::Async && self.policy.compaction.resched_aborts_async;
@@ -189,7 +175,7 @@ impl<T: Tracer> PhysMem<T> {
 }
 
 impl UsedPages {
-    /// Whether more pages of the node are isolated than half of those on its lists.
+    /// Whether the isolated pages of the node are more than half of those on its LRU lists (`too_many_isolated`).
     pub(in crate::compaction) fn too_many_isolated(&self, run: &CompactControl, phys: &PhysMem<impl Tracer>) -> bool {
         let node = phys.frames.zone(run.zone).node();
         let zones = phys.frames.zones().iter().filter(|zone| zone.node() == node);
@@ -202,5 +188,21 @@ impl UsedPages {
             (isolated + taken, listed + of(LruType::Anon) + of(LruType::File))
         });
         isolated > listed / 2
+    }
+
+    /// Puts isolated pages that did not move back on their LRU lists (`putback_movable_pages`).
+    pub(in crate::compaction) fn putback_movable_pages(
+        &mut self,
+        run: &mut CompactControl,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
+        if !run.migratepages.is_empty() {
+            let node = phys.frames.zone(run.zone).node();
+            self.lock_lru(node, 1, phys);
+        }
+        for idx in run.migratepages.drain(..) {
+            self.putback_movable(idx, run.context.cpu, phys);
+        }
+        run.nr_migratepages = 0;
     }
 }

@@ -1,9 +1,10 @@
-//! Long skipped_entries of free lists that a search for sources has walked in vain, so that the next one need not.
+//! Cache of long sequences of free-list entries that a search for sources has skipped, so that the next search need not
+//! walk them.
 //!
-//! A search passes over free blocks in the lower part of the zone whose pageblocks are marked, and counts them. In a zone of
-//! half a terabyte a list can hold a hundred thousand of those in a row, all of which are walked for every huge page. Of each
-//! list one [`SkippedEntries`] is remembered, which is counted and passed as a whole. It shrinks with the list and is forgotten
-//! with the hints. Never changes what a search finds or counts.
+//! A search skips and counts free blocks in the lower part of the zone whose pageblocks have a skip hint. In a zone of
+//! half a terabyte a list can hold a hundred thousand of those in a row, and every huge page would walk them all. One
+//! sequence of each list is cached, counted and skipped as a whole. The sequence shrinks with the list and is dropped
+//! with the hints. The cache never changes what a search finds or counts.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -19,27 +20,36 @@ use crate::trace::Tracer;
 
 /// Orders whose lists are searched.
 const ORDERS: usize = (Order::PAGEBLOCK.get() - LOWEST.get()) as usize;
-/// Shorter ones are walked as fast; tests have no long ones.
-const MIN_LEN: u64 = if cfg!(test) { 2 } else { 64 };
+/// Shortest sequence worth caching: shorter ones are walked as fast.
+const MIN_LEN: u64 = 64;
 
-/// Neighbours on a list of movable blocks, in marked pageblocks.
+/// Neighbours on a list of movable blocks whose pageblocks have a skip hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::compaction) struct SkippedEntries {
     pub(in crate::compaction) first: Idx,
     pub(in crate::compaction) last: Idx,
-    /// In blocks.
+    /// Number of blocks.
     pub(in crate::compaction) len: u64,
-    /// None of them lies above.
+    /// Highest block of the sequence.
     pub(in crate::compaction) highest: Idx,
 }
 
-/// What is remembered of all lists.
-#[derive(Clone, Debug, Default)]
+/// Cached sequences of all lists.
+#[derive(Clone, Debug)]
 pub(crate) struct SkippedEntriesCache {
-    /// By zone; empty as long as there is none.
+    /// Shortest sequence that is cached.
+    min_len: u64,
+    /// Sequences by zone and order; empty until the first is cached.
     of: Vec<[Option<SkippedEntries>; ORDERS]>,
-    /// A word for each pageblock, with a bit for each place where a block of the lowest order can start: it is in a entries.
+    /// Bits of the blocks in a sequence: a word for each pageblock, with a bit for each place where a block of the lowest
+    /// order can start.
     members: Vec<u64>,
+}
+
+impl Default for SkippedEntriesCache {
+    fn default() -> Self {
+        Self { min_len: MIN_LEN, of: Vec::new(), members: Vec::new() }
+    }
 }
 
 impl SkippedEntriesCache {
@@ -75,11 +85,11 @@ const fn bit(idx: Idx) -> u64 {
     1 << ((idx.0 % (1 << Order::PAGEBLOCK.get())) >> LOWEST.get())
 }
 
-/// The marked blocks that a search has just passed over, one behind the other.
+/// Sequence that a search has just skipped.
 #[derive(Default)]
 pub(super) struct JustSkipped {
     all: Option<SkippedEntries>,
-    /// The part that was remembered.
+    /// Part of the sequence that was cached already.
     known: Option<SkippedEntries>,
 }
 
@@ -103,7 +113,7 @@ impl JustSkipped {
     }
 }
 
-/// Rings of the list that a entries is on: the first block is behind the last.
+/// Rings of the list that a sequence is on: the first block follows the last.
 impl SkippedEntriesCache {
     /// The next block of the list.
     fn next_in_ring<S: Storage>(table: &FrameTable<S>, list: Idx, idx: Idx) -> Idx {
@@ -124,7 +134,7 @@ impl SkippedEntriesCache {
         }
     }
 
-    /// A free block leaves its list.
+    /// Removes a free block that leaves its list.
     #[inline]
     pub(crate) fn remove<S: Storage>(
         &mut self,
@@ -153,7 +163,8 @@ impl SkippedEntriesCache {
         self.set(zone, order, Some(entries).filter(|entries| entries.len > 0));
     }
 
-    /// Before the ends of a list are used: where a search has made them lie inside the entries, its shorter part is given up.
+    /// Trims a sequence that a rotation has put across the ends of its list: the shorter part is dropped. To be called
+    /// before the ends are used.
     #[inline]
     pub(crate) fn trim<S: Storage>(
         &mut self,
@@ -190,7 +201,8 @@ impl SkippedEntriesCache {
         self.set(zone, order, Some(entries));
     }
 
-    /// Remembers what a search of `list` has passed over, if it is worth it. The machine has so many `zones` and `blocks`.
+    /// Caches the sequence that a search of `list` has skipped, if it is long enough. `zones` and `blocks` size the
+    /// tables.
     fn remember<S: Storage>(
         &mut self,
         (table, list): (&FrameTable<S>, Idx),
@@ -207,7 +219,7 @@ impl SkippedEntriesCache {
             }
         } else {
             let before = self.get(zone, order);
-            if all.len < MIN_LEN.max(before.map_or(0, |before| 2 * before.len)) {
+            if all.len < self.min_len.max(before.map_or(0, |before| 2 * before.len)) {
                 return;
             }
             if let Some(before) = before {
@@ -222,7 +234,7 @@ impl SkippedEntriesCache {
         self.set(zone, order, Some(all));
     }
 
-    /// Forgets the skipped_entries of a zone, which has the pageblocks from `first` to `last`.
+    /// Drops the sequences of a zone that has the pageblocks from `first` to `last`.
     fn forget_zone(&mut self, zone: ZoneId, first: usize, last: usize) {
         if self.of.get(zone.index()).is_some_and(|of| of.iter().any(Option::is_some)) {
             self.of[zone.index()] = [None; ORDERS];
@@ -230,7 +242,7 @@ impl SkippedEntriesCache {
         }
     }
 
-    /// The entries of every list.
+    /// Cached sequence of every list.
     pub(in crate::compaction) fn iter(&self) -> impl Iterator<Item = (ZoneId, Order, SkippedEntries)> {
         let of_zone = move |zone: u8| {
             let orders = LOWEST.to(Order::PAGEBLOCK).take(ORDERS);
@@ -239,14 +251,14 @@ impl SkippedEntriesCache {
         (0..self.of.len() as u8).flat_map(of_zone)
     }
 
-    /// Bits that are set.
+    /// Number of blocks in all sequences, counted by their bits.
     pub(in crate::compaction) fn member_count(&self) -> u64 {
         self.members.iter().map(|word| u64::from(word.count_ones())).sum()
     }
 }
 
 impl<T: Tracer> PhysMem<T> {
-    /// The entries that starts at `idx`, if all of it lies below `high`.
+    /// Cached sequence that starts at `idx`, if all of it lies below `high`.
     pub(super) fn skipped_entries_from(
         &self,
         zone: ZoneId,
@@ -258,7 +270,7 @@ impl<T: Tracer> PhysMem<T> {
         (known.first == idx && self.frames.pfn(known.highest) < high).then_some(known)
     }
 
-    /// Remembers what a search has passed over, if it is worth it.
+    /// Caches the sequence that a search has skipped, if it is long enough.
     pub(super) fn remember_skipped_entries(&mut self, zone: ZoneId, order: Order, skipped: &JustSkipped) {
         let list = self.frames.zone(zone).list(order, Migratetype::Movable);
         let sizes = (self.frames.zones().len(), self.frames.blocks().len());
@@ -266,21 +278,21 @@ impl<T: Tracer> PhysMem<T> {
         heard.skipped_entries.remember((table, list), zone, order, skipped, sizes);
     }
 
-    /// Splits the entries of a movable list if a search has put it across the list's ends.
+    /// Trims the sequence of a movable list if a search has put it across the list's ends.
     pub(super) fn trim_skipped_entries(&mut self, zone: ZoneId, order: Order) {
         let list = self.frames.zone(zone).list(order, Migratetype::Movable);
         let (table, heard) = self.frames.table_and_watch();
         heard.skipped_entries.trim(table, list, zone, order, Migratetype::Movable);
     }
 
-    /// Forgets what is remembered of a zone, hints of which are cleared.
+    /// Drops the sequences of a zone whose skip hints are cleared.
     pub(crate) fn forget_skipped_entries(&mut self, zone: ZoneId) {
         let span = self.frames.zone(zone).span();
         let (first, last) = (self.frames.at(span.start).block(), self.frames.at(last_pageblock(span)).block());
         self.frames.watch_mut().skipped_entries.forget_zone(zone, first, last);
     }
 
-    /// The blocks of a entries.
+    /// Blocks of a sequence.
     pub(in crate::compaction) fn blocks_of_entries(
         &self,
         zone: ZoneId,
@@ -294,123 +306,4 @@ impl<T: Tracer> PhysMem<T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use order9_units::{NodeId, Pages, PfnRange, ZoneKind};
-
-    use super::*;
-    use crate::Mm;
-    use crate::compaction::run::control::{CompactControl, Compactor};
-    use crate::compaction::source::free_lists::search;
-    use crate::env::CompactPriority;
-    use crate::policy::Policy;
-    use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
-    use order9_frames::Gfp;
-    use order9_frames::Request;
-
-    const BASE: u64 = 1 << 20;
-    const BLOCKS: u64 = 48;
-    const ZONE: ZoneId = ZoneId(0);
-    /// Past the only CPU, so that blocks go to the lists at once.
-    const NO_CPU: usize = 1;
-
-    /// Numbers that look random.
-    struct Dice(u64);
-
-    impl Dice {
-        fn below(&mut self, limit: u64) -> u64 {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (self.0 >> 33) % limit
-        }
-    }
-
-    /// A zone in use, in blocks of several orders.
-    fn full() -> (Mm, Vec<Pfn>) {
-        let span = PfnRange::of(Pfn::new(BASE), Pages::new(BLOCKS * 512));
-        let layout = Layout {
-            nodes: vec![NodeSpec { distances: vec![10] }],
-            zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
-            cpus: vec![NodeId(0)],
-            ..Layout::default()
-        };
-        let mut mm = MmBuilder::new(&layout, Policy::default()).expect("one zone is a layout").boot();
-        let mut used = Vec::new();
-        for order in [8, 7, 6, 3].into_iter().cycle() {
-            match mm.alloc_fast(&request(order)) {
-                Ok(pfn) => used.push(pfn),
-                Err(_) => break,
-            }
-        }
-        (mm, used)
-    }
-
-    fn request(order: u8) -> Request {
-        let order = Order::new(order).expect("an order");
-        Request { cpu: NO_CPU, ..Request::new(order, Gfp::GFP_HIGHUSER_MOVABLE) }
-    }
-
-    /// A search of a run whose scanners stand at these pageblocks: what it finds, and how many blocks it visits.
-    fn searches(mm: &mut Mm, scanners: [u64; 2], fails: u32) -> (Option<Pfn>, u64) {
-        let by = Compactor::Direct(CompactPriority::Async);
-        let mut run = CompactControl::new(by, ZONE, Some(Order::PAGEBLOCK), ZoneKind::Normal);
-        [run.migrate_pfn, run.free_pfn] = scanners.map(|block| Pfn::new(BASE + 512 * block));
-        run.fast_search_fail = fails;
-        let found = search(&mut mm.phys, &mut mm.compaction, &mut run, Order::PAGEBLOCK, scanners[0] == 0);
-        (found.map(|source| source.start), run.totals.migrate_scanned)
-    }
-
-    fn lists(mm: &Mm) -> Vec<Vec<Pfn>> {
-        LOWEST.to(Order::PAGEBLOCK).map(|order| mm.free_list(ZONE, order, Migratetype::Movable).collect()).collect()
-    }
-
-    /// The same is done to a memory that remembers and to one that has forgotten everything before each search.
-    #[test]
-    fn what_is_passed_as_a_whole_changes_nothing() {
-        let mut passed = 0;
-        for seed in 0..4 {
-            let ((mut mm, mut used), mut dice) = (full(), Dice(seed));
-            let mut naive = mm.clone();
-            for step in 0..1000 {
-                match dice.below(16) {
-                    0..5 if !used.is_empty() => {
-                        let pfn = used.swap_remove(dice.below(used.len() as u64) as usize);
-                        [&mut mm, &mut naive].into_iter().for_each(|mm| mm.free(pfn, NO_CPU).expect("it is in use"));
-                    }
-                    5..8 => {
-                        let request = request(3 + dice.below(6) as u8);
-                        let [pfn, other] = [&mut mm, &mut naive].map(|mm| mm.alloc_fast(&request).ok());
-                        assert_eq!(pfn, other);
-                        used.extend(pfn);
-                    }
-                    8 => {
-                        let order = Order::new(3 + dice.below(6) as u8).expect("an order");
-                        let back = dice.below(8) as usize;
-                        for mm in [&mut mm, &mut naive] {
-                            let list = mm.phys.frames.zones()[0].list(order, Migratetype::Movable);
-                            let chosen = mm.phys.frames.table().iter(list).nth(back);
-                            if let Some(idx) = chosen {
-                                mm.phys.frames.table_mut().rotate_before(list, idx);
-                            }
-                        }
-                    }
-                    9 if dice.below(40) == 0 => {
-                        [&mut mm, &mut naive].into_iter().for_each(|mm| mm.compaction.reset_fully(ZONE, &mut mm.phys));
-                    }
-                    _ => {
-                        let scanners = [dice.below(3) * 4, BLOCKS - dice.below(20)];
-                        let fails = dice.below(6) as u32;
-                        passed +=
-                            mm.phys.frames.watch().skipped_entries.iter().map(|(.., entries)| entries.len).sum::<u64>();
-                        naive.phys.forget_skipped_entries(ZONE);
-                        let [remembering, forgetful] = [&mut mm, &mut naive].map(|mm| searches(mm, scanners, fails));
-                        assert_eq!(remembering, forgetful, "seed {seed}, step {step}");
-                    }
-                }
-                assert_eq!(lists(&mm), lists(&naive), "seed {seed}, step {step}");
-                if step % 16 == 0 {
-                    assert_eq!(mm.check(), Ok(()), "seed {seed}, step {step}");
-                }
-            }
-        }
-        assert!(passed > 1000, "there was something to pass: {passed}");
-    }
-}
+mod tests;

@@ -1,5 +1,5 @@
-//! Passing over pageblocks that hints, types or huge pages rule out as sources, 64 at a time: in a zone of half a terabyte a run
-//! can meet 262,144 of them before it finds one to look at.
+//! Pageblocks that skip hints, types or huge pages rule out as sources, found 64 at a time: in a zone of half a terabyte
+//! a run can meet 262,144 of them before it finds one to scan.
 
 use core::ops::Range;
 
@@ -8,11 +8,12 @@ use order9_units::{Migratetype, Pages, Pfn};
 use crate::compaction::BLOCK;
 use crate::compaction::Compaction;
 use crate::compaction::run::control::CompactControl;
+use crate::compaction::zone::block_bits::{first_set, last_set};
 use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
 impl Compaction {
-    /// How many pageblocks from the one at `at` on, `limit` at most, the run need not look at.
+    /// Number of pageblocks from the one at `at` on, at most `limit`, that are no sources for the run.
     pub(super) fn unsuitable_blocks_from(
         &mut self,
         run: &CompactControl,
@@ -35,7 +36,7 @@ impl Compaction {
         next - first
     }
 
-    /// Lets later runs start behind the last of these pageblocks that no hint has ruled out.
+    /// Caches a start behind the last of these pageblocks that has no skip hint.
     fn cache_start_behind_unsuitable(
         &mut self,
         run: &CompactControl,
@@ -54,12 +55,12 @@ impl Compaction {
         }
     }
 
-    /// Of 64 pageblocks, those that are not marked, or all where marks do not count.
+    /// Pageblocks without a skip hint among the 64 of `word`; all, if the run does not use hints.
     fn unmarked_blocks(&self, run: &CompactControl, word: usize) -> u64 {
         if run.uses_skip_hints() { !self.skip.word(word) } else { u64::MAX }
     }
 
-    /// What has_unmovable the run from looking at a pageblock, if anything does.
+    /// Reason for which the run skips a pageblock, if any.
     pub(super) fn reason_to_skip(
         &self,
         run: &CompactControl,
@@ -79,8 +80,8 @@ impl Compaction {
 }
 
 impl<T: Tracer> PhysMem<T> {
-    /// Of 64 pageblocks, those of types that the run may take pages from: a task that waits for a block takes it from
-    /// pageblocks of its own type, where moving pages does not mix types.
+    /// Pageblocks among the 64 of `word` whose type suits the run. An asynchronous run of a task takes pages from
+    /// pageblocks of its own type, so that types do not mix.
     fn blocks_of_suitable_types(&self, run: &CompactControl, word: usize) -> u64 {
         match run.migratetype {
             _ if !run.skips_on_failure() => u64::MAX,
@@ -93,54 +94,9 @@ impl<T: Tracer> PhysMem<T> {
     }
 }
 
-/// Why a run does not look at a pageblock.
+/// Reason for which a run skips a pageblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SkipReason {
     Hint,
     Type,
-}
-
-/// The first of `bits` that is set, 64 of which `word` gives for each multiple of 64.
-pub(in crate::compaction) fn first_set(bits: Range<usize>, word: impl Fn(usize) -> u64) -> Option<usize> {
-    let mut mask = u64::MAX << (bits.start % 64);
-    for at in bits.start / 64..bits.end.div_ceil(64) {
-        let set = word(at) & mask;
-        if set != 0 {
-            return Some(at * 64 + set.trailing_zeros() as usize).filter(|&bit| bit < bits.end);
-        }
-        mask = u64::MAX;
-    }
-    None
-}
-
-/// The last of `bits` that is set.
-fn last_set(bits: Range<usize>, word: impl Fn(usize) -> u64) -> Option<usize> {
-    let last = bits.end.checked_sub(1)?;
-    let mut mask = u64::MAX >> (63 - last % 64);
-    for at in (bits.start / 64..=last / 64).rev() {
-        let set = word(at) & mask;
-        if set != 0 {
-            return Some(at * 64 + 63 - set.leading_zeros() as usize).filter(|&bit| bit >= bits.start);
-        }
-        mask = u64::MAX;
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bits_are_found_from_either_end() {
-        let words = [0x8000_0000_0000_0010_u64, 0, 1];
-        let naive = |bit: &usize| words[bit / 64] >> (bit % 64) & 1 != 0;
-        for start in 0..140 {
-            for end in start..=192 {
-                assert_eq!(first_set(start..end, |word| words[word]), (start..end).find(naive), "{start}..{end}");
-                assert_eq!(last_set(start..end, |word| words[word]), (start..end).rev().find(naive), "{start}..{end}");
-            }
-        }
-        assert_eq!(last_set(0..0, |_| u64::MAX), None);
-    }
 }

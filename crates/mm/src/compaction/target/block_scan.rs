@@ -1,4 +1,4 @@
-//! Scanning a part of a pageblock for free frames.
+//! Scan of a part of a pageblock for free frames.
 
 use order9_frames::{Idx, Word};
 use order9_units::{Order, Pages, Pfn, PfnRange};
@@ -11,8 +11,8 @@ use crate::phys::PhysMem;
 use crate::trace::{CompactEvent, Event, Tracer};
 
 impl Compaction {
-    /// Isolates free blocks between `start` and `end`, which lie in one pageblock, until there are enough for the batch
-    /// (`isolate_freepages_block`). Returns how far it came.
+    /// Isolates free blocks between `start` and `end`, which lie in one pageblock, until the batch has enough
+    /// (`isolate_freepages_block`). Returns the end of the scan.
     pub(super) fn isolate_freepages_block(
         &mut self,
         run: &mut CompactControl,
@@ -72,7 +72,7 @@ impl Compaction {
 }
 
 impl<T: Tracer> PhysMem<T> {
-    /// Takes the lock of the free lists; says whether the scan goes on.
+    /// Takes the lock of the free lists; returns whether the scan goes on.
     fn lock_for_targets(&mut self, run: &mut CompactControl) -> bool {
         if run.context.zone_busy && run.mode == MigrateMode::Async {
             run.contended = true;
@@ -84,7 +84,7 @@ impl<T: Tracer> PhysMem<T> {
         true
     }
 
-    /// Takes the free block at `idx`, if the zone can spare it, as single frames for the run. The lock is held.
+    /// Takes the free block at `idx` as single frames for the run, if the zone can spare it. The caller holds the lock.
     pub(super) fn hold_targets(&mut self, run: &mut CompactControl, idx: Idx, word: Word) -> Option<u64> {
         let boosted = !self.policy.compaction.isolate_ignores_boost;
         if !self.frames.can_spare(idx, word.order(), boosted) {

@@ -1,4 +1,4 @@
-//! Finding free frames by the free lists instead of scanning for them.
+//! Search of the free lists for free frames, without a scan.
 
 use order9_frames::Idx;
 use order9_units::{Migratetype, Order, Pages, Pfn, PfnRange};
@@ -7,7 +7,6 @@ use crate::compaction::BLOCK;
 use crate::compaction::Compaction;
 use crate::compaction::run::control::CompactControl;
 use crate::compaction::source::free_lists::scan_limit;
-use crate::compaction::target::ChooseTargets;
 use crate::migrate::MigrateMode;
 use crate::phys::PhysMem;
 use crate::trace::{CompactEvent, Event, Tracer};
@@ -15,62 +14,62 @@ use crate::trace::{CompactEvent, Event, Tracer};
 /// Entries that the first search of a run visits at most: half a pageblock.
 const START_LIMIT: u64 = 256;
 
-/// Free blocks of the upper part of the zone, and what else is free around them (`fast_isolate_freepages`).
-pub(super) struct FreeListTargets;
-
-/// What a search has seen.
+/// State of a search.
 struct Search {
-    /// The preferred and the acceptable part of the zone begin here.
+    /// Start of the preferred part of the zone, and of the acceptable part.
     low: Pfn,
     min: Pfn,
     limit: u64,
     visited: u64,
-    /// Highest pageblock that has an entry.
+    /// Highest pageblock that a visited entry lies in.
     highest: Option<Pfn>,
-    /// Highest acceptable entry of the order.
+    /// Highest acceptable entry of the present order.
     candidate: Option<Idx>,
 }
 
-impl<T: Tracer> ChooseTargets<T> for FreeListTargets {
-    fn choose(&self, phys: &mut PhysMem<T>, compaction: &mut Compaction, run: &mut CompactControl) {
-        let Some(order) = run.order.filter(|&order| order > Order::ZERO) else { return };
-        let is_start = run.free_pfn >= compaction.zones[run.zone.index()].init_free;
-        let half = scan_limit(run) / 2;
-        // Some releases take the smaller one here, by an oversight.
-        let floor = if phys.policy.compaction.target_limit_min { half.min(1) } else { half.max(1) };
-        let gap = run.free_pfn.get().saturating_sub(run.migrate_pfn.get());
-        let below = |part: u64| (run.free_pfn - Pages::new(gap / part)).align_down(Order::PAGEBLOCK);
-        let mut search = Search {
-            low: below(4),
-            min: below(2),
-            limit: if is_start { START_LIMIT } else { floor },
-            visited: 0,
-            highest: None,
-            candidate: None,
-        };
-        let found = search_orders(phys, run, order, &mut search);
-        note_highest(phys, compaction, run, search.highest);
-        run.totals.free_scanned += search.visited;
-        phys.frames.work_mut().list_nodes_visited += search.visited;
-        phys.trace(|| {
-            let range = PfnRange::new(search.min.min(run.free_pfn), run.free_pfn);
-            let taken = found.map_or(0, |(_, frames)| frames);
-            Event::Compaction(CompactEvent::FastIsolateFreepages { range, scanned: search.visited, taken })
-        });
-        match found {
-            Some((idx, frames)) => scan_around(phys, compaction, run, phys.frames.pfn(idx), frames),
-            None => {
-                run.fast_search_fail += 1;
-                if is_start && let Some(pfn) = restart(phys, run, &search) {
-                    run.free_pfn = pfn;
-                    scan_around(phys, compaction, run, pfn, 0);
-                }
+/// Isolates a free block in the upper part of the zone, and free frames around it (`fast_isolate_freepages`).
+pub(super) fn fast_isolate_freepages<T: Tracer>(
+    phys: &mut PhysMem<T>,
+    compaction: &mut Compaction,
+    run: &mut CompactControl,
+) {
+    let Some(order) = run.order.filter(|&order| order > Order::ZERO) else { return };
+    let is_start = run.free_pfn >= compaction.zones[run.zone.index()].init_free;
+    let half = scan_limit(run) / 2;
+    // Some releases take the smaller value here, by an oversight.
+    let floor = if phys.policy.compaction.target_limit_min { half.min(1) } else { half.max(1) };
+    let gap = run.free_pfn.get().saturating_sub(run.migrate_pfn.get());
+    let below = |part: u64| (run.free_pfn - Pages::new(gap / part)).align_down(Order::PAGEBLOCK);
+    let mut search = Search {
+        low: below(4),
+        min: below(2),
+        limit: if is_start { START_LIMIT } else { floor },
+        visited: 0,
+        highest: None,
+        candidate: None,
+    };
+    let found = search_orders(phys, run, order, &mut search);
+    note_highest(phys, compaction, run, search.highest);
+    run.totals.free_scanned += search.visited;
+    phys.frames.work_mut().list_nodes_visited += search.visited;
+    phys.trace(|| {
+        let range = PfnRange::new(search.min.min(run.free_pfn), run.free_pfn);
+        let taken = found.map_or(0, |(_, frames)| frames);
+        Event::Compaction(CompactEvent::FastIsolateFreepages { range, scanned: search.visited, taken })
+    });
+    match found {
+        Some((idx, frames)) => scan_around(phys, compaction, run, phys.frames.pfn(idx), frames),
+        None => {
+            run.fast_search_fail += 1;
+            if is_start && let Some(pfn) = restart(phys, run, &search) {
+                run.free_pfn = pfn;
+                scan_around(phys, compaction, run, pfn, 0);
             }
         }
     }
 }
 
-/// Goes over the orders below the one asked for until a block is isolated; the block and its frames.
+/// Searches the orders below the wanted one until a block is isolated; returns the block and its frames.
 fn search_orders<T: Tracer>(
     phys: &mut PhysMem<T>,
     run: &mut CompactControl,
@@ -103,7 +102,7 @@ fn search_orders<T: Tracer>(
     None
 }
 
-/// Walks the list of an order from its tail, and isolates the block it finds; an error if that is refused.
+/// Walks the list of an order from its tail, and isolates the block that it chooses; an error if isolation is refused.
 fn search_list<T: Tracer>(
     phys: &mut PhysMem<T>,
     run: &mut CompactControl,
@@ -152,13 +151,13 @@ fn search_list<T: Tracer>(
     Ok(Some((idx, frames)))
 }
 
-/// Where a first search that has found nothing lets the scanner begin.
+/// Start position of the free scanner after a first search in vain.
 fn restart<T: Tracer>(phys: &PhysMem<T>, run: &CompactControl, search: &Search) -> Option<Pfn> {
     let least = run.by.is_direct().then_some(search.min);
     search.highest.or(least).filter(|&pfn| phys.block_in_zone(run, pfn).is_some())
 }
 
-/// Moves the place that runs start from to the highest pageblock seen.
+/// Moves the cached start up to the highest pageblock seen.
 fn note_highest<T: Tracer>(phys: &PhysMem<T>, compaction: &mut Compaction, run: &CompactControl, highest: Option<Pfn>) {
     let Some(highest) = highest else { return };
     let slow = phys.policy.compaction.free_cursor_slow;
@@ -170,7 +169,7 @@ fn note_highest<T: Tracer>(phys: &PhysMem<T>, compaction: &mut Compaction, run: 
     }
 }
 
-/// Looks for more free frames in the pageblock of `pfn`, `frames` of which were taken (`fast_isolate_around`).
+/// Scans the rest of the pageblock of `pfn`, `frames` of which were taken, for more free frames (`fast_isolate_around`).
 fn scan_around<T: Tracer>(
     phys: &mut PhysMem<T>,
     compaction: &mut Compaction,

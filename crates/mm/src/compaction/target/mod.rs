@@ -1,6 +1,7 @@
-//! The free scanner: walks down a zone from pageblock to pageblock and takes free frames for the pages that are to move.
+//! The free scanner: walks down a zone from pageblock to pageblock and isolates free frames for the pages that are to
+//! move.
 //!
-//! [`ChooseTargets`] says where frames are found beside that. Frames are held as single ones, and go back when a run ends.
+//! [`free_lists`] may find frames without a scan. Frames are held one by one, and unused ones go back when the run ends.
 
 pub(in crate::compaction) mod block_scan;
 pub(in crate::compaction) mod free_lists;
@@ -11,28 +12,14 @@ use order9_units::{Migratetype, Order, Pfn};
 use crate::Mm;
 use crate::compaction::Compaction;
 use crate::compaction::run::control::{CompactControl, CompactId};
-use crate::compaction::target::free_lists::FreeListTargets;
+use crate::compaction::target::free_lists::fast_isolate_freepages;
 use crate::compaction::{BLOCK, CLUSTER};
 use crate::migrate::{MigrateMode, Targets};
-use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::{BlockSearch, TargetStride};
 use crate::trace::Tracer;
 
-/// How a run finds free frames.
-pub(in crate::compaction) trait ChooseTargets<T: Tracer> {
-    /// Isolates free frames for the batch, as far as it finds some without the scanner.
-    fn choose(&self, phys: &mut PhysMem<T>, compaction: &mut Compaction, run: &mut CompactControl);
-}
-
-/// Where the scanner comes to, alone.
-struct LinearTargets;
-
-impl<T: Tracer> ChooseTargets<T> for LinearTargets {
-    fn choose(&self, _: &mut PhysMem<T>, _: &mut Compaction, _: &mut CompactControl) {}
-}
-
-/// The frames that a run holds, as migration takes them.
+/// Free frames that a run holds, as targets of migration.
 pub(in crate::compaction) struct RunTargets(pub(in crate::compaction) CompactId);
 
 impl<T: Tracer> Targets<T> for RunTargets {
@@ -50,7 +37,7 @@ impl<T: Tracer> Targets<T> for RunTargets {
 }
 
 impl Compaction {
-    /// Isolates free frames for the batch, if there are some (`isolate_freepages`).
+    /// Isolates free frames for the batch, if there are any (`isolate_freepages`).
     fn isolate_freepages(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) {
         if run.claim.is_some() {
             return phys.hold_indexed_targets(run);
@@ -59,8 +46,8 @@ impl Compaction {
             return;
         }
         match phys.policy.compaction.target_search {
-            BlockSearch::Linear => LinearTargets.choose(phys, self, run),
-            BlockSearch::FreeLists | BlockSearch::Index => FreeListTargets.choose(phys, self, run),
+            BlockSearch::Linear => {}
+            BlockSearch::FreeLists | BlockSearch::Index => fast_isolate_freepages(phys, self, run),
         }
         if run.freepages.is_empty() {
             self.scan_for_targets(run, phys);
@@ -115,8 +102,8 @@ impl Compaction {
         !whole && of_type && self.isolation_suitable(run, idx)
     }
 
-    /// The scanner is done with a pageblock, or stops in it. The classic scanner remembers only where it found nothing, and
-    /// does so while it scans.
+    /// Sets the skip hint of a pageblock scanned to its end and advances the cached position. The classic scanner does so
+    /// during the scan, and only if it found nothing.
     fn mark_scanned_target(&mut self, run: &CompactControl, block: Pfn, to_its_end: bool, phys: &PhysMem<impl Tracer>) {
         if phys.policy.compaction.free_cursor_slow && to_its_end {
             let idx = phys.frames.at(block);
@@ -125,8 +112,7 @@ impl Compaction {
         }
     }
 
-    /// Returns the frames that a run has not used; where the highest of them lies above the place that runs start from, they
-    /// start there from now on.
+    /// Returns the frames that a run has not used. The cached start goes up again to the highest of them.
     pub(in crate::compaction) fn release_targets(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) {
         let Some(&highest) = run.freepages.iter().max() else { return };
         phys.frames.lock_zone(run.zone);
@@ -142,23 +128,5 @@ impl Compaction {
 impl<T: Tracer> PhysMem<T> {
     fn gives_up_targets(&self, run: &CompactControl) -> bool {
         run.contended && !self.policy.compaction.contention_finish_block
-    }
-}
-
-impl UsedPages {
-    /// Puts the pages that a run has isolated back where they were.
-    pub(in crate::compaction) fn putback_movable_pages(
-        &mut self,
-        run: &mut CompactControl,
-        phys: &mut PhysMem<impl Tracer>,
-    ) {
-        if !run.migratepages.is_empty() {
-            let node = phys.frames.zone(run.zone).node();
-            self.lock_lru(node, 1, phys);
-        }
-        for idx in run.migratepages.drain(..) {
-            self.putback_movable(idx, run.context.cpu, phys);
-        }
-        run.nr_migratepages = 0;
     }
 }

@@ -289,7 +289,7 @@ fn reclaim_for_a_huge_page_is_asked_for_only_where_it_makes_the_difference() {
         let balanced = mm.pages.is_balanced(NodeId(0), Order::PAGEBLOCK, ZoneKind::Normal, &mm.phys);
         (suitable, helps, balanced)
     };
-    // Every pageblock has_unmovable a page of the kernel: nothing helps, and kswapd does not try.
+    // Every pageblock keeps a page of the kernel: nothing helps, and kswapd does not try.
     let spoilt: Vec<F> = (0..8 * 512).map(|at| if at % 512 == 9 { F::Kernel } else { F::Free }).collect();
     assert_eq!(asks(&spoilt, 4096), (Suitable::NotSuitableZone, false, true));
     // Half of the pages are free: compaction can start, and more free pages are no use.

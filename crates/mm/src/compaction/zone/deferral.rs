@@ -1,4 +1,5 @@
-//! Deferral: a zone in which compaction has_unmovable failing is left alone for a number of requests that doubles each time.
+//! Deferral: a zone in which compaction keeps failing is left alone for a number of requests that doubles with each
+//! failure.
 
 use order9_frames::ZoneId;
 use order9_units::{NodeId, Order};
@@ -12,21 +13,21 @@ use crate::trace::{CompactEvent, DeferEvent, Event, Tracer};
 pub(in crate::compaction) struct Deferral {
     /// Requests since the last failure.
     pub(in crate::compaction) considered: u64,
-    /// Two to this power is the number of requests after which a run is tried again.
+    /// Logarithm of the number of requests after which a run is tried again.
     pub(in crate::compaction) shift: u8,
-    /// Smallest order that failed; smaller ones are never deferred.
+    /// Smallest order that failed; requests of smaller orders are never deferred.
     pub(in crate::compaction) order_failed: u8,
 }
 
 impl Deferral {
-    /// A run for a block of `order` scanned everything and made none.
+    /// Records a run for a block of `order` that scanned everything and made none.
     fn fail(&mut self, order: Order, cap: u8) {
         self.considered = 0;
         self.shift = (self.shift + 1).min(cap);
         self.order_failed = self.order_failed.min(order.get());
     }
 
-    /// Whether a request of `order` does without a run; it counts as considered.
+    /// Whether a request of `order` is deferred; the request counts as considered.
     pub(in crate::compaction) fn is_deferred(&mut self, order: Order) -> bool {
         if order.get() < self.order_failed {
             return false;
@@ -36,7 +37,7 @@ impl Deferral {
         self.considered < limit
     }
 
-    /// A run made a block of `order`, and somebody has got it where `allocated`.
+    /// Records a run that made a block of `order`; with `allocated`, the request has taken it.
     pub(in crate::compaction) fn succeed(&mut self, order: Order, allocated: bool) {
         if allocated {
             (self.considered, self.shift) = (0, 0);
@@ -52,7 +53,7 @@ impl Deferral {
     }
 }
 
-/// Whose failures count: those of requests from the zone's own node, or from others.
+/// Class of requests whose failures are counted together: those from the zone's own node, or from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::compaction) enum Asker {
     Local,
@@ -60,7 +61,7 @@ pub(in crate::compaction) enum Asker {
 }
 
 impl<T: Tracer> PhysMem<T> {
-    /// Whose failures in `zone` a request from `node` counts with.
+    /// Class that the failures in `zone` of a request from `node` count with.
     pub(in crate::compaction) fn asker(&self, zone: ZoneId, node: NodeId) -> Asker {
         let policy = &self.policy.compaction;
         let apart = policy.defer_remote_cap != policy.defer_cap && self.frames.zone(zone).node() != node;
@@ -80,7 +81,7 @@ impl Compaction {
         &mut self.zones[zone.index()].deferral[asker as usize]
     }
 
-    /// `defer_compaction`.
+    /// Defers a zone after a run in vain (`defer_compaction`).
     pub(in crate::compaction) fn defer_compaction(
         &mut self,
         zone: ZoneId,
@@ -93,7 +94,7 @@ impl Compaction {
         self.trace_deferral(zone, asker, order, CompactEvent::DeferCompaction, phys);
     }
 
-    /// `compaction_deferred`.
+    /// Whether a request is deferred in a zone (`compaction_deferred`).
     pub(in crate::compaction) fn compaction_deferred(
         &mut self,
         zone: ZoneId,
@@ -108,7 +109,7 @@ impl Compaction {
         deferred
     }
 
-    /// `compaction_defer_reset`. An allocation ends the deferral of everybody.
+    /// Records success in a zone (`compaction_defer_reset`). An allocation ends the deferral of every class.
     pub(in crate::compaction) fn compaction_defer_reset(
         &mut self,
         zone: ZoneId,
@@ -136,7 +137,7 @@ impl Compaction {
         self.deferral(zone, asker).is_restarting(order, cap)
     }
 
-    /// An allocation of `order` was served from `zone` after direct compaction: hints stay, and deferral ends.
+    /// Records that direct compaction led to an allocation of `order` from `zone`: skip hints stay, and deferral ends.
     pub fn compaction_paid_off(&mut self, zone: ZoneId, order: Order, phys: &mut PhysMem<impl Tracer>) {
         self.zones[zone.index()].blockskip_flush = false;
         self.compaction_defer_reset(zone, order, Asker::Local, true, phys);

@@ -1,7 +1,8 @@
-//! What a zone remembers between runs.
+//! State that a zone keeps between runs: cached positions of the scanners, deferral and skip hints.
 
-pub(in crate::compaction) mod cursors;
+pub(in crate::compaction) mod block_bits;
 pub(in crate::compaction) mod deferral;
+pub(in crate::compaction) mod scanner_positions;
 pub(in crate::compaction) mod selective_reset;
 pub(in crate::compaction) mod skip_hints;
 
@@ -10,25 +11,25 @@ use order9_units::{Order, Pfn, PfnRange};
 use crate::compaction::zone::deferral::Deferral;
 use crate::migrate::MigrateMode;
 
-/// Positions and failures of earlier runs over a zone. All start at 0; a position outside the zone is repaired when a run
-/// starts with it.
+/// Cached positions and failures of earlier runs over a zone. All start at 0; a run that starts at a position outside the
+/// zone repairs it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ZoneCompaction {
-    /// Where the migration scanner goes on: of asynchronous runs, and of others.
+    /// Cached start of the migration scanner: of asynchronous runs, and of others.
     pub(in crate::compaction) cached_migrate: [Pfn; 2],
-    /// Where the free scanner goes on.
+    /// Cached start of the free scanner.
     pub(in crate::compaction) cached_free: Pfn,
-    /// First and last pageblock worth looking at, as found by the last selective reset.
+    /// First and last pageblock worth scanning, as found by the last selective reset.
     pub(in crate::compaction) init_migrate: Pfn,
     pub(in crate::compaction) init_free: Pfn,
-    /// Skip hints are to be forgotten when kswapd comes to rest.
+    /// kswapd resets the skip hints of the zone before it sleeps.
     pub(in crate::compaction) blockskip_flush: bool,
-    /// Failures, of requests from the zone's node, and of those from other nodes where these are counted apart.
+    /// Deferral for requests from the zone's node, and for those from other nodes if the policy counts these apart.
     pub(in crate::compaction) deferral: [Deferral; 2],
 }
 
-/// Which of the cached positions a mode uses.
-pub(in crate::compaction) const fn slot(mode: MigrateMode) -> usize {
+/// Index of the cached position of a mode.
+pub(in crate::compaction) const fn cached_slot(mode: MigrateMode) -> usize {
     match mode {
         MigrateMode::Async => 0,
         MigrateMode::SyncLight | MigrateMode::Sync => 1,
@@ -36,7 +37,7 @@ pub(in crate::compaction) const fn slot(mode: MigrateMode) -> usize {
 }
 
 impl ZoneCompaction {
-    /// The migration scanner of runs in `mode` need not come back below `pfn`.
+    /// Advances the cached start of the migration scanner: runs in `mode` need not come back below `pfn`.
     pub(in crate::compaction) fn advance_migrate(&mut self, mode: MigrateMode, pfn: Pfn) {
         self.cached_migrate[0] = self.cached_migrate[0].max(pfn);
         if mode != MigrateMode::Async {
@@ -44,26 +45,26 @@ impl ZoneCompaction {
         }
     }
 
-    /// The free scanner need not come back above `pfn`.
+    /// Advances the cached start of the free scanner, downwards: runs need not come back above `pfn`.
     pub(crate) fn advance_free(&mut self, pfn: Pfn) {
         self.cached_free = self.cached_free.min(pfn);
     }
 
-    /// Whether the free scanner of the zone, which comes down from its end, has left `pfn` behind.
+    /// Whether the free scanner, which comes down from the end of the zone, has passed `pfn`.
     pub(crate) fn has_free_scanner_passed(&self, span: PfnRange, pfn: Pfn) -> bool {
         // A scanner that has not started yet stands at frame 0, which may be in the zone.
         let has_started = self.cached_free > Pfn::new(0) && span.contains(self.cached_free);
         has_started && pfn.align_down(Order::PAGEBLOCK) > self.cached_free
     }
 
-    /// Scanners start at the ends of the zone again.
+    /// Resets the cached positions to the ends of the zone.
     pub(crate) fn reset_cached(&mut self, span: PfnRange) {
         self.cached_migrate = [span.start; 2];
         self.cached_free = last_pageblock(span);
     }
 }
 
-/// Start of the pageblock that a span ends in.
+/// Start of the last pageblock of a span.
 pub(in crate::compaction) fn last_pageblock(span: PfnRange) -> Pfn {
     Pfn::new(span.end.get() - 1).align_down(Order::PAGEBLOCK)
 }

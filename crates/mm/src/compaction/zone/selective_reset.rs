@@ -1,24 +1,25 @@
-//! The selective reset of skip hints: only pageblocks in which a sample of frames shows something to do are looked at again.
+//! The selective reset of skip hints: a hint is cleared only if a sample of the pageblock's frames shows a page to move
+//! or a free frame.
 //!
-//! A source is searched from below and a target from above, in turns, until the two meet.
+//! The search for a source goes up and the search for a target goes down, in turns, until they meet.
 
 use order9_frames::{Idx, ZoneId};
 use order9_units::{Order, Pages, Pfn};
 
 use crate::compaction::BLOCK;
 use crate::compaction::Compaction;
-use crate::compaction::source::unsuitable_blocks::first_set;
+use crate::compaction::zone::block_bits::first_set;
 use crate::compaction::zone::last_pageblock;
 use crate::page_flags::PageFlag;
 use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
-/// One frame in so many is looked at: `1 << PAGE_ALLOC_COSTLY_ORDER`.
+/// Distance of the sampled frames: `1 << PAGE_ALLOC_COSTLY_ORDER`.
 const SAMPLE: u32 = 8;
-/// Frames looked at in a pageblock.
+/// Sampled frames of a pageblock.
 const SAMPLES: u64 = BLOCK.get() / SAMPLE as u64;
 
-/// What makes a pageblock good.
+/// Uses that a pageblock is sampled for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Wanted {
     source: bool,
@@ -26,7 +27,7 @@ struct Wanted {
 }
 
 impl Compaction {
-    /// Clears the hints of pageblocks worth a look, and lets runs start at the outermost of them.
+    /// Clears the hints of pageblocks worth a scan, and caches the outermost of them as start positions.
     pub(in crate::compaction) fn reset_selectively(&mut self, zone: ZoneId, phys: &mut PhysMem<impl Tracer>) {
         let of = &phys.frames.zone(zone);
         let span = of.span();
@@ -70,7 +71,7 @@ impl Compaction {
         }
     }
 
-    /// The rest of a walk that has found where runs start: pageblocks without a hint, most of a large zone, are left alone.
+    /// Ends a walk that has found both start positions: of the pageblocks between, only those with a hint are sampled.
     fn reset_between(&mut self, first: Pfn, last: Pfn, phys: &mut PhysMem<impl Tracer>) {
         let (from, to) = (phys.frames.at(first).block(), phys.frames.at(last).block() + 1);
         let mut passed = to - from;
@@ -87,8 +88,8 @@ impl Compaction {
         phys.work.blocks_passed += passed as u64;
     }
 
-    /// Clears the hint of the pageblock at `start` if a sample shows what is wanted; says whether it did, or the pageblock had
-    /// none and is good anyway.
+    /// Clears the hint of the pageblock at `start` if the sample shows a wanted frame. Returns whether the pageblock is
+    /// worth a scan.
     fn reset_block(&mut self, start: Pfn, wanted: Wanted, phys: &mut PhysMem<impl Tracer>) -> bool {
         let first = phys.block_start(phys.frames.at(start));
         let block = first.block();
@@ -115,7 +116,7 @@ impl Compaction {
 }
 
 impl<T: Tracer> PhysMem<T> {
-    /// Which sample of the pageblock that starts at `first` is the first to show what is wanted.
+    /// Position of the first sample of the pageblock at `first` that is wanted.
     fn first_wanted(&self, first: Idx, wanted: Wanted) -> Option<u64> {
         if !wanted.source && self.frames.blocks()[first.block()].free == 0 {
             // Most pageblocks above the place where targets are left: a terabyte has a quarter of a million.

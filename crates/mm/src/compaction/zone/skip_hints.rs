@@ -1,7 +1,4 @@
-//! Skip hints: a bit for every pageblock in which a scanner found nothing lately, and the resets that forget them.
-
-use alloc::vec;
-use alloc::vec::Vec;
+//! Skip hints: a bit for each pageblock in which a scanner found nothing lately, and the resets that clear them.
 
 use order9_frames::{Idx, ZoneId};
 use order9_units::{NodeId, Order, Pfn};
@@ -13,48 +10,19 @@ use crate::phys::PhysMem;
 use crate::policy::SkipReset;
 use crate::trace::Tracer;
 
-/// One bit per pageblock.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct BlockBits(Vec<u64>);
-
-impl BlockBits {
-    pub(crate) fn new(blocks: usize) -> Self {
-        Self(vec![0; blocks.div_ceil(64)])
-    }
-
-    pub(in crate::compaction) fn get(&self, block: usize) -> bool {
-        self.0[block / 64] >> (block % 64) & 1 != 0
-    }
-
-    /// The 64 bits from pageblock `64 * word` on.
-    pub(in crate::compaction) fn word(&self, word: usize) -> u64 {
-        self.0[word]
-    }
-
-    pub(crate) fn set(&mut self, block: usize, skip: bool) {
-        let word = &mut self.0[block / 64];
-        *word = *word & !(1 << (block % 64)) | u64::from(skip) << (block % 64);
-    }
-
-    /// Bytes of metadata, by capacity.
-    pub(crate) fn bytes(&self) -> usize {
-        self.0.capacity() * size_of::<u64>()
-    }
-}
-
 impl Compaction {
-    /// Whether scanners pass over the pageblock of `pfn`, since they found nothing in it lately; `false` outside memory.
+    /// Whether the pageblock of `pfn` has a skip hint: a scanner found nothing in it lately. `false` outside memory.
     #[must_use]
     pub fn pageblock_skip(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> bool {
         phys.frames.idx(pfn).is_some_and(|idx| self.skip.get(idx.block()))
     }
 
-    /// Whether the run looks at the pageblock of `idx` as far as hints go.
+    /// Whether skip hints let the run look at the pageblock of `idx`.
     pub(in crate::compaction) fn isolation_suitable(&self, run: &CompactControl, idx: Idx) -> bool {
         !run.uses_skip_hints() || !self.skip.get(idx.block())
     }
 
-    /// Forgets the hints of a zone where a long deferral ends and of a node whose kswapd comes to rest.
+    /// Resets the skip hints of a zone: where the longest deferral ends, and where kswapd goes to sleep.
     pub(in crate::compaction) fn reset_isolation_suitable(&mut self, zone: ZoneId, phys: &mut PhysMem<impl Tracer>) {
         match phys.policy.compaction.skip_reset {
             SkipReset::Full => self.reset_fully(zone, phys),
@@ -62,7 +30,7 @@ impl Compaction {
         }
     }
 
-    /// The same for the zones of a node in which scanners have met meanwhile.
+    /// Resets the skip hints of those zones of a node in which scanners have met since the last reset.
     pub(crate) fn reset_isolation_suitable_of(&mut self, node: NodeId, phys: &mut PhysMem<impl Tracer>) {
         for at in 0..phys.frames.zones().len() {
             let zone = &phys.frames.zones()[at];
@@ -96,7 +64,8 @@ impl<T: Tracer> PhysMem<T> {
         word.is_allocated() && word.order() >= Order::PAGEBLOCK
     }
 
-    /// The same, and remembers it: a terabyte full of huge pages is passed over again and again.
+    /// Remembers whether the pageblock of `idx` begins inside a huge block: a terabyte full of huge pages is skipped
+    /// again and again.
     pub(in crate::compaction) fn note_huge_block(&mut self, idx: Idx) -> bool {
         let is_huge = self.is_huge_block(idx);
         if is_huge {

@@ -1,15 +1,15 @@
-//! Where the scanners of a run start.
+//! Start positions of the scanners of a run.
 
 use crate::compaction::Compaction;
 use crate::compaction::run::control::CompactControl;
-use crate::compaction::zone::{last_pageblock, slot};
+use crate::compaction::zone::{cached_slot, last_pageblock};
 use crate::migrate::MigrateMode;
 use crate::phys::PhysMem;
 use crate::policy::SkipReset;
 use crate::trace::Tracer;
 
 impl Compaction {
-    /// Sets the scanners of a run to the ends of its zone, or to where earlier runs came.
+    /// Places the scanners of a run at the ends of its zone, or at the cached positions.
     pub(in crate::compaction) fn place_scanners(&mut self, run: &mut CompactControl, phys: &PhysMem<impl Tracer>) {
         let selective = phys.policy.compaction.skip_reset == SkipReset::Selective;
         let syncs = phys.policy.compaction.sync_cached_unusable;
@@ -20,10 +20,10 @@ impl Compaction {
             if !span.contains(cached.cached_free) {
                 cached.cached_free = last_pageblock(span);
             }
-            if !span.contains(cached.cached_migrate[slot(run.mode)]) {
+            if !span.contains(cached.cached_migrate[cached_slot(run.mode)]) {
                 cached.cached_migrate = [span.start; 2];
             }
-            (run.migrate_pfn, run.free_pfn) = (cached.cached_migrate[slot(run.mode)], cached.cached_free);
+            (run.migrate_pfn, run.free_pfn) = (cached.cached_migrate[cached_slot(run.mode)], cached.cached_free);
             // What the run is called in the end; a selective reset knows better where the zone begins to be of use.
             run.whole_zone =
                 if selective { run.migrate_pfn <= cached.init_migrate } else { run.migrate_pfn == span.start };
