@@ -54,18 +54,22 @@ impl<T: Tracer> PhysMem<T> {
 impl UsedPages {
     /// Nodes to be reclaimed before a walk of the fast path goes on behind a zone of theirs that failed its mark.
     pub(crate) fn nodes_to_reclaim_first(&self, search: &Search, phys: &PhysMem<impl Tracer>) -> NodeMask {
-        let Request { gfp, node, cpu, .. } = search.request;
-        let cpus = phys.frames.cpus();
-        let here = cpus.get(cpu).copied().unwrap_or(node);
-        let comes_first = |&node: &NodeId| {
-            let is_ours = node == here || !cpus.contains(&node);
-            gfp.has(Gfp::DIRECT_RECLAIM)
-                && is_ours
-                && phys.is_in_reach(search.preferred.node, node)
-                && !phys.daemons.reclaimed[node.index()].is_reclaimed
-                && self.has_spare_caches(node, phys)
-        };
+        let comes_first = |&node: &NodeId| self.comes_before_other_nodes(search, node, phys);
         phys.frames.nodes().filter(comes_first).fold(NodeMask::EMPTY, |mask, node| mask | NodeMask::of(node))
+    }
+
+    /// Whether reclaim of `node` comes before the use of other nodes: the request may reclaim, the node is near and has pages
+    /// to spare, and nobody else reclaims it or runs on its CPUs.
+    fn comes_before_other_nodes(&self, search: &Search, node: NodeId, phys: &PhysMem<impl Tracer>) -> bool {
+        let request = &search.request;
+        let cpus = phys.frames.cpus();
+        let here = cpus.get(request.cpu).copied().unwrap_or(request.node);
+        let is_ours = node == here || !cpus.contains(&node);
+        request.gfp.has(Gfp::DIRECT_RECLAIM)
+            && is_ours
+            && phys.is_in_reach(search.preferred.node, node)
+            && !phys.daemons.reclaimed[node.index()].is_reclaimed
+            && self.has_spare_caches(node, phys)
     }
 
     /// Whether the node of a zone that fails its mark is reclaimed before the next zone is tried.
@@ -78,7 +82,7 @@ impl UsedPages {
     ) -> bool {
         let zone = phys.frames.zone(zone);
         flags.mark == Mark::Low
-            && self.nodes_to_reclaim_first(search, phys).has(zone.node())
+            && self.comes_before_other_nodes(search, zone.node(), phys)
             && !zone.watermark_ok(search.request.order, search.class, flags, &phys.policy.frames)
     }
 
