@@ -14,7 +14,7 @@ use crate::reclaim::{DEF_PRIORITY, NodePass};
 use crate::suitable::Suitable;
 use crate::trace::{Event, Tracer};
 
-/// What one pass of kswapd goes over.
+/// Zones of one pass of kswapd.
 #[derive(Debug, Default)]
 pub(super) struct Round {
     /// Lists to go over, lowest zone first, and how many pages to scan of each.
@@ -107,8 +107,7 @@ impl UsedPages {
         }
     }
 
-    /// What a pass of kswapd goes over: the lists of all zones that it balances, or of those that need it. Slab is shrunk with
-    /// the last.
+    /// Zones of a pass of kswapd: all that it balances, or those that need it. Slab is shrunk with the last.
     pub(super) fn kswapd_round(&self, pass: &Pass, phys: &PhysMem<impl Tracer>) -> Round {
         let slab = !pass.gentle || phys.policy.reclaim.slab_under_boost == SlabUnderBoost::Shrunk;
         let mut round = Round::default();
@@ -173,7 +172,7 @@ impl<T: Tracer> PhysMem<T> {
         self.can_serve(zone, order, class) || !self.counts_blocks(order) && is_done()
     }
 
-    /// The same but for zones that nothing helps.
+    /// Whether the zone itself can serve the request; that nothing helps a zone is no excuse here.
     fn can_serve(&self, zone: &Zone, order: Order, class: ZoneKind) -> bool {
         if self.counts_blocks(order) {
             return self.is_high_in_blocks(zone, order, class);

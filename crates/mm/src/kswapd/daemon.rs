@@ -12,7 +12,7 @@ use crate::reclaim::Reclaim;
 use crate::reclaim::{DEF_PRIORITY, ReclaimControl, ReclaimFlags, ReclaimId, Reclaimer, shrink_node};
 use crate::trace::{Event, Tracer};
 
-/// How long it naps before it sleeps, so that a node that is short again at once is noticed: 100 ms.
+/// Nap of kswapd before it sleeps, so that a node that is short again at once is noticed: 100 ms.
 const NAP: Nanos = Nanos::new(100_000_000);
 
 /// Balances `node` whenever that is asked for; never ends. To be run as a task of its own, on a CPU of the node.
@@ -116,9 +116,9 @@ async fn balance<E: Stall>(env: &E, node: NodeId, request: DaemonRequest) -> Run
     })
 }
 
-/// What a pass came to.
+/// Result of a pass.
 struct Passed {
-    /// It scanned as many pages as it aimed at anywhere.
+    /// The pass scanned as many pages as it aimed at in some zone.
     scanned_enough: bool,
     /// Pages reclaimed, and to be reclaimed.
     reclaimed: u64,

@@ -46,7 +46,7 @@ pub struct BalanceRun {
     reclaimed: u64,
 }
 
-/// What a pass over the node's lists may do.
+/// Rights of a pass over the node's lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pass {
     /// The node.
@@ -61,25 +61,25 @@ pub struct Pass {
     pub gentle: bool,
 }
 
-/// What a balancing run came to.
+/// Result of a balancing run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunEnd {
     /// The order it ended with: 0 once it had reclaimed enough for compaction to go on with.
     pub order: Order,
     /// Pages reclaimed.
     pub reclaimed: u64,
-    /// It began with boosted zones, whose pageblocks are now to be put in order: kcompactd is woken for order 9.
+    /// The run began with boosted zones, whose pageblocks are now to be put in order: kcompactd is woken for order 9.
     pub was_boosted: bool,
-    /// It gave up without a single page.
+    /// The run gave up without a single page.
     pub failed: bool,
 }
 
-/// How a balancing run goes on.
+/// Next step of a balancing run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Balance {
     /// With this pass, to be answered by [`Mm::balance_passed`].
     Pass(Pass),
-    /// It is over; [`Mm::balance_end`] ends it.
+    /// The run is over; [`Mm::balance_end`] ends it.
     Over,
 }
 
@@ -164,7 +164,7 @@ impl<T: Tracer> PhysMem<T> {
 }
 
 impl UsedPages {
-    /// How the run goes on.
+    /// Next step of the run.
     pub fn balance_next(&self, run: &mut BalanceRun, phys: &mut PhysMem<impl Tracer>) -> Balance {
         let balanced = match run.begun {
             true => self.is_balanced(run.node, run.order, run.class, phys),

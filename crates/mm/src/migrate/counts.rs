@@ -1,19 +1,19 @@
-//! What migration failed for and what it waited for, counted; Linux counts neither apart.
+//! Counts of failures and waits of migration by their cause; Linux counts neither apart.
 
 use order9_units::Nanos;
 
 /// Why an attempt to move a page failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MigrateFailure {
-    /// It is being read.
+    /// The page is being read.
     Locked,
-    /// It is being written.
+    /// The page is being written.
     Writeback,
-    /// Somebody beside its owner has a reference, such as a long-term pin.
+    /// The page has a reference besides its owner's, such as a long-term pin.
     Pinned,
-    /// It is dirty, and its file has no handler that moves dirty pages.
+    /// The page is dirty, and its file has no handler that moves dirty pages.
     Dirty,
-    /// Its file has no handler that moves private data, and does not give that up.
+    /// The file of the page has no handler that moves private data, and does not give that up.
     PrivateData,
     /// The driver that has it is using it.
     DriverBusy,
@@ -69,9 +69,9 @@ by_failure! {
 /// Waits of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// How many.
+    /// Number of waits.
     pub number: u64,
-    /// How long they took together.
+    /// Total time of the waits.
     pub time: Nanos,
 }
 

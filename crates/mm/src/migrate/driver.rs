@@ -19,17 +19,17 @@ use crate::trace::Tracer;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DriverPageId(u32);
 
-/// What a driver answers when its page is to move.
+/// Answer of a driver whose page is to move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DriverAnswer {
-    /// It moves.
+    /// The page moves.
     #[default]
     Moves,
     /// Not now (`EAGAIN`).
     Busy,
     /// Not at all (`EBUSY`), though it lets the page be isolated.
     Refuses,
-    /// It does not even let the page be isolated.
+    /// The driver does not even let the page be isolated.
     Keeps,
 }
 
@@ -52,7 +52,7 @@ impl DriverPages {
         self.pages.get(id.0 as usize).copied().flatten()
     }
 
-    /// What its driver answers for the page in `idx`; `None` if no driver has registered it.
+    /// Answer of the driver for the page in `idx`; `None` if no driver has registered it.
     pub(crate) fn answer(&self, idx: Idx) -> Option<DriverAnswer> {
         let id = self.by_frame.get(&idx.0)?;
         self.get(*id).map(|page| page.answer)
@@ -86,7 +86,7 @@ impl UsedPages {
         Ok(id)
     }
 
-    /// Where a page of a driver is; `None` once it is released.
+    /// Place of a driver's page; `None` once it is released.
     #[must_use]
     pub fn driver_page(&self, id: DriverPageId, phys: &PhysMem<impl Tracer>) -> Option<Pfn> {
         self.drivers.get(id).map(|page| phys.frames.pfn(page.idx))

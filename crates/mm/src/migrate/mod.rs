@@ -32,7 +32,7 @@ use crate::Mm;
 use crate::trace::Tracer;
 use order9_frames::Idx;
 
-/// What migration may wait for; Linux' `enum migrate_mode`.
+/// Waits that a migration may make; Linux' `enum migrate_mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MigrateMode {
     /// `MIGRATE_ASYNC`: nothing.
@@ -44,7 +44,7 @@ pub enum MigrateMode {
 }
 
 impl MigrateMode {
-    /// Its name in trace events.
+    /// Name of the mode in trace events.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -60,22 +60,22 @@ impl MigrateMode {
 pub enum MigrateReason {
     /// To make free blocks.
     Compaction,
-    /// Their memory is about to fail.
+    /// The memory of the pages is about to fail.
     MemoryFailure,
-    /// Their memory is taken out.
+    /// The memory of the pages is taken out.
     MemoryHotplug,
     /// `move_pages` or `migrate_pages`, or another cpuset.
     Syscall,
     /// `mbind`.
     MempolicyMbind,
-    /// Their users run on another node.
+    /// The users of the pages run on another node.
     NumaMisplaced,
     /// A contiguous range is needed.
     ContigRange,
 }
 
 impl MigrateReason {
-    /// Its name in trace events.
+    /// Name of the reason in trace events.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -90,7 +90,7 @@ impl MigrateReason {
     }
 }
 
-/// Where migration gets frames from.
+/// Source of free frames for migration.
 pub(crate) trait Targets<T: Tracer> {
     /// A single held frame for the page in `source`; `None` ends the migration.
     fn take(&mut self, mm: &mut Mm<T>, source: Idx) -> Option<Idx>;

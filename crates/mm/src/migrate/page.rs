@@ -11,7 +11,7 @@ use crate::space::Owner;
 use crate::trace::Tracer;
 use order9_frames::{Flag, Idx, Word};
 
-/// How a page is tried.
+/// Rights of one attempt to move a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attempt {
     pub(crate) mode: MigrateMode,
@@ -22,24 +22,24 @@ pub(crate) struct Attempt {
     pub(crate) cpu: usize,
 }
 
-/// What came of it. Unless the page moved, the target is as it was.
+/// Outcome of an attempt. Unless the page moved, the target is as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The page is in the target now, and its old frame is free.
     Moved,
     /// Nobody needs the page any more: its frame is free.
     Freed,
-    /// As it was, still isolated; another pass may have more luck (`EAGAIN`).
+    /// The page is as it was, still isolated; another pass may have more luck (`EAGAIN`).
     Again(MigrateFailure),
-    /// The same once this is written, which the caller begins.
+    /// The page can be tried again once this is written, which the caller begins.
     Write(FileWrite),
-    /// As it was, still isolated, and would be in every pass (`EBUSY`).
+    /// The page is as it was, still isolated, and would fail in every pass (`EBUSY`).
     Failed(MigrateFailure),
-    /// As it was, still isolated; the caller waits for who has it, and tries again.
+    /// The page is as it was, still isolated; the caller waits for its holder and tries again.
     Wait(HeldBy),
 }
 
-/// Who has a page that migration waits for.
+/// Holder of a page that migration waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeldBy {
     /// A read, which has it locked.
@@ -101,7 +101,7 @@ impl UsedPages {
         self.free_if_kept_by(idx, cpu, phys);
     }
 
-    /// What comes of a page that its driver does not let move now.
+    /// Outcome for a page that its driver does not let move now; `None` if it does.
     fn refused_by_driver(&self, source: Idx, owner: Owner, phys: &mut PhysMem<impl Tracer>) -> Option<Outcome> {
         let is_driver_page = owner == Owner::Nobody;
         match is_driver_page.then(|| self.drivers.answer(source)).flatten()? {
@@ -111,7 +111,7 @@ impl UsedPages {
         }
     }
 
-    /// What comes of a page whose file has no handler to move it; `None` if it can be moved like any other.
+    /// Outcome for a page whose file has no handler to move it; `None` if it can be moved like any other.
     fn unhandled(
         &mut self,
         source: Idx,
@@ -150,7 +150,7 @@ impl<T: Tracer> PhysMem<T> {
         Outcome::Failed(why)
     }
 
-    /// What comes of a page that a disk is transferring.
+    /// Outcome for a page that a disk is transferring; `None` for others.
     fn busy(&mut self, word: Word, attempt: &Attempt) -> Option<Outcome> {
         let Attempt { mode, may_wait, memalloc, .. } = *attempt;
         if word.has(PageFlag::Locked) {

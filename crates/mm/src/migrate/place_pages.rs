@@ -22,7 +22,7 @@ use crate::slow_path::alloc_pages;
 use crate::space::{Errno, Owner};
 use crate::trace::{Event, Tracer};
 
-/// Where a page may go.
+/// Nodes that a page may go to.
 #[derive(Clone, Copy)]
 pub(crate) struct Destination {
     choice: NodeChoice,
@@ -37,7 +37,7 @@ impl Destination {
         Self { choice: NodeChoice::local(node), only: true, reason }
     }
 
-    /// Where a memory policy has it.
+    /// Place that a memory policy chooses.
     pub(crate) const fn chosen(choice: NodeChoice, reason: MigrateReason) -> Self {
         Self { choice, only: false, reason }
     }
@@ -82,11 +82,11 @@ async fn relocate_huge<E: Pressure>(env: &E, head: Pfn, to: Destination) -> Resu
     }
 }
 
-/// What became of a huge page that was to move.
+/// Fate of a huge page that was to move.
 enum HugeMove {
-    /// It is elsewhere, or nobody needs it any more.
+    /// The huge page is elsewhere, or nobody needs it any more.
     Moved,
-    /// It is base pages now, where it was.
+    /// The huge page is base pages now, in its old place.
     Split,
     Failed(Errno),
 }

@@ -21,7 +21,7 @@ pub(super) const PASSES: u32 = 10;
 /// The first pass that may wait.
 const MAY_WAIT: u32 = 3;
 
-/// What a migration came to, in pages.
+/// Result of a migration, in pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Migrated {
     /// In a new frame.
@@ -30,7 +30,7 @@ pub struct Migrated {
     pub freed: u64,
     /// Neither, as Linux counts: of pages that were not tried since there was no target, one.
     pub failed: u64,
-    /// It ended since there was no target.
+    /// The migration ended for lack of a target.
     pub out_of_targets: bool,
 }
 
@@ -65,16 +65,16 @@ struct Run<'a, E, G> {
     /// Translations are flushed once for all pages of a pass.
     batched: bool,
     unflushed: bool,
-    /// How many sources at the front have failed for good in this mode, and are for another one; without that, such pages
-    /// are put back.
+    /// Number of sources at the front that have failed for good in this mode and are left for another one; `None` puts
+    /// such pages back.
     aside: Option<usize>,
     done: Migrated,
 }
 
-/// What became of a page.
+/// Fate of a page in a pass.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tried {
-    /// It is no longer among the sources, or set aside.
+    /// The page is no longer among the sources, or it is set aside.
     Gone,
     Again,
     NoTarget,

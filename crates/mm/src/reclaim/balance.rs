@@ -1,6 +1,7 @@
-//! How a pass shares its scanning between the lists: which are too short to take from, and how much is scanned of each.
+//! Sharing of a pass between the LRU lists: which lists are too short to take from, and how many pages of each are
+//! scanned.
 //!
-//! Key types: [`BalanceView`] (what the decision sees), [`ScanBalance`] (the verdict). Changes nothing.
+//! Key types: [`BalanceView`] (input of the decision), [`ScanBalance`] (the verdict). Nothing here changes state.
 
 use super::pass::CHUNK;
 use crate::lru::Pressure;
@@ -12,14 +13,14 @@ const GIB_SHIFT: u32 = 18;
 /// Weight that swappiness and its complement share.
 const SWAPPINESS_SUM: u64 = 200;
 
-/// How many times more active than inactive pages there may be, for a pair of lists of `pages` together.
+/// Ratio of active to inactive pages that a pair of lists of `pages` together may have.
 #[must_use]
 pub const fn inactive_ratio(pages: u64) -> u64 {
     let ratio = (10 * (pages >> GIB_SHIFT)).isqrt();
     if ratio == 0 { 1 } else { ratio }
 }
 
-/// What the decision sees.
+/// Input of the decision.
 #[derive(Clone, Copy, Debug)]
 pub struct BalanceView {
     /// Pages on each list.
@@ -41,14 +42,14 @@ pub struct BalanceView {
     /// kswapd looks whether lists that count as unreclaimable still are: where the priority makes nothing of all of them, a
     /// few pages of each are scanned.
     pub polls: bool,
-    /// What the lists have cost lately.
+    /// Recent cost of the lists.
     pub pressure: Pressure,
 }
 
-/// Which lists a pass scans.
+/// Lists that a pass scans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScanBalance {
-    /// Those of files.
+    /// Lists of file pages only.
     FileOnly,
     /// The anonymous ones.
     AnonOnly,
@@ -60,13 +61,13 @@ pub enum ScanBalance {
         anon: u64,
         /// Share of pages of files.
         file: u64,
-        /// What the shares are parts of.
+        /// Denominator of the shares.
         of: u64,
     },
 }
 
 impl BalanceView {
-    /// How many times more active than inactive pages of a type there may be; 0 where there must be none.
+    /// Ratio of active to inactive pages of a type that is allowed; 0 allows no active page.
     #[must_use]
     pub const fn ratio(&self, of: LruType, policy: &ReclaimPolicy) -> u64 {
         match of {
@@ -86,7 +87,7 @@ impl BalanceView {
         }
     }
 
-    /// Which lists a pass scans.
+    /// Lists that a pass scans.
     #[must_use]
     pub fn decide(&self, policy: &ReclaimPolicy) -> ScanBalance {
         let inactive = |of: LruType| self.sizes[of.inactive().index()] >> self.priority;

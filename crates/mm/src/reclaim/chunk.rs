@@ -36,7 +36,7 @@ impl Chunk {
     pub(super) const NONE: Self = Self { zone: ZoneId(0), of: LruType::File, scanned: 0, isolated: Vec::new() };
 }
 
-/// What becomes of an isolated page.
+/// Fate of an isolated page.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// Back to the head of its inactive list.
@@ -49,7 +49,7 @@ pub(super) enum Outcome {
     Split,
 }
 
-/// What a chunk came to.
+/// Result of a chunk.
 #[derive(Default)]
 pub(super) struct Tally {
     pub(super) stats: PassStats,
@@ -61,7 +61,7 @@ pub(super) struct Tally {
     pub(super) unflushed: bool,
     activated: u64,
     freed: u64,
-    /// What huge pages were split into.
+    /// Parts of huge pages that were split.
     pub(super) parts: Vec<Idx>,
     /// CPU it runs on.
     pub(super) cpu: usize,

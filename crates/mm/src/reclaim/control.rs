@@ -21,7 +21,7 @@ use crate::trace::Tracer;
 /// Priority of a run at its start: a list of n pages is scanned n >> 12 pages deep.
 pub const DEF_PRIORITY: u8 = 12;
 
-/// Who reclaims.
+/// Starter of reclaim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reclaimer {
     /// The daemon of a node.
@@ -43,7 +43,7 @@ pub enum PageWrite {
 #[derive(Clone, Debug)]
 pub struct ReclaimControl {
     // Whole run.
-    /// Who reclaims.
+    /// Starter of the run.
     pub by: Reclaimer,
     /// The block that is needed.
     pub order: Order,
@@ -78,7 +78,7 @@ pub struct ReclaimControl {
     pub priority: u8,
     // Until the lists are through.
     pub(super) pass: Option<Pass>,
-    /// What the pass has met.
+    /// Counts of the present pass.
     pub stats: PassStats,
     // Until the chunk is reclaimed.
     pub(super) chunk: Chunk,
@@ -118,7 +118,7 @@ pub type ReclaimId = RunId<ReclaimControl>;
 /// State that reclaim runs share and leave for each other.
 #[derive(Clone, Default)]
 pub struct Reclaim {
-    /// What kswapd has found, by set of LRU lists.
+    /// Conclusions of kswapd, by set of LRU lists.
     pub(super) flags: Vec<ReclaimFlags>,
     /// The disks of file pages have all they can take.
     pub(super) congested: bool,

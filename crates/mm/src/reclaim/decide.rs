@@ -7,7 +7,7 @@ use crate::lru_list::LruType;
 use crate::policy::ContinueRule;
 use crate::suitable::compact_gap;
 
-/// What to do with a page at the tail of an inactive list.
+/// Verdict on a page at the tail of an inactive list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reference {
     /// Take it.
@@ -16,7 +16,7 @@ pub enum Reference {
     ReclaimClean,
     /// Give it another round on the inactive list.
     Keep,
-    /// It is in use: to the active list.
+    /// The page is in use and goes to the active list.
     Activate,
 }
 
@@ -34,7 +34,7 @@ pub const fn check_reference(young: u32, of: LruType, referenced: bool, executab
     }
 }
 
-/// Where reclaim for a block larger than a page stands after a pass over a node.
+/// State of reclaim for a block larger than a page after a pass over a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// The block wanted.

@@ -1,4 +1,4 @@
-//! What becomes of one isolated page: the questions of `shrink_page_list` in their order.
+//! Verdict on one isolated page: the questions of `shrink_page_list` in their order.
 
 use super::chunk::{Outcome, Tally};
 use super::control::{PageWrite, ReclaimControl, Reclaimer};

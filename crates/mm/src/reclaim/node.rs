@@ -14,7 +14,7 @@ use crate::lru_list::LruList;
 use crate::shrinker::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
 use crate::trace::Tracer;
 
-/// What a pass goes over.
+/// Zones and lists of a pass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodePass {
     /// A zone that the lists serve.
@@ -23,7 +23,7 @@ pub(crate) struct NodePass {
     pub(crate) slab: bool,
 }
 
-/// How far a run was.
+/// Progress of a run.
 #[derive(Clone, Copy)]
 struct Mileage {
     scanned: u64,

@@ -32,16 +32,16 @@ pub(super) struct Pass {
     reclaimed_before: u64,
     /// Budgets were cut already, or must not be.
     cut: bool,
-    /// What is to be looked at next, once the caller has waited.
+    /// List and number of pages to scan next, once the caller has waited.
     waiting: Option<(LruList, u64)>,
 }
 
-/// What a step of a run came to.
+/// Result of a step of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReclaimStep {
     /// Active pages were aged, or inactive ones isolated, which the next step deals with.
     Scanned,
-    /// So many isolated pages were freed; the others are back on a list.
+    /// Number of isolated pages that were freed; the others are back on a list.
     Reclaimed(Pages),
     /// Others hold so many isolated pages that the inactive list is short: the caller sleeps, by Linux 100 ms, and goes on.
     /// Nothing was done. If it does not help, the run gives up this chunk.
@@ -84,7 +84,7 @@ impl<T: Tracer> Mm<T> {
 }
 
 impl UsedPages {
-    /// What the sharing of a pass over the set of lists of `zone` depends on.
+    /// Input for the sharing of a pass over the set of lists of `zone`.
     fn balance_view(
         &mut self,
         run: &ReclaimControl,

@@ -1,6 +1,7 @@
-//! What a pass met on its way, and what kswapd concludes from it about a set of LRU lists.
+//! Counts of a pass, and the conclusions of kswapd about a set of LRU lists.
 //!
-//! Key types: [`PassStats`] (counts of one pass), [`ReclaimFlags`] (what holds of the lists until they are balanced again).
+//! Key types: [`PassStats`] (counts of one pass), [`ReclaimFlags`] (conclusions that hold until the lists are balanced
+//! again).
 
 use order9_frames::ZoneId;
 
@@ -55,7 +56,7 @@ impl PassStats {
     }
 }
 
-/// What kswapd has found of a set of LRU lists since it was last balanced: `PGDAT_WRITEBACK` and so on.
+/// Conclusions of kswapd about a set of LRU lists since it was last balanced: `PGDAT_WRITEBACK` and so on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReclaimFlags {
     /// A pass met nothing but pages under writeback: a page that comes round again before its write has ended stalls kswapd.
@@ -67,7 +68,7 @@ pub struct ReclaimFlags {
 }
 
 impl ReclaimFlags {
-    /// The same after a pass of kswapd. None is taken back before the node is balanced.
+    /// Flags after a pass of kswapd. No flag is cleared before the node is balanced.
     #[must_use]
     pub const fn after(self, pass: &PassStats) -> Self {
         Self {

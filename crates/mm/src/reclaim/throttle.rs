@@ -16,7 +16,7 @@ use crate::trace::{Event, Tracer};
 const DISK_WAIT: Nanos = Nanos::new(100_000_000);
 /// Longest wait for pages that others have isolated, once it is ended by events.
 const ISOLATED_WAIT: Nanos = Nanos::new(20_000_000);
-/// How often lists are scanned in vain before they count as unreclaimable.
+/// Scans in vain after which lists count as unreclaimable.
 const SCANS_MAX: u64 = 6;
 /// Longest wait of a task that may not enter filesystems, and so may hold what kswapd needs.
 const NOFS_WAIT: Nanos = Nanos::new(1_000_000_000);

@@ -1,4 +1,4 @@
-//! How many objects one call of a shrinker looks at, and what it leaves for later calls.
+//! Number of objects that one call of a shrinker looks at, and number that it leaves for later calls.
 //!
 //! The rules as published, with `D` for work put off earlier, `delta` for what this call adds, `total` for what it does:
 //! up to 5.12, `total = D + delta`, but at most half of what can be freed while `delta` is below a quarter of it, and at most
@@ -9,7 +9,7 @@
 
 use crate::policy::{ReclaimPolicy, SlabDeferred, SlabTarget};
 
-/// What the objects of a shrinker are worth, and how many of them make a batch.
+/// Worth of a shrinker's objects, and their number in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShrinkerCost {
     /// I/O that it takes to make an object again; Linux' `DEFAULT_SEEKS` is 2, and 0 is none.
@@ -18,7 +18,7 @@ pub struct ShrinkerCost {
     pub batch: u64,
 }
 
-/// What the pass over LRU lists did that this shrinking belongs to.
+/// Counts of the pass over LRU lists that this shrinking belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LruScan {
     /// Pages scanned.
@@ -34,11 +34,11 @@ pub struct ShrinkPlan {
     pub freeable: u64,
     /// Work put off by earlier calls, in objects.
     pub deferred: u64,
-    /// What this call adds.
+    /// Objects that this call adds.
     pub delta: u64,
-    /// What is left to look at.
+    /// Objects that are left to look at.
     pub total: u64,
-    /// What was looked at.
+    /// Objects looked at.
     pub scanned: u64,
     batch: u64,
 }
@@ -93,7 +93,7 @@ impl ShrinkPlan {
     }
 }
 
-/// What one call adds.
+/// Number of objects that one call adds.
 fn delta(cost: ShrinkerCost, freeable: u64, priority: u8, lru: LruScan, target: SlabTarget) -> u64 {
     if cost.seeks == 0 {
         return freeable / 2;
@@ -125,7 +125,7 @@ mod tests {
         rules(SlabTarget::Priority, false, SlabDeferred::Planned)
     }
 
-    /// What one call scans and puts off.
+    /// Numbers of objects that one call scans and puts off.
     fn call(freeable: u64, deferred: u64, priority: u8, policy: &ReclaimPolicy) -> (u64, u64) {
         let mut plan = ShrinkPlan::new(COST, freeable, deferred, priority, LruScan::default(), policy);
         while let Some(batch) = plan.next_batch() {

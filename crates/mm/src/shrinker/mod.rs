@@ -28,7 +28,7 @@ use crate::trace::Tracer;
 /// Objects per batch of a shrinker that does not say otherwise; Linux' SHRINK_BATCH.
 const SHRINK_BATCH: u64 = 128;
 
-/// Somebody who can give up kernel objects.
+/// Subsystem that can give up kernel objects.
 #[derive(Clone)]
 pub(crate) struct Shrinker {
     kind: ShrinkerKind,
@@ -37,7 +37,7 @@ pub(crate) struct Shrinker {
     deferred: Vec<u64>,
 }
 
-/// Whose objects a shrinker gives up.
+/// Owner of the objects that a shrinker gives up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShrinkerKind {
     /// Dentries and inodes of the filesystem; needs `__GFP_FS`.

@@ -9,7 +9,7 @@ use crate::fs_cache::{FsScan, ScanStep};
 use crate::reclaim::Reclaimer;
 use crate::trace::{Event, Tracer};
 
-/// What shrinkers are called for.
+/// Request to shrinkers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShrinkControl {
     /// Node whose objects are freed.
@@ -20,13 +20,13 @@ pub struct ShrinkControl {
     pub priority: u8,
     /// The pass over LRU lists that this is part of; counts only where the policy shares effort out by it.
     pub lru: LruScan,
-    /// Who reclaims.
+    /// Starter of reclaim.
     pub by: Reclaimer,
     /// CPU it runs on.
     pub cpu: usize,
 }
 
-/// How a call goes on.
+/// Next step of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShrinkStep {
     /// At most a batch was done; call again.
@@ -60,14 +60,14 @@ struct Batch {
     objects: u64,
 }
 
-/// What is left of a batch.
+/// Rest of a batch.
 #[derive(Clone, Debug)]
 enum Scan {
     Fs(FsScan),
-    /// So many huge pages are still to be split.
+    /// Number of huge pages that are still to be split.
     Splits(u64),
     HugeZeroPage,
-    /// The same of tmpfs.
+    /// Number of huge pages of tmpfs that are still to be split.
     ShmemSplits(u64),
 }
 
@@ -78,7 +78,7 @@ impl ShrinkSlab {
         Self { control, at: 0, now: None, total: Shrunk::default() }
     }
 
-    /// What was freed so far.
+    /// Objects freed so far.
     #[must_use]
     pub fn shrunk(&self) -> Shrunk {
         self.total

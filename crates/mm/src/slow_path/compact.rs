@@ -9,7 +9,7 @@ use crate::alloc_error::{AllocError, GaveUp};
 use crate::env::{CompactPriority, CompactResult};
 use crate::policy::{EarlyFail, FirstCompaction, StallCounts};
 
-/// What compaction brought.
+/// Result of compaction for the request.
 pub(super) struct Outcome {
     pub(super) result: CompactResult,
     pub(super) page: Option<Pfn>,

@@ -33,7 +33,7 @@ pub async fn alloc_pages<E: Pressure>(env: &E, request: &Request) -> Result<Pfn,
     }
 }
 
-/// The same for a request that [`Mm::alloc_fast`](crate::Mm::alloc_fast) has just failed.
+/// Serves a request that [`Mm::alloc_fast`](crate::Mm::alloc_fast) has just failed; may wait.
 ///
 /// # Errors
 /// [`AllocError`], with the reason to stop.
@@ -90,7 +90,7 @@ struct SlowPath<'e, E> {
     keeps_types_apart: bool,
 }
 
-/// What one round came to.
+/// Result of one round.
 enum Round {
     Page(Pfn),
     Again,
@@ -266,7 +266,7 @@ impl<'e, E: Pressure> SlowPath<'e, E> {
         gfp.has(Gfp::NOFAIL) && gfp.has(Gfp::DIRECT_RECLAIM)
     }
 
-    /// What a request takes that must not fail: deeper reserves, then any page there is.
+    /// Takes a page for a request that must not fail: from deeper reserves, then any page there is.
     async fn last_reserves(&mut self) -> Option<Pfn> {
         let mut flags = self.flags();
         flags.reserve.min_reserve = true;

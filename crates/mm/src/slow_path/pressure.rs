@@ -1,5 +1,5 @@
-//! What a request does about memory that is short: [`Pressure`]. The world only kills; the rest is the engine's, and scripted by
-//! tests of the slow path.
+//! Answers of a request to a shortage of memory: [`Pressure`]. The world only kills; all else is the engine's, and
+//! scripted by tests of the slow path.
 
 use order9_frames::Request;
 

@@ -25,7 +25,7 @@ use crate::{Gfp, Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
 struct World {
     mm: RefCell<Mm>,
     log: RefCell<Vec<String>>,
-    /// What reclaim returns, a page each, oldest first.
+    /// Pages that reclaim returns, one by one, oldest first.
     hoard: RefCell<Vec<Pfn>>,
     /// Pages that each call of reclaim returns.
     reclaims: u64,
@@ -56,7 +56,7 @@ impl World {
         }
     }
 
-    /// The same with `pages` free.
+    /// Adds `pages` free pages.
     fn with_free(self, pages: u64) -> Self {
         self.release(pages);
         self

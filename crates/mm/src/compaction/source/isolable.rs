@@ -15,7 +15,7 @@ use crate::trace::Tracer;
 /// Kind of a frame, as the scan sees it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::compaction) enum Found {
-    /// So many frames that cannot move.
+    /// A sequence of so many frames that cannot move.
     Failure(u64),
     /// A free block of so many frames.
     Free(u64),

@@ -63,7 +63,7 @@ impl Crowd {
         });
     }
 
-    /// Something that others do.
+    /// Does one random thing that other tasks do.
     fn disturb(&self) {
         let mut taken = self.taken.borrow_mut();
         match self.below(10) {

@@ -27,10 +27,10 @@ use crate::{Contents, Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
 
 /// First frame of the zone.
 const BASE: u64 = 1 << 20;
-/// Its only CPU.
+/// The only CPU of the world.
 const CPU: usize = 0;
 
-/// What a frame is at the start.
+/// Content of a frame at the start.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum F {
     Free,
@@ -44,7 +44,7 @@ enum F {
     Huge,
 }
 
-/// What other tasks do at once.
+/// Interference of other tasks, all at once.
 type Others = fn(&mut Mm<Vec<Event>>);
 
 /// A world in which nobody else acts, and nothing has to be waited for.
@@ -52,10 +52,10 @@ struct World {
     mm: RefCell<Mm<Vec<Event>>>,
     resched: Cell<bool>,
     lru_busy: Cell<bool>,
-    /// How often the run let others go first.
+    /// Number of times that the run let others go first.
     ways_made: Cell<u32>,
     zone_busy: Cell<bool>,
-    /// What others do after the first step.
+    /// Interference after the first step.
     others: Cell<Option<Others>>,
     sleeps: Cell<u32>,
     steps: Cell<u32>,
@@ -93,7 +93,7 @@ fn classic() -> Policy {
     policy
 }
 
-/// The same with one change.
+/// Policy of the classic scanners with one change.
 fn classic_with(change: impl FnOnce(&mut CompactionPolicy)) -> Policy {
     let mut policy = classic();
     change(&mut policy.compaction);
@@ -178,7 +178,7 @@ impl World {
         run(try_to_compact_pages(self, &request, priority))
     }
 
-    /// What all runs have looked at.
+    /// Frames and entries that all runs have looked at.
     fn totals(&self) -> CompactTotals {
         let mm = self.mm.borrow();
         let counters = mm.counters();
@@ -203,7 +203,7 @@ impl World {
         mm.tracer_mut().iter().filter(|event| matches!(event, Event::Compaction(event) if of(event))).count()
     }
 
-    /// Where the scanners of the last run stood in the end, counted from the start of the zone.
+    /// Positions of the scanners at the end of the last run, counted from the start of the zone.
     fn ends(&self) -> (u64, u64) {
         let mut mm = self.mm.borrow_mut();
         let mut events = mm.tracer_mut().iter().rev();
@@ -223,7 +223,7 @@ impl World {
         [migrate, sync, of.cached_free].map(|pfn| pfn.get().checked_sub(BASE))
     }
 
-    /// Which of the pageblocks scanners pass over.
+    /// Pageblocks with a skip hint.
     fn skipped(&self) -> Vec<u64> {
         let mm = self.mm.borrow();
         let blocks = mm.zones()[0].span().len().get() / 512;

@@ -26,7 +26,7 @@ fn shortage(policy: Policy) -> World {
     world
 }
 
-/// The same before the kernel has taken any, with so many pageblocks in all.
+/// Zone of `pageblocks` pageblocks like that of [`shortage`], before the kernel has taken any.
 fn half_mapped(policy: Policy, pageblocks: u64) -> World {
     let frames: Vec<F> = (0..pageblocks * SLOT).map(|at| if at / SLOT == 7 { F::Page } else { F::Free }).collect();
     let world = World::new(policy, &frames);

@@ -1,4 +1,4 @@
-//! What becomes of pages in every state, with every mode and pass; every law holds after every step.
+//! Fate of pages in every state, with every mode and pass; every law holds after every step.
 
 mod huge;
 mod outcomes;
@@ -24,7 +24,7 @@ use crate::trace::Event;
 use crate::{FileId, Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
 
 const CPU: usize = 0;
-/// What a wait for transfers takes.
+/// Time that a transfer takes.
 const TRANSFER: Nanos = Nanos::new(1000);
 
 /// A machine with swap and a filesystem, on which transfers end when somebody waits for them.
@@ -92,7 +92,7 @@ impl World {
         (space, start)
     }
 
-    /// Where a page of a program is.
+    /// Frame of a page of a program.
     fn page(&self, (space, start): (SpaceId, VirtAddr), page: u64) -> Pfn {
         match self.mm.borrow().page_at(space, address(start, page)) {
             PageView::Present { pfn, .. } => pfn,
@@ -100,7 +100,7 @@ impl World {
         }
     }
 
-    /// Where a page of a program at 0x7f00_0000_0000 is.
+    /// Frame of a page of a program that starts at 0x7f00_0000_0000.
     pub(crate) fn page_of(&self, space: SpaceId, page: u64) -> Pfn {
         self.page((space, VirtAddr::new(0x7f00_0000_0000)), page)
     }

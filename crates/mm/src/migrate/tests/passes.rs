@@ -1,4 +1,4 @@
-//! What stands in the way of a page, how often it is tried, and what is waited for.
+//! Obstacles of a page, the number of attempts, and the waits.
 
 use alloc::vec::Vec;
 

@@ -76,7 +76,7 @@ impl Busy {
         }
     }
 
-    /// Something that others do.
+    /// Does one random thing that other tasks do.
     fn disturb(&self) {
         match self.below(18) {
             0..=5 => self.access(),
