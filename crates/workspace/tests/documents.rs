@@ -61,6 +61,7 @@ fn the_code_map_names_every_crate() {
 #[test]
 fn the_glossary_is_in_alphabetical_order() {
     let text = read(&root().join("docs/glossary.md"));
+    let (text, _) = text.split_once("## Our words").expect("the glossary ends with our words");
     let rows = text.lines().filter_map(|line| line.strip_prefix("| ")).skip(1);
     let words: Vec<String> = rows.filter_map(|row| row.split(" |").next()).map(str::to_lowercase).collect();
     for pair in words.windows(2) {
