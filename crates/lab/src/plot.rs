@@ -58,7 +58,9 @@ pub enum PlotError {
         text: String,
     },
     /// The worth of switches was asked of other runs.
-    #[error("--worth: the run takes no policy apart; expected what `order9 run --ablate P --against Q -o DIR` stored")]
+    #[error(
+        "--worth: the run takes no policy apart; expected a directory of `order9 run --ablate P --against Q -o DIR`"
+    )]
     NoAblation,
     /// The end of the time axis does not lie behind its begin.
     #[error("there is nothing from {from} to {to}: the runs take {end}")]

@@ -47,7 +47,7 @@ pub enum WriteError {
         directory: PathBuf,
     },
     /// The inputs of an interrupted run cannot be read.
-    #[error("{}: it does not say what the interrupted run was asked for", .path.display())]
+    #[error("{}: the inputs of the interrupted run are not readable there", .path.display())]
     Key {
         /// Path of the file.
         path: PathBuf,

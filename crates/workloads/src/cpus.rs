@@ -48,7 +48,7 @@ const SPREADS: [(&str, Spread); 2] = [("even", Spread::Even), ("packed", Spread:
 /// The parameter that binds to CPUs.
 pub(crate) const CPUS: Parameter = Parameter {
     key: "cpus",
-    meaning: "CPUs that the program and all that it starts are bound to, as taskset(1) or numactl(8) name them",
+    meaning: "CPUs to which the program and its children are bound, as taskset(1) or numactl(8) name them",
     kind: Kind::Cpus,
     default: |_| Value::Cpus(Cpus::All),
     default_text: "all",
@@ -57,7 +57,7 @@ pub(crate) const CPUS: Parameter = Parameter {
 /// The parameter that says how threads spread.
 pub(crate) const SPREAD: Parameter = Parameter {
     key: "spread",
-    meaning: "which of equally loaded CPUs a new thread or process gets: of the node with the fewest tasks, or of its starter's",
+    meaning: "choice among equally loaded CPUs for a new thread or process: a CPU of the node with the fewest tasks, or of its starter's node",
     kind: Kind::Word(&["even", "packed"]),
     default: |_| Value::Word("even"),
     default_text: "even",

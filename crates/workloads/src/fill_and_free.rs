@@ -38,14 +38,14 @@ const PARAMETERS: &[Parameter] = &[
     PATTERN,
     Parameter {
         key: "rounds",
-        meaning: "how often memory is filled and freed",
+        meaning: "number of times that memory is filled and freed",
         kind: Kind::Count { min: 1, max: 1_000_000 },
         default: |_| Value::Count(1),
         default_text: "1",
     },
     Parameter {
         key: "hold",
-        meaning: "how long what is left is kept in the end",
+        meaning: "time for which the remaining memory is kept in the end",
         kind: Kind::Time,
         default: |_| Value::Time(Nanos::ZERO),
         default_text: "0s",

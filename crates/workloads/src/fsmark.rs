@@ -56,7 +56,7 @@ const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "iterations",
-        meaning: "how often all processes make their files, beside those that are there",
+        meaning: "number of times that all processes make their files, besides the files of earlier times",
         kind: Kind::Count { min: 1, max: 1_000_000 },
         default: |facts| Value::Count(iterations(facts)),
         default_text: "60, or as many as fill 70 % of the disk with default files",

@@ -15,7 +15,7 @@ use crate::unit::UNIT;
 /// The workload, but for its program [`run`].
 pub(crate) const WORKLOAD: Spec = Spec {
     name: "hugetlb-grow",
-    summary: "an administrator wants a hugetlb pool in fragmented memory: what does each try give",
+    summary: "an administrator wants a hugetlb pool in fragmented memory: the gain of each try",
     description: "\
         Writes a number of huge pages to vm.nr_hugepages in fragmented memory, and writes it again while the kernel has \
         made fewer. Measured are the time of every try and the huge pages that it gave.",
@@ -30,14 +30,14 @@ pub(crate) const WORKLOAD: Spec = Spec {
 const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "size",
-        meaning: "size of the pool that is asked for",
+        meaning: "size of the wanted pool",
         kind: Kind::Bytes { min: UNIT },
         default: |facts| Value::Bytes(Bytes::new(facts.room().get() / 2).max(UNIT)),
         default_text: "1/2 of memory",
     },
     Parameter {
         key: "tries",
-        meaning: "how often the size is written, at most",
+        meaning: "largest number of times that the size is written",
         kind: Kind::Count { min: 1, max: 1000 },
         default: |_| Value::Count(5),
         default_text: "5",
@@ -65,7 +65,7 @@ const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "file",
-        meaning: "the file of /proc/sys/vm that is written: the second goes by the memory policy of the writer",
+        meaning: "the file of /proc/sys/vm that is written: the second obeys the memory policy of the writer",
         kind: Kind::Word(&["nr_hugepages", "nr_hugepages_mempolicy"]),
         default: |_| Value::Word("nr_hugepages"),
         default_text: "nr_hugepages",

@@ -11,7 +11,7 @@ use crate::sys::{Stop, Sys};
 /// The workload, but for its program [`run`].
 pub(crate) const WORKLOAD: Spec = Spec {
     name: "idle",
-    summary: "sleeps: what a machine does by itself",
+    summary: "sleeps: the machine with its daemons alone",
     description: "\
         Sleeps, to see what a machine does by itself. Measured is nothing but counters.",
     parameters: PARAMETERS,
@@ -24,7 +24,7 @@ pub(crate) const WORKLOAD: Spec = Spec {
 
 const PARAMETERS: &[Parameter] = &[Parameter {
     key: "time",
-    meaning: "how long to sleep",
+    meaning: "time to sleep",
     kind: Kind::Time,
     default: |_| Value::Time(Nanos::new(60_000_000_000)),
     default_text: "60s",

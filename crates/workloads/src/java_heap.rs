@@ -41,7 +41,7 @@ const PARAMETERS: &[Parameter] = &[
     PATTERN,
     Parameter {
         key: "pause",
-        meaning: "how long nothing happens before the process starts",
+        meaning: "pause before the process starts",
         kind: Kind::Time,
         default: |_| Value::Time(Nanos::ZERO),
         default_text: "0s",

@@ -97,7 +97,7 @@ pub struct MbindFlags {
 pub const GENERAL: &[Parameter] = &[
     Parameter {
         key: "mempolicy",
-        meaning: "memory policy under which the program and all that it starts run, as numactl(8) sets it",
+        meaning: "memory policy under which the program and its children run, as numactl(8) sets it",
         kind: Kind::Mempolicy,
         default: |_| Value::Mempolicy(Mempolicy::DEFAULT),
         default_text: "default",

@@ -15,7 +15,7 @@ const PAGES: u64 = PAGEBLOCK_PAGES.get();
 /// The parameter by which a pattern is chosen.
 pub(crate) const PATTERN: Parameter = Parameter {
     key: "pattern",
-    meaning: "which pages of 2 MiB are given back: the first, an even spread, or any",
+    meaning: "pages of 2 MiB that are given back: the first, an even spread, or any",
     kind: Kind::Word(&["first", "stride", "random"]),
     default: |_| Value::Word("first"),
     default_text: "first",

@@ -15,7 +15,7 @@ use crate::sys::{Access, ChildKind, DropCaches, FileId, Mapping, Measuring, Stop
 /// The workload, but for its program [`run`].
 pub(crate) const WORKLOAD: Spec = Spec {
     name: "stutter",
-    summary: "maps and touches memory beside a hog and a large copy: what a desktop user feels",
+    summary: "maps and touches memory beside a hog and a large copy: the stalls that a desktop user feels",
     description: "\
         What a desktop user feels: a small program maps and touches memory again and again while another one hogs memory \
         and a large file is copied. Measured is how long each mapping takes.",
@@ -44,7 +44,7 @@ const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "copies",
-        meaning: "how often it is copied",
+        meaning: "number of copies",
         kind: Kind::Count { min: 1, max: 1000 },
         default: |_| Value::Count(5),
         default_text: "5",

@@ -169,10 +169,10 @@ pub enum Problem {
     #[error("two cases are called '{0}'")]
     SameCase(String),
     /// A case has a key that only the whole file may have.
-    #[error("{0} is the same for all cases: expected it above the first [[case]]")]
+    #[error("{0} holds for all cases: expected it above the first [[case]]")]
     OfAllCases(String),
     /// A workload of a case that does not measure what the table shows.
-    #[error("{workload} does not measure what touching memory and using it costs, expected one of {expected}")]
+    #[error("{workload} does not measure the time to touch memory and to use it, expected one of {expected}")]
     NotInTable {
         /// Name of the workload.
         workload: &'static str,
@@ -200,7 +200,7 @@ pub enum Problem {
     )]
     NoHost,
     /// A kernel that no policy stands for.
-    #[error("the host's kernel, '{release}', {why}: name what it is to run as with --policy")]
+    #[error("the host's kernel, '{release}', {why}: name a policy for it with --policy")]
     HostKernel {
         /// The release in the snapshot.
         release: String,

@@ -21,7 +21,7 @@ fn figures() -> String {
         format!("| `{}` | {unit} | {} |\n", info.key, info.meaning.trim_end_matches('.'))
     };
     let rows: String = FIGURES.iter().chain(DISTANCE_FIGURES.iter()).chain(DISK_FIGURES.iter()).map(row).collect();
-    format!("| key | unit | what it is |\n|---|---|---|\n{rows}")
+    format!("| key | unit | meaning |\n|---|---|---|\n{rows}")
 }
 
 fn document() -> String {

@@ -87,7 +87,7 @@ fn what_is_wrong_with_a_case_is_said_where_it_is() {
     refused(&format!("{GUEST}polices = []\n"), "mine.toml, line 8: unknown key polices; did you mean policies?");
     refused(
         &format!("{GUEST}seeds = 3\n"),
-        "mine.toml, line 8: seeds is the same for all cases: expected it above the first [[case]]",
+        "mine.toml, line 8: seeds holds for all cases: expected it above the first [[case]]",
     );
     refused(
         &format!("{GUEST}parameters = {{ siez = '1G' }}\n"),
@@ -104,7 +104,7 @@ fn what_is_wrong_with_a_case_is_said_where_it_is() {
     );
     refused(
         "[[case]]\nname = 'x'\nworkload = 'usemem'\n",
-        "mine.toml, line 5: usemem does not measure what touching memory and using it costs, expected one of \
+        "mine.toml, line 5: usemem does not measure the time to touch memory and to use it, expected one of \
          fragmented-node-fault, thpfioscale, vm-larger-than-node",
     );
     refused(

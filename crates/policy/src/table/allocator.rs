@@ -62,9 +62,9 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     flag!(
         [frames] alloc.fallback_contaminated,
-        "Whether fallback of what cannot move takes from pageblocks that hold such memory already",
-        off: "fallback of what cannot move takes from the pageblock of the block it finds", "every release",
-        on: "fallback of what cannot move takes from Movable pageblocks that hold such memory already", "order9"
+        "Whether fallback of immovable requests takes from pageblocks that already hold immovable memory",
+        off: "fallback of immovable requests takes from the pageblock of the block that it finds", "every release",
+        on: "fallback of immovable requests takes from Movable pageblocks that already hold immovable memory", "order9"
     ),
     Switch {
         key: "watermark.scale_factor",
@@ -235,7 +235,7 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     choice!(
         mempolicy,
-        "Which calls and modes of memory policies there are",
+        "Calls and modes of memory policies",
         "programs choose their nodes by",
         MempolicyInterface::Base: "base",
             "MPOL_PREFERRED, MPOL_BIND, MPOL_INTERLEAVE and MPOL_LOCAL", "up to 5.11";
@@ -279,7 +279,7 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     flag!(
         [frames] merge_guards_all_types,
-        "Whether order-9 blocks merge only if both pageblocks are of a mergeable type or of the same",
+        "Whether order-9 blocks merge only if both pageblocks are of mergeable types or of one type",
         off: "order-9 blocks merge whatever their types, unless one is Isolate", "up to 5.17",
         on: "order-9 blocks merge only if both pageblocks are of a mergeable type or of the same", "5.18+"
     ),

@@ -146,7 +146,7 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     flag!(
         compaction.fast_source_wasted,
-        "Whether a source found in the free lists is passed over for the mark that finding it left",
+        "Whether a source found in the free lists is skipped because the search itself marked it as scanned",
         off: "a source found in the free lists is scanned", "6.5+",
         on: "a source found in the free lists is marked as searched, and passed over for that mark", "5.1 to 6.4"
     ),
@@ -203,9 +203,9 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     flag!(
         compaction.gives_way,
-        "Whether kcompactd lets whoever wants a CPU go first",
+        "Whether kcompactd lets tasks that wait for its CPU go first",
         off: "kcompactd shares the CPU with others as any task does", "every release",
-        on: "kcompactd lets whoever wants a CPU go first, after each batch of pages", "order9"
+        on: "kcompactd lets tasks that wait for its CPU go first, after each batch of pages", "order9"
     ),
     flag!(
         compaction.scan_counts_jumps,

@@ -8,7 +8,7 @@ use crate::switch::{Case, Switch, Value, Values};
 pub(super) static SWITCHES: &[Switch] = &[
     choice!(
         numa_balancing.spares,
-        "Which pages keep their access although NUMA balancing scans their mapping",
+        "Pages that keep their access although NUMA balancing scans their mapping",
         "a scan of NUMA balancing leaves the access to",
         ScanSpares::Nothing: "nothing",
             "no page that it comes by", "up to 4.9";
@@ -21,7 +21,7 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     choice!(
         numa_balancing.vmas,
-        "Which mappings a scan of NUMA balancing enters",
+        "Mappings that a scan of NUMA balancing enters",
         "a scan of NUMA balancing enters",
         ScanVmas::All: "all",
             "every mapping", "up to 6.3";
@@ -30,7 +30,7 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     choice!(
         numa_balancing.slows_down,
-        "What lengthens the time between two scans of NUMA balancing",
+        "Events that lengthen the time between two scans of NUMA balancing",
         "NUMA balancing scans less often where most hint faults are",
         ScanSlowsDown::Local: "local",
             "local", "up to 4.14";
@@ -57,7 +57,7 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     flag!(
         numa_balancing.debugfs,
-        "Where the settings of NUMA balancing are",
+        "Folder of the settings of NUMA balancing",
         off: "the settings of NUMA balancing are kernel.numa_balancing_scan_*", "up to 5.12",
         on: "the settings of NUMA balancing are in /sys/kernel/debug/sched/numa_balancing", "5.13+"
     ),

@@ -88,7 +88,7 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     choice!(
         reclaim.throttle,
-        "What stalled reclaimers wait for",
+        "Event that stalled reclaimers wait for",
         "reclaimers that overtake the disks or each other wait for",
         ThrottleRule::Congestion: "congestion",
             "disks to be less busy, for up to 100 ms", "up to 5.15";
@@ -145,7 +145,7 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     choice!(
         reclaim.lazy_free,
-        "Among which pages those wait of which madvise says MADV_FREE",
+        "List on which pages under MADV_FREE wait",
         "pages that a program can do without are",
         LazyFree::None: "none",
             "unknown to the kernel", "up to 4.4";
@@ -166,7 +166,7 @@ pub(super) static SWITCHES: &[Switch] = &[
     flag!(
         reclaim.partial_first,
         "Whether reclaim begins with huge pages that are mapped in part",
-        off: "what is unmapped of a huge page comes free when its shrinker gets to it, after pages that somebody uses", "every release",
+        off: "unmapped parts of a huge page become free when its shrinker gets to it, after pages in use", "every release",
         on: "reclaim splits huge pages that are mapped in part before it takes a page that somebody uses", "order9"
     ),
 ];

@@ -50,7 +50,7 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     choice!(
         slow_path.withdrawn,
-        "What a compaction that was deferred, contended or left a part out means for the next try",
+        "Effect of a deferred, contended or partial compaction on the next try",
         "after compaction that was deferred, contended or left a part out, a request tries again",
         Withdrawn::ByReclaimable: "by_reclaimable",
             "while a zone would be suitable with what can be reclaimed", "4.9 to 5.3";
@@ -59,7 +59,7 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     flag!(
         slow_path.retry_waits_for_writeback,
-        "Whether a retry without progress waits while most of what could be reclaimed is under writeback",
+        "Whether a retry without progress waits while most reclaimable pages are under writeback",
         off: "a retry without progress does not wait for writeback", "up to 4.6, and 5.16+",
         on: "a retry without progress waits up to 100 ms while most of what could be reclaimed is under writeback",
             "4.7 to 5.15"

@@ -50,7 +50,7 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     Switch {
         key: "thp.placement",
-        meaning: "On which nodes a fault looks for a huge page, and what each attempt may do",
+        meaning: "Nodes on which a fault looks for a huge page, and the rights of each attempt",
         sysctl: None,
         values: Values::Word { subject: "a fault takes a huge page from", cases: &PLACEMENTS },
         get: |policy| Value::Word(policy.thp.placement.rule().name),
@@ -60,7 +60,7 @@ pub(super) static SWITCHES: &[Switch] = &[
     },
     Switch {
         key: "thp.near",
-        meaning: "How far near nodes are, for placements that tell them from others",
+        meaning: "Largest distance of near nodes, for placements that tell them from others",
         sysctl: None,
         values: Values::Number {
             subject: "nodes count as near",
@@ -74,7 +74,7 @@ pub(super) static SWITCHES: &[Switch] = &[
     },
     choice!(
         thp.cow,
-        "What a write to a huge page copies that others map, too",
+        "Pages that a write to a shared huge page copies",
         "a write to a shared huge page copies",
         HugeCow::Huge: "huge",
             "all of it, to another huge page", "up to 5.7";
@@ -83,7 +83,7 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     choice!(
         thp.zero_write,
-        "What a write to the huge page of zeros gets",
+        "Page that a write to the huge page of zeros gets",
         "a write to the huge page of zeros gets",
         ZeroWrite::Huge: "huge",
             "a huge page", "up to 5.7, and 6.13+";
@@ -98,7 +98,7 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     flag!(
         thp.queue_full_unmap,
-        "Whether a huge page whose last mapping goes is queued for a split before it is freed",
+        "Whether a huge page that loses its last mapping is queued for a split before it is freed",
         off: "only huge pages that stay mapped in part are queued for a split", "5.5+",
         on: "a huge page whose last mapping goes is queued for a split, too, and freed at once", "4.6 to 5.4"
     ),
@@ -164,7 +164,7 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     choice!(
         thp.shmem_gfp,
-        "What an allocation may do for a huge page of shared memory",
+        "Rights of an allocation for a huge page of shared memory",
         "for a huge page of shared memory one may do",
         ShmemGfp::Mapping: "mapping",
             "what one may for any page of the file, in one round: reclaim, compact and wake kswapd", "up to 5.11";
@@ -173,7 +173,7 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     choice!(
         thp.shmem_punch,
-        "What becomes of a huge page of tmpfs that is truncated or punched in part",
+        "Treatment of a huge page of tmpfs that is truncated or punched in part",
         "a huge page of tmpfs that is truncated or punched in part",
         ShmemPunch::Zero: "zero",
             "stays, zeroed in part", "up to 5.9";
@@ -213,7 +213,7 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     flag!(
         thp.zero_by_slot,
-        "Who keeps the huge page of zeros from being freed",
+        "Holders that keep the huge page of zeros from being freed",
         off: "a program that has mapped the huge page of zeros keeps it until it ends", "4.9+",
         on: "the huge page of zeros is kept while a slot maps it", "up to 4.8"
     ),
@@ -233,7 +233,7 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     choice!(
         thp.interface,
-        "Which files and fields about huge pages there are; each value has those of the ones before it",
+        "Files and fields about huge pages that exist; each value has all of the values before it",
         "files and fields about huge pages end with",
         HugeInterface::Base: "base",
             "enabled, defrag, use_zero_page, khugepaged/ and AnonHugePages", "up to 4.9";

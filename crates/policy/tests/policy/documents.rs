@@ -9,7 +9,7 @@ use order9_policy::{PLANNED, Values, switches};
 
 /// The table of switches in Markdown.
 fn table_of_switches() -> String {
-    let mut rows = "| switch | value | what it does | Linux |\n|---|---|---|---|\n".to_owned();
+    let mut rows = "| switch | value | behaviour | Linux |\n|---|---|---|---|\n".to_owned();
     for switch in switches() {
         let mut row = |value: &str, does: &str, releases: &str| {
             let key = if rows.contains(&format!("| `{}` |", switch.key)) { "" } else { switch.key };
@@ -34,7 +34,7 @@ fn table_of_switches() -> String {
 
 /// The table of planned switches in Markdown.
 fn planned() -> String {
-    let mut rows = "| switch | values | what it would switch |\n|---|---|---|\n".to_owned();
+    let mut rows = "| switch | values | planned behaviour |\n|---|---|---|\n".to_owned();
     for planned in PLANNED {
         let values: Vec<_> = planned.values.iter().map(|value| format!("`{value}`")).collect();
         rows += &format!("| `{}` | {} | {} |\n", planned.key, values.join(", "), planned.meaning);

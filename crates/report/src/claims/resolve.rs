@@ -80,7 +80,7 @@ fn relation(raw: &RawStatement, printed: Printed<'_>) -> Result<Relation, String
     };
     let ratio = |bound| match (reference(raw, printed)?, raw.value) {
         (Some(reference), Some(value)) => Ok(Relation::Ratio(bound, reference, value)),
-        (None, _) => Err("a ratio needs `than` to name what it divides by: \"baseline\" or a cell".to_owned()),
+        (None, _) => Err("a ratio needs `than` to name its divisor: \"baseline\" or a cell".to_owned()),
         (Some(_), None) => Err("a ratio needs its bound in the key `value`".to_owned()),
     };
     match raw.relation {

@@ -13,7 +13,7 @@ use crate::table::Table;
 pub(super) fn sections(inspection: &Inspection, page: &mut Page) {
     page.section("Huge pages that can be allocated", &allocation(inspection, page));
     page.section("Fragmentation and proactive compaction", &scores(inspection, page));
-    page.section("Frames by what they hold", &census(inspection, page));
+    page.section("Frames by class", &census(inspection, page));
     for (node, zone) in zones(inspection).filter(|(_, zone)| zone.view.free > Pages::ZERO) {
         let title = format!("Free blocks of {}, by order", zone_name(node, zone));
         page.section(&title, &by_order(zone, page));

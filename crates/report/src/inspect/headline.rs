@@ -15,7 +15,7 @@ pub fn headline(inspection: &Inspection, canvas: Canvas) -> String {
     let mut out = String::new();
     if total.findings.is_none() {
         let lack = format!(
-            "No map: {}. What compaction could recover and what stands in its way are missing below.",
+            "No map: {}. Huge pages that compaction could recover, and the obstacles to them, are missing below.",
             missing_map(inspection)
         );
         out.push_str(&canvas.colour.bold(wrap(&lack, canvas.width).trim_end()));

@@ -78,7 +78,7 @@ fn enabled(value: &str, _: &Snapshot) -> Option<String> {
     match HugeEnabled::find(value)? {
         HugeEnabled::Always => say("all anonymous memory may use 2 MiB pages"),
         HugeEnabled::Madvise => say("only memory that asked with madvise(MADV_HUGEPAGE) uses 2 MiB pages"),
-        HugeEnabled::Never => say("anonymous memory uses no 2 MiB pages, whatever is free"),
+        HugeEnabled::Never => say("anonymous memory uses no 2 MiB pages, even where some are free"),
     }
 }
 

@@ -26,7 +26,7 @@ fn unless_in_use(facts: &Facts, percent: u64) -> Value {
 /// The workload, but for its program [`run`].
 pub(crate) const WORKLOAD: Spec = Spec {
     name: "frag-mix",
-    summary: "huge pages under fragmentation of a chosen degree and mix that somebody keeps making",
+    summary: "huge pages under steady fragmentation of a chosen degree and mix",
     description: "\
         Fragments memory to a chosen degree by a chosen mix of causes, whose number is known exactly since the workload \
         makes them: memory of the kernel, which nobody can move; pinned pages of a program; other pages of programs, \
@@ -77,14 +77,14 @@ const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "lifetime",
-        meaning: "mean lifetime of what the aggressor allocates",
+        meaning: "mean lifetime of the aggressor's allocations",
         kind: Kind::Time,
         default: |_| Value::Time(Nanos::new(5_000_000_000)),
         default_text: "5s",
     },
     Parameter {
         key: "kept_percent",
-        meaning: "share of what the aggressor allocates that it never frees",
+        meaning: "share of the aggressor's allocations that it never frees",
         kind: PERCENT,
         default: |_| Value::Count(1),
         default_text: "1",
@@ -98,14 +98,14 @@ const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "held",
-        meaning: "how long the driver keeps a huge page",
+        meaning: "time for which the driver keeps a huge page",
         kind: Kind::Time,
         default: |_| Value::Time(Nanos::new(10_000_000_000)),
         default_text: "10s",
     },
     Parameter {
         key: "duration",
-        meaning: "how long the driver asks",
+        meaning: "time for which the driver asks",
         kind: Kind::Time,
         default: |_| Value::Time(Nanos::new(60_000_000_000)),
         default_text: "60s",

@@ -53,14 +53,14 @@ const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "pause",
-        meaning: "how long nothing happens before the driver starts",
+        meaning: "pause before the driver starts",
         kind: Kind::Time,
         default: |_| Value::Time(Nanos::ZERO),
         default_text: "0s",
     },
     Parameter {
         key: "interval",
-        meaning: "how long the driver rests after each block",
+        meaning: "rest of the driver after each block",
         kind: Kind::Time,
         default: |_| Value::Time(Nanos::ZERO),
         default_text: "0s",

@@ -16,7 +16,7 @@ use crate::unit::UNIT;
 /// The workload, but for its program [`run`].
 pub(crate) const WORKLOAD: Spec = Spec {
     name: "hugealloc-unmovable",
-    summary: "memory full of what cannot move: does compaction notice that it cannot win",
+    summary: "memory full of pages that cannot move: does compaction notice that it cannot win",
     description: "\
         A driver holds a part of every 2 MiB of memory for itself, which nobody can move: fragmentation is high, and \
         compaction cannot lower it. What the run shows is whether proactive compaction leaves off.",
@@ -40,7 +40,7 @@ const PARAMETERS: &[Parameter] = &[
     PATTERN,
     Parameter {
         key: "watch",
-        meaning: "how long memory is left like this",
+        meaning: "time for which memory is left like this",
         kind: Kind::Time,
         default: |_| Value::Time(Nanos::new(300_000_000_000)),
         default_text: "5m",

@@ -19,7 +19,7 @@ use crate::unit::{UNIT, map_units};
 /// The workload, but for its program [`run`].
 pub(crate) const WORKLOAD: Spec = Spec {
     name: "numa-access-latency",
-    summary: "loads from base and huge pages of every node: what memory of others costs",
+    summary: "loads from base and huge pages of every node: the price of memory of other nodes",
     description: "\
         Loads words at random, each after the one before, from base pages and from huge pages of every node, by a thread that \
         is bound to one CPU. Measured is what a load takes, and how that compares.",

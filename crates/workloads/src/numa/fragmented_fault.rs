@@ -25,7 +25,7 @@ use crate::unit::UNIT;
 /// The workload, but for its program [`run`].
 pub(crate) const WORKLOAD: Spec = Spec {
     name: "fragmented-node-fault",
-    summary: "faults of huge pages on a node, or on all, that cannot have any: what does asking cost",
+    summary: "faults of huge pages on a node without any, or on all nodes: the price of asking",
     description: "\
         The kernel holds a part of every 2 MiB of the own node, or of all nodes, which nobody can move; the rest is free, or \
         holds page cache and a bystander's memory. A thread that is bound to the node then touches memory slot by slot. \
@@ -49,14 +49,14 @@ const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "fragmented",
-        meaning: "which nodes are fragmented: the program's own, or all",
+        meaning: "nodes that are fragmented: the program's own, or all",
         kind: Kind::Word(&["local", "all"]),
         default: |_| Value::Word("all"),
         default_text: "all",
     },
     Parameter {
         key: "held",
-        meaning: "what the kernel keeps of every 2 MiB: a block of 64 KiB, or the slab of one object",
+        meaning: "memory that the kernel keeps of every 2 MiB: a block of 64 KiB, or the slab of one object",
         kind: Kind::Word(&["block", "object"]),
         default: |_| Value::Word("block"),
         default_text: "block",
@@ -77,7 +77,7 @@ const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "khugepaged",
-        meaning: "how long khugepaged has time after the kernel has given its memory back; 0 leaves that out",
+        meaning: "time for khugepaged after the kernel has given its memory back; 0 leaves that out",
         kind: Kind::Time,
         default: |_| Value::Time(Nanos::ZERO),
         default_text: "0s",

@@ -50,7 +50,7 @@ const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "cache_percent",
-        meaning: "page cache of a program on the node, in percent of it; what that has no room for lies on other nodes",
+        meaning: "page cache of a program on the node, in percent of the node; pages without room there lie on other nodes",
         kind: Kind::Count { min: 0, max: 6400 },
         default: |_| Value::Count(10),
         default_text: "10",

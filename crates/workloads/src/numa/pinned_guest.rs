@@ -18,7 +18,7 @@ use crate::unit::UNIT;
 /// The workload, but for its program [`run`].
 pub(crate) const WORKLOAD: Spec = Spec {
     name: "pinned-guest",
-    summary: "guests with a device assigned, up to more than a node: what pinned memory makes of reclaim",
+    summary: "guests with a device assigned, up to more than a node: the effect of pinned memory on reclaim",
     description: "\
         Guests of growing size start one after the other on one node, each in a process whose thread is bound to one CPU. Every \
         slot is pinned for good as soon as it was touched, as for a device that is assigned to the guest. Measured are the \

@@ -20,7 +20,7 @@ use crate::sys::{ChildKind, DropCaches, FileId, Measuring, Stop, Sys};
 /// The workload, but for its program [`run`].
 pub(crate) const WORKLOAD: Spec = Spec {
     name: "stream-reader",
-    summary: "reads files larger than memory over and over: what a stream does to memory",
+    summary: "reads files larger than memory over and over: the effect of a stream on memory",
     description: "\
         Reads a set of files larger than memory over and over, in blocks of 128 KiB, so that every page read pushes \
         another one out. A share of the blocks may be appended to a log instead, and the kernel may take memory for \
@@ -57,7 +57,7 @@ const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "order",
-        meaning: "in which order the blocks of all files are read",
+        meaning: "order in which the blocks of all files are read",
         kind: Kind::Word(&["sequential", "random"]),
         default: |_| Value::Word("sequential"),
         default_text: "sequential",
@@ -71,21 +71,21 @@ const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "rate",
-        meaning: "how much each reader reads and writes in a second; 0 is as fast as it can",
+        meaning: "rate at which each reader reads and writes, per second; 0 is as fast as it can",
         kind: Kind::Bytes { min: Bytes::ZERO },
         default: |_| Value::Bytes(Bytes::ZERO),
         default_text: "0",
     },
     Parameter {
         key: "kernel",
-        meaning: "memory that the kernel takes for itself beside, in a burst every minute; 0 is none",
+        meaning: "memory that the kernel also takes for itself, in a burst every minute; 0 is none",
         kind: Kind::Bytes { min: Bytes::ZERO },
         default: |_| Value::Bytes(Bytes::ZERO),
         default_text: "0",
     },
     Parameter {
         key: "time",
-        meaning: "how long",
+        meaning: "duration of the run",
         kind: Kind::Time,
         default: |_| Value::Time(Nanos::new(3_600_000_000_000)),
         default_text: "1h",

@@ -44,7 +44,7 @@ const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "load",
-        meaning: "what goes on at the same time: nothing, or readers of many small files",
+        meaning: "load at the same time: none, or readers of many small files",
         kind: Kind::Word(&["none", "fio"]),
         default: |_| Value::Word("fio"),
         default_text: "fio",

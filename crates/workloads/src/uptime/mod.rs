@@ -28,7 +28,7 @@ use crate::sys::{Access, Advice, Area, ChildKind, Mapping, Stop, Sys, sleep_unti
 /// The workload, but for its program [`run`].
 pub(crate) const WORKLOAD: Spec = Spec {
     name: "uptime",
-    summary: "a mixed server for days: how memory ages",
+    summary: "a mixed server for days: the aging of memory",
     description: "\
         A mixed server for days, to age memory as servers do: a database with huge pages, services that grow and shrink, \
         short requests, network buffers, files, logs, a nightly backup, builds, and memory that the kernel keeps. Sizes \
@@ -46,14 +46,14 @@ pub(crate) const WORKLOAD: Spec = Spec {
 const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "days",
-        meaning: "how long the server runs",
+        meaning: "days for which the server runs",
         kind: Kind::Count { min: 1, max: 3650 },
         default: |_| Value::Count(7),
         default_text: "7",
     },
     Parameter {
         key: "rate_percent",
-        meaning: "what all rates are multiplied by",
+        meaning: "factor of all rates",
         kind: Kind::Count { min: 1, max: 100_000 },
         default: |_| Value::Count(100),
         default_text: "100",
