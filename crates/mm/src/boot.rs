@@ -94,7 +94,7 @@ impl<T: Tracer> MmBuilder<T> {
         Ok(Self { mm, sizes, unassigned, inherited: Inherited::default() })
     }
 
-    /// Sets `vm.min_free_kbytes`, in kB, as [`Mm::set_min_free_kbytes`] does.
+    /// Sets `vm.min_free_kbytes`, in kB, as `PhysMem::set_min_free_kbytes` does.
     #[must_use]
     pub fn min_free_kbytes(mut self, kbytes: u64) -> Self {
         self.mm.phys.frames.set_min_free_by_hand(kbytes);

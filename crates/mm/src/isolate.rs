@@ -16,7 +16,7 @@ impl<T: Tracer> PhysMem<T> {
         self.frames.isolate_free_block(pfn, boosted)
     }
 
-    /// Puts a block taken by [`Mm::isolate_free_block`] back on the free lists.
+    /// Puts a block taken by `PhysMem::isolate_free_block` back on the free lists.
     ///
     /// # Errors
     /// [`IsolateError::WrongState`] where no held block starts.
@@ -32,7 +32,7 @@ impl<T: Tracer> PhysMem<T> {
         self.frames.isolate_pageblock(pfn)
     }
 
-    /// Ends [`Mm::isolate_pageblock`]: the block becomes `mt`.
+    /// Ends `PhysMem::isolate_pageblock`: the block becomes `mt`.
     ///
     /// # Errors
     /// [`IsolateError::WrongBlock`] if it is not isolated, or would still be.

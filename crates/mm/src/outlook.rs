@@ -105,7 +105,7 @@ impl UsedPages {
 }
 
 impl<T: Tracer> PhysMem<T> {
-    /// Every zone that has memory, in the order of [`Mm::zones`].
+    /// Every zone that has memory, in the order of [`Mm::zones`](crate::Mm::zones).
     pub fn zone_fragmentation(&self) -> impl Iterator<Item = ZoneFragmentation> {
         self.frames.zones().iter().filter(|zone| zone.present() > 0).map(|zone| ZoneFragmentation {
             node: zone.node(),

@@ -39,7 +39,7 @@ pub struct Tunables {
     pub vfs_cache_pressure: u64,
     /// `vm.zone_reclaim_mode`: bits.
     pub zone_reclaim_mode: u64,
-    /// `transparent_hugepage/khugepaged/*`. khugepaged ends a pause early only by [`Mm::wake_khugepaged`].
+    /// `transparent_hugepage/khugepaged/*`. khugepaged ends a pause early only by `PhysMem::wake_khugepaged`.
     pub khugepaged: KhugepagedSettings,
     /// `transparent_hugepage/madv_hugepage_force_local`: everybody may say `MADV_HUGEPAGE_FORCE_LOCAL`.
     pub thp_force_local: bool,

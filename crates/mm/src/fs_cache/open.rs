@@ -19,7 +19,7 @@ pub enum FsStep {
         /// Its inode was not in memory: an existing file's has to be read.
         inode_missed: bool,
     },
-    /// Allocate [`FsNeed::request`] and pass the answer to [`Mm::fs_open_give`].
+    /// Allocate [`FsNeed::request`] and pass the answer to `UsedPages::fs_open_give`.
     NeedPage(FsNeed),
     /// It failed; an inode that was cached on the way stays so.
     Failed(FsError),

@@ -105,7 +105,7 @@ pub(crate) fn whole_huge_pages(length: Bytes) -> Pages {
 
 impl UsedPages {
     /// The page that the pool lacks for a mapping of `length` that reserves its pages, as long as
-    /// `nr_overcommit_hugepages` lets it grow: allocate it and hand it in with [`Mm::hugetlb_give_surplus`] before `mmap`.
+    /// `nr_overcommit_hugepages` lets it grow: allocate it and hand it in with [`Mm::hugetlb_give_surplus`](crate::Mm::hugetlb_give_surplus) before `mmap`.
     #[must_use]
     pub fn hugetlb_shortfall(&self, length: Bytes, node: NodeId, cpu: usize) -> Option<Request> {
         let (pool, wanted) = (self.hugetlb_pool(), whole_huge_pages(length).get() / u64::from(NR));

@@ -77,9 +77,9 @@ pub struct RunEnd {
 /// Next step of a balancing run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Balance {
-    /// With this pass, to be answered by [`Mm::balance_passed`].
+    /// With this pass, to be answered by `PhysMem::balance_passed`.
     Pass(Pass),
-    /// The run is over; [`Mm::balance_end`] ends it.
+    /// The run is over; `PhysMem::balance_end` ends it.
     Over,
 }
 

@@ -31,7 +31,7 @@ use crate::workingset::Workingset;
 
 /// LRU pages of one zone, in frames, and where the lists they are on begin.
 ///
-/// Frames with the flag `Lru` = frames on lists = sum of `sizes`; isolated LRU pages = sum of `isolated`; [`Mm::check`]
+/// Frames with the flag `Lru` = frames on lists = sum of `sizes`; isolated LRU pages = sum of `isolated`; [`Mm::check`](crate::Mm::check)
 /// recounts both.
 #[derive(Clone, Copy)]
 pub struct ZoneLru {

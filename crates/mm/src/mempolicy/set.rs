@@ -70,7 +70,7 @@ impl UsedPages {
     }
 
     /// `get_mempolicy` with `MPOL_F_NODE`: the node that a task's next page goes to by turns. Where a page at an address
-    /// lies, with `MPOL_F_ADDR`, says [`Mm::page_at`].
+    /// lies, with `MPOL_F_ADDR`, says [`Mm::page_at`](crate::Mm::page_at).
     ///
     /// # Errors
     /// `EINVAL` where its policy does not interleave, `ESRCH` where there is no such task.

@@ -15,7 +15,7 @@ use crate::trace::Tracer;
 /// What is left of the block is free again afterwards.
 ///
 /// # Errors
-/// Those of [`Mm::isolate_free_block`]; nothing has happened then.
+/// Those of `PhysMem::isolate_free_block`; nothing has happened then.
 pub async fn gather_pages<E: Stall>(
     env: &E,
     sources: &[Pfn],

@@ -121,7 +121,7 @@ async fn relocate_base<E: Pressure>(env: &E, pages: &[Pfn], to: Destination) -> 
 /// whether the range is free then; else it is given back.
 ///
 /// # Errors
-/// Those of [`Mm::isolate_pageblock`]; nothing has happened then.
+/// Those of `PhysMem::isolate_pageblock`; nothing has happened then.
 pub async fn offline_pages<E: Pressure>(env: &E, range: PfnRange) -> Result<bool, IsolateError> {
     let blocks: Vec<Pfn> = range.iter().step_by(PAGEBLOCK_PAGES.get() as usize).collect();
     let mut types = Vec::new();

@@ -168,7 +168,7 @@ impl<T: Tracer> Mm<T> {
     /// Mounts tmpfs.
     ///
     /// # Errors
-    /// `EINVAL` for another `huge=` than [`ShmemHuge::Never`] where the kernel has no huge pages of tmpfs, and for an
+    /// `EINVAL` for another `huge=` than `ShmemHuge::Never` where the kernel has no huge pages of tmpfs, and for an
     /// `mpol=` that it does not have, or with nodes without memory; `EAGAIN` after 2^16 mounts.
     pub fn mount_tmpfs(&mut self, options: impl Into<TmpfsOptions>) -> Result<MountId, Errno> {
         self.pages.mount_tmpfs(options, &self.phys)
@@ -209,7 +209,7 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// A file of `size` on disk, of which nothing is in memory yet. One that a program creates is dirty once it is open: see
-    /// [`Mm::mark_inode_dirty`].
+    /// `UsedPages::mark_inode_dirty`.
     ///
     /// # Errors
     /// [`FsError::NotMounted`], [`FsError::TooManyFiles`] or [`FsError::TooLarge`].

@@ -33,7 +33,7 @@ impl<T: Tracer> Mm<T> {
         self.pages.fault_refused(fault, cpu, &mut self.phys)
     }
 
-    /// The space to visit next, of which its lock is to be tried: where it is busy, [`Mm::khugepaged_pass_by`]. `None` ends
+    /// The space to visit next, of which its lock is to be tried: where it is busy, `UsedPages::khugepaged_pass_by`. `None` ends
     /// the pass: it has looked at enough, been through all spaces, or huge pages are off.
     pub fn khugepaged_next(&mut self) -> Option<SpaceId> {
         self.pages.khugepaged_next(&mut self.phys)

@@ -46,7 +46,7 @@ impl<T: Tracer> Mm<T> {
     /// `mbind` without `MPOL_MF_MOVE`: the policy is for pages to come.
     ///
     /// # Errors
-    /// Those of [`mbind`].
+    /// Errors of `mbind`.
     pub fn mbind(
         &mut self,
         id: SpaceId,
@@ -61,7 +61,7 @@ impl<T: Tracer> Mm<T> {
     /// The same without moving pages.
     ///
     /// # Errors
-    /// Those of [`set_mems`].
+    /// Errors of `set_mems`.
     pub fn set_mems(&mut self, id: SpaceId, mems: NodeMask) -> Result<(), Errno> {
         self.pages.set_mems(id, mems, &mut self.phys)
     }
@@ -105,7 +105,7 @@ impl<T: Tracer> Mm<T> {
     /// `set_mempolicy`: the policy of a task, for pages from now on.
     ///
     /// # Errors
-    /// Those of [`Mempolicy::new`], `EPERM` for `MPOL_NODE_PROXIMITY` without `CAP_SYS_NICE`, `ESRCH` where there is no
+    /// Errors of `Mempolicy::new`, `EPERM` for `MPOL_NODE_PROXIMITY` without `CAP_SYS_NICE`, `ESRCH` where there is no
     /// such task.
     pub fn set_mempolicy(&mut self, task: impl Into<SpaceTask>, args: &MempolicyArgs) -> Result<(), Errno> {
         self.pages.set_mempolicy(task, args, &self.phys)

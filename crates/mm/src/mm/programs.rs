@@ -78,7 +78,7 @@ impl<T: Tracer> Mm<T> {
         self.pages.madvise(id, addr, length, advice, cpu, &mut self.phys)
     }
 
-    /// `mlock` without its second half: the caller then touches what [`Mm::next_to_populate`] names.
+    /// `mlock` without its second half: the caller then touches what `UsedPages::next_to_populate` names.
     ///
     /// # Errors
     /// `ENOMEM` where something in the range is not mapped (what lies below is locked) or splitting would make too many

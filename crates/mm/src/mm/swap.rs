@@ -10,7 +10,7 @@ impl<T: Tracer> Mm<T> {
     /// The same on a disk without moving parts, where huge pages have room in one piece if the policy has it so.
     ///
     /// # Panics
-    /// Beyond [`SWAP_MAX`] in all.
+    /// Beyond `SWAP_MAX` in all.
     pub fn swapon_solid_state(&mut self, slots: Pages) {
         self.pages.swapon_solid_state(slots, &self.phys);
     }

@@ -13,7 +13,7 @@ use crate::phys::PhysMem;
 use crate::space::Owner;
 use crate::trace::Tracer;
 
-/// Pages of a file to be written; the caller writes them and then calls [`Mm::file_written`].
+/// Pages of a file to be written; the caller writes them and then calls [`Mm::file_written`](crate::Mm::file_written).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileWrite {
     /// The file.
@@ -74,7 +74,7 @@ impl UsedPages {
 
     /// Begins the write of the first dirty pages of a file, at most `max_pages` and only as far as they follow each other.
     /// Pages that are being written already wait for the end of that. `None` if there are no others: the file
-    /// leaves the queue then, unless its inode has to be written ([`Mm::start_inode_write`]).
+    /// leaves the queue then, unless its inode has to be written (`UsedPages::start_inode_write`).
     pub fn start_writeback(
         &mut self,
         id: FileId,
@@ -178,7 +178,7 @@ impl UsedPages {
     }
 
     /// Begins the write of a dirty inode; says whether there is one to write. The caller writes it, which most filesystems do
-    /// into their log, and then calls [`Mm::inode_written`].
+    /// into their log, and then calls [`Mm::inode_written`](crate::Mm::inode_written).
     pub fn start_inode_write(&mut self, id: FileId, phys: &PhysMem<impl Tracer>) -> bool {
         let Some(file) = self.files.get_mut(id).filter(|file| file.inode_dirty) else { return false };
         file.inode_dirty = false;

@@ -37,7 +37,7 @@ impl ShmemHole {
         }
     }
 
-    /// Whether a smaller page will do: [`Mm::shmem_refused`] then says what to ask for next.
+    /// Whether a smaller page will do: [`Mm::shmem_refused`](crate::Mm::shmem_refused) then says what to ask for next.
     #[must_use]
     pub const fn may_be_refused(&self) -> bool {
         self.search.is_some()

@@ -20,9 +20,9 @@ use crate::trace::Tracer;
 pub enum ShmemPage {
     /// A page.
     Present(Pfn),
-    /// Nothing, which reads as zeros; a write needs a page ([`Mm::shmem_hole`]).
+    /// Nothing, which reads as zeros; a write needs a page ([`Mm::shmem_hole`](crate::Mm::shmem_hole)).
     Hole,
-    /// This slot of swap: allocate a page, read the slot into it, hand it to [`Mm::shmem_swap_in`], and look again.
+    /// This slot of swap: allocate a page, read the slot into it, hand it to [`Mm::shmem_swap_in`](crate::Mm::shmem_swap_in), and look again.
     Swapped(SlotId),
 }
 

@@ -16,7 +16,7 @@ use crate::trace::Tracer;
 pub enum ObjectStep {
     /// Here it is.
     Done(Object),
-    /// No slab has room: allocate [`NewSlab::request`] and pass the answer to [`Mm::kmem_cache_give`].
+    /// No slab has room: allocate [`NewSlab::request`] and pass the answer to [`Mm::kmem_cache_give`](crate::Mm::kmem_cache_give).
     NeedPage(NewSlab),
     /// It failed.
     Failed(SlabError),

@@ -36,7 +36,7 @@ pub enum FaultStep {
     NeedPool(Fault),
     /// The space changed while the page was allocated; it is freed, and the program repeats the access.
     Retry,
-    /// The page of a file on disk is not in memory, or still being read ([`crate::Mm::find_page`] tells which): once
+    /// The page of a file on disk is not in memory, or still being read (`UsedPages::find_page` tells which): once
     /// the caller has read it into the page cache, or the read has ended, the program repeats the access.
     NeedRead {
         /// The file.
@@ -44,7 +44,7 @@ pub enum FaultStep {
         /// Place of the page in it.
         index: u64,
     },
-    /// A clean page of a file on disk is about to be written through a shared mapping: [`crate::Mm::page_mkwrite`] goes
+    /// A clean page of a file on disk is about to be written through a shared mapping: `UsedPages::page_mkwrite` goes
     /// on, which is told the time.
     NeedMkwrite,
     /// NUMA balancing has taken the access away: [`crate::Mm::numa_hint_fault`] goes on, which is told who it is, and the

@@ -28,7 +28,7 @@ pub enum MremapTo {
 pub enum Mremap {
     /// It is done; the mapping starts here.
     Done(VirtAddr),
-    /// Pages have to move: [`Mm::move_step`] does it.
+    /// Pages have to move: [`Mm::move_step`](crate::Mm::move_step) does it.
     Moving(Move),
 }
 

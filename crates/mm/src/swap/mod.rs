@@ -41,7 +41,7 @@ impl SlotId {
     }
 }
 
-/// A page to be written to swap; the caller writes it and then calls [`Mm::swap_written`].
+/// A page to be written to swap; the caller writes it and then calls [`Mm::swap_written`](crate::Mm::swap_written).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwapWrite {
     /// Where to.

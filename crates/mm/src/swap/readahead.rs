@@ -58,7 +58,7 @@ impl Window {
 
 impl UsedPages {
     /// The slots to read together with `slot`, which a fault needs, in their order. For each the caller allocates a page, if
-    /// it has one to spare, and hands it to [`Mm::finish_readahead`] when it is read.
+    /// it has one to spare, and hands it to `UsedPages::finish_readahead` when it is read.
     pub fn swap_readahead(&mut self, slot: SlotId, phys: &PhysMem<impl Tracer>) -> Vec<SlotId> {
         let window = self.swap.window.next(slot, 1 << phys.settings.page_cluster);
         let first = u64::from(slot.0) / window * window;

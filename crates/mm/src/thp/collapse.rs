@@ -254,7 +254,7 @@ impl UsedPages {
     }
 
     /// The first page of a slot that has to be read back from swap, by a read access. `None` also where that is not worth
-    /// it, which [`Mm::collapse_finish`] then says.
+    /// it, which [`Mm::collapse_finish`](crate::Mm::collapse_finish) then says.
     #[must_use]
     pub fn collapse_swapped(&self, collapse: &Collapse, phys: &PhysMem<impl Tracer>) -> Option<VirtAddr> {
         if let Some((file, base)) = collapse.file {

@@ -86,7 +86,7 @@ struct Pass {
 pub enum KhugepagedStep {
     /// Nothing to be done there; go on.
     Scanned,
-    /// A slot to be collapsed, without the lock of the space. Report to [`Mm::khugepaged_done`].
+    /// A slot to be collapsed, without the lock of the space. Report to [`Mm::khugepaged_done`](crate::Mm::khugepaged_done).
     Found(Collapse),
     /// The space is through, its lock was given back to look at a file, or the pass is over.
     Leave,

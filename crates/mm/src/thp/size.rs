@@ -54,7 +54,7 @@ impl<T: Tracer> PhysMem<T> {
         self.settings.thp.size_enabled
     }
 
-    /// Sets `hugepages-2048kB/enabled`, for faults from now on; else as [`Mm::set_thp_enabled`].
+    /// Sets `hugepages-2048kB/enabled`, for faults from now on; else as `PhysMem::set_thp_enabled`.
     pub fn set_thp_size_enabled(&mut self, enabled: SizeEnabled) {
         self.change_enabled(|thp| thp.size_enabled = enabled);
     }
