@@ -6,9 +6,10 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use order9_import::{Disk, import};
-use order9_mm::compaction::compact_node;
 use order9_mm::env::{Env, SpinLock, Stall, Task, Until};
-use order9_mm::reclaim::{PageWrite, direct_reclaim};
+use order9_mm::reclaim::PageWrite;
+use order9_mm::tasks::compact_node;
+use order9_mm::tasks::direct_reclaim;
 use order9_mm::trace::NoTrace;
 use order9_mm::{Gfp, Mm, Request};
 use order9_snapshot::flags::kpf;

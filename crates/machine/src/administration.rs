@@ -2,10 +2,10 @@
 //! pools.
 
 use order9_mm::Errno;
-use order9_mm::compaction::{compact_memory, compact_node};
 use order9_mm::env::Env as _;
 use order9_mm::page_cache::DropPagecache;
 use order9_mm::shrinker::{DropSlab, ShrinkStep};
+use order9_mm::tasks::{compact_memory, compact_node};
 use order9_units::NodeId;
 use order9_workloads::{Administration, DropCaches, Facts, Memory, PoolFile, Stop};
 

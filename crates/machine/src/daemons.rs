@@ -57,7 +57,7 @@ impl Kernel {
             let task = Task { kthread: true, memalloc: true, ..Task::default() };
             let daemon = Daemon { kernel: Rc::clone(self), task };
             let task = self.spawn_daemon(&format!("kswapd{}", node.0), node, async move {
-                order9_mm::kswapd::kswapd(&daemon, node).await;
+                order9_mm::tasks::kswapd(&daemon, node).await;
             });
             self.kswapds.borrow_mut().push(task);
             if self.look(|mm| mm.policy().compaction.background == Background::Kcompactd) {
@@ -71,9 +71,9 @@ impl Kernel {
         let task = Task { kthread: true, ..Task::default() };
         let daemon = Daemon { kernel: Rc::clone(self), task };
         let name = format!("kcompactd{}", node.0);
-        let phase = self.variation.phase(&name, order9_mm::compaction::PROACTIVE_INTERVAL);
+        let phase = self.variation.phase(&name, order9_mm::tasks::PROACTIVE_INTERVAL);
         let task = self.spawn_daemon(&name, node, async move {
-            order9_mm::compaction::kcompactd(&daemon, node, phase).await;
+            order9_mm::tasks::kcompactd(&daemon, node, phase).await;
         });
         self.kcompactds.borrow_mut().push(task);
     }

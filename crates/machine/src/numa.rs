@@ -73,7 +73,7 @@ impl Nodes for Thread {
         let movable = if flags.moves_all { Some(Movable::All) } else { flags.moves.then_some(Movable::Own) };
         let (args, flags) = (self.args(policy), mempolicy::MbindFlags { strict: flags.strict, moves: movable });
         let lock = self.change_mappings(range(area)).await;
-        let done = mempolicy::mbind(self, self.task, start(area), area.length, &args, flags).await;
+        let done = order9_mm::tasks::mbind(self, self.task, start(area), area.length, &args, flags).await;
         drop(lock);
         self.spend().await;
         self.alive()?;
@@ -104,7 +104,7 @@ impl Nodes for Thread {
         self.enter().await?;
         let lock = self.mmap_lock(time::Mode::Shared).await;
         let space = self.process.space;
-        let done = mempolicy::migrate_space(self, space, space, from, to).await;
+        let done = order9_mm::tasks::migrate_space(self, space, space, from, to).await;
         drop(lock);
         self.spend().await;
         self.alive()?;
@@ -114,7 +114,7 @@ impl Nodes for Thread {
     async fn set_mems(&self, mems: NodeMask, migrates: bool) -> Result<(), Stop> {
         self.enter().await?;
         let lock = self.change_mappings(all_mappings()).await;
-        let done = mempolicy::set_mems(self, self.process.space, mems, migrates).await;
+        let done = order9_mm::tasks::set_mems(self, self.process.space, mems, migrates).await;
         drop(lock);
         self.spend().await;
         self.alive()?;

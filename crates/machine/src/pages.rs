@@ -63,7 +63,7 @@ impl Thread {
         self.enter().await?;
         let pages: Vec<PageMove> = range.iter().map(|vpn| PageMove { addr: vpn.addr(), to: node }).collect();
         let space = self.process.space;
-        let moved = mempolicy::move_pages(self, space, space, &pages, Movable::Own).await;
+        let moved = order9_mm::tasks::move_pages(self, space, space, &pages, Movable::Own).await;
         self.alive()?;
         let moved = moved.map_err(|errno| refused("move_pages", errno))?;
         Ok(moved.into_iter().filter(|&at| at == Ok(node)).count() as u64)

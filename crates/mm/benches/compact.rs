@@ -9,8 +9,8 @@ mod stopwatch;
 use std::cell::RefCell;
 
 use alone::Alone;
-use order9_mm::compaction::compact_node;
 use order9_mm::policy::{BlockSearch, Policy, TargetStride};
+use order9_mm::tasks::compact_node;
 use order9_mm::{Contents, Mm};
 use order9_units::{Bytes, NodeId, Order, PAGEBLOCK_PAGES, Pages, PfnRange};
 use stopwatch::Stopwatch;

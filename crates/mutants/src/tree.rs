@@ -190,6 +190,6 @@ mod tests {
 
     #[test]
     fn sources_lie_in_the_folder_of_their_crate() {
-        assert_eq!(source_folder(Path::new("crates/mm/src/lru/mod.rs")), Some("crates/mm/src".into()));
+        assert_eq!(source_folder(Path::new("crates/mm/src/pages/lru/mod.rs")), Some("crates/mm/src".into()));
     }
 }

@@ -13,33 +13,26 @@
 //! priced. Behaviour and sources: docs/compaction.md.
 
 mod check;
-mod daemon;
+pub(crate) mod daemon;
 mod direct;
-mod index;
-mod request;
-mod run;
+pub(crate) mod index;
+pub(crate) mod run;
 mod source;
-mod target;
-mod zone;
-
-pub use daemon::{PROACTIVE_INTERVAL, kcompactd};
-pub use direct::try_to_compact_pages;
-pub use request::{compact_memory, compact_node};
-pub use run::control::{CompactTotals, Compactor};
-
-pub(crate) use daemon::kswapd_compact;
-pub(crate) use run::account::Costs;
-pub(crate) use run::capture::Capture;
-pub(crate) use run::control::CompactControl;
-pub(crate) use source::skipped_entries::SkippedEntriesCache;
-pub(crate) use zone::block_bits::BlockBits;
+pub(crate) mod target;
+pub(crate) mod zone;
 
 use alloc::vec::Vec;
 
 use order9_units::Pages;
 
-use run::control::CompactId;
 use zone::ZoneCompaction;
+
+pub(crate) use run::account::Costs;
+pub(crate) use run::capture::Capture;
+pub(crate) use run::control::CompactControl;
+pub use run::control::{CompactTotals, Compactor};
+pub(crate) use source::skipped_entries::SkippedEntriesCache;
+pub(crate) use zone::block_bits::BlockBits;
 
 /// Pages isolated before they are moved: `COMPACT_CLUSTER_MAX`.
 const CLUSTER: usize = 32;

@@ -16,11 +16,11 @@ use crate::trace::{Event, Tracer};
 
 /// Zones of one pass of kswapd.
 #[derive(Debug, Default)]
-pub(super) struct Round {
+pub(crate) struct Round {
     /// Lists to go over, lowest zone first, and how many pages to scan of each.
-    pub(super) passes: Vec<(NodePass, u64)>,
+    pub(crate) passes: Vec<(NodePass, u64)>,
     /// A zone was left out since it has enough, which is no reason to try harder.
-    pub(super) spared: bool,
+    pub(crate) spared: bool,
 }
 
 impl UsedPages {
@@ -87,7 +87,7 @@ impl UsedPages {
     }
 
     /// Whether kswapd of the node may sleep after a run for `request`: the node is balanced, or it has given up.
-    pub(super) fn may_sleep(
+    pub(crate) fn may_sleep(
         &self,
         node: NodeId,
         DaemonRequest { order, class }: DaemonRequest,
@@ -108,7 +108,7 @@ impl UsedPages {
     }
 
     /// Zones of a pass of kswapd: all that it balances, or those that need it. Slab is shrunk with the last.
-    pub(super) fn kswapd_round(&self, pass: &Pass, phys: &PhysMem<impl Tracer>) -> Round {
+    pub(crate) fn kswapd_round(&self, pass: &Pass, phys: &PhysMem<impl Tracer>) -> Round {
         let slab = !pass.gentle || phys.policy.reclaim.slab_under_boost == SlabUnderBoost::Shrunk;
         let mut round = Round::default();
         let Some(highest) = self.highest_in_need(pass, phys) else { return round };

@@ -19,8 +19,6 @@ use crate::reclaim::DEF_PRIORITY;
 use crate::suitable::compact_gap;
 use crate::trace::Tracer;
 
-pub use daemon::kswapd;
-
 /// A gentle run goes no further than this: below, scanning would stall others.
 const GENTLE_PRIORITY: u8 = DEF_PRIORITY - 2;
 /// Runs without a page reclaimed after which kswapd gives up until somebody else reclaims one: `MAX_RECLAIM_RETRIES`.

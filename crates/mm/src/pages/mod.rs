@@ -1,5 +1,25 @@
 //! [`UsedPages`]: everything that uses frames.
 
+pub mod fs_cache;
+pub mod hugetlb;
+mod isolate;
+pub(crate) mod lru;
+pub mod mempolicy;
+pub mod migrate;
+pub mod numa_balancing;
+mod page_alloc;
+pub mod page_cache;
+pub(crate) mod page_flags;
+mod pin;
+pub(crate) mod shmem;
+pub mod shrinker;
+pub mod slab;
+pub mod space;
+pub(crate) mod swap;
+pub(crate) mod tags;
+pub mod thp;
+pub(crate) mod workingset;
+
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec;

@@ -8,12 +8,11 @@ use alloc::vec::Vec;
 use order9_frames::{Gfp, Idx};
 use order9_units::{Order, ZoneKind};
 
-use super::chunk::Chunk;
-use super::pass::Pass;
-use super::stats::{PassStats, ReclaimFlags};
-use crate::Mm;
 use crate::page_cache::FileWrite;
 use crate::phys::PhysMem;
+use crate::reclaim::chunk::Chunk;
+use crate::reclaim::pass::Pass;
+use crate::reclaim::stats::{PassStats, ReclaimFlags};
 use crate::runs::{RunId, Runs};
 use crate::swap::SwapWrite;
 use crate::trace::Tracer;
@@ -142,34 +141,5 @@ impl<T: Tracer> PhysMem<T> {
     /// Pages of a set of LRU lists were scanned.
     pub(crate) fn note_scanned(&mut self, set: usize, pages: u64) {
         self.frames.watch_mut().scanned_since_free.pages[set] += pages;
-    }
-}
-
-impl<T: Tracer> Mm<T> {
-    /// Starts a run.
-    pub fn begin_reclaim(&mut self, control: ReclaimControl) -> ReclaimId {
-        self.reclaim_runs.begin(control)
-    }
-
-    /// A run under way, to be read or told to try harder.
-    ///
-    /// # Panics
-    /// If it has ended.
-    pub fn reclaim_mut(&mut self, id: ReclaimId) -> &mut ReclaimControl {
-        self.reclaim_runs.get_mut(id)
-    }
-
-    /// Ends a run; pages that it still holds go back to their lists.
-    ///
-    /// # Panics
-    /// If it has ended.
-    pub fn end_reclaim(&mut self, id: ReclaimId) -> ReclaimControl {
-        let mut run = self.reclaim_runs.end(id);
-        for idx in core::mem::take(&mut run.chunk.isolated) {
-            self.pages.putback_lru(idx, &mut self.phys);
-            self.pages.free_if_kept(idx, &mut self.phys);
-        }
-        run.sets.iter().for_each(|&set| self.pages.lru.workingset.settle(set));
-        run
     }
 }

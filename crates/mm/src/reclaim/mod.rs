@@ -8,29 +8,26 @@
 mod age;
 mod balance;
 mod chunk;
-mod control;
-mod decide;
+pub(crate) mod control;
+pub(crate) mod decide;
 mod direct;
 mod judge;
-mod node;
-mod node_reclaim;
-mod partial;
-mod pass;
-mod stats;
-mod throttle;
+pub(crate) mod node;
+pub(crate) mod node_reclaim;
+pub(crate) mod partial;
+pub(crate) mod pass;
+pub(crate) mod stats;
+pub(crate) mod throttle;
 mod walk;
 
 pub use crate::lru::Pressure;
 pub use balance::{BalanceView, ScanBalance, inactive_ratio};
 pub use control::{DEF_PRIORITY, PageWrite, Reclaim, ReclaimControl, ReclaimId, Reclaimer};
 pub use decide::{Progress, Reference, check_reference, throttles_direct_reclaim, too_many_isolated};
-pub use direct::direct_reclaim;
-pub use node_reclaim::reclaim_node;
+pub(crate) use node::NodePass;
 pub use pass::ReclaimStep;
 pub use stats::{PassStats, ReclaimFlags};
 pub use throttle::Stalled;
-
-pub(crate) use node::{NodePass, shrink_node};
 pub(crate) use walk::Uses;
 
 #[cfg(test)]

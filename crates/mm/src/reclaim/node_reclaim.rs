@@ -1,40 +1,20 @@
 //! Reclaim of a node before a request goes on to the next one (`node_reclaim`): what `vm.zone_reclaim_mode` switches on.
 
-use order9_frames::{AllocFlags, Gfp, Mark, Request, Search, ZoneId};
+use order9_frames::{AllocFlags, Gfp, Mark, Search, ZoneId};
 use order9_units::{NodeId, NodeMask};
 
-use super::control::{ReclaimControl, ReclaimId, Reclaimer};
-use super::node::{NodePass, shrink_node};
-use super::pass::CHUNK;
-use crate::Mm;
-use crate::env::Stall;
 use crate::lru_list::LruList;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::policy::{NodeReach, SlabUnderBoost};
+use crate::policy::NodeReach;
 use crate::trace::Tracer;
 
-/// Effort of the first pass, four times as much as is usual at first.
-const PRIORITY: u8 = 4;
 /// About as far as nodes are worth reclaiming: `RECLAIM_DISTANCE`.
 const DISTANCE: u32 = 30;
 /// Bit of `vm.zone_reclaim_mode`: dirty pages may be written.
-const WRITE: u64 = 2;
+pub(crate) const WRITE: u64 = 2;
 /// Bit of `vm.zone_reclaim_mode`: pages may be unmapped.
-const UNMAP: u64 = 4;
-
-/// Reclaims the node of `zone` for `request`; says whether it reclaimed as much as it set out to.
-pub async fn reclaim_node<E: Stall>(env: &E, zone: ZoneId, request: &Request) -> bool {
-    let Some((id, pass)) = env.with(|mm| mm.begin_node_reclaim(zone, request)) else { return false };
-    for priority in (0..=PRIORITY).rev() {
-        env.with(|mm| mm.reclaim_mut(id).priority = priority);
-        shrink_node(env, id, &pass).await;
-        if env.with(|mm| mm.is_through(id)) {
-            break;
-        }
-    }
-    env.with(|mm| mm.end_node_reclaim(id, zone))
-}
+pub(crate) const UNMAP: u64 = 4;
 
 impl<T: Tracer> PhysMem<T> {
     /// Whether near nodes are reclaimed before others are used: `vm.zone_reclaim_mode` is not 0.
@@ -108,44 +88,10 @@ impl UsedPages {
     }
 }
 
-impl<T: Tracer> Mm<T> {
-    /// One task at a time.
-    fn begin_node_reclaim(&mut self, zone: ZoneId, request: &Request) -> Option<(ReclaimId, NodePass)> {
-        let mode = self.phys.settings.zone_reclaim_mode;
-        let node = self.phys.frames.zone(zone).node();
-        if core::mem::replace(&mut self.phys.daemons.reclaimed[node.index()].is_reclaimed, true) {
-            return None;
-        }
-        let goal = request.order.pages().get().max(CHUNK);
-        let mut control = ReclaimControl::new(Reclaimer::Direct, request.order, goal, request.gfp.highest_zone());
-        control.gfp = request.gfp;
-        control.may_writepage = mode & WRITE != 0;
-        control.may_unmap = mode & UNMAP != 0;
-        // Those releases that spared slab under boost allowed it only to whom they named.
-        let slab = self.phys.policy.reclaim.slab_under_boost == SlabUnderBoost::Shrunk;
-        Some((self.begin_reclaim(control), NodePass { zone, slab }))
-    }
-
-    fn is_through(&mut self, id: ReclaimId) -> bool {
-        let run = self.reclaim_mut(id);
-        run.nr_reclaimed >= run.nr_to_reclaim
-    }
-
-    fn end_node_reclaim(&mut self, id: ReclaimId, zone: ZoneId) -> bool {
-        let through = self.is_through(id);
-        self.end_reclaim(id);
-        let node = self.phys.frames.zone(zone).node();
-        self.phys.daemons.reclaimed[node.index()].is_reclaimed = false;
-        match through {
-            true => self.phys.counters.zone_reclaim_success += 1,
-            false => self.phys.counters.zone_reclaim_failed += 1,
-        }
-        through
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use crate::mm::Mm;
+    use order9_frames::Request;
     use order9_units::{Order, Pages, Pfn, PfnRange, ZoneKind};
 
     use super::super::tests::{boot, mapped};

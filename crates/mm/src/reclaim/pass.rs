@@ -1,20 +1,22 @@
 //! One pass over a set of LRU lists, in bounded steps: chunks of all lists in turn until their budgets are used up.
 
+use crate::reclaim::control::Reclaim;
 use order9_frames::ZoneId;
 use order9_units::Pages;
 
-use super::balance::BalanceView;
-use super::control::{DEF_PRIORITY, ReclaimControl, ReclaimId, Reclaimer};
-use super::decide::too_many_isolated;
-use super::stats::PassStats;
+use crate::Zone;
+use crate::compaction::Compaction;
 use crate::lru_list::{LruList, LruType};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::reclaim::balance::BalanceView;
+use crate::reclaim::control::{DEF_PRIORITY, ReclaimControl, Reclaimer};
+use crate::reclaim::decide::too_many_isolated;
+use crate::reclaim::stats::PassStats;
 use crate::trace::{Event, Tracer};
-use crate::{Mm, Zone};
 
 /// Pages of a list that a step looks at; Linux' SWAP_CLUSTER_MAX.
-pub(super) const CHUNK: u64 = 32;
+pub(crate) const CHUNK: u64 = 32;
 /// The lists of a pass, in its order.
 const LISTS: [LruList; 4] = [LruList::InactiveAnon, LruList::ActiveAnon, LruList::InactiveFile, LruList::ActiveFile];
 
@@ -50,16 +52,29 @@ pub enum ReclaimStep {
     Done,
 }
 
-impl<T: Tracer> Mm<T> {
-    /// Begins a pass of the run over the lists that hold pages of `zone`: those of its node or its own, by policy.
-    ///
-    /// # Panics
-    /// If the run has ended.
-    pub fn begin_lru_pass(&mut self, id: ReclaimId, zone: ZoneId) {
-        let run = self.reclaim_runs.get_mut(id);
-        let set = self.phys.lru_set(zone);
-        let view = self.pages.balance_view(run, zone, set, &self.phys);
-        let targets = view.targets(&self.phys.policy.reclaim);
+impl Reclaim {
+    /// Advances the pass of a run by at most a chunk, on behalf of `cpu`.
+    pub(crate) fn step(
+        &self,
+        run: &mut ReclaimControl,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+        pages: &mut UsedPages,
+        compaction: &Compaction,
+    ) -> ReclaimStep {
+        if run.chunk.isolated.is_empty() {
+            return pages.scan_step(run, phys);
+        }
+        ReclaimStep::Reclaimed(Pages::new(self.reclaim_chunk(run, cpu, phys, pages, compaction)))
+    }
+}
+
+impl UsedPages {
+    /// Begins a pass of the run over the lists that hold pages of `zone`.
+    pub(crate) fn begin_pass(&mut self, run: &mut ReclaimControl, zone: ZoneId, phys: &PhysMem<impl Tracer>) {
+        let set = phys.lru_set(zone);
+        let view = self.balance_view(run, zone, set, phys);
+        let targets = view.targets(&phys.policy.reclaim);
         let cut = run.by == Reclaimer::Direct && run.priority == DEF_PRIORITY;
         let reclaimed_before = run.nr_reclaimed;
         if !run.sets.contains(&set) {
@@ -69,21 +84,15 @@ impl<T: Tracer> Mm<T> {
         run.pass = Some(Pass { zone, set, view, targets, left: targets, at: 0, reclaimed_before, cut, waiting: None });
     }
 
-    /// Advances the pass by at most a chunk, on behalf of `cpu`.
-    ///
-    /// # Panics
-    /// If the run has ended.
-    pub fn reclaim_step(&mut self, id: ReclaimId, cpu: usize) -> ReclaimStep {
-        let run = self.reclaim_runs.get_mut(id);
-        if run.chunk.isolated.is_empty() {
-            return self.pages.scan_step(run, &mut self.phys);
+    /// Puts pages back that a run still holds as it ends, and lets its sets of lists settle.
+    pub(crate) fn end_passes(&mut self, run: &mut ReclaimControl, phys: &mut PhysMem<impl Tracer>) {
+        for idx in core::mem::take(&mut run.chunk.isolated) {
+            self.putback_lru(idx, phys);
+            self.free_if_kept(idx, phys);
         }
-        let freed = self.reclaim.reclaim_chunk(run, cpu, &mut self.phys, &mut self.pages, &self.compaction);
-        ReclaimStep::Reclaimed(Pages::new(freed))
+        run.sets.iter().for_each(|&set| self.lru.workingset.settle(set));
     }
-}
 
-impl UsedPages {
     /// Input for the sharing of a pass over the set of lists of `zone`.
     fn balance_view(
         &mut self,

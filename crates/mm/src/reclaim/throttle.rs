@@ -1,45 +1,18 @@
 //! Reclaimers that would only get in each other's way, or overtake the disks, sleep.
 
-use order9_frames::{Gfp, Idx, Mark, Request};
-use order9_units::{Nanos, NodeId, ZoneKind};
+use order9_frames::{Idx, Mark};
+use order9_units::{NodeId, ZoneKind};
 
-use super::decide::throttles_direct_reclaim;
-use super::pass::CHUNK;
-use crate::env::{Stall, TICK, Until};
 use crate::lru_list::{LruList, LruType};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::policy::{ThrottleRule, Unreclaimable};
-use crate::trace::{Event, Tracer};
+use crate::policy::Unreclaimable;
+use crate::reclaim::decide::throttles_direct_reclaim;
+use crate::reclaim::pass::CHUNK;
+use crate::trace::Tracer;
 
-/// Longest wait for the disks.
-const DISK_WAIT: Nanos = Nanos::new(100_000_000);
-/// Longest wait for pages that others have isolated, once it is ended by events.
-const ISOLATED_WAIT: Nanos = Nanos::new(20_000_000);
 /// Scans in vain after which lists count as unreclaimable.
 const SCANS_MAX: u64 = 6;
-/// Longest wait of a task that may not enter filesystems, and so may hold what kswapd needs.
-const NOFS_WAIT: Nanos = Nanos::new(1_000_000_000);
-
-/// Lets a task wait for kswapd while the reserves of its node are nearly used up, which it would use up
-/// (`throttle_direct_reclaim`).
-pub(super) async fn throttle_direct<E: Stall>(env: &E, request: &Request) {
-    let task = env.task();
-    let node = request.node;
-    if task.kthread || task.oom_victim || !env.with(|mm| mm.pages.throttles_direct_reclaim(node, &mut mm.phys)) {
-        return;
-    }
-    env.with(|mm| mm.phys.counters.pgscan_direct_throttle += 1);
-    let timeout = if request.gfp.has(Gfp::FS) { None } else { Some(NOFS_WAIT) };
-    loop {
-        let woken = env.wait(Until::ReservesFilled(node), timeout).await;
-        let stuck = env.with(|mm| mm.pages.throttles_direct_reclaim(node, &mut mm.phys));
-        if !woken || !stuck || env.task().oom_victim {
-            return;
-        }
-    }
-}
-
 /// Why a reclaimer is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stalled {
@@ -66,59 +39,8 @@ impl Stalled {
     }
 }
 
-/// Stops a reclaimer on `node`, as the policy has it.
-pub(super) async fn throttle<E: Stall>(env: &E, node: NodeId, why: Stalled) {
-    match (env.with(|mm| mm.phys.policy.reclaim.throttle), why) {
-        (ThrottleRule::Congestion, Stalled::Writeback | Stalled::Congested) => {
-            env.wait(Until::Uncongested, Some(DISK_WAIT)).await;
-        }
-        (ThrottleRule::Congestion, Stalled::Isolated) => {
-            env.wait(Until::FewIsolated(node), Some(DISK_WAIT)).await;
-        }
-        (ThrottleRule::Congestion, Stalled::NoProgress) => {}
-        (ThrottleRule::Events, why) => wait_for_event(env, node, why).await,
-    }
-}
-
-/// Lets a reclaimer wait after a pass while more pages are being written than the disks should be given, or its passes would
-/// find nothing else, and it would take memory for used up (`throttle_vm_writeout`). Who may hold what the disks need waits
-/// only once.
-pub(super) async fn throttle_vm_writeout<E: Stall>(env: &E, gfp: Gfp) {
-    while env.with(|mm| {
-        mm.phys.policy.reclaim.throttle_vm_writeout && mm.write_pending(None).writeback > mm.phys.writeout_limit()
-    }) {
-        env.wait(Until::Uncongested, Some(DISK_WAIT)).await;
-        if !(gfp.has(Gfp::IO) && gfp.has(Gfp::FS)) {
-            return;
-        }
-    }
-}
-
-/// Waits for what ends the cause, where something tells (`reclaim_throttle`).
-async fn wait_for_event<E: Stall>(env: &E, node: NodeId, why: Stalled) {
-    let timeout = match why {
-        Stalled::Writeback => DISK_WAIT,
-        Stalled::Isolated => ISOLATED_WAIT,
-        Stalled::Congested | Stalled::NoProgress => TICK,
-    };
-    let begun = env.now();
-    match why {
-        Stalled::Writeback => {
-            env.with(|mm| mm.phys.begin_writeback_wait(node));
-            env.wait(Until::PagesWritten(node), Some(timeout)).await;
-            env.with(|mm| mm.phys.daemons.reclaimed[node.index()].writeback_waiters -= 1);
-        }
-        Stalled::Isolated => {
-            env.wait(Until::FewIsolated(node), Some(timeout)).await;
-        }
-        Stalled::Congested | Stalled::NoProgress => env.sleep(timeout).await,
-    }
-    let delayed = Nanos::new(env.now().get() - begun.get());
-    env.with(|mm| mm.phys.trace(|| Event::Throttled { node, timeout, delayed, why }));
-}
-
 impl<T: Tracer> PhysMem<T> {
-    pub(super) fn begin_writeback_wait(&mut self, node: NodeId) {
+    pub(crate) fn begin_writeback_wait(&mut self, node: NodeId) {
         let node = &mut self.daemons.reclaimed[node.index()];
         if node.writeback_waiters == 0 {
             node.written_since = 0;
@@ -182,7 +104,7 @@ impl UsedPages {
     }
 
     /// Inactive pages of a node that reclaim could still take.
-    pub(super) fn inactive_pages(&self, zone: crate::ZoneId, phys: &PhysMem<impl Tracer>) -> u64 {
+    pub(crate) fn inactive_pages(&self, zone: crate::ZoneId, phys: &PhysMem<impl Tracer>) -> u64 {
         let sizes = self.lru_sizes(phys.lru_set(zone), phys);
         let anon = if self.swap_free().get() > 0 { sizes[LruList::InactiveAnon.index()] } else { 0 };
         sizes[LruList::InactiveFile.index()] + anon
@@ -191,7 +113,12 @@ impl UsedPages {
 
 #[cfg(test)]
 mod tests {
+    use crate::env::Until;
+    use crate::tasks::reclaim::throttle::NOFS_WAIT;
+    use crate::tasks::reclaim::throttle::throttle_direct;
     use alloc::vec;
+    use order9_frames::Gfp;
+    use order9_frames::Request;
 
     use order9_units::{Order, Pages, Pfn, PfnRange};
 

@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 
 use order9_units::Bytes;
 
-use super::fault::handle_fault;
-use super::{Stopped, UserTask, alive};
-use crate::slow_path::alloc_pages;
 use crate::space::{Access, Errno, VirtAddr};
+use crate::tasks::fault::handle_fault;
+use crate::tasks::slow_path::alloc_pages;
+use crate::tasks::{Stopped, UserTask, alive};
 use crate::thp::{Collapse, CollapseFailure};
 
 /// Collapses all slots of a range (`MADV_COLLAPSE`). A slot that fails does not stop the others of its mapping, but for want

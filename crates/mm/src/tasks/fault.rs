@@ -3,13 +3,13 @@
 use order9_frames::Request;
 use order9_units::Pfn;
 
-use super::dirty::{balance_dirty_pages, dirtying};
-use super::read::read_for_fault;
-use super::swap_in::read_from_swap;
-use super::{Stopped, UserTask};
 use crate::alloc_error::AllocError;
-use crate::slow_path::{alloc_pages, alloc_slow};
 use crate::space::{Access, Fault, FaultStep, Need, VirtAddr};
+use crate::tasks::dirty::{balance_dirty_pages, dirtying};
+use crate::tasks::read::read_for_fault;
+use crate::tasks::slow_path::{alloc_pages, alloc_slow};
+use crate::tasks::swap_in::read_from_swap;
+use crate::tasks::{Stopped, UserTask};
 
 /// Handles the fault of an access to `addr`, or the rest of the fault after `step`, under the lock that the release has faults
 /// take. The access can be made then; a program that makes pages dirty faster than they are written has been slowed down.

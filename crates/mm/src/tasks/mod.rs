@@ -7,13 +7,19 @@
 //! ([`UserTask`]). Never decides anything that a step could decide.
 
 mod collapse;
+pub(crate) mod compaction;
 mod dirty;
 mod fault;
 mod fill_tables;
 mod flusher;
 mod khugepaged;
+pub(crate) mod kswapd;
+pub(crate) mod mempolicy;
+pub(crate) mod migrate;
 mod open;
 mod read;
+pub(crate) mod reclaim;
+mod slow_path;
 mod swap_in;
 #[cfg(test)]
 mod tests;
@@ -26,17 +32,22 @@ use order9_units::{Order, Pfn};
 
 use crate::alloc_error::AllocError;
 use crate::fs_cache::FsError;
-use crate::slow_path::alloc_pages;
 use crate::space::{Errno, VirtAddr};
 
 pub use collapse::madvise_collapse;
+pub use compaction::{PROACTIVE_INTERVAL, compact_memory, compact_node, kcompactd, try_to_compact_pages};
 pub use dirty::balance_dirty_pages;
 pub use fault::{finish_fault, handle_fault};
 pub use fill_tables::fill_tables;
 pub use flusher::{flusher, sync, sync_file};
 pub use khugepaged::{Visits, khugepaged};
+pub use kswapd::kswapd;
+pub use mempolicy::{mbind, migrate_space, move_pages, set_mems};
+pub use migrate::{gather_pages, offline_pages};
 pub use open::open_inode;
 pub use read::{read_page, wait_for_page};
+pub use reclaim::{direct_reclaim, reclaim_node};
+pub use slow_path::{Effort, Pressure, alloc_pages, alloc_slow};
 pub use tmpfs::{Filled, tmpfs_page, tmpfs_page_to_write};
 pub use user_task::UserTask;
 pub use write::write_page;

@@ -3,10 +3,10 @@
 use order9_frames::{Gfp, Request};
 use order9_units::Order;
 
-use super::{Stopped, UserTask, placed};
 use crate::fs_cache::FsStep;
 use crate::page_cache::FileId;
-use crate::slow_path::alloc_pages;
+use crate::tasks::slow_path::alloc_pages;
+use crate::tasks::{Stopped, UserTask, placed};
 
 /// Brings inode and dentry of a file on disk into memory and uses them; says whether the inode has to be read.
 ///

@@ -2,11 +2,11 @@
 
 use order9_units::{Pages, Pfn};
 
-use super::swap_in::read_from_swap;
-use super::{Stopped, UserTask};
 use crate::page_cache::FileId;
 use crate::shmem::{ShmemHole, ShmemPage};
-use crate::slow_path::alloc_pages;
+use crate::tasks::slow_path::alloc_pages;
+use crate::tasks::swap_in::read_from_swap;
+use crate::tasks::{Stopped, UserTask};
 
 /// A hole that was filled: index of its first page, and how many.
 pub type Filled = (u64, Pages);

@@ -8,8 +8,8 @@ use order9_units::NodeId;
 use crate::env::Disks;
 use crate::mempolicy::SpaceTask;
 use crate::numa_balancing::NumaTask;
-use crate::slow_path::Pressure;
 use crate::space::{VirtAddr, VpnRange};
+use crate::tasks::slow_path::Pressure;
 
 /// A task that acts in the address space of a program: a thread of it, or khugepaged on a visit.
 ///

@@ -15,13 +15,13 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
-use order9_mm::compaction::kcompactd;
 use order9_mm::env::{CompactPriority, Env as _};
-use order9_mm::kswapd::kswapd;
 use order9_mm::mempolicy::Movable;
 use order9_mm::migrate::MigrateMode;
 use order9_mm::policy::Policy;
 use order9_mm::space::{Access, Backing, Madvise, MmapRequest, Place, VirtAddr};
+use order9_mm::tasks::kcompactd;
+use order9_mm::tasks::kswapd;
 use order9_mm::tasks::{flusher, khugepaged};
 use order9_mm::{
     FileId, FrameState, Gfp, LruType, Mm, MountId, Pressure as _, Request, ShmemHuge, SpaceId, TmpfsOptions,

@@ -1,14 +1,16 @@
 //! Tasks of programs, of the administrator and of the kernel that take many steps.
 
-use order9_mm::compaction::{compact_node, try_to_compact_pages};
 use order9_mm::env::{CompactPriority, Env as _};
 use order9_mm::hugetlb::{PoolResize, PoolSize, PoolStep};
-use order9_mm::mempolicy::{MbindFlags, MempolicyArgs, Movable, PageMove, mbind, migrate_space, move_pages, set_mems};
-use order9_mm::migrate::{MigrateMode, MigrateReason, gather_pages, offline_pages};
+use order9_mm::mempolicy::{MbindFlags, MempolicyArgs, Movable, PageMove};
+use order9_mm::migrate::{MigrateMode, MigrateReason};
 use order9_mm::reclaim::Reclaimer;
 use order9_mm::shrinker::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
 use order9_mm::space::{Access, Mremap, MremapRequest, MremapTo, VirtAddr};
 use order9_mm::tasks::{UserTask as _, fill_tables, finish_fault, madvise_collapse};
+use order9_mm::tasks::{compact_node, try_to_compact_pages};
+use order9_mm::tasks::{gather_pages, offline_pages};
+use order9_mm::tasks::{mbind, migrate_space, move_pages, set_mems};
 use order9_mm::{Gfp, Request, SpaceId, alloc_pages};
 use order9_units::{Migratetype, Nanos, NodeId, NodeMask, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange};
 

@@ -1,7 +1,8 @@
 //! Programs choose their nodes: memory policies, moves of pages, cpusets, CPUs.
 
 use order9_mm::SpaceId;
-use order9_mm::mempolicy::{MbindFlags, MempolicyArgs, Movable, SpaceTask, mbind, migrate_space, set_mems};
+use order9_mm::mempolicy::{MbindFlags, MempolicyArgs, Movable, SpaceTask};
+use order9_mm::tasks::{mbind, migrate_space, set_mems};
 use order9_units::{NodeId, NodeMask};
 
 use super::{World, pages};

@@ -1,14 +1,16 @@
 //! Random steps of programs.
 
-use order9_mm::compaction::compact_node;
-use order9_mm::mempolicy::{Movable, PageMove, SpaceTask, move_pages};
-use order9_mm::migrate::offline_pages;
-use order9_mm::reclaim::{Reclaimer, direct_reclaim};
+use order9_mm::mempolicy::{Movable, PageMove, SpaceTask};
+use order9_mm::reclaim::Reclaimer;
 use order9_mm::shrinker::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
 use order9_mm::space::{
     Access, Backing, FaultStep, Madvise, MmapRequest, Mremap, MremapRequest, MremapTo, PageView, Place, Prot,
     TableStep, VirtAddr, VpnRange,
 };
+use order9_mm::tasks::compact_node;
+use order9_mm::tasks::direct_reclaim;
+use order9_mm::tasks::move_pages;
+use order9_mm::tasks::offline_pages;
 use order9_mm::thp::{CollapseFailure, HugeDefrag, HugeEnabled, KhugepagedStep};
 use order9_mm::{Gfp, Mm, Request, SpaceId, alloc_pages};
 use order9_units::{Migratetype, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange};

@@ -58,7 +58,7 @@ pub(crate) fn subject_of(path: &str) -> usize {
 #[test]
 fn a_file_belongs_to_the_first_subject_that_has_a_part_of_its_path() {
     let document = |path| SUBJECTS[subject_of(path)].document;
-    assert_eq!(document("crates/mm/src/thp/placement/tests.rs"), "numa.md");
+    assert_eq!(document("crates/mm/src/pages/thp/placement/tests.rs"), "numa.md");
     assert_eq!(document("crates/mm/src/pages/thp/tests/faults.rs"), "thp.md");
     assert_eq!(document("crates/frames/src/index/set.rs"), "index.md");
     assert_eq!(document("crates/frames/src/buddy/tests.rs"), "allocator.md");

@@ -1,9 +1,4 @@
-//! Compaction in the background: kcompactd, its proactive runs, and kswapd where there is no kcompactd.
+//! Decisions of compaction in the background: what kcompactd is woken for, and the score of a node.
 
-pub(in crate::compaction) mod kcompactd;
-mod kswapd;
-pub(in crate::compaction) mod proactive;
-
-pub use kcompactd::kcompactd;
-pub(crate) use kswapd::kswapd_compact;
-pub use proactive::PROACTIVE_INTERVAL;
+pub(crate) mod kcompactd;
+pub(crate) mod proactive;

@@ -50,7 +50,7 @@ impl<T: Tracer> PhysMem<T> {
     }
 
     /// Ends the claim of a run, if it has one, and restores the type of the pageblock.
-    pub(in crate::compaction) fn release_claim(&mut self, run: &mut CompactControl) {
+    pub(crate) fn release_claim(&mut self, run: &mut CompactControl) {
         if let Some(claim) = run.claim.take() {
             self.frames.lock_zone(run.zone);
             self.frames.retype_with_free_blocks(run.zone, claim.first, claim.was);

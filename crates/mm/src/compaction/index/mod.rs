@@ -3,10 +3,10 @@
 //! One step claims a pageblock, isolates a batch of its pages, or ends the claim. Apart from one inspection before the
 //! claim, a run looks at no frame that it does not move.
 
-pub(in crate::compaction) mod claim;
-pub(in crate::compaction) mod inspect;
-pub(in crate::compaction) mod reserve;
-pub(in crate::compaction) mod target;
+pub(crate) mod claim;
+pub(crate) mod inspect;
+pub(crate) mod reserve;
+pub(crate) mod target;
 
 use order9_frames::{FrameState, Idx};
 use order9_units::{Order, PAGEBLOCK_PAGES, PfnRange};

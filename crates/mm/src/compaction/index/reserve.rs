@@ -9,53 +9,17 @@
 //! it.
 
 use order9_frames::{AllocFlags, Mark, Zone, ZoneId};
-use order9_units::{NodeId, Order, ZoneKind};
+use order9_units::Order;
 
 use crate::compaction::index::BACKGROUND_COST_MAX;
-use crate::compaction::run::compact_zone;
-use crate::compaction::run::control::{CompactControl, Compactor};
+use crate::compaction::run::control::CompactControl;
 use crate::compaction::run::end_conditions::Finished;
 use crate::daemon_request::DaemonRequest;
-use crate::env::{CompactResult, Stall};
+use crate::env::CompactResult;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::suitable::{HUGE_LEAVES, Suitable};
 use crate::trace::{CompactEvent, Event, Tracer};
-
-/// Fills the reserves of the zones of `node` up to `class`, as far as that is cheap. Each run makes one huge page out of
-/// the pageblock that is cheapest by then.
-pub(in crate::compaction) async fn fill_reserves<E: Stall>(env: &E, node: NodeId, class: ZoneKind) {
-    for zone in env.with(|mm| mm.phys.zones_up_to(node, class)) {
-        loop {
-            split_for_reserve(env, zone).await;
-            if !env.with(|mm| mm.phys.may_fill_reserve(zone)) {
-                break;
-            }
-            let run = CompactControl::new(Compactor::Reserve, zone, None, class);
-            let Ok(id) = env.with(|mm| mm.compact_begin(run)) else { break };
-            let end = compact_zone(env, id).await;
-            env.with(|mm| mm.phys.count_daemon_scans(end.totals));
-            if end.result != CompactResult::Success {
-                break;
-            }
-        }
-        env.with(|mm| mm.phys.daemons.taken[zone.index()] = 0);
-    }
-}
-
-/// Splits huge pages that are mapped in part, as long as `zone` lacks pages to fill its reserve.
-async fn split_for_reserve<E: Stall>(env: &E, zone: ZoneId) {
-    while env.with(|mm| mm.pages.may_split_for_reserve(zone, &mm.phys)) {
-        if env.with(|mm| mm.phys.policy.compaction.gives_way) {
-            env.make_way().await;
-        }
-        let freed = env.with(|mm| mm.pages.split_partially_mapped(mm.phys.frames.zone(zone).node(), &mut mm.phys));
-        env.spend().await;
-        if freed == 0 {
-            return;
-        }
-    }
-}
 
 impl UsedPages {
     /// Wakes kcompactd if a request of `order` that was served from `zone` has left too few huge pages.
@@ -84,7 +48,7 @@ impl UsedPages {
     }
 
     /// Whether pages are too few to fill the reserve of the zone, and huge pages that are mapped in part hold some.
-    fn may_split_for_reserve(&self, zone: ZoneId, phys: &PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn may_split_for_reserve(&self, zone: ZoneId, phys: &PhysMem<impl Tracer>) -> bool {
         let of = phys.frames.zone(zone);
         phys.policy.compaction.works_ahead
             && huge_pages_above_mark(of) < phys.reserve(of)
@@ -94,7 +58,7 @@ impl UsedPages {
 
 impl<T: Tracer> PhysMem<T> {
     /// Whether the reserve of the zone is not full, and some pageblock is cheap enough to be emptied for it.
-    fn may_fill_reserve(&self, zone: ZoneId) -> bool {
+    pub(crate) fn may_fill_reserve(&self, zone: ZoneId) -> bool {
         let of = self.frames.zone(zone);
         let suitable =
             || self.suitable_by_index(of, of.kind(), &AllocFlags::plain(Mark::Min)) == Some(Suitable::Continue);

@@ -117,7 +117,7 @@ impl<T: Tracer> Mm<T> {
 }
 
 impl<T: Tracer> PhysMem<T> {
-    pub(super) fn open_account(&self, run: &mut CompactControl) {
+    pub(crate) fn open_account(&self, run: &mut CompactControl) {
         if run.order.is_none_or(|order| order >= Order::PAGEBLOCK) {
             run.account.before =
                 self.frames.watch().costs.as_ref().map(|costs| Box::new(costs.zones[run.zone.index()]));
@@ -166,7 +166,7 @@ impl<T: Tracer> PhysMem<T> {
         }
     }
 
-    pub(super) fn close_account(&mut self, run: &mut CompactControl) {
+    pub(crate) fn close_account(&mut self, run: &mut CompactControl) {
         self.count_emptied(run);
         let Some(before) = &run.account.before else { return };
         self.counters.compact_blocks_emptied += run.account.emptied;

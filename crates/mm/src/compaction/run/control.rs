@@ -33,7 +33,7 @@ pub enum Compactor {
 }
 
 impl Compactor {
-    pub(in crate::compaction) const fn mode(self) -> MigrateMode {
+    pub(crate) const fn mode(self) -> MigrateMode {
         match self {
             Self::Direct(CompactPriority::Async) | Self::Kswapd => MigrateMode::Async,
             Self::Direct(_) | Self::Kcompactd | Self::Reserve | Self::Proactive => MigrateMode::SyncLight,
@@ -41,7 +41,7 @@ impl Compactor {
         }
     }
 
-    pub(in crate::compaction) const fn is_direct(self) -> bool {
+    pub(crate) const fn is_direct(self) -> bool {
         matches!(self, Self::Direct(_))
     }
 
@@ -67,17 +67,17 @@ pub struct CompactTotals {
 
 /// Circumstances of the task that runs, read before each step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::compaction) struct StepContext {
+pub(crate) struct StepContext {
     /// The task is due for rescheduling.
-    pub(in crate::compaction) resched: bool,
+    pub(crate) resched: bool,
     /// The task is being killed.
-    pub(in crate::compaction) fatal: bool,
+    pub(crate) fatal: bool,
     /// Another task holds the lock of the node's LRU lists.
-    pub(in crate::compaction) lru_busy: bool,
+    pub(crate) lru_busy: bool,
     /// Another task holds the lock of the zone's free lists.
-    pub(in crate::compaction) zone_busy: bool,
+    pub(crate) zone_busy: bool,
     /// CPU that the task runs on.
-    pub(in crate::compaction) cpu: usize,
+    pub(crate) cpu: usize,
 }
 
 /// Number of a run; numbers are used again.
@@ -87,17 +87,17 @@ pub(crate) type CompactId = RunId<CompactControl>;
 #[derive(Clone, Debug)]
 pub(crate) struct CompactControl {
     // Whole run.
-    pub(in crate::compaction) by: Compactor,
-    pub(in crate::compaction) zone: ZoneId,
+    pub(crate) by: Compactor,
+    pub(crate) zone: ZoneId,
     /// Order of the block that is needed; `None` asks for as much as can be had.
-    pub(in crate::compaction) order: Option<Order>,
-    pub(in crate::compaction) mode: MigrateMode,
-    pub(in crate::compaction) gfp: Gfp,
-    pub(in crate::compaction) migratetype: Migratetype,
+    pub(crate) order: Option<Order>,
+    pub(crate) mode: MigrateMode,
+    pub(crate) gfp: Gfp,
+    pub(crate) migratetype: Migratetype,
     /// Zone class and rights of the request.
     pub(in crate::compaction) class: ZoneKind,
-    pub(in crate::compaction) flags: AllocFlags,
-    pub(in crate::compaction) asker: Asker,
+    pub(crate) flags: AllocFlags,
+    pub(crate) asker: Asker,
     /// The run began at the ends of the zone, so that meeting scanners mean that all of it was tried.
     pub(in crate::compaction) whole_zone: bool,
     /// While set, an asynchronous run also advances the cached start of synchronous runs. Cleared by the first isolated
@@ -108,11 +108,11 @@ pub(crate) struct CompactControl {
     pub(in crate::compaction) fast_search_fail: u32,
     /// Order at which the search of free lists for targets begins.
     pub(in crate::compaction) search_order: u8,
-    pub(in crate::compaction) totals: CompactTotals,
+    pub(crate) totals: CompactTotals,
     // Until it ends or gives up.
     pub(in crate::compaction) contended: bool,
-    pub(in crate::compaction) context: StepContext,
-    pub(in crate::compaction) captured: Option<Idx>,
+    pub(crate) context: StepContext,
+    pub(crate) captured: Option<Idx>,
     pub(in crate::compaction) account: Account,
     // Until the next pageblock.
     pub(in crate::compaction) migrate_pfn: Pfn,
@@ -134,15 +134,15 @@ pub(crate) struct CompactControl {
     /// The run has waited once because too many pages were isolated.
     pub(in crate::compaction) waited: bool,
     // Until the batch has moved.
-    pub(in crate::compaction) migratepages: Vec<Idx>,
+    pub(crate) migratepages: Vec<Idx>,
     pub(in crate::compaction) nr_migratepages: usize,
     /// Free frames to move pages to, held one by one; the last is used first.
-    pub(in crate::compaction) freepages: Vec<Idx>,
+    pub(crate) freepages: Vec<Idx>,
 }
 
 impl CompactControl {
     /// Run by `by` over `zone`; a run for a request has its rights and type filled in by the caller.
-    pub(in crate::compaction) fn new(by: Compactor, zone: ZoneId, order: Option<Order>, class: ZoneKind) -> Self {
+    pub(crate) fn new(by: Compactor, zone: ZoneId, order: Option<Order>, class: ZoneKind) -> Self {
         Self {
             by,
             zone,

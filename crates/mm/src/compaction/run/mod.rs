@@ -4,34 +4,28 @@
 //! Each step looks at one pageblock or moves one batch. [`control`] is the state of a run, [`end_conditions`] says when
 //! it is over.
 
-pub(in crate::compaction) mod account;
-pub(in crate::compaction) mod capture;
-pub(in crate::compaction) mod control;
-pub(in crate::compaction) mod drain;
-pub(in crate::compaction) mod end_conditions;
+pub(crate) mod account;
+pub(crate) mod capture;
+pub(crate) mod control;
+pub(crate) mod drain;
+pub(crate) mod end_conditions;
 
-use order9_frames::Idx;
-use order9_units::{Nanos, Order};
+use order9_units::Order;
 
-use crate::Mm;
 use crate::compaction::Compaction;
-use crate::compaction::run::control::{CompactControl, CompactId, CompactTotals, Compactor, StepContext};
+use crate::compaction::run::control::{CompactControl, Compactor};
 use crate::compaction::run::end_conditions::Finished;
 use crate::compaction::source::Isolate;
-use crate::compaction::target::RunTargets;
-use crate::env::{CompactResult, SpinLock, Stall};
-use crate::migrate::{MigrateMode, MigrateReason, Migrated, migrate_pages};
+use crate::env::CompactResult;
+use crate::migrate::{MigrateMode, Migrated};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::suitable::Suitable;
 use crate::trace::{CompactEvent, Event, ScanEnds, Tracer};
 
-/// Sleep of a run while too many pages are isolated: 100 ms.
-const ISOLATED_WAIT: Nanos = Nanos::new(100_000_000);
-
 /// Result of a round up to the move of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::compaction) enum Round {
+pub(crate) enum Round {
     /// Start the next round.
     Next,
     /// Move the pages that the run holds.
@@ -42,117 +36,8 @@ pub(in crate::compaction) enum Round {
     Over(CompactResult),
 }
 
-/// Result of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::compaction) struct RunEnd {
-    pub(in crate::compaction) result: CompactResult,
-    pub(in crate::compaction) totals: CompactTotals,
-    pub(in crate::compaction) captured: Option<Idx>,
-}
-
-/// Takes a run that [`Mm::compact_begin`] has begun to its end.
-pub(in crate::compaction) async fn compact_zone<E: Stall>(env: &E, id: CompactId) -> RunEnd {
-    let gives_way = env.with(|mm| mm.phys.policy.compaction.gives_way && !mm.compact_runs.get_mut(id).by.is_direct());
-    let result = loop {
-        if gives_way {
-            env.make_way().await;
-        }
-        let context = context(env, id);
-        match env.with(|mm| mm.compact_step(id, context)) {
-            Round::Next => {}
-            Round::Migrate => {
-                env.spend().await;
-                if let Some(result) = migrate_batch(env, id).await {
-                    break result;
-                }
-            }
-            Round::Sleep => env.sleep(ISOLATED_WAIT).await,
-            Round::Over(result) => break result,
-        }
-        env.spend().await;
-    };
-    let end = env.with(|mm| mm.compact_end(id, result));
-    env.spend().await;
-    end
-}
-
-fn context<E: Stall>(env: &E, id: CompactId) -> StepContext {
-    let (zone, node) = env.with(|mm| {
-        let zone = mm.compact_runs.get_mut(id).zone;
-        (zone, mm.phys.frames.zone(zone).node())
-    });
-    StepContext {
-        resched: env.need_resched(),
-        fatal: env.task().oom_victim,
-        lru_busy: env.lock_busy(SpinLock::Lru(node)),
-        zone_busy: env.lock_busy(SpinLock::Zone(zone)),
-        cpu: env.cpu(),
-    }
-}
-
-/// Moves the pages that the run holds; returns a result if that ends the run.
-async fn migrate_batch<E: Stall>(env: &E, id: CompactId) -> Option<CompactResult> {
-    let (mut sources, mode) = env.with(|mm| {
-        let run = mm.compact_runs.get_mut(id);
-        (core::mem::take(&mut run.migratepages), run.mode)
-    });
-    // All of a batch are from one pageblock.
-    let source = sources.first().map_or(0, |idx| idx.block() as u32);
-    let moved = migrate_pages(env, &mut sources, &mut RunTargets(id), mode, MigrateReason::Compaction).await;
-    let cpu = env.cpu();
-    env.with(|mm| {
-        let run = mm.compact_runs.get_mut(id);
-        run.migratepages = sources;
-        run.context.cpu = cpu;
-        mm.pages.record_batch(run, &moved, source, &mut mm.phys)
-    })
-}
-
-impl<T: Tracer> Mm<T> {
-    /// Begins a run; an error if a block is free already or compaction cannot help.
-    pub(in crate::compaction) fn compact_begin(&mut self, mut run: CompactControl) -> Result<CompactId, CompactResult> {
-        if let Some(order) = run.order {
-            match self.phys.trace_suitable(&run, order) {
-                Suitable::Continue => {}
-                Suitable::Success => return Err(CompactResult::Success),
-                Suitable::Skipped | Suitable::NotSuitableZone => return Err(CompactResult::Skipped),
-            }
-            if self.compaction.compaction_restarting(run.zone, order, run.asker, &self.phys) {
-                self.compaction.reset_isolation_suitable(run.zone, &mut self.phys);
-            }
-        }
-        self.compaction.place_scanners(&mut run, &self.phys);
-        self.phys.open_account(&mut run);
-        self.phys.trace_scanners(&run, None);
-        Ok(self.compact_runs.begin(run))
-    }
-
-    /// Runs one round up to the move of a batch.
-    fn compact_step(&mut self, id: CompactId, context: StepContext) -> Round {
-        let run = self.compact_runs.get_mut(id);
-        run.context = context;
-        self.compaction.round(run, &mut self.phys, &mut self.pages)
-    }
-
-    /// Ends a run: unused free frames go back to the allocator.
-    fn compact_end(&mut self, id: CompactId, result: CompactResult) -> RunEnd {
-        self.phys.frames.watch_mut().capture = None;
-        let mut run = self.compact_runs.end(id);
-        self.pages.putback_movable_pages(&mut run, &mut self.phys);
-        self.phys.release_claim(&mut run);
-        self.compaction.release_targets(&mut run, &mut self.phys);
-        self.phys.close_account(&mut run);
-        self.phys.counters.compact_migrate_scanned += run.totals.migrate_scanned;
-        self.phys.counters.compact_free_scanned += run.totals.free_scanned;
-        self.phys.trace_scanners(&run, Some(result));
-        // What was captured is the task's, however the run has ended.
-        let result = if run.captured.is_some() { CompactResult::Success } else { result };
-        RunEnd { result, totals: run.totals, captured: run.captured }
-    }
-}
-
 impl<T: Tracer> PhysMem<T> {
-    fn trace_suitable(&mut self, run: &CompactControl, order: Order) -> Suitable {
+    pub(crate) fn trace_suitable(&mut self, run: &CompactControl, order: Order) -> Suitable {
         let suitable = match run.by {
             Compactor::Kcompactd => self.suitable_for_kcompactd(self.frames.zone(run.zone), order, run.class),
             _ => self.compaction_suitable(run.zone, order, run.class, &run.flags),
@@ -186,7 +71,7 @@ impl<T: Tracer> PhysMem<T> {
         if run.captured.is_some() { Round::Over(CompactResult::Success) } else { Round::Next }
     }
 
-    fn trace_scanners(&mut self, run: &CompactControl, status: Option<CompactResult>) {
+    pub(crate) fn trace_scanners(&mut self, run: &CompactControl, status: Option<CompactResult>) {
         let zone = self.frames.zone(run.zone).span();
         let ends = ScanEnds {
             zone,
@@ -204,7 +89,12 @@ impl<T: Tracer> PhysMem<T> {
 }
 
 impl Compaction {
-    fn round(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>, pages: &mut UsedPages) -> Round {
+    pub(crate) fn round(
+        &mut self,
+        run: &mut CompactControl,
+        phys: &mut PhysMem<impl Tracer>,
+        pages: &mut UsedPages,
+    ) -> Round {
         if phys.is_indexed(run) {
             return pages.claim_round(run, phys);
         }
@@ -241,7 +131,7 @@ impl Compaction {
 
 impl UsedPages {
     /// Records the move of a batch; returns a result if that ends the run.
-    fn record_batch(
+    pub(crate) fn record_batch(
         &mut self,
         run: &mut CompactControl,
         done: &Migrated,

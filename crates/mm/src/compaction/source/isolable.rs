@@ -14,7 +14,7 @@ use crate::trace::Tracer;
 
 /// Kind of a frame, as the scan sees it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::compaction) enum Found {
+pub(crate) enum Found {
     /// A sequence of so many frames that cannot move.
     Failure(u64),
     /// A free block of so many frames.

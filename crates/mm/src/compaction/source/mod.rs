@@ -2,11 +2,11 @@
 //!
 //! [`free_lists`] may choose the pageblock; otherwise the scanner goes on where it stands.
 
-pub(in crate::compaction) mod block_scan;
-pub(in crate::compaction) mod free_lists;
-pub(in crate::compaction) mod isolable;
-pub(in crate::compaction) mod skipped_entries;
-pub(in crate::compaction) mod unsuitable_blocks;
+pub(crate) mod block_scan;
+pub(crate) mod free_lists;
+pub(crate) mod isolable;
+pub(crate) mod skipped_entries;
+pub(crate) mod unsuitable_blocks;
 
 use order9_frames::Idx;
 use order9_units::{Order, Pages, Pfn};
@@ -191,11 +191,7 @@ impl UsedPages {
     }
 
     /// Puts isolated pages that did not move back on their LRU lists (`putback_movable_pages`).
-    pub(in crate::compaction) fn putback_movable_pages(
-        &mut self,
-        run: &mut CompactControl,
-        phys: &mut PhysMem<impl Tracer>,
-    ) {
+    pub(crate) fn putback_movable_pages(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) {
         if !run.migratepages.is_empty() {
             let node = phys.frames.zone(run.zone).node();
             self.lock_lru(node, 1, phys);

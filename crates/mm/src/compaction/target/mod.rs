@@ -3,42 +3,22 @@
 //!
 //! [`free_lists`] may find frames without a scan. Frames are held one by one, and unused ones go back when the run ends.
 
-pub(in crate::compaction) mod block_scan;
-pub(in crate::compaction) mod free_lists;
+pub(crate) mod block_scan;
+pub(crate) mod free_lists;
 
-use order9_frames::Idx;
 use order9_units::{Migratetype, Order, Pfn};
 
-use crate::Mm;
-use crate::compaction::Compaction;
-use crate::compaction::run::control::{CompactControl, CompactId};
+use crate::compaction::run::control::CompactControl;
 use crate::compaction::target::free_lists::fast_isolate_freepages;
-use crate::compaction::{BLOCK, CLUSTER};
-use crate::migrate::{MigrateMode, Targets};
+use crate::compaction::{BLOCK, CLUSTER, Compaction};
+use crate::migrate::MigrateMode;
 use crate::phys::PhysMem;
 use crate::policy::{BlockSearch, TargetStride};
 use crate::trace::Tracer;
 
-/// Free frames that a run holds, as targets of migration.
-pub(in crate::compaction) struct RunTargets(pub(in crate::compaction) CompactId);
-
-impl<T: Tracer> Targets<T> for RunTargets {
-    fn take(&mut self, mm: &mut Mm<T>, _: Idx) -> Option<Idx> {
-        let run = mm.compact_runs.get_mut(self.0);
-        if run.freepages.is_empty() {
-            mm.compaction.isolate_freepages(run, &mut mm.phys);
-        }
-        run.freepages.pop()
-    }
-
-    fn give_back(&mut self, mm: &mut Mm<T>, target: Idx) {
-        mm.compact_runs.get_mut(self.0).freepages.push(target);
-    }
-}
-
 impl Compaction {
     /// Isolates free frames for the batch, if there are any (`isolate_freepages`).
-    fn isolate_freepages(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn isolate_freepages(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) {
         if run.claim.is_some() {
             return phys.hold_indexed_targets(run);
         }
@@ -113,7 +93,7 @@ impl Compaction {
     }
 
     /// Returns the frames that a run has not used. The cached start goes up again to the highest of them.
-    pub(in crate::compaction) fn release_targets(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn release_targets(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) {
         let Some(&highest) = run.freepages.iter().max() else { return };
         phys.frames.lock_zone(run.zone);
         for idx in run.freepages.drain(..) {

@@ -1,5 +1,7 @@
 //! Several compactors at once, among tasks that take what they free, write to pages, pin some and free others.
 
+use crate::tasks::compaction::request::compact_node;
+use crate::tasks::compaction::run::compact_zone;
 use alloc::boxed::Box;
 use core::future::poll_fn;
 use core::pin::Pin;
@@ -8,8 +10,6 @@ use core::task::{Context, Poll, Waker};
 use super::indexed_runs::indexed;
 use super::*;
 use crate::Counters;
-use crate::compaction::compact_node;
-use crate::compaction::run::compact_zone;
 use crate::compaction::run::control::{CompactControl, Compactor};
 use crate::policy::AllocPolicy;
 use crate::slab::tests::Random;

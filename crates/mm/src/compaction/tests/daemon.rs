@@ -1,10 +1,10 @@
 //! kcompactd: what a run that was asked for leaves behind, and when it compacts of itself.
 
 use super::*;
-use crate::compaction::daemon::kcompactd::work;
-use crate::compaction::daemon::proactive::Proactive;
 use crate::daemon_request::DaemonRequest;
 use crate::policy::ProactiveBackoff;
+use crate::tasks::compaction::kcompactd::work;
+use crate::tasks::compaction::proactive::Proactive;
 
 const REQUEST: DaemonRequest = DaemonRequest { order: Order::PAGEBLOCK, class: ZoneKind::Normal };
 

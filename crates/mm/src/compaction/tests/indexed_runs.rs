@@ -1,12 +1,12 @@
 //! Runs that choose by the index: they move as little as can be, know what is possible, and lose nothing to others.
 
+use crate::tasks::compaction::kcompactd::work;
+use crate::tasks::compaction::request::compact_node;
+use crate::tasks::compaction::reserve::fill_reserves;
 use order9_units::Migratetype;
 
 use super::*;
 use crate::Suitable;
-use crate::compaction::compact_node;
-use crate::compaction::daemon::kcompactd::work;
-use crate::compaction::index::reserve::fill_reserves;
 use crate::daemon_request::DaemonRequest;
 use crate::env::CompactResult;
 use crate::slab::tests::Random;

@@ -10,6 +10,7 @@ mod rules;
 mod selective_reset;
 mod series;
 
+use crate::tasks::compaction::direct::try_to_compact_pages;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
@@ -17,7 +18,7 @@ use core::cell::{Cell, RefCell};
 use order9_frames::{Gfp, Request};
 use order9_units::{Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
-use super::{CompactTotals, try_to_compact_pages};
+use super::CompactTotals;
 use crate::env::alone::run;
 use crate::env::{CompactPriority, Compacted, Env, SpinLock, Stall, Task, Until};
 use crate::policy::{BlockSearch, CompactionPolicy, DrainMark, Policy, SkipReset, TargetStride};

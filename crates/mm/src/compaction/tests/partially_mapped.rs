@@ -2,9 +2,9 @@
 
 use super::indexed_runs::indexed;
 use super::*;
-use crate::compaction::index::reserve::fill_reserves;
-use crate::reclaim::direct_reclaim;
 use crate::space::{Access, FaultStep, MmapRequest, Place, VirtAddr};
+use crate::tasks::compaction::reserve::fill_reserves;
+use crate::tasks::reclaim::direct::direct_reclaim;
 use crate::thp::HugeEnabled;
 
 const SLOT: u64 = 512;

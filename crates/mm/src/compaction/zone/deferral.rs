@@ -55,14 +55,14 @@ impl Deferral {
 
 /// Class of requests whose failures are counted together: those from the zone's own node, or from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::compaction) enum Asker {
+pub(crate) enum Asker {
     Local,
     Remote,
 }
 
 impl<T: Tracer> PhysMem<T> {
     /// Class that the failures in `zone` of a request from `node` count with.
-    pub(in crate::compaction) fn asker(&self, zone: ZoneId, node: NodeId) -> Asker {
+    pub(crate) fn asker(&self, zone: ZoneId, node: NodeId) -> Asker {
         let policy = &self.policy.compaction;
         let apart = policy.defer_remote_cap != policy.defer_cap && self.frames.zone(zone).node() != node;
         if apart { Asker::Remote } else { Asker::Local }
@@ -82,7 +82,7 @@ impl Compaction {
     }
 
     /// Defers a zone after a run in vain (`defer_compaction`).
-    pub(in crate::compaction) fn defer_compaction(
+    pub(crate) fn defer_compaction(
         &mut self,
         zone: ZoneId,
         order: Order,
@@ -95,7 +95,7 @@ impl Compaction {
     }
 
     /// Whether a request is deferred in a zone (`compaction_deferred`).
-    pub(in crate::compaction) fn compaction_deferred(
+    pub(crate) fn compaction_deferred(
         &mut self,
         zone: ZoneId,
         order: Order,
@@ -110,7 +110,7 @@ impl Compaction {
     }
 
     /// Records success in a zone (`compaction_defer_reset`). An allocation ends the deferral of every class.
-    pub(in crate::compaction) fn compaction_defer_reset(
+    pub(crate) fn compaction_defer_reset(
         &mut self,
         zone: ZoneId,
         order: Order,
@@ -126,7 +126,7 @@ impl Compaction {
     }
 
     /// Whether the longest deferral of `order` in `zone` has just run out.
-    pub(in crate::compaction) fn compaction_restarting(
+    pub(crate) fn compaction_restarting(
         &mut self,
         zone: ZoneId,
         order: Order,

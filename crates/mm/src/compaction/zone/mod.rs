@@ -1,10 +1,10 @@
 //! State that a zone keeps between runs: cached positions of the scanners, deferral and skip hints.
 
-pub(in crate::compaction) mod block_bits;
-pub(in crate::compaction) mod deferral;
-pub(in crate::compaction) mod scanner_positions;
-pub(in crate::compaction) mod selective_reset;
-pub(in crate::compaction) mod skip_hints;
+pub(crate) mod block_bits;
+pub(crate) mod deferral;
+pub(crate) mod scanner_positions;
+pub(crate) mod selective_reset;
+pub(crate) mod skip_hints;
 
 use order9_units::{Order, Pfn, PfnRange};
 

@@ -10,7 +10,7 @@ use crate::trace::Tracer;
 
 impl Compaction {
     /// Places the scanners of a run at the ends of its zone, or at the cached positions.
-    pub(in crate::compaction) fn place_scanners(&mut self, run: &mut CompactControl, phys: &PhysMem<impl Tracer>) {
+    pub(crate) fn place_scanners(&mut self, run: &mut CompactControl, phys: &PhysMem<impl Tracer>) {
         let selective = phys.policy.compaction.skip_reset == SkipReset::Selective;
         let syncs = phys.policy.compaction.sync_cached_unusable;
         let (span, cached) = (phys.frames.zone(run.zone).span(), &mut self.zones[run.zone.index()]);

@@ -23,7 +23,7 @@ impl Compaction {
     }
 
     /// Resets the skip hints of a zone: where the longest deferral ends, and where kswapd goes to sleep.
-    pub(in crate::compaction) fn reset_isolation_suitable(&mut self, zone: ZoneId, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn reset_isolation_suitable(&mut self, zone: ZoneId, phys: &mut PhysMem<impl Tracer>) {
         match phys.policy.compaction.skip_reset {
             SkipReset::Full => self.reset_fully(zone, phys),
             SkipReset::Selective => self.reset_selectively(zone, phys),

@@ -15,10 +15,10 @@ use crate::page_cache::tests::flush;
 use crate::page_cache::{FileId, FileWrite};
 use crate::policy::Policy;
 use crate::reclaim::PageWrite;
-use crate::slow_path::Pressure;
 use crate::space::{Backing, MmapRequest, SpaceId, VirtAddr, VpnRange};
 use crate::swap::SlotId;
 use crate::tasks::UserTask;
+use crate::tasks::slow_path::Pressure;
 use crate::trace::NoTrace;
 use crate::{Gfp, Mm};
 

@@ -1,0 +1,207 @@
+//! Moving a list of pages, in passes.
+
+use crate::tasks::migrate::targets::Targets;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use order9_frames::Idx;
+
+use crate::Mm;
+use crate::env::{Stall, Until};
+use crate::pages::migrate::counts::MigrateFailure;
+use crate::pages::migrate::page::{Attempt, HeldBy, Outcome};
+use crate::pages::migrate::run::{Migrated, PASSES};
+use crate::pages::migrate::{MigrateMode, MigrateReason};
+use crate::reclaim::PageWrite;
+
+/// The first pass that may wait.
+const MAY_WAIT: u32 = 3;
+
+/// Moves isolated pages to frames from `targets`, the last one first. What is left in `sources` afterwards is still isolated:
+/// the caller puts it back. A page that cannot be moved is put back at once. Dropping this future loses no page: `sources`
+/// always names those that are still isolated.
+pub(crate) async fn migrate_pages<E: Stall>(
+    env: &E,
+    sources: &mut Vec<Idx>,
+    targets: &mut impl Targets<E::Tracer>,
+    mode: MigrateMode,
+    reason: MigrateReason,
+) -> Migrated {
+    let batched = env.with(|mm| mm.phys.policy.compaction.batched_migrate);
+    let mut run =
+        Run { env, sources, targets, mode, batched, unflushed: false, aside: None, done: Migrated::default() };
+    if batched && mode > MigrateMode::Async {
+        run.batch_then_singly().await;
+    } else {
+        run.passes(0..PASSES).await;
+    }
+    let done = run.done;
+    env.with(|mm| mm.phys.count_migrated(&done, mode, reason));
+    done
+}
+
+struct Run<'a, E, G> {
+    env: &'a E,
+    sources: &'a mut Vec<Idx>,
+    targets: &'a mut G,
+    mode: MigrateMode,
+    /// Translations are flushed once for all pages of a pass.
+    batched: bool,
+    unflushed: bool,
+    /// Number of sources at the front that have failed for good in this mode and are left for another one; `None` puts
+    /// such pages back.
+    aside: Option<usize>,
+    done: Migrated,
+}
+
+/// Fate of a page in a pass.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tried {
+    /// The page is no longer among the sources, or it is set aside.
+    Gone,
+    Again,
+    NoTarget,
+}
+
+impl<E: Stall, G: Targets<E::Tracer>> Run<'_, E, G> {
+    /// Passes over all sources as long as some of them may still move. Those that are left have failed.
+    async fn passes(&mut self, passes: Range<u32>) {
+        let mut again = 0;
+        for pass in passes {
+            again = 0;
+            let mut at = self.sources.len();
+            while at > self.aside.unwrap_or(0) {
+                at -= 1;
+                let before = self.aside;
+                match self.attempt(at, pass).await {
+                    Tried::Again => again += 1,
+                    // What was at the place of a page set aside has still to be tried.
+                    Tried::Gone => at += usize::from(self.aside != before),
+                    Tried::NoTarget => {
+                        self.flush();
+                        return self.give_up();
+                    }
+                }
+            }
+            self.flush();
+            if again == 0 {
+                break;
+            }
+        }
+        self.done.failed += again;
+    }
+
+    /// Without waits and all together first; what is left then one by one.
+    async fn batch_then_singly(&mut self) {
+        let mode = core::mem::replace(&mut self.mode, MigrateMode::Async);
+        self.aside = Some(0);
+        self.passes(0..MAY_WAIT).await;
+        if self.done.out_of_targets {
+            return;
+        }
+        (self.mode, self.batched, self.aside, self.done.failed) = (mode, false, None, 0);
+        for at in (0..self.sources.len()).rev() {
+            let mut tried = Tried::Again;
+            for pass in MAY_WAIT..PASSES {
+                tried = self.attempt(at, pass).await;
+                if tried != Tried::Again {
+                    break;
+                }
+            }
+            match tried {
+                Tried::Gone => {}
+                Tried::Again => self.done.failed += 1,
+                Tried::NoTarget => return self.give_up(),
+            }
+        }
+    }
+
+    fn give_up(&mut self) {
+        self.done.failed += 1;
+        self.done.out_of_targets = true;
+    }
+
+    /// Tries a page until it is settled for this pass.
+    async fn attempt(&mut self, at: usize, pass: u32) -> Tried {
+        loop {
+            let (env, memalloc, cpu) = (self.env, self.env.task().memalloc, self.env.cpu());
+            let attempt = Attempt { mode: self.mode, may_wait: pass >= MAY_WAIT, memalloc, cpu };
+            let source = self.sources[at];
+            let Some(outcome) = env.with(|mm| self.step(mm, source, &attempt)) else { return Tried::NoTarget };
+            let tried = match outcome {
+                Outcome::Moved => {
+                    self.done.moved += 1;
+                    Tried::Gone
+                }
+                Outcome::Freed => {
+                    self.done.freed += 1;
+                    Tried::Gone
+                }
+                Outcome::Again(_) => Tried::Again,
+                Outcome::Write(write) => {
+                    env.submit(vec![PageWrite::File(write)]).await;
+                    Tried::Again
+                }
+                Outcome::Failed(_) => {
+                    self.done.failed += 1;
+                    Tried::Gone
+                }
+                Outcome::Wait(by) => {
+                    env.spend().await;
+                    self.wait(source, by).await;
+                    continue;
+                }
+            };
+            if tried == Tried::Gone {
+                self.leave(at, outcome);
+            }
+            env.spend().await;
+            return tried;
+        }
+    }
+
+    fn step(&mut self, mm: &mut Mm<E::Tracer>, source: Idx, attempt: &Attempt) -> Option<Outcome> {
+        let Some(target) = self.targets.take(mm, source) else {
+            mm.phys.counters.migrate_failures.count(MigrateFailure::NoTarget);
+            return None;
+        };
+        let flushes = mm.phys.work.tlb_flushes;
+        let outcome = mm.pages.migrate_page(source, target, attempt, &mut mm.phys);
+        if self.batched {
+            self.unflushed |= mm.phys.work.tlb_flushes > flushes;
+            mm.phys.work.tlb_flushes = flushes;
+        }
+        if outcome != Outcome::Moved {
+            self.targets.give_back(mm, target);
+        }
+        if matches!(outcome, Outcome::Failed(_)) && self.aside.is_none() {
+            mm.pages.putback_movable(source, attempt.cpu, &mut mm.phys);
+        }
+        Some(outcome)
+    }
+
+    /// Takes a page that is settled off the list, or sets it aside.
+    fn leave(&mut self, at: usize, outcome: Outcome) {
+        let source = self.sources.remove(at);
+        if let (Outcome::Failed(_), Some(aside)) = (outcome, &mut self.aside) {
+            self.sources.insert(0, source);
+            *aside += 1;
+        }
+    }
+
+    async fn wait(&self, source: Idx, by: HeldBy) {
+        let since = self.env.now();
+        while self.env.with(|mm| by.has(mm.phys.frames.word(source))) {
+            self.env.wait(Until::Transferred, None).await;
+        }
+        let time = self.env.now() - since;
+        self.env.with(|mm| mm.phys.migrate_waits_of(by).add(time));
+    }
+
+    fn flush(&mut self) {
+        if core::mem::take(&mut self.unflushed) {
+            self.env.with(|mm| mm.phys.work.tlb_flushes += 1);
+        }
+    }
+}

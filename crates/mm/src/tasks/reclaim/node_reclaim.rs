@@ -1,0 +1,65 @@
+//! Reclaim of a node before a request goes on to the next one (`node_reclaim`).
+
+use crate::tasks::reclaim::node::shrink_node;
+use order9_frames::{Request, ZoneId};
+
+use crate::Mm;
+use crate::env::Stall;
+use crate::policy::SlabUnderBoost;
+use crate::reclaim::control::{ReclaimControl, ReclaimId, Reclaimer};
+use crate::reclaim::node::NodePass;
+use crate::reclaim::node_reclaim::{UNMAP, WRITE};
+use crate::reclaim::pass::CHUNK;
+use crate::trace::Tracer;
+
+/// Effort of the first pass, four times as much as is usual at first.
+const PRIORITY: u8 = 4;
+
+/// Reclaims the node of `zone` for `request`; says whether it reclaimed as much as it set out to.
+pub async fn reclaim_node<E: Stall>(env: &E, zone: ZoneId, request: &Request) -> bool {
+    let Some((id, pass)) = env.with(|mm| mm.begin_node_reclaim(zone, request)) else { return false };
+    for priority in (0..=PRIORITY).rev() {
+        env.with(|mm| mm.reclaim_mut(id).priority = priority);
+        shrink_node(env, id, &pass).await;
+        if env.with(|mm| mm.is_through(id)) {
+            break;
+        }
+    }
+    env.with(|mm| mm.end_node_reclaim(id, zone))
+}
+
+impl<T: Tracer> Mm<T> {
+    /// One task at a time.
+    pub(crate) fn begin_node_reclaim(&mut self, zone: ZoneId, request: &Request) -> Option<(ReclaimId, NodePass)> {
+        let mode = self.phys.settings.zone_reclaim_mode;
+        let node = self.phys.frames.zone(zone).node();
+        if core::mem::replace(&mut self.phys.daemons.reclaimed[node.index()].is_reclaimed, true) {
+            return None;
+        }
+        let goal = request.order.pages().get().max(CHUNK);
+        let mut control = ReclaimControl::new(Reclaimer::Direct, request.order, goal, request.gfp.highest_zone());
+        control.gfp = request.gfp;
+        control.may_writepage = mode & WRITE != 0;
+        control.may_unmap = mode & UNMAP != 0;
+        // Those releases that spared slab under boost allowed it only to whom they named.
+        let slab = self.phys.policy.reclaim.slab_under_boost == SlabUnderBoost::Shrunk;
+        Some((self.begin_reclaim(control), NodePass { zone, slab }))
+    }
+
+    fn is_through(&mut self, id: ReclaimId) -> bool {
+        let run = self.reclaim_mut(id);
+        run.nr_reclaimed >= run.nr_to_reclaim
+    }
+
+    pub(crate) fn end_node_reclaim(&mut self, id: ReclaimId, zone: ZoneId) -> bool {
+        let through = self.is_through(id);
+        self.end_reclaim(id);
+        let node = self.phys.frames.zone(zone).node();
+        self.phys.daemons.reclaimed[node.index()].is_reclaimed = false;
+        match through {
+            true => self.phys.counters.zone_reclaim_success += 1,
+            false => self.phys.counters.zone_reclaim_failed += 1,
+        }
+        through
+    }
+}
