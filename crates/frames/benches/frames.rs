@@ -2,7 +2,7 @@
 //!
 //! Each figure is the median of several rounds in which the allocators take turns, so that a noisy machine disturbs all alike. The
 //! rows come twice: alone, and beside a process of this bench's own that streams over 64 MiB, since most of these nanoseconds are cache
-//! lines. Run with `cargo bench -p order9-frames`.
+//! lines. Run with `cargo bench -p order9-frames`; `-- --alone` leaves the neighbour out.
 
 use std::env;
 use std::hint::black_box;
@@ -24,6 +24,8 @@ const FULL_ROUNDS: usize = 3;
 const STREAM: usize = 64 << 20;
 /// The argument that makes this program the neighbour.
 const NEIGHBOUR: &str = "--stream-for-ever";
+/// The argument that leaves the neighbour out.
+const ALONE: &str = "--alone";
 
 fn main() {
     if env::args().any(|argument| argument == NEIGHBOUR) {
@@ -31,6 +33,7 @@ fn main() {
     }
     rows("alone");
     match neighbour() {
+        _ if env::args().any(|argument| argument == ALONE) => {}
         Ok(mut neighbour) => {
             rows("beside a process that streams over 64 MiB");
             neighbour.kill().expect("it runs");
@@ -51,10 +54,11 @@ fn rows(heading: &str) {
     pairs("order-0 pair, no per-CPU lists", policy(), 0, Order::ZERO);
     pairs("order-9 allocate+free pair", policy(), 1, Order::PAGEBLOCK);
     pairs("order-9 pair, per-CPU lists of 6.12", recent(), 1, Order::PAGEBLOCK);
-    let [alone, random, index, ordered] = everything();
+    let [alone, random, bulk, index, ordered] = everything();
     row("take all memory page by page", alone);
     row("give it back in random order, per page", random);
-    row("the same with the index", index);
+    row("the same in bulks of 64, per page", bulk);
+    row("one by one with the index, per page", index);
     row("give it back in order, per page", ordered);
     let with = |index| median(ROUNDS, || pair(&mut ours(FramesPolicy::default(), 1, index), Order::PAGEBLOCK));
     let (without, with) = (with(false), with(true));
@@ -117,24 +121,36 @@ fn peer_pair(frames: &mut FrameAllocator<24>, size: usize) -> f64 {
     })
 }
 
-/// Taking all memory, giving it back in random order, the same with an index, and giving it back in order; each beside the peer.
-fn everything() -> [[f64; 2]; 4] {
+/// Order in which all memory is given back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum GiveBack {
+    InOrder,
+    Random,
+    /// Random, by [`Frames::free_bulk`].
+    RandomBulk,
+}
+
+/// Taking all memory, giving it back in random order, in bulk, with an index, and giving it back in order; each beside the peer.
+fn everything() -> [[f64; 2]; 5] {
     let mut frames = [false, true].map(|index| ours(FramesPolicy::default(), 1, index));
     let mut peer = other();
-    let figures: Vec<[[f64; 2]; 4]> = (0..FULL_ROUNDS)
+    let figures: Vec<[[f64; 2]; 5]> = (0..FULL_ROUNDS)
         .map(|_| {
             let [plain, indexed] = &mut frames;
-            let [(taken, random), (_, index), (peer_taken, peer_random)] =
-                [through(plain, true), through(indexed, true), peer_through(&mut peer, true)];
-            let [(_, ordered), (_, peer_ordered)] = [through(plain, false), peer_through(&mut peer, false)];
-            [[taken, peer_taken], [random, peer_random], [index, peer_random], [ordered, peer_ordered]]
+            let ((taken, random), (_, bulk)) = (through(plain, GiveBack::Random), through(plain, GiveBack::RandomBulk));
+            let ((_, index), (_, ordered)) = (through(indexed, GiveBack::Random), through(plain, GiveBack::InOrder));
+            let ((peer_taken, peer_random), (_, peer_ordered)) =
+                (peer_through(&mut peer, true), peer_through(&mut peer, false));
+            let ours = [taken, random, bulk, index, ordered];
+            let peers = [peer_taken, peer_random, peer_random, peer_random, peer_ordered];
+            [0, 1, 2, 3, 4].map(|row| [ours[row], peers[row]])
         })
         .collect();
-    [0, 1, 2, 3].map(|row| [0, 1].map(|of| middle(figures.iter().map(|figure| figure[row][of]).collect())))
+    [0, 1, 2, 3, 4].map(|row| [0, 1].map(|of| middle(figures.iter().map(|figure| figure[row][of]).collect())))
 }
 
 /// Time to take each page of all memory, and to give it back.
-fn through(frames: &mut Frames, random: bool) -> (f64, f64) {
+fn through(frames: &mut Frames, give_back: GiveBack) -> (f64, f64) {
     let request = Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE);
     let mut held: Vec<Pfn> = Vec::with_capacity(Pages::from_bytes_floor(MEMORY).get() as usize);
     let start = Instant::now();
@@ -142,10 +158,13 @@ fn through(frames: &mut Frames, random: bool) -> (f64, f64) {
         held.push(pfn);
     }
     let taken = start.elapsed().as_nanos() as f64 / held.len() as f64;
-    if random {
+    if give_back != GiveBack::InOrder {
         shuffle(&mut held);
     }
-    let given = time(held.len(), || held.iter().for_each(|&pfn| frames.free(pfn, 0).expect("it is allocated")));
+    let given = time(held.len(), || match give_back {
+        GiveBack::RandomBulk => held.chunks(64).for_each(|bulk| frames.free_bulk(bulk, 0).expect("they are allocated")),
+        _ => held.iter().for_each(|&pfn| frames.free(pfn, 0).expect("it is allocated")),
+    });
     (taken, given)
 }
 

@@ -130,7 +130,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     /// The tail if the block would soon be part of a larger one, so that it is not taken before; else the head.
     fn list_end_for(&self, idx: Idx, order: Order) -> ListEnd {
         let Some(larger) = order.up().filter(|&larger| larger <= Order::PAGEBLOCK) else { return ListEnd::Head };
-        let parent = Idx(idx.0 & !(1 << order.get()));
+        let parent = idx.parent(order);
         if self.table.word_or_hole(parent.buddy(larger)).is_free_of(larger) { ListEnd::Tail } else { ListEnd::Head }
     }
 
@@ -143,6 +143,34 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         let idx = self.table.first(list).expect("an occupied list has a first block");
         self.take_block(zone, idx, order, mt);
         Some(idx)
+    }
+
+    /// Takes several blocks of `order`, at most `most`, from the smallest block on the lists of `mt` that is large enough, and
+    /// says how many. They lie side by side from the frame returned.
+    ///
+    /// Lists, counts and work come out as they would if [`take_smallest`](Self::take_smallest) had taken one block after the other: no
+    /// list of `mt` between `order` and the block found holds anything, so each would have taken what the one before left. The
+    /// lists see only what is left at the end. `order` is at most that of a pageblock, and the run lies in one pageblock. The
+    /// blocks are on no list and in no class of it afterwards; the caller sets their words.
+    pub(crate) fn take_run(&mut self, zone: ZoneId, order: Order, mt: Migratetype, most: u64) -> Option<(Idx, u64)> {
+        let found = self.zones[zone.index()].smallest_from(mt, order)?;
+        let list = self.zones[zone.index()].list(found, mt);
+        let idx = self.table.first(list).expect("an occupied list has a first block");
+        self.remove_from_list(zone, idx);
+        let count = most.min(1 << (found.min(Order::PAGEBLOCK).get() - order.get()));
+        // Each block left over is as large as its place allows, as splits would have left it.
+        let mut left = (count as u32) << order.get();
+        let mut splits = count - 1;
+        while left < 1 << found.get() {
+            let size = Order::new(left.trailing_zeros() as u8).expect("a part of a block has an order");
+            self.add_to_list(zone, idx.plus(left), size, mt, ListEnd::Head);
+            left += 1 << size.get();
+            splits += 1;
+        }
+        self.work.splits += splits;
+        self.work.list_ops += 2 * (count - 1);
+        self.count_out_run(idx, order, count, Class::Free);
+        Some((idx, count))
     }
 
     /// Takes the free block at `idx` off its list, keeps its first `order` block and puts the rest on lists of `rest`.

@@ -56,22 +56,37 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     /// Adds the `order` block at `idx` to `class` of its pageblocks.
     #[inline]
     pub fn count_in(&mut self, idx: Idx, order: Order, class: Class) {
-        self.for_counts(idx, order, class, |count, frames| *count += frames);
+        self.count_in_run(idx, order, 1, class);
+    }
+
+    /// Adds `count` blocks of `order` from `idx` on to `class` of their pageblock; of whole pageblocks there is one.
+    #[inline]
+    pub(crate) fn count_in_run(&mut self, idx: Idx, order: Order, count: u64, class: Class) {
+        self.for_counts(idx, order, count, class, |count, frames| *count += frames);
     }
 
     /// Takes the `order` block at `idx` out of `class` of its pageblocks.
     #[inline]
     pub fn count_out(&mut self, idx: Idx, order: Order, class: Class) {
-        self.for_counts(idx, order, class, |count, frames| *count -= frames);
+        self.count_out_run(idx, order, 1, class);
+    }
+
+    /// Takes `count` blocks of `order` from `idx` on out of `class` of their pageblock; of whole pageblocks there is one.
+    #[inline]
+    pub(crate) fn count_out_run(&mut self, idx: Idx, order: Order, count: u64, class: Class) {
+        self.for_counts(idx, order, count, class, |count, frames| *count -= frames);
     }
 
     #[inline]
-    fn for_counts(&mut self, idx: Idx, order: Order, class: Class, change: impl Fn(&mut u16, u16)) {
+    fn for_counts(&mut self, idx: Idx, order: Order, count: u64, class: Class, change: impl Fn(&mut u16, u16)) {
         if class == Class::Movable && order < Order::PAGEBLOCK {
             return; // Derived from the others.
         }
-        let (frames, blocks) =
-            if order <= Order::PAGEBLOCK { (1 << order.get(), 1) } else { (PAGEBLOCK_PAGES.get() as u16, 2) };
+        let (frames, blocks) = if order <= Order::PAGEBLOCK {
+            ((count as u16) << order.get(), 1)
+        } else {
+            (PAGEBLOCK_PAGES.get() as u16, 2)
+        };
         for block in &mut self.blocks[idx.block()..idx.block() + blocks] {
             let count = match class {
                 Class::Free => &mut block.free,

@@ -8,7 +8,7 @@ use order9_units::{Migratetype, Order};
 use crate::Frames;
 use crate::count::Class;
 use crate::fallback::TakeMode;
-use crate::frame::{Flag, FrameTable, Idx, Word};
+use crate::frame::{Flag, FrameTable, Idx, READ_TOGETHER, Word};
 use crate::gfp::AllocFlags;
 use crate::policy::{PcpHigh, PcpLists, PcpPolicy};
 use crate::storage::Storage;
@@ -201,17 +201,15 @@ impl<W: Watch, S: Storage> Frames<W, S> {
             (order, batch) => (batch >> order.get()).max(2),
         };
         let mut mode = TakeMode::Own;
-        for _ in 0..blocks {
-            let Some(idx) = self.take_from_zone(zone, order, mt, flags, &mut mode) else { break };
-            // What was lent from a contiguous memory area goes back there if nobody uses it.
-            let own = self.blocks[idx.block()].migratetype;
-            let cached = if own == Migratetype::Cma { own } else { mt };
-            self.put_in_pcp_class(idx, order, mt, cached);
-            self.table.push_tail(list, idx);
+        let mut left: u64 = blocks;
+        while left > 0 {
+            let run = self.may_take_runs(order, mt, flags).then(|| self.take_run(zone, order, mt, left)).flatten();
+            let run = run.or_else(|| Some((self.take_from_zone(zone, order, mt, flags, &mut mode)?, 1)));
+            let Some((idx, count)) = run else { break };
+            self.cache_run(idx, order, count, mt, list);
             let at = self.pcp_at(zone, cpu);
-            self.pcps[at].count += order.pages().get();
-            let pfn = self.table.pfn(idx);
-            self.watch.trace(|| FrameEvent::PageAllocZoneLocked { pfn, order, migratetype: mt, percpu_refill: true });
+            self.pcps[at].count += count << order.get();
+            left -= count;
         }
         if self.policy.pcp.high == PcpHigh::AutoTuned {
             let at = self.pcp_at(zone, cpu);
@@ -223,11 +221,26 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         }
     }
 
-    /// Marks a block that no pageblock counts as cached on a list of type `list`.
-    fn put_in_pcp_class(&mut self, idx: Idx, order: Order, list: Migratetype, cached: Migratetype) {
-        let word = Word::pcp(order, cached).with(Flag::CountedImmovable, list != Migratetype::Movable);
-        self.table.set(idx, word);
-        self.count_in(idx, order, Class::of_used(word));
+    /// Whether a refill may take all it can from one block: nobody has to look at what is free after each page.
+    fn may_take_runs(&self, order: Order, mt: Migratetype, flags: &AllocFlags) -> bool {
+        let balances = self.policy.cma_balance && mt == Migratetype::Movable && flags.cma;
+        order <= Order::PAGEBLOCK && !balances && self.index.is_none()
+    }
+
+    /// Puts `count` blocks from `idx` on, which no pageblock counts, at the tail of `list`, which is of type `mt`.
+    fn cache_run(&mut self, idx: Idx, order: Order, count: u64, mt: Migratetype, list: Idx) {
+        // What was lent from a contiguous memory area goes back there if nobody uses it.
+        let own = self.blocks[idx.block()].migratetype;
+        let cached = if own == Migratetype::Cma { own } else { mt };
+        let word = Word::pcp(order, cached).with(Flag::CountedImmovable, mt != Migratetype::Movable);
+        for n in 0..count as u32 {
+            let idx = idx.plus(n << order.get());
+            self.table.set(idx, word);
+            self.table.push_tail(list, idx);
+            let pfn = self.table.pfn(idx);
+            self.watch.trace(|| FrameEvent::PageAllocZoneLocked { pfn, order, migratetype: mt, percpu_refill: true });
+        }
+        self.count_in_run(idx, order, count, Class::of_used(word));
     }
 
     /// Returns pages to the zone because the CPU's lists grew too long.
@@ -253,18 +266,26 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         let mut n = 0;
         let mut left = pcp.count;
         while left > goal {
-            if let Some(idx) = self.table.last(pcp.list(n)) {
-                self.table.unlink(idx);
-                left -= self.drain_block(zone, idx);
+            let mut batch = [Idx::default(); READ_TOGETHER];
+            let mut len = 0;
+            while left > goal && len < batch.len() {
+                if let Some(idx) = self.table.pop_tail(pcp.list(n)) {
+                    let order = self.table.word(idx).order();
+                    left -= order.pages().get();
+                    batch[len] = idx;
+                    len += 1;
+                }
+                n = (n + 1) % lists;
             }
-            n = (n + 1) % lists;
+            self.table.read_for_merges(&batch[..len]);
+            batch[..len].iter().for_each(|&idx| self.drain_block(zone, idx));
         }
         let at = self.pcp_at(zone, cpu);
         self.pcps[at].count = left;
     }
 
-    /// Returns one cached block, already off its list, to the buddy lists; its size in pages.
-    fn drain_block(&mut self, zone: ZoneId, idx: Idx) -> u64 {
+    /// Returns one cached block, already off its list, to the buddy lists.
+    fn drain_block(&mut self, zone: ZoneId, idx: Idx) {
         let word = self.table.word(idx);
         let order = word.order();
         let current = self.blocks[idx.block()].migratetype;
@@ -274,7 +295,6 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         let pfn = self.table.pfn(idx);
         self.watch.trace(|| FrameEvent::PagePcpuDrain { pfn, order, migratetype: mt });
         self.free_to_buddy(idx, order, mt);
-        order.pages().get()
     }
 
     /// Returns every cached page of the zone on every CPU (`drain_all_pages`).

@@ -114,3 +114,29 @@ fn pageblocks_of_two_zones_stay_apart() {
     let blocks = [0, 1].map(|zone| mm.free_list(ZoneId(zone), Order::PAGEBLOCK, Movable).count());
     assert_eq!(blocks, [1, 1]);
 }
+
+#[test]
+fn a_run_leaves_what_taking_one_block_after_the_other_leaves() {
+    let sizes = [(0, 0), (0, 3), (2, 4), (3, 6), (0, 9), (1, 10), (9, 10), (9, 9)];
+    for (wanted, most) in sizes.into_iter().flat_map(|(wanted, _)| [1, 2, 5, 63].map(|most| (wanted, most))) {
+        for (_, largest) in sizes.into_iter().filter(|&(_, largest)| largest >= wanted) {
+            let mut at_once = zone(FramesPolicy::default(), &[(1024, largest), (4096, 10)]);
+            let mut one_by_one = at_once.clone();
+            let (first, count) = at_once.take_run(ZONE, order(wanted), Movable, most).expect("a block is free");
+            for n in 0..count as u32 {
+                let taken = one_by_one.take_smallest(ZONE, order(wanted), Movable);
+                assert_eq!(taken, Some(first.plus(n << wanted)), "{wanted} {most} {largest}");
+            }
+            let lists = |mm: &Frames| (0..=10).map(|of| list(mm, of, Movable)).collect::<Vec<_>>();
+            assert_eq!(lists(&at_once), lists(&one_by_one), "{wanted} {most} {largest}");
+            assert_eq!(at_once.work, one_by_one.work, "{wanted} {most} {largest}");
+            assert_eq!(at_once.blocks, one_by_one.blocks, "{wanted} {most} {largest}");
+            let zone = |mm: &Frames| (mm.zones[0].areas, mm.zones[0].occupied, mm.zones[0].free_by_type);
+            assert_eq!(zone(&at_once), zone(&one_by_one), "{wanted} {most} {largest}");
+            assert!(
+                count == most || u64::from(count as u32) << wanted == 1 << largest.min(9),
+                "{wanted} {most} {largest}: {count}"
+            );
+        }
+    }
+}

@@ -11,6 +11,7 @@ mod word;
 
 use order9_units::{Migratetype, Order};
 
+pub(crate) use table::READ_TOGETHER;
 pub use table::{FrameTable, Link};
 pub use word::{Bits, Flag, Word};
 
@@ -27,6 +28,11 @@ impl Idx {
     /// The block that merges with a block of `order` here. The table starts at a multiple of the largest block.
     pub const fn buddy(self, order: Order) -> Self {
         Self(self.0 ^ (1 << order.get()))
+    }
+
+    /// First frame of the block that a block of `order` here and its buddy make.
+    pub const fn parent(self, order: Order) -> Self {
+        Self(self.0 & !(1 << order.get()))
     }
 
     /// So many frames on.

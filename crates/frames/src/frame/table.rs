@@ -5,6 +5,9 @@ use order9_units::{Order, Pages, Pfn};
 use super::{Idx, Word};
 use crate::storage::{Storage, Usual};
 
+/// Blocks whose cache lines [`FrameTable::read_for_merges`] fetches side by side.
+pub(crate) const READ_TOGETHER: usize = 64;
+
 /// Neighbours of a frame on the list that it is on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Link {
@@ -183,6 +186,53 @@ impl<S: Storage> FrameTable<S> {
         self.links[list.at()].next = next;
         self.links[next.at()].prev = list;
         Some(first)
+    }
+
+    /// Takes the last frame off the list.
+    #[inline]
+    pub fn pop_tail(&mut self, list: Idx) -> Option<Idx> {
+        let last = self.links[list.at()].prev;
+        if last == list {
+            return None;
+        }
+        let prev = self.links[last.at()].prev;
+        self.links[list.at()].prev = prev;
+        self.links[prev.at()].next = list;
+        Some(last)
+    }
+
+    /// Reads what frees of these frames will change, and nothing else, so that the cache lines are fetched side by side.
+    pub(crate) fn read_for_frees(&self, frames: &[Pfn]) {
+        let positions = frames.iter().filter_map(|&pfn| self.idx(pfn));
+        core::hint::black_box(
+            positions
+                .fold(0, |read, idx| read ^ self.words[idx.at()].bits(Word::OWNER_BITS) ^ self.links[idx.at()].next.0),
+        );
+    }
+
+    /// Reads what merges of these blocks would change now, and nothing else: the neighbours of their buddies on the lists, and
+    /// the words that choose an end of a list. A merge waits for one cache line after the other; for a batch of blocks, which
+    /// are at most [`READ_TOGETHER`], this fetches the lines side by side.
+    pub(crate) fn read_for_merges(&self, blocks: &[Idx]) {
+        let mut neighbours = [Idx::default(); 4 * READ_TOGETHER];
+        let mut above = [Idx::default(); READ_TOGETHER];
+        let mut len = 0;
+        for (&block, above) in blocks.iter().zip(&mut above) {
+            let (mut idx, mut order) = (block, self.word(block).order());
+            while order < Order::PAGEBLOCK && self.word_or_hole(idx.buddy(order)).is_free_of(order) {
+                let Link { next, prev } = self.links[idx.buddy(order).at()];
+                if let Some(pair) = neighbours.get_mut(len..len + 2) {
+                    (pair[0], pair[1]) = (next, prev);
+                    len += 2;
+                }
+                (idx, order) = (idx.parent(order), order.up().expect("a block below a pageblock has a larger order"));
+            }
+            *above = order.up().map_or(idx, |larger| idx.parent(order).buddy(larger));
+        }
+        // Two loops with nothing to wait for but the lines.
+        let links = neighbours[..len].iter().fold(0, |read, idx| read ^ self.links[idx.at()].next.0);
+        let words = above.iter().fold(true, |read, &idx| read ^ self.word_or_hole(idx).is_free());
+        core::hint::black_box((links, words));
     }
 
     /// Bytes of metadata.
