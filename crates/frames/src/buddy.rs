@@ -134,13 +134,19 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         if self.table.word_or_hole(parent.buddy(larger)).is_free_of(larger) { ListEnd::Tail } else { ListEnd::Head }
     }
 
+    /// First of the smallest blocks of at least `order` on the lists of `mt`, with its order.
+    fn smallest(&self, zone: ZoneId, order: Order, mt: Migratetype) -> Option<(Idx, Order)> {
+        let zone = &self.zones[zone.index()];
+        let found = zone.smallest_from(mt, order)?;
+        let list = zone.list(found, mt);
+        Some((self.table.first(list).expect("an occupied list has a first block"), found))
+    }
+
     /// Takes a block of `order` from the lists of `mt`, splitting the smallest one that is large enough.
     ///
     /// The block is on no list and in no class of its pageblock afterwards; the caller sets its word.
     pub fn take_smallest(&mut self, zone: ZoneId, order: Order, mt: Migratetype) -> Option<Idx> {
-        let found = self.zones[zone.index()].smallest_from(mt, order)?;
-        let list = self.zones[zone.index()].list(found, mt);
-        let idx = self.table.first(list).expect("an occupied list has a first block");
+        let (idx, _) = self.smallest(zone, order, mt)?;
         self.take_block(zone, idx, order, mt);
         Some(idx)
     }
@@ -153,9 +159,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     /// lists see only what is left at the end. `order` is at most that of a pageblock, and the run lies in one pageblock. The
     /// blocks are on no list and in no class of it afterwards; the caller sets their words.
     pub(crate) fn take_run(&mut self, zone: ZoneId, order: Order, mt: Migratetype, most: u64) -> Option<(Idx, u64)> {
-        let found = self.zones[zone.index()].smallest_from(mt, order)?;
-        let list = self.zones[zone.index()].list(found, mt);
-        let idx = self.table.first(list).expect("an occupied list has a first block");
+        let (idx, found) = self.smallest(zone, order, mt)?;
         self.remove_from_list(zone, idx);
         let count = most.min(1 << (found.min(Order::PAGEBLOCK).get() - order.get()));
         // Each block left over is as large as its place allows, as splits would have left it.
