@@ -32,14 +32,8 @@ fn main() {
         stream();
     }
     rows("alone");
-    match neighbour() {
-        _ if env::args().any(|argument| argument == ALONE) => {}
-        Ok(mut neighbour) => {
-            rows("beside a process that streams over 64 MiB");
-            neighbour.kill().expect("it runs");
-            neighbour.wait().expect("it was killed");
-        }
-        Err(why) => println!("no neighbour: {why}"),
+    if !env::args().any(|argument| argument == ALONE) {
+        beside_neighbour();
     }
     let frames = ours(FramesPolicy::default(), 1, false);
     let per_frame = frames.bytes() as f64 / frames.table().len() as f64;
@@ -215,13 +209,29 @@ fn shuffle<T>(items: &mut [T]) {
     }
 }
 
-/// This program once more, as the neighbour.
-fn neighbour() -> std::io::Result<Child> {
-    Command::new(env::current_exe()?).arg(NEIGHBOUR).stdout(Stdio::null()).spawn()
+/// All rows once more, beside a process that streams.
+fn beside_neighbour() {
+    match neighbour() {
+        Ok(mut neighbour) => {
+            rows("beside a process that streams over 64 MiB");
+            neighbour.kill().expect("it runs");
+            neighbour.wait().expect("it was killed");
+        }
+        Err(why) => println!("no neighbour: {why}"),
+    }
 }
 
-/// Reads and writes memory for ever.
+/// This program once more, as the neighbour; its standard input closes with this process.
+fn neighbour() -> std::io::Result<Child> {
+    Command::new(env::current_exe()?).arg(NEIGHBOUR).stdin(Stdio::piped()).stdout(Stdio::null()).spawn()
+}
+
+/// Reads and writes memory until the standard input closes, so that no neighbour outlives a bench that is killed.
 fn stream() -> ! {
+    std::thread::spawn(|| {
+        let _end = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        std::process::exit(0);
+    });
     let mut memory = vec![0_u64; STREAM / size_of::<u64>()];
     loop {
         memory.iter_mut().for_each(|word| *word = word.wrapping_add(1));

@@ -1,7 +1,7 @@
 //! Questions of programs about single pages of their memory, and pages that programs have pinned.
 
 use order9_mm::env::Env as _;
-use order9_mm::mempolicy::{self, Movable, PageMove};
+use order9_mm::mempolicy::{Movable, PageMove};
 use order9_mm::space::{Access, PageView, Residence, VirtAddr, Vpn, VpnRange};
 use order9_mm::{AccessLevels, Errno};
 use order9_units::{NodeId, Pages, Pfn};

@@ -1,6 +1,6 @@
 //! kswapd: when a node is balanced, and how one balancing run goes.
 //!
-//! Key types: [`kswapd`] (the daemon), [`BalanceRun`] (one run: what the next pass may do, and when it is over), [`Pass`] (one pass over the node's
+//! Key types: [`BalanceRun`] (one run: what the next pass may do, and when it is over), [`Pass`] (one pass over the node's
 //! lists), [`RunEnd`] (what a run came to). A run that starts with boosted zones is *gentle* as long as the node is balanced
 //! in spite of the boosts: it neither writes nor swaps, and takes as many pages as were boosted. Decisions are here; the
 //! passes are reclaim's, and sleeping and waking is the daemon's.

@@ -32,9 +32,9 @@ pub enum Reclaimer {
 /// A page that reclaim gives to be written; the caller does it and says when it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageWrite {
-    /// To swap; [`Mm::swap_written`] ends it.
+    /// To swap; [`crate::Mm::swap_written`] ends it.
     Swap(SwapWrite),
-    /// To a file on disk; [`Mm::file_written`] ends it.
+    /// To a file on disk; [`crate::Mm::file_written`] ends it.
     File(FileWrite),
 }
 

@@ -1,6 +1,5 @@
 //! One pass over a set of LRU lists, in bounded steps: chunks of all lists in turn until their budgets are used up.
 
-use crate::reclaim::control::Reclaim;
 use order9_frames::ZoneId;
 use order9_units::Pages;
 
@@ -10,6 +9,7 @@ use crate::lru_list::{LruList, LruType};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::reclaim::balance::BalanceView;
+use crate::reclaim::control::Reclaim;
 use crate::reclaim::control::{DEF_PRIORITY, ReclaimControl, Reclaimer};
 use crate::reclaim::decide::too_many_isolated;
 use crate::reclaim::stats::PassStats;

@@ -8,10 +8,10 @@ struct Laws(Vec<String>);
 impl<'ast> Visit<'ast> for Laws {
     fn visit_expr_call(&mut self, call: &'ast ExprCall) {
         let is_require = matches!(&*call.func, Expr::Path(path) if path.path.segments.last().is_some_and(|name| name.ident == "require"));
-        if let Some(Expr::Lit(law)) = call.args.get(1).filter(|_| is_require) {
-            if let Lit::Str(law) = &law.lit {
-                self.0.push(law.value());
-            }
+        if let Some(Expr::Lit(law)) = call.args.get(1).filter(|_| is_require)
+            && let Lit::Str(law) = &law.lit
+        {
+            self.0.push(law.value());
         }
         visit::visit_expr_call(self, call);
     }

@@ -3,10 +3,10 @@
 //!
 //! [`Capturing`] is the environment of a task in direct compaction: it watches what each step of the task frees.
 
-use crate::compaction::run::control::CompactControl;
 use order9_frames::{Class, Flag, Idx, Search, Word, ZoneId};
 use order9_units::{Migratetype, Order, Pfn};
 
+use crate::compaction::run::control::CompactControl;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::trace::Tracer;

@@ -1,7 +1,5 @@
 //! Several compactors at once, among tasks that take what they free, write to pages, pin some and free others.
 
-use crate::tasks::compaction::request::compact_node;
-use crate::tasks::compaction::run::compact_zone;
 use alloc::boxed::Box;
 use core::future::poll_fn;
 use core::pin::Pin;
@@ -14,6 +12,8 @@ use crate::compaction::run::control::{CompactControl, Compactor};
 use crate::policy::AllocPolicy;
 use crate::slab::tests::Random;
 use crate::space::{Access, FaultStep, MmapRequest, SpaceId, VirtAddr};
+use crate::tasks::compaction::request::compact_node;
+use crate::tasks::compaction::run::compact_zone;
 
 /// Pages of the program.
 const PAGES: u64 = 600;

@@ -1,8 +1,5 @@
 //! Runs that choose by the index: they move as little as can be, know what is possible, and lose nothing to others.
 
-use crate::tasks::compaction::kcompactd::work;
-use crate::tasks::compaction::request::compact_node;
-use crate::tasks::compaction::reserve::fill_reserves;
 use order9_units::Migratetype;
 
 use super::*;
@@ -10,6 +7,9 @@ use crate::Suitable;
 use crate::daemon_request::DaemonRequest;
 use crate::env::CompactResult;
 use crate::slab::tests::Random;
+use crate::tasks::compaction::kcompactd::work;
+use crate::tasks::compaction::request::compact_node;
+use crate::tasks::compaction::reserve::fill_reserves;
 
 const HUGE: u64 = 512;
 

@@ -10,7 +10,6 @@ mod rules;
 mod selective_reset;
 mod series;
 
-use crate::tasks::compaction::direct::try_to_compact_pages;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
@@ -23,6 +22,7 @@ use crate::env::alone::run;
 use crate::env::{CompactPriority, Compacted, Env, SpinLock, Stall, Task, Until};
 use crate::policy::{BlockSearch, CompactionPolicy, DrainMark, Policy, SkipReset, TargetStride};
 use crate::reclaim::PageWrite;
+use crate::tasks::compaction::direct::try_to_compact_pages;
 use crate::trace::{CompactEvent, Event};
 use crate::{Contents, Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
 

@@ -42,7 +42,7 @@ impl Misplaced {
 }
 
 impl UsedPages {
-    /// `move_pages` without nodes: on which node each page is. Errors as those of a page of [`move_pages`].
+    /// `move_pages` without nodes: on which node each page is. Errors as those of a page of [`crate::tasks::move_pages`].
     #[must_use]
     pub fn page_nodes(
         &self,

@@ -1,17 +1,17 @@
 //! Direct compaction: a task makes room for the block that it wants.
 
-use crate::compaction::run::control::CompactId;
-use crate::compaction::run::control::CompactTotals;
-use crate::tasks::compaction::capture::Capturing;
-use crate::tasks::compaction::run::compact_zone;
 use order9_frames::{AllocFlags, Gfp, Mark, Request, Search, ZoneRef};
 use order9_units::Order;
 
 use super::run::RunEnd;
 use crate::Mm;
+use crate::compaction::run::control::CompactId;
+use crate::compaction::run::control::CompactTotals;
 use crate::compaction::run::control::{CompactControl, Compactor};
 use crate::env::{CompactPriority, CompactResult, Compacted, Stall};
 use crate::migrate::MigrateMode;
+use crate::tasks::compaction::capture::Capturing;
+use crate::tasks::compaction::run::compact_zone;
 use crate::trace::{CompactEvent, Event, Tracer};
 
 /// Compacts for a request over its zonelist, as hard as `priority` says (`try_to_compact_pages`).

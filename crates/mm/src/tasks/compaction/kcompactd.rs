@@ -1,17 +1,17 @@
 //! kcompactd: the daemon of a node that compacts in the background, when somebody asks it to and, in some releases, of itself.
 
-use crate::compaction::run::control::CompactId;
-use crate::tasks::compaction::proactive::Proactive;
-use crate::tasks::compaction::reserve::fill_reserves;
-use crate::tasks::compaction::run::compact_zone;
 use order9_frames::ZoneId;
 use order9_units::{Nanos, NodeId, Order, ZoneKind};
 
 use crate::Mm;
+use crate::compaction::run::control::CompactId;
 use crate::compaction::run::control::{CompactControl, Compactor};
 use crate::compaction::zone::deferral::Asker;
 use crate::daemon_request::DaemonRequest;
 use crate::env::{CompactResult, Stall, Until};
+use crate::tasks::compaction::proactive::Proactive;
+use crate::tasks::compaction::reserve::fill_reserves;
+use crate::tasks::compaction::run::compact_zone;
 use crate::trace::{CompactEvent, Event, Tracer};
 
 /// Compacts `node` whenever a request comes in; never ends. The caller runs this as a task of its own, on a CPU of the

@@ -1,15 +1,15 @@
 //! Background compaction by kswapd in releases without kcompactd: the last part of kswapd's balancing.
 
-use crate::mm::Mm;
-use crate::tasks::compaction::run::compact_zone;
-use crate::trace::Tracer;
 use order9_frames::{AllocFlags, Mark};
 use order9_units::{NodeId, Order, ZoneKind};
 
 use crate::compaction::run::control::{CompactControl, Compactor};
 use crate::compaction::zone::deferral::Asker;
 use crate::env::Stall;
+use crate::mm::Mm;
 use crate::policy::Background;
+use crate::tasks::compaction::run::compact_zone;
+use crate::trace::Tracer;
 
 /// Compacts the zones of `node` up to `class`, unless one of them has a block of `order` above its low mark. kswapd calls
 /// this after a pass that reclaimed enough.

@@ -13,13 +13,5 @@ mod targets;
 
 pub use direct::try_to_compact_pages;
 pub use kcompactd::kcompactd;
-#[cfg(test)]
-pub(crate) use kcompactd::work;
 pub use proactive::PROACTIVE_INTERVAL;
-#[cfg(test)]
-pub(crate) use proactive::Proactive;
 pub use request::{compact_memory, compact_node};
-#[cfg(test)]
-pub(crate) use reserve::fill_reserves;
-#[cfg(test)]
-pub(crate) use run::compact_zone;

@@ -1,11 +1,11 @@
 //! Proactive compaction: kcompactd looks at the score of its node from time to time.
 
-use crate::tasks::compaction::run::compact_zone;
 use order9_units::{Nanos, NodeId, ZoneKind};
 
 use crate::compaction::run::control::{CompactControl, Compactor};
 use crate::env::Stall;
 use crate::policy::ProactiveBackoff;
+use crate::tasks::compaction::run::compact_zone;
 
 /// Pause between two looks at the score: `HPAGE_FRAG_CHECK_INTERVAL_MSEC`.
 pub const PROACTIVE_INTERVAL: Nanos = Nanos::new(500_000_000);

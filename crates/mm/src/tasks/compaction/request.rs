@@ -1,10 +1,10 @@
 //! Compaction on request of the administrator: every zone from end to end, for as much as can be gained.
 
-use crate::tasks::compaction::run::compact_zone;
 use order9_units::{NodeId, ZoneKind};
 
 use crate::compaction::run::control::{CompactControl, CompactTotals, Compactor};
 use crate::env::Stall;
+use crate::tasks::compaction::run::compact_zone;
 
 /// Compacts every node: the effect of writing 1 to `vm.compact_memory`.
 pub async fn compact_memory<E: Stall>(env: &E) {

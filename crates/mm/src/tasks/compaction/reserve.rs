@@ -1,11 +1,11 @@
 //! kcompactd fills the reserves of huge pages of its node, as far as that is cheap.
 
-use crate::tasks::compaction::run::compact_zone;
 use order9_frames::ZoneId;
 use order9_units::{NodeId, ZoneKind};
 
 use crate::compaction::run::control::{CompactControl, Compactor};
 use crate::env::{CompactResult, Stall};
+use crate::tasks::compaction::run::compact_zone;
 
 /// Fills the reserves of the zones of `node` up to `class`, as far as that is cheap. Each run makes one huge page out of
 /// the pageblock that is cheapest by then.

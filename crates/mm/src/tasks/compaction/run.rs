@@ -1,7 +1,5 @@
 //! A compaction run from its begin to its end, with the waits between its rounds.
 
-use crate::tasks::compaction::targets::RunTargets;
-use crate::tasks::migrate::run::migrate_pages;
 use order9_frames::Idx;
 use order9_units::Nanos;
 
@@ -11,6 +9,8 @@ use crate::compaction::run::control::{CompactControl, CompactId, CompactTotals, 
 use crate::env::{CompactResult, SpinLock, Stall};
 use crate::migrate::MigrateReason;
 use crate::suitable::Suitable;
+use crate::tasks::compaction::targets::RunTargets;
+use crate::tasks::migrate::run::migrate_pages;
 use crate::trace::Tracer;
 
 /// Sleep of a run while too many pages are isolated: 100 ms.

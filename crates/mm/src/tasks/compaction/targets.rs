@@ -1,10 +1,10 @@
 //! Frames that a compaction run holds, as migration takes them.
 
-use crate::tasks::migrate::targets::Targets;
 use order9_frames::Idx;
 
 use crate::Mm;
 use crate::compaction::run::control::CompactId;
+use crate::tasks::migrate::targets::Targets;
 use crate::trace::Tracer;
 
 /// Free frames that a run holds, as targets of migration.

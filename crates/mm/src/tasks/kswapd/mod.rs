@@ -1,7 +1,5 @@
 //! kswapd: the daemon of a node that reclaims until the node is balanced.
 
-use crate::tasks::compaction::kswapd::kswapd_compact;
-use crate::tasks::reclaim::node::shrink_node;
 use order9_units::{Nanos, NodeId, Order};
 
 use crate::Mm;
@@ -9,6 +7,8 @@ use crate::daemon_request::DaemonRequest;
 use crate::env::{Stall, Until};
 use crate::kswapd::{Balance, Pass, RunEnd};
 use crate::reclaim::{ReclaimControl, ReclaimId, Reclaimer};
+use crate::tasks::compaction::kswapd::kswapd_compact;
+use crate::tasks::reclaim::node::shrink_node;
 use crate::trace::Event;
 
 /// Nap of kswapd before it sleeps, so that a node that is short again at once is noticed: 100 ms.

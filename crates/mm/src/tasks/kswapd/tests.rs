@@ -1,18 +1,18 @@
 //! Steps of the daemon in a small world: what it waits for, and what a run leaves behind.
 
-use crate::reclaim::control::DEF_PRIORITY;
-use crate::reclaim::stats::ReclaimFlags;
-use crate::tasks::compaction::direct::try_to_compact_pages;
 use alloc::vec;
-use order9_units::ZoneKind;
 
 use order9_frames::{Gfp, Request};
+use order9_units::ZoneKind;
 use order9_units::{PAGEBLOCK_PAGES, Pfn, PfnRange};
 
 use super::*;
 use crate::env::CompactPriority;
 use crate::env::alone::{Alone, run};
 use crate::policy::{Policy, SkipReset};
+use crate::reclaim::control::DEF_PRIORITY;
+use crate::reclaim::stats::ReclaimFlags;
+use crate::tasks::compaction::direct::try_to_compact_pages;
 use crate::{Contents, Layout, MmBuilder, NodeSpec, ZoneId, ZoneSpec};
 
 const NODE: NodeId = NodeId(0);

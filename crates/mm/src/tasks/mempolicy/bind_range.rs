@@ -1,6 +1,5 @@
 //! `mbind`, with the pages that it moves.
 
-use crate::tasks::mempolicy::move_pages::move_misplaced;
 use order9_units::Bytes;
 
 use crate::migrate::{Destination, MigrateReason};
@@ -8,13 +7,13 @@ use crate::pages::mempolicy::bind_range::{MbindFlags, is_wrong};
 use crate::pages::mempolicy::move_pages::{Found, Misplaced};
 use crate::pages::mempolicy::{MempolicyArgs, Mode, SpaceTask};
 use crate::space::{Errno, VirtAddr};
-use crate::trace::Tracer;
+use crate::tasks::mempolicy::move_pages::move_misplaced;
 use crate::{Mm, Pressure};
 
 /// `mbind`, by `task` in its own space. The policy of mappings of tmpfs goes to their file. A range of no length does nothing.
 ///
 /// # Errors
-/// Those of [`Mempolicy::new`]; `EPERM` for [`Movable::All`] without `CAP_SYS_NICE`; `EINVAL` for an unaligned address and a
+/// Errors of `Mempolicy::new`; `EPERM` for `Movable::All` without `CAP_SYS_NICE`; `EINVAL` for an unaligned address and a
 /// range beyond the end of addresses, or that cuts a page of a hugetlb pool; `EFAULT` where a part of the range is not mapped;
 /// `EIO` for misplaced pages, as [`MbindFlags::strict`] says: if none may be moved, the policy stays as it was; `ENOMEM` where
 /// splitting would make too many mappings; `ESRCH` where there is no such space.

@@ -1,6 +1,5 @@
 //! `migrate_pages`: what a program has on some nodes goes to others.
 
-use crate::tasks::mempolicy::move_pages::move_misplaced;
 use alloc::vec::Vec;
 
 use order9_units::{NodeId, NodeMask};
@@ -10,6 +9,7 @@ use crate::migrate::{Destination, MigrateReason};
 use crate::pages::mempolicy::Movable;
 use crate::pages::mempolicy::move_pages::Found;
 use crate::space::{Errno, SpaceId, TASK_END, Vpn, VpnRange};
+use crate::tasks::mempolicy::move_pages::move_misplaced;
 
 /// `migrate_pages` by a task of `caller` on the pages of `target`: what lies on the nodes of `from` goes to those of `to`, each
 /// node's to the one at the same place. Returns how many base or huge pages stayed where they were. Policies stay as they are.

@@ -1,6 +1,5 @@
 //! `move_pages`: pages go to the nodes that a program names.
 
-use crate::tasks::migrate::place_pages::relocate;
 use alloc::vec::Vec;
 
 use order9_units::NodeId;
@@ -9,7 +8,7 @@ use crate::migrate::{Destination, MigrateReason};
 use crate::pages::mempolicy::Movable;
 use crate::pages::mempolicy::move_pages::{Found, Misplaced, PageMove};
 use crate::space::{Errno, SpaceId, Vpn, VpnRange};
-use crate::trace::Tracer;
+use crate::tasks::migrate::place_pages::relocate;
 use crate::{Mm, Pressure};
 
 /// Pages that one step looks for: a program may have millions.

@@ -1,7 +1,5 @@
 //! Pages that make a pageblock free are gathered in another one.
 
-use crate::tasks::migrate::run::migrate_pages;
-use crate::tasks::migrate::targets::Room;
 use alloc::vec::Vec;
 
 use order9_frames::{Idx, IsolateError};
@@ -9,12 +7,14 @@ use order9_units::Pfn;
 
 use crate::env::Stall;
 use crate::pages::migrate::{MigrateMode, MigrateReason, Migrated};
+use crate::tasks::migrate::run::migrate_pages;
+use crate::tasks::migrate::targets::Room;
 
 /// Moves the pages at `sources` into the free block that starts at `block`, as far as they can be moved and have room there.
 /// What is left of the block is free again afterwards.
 ///
 /// # Errors
-/// Those of [`Mm::isolate_free_block`]; nothing has happened then.
+/// Errors of `PhysMem::isolate_free_block`; nothing has happened then.
 pub async fn gather_pages<E: Stall>(
     env: &E,
     sources: &[Pfn],

@@ -1,7 +1,5 @@
 //! Single pages go to chosen nodes, and whole ranges out of use.
 
-use crate::tasks::migrate::run::migrate_pages;
-use crate::tasks::migrate::targets::Room;
 use alloc::vec::Vec;
 
 use order9_frames::{Gfp, Idx, IsolateError, Request};
@@ -13,6 +11,8 @@ use crate::mempolicy::NodeChoice;
 use crate::pages::migrate::place_pages::{Destination, HugeMove};
 use crate::pages::migrate::{MigrateMode, MigrateReason};
 use crate::space::Errno;
+use crate::tasks::migrate::run::migrate_pages;
+use crate::tasks::migrate::targets::Room;
 use crate::tasks::slow_path::alloc_pages;
 use crate::trace::Tracer;
 use crate::{Mm, Pressure};

@@ -1,6 +1,5 @@
 //! Moving a list of pages, in passes.
 
-use crate::tasks::migrate::targets::Targets;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -14,6 +13,7 @@ use crate::pages::migrate::page::{Attempt, HeldBy, Outcome};
 use crate::pages::migrate::run::{Migrated, PASSES};
 use crate::pages::migrate::{MigrateMode, MigrateReason};
 use crate::reclaim::PageWrite;
+use crate::tasks::migrate::targets::Targets;
 
 /// The first pass that may wait.
 const MAY_WAIT: u32 = 3;

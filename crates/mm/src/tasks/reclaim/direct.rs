@@ -1,8 +1,5 @@
 //! Direct reclaim: a task frees memory for its own request.
 
-use crate::tasks::reclaim::node::shrink_node;
-use crate::tasks::reclaim::throttle::throttle;
-use crate::tasks::reclaim::throttle::throttle_direct;
 use order9_frames::{Request, Search};
 
 use crate::Mm;
@@ -10,6 +7,9 @@ use crate::env::Stall;
 use crate::reclaim::control::{DEF_PRIORITY, ReclaimControl, ReclaimId, Reclaimer};
 use crate::reclaim::pass::CHUNK;
 use crate::reclaim::throttle::Stalled;
+use crate::tasks::reclaim::node::shrink_node;
+use crate::tasks::reclaim::throttle::throttle;
+use crate::tasks::reclaim::throttle::throttle_direct;
 use crate::trace::{Event, Tracer};
 
 /// Reclaims on behalf of a task for its request: pages freed, 1 if it stopped since compaction can start, 0 if there is

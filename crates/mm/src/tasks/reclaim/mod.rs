@@ -10,5 +10,3 @@ pub(crate) mod throttle;
 
 pub use direct::direct_reclaim;
 pub use node_reclaim::reclaim_node;
-#[cfg(test)]
-pub(crate) use throttle::{NOFS_WAIT, throttle_direct};

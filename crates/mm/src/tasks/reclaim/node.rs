@@ -1,8 +1,5 @@
 //! One pass over the lists and the slab of a node (`shrink_node`).
 
-use crate::tasks::reclaim::partial::split_partially_mapped;
-use crate::tasks::reclaim::throttle::throttle;
-use crate::tasks::reclaim::throttle::throttle_vm_writeout;
 use order9_frames::{Gfp, ZoneId};
 use order9_units::NodeId;
 
@@ -15,6 +12,9 @@ use crate::reclaim::node::NodePass;
 use crate::reclaim::pass::ReclaimStep;
 use crate::reclaim::throttle::Stalled;
 use crate::shrinker::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
+use crate::tasks::reclaim::partial::split_partially_mapped;
+use crate::tasks::reclaim::throttle::throttle;
+use crate::tasks::reclaim::throttle::throttle_vm_writeout;
 use crate::trace::Tracer;
 
 /// Progress of a run.

@@ -1,6 +1,5 @@
 //! Reclaim of a node before a request goes on to the next one (`node_reclaim`).
 
-use crate::tasks::reclaim::node::shrink_node;
 use order9_frames::{Request, ZoneId};
 
 use crate::Mm;
@@ -10,6 +9,7 @@ use crate::reclaim::control::{ReclaimControl, ReclaimId, Reclaimer};
 use crate::reclaim::node::NodePass;
 use crate::reclaim::node_reclaim::{UNMAP, WRITE};
 use crate::reclaim::pass::CHUNK;
+use crate::tasks::reclaim::node::shrink_node;
 use crate::trace::Tracer;
 
 /// Effort of the first pass, four times as much as is usual at first.

@@ -1,13 +1,13 @@
 //! Answers of a request to a shortage of memory: [`Pressure`]. The world only kills; all else is the engine's, and
 //! scripted by tests of the slow path.
 
-use crate::tasks::compaction::direct::try_to_compact_pages;
-use crate::tasks::reclaim::direct::direct_reclaim;
-use crate::tasks::reclaim::node_reclaim::reclaim_node;
 use order9_frames::Request;
 
 use crate::ZoneId;
 use crate::env::{CompactPriority, Compacted, OomKill, Stall};
+use crate::tasks::compaction::direct::try_to_compact_pages;
+use crate::tasks::reclaim::direct::direct_reclaim;
+use crate::tasks::reclaim::node_reclaim::reclaim_node;
 
 /// Work that a request does itself, before it gets memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

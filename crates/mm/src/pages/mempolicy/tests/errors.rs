@@ -1,19 +1,19 @@
 //! Calls about nodes and how each is refused, from the ERRORS of set_mempolicy(2), mbind(2), get_mempolicy(2),
 //! set_mempolicy_home_node(2), migrate_pages(2) and move_pages(2), and from cpuset(7).
 
-use crate::tasks::mempolicy::bind_range::mbind;
-use crate::tasks::mempolicy::cpuset::set_mems;
-use crate::tasks::mempolicy::migrate_pages::migrate_space;
-use crate::tasks::mempolicy::move_pages::move_pages;
 use order9_units::NodeId;
 
-use super::super::{MbindFlags, MempolicyArgs, Mode, ModeFlags, Movable, PageMove, move_pages};
+use super::super::{MbindFlags, MempolicyArgs, Mode, ModeFlags, Movable, PageMove};
 use super::{START, address, args, bytes, mask, nodes, nodes_of, program};
 use crate::env::alone::run;
 use crate::migrate::tests::World;
 use crate::policy::{HugePlacement, MempolicyInterface};
 use crate::space::Errno::{Eacces, Efault, Einval, Eio, Enodev, Enoent, Enospc, Enosys, Eopnotsupp, Eperm, Esrch};
 use crate::space::{Errno, SpaceId, VirtAddr};
+use crate::tasks::mempolicy::bind_range::mbind;
+use crate::tasks::mempolicy::cpuset::set_mems;
+use crate::tasks::mempolicy::migrate_pages::migrate_space;
+use crate::tasks::mempolicy::move_pages::move_pages;
 
 /// Nodes 0 to 2 have memory, node 3 has a CPU alone, node 4 is not there.
 struct Caller {

@@ -1,14 +1,11 @@
 //! Huge pages under a policy.
 
-use crate::tasks::mempolicy::bind_range::mbind;
-use crate::tasks::mempolicy::migrate_pages::migrate_space;
-use crate::tasks::mempolicy::move_pages::move_pages;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use order9_units::{NodeId, Pages, PfnRange, ZoneKind};
 
-use super::super::{MbindFlags, Mode, Movable, PageMove, move_pages};
+use super::super::{MbindFlags, Mode, Movable, PageMove};
 use super::{START, address, args, bytes, mask, node, program, write};
 use crate::env::alone::run;
 use crate::hugetlb::PoolSize;
@@ -16,6 +13,9 @@ use crate::migrate::tests::World;
 use crate::policy::HugePlacement;
 use crate::shmem::{ShmemEnabled, ShmemHuge};
 use crate::space::{Access, Backing, Errno, FaultStep, MmapRequest, Place, Prot, Pte, SpaceId, TableStep};
+use crate::tasks::mempolicy::bind_range::mbind;
+use crate::tasks::mempolicy::migrate_pages::migrate_space;
+use crate::tasks::mempolicy::move_pages::move_pages;
 use crate::thp::{HugeDefrag, HugeEnabled};
 use crate::{Gfp, Layout, NodeSpec, NodeUse, ZoneSpec};
 

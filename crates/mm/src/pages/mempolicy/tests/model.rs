@@ -3,20 +3,20 @@
 //! The model knows nothing of mappings: it holds a policy for each page and each thread, and where each page lies. Memory is never short,
 //! so that every page lies where its policy says, and every page that may move does.
 
-use crate::tasks::mempolicy::bind_range::mbind;
-use crate::tasks::mempolicy::cpuset::set_mems;
-use crate::tasks::mempolicy::migrate_pages::migrate_space;
-use crate::tasks::mempolicy::move_pages::move_pages;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use order9_units::{NodeId, NodeMask};
 
-use super::super::{MbindFlags, MempolicyArgs, Mode, ModeFlags, Movable, PageMove, SpaceTask, move_pages};
+use super::super::{MbindFlags, MempolicyArgs, Mode, ModeFlags, Movable, PageMove, SpaceTask};
 use super::{START, address, bytes, node, nodes, program, write};
 use crate::env::alone::run;
 use crate::slab::tests::Random;
 use crate::space::{Errno, Madvise};
+use crate::tasks::mempolicy::bind_range::mbind;
+use crate::tasks::mempolicy::cpuset::set_mems;
+use crate::tasks::mempolicy::migrate_pages::migrate_space;
+use crate::tasks::mempolicy::move_pages::move_pages;
 
 /// Pages of the program.
 const PAGES: u64 = 24;

@@ -1,18 +1,18 @@
 //! Pages that are there already: `mbind` with its flags, `move_pages`, `migrate_pages`, cpusets.
 
-use crate::tasks::mempolicy::bind_range::mbind;
-use crate::tasks::mempolicy::cpuset::set_mems;
-use crate::tasks::mempolicy::migrate_pages::migrate_space;
-use crate::tasks::mempolicy::move_pages::move_pages;
 use alloc::vec::Vec;
 
 use order9_units::{NodeId, NodeMask};
 
-use super::super::{MbindFlags, MempolicyArgs, Mode, ModeFlags, Movable, PageMove, move_pages};
+use super::super::{MbindFlags, MempolicyArgs, Mode, ModeFlags, Movable, PageMove};
 use super::{START, address, args, bytes, mask, node, nodes, nodes_of, program, write};
 use crate::env::alone::run;
 use crate::migrate::tests::World;
 use crate::space::{Access, Errno, SpaceId};
+use crate::tasks::mempolicy::bind_range::mbind;
+use crate::tasks::mempolicy::cpuset::set_mems;
+use crate::tasks::mempolicy::migrate_pages::migrate_space;
+use crate::tasks::mempolicy::move_pages::move_pages;
 
 const OWN: MbindFlags = MbindFlags { strict: false, moves: Some(Movable::Own) };
 const OWN_STRICT: MbindFlags = MbindFlags { strict: true, moves: Some(Movable::Own) };

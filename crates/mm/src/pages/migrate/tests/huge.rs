@@ -1,7 +1,5 @@
 //! Huge pages that are to move: to another node, and out of a range that is taken out.
 
-use crate::tasks::mempolicy::move_pages::move_pages;
-use crate::tasks::migrate::place_pages::offline_pages;
 use alloc::vec::Vec;
 
 use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
@@ -10,9 +8,11 @@ use super::super::MigrateReason;
 use super::{CPU, World, address};
 use crate::env::alone::run;
 use crate::env::{CompactPriority, CompactResult, Compacted, OomKill};
-use crate::mempolicy::{Movable, PageMove, move_pages};
+use crate::mempolicy::{Movable, PageMove};
 use crate::policy::Policy;
 use crate::space::{Access, Errno, FaultStep, MmapRequest, Place, Prot, SpaceId, VirtAddr};
+use crate::tasks::mempolicy::move_pages::move_pages;
+use crate::tasks::migrate::place_pages::offline_pages;
 use crate::thp::HugeEnabled;
 use crate::trace::Event;
 use crate::{Gfp, Layout, NodeSpec, Pressure, Request, ZoneId, ZoneSpec};

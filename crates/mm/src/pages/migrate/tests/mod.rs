@@ -5,7 +5,6 @@ mod outcomes;
 mod passes;
 mod random;
 
-use crate::tasks::migrate::gather::gather_pages;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
@@ -21,6 +20,7 @@ use crate::policy::Policy;
 use crate::reclaim::PageWrite;
 use crate::slab::CacheSpec;
 use crate::space::{Access, FaultStep, MmapRequest, PageView, SpaceId, VirtAddr};
+use crate::tasks::migrate::gather::gather_pages;
 use crate::trace::Event;
 use crate::{FileId, Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
 

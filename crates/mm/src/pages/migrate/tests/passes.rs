@@ -1,8 +1,5 @@
 //! Obstacles of a page, the number of attempts, and the waits.
 
-use crate::tasks::migrate::gather::gather_pages;
-use crate::tasks::migrate::run::migrate_pages;
-use crate::tasks::migrate::targets::Targets;
 use alloc::vec::Vec;
 
 use order9_frames::Idx;
@@ -16,6 +13,9 @@ use crate::page_cache::MigrateHandler;
 use crate::page_cache::tests::{read_pages, write_page};
 use crate::policy::Policy;
 use crate::reclaim::PageWrite;
+use crate::tasks::migrate::gather::gather_pages;
+use crate::tasks::migrate::run::migrate_pages;
+use crate::tasks::migrate::targets::Targets;
 use crate::trace::Event;
 use crate::{FileId, Gfp, LruList, Mm, Request};
 

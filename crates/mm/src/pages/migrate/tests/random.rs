@@ -1,7 +1,6 @@
 //! Pages of all kinds move at random while programs go on, disks end transfers and pins come and go: every law holds after
 //! every step, and every page reads as what was last written to it.
 
-use crate::tasks::migrate::gather::gather_pages;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
@@ -16,6 +15,7 @@ use crate::policy::Policy;
 use crate::reclaim::PageWrite;
 use crate::slab::tests::Random;
 use crate::space::{Access, Backing, FaultStep, Madvise, MmapRequest, PageView, SpaceId, VirtAddr};
+use crate::tasks::migrate::gather::gather_pages;
 use crate::trace::Event;
 use crate::{FileId, Gfp, Mm, Request};
 
