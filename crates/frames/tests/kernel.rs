@@ -54,10 +54,24 @@ fn the_example_kernel_manages_its_memory_before_it_has_a_heap() {
         match build().and_then(|kernel| boot(&kernel, memory)) {
             Ok(printed) => {
                 assert!(printed.ends_with("all is well\n"), "{memory}: {printed}");
-                assert!(memory != SHOWN || PAGE.contains(&printed), "docs/embedding.md does not show:\n{printed}");
+                let shown = || without_numbers(PAGE).contains(&without_numbers(&printed));
+                assert!(memory != SHOWN || shown(), "docs/embedding.md does not show:\n{printed}");
             }
             // Not by way of the macro, which the test runner keeps to itself.
             Err(why) => return writeln!(std::io::stderr(), "skipped: {why}").expect("standard error is open"),
         }
     }
+}
+
+/// Text with each number as `#`: how many pages are managed depends on the size of the kernel that was built.
+fn without_numbers(text: &str) -> String {
+    let mut masked = String::new();
+    for c in text.chars() {
+        match c.is_ascii_digit() {
+            false => masked.push(c),
+            true if masked.ends_with('#') => {}
+            true => masked.push('#'),
+        }
+    }
+    masked
 }

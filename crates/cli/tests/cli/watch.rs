@@ -47,9 +47,14 @@ impl Watch {
     /// Waits until it has written `part`.
     #[track_caller]
     fn until(&self, part: &str) {
+        self.until_text(part, |text| text.contains(part));
+    }
+
+    /// Waits until the terminal has got what is `wanted`: the last of it may be read after the program has ended.
+    fn until_text(&self, wanted: &str, holds: impl Fn(&str) -> bool) {
         let begun = Instant::now();
-        while !self.text().contains(part) {
-            assert!(begun.elapsed() < Duration::from_secs(60), "no {part:?} in {:?}", self.text());
+        while !holds(&self.text()) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "no {wanted:?} in {:?}", self.text());
             thread::sleep(Duration::from_millis(20));
         }
     }
@@ -78,10 +83,8 @@ impl Watch {
             assert!(begun.elapsed() < Duration::from_secs(60), "it goes on: {:?}", self.text());
             thread::sleep(Duration::from_millis(20));
         };
-        self.until(LEFT);
-        let text = self.text();
-        assert!(text.rfind(LEFT) > text.rfind(ENTERED), "the alternate screen is left");
-        assert!(text.rfind(SHOWN) > text.rfind("\u{1b}[?25l"), "the cursor is shown");
+        self.until_text("end of the alternate screen", |text| text.rfind(LEFT) > text.rfind(ENTERED));
+        self.until_text("cursor", |text| text.rfind(SHOWN) > text.rfind("\u{1b}[?25l"));
         status
     }
 }
