@@ -5,7 +5,7 @@ use core::fmt;
 use order9_frames::FrameError;
 use order9_units::{NodeId, Order};
 
-use crate::env::CompactResult;
+use crate::compact_result::CompactResult;
 
 /// Why a request got no page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,11 +16,12 @@ use crate::Mm;
 use crate::reclaim::PageWrite;
 use crate::trace::Tracer;
 
+pub use crate::compact_result::{CompactPriority, CompactResult};
+pub use disks::{Disks, FileWork};
+
 #[cfg(test)]
 pub(crate) mod alone;
 mod disks;
-
-pub use disks::{Disks, FileWork};
 
 /// A task's way to the engine and to time.
 pub trait Env {
@@ -121,49 +122,6 @@ pub enum Until {
 
 /// A tick of 250 Hz: how long tasks sleep where Linux says "one tick", which is 1 to 10 ms by configuration.
 pub(crate) const TICK: Nanos = Nanos::new(4_000_000);
-
-/// How hard direct compaction tries; Linux counts down from `Async`, 2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CompactPriority {
-    /// `SYNC_FULL`: the whole zone, skip hints and block types ignored.
-    SyncFull,
-    /// `SYNC_LIGHT`: may sleep on locks.
-    SyncLight,
-    /// `ASYNC`: never sleeps.
-    Async,
-}
-
-/// Why compaction ended, from least to most done; Linux' `compact_result`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CompactResult {
-    /// Not tried: too few free pages, or fragmentation is not the problem.
-    Skipped,
-    /// Not tried: it failed too often lately.
-    Deferred,
-    /// The whole zone was scanned.
-    Complete,
-    /// The scanners met, but did not start at the ends of the zone.
-    PartialSkipped,
-    /// Given up: a lock was taken or the task was due for rescheduling.
-    Contended,
-    /// There should be a block now.
-    Success,
-}
-
-impl CompactResult {
-    /// Its name in trace events.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Skipped => "skipped",
-            Self::Deferred => "deferred",
-            Self::Complete => "complete",
-            Self::PartialSkipped => "partial_skipped",
-            Self::Contended => "contended",
-            Self::Success => "success",
-        }
-    }
-}
 
 /// What direct compaction came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,9 +5,7 @@
 
 use alloc::vec::Vec;
 
-use order9_frames::Idx;
-use order9_frames::Pageblock;
-use order9_frames::{Zone, ZoneId};
+use order9_frames::{Idx, Pageblock, Zone, ZoneId};
 use order9_units::{Migratetype, NodeId, PAGEBLOCK_PAGES, Pages};
 
 use crate::lru::ZoneLru;
@@ -27,12 +25,6 @@ pub struct NodeLevels {
 }
 
 impl<T: Tracer> PhysMem<T> {
-    /// Pages that the allocator manages, and those that it will: `MemTotal`.
-    #[must_use]
-    pub fn managed_pages(&self) -> Pages {
-        Pages::new(self.frames.zones().iter().map(Zone::managed).sum()) + self.frames.deferred_pages()
-    }
-
     /// Pages that nobody uses: `MemFree`.
     #[must_use]
     pub fn free_pages(&self) -> Pages {

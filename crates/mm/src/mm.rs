@@ -9,12 +9,15 @@ mod numa;
 mod programs;
 mod swap;
 
+use alloc::boxed::Box;
+
 use order9_frames::{
     Flag, FrameCounters, FrameState, FrameWork, Frames, FreeError, Idx, Pageblock, Word, Zone, ZoneId,
 };
 use order9_units::{Bytes, Migratetype, NodeId, Order, Pfn};
 
 use crate::compaction::{CompactControl, Compaction};
+use crate::heard::costs::Costs;
 use crate::lru::Locked;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
@@ -22,7 +25,7 @@ use crate::policy::Policy;
 use crate::reclaim::{Reclaim, ReclaimControl};
 use crate::runs::Runs;
 use crate::tags::Tags;
-use crate::trace::{Event, NoTrace, Tracer};
+use crate::trace::{NoTrace, Tracer};
 use crate::vmstat::Counters;
 use crate::wakeups::Wakeups;
 use crate::work::Work;
@@ -268,14 +271,6 @@ impl UsedPages {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
-    /// Traces an event.
-    #[inline]
-    pub(crate) fn trace(&mut self, event: impl FnOnce() -> Event) {
-        self.frames.watch_mut().tracer.event(event);
-    }
-}
-
 /// Size of the engine's own data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metadata {
@@ -290,5 +285,20 @@ impl Metadata {
     #[must_use]
     pub fn per_frame(&self) -> f64 {
         self.bytes as f64 / self.frames as f64
+    }
+}
+
+impl<T: Tracer> Mm<T> {
+    /// Keeps an account of what compaction is worth, in [`Counters::compact_blocks_emptied`],
+    /// [`Counters::compact_least_moves`] and [`Counters::compact_pages_moved`].
+    ///
+    /// [`Counters::compact_blocks_emptied`]: crate::Counters::compact_blocks_emptied
+    /// [`Counters::compact_least_moves`]: crate::Counters::compact_least_moves
+    /// [`Counters::compact_pages_moved`]: crate::Counters::compact_pages_moved
+    #[must_use]
+    pub fn with_compaction_account(mut self) -> Self {
+        let costs = Costs::new(self.phys.frames.zones().len(), self.phys.frames.blocks(), self.phys.frames.table());
+        self.phys.frames.watch_mut().costs = Some(Box::new(costs));
+        self
     }
 }

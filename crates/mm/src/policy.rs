@@ -7,7 +7,7 @@ mod compaction;
 mod locks;
 mod mempolicy;
 mod numa_balancing;
-mod reclaim;
+pub(crate) mod reclaim;
 mod slow_path;
 mod thp;
 

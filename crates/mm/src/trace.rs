@@ -7,11 +7,15 @@ mod collapse;
 use order9_frames::{FrameEvent, Gfp};
 use order9_units::{Nanos, NodeId, Order, Pfn, PfnRange, ZoneKind};
 
-use crate::env::{CompactPriority, CompactResult};
+use crate::compact_result::CompactPriority;
+use crate::compact_result::CompactResult;
 use crate::lru_list::{LruList, LruType};
-use crate::migrate::{MigrateMode, MigrateReason};
-use crate::reclaim::{PassStats, Stalled};
-use crate::shrinker::ShrinkerKind;
+use crate::migrate_reason::MigrateMode;
+use crate::migrate_reason::MigrateReason;
+use crate::reclaimer::PassStats;
+use crate::reclaimer::ShrinkerKind;
+use crate::reclaimer::Stalled;
+
 pub use collapse::CollapseEvent;
 
 /// Receives events as they happen.

@@ -5,8 +5,9 @@
 use order9_units::ZoneKind;
 
 use crate::lru_list::LruType;
-use crate::migrate::{MigrateFailures, MigrateWaits};
-use crate::reclaim::Reclaimer;
+use crate::migrate_counts::MigrateFailures;
+use crate::migrate_counts::MigrateWaits;
+use crate::reclaimer::Reclaimer;
 
 /// A counter of which Linux up to 4.7 has one for every kind of zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

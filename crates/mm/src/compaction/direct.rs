@@ -2,10 +2,10 @@
 
 use order9_frames::{Request, Search, ZoneRef};
 
+use crate::compact_result::CompactResult;
 use crate::compaction::Compaction;
 use crate::compaction::run::control::Compactor;
-use crate::env::CompactResult;
-use crate::migrate::MigrateMode;
+use crate::migrate_reason::MigrateMode;
 use crate::phys::PhysMem;
 use crate::trace::Tracer;
 

@@ -17,22 +17,19 @@ pub(crate) mod daemon;
 mod direct;
 pub(crate) mod index;
 pub(crate) mod run;
-mod source;
+pub(crate) mod source;
 pub(crate) mod target;
 pub(crate) mod zone;
 
 use alloc::vec::Vec;
 
 use order9_units::Pages;
-
 use zone::ZoneCompaction;
 
-pub(crate) use run::account::Costs;
-pub(crate) use run::capture::Capture;
+use crate::heard::block_bits::BlockBits;
+
 pub(crate) use run::control::CompactControl;
 pub use run::control::{CompactTotals, Compactor};
-pub(crate) use source::skipped_entries::SkippedEntriesCache;
-pub(crate) use zone::block_bits::BlockBits;
 
 /// Pages isolated before they are moved: `COMPACT_CLUSTER_MAX`.
 const CLUSTER: usize = 32;

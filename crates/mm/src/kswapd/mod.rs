@@ -9,6 +9,7 @@ mod balanced;
 mod daemon;
 mod state;
 
+pub use crate::pages::wake::FAILURES_MAX;
 use order9_units::{NodeId, Order, ZoneKind};
 
 use crate::daemon_request::DaemonRequest;
@@ -21,8 +22,6 @@ use crate::trace::Tracer;
 
 /// A gentle run goes no further than this: below, scanning would stall others.
 const GENTLE_PRIORITY: u8 = DEF_PRIORITY - 2;
-/// Runs without a page reclaimed after which kswapd gives up until somebody else reclaims one: `MAX_RECLAIM_RETRIES`.
-pub const FAILURES_MAX: u32 = 16;
 /// The least that a pass aims at in each zone, in pages: `SWAP_CLUSTER_MAX`.
 const GOAL_MIN: u64 = 32;
 

@@ -18,6 +18,7 @@ pub mod space;
 pub(crate) mod swap;
 pub(crate) mod tags;
 pub mod thp;
+pub(crate) mod wake;
 pub(crate) mod workingset;
 
 use alloc::boxed::Box;

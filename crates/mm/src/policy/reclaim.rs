@@ -1,5 +1,7 @@
 //! What differs between releases about LRU lists, and what reclaim takes from them.
 
+use order9_units::NodeId;
+
 /// LRU lists and what reclaim takes from them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReclaimPolicy {
@@ -189,6 +191,24 @@ impl Default for ReclaimPolicy {
             lazy_free: LazyFree::FileLists,
             node_reach: NodeReach::Within,
             partial_first: false,
+        }
+    }
+}
+
+impl LruScope {
+    /// Sets of lists that a machine has.
+    pub(crate) const fn sets(self, zones: usize, nodes: usize) -> usize {
+        match self {
+            Self::Zone => zones,
+            Self::Node => nodes,
+        }
+    }
+
+    /// The set that serves a zone of a node.
+    pub(crate) const fn set(self, zone: usize, node: NodeId) -> usize {
+        match self {
+            Self::Zone => zone,
+            Self::Node => node.index(),
         }
     }
 }

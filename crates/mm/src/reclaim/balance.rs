@@ -3,10 +3,10 @@
 //!
 //! Key types: [`BalanceView`] (input of the decision), [`ScanBalance`] (the verdict). Nothing here changes state.
 
-use super::pass::CHUNK;
 use crate::lru::Pressure;
 use crate::lru_list::{LruList, LruType};
 use crate::policy::{BalanceRule, ReclaimPolicy};
+use crate::reclaimer::CHUNK;
 
 /// Pages per GiB, as a power of two.
 const GIB_SHIFT: u32 = 18;

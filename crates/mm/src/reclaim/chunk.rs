@@ -8,16 +8,16 @@ use alloc::vec::Vec;
 use order9_frames::{Idx, ZoneId};
 use order9_units::Order;
 
-use super::control::ReclaimControl;
-use super::pass::Pass;
-use super::stats::PassStats;
-use super::walk::Walk;
 use crate::compaction::Compaction;
 use crate::lru_list::{LruList, LruType};
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::reclaim::Reclaim;
+use crate::reclaim::control::ReclaimControl;
+use crate::reclaim::pass::Pass;
+use crate::reclaim::walk::Walk;
+use crate::reclaimer::PassStats;
 use crate::space::Owner;
 use crate::trace::{Event, Tracer};
 
@@ -103,14 +103,6 @@ impl UsedPages {
         (run.chunk.zone, run.chunk.of, run.chunk.scanned) = (pass.zone, LruType::of(list), scanned);
         run.nr_scanned += scanned;
         phys.counters.pgscan_mut(run.by).add(phys.frames.zones()[pass.zone.index()].kind(), scanned);
-    }
-
-    /// Counts what reclaim of a type has cost a set of lists.
-    pub(crate) fn note_lru_cost(&mut self, set: usize, of: LruType, cost: u64, phys: &PhysMem<impl Tracer>) {
-        if cost > 0 {
-            let lru_pages = self.lru_sizes(set, phys).iter().sum();
-            self.lru.pressure[set].note_cost(of, cost, lru_pages);
-        }
     }
 
     /// Frees an isolated page that nobody maps or pins, and takes it out of its file or the swap cache.

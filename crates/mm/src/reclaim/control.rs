@@ -9,25 +9,16 @@ use order9_frames::{Gfp, Idx};
 use order9_units::{Order, ZoneKind};
 
 use crate::page_cache::FileWrite;
-use crate::phys::PhysMem;
 use crate::reclaim::chunk::Chunk;
 use crate::reclaim::pass::Pass;
-use crate::reclaim::stats::{PassStats, ReclaimFlags};
+use crate::reclaim::stats::ReclaimFlags;
+use crate::reclaimer::PassStats;
+use crate::reclaimer::Reclaimer;
 use crate::runs::{RunId, Runs};
 use crate::swap::SwapWrite;
-use crate::trace::Tracer;
 
 /// Priority of a run at its start: a list of n pages is scanned n >> 12 pages deep.
 pub const DEF_PRIORITY: u8 = 12;
-
-/// Starter of reclaim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reclaimer {
-    /// The daemon of a node.
-    Kswapd,
-    /// A task that needs memory.
-    Direct,
-}
 
 /// A page that reclaim gives to be written; the caller does it and says when it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,12 +125,5 @@ impl Runs<ReclaimControl> {
     /// Pages that runs hold.
     pub(crate) fn isolated(&self) -> impl Iterator<Item = Idx> {
         self.iter().flat_map(|run| run.chunk.isolated.iter().copied())
-    }
-}
-
-impl<T: Tracer> PhysMem<T> {
-    /// Pages of a set of LRU lists were scanned.
-    pub(crate) fn note_scanned(&mut self, set: usize, pages: u64) {
-        self.frames.watch_mut().scanned_since_free.pages[set] += pages;
     }
 }

@@ -1,15 +1,16 @@
 //! Verdict on one isolated page: the questions of `shrink_page_list` in their order.
 
 use super::chunk::{Outcome, Tally};
-use super::control::{PageWrite, ReclaimControl, Reclaimer};
+use super::control::{PageWrite, ReclaimControl};
 use super::decide::{Reference, check_reference};
 use super::stats::ReclaimFlags;
-use super::walk::Uses;
 use crate::lru_list::LruType;
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
+use crate::pages::lru::uses::Uses;
 use crate::phys::PhysMem;
 use crate::reclaim::Reclaim;
+use crate::reclaimer::Reclaimer;
 use crate::space::Owner;
 use crate::thp::subpages;
 use crate::trace::{Event, Tracer};

@@ -13,26 +13,23 @@ pub(crate) mod decide;
 mod direct;
 mod judge;
 pub(crate) mod node;
-pub(crate) mod node_reclaim;
-pub(crate) mod partial;
 pub(crate) mod pass;
 pub(crate) mod stats;
 pub(crate) mod throttle;
 mod walk;
 
 pub use crate::lru::Pressure;
+pub use crate::reclaimer::{PassStats, Reclaimer, Stalled};
 pub use balance::{BalanceView, ScanBalance, inactive_ratio};
-pub use control::{DEF_PRIORITY, PageWrite, Reclaim, ReclaimControl, ReclaimId, Reclaimer};
+pub use control::{DEF_PRIORITY, PageWrite, Reclaim, ReclaimControl, ReclaimId};
 pub use decide::{Progress, Reference, check_reference, throttles_direct_reclaim, too_many_isolated};
 pub(crate) use node::NodePass;
 pub use pass::ReclaimStep;
-pub use stats::{PassStats, ReclaimFlags};
-pub use throttle::Stalled;
-pub(crate) use walk::Uses;
+pub use stats::ReclaimFlags;
 
 #[cfg(test)]
 mod file_tests;
 #[cfg(test)]
 mod random_tests;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -9,14 +9,11 @@ use crate::lru_list::{LruList, LruType};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::reclaim::balance::BalanceView;
-use crate::reclaim::control::Reclaim;
-use crate::reclaim::control::{DEF_PRIORITY, ReclaimControl, Reclaimer};
+use crate::reclaim::control::{DEF_PRIORITY, Reclaim, ReclaimControl};
 use crate::reclaim::decide::too_many_isolated;
-use crate::reclaim::stats::PassStats;
+use crate::reclaimer::{CHUNK, PassStats, Reclaimer};
 use crate::trace::{Event, Tracer};
 
-/// Pages of a list that a step looks at; Linux' SWAP_CLUSTER_MAX.
-pub(crate) const CHUNK: u64 = 32;
 /// The lists of a pass, in its order.
 const LISTS: [LruList; 4] = [LruList::InactiveAnon, LruList::ActiveAnon, LruList::InactiveFile, LruList::ActiveFile];
 
@@ -157,15 +154,6 @@ impl UsedPages {
         let isolated = phys.zones_of_set(pass.set).map(|zone| self.zone_lru(zone.id()).isolated(of)).sum();
         run.by == Reclaimer::Direct && too_many_isolated(isolated, pass.view.sizes[of.inactive().index()], run.gfp)
     }
-
-    /// Pages on each list of a set.
-    pub(crate) fn lru_sizes(&self, set: usize, phys: &PhysMem<impl Tracer>) -> [u64; LruList::COUNT] {
-        let mut sizes = [0; LruList::COUNT];
-        for zone in phys.zones_of_set(set) {
-            LruList::ALL.into_iter().for_each(|list| sizes[list.index()] += self.zone_lru(zone.id()).pages(list));
-        }
-        sizes
-    }
 }
 
 impl<T: Tracer> PhysMem<T> {
@@ -181,16 +169,6 @@ impl<T: Tracer> PhysMem<T> {
             of,
         });
         pass.view.inactive_is_low(of, &self.policy.reclaim)
-    }
-
-    /// The set of lists that holds pages of `zone`.
-    pub(crate) fn lru_set(&self, zone: ZoneId) -> usize {
-        self.policy.reclaim.lru.set(zone.index(), self.frames.zones()[zone.index()].node())
-    }
-
-    /// Zones whose pages are on the lists of a set.
-    pub(super) fn zones_of_set(&self, set: usize) -> impl Iterator<Item = &Zone> {
-        self.frames.zones().iter().filter(move |zone| self.lru_set(zone.id()) == set)
     }
 }
 

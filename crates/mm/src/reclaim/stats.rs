@@ -7,54 +7,8 @@ use order9_frames::ZoneId;
 
 use crate::phys::PhysMem;
 use crate::reclaim::Reclaim;
+use crate::reclaimer::PassStats;
 use crate::trace::Tracer;
-
-/// Pages that a pass took off inactive lists, and how it found them; Linux' `scan_control.nr`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PassStats {
-    /// All.
-    pub taken: u64,
-    /// Of files on disk.
-    pub file_taken: u64,
-    /// Dirty or under writeback.
-    pub dirty: u64,
-    /// Dirty, and no write has begun.
-    pub unqueued_dirty: u64,
-    /// Of a congested device, or back at the tail before their write has ended.
-    pub congested: u64,
-    /// Under writeback.
-    pub writeback: u64,
-    /// Under writeback for the second time around, while all that was taken lately was.
-    pub immediate: u64,
-}
-
-impl PassStats {
-    pub(super) const NONE: Self =
-        Self { taken: 0, file_taken: 0, dirty: 0, unqueued_dirty: 0, congested: 0, writeback: 0, immediate: 0 };
-
-    /// Adds what a chunk met.
-    pub(super) fn add(&mut self, chunk: &Self) {
-        let Self { taken, file_taken, dirty, unqueued_dirty, congested, writeback, immediate } = chunk;
-        self.taken += taken;
-        self.file_taken += file_taken;
-        self.dirty += dirty;
-        self.unqueued_dirty += unqueued_dirty;
-        self.congested += congested;
-        self.writeback += writeback;
-        self.immediate += immediate;
-    }
-
-    /// Nothing but dirty pages that nobody writes: the flushers are needed.
-    pub(super) const fn is_all_unqueued(&self) -> bool {
-        self.taken > 0 && self.unqueued_dirty == self.taken
-    }
-
-    /// Whether kswapd sleeps for up to 100 ms after the pass, since pages come round faster than they are written.
-    #[must_use]
-    pub const fn stalls_kswapd(&self) -> bool {
-        self.immediate > 0
-    }
-}
 
 /// Conclusions of kswapd about a set of LRU lists since it was last balanced: `PGDAT_WRITEBACK` and so on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use alloc::vec::Vec;
 
 use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
-use super::{PageWrite, PassStats, ReclaimControl, ReclaimStep, Reclaimer};
 use crate::page_flags::PageFlag;
 use crate::policy::{NewAnon, Policy};
+use crate::reclaim::{PageWrite, PassStats, ReclaimControl, ReclaimStep, Reclaimer};
 use crate::space::{Access, Backing, FaultStep, MmapRequest, PageView, Prot, SpaceId, VirtAddr};
 use crate::trace::Event;
 use crate::{FileId, Gfp, Layout, LruList, LruType, Mm, MmBuilder, NodeSpec, Request, ZoneId, ZoneSpec};
@@ -14,7 +14,7 @@ use crate::{FileId, Gfp, Layout, LruList, LruType, Mm, MmBuilder, NodeSpec, Requ
 const CPU: usize = 0;
 
 /// A node with 16 MiB in zone DMA32 and 16 MiB in Normal.
-pub(super) fn boot() -> Mm {
+pub(crate) fn boot() -> Mm {
     let zone = |kind, start| ZoneSpec { node: NodeId(0), kind, span: PfnRange::of(Pfn::new(start), Pages::new(4096)) };
     let layout = Layout {
         nodes: alloc::vec![NodeSpec { distances: alloc::vec![10] }],
@@ -26,14 +26,14 @@ pub(super) fn boot() -> Mm {
 }
 
 /// A mapped file with `count` pages on `list`, accessed by nobody since.
-pub(super) struct Mapped {
-    pub(super) space: SpaceId,
+pub(crate) struct Mapped {
+    pub(crate) space: SpaceId,
     start: VirtAddr,
     file: FileId,
-    pub(super) pages: Vec<Pfn>,
+    pub(crate) pages: Vec<Pfn>,
 }
 
-pub(super) fn mapped(mm: &mut Mm, count: u64, list: LruList, prot: Prot) -> Mapped {
+pub(crate) fn mapped(mm: &mut Mm, count: u64, list: LruList, prot: Prot) -> Mapped {
     let file = mm.create_file(Pages::new(count)).expect("there are few");
     let space = mm.create_space().expect("there are few");
     let backing = Backing::File { file, offset: Pages::ZERO, shared: true };

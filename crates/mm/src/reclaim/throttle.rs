@@ -1,67 +1,16 @@
 //! Reclaimers that would only get in each other's way, or overtake the disks, sleep.
 
-use order9_frames::{Idx, Mark};
+use order9_frames::Mark;
 use order9_units::{NodeId, ZoneKind};
 
-use crate::lru_list::{LruList, LruType};
+use crate::lru_list::LruList;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::policy::Unreclaimable;
 use crate::reclaim::decide::throttles_direct_reclaim;
-use crate::reclaim::pass::CHUNK;
 use crate::trace::Tracer;
 
 /// Scans in vain after which lists count as unreclaimable.
-const SCANS_MAX: u64 = 6;
-/// Why a reclaimer is stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stalled {
-    /// Pages come round again before they are written (`VMSCAN_THROTTLE_WRITEBACK`).
-    Writeback,
-    /// Others hold too many isolated pages (`VMSCAN_THROTTLE_ISOLATED`).
-    Isolated,
-    /// All dirty pages are those of congested devices (`VMSCAN_THROTTLE_CONGESTED`).
-    Congested,
-    /// A task comes to its last passes without a page (`VMSCAN_THROTTLE_NOPROGRESS`).
-    NoProgress,
-}
-
-impl Stalled {
-    /// As the tracepoint `mm_vmscan_throttled` calls it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Writeback => "VMSCAN_THROTTLE_WRITEBACK",
-            Self::Isolated => "VMSCAN_THROTTLE_ISOLATED",
-            Self::Congested => "VMSCAN_THROTTLE_CONGESTED",
-            Self::NoProgress => "VMSCAN_THROTTLE_NOPROGRESS",
-        }
-    }
-}
-
-impl<T: Tracer> PhysMem<T> {
-    pub(crate) fn begin_writeback_wait(&mut self, node: NodeId) {
-        let node = &mut self.daemons.reclaimed[node.index()];
-        if node.writeback_waiters == 0 {
-            node.written_since = 0;
-        }
-        node.writeback_waiters += 1;
-    }
-
-    /// Pages were written: reclaimers that wait for it go on once there is more than a chunk for each.
-    pub(crate) fn note_written(&mut self, idx: Idx, pages: u64) {
-        let id = self.frames.zones()[self.frames.zone_around(idx).index()].node();
-        let node = &mut self.daemons.reclaimed[id.index()];
-        if node.writeback_waiters == 0 {
-            return;
-        }
-        node.written_since += pages;
-        if node.written_since > CHUNK * node.writeback_waiters {
-            self.daemons.wakeups.written |= 1 << id.0;
-        }
-    }
-}
-
+pub(crate) const SCANS_MAX: u64 = 6;
 impl UsedPages {
     /// Whether the reserves of a node are so low that tasks have to leave reclaim to kswapd, which is woken for it.
     pub(crate) fn throttles_direct_reclaim(&self, node: NodeId, phys: &mut PhysMem<impl Tracer>) -> bool {
@@ -80,27 +29,6 @@ impl UsedPages {
             phys.daemons.wakeups.kswapd |= 1 << node.0;
         }
         throttles
-    }
-
-    /// Pages of a zone that reclaim could free: those of files, and anonymous ones while there is swap space.
-    #[must_use]
-    pub fn reclaimable_pages(&self, zone: crate::ZoneId, phys: &PhysMem<impl Tracer>) -> u64 {
-        let zone = phys.frames.zone(zone);
-        let of =
-            |of: LruType| self.zone_lru(zone.id()).pages(of.active()) + self.zone_lru(zone.id()).pages(of.inactive());
-        of(LruType::File) + if self.swap_free().get() > 0 { of(LruType::Anon) } else { 0 }
-    }
-
-    /// Whether the lists that serve `zone` have been scanned in vain so often that only first passes go over them any more.
-    pub(crate) fn is_unreclaimable(&self, zone: crate::ZoneId, phys: &PhysMem<impl Tracer>) -> bool {
-        match phys.policy.reclaim.unreclaimable {
-            Unreclaimable::KswapdFailures => false,
-            Unreclaimable::PagesScanned => {
-                let set = phys.lru_set(zone);
-                let reclaimable: u64 = phys.zones_of_set(set).map(|zone| self.reclaimable_pages(zone.id(), phys)).sum();
-                phys.frames.watch().scanned_since_free.pages[set] >= SCANS_MAX * reclaimable
-            }
-        }
     }
 
     /// Inactive pages of a node that reclaim could still take.

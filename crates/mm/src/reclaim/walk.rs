@@ -6,7 +6,6 @@ use order9_units::ZoneKind;
 use crate::lru_list::LruList;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::space::{Prot, PteFlag};
 use crate::trace::Tracer;
 
 /// A walk: pages of zones above `highest` go to the head of the list on the way, each at most once.
@@ -24,14 +23,6 @@ impl Walk {
     pub(super) const fn new(sentinel: Idx, list: LruList, highest: ZoneKind) -> Self {
         Self { sentinel, list, highest, first_skipped: None, skipped: 0 }
     }
-}
-
-/// Accesses by way of the mappings of a page since they were last asked for.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Uses {
-    pub(crate) young: u32,
-    /// One of them through an executable mapping.
-    pub(crate) executable: bool,
 }
 
 impl UsedPages {
@@ -53,25 +44,5 @@ impl UsedPages {
             phys.counters.pgskip[kind.index()] += frames;
             self.move_lru(idx, walk.list, phys);
         }
-    }
-
-    /// Counts the mappings by which a page was accessed, and forgets the accesses.
-    pub(crate) fn take_uses(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) -> Uses {
-        phys.work.rmap_walks += 1;
-        if phys.frames.word(idx).is_compound() {
-            return self.take_huge_uses(idx, phys);
-        }
-        let mut uses = Uses::default();
-        for &at in &*self.mappings_of(idx, phys) {
-            let space = self.living(at.space);
-            let Some(table) = space.table.table_mut(at.vpn) else { continue };
-            let pte = table.get(at.vpn);
-            if pte.has(PteFlag::Young) {
-                table.set(at.vpn, pte.with(PteFlag::Young, false));
-                uses.young += 1;
-                uses.executable |= space.vmas.find(at.vpn).is_some_and(|vma| vma.prot.has(Prot::EXEC));
-            }
-        }
-        uses
     }
 }

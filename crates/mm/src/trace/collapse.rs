@@ -2,8 +2,9 @@
 
 use order9_units::Pfn;
 
-use crate::page_cache::FileId;
-use crate::space::{SpaceId, VirtAddr};
+use crate::addr::VirtAddr;
+use crate::ids::FileId;
+use crate::ids::SpaceId;
 
 /// An event of a collapse. What it came to is called as in the kernel, `succeeded` where nothing stood in the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

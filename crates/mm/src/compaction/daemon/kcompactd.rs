@@ -1,50 +1,17 @@
 //! kcompactd: the daemon of a node that compacts in the background, on request and, in some releases, of its own accord.
 
-use order9_frames::ZoneId;
-use order9_units::{NodeId, Order, ZoneKind};
+use order9_units::NodeId;
 
 use crate::compaction::run::control::CompactTotals;
 use crate::daemon_request::DaemonRequest;
 use crate::phys::PhysMem;
-use crate::policy::Background;
-use crate::suitable::Suitable;
-use crate::trace::{CompactEvent, Event, Tracer};
+use crate::trace::Tracer;
 
 impl<T: Tracer> PhysMem<T> {
     /// The request that the kcompactd of `node` has not taken yet.
     #[must_use]
     pub fn kcompactd_request(&self, node: NodeId) -> Option<DaemonRequest> {
         self.daemons.kcompactd[node.index()].request
-    }
-
-    /// Asks for kcompactd of `node`, which is woken if it sleeps and could begin in some zone (`wakeup_kcompactd`).
-    pub(crate) fn wakeup_kcompactd(&mut self, node: NodeId, request: DaemonRequest) {
-        let DaemonRequest { order, class } = request;
-        if order == Order::ZERO || self.policy.compaction.background != Background::Kcompactd {
-            return;
-        }
-        let of = &mut self.daemons.kcompactd[node.index()];
-        of.ask(request);
-        if !of.asleep {
-            return;
-        }
-        let suitable =
-            |zone: &ZoneId| self.suitable_for_kcompactd(self.frames.zone(*zone), order, class) == Suitable::Continue;
-        if !self.zones_up_to(node, class).iter().any(suitable) {
-            return;
-        }
-        self.daemons.kcompactd[node.index()].asleep = false;
-        self.daemons.wakeups.kcompactd |= 1 << node.0;
-        self.trace(|| Event::Compaction(CompactEvent::WakeupKcompactd { node, order, class }));
-    }
-
-    /// Zones with memory of a node up to `class`, lowest first.
-    pub(crate) fn zones_up_to(&self, node: NodeId, class: ZoneKind) -> alloc::vec::Vec<ZoneId> {
-        let suits = |zone: &&crate::Zone| zone.node() == node && zone.kind() <= class && zone.managed() > 0;
-        let mut zones: alloc::vec::Vec<_> =
-            self.frames.zones().iter().filter(suits).map(|zone| (zone.kind(), zone.id())).collect();
-        zones.sort_unstable();
-        zones.into_iter().map(|(_, zone)| zone).collect()
     }
 
     /// Adds the frames that a run of a daemon looked at to the daemon's counters.

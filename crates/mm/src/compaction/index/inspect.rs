@@ -36,7 +36,7 @@ impl FrameSet {
 
 /// Contents of a pageblock besides free frames.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Contents {
+pub(crate) struct Contents {
     /// Pages that the run may isolate.
     pub(super) pages: FrameSet,
     /// Free frames lie in per-CPU lists.

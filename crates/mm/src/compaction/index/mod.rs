@@ -9,15 +9,17 @@ pub(crate) mod reserve;
 pub(crate) mod target;
 
 use order9_frames::{FrameState, Idx};
-use order9_units::{Order, PAGEBLOCK_PAGES, PfnRange};
+use order9_units::{Order, PfnRange};
 
+use crate::compact_result::CompactResult;
 use crate::compaction::run::Round;
 use crate::compaction::run::control::{CompactControl, Compactor};
 use crate::compaction::run::end_conditions::Finished;
 use crate::compaction::{BLOCK, CLUSTER};
-use crate::env::CompactResult;
-use crate::migrate::{MigrateMode, Migrated};
+use crate::migrate::Migrated;
+use crate::migrate_reason::MigrateMode;
 use crate::pages::UsedPages;
+use crate::pages::wake::reserve::BACKGROUND_COST_MAX;
 use crate::phys::PhysMem;
 use crate::trace::{CompactEvent, Event, Tracer};
 
@@ -27,9 +29,6 @@ const FAILED_CLAIMS_MAX: u32 = 8;
 const FAILED_INSPECTIONS_MAX: u32 = 64;
 /// Inspections of a claimed pageblock before the run abandons it.
 const INSPECTIONS_MAX: u8 = 3;
-/// Pages beyond which emptying a pageblock in the background makes more work than it saves.
-const BACKGROUND_COST_MAX: u16 = PAGEBLOCK_PAGES.get() as u16 / 2;
-
 impl<T: Tracer> PhysMem<T> {
     /// Whether the run claims whole pageblocks by the index; smaller and larger orders are left to the scanners.
     pub(in crate::compaction) fn is_indexed(&self, run: &CompactControl) -> bool {

@@ -6,77 +6,15 @@
 //! whatever was in their way. Nothing is decided by the account, and only [`Mm::with_compaction_account`] keeps one.
 
 use alloc::boxed::Box;
-use alloc::vec;
 use alloc::vec::Vec;
 
-use order9_frames::storage::Storage;
-use order9_frames::{FrameTable, Idx, Pageblock, Verdict, is_whole, require};
-use order9_units::{Migratetype, Order, PAGEBLOCK_PAGES};
+use order9_frames::{Idx, Verdict, require};
+use order9_units::{Order, PAGEBLOCK_PAGES};
 
-use crate::Mm;
 use crate::compaction::run::control::CompactControl;
+use crate::heard::costs::{Costs, Histogram};
 use crate::phys::PhysMem;
 use crate::trace::Tracer;
-
-/// Number of pageblocks by the moves that empty them, from none to a full pageblock.
-type Histogram = [u32; PAGEBLOCK_PAGES.get() as usize + 1];
-
-const EMPTY: Histogram = [0; PAGEBLOCK_PAGES.get() as usize + 1];
-
-/// Cost of a pageblock that cannot be emptied or has no memory.
-const NEVER: u16 = u16::MAX;
-
-/// Moves that empty each pageblock.
-#[derive(Clone, Debug)]
-pub(crate) struct Costs {
-    zones: Vec<Histogram>,
-    of: Vec<u16>,
-}
-
-impl Costs {
-    fn new(zones: usize, blocks: &[Pageblock], frames: &FrameTable) -> Self {
-        let mut costs = Self { zones: vec![EMPTY; zones], of: vec![NEVER; blocks.len()] };
-        (0..blocks.len()).for_each(|block| costs.touch(block, &blocks[block], frames));
-        costs
-    }
-
-    /// Updates the cost of a pageblock whose counts have changed.
-    #[inline]
-    pub(crate) fn touch<S: Storage>(&mut self, block: usize, own: &Pageblock, frames: &FrameTable<S>) {
-        let Some(zone) = self.zones.get_mut(own.zone.index()) else { return };
-        let new = cost(own, block, frames);
-        let old = core::mem::replace(&mut self.of[block], new);
-        if old != new {
-            if old != NEVER {
-                zone[usize::from(old)] -= 1;
-            }
-            if new != NEVER {
-                zone[usize::from(new)] += 1;
-            }
-        }
-    }
-
-    /// Bytes of metadata.
-    pub(crate) fn bytes(&self) -> usize {
-        self.zones.capacity() * size_of::<Histogram>() + self.of.capacity() * size_of::<u16>()
-    }
-}
-
-/// Moves that empty the pageblock.
-#[inline]
-fn cost<S: Storage>(own: &Pageblock, block: usize, frames: &FrameTable<S>) -> u16 {
-    // A run that has claimed a pageblock keeps it from others.
-    if !own.is_evacuable() || own.migratetype == Migratetype::Isolate {
-        return NEVER;
-    }
-    let pages = own.movable() + own.isolated;
-    if u64::from(pages) < PAGEBLOCK_PAGES.get() {
-        return pages;
-    }
-    // Held as a whole, or a huge page.
-    let first = frames.word(Idx((block as u32) << Order::PAGEBLOCK.get()));
-    if own.isolated == pages || is_whole(first) { NEVER } else { pages }
-}
 
 /// The least number of moves that empty `blocks` pageblocks which are not empty yet, or all there are.
 fn least_moves(costs: &Histogram, blocks: u64) -> u64 {
@@ -99,21 +37,6 @@ pub(in crate::compaction) struct Account {
     left: Vec<u32>,
     emptied: u64,
     moved: u64,
-}
-
-impl<T: Tracer> Mm<T> {
-    /// Keeps an account of what compaction is worth, in [`Counters::compact_blocks_emptied`],
-    /// [`Counters::compact_least_moves`] and [`Counters::compact_pages_moved`].
-    ///
-    /// [`Counters::compact_blocks_emptied`]: crate::Counters::compact_blocks_emptied
-    /// [`Counters::compact_least_moves`]: crate::Counters::compact_least_moves
-    /// [`Counters::compact_pages_moved`]: crate::Counters::compact_pages_moved
-    #[must_use]
-    pub fn with_compaction_account(mut self) -> Self {
-        let costs = Costs::new(self.phys.frames.zones().len(), self.phys.frames.blocks(), self.phys.frames.table());
-        self.phys.frames.watch_mut().costs = Some(Box::new(costs));
-        self
-    }
 }
 
 impl<T: Tracer> PhysMem<T> {
@@ -188,6 +111,7 @@ impl<T: Tracer> PhysMem<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::heard::costs::EMPTY;
 
     #[test]
     fn the_cheapest_pageblocks_count() {

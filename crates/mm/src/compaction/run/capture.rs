@@ -3,34 +3,20 @@
 //!
 //! [`Capturing`] is the environment of a task in direct compaction: it watches what each step of the task frees.
 
-use order9_frames::{Class, Flag, Idx, Search, Word, ZoneId};
-use order9_units::{Migratetype, Order, Pfn};
+use order9_frames::{Class, Flag, Idx, Search, Word};
+use order9_units::{Migratetype, Pfn};
 
 use crate::compaction::run::control::CompactControl;
+use crate::heard::capture::Capture;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::trace::Tracer;
-
-/// Block that a task in direct compaction takes as soon as it frees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Capture {
-    zone: ZoneId,
-    order: Order,
-}
 
 impl Capture {
     /// Names the block that a run waits for, if the run has got nothing yet.
     pub(crate) fn wanted_by(run: &CompactControl) -> Option<Self> {
         let order = run.order.filter(|_| run.captured.is_none())?;
         Some(Self { zone: run.zone, order })
-    }
-
-    /// Whether the task takes a block of `order` in a pageblock of type `mt` that is about to be merged further.
-    pub(crate) fn takes(self, zone: ZoneId, order: Order, mt: Migratetype) -> bool {
-        // Less than a pageblock of movable ones would mix types in it.
-        let spares = matches!(mt, Migratetype::Cma | Migratetype::Isolate)
-            || order < Order::PAGEBLOCK && mt == Migratetype::Movable;
-        self.zone == zone && self.order == order && order < Order::MAX && !spares
     }
 }
 

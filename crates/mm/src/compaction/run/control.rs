@@ -8,11 +8,11 @@ use alloc::vec::Vec;
 use order9_frames::{AllocFlags, Gfp, Idx, Mark, ZoneId};
 use order9_units::{Migratetype, Order, Pfn, ZoneKind};
 
+use crate::compact_result::CompactPriority;
 use crate::compaction::index::claim::Claim;
 use crate::compaction::run::account::Account;
 use crate::compaction::zone::deferral::Asker;
-use crate::env::CompactPriority;
-use crate::migrate::MigrateMode;
+use crate::migrate_reason::MigrateMode;
 use crate::runs::RunId;
 
 /// Starter of a run; the starter decides how thorough the run is.

@@ -4,10 +4,10 @@ use order9_frames::fallbacks;
 use order9_units::metrics::{external_fragmentation, proactive_thresholds, weighted_score};
 use order9_units::{Migratetype, Order, Pages};
 
+use crate::compact_result::CompactResult;
 use crate::compaction::Compaction;
 use crate::compaction::run::control::{CompactControl, Compactor};
-use crate::env::CompactResult;
-use crate::migrate::MigrateMode;
+use crate::migrate_reason::MigrateMode;
 use crate::phys::PhysMem;
 use crate::trace::{CompactEvent, Event, Tracer};
 

@@ -12,12 +12,13 @@ pub(crate) mod end_conditions;
 
 use order9_units::Order;
 
+use crate::compact_result::CompactResult;
 use crate::compaction::Compaction;
 use crate::compaction::run::control::{CompactControl, Compactor};
 use crate::compaction::run::end_conditions::Finished;
 use crate::compaction::source::Isolate;
-use crate::env::CompactResult;
-use crate::migrate::{MigrateMode, Migrated};
+use crate::migrate::Migrated;
+use crate::migrate_reason::MigrateMode;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::suitable::Suitable;

@@ -7,7 +7,7 @@ use crate::compaction::Compaction;
 use crate::compaction::run::control::CompactControl;
 use crate::compaction::source::isolable::Found;
 use crate::compaction::{BLOCK, CLUSTER};
-use crate::migrate::MigrateMode;
+use crate::migrate_reason::MigrateMode;
 use crate::page_flags::PageWord;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;

@@ -4,7 +4,7 @@ use order9_frames::{Flag, Gfp, Idx, Word};
 use order9_units::Order;
 
 use crate::compaction::run::control::CompactControl;
-use crate::migrate::MigrateMode;
+use crate::migrate_reason::MigrateMode;
 use crate::page_cache::MigrateHandler;
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;

@@ -18,7 +18,7 @@ use crate::compaction::source::free_lists::fast_find_migrateblock;
 use crate::compaction::source::unsuitable_blocks::SkipReason;
 use crate::compaction::{BLOCK, BLOCKS_AT_ONCE};
 use crate::lru_list::LruType;
-use crate::migrate::MigrateMode;
+use crate::migrate_reason::MigrateMode;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::BlockSearch;

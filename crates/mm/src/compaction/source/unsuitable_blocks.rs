@@ -8,7 +8,7 @@ use order9_units::{Migratetype, Pages, Pfn};
 use crate::compaction::BLOCK;
 use crate::compaction::Compaction;
 use crate::compaction::run::control::CompactControl;
-use crate::compaction::zone::block_bits::{first_set, last_set};
+use crate::heard::block_bits::{first_set, last_set};
 use crate::phys::PhysMem;
 use crate::trace::Tracer;
 

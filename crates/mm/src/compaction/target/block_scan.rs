@@ -5,7 +5,7 @@ use order9_units::{Order, Pages, Pfn, PfnRange};
 
 use crate::compaction::Compaction;
 use crate::compaction::run::control::CompactControl;
-use crate::migrate::MigrateMode;
+use crate::migrate_reason::MigrateMode;
 use crate::page_flags::PageWord;
 use crate::phys::PhysMem;
 use crate::trace::{CompactEvent, Event, Tracer};

@@ -7,7 +7,7 @@ use crate::compaction::BLOCK;
 use crate::compaction::Compaction;
 use crate::compaction::run::control::CompactControl;
 use crate::compaction::source::free_lists::scan_limit;
-use crate::migrate::MigrateMode;
+use crate::migrate_reason::MigrateMode;
 use crate::phys::PhysMem;
 use crate::trace::{CompactEvent, Event, Tracer};
 

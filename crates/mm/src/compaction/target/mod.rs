@@ -11,7 +11,7 @@ use order9_units::{Migratetype, Order, Pfn};
 use crate::compaction::run::control::CompactControl;
 use crate::compaction::target::free_lists::fast_isolate_freepages;
 use crate::compaction::{BLOCK, CLUSTER, Compaction};
-use crate::migrate::MigrateMode;
+use crate::migrate_reason::MigrateMode;
 use crate::phys::PhysMem;
 use crate::policy::{BlockSearch, TargetStride};
 use crate::trace::Tracer;

@@ -1,6 +1,5 @@
 //! State that a zone keeps between runs: cached positions of the scanners, deferral and skip hints.
 
-pub(crate) mod block_bits;
 pub(crate) mod deferral;
 pub(crate) mod scanner_positions;
 pub(crate) mod selective_reset;
@@ -9,7 +8,7 @@ pub(crate) mod skip_hints;
 use order9_units::{Order, Pfn, PfnRange};
 
 use crate::compaction::zone::deferral::Deferral;
-use crate::migrate::MigrateMode;
+use crate::migrate_reason::MigrateMode;
 
 /// Cached positions and failures of earlier runs over a zone. All start at 0; a run that starts at a position outside the
 /// zone repairs it.

@@ -3,7 +3,7 @@
 use crate::compaction::Compaction;
 use crate::compaction::run::control::CompactControl;
 use crate::compaction::zone::{cached_slot, last_pageblock};
-use crate::migrate::MigrateMode;
+use crate::migrate_reason::MigrateMode;
 use crate::phys::PhysMem;
 use crate::policy::SkipReset;
 use crate::trace::Tracer;

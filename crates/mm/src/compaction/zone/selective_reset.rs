@@ -8,8 +8,8 @@ use order9_units::{Order, Pages, Pfn};
 
 use crate::compaction::BLOCK;
 use crate::compaction::Compaction;
-use crate::compaction::zone::block_bits::first_set;
 use crate::compaction::zone::last_pageblock;
+use crate::heard::block_bits::first_set;
 use crate::page_flags::PageFlag;
 use crate::phys::PhysMem;
 use crate::trace::Tracer;

@@ -66,19 +66,19 @@ impl HugetlbPool {
 
 /// The pool of one node.
 #[derive(Clone, Default)]
-struct NodePool {
-    total: u64,
+pub(crate) struct NodePool {
+    pub(crate) total: u64,
     surplus: u64,
     /// First frames; the last one freed is taken first.
-    free: Vec<Idx>,
+    pub(crate) free: Vec<Idx>,
 }
 
 /// A page that mappings use.
 #[derive(Clone, Copy, Default)]
-struct UsedPage {
-    mappings: u32,
+pub(crate) struct UsedPage {
+    pub(crate) mappings: u32,
     /// It is part of a shared mapping, which keeps it.
-    shared: bool,
+    pub(crate) shared: bool,
 }
 
 /// All pools.
@@ -94,13 +94,13 @@ pub(crate) struct Hugetlb {
     next_alloc: usize,
     next_free: usize,
     /// By first frame.
-    used: BTreeMap<u32, UsedPage>,
+    pub(crate) used: BTreeMap<u32, UsedPage>,
     maps: BTreeMap<u32, HugetlbMap>,
     maps_made: u32,
 }
 
 impl Hugetlb {
-    fn node(&mut self, node: NodeId) -> &mut NodePool {
+    pub(crate) fn node(&mut self, node: NodeId) -> &mut NodePool {
         if self.nodes.len() <= node.index() {
             self.nodes.resize_with(node.index() + 1, NodePool::default);
         }

@@ -3,14 +3,13 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use order9_frames::{BuildError, Contents, Flag, Gfp, Idx, NodeUse, Request};
+use order9_frames::{Flag, Gfp, Idx, NodeUse, Request};
 use order9_units::{NodeId, NodeMask, Order, Pfn};
 
-use super::{POOL_GFP, UsedPage};
 use crate::Mm;
-use crate::boot::MmBuilder;
 use crate::mempolicy::SpaceTask;
 use crate::pages::UsedPages;
+use crate::pages::hugetlb::{POOL_GFP, UsedPage};
 use crate::phys::PhysMem;
 use crate::space::{Fault, NO_CPU, Owner, Vma};
 use crate::trace::Tracer;
@@ -116,28 +115,6 @@ impl PoolResize {
             self.failed += 1;
             self.exhausted.insert(self.asked);
         }
-    }
-}
-
-impl<T: Tracer> MmBuilder<T> {
-    /// Makes the frames at `pfn` a page of the pool of their node; one that is in use stays so, since nobody here can end that.
-    ///
-    /// # Errors
-    /// [`BuildError`] where the frames are not free to be given.
-    pub fn hugetlb(&mut self, pfn: Pfn, in_use: bool) -> Result<(), BuildError> {
-        self.allocate(pfn, Order::PAGEBLOCK, Contents::Fixed)?;
-        let head = self.mm.phys.frames.at(pfn);
-        self.mm.pages.rmap.make_room(self.mm.phys.frames.table().len());
-        self.mm.pages.adopt(head, Owner::Hugetlb, &mut self.mm.phys);
-        let node = self.mm.phys.node_of(head);
-        let pool = self.mm.pages.hugetlb.node(node);
-        pool.total += 1;
-        if in_use {
-            self.mm.pages.hugetlb.used.insert(head.0, UsedPage { mappings: 0, shared: true });
-        } else {
-            pool.free.push(head);
-        }
-        Ok(())
     }
 }
 

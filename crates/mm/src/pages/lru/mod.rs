@@ -9,25 +9,26 @@
 mod check;
 mod lock;
 mod pressure;
+mod sets;
+pub(crate) mod uses;
 
 use alloc::vec::Vec;
 
 use order9_frames::{Flag, Idx, Word};
 use order9_units::{NodeId, Pfn};
 
+use crate::lru_list::{LruList, LruType};
+use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::policy::NewAnon;
+use crate::space::Owner;
+use crate::trace::Tracer;
+use crate::workingset::Workingset;
 
 pub use lock::Locked;
 pub(crate) use lock::LruBatch;
 pub use pressure::Pressure;
-
-use crate::lru_list::{LruList, LruType};
-use crate::page_flags::{PageFlag, PageWord};
-use crate::policy::{LruScope, NewAnon};
-use crate::space::Owner;
-use crate::trace::Tracer;
-use crate::workingset::Workingset;
 
 /// LRU pages of one zone, in frames, and where the lists they are on begin.
 ///
@@ -78,24 +79,6 @@ pub(crate) struct LruState {
     pub(crate) pressure: Vec<Pressure>,
     /// Ages of the sets of lists.
     pub(crate) workingset: Workingset,
-}
-
-impl LruScope {
-    /// Sets of lists that a machine has.
-    pub(crate) const fn sets(self, zones: usize, nodes: usize) -> usize {
-        match self {
-            Self::Zone => zones,
-            Self::Node => nodes,
-        }
-    }
-
-    /// The set that serves a zone of a node.
-    pub(crate) const fn set(self, zone: usize, node: NodeId) -> usize {
-        match self {
-            Self::Zone => zone,
-            Self::Node => node.index(),
-        }
-    }
 }
 
 impl NewAnon {

@@ -1,8 +1,8 @@
 //! Moving one page: what stands in the way, in the order in which Linux asks.
 
-use super::counts::MigrateFailure;
 use super::{DriverAnswer, MigrateMode};
 use crate::lru_list::LruType;
+use crate::migrate_counts::MigrateFailure;
 use crate::page_cache::{FileWrite, MigrateHandler};
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;

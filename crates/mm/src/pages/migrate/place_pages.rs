@@ -46,10 +46,6 @@ pub(crate) enum HugeMove {
 }
 
 impl<T: Tracer> PhysMem<T> {
-    pub(crate) fn node_of_pfn(&self, pfn: Pfn) -> NodeId {
-        self.frames.idx(pfn).map_or(NodeId(0), |idx| self.node_of(idx))
-    }
-
     /// Makes a fresh page a held frame: it counts as freed, and as one that was migrated to once it is.
     pub(crate) fn hold_fresh(&mut self, page: Pfn) -> Idx {
         let idx = self.fresh(page);

@@ -1,7 +1,7 @@
 //! Moving a list of pages, in passes.
 
 use crate::lru_list::LruType;
-use crate::pages::migrate::counts::Waits;
+use crate::migrate_counts::Waits;
 use crate::pages::migrate::page::HeldBy;
 use crate::pages::migrate::{MigrateMode, MigrateReason};
 use crate::phys::PhysMem;

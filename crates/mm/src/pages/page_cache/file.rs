@@ -9,31 +9,14 @@ use alloc::vec::Vec;
 use order9_frames::Idx;
 use order9_units::{Nanos, Pages};
 
-use super::Shadow;
-use super::shadows::ShadowChunks;
-use super::tree::PageTree;
 use crate::fs_cache::FsError;
+use crate::ids::FileId;
+use crate::pages::page_cache::Shadow;
+use crate::pages::page_cache::shadows::ShadowChunks;
+use crate::pages::page_cache::tree::PageTree;
 use crate::shmem::MountId;
 use crate::space::{Errno, FILES, Mapping, PLACES};
 use crate::swap::SlotId;
-
-/// A file, on disk or of tmpfs; the number is never given to another one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FileId(pub(crate) u32);
-
-impl FileId {
-    /// File number `number`.
-    #[must_use]
-    pub const fn new(number: u32) -> Self {
-        Self(number)
-    }
-
-    /// The number, counted from 0 in the order of creation.
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// Largest size of a file: places in it that the owner of a frame can name.
 pub(crate) const PAGES_MAX: Pages = PLACES;

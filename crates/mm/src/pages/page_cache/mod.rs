@@ -29,12 +29,20 @@ mod writeback;
 use order9_frames::Idx;
 use order9_units::{Nanos, Pages, Pfn};
 
+use crate::Mm;
+use crate::fs_cache::FsError;
+use crate::lru_list::LruList;
+use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::space::Owner;
+use crate::trace::Tracer;
 
+pub use crate::ids::FileId;
+pub use crate::workingset::Shadow;
 pub use dirty::WritePending;
 pub use evict::DropPagecache;
-pub use file::{File, FileId, MigrateHandler};
+pub use file::{File, MigrateHandler};
 pub(crate) use file::{FileTable, Home, PAGES_MAX};
 pub(crate) use flusher::FlusherState;
 pub use limits::{DirtyLimits, DirtySettings, PosRatio};
@@ -42,15 +50,6 @@ pub(crate) use readahead::{READ_AHEAD, Readahead};
 pub(crate) use throttle::Throttle;
 pub use writeback::FileWrite;
 pub(crate) use writeback::Orphans;
-
-pub use crate::workingset::Shadow;
-
-use crate::Mm;
-use crate::fs_cache::FsError;
-use crate::lru_list::LruList;
-use crate::page_flags::PageFlag;
-use crate::space::Owner;
-use crate::trace::Tracer;
 
 /// What the page cache has at a place of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

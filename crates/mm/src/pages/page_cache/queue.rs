@@ -2,7 +2,8 @@
 
 use order9_units::Nanos;
 
-use super::file::{File, FileId, FileTable, QueueLink};
+use super::file::{File, FileTable, QueueLink};
+use crate::ids::FileId;
 
 /// End of the queue.
 const END: u32 = u32::MAX;

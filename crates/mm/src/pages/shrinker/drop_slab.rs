@@ -5,7 +5,7 @@ use order9_units::NodeId;
 
 use super::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep, Shrunk};
 use crate::Mm;
-use crate::reclaim::Reclaimer;
+use crate::reclaimer::Reclaimer;
 use crate::space::NO_CPU;
 use crate::trace::Tracer;
 

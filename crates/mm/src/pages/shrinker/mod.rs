@@ -17,13 +17,13 @@ use order9_units::NodeId;
 
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::trace::Tracer;
 
 pub use crate::fs_cache::Shrunk;
+pub use crate::reclaimer::ShrinkerKind;
 pub use drop_slab::DropSlab;
 pub use formula::{LruScan, ShrinkPlan, ShrinkerCost};
 pub use run::{ShrinkControl, ShrinkSlab, ShrinkStep};
-
-use crate::trace::Tracer;
 
 /// Objects per batch of a shrinker that does not say otherwise; Linux' SHRINK_BATCH.
 const SHRINK_BATCH: u64 = 128;
@@ -35,31 +35,6 @@ pub(crate) struct Shrinker {
     cost: ShrinkerCost,
     /// Work asked for and put off, in objects, by node.
     deferred: Vec<u64>,
-}
-
-/// Owner of the objects that a shrinker gives up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ShrinkerKind {
-    /// Dentries and inodes of the filesystem; needs `__GFP_FS`.
-    Superblock,
-    /// Huge pages with base pages that nobody maps, which splitting frees.
-    DeferredSplit,
-    /// The huge page of zeros, once nobody maps it.
-    HugeZeroPage,
-    /// Huge pages of tmpfs that reach beyond the end of their file, which splitting frees in part; needs `__GFP_FS`.
-    Shmem,
-}
-
-impl ShrinkerKind {
-    /// The function that trace events name on Linux.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Superblock | Self::Shmem => "super_cache_scan",
-            Self::DeferredSplit => "deferred_split_scan",
-            Self::HugeZeroPage => "shrink_huge_zero_page_scan",
-        }
-    }
 }
 
 impl UsedPages {

@@ -6,7 +6,7 @@ use order9_units::NodeId;
 use super::{LruScan, ShrinkPlan, ShrinkerKind, Shrunk};
 use crate::Mm;
 use crate::fs_cache::{FsScan, ScanStep};
-use crate::reclaim::Reclaimer;
+use crate::reclaimer::Reclaimer;
 use crate::trace::{Event, Tracer};
 
 /// Request to shrinkers.

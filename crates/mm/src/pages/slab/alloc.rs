@@ -1,6 +1,6 @@
 //! Objects are allocated and freed, and slabs come and go with them.
 
-use order9_frames::{Flag, Gfp, Idx, Request};
+use order9_frames::{Flag, Gfp, Request};
 use order9_units::{NodeId, Order, Pfn};
 
 use super::cache::Freed;
@@ -197,11 +197,5 @@ impl UsedPages {
         self.slab.blocks.add(frame, need.order);
         self.adopt(frame, Owner::Slab { cache: need.cache, slab }, phys);
         Object { cache: need.cache, number }
-    }
-}
-
-impl<T: Tracer> PhysMem<T> {
-    pub(crate) fn node_of(&self, frame: Idx) -> NodeId {
-        self.frames.zones()[self.frames.blocks()[frame.block()].zone.index()].node()
     }
 }

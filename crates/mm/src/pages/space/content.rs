@@ -4,10 +4,10 @@
 use order9_frames::Idx;
 use order9_units::Order;
 
-use super::addr::{Vpn, VpnRange};
 use super::fault::Access;
 use super::table::Slot;
 use super::{Mapping, Owner, SpaceId, VmaKind};
+use crate::addr::{Vpn, VpnRange};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::thp::{Filled, subpages};

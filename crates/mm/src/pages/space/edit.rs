@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 
-use super::addr::{Vpn, VpnRange};
 use super::{Errno, Mapping, SpaceId, Vma};
+use crate::addr::{Vpn, VpnRange};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::trace::Tracer;
@@ -39,7 +39,7 @@ impl UsedPages {
 
 impl UsedPages {
     /// Adds a mapping where there is none.
-    pub(super) fn insert_vma(&mut self, id: SpaceId, vma: Vma) {
+    pub(crate) fn insert_vma(&mut self, id: SpaceId, vma: Vma) {
         if let Some(file) = vma.kind.file() {
             self.files.ensure(file).mapped_by.insert(Mapping { space: id, vpn: vma.range.start });
         }

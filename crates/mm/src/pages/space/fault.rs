@@ -6,9 +6,9 @@
 use order9_frames::{Gfp, Request};
 use order9_units::{NodeId, Order, Pfn};
 
-use super::addr::{VirtAddr, Vpn};
 use super::pte::{Pte, PteFlag};
 use super::{Prot, SpaceId};
+use crate::addr::{VirtAddr, Vpn};
 use crate::mempolicy::SpaceTask;
 use crate::page_cache::FileId;
 use crate::swap::SlotId;

@@ -3,11 +3,11 @@
 use order9_frames::Idx;
 use order9_units::{Nanos, Pages};
 
-use super::addr::{VirtAddr, Vpn, VpnRange};
 use super::fault::{Access, Answer, Fault, FaultStep, Need};
 use super::pte::PteFlag;
 use super::resolve::Seen;
 use super::{Mapping, Owner, Prot, SpaceId, Vma};
+use crate::addr::{VirtAddr, Vpn, VpnRange};
 use crate::page_cache::FileId;
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;

@@ -9,10 +9,10 @@ use crate::phys::PhysMem;
 use order9_frames::{Flag, Idx};
 use order9_units::{Pages, Pfn};
 
-use super::addr::{TASK_END, Vpn, VpnRange};
 use super::pte::{Pte, PteFlag};
 use super::table::Huge;
 use super::{Errno, Mapping, Owner, Prot, SpaceId, TableStep, Vma};
+use crate::addr::{TASK_END, Vpn, VpnRange};
 use crate::mempolicy::SpaceTask;
 use crate::trace::Tracer;
 

@@ -8,214 +8,23 @@
 
 use alloc::vec::Vec;
 
-use order9_frames::{BuildError, Contents, Idx};
-use order9_units::{Nanos, Order, Pages, Pfn};
+use order9_frames::Idx;
 
-use super::pte::{Pte, PteFlag};
-use super::{Mapping, Owner, Prot, SpaceId, Vma, VmaKind, Vpn, VpnRange};
-use crate::boot::MmBuilder;
-use crate::lru_list::LruList;
-use crate::page_cache::{FileId, Home, PAGES_MAX};
-use crate::page_flags::PageFlag;
+use crate::boot::inherited::UserPageUse;
 use crate::pages::UsedPages;
+use crate::pages::space::pte::{Pte, PteFlag};
+use crate::pages::space::{Mapping, Vpn};
 use crate::phys::PhysMem;
-use crate::shmem::MountId;
 use crate::trace::Tracer;
 
-/// What a page of a program or file is that a machine starts with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UserPage {
-    /// Private memory, backed by swap.
-    Anon,
-    /// Private memory that is mlocked.
-    Locked,
-    /// A clean page of a file on disk that no program maps.
-    File,
-    /// A clean page of a file on disk that a program maps.
-    MappedFile,
-    /// A page of a file on disk that has to be written.
-    DirtyFile,
-    /// A page of tmpfs.
-    Shmem,
-}
-
-/// What is known of the use of such a page.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct UserPageUse {
-    /// On the active list of its type.
-    pub active: bool,
-    /// Accessed since it was last looked at.
-    pub referenced: bool,
-}
-
-/// What the pages belong to that a machine starts with.
-#[derive(Default)]
-pub(crate) struct Inherited {
-    /// Page tables that map nothing yet.
-    tables: Vec<Idx>,
-    owners: Option<Owners>,
-}
-
-/// Made with the first page.
-struct Owners {
-    space: SpaceId,
-    /// Pages without and with mappings.
-    devices: [Filled; 2],
-    tmpfs: Filled,
-    anon: u64,
-    locked: u64,
-}
-
-/// A file, and how many pages it has so far.
-struct Filled {
-    file: FileId,
-    pages: u64,
-}
-
-impl Filled {
-    /// The place of the next page.
-    const fn next(&mut self) -> (FileId, u64) {
-        self.pages += 1;
-        (self.file, self.pages - 1)
-    }
-}
-
 /// Where the space has what: far enough apart for any machine.
-const ANON: Vpn = Vpn::new(1 << 30);
-const LOCKED: Vpn = Vpn::new(1 << 33);
-const MAPPED: Vpn = Vpn::new(1 << 34);
-
-impl<T: Tracer> MmBuilder<T> {
-    /// Makes the frame at `pfn` a page table, of which pages of programs that are given later can make use.
-    ///
-    /// # Errors
-    /// [`BuildError`] where the frame is not free to be given.
-    pub fn page_table(&mut self, pfn: Pfn) -> Result<(), BuildError> {
-        self.allocate(pfn, Order::ZERO, Contents::Unmovable)?;
-        self.inherited.tables.push(self.mm.phys.frames.at(pfn));
-        Ok(())
-    }
-
-    /// Makes the frame at `pfn` a page of a program or file, the most recent of its LRU list. Where no page table is left
-    /// for it, a private page becomes movable memory without owner, which is never reclaimed, and a mapped one of a file an
-    /// unmapped one.
-    ///
-    /// # Errors
-    /// [`BuildError`] where the frame is not free to be given.
-    pub fn user_page(&mut self, pfn: Pfn, page: UserPage, of: UserPageUse) -> Result<(), BuildError> {
-        self.allocate(pfn, Order::ZERO, Contents::Movable)?;
-        if self.inherited.owners.is_none() {
-            self.make_owners();
-        }
-        let idx = self.mm.phys.frames.at(pfn);
-        match page {
-            UserPage::Anon | UserPage::Locked => self.inherit_private(idx, page == UserPage::Locked, of),
-            UserPage::File | UserPage::MappedFile | UserPage::DirtyFile => self.inherit_file(idx, page, of),
-            UserPage::Shmem => self.inherit_shmem(idx, of),
-        }
-        Ok(())
-    }
-
-    fn make_owners(&mut self) {
-        const FIRST: &str = "the first of its kind";
-        let space = self.mm.create_space().expect(FIRST);
-        let mut file = |home| Filled { file: self.mm.pages.files.create(PAGES_MAX, home).expect(FIRST), pages: 0 };
-        let (devices, tmpfs) = ([file(Home::Device), file(Home::Device)], file(Home::Tmpfs(MountId::INTERNAL)));
-        self.mm.pages.files.ensure(tmpfs.file).open = true;
-        self.inherited.owners = Some(Owners { space, devices, tmpfs, anon: 0, locked: 0 });
-    }
-
-    fn inherit_private(&mut self, idx: Idx, locked: bool, of: UserPageUse) {
-        let Some(owners) = &mut self.inherited.owners else { return };
-        let (space, base) = (owners.space, if locked { LOCKED } else { ANON });
-        let pages = if locked { &mut owners.locked } else { &mut owners.anon };
-        let vpn = base + Pages::new(*pages);
-        let entry = Pte::present(idx).with(PteFlag::Write, true).with(PteFlag::Dirty, true);
-        if !self.mm.pages.map_inherited(
-            &mut self.inherited.tables,
-            Mapping { space, vpn },
-            entry,
-            of,
-            &mut self.mm.phys,
-        ) {
-            return;
-        }
-        *pages += 1;
-        let list = match (locked, of.active) {
-            (true, _) => LruList::Unevictable,
-            (false, true) => LruList::ActiveAnon,
-            (false, false) => LruList::InactiveAnon,
-        };
-        self.mm.pages.adopt_page(idx, Owner::Anon(Mapping { space, vpn }), list, &mut self.mm.phys);
-        self.mm.pages.levels.anon += 1;
-        self.mm.pages.living(space).rss.anon_pages += 1;
-        self.note_use(idx, of);
-    }
-
-    fn inherit_file(&mut self, idx: Idx, page: UserPage, of: UserPageUse) {
-        let Some(owners) = &mut self.inherited.owners else { return };
-        let (space, [unmapped, mapped]) = (owners.space, &mut owners.devices);
-        let at = Mapping { space, vpn: MAPPED + Pages::new(mapped.pages) };
-        let is_mapped = page == UserPage::MappedFile
-            && self.mm.pages.map_inherited(&mut self.inherited.tables, at, Pte::present(idx), of, &mut self.mm.phys);
-        let (file, index) = if is_mapped { mapped.next() } else { unmapped.next() };
-        let list = if of.active { LruList::ActiveFile } else { LruList::InactiveFile };
-        self.mm.pages.files.ensure(file).insert(index, idx);
-        self.mm.pages.adopt_page(idx, Owner::File { file, index }, list, &mut self.mm.phys);
-        self.mm.pages.levels.file += 1;
-        if is_mapped {
-            self.mm.pages.map_file_page(space, idx, false, &mut self.mm.phys);
-        }
-        if page == UserPage::DirtyFile {
-            self.mm.pages.mark_page_dirty(file, index, idx, &mut self.mm.phys);
-            self.mm.pages.files.enqueue(file, Nanos::ZERO);
-        }
-        self.note_use(idx, of);
-    }
-
-    fn inherit_shmem(&mut self, idx: Idx, of: UserPageUse) {
-        let Some(owners) = &mut self.inherited.owners else { return };
-        let (file, index) = owners.tmpfs.next();
-        let list = if of.active { LruList::ActiveAnon } else { LruList::InactiveAnon };
-        self.mm.pages.files.ensure(file).insert(index, idx);
-        self.mm.pages.adopt_page(idx, Owner::File { file, index }, list, &mut self.mm.phys);
-        self.mm.pages.levels.shmem += 1;
-        self.mm.pages.charge(file, 1);
-        self.note_use(idx, of);
-    }
-
-    fn note_use(&mut self, idx: Idx, of: UserPageUse) {
-        self.mm.phys.frames.set(idx, self.mm.phys.frames.word(idx).with(PageFlag::Referenced, of.referenced));
-    }
-
-    /// All pages are given: what they belong to is as large as they are.
-    pub(crate) fn settle_inherited(&mut self) {
-        let Some(Owners { space, devices, tmpfs, anon, locked }) = self.inherited.owners.take() else { return };
-        let private = |start, pages, locked| Vma {
-            range: VpnRange::of(start, Pages::new(pages)),
-            prot: Prot::RW,
-            kind: VmaKind::Anon,
-            offset: Vpn::get(start),
-            advice: super::HugeAdvice::None,
-            local: false,
-            locked,
-            touched: true,
-            policy: None,
-        };
-        let [_, Filled { file, pages }] = devices;
-        let kind = VmaKind::File { file, shared: true };
-        let mapped = Vma { prot: Prot::READ, kind, offset: 0, touched: false, ..private(MAPPED, pages, false) };
-        let vmas = [private(ANON, anon, false), private(LOCKED, locked, true), mapped];
-        vmas.into_iter().filter(|vma| !vma.range.is_empty()).for_each(|vma| self.mm.pages.insert_vma(space, vma));
-        for Filled { file, pages } in devices.into_iter().chain([tmpfs]) {
-            self.mm.pages.files.set_size(file, Pages::new(pages));
-        }
-    }
-}
+pub(crate) const ANON: Vpn = Vpn::new(1 << 30);
+pub(crate) const LOCKED: Vpn = Vpn::new(1 << 33);
+pub(crate) const MAPPED: Vpn = Vpn::new(1 << 34);
 
 impl UsedPages {
     /// Sets an entry of the space, with one of `tables` where the slot has none yet; says whether there was one.
-    fn map_inherited(
+    pub(crate) fn map_inherited(
         &mut self,
         tables: &mut Vec<Idx>,
         at: Mapping,
@@ -235,6 +44,13 @@ impl UsedPages {
 
 #[cfg(test)]
 mod tests {
+    use crate::boot::MmBuilder;
+    use crate::boot::inherited::UserPage;
+    use crate::lru_list::LruList;
+    use order9_frames::Contents;
+    use order9_units::Order;
+    use order9_units::Pages;
+    use order9_units::Pfn;
     use order9_units::{NodeId, PfnRange, ZoneKind};
 
     use super::*;

@@ -10,9 +10,9 @@ use alloc::vec::Vec;
 use order9_frames::Idx;
 use order9_units::Pages;
 
-use super::addr::VpnRange;
 use super::pte::{Pte, PteFlag};
 use super::{Mapping, Owner, SpaceId, Vpn};
+use crate::addr::VpnRange;
 use crate::lru_list::{LruList, LruType};
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;

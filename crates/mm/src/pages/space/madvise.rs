@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 use order9_frames::Idx;
 use order9_units::{Bytes, Pages};
 
-use super::addr::{TASK_END, VirtAddr, VpnRange};
 use super::fault::Access;
 use super::pte::PteFlag;
 use super::{Errno, HugeAdvice, Prot, SpaceId, Vma, VmaKind};
+use crate::addr::{TASK_END, VirtAddr, VpnRange};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::LazyFree;

@@ -4,10 +4,10 @@ use alloc::vec::Vec;
 
 use order9_units::{Bytes, Order, Pages};
 
-use super::addr::{MMAP_BASE, MMAP_MIN, TASK_END, VirtAddr, Vpn, VpnRange};
 use super::page::Zap;
 use super::pte::PteFlag;
 use super::{Errno, HugeAdvice, Prot, SpaceId, Vma, VmaKind};
+use crate::addr::{MMAP_BASE, MMAP_MIN, TASK_END, VirtAddr, Vpn, VpnRange};
 use crate::hugetlb::whole_huge_pages;
 use crate::page_cache::FileId;
 use crate::pages::UsedPages;

@@ -6,15 +6,13 @@
 //! An operation that needs memory never allocates: it says what it needs, the caller allocates, which may take a while, and
 //! hands the page in; everything is then checked again. Huge pages are in [`crate::thp`]. Never prices its work, waits, or reclaims.
 
-mod addr;
 mod check;
 mod content;
 mod edit;
-mod errno;
 mod fault;
 mod file_fault;
 mod fork;
-mod inherited;
+pub(crate) mod inherited;
 mod lazy_free;
 mod madvise;
 mod mmap;
@@ -22,7 +20,7 @@ mod mremap;
 mod numa_use;
 mod page;
 mod private;
-mod pte;
+pub(crate) mod pte;
 mod residence;
 mod resolve;
 mod rmap;
@@ -30,7 +28,7 @@ mod swap_in;
 mod table;
 mod usage;
 mod view;
-mod vma;
+pub(crate) mod vma;
 
 use alloc::boxed::Box;
 use core::ops::{AddAssign, SubAssign};
@@ -38,48 +36,33 @@ use core::ops::{AddAssign, SubAssign};
 use order9_frames::Idx;
 use order9_units::{Order, Pages};
 
-use crate::pages::UsedPages;
-use crate::phys::PhysMem;
-
-pub use addr::{TASK_END, VirtAddr, Vpn, VpnRange};
-pub use errno::Errno;
-pub use fault::{Access, Fault, FaultStep, Need};
-pub use fork::{Fork, ForkCopy};
-pub(crate) use inherited::Inherited;
-pub use inherited::{UserPage, UserPageUse};
-pub use madvise::Madvise;
-pub use mmap::{Backing, MAX_MAP_COUNT, MmapRequest, Place};
-pub use mremap::{Move, Mremap, MremapRequest, MremapTo};
-pub use numa_use::NumaUse;
-pub use residence::{Residence, Touched};
-pub use usage::{MappingUse, Share};
-pub use view::PageView;
-pub use vma::{HugeAdvice, Prot, Vma, VmaKind};
-
-pub(crate) use page::{NO_CPU, Zap};
-pub(crate) use pte::{Pte, PteFlag, PteKind};
-pub(crate) use rmap::{FILES, Mapping, Mappings, Owner, PLACES, Rmap};
-pub(crate) use table::{Huge, Slot, Table};
-
 use crate::Mm;
 use crate::mempolicy::TaskPolicies;
 use crate::numa_balancing::SpaceBalancing;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::trace::Tracer;
 use rmap::SPACES;
 use table::PageTable;
 use vma::VmaSet;
 
-/// An address space; the number is never given to another one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SpaceId(pub(crate) u32);
-
-impl SpaceId {
-    /// The number, counted from 0 in the order of creation.
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
+pub use crate::addr::{TASK_END, VirtAddr, Vpn, VpnRange};
+pub use crate::errno::Errno;
+pub use crate::ids::SpaceId;
+pub use fault::{Access, Fault, FaultStep, Need};
+pub use fork::{Fork, ForkCopy};
+pub use madvise::Madvise;
+pub use mmap::{Backing, MAX_MAP_COUNT, MmapRequest, Place};
+pub use mremap::{Move, Mremap, MremapRequest, MremapTo};
+pub use numa_use::NumaUse;
+pub(crate) use page::{NO_CPU, Zap};
+pub(crate) use pte::{Pte, PteFlag, PteKind};
+pub use residence::{Residence, Touched};
+pub(crate) use rmap::{FILES, Mapping, Mappings, Owner, PLACES, Rmap};
+pub(crate) use table::{Huge, Slot, Table};
+pub use usage::{MappingUse, Share};
+pub use view::PageView;
+pub use vma::{HugeAdvice, Prot, Vma, VmaKind};
 
 /// What one program has mapped.
 #[derive(Clone, Default)]

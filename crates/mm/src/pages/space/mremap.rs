@@ -4,10 +4,10 @@ use alloc::vec::Vec;
 
 use order9_units::{Bytes, Pages};
 
-use super::addr::{VirtAddr, Vpn, VpnRange};
 use super::mmap::Place;
 use super::pte::Pte;
 use super::{Errno, Mapping, SpaceId, TableStep, Vma, VmaKind};
+use crate::addr::{VirtAddr, Vpn, VpnRange};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::trace::Tracer;

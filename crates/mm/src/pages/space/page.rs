@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 use order9_frames::{Flag, Idx};
 use order9_units::{Order, Pfn};
 
-use super::addr::{Vpn, VpnRange};
 use super::pte::{Pte, PteFlag, PteKind};
 use super::{Mapping, Owner, Rss, SpaceId};
+use crate::addr::{Vpn, VpnRange};
 use crate::page_cache::FileId;
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
@@ -280,7 +280,7 @@ impl UsedPages {
     }
 
     /// Maps a page of a file, by a mapping that is `locked` or not; returns the entry.
-    pub(super) fn map_file_page(
+    pub(crate) fn map_file_page(
         &mut self,
         id: SpaceId,
         idx: Idx,

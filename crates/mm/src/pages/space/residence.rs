@@ -8,10 +8,10 @@ use alloc::vec::Vec;
 use order9_frames::Idx;
 use order9_units::{NodeId, Order, Pages, Pfn};
 
-use super::addr::{Vpn, VpnRange};
 use super::pte::PteFlag;
 use super::table::{Huge, Slot, Table};
 use super::{Access, SpaceId};
+use crate::addr::{Vpn, VpnRange};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::trace::Tracer;

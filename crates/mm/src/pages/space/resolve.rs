@@ -6,11 +6,11 @@
 
 use order9_units::{Nanos, NodeId, Pfn};
 
-use super::addr::{VirtAddr, Vpn};
 use super::fault::{Access, Answer, Fault, FaultStep, Need};
 use super::pte::{Pte, PteFlag, PteKind};
 use super::table::{Huge, Slot};
 use super::{Mapping, NO_CPU, SpaceId, VmaKind};
+use crate::addr::{VirtAddr, Vpn};
 use crate::mempolicy::SpaceTask;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;

@@ -10,8 +10,8 @@ use order9_frames::Idx;
 use order9_units::Pages;
 
 use super::SpaceId;
-use super::addr::Vpn;
 use super::table::SLOT_PAGES;
+use crate::addr::Vpn;
 use crate::page_cache::FileId;
 use crate::slab::CacheId;
 

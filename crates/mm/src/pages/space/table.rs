@@ -10,8 +10,8 @@ use alloc::vec::Vec;
 use order9_frames::Idx;
 use order9_units::Order;
 
-use super::addr::{Vpn, VpnRange};
 use super::pte::Pte;
+use crate::addr::{Vpn, VpnRange};
 
 /// Pages per slot.
 pub(crate) const SLOT_PAGES: usize = Order::PAGEBLOCK.pages().get() as usize;

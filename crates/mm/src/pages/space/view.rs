@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 use order9_frames::Idx;
 use order9_units::Pfn;
 
-use super::addr::{VirtAddr, VpnRange};
 use super::pte::{Pte, PteFlag, PteKind};
 use super::table::Slot;
 use super::{Mapping, Mappings, Owner, Space, SpaceId};
+use crate::addr::{VirtAddr, VpnRange};
 use crate::page_cache::FileId;
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;

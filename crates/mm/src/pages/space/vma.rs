@@ -8,7 +8,7 @@ use core::ops::BitOr;
 
 use order9_units::Pages;
 
-use super::addr::{Vpn, VpnRange};
+use crate::addr::{Vpn, VpnRange};
 use crate::hugetlb::HugetlbId;
 use crate::mempolicy::PolicyId;
 use crate::page_cache::FileId;

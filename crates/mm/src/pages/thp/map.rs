@@ -9,8 +9,8 @@ use super::{HugePage, NR, head_of, subpages};
 use crate::lru_list::LruList;
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
+use crate::pages::lru::uses::Uses;
 use crate::phys::PhysMem;
-use crate::reclaim::Uses;
 use crate::space::{Huge, Mapping, Owner, PteFlag, Rss, SpaceId, Vpn, VpnRange, Zap};
 use crate::trace::Tracer;
 

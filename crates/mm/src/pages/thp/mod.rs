@@ -16,6 +16,7 @@ mod filled;
 mod khugepaged;
 mod map;
 mod migrate;
+mod partial;
 pub mod placement;
 mod queue;
 mod rules;
@@ -35,8 +36,11 @@ use alloc::vec::Vec;
 use order9_frames::{Flag, Idx, Word};
 use order9_units::{Order, PAGEBLOCK_PAGES, Pfn};
 
+use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::space::{Mapping, Owner};
+use crate::trace::Tracer;
 
 pub use collapse::{Collapse, CollapseFailure, CollapseRange};
 pub(crate) use filled::Filled;
@@ -45,12 +49,7 @@ pub use khugepaged::{KhugepagedPause, KhugepagedSettings, KhugepagedStep};
 pub use order9_units::{HugeDefrag, HugeEnabled, SizeEnabled};
 pub(crate) use settings::ThpSettings;
 pub use settings::{fault_gfp, khugepaged_gfp, shmem_gfp, zero_gfp};
-
 pub use size::{SizeShmemEnabled, SizeStat};
-
-use crate::page_flags::PageFlag;
-use crate::space::{Mapping, Owner};
-use crate::trace::Tracer;
 
 /// Base pages of a huge page.
 pub(crate) const NR: u32 = PAGEBLOCK_PAGES.get() as u32;

@@ -6,9 +6,9 @@ use core::future::Future;
 use order9_units::Nanos;
 
 use crate::Mm;
-use crate::compaction::run::capture::Capture;
 use crate::compaction::run::control::CompactId;
 use crate::env::{Env, SpinLock, Stall, Task, Until};
+use crate::heard::capture::Capture;
 use crate::reclaim::PageWrite;
 use crate::trace::Tracer;
 

@@ -8,7 +8,7 @@ use order9_frames::Idx;
 
 use crate::Mm;
 use crate::env::{Stall, Until};
-use crate::pages::migrate::counts::MigrateFailure;
+use crate::migrate_counts::MigrateFailure;
 use crate::pages::migrate::page::{Attempt, HeldBy, Outcome};
 use crate::pages::migrate::run::{Migrated, PASSES};
 use crate::pages::migrate::{MigrateMode, MigrateReason};

@@ -4,9 +4,10 @@ use order9_frames::{Request, Search};
 
 use crate::Mm;
 use crate::env::Stall;
-use crate::reclaim::control::{DEF_PRIORITY, ReclaimControl, ReclaimId, Reclaimer};
-use crate::reclaim::pass::CHUNK;
-use crate::reclaim::throttle::Stalled;
+use crate::reclaim::control::{DEF_PRIORITY, ReclaimControl, ReclaimId};
+use crate::reclaimer::CHUNK;
+use crate::reclaimer::Reclaimer;
+use crate::reclaimer::Stalled;
 use crate::tasks::reclaim::node::shrink_node;
 use crate::tasks::reclaim::throttle::throttle;
 use crate::tasks::reclaim::throttle::throttle_direct;

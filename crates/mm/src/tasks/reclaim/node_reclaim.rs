@@ -4,11 +4,12 @@ use order9_frames::{Request, ZoneId};
 
 use crate::Mm;
 use crate::env::Stall;
+use crate::pages::wake::{UNMAP, WRITE};
 use crate::policy::SlabUnderBoost;
-use crate::reclaim::control::{ReclaimControl, ReclaimId, Reclaimer};
+use crate::reclaim::control::{ReclaimControl, ReclaimId};
 use crate::reclaim::node::NodePass;
-use crate::reclaim::node_reclaim::{UNMAP, WRITE};
-use crate::reclaim::pass::CHUNK;
+use crate::reclaimer::CHUNK;
+use crate::reclaimer::Reclaimer;
 use crate::tasks::reclaim::node::shrink_node;
 use crate::trace::Tracer;
 

@@ -5,7 +5,7 @@ use order9_units::{Nanos, NodeId};
 
 use crate::env::{Stall, TICK, Until};
 use crate::policy::ThrottleRule;
-use crate::reclaim::throttle::Stalled;
+use crate::reclaimer::Stalled;
 use crate::trace::Event;
 
 /// Longest wait for the disks.

@@ -1,16 +1,20 @@
 //! Searches with the cache do what searches without it do.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
+use order9_frames::Gfp;
+use order9_frames::Request;
 use order9_units::{NodeId, Pages, PfnRange, ZoneKind};
 
 use super::*;
 use crate::Mm;
 use crate::compaction::run::control::{CompactControl, Compactor};
+use crate::compaction::source::free_lists::LOWEST;
 use crate::compaction::source::free_lists::search_orders;
 use crate::env::CompactPriority;
 use crate::policy::Policy;
 use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
-use order9_frames::Gfp;
-use order9_frames::Request;
 
 const BASE: u64 = 1 << 20;
 const BLOCKS: u64 = 48;

@@ -5,7 +5,7 @@ use core::ops::{Add, Sub};
 
 use order9_units::{Bytes, Order, PAGE_SIZE, Pages};
 
-use super::Errno;
+use crate::Errno;
 
 /// A byte address of a program.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

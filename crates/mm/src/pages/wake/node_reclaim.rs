@@ -1,4 +1,4 @@
-//! Reclaim of a node before a request goes on to the next one (`node_reclaim`): what `vm.zone_reclaim_mode` switches on.
+//! Nodes that are reclaimed before a request goes on to the next one: what `vm.zone_reclaim_mode` switches on.
 
 use order9_frames::{AllocFlags, Gfp, Mark, Search, ZoneId};
 use order9_units::{NodeId, NodeMask};
@@ -11,8 +11,10 @@ use crate::trace::Tracer;
 
 /// About as far as nodes are worth reclaiming: `RECLAIM_DISTANCE`.
 const DISTANCE: u32 = 30;
+
 /// Bit of `vm.zone_reclaim_mode`: dirty pages may be written.
 pub(crate) const WRITE: u64 = 2;
+
 /// Bit of `vm.zone_reclaim_mode`: pages may be unmapped.
 pub(crate) const UNMAP: u64 = 4;
 
@@ -94,9 +96,9 @@ mod tests {
     use order9_frames::Request;
     use order9_units::{Order, Pages, Pfn, PfnRange, ZoneKind};
 
-    use super::super::tests::{boot, mapped};
     use super::*;
     use crate::policy::Policy;
+    use crate::reclaim::tests::{boot, mapped};
     use crate::space::Prot;
     use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 

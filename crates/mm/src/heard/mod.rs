@@ -3,6 +3,11 @@
 //! The allocator knows nothing above it. It tells its [`Watch`] of lists, merges and pageblocks; compaction, reclaim and the
 //! tracer keep here what they take of that.
 
+pub(crate) mod block_bits;
+pub(crate) mod capture;
+pub(crate) mod costs;
+pub(crate) mod skipped_entries;
+
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -11,7 +16,10 @@ use order9_frames::storage::Storage;
 use order9_frames::{FrameEvent, FrameTable, Idx, Pageblock, Watch, ZoneId};
 use order9_units::{Migratetype, Order};
 
-use crate::compaction::{BlockBits, Capture, Costs, SkippedEntriesCache};
+use crate::heard::block_bits::BlockBits;
+use crate::heard::capture::Capture;
+use crate::heard::costs::Costs;
+use crate::heard::skipped_entries::SkippedEntriesCache;
 use crate::trace::{Event, Tracer};
 
 /// State of layers above that changes whenever frames do.

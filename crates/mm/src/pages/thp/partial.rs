@@ -1,7 +1,4 @@
-//! Huge pages that are mapped in part, before pages that somebody uses: what a program has unmapped of one is lost to everybody
-//! until the page is split, and free after it. Linux gets to them by a shrinker, in proportion to the lists that it scans before.
-//!
-//! Neighbours: the queue that they wait in (`thp::queue`), and the pass over a node that begins with them (`node`).
+//! Huge pages that are mapped in part: split before pages are taken from anybody, by policy.
 
 use order9_units::NodeId;
 

@@ -13,12 +13,12 @@ impl BlockBits {
         Self(vec![0; blocks.div_ceil(64)])
     }
 
-    pub(in crate::compaction) fn get(&self, block: usize) -> bool {
+    pub(crate) fn get(&self, block: usize) -> bool {
         self.0[block / 64] >> (block % 64) & 1 != 0
     }
 
     /// The 64 bits from pageblock `64 * word` on.
-    pub(in crate::compaction) fn word(&self, word: usize) -> u64 {
+    pub(crate) fn word(&self, word: usize) -> u64 {
         self.0[word]
     }
 
@@ -34,7 +34,7 @@ impl BlockBits {
 }
 
 /// First bit of `bits` that is set; `word(n)` gives the 64 bits from `64 * n` on.
-pub(in crate::compaction) fn first_set(bits: Range<usize>, word: impl Fn(usize) -> u64) -> Option<usize> {
+pub(crate) fn first_set(bits: Range<usize>, word: impl Fn(usize) -> u64) -> Option<usize> {
     let mut mask = u64::MAX << (bits.start % 64);
     for at in bits.start / 64..bits.end.div_ceil(64) {
         let set = word(at) & mask;
@@ -47,7 +47,7 @@ pub(in crate::compaction) fn first_set(bits: Range<usize>, word: impl Fn(usize) 
 }
 
 /// Last bit of `bits` that is set.
-pub(in crate::compaction) fn last_set(bits: Range<usize>, word: impl Fn(usize) -> u64) -> Option<usize> {
+pub(crate) fn last_set(bits: Range<usize>, word: impl Fn(usize) -> u64) -> Option<usize> {
     let last = bits.end.checked_sub(1)?;
     let mut mask = u64::MAX >> (63 - last % 64);
     for at in (bits.start / 64..=last / 64).rev() {

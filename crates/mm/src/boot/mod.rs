@@ -3,18 +3,21 @@
 //! Key type: [`MmBuilder`], which fills a [`Layout`], frame by frame or as Linux does at boot. Frames set themselves up;
 //! here the layers above are built around them.
 
+mod hugetlb;
+pub(crate) mod inherited;
+
 use alloc::vec;
 
 use order9_frames::{BuildError, Contents, Frames, IndexTables, Sizes, Tables};
-use order9_units::{Migratetype, Order, Pages, Pfn, ZoneKind};
+use order9_units::{Migratetype, Order, Pfn, ZoneKind};
 
 use crate::Mm;
+use crate::boot::inherited::Inherited;
 use crate::compaction::Compaction;
 use crate::daemons::Daemons;
 use crate::heard::Heard;
 use crate::layout::Layout;
-use crate::lru::Pressure;
-use crate::lru::{LruBatch, LruState, ZoneLru};
+use crate::lru::{LruBatch, LruState, Pressure, ZoneLru};
 use crate::lru_list::LruList;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
@@ -22,7 +25,6 @@ use crate::policy::Policy;
 use crate::reclaim::Reclaim;
 use crate::runs::Runs;
 use crate::settings::Settings;
-use crate::space::Inherited;
 use crate::tags::Tags;
 use crate::thp::{Filled, HugeEnabled, ThpSettings};
 use crate::trace::{NoTrace, Tracer};
@@ -30,8 +32,7 @@ use crate::vmstat::Counters;
 use crate::work::Work;
 use crate::workingset::Workingset;
 
-/// Machines with less memory start without huge pages.
-const LEAST_FOR_THP: Pages = Pages::new((512 << 20) >> 12);
+pub use inherited::{UserPage, UserPageUse};
 
 /// Builds an [`Mm`]. Every frame that is neither hole nor reserved must be given a state before [`MmBuilder::finish`].
 pub struct MmBuilder<T: Tracer = NoTrace> {
@@ -181,13 +182,5 @@ impl<T: Tracer> MmBuilder<T> {
         mm.phys.frames.take_work();
         (mm.phys.work, mm.pages.lru_batch) = (Work::NONE, LruBatch::default());
         mm
-    }
-}
-
-impl<T: Tracer> PhysMem<T> {
-    /// Whether there is memory to spare for huge pages.
-    pub(crate) fn has_memory_for_thp(&self) -> bool {
-        let managed: u64 = self.frames.zones().iter().map(|zone| zone.managed()).sum();
-        managed >= LEAST_FOR_THP.get()
     }
 }
